@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_TABLE_H
+#define SN_TABLE_H
+
+/*
+ * An ordered list of boxes; the first box that holds the packet decides.
+ * A box is a closed range per dimension and a set of required mask bits.
+ * The classifier is chosen by the table's shape when it is built.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SN_TABLE_DIMS_MAX 6	/* src, dst, sport, dport, vlan, ttl */
+#define SN_TABLE_WORDS_MAX 4	/* 256 required bits */
+#define SN_TABLE_NONE UINT32_MAX
+
+/* What a look-up reads: one value per dimension in the table's order, and the packet's bits. */
+struct sn_key {
+	uint32_t dim[SN_TABLE_DIMS_MAX];
+	uint64_t bits[SN_TABLE_WORDS_MAX];
+};
+
+/* A table to be built: arrays as in the program's Table message. */
+struct sn_table_spec {
+	uint32_t n_boxes;
+	uint32_t n_dims;
+	uint32_t n_words;
+	const uint32_t *bounds;		/* box-major: low, high per dimension */
+	const uint64_t *required;	/* box-major: n_words per box */
+	const uint32_t *classes;	/* per box */
+	/* Which dimensions are 32-bit addresses (prefix shapes are looked for there). */
+	uint32_t address_dims;		/* bit mask over dimensions */
+};
+
+struct sn_table;
+
+/* NULL on error, with a message in err. Nothing is kept of spec. */
+struct sn_table *sn_table_create(const struct sn_table_spec *spec, char *err, size_t err_len);
+void sn_table_free(struct sn_table *table);
+
+/* The class of the first box that holds keys[i], SN_TABLE_NONE if none does, for i < n (n <= 64). */
+void sn_table_lookup(const struct sn_table *table, const struct sn_key *keys, uint32_t *classes, unsigned int n);
+
+/* Name of the classifier that was chosen: "linear", "lpm", "tree", … (for status and tests). */
+const char *sn_table_kind(const struct sn_table *table);
+
+/* Bytes that the table takes. */
+size_t sn_table_size(const struct sn_table *table);
+
+#endif /* SN_TABLE_H */

@@ -1,0 +1,60 @@
+// Package graph is a service chain as a directed graph of elements: what the
+// synthesizer walks and the oracle runs. Build lowers the user's types to it.
+package graph
+
+import (
+	"net"
+	"net/netip"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+// Graph is one chain. It is valid: every output port that packets can leave by is wired,
+// names are unique, and the checks of Build hold.
+type Graph struct {
+	Chain      string
+	Interfaces []Interface
+	// Nodes are in a deterministic order; a node's index is its identity.
+	Nodes []Node
+}
+
+// Interface is a chain interface: a link to the outside world.
+type Interface struct {
+	Name string
+	// Prefix holds the interface's address and its on-link prefix.
+	Prefix netip.Prefix
+	// MTU is the largest IP packet, in bytes, that leaves.
+	MTU int
+	// Gateway is the next hop for what is not on-link; not valid: none.
+	Gateway   netip.Addr
+	Neighbors []Neighbor // static neighbours
+	// Proxy are further addresses that ARP requests are answered for (NAT pools within Prefix).
+	Proxy []netip.Addr
+	// MAC is the interface's own; nil: the bound device's.
+	MAC net.HardwareAddr
+	// Device is the EAL device string or kernel interface that the interface is
+	// bound to by default; empty: bound when run.
+	Device string
+	// In and Out are the interface's Input and Output nodes.
+	In, Out int
+}
+
+// Neighbor is a static entry of an interface's neighbour table.
+type Neighbor struct {
+	Addr netip.Addr
+	MAC  net.HardwareAddr
+}
+
+// Node is an element in its place.
+type Node struct {
+	// Name is "function/element", "interface/element" for the chain's own.
+	Name string
+	// Function is the network function that the element belongs to; empty: the chain's own.
+	Function string
+	Element  element.Element
+	// Out is the wiring of the output ports; To < 0: not wired, no packet leaves there.
+	Out []Edge
+}
+
+// Edge leads to an input port of a node.
+type Edge struct{ To, Port int }
