@@ -56,6 +56,17 @@ func (p Filter) Intersect(q Filter) Filter {
 	return p
 }
 
+// Given forgets the fields in which p asks no more than g: among packets that pass g,
+// the result passes the same as p.
+func (p Filter) Given(g Filter) Filter {
+	for f := range NumFields {
+		if p.sets[f] != nil && g.sets[f] != nil && (p.sets[f] == g.sets[f] || g.sets[f].SubsetOf(*p.sets[f])) {
+			p.sets[f] = nil
+		}
+	}
+	return p
+}
+
 // IsEmpty tells whether no packet passes, by the product alone (see Feasible).
 func (p Filter) IsEmpty() bool {
 	for f := range NumFields {

@@ -1,0 +1,299 @@
+package synth
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// DefaultICMPRate bounds the ICMP errors that a chain sends per second (RFC 1812 section 4.3.2.8).
+const DefaultICMPRate = 1000
+
+// emitter writes a walked chain as a program.
+type emitter struct {
+	w          *walker
+	p          *programpb.Program
+	r          *Result
+	generators map[int]uint32 // by node
+	reasons    map[string]uint32
+}
+
+func emit(w *walker) (*Result, error) {
+	e := &emitter{
+		w: w, p: &programpb.Program{Schema: program.SchemaVersion, Chain: w.g.Chain, IcmpRate: DefaultICMPRate, Counters: w.counters.names},
+		generators: map[int]uint32{}, reasons: map[string]uint32{},
+	}
+	e.r = &Result{Program: e.p, graph: w.g}
+	e.interfaces()
+	e.tables()
+	u := &usage{used: map[int][]bool{}, by: map[[2]int]int{}, g: w.g}
+	for _, s := range w.segments {
+		if err := e.segment(s, u); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	e.r.Warnings = u.warnings()
+	return e.r, nil
+}
+
+func v4(a netip.Addr) uint32 { return hopAddr(a) }
+
+func (e *emitter) interfaces() {
+	for _, i := range e.w.g.Interfaces {
+		in := e.w.g.Nodes[i.In].Out[0]
+		out := &programpb.Interface{
+			Name: i.Name, Address: v4(i.Prefix.Addr()), PrefixLen: uint32(i.Prefix.Bits()), Mtu: uint32(i.MTU),
+			Gateway: v4(i.Gateway), Mac: i.MAC,
+			Segment: uint32(e.w.index[start{kind: startEntry, node: in.To, port: in.Port}]),
+		}
+		for _, n := range i.Neighbors {
+			out.Neighbors = append(out.Neighbors, &programpb.Neighbor{Address: v4(n.Addr), Mac: n.MAC})
+		}
+		for _, a := range i.Proxy {
+			out.Proxy = append(out.Proxy, v4(a))
+		}
+		e.p.Interfaces = append(e.p.Interfaces, out)
+	}
+}
+
+func (e *emitter) napt(node int) element.NAPT { return e.w.g.Nodes[node].Element.(element.NAPT) }
+
+func capacity(n element.NAPT) int { return len(n.Pool) * (int(n.PortMax) - int(n.PortMin) + 1) }
+
+// tables writes state tables and the runs that lead into them.
+func (e *emitter) tables() {
+	for _, node := range e.w.tables {
+		n := e.napt(node)
+		t := &programpb.StateTable{
+			Name: e.w.g.Nodes[node].Name, PortMin: uint32(n.PortMin), PortMax: uint32(n.PortMax),
+			MaxSessions: uint32(n.MaxSessions),
+		}
+		for _, a := range n.Pool {
+			last := len(t.Pool) - 1
+			if last >= 0 && t.Pool[last].Last+1 == v4(a) {
+				t.Pool[last].Last++
+				continue
+			}
+			t.Pool = append(t.Pool, &programpb.AddressRange{First: v4(a), Last: v4(a)})
+		}
+		e.p.Tables = append(e.p.Tables, t)
+	}
+	for i, run := range e.w.runs {
+		last := run[len(run)-1]
+		r := &programpb.Run{
+			Name: e.w.runName(i), Table: uint32(e.w.table(last)),
+			Segment: uint32(e.w.index[start{kind: startReturn, node: last, run: i}]),
+		}
+		to := e.napt(last).Timeouts
+		room := capacity(e.napt(last))
+		var names []string
+		for _, node := range run {
+			n := e.napt(node)
+			to.TCP, to.TCPTransitory = min(to.TCP, n.Timeouts.TCP), min(to.TCPTransitory, n.Timeouts.TCPTransitory)
+			to.UDP, to.ICMP = min(to.UDP, n.Timeouts.UDP), min(to.ICMP, n.Timeouts.ICMP)
+			if c := capacity(n); c < room {
+				room = c
+				r.MaxSessions = uint32(c)
+			}
+			names = append(names, e.w.g.Nodes[node].Name)
+		}
+		r.TcpMs, r.TcpTransitoryMs, r.UdpMs, r.IcmpMs = ms(to.TCP), ms(to.TCPTransitory), ms(to.UDP), ms(to.ICMP)
+		e.p.Runs = append(e.p.Runs, r)
+		e.r.Runs = append(e.r.Runs, Run{Name: r.Name, NAPTs: names, Table: e.p.Tables[r.Table].Name})
+	}
+}
+
+func ms(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
+
+// segment numbers the classes of a segment's leaves and lowers them to tables.
+func (e *emitter) segment(s *segment, u *usage) error {
+	leaves := prune(s.leaves, u)
+	out := &programpb.Segment{Name: s.name, TtlFloor: ttlFloor(leaves)}
+	info := &Segment{Name: s.name, Leaves: make([]Leaf, len(leaves))}
+	byKey := map[string]int{}
+	classes := make([]int, len(leaves))
+	for i, l := range leaves {
+		key := e.classKey(l.legs)
+		c, ok := byKey[key]
+		if !ok {
+			c = len(byKey)
+			byKey[key] = c
+			pc, ic, err := e.class(l.legs)
+			if err != nil {
+				return err
+			}
+			out.Classes = append(out.Classes, pc)
+			info.Classes = append(info.Classes, ic)
+		}
+		classes[i] = c
+		info.Leaves[i] = Leaf{Filter: l.filter, Class: c, trace: l.trace}
+	}
+	var err error
+	var boxes []int
+	if out.Table, boxes, err = buildTable(leaves, classes, len(byKey), headerspace.Range(uint64(out.TtlFloor), 255)); err != nil {
+		return err
+	}
+	for c, n := range boxes {
+		info.Classes[c].Boxes = n
+	}
+	if out.TtlFloor > 0 {
+		out.Low, _, err = buildTable(leaves, classes, len(byKey), headerspace.Range(0, uint64(out.TtlFloor)-1))
+		if err != nil {
+			return err
+		}
+	}
+	e.p.Segments = append(e.p.Segments, out)
+	e.r.Segments = append(e.r.Segments, info)
+	return nil
+}
+
+// classKey is equal for legs that do the same.
+func (e *emitter) classKey(legs []leg) string {
+	key := make([]byte, 0, 64)
+	for _, l := range legs {
+		for _, o := range l.ops {
+			arg := o.arg
+			if o.kind == opForward {
+				arg = int64(e.w.run(l.runs[o.arg]))
+			}
+			key = append(key, byte(o.kind), byte(o.field))
+			key = binary.AppendVarint(key, arg)
+		}
+		key = append(key, 0xff, byte(l.outcome.kind))
+		key = binary.AppendVarint(key, int64(l.outcome.arg))
+		key = append(append(key, l.outcome.reason...), 0)
+		for _, c := range l.counters {
+			key = binary.AppendUvarint(key, uint64(c)+1)
+		}
+		key = append(key, 0)
+	}
+	return string(key)
+}
+
+func (e *emitter) class(legs []leg) (*programpb.Class, Class, error) {
+	out := &programpb.Class{}
+	info := Class{}
+	for _, l := range legs {
+		pl, il, err := e.leg(l)
+		if err != nil {
+			return nil, info, err
+		}
+		out.Legs = append(out.Legs, pl)
+		info.Legs = append(info.Legs, il)
+	}
+	return out, info, nil
+}
+
+func (e *emitter) leg(l leg) (*programpb.Leg, Leg, error) {
+	out, info := &programpb.Leg{}, Leg{}
+	for _, o := range l.ops {
+		switch o.kind {
+		case opSet:
+			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_Set{
+				Set: &programpb.SetField{Field: programpb.Field(o.field), Value: uint32(o.arg)},
+			}})
+			info.Ops = append(info.Ops, setText(o))
+		case opAddTTL:
+			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_AddTtl{AddTtl: int32(o.arg)}})
+			info.Ops = append(info.Ops, fmt.Sprintf("ttl %+d", o.arg))
+		case opNextHop:
+			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_NextHop{NextHop: uint32(o.arg)}})
+			if o.arg != 0 {
+				info.Ops = append(info.Ops, "via "+addrText(uint32(o.arg)))
+			}
+		case opForward:
+			run := e.w.run(l.runs[o.arg])
+			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_StateForward{StateForward: uint32(run)}})
+			info.Ops = append(info.Ops, "translate source ("+e.w.runName(run)+")")
+		}
+	}
+	for _, c := range l.counters {
+		out.Counters = append(out.Counters, uint32(c))
+		info.Counters = append(info.Counters, e.w.counters.names[c])
+	}
+	g := e.w.g
+	switch l.outcome.kind {
+	case toOutput:
+		out.Outcome = &programpb.Leg_Output{Output: uint32(l.outcome.arg)}
+		info.Outcome = "output " + g.Interfaces[l.outcome.arg].Name
+	case toDrop:
+		out.Outcome = &programpb.Leg_Drop{Drop: e.drop(l.outcome.reason)}
+		info.Outcome = "drop " + l.outcome.reason
+	case toGenerator:
+		i, err := e.generator(l.outcome.arg)
+		if err != nil {
+			return nil, info, err
+		}
+		out.Outcome = &programpb.Leg_Generator{Generator: i}
+		info.Outcome = "answer " + g.Nodes[l.outcome.arg].Name
+	case toSegment:
+		out.Outcome = &programpb.Leg_Segment{Segment: uint32(l.outcome.arg)}
+		info.Outcome = "classify again " + e.w.segments[l.outcome.arg].name
+	case toReturn:
+		out.Outcome = &programpb.Leg_StateReturn{StateReturn: uint32(l.outcome.arg)}
+		info.Outcome = "translate back (" + g.Nodes[e.w.tables[l.outcome.arg]].Name + ")"
+	}
+	return out, info, nil
+}
+
+func setText(o op) string {
+	switch o.field {
+	case headerspace.Src, headerspace.Dst:
+		return fmt.Sprintf("%s := %s", o.field, addrText(uint32(o.arg)))
+	case headerspace.VLAN:
+		if absent, _ := o.field.Absent(); uint64(o.arg) == absent.Lo {
+			return "strip vlan"
+		}
+	}
+	return fmt.Sprintf("%s := %d", o.field, o.arg)
+}
+
+func addrText(a uint32) string {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], a)
+	return netip.AddrFrom4(b).String()
+}
+
+// drop is a reason of the engine's, if it has one of the name, else the chain's own.
+func (e *emitter) drop(reason string) *programpb.Drop {
+	name := "DROP_" + strings.ToUpper(strings.ReplaceAll(reason, "-", "_"))
+	if n, ok := programpb.DropReason_value[name]; ok && n != 0 {
+		return &programpb.Drop{Reason: &programpb.Drop_Builtin{Builtin: programpb.DropReason(n)}}
+	}
+	i, ok := e.reasons[reason]
+	if !ok {
+		i = uint32(len(e.p.Reasons))
+		e.reasons[reason] = i
+		e.p.Reasons = append(e.p.Reasons, reason)
+	}
+	return &programpb.Drop{Reason: &programpb.Drop_Chain{Chain: i}}
+}
+
+func (e *emitter) generator(node int) (uint32, error) {
+	if i, ok := e.generators[node]; ok {
+		return i, nil
+	}
+	g := &programpb.Generator{
+		Name: e.w.g.Nodes[node].Name, Kind: programpb.Generator_ECHO_REPLY,
+		Segment: uint32(e.w.index[start{kind: startAnswer, node: node}]),
+	}
+	switch el := e.w.g.Nodes[node].Element.(type) {
+	case element.ICMPError:
+		g.Kind, g.Type, g.Code, g.Source = programpb.Generator_ICMP_ERROR, uint32(el.Type), uint32(el.Code), v4(el.Source)
+	case element.EchoResponder:
+	default:
+		return 0, fmt.Errorf("%s generates nothing", g.Name)
+	}
+	i := uint32(len(e.p.Generators))
+	e.generators[node] = i
+	e.p.Generators = append(e.p.Generators, g)
+	return i, nil
+}
+

@@ -1,0 +1,162 @@
+package synth
+
+import (
+	"fmt"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// hull is a filter's extent in the address fields.
+type hull struct{ srcLo, srcHi, dstLo, dstHi uint32 }
+
+func hullOf(p headerspace.Filter) (h hull, ok bool) {
+	var a, b bool
+	h.srcLo, h.srcHi, a = v4Extent(p, headerspace.Src)
+	h.dstLo, h.dstHi, b = v4Extent(p, headerspace.Dst)
+	return h, a && b
+}
+
+// v4Extent is the smallest and largest IPv4 address in a filter's field; ok is false without any.
+func v4Extent(p headerspace.Filter, f headerspace.Field) (lo, hi uint32, ok bool) {
+	if p.Any(f) {
+		return 0, ^uint32(0), true
+	}
+	s := p.Get(f).Intersect(ipv4).Intervals()
+	if len(s) == 0 {
+		return 0, 0, false
+	}
+	return uint32(s[0].Lo.Lo), uint32(s[len(s)-1].Hi.Lo), true
+}
+
+func (h hull) holds(o hull) bool {
+	return h.dstLo <= o.dstLo && h.dstHi >= o.dstHi && h.srcLo <= o.srcLo && h.srcHi >= o.srcHi
+}
+
+// earlier finds filters that hold a later one. Filters are kept by the /16 of
+// their destination, else of their source, so that only few need be compared.
+type earlier struct {
+	filters []headerspace.Filter
+	hulls   []hull
+	dst     map[uint32][]int
+	src     map[uint32][]int
+	wide    []int
+}
+
+// add notes the next filter and returns the index of an earlier one that
+// holds it wholly, else -1. Only filters that are not held are kept.
+func (e *earlier) add(i int, p headerspace.Filter, h hull) (by int) {
+	look := func(list []int) int {
+		for _, j := range list {
+			if e.hulls[j].holds(h) && p.SubsetOf(e.filters[j]) {
+				return j
+			}
+		}
+		return -1
+	}
+	oneDst, oneSrc := h.dstLo>>16 == h.dstHi>>16, h.srcLo>>16 == h.srcHi>>16
+	if by = look(e.wide); by >= 0 {
+		return by
+	}
+	if oneDst {
+		if by = look(e.dst[h.dstLo>>16]); by >= 0 {
+			return by
+		}
+	}
+	if oneSrc {
+		if by = look(e.src[h.srcLo>>16]); by >= 0 {
+			return by
+		}
+	}
+	e.filters[i], e.hulls[i] = p, h
+	switch {
+	case oneDst:
+		e.dst[h.dstLo>>16] = append(e.dst[h.dstLo>>16], i)
+	case oneSrc:
+		e.src[h.srcLo>>16] = append(e.src[h.srcLo>>16], i)
+	default:
+		e.wide = append(e.wide, i)
+	}
+	return -1
+}
+
+// prune takes away the leaves that no packet reaches because an earlier one holds
+// all of them, and notes for whose sake.
+func prune(leaves []found, u *usage) []found {
+	e := earlier{
+		filters: make([]headerspace.Filter, len(leaves)), hulls: make([]hull, len(leaves)),
+		dst: map[uint32][]int{}, src: map[uint32][]int{},
+	}
+	kept := leaves[:0:0]
+	for i, l := range leaves {
+		h, ok := hullOf(l.filter)
+		if !ok { // IPv6 only: no such packet comes in
+			continue
+		}
+		if by := e.add(i, l.filter, h); by >= 0 {
+			u.shadow(l.trace, leaves[by].trace)
+			continue
+		}
+		u.use(l.trace)
+		kept = append(kept, l)
+	}
+	return kept
+}
+
+// usage notes which classifier rules decide some packet.
+type usage struct {
+	used map[int][]bool
+	by   map[[2]int]int // a pruned rule: the rule of the same classifier that took its packets
+	g    *graph.Graph
+}
+
+func (u *usage) use(s *step) {
+	for ; s != nil; s = s.prev {
+		c, ok := u.g.Nodes[s.node].Element.(element.Classifier)
+		if !ok {
+			continue
+		}
+		if u.used[s.node] == nil {
+			u.used[s.node] = make([]bool, len(c.Rules))
+		}
+		if s.rule >= 0 {
+			u.used[s.node][s.rule] = true
+		}
+	}
+}
+
+func (u *usage) shadow(loser, winner *step) {
+	for s := loser; s != nil; s = s.prev {
+		if _, ok := u.g.Nodes[s.node].Element.(element.Classifier); !ok || s.rule < 0 {
+			continue
+		}
+		for o := winner; o != nil; o = o.prev {
+			if o.node == s.node && o.rule >= 0 && o.rule < s.rule {
+				u.by[[2]int{s.node, s.rule}] = o.rule
+			}
+		}
+	}
+}
+
+// warnings are the rules of functions that no packet can ever reach.
+func (u *usage) warnings() []Warning {
+	var out []Warning
+	for n, node := range u.g.Nodes {
+		c, ok := node.Element.(element.Classifier)
+		if !ok || node.Function == "" || u.used[n] == nil {
+			continue
+		}
+		for i, used := range u.used[n] {
+			if used || c.Rules[i].Name == "" {
+				continue
+			}
+			msg := "never decides a packet: rules above it, or functions before it, take all that it could match"
+			if by, ok := u.by[[2]int{n, i}]; ok {
+				msg = fmt.Sprintf("never decides a packet: rule %s above it takes all that it could match", c.Rules[by].Name)
+			}
+			out = append(out, Warning{Node: node.Name, Rule: c.Rules[i].Name, Message: msg})
+		}
+	}
+	return out
+}

@@ -1,0 +1,179 @@
+package synth
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+var ipv4 = headerspace.Prefix(netip.MustParsePrefix("0.0.0.0/0"))
+
+// Fields that a table reads as ranges; the others are read as bits, one per distinct set.
+var (
+	rangeFields = []headerspace.Field{
+		headerspace.Src, headerspace.Dst, headerspace.SPort, headerspace.DPort,
+		headerspace.VLAN, headerspace.TTL,
+	}
+	bitFields = []headerspace.Field{
+		headerspace.Proto, headerspace.DSCP, headerspace.Frag,
+		headerspace.TCPFlags, headerspace.ICMPType, headerspace.ICMPCode,
+	}
+)
+
+const (
+	maxBits  = 256
+	maxBoxes = 1 << 22
+)
+
+// ttlFloor is the least TTL from which on no leaf tells TTLs apart.
+func ttlFloor(leaves []found) uint32 {
+	floor := uint64(0)
+	for i := range leaves {
+		if leaves[i].filter.Any(headerspace.TTL) {
+			continue
+		}
+		for _, iv := range leaves[i].filter.Get(headerspace.TTL).Intervals() {
+			floor = max(floor, iv.Lo.Lo)
+			if iv.Hi.Lo < 255 {
+				floor = max(floor, iv.Hi.Lo+1)
+			}
+		}
+	}
+	return uint32(floor)
+}
+
+// tableBuilder expands leaves to boxes.
+type tableBuilder struct {
+	out   *programpb.Table
+	words int
+	bits  map[string]int
+	boxes []int // per class
+}
+
+// buildTable lowers the leaves with a TTL in ttl to ordered boxes. classes are
+// the leaves' classes; nClasses sizes the count of boxes per class that is returned.
+func buildTable(leaves []found, classes []int, nClasses int, ttl headerspace.Set) (*programpb.Table, []int, error) {
+	b := tableBuilder{out: &programpb.Table{}, bits: map[string]int{}, boxes: make([]int, nClasses)}
+	in := make([]headerspace.Filter, 0, len(leaves))
+	cls := make([]int, 0, len(leaves))
+	for i, l := range leaves {
+		p := l.filter
+		if !p.Any(headerspace.TTL) {
+			t := p.Get(headerspace.TTL).Intersect(ttl)
+			if t.IsEmpty() {
+				continue
+			}
+			if t.Equal(ttl) {
+				t = headerspace.Full(headerspace.TTL)
+			}
+			p = p.With(headerspace.TTL, t)
+		}
+		in, cls = append(in, p), append(cls, classes[i])
+	}
+	if err := b.layout(in); err != nil {
+		return nil, nil, err
+	}
+	for i, p := range in {
+		if b.box(p, cls[i]) {
+			break // it holds every packet
+		}
+		if len(b.out.Classes) > maxBoxes {
+			return nil, nil, fmt.Errorf("more than %d boxes in one classifier; use fewer ranges per rule", maxBoxes)
+		}
+	}
+	return b.out, b.boxes, nil
+}
+
+// layout finds the dimensions and bits that the filters use.
+func (b *tableBuilder) layout(in []headerspace.Filter) error {
+	for _, f := range rangeFields {
+		for i := range in {
+			if !in[i].Any(f) {
+				b.out.Dims = append(b.out.Dims, programpb.Field(f))
+				break
+			}
+		}
+	}
+	for _, f := range bitFields {
+		for i := range in {
+			if in[i].Any(f) {
+				continue
+			}
+			s := in[i].Get(f)
+			key := bitKey(f, s)
+			if _, ok := b.bits[key]; ok {
+				continue
+			}
+			b.bits[key] = len(b.bits)
+			set := &programpb.BitSet{Field: programpb.Field(f)}
+			for _, iv := range s.Intervals() {
+				set.Ranges = append(set.Ranges, uint32(iv.Lo.Lo), uint32(iv.Hi.Lo))
+			}
+			b.out.Bits = append(b.out.Bits, set)
+		}
+	}
+	if len(b.bits) > maxBits {
+		return fmt.Errorf("rules tell apart %d sets of protocols, DSCPs, flags and ICMP types, at most %d are possible; use fewer distinct ones",
+			len(b.bits), maxBits)
+	}
+	b.words = (len(b.bits) + 63) / 64
+	return nil
+}
+
+func bitKey(f headerspace.Field, s headerspace.Set) string {
+	key := []byte{byte(f)}
+	for _, iv := range s.Intervals() {
+		key = binary.AppendUvarint(key, iv.Lo.Lo)
+		key = binary.AppendUvarint(key, iv.Hi.Lo)
+	}
+	return string(key)
+}
+
+// box appends the filter's boxes; whole tells that one holds every packet.
+func (b *tableBuilder) box(p headerspace.Filter, class int) (whole bool) {
+	var required [maxBits / 64]uint64
+	for _, f := range bitFields {
+		if !p.Any(f) {
+			bit := b.bits[bitKey(f, p.Get(f))]
+			required[bit/64] |= 1 << (bit % 64)
+			whole = true
+		}
+	}
+	whole = !whole
+	dims := make([][]headerspace.Interval, len(b.out.Dims))
+	for d, f := range b.out.Dims {
+		field := headerspace.Field(f)
+		s := p.Get(field)
+		whole = whole && p.Any(field)
+		if field == headerspace.Src || field == headerspace.Dst {
+			s = s.Intersect(ipv4)
+		}
+		dims[d] = s.Intervals()
+		if len(dims[d]) == 0 {
+			return false
+		}
+	}
+	at := make([]int, len(dims))
+	for {
+		for d := range dims {
+			iv := dims[d][at[d]]
+			b.out.Bounds = append(b.out.Bounds, uint32(iv.Lo.Lo), uint32(iv.Hi.Lo))
+		}
+		b.out.Required = append(b.out.Required, required[:b.words]...)
+		b.out.Classes = append(b.out.Classes, uint32(class))
+		b.boxes[class]++
+		d := len(dims) - 1
+		for ; d >= 0; d-- {
+			if at[d]++; at[d] < len(dims[d]) {
+				break
+			}
+			at[d] = 0
+		}
+		if d < 0 {
+			return whole
+		}
+	}
+}

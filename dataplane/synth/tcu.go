@@ -1,0 +1,257 @@
+package synth
+
+import (
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// exprKind says how a field's present value follows from the packet that
+// entered the segment.
+type exprKind uint8
+
+const (
+	ident   exprKind = iota // unchanged
+	constE                  // a constant
+	add                     // the value on entry plus delta
+	choice                  // chosen at run time from a set, and known to the packet by now
+	virtual                 // chosen at run time by a NAPT inside a run: no packet ever carries it
+)
+
+// expr is a field's symbolic value. For constE, choice and virtual, set is what it can be.
+type expr struct {
+	set   *headerspace.Set
+	delta int32
+	node  int32 // the NAPT that chose
+	kind  exprKind
+}
+
+func constant(v headerspace.Value) expr {
+	s := headerspace.Single(v)
+	return expr{kind: constE, set: &s}
+}
+
+func sameExpr(a, b expr) bool {
+	if a.kind != b.kind || a.delta != b.delta || a.node != b.node {
+		return false
+	}
+	return a.set == b.set || a.set != nil && b.set != nil && a.set.Equal(*b.set)
+}
+
+// hop is the note that the last lookup left.
+type hop struct {
+	addr uint32
+	set  bool // false: as on entry to the segment
+}
+
+type opKind uint8
+
+const (
+	opSet opKind = iota
+	opAddTTL
+	opNextHop
+	opForward
+)
+
+// op is one operation of a leg; arg is the value, delta, address, or the index of the leg's run.
+type op struct {
+	kind  opKind
+	field headerspace.Field
+	arg   int64
+}
+
+// step is a packet's way, last element first.
+type step struct {
+	prev      *step
+	node      int
+	out, rule int
+}
+
+// counted is the counters passed, last first.
+type counted struct {
+	prev    *counted
+	counter int
+}
+
+// values is the part of a traffic class unit that a copy of the packet has for itself.
+type values struct {
+	val [headerspace.NumFields]expr
+	hop hop
+	// ops are done at run time already; done is val as of then.
+	ops  []op
+	done [headerspace.NumFields]expr
+	// runs are the NAPT runs entered, in order of their opForward. The last may still grow
+	// while its choice stands unread: flow is what it must find unchanged.
+	runs [][]int
+	flow [headerspace.NumFields]expr
+	// unwind are the NAPTs of a run that a return packet has still to pass
+	// symbolically: the packet was translated back through all of them at once.
+	unwind   []int
+	counters *counted
+}
+
+// tcu is a traffic class unit (SNF): packets that enter the segment with the filter, and
+// what has happened to them up to here.
+type tcu struct {
+	filter headerspace.Filter
+	values
+	trace *step
+	depth int
+	// legs are the finished copies, todo the copies still to be walked.
+	legs []leg
+	todo []branch
+}
+
+// branch is a copy's place and state, set aside while another is walked.
+type branch struct {
+	node, port int
+	values     values
+}
+
+// leg is a finished copy.
+type leg struct {
+	ops      []op
+	runs     [][]int
+	outcome  outcome
+	counters []int
+}
+
+type outcomeKind uint8
+
+const (
+	toOutput outcomeKind = iota
+	toDrop
+	toGenerator
+	toSegment
+	toReturn
+)
+
+// outcome is how a leg ends; arg is the interface, segment, generator or table, reason a drop's.
+type outcome struct {
+	kind   outcomeKind
+	arg    int
+	reason string
+}
+
+var (
+	ported    = headerspace.Of(6, 17)
+	unported  = headerspace.Full(headerspace.Proto).Subtract(ported)
+	headed    = headerspace.Of(headerspace.FragWhole, headerspace.FragFirst)
+	later     = headerspace.Of(headerspace.FragLater)
+	fragments = headerspace.Of(headerspace.FragFirst, headerspace.FragLater)
+)
+
+// read is SNF's Algorithm 2 for one field: the filters, if any, of the packets
+// among t's whose field is in want when they get here. decided is false if
+// that hangs on a run-time choice.
+func (t *tcu) read(p headerspace.Filter, f headerspace.Field, want headerspace.Set) (out []headerspace.Filter, decided bool) {
+	e := t.val[f]
+	switch e.kind {
+	case ident:
+		p = p.And(f, want)
+		if p.IsEmpty() {
+			return nil, true
+		}
+		return []headerspace.Filter{p}, true
+	case add: // the write is pulled back to a condition on the incoming packet
+		p = p.And(f, want.PullBack(f, int64(e.delta)))
+		if p.IsEmpty() {
+			return nil, true
+		}
+		return []headerspace.Filter{p}, true
+	}
+	if f != headerspace.SPort && f != headerspace.DPort {
+		return whole(p, *e.set, want)
+	}
+	return readPort(p, f, *e.set, want)
+}
+
+// whole decides a read of a written field whose values all pass, or all fail.
+func whole(p headerspace.Filter, have, want headerspace.Set) ([]headerspace.Filter, bool) {
+	switch {
+	case have.SubsetOf(want):
+		return []headerspace.Filter{p}, true
+	case !have.Overlaps(want):
+		return nil, true
+	}
+	return nil, false
+}
+
+// readPort is whole for ports, which packets without a transport header did not
+// get by the write.
+func readPort(p headerspace.Filter, f headerspace.Field, have, want headerspace.Set) ([]headerspace.Filter, bool) {
+	absent, _ := f.Absent()
+	var out []headerspace.Filter
+	if with := p.And(headerspace.Proto, ported).And(headerspace.Frag, headed); !with.IsEmpty() {
+		yes, ok := whole(with, have, want)
+		if !ok {
+			return nil, false
+		}
+		out = append(out, yes...)
+	}
+	if want.Contains(absent) {
+		if len(out) > 0 { // all pass, whether they have ports or not
+			return []headerspace.Filter{p}, true
+		}
+		for _, q := range []headerspace.Filter{p.And(headerspace.Proto, unported), p.And(headerspace.Frag, later)} {
+			if !q.IsEmpty() {
+				out = append(out, q)
+			}
+		}
+	}
+	return out, true
+}
+
+// match is Algorithm 2 for a whole filter.
+func (t *tcu) match(want headerspace.Filter) (out []headerspace.Filter, decided bool) {
+	out = []headerspace.Filter{t.filter}
+	for f := range headerspace.NumFields {
+		if want.Any(f) {
+			continue
+		}
+		set := want.Get(f)
+		if len(out) == 1 {
+			if out, decided = t.read(out[0], f, set); !decided {
+				return nil, false
+			}
+			continue
+		}
+		var next []headerspace.Filter
+		for _, p := range out {
+			q, ok := t.read(p, f, set)
+			if !ok {
+				return nil, false
+			}
+			next = append(next, q...)
+		}
+		out = next
+	}
+	return out, true
+}
+
+// settle makes the writes so far happen at run time: what follows reads the packet as it is.
+func (v *values) settle() {
+	ops := v.ops[:len(v.ops):len(v.ops)]
+	for f := range headerspace.NumFields {
+		e := v.val[f]
+		if sameExpr(e, v.done[f]) {
+			continue
+		}
+		switch e.kind {
+		case constE:
+			c, _ := e.set.Only()
+			ops = append(ops, op{kind: opSet, field: f, arg: fieldValue(f, c)})
+		case add:
+			ops = append(ops, op{kind: opAddTTL, arg: int64(e.delta - v.done[f].delta)})
+		case ident, choice, virtual: // nothing to write: a choice is written by its forward operation
+		}
+		v.done[f] = e
+	}
+	v.ops = ops
+}
+
+// fieldValue is a value as the program writes it: addresses are IPv4.
+func fieldValue(f headerspace.Field, v headerspace.Value) int64 {
+	if f == headerspace.Src || f == headerspace.Dst {
+		return int64(v.Lo & 0xffffffff)
+	}
+	return int64(v.Lo)
+}

@@ -1,0 +1,518 @@
+package synth
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// again is returned by a walk that learnt something which changes what was
+// walked before; the synthesis starts over with it.
+var errAgain = errors.New("start over")
+
+// start is where a segment's walk begins.
+type start struct {
+	kind       startKind
+	node, port int
+	run        int // of startReturn
+}
+
+type startKind uint8
+
+const (
+	startEntry  startKind = iota // a chain interface
+	startCut                     // an element whose reads could not be decided before
+	startReturn                  // behind a NAPT, translated back
+	startAnswer                  // behind a generator
+)
+
+// walker finds the leaves of one segment after another.
+type walker struct {
+	g   *graph.Graph
+	max int
+
+	// What earlier attempts learnt.
+	apart map[int]bool // NAPTs that end a run always: their choice is looked at
+	cuts  map[int]bool // classifiers kept as look-ups of their own
+
+	segments []*segment
+	index    map[start]int
+	runs     [][]int
+	runIndex map[string]int
+	tables   []int // NAPT nodes
+	counters counterIndex
+
+	seg    *segment
+	fresh  bool // the segment's packets come from outside: no next hop is noted
+	visits []int
+	routes map[int]*routeList
+}
+
+// routeList is a lookup as an ordered rule list.
+type routeList struct {
+	order   []int // routes by precedence
+	filters []headerspace.Filter
+}
+
+// segment is a walked segment.
+type segment struct {
+	name string
+	// given is what is known of every packet that comes here.
+	given  headerspace.Filter
+	leaves []found
+}
+
+// found is a leaf before classes are numbered.
+type found struct {
+	filter headerspace.Filter
+	legs   []leg
+	trace  *step
+}
+
+func newWalker(g *graph.Graph, limit int, apart, cuts map[int]bool) *walker {
+	return &walker{
+		g: g, max: limit, apart: apart, cuts: cuts,
+		index: map[start]int{}, runIndex: map[string]int{}, counters: indexCounters(g), routes: map[int]*routeList{},
+	}
+}
+
+// all walks the segments of every interface and what they lead to.
+func (w *walker) all() error {
+	var todo []start
+	enter := func(s start) { w.segmentOf(s) }
+	for _, i := range w.g.Interfaces {
+		e := w.g.Nodes[i.In].Out[0]
+		enter(start{kind: startEntry, node: e.To, port: e.Port})
+	}
+	for n := 0; n < len(w.segments); n++ {
+		todo = w.starts(todo[:0])
+		if err := w.walkSegment(n, todo[n]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// starts lists the known segments' starts by index.
+func (w *walker) starts(buf []start) []start {
+	buf = slices.Grow(buf, len(w.index))[:len(w.index)]
+	for s, i := range w.index {
+		buf[i] = s
+	}
+	return buf
+}
+
+// segmentOf is the index of the segment that begins at s.
+func (w *walker) segmentOf(s start) int {
+	if i, ok := w.index[s]; ok {
+		return i
+	}
+	i := len(w.segments)
+	w.index[s] = i
+	w.segments = append(w.segments, &segment{name: w.nameOf(s)})
+	return i
+}
+
+func (w *walker) nameOf(s start) string {
+	name := w.g.Nodes[s.node].Name
+	switch s.kind {
+	case startEntry:
+		return "from " + strings.TrimSuffix(name, "/local")
+	case startReturn:
+		return "back through " + w.runName(s.run)
+	case startAnswer:
+		return "answers of " + name
+	case startCut:
+	}
+	return "at " + name
+}
+
+func (w *walker) runName(run int) string {
+	names := make([]string, len(w.runs[run]))
+	for i, n := range w.runs[run] {
+		names[i] = w.g.Nodes[n].Name
+	}
+	return strings.Join(names, ">")
+}
+
+func (w *walker) walkSegment(n int, s start) error {
+	w.seg, w.fresh = w.segments[n], s.kind == startEntry || s.kind == startAnswer
+	w.visits = make([]int, len(w.g.Nodes))
+	t := tcu{filter: everything} // the identity: every packet, no operation (SNF, tcu_0)
+	node, port := s.node, s.port
+	switch s.kind {
+	case startEntry, startCut:
+	case startReturn:
+		run := w.runs[s.run]
+		last := run[len(run)-1]
+		t.filter = t.filter.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole)).
+			With(headerspace.Proto, translatable).With(headerspace.ICMPType, returnTypes)
+		for i := len(run) - 2; i >= 0; i-- {
+			t.unwind = append(t.unwind, run[i])
+		}
+		w.rewind(&t)
+		e := w.g.Nodes[last].Out[element.NAPTInside]
+		node, port = e.To, e.Port
+		t.trace = &step{node: last, out: element.NAPTInside, rule: -1}
+	case startAnswer:
+		t.filter = answers(w.g.Nodes[s.node].Element)
+		e := w.g.Nodes[s.node].Out[0]
+		node, port = e.To, e.Port
+		t.trace = &step{node: s.node, rule: -1}
+	}
+	w.seg.given = t.filter
+	return w.walk(t, node, port, s.kind == startCut)
+}
+
+// everything is what can come in: IPv4, so far.
+var everything = headerspace.Filter{}.With(headerspace.Src, ipv4).With(headerspace.Dst, ipv4)
+
+// answers is the filter of a generator's packets.
+func answers(e element.Element) headerspace.Filter {
+	p := everything.
+		With(headerspace.Frag, headerspace.Of(headerspace.FragWhole)).
+		With(headerspace.Proto, headerspace.Of(1)).
+		With(headerspace.TTL, headerspace.Of(64))
+	if i, ok := e.(element.ICMPError); ok {
+		untagged, _ := headerspace.VLAN.Absent()
+		p = p.With(headerspace.ICMPType, headerspace.Of(uint64(i.Type))).
+			With(headerspace.ICMPCode, headerspace.Of(uint64(i.Code))).
+			With(headerspace.DSCP, headerspace.Of(48)).
+			With(headerspace.VLAN, headerspace.Single(untagged))
+		if i.Source.IsValid() {
+			p = p.With(headerspace.Src, headerspace.Single(headerspace.Addr(i.Source)))
+		}
+		return p
+	}
+	return p.With(headerspace.ICMPType, headerspace.Of(0))
+}
+
+// rewind sets the destination of a return packet to what the next NAPT to pass would see.
+func (w *walker) rewind(t *tcu) {
+	d := [2]expr{}
+	if len(t.unwind) > 0 {
+		n := t.unwind[0]
+		addrs, ports := pool(w.g.Nodes[n].Element.(element.NAPT))
+		d = [2]expr{
+			{kind: virtual, node: int32(n), set: &addrs},
+			{kind: virtual, node: int32(n), set: &ports},
+		}
+	}
+	t.val[headerspace.Dst], t.val[headerspace.DPort] = d[0], d[1]
+	t.done[headerspace.Dst], t.done[headerspace.DPort] = d[0], d[1]
+}
+
+func pool(n element.NAPT) (addrs, ports headerspace.Set) {
+	iv := make([]headerspace.Interval, len(n.Pool))
+	for i, a := range n.Pool {
+		iv[i] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
+	}
+	return headerspace.NewSet(iv...), headerspace.Range(uint64(n.PortMin), uint64(n.PortMax))
+}
+
+// follow walks on from an output port of a node.
+func (w *walker) follow(t tcu, node, out, rule int) error {
+	t.trace = &step{prev: t.trace, node: node, out: out, rule: rule}
+	e := w.g.Nodes[node].Out[out]
+	if e.To < 0 {
+		return fmt.Errorf("%s: packets leave by output %s, which leads nowhere", w.g.Nodes[node].Name,
+			element.PortName(w.g.Nodes[node].Element, out))
+	}
+	return w.walk(t, e.To, e.Port, false)
+}
+
+// walk is SNF's Algorithm 1: t goes through a node, and for every way out a
+// narrower unit goes on. first says that the segment starts here.
+func (w *walker) walk(t tcu, node, port int, first bool) error {
+	t.depth++
+	if t.depth > 3*len(w.g.Nodes)+64 {
+		return w.loop(&t)
+	}
+	switch e := w.g.Nodes[node].Element.(type) {
+	case element.Classifier:
+		return w.classify(t, node, first, len(e.Rules), e.Default, func(i int) (int, []headerspace.Filter) {
+			return e.Rules[i].Out, e.Rules[i].Filters
+		})
+	case element.Lookup:
+		return w.lookup(t, node, first, e)
+	case element.DecTTL:
+		return w.decTTL(t, node)
+	case element.SetField:
+		t.val[e.Field] = constant(e.Value)
+		return w.follow(t, node, 0, -1)
+	case element.CheckIPHeader: // done once, on entry
+		return w.follow(t, node, element.CheckGood, -1)
+	case element.Counter:
+		t.counters = &counted{t.counters, w.counters.node[node]}
+		return w.follow(t, node, 0, -1)
+	case element.Tee:
+		return w.tee(t, node)
+	case element.Discard:
+		return w.leaf(t, node, outcome{kind: toDrop, reason: e.Reason})
+	case element.ICMPError, element.EchoResponder:
+		return w.leaf(t, node, outcome{kind: toGenerator, arg: node})
+	case element.Output:
+		return w.leaf(t, node, outcome{kind: toOutput, arg: w.interfaceOf(node)})
+	case element.NAPT:
+		if port == element.NAPTInside {
+			return w.translate(t, node, e)
+		}
+		return w.translateBack(t, node, e)
+	default:
+		return fmt.Errorf("%s: the synthesizer does not know element %s", w.g.Nodes[node].Name, e.Kind())
+	}
+}
+
+func (w *walker) interfaceOf(out int) int {
+	return slices.IndexFunc(w.g.Interfaces, func(i graph.Interface) bool { return i.Out == out })
+}
+
+// classify takes the unit through an ordered rule list. Order is kept as
+// priority: nothing is subtracted, leaves come out in the order in which they match first.
+func (w *walker) classify(t tcu, node int, first bool, n, deflt int, rule func(int) (int, []headerspace.Filter)) error {
+	if cut, err := w.tooLarge(node, first, n); err != nil || cut {
+		if err != nil {
+			return err
+		}
+		return w.cut(t, node)
+	}
+	for i := range n {
+		out, filters := rule(i)
+		for _, f := range filters {
+			ways, decided := t.match(f)
+			if !decided {
+				return w.undecided(t, node)
+			}
+			for _, p := range ways {
+				if _, possible := p.Feasible(); !possible {
+					continue
+				}
+				u := t
+				u.filter = p
+				w.countRule(&u, node, i)
+				if err := w.follow(u, node, out, i); err != nil {
+					return err
+				}
+			}
+			if len(ways) == 1 && t.filter.SubsetOf(ways[0]) {
+				return nil // nothing is left for the rules below
+			}
+		}
+	}
+	return w.follow(t, node, deflt, -1)
+}
+
+// tooLarge tells whether the node is kept as a look-up of its own, because the product with what
+// comes before it would pass the budget.
+func (w *walker) tooLarge(node int, first bool, n int) (bool, error) {
+	if first {
+		return false, nil
+	}
+	if w.cuts[node] {
+		return true, nil
+	}
+	w.visits[node]++
+	if v := w.visits[node]; v > 1 && v*n > w.max {
+		w.cuts[node] = true
+		return false, errAgain
+	}
+	return false, nil
+}
+
+func (w *walker) countRule(t *tcu, node, rule int) {
+	if c, ok := w.counters.rule[[2]int{node, rule}]; ok {
+		t.counters = &counted{t.counters, c}
+	}
+}
+
+// lookup is classify with routes ordered by prefix length, the longest first.
+func (w *walker) lookup(t tcu, node int, first bool, l element.Lookup) error {
+	if cut, err := w.tooLarge(node, first, len(l.Routes)); err != nil || cut {
+		if err != nil {
+			return err
+		}
+		return w.cut(t, node)
+	}
+	list := w.routeList(node, l)
+	for _, i := range list.order {
+		ways, decided := t.match(list.filters[i])
+		if !decided {
+			return w.undecided(t, node)
+		}
+		if len(ways) == 0 {
+			continue
+		}
+		u := t
+		u.filter = ways[0]
+		u.hop = hop{addr: hopAddr(l.Routes[i].Via), set: true}
+		if err := w.follow(u, node, l.Routes[i].Out, i); err != nil {
+			return err
+		}
+		if t.filter.SubsetOf(ways[0]) {
+			return nil
+		}
+	}
+	return w.follow(t, node, l.NoRoute, -1)
+}
+
+// routeList orders a lookup's routes by precedence, equal lengths by address.
+func (w *walker) routeList(node int, l element.Lookup) *routeList {
+	if list := w.routes[node]; list != nil {
+		return list
+	}
+	order := make([]int, len(l.Routes))
+	filters := make([]headerspace.Filter, len(l.Routes))
+	for i, r := range l.Routes {
+		order[i] = i
+		filters[i] = headerspace.Filter{}.With(headerspace.Dst, headerspace.Prefix(r.Prefix))
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		p, q := l.Routes[a].Prefix, l.Routes[b].Prefix
+		if p.Bits() != q.Bits() {
+			return q.Bits() - p.Bits()
+		}
+		return p.Addr().Compare(q.Addr())
+	})
+	w.routes[node] = &routeList{order, filters}
+	return w.routes[node]
+}
+
+func hopAddr(a netip.Addr) uint32 {
+	if !a.IsValid() {
+		return 0
+	}
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+var (
+	ttlDead  = headerspace.Range(0, 1)
+	ttlAlive = headerspace.Range(2, 255)
+)
+
+func (w *walker) decTTL(t tcu, node int) error {
+	alive, _ := t.read(t.filter, headerspace.TTL, ttlAlive)
+	for _, p := range alive {
+		u := t
+		u.filter = p
+		switch e := u.val[headerspace.TTL]; e.kind {
+		case constE:
+			c, _ := e.set.Only()
+			u.val[headerspace.TTL] = constant(c.Sub64(1))
+		default:
+			u.val[headerspace.TTL] = expr{kind: add, delta: e.delta - 1}
+		}
+		if err := w.follow(u, node, element.TTLAlive, -1); err != nil {
+			return err
+		}
+	}
+	dead, _ := t.read(t.filter, headerspace.TTL, ttlDead)
+	for _, p := range dead {
+		u := t
+		u.filter = p
+		if err := w.follow(u, node, element.TTLExpired, -1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tee sets the copies aside; each is walked when the one before it has ended,
+// within the filter that then holds.
+func (w *walker) tee(t tcu, node int) error {
+	t.settle()
+	outs := w.g.Nodes[node].Out
+	rest := t.values
+	rest.counters = nil // counted once, by the first copy
+	todo := make([]branch, 0, len(outs)-1+len(t.todo))
+	for _, e := range outs[1:] {
+		todo = append(todo, branch{e.To, e.Port, rest})
+	}
+	t.todo = append(todo, t.todo...)
+	return w.follow(t, node, 0, -1)
+}
+
+// leaf ends a copy; with the last one the class is complete.
+func (w *walker) leaf(t tcu, node int, o outcome) error {
+	if len(t.unwind) > 0 && o.kind != toDrop && o.kind != toGenerator {
+		w.apart[t.unwind[0]] = true // it would show the choice of a NAPT within the run
+		return errAgain
+	}
+	if o.kind != toSegment && o.kind != toReturn {
+		t.trace = &step{prev: t.trace, node: node, rule: -1}
+	}
+	l := leg{outcome: o, counters: t.counters.list()}
+	switch o.kind {
+	case toDrop: // early discard: nothing need be done to it
+	case toGenerator:
+		t.settle()
+		l.ops, l.runs = t.ops, t.runs
+		l.outcome.arg = w.generator(node)
+	case toOutput, toSegment, toReturn:
+		t.settle()
+		if t.hop.set && !(w.fresh && t.hop.addr == 0) {
+			t.ops = append(t.ops[:len(t.ops):len(t.ops)], op{kind: opNextHop, arg: int64(t.hop.addr)})
+		}
+		l.ops, l.runs = t.ops, t.runs
+	}
+	for _, r := range l.runs {
+		w.run(r)
+	}
+	t.legs = append(t.legs[:len(t.legs):len(t.legs)], l)
+	if len(t.todo) > 0 {
+		next := t.todo[0]
+		t.todo = t.todo[1:]
+		t.values = next.values
+		return w.walk(t, next.node, next.port, false)
+	}
+	w.seg.leaves = append(w.seg.leaves, found{t.filter.Given(w.seg.given), t.legs, t.trace})
+	return nil
+}
+
+// generator is the index of the segment that a generator's answers enter.
+func (w *walker) generator(node int) int {
+	w.segmentOf(start{kind: startAnswer, node: node})
+	return node
+}
+
+// undecided is a read that hangs on a run-time choice: the chain is cut here, and the
+// next segment reads what was chosen.
+func (w *walker) undecided(t tcu, node int) error {
+	if len(t.unwind) > 0 {
+		w.apart[t.unwind[0]] = true
+		return errAgain
+	}
+	return w.cut(t, node)
+}
+
+func (w *walker) cut(t tcu, node int) error {
+	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: startCut, node: node})})
+}
+
+func (w *walker) loop(t *tcu) error {
+	var names []string
+	seen := map[int]bool{}
+	for s := t.trace; s != nil && !(seen[s.node] && len(seen) > 1); s = s.prev {
+		seen[s.node] = true
+		names = append(names, w.g.Nodes[s.node].Name)
+	}
+	slices.Reverse(names)
+	return fmt.Errorf("%s: packets with %s go round in a loop: … → %s → …; change a route or link so that they leave",
+		w.seg.name, t.filter, strings.Join(names, " → "))
+}
+
+func (c *counted) list() []int {
+	var out []int
+	for ; c != nil; c = c.prev {
+		out = append(out, c.counter)
+	}
+	slices.Reverse(out)
+	return out
+}
