@@ -36,22 +36,36 @@ func (p Filter) And(f Field, s Set) Filter {
 	if p.sets[f] == nil {
 		return p.With(f, s)
 	}
+	if p.sets[f].SubsetOf(s) {
+		return p
+	}
 	t := p.sets[f].Intersect(s)
 	p.sets[f] = &t
 	return p
 }
 
+// Meet is And with q's set, which is shared where it can be.
+func (p Filter) Meet(q Filter, f Field) Filter {
+	switch {
+	case q.sets[f] == nil || p.sets[f] == q.sets[f]:
+	case p.sets[f] == nil:
+		p.sets[f] = q.sets[f]
+	default:
+		return p.And(f, *q.sets[f])
+	}
+	return p
+}
+
+// EmptyAt tells whether the filter has no value of the field.
+func (p Filter) EmptyAt(f Field) bool { return p.sets[f] != nil && p.sets[f].IsEmpty() }
+
+// Ref identifies the filter's set for a field: equal references, equal sets. Nil: every value.
+func (p Filter) Ref(f Field) *Set { return p.sets[f] }
+
 // Intersect is the packets that both filters pass.
 func (p Filter) Intersect(q Filter) Filter {
 	for f := range NumFields {
-		switch {
-		case q.sets[f] == nil || p.sets[f] == q.sets[f]:
-		case p.sets[f] == nil:
-			p.sets[f] = q.sets[f]
-		default:
-			t := p.sets[f].Intersect(*q.sets[f])
-			p.sets[f] = &t
-		}
+		p = p.Meet(q, f)
 	}
 	return p
 }
@@ -143,9 +157,9 @@ func (p Filter) Contains(pkt *Packet) bool {
 type Packet [NumFields]Value
 
 var (
-	tcp, udp, icmp = Single(V(6)), Single(V(17)), Single(V(1))
-	ported         = Of(6, 17)
-	headed         = Of(FragWhole, FragFirst) // fragments that carry the transport header
+	tcp, icmp = Single(V(6)), Single(V(1))
+	ported    = Of(6, 17)
+	headed    = Of(FragWhole, FragFirst) // fragments that carry the transport header
 )
 
 // Feasible narrows the filter to packets that can exist, as far as one product
@@ -178,6 +192,27 @@ func (p Filter) Feasible() (Filter, bool) {
 	drop(ICMPType, icmp)
 	drop(ICMPCode, icmp)
 	return p, !p.IsEmpty()
+}
+
+// Simplify forgets conditions on fields that no packet of the filter's protocols has.
+func (p Filter) Simplify() Filter {
+	if p.sets[Proto] == nil {
+		return p
+	}
+	forget := func(f Field, proto Set) {
+		if p.sets[f] == nil || p.sets[Proto].Overlaps(proto) {
+			return
+		}
+		if absent, _ := f.Absent(); p.sets[f].Contains(absent) {
+			p.sets[f] = nil
+		}
+	}
+	forget(SPort, ported)
+	forget(DPort, ported)
+	forget(TCPFlags, tcp)
+	forget(ICMPType, icmp)
+	forget(ICMPCode, icmp)
+	return p
 }
 
 // String lists the fields that the filter restricts.

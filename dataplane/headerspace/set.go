@@ -231,7 +231,7 @@ func (s Set) Overlaps(o Set) bool {
 func (s Set) PullBack(f Field, delta int64) Set {
 	var out []Interval
 	for _, i := range s.iv {
-		lo, hi, ok := shift(i, -delta, f.Max())
+		lo, hi, ok := unshift(i, delta, f.Max())
 		if ok {
 			out = append(out, Interval{lo, hi})
 		}
@@ -239,16 +239,16 @@ func (s Set) PullBack(f Field, delta int64) Set {
 	return Set{merge(out)}
 }
 
-// shift adds d to both ends, clipped to 0..top; ok is false if nothing is left.
-func shift(i Interval, d int64, top Value) (lo, hi Value, ok bool) {
-	if d >= 0 {
-		room := top.Sub64(min(uint64(d), top.Lo)) // fields that add are small
-		if i.Lo.Cmp(room) > 0 || uint64(d) > top.Lo && top.Hi == 0 {
+// unshift is the values v of 0..top with v+delta in i; ok is false if there are none.
+func unshift(i Interval, delta int64, top Value) (lo, hi Value, ok bool) {
+	if delta < 0 {
+		n := V(-uint64(delta))
+		if n.Cmp(top) > 0 || i.Lo.Cmp(top.Sub(n)) > 0 {
 			return lo, hi, false
 		}
-		return i.Lo.Add64(uint64(d)), minV(i.Hi, room).Add64(uint64(d)), true
+		return i.Lo.Add(n), minV(i.Hi, top.Sub(n)).Add(n), true
 	}
-	n := V(uint64(-d))
+	n := V(uint64(delta))
 	if i.Hi.Cmp(n) < 0 {
 		return lo, hi, false
 	}

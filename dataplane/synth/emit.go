@@ -85,7 +85,7 @@ func (e *emitter) tables() {
 		}
 		e.p.Tables = append(e.p.Tables, t)
 	}
-	for i, run := range e.w.runs {
+	for i, run := range e.w.runs.used {
 		last := run[len(run)-1]
 		r := &programpb.Run{
 			Name: e.w.runName(i), Table: uint32(e.w.table(last)),
@@ -296,4 +296,3 @@ func (e *emitter) generator(node int) (uint32, error) {
 	e.p.Generators = append(e.p.Generators, g)
 	return i, nil
 }
-

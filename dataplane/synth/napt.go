@@ -11,21 +11,25 @@ import (
 // What a NAPT translates: TCP, UDP, echo, and errors about them. TCP and UDP packets have no ICMP
 // type, so one product says it.
 var (
-	icmpAbsent, _ = headerspace.ICMPType.Absent()
-	translatable  = headerspace.Of(1, 6, 17)
-	forwardTypes  = headerspace.Of(3, 8, 11, 12).Union(headerspace.Single(icmpAbsent))
-	returnTypes   = headerspace.Of(0, 3, 11, 12).Union(headerspace.Single(icmpAbsent))
+	forwardable = translatable(3, 8, 11, 12)
+	returnable  = translatable(0, 3, 11, 12)
+	fragmented  = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragFirst, headerspace.FragLater))
 )
 
+func translatable(icmpTypes ...uint64) headerspace.Filter {
+	absent, _ := headerspace.ICMPType.Absent()
+	return headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole)).
+		With(headerspace.Proto, headerspace.Of(1, 6, 17)).
+		With(headerspace.ICMPType, headerspace.Of(icmpTypes...).Union(headerspace.Single(absent)))
+}
+
 // sides splits a unit at a NAPT: fragments, what is translated, and the rest.
-func (t *tcu) sides(types headerspace.Set) (frag, good []headerspace.Filter, rest bool, err error) {
-	frag, ok := t.match(headerspace.Filter{}.With(headerspace.Frag, fragments))
+func (t *tcu) sides(types headerspace.Filter) (frag, good []headerspace.Filter, rest bool, err error) {
+	frag, ok := t.match(fragmented)
 	if !ok {
 		return nil, nil, false, errUnread
 	}
-	want := headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole)).
-		With(headerspace.Proto, translatable).With(headerspace.ICMPType, types)
-	good, ok = t.match(want)
+	good, ok = t.match(types)
 	if !ok {
 		return nil, nil, false, errUnread
 	}
@@ -36,10 +40,9 @@ func (t *tcu) sides(types headerspace.Set) (frag, good []headerspace.Filter, res
 // errUnread cannot happen while no element writes protocol, fragment state or ICMP type.
 var errUnread = fmt.Errorf("protocol, fragment state and ICMP type are never written")
 
-func (w *walker) drop(t tcu, node int, filters []headerspace.Filter, reason string) error {
+func (w *walker) drop(t *tcu, node int, filters []headerspace.Filter, reason string) error {
 	for _, p := range filters {
-		u := t
-		u.filter = p
+		u := w.branch(t, p)
 		if err := w.leaf(u, node, outcome{kind: toDrop, reason: reason}); err != nil {
 			return err
 		}
@@ -48,8 +51,8 @@ func (w *walker) drop(t tcu, node int, filters []headerspace.Filter, reason stri
 }
 
 // translate is a NAPT's inside → outside.
-func (w *walker) translate(t tcu, node int, n element.NAPT) error {
-	frag, good, rest, err := t.sides(forwardTypes)
+func (w *walker) translate(t *tcu, node int, n element.NAPT) error {
+	frag, good, rest, err := t.sides(forwardable)
 	if err != nil {
 		return err
 	}
@@ -57,9 +60,8 @@ func (w *walker) translate(t tcu, node int, n element.NAPT) error {
 		return err
 	}
 	for _, p := range good {
-		u := t
-		u.filter = p
-		if err := w.forward(&u, node, n); err != nil {
+		u := w.branch(t, p)
+		if err := w.forward(u, node, n); err != nil {
 			return err
 		}
 		if err := w.follow(u, node, element.NAPTOutside, -1); err != nil {
@@ -81,20 +83,35 @@ func (w *walker) forward(t *tcu, node int, n element.NAPT) error {
 	}
 	if w.joins(t) {
 		last := len(t.runs) - 1
-		runs := slices.Clone(t.runs)
-		runs[last] = append(slices.Clone(runs[last]), node)
-		t.runs = runs
+		t.runs = slices.Clone(t.runs)
+		t.runs[last] = w.runs.extend(t.runs[last], node)
 	} else {
 		t.settle()
 		t.ops = append(t.ops[:len(t.ops):len(t.ops)], op{kind: opForward, arg: int64(len(t.runs))})
-		t.runs = append(t.runs[:len(t.runs):len(t.runs)], []int{node})
+		t.runs = append(t.runs[:len(t.runs):len(t.runs)], w.runs.extend(noRun, node))
 	}
-	addrs, ports := pool(n)
-	t.val[headerspace.Src] = expr{kind: choice, node: int32(node), set: &addrs}
-	t.val[headerspace.SPort] = expr{kind: choice, node: int32(node), set: &ports}
-	t.done[headerspace.Src], t.done[headerspace.SPort] = t.val[headerspace.Src], t.val[headerspace.SPort]
-	t.flow = t.val
+	addrs, ports := w.pool(node, n)
+	t.val[headerspace.Src] = expr{kind: choice, node: int32(node), set: addrs}
+	t.val[headerspace.SPort] = expr{kind: choice, node: int32(node), set: ports}
+	done := *t.settled()
+	done[headerspace.Src], done[headerspace.SPort] = t.val[headerspace.Src], t.val[headerspace.SPort]
+	flow := t.val
+	t.done, t.flow = &done, &flow
 	return nil
+}
+
+// pool is what a NAPT can choose.
+func (w *walker) pool(node int, n element.NAPT) (addrs, ports *headerspace.Set) {
+	if p, ok := w.pools[node]; ok {
+		return p[0], p[1]
+	}
+	iv := make([]headerspace.Interval, len(n.Pool))
+	for i, a := range n.Pool {
+		iv[i] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
+	}
+	a, p := headerspace.NewSet(iv...), headerspace.Range(uint64(n.PortMin), uint64(n.PortMax))
+	w.pools[node] = [2]*headerspace.Set{&a, &p}
+	return &a, &p
 }
 
 // joins tells whether the flow stands exactly as the last run left it.
@@ -102,8 +119,7 @@ func (w *walker) joins(t *tcu) bool {
 	if len(t.runs) == 0 {
 		return false
 	}
-	run := t.runs[len(t.runs)-1]
-	if w.apart[run[len(run)-1]] {
+	if w.apart[w.runs.last(t.runs[len(t.runs)-1])] {
 		return false
 	}
 	for _, f := range [...]headerspace.Field{headerspace.Src, headerspace.SPort, headerspace.Dst, headerspace.DPort} {
@@ -116,35 +132,34 @@ func (w *walker) joins(t *tcu) bool {
 
 // translateBack is a NAPT's outside → inside: where it is a part of the run that the packet was just
 // translated back through, it is passed; else the packet is looked up, and goes on in a segment per origin.
-func (w *walker) translateBack(t tcu, node int, n element.NAPT) error {
-	frag, good, rest, err := t.sides(returnTypes)
+func (w *walker) translateBack(t *tcu, node int, n element.NAPT) error {
+	frag, good, rest, err := t.sides(returnable)
 	if err != nil {
 		return err
 	}
 	if err := w.drop(t, node, frag, element.ReasonNATFragment); err != nil {
 		return err
 	}
-	addrs, _ := pool(n)
+	addrs, _ := w.pool(node, n)
 	for _, p := range good {
-		u := t
-		u.filter = p
+		u := w.branch(t, p)
 		if len(u.unwind) > 0 && u.unwind[0] == node && u.val[headerspace.Dst].kind == virtual {
 			u.unwind = u.unwind[1:]
-			w.rewind(&u)
+			w.rewind(u)
 			if err := w.follow(u, node, element.NAPTInside, -1); err != nil {
 				return err
 			}
 			continue
 		}
-		ways, decided := u.read(p, headerspace.Dst, addrs)
+		ways, decided := u.read(p, headerspace.Dst, *addrs)
 		if !decided {
 			return w.undecided(t, node)
 		}
 		for _, q := range ways {
-			v := u
+			v := *u
 			v.filter = q
-			v.trace = &step{prev: v.trace, node: node, out: element.NAPTInside, rule: -1}
-			if err := w.leaf(v, node, outcome{kind: toReturn, arg: w.table(node)}); err != nil {
+			v.trace = w.step(step{prev: v.trace, node: node, out: element.NAPTInside, rule: -1})
+			if err := w.leaf(&v, node, outcome{kind: toReturn, arg: w.table(node)}); err != nil {
 				return err
 			}
 		}
@@ -157,16 +172,13 @@ func (w *walker) translateBack(t tcu, node int, n element.NAPT) error {
 }
 
 // run is the index of a NAPT run; a new one has a way back, which is a segment.
-func (w *walker) run(nodes []int) int {
-	key := fmt.Sprint(nodes)
-	if i, ok := w.runIndex[key]; ok {
-		return i
+func (w *walker) run(r runID) int {
+	i, fresh := w.runs.use(r)
+	if fresh {
+		last := w.runs.last(r)
+		w.table(last)
+		w.segmentOf(start{kind: startReturn, node: last, run: i})
 	}
-	i := len(w.runs)
-	w.runIndex[key] = i
-	w.runs = append(w.runs, nodes)
-	w.table(nodes[len(nodes)-1])
-	w.segmentOf(start{kind: startReturn, node: nodes[len(nodes)-1], run: i})
 	return i
 }
 

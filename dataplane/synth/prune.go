@@ -34,61 +34,68 @@ func (h hull) holds(o hull) bool {
 	return h.dstLo <= o.dstLo && h.dstHi >= o.dstHi && h.srcLo <= o.srcLo && h.srcHi >= o.srcHi
 }
 
-// earlier finds filters that hold a later one. Filters are kept by the /16 of
-// their destination, else of their source, so that only few need be compared.
+// earlier finds filters that hold a later one. Filters are kept by the smallest
+// aligned blocks that hold their destinations and sources, so that only few need
+// be compared: a filter's holder has blocks around its own.
 type earlier struct {
 	filters []headerspace.Filter
-	hulls   []hull
-	dst     map[uint32][]int
-	src     map[uint32][]int
-	wide    []int
+	blocks  map[block]map[block][]candidate // by destination, by source
 }
+
+// block is an aligned block of 1<<bits addresses.
+type block struct{ bits, addr uint32 }
+
+type candidate struct {
+	hull
+	index int
+}
+
+// blockBits are the sizes of blocks in use.
+var blockBits = [...]uint32{0, 8, 16, 24, 32}
+
+// smallest is the first of blockBits at which lo and hi fall into one block.
+func smallest(lo, hi uint32) int {
+	for i, b := range blockBits {
+		if lo>>b == hi>>b {
+			return i
+		}
+	}
+	return len(blockBits) - 1
+}
+
+func blockOf(size int, addr uint32) block { return block{blockBits[size], addr >> blockBits[size]} }
 
 // add notes the next filter and returns the index of an earlier one that
 // holds it wholly, else -1. Only filters that are not held are kept.
 func (e *earlier) add(i int, p headerspace.Filter, h hull) (by int) {
-	look := func(list []int) int {
-		for _, j := range list {
-			if e.hulls[j].holds(h) && p.SubsetOf(e.filters[j]) {
-				return j
+	dst, src := smallest(h.dstLo, h.dstHi), smallest(h.srcLo, h.srcHi)
+	for d := dst; d < len(blockBits); d++ {
+		inner := e.blocks[blockOf(d, h.dstLo)]
+		if inner == nil {
+			continue
+		}
+		for s := src; s < len(blockBits); s++ {
+			for _, c := range inner[blockOf(s, h.srcLo)] {
+				if c.holds(h) && p.SubsetOf(e.filters[c.index]) {
+					return c.index
+				}
 			}
 		}
-		return -1
 	}
-	oneDst, oneSrc := h.dstLo>>16 == h.dstHi>>16, h.srcLo>>16 == h.srcHi>>16
-	if by = look(e.wide); by >= 0 {
-		return by
+	home := blockOf(dst, h.dstLo)
+	if e.blocks[home] == nil {
+		e.blocks[home] = map[block][]candidate{}
 	}
-	if oneDst {
-		if by = look(e.dst[h.dstLo>>16]); by >= 0 {
-			return by
-		}
-	}
-	if oneSrc {
-		if by = look(e.src[h.srcLo>>16]); by >= 0 {
-			return by
-		}
-	}
-	e.filters[i], e.hulls[i] = p, h
-	switch {
-	case oneDst:
-		e.dst[h.dstLo>>16] = append(e.dst[h.dstLo>>16], i)
-	case oneSrc:
-		e.src[h.srcLo>>16] = append(e.src[h.srcLo>>16], i)
-	default:
-		e.wide = append(e.wide, i)
-	}
+	e.filters[i] = p
+	e.blocks[home][blockOf(src, h.srcLo)] = append(e.blocks[home][blockOf(src, h.srcLo)], candidate{h, i})
 	return -1
 }
 
 // prune takes away the leaves that no packet reaches because an earlier one holds
 // all of them, and notes for whose sake.
 func prune(leaves []found, u *usage) []found {
-	e := earlier{
-		filters: make([]headerspace.Filter, len(leaves)), hulls: make([]hull, len(leaves)),
-		dst: map[uint32][]int{}, src: map[uint32][]int{},
-	}
-	kept := leaves[:0:0]
+	e := earlier{filters: make([]headerspace.Filter, len(leaves)), blocks: map[block]map[block][]candidate{}}
+	kept := make([]found, 0, len(leaves))
 	for i, l := range leaves {
 		h, ok := hullOf(l.filter)
 		if !ok { // IPv6 only: no such packet comes in

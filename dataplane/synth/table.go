@@ -49,14 +49,15 @@ func ttlFloor(leaves []found) uint32 {
 type tableBuilder struct {
 	out   *programpb.Table
 	words int
-	bits  map[string]int
-	boxes []int // per class
+	bits  map[string]int           // by the set's key
+	refs  map[*headerspace.Set]int // the same, by the set's identity
+	boxes []int                    // per class
 }
 
 // buildTable lowers the leaves with a TTL in ttl to ordered boxes. classes are
 // the leaves' classes; nClasses sizes the count of boxes per class that is returned.
 func buildTable(leaves []found, classes []int, nClasses int, ttl headerspace.Set) (*programpb.Table, []int, error) {
-	b := tableBuilder{out: &programpb.Table{}, bits: map[string]int{}, boxes: make([]int, nClasses)}
+	b := tableBuilder{out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, boxes: make([]int, nClasses)}
 	in := make([]headerspace.Filter, 0, len(leaves))
 	cls := make([]int, 0, len(leaves))
 	for i, l := range leaves {
@@ -76,6 +77,9 @@ func buildTable(leaves []found, classes []int, nClasses int, ttl headerspace.Set
 	if err := b.layout(in); err != nil {
 		return nil, nil, err
 	}
+	b.out.Bounds = make([]uint32, 0, 2*len(in)*len(b.out.Dims))
+	b.out.Required = make([]uint64, 0, len(in)*b.words)
+	b.out.Classes = make([]uint32, 0, len(in))
 	for i, p := range in {
 		if b.box(p, cls[i]) {
 			break // it holds every packet
@@ -102,11 +106,17 @@ func (b *tableBuilder) layout(in []headerspace.Filter) error {
 			if in[i].Any(f) {
 				continue
 			}
-			s := in[i].Get(f)
-			key := bitKey(f, s)
-			if _, ok := b.bits[key]; ok {
+			ref := in[i].Ref(f)
+			if _, ok := b.refs[ref]; ok {
 				continue
 			}
+			s := in[i].Get(f)
+			key := bitKey(f, s)
+			if bit, ok := b.bits[key]; ok {
+				b.refs[ref] = bit
+				continue
+			}
+			b.refs[ref] = len(b.bits)
 			b.bits[key] = len(b.bits)
 			set := &programpb.BitSet{Field: programpb.Field(f)}
 			for _, iv := range s.Intervals() {
@@ -137,7 +147,7 @@ func (b *tableBuilder) box(p headerspace.Filter, class int) (whole bool) {
 	var required [maxBits / 64]uint64
 	for _, f := range bitFields {
 		if !p.Any(f) {
-			bit := b.bits[bitKey(f, p.Get(f))]
+			bit := b.refs[p.Ref(f)]
 			required[bit/64] |= 1 << (bit % 64)
 			whole = true
 		}

@@ -71,17 +71,23 @@ type counted struct {
 	counter int
 }
 
+// exprs is the present value of every field.
+type exprs [headerspace.NumFields]expr
+
+// asEntered is every field unchanged.
+var asEntered exprs
+
 // values is the part of a traffic class unit that a copy of the packet has for itself.
 type values struct {
-	val [headerspace.NumFields]expr
+	val exprs
 	hop hop
-	// ops are done at run time already; done is val as of then.
+	// ops are done at run time already; done is val as of then, nil: as on entry.
 	ops  []op
-	done [headerspace.NumFields]expr
+	done *exprs
 	// runs are the NAPT runs entered, in order of their opForward. The last may still grow
 	// while its choice stands unread: flow is what it must find unchanged.
-	runs [][]int
-	flow [headerspace.NumFields]expr
+	runs []runID
+	flow *exprs
 	// unwind are the NAPTs of a run that a return packet has still to pass
 	// symbolically: the packet was translated back through all of them at once.
 	unwind   []int
@@ -109,7 +115,7 @@ type branch struct {
 // leg is a finished copy.
 type leg struct {
 	ops      []op
-	runs     [][]int
+	runs     []runID
 	outcome  outcome
 	counters []int
 }
@@ -132,11 +138,10 @@ type outcome struct {
 }
 
 var (
-	ported    = headerspace.Of(6, 17)
-	unported  = headerspace.Full(headerspace.Proto).Subtract(ported)
-	headed    = headerspace.Of(headerspace.FragWhole, headerspace.FragFirst)
-	later     = headerspace.Of(headerspace.FragLater)
-	fragments = headerspace.Of(headerspace.FragFirst, headerspace.FragLater)
+	ported   = headerspace.Of(6, 17)
+	unported = headerspace.Full(headerspace.Proto).Subtract(ported)
+	headed   = headerspace.Of(headerspace.FragWhole, headerspace.FragFirst)
+	later    = headerspace.Of(headerspace.FragLater)
 )
 
 // read is SNF's Algorithm 2 for one field: the filters, if any, of the packets
@@ -202,8 +207,15 @@ func readPort(p headerspace.Filter, f headerspace.Field, have, want headerspace.
 
 // match is Algorithm 2 for a whole filter.
 func (t *tcu) match(want headerspace.Filter) (out []headerspace.Filter, decided bool) {
-	out = []headerspace.Filter{t.filter}
-	for f := range headerspace.NumFields {
+	p := t.filter
+	f := headerspace.Field(0)
+	for ; f < headerspace.NumFields && (want.Any(f) || t.val[f].kind == ident); f++ { // the common case
+		if p = p.Meet(want, f); p.EmptyAt(f) {
+			return nil, true
+		}
+	}
+	out = []headerspace.Filter{p}
+	for ; f < headerspace.NumFields; f++ {
 		if want.Any(f) {
 			continue
 		}
@@ -227,12 +239,20 @@ func (t *tcu) match(want headerspace.Filter) (out []headerspace.Filter, decided 
 	return out, true
 }
 
+func (v *values) settled() *exprs {
+	if v.done == nil {
+		return &asEntered
+	}
+	return v.done
+}
+
 // settle makes the writes so far happen at run time: what follows reads the packet as it is.
 func (v *values) settle() {
 	ops := v.ops[:len(v.ops):len(v.ops)]
+	done := *v.settled()
 	for f := range headerspace.NumFields {
 		e := v.val[f]
-		if sameExpr(e, v.done[f]) {
+		if sameExpr(e, done[f]) {
 			continue
 		}
 		switch e.kind {
@@ -240,12 +260,12 @@ func (v *values) settle() {
 			c, _ := e.set.Only()
 			ops = append(ops, op{kind: opSet, field: f, arg: fieldValue(f, c)})
 		case add:
-			ops = append(ops, op{kind: opAddTTL, arg: int64(e.delta - v.done[f].delta)})
+			ops = append(ops, op{kind: opAddTTL, arg: int64(e.delta - done[f].delta)})
 		case ident, choice, virtual: // nothing to write: a choice is written by its forward operation
 		}
-		v.done[f] = e
+		done[f] = e
 	}
-	v.ops = ops
+	v.ops, v.done = ops, &done
 }
 
 // fieldValue is a value as the program writes it: addresses are IPv4.

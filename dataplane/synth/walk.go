@@ -13,7 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// again is returned by a walk that learnt something which changes what was
+// errAgain is returned by a walk that learnt something which changes what was
 // walked before; the synthesis starts over with it.
 var errAgain = errors.New("start over")
 
@@ -44,15 +44,17 @@ type walker struct {
 
 	segments []*segment
 	index    map[start]int
-	runs     [][]int
-	runIndex map[string]int
+	runs     runs
 	tables   []int // NAPT nodes
 	counters counterIndex
 
 	seg    *segment
 	fresh  bool // the segment's packets come from outside: no next hop is noted
 	visits []int
+	stack  []*tcu // branches by depth
+	steps  []step
 	routes map[int]*routeList
+	pools  map[int][2]*headerspace.Set // addresses, ports
 }
 
 // routeList is a lookup as an ordered rule list.
@@ -79,7 +81,8 @@ type found struct {
 func newWalker(g *graph.Graph, limit int, apart, cuts map[int]bool) *walker {
 	return &walker{
 		g: g, max: limit, apart: apart, cuts: cuts,
-		index: map[start]int{}, runIndex: map[string]int{}, counters: indexCounters(g), routes: map[int]*routeList{},
+		index: map[start]int{}, runs: newRuns(), counters: indexCounters(g), routes: map[int]*routeList{},
+		pools: map[int][2]*headerspace.Set{},
 	}
 }
 
@@ -135,9 +138,9 @@ func (w *walker) nameOf(s start) string {
 }
 
 func (w *walker) runName(run int) string {
-	names := make([]string, len(w.runs[run]))
-	for i, n := range w.runs[run] {
-		names[i] = w.g.Nodes[n].Name
+	var names []string
+	for _, n := range w.runs.used[run] {
+		names = append(names, w.g.Nodes[n].Name)
 	}
 	return strings.Join(names, ">")
 }
@@ -150,10 +153,9 @@ func (w *walker) walkSegment(n int, s start) error {
 	switch s.kind {
 	case startEntry, startCut:
 	case startReturn:
-		run := w.runs[s.run]
+		run := w.runs.used[s.run]
 		last := run[len(run)-1]
-		t.filter = t.filter.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole)).
-			With(headerspace.Proto, translatable).With(headerspace.ICMPType, returnTypes)
+		t.filter = t.filter.Intersect(returnable)
 		for i := len(run) - 2; i >= 0; i-- {
 			t.unwind = append(t.unwind, run[i])
 		}
@@ -168,7 +170,7 @@ func (w *walker) walkSegment(n int, s start) error {
 		t.trace = &step{node: s.node, rule: -1}
 	}
 	w.seg.given = t.filter
-	return w.walk(t, node, port, s.kind == startCut)
+	return w.walk(&t, node, port, s.kind == startCut)
 }
 
 // everything is what can come in: IPv4, so far.
@@ -199,27 +201,38 @@ func (w *walker) rewind(t *tcu) {
 	d := [2]expr{}
 	if len(t.unwind) > 0 {
 		n := t.unwind[0]
-		addrs, ports := pool(w.g.Nodes[n].Element.(element.NAPT))
-		d = [2]expr{
-			{kind: virtual, node: int32(n), set: &addrs},
-			{kind: virtual, node: int32(n), set: &ports},
-		}
+		addrs, ports := w.pool(n, w.g.Nodes[n].Element.(element.NAPT))
+		d = [2]expr{{kind: virtual, node: int32(n), set: addrs}, {kind: virtual, node: int32(n), set: ports}}
 	}
 	t.val[headerspace.Dst], t.val[headerspace.DPort] = d[0], d[1]
-	t.done[headerspace.Dst], t.done[headerspace.DPort] = d[0], d[1]
+	done := *t.settled()
+	done[headerspace.Dst], done[headerspace.DPort] = d[0], d[1]
+	t.done = &done
 }
 
-func pool(n element.NAPT) (addrs, ports headerspace.Set) {
-	iv := make([]headerspace.Interval, len(n.Pool))
-	for i, a := range n.Pool {
-		iv[i] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
+// branch is a narrower copy of t. It lives until t branches again: the walk is depth-first.
+func (w *walker) branch(t *tcu, p headerspace.Filter) *tcu {
+	for len(w.stack) <= t.depth {
+		w.stack = append(w.stack, new(tcu))
 	}
-	return headerspace.NewSet(iv...), headerspace.Range(uint64(n.PortMin), uint64(n.PortMax))
+	u := w.stack[t.depth]
+	*u = *t
+	u.filter = p
+	return u
+}
+
+// step allocates steps in blocks: there are many, and all live as long as the result.
+func (w *walker) step(s step) *step {
+	if len(w.steps) == cap(w.steps) {
+		w.steps = make([]step, 0, 1024)
+	}
+	w.steps = append(w.steps, s)
+	return &w.steps[len(w.steps)-1]
 }
 
 // follow walks on from an output port of a node.
-func (w *walker) follow(t tcu, node, out, rule int) error {
-	t.trace = &step{prev: t.trace, node: node, out: out, rule: rule}
+func (w *walker) follow(t *tcu, node, out, rule int) error {
+	t.trace = w.step(step{prev: t.trace, node: node, out: out, rule: rule})
 	e := w.g.Nodes[node].Out[out]
 	if e.To < 0 {
 		return fmt.Errorf("%s: packets leave by output %s, which leads nowhere", w.g.Nodes[node].Name,
@@ -229,11 +242,11 @@ func (w *walker) follow(t tcu, node, out, rule int) error {
 }
 
 // walk is SNF's Algorithm 1: t goes through a node, and for every way out a
-// narrower unit goes on. first says that the segment starts here.
-func (w *walker) walk(t tcu, node, port int, first bool) error {
+// narrower unit goes on. first says that the segment starts here. t is walk's to change.
+func (w *walker) walk(t *tcu, node, port int, first bool) error {
 	t.depth++
 	if t.depth > 3*len(w.g.Nodes)+64 {
-		return w.loop(&t)
+		return w.loop(t)
 	}
 	switch e := w.g.Nodes[node].Element.(type) {
 	case element.Classifier:
@@ -276,12 +289,15 @@ func (w *walker) interfaceOf(out int) int {
 
 // classify takes the unit through an ordered rule list. Order is kept as
 // priority: nothing is subtracted, leaves come out in the order in which they match first.
-func (w *walker) classify(t tcu, node int, first bool, n, deflt int, rule func(int) (int, []headerspace.Filter)) error {
+func (w *walker) classify(t *tcu, node int, first bool, n, deflt int, rule func(int) (int, []headerspace.Filter)) error {
 	if cut, err := w.tooLarge(node, first, n); err != nil || cut {
 		if err != nil {
 			return err
 		}
 		return w.cut(t, node)
+	}
+	if len(w.seg.leaves) == 0 {
+		w.seg.leaves = slices.Grow(w.seg.leaves, 2*n)
 	}
 	for i := range n {
 		out, filters := rule(i)
@@ -294,9 +310,8 @@ func (w *walker) classify(t tcu, node int, first bool, n, deflt int, rule func(i
 				if _, possible := p.Feasible(); !possible {
 					continue
 				}
-				u := t
-				u.filter = p
-				w.countRule(&u, node, i)
+				u := w.branch(t, p)
+				w.countRule(u, node, i)
 				if err := w.follow(u, node, out, i); err != nil {
 					return err
 				}
@@ -333,7 +348,7 @@ func (w *walker) countRule(t *tcu, node, rule int) {
 }
 
 // lookup is classify with routes ordered by prefix length, the longest first.
-func (w *walker) lookup(t tcu, node int, first bool, l element.Lookup) error {
+func (w *walker) lookup(t *tcu, node int, first bool, l element.Lookup) error {
 	if cut, err := w.tooLarge(node, first, len(l.Routes)); err != nil || cut {
 		if err != nil {
 			return err
@@ -349,8 +364,7 @@ func (w *walker) lookup(t tcu, node int, first bool, l element.Lookup) error {
 		if len(ways) == 0 {
 			continue
 		}
-		u := t
-		u.filter = ways[0]
+		u := w.branch(t, ways[0])
 		u.hop = hop{addr: hopAddr(l.Routes[i].Via), set: true}
 		if err := w.follow(u, node, l.Routes[i].Out, i); err != nil {
 			return err
@@ -393,15 +407,14 @@ func hopAddr(a netip.Addr) uint32 {
 }
 
 var (
-	ttlDead  = headerspace.Range(0, 1)
-	ttlAlive = headerspace.Range(2, 255)
+	ttlDead  = headerspace.Filter{}.With(headerspace.TTL, headerspace.Range(0, 1))
+	ttlAlive = headerspace.Filter{}.With(headerspace.TTL, headerspace.Range(2, 255))
 )
 
-func (w *walker) decTTL(t tcu, node int) error {
-	alive, _ := t.read(t.filter, headerspace.TTL, ttlAlive)
+func (w *walker) decTTL(t *tcu, node int) error {
+	alive, _ := t.match(ttlAlive)
 	for _, p := range alive {
-		u := t
-		u.filter = p
+		u := w.branch(t, p)
 		switch e := u.val[headerspace.TTL]; e.kind {
 		case constE:
 			c, _ := e.set.Only()
@@ -413,10 +426,9 @@ func (w *walker) decTTL(t tcu, node int) error {
 			return err
 		}
 	}
-	dead, _ := t.read(t.filter, headerspace.TTL, ttlDead)
+	dead, _ := t.match(ttlDead)
 	for _, p := range dead {
-		u := t
-		u.filter = p
+		u := w.branch(t, p)
 		if err := w.follow(u, node, element.TTLExpired, -1); err != nil {
 			return err
 		}
@@ -426,7 +438,7 @@ func (w *walker) decTTL(t tcu, node int) error {
 
 // tee sets the copies aside; each is walked when the one before it has ended,
 // within the filter that then holds.
-func (w *walker) tee(t tcu, node int) error {
+func (w *walker) tee(t *tcu, node int) error {
 	t.settle()
 	outs := w.g.Nodes[node].Out
 	rest := t.values
@@ -440,13 +452,13 @@ func (w *walker) tee(t tcu, node int) error {
 }
 
 // leaf ends a copy; with the last one the class is complete.
-func (w *walker) leaf(t tcu, node int, o outcome) error {
+func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	if len(t.unwind) > 0 && o.kind != toDrop && o.kind != toGenerator {
 		w.apart[t.unwind[0]] = true // it would show the choice of a NAPT within the run
 		return errAgain
 	}
 	if o.kind != toSegment && o.kind != toReturn {
-		t.trace = &step{prev: t.trace, node: node, rule: -1}
+		t.trace = w.step(step{prev: t.trace, node: node, rule: -1})
 	}
 	l := leg{outcome: o, counters: t.counters.list()}
 	switch o.kind {
@@ -472,7 +484,7 @@ func (w *walker) leaf(t tcu, node int, o outcome) error {
 		t.values = next.values
 		return w.walk(t, next.node, next.port, false)
 	}
-	w.seg.leaves = append(w.seg.leaves, found{t.filter.Given(w.seg.given), t.legs, t.trace})
+	w.seg.leaves = append(w.seg.leaves, found{t.filter.Given(w.seg.given).Simplify(), t.legs, t.trace})
 	return nil
 }
 
@@ -484,7 +496,7 @@ func (w *walker) generator(node int) int {
 
 // undecided is a read that hangs on a run-time choice: the chain is cut here, and the
 // next segment reads what was chosen.
-func (w *walker) undecided(t tcu, node int) error {
+func (w *walker) undecided(t *tcu, node int) error {
 	if len(t.unwind) > 0 {
 		w.apart[t.unwind[0]] = true
 		return errAgain
@@ -492,7 +504,7 @@ func (w *walker) undecided(t tcu, node int) error {
 	return w.cut(t, node)
 }
 
-func (w *walker) cut(t tcu, node int) error {
+func (w *walker) cut(t *tcu, node int) error {
 	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: startCut, node: node})})
 }
 
