@@ -246,6 +246,15 @@ func (v *values) settled() *exprs {
 	return v.done
 }
 
+// set writes a constant. A stripped tag is stripped before a new one is put on: the old one's
+// priority does not come back.
+func (v *values) set(f headerspace.Field, c headerspace.Value) {
+	if f == headerspace.VLAN && v.val[f].kind == constE {
+		v.settle()
+	}
+	v.val[f] = constant(c)
+}
+
 // settle makes the writes so far happen at run time: what follows reads the packet as it is.
 func (v *values) settle() {
 	ops := v.ops[:len(v.ops):len(v.ops)]

@@ -258,7 +258,7 @@ func (w *walker) walk(t *tcu, node, port int, first bool) error {
 	case element.DecTTL:
 		return w.decTTL(t, node)
 	case element.SetField:
-		t.val[e.Field] = constant(e.Value)
+		t.set(e.Field, e.Value)
 		return w.follow(t, node, 0, -1)
 	case element.CheckIPHeader: // done once, on entry
 		return w.follow(t, node, element.CheckGood, -1)

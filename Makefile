@@ -1,0 +1,89 @@
+# `make demo` and `make test` set up all they need; see `make help`.
+
+export PATH := $(CURDIR)/bin:$(CURDIR)/.deps/go/bin:$(PATH)
+SHELL := /bin/bash -o pipefail
+
+ENGINE   := dataplane/engine
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+FUZZTIME ?= 5m
+
+.PHONY: help
+help: ## This text.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+## The two that you want first
+
+.PHONY: demo
+demo: deps build ## A chain on real packets between network namespaces (root).
+	hack/demo.sh
+
+.PHONY: test
+test: deps tools build ## Everything that must pass (root for the namespace tests).
+	hack/test.sh
+
+## Building
+
+.PHONY: deps
+deps: ## Install the Debian packages and the Go that are missing (root).
+	@hack/install-deps.sh
+
+# All tools in one build: they share most of their dependencies.
+.PHONY: tools
+tools: bin/.tools ## Build the pinned tools of hack/tools/go.mod into bin/.
+bin/.tools: hack/tools/go.mod hack/tools/go.sum
+	cd hack/tools && go build -o $(CURDIR)/bin/ tool
+	@touch $@
+
+.PHONY: generate
+generate: tools ## Regenerate CRDs, deepcopy and protobuf code.
+	go generate ./...
+
+.PHONY: build
+build: engine sinterctl ## Build bin/sinterctl and the engine.
+
+.PHONY: sinterctl
+sinterctl:
+	go build -ldflags '-X main.version=$(VERSION)' -o bin/sinterctl ./cmd/sinterctl
+
+.PHONY: engine
+engine: $(ENGINE)/build/build.ninja
+	ninja -C $(ENGINE)/build --quiet
+$(ENGINE)/build/build.ninja:
+	meson setup $(ENGINE)/build $(ENGINE) --buildtype=release -Dmarch=native
+
+.PHONY: engine-asan
+engine-asan: $(ENGINE)/build-asan/build.ninja
+	ninja -C $(ENGINE)/build-asan --quiet
+$(ENGINE)/build-asan/build.ninja:
+	CC=clang meson setup $(ENGINE)/build-asan $(ENGINE) --buildtype=debugoptimized \
+		-Db_sanitize=address,undefined -Db_lundef=false
+
+## Checking: the parts of `make test`
+
+.PHONY: lint
+lint: tools ## Formatting and lint of Go and C.
+	hack/test.sh format vet lint
+
+.PHONY: test-go
+test-go: ## Go unit tests.
+	hack/test.sh unit
+
+.PHONY: test-engine-asan
+test-engine-asan: ## Engine tests under AddressSanitizer and UBSan.
+	hack/test.sh engine-asan
+
+.PHONY: test-differential
+test-differential: build ## Engine against oracle, packet by packet.
+	hack/test.sh differential
+
+.PHONY: fuzz
+fuzz: ## Each fuzz target for FUZZTIME (5m).
+	hack/fuzz.sh $(FUZZTIME)
+
+.PHONY: bench
+bench: build ## Cycles per packet: tables and plots into docs/bench/.
+	go run ./test/bench -out docs/bench
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf bin $(ENGINE)/build $(ENGINE)/build-asan $(ENGINE)/build-fuzz

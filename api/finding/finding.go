@@ -1,0 +1,126 @@
+// Package finding is what there is to say about the user's input: errors and
+// warnings that name place, field, value and what would be right.
+package finding
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity of a finding.
+type Severity uint8
+
+// Severities: an Error keeps the chain from being compiled, a Warning does not.
+const (
+	Error Severity = iota
+	Warning
+)
+
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// Object identifies the resource that a finding is about.
+type Object struct{ Kind, Namespace, Name string }
+
+func (o Object) String() string {
+	if o.Namespace != "" {
+		return o.Kind + " " + o.Namespace + "/" + o.Name
+	}
+	return o.Kind + " " + o.Name
+}
+
+// Finding is one error or warning.
+type Finding struct {
+	Severity Severity
+	Object   Object
+	// Field is the path of the field ("spec.functions[1].router.routes[0].via").
+	Field string
+	// Value is what the user wrote there; empty: nothing to quote.
+	Value string
+	// Message says what is wrong and what would be right.
+	Message string
+	// File and Line are where it was written; Line 0: unknown.
+	File string
+	Line int
+}
+
+// String is the finding on one line: file:line: field: "value": message.
+func (f Finding) String() string {
+	var parts []string
+	switch {
+	case f.File != "" && f.Line > 0:
+		parts = append(parts, fmt.Sprintf("%s:%d", f.File, f.Line))
+	case f.File != "":
+		parts = append(parts, f.File)
+	case f.Object != (Object{}):
+		parts = append(parts, f.Object.String())
+	}
+	if f.Severity == Warning {
+		parts = append(parts, "warning")
+	}
+	if f.Field != "" {
+		parts = append(parts, f.Field)
+	}
+	if f.Value != "" {
+		parts = append(parts, fmt.Sprintf("%q", f.Value))
+	}
+	return strings.Join(append(parts, f.Message), ": ")
+}
+
+// List is findings in the order in which they were found.
+type List []Finding
+
+// Errors are the findings that keep the chain from being compiled.
+func (l List) Errors() List { return l.only(Error) }
+
+// Warnings are the others.
+func (l List) Warnings() List { return l.only(Warning) }
+
+func (l List) only(s Severity) List {
+	var out List
+	for _, f := range l {
+		if f.Severity == s {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// HasErrors tells whether some finding is an error.
+func (l List) HasErrors() bool {
+	return slices.ContainsFunc(l, func(f Finding) bool { return f.Severity == Error })
+}
+
+// Err is the errors of the list as one error, a line each; nil if there are none.
+func (l List) Err() error {
+	var errs []error
+	for _, f := range l.Errors() {
+		errs = append(errs, errors.New(f.String()))
+	}
+	return errors.Join(errs...)
+}
+
+// Sorted is the list in the order of the input: by file, line and field.
+func (l List) Sorted() List {
+	out := slices.Clone(l)
+	slices.SortStableFunc(out, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line))
+	})
+	return out
+}
+
+// String is one finding per line.
+func (l List) String() string {
+	var b strings.Builder
+	for _, f := range l {
+		fmt.Fprintln(&b, f)
+	}
+	return b.String()
+}

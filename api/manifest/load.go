@@ -1,0 +1,260 @@
+package manifest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// Load reads files, and the YAML files of folders. A NetworkFunction that a chain
+// refers to and that is in none of them is looked for in the other files of
+// the chain's folder. Objects with errors are left out of the bundle.
+func Load(paths ...string) (*Bundle, finding.List) {
+	l := newLoader(os.ReadFile)
+	for _, path := range paths {
+		files, err := expand(path)
+		if err != nil {
+			l.findings = append(l.findings, finding.Finding{File: path, Message: reason(err)})
+			continue
+		}
+		for _, file := range files {
+			l.file(file, nil)
+		}
+	}
+	l.neighbours()
+	l.readFiles()
+	return l.bundle, l.findings
+}
+
+// Parse reads one file's content. The files that it names are read by read.
+func Parse(file string, data []byte, read func(name string) ([]byte, error)) (*Bundle, finding.List) {
+	l := newLoader(read)
+	l.parse(file, data, nil)
+	l.readFiles()
+	return l.bundle, l.findings
+}
+
+// expand is the path itself, or the YAML files of the folder.
+func expand(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	var out []string
+	for _, pattern := range []string{"*.yaml", "*.yml"} {
+		names, err := filepath.Glob(filepath.Join(path, pattern))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, names...)
+	}
+	slices.Sort(out)
+	if len(out) == 0 {
+		return nil, errors.New("the folder has no .yaml files")
+	}
+	return out, nil
+}
+
+// reason is the error without the path, which the finding names already.
+func reason(err error) string {
+	var p *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "file not found"
+	case errors.As(err, &p):
+		return "cannot be read: " + p.Err.Error()
+	}
+	return err.Error()
+}
+
+type loader struct {
+	bundle   *Bundle
+	findings finding.List
+	read     func(string) ([]byte, error)
+}
+
+func newLoader(read func(string) ([]byte, error)) *loader {
+	return &loader{read: read, bundle: &Bundle{
+		Files: rules.Files{
+			Rules:    map[rules.Source][]rules.Rule{},
+			Prefixes: map[string][]netip.Prefix{},
+		},
+		documents: map[finding.Object]*document{},
+	}}
+}
+
+// file reads a file once. Only the objects that are wanted count; nil: all.
+func (l *loader) file(name string, wanted func(finding.Object) bool) {
+	if slices.Contains(l.bundle.Sources, name) {
+		return
+	}
+	data, err := l.read(name)
+	if err != nil {
+		l.findings = append(l.findings, finding.Finding{File: name, Message: reason(err)})
+		return
+	}
+	l.parse(name, data, wanted)
+}
+
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+
+func (l *loader) parse(name string, data []byte, wanted func(finding.Object) bool) {
+	if wanted == nil {
+		l.bundle.Sources = append(l.bundle.Sources, name)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var n yaml.Node
+		err := decoder.Decode(&n)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			if wanted == nil {
+				l.findings = append(l.findings, syntaxError(name, err))
+			}
+			return
+		}
+		if len(n.Content) == 1 && n.Content[0].ShortTag() != "!!null" {
+			l.document(name, n.Content[0], wanted)
+		}
+	}
+}
+
+func syntaxError(file string, err error) finding.Finding {
+	f := finding.Finding{File: file, Line: 1, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
+		f.Line, _ = strconv.Atoi(m[1])
+		f.Message = "not YAML: " + err.Error()[len(m[0]):]
+	}
+	return f
+}
+
+// document takes one YAML document in.
+func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object) bool) {
+	object, version := identify(n)
+	if wanted != nil && !wanted(object) {
+		return
+	}
+	say := func(severity finding.Severity, field, value, format string, args ...any) {
+		l.findings = append(l.findings, finding.Finding{
+			Severity: severity, File: file, Line: n.Line, Field: field, Value: value, Message: fmt.Sprintf(format, args...),
+		})
+	}
+	known, err := schemas()
+	if err != nil {
+		say(finding.Error, "", "", "%v", err)
+		return
+	}
+	group, _, _ := strings.Cut(version, "/")
+	switch {
+	case n.Kind != yaml.MappingNode:
+		say(finding.Error, "", "", "must be a mapping with apiVersion, kind, metadata and spec, not %s", kindOf(n))
+		return
+	case version == "":
+		say(finding.Error, "apiVersion", "", "is missing; set it to %s", v1alpha1.GroupVersion)
+		return
+	case group != v1alpha1.GroupVersion.Group:
+		say(finding.Warning, "apiVersion", version, "is not of %s; the document is passed over", v1alpha1.GroupVersion.Group)
+		return
+	case version != v1alpha1.GroupVersion.String():
+		say(finding.Error, "apiVersion", version, "unknown version; this build knows %s", v1alpha1.GroupVersion)
+		return
+	case known[object.Kind] == nil:
+		say(finding.Error, "kind", object.Kind, "unknown kind%s", finding.DidYouMean(object.Kind, []string{v1alpha1.KindServiceChain, v1alpha1.KindNetworkFunction}))
+		return
+	}
+	if first := l.bundle.documents[object]; first != nil {
+		say(finding.Error, "metadata.name", object.Name, "%s is there twice, first at %s:%d; names must differ", object, first.file, first.start)
+		return
+	}
+	doc := &document{file: file, start: n.Line, lines: map[string]int{}}
+	l.bundle.documents[object] = doc
+	d := decoder{doc: doc, object: object}
+	v := d.value(n, known[object.Kind], "", n.Line, 0)
+	l.findings = append(l.findings, d.findings...)
+	if len(d.findings) == 0 {
+		l.add(object.Kind, v, say)
+	}
+}
+
+func (l *loader) add(kind string, v any, say func(finding.Severity, string, string, string, ...any)) {
+	switch kind {
+	case v1alpha1.KindServiceChain:
+		c := &v1alpha1.ServiceChain{}
+		if err := into(v, c); err != nil {
+			say(finding.Error, "", "", "%v", err)
+			return
+		}
+		l.bundle.Chains = append(l.bundle.Chains, c)
+	case v1alpha1.KindNetworkFunction:
+		f := &v1alpha1.NetworkFunction{}
+		if err := into(v, f); err != nil {
+			say(finding.Error, "", "", "%v", err)
+			return
+		}
+		l.bundle.Functions = append(l.bundle.Functions, f)
+	}
+}
+
+// identify reads what a document is about, without judging it.
+func identify(n *yaml.Node) (o finding.Object, apiVersion string) {
+	var head struct {
+		APIVersion string `yaml:"apiVersion"`
+		Kind       string `yaml:"kind"`
+		Metadata   struct {
+			Name      string `yaml:"name"`
+			Namespace string `yaml:"namespace"`
+		} `yaml:"metadata"`
+	}
+	_ = n.Decode(&head) // what cannot be read is said by the schema
+	return finding.Object{Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}, head.APIVersion
+}
+
+// neighbours looks in the folders of chains for functions that they refer to.
+func (l *loader) neighbours() {
+	for _, c := range l.bundle.Chains {
+		missing := map[finding.Object]bool{}
+		for _, f := range c.Spec.Functions {
+			if f.FunctionRef != nil {
+				o := finding.Object{Kind: v1alpha1.KindNetworkFunction, Namespace: c.Namespace, Name: f.FunctionRef.Name}
+				if l.bundle.documents[o] == nil {
+					missing[o] = true
+				}
+			}
+		}
+		if len(missing) == 0 {
+			continue
+		}
+		chain := finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: c.Namespace, Name: c.Name}
+		files, err := expand(filepath.Dir(l.bundle.documents[chain].file))
+		if err != nil {
+			continue // the graph says what is missing
+		}
+		for _, file := range files {
+			before := len(l.bundle.documents)
+			l.file(file, func(o finding.Object) bool { return missing[o] })
+			if len(l.bundle.documents) > before {
+				l.bundle.Sources = append(l.bundle.Sources, file)
+			}
+		}
+	}
+}

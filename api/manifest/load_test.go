@@ -1,0 +1,190 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+const chain = `apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata:
+  name: edge
+spec:
+  interfaces:
+  - name: inside
+    address: 10.0.0.1/24
+  - name: outside
+    address: 203.0.113.1/24
+  functions:
+  - name: fw
+    firewall:
+      rulesFrom: {file: rules/acl.csv, format: CSV}
+  - name: nat
+    napt:
+      pool: [203.0.113.9]
+      timeouts: {udp: 30s}
+  - name: mon
+    functionRef: {name: counters}
+  path: [inside, fw, mon, nat, outside]
+`
+
+const counters = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: other}
+---
+apiVersion: nfv.sinter.dev/v1alpha1
+kind: NetworkFunction
+metadata: {name: counters}
+spec:
+  monitor:
+    classes:
+    - {name: web, destinationPorts: [80, "443"]}
+---
+`
+
+// folder writes files into a new folder.
+func folder(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func edge(t *testing.T) string {
+	t.Helper()
+	return folder(t, map[string]string{
+		"edge.yaml": chain, "counters.yml": counters, "rules/acl.csv": "action,protocol\nAccept,tcp\nDrop,udp\n", "broken.yaml": "a: [",
+	})
+}
+
+func TestAFileIsReadWithDefaultsRuleFilesAndFunctionsOfItsFolder(t *testing.T) {
+	dir := edge(t)
+	file := filepath.Join(dir, "edge.yaml")
+	b, found := manifest.Load(file)
+	if len(found) > 0 {
+		t.Fatalf("findings:\n%s", found)
+	}
+	c, err := b.Chain("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Spec.Interfaces[0].MTU != 1500 {
+		t.Errorf("the MTU is %d, wanted the default 1500", c.Spec.Interfaces[0].MTU)
+	}
+	if got := c.Spec.Functions[0].Firewall.Default; got != v1alpha1.ActionDrop {
+		t.Errorf("the firewall's default is %q, wanted Drop", got)
+	}
+	nat := c.Spec.Functions[1].NAPT
+	if nat.Ports.Min != 1024 || nat.Ports.Max != 65535 || nat.Timeouts.TCP != "2h4m" || nat.Timeouts.UDP != "30s" || nat.MaxSessions != 1_000_000 {
+		t.Errorf("the NAPT is %+v, wanted the defaults and the UDP timeout 30s", nat)
+	}
+	if len(b.Functions) != 1 || b.Functions[0].Name != "counters" {
+		t.Errorf("functions are %v, wanted the one that the chain refers to", b.Functions)
+	}
+	acl := filepath.Join(dir, "rules/acl.csv")
+	if got := len(b.Files.Rules[rules.Source{File: acl, Format: v1alpha1.FormatCSV}]); got != 2 {
+		t.Errorf("%d rules of %s were read, wanted 2", got, acl)
+	}
+	want := []string{file, filepath.Join(dir, "counters.yml"), acl}
+	if strings.Join(b.Sources, " ") != strings.Join(want, " ") {
+		t.Errorf("sources are %v, wanted %v", b.Sources, want)
+	}
+}
+
+func TestAFieldIsLocatedAtItsLineOrThatOfTheNearestAroundIt(t *testing.T) {
+	b, found := manifest.Load(filepath.Join(edge(t), "edge.yaml"))
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	object := finding.Object{Kind: v1alpha1.KindServiceChain, Name: "edge"}
+	for field, want := range map[string]int{
+		"spec.functions[1].napt.pool[0]":      17,
+		"spec.functions[1].napt.timeouts.udp": 18,
+		"spec.functions[1].napt.timeouts.tcp": 18,
+		"spec.functions[1].napt.maxSessions":  16,
+		"spec.functions[1].name":              15,
+		"spec.path[2]":                        21,
+		"spec.links":                          5,
+		"":                                    1,
+	} {
+		got := b.Locate(finding.List{{Object: object, Field: field}})[0]
+		if got.Line != want || filepath.Base(got.File) != "edge.yaml" {
+			t.Errorf("%q is at %s:%d, wanted edge.yaml:%d", field, got.File, got.Line, want)
+		}
+	}
+}
+
+func TestAFolderIsReadFileByFile(t *testing.T) {
+	dir := edge(t)
+	b, found := manifest.Load(dir)
+	if len(b.Chains) != 1 || len(b.Functions) != 1 {
+		t.Errorf("%d chains and %d functions were read, wanted one each", len(b.Chains), len(b.Functions))
+	}
+	want := "broken.yaml:1: not YAML: did not find expected node content\n" +
+		"counters.yml:1: warning: apiVersion: \"v1\": is not of nfv.sinter.dev; the document is passed over\n"
+	if got := strings.ReplaceAll(found.String(), dir+"/", ""); got != want {
+		t.Errorf("findings are\n%swanted\n%s", got, want)
+	}
+}
+
+func TestDocumentsThatCannotBeTakenAreToldByFileAndLine(t *testing.T) {
+	const head = "apiVersion: nfv.sinter.dev/v1alpha1\nkind: NetworkFunction\n"
+	tests := map[string]struct{ text, want string }{
+		"no apiVersion":           {"kind: ServiceChain\n", `x.yaml:1: apiVersion: is missing; set it to nfv.sinter.dev/v1alpha1`},
+		"another version":         {"apiVersion: nfv.sinter.dev/v2\nkind: ServiceChain\n", `x.yaml:1: apiVersion: "nfv.sinter.dev/v2": unknown version; this build knows nfv.sinter.dev/v1alpha1`},
+		"an unknown kind":         {"apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServicChain\n", `x.yaml:1: kind: "ServicChain": unknown kind; did you mean "ServiceChain"?`},
+		"a list":                  {"- a\n", `x.yaml:1: must be a mapping with apiVersion, kind, metadata and spec, not a list`},
+		"no name":                 {head + "metadata: {}\nspec: {monitor: {}}\n", `x.yaml:3: metadata.name: is missing, and required`},
+		"no spec":                 {head + "metadata: {name: a}\n", `x.yaml:1: spec: is missing, and required`},
+		"an empty spec":           {head + "metadata: {name: a}\nspec:\n", `x.yaml:4: spec: is empty, and required`},
+		"a tab":                   {head + "metadata: {name: a}\n\tspec: {}\n", `x.yaml:4: not YAML: found character that cannot start any token`},
+		"one object twice":        {head + "metadata: {name: a}\nspec: {monitor: {}}\n---\n" + head + "metadata: {name: a}\nspec: {monitor: {}}\n", `x.yaml:6: metadata.name: "a": NetworkFunction a is there twice, first at x.yaml:1; names must differ`},
+		"an anchor within itself": {head + "metadata: {name: a}\nspec: &a\n  monitor:\n    classes: [{name: x}]\n  elements: *a\n", "x.yaml:5: spec.elements.monitor: unknown field; known: elements, links, ports\nx.yaml:7: spec.elements.elements: must be a list, not a mapping\nx.yaml:7: spec.elements.links: is missing, and required"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, found := manifest.Parse("x.yaml", []byte(test.text), os.ReadFile)
+			if got := strings.TrimSpace(found.String()); got != test.want {
+				t.Errorf("findings are\n%s\nwanted\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestAFileThatIsNotThereIsTold(t *testing.T) {
+	_, found := manifest.Load("nowhere.yaml")
+	if got := strings.TrimSpace(found.String()); got != "nowhere.yaml: file not found" {
+		t.Errorf("findings are %q", got)
+	}
+}
+
+func TestAChainIsFoundByItsName(t *testing.T) {
+	second := strings.Replace(chain, "name: edge", "name: core", 1)
+	b, _ := manifest.Load(folder(t, map[string]string{"a.yaml": chain, "b.yaml": second, "rules/acl.csv": "action\nDrop\n"}))
+	if c, err := b.Chain("core"); err != nil || c.Name != "core" {
+		t.Errorf("core is %v, %v", c, err)
+	}
+	for name, want := range map[string]string{
+		"":     "the files hold several chains; name one of edge, core",
+		"edgy": `chain "edgy" is not in the files given; did you mean "edge"?`,
+	} {
+		if _, err := b.Chain(name); err == nil || err.Error() != want {
+			t.Errorf("chain %q: error is %v, wanted %s", name, err, want)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+// Package rules reads the text in which users write packets down (addresses,
+// ports, flags, whole matches) and files of rules and routes. It is pure: what
+// to read is handed in.
+package rules
+
+import (
+	"net/netip"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// Rule is one rule of a file.
+type Rule struct {
+	// Line of the file, counted from 1.
+	Line int
+	Name string
+	// From is the side by which the packet came in; empty: both.
+	From v1alpha1.Side
+	// Action of the rule; empty: the file's format has none.
+	Action v1alpha1.Action
+	Filter headerspace.Filter
+}
+
+// Problem is something wrong with what the user wrote.
+type Problem struct {
+	// Field is the part of a match that it is about ("source[0]"), or a file's column.
+	Field string
+	Value string
+	// Message says what is wrong and what would be right.
+	Message string
+	// Warning: it can be read all the same.
+	Warning bool
+	// Line of the file, if it is about one.
+	Line int
+}
+
+// Source names a file of rules and how it is read.
+type Source struct {
+	File   string
+	Format v1alpha1.RuleFormat
+}
+
+// Files is the content of the files that functions refer to.
+type Files struct {
+	Rules    map[Source][]Rule
+	Prefixes map[string][]netip.Prefix
+}

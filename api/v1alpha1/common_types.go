@@ -1,0 +1,62 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Name names an interface, a function, a port or an element: a DNS label.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+type Name string
+
+// RuleName names a rule or a class in counters, warnings and explanations.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+type RuleName string
+
+// Endpoint is one end of a link: a name, or a name and a port ("rt.outside").
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=127
+// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?(\.[a-z]([-a-z0-9]*[a-z0-9])?)?$`
+type Endpoint string
+
+// Address is an IP address. The schema leaves room for IPv6; the compiler takes IPv4.
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=45
+type Address string
+
+// Prefix is an IP prefix ("10.0.0.0/8").
+// +kubebuilder:validation:MinLength=4
+// +kubebuilder:validation:MaxLength=49
+type Prefix string
+
+// AddressSet is an address, a prefix, or a range "first-last".
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=91
+type AddressSet string
+
+// MACAddress is an Ethernet address ("02:00:00:00:00:01").
+// +kubebuilder:validation:MinLength=17
+// +kubebuilder:validation:MaxLength=17
+// +kubebuilder:validation:Pattern=`^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$`
+type MACAddress string
+
+// FilePath is a file's path, relative to the file that names it.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=1024
+type FilePath string
+
+// Status is what the operator has seen.
+type Status struct {
+	// ObservedGeneration is the generation of the spec that the status is about.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Conditions of the object.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

@@ -1,0 +1,83 @@
+package v1alpha1
+
+import "time"
+
+// Duration is a time span ("2h4m") from one second to a week.
+// +kubebuilder:validation:MinLength=2
+// +kubebuilder:validation:MaxLength=32
+// +kubebuilder:validation:Pattern=`^([0-9]+(ms|s|m|h))+$`
+// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="must be from 1s to 168h"
+type Duration string
+
+// Parse is the duration as a number.
+func (d Duration) Parse() (time.Duration, error) { return time.ParseDuration(string(d)) }
+
+// NAPT translates the source address and port of packets from its port `inside`
+// to its port `outside`, and back (RFC 3022, RFC 4787, RFC 5382, RFC 5508).
+type NAPT struct {
+	// Pool is the outside addresses: addresses, prefixes or ranges, at most 4096
+	// addresses in all.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	Pool []AddressSet `json:"pool,omitempty"`
+
+	// Ports (and ICMP identifiers) used on each address.
+	// +optional
+	// +kubebuilder:default={}
+	Ports NAPTPorts `json:"ports,omitempty,omitzero"`
+
+	// Timeouts after which an idle binding is forgotten.
+	// +optional
+	// +kubebuilder:default={}
+	Timeouts NAPTTimeouts `json:"timeouts,omitempty,omitzero"`
+
+	// MaxSessions bounds the bindings kept at the same time.
+	// +optional
+	// +kubebuilder:default=1000000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000000
+	MaxSessions int32 `json:"maxSessions,omitempty"`
+}
+
+// NAPTPorts is a range of ports.
+// +kubebuilder:validation:XValidation:rule="self.min <= self.max",message="the range is reversed: min must not be above max"
+type NAPTPorts struct {
+	// Min is the lowest port.
+	// +optional
+	// +kubebuilder:default=1024
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Min int32 `json:"min,omitempty"`
+
+	// Max is the highest port.
+	// +optional
+	// +kubebuilder:default=65535
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Max int32 `json:"max,omitempty"`
+}
+
+// NAPTTimeouts are idle timeouts.
+type NAPTTimeouts struct {
+	// TCP connections that are established (RFC 5382 section 5).
+	// +optional
+	// +kubebuilder:default="2h4m"
+	TCP Duration `json:"tcp,omitempty"`
+
+	// TCPTransitory is for TCP connections that are being opened or closed.
+	// +optional
+	// +kubebuilder:default="4m"
+	TCPTransitory Duration `json:"tcpTransitory,omitempty"`
+
+	// UDP flows (RFC 4787 section 4.3).
+	// +optional
+	// +kubebuilder:default="5m"
+	UDP Duration `json:"udp,omitempty"`
+
+	// ICMP queries (RFC 5508 section 3.2).
+	// +optional
+	// +kubebuilder:default="60s"
+	ICMP Duration `json:"icmp,omitempty"`
+}

@@ -1,0 +1,65 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// NetworkFunction is a network function that chains refer to.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=nf,categories=sinter
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type NetworkFunction struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// Spec is the function.
+	// +required
+	Spec NetworkFunctionSpec `json:"spec"`
+
+	// Status is what the operator has seen.
+	// +optional
+	Status Status `json:"status,omitempty,omitzero"`
+}
+
+// NetworkFunctionList is a list of network functions.
+//
+// +kubebuilder:object:root=true
+type NetworkFunctionList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// +required
+	Items []NetworkFunction `json:"items"`
+}
+
+// NetworkFunctionSpec is a network function of one kind.
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.elements)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, elements"
+type NetworkFunctionSpec struct {
+	FunctionKinds `json:",inline"`
+}
+
+// FunctionKinds has one member per kind of network function; exactly one is set.
+type FunctionKinds struct {
+	// Firewall filters packets by ordered rules.
+	// +optional
+	Firewall *Firewall `json:"firewall,omitempty"`
+
+	// Router forwards by longest prefix match.
+	// +optional
+	Router *Router `json:"router,omitempty"`
+
+	// NAPT translates source addresses and ports.
+	// +optional
+	NAPT *NAPT `json:"napt,omitempty"`
+
+	// Monitor counts packets and bytes per class and lets everything pass.
+	// +optional
+	Monitor *Monitor `json:"monitor,omitempty"`
+
+	// Elements is a graph of elements, for functions of your own.
+	// +optional
+	Elements *Elements `json:"elements,omitempty"`
+}

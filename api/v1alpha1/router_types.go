@@ -1,0 +1,90 @@
+package v1alpha1
+
+// Router forwards packets to the port of the longest prefix that holds their
+// destination, and decrements their TTL. Packets whose TTL runs out and packets without
+// a route are answered with ICMP errors. The prefixes of the chain's interfaces,
+// and the pools of NAPTs, that lie behind a port with no other router in
+// between are routed there without being listed.
+type Router struct {
+	// Ports of the router; absent: inside, outside.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Ports []RouterPort `json:"ports,omitempty"`
+
+	// Address of the router: it answers ping, and ICMP errors come from it. Absent:
+	// errors come from the address of the interface by which the packet entered.
+	// +optional
+	Address Address `json:"address,omitempty"`
+
+	// Routes to further prefixes.
+	// +optional
+	// +listType=map
+	// +listMapKey=prefix
+	// +kubebuilder:validation:MaxItems=4096
+	Routes []Route `json:"routes,omitempty"`
+
+	// RoutesFrom reads further routes from files. Where two name the same
+	// prefix, `routes` wins over files, and an earlier file over a later one.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	RoutesFrom []RoutesFrom `json:"routesFrom,omitempty"`
+}
+
+// RouterPort is a port of a router.
+type RouterPort struct {
+	// Name of the port.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// Address of the router on this port: for packets that came in by it, ICMP errors
+	// come from here instead of from the router's address.
+	// +optional
+	Address Address `json:"address,omitempty"`
+}
+
+// Route sends a prefix to a port.
+type Route struct {
+	// Prefix of destinations.
+	// +required
+	Prefix Prefix `json:"prefix,omitempty"`
+
+	// Port that the packets leave by.
+	// +required
+	Port Name `json:"port,omitempty"`
+
+	// Via is the next hop, an address on-link at the port; absent: the
+	// destination itself, else the interface's gateway.
+	// +optional
+	Via Address `json:"via,omitempty"`
+}
+
+// RouteFormat is the format of a file of routes.
+// +kubebuilder:validation:Enum=Prefixes
+type RouteFormat string
+
+// FormatPrefixes is a file with one prefix per line.
+const FormatPrefixes RouteFormat = "Prefixes"
+
+// RoutesFrom is a file of prefixes that go to one port.
+type RoutesFrom struct {
+	// File with the prefixes, relative to the file that names it; may end in .gz.
+	// +required
+	File FilePath `json:"file,omitempty"`
+
+	// Format of the file. Prefixes: one per line; IPv6 prefixes are passed over.
+	// +optional
+	// +kubebuilder:default=Prefixes
+	Format RouteFormat `json:"format,omitempty"`
+
+	// Port that the packets leave by.
+	// +required
+	Port Name `json:"port,omitempty"`
+
+	// Via is the next hop, as in `routes`.
+	// +optional
+	Via Address `json:"via,omitempty"`
+}

@@ -1,0 +1,176 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ServiceChain is a chain of network functions between interfaces. It is
+// compiled as a whole into one packet program.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=sc,categories=sinter
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ServiceChain struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// Spec is the chain that is wanted.
+	// +required
+	Spec ServiceChainSpec `json:"spec"`
+
+	// Status is what the operator has seen.
+	// +optional
+	Status Status `json:"status,omitempty,omitzero"`
+}
+
+// ServiceChainList is a list of chains.
+//
+// +kubebuilder:object:root=true
+type ServiceChainList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// +required
+	Items []ServiceChain `json:"items"`
+}
+
+// ServiceChainSpec is a chain: interfaces, functions, and how they are wired.
+// +kubebuilder:validation:XValidation:rule="has(self.path) || has(self.links)",message="set path or links, else no packet gets anywhere"
+type ServiceChainSpec struct {
+	// Interfaces are the chain's links to the outside world.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Interfaces []Interface `json:"interfaces,omitempty"`
+
+	// Functions are the chain's network functions, in any order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Functions []Function `json:"functions,omitempty"`
+
+	// Path is the short form for functions in a row: each is entered by its port
+	// `inside` and left by its port `outside`, and wired in both directions. The
+	// first and the last entry may be an interface, or name a port ("rt.zone1").
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=2
+	// +kubebuilder:validation:MaxItems=66
+	Path []Endpoint `json:"path,omitempty"`
+
+	// Links wire ports one by one, in addition to the path.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=1024
+	Links []Link `json:"links,omitempty"`
+}
+
+// Interface is a chain's link to the outside world.
+type Interface struct {
+	// Name of the interface, unique among interfaces and functions.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// Address of the interface and its on-link prefix ("192.0.2.1/24"). The
+	// interface answers ping, and ICMP errors come from this address.
+	// +required
+	Address Prefix `json:"address,omitempty"`
+
+	// MTU is the size in bytes of the largest IP packet that leaves.
+	// +optional
+	// +kubebuilder:default=1500
+	// +kubebuilder:validation:Minimum=68
+	// +kubebuilder:validation:Maximum=9216
+	MTU int32 `json:"mtu,omitempty"`
+
+	// Gateway is the next hop for packets whose destination is not on-link and
+	// for which no route names another.
+	// +optional
+	Gateway Address `json:"gateway,omitempty"`
+
+	// Neighbors are static neighbours; all others are resolved by ARP.
+	// +optional
+	// +listType=map
+	// +listMapKey=address
+	// +kubebuilder:validation:MaxItems=1024
+	Neighbors []Neighbor `json:"neighbors,omitempty"`
+
+	// MAC is the interface's Ethernet address; absent: the device's.
+	// +optional
+	MAC MACAddress `json:"mac,omitempty"`
+
+	// Device is what the interface is bound to when nothing else is said: a
+	// kernel interface, a PCI address, or a DPDK device string.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=255
+	Device string `json:"device,omitempty"`
+}
+
+// Neighbor is a static neighbour.
+type Neighbor struct {
+	// Address of the neighbour, within the interface's prefix.
+	// +required
+	Address Address `json:"address,omitempty"`
+
+	// MAC is the neighbour's Ethernet address.
+	// +required
+	MAC MACAddress `json:"mac,omitempty"`
+}
+
+// Function is a network function of the chain: written here, or by reference.
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.elements), has(self.functionRef)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, elements, functionRef"
+type Function struct {
+	// Name of the function, unique among interfaces and functions.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	FunctionKinds `json:",inline"`
+
+	// FunctionRef takes the function from a NetworkFunction of the same namespace
+	// (or among the same files).
+	// +optional
+	FunctionRef *FunctionRef `json:"functionRef,omitempty"`
+}
+
+// FunctionRef refers to a NetworkFunction.
+type FunctionRef struct {
+	// Name of the NetworkFunction.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+}
+
+// LinkDirection says which way packets go on a link.
+// +kubebuilder:validation:Enum=Both;Forward
+type LinkDirection string
+
+// Directions of links.
+const (
+	LinkBoth    LinkDirection = "Both"
+	LinkForward LinkDirection = "Forward"
+)
+
+// Link wires two ports. The links, seen from `from` to `to`, must not form a loop.
+type Link struct {
+	// From is an interface ("inside") or a function's port ("fw.outside").
+	// +required
+	From Endpoint `json:"from,omitempty"`
+
+	// To is an interface or a function's port.
+	// +required
+	To Endpoint `json:"to,omitempty"`
+
+	// Direction: Both wires both ways, Forward only what goes from `from` to `to`.
+	// +optional
+	// +kubebuilder:default=Both
+	Direction LinkDirection `json:"direction,omitempty"`
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/progress"
+)
+
+// chainFlags choose a chain among the files given.
+type chainFlags struct {
+	chain    string
+	progress bool
+}
+
+func (f *chainFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.chain, "chain", "", "name of the chain, if the files hold several")
+	flags.BoolVar(&f.progress, "progress", false, "report progress even if standard error is no terminal")
+}
+
+// compile compiles the chain of the files and prints what there is to warn of.
+func (f *chainFlags) compile(cmd *cobra.Command, paths []string) (*compile.Chain, error) {
+	bar := progress.Start(os.Stderr, f.progress, "synthesizing")
+	c, err := compile.Files(paths, f.chain)
+	bar.Stop()
+	if err != nil {
+		return nil, err
+	}
+	warn(cmd.ErrOrStderr(), c.Warnings)
+	return c, nil
+}
+
+func warn(w io.Writer, warnings []string) {
+	for _, text := range warnings {
+		fmt.Fprintln(w, "warning:", text)
+	}
+}
+
+// files is the usage of the arguments of commands that read chains.
+const files = "<file or folder>..."

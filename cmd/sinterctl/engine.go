@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/live"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/runner"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/sessions"
+	"github.com/sinter-nfv/sinter/dataplane/control"
+)
+
+const (
+	defaultSocket = "/run/sinter/engine.sock"
+	// answerTimeout bounds a question to a running engine.
+	answerTimeout = 10 * time.Second
+)
+
+// ask connects to a running engine.
+func ask(cmd *cobra.Command, socket string, question func(context.Context, *control.Client) error) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), answerTimeout)
+	defer cancel()
+	c, err := control.Dial(ctx, socket)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return question(ctx, c)
+}
+
+func newStats() *cobra.Command {
+	var socket string
+	var over time.Duration
+	output := oneOf("text", "json")
+	cmd := &cobra.Command{
+		Use:   "stats",
+		Short: "Show the counters of a running engine",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return ask(cmd, socket, func(ctx context.Context, c *control.Client) error {
+				before, err := c.Stats(ctx)
+				if err != nil {
+					return err
+				}
+				now := before
+				if over > 0 {
+					select {
+					case <-time.After(over):
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+					if now, err = c.Stats(ctx); err != nil {
+						return err
+					}
+				}
+				r := live.Make(runner.SavedProgram(socket, now.GetHash()), before, now)
+				if output.value == "json" {
+					return writeJSON(cmd.OutOrStdout(), r)
+				}
+				return live.Text(cmd.OutOrStdout(), r, 0)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", defaultSocket, "control socket of the engine")
+	cmd.Flags().DurationVar(&over, "over", 0, "measure the rates over this time, at most 8s")
+	cmd.Flags().VarP(output, "output", "o", "what to print")
+	return cmd
+}
+
+func newSessions() *cobra.Command {
+	var socket string
+	var table, limit uint32
+	output := oneOf("text", "json")
+	cmd := &cobra.Command{
+		Use:   "sessions",
+		Short: "List the NAT bindings of a running engine",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return ask(cmd, socket, func(ctx context.Context, c *control.Client) error {
+				list, err := c.Sessions(ctx, table, limit)
+				if err != nil {
+					return fmt.Errorf("sessions of table %d: %w", table, err)
+				}
+				l := sessions.List(list)
+				if output.value == "json" {
+					return writeJSON(cmd.OutOrStdout(), l)
+				}
+				return sessions.Text(cmd.OutOrStdout(), l)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", defaultSocket, "control socket of the engine")
+	cmd.Flags().Uint32Var(&table, "table", 0, "index of the state table")
+	cmd.Flags().Uint32Var(&limit, "limit", 1000, "list at most so many")
+	cmd.Flags().VarP(output, "output", "o", "what to print")
+	return cmd
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/explain"
+)
+
+// packetFlags describe a packet.
+type packetFlags struct {
+	in, src, dst string
+	spec         explain.Spec
+	hex, pcap    string
+	number       int
+	reply        bool
+}
+
+func newExplain() *cobra.Command {
+	var f chainFlags
+	var p packetFlags
+	output := oneOf("text", "json")
+	cmd := &cobra.Command{
+		Use:   "explain " + files,
+		Short: "Tell what becomes of one packet, and why",
+		Long: `Explain sends one packet through the chain as it was written, element by element, and
+looks it up in the synthesized program: its class, its rewrite, and what both stand for.
+The packet is described by flags, or given as it is by --hex or --pcap.`,
+		Example: `  sinterctl explain chain.yaml --in inside --src 10.0.0.10 --dst 203.0.113.80 --dport 443
+  sinterctl explain chain.yaml --in inside --src 10.0.0.10 --dst 203.0.113.80 --proto icmp --ttl 1
+  sinterctl explain chain.yaml --in outside --pcap trace.pcap --packet 7`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := f.compile(cmd, args)
+			if err != nil {
+				return err
+			}
+			e := explain.New(c.Graph, c.Result)
+			stories, err := p.tell(e)
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd.OutOrStdout(), stories)
+			}
+			for i, s := range stories {
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout(), "\nand the reply")
+				}
+				if err := s.Text(cmd.OutOrStdout()); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f.add(cmd.Flags())
+	p.add(cmd)
+	cmd.Flags().BoolVar(&p.reply, "reply", false, "then explain the reply to what left")
+	cmd.Flags().VarP(output, "output", "o", "what to print")
+	return cmd
+}
+
+func (p *packetFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&p.in, "in", "", "interface by which the packet enters")
+	flags.StringVar(&p.src, "src", "", "source address")
+	flags.StringVar(&p.dst, "dst", "", "destination address")
+	flags.StringVar(&p.spec.Proto, "proto", "tcp", "protocol: tcp, udp, icmp or a number")
+	flags.Uint16Var(&p.spec.SPort, "sport", 40000, "source port (of ICMP echo: the identifier)")
+	flags.Uint16Var(&p.spec.DPort, "dport", 80, "destination port")
+	flags.Uint8Var(&p.spec.TTL, "ttl", 64, "time to live")
+	flags.Uint8Var(&p.spec.DSCP, "dscp", 0, "differentiated services code point")
+	flags.IntVar(&p.spec.VLAN, "vlan", -1, "VLAN identifier; -1: untagged")
+	flags.StringVar(&p.spec.Flags, "tcp-flags", "SYN", "TCP flags, separated by commas")
+	flags.Uint8Var(&p.spec.ICMPType, "icmp-type", 8, "ICMP type")
+	flags.Uint8Var(&p.spec.ICMPCode, "icmp-code", 0, "ICMP code")
+	flags.IntVar(&p.spec.Payload, "payload", 0, "bytes behind the headers")
+	flags.StringVar(&p.hex, "hex", "", "the Ethernet frame in hexadecimal digits")
+	flags.StringVar(&p.pcap, "pcap", "", "take the packet from this pcap or pcapng file")
+	flags.IntVar(&p.number, "packet", 1, "number of the packet in the file, from 1")
+	cmd.MarkFlagsMutuallyExclusive("hex", "pcap", "src")
+	cmd.MarkFlagsMutuallyExclusive("hex", "pcap", "dst")
+	if err := cmd.MarkFlagRequired("in"); err != nil {
+		panic(err) // the flag is above
+	}
+}
+
+// tell explains the packet and, if asked, its reply.
+func (p *packetFlags) tell(e *explain.Explainer) ([]explain.Story, error) {
+	in, err := e.Interface(p.in)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	frame, err := p.frame(e, in)
+	if err != nil {
+		return nil, err
+	}
+	stories := []explain.Story{e.Explain(in, frame)}
+	if !p.reply {
+		return stories, nil
+	}
+	if len(stories[0].Out) == 0 {
+		return nil, errors.New("--reply: the packet does not leave the chain, so there is no reply")
+	}
+	out := stories[0].Out[0]
+	frame, err = explain.Reply(out.Frame, e.MAC(out.Interface))
+	if err != nil {
+		return nil, err
+	}
+	return append(stories, e.Explain(out.Interface, frame)), nil
+}
+
+func (p *packetFlags) frame(e *explain.Explainer, in int) ([]byte, error) {
+	switch {
+	case p.hex != "":
+		return explain.Hex(p.hex)
+	case p.pcap != "":
+		return explain.Pcap(p.pcap, p.number)
+	}
+	var err error
+	if p.spec.Src, err = address("src", p.src); err != nil {
+		return nil, err
+	}
+	if p.spec.Dst, err = address("dst", p.dst); err != nil {
+		return nil, err
+	}
+	frame, err := p.spec.Frame(e.MAC(in))
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return frame, nil
+}
+
+func address(flag, value string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(value)
+	if err != nil || !a.Is4() {
+		return a, usageError{fmt.Errorf("--%s %q: want an IPv4 address, as in 10.0.0.10", flag, value)}
+	}
+	return a, nil
+}

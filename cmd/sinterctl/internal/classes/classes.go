@@ -1,0 +1,175 @@
+// Package classes lists what a program's traffic classes are and do.
+package classes
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Listing is a program for people and machines.
+type Listing struct {
+	Chain    string    `json:"chain"`
+	Hash     string    `json:"program"`
+	Bytes    int       `json:"bytes"`
+	Elements int       `json:"elements"` // of the chain
+	Segments []Segment `json:"segments"`
+	Runs     []Run     `json:"runs,omitempty"`
+	Warnings []string  `json:"warnings,omitempty"`
+}
+
+// Segment is one classification.
+type Segment struct {
+	Name     string   `json:"name"`
+	Reads    []string `json:"reads"`
+	TTLFloor uint32   `json:"ttlFloor"`
+	Classes  []Class  `json:"classes"`
+}
+
+// Class is a traffic class.
+type Class struct {
+	Class int `json:"class"`
+	// Boxes are the filters that lead to the class, each with its rank in the segment's order.
+	Boxes []Box `json:"boxes"`
+	Legs  []Leg `json:"legs"`
+	does  string
+}
+
+// Box is a filter of a classifier.
+type Box struct {
+	Rank   int    `json:"rank"`
+	Low    bool   `json:"belowTTLFloor,omitempty"`
+	Filter string `json:"filter"`
+}
+
+// Leg is one copy's operations and outcome.
+type Leg struct {
+	Operations []string `json:"operations"`
+	Outcome    string   `json:"outcome"`
+	Counters   []string `json:"counters,omitempty"`
+}
+
+// Run is NAPTs in a row that became one translation.
+type Run struct {
+	Name  string   `json:"name"`
+	NAPTs []string `json:"napts"`
+	Table string   `json:"table"`
+}
+
+// List makes the listing of a compiled chain.
+func List(c *compile.Chain) Listing {
+	p := c.Result.Program
+	l := Listing{
+		Chain: c.Graph.Chain, Hash: c.Hash, Bytes: len(c.Encoded), Elements: len(c.Graph.Nodes),
+		Warnings: c.Warnings,
+	}
+	for _, s := range p.GetSegments() {
+		l.Segments = append(l.Segments, segment(p, s))
+	}
+	for _, r := range c.Result.Runs {
+		l.Runs = append(l.Runs, Run{r.Name, r.NAPTs, r.Table})
+	}
+	return l
+}
+
+func segment(p *programpb.Program, s *programpb.Segment) Segment {
+	out := Segment{Name: s.GetName(), Reads: describe.Reads(s), TTLFloor: s.GetTtlFloor()}
+	for i, c := range s.GetClasses() {
+		class := Class{Class: i, does: describe.Class(p, c)}
+		for _, leg := range c.GetLegs() {
+			class.Legs = append(class.Legs, newLeg(p, leg))
+		}
+		out.Classes = append(out.Classes, class)
+	}
+	add := func(t *programpb.Table, low bool) {
+		for rank, class := range t.GetClasses() {
+			c := &out.Classes[class]
+			c.Boxes = append(c.Boxes, Box{rank, low, describe.Box(t, rank)})
+		}
+	}
+	add(s.GetTable(), false)
+	if s.GetTtlFloor() > 0 {
+		add(s.GetLow(), true)
+	}
+	return out
+}
+
+func newLeg(p *programpb.Program, l *programpb.Leg) Leg {
+	out := Leg{Outcome: describe.Outcome(p, l), Operations: []string{}}
+	for _, op := range l.GetOps() {
+		text, _ := describe.Op(p, op)
+		out.Operations = append(out.Operations, text)
+	}
+	for _, c := range l.GetCounters() {
+		out.Counters = append(out.Counters, p.GetCounters()[c])
+	}
+	return out
+}
+
+// Text writes the listing as tables, a class per line.
+func (l Listing) Text(w io.Writer) error {
+	var b strings.Builder
+	boxes, classes := 0, 0
+	for _, s := range l.Segments {
+		classes += len(s.Classes)
+		for _, c := range s.Classes {
+			boxes += len(c.Boxes)
+		}
+	}
+	fmt.Fprintf(&b, "chain %s: %d elements → %d segments, %d classes, %d boxes; program %.12s, %d bytes\n",
+		l.Chain, l.Elements, len(l.Segments), classes, boxes, l.Hash, l.Bytes)
+	for _, r := range l.Runs {
+		if len(r.NAPTs) > 1 {
+			fmt.Fprintf(&b, "%s are one translation, kept in %s\n", strings.Join(r.NAPTs, " and "), r.Table)
+		}
+	}
+	for _, s := range l.Segments {
+		s.text(&b)
+	}
+	for _, warning := range l.Warnings {
+		fmt.Fprintf(&b, "\nwarning: %s", warning)
+	}
+	if len(l.Warnings) > 0 {
+		b.WriteByte('\n')
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s Segment) text(b *strings.Builder) {
+	reads := "nothing"
+	if len(s.Reads) > 0 {
+		reads = strings.Join(s.Reads, ", ")
+	}
+	fmt.Fprintf(b, "\nsegment %s reads %s\n", s.Name, reads)
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "  CLASS\tBOXES\tFILTER\tOPERATION → OUTCOME")
+	for _, c := range s.Classes {
+		fmt.Fprintf(t, "  %d\t%d\t%s\t%s\n", c.Class, len(c.Boxes), filter(s, c.Boxes), c.does)
+	}
+	_ = t.Flush() // a strings.Builder takes all
+}
+
+// filter is the class's filter if it has one, else the first of them.
+func filter(s Segment, boxes []Box) string {
+	if len(boxes) == 0 {
+		return "none"
+	}
+	text := boxes[0].Filter
+	if boxes[0].Low {
+		text = fmt.Sprintf("ttl < %d: %s", s.TTLFloor, text)
+	}
+	const width = 64
+	if r := []rune(text); len(r) > width {
+		text = string(r[:width-1]) + "…"
+	}
+	if n := len(boxes); n > 1 {
+		text += fmt.Sprintf(" and %d more", n-1)
+	}
+	return text
+}

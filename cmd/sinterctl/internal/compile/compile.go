@@ -1,0 +1,101 @@
+// Package compile turns a user's files into a packet program.
+package compile
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+)
+
+// Chain is a compiled chain.
+type Chain struct {
+	Graph    *graph.Graph
+	Result   *synth.Result
+	Encoded  []byte // the program
+	Hash     string // of Encoded
+	Warnings []string
+	Files    []string // all that were read
+	Took     Took
+}
+
+// Took is how long the stages took.
+type Took struct{ Read, Synthesize time.Duration }
+
+// Graph reads the chain with the name (empty: the only one) from files and folders, up to its graph of
+// elements. The error has a line for everything that is wrong.
+func Graph(paths []string, name string) (*Chain, error) {
+	began := time.Now()
+	bundle, findings := manifest.Load(paths...)
+	if err := findings.Sorted().Err(); err != nil {
+		return nil, err
+	}
+	sc, err := bundle.Chain(name)
+	if err != nil {
+		return nil, err
+	}
+	g, more := graph.Build(sc, graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
+	findings = append(findings, bundle.Locate(more)...).Sorted()
+	if err := findings.Err(); err != nil {
+		return nil, err
+	}
+	return &Chain{
+		Graph: g, Files: bundle.Sources, Warnings: warnings(findings),
+		Took: Took{Read: time.Since(began)},
+	}, nil
+}
+
+// Files compiles the chain with the name (empty: the only one) from files and folders.
+func Files(paths []string, name string) (*Chain, error) {
+	c, err := Graph(paths, name)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	if c.Result, err = synth.Synthesize(c.Graph, synth.Options{}); err != nil {
+		return nil, err
+	}
+	if c.Encoded, err = program.Encode(c.Result.Program); err != nil {
+		return nil, err
+	}
+	c.Hash = program.Hash(c.Encoded)
+	for _, w := range c.Result.Warnings {
+		c.Warnings = append(c.Warnings, w.String())
+	}
+	c.Took.Synthesize = time.Since(began)
+	return c, nil
+}
+
+// Names are the chains of the files.
+func Names(paths []string) ([]string, error) {
+	bundle, findings := manifest.Load(paths...)
+	if err := findings.Sorted().Err(); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, c := range bundle.Chains {
+		name := c.Name
+		if c.Namespace != "" {
+			name = c.Namespace + "/" + c.Name
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		_, err := bundle.Chain("")
+		return nil, err
+	}
+	return names, nil
+}
+
+func warnings(l finding.List) []string {
+	var out []string
+	for _, f := range l.Warnings() {
+		f.Severity = finding.Error // said by whoever prints it
+		out = append(out, fmt.Sprint(f))
+	}
+	return out
+}

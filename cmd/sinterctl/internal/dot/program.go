@@ -1,0 +1,189 @@
+package dot
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// rows is how many groups of a segment the picture shows; the rest is counted.
+const rows = 24
+
+// program draws the synthesized program: each segment one read, each group of
+// its classes one line with the one write that its packets get.
+func (d *drawing) program(p *programpb.Program) {
+	d.panel("program", "the packet program", programFacts(p))
+	entered := map[uint32]bool{}
+	for i, n := range p.GetInterfaces() {
+		d.iface("p", i, n.GetName(), "in")
+		d.line(`    p_if%d -> s%d:head`, i, n.GetSegment())
+		entered[n.GetSegment()] = true
+		d.iface("q", i, n.GetName(), "out")
+	}
+	for i, t := range p.GetTables() {
+		d.line(`    t%d [shape=cylinder, style=filled, %s, label=<<b>%s</b><br/><font point-size="8.5">flows, both ways</font>>]`,
+			i, statePaint.attrs(), escape(t.GetName()))
+	}
+	for _, r := range p.GetRuns() {
+		d.line(`    t%d -> s%d:head [color=%q, style=dashed, constraint=false, label=" %s "]`,
+			r.GetTable(), r.GetSegment(), statePaint.line, escape(r.GetName()))
+	}
+	for i, s := range p.GetSegments() {
+		if len(describe.Reads(s)) > 0 || entered[uint32(i)] { // others only send an answer back
+			d.segment(p, i)
+		}
+	}
+	d.line("  }")
+}
+
+func programFacts(p *programpb.Program) string {
+	var classes, boxes int
+	for _, s := range p.GetSegments() {
+		classes += len(s.GetClasses())
+		boxes += len(s.GetTable().GetClasses()) + len(s.GetLow().GetClasses())
+	}
+	return fmt.Sprintf("%s, %s, %s: read once, write once",
+		plural(len(p.GetSegments()), "segment"), plural(boxes, "box"), plural(classes, "class"))
+}
+
+// segment draws one classification as a table.
+func (d *drawing) segment(p *programpb.Program, i int) {
+	s := p.GetSegments()[i]
+	groups, drops := partDrops(describe.Groups(p, s))
+	var b strings.Builder
+	fmt.Fprintf(&b, `<table border="0" cellborder="1" cellspacing="0" cellpadding="5" color="#cbd5e1" bgcolor="#ffffff">`)
+	fmt.Fprintf(&b, `<tr><td port="head" colspan="3" bgcolor=%q color=%q align="left"><b>%s</b> &#160;reads %s</td></tr>`,
+		readPaint.fill, readPaint.line, escape(s.GetName()), escape(strings.Join(describe.Reads(s), ", ")))
+	for k, g := range groups {
+		if k == rows {
+			fmt.Fprintf(&b, `<tr><td colspan="3" align="left">… and %d more</td></tr>`, len(groups)-rows)
+			break
+		}
+		fmt.Fprintf(&b, `<tr><td align="left">%s</td><td align="left">%s</td>%s</tr>`, match(s, g), operations(p, g.Class), outcome(p, g.Class, k))
+	}
+	b.WriteString(dropRow(p, drops))
+	b.WriteString("</table>")
+	d.line(`    s%d [shape=plain, style="", label=<%s>]`, i, b.String())
+	for k, g := range groups[:min(len(groups), rows)] {
+		for _, l := range g.Class.GetLegs() {
+			d.leg(p, i, k, l)
+		}
+	}
+}
+
+// partDrops parts the groups that only drop from the others.
+func partDrops(all []describe.Group) (others, drops []describe.Group) {
+	for _, g := range all {
+		if legs := g.Class.GetLegs(); len(legs) == 1 && legs[0].GetDrop() != nil {
+			drops = append(drops, g)
+		} else {
+			others = append(others, g)
+		}
+	}
+	return others, drops
+}
+
+// dropRow is one row for all that a segment drops at once.
+func dropRow(p *programpb.Program, drops []describe.Group) string {
+	if len(drops) == 0 {
+		return ""
+	}
+	var reasons []string
+	boxes := 0
+	for _, g := range drops {
+		boxes += g.Boxes
+		if r := describe.Reason(p, g.Class.GetLegs()[0].GetDrop()); !slices.Contains(reasons, r) {
+			reasons = append(reasons, r)
+		}
+	}
+	return fmt.Sprintf(`<tr><td align="left"><font point-size="9">%s</font></td><td colspan="2" align="left" bgcolor=%q>drop: %s</td></tr>`,
+		plural(boxes, "box"), dropPaint.fill, escape(strings.Join(reasons, ", ")))
+}
+
+func match(s *programpb.Segment, g describe.Group) string {
+	text := escape(wrap(g.Match, 46))
+	text = strings.ReplaceAll(text, "\n", `<br align="left"/>`) + `<br align="left"/>`
+	if g.Low {
+		text = fmt.Sprintf("ttl &lt; %d, %s", s.GetTtlFloor(), text)
+	}
+	return `<font point-size="9">` + text + `</font>`
+}
+
+// operations are the one write of a class.
+func operations(p *programpb.Program, c *programpb.Class) string {
+	var parts []string
+	for _, l := range c.GetLegs() {
+		for _, op := range l.GetOps() {
+			text, kind := describe.Op(p, op)
+			ink := writePaint.line
+			switch kind {
+			case describe.State:
+				ink = statePaint.line
+			case describe.Route:
+				ink = plainPaint.line
+			case describe.Write:
+			}
+			parts = append(parts, fmt.Sprintf(`<font color=%q>%s</font>`, ink, escape(text)))
+		}
+	}
+	if len(parts) == 0 {
+		return " "
+	}
+	return strings.Join(parts, `<br align="left"/>`) + `<br align="left"/>`
+}
+
+func outcome(p *programpb.Program, c *programpb.Class, row int) string {
+	var parts []string
+	fill := plainPaint.fill
+	for _, l := range c.GetLegs() {
+		parts = append(parts, escape(describe.Outcome(p, l)))
+		switch l.GetOutcome().(type) {
+		case *programpb.Leg_Generator:
+			fill = makePaint.fill
+		case *programpb.Leg_StateReturn:
+			fill = statePaint.fill
+		case *programpb.Leg_Segment:
+			fill = readPaint.fill
+		}
+	}
+	return fmt.Sprintf(`<td port="r%d" bgcolor=%q align="left">→ %s</td>`, row, fill, strings.Join(parts, "<br/>→ "))
+}
+
+// leg draws where a row's packets go; drops and answers end in the row.
+func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) {
+	for _, op := range l.GetOps() {
+		if o, ok := op.GetOp().(*programpb.Op_StateForward); ok {
+			d.line(`    s%d:r%d -> t%d [color=%q, dir=both, style=dotted]`,
+				segment, row, p.GetRuns()[o.StateForward].GetTable(), statePaint.line)
+		}
+	}
+	switch o := l.GetOutcome().(type) {
+	case *programpb.Leg_Output:
+		d.line(`    s%d:r%d -> q_if%d`, segment, row, o.Output)
+	case *programpb.Leg_Segment:
+		d.line(`    s%d:r%d -> s%d:head [color=%q]`, segment, row, o.Segment, readPaint.line)
+	case *programpb.Leg_StateReturn:
+		d.line(`    s%d:r%d -> t%d [color=%q]`, segment, row, o.StateReturn, statePaint.line)
+	case *programpb.Leg_Drop, *programpb.Leg_Generator:
+	}
+}
+
+// wrap breaks text at the two spaces between a filter's fields.
+func wrap(text string, width int) string {
+	var lines []string
+	line := ""
+	for _, part := range strings.Split(text, "  ") {
+		if line != "" && len(line)+len(part) > width {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += "  "
+		}
+		line += part
+	}
+	return strings.Join(append(lines, line), "\n")
+}

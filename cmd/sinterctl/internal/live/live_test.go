@@ -1,0 +1,93 @@
+package live
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+func TestSpeedsAreWrittenWithThreeDigitsAndAPrefix(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0 ", 0.5: "0.5 ", 12: "12 ", 999: "999 ", 999.6: "1.0 k", 1234: "1.2 k", 99_950: "100 k", 1e6: "1.0 M", 2.5e9: "2.5 G", 1e12: "1000 G",
+	} {
+		if got := si(v); got != want {
+			t.Errorf("%v is written %q, want %q", v, got, want)
+		}
+	}
+}
+
+// sample is an engine that has run for so many seconds at 100 packets of 50 bytes per second.
+func sample(seconds uint64, hash byte) *programpb.Stats {
+	n := 100 * seconds
+	return &programpb.Stats{
+		Hash: []byte{hash}, NowNs: seconds * 1e9,
+		Ports:    []*programpb.PortStats{{Interface: "inside", RxPackets: n, RxBytes: 50 * n}},
+		Classes:  []*programpb.ClassStats{{Segment: 0, Class: 1, Packets: n, Bytes: 50 * n}},
+		Counters: []*programpb.CounterStats{{Packets: n, Bytes: 50 * n}},
+		Drops:    []*programpb.DropStats{{Reason: "martian", Packets: n, Bytes: 50 * n}},
+		Workers:  []*programpb.WorkerStats{{Packets: n, BusyCycles: 200 * n, IdleCycles: 600 * n}},
+	}
+}
+
+func TestRatesAreWhatWasCountedSinceTheReportBefore(t *testing.T) {
+	r := Make(nil, sample(2, 1), sample(4, 1))
+	for name, rate := range map[string]Rate{
+		"interface": r.Interfaces[0].Received, "class": r.Classes[0].Rate, "counter": r.Counters[0].Rate, "drop": r.Drops[0].Rate,
+	} {
+		if rate != (Rate{400, 20_000, 100, 40_000}) {
+			t.Errorf("%s: %+v, want 400 packets at 100 packets and 40,000 bits per second", name, rate)
+		}
+	}
+	if w := r.Workers[0]; w.CyclesPerPacket != 200 || w.Load != 0.25 {
+		t.Errorf("worker: %+v, want 200 cycles per packet at a quarter of the time", w)
+	}
+}
+
+func TestClassesOfAnotherProgramAreNotComparedWithThoseBefore(t *testing.T) {
+	r := Make(nil, sample(4, 1), sample(5, 2))
+	if got := r.Classes[0].PacketsPerSecond; got != 0 {
+		t.Errorf("a class of a program just loaded runs at %v packets per second, want 0: no rate yet", got)
+	}
+	if got := r.Interfaces[0].Received.PacketsPerSecond; got != 100 {
+		t.Errorf("the interface receives %v packets per second, want 100 as before", got)
+	}
+}
+
+func TestTheFirstReportHasNoRates(t *testing.T) {
+	r := Make(nil, nil, sample(3, 1))
+	if r.Seconds != 0 || r.Interfaces[0].Received.PacketsPerSecond != 0 {
+		t.Errorf("first report has rates: %+v", r)
+	}
+}
+
+func TestALineNamesWhatIsDroppedNow(t *testing.T) {
+	var b bytes.Buffer
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := Line(&b, at, Make(nil, sample(2, 1), sample(4, 1))); err != nil {
+		t.Fatal(err)
+	}
+	const want = "03:04:05 rx 100 pps 40.0 kbit/s; tx 0 pps 0 bit/s; dropped 100 pps as martian\n"
+	if b.String() != want {
+		t.Errorf("line is %q, want %q", b.String(), want)
+	}
+}
+
+func TestAPageFitsItsTerminal(t *testing.T) {
+	var b bytes.Buffer
+	s := Screen{W: &b, Size: func() (int, int) { return 30, 5 }}
+	if err := s.Show(nil, sample(2, 1), sample(4, 1)); err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer("\x1b[H", "", "\x1b[K", "", "\x1b[J", "").Replace(b.String())
+	if n := strings.Count(text, "\n"); n > 4 {
+		t.Errorf("page has %d lines, want at most 4 on a terminal of 5", n)
+	}
+	for _, l := range strings.Split(text, "\n") {
+		if n := len([]rune(l)); n > 30 {
+			t.Errorf("line %q has %d characters, the terminal 30", l, n)
+		}
+	}
+}

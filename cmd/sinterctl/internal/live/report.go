@@ -1,0 +1,209 @@
+// Package live makes reports for people and machines of an engine's counters.
+package live
+
+import (
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Report is what an engine counted, and how fast since the report before.
+type Report struct {
+	Chain      string      `json:"chain,omitempty"`
+	Program    string      `json:"program"` // hash
+	Seconds    float64     `json:"seconds"` // that the rates are over; 0: no rates
+	Interfaces []Interface `json:"interfaces"`
+	Classes    []Row       `json:"classes"`
+	Counters   []Row       `json:"counters,omitempty"`
+	Drops      []Drop      `json:"drops"`
+	Tables     []Table     `json:"tables,omitempty"`
+	Workers    []Worker    `json:"workers"`
+}
+
+// Rate is a counter and its speed.
+type Rate struct {
+	Packets          uint64  `json:"packets"`
+	Bytes            uint64  `json:"bytes"`
+	PacketsPerSecond float64 `json:"packetsPerSecond"`
+	BitsPerSecond    float64 `json:"bitsPerSecond"`
+}
+
+// Interface is one of the chain's links.
+type Interface struct {
+	Name     string `json:"name"`
+	Received Rate   `json:"received"`
+	Sent     Rate   `json:"sent"`
+	Missed   uint64 `json:"missed"` // by the device
+}
+
+// Row is a class or a counter.
+type Row struct {
+	Name string `json:"name"`
+	// Segment and Class are a class's place in the program.
+	Segment uint32 `json:"segment"`
+	Class   uint32 `json:"class"`
+	Rate
+}
+
+// Drop is packets dropped under one reason.
+type Drop struct {
+	Reason string `json:"reason"`
+	Rate
+}
+
+// Table is a state table.
+type Table struct {
+	Name      string `json:"name"`
+	Sessions  uint64 `json:"sessions"`
+	Created   uint64 `json:"created"`
+	Expired   uint64 `json:"expired"`
+	Exhausted uint64 `json:"exhausted"`
+}
+
+// Worker is a worker thread.
+type Worker struct {
+	Lcore           uint32  `json:"lcore"`
+	Packets         uint64  `json:"packets"`
+	CyclesPerPacket float64 `json:"cyclesPerPacket"` // over the rounds that had packets
+	Load            float64 `json:"load"`            // share of cycles in such rounds
+}
+
+// Make compares the counters with those of before (nil: none, no rates). The program (nil:
+// not known) gives classes and counters their names.
+func Make(p *programpb.Program, before, now *programpb.Stats) Report {
+	r := Report{Chain: p.GetChain(), Program: hex.EncodeToString(now.GetHash())}
+	if before != nil && now.GetNowNs() > before.GetNowNs() {
+		r.Seconds = float64(now.GetNowNs()-before.GetNowNs()) / 1e9
+	}
+	m := maker{program: p, seconds: r.Seconds}
+	r.Interfaces = m.interfaces(before.GetPorts(), now.GetPorts())
+	r.Drops = m.drops(before.GetDrops(), now.GetDrops())
+	for _, t := range now.GetTables() {
+		r.Tables = append(r.Tables, Table{t.GetName(), t.GetSessions(), t.GetCreated(), t.GetExpired(), t.GetExhausted()})
+	}
+	r.Workers = m.workers(before.GetWorkers(), now.GetWorkers())
+	if !slices.Equal(before.GetHash(), now.GetHash()) {
+		m.seconds = 0 // classes and counters of another program: no rates
+	}
+	r.Classes = m.classes(before.GetClasses(), now.GetClasses())
+	r.Counters = m.counters(before.GetCounters(), now.GetCounters())
+	return r
+}
+
+type maker struct {
+	program *programpb.Program
+	seconds float64
+}
+
+type counted interface {
+	GetPackets() uint64
+	GetBytes() uint64
+}
+
+func (m maker) rate(packets0, bytes0, packets, bytes uint64) Rate {
+	r := Rate{Packets: packets, Bytes: bytes}
+	if m.seconds > 0 && packets >= packets0 && bytes >= bytes0 {
+		r.PacketsPerSecond = float64(packets-packets0) / m.seconds
+		r.BitsPerSecond = float64(bytes-bytes0) * 8 / m.seconds
+	}
+	return r
+}
+
+func (m maker) of(before, now counted) Rate {
+	return m.rate(before.GetPackets(), before.GetBytes(), now.GetPackets(), now.GetBytes())
+}
+
+func (m maker) interfaces(before, now []*programpb.PortStats) []Interface {
+	out := make([]Interface, len(now))
+	for i, n := range now {
+		b := at(before, i)
+		out[i] = Interface{
+			Name:     n.GetInterface(),
+			Received: m.rate(b.GetRxPackets(), b.GetRxBytes(), n.GetRxPackets(), n.GetRxBytes()),
+			Sent:     m.rate(b.GetTxPackets(), b.GetTxBytes(), n.GetTxPackets(), n.GetTxBytes()),
+			Missed:   n.GetRxMissed(),
+		}
+	}
+	return out
+}
+
+func (m maker) classes(before, now []*programpb.ClassStats) []Row {
+	type place struct{ segment, class uint32 }
+	old := map[place]*programpb.ClassStats{}
+	for _, c := range before {
+		old[place{c.GetSegment(), c.GetClass()}] = c
+	}
+	out := make([]Row, len(now))
+	for i, c := range now {
+		out[i] = Row{
+			Name:    m.className(c),
+			Segment: c.GetSegment(), Class: c.GetClass(),
+			Rate: m.of(old[place{c.GetSegment(), c.GetClass()}], c),
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Row) int { return cmp.Compare(b.Packets, a.Packets) })
+	return out
+}
+
+func (m maker) className(c *programpb.ClassStats) string {
+	segments := m.program.GetSegments()
+	if int(c.GetSegment()) >= len(segments) || int(c.GetClass()) >= len(segments[c.GetSegment()].GetClasses()) {
+		return fmt.Sprintf("segment %d class %d", c.GetSegment(), c.GetClass())
+	}
+	s := segments[c.GetSegment()]
+	return s.GetName() + ": " + describe.Class(m.program, s.GetClasses()[c.GetClass()])
+}
+
+func (m maker) counters(before, now []*programpb.CounterStats) []Row {
+	out := make([]Row, len(now))
+	for i, c := range now {
+		name := fmt.Sprintf("counter %d", i)
+		if i < len(m.program.GetCounters()) {
+			name = m.program.GetCounters()[i]
+		}
+		out[i] = Row{Name: name, Rate: m.of(at(before, i), c)}
+	}
+	return out
+}
+
+func (m maker) drops(before, now []*programpb.DropStats) []Drop {
+	old := map[string]*programpb.DropStats{}
+	for _, d := range before {
+		old[d.GetReason()] = d
+	}
+	out := make([]Drop, len(now))
+	for i, d := range now {
+		out[i] = Drop{d.GetReason(), m.of(old[d.GetReason()], d)}
+	}
+	slices.SortStableFunc(out, func(a, b Drop) int { return cmp.Compare(b.Packets, a.Packets) })
+	return out
+}
+
+func (m maker) workers(before, now []*programpb.WorkerStats) []Worker {
+	out := make([]Worker, len(now))
+	for i, n := range now {
+		b := at(before, i)
+		packets := n.GetPackets() - b.GetPackets()
+		busy, idle := n.GetBusyCycles()-b.GetBusyCycles(), n.GetIdleCycles()-b.GetIdleCycles()
+		out[i] = Worker{Lcore: n.GetLcore(), Packets: n.GetPackets()}
+		if packets > 0 {
+			out[i].CyclesPerPacket = float64(busy) / float64(packets)
+		}
+		if busy+idle > 0 {
+			out[i].Load = float64(busy) / float64(busy+idle)
+		}
+	}
+	return out
+}
+
+// at is the i-th of a list, nil beyond its end.
+func at[T any](list []*T, i int) *T {
+	if i < len(list) {
+		return list[i]
+	}
+	return nil
+}

@@ -1,0 +1,221 @@
+// Package runner runs a chain: it starts the engine, keeps the program that it
+// runs in step with the chain's files, shows what goes on, and stops.
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/watch"
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Config is what to run, and how.
+type Config struct {
+	Paths  []string          // the chain's files or folders
+	Chain  string            // which chain, if there are several
+	Binds  map[string]string // devices by interface; those missing come from the chain
+	Watch  bool              // reload when a file changes
+	For    time.Duration     // stop after; 0: when told
+	Every  time.Duration     // between two views
+	Engine engine.Config
+	View   View
+	// Say is told what happens, a line each.
+	Say func(format string, args ...any)
+}
+
+// View shows the counters from time to time.
+type View interface {
+	Show(p *programpb.Program, before, now *programpb.Stats) error
+}
+
+// answerTimeout bounds a question to the engine: a loaded program may take seconds to build.
+const answerTimeout = 60 * time.Second
+
+// Run runs the chain until ctx ends, Config.For is over, or the engine ends. A value
+// from reload has the files read again.
+func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
+	chain, err := c.compile()
+	if err != nil {
+		return err
+	}
+	if c.Engine.Binds, err = Binds(chain, c.Binds); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(c.Engine.Socket), 0o755); err != nil {
+		return err
+	}
+	if err := saveProgram(&c, chain); err != nil {
+		return err
+	}
+	defer os.Remove(c.Engine.Program)
+	process, err := engine.Start(ctx, c.Engine)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop(process)) }()
+	r := &running{Config: c, chain: chain, engine: process}
+	r.sayLive("running")
+	return r.loop(ctx, reload)
+}
+
+func stop(p *engine.Process) error {
+	select {
+	case <-p.Exited():
+		return nil // said already
+	default:
+		return p.Stop()
+	}
+}
+
+func (c Config) compile() (*compile.Chain, error) {
+	chain, err := compile.Files(c.Paths, c.Chain)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range chain.Warnings {
+		c.Say("warning: %s", w)
+	}
+	return chain, nil
+}
+
+// ProgramFile is where the program of the engine that listens on a socket is kept.
+func ProgramFile(socket string) string { return socket + ".program" }
+
+func saveProgram(c *Config, chain *compile.Chain) error {
+	c.Engine.Program = ProgramFile(c.Engine.Socket)
+	if err := os.WriteFile(c.Engine.Program, chain.Encoded, 0o644); err != nil {
+		return fmt.Errorf("keep program: %w", err)
+	}
+	return nil
+}
+
+// SavedProgram is the program kept beside a socket, if it is the one with the hash; else nil.
+func SavedProgram(socket string, hash []byte) *programpb.Program {
+	b, err := os.ReadFile(ProgramFile(socket))
+	if err != nil || program.Hash(b) != fmt.Sprintf("%x", hash) {
+		return nil
+	}
+	p, err := program.Decode(b)
+	if err != nil {
+		return nil
+	}
+	return p
+}
+
+// running is a chain that runs.
+type running struct {
+	Config
+	chain  *compile.Chain
+	engine *engine.Process
+	before *programpb.Stats
+}
+
+func (r *running) loop(ctx context.Context, reload <-chan os.Signal) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var files *watch.Files
+	var changed <-chan struct{}
+	if r.Watch {
+		var err error
+		if files, err = watch.New(ctx); err != nil {
+			return err
+		}
+		if err := files.Set(ctx, r.chain.Files); err != nil {
+			return err
+		}
+		changed = files.Changed
+	}
+	var over <-chan time.Time
+	if r.For > 0 {
+		over = time.After(r.For)
+	}
+	tick := time.NewTicker(r.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return r.show(context.WithoutCancel(ctx))
+		case <-over:
+			return r.show(ctx)
+		case <-r.engine.Exited():
+			return r.engine.Err()
+		case <-tick.C:
+			if err := r.show(ctx); err != nil {
+				return err
+			}
+		case <-reload:
+			r.reload(ctx, files)
+		case <-changed:
+			r.reload(ctx, files)
+		}
+	}
+}
+
+func (r *running) show(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	now, err := r.engine.Stats(ctx)
+	if err != nil {
+		select {
+		case <-r.engine.Exited():
+			return r.engine.Err()
+		default:
+			return err
+		}
+	}
+	err = r.View.Show(r.chain.Result.Program, r.before, now)
+	r.before = now
+	return err
+}
+
+// reload reads the chain again. Whatever is wrong with it, the running program stays.
+func (r *running) reload(ctx context.Context, files *watch.Files) {
+	began := time.Now()
+	chain, err := r.compile()
+	if err == nil && files != nil {
+		err = files.Set(ctx, chain.Files)
+	}
+	if err != nil {
+		r.Say("reload refused, the running program is untouched:\n%v", err)
+		return
+	}
+	if chain.Hash == r.chain.Hash {
+		r.Say("reload: the program is the same")
+		return
+	}
+	compiled := time.Since(began)
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	loaded, err := r.engine.Load(ctx, chain.Result.Program, chain.Hash)
+	var refused *control.EngineError
+	switch {
+	case errors.As(err, &refused):
+		r.Say("reload refused, the running program is untouched: %v", err)
+		return
+	case err != nil:
+		r.Say("reload failed: %v", err) // the loop finds out whether the engine lives
+		return
+	}
+	r.chain = chain
+	if err := saveProgram(&r.Config, chain); err != nil {
+		r.Say("warning: %v", err)
+	}
+	r.sayLive(fmt.Sprintf("reloaded: compiled in %s, built in %s, swapped in %s, %d sessions kept, %d dropped;",
+		round(compiled), round(time.Duration(loaded.GetBuildNs())), round(time.Duration(loaded.GetSwapNs())),
+		loaded.GetSessionsKept(), loaded.GetSessionsDropped()))
+}
+
+func (r *running) sayLive(what string) {
+	r.Say("%s chain %s, program %.12s", what, r.chain.Graph.Chain, r.chain.Hash)
+}
+
+func round(d time.Duration) time.Duration { return d.Round(max(d/1000, time.Microsecond) * 10) }

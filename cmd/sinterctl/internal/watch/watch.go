@@ -1,0 +1,83 @@
+// Package watch tells when files have changed.
+package watch
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Quiet is how long files must rest before a change is reported: editors write in several steps.
+const Quiet = 50 * time.Millisecond
+
+// Files watches a set of files by their folders, so that files which are
+// replaced by a rename, as editors do, stay watched.
+type Files struct {
+	// Changed receives after a change, once for changes that follow each other closely.
+	Changed chan struct{}
+
+	watcher *fsnotify.Watcher
+	set     chan map[string]bool
+}
+
+// New starts watching, nothing yet. It ends with the context.
+func New(ctx context.Context) (*Files, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, fmt.Errorf("watch files: %w", err)
+	}
+	f := &Files{Changed: make(chan struct{}, 1), watcher: w, set: make(chan map[string]bool)}
+	go f.loop(ctx)
+	return f, nil
+}
+
+// Set says which files to watch from now on. It is not to be called after the end of the context.
+func (f *Files) Set(ctx context.Context, paths []string) error {
+	files := map[string]bool{}
+	for _, p := range paths {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", p, err)
+		}
+		files[abs] = true
+		if err := f.watcher.Add(filepath.Dir(abs)); err != nil {
+			return fmt.Errorf("watch %s: %w", filepath.Dir(abs), err)
+		}
+	}
+	select {
+	case f.set <- files:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (f *Files) loop(ctx context.Context) {
+	defer f.watcher.Close()
+	var files map[string]bool
+	quiet := time.NewTimer(0)
+	<-quiet.C
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case files = <-f.set:
+		case e, ok := <-f.watcher.Events:
+			if !ok {
+				return
+			}
+			if files[e.Name] && !e.Has(fsnotify.Chmod) {
+				quiet.Reset(Quiet)
+			}
+		case <-f.watcher.Errors: // events may be lost then: look
+			quiet.Reset(Quiet)
+		case <-quiet.C:
+			select {
+			case f.Changed <- struct{}{}:
+			default:
+			}
+		}
+	}
+}

@@ -1,0 +1,80 @@
+// Command sinterctl checks, explains and runs service chains on one machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes.
+const (
+	exitError = 1
+	exitUsage = 2
+)
+
+// version is set by the build.
+var version = "unknown"
+
+func main() {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:])
+	cancel()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) int {
+	root := newRoot()
+	root.SetArgs(args)
+	started := false // all that fails before a command starts is a matter of usage
+	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "sinterctl:", err)
+	var usage usageError
+	if !started || errors.As(err, &usage) {
+		fmt.Fprintf(os.Stderr, "see %s --help\n", cmd.CommandPath())
+		return exitUsage
+	}
+	return exitError
+}
+
+// usageError is a mistake in the command line that flags alone cannot find.
+type usageError struct{ error }
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "sinterctl",
+		Short: "Check, explain and run service chains on one machine",
+		Long: `Sinter compiles a chain of network functions into one packet program.
+sinterctl does so on one machine, without a cluster.
+
+Exit codes: 0 done, 1 error, 2 wrong usage.`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.AddCommand(
+		newValidate(), newSynth(), newExplain(), newRun(), newStats(), newSessions(), newBench(),
+		&cobra.Command{
+			Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), buildVersion()) },
+		},
+	)
+	return root
+}
+
+func buildVersion() string {
+	goVersion := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		goVersion = " " + info.GoVersion
+	}
+	return "sinterctl " + version + goVersion
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// sinterctl runs a command line and returns what it prints.
+func sinterctl(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	err = root.ExecuteContext(context.Background())
+	return out.String(), errs.String(), err
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("output differs from %s (go test -update writes it anew); got:\n%s", path, got)
+	}
+}
+
+const office = "testdata/office.yaml"
+
+func TestOutputOf(t *testing.T) {
+	packet := []string{"explain", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "203.0.113.5"}
+	for name, args := range map[string][]string{
+		"validate.txt":         {"validate", office},
+		"synth.txt":            {"synth", office},
+		"synth.json":           {"synth", office, "-o", "json"},
+		"synth.dot":            {"synth", office, "-o", "dot"},
+		"explain-web.txt":      append(packet, "--dport", "443", "--reply"),
+		"explain-dropped.txt":  append(packet, "--dport", "25"),
+		"explain-expired.txt":  append(packet, "--proto", "udp", "--ttl", "1"),
+		"explain-ping.json":    append(packet, "--proto", "icmp", "-o", "json"),
+		"explain-not-ipv4.txt": {"explain", office, "--in", "inside", "--hex", "02736e000000 020000000001 86dd 6000000000"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdout, stderr, err := sinterctl(t, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stderr != "" {
+				t.Errorf("unexpected words on standard error: %s", stderr)
+			}
+			golden(t, name, stdout)
+		})
+	}
+}
+
+func TestWrongUseIsToldApartFromErrorsAndSaysWhatIsRight(t *testing.T) {
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no files":                 {[]string{"validate"}, exitUsage, "requires at least 1 arg"},
+		"unknown command":          {[]string{"vaildate"}, exitUsage, "unknown command"},
+		"unknown flag":             {[]string{"synth", office, "--colour"}, exitUsage, "unknown flag"},
+		"unknown output":           {[]string{"synth", office, "-o", "xml"}, exitUsage, "want one of table, json, dot, svg, program"},
+		"binding without a device": {[]string{"run", office, "--bind", "inside"}, exitUsage, "want <interface>=<device>"},
+		"interface bound twice":    {[]string{"run", office, "--bind", "inside=a", "--bind", "inside=b"}, exitUsage, "bound twice"},
+		"source that is no address": {
+			[]string{"explain", office, "--in", "inside", "--src", "ten", "--dst", "10.0.0.1"}, exitUsage, `--src "ten": want an IPv4 address`,
+		},
+		"unknown TCP flag": {
+			[]string{"explain", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--tcp-flags", "SYM"}, exitUsage, "unknown flag",
+		},
+		"entry by an unknown interface": {
+			[]string{"explain", office, "--in", "insdie", "--src", "10.0.0.7", "--dst", "10.0.0.1"}, exitUsage, "the chain's interfaces are inside, outside",
+		},
+		"binding of an unknown interface": {[]string{"run", office, "--bind", "dmz=eth0"}, exitError, `no interface "dmz", only inside, outside`},
+		"no such file":                    {[]string{"validate", "testdata/none.yaml"}, exitError, "testdata/none.yaml"},
+		"no engine":                       {[]string{"stats", "--socket", "testdata/none.sock"}, exitError, "none.sock"},
+		"a misspelt field":                {[]string{"validate", misspelt(t)}, exitError, "gatway"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, said := runProcess(t, c.args)
+			if code != c.code {
+				t.Errorf("exit code %d, want %d; it said: %s", code, c.code, said)
+			}
+			if !strings.Contains(said, c.says) {
+				t.Errorf("said %q, want it to contain %q", said, c.says)
+			}
+		})
+	}
+}
+
+// runProcess runs as main does, with standard error caught.
+func runProcess(t *testing.T, args []string) (code int, stderr string) {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(old *os.File) { os.Stderr = old }(os.Stderr)
+	os.Stderr = f
+	code = run(context.Background(), args)
+	said, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code, string(said)
+}
+
+// misspelt is the office chain with a mistake.
+func misspelt(t *testing.T) string {
+	t.Helper()
+	b, err := os.ReadFile(office)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "chain.yaml")
+	if err := os.WriteFile(path, bytes.Replace(b, []byte("gateway"), []byte("gatway"), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
+)
+
+func newValidate() *cobra.Command {
+	var f chainFlags
+	cmd := &cobra.Command{
+		Use:   "validate " + files,
+		Short: "Check chains and network functions",
+		Long: `Validate reads chains and network functions, checks them as the API server and the
+compiler do, and says what is wrong: file, line, field, value, and what would be right.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names := []string{f.chain}
+			if f.chain == "" {
+				var err error
+				if names, err = compile.Names(args); err != nil {
+					return err
+				}
+			}
+			var errs []error
+			for _, name := range names {
+				f.chain = name
+				c, err := f.compile(cmd, args)
+				if err != nil {
+					errs = append(errs, err)
+					continue
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "chain %s is valid: %d interfaces, %d elements, %d warnings\n",
+					c.Graph.Chain, len(c.Graph.Interfaces), len(c.Graph.Nodes), len(c.Warnings))
+			}
+			return errors.Join(errs...)
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}

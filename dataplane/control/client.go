@@ -1,0 +1,249 @@
+// Package control speaks the engine's control protocol: length-prefixed
+// Request and Response messages of the program's schema, over a UNIX socket or, for
+// the harness, over pipes.
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// EngineError is what the engine answered to a request that it could not do.
+type EngineError struct {
+	Request string // the request's name
+	Message string // the engine's words
+}
+
+func (e *EngineError) Error() string {
+	return fmt.Sprintf("engine refused %s: %s", e.Request, e.Message)
+}
+
+// VersionError says that engine and client speak different schemas.
+type VersionError struct {
+	Engine string // the engine's release
+	Schema uint32 // its schema
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("engine %s speaks schema %d, this Sinter speaks schema %d: run an engine of the same release",
+		e.Engine, e.Schema, program.SchemaVersion)
+}
+
+// Client is a connection to one engine. Its methods may be called concurrently; requests go out one
+// after the other. A request that is cancelled or cut short ends the connection, since what
+// the engine has read of it is unknown.
+type Client struct {
+	rw     io.ReadWriter
+	turn   chan struct{} // holds one token: the right to speak
+	mu     sync.Mutex
+	broken error // why the connection is over
+	lastID uint64
+}
+
+// NewClient speaks over an open stream; if that is an io.Closer, Close closes it.
+func NewClient(rw io.ReadWriter) *Client {
+	c := &Client{rw: rw, turn: make(chan struct{}, 1)}
+	c.turn <- struct{}{}
+	return c
+}
+
+// Dial connects to an engine's control socket and says hello.
+func Dial(ctx context.Context, socketPath string) (*Client, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", socketPath)
+	if err != nil {
+		return nil, fmt.Errorf("engine control socket: %w", err)
+	}
+	c := NewClient(conn)
+	if _, err := c.Hello(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+// Close ends the connection; the engine keeps running.
+func (c *Client) Close() error {
+	c.fail(net.ErrClosed)
+	if closer, ok := c.rw.(io.Closer); ok {
+		return closer.Close()
+	}
+	return nil
+}
+
+// Hello asks what the engine is, and checks that it speaks this release's schema.
+func (c *Client) Hello(ctx context.Context) (*programpb.HelloReply, error) {
+	r, err := c.call(ctx, "hello", &programpb.Request{
+		Body: &programpb.Request_Hello{Hello: &programpb.Hello{Schema: program.SchemaVersion}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	h, err := body("hello", r.GetHello())
+	if err == nil && h.GetSchema() != program.SchemaVersion {
+		return nil, &VersionError{h.GetVersion(), h.GetSchema()}
+	}
+	return h, err
+}
+
+// Load puts a program into force. The hash is program.Hash of its encoding; the engine shows it in Stats.
+func (c *Client) Load(ctx context.Context, p *programpb.Program, hash string) (*programpb.Loaded, error) {
+	sum, err := hex.DecodeString(hash)
+	if err != nil {
+		return nil, fmt.Errorf("load: hash %q is not hexadecimal: %w", hash, err)
+	}
+	r, err := c.call(ctx, "load", &programpb.Request{
+		Body: &programpb.Request_Load{Load: &programpb.Load{Program: p, Hash: sum}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	l, err := body("load", r.GetLoad())
+	if err == nil && !bytes.Equal(l.GetHash(), sum) {
+		return nil, fmt.Errorf("load: engine runs program %x, want %s", l.GetHash(), hash)
+	}
+	return l, err
+}
+
+// Stats reads the engine's counters.
+func (c *Client) Stats(ctx context.Context) (*programpb.Stats, error) {
+	r, err := c.call(ctx, "stats", &programpb.Request{
+		Body: &programpb.Request_GetStats{GetStats: &programpb.GetStats{}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return body("stats", r.GetStats())
+}
+
+// Inject has the harness process packets at a given time.
+func (c *Client) Inject(ctx context.Context, in *programpb.Inject) (*programpb.Injected, error) {
+	r, err := c.call(ctx, "inject", &programpb.Request{Body: &programpb.Request_Inject{Inject: in}})
+	if err != nil {
+		return nil, err
+	}
+	return body("inject", r.GetInject())
+}
+
+// Neighbors reads the neighbour tables of all interfaces.
+func (c *Client) Neighbors(ctx context.Context) ([]*programpb.NeighborState, error) {
+	r, err := c.call(ctx, "neighbors", &programpb.Request{
+		Body: &programpb.Request_GetNeighbors{GetNeighbors: &programpb.GetNeighbors{}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	l, err := body("neighbors", r.GetNeighbors())
+	return l.GetNeighbors(), err
+}
+
+// Sessions reads at most limit sessions of a state table.
+func (c *Client) Sessions(ctx context.Context, table, limit uint32) ([]*programpb.Session, error) {
+	r, err := c.call(ctx, "sessions", &programpb.Request{
+		Body: &programpb.Request_GetSessions{GetSessions: &programpb.GetSessions{Table: table, Limit: limit}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	l, err := body("sessions", r.GetSessions())
+	return l.GetSessions(), err
+}
+
+// Shutdown ends the engine. It may close the stream instead of answering.
+func (c *Client) Shutdown(ctx context.Context) error {
+	_, err := c.call(ctx, "shutdown", &programpb.Request{
+		Body: &programpb.Request_Shutdown{Shutdown: &programpb.Shutdown{}},
+	})
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// body is a response's part, or an error if the engine answered something else.
+func body[T any](name string, part *T) (*T, error) {
+	if part == nil {
+		return nil, fmt.Errorf("%s: engine answered another question", name)
+	}
+	return part, nil
+}
+
+// call sends one request and waits for its response.
+func (c *Client) call(ctx context.Context, name string, req *programpb.Request) (*programpb.Response, error) {
+	select {
+	case <-c.turn:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%s: %w", name, context.Cause(ctx))
+	}
+	if err := c.failed(); err != nil {
+		c.turn <- struct{}{}
+		return nil, fmt.Errorf("%s: connection to the engine is over: %w", name, err)
+	}
+	type result struct {
+		resp *programpb.Response
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		resp, err := c.exchange(req)
+		if err != nil {
+			c.fail(err)
+		}
+		c.turn <- struct{}{}
+		done <- result{resp, err}
+	}()
+	select {
+	case r := <-done:
+		if r.err != nil {
+			return nil, fmt.Errorf("%s: %w", name, r.err)
+		}
+		if r.resp.GetError() != "" {
+			return nil, &EngineError{name, r.resp.GetError()}
+		}
+		return r.resp, nil
+	case <-ctx.Done():
+		c.fail(fmt.Errorf("%s was cancelled: %w", name, context.Cause(ctx)))
+		if closer, ok := c.rw.(io.Closer); ok {
+			_ = closer.Close() // wakes the exchange
+		}
+		return nil, fmt.Errorf("%s: %w", name, context.Cause(ctx))
+	}
+}
+
+func (c *Client) exchange(req *programpb.Request) (*programpb.Response, error) {
+	c.lastID++
+	req.Id = c.lastID
+	if err := writeMessage(c.rw, req); err != nil {
+		return nil, err
+	}
+	resp := new(programpb.Response)
+	if err := readMessage(c.rw, resp); err != nil {
+		return nil, err
+	}
+	if resp.GetId() != req.GetId() {
+		return nil, fmt.Errorf("engine answered request %d, asked was %d", resp.GetId(), req.GetId())
+	}
+	return resp, nil
+}
+
+// fail notes the first reason why the connection is over.
+func (c *Client) fail(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.broken == nil {
+		c.broken = err
+	}
+}
+
+func (c *Client) failed() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.broken
+}

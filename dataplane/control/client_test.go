@@ -1,0 +1,179 @@
+package control
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// fakeEngine answers every request with what answer returns, until the client is gone.
+func fakeEngine(t *testing.T, answer func(*programpb.Request) *programpb.Response) *Client {
+	t.Helper()
+	here, there := net.Pipe()
+	t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
+	go func() {
+		for {
+			req := new(programpb.Request)
+			if readMessage(there, req) != nil {
+				return
+			}
+			resp := answer(req)
+			if resp == nil {
+				_ = there.Close()
+				return
+			}
+			if resp.GetId() == 0 {
+				resp.Id = req.GetId()
+			}
+			if writeMessage(there, resp) != nil {
+				return
+			}
+		}
+	}()
+	return NewClient(here)
+}
+
+func TestEveryRequestReachesTheEngineAndBringsItsAnswer(t *testing.T) {
+	c := fakeEngine(t, func(r *programpb.Request) *programpb.Response {
+		switch b := r.GetBody().(type) {
+		case *programpb.Request_Hello:
+			return &programpb.Response{Body: &programpb.Response_Hello{Hello: &programpb.HelloReply{Schema: b.Hello.GetSchema(), Ports: []string{"net_null0"}}}}
+		case *programpb.Request_Load:
+			return &programpb.Response{Body: &programpb.Response_Load{Load: &programpb.Loaded{Hash: b.Load.GetHash(), SessionsKept: 3}}}
+		case *programpb.Request_GetStats:
+			return &programpb.Response{Body: &programpb.Response_Stats{Stats: &programpb.Stats{NowNs: 5}}}
+		case *programpb.Request_Inject:
+			return &programpb.Response{Body: &programpb.Response_Inject{Inject: &programpb.Injected{Out: []*programpb.OutPacket{{Data: b.Inject.GetPackets()[0].GetData()}}}}}
+		case *programpb.Request_GetNeighbors:
+			return &programpb.Response{Body: &programpb.Response_Neighbors{Neighbors: &programpb.NeighborList{Neighbors: []*programpb.NeighborState{{Address: 9}}}}}
+		case *programpb.Request_GetSessions:
+			return &programpb.Response{Body: &programpb.Response_Sessions{Sessions: &programpb.SessionList{Sessions: []*programpb.Session{{InsidePort: b.GetSessions.GetLimit()}}}}}
+		default:
+			return &programpb.Response{}
+		}
+	})
+	ctx := t.Context()
+	if h, err := c.Hello(ctx); err != nil || h.GetPorts()[0] != "net_null0" {
+		t.Errorf("hello: %v, %v", h, err)
+	}
+	if l, err := c.Load(ctx, &programpb.Program{Chain: "edge"}, program.Hash(nil)); err != nil || l.GetSessionsKept() != 3 {
+		t.Errorf("load: %v, %v", l, err)
+	}
+	if s, err := c.Stats(ctx); err != nil || s.GetNowNs() != 5 {
+		t.Errorf("stats: %v, %v", s, err)
+	}
+	in := &programpb.Inject{Packets: []*programpb.InjectedPacket{{Data: []byte{1, 2}}}}
+	if o, err := c.Inject(ctx, in); err != nil || len(o.GetOut()) != 1 {
+		t.Errorf("inject: %v, %v", o, err)
+	}
+	if n, err := c.Neighbors(ctx); err != nil || len(n) != 1 || n[0].GetAddress() != 9 {
+		t.Errorf("neighbors: %v, %v", n, err)
+	}
+	if s, err := c.Sessions(ctx, 0, 7); err != nil || len(s) != 1 || s[0].GetInsidePort() != 7 {
+		t.Errorf("sessions: %v, %v", s, err)
+	}
+	if err := c.Shutdown(ctx); err != nil {
+		t.Errorf("shutdown: %v", err)
+	}
+}
+
+func TestAnEngineThatRefusesIsQuotedAndTheConnectionLivesOn(t *testing.T) {
+	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
+		return &programpb.Response{Error: "no memory for 10 boxes"}
+	})
+	for range 2 {
+		_, err := c.Load(t.Context(), &programpb.Program{}, "00")
+		var refused *EngineError
+		if !errors.As(err, &refused) || err.Error() != "engine refused load: no memory for 10 boxes" {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
+
+func TestAnEngineOfAnotherReleaseIsNamed(t *testing.T) {
+	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
+		return &programpb.Response{Body: &programpb.Response_Hello{Hello: &programpb.HelloReply{Schema: 7, Version: "v0.9.0"}}}
+	})
+	_, err := c.Hello(t.Context())
+	want := "engine v0.9.0 speaks schema 7, this Sinter speaks schema 1: run an engine of the same release"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+func TestAWrongAnswerIsAnError(t *testing.T) {
+	for name, c := range map[string]struct {
+		answer *programpb.Response
+		want   string
+	}{
+		"to another request":  {&programpb.Response{Id: 99}, "engine answered request 99, asked was 1"},
+		"of another kind":     {&programpb.Response{}, "stats: engine answered another question"},
+		"none, stream closed": {nil, "stats: EOF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fakeEngine(t, func(*programpb.Request) *programpb.Response { return c.answer })
+			if _, err := client.Stats(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want an error with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestALoadedProgramOfAnotherHashIsAnError(t *testing.T) {
+	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
+		return &programpb.Response{Body: &programpb.Response_Load{Load: &programpb.Loaded{Hash: []byte{1}}}}
+	})
+	if _, err := c.Load(t.Context(), &programpb.Program{}, "02"); err == nil || !strings.Contains(err.Error(), "engine runs program 01, want 02") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestACancelledRequestReturnsAtOnceAndEndsTheConnection(t *testing.T) {
+	asked := make(chan struct{})
+	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
+		close(asked)
+		<-t.Context().Done()
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-asked; cancel() }()
+	if _, err := c.Stats(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want context.Canceled", err)
+	}
+	if _, err := c.Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "stats was cancelled") {
+		t.Errorf("next request: got %v, want the reason why the connection is over", err)
+	}
+}
+
+func TestAMessageThatIsTooLongIsNotRead(t *testing.T) {
+	here, there := net.Pipe()
+	t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
+	go func() {
+		_ = readMessage(there, new(programpb.Request))
+		_, _ = there.Write(binary.BigEndian.AppendUint32(nil, MaxMessage+1))
+	}()
+	if _, err := NewClient(here).Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "at most 268435456 are read") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestAMessageThatIsCutShortIsAnError(t *testing.T) {
+	err := readMessage(strings.NewReader("\x00\x00\x00\x09abc"), new(programpb.Response))
+	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "message of 9 bytes cut short") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDialNamesTheSocketThatIsNotThere(t *testing.T) {
+	path := t.TempDir() + "/engine.sock"
+	if _, err := Dial(t.Context(), path); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("got %v, want an error with %s", err, path)
+	}
+}

@@ -1,0 +1,45 @@
+package control
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// MaxMessage is the most bytes that one message may have, in either direction; the engine has the same bound.
+const MaxMessage = 256 << 20
+
+const lengthBytes = 4
+
+// writeMessage sends a message behind its length, in one write.
+func writeMessage(w io.Writer, m proto.Message) error {
+	b, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, lengthBytes), m)
+	if err != nil {
+		return err
+	}
+	if n := len(b) - lengthBytes; n > MaxMessage {
+		return fmt.Errorf("message has %d bytes, at most %d can be sent", n, MaxMessage)
+	}
+	binary.BigEndian.PutUint32(b, uint32(len(b)-lengthBytes))
+	_, err = w.Write(b)
+	return err
+}
+
+// readMessage reads one message; the stream's end before its first byte is io.EOF.
+func readMessage(r io.Reader, m proto.Message) error {
+	var length [lengthBytes]byte
+	if _, err := io.ReadFull(r, length[:]); err != nil {
+		return err
+	}
+	n := binary.BigEndian.Uint32(length[:])
+	if n > MaxMessage {
+		return fmt.Errorf("message of %d bytes announced, at most %d are read: is this an engine's control socket?", n, MaxMessage)
+	}
+	b := make([]byte, n)
+	if _, err := io.ReadFull(r, b); err != nil {
+		return fmt.Errorf("message of %d bytes cut short: %w", n, err)
+	}
+	return proto.Unmarshal(b, m)
+}

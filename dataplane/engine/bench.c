@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinter-bench: cycles per packet of one program, or of several that run one after
+ * the other in this process (the unmerged chain), on one core and packets from memory.
+ *
+ * Packets come from EAL's first port and leave by its second (or the first, if there
+ * is one only): net_pcap with infinite_rx=1 replays a file without end. A burst's time
+ * runs from receive to send, both included; only full bursts count.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_ip.h>
+#include <rte_mbuf.h>
+
+#include "sn_eal.h"
+#include "sn_file.h"
+#include "sn_log.h"
+#include "sn_plan.h"
+#include "sn_state.h"
+#include "sn_thread.h"
+#include "sn_worker.h"
+
+#define SN_ERR_LEN	     768
+#define SN_ERR(...)	     (snprintf(err, err_len, __VA_ARGS__), -1)
+#define SN_BENCH_BURST	     32
+#define SN_BENCH_PROGRAMS    16
+#define SN_BENCH_HANDED	     512
+#define SN_UNIQUE_PORT_FIRST 1024
+#define SN_UNIQUE_PORTS	     (65536 - SN_UNIQUE_PORT_FIRST)
+
+static const char usage[] =
+	"usage: sinter-bench [flags] PROGRAM... [-- EAL arguments]\n"
+	"\n"
+	"Measures TSC cycles per packet; JSON on standard output. Several programs run one\n"
+	"after the other: what leaves one enters the first interface of the next.\n"
+	"Interfaces whose program gives no MAC address have 02:73:6e:00:00:<index>.\n"
+	"\n"
+	"  --rounds N          measured bursts (default 20000)\n"
+	"  --warmup N          bursts before them (default 5000)\n"
+	"  --profile N         bursts after them with a clock around each stage (default 5000)\n"
+	"  --entry NAME        interface of the first program (default: its first)\n"
+	"  --unique-flows      give each packet a source port (then address) of its own, off the clock\n"
+	"  --buffers N         packet buffers (default 65535)\n"
+	"  --no-huge           run without hugepages\n"
+	"  --help\n";
+
+struct options {
+	unsigned int rounds, warmup, profile, buffers;
+	const char *entry;
+	bool unique_flows;
+	bool no_huge;
+	const char *programs[SN_BENCH_PROGRAMS];
+	unsigned int n_programs;
+	struct sn_eal eal;
+};
+
+/* A program in the line. */
+struct station {
+	struct bench *bench;
+	struct station *next; /* NULL: packets leave by the port */
+	struct sn_plan *plan;
+	struct sn_state *state;
+	struct sn_worker *worker;
+	uint16_t entry;
+	bool readdress;	 /* the program before sends to another MAC address than ours */
+	uint8_t mac[6];	 /* of the entry */
+	uint16_t handed; /* by the program before, in this round */
+	struct rte_mbuf *pkts[SN_BENCH_HANDED];
+};
+
+struct bench {
+	struct options *options;
+	struct station stations[SN_BENCH_PROGRAMS];
+	struct rte_mempool *pool;
+	uint16_t rx_port, tx_port;
+	uint64_t unique; /* packets that were made unique so far */
+	uint64_t sent;
+	uint64_t timer_cycles;
+	uint64_t last_tick;
+	uint32_t *samples; /* cycles of each full burst */
+	size_t n_samples;
+};
+
+static const struct option long_options[] = {
+	{"rounds", required_argument, NULL, 'r'},
+	{"warmup", required_argument, NULL, 'w'},
+	{"profile", required_argument, NULL, 'p'},
+	{"entry", required_argument, NULL, 'e'},
+	{"unique-flows", no_argument, NULL, 'u'},
+	{"buffers", required_argument, NULL, 'b'},
+	{"no-huge", no_argument, NULL, 'n'},
+	{"help", no_argument, NULL, 'h'},
+	{NULL, 0, NULL, 0},
+};
+
+static int parse_number(const char *text, unsigned int min, unsigned int *value, char *err, size_t err_len)
+{
+	char *end;
+	unsigned long number = strtoul(text, &end, 10);
+
+	if (end == text || *end != '\0' || *text == '-' || number < min || number > 100000000)
+		return SN_ERR("\"%s\": want a number from %u to 100000000", text, min);
+	*value = (unsigned int)number;
+	return 0;
+}
+
+/* 0: go on, 1: done, -1: error. */
+static int parse_flags(int argc, char **argv, struct options *options, char *err, size_t err_len)
+{
+	int opt, rc = 0;
+
+	while (rc == 0 && (opt = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
+		switch (opt) {
+		case 'r':
+			rc = parse_number(optarg, 1, &options->rounds, err, err_len);
+			break;
+		case 'w':
+			rc = parse_number(optarg, 0, &options->warmup, err, err_len);
+			break;
+		case 'p':
+			rc = parse_number(optarg, 0, &options->profile, err, err_len);
+			break;
+		case 'e':
+			options->entry = optarg;
+			break;
+		case 'u':
+			options->unique_flows = true;
+			break;
+		case 'b':
+			rc = parse_number(optarg, 1024, &options->buffers, err, err_len);
+			break;
+		case 'n':
+			options->no_huge = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 1;
+		default:
+			return SN_ERR("see --help");
+		}
+	}
+	for (; rc == 0 && optind < argc && strcmp(argv[optind], "--") != 0; optind++) {
+		if (options->n_programs == SN_BENCH_PROGRAMS)
+			return SN_ERR("more than %d programs", SN_BENCH_PROGRAMS);
+		options->programs[options->n_programs++] = argv[optind];
+	}
+	if (rc == 0 && options->n_programs == 0)
+		return SN_ERR("no program given; see --help");
+	for (optind++; rc == 0 && optind < argc; optind++)
+		rc = sn_eal_add(&options->eal, argv[optind], err, err_len);
+	return rc;
+}
+
+static uint16_t hand_on(void *context, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct station *station = context, *next = station->next;
+	uint16_t taken;
+
+	(void)iface; /* whatever the interface, there is one way on */
+	if (next == NULL) {
+		taken = rte_eth_tx_burst(station->bench->tx_port, 0, pkts, n);
+		station->bench->sent += taken;
+		return taken;
+	}
+	taken = RTE_MIN(n, SN_BENCH_HANDED - next->handed);
+	memcpy(next->pkts + next->handed, pkts, taken * sizeof(*pkts));
+	next->handed += taken;
+	return taken;
+}
+
+/* The MAC address that a program sends to by an interface, if it has one static neighbour for all. */
+static const uint8_t *neighbor_mac(const struct sn_program *program)
+{
+	const struct sn_interface *last = &program->interfaces[program->n_interfaces - 1];
+
+	return last->n_neighbors == 1 ? last->neighbors[0].mac : NULL;
+}
+
+static int open_station(struct station *station, const char *path, const char *entry, char *err,
+			size_t err_len)
+{
+	Sinter__Program__V1__Program *message;
+	const struct sn_interface *interface;
+	uint64_t kept, dropped;
+	uint8_t *data;
+	size_t len;
+
+	if (sn_file_read(path, &data, &len, err, err_len) != 0)
+		return -1;
+	message = sinter__program__v1__program__unpack(NULL, len, data);
+	free(data);
+	if (message == NULL)
+		return SN_ERR("%s: %zu bytes are no encoded program", path, len);
+	station->plan = sn_plan_create(message, NULL, 0, 1, err, err_len);
+	sinter__program__v1__program__free_unpacked(message, NULL);
+	if (station->plan == NULL)
+		return -1;
+	if (station->plan->program->n_interfaces == 0)
+		return SN_ERR("%s: the program has no interfaces", path);
+	while (entry != NULL && strcmp(station->plan->program->interfaces[station->entry].name, entry) != 0)
+		if (++station->entry == station->plan->program->n_interfaces)
+			return SN_ERR("%s: the program has no interface %s", path, entry);
+	interface = &station->plan->program->interfaces[station->entry];
+	memcpy(station->mac, interface->has_mac ? interface->mac : station->plan->macs[station->entry],
+	       sizeof(station->mac));
+
+	station->state = sn_state_create(1);
+	if (station->state == NULL ||
+	    sn_state_apply(station->state, station->plan->program, &kept, &dropped) < 0)
+		return SN_ERR("%s: no memory for the program's state", path);
+	return 0;
+}
+
+static int open_worker(struct station *station, char *err, size_t err_len)
+{
+	struct sn_worker_config config = {
+		.pool = station->bench->pool,
+		.state = station->state,
+		.tx = hand_on,
+		.tx_ctx = station,
+	};
+
+	station->worker = sn_worker_create(&config, err, err_len);
+	if (station->worker == NULL)
+		return -1;
+	for (uint32_t i = 0; i < station->plan->program->n_interfaces; i++)
+		sn_worker_set_mac(station->worker, (uint16_t)i, station->plan->macs[i]);
+	sn_worker_set_program(station->worker, station->plan->program, station->plan->counts[0]);
+	return 0;
+}
+
+static int open_line(struct bench *bench, char *err, size_t err_len)
+{
+	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
+		struct station *station = &bench->stations[i], *before = i > 0 ? station - 1 : NULL;
+
+		station->bench = bench;
+		if (open_station(station, bench->options->programs[i],
+				 before == NULL ? bench->options->entry : NULL, err, err_len) != 0)
+			return -1;
+		if (before != NULL) {
+			const uint8_t *to = neighbor_mac(before->plan->program);
+
+			before->next = station;
+			station->readdress =
+				to == NULL || memcmp(to, station->mac, sizeof(station->mac)) != 0;
+		}
+		if (open_worker(station, err, err_len) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void close_line(struct bench *bench)
+{
+	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
+		struct station *station = &bench->stations[i];
+
+		if (station->worker != NULL) {
+			sn_worker_set_program(station->worker, NULL, NULL);
+			sn_worker_free(station->worker);
+		}
+		if (station->state != NULL)
+			sn_state_free(station->state);
+		sn_plan_free(station->plan);
+	}
+}
+
+static int open_ports(struct bench *bench, char *err, size_t err_len)
+{
+	uint16_t ids[2], port;
+	unsigned int n = 0;
+
+	RTE_ETH_FOREACH_DEV(port)
+	{
+		if (n < RTE_DIM(ids))
+			ids[n++] = port;
+	}
+	if (n == 0)
+		return SN_ERR("no port: give EAL one, as in -- --vdev "
+			      "net_pcap0,rx_pcap=traffic.pcap,infinite_rx=1");
+	for (unsigned int i = 0; i < n; i++) {
+		struct rte_eth_conf conf = {0};
+		struct rte_eth_dev_info info;
+		int rc = rte_eth_dev_info_get(ids[i], &info);
+
+		if (rc == 0) {
+			conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+			rc = rte_eth_dev_configure(ids[i], 1, 1, &conf);
+		}
+		if (rc == 0)
+			rc = rte_eth_rx_queue_setup(ids[i], 0, 512, 0, NULL, bench->pool);
+		if (rc == 0)
+			rc = rte_eth_tx_queue_setup(ids[i], 0, 512, 0, NULL);
+		if (rc == 0)
+			rc = rte_eth_dev_start(ids[i]);
+		if (rc != 0)
+			return SN_ERR(
+				"port %u does not start: %s (are there enough --buffers for its packets?)",
+				ids[i], strerror(-rc));
+	}
+	bench->rx_port = ids[0];
+	bench->tx_port = ids[n - 1];
+	return 0;
+}
+
+/* RFC 1624, equation 3. */
+static rte_be16_t fixed_checksum(rte_be16_t sum, uint32_t before, uint32_t after)
+{
+	uint32_t value = (uint16_t)~sum;
+
+	value += (uint16_t) ~(before & 0xffff) + (uint32_t)(uint16_t) ~(before >> 16);
+	value += (after & 0xffff) + (after >> 16);
+	while (value >> 16)
+		value = (value & 0xffff) + (value >> 16);
+	return (rte_be16_t)~value;
+}
+
+/* Untagged TCP and UDP over IPv4 gets a source of its own: the port counts up, then the address's last byte.
+ */
+static void make_unique(struct bench *bench, struct rte_mbuf *pkt)
+{
+	struct rte_ether_hdr *ether = rte_pktmbuf_mtod(pkt, struct rte_ether_hdr *);
+	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(ether + 1);
+	rte_be16_t *port, *sum;
+	uint32_t address, before;
+	uint16_t before_port;
+
+	if (pkt->data_len < sizeof(*ether) + sizeof(*ip) + 20 ||
+	    ether->ether_type != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
+	    (ip->next_proto_id != IPPROTO_TCP && ip->next_proto_id != IPPROTO_UDP))
+		return;
+	port = (rte_be16_t *)((uint8_t *)ip + rte_ipv4_hdr_len(ip));
+	sum = ip->next_proto_id == IPPROTO_TCP ? port + 8 : port + 3;
+	before = ip->src_addr;
+	before_port = *port;
+	address = rte_be_to_cpu_32(before);
+	address = (address & ~0xffu) | ((address + (uint32_t)(bench->unique / SN_UNIQUE_PORTS)) & 0xff);
+	ip->src_addr = rte_cpu_to_be_32(address);
+	*port = rte_cpu_to_be_16((uint16_t)(SN_UNIQUE_PORT_FIRST + bench->unique % SN_UNIQUE_PORTS));
+	ip->hdr_checksum = fixed_checksum(ip->hdr_checksum, before, ip->src_addr);
+	if (*sum != 0) {
+		*sum = fixed_checksum(*sum, before, ip->src_addr);
+		*sum = fixed_checksum(*sum, before_port, *port);
+	}
+	bench->unique++;
+}
+
+/* What the station before handed over; packets that it did not address to us are readdressed. */
+static void run_station(struct station *station, uint64_t now)
+{
+	uint16_t n = station->handed;
+
+	station->handed = 0;
+	for (uint16_t i = 0; station->readdress && i < n; i++)
+		memcpy(rte_pktmbuf_mtod(station->pkts[i], uint8_t *), station->mac, sizeof(station->mac));
+	if (n > 0)
+		sn_worker_burst(station->worker, station->entry, station->pkts, n, now);
+}
+
+static void tick(struct bench *bench)
+{
+	uint64_t start = rte_rdtsc();
+
+	if (start - bench->last_tick < rte_get_tsc_hz() / 1000)
+		return;
+	for (unsigned int i = 0; i < bench->options->n_programs; i++)
+		sn_worker_tick(bench->stations[i].worker, sn_now_ns());
+	bench->last_tick = rte_rdtsc();
+	bench->timer_cycles += bench->last_tick - start;
+}
+
+static void run_round(struct bench *bench, bool measured)
+{
+	struct station *first = &bench->stations[0];
+	struct sn_worker_stats *stats = sn_worker_stats(first->worker);
+	uint64_t start = rte_rdtsc(), received, resumed, now;
+	uint16_t n = rte_eth_rx_burst(bench->rx_port, 0, first->pkts, SN_BENCH_BURST);
+
+	received = resumed = rte_rdtsc();
+	if (bench->options->unique_flows) {
+		for (uint16_t i = 0; i < n; i++)
+			make_unique(bench, first->pkts[i]);
+		resumed = rte_rdtsc();
+	}
+	now = sn_now_ns();
+	stats->stage_cycles[SN_STAGE_RECEIVE] += received - start;
+	if (n > 0)
+		sn_worker_burst(first->worker, first->entry, first->pkts, n, now);
+	for (unsigned int i = 1; i < bench->options->n_programs; i++)
+		run_station(&bench->stations[i], now);
+	if (measured && n == SN_BENCH_BURST)
+		bench->samples[bench->n_samples++] = (uint32_t)(received - start + rte_rdtsc() - resumed);
+	tick(bench);
+}
+
+static int compare_samples(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double per_packet(const struct bench *bench, unsigned int percent)
+{
+	return bench->samples[(bench->n_samples - 1) * percent / 100] / (double)SN_BENCH_BURST;
+}
+
+/* Cycles of a stage, all programs together. */
+static uint64_t stage_cycles(const struct bench *bench, enum sn_stage stage)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < bench->options->n_programs; i++)
+		sum += sn_worker_stats(bench->stations[i].worker)->stage_cycles[stage];
+	return sum;
+}
+
+static void print_drops(const struct bench *bench)
+{
+	const char *comma = "";
+
+	printf("\"drops\":[");
+	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
+		const struct station *station = &bench->stations[i];
+		const struct sn_program *program = station->plan->program;
+		struct sn_count *reasons = calloc(program->n_reasons + 1, sizeof(*reasons));
+
+		if (reasons == NULL)
+			continue;
+		sn_counts_add(station->plan->counts[0], NULL, NULL, reasons);
+		for (uint32_t r = 0; r < SN_REASON_BUILTIN + program->n_reasons; r++) {
+			bool builtin = r < SN_REASON_BUILTIN;
+			uint64_t packets = builtin ? sn_worker_stats(station->worker)->drops[r].packets
+						   : reasons[r - SN_REASON_BUILTIN].packets;
+
+			if (packets == 0)
+				continue;
+			printf("%s{\"program\":%u,\"reason\":\"%s\",\"packets\":%" PRIu64 "}", comma, i,
+			       builtin ? sn_reason_name(r) : program->reasons[r - SN_REASON_BUILTIN],
+			       packets);
+			comma = ",";
+		}
+		free(reasons);
+	}
+	printf("]");
+}
+
+static void print_state(const struct bench *bench)
+{
+	struct sn_state_stats sum = {0}, one;
+	uint64_t hits = 0, misses = 0;
+
+	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
+		const struct station *station = &bench->stations[i];
+		const struct sn_worker_stats *stats = sn_worker_stats(station->worker);
+
+		for (uint32_t table = 0; table < station->plan->program->n_tables; table++) {
+			sn_state_stats(station->state, table, &one);
+			sum.sessions += one.sessions;
+			sum.created += one.created;
+			sum.expired += one.expired;
+			sum.exhausted += one.exhausted;
+		}
+		hits += stats->cache_hits;
+		misses += stats->cache_misses;
+	}
+	printf("\"sessions\":{\"live\":%" PRIu64 ",\"created\":%" PRIu64 ",\"expired\":%" PRIu64
+	       ",\"exhausted\":%" PRIu64 "},\"cache\":{\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 "}",
+	       sum.sessions, sum.created, sum.expired, sum.exhausted, hits, misses);
+}
+
+static void print_classifiers(const struct bench *bench)
+{
+	const char *comma = "";
+
+	printf("\"classifiers\":[");
+	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
+		const struct sn_program *program = bench->stations[i].plan->program;
+
+		for (uint32_t s = 0; s < program->n_segments; s++) {
+			const struct sn_table *table = program->segments[s].table.table;
+
+			printf("%s{\"program\":%u,\"segment\":\"%s\",\"kind\":\"%s\",\"bytes\":%zu}", comma,
+			       i, program->segments[s].name,
+			       table != NULL ? sn_table_kind(table) : "constant",
+			       table != NULL ? sn_table_size(table) : 0);
+			comma = ",";
+		}
+	}
+	printf("]");
+}
+
+static int measure(struct bench *bench, char *err, size_t err_len)
+{
+	static const char *const stages[SN_STAGES] = {"receive",  "parse",   "lookup",
+						      "classify", "rewrite", "send"};
+	const struct options *options = bench->options;
+	uint64_t before[SN_STAGES], profiled, sum = 0;
+	struct sn_worker_stats *stats = sn_worker_stats(bench->stations[0].worker);
+
+	for (unsigned int i = 0; i < options->warmup; i++)
+		run_round(bench, false);
+	bench->timer_cycles = 0;
+	profiled = stats->packets;
+	for (unsigned int i = 0; i < options->rounds; i++)
+		run_round(bench, true);
+	if (bench->n_samples == 0)
+		return SN_ERR("not one burst of %d packets came from port %u in %u rounds", SN_BENCH_BURST,
+			      bench->rx_port, options->rounds);
+	for (size_t i = 0; i < bench->n_samples; i++)
+		sum += bench->samples[i];
+	qsort(bench->samples, bench->n_samples, sizeof(*bench->samples), compare_samples);
+	printf("{\"burst\":%d,\"full_bursts\":%zu,\"tsc_hz\":%" PRIu64
+	       ",\"unique_flows\":%s,\"programs\":%u,",
+	       SN_BENCH_BURST, bench->n_samples, rte_get_tsc_hz(), options->unique_flows ? "true" : "false",
+	       options->n_programs);
+	printf("\"cycles_per_packet\":{\"p10\":%.2f,\"median\":%.2f,\"p90\":%.2f,\"mean\":%.2f},",
+	       per_packet(bench, 10), per_packet(bench, 50), per_packet(bench, 90),
+	       (double)sum / (double)bench->n_samples / SN_BENCH_BURST);
+	printf("\"timer_cycles_per_packet\":%.2f,\"instructions_per_packet\":null,",
+	       (double)bench->timer_cycles / (double)(stats->packets - profiled));
+
+	for (unsigned int i = 0; i < options->n_programs; i++)
+		sn_worker_set_profile(bench->stations[i].worker, true);
+	for (unsigned int i = 0; i < SN_STAGES; i++)
+		before[i] = stage_cycles(bench, i);
+	profiled = stats->packets;
+	for (unsigned int i = 0; i < options->profile; i++)
+		run_round(bench, false);
+	profiled = stats->packets - profiled;
+	printf("\"stages\":{");
+	for (unsigned int i = 0; i < SN_STAGES; i++)
+		printf("%s\"%s\":%.2f", i == 0 ? "" : ",", stages[i],
+		       profiled > 0 ? (double)(stage_cycles(bench, i) - before[i]) / (double)profiled : 0.0);
+	printf("},\"packets\":%" PRIu64 ",\"sent\":%" PRIu64 ",", stats->packets, bench->sent);
+	print_drops(bench);
+	printf(",");
+	print_state(bench);
+	printf(",");
+	print_classifiers(bench);
+	printf("}\n");
+	return 0;
+}
+
+static int run(struct options *options, char *err, size_t err_len)
+{
+	static struct bench bench;
+	int rc = 0;
+
+	bench.options = options;
+	bench.samples = malloc(options->rounds * sizeof(*bench.samples));
+	if (bench.samples == NULL || sn_source_register() != 0)
+		rc = SN_ERR("no memory for %u samples", options->rounds);
+	if (rc == 0) {
+		bench.pool = rte_pktmbuf_pool_create("packets", options->buffers, 256, 0,
+						     RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+		if (bench.pool == NULL)
+			rc = SN_ERR(
+				"no memory for %u packet buffers: more EAL memory (-m) or fewer --buffers",
+				options->buffers);
+	}
+	if (rc == 0)
+		rc = open_ports(&bench, err, err_len);
+	if (rc == 0)
+		rc = open_line(&bench, err, err_len);
+	if (rc == 0)
+		rc = measure(&bench, err, err_len);
+	close_line(&bench);
+	free(bench.samples);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options = {.rounds = 20000, .warmup = 5000, .profile = 5000, .buffers = 65535};
+	struct sn_eal *eal = &options.eal;
+	char err[SN_ERR_LEN] = "";
+	int rc = sn_eal_add(eal, argv[0], err, sizeof(err));
+
+	if (rc == 0)
+		rc = parse_flags(argc, argv, &options, err, sizeof(err));
+	if (rc > 0) {
+		sn_eal_free(eal);
+		return EXIT_SUCCESS;
+	}
+	if (rc == 0 && options.no_huge)
+		rc = sn_eal_add_no_huge(eal, 1024, err, sizeof(err));
+	if (rc == 0 && !sn_eal_has(eal, "-l") && !sn_eal_has(eal, "--lcores"))
+		rc = sn_eal_add_words(eal, "-l 0", err, sizeof(err));
+	if (rc == 0 && !sn_eal_has(eal, "--log-level"))
+		rc = sn_eal_add(eal, "--log-level=*:warning", err, sizeof(err));
+	if (rc == 0)
+		rc = sn_eal_init(eal, err, sizeof(err));
+	if (rc == 0) {
+		rc = run(&options, err, sizeof(err));
+		rte_eal_cleanup();
+	}
+	if (rc != 0)
+		sn_log(SN_LOG_ERROR, "%s", err);
+	sn_eal_free(eal);
+	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinter-harness: the engine on standard input and output. Frames as on the
+ * control socket: Requests in, Responses out, one for one.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+
+#include "sn_frame.h"
+#include "sn_harness.h"
+#include "sn_log.h"
+#include "sn_request.h"
+
+#define SN_ERR_LEN  768
+#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
+
+static int write_all(int fd, const uint8_t *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* Answers the whole frames of the buffer. */
+static int answer(struct sn_requests *requests, struct sn_frame_buffer *in, int out, char *err,
+		  size_t err_len)
+{
+	while (!requests->shutdown) {
+		const uint8_t *message;
+		uint8_t *reply;
+		size_t len, reply_len;
+		int rc;
+
+		switch (sn_frame_next(in, &message, &len)) {
+		case SN_FRAME_PARTIAL:
+			return 0;
+		case SN_FRAME_TOO_LONG:
+			return SN_ERR("message of %zu bytes, at most %u", len, SN_FRAME_MAX);
+		case SN_FRAME_WHOLE:
+			break;
+		}
+		if (sn_requests_answer(requests, message, len, &reply, &reply_len) != 0)
+			return SN_ERR("no memory for an answer");
+		sn_frame_consume(in, len);
+		rc = write_all(out, reply, reply_len);
+		free(reply);
+		if (rc != 0)
+			return SN_ERR("standard output: %s", strerror(errno));
+	}
+	return 0;
+}
+
+static int serve(struct sn_requests *requests, int in_fd, int out_fd, char *err, size_t err_len)
+{
+	struct sn_frame_buffer in = {0};
+	int rc = 0;
+
+	while (rc == 0 && !requests->shutdown) {
+		size_t room;
+		uint8_t *to = sn_frame_room(&in, &room);
+		ssize_t n;
+
+		if (to == NULL) {
+			rc = SN_ERR("no memory for a request");
+			break;
+		}
+		n = read(in_fd, to, room);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			rc = SN_ERR("standard input: %s", strerror(errno));
+		if (n <= 0)
+			break;
+		in.len += (size_t)n;
+		rc = answer(requests, &in, out_fd, err, err_len);
+	}
+	if (rc == 0 && !requests->shutdown && in.len > 0)
+		rc = SN_ERR("standard input ends within a message");
+	sn_frame_free(&in);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static struct sn_harness harness;
+	struct sn_requests requests;
+	char err[SN_ERR_LEN] = "";
+	int out, rc;
+
+	if (argc > 1) {
+		fputs("usage: sinter-harness <requests >responses\n"
+		      "\n"
+		      "The packet engine without devices: frames of program.proto's Request and Response,\n"
+		      "4 bytes big-endian length before each. Packets and clock come by Inject.\n",
+		      strcmp(argv[1], "--help") == 0 ? stdout : stderr);
+		return strcmp(argv[1], "--help") == 0 ? EXIT_SUCCESS : 2;
+	}
+	/* Libraries that print shall not print among the answers. */
+	out = dup(STDOUT_FILENO);
+	if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
+		sn_log(SN_LOG_ERROR, "standard output: %s", strerror(errno));
+		return EXIT_FAILURE;
+	}
+	rc = sn_harness_eal(argv[0], err, sizeof(err));
+	if (rc == 0)
+		rc = sn_harness_open(&harness, err, sizeof(err));
+	if (rc == 0) {
+		sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);
+		rc = serve(&requests, STDIN_FILENO, out, err, sizeof(err));
+		sn_requests_free(&requests);
+	}
+	if (rc != 0)
+		sn_log(SN_LOG_ERROR, "%s", err);
+	sn_harness_close(&harness);
+	rte_eal_cleanup();
+	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

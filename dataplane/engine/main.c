@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sinter-engine: flags and wiring. One control thread, which sleeps, and one
+ * worker per further lcore, which polls.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_lcore.h>
+#include <rte_mbuf.h>
+#include <rte_version.h>
+
+#include "sn_control.h"
+#include "sn_eal.h"
+#include "sn_engine.h"
+#include "sn_file.h"
+#include "sn_log.h"
+#include "sn_port.h"
+#include "sn_request.h"
+
+#define SN_BINDS_MAX	    RTE_MAX_ETHPORTS
+#define SN_ERR_LEN	    768
+#define SN_BUFFERS_PER_PORT 16384 /* more than the rings of a port hold */
+
+struct options {
+	const char *socket;
+	const char *program;
+	struct sn_bind binds[SN_BINDS_MAX];
+	unsigned int n_binds;
+	unsigned int workers;
+	unsigned int mtu;
+	unsigned int rx_desc;
+	unsigned int tx_desc;
+	unsigned int buffers;
+	unsigned int memory;
+	int idle_sleep_us;
+	bool no_huge;
+	struct sn_eal eal;
+};
+
+static const char usage[] =
+	"usage: sinter-engine [flags] [-- EAL arguments]\n"
+	"\n"
+	"Runs a synthesized packet program on network devices.\n"
+	"\n"
+	"  --socket PATH       control socket (default /run/sinter/engine.sock)\n"
+	"  --program FILE      program to start with (else it comes by the control socket)\n"
+	"  --bind IF=DEVICE    device of a chain interface; once per interface. DEVICE is\n"
+	"                        veth0                        a kernel interface\n"
+	"                        0000:03:00.1                 a PCI device bound to vfio-pci\n"
+	"                        net_af_xdp0,iface=eth1       any EAL device string\n"
+	"  --workers N         worker threads, one CPU each (default 1)\n"
+	"  --idle-sleep US     microseconds that an idle worker sleeps; 0: never; auto (default):\n"
+	"                      only when all devices are kernel interfaces\n"
+	"  --mtu BYTES         largest IP packet that the devices shall carry (default 1500)\n"
+	"  --rx-desc N         receive descriptors per queue (default 2048)\n"
+	"  --tx-desc N         transmit descriptors per queue (default 1024)\n"
+	"  --buffers N         packet buffers in all (default by ports)\n"
+	"  --no-huge           run without hugepages\n"
+	"  --memory MIB        memory with --no-huge (default 1024)\n"
+	"  --eal WORDS         EAL arguments in one string; those behind -- follow\n"
+	"  --version, --help\n"
+	"\n"
+	"With a single CPU the worker and the control thread share it.\n";
+
+enum {
+	OPT_SOCKET = 256,
+	OPT_PROGRAM,
+	OPT_BIND,
+	OPT_WORKERS,
+	OPT_IDLE_SLEEP,
+	OPT_MTU,
+	OPT_RX_DESC,
+	OPT_TX_DESC,
+	OPT_BUFFERS,
+	OPT_NO_HUGE,
+	OPT_MEMORY,
+	OPT_EAL,
+	OPT_VERSION,
+	OPT_HELP,
+};
+
+static const struct option long_options[] = {
+	{"socket", required_argument, NULL, OPT_SOCKET},
+	{"program", required_argument, NULL, OPT_PROGRAM},
+	{"bind", required_argument, NULL, OPT_BIND},
+	{"workers", required_argument, NULL, OPT_WORKERS},
+	{"idle-sleep", required_argument, NULL, OPT_IDLE_SLEEP},
+	{"mtu", required_argument, NULL, OPT_MTU},
+	{"rx-desc", required_argument, NULL, OPT_RX_DESC},
+	{"tx-desc", required_argument, NULL, OPT_TX_DESC},
+	{"buffers", required_argument, NULL, OPT_BUFFERS},
+	{"no-huge", no_argument, NULL, OPT_NO_HUGE},
+	{"memory", required_argument, NULL, OPT_MEMORY},
+	{"eal", required_argument, NULL, OPT_EAL},
+	{"version", no_argument, NULL, OPT_VERSION},
+	{"help", no_argument, NULL, OPT_HELP},
+	{NULL, 0, NULL, 0},
+};
+
+static int parse_number(const char *flag, const char *text, unsigned int min, unsigned int max,
+			unsigned int *value)
+{
+	char *end;
+	unsigned long number;
+
+	errno = 0;
+	number = strtoul(text, &end, 10);
+	if (errno != 0 || end == text || *end != '\0' || *text == '-' || number < min || number > max) {
+		sn_log(SN_LOG_ERROR, "--%s %s: want a number from %u to %u", flag, text, min, max);
+		return -1;
+	}
+	*value = (unsigned int)number;
+	return 0;
+}
+
+static int add_bind(struct options *options, const char *arg)
+{
+	struct sn_bind *bind = &options->binds[options->n_binds];
+	char err[SN_ERR_LEN];
+
+	if (options->n_binds == SN_BINDS_MAX) {
+		sn_log(SN_LOG_ERROR, "--bind %s: at most %d interfaces", arg, SN_BINDS_MAX);
+		return -1;
+	}
+	if (sn_bind_parse(arg, bind, err, sizeof(err)) != 0) {
+		sn_log(SN_LOG_ERROR, "--bind: %s", err);
+		return -1;
+	}
+	for (unsigned int i = 0; i < options->n_binds; i++) {
+		if (strcmp(options->binds[i].interface, bind->interface) == 0) {
+			sn_log(SN_LOG_ERROR, "--bind %s: interface %s is bound to %s already", arg,
+			       bind->interface, options->binds[i].device);
+			return -1;
+		}
+	}
+	options->n_binds++;
+	return 0;
+}
+
+/* 0: go on, 1: done, -1: error. */
+static int parse_flags(int argc, char **argv, struct options *options)
+{
+	char err[SN_ERR_LEN];
+	unsigned int number;
+	int opt, rc = 0;
+
+	while (rc == 0 && (opt = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_SOCKET:
+			options->socket = optarg;
+			break;
+		case OPT_PROGRAM:
+			options->program = optarg;
+			break;
+		case OPT_BIND:
+			rc = add_bind(options, optarg);
+			break;
+		case OPT_WORKERS:
+			rc = parse_number("workers", optarg, 1, SN_WORKERS_MAX, &options->workers);
+			break;
+		case OPT_IDLE_SLEEP:
+			options->idle_sleep_us = SN_IDLE_AUTO;
+			if (strcmp(optarg, "auto") != 0) {
+				rc = parse_number("idle-sleep", optarg, 0, 100000, &number);
+				options->idle_sleep_us = (int)number;
+			}
+			break;
+		case OPT_MTU:
+			rc = parse_number("mtu", optarg, 68, 16000, &options->mtu);
+			break;
+		case OPT_RX_DESC:
+			rc = parse_number("rx-desc", optarg, 64, 32768, &options->rx_desc);
+			break;
+		case OPT_TX_DESC:
+			rc = parse_number("tx-desc", optarg, 64, 32768, &options->tx_desc);
+			break;
+		case OPT_BUFFERS:
+			rc = parse_number("buffers", optarg, 1024, 1u << 24, &options->buffers);
+			break;
+		case OPT_NO_HUGE:
+			options->no_huge = true;
+			break;
+		case OPT_MEMORY:
+			rc = parse_number("memory", optarg, 64, 1u << 20, &options->memory);
+			break;
+		case OPT_EAL:
+			rc = sn_eal_add_words(&options->eal, optarg, err, sizeof(err));
+			if (rc != 0)
+				sn_log(SN_LOG_ERROR, "--eal: %s", err);
+			break;
+		case OPT_VERSION:
+			printf("sinter-engine %s, program schema %u, %s\n", SN_VERSION, SN_SCHEMA,
+			       rte_version());
+			return 1;
+		case OPT_HELP:
+			fputs(usage, stdout);
+			return 1;
+		default:
+			fputs(usage, stderr);
+			return -1;
+		}
+	}
+	if (rc == 0 && optind < argc && strcmp(argv[optind - 1], "--") != 0) {
+		sn_log(SN_LOG_ERROR, "unexpected argument \"%s\"; EAL's arguments stand behind --",
+		       argv[optind]);
+		return -1;
+	}
+	for (; rc == 0 && optind < argc; optind++) {
+		rc = sn_eal_add(&options->eal, argv[optind], err, sizeof(err));
+		if (rc != 0)
+			sn_log(SN_LOG_ERROR, "%s", err);
+	}
+	return rc;
+}
+
+/* What EAL needs and the user did not say. */
+static int complete_eal(struct options *options, char *err, size_t err_len)
+{
+	struct sn_eal *eal = &options->eal;
+	bool devices_chosen = sn_eal_has(eal, "-a") || sn_eal_has(eal, "--allow") || sn_eal_has(eal, "-b") ||
+			      sn_eal_has(eal, "--block") || sn_eal_has(eal, "--no-pci");
+	bool pci = false;
+
+	if (!sn_eal_has(eal, "-l") && !sn_eal_has(eal, "-c") && !sn_eal_has(eal, "--lcores") &&
+	    sn_eal_add_lcores(eal, options->workers, err, err_len) != 0)
+		return -1;
+	if (options->no_huge && !sn_eal_has(eal, "--no-huge") &&
+	    sn_eal_add_no_huge(eal, options->memory, err, err_len) != 0)
+		return -1;
+	if (!sn_eal_has(eal, "--no-huge") && !sn_eal_has(eal, "--in-memory") &&
+	    !sn_eal_has(eal, "--file-prefix") && !sn_eal_has(eal, "--proc-type") &&
+	    sn_eal_add(eal, "--in-memory", err, err_len) != 0)
+		return -1;
+	/* EAL takes every device it can drive unless it is told which: we want the bound ones. */
+	for (unsigned int i = 0; i < options->n_binds && !devices_chosen; i++) {
+		if (options->binds[i].kind != SN_PORT_PCI)
+			continue;
+		pci = true;
+		if (sn_eal_add(eal, "-a", err, err_len) != 0 ||
+		    sn_eal_add(eal, options->binds[i].device, err, err_len) != 0)
+			return -1;
+	}
+	if (!devices_chosen && !pci && sn_eal_add(eal, "--no-pci", err, err_len) != 0)
+		return -1;
+	return 0;
+}
+
+static int check_lcores(const struct options *options, char *err, size_t err_len)
+{
+	if (rte_lcore_count() > options->workers)
+		return 0;
+	snprintf(
+		err, err_len,
+		"EAL has %u lcores; %u workers and the control thread need %u (on one CPU: --lcores 0@0,1@0)",
+		rte_lcore_count(), options->workers, options->workers + 1);
+	return -1;
+}
+
+struct ports {
+	struct sn_port port[SN_BINDS_MAX];
+	unsigned int n;
+	struct rte_mempool *pool;
+};
+
+static int open_ports(struct ports *ports, const struct options *options, char *err, size_t err_len)
+{
+	unsigned int buffers = options->buffers;
+	uint16_t data_room = RTE_MBUF_DEFAULT_BUF_SIZE;
+	struct sn_port_config config = {
+		.queues = (uint16_t)options->workers,
+		.rx_desc = (uint16_t)options->rx_desc,
+		.tx_desc = (uint16_t)options->tx_desc,
+	};
+
+	for (unsigned int i = 0; i < options->n_binds; i++) {
+		if (sn_port_attach(&ports->port[i], &options->binds[i], config.queues, (uint16_t)options->mtu,
+				   err, err_len) != 0)
+			return -1;
+		ports->n++;
+		data_room = RTE_MAX(data_room, sn_port_data_room(&ports->port[i]));
+	}
+	if (buffers == 0)
+		buffers = RTE_MAX(ports->n, 1u) * (SN_BUFFERS_PER_PORT +
+						   options->workers * (options->rx_desc + options->tx_desc)) -
+			  1;
+	ports->pool = rte_pktmbuf_pool_create("packets", buffers, 256, 0, data_room, SOCKET_ID_ANY);
+	if (ports->pool == NULL) {
+		snprintf(err, err_len,
+			 "no memory for %u packet buffers of %u bytes: reserve more hugepages (with "
+			 "--no-huge: more "
+			 "--memory), or lower --buffers",
+			 buffers, data_room);
+		return -1;
+	}
+	config.pool = ports->pool;
+	for (unsigned int i = 0; i < ports->n; i++)
+		if (sn_port_start(&ports->port[i], &config, err, err_len) != 0)
+			return -1;
+	return 0;
+}
+
+static void close_ports(struct ports *ports)
+{
+	for (unsigned int i = 0; i < ports->n; i++)
+		sn_port_close(&ports->port[i]);
+}
+
+static int load_file(struct sn_engine *engine, const char *path, char *err, size_t err_len)
+{
+	struct sn_engine_loaded loaded;
+	uint8_t *data;
+	size_t len;
+	char why[SN_ERR_LEN];
+	int rc;
+
+	if (sn_file_read(path, &data, &len, err, err_len) != 0)
+		return -1;
+	rc = sn_engine_load_bytes(engine, data, len, &loaded, why, sizeof(why));
+	if (rc != 0)
+		snprintf(err, err_len, "program %s: %s", path, why);
+	free(data);
+	return rc;
+}
+
+/* Serves the control socket until a signal or a client ends it. */
+static int serve(struct sn_engine *engine, const char *path, int signals, char *err, size_t err_len)
+{
+	struct sn_requests requests;
+	struct sn_control *control;
+	struct signalfd_siginfo info;
+	int rc = 0;
+
+	sn_requests_init(&requests, engine, NULL, NULL);
+	control = sn_control_open(path, sn_requests_answer, &requests, err, err_len);
+	if (control == NULL)
+		return -1;
+	if (sn_control_watch(control, signals) != 0) {
+		snprintf(err, err_len, "signals: %s", strerror(errno));
+		rc = -1;
+	}
+	if (rc == 0)
+		sn_log(SN_LOG_INFO, "engine version=%s socket=%s ready", SN_VERSION, path);
+	while (rc == 0 && !requests.shutdown) {
+		rc = sn_control_poll(control, -1);
+		if (rc < 0)
+			snprintf(err, err_len, "control socket: %s", strerror(errno));
+		if (rc == 1) {
+			rc = 0;
+			/* SIGHUP is the command line's: it loads the new program by the socket. */
+			if (read(signals, &info, sizeof(info)) == sizeof(info) && info.ssi_signo != SIGHUP) {
+				sn_log(SN_LOG_INFO, "engine signal=%s stopping",
+				       strsignal((int)info.ssi_signo));
+				break;
+			}
+		}
+	}
+	sn_control_close(control);
+	sn_requests_free(&requests);
+	return rc;
+}
+
+static int run(struct options *options, int signals, char *err, size_t err_len)
+{
+	struct ports ports = {0};
+	struct sn_engine *engine = NULL;
+	struct sn_engine_config config;
+	int rc = open_ports(&ports, options, err, err_len);
+
+	if (rc == 0) {
+		config = (struct sn_engine_config){
+			.ports = ports.port,
+			.n_ports = ports.n,
+			.n_workers = options->workers,
+			.pool = ports.pool,
+			.idle_sleep_us = options->idle_sleep_us,
+		};
+		engine = sn_engine_create(&config, err, err_len);
+		rc = engine != NULL ? 0 : -1;
+	}
+	if (rc == 0 && options->program != NULL)
+		rc = load_file(engine, options->program, err, err_len);
+	if (rc == 0)
+		rc = sn_engine_start(engine, err, err_len);
+	if (rc == 0)
+		rc = serve(engine, options->socket, signals, err, err_len);
+	/* Workers finish their burst, which sends it; then the ports close, which flushes them. */
+	if (engine != NULL)
+		sn_engine_stop(engine);
+	close_ports(&ports);
+	if (engine != NULL)
+		sn_engine_free(engine);
+	rte_mempool_free(ports.pool);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	static struct options options = {
+		.socket = "/run/sinter/engine.sock",
+		.workers = 1,
+		.mtu = RTE_ETHER_MTU,
+		.rx_desc = 2048,
+		.tx_desc = 1024,
+		.memory = 1024,
+		.idle_sleep_us = SN_IDLE_AUTO,
+	};
+	char err[SN_ERR_LEN] = "";
+	sigset_t set;
+	int signals, rc;
+
+	if (sn_eal_add(&options.eal, argv[0], err, sizeof(err)) != 0)
+		return EXIT_FAILURE;
+	rc = parse_flags(argc, argv, &options);
+	if (rc != 0) {
+		sn_eal_free(&options.eal);
+		return rc > 0 ? EXIT_SUCCESS : 2;
+	}
+	/* Before EAL starts its threads, so that all of them leave the signals to us. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+
+	rc = complete_eal(&options, err, sizeof(err));
+	if (rc == 0)
+		rc = sn_eal_init(&options.eal, err, sizeof(err));
+	if (rc == 0) {
+		rc = check_lcores(&options, err, sizeof(err));
+		if (rc == 0)
+			rc = run(&options, signals, err, sizeof(err));
+		rte_eal_cleanup();
+	}
+	if (rc != 0)
+		sn_log(SN_LOG_ERROR, "%s", err);
+	else
+		sn_log(SN_LOG_INFO, "engine stopped");
+	close(signals);
+	sn_eal_free(&options.eal);
+	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_CACHE_H
+#define SN_CACHE_H
+
+/*
+ * A worker's exact memory of decisions: what a packet of this flow, by this
+ * interface, with these values in the other fields that some table reads, became. Eight entries
+ * share a bucket; their 16-bit tags lie together, so that a look-up compares all of them at once and
+ * reads the one line of the entry that it wants. A new generation forgets all.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include <rte_branch_prediction.h>
+#include <rte_prefetch.h>
+
+#include "sn_hash.h"
+#include "sn_parse.h"
+#include "sn_program.h"
+#include "sn_state.h"
+
+#define SN_CACHE_WAYS 8
+#define SN_CACHE_SESSIONS 2
+#define SN_CACHE_KEEP_DSCP 0xff
+#define SN_CACHE_KEEP_VLAN 0xffff
+
+enum sn_cache_flag {
+	SN_CACHE_RETURN0 = 1, /* the packet uses session 0 in the return direction */
+	SN_CACHE_RETURN1 = 2,
+	SN_CACHE_STRIPPED = 4,
+};
+
+struct sn_cache_key {
+	uint64_t addresses;
+	uint64_t ports; /* source, destination, protocol, interface, generation */
+	uint32_t signature;
+};
+
+/* One cache line: 20 bytes of key, 44 of decision. */
+struct sn_cache_entry {
+	uint64_t addresses;
+	uint64_t ports_key;
+	uint32_t signature;
+	uint32_t src, dst; /* what to write, in network order */
+	uint16_t sport, dport; /* in network order; of ICMP sport is the identifier */
+	uint16_t ip_diff; /* see sn_rewrite.h */
+	uint16_t l4_diff;
+	uint16_t neigh;
+	uint16_t vlan;
+	uint32_t path;
+	uint8_t min_ttl; /* a packet below it is none of this entry's */
+	uint8_t ttl_dec;
+	uint8_t dscp;
+	uint8_t flags;
+	uint64_t sessions[SN_CACHE_SESSIONS]; /* pointer and generation; 0: none */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct sn_cache_entry) == 64, "an entry is one cache line");
+
+struct sn_cache {
+	uint16_t *tags; /* SN_CACHE_WAYS per bucket; 0: empty */
+	struct sn_cache_entry *entries;
+	uint32_t mask; /* buckets - 1 */
+	uint16_t generation;
+	uint8_t hand; /* the way that a full bucket gives up next */
+	uint64_t seed;
+};
+
+/* entries: a power of two, at least SN_CACHE_WAYS; 0 or -ENOMEM. */
+int sn_cache_init(struct sn_cache *c, uint32_t entries);
+void sn_cache_free(struct sn_cache *c);
+
+/* Forget all. */
+void sn_cache_flush(struct sn_cache *c);
+
+/* The entry to fill for a key: that of the same key if there is one, else one that is free or given up. */
+struct sn_cache_entry *sn_cache_place(struct sn_cache *c, const struct sn_cache_key *key, uint64_t hash);
+
+/* Whether a packet's decision depends on nothing but its key (and on a TTL that is high enough). */
+static inline bool sn_cache_eligible(const struct sn_pkt *p)
+{
+	return p->frag == SN_FRAG_WHOLE && (p->proto != SN_ICMP || p->icmp_type == SN_ICMP_ECHO_REQUEST ||
+					    p->icmp_type == SN_ICMP_ECHO_REPLY);
+}
+
+/* The key of a packet as it came in. */
+static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn_atoms *atoms, const struct sn_pkt *p,
+				       struct sn_cache_key *key)
+{
+	uint32_t signature = atoms->vlan[p->vlan] | (uint32_t)atoms->dscp[p->dscp & 63] << 13;
+	uint16_t sport = p->sport0;
+
+	if (p->proto == SN_TCP) {
+		signature |= (uint32_t)atoms->tcp_flags[p->tcp_flags & 255] << 19;
+	} else if (p->proto == SN_ICMP) {
+		signature |= (uint32_t)atoms->icmp_code[p->icmp_code & 255] << 19 | (uint32_t)(p->icmp_type & 8) << 27;
+		sport = p->id0;
+	}
+	key->addresses = (uint64_t)p->src0 << 32 | p->dst0;
+	key->ports = (uint64_t)sport << 48 | (uint64_t)p->dport0 << 32 | (uint32_t)p->proto << 24 |
+		     (uint32_t)p->iface << 16 | c->generation;
+	key->signature = signature;
+	return sn_hash2(key->addresses, key->ports ^ (uint64_t)signature << 3, c->seed);
+}
+
+static inline uint32_t sn_cache_bucket(const struct sn_cache *c, uint64_t hash)
+{
+	return hash & c->mask;
+}
+
+static inline uint16_t sn_cache_tag(uint64_t hash)
+{
+	return (hash >> 48) | 1;
+}
+
+static inline void sn_cache_prefetch_tags(const struct sn_cache *c, uint64_t hash)
+{
+	rte_prefetch0(&c->tags[sn_cache_bucket(c, hash) * SN_CACHE_WAYS]);
+}
+
+/* Bit i: way i has the tag. */
+static inline uint32_t sn_cache_match(const uint16_t *tags, uint16_t tag)
+{
+#ifdef __SSE2__
+	__m128i eq = _mm_cmpeq_epi16(_mm_load_si128((const __m128i *)tags), _mm_set1_epi16((short)tag));
+
+	return (uint32_t)_mm_movemask_epi8(_mm_packs_epi16(eq, _mm_setzero_si128()));
+#else
+	uint32_t bits = 0;
+
+	for (int i = 0; i < SN_CACHE_WAYS; i++)
+		bits |= (uint32_t)(tags[i] == tag) << i;
+	return bits;
+#endif
+}
+
+/* The entry that may be the flow's, by its tag alone; NULL if there is none. */
+static inline struct sn_cache_entry *sn_cache_candidate(const struct sn_cache *c, uint64_t hash)
+{
+	uint32_t bucket = sn_cache_bucket(c, hash);
+	uint32_t ways = sn_cache_match(&c->tags[bucket * SN_CACHE_WAYS], sn_cache_tag(hash));
+
+	return ways ? &c->entries[bucket * SN_CACHE_WAYS + (uint32_t)__builtin_ctz(ways)] : NULL;
+}
+
+/* Whether nothing was forgotten since the key was made. */
+static inline bool sn_cache_current(const struct sn_cache *c, const struct sn_cache_key *key)
+{
+	return (uint16_t)key->ports == c->generation;
+}
+
+static inline bool sn_cache_is(const struct sn_cache_entry *e, const struct sn_cache_key *key)
+{
+	return e->addresses == key->addresses && e->ports_key == key->ports && e->signature == key->signature;
+}
+
+/* A session and its generation in one word: a session lies at a multiple of 64, below 2^47. */
+static inline uint64_t sn_cache_session(const struct sn_session *s)
+{
+	return (uint64_t)(uintptr_t)s >> 6 | (uint64_t)s->generation << 41;
+}
+
+static inline struct sn_session *sn_cache_session_of(uint64_t word)
+{
+	return (struct sn_session *)(uintptr_t)((word & ((1ull << 41) - 1)) << 6);
+}
+
+static inline bool sn_cache_session_same(uint64_t word, const struct sn_session *s)
+{
+	return word == sn_cache_session(s);
+}
+
+#endif /* SN_CACHE_H */

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_CLASSIFIER_H
+#define SN_CLASSIFIER_H
+
+/*
+ * A segment's table with what turns packets into its keys: the fields that are
+ * its dimensions, and per field in use the bits of every value, ready to be ORed.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program.pb-c.h"
+#include "sn_field.h"
+#include "sn_table.h"
+
+struct sn_pkt;
+
+/*
+ * The bits of a field's values: those of value v are words[v * n_words …]; of
+ * addresses those of the last interval that starts at or before v.
+ */
+struct sn_bit_table {
+	uint32_t field;
+	uint32_t first_word;
+	uint32_t n_words;
+	uint32_t n_starts; /* addresses only */
+	uint32_t *starts;
+	uint64_t *words;
+};
+
+struct sn_classifier {
+	struct sn_table *table; /* NULL: every packet is of the class `only` */
+	uint32_t only;
+	uint32_t n_dims;
+	uint32_t n_words;
+	uint32_t n_bits; /* tables in use */
+	uint8_t dims[SN_TABLE_DIMS_MAX];
+	bool reads_ttl;
+	struct sn_bit_table bits[SN_FIELDS];
+};
+
+/*
+ * Values of a field that no table tells apart share an atom, so that the decision
+ * cache needs no more entries than there are decisions.
+ */
+struct sn_atoms {
+	uint16_t vlan[SN_VLAN_ABSENT + 1];
+	uint8_t dscp[64];
+	uint8_t tcp_flags[256];
+	uint8_t icmp_code[256];
+};
+
+/* Less than 0 on error, with a message in err that begins with `at`; sn_classifier_free() in any case. */
+int sn_classifier_init(struct sn_classifier *c, const Sinter__Program__V1__Table *msg, uint32_t n_classes,
+		       const char *at, char *err, size_t err_len);
+void sn_classifier_free(struct sn_classifier *c);
+
+/* Refine a field's atoms (n values, count so far in *count) by a table; 0 or -ENOMEM. */
+int sn_atoms_refine(uint16_t *atoms, uint32_t n, uint32_t *count, const Sinter__Program__V1__Table *msg,
+		    enum sn_field field);
+
+/* Classes of the packets pkts[index[i]], i < n <= 64; SN_TABLE_NONE where no box holds it. */
+void sn_classifier_lookup(const struct sn_classifier *c, const struct sn_pkt *pkts, const uint8_t *index,
+			  uint32_t *classes, unsigned int n);
+
+/* The largest value of a field, "absent" included. */
+uint32_t sn_field_max(enum sn_field field);
+const char *sn_field_name(enum sn_field field);
+
+#endif /* SN_CLASSIFIER_H */

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "sn_counts.h"
+#include "sn_hash.h"
+
+static void *array(size_t n, size_t size)
+{
+	return calloc(n ? n : 1, size);
+}
+
+struct sn_counts *sn_counts_create(const struct sn_program *p)
+{
+	struct sn_counts *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->program = p;
+	c->n_classes = p->n_classes;
+	c->n_counters = p->n_counters;
+	c->n_reasons = p->n_reasons;
+	c->classes = array(p->n_classes, sizeof(*c->classes));
+	c->counters = array(p->n_counters, sizeof(*c->counters));
+	c->reasons = array(p->n_reasons, sizeof(*c->reasons));
+	c->class_neigh = array(p->n_classes, sizeof(*c->class_neigh));
+	c->paths = calloc(SN_PATHS_MAX, sizeof(*c->paths));
+	c->first = calloc(SN_PATHS_MAX + 1, sizeof(*c->first));
+	c->steps = calloc(SN_PATH_STEPS_MAX, sizeof(*c->steps));
+	c->buckets = calloc(SN_PATH_BUCKETS, sizeof(*c->buckets));
+	if (!c->classes || !c->counters || !c->reasons || !c->class_neigh || !c->paths || !c->first || !c->steps ||
+	    !c->buckets) {
+		sn_counts_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+void sn_counts_free(struct sn_counts *c)
+{
+	if (!c)
+		return;
+	free(c->classes);
+	free(c->counters);
+	free(c->reasons);
+	free(c->class_neigh);
+	free(c->paths);
+	free(c->first);
+	free(c->steps);
+	free(c->buckets);
+	free(c);
+}
+
+uint32_t sn_counts_path(struct sn_counts *c, const uint32_t *steps, uint32_t n)
+{
+	uint64_t hash = n;
+	uint32_t i, path;
+
+	for (i = 0; i < n; i++)
+		hash = sn_mum(hash ^ steps[i], 0x9e3779b97f4a7c15ull);
+	for (i = hash & (SN_PATH_BUCKETS - 1); c->buckets[i]; i = (i + 1) & (SN_PATH_BUCKETS - 1)) {
+		path = c->buckets[i] - 1;
+		if (c->first[path + 1] - c->first[path] == n &&
+		    !memcmp(&c->steps[c->first[path]], steps, n * sizeof(*steps)))
+			return path;
+	}
+	path = c->n_paths;
+	if (path == SN_PATHS_MAX || n > SN_PATH_STEPS_MAX - c->first[path])
+		return SN_NO_INDEX;
+	memcpy(&c->steps[c->first[path]], steps, n * sizeof(*steps));
+	c->first[path + 1] = c->first[path] + n;
+	c->buckets[i] = path + 1;
+	__atomic_store_n(&c->n_paths, path + 1, __ATOMIC_RELEASE); /* a reader sees whole paths only */
+	return path;
+}
+
+static void add(struct sn_count *to, const struct sn_count *from)
+{
+	to->packets += from->packets;
+	to->bytes += from->bytes;
+}
+
+static void add_all(struct sn_count *to, const struct sn_count *from, uint32_t n)
+{
+	for (uint32_t i = 0; to && i < n; i++)
+		add(&to[i], &from[i]);
+}
+
+void sn_counts_add(const struct sn_counts *c, struct sn_count *classes, struct sn_count *counters,
+		   struct sn_count *reasons)
+{
+	uint32_t n_paths = __atomic_load_n(&c->n_paths, __ATOMIC_ACQUIRE);
+
+	add_all(classes, c->classes, c->n_classes);
+	add_all(counters, c->counters, c->n_counters);
+	add_all(reasons, c->reasons, c->n_reasons);
+	for (uint32_t p = 0; p < n_paths; p++) {
+		for (uint32_t i = c->first[p]; i < c->first[p + 1]; i++) {
+			struct sn_count *to = c->steps[i] & SN_STEP_COUNTER ? counters : classes;
+
+			if (to)
+				add(&to[c->steps[i] & ~SN_STEP_COUNTER], &c->paths[p]);
+		}
+	}
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_COUNTS_H
+#define SN_COUNTS_H
+
+/*
+ * Counters of one program on one worker. A path is a list of classes and
+ * counters that packets met together; the cached way counts its packets there, in one
+ * place, and readers add them to all that is on the path.
+ */
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "sn_worker.h"
+
+#define SN_PATHS_MAX 65536u
+#define SN_PATH_BUCKETS (2 * SN_PATHS_MAX)
+#define SN_PATH_STEPS_MAX (8 * SN_PATHS_MAX)
+#define SN_STEP_COUNTER 0x80000000u /* the step is a counter, else a class */
+
+struct sn_counts {
+	const struct sn_program *program;
+	uint32_t n_classes, n_counters, n_reasons;
+	struct sn_count *classes;
+	struct sn_count *counters;
+	struct sn_count *reasons;
+	uint16_t *class_neigh; /* where the class's packets went last; see sn_neigh.h */
+	/* paths: id p has the steps first[p] … first[p + 1] - 1 */
+	uint32_t n_paths;
+	struct sn_count *paths;
+	uint32_t *first;
+	uint32_t *steps;
+	uint32_t *buckets; /* path + 1 */
+};
+
+/* The path with these steps, SN_NO_INDEX if there is no room for another. */
+uint32_t sn_counts_path(struct sn_counts *c, const uint32_t *steps, uint32_t n);
+
+static inline void sn_count_add(struct sn_count *c, uint32_t bytes)
+{
+	c->packets++;
+	c->bytes += bytes;
+}
+
+#endif /* SN_COUNTS_H */

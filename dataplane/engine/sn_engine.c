@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_engine.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_random.h>
+
+#include "sn_log.h"
+
+#define SN_ERR(...)	 (snprintf(err, err_len, __VA_ARGS__), -1)
+#define SN_KERNEL_NAP_US 50
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t sn_engine_now(const struct sn_engine *engine)
+{
+	return engine->config.harness ? engine->now_ns : sn_now_ns();
+}
+
+/* Real NICs are polled without a break; waiting on the kernel leaves it the CPU that it needs. */
+static uint32_t choose_nap(const struct sn_engine_config *config)
+{
+	if (config->idle_sleep_us != SN_IDLE_AUTO)
+		return (uint32_t)config->idle_sleep_us;
+	for (unsigned int i = 0; i < config->n_ports; i++)
+		if (!config->ports[i].kernel)
+			return 0;
+	return SN_KERNEL_NAP_US;
+}
+
+static int create_worker(struct sn_engine *engine, unsigned int index, char *err, size_t err_len)
+{
+	struct sn_thread *thread = &engine->threads[index];
+	struct sn_worker_config config = {
+		.lcore = index + 1,
+		.pool = engine->config.pool,
+		.tx = engine->config.harness ? engine->config.tx : sn_thread_tx,
+		.tx_ctx = engine->config.harness ? engine->config.harness_context : thread,
+		.drop = engine->config.drop,
+		.drop_ctx = engine->config.harness_context,
+	};
+
+	/* The harness repeats itself: its hash seed is fixed. */
+	engine->states[index] = sn_state_create(engine->config.harness ? 1 : rte_rand());
+	if (engine->states[index] == NULL)
+		return SN_ERR("no memory for the state of worker %u", index);
+	config.state = engine->states[index];
+	thread->orders = &engine->orders;
+	thread->queue = (uint16_t)index;
+	thread->share = engine->config.n_workers > 1 ? &engine->share : NULL;
+	thread->nap_us = choose_nap(&engine->config);
+	thread->worker = sn_worker_create(&config, err, err_len);
+	return thread->worker != NULL ? 0 : -1;
+}
+
+struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *err, size_t err_len)
+{
+	struct sn_engine *engine = aligned_alloc(64, sizeof(*engine));
+
+	if (engine == NULL) {
+		snprintf(err, err_len, "no memory for the engine");
+		return NULL;
+	}
+	memset(engine, 0, sizeof(*engine));
+	engine->config = *config;
+	if (config->n_workers > 1 &&
+	    sn_share_open(&engine->share, config->n_workers, config->pool, err, err_len) != 0) {
+		sn_engine_free(engine);
+		return NULL;
+	}
+	for (unsigned int i = 0; i < config->n_workers; i++) {
+		if (create_worker(engine, i, err, err_len) != 0) {
+			sn_engine_free(engine);
+			return NULL;
+		}
+	}
+	return engine;
+}
+
+void sn_engine_free(struct sn_engine *engine)
+{
+	if (engine == NULL)
+		return;
+	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
+		if (engine->threads[i].worker != NULL) {
+			sn_worker_set_program(engine->threads[i].worker, NULL, NULL);
+			sn_worker_free(engine->threads[i].worker);
+		}
+		if (engine->states[i] != NULL)
+			sn_state_free(engine->states[i]);
+	}
+	sn_share_close(&engine->share);
+	sn_plan_free(engine->orders.plan);
+	free(engine);
+}
+
+int sn_engine_start(struct sn_engine *engine, char *err, size_t err_len)
+{
+	unsigned int lcore, index = 0;
+
+	RTE_LCORE_FOREACH_WORKER(lcore)
+	{
+		if (index == engine->config.n_workers)
+			break;
+		if (rte_eal_remote_launch(sn_thread_main, &engine->threads[index], lcore) != 0) {
+			sn_engine_stop(engine);
+			return SN_ERR("worker %u does not start on lcore %u: it is busy", index, lcore);
+		}
+		sn_log(SN_LOG_INFO, "worker=%u lcore=%u cpu=%d idle-sleep=%uus started", index, lcore,
+		       rte_lcore_to_cpu_id((int)lcore), engine->threads[index].nap_us);
+		index++;
+	}
+	if (index < engine->config.n_workers) {
+		sn_engine_stop(engine);
+		return SN_ERR("EAL has %u lcores for %u workers", index, engine->config.n_workers);
+	}
+	engine->running = true;
+	return 0;
+}
+
+void sn_engine_stop(struct sn_engine *engine)
+{
+	atomic_store(&engine->orders.stop, true);
+	rte_eal_mp_wait_lcore();
+	engine->running = false;
+}
+
+/* Moves the epoch on and waits until every worker follows it. */
+static void announce(struct sn_engine *engine, uint32_t step)
+{
+	uint32_t epoch = atomic_load_explicit(&engine->orders.epoch, memory_order_relaxed) + step;
+
+	atomic_store_explicit(&engine->orders.epoch, epoch, memory_order_release);
+	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
+		struct sn_thread *thread = &engine->threads[i];
+
+		if (engine->running) {
+			while (atomic_load_explicit(&thread->acknowledged, memory_order_acquire) != epoch)
+				sched_yield();
+		} else if ((epoch & 1) == 0) {
+			sn_thread_follow(thread); /* no thread does */
+		}
+	}
+}
+
+void sn_engine_hold(struct sn_engine *engine)
+{
+	announce(engine, 1);
+}
+
+void sn_engine_release(struct sn_engine *engine)
+{
+	announce(engine, 1);
+}
+
+/* The devices' addresses as a plan wants them. */
+static int use_macs(const struct sn_plan *plan, char *err, size_t err_len)
+{
+	for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
+		const struct sn_interface *interface = &plan->program->interfaces[i];
+		struct rte_ether_addr mac;
+
+		if (plan->ports[i] == NULL)
+			continue;
+		memcpy(mac.addr_bytes, interface->mac, sizeof(mac.addr_bytes));
+		if (sn_port_use_mac(plan->ports[i], interface->has_mac ? &mac : NULL, err, err_len) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static uint64_t count_sessions(const struct sn_engine *engine, const struct sn_plan *plan)
+{
+	struct sn_state_stats stats;
+	uint64_t sum = 0;
+
+	for (uint32_t table = 0; table < plan->program->n_tables; table++) {
+		sn_state_stats(engine->states[0], table, &stats);
+		sum += stats.sessions;
+	}
+	return sum;
+}
+
+static int apply_state(struct sn_engine *engine, const struct sn_plan *plan, struct sn_engine_loaded *loaded)
+{
+	uint64_t kept, dropped;
+
+	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
+		kept = dropped = 0;
+		if (sn_state_apply(engine->states[i], plan->program, &kept, &dropped) < 0)
+			return -1;
+		loaded->sessions_kept += kept;
+		loaded->sessions_dropped += dropped;
+	}
+	return 0;
+}
+
+/* Puts the plan in the place of the running one. */
+static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine_loaded *loaded, char *err,
+		size_t err_len)
+{
+	struct sn_plan *old = engine->orders.plan;
+
+	if (use_macs(plan, err, err_len) != 0)
+		return -1;
+	if (old != NULL && sn_plan_same_state(old, plan)) {
+		loaded->sessions_kept = count_sessions(engine, plan);
+		engine->orders.plan = plan;
+		announce(engine, 2);
+	} else {
+		sn_engine_hold(engine);
+		if (apply_state(engine, plan, loaded) != 0) {
+			sn_engine_release(engine);
+			return SN_ERR("no memory for the sessions of %u state tables: lower max_sessions",
+				      plan->program->n_tables);
+		}
+		engine->orders.plan = plan;
+		sn_engine_release(engine);
+	}
+	sn_plan_free(old);
+	return 0;
+}
+
+int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
+		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len)
+{
+	uint64_t start = clock_ns();
+	char ignored[1];
+	struct sn_plan *plan;
+
+	*loaded = (struct sn_engine_loaded){0};
+	if (hash_len > SN_HASH_MAX)
+		return SN_ERR("hash of %zu bytes, at most %d", hash_len, SN_HASH_MAX);
+	plan = sn_plan_create(program, engine->config.harness ? NULL : engine->config.ports,
+			      engine->config.n_ports, engine->config.n_workers, err, err_len);
+	if (plan == NULL)
+		return -1;
+	plan->hash_len = hash_len;
+	if (hash_len > 0)
+		memcpy(plan->hash, hash, hash_len);
+	loaded->build_ns = clock_ns() - start;
+
+	start = clock_ns();
+	if (swap(engine, plan, loaded, err, err_len) != 0) {
+		if (engine->orders.plan != NULL)
+			use_macs(engine->orders.plan, ignored, sizeof(ignored));
+		sn_plan_free(plan);
+		return -1;
+	}
+	loaded->swap_ns = clock_ns() - start;
+	sn_log(SN_LOG_INFO,
+	       "program chain=%s classes=%u build=%luus swap=%luus sessions-kept=%lu sessions-dropped=%lu",
+	       plan->program->chain, plan->program->n_classes, (unsigned long)(loaded->build_ns / 1000),
+	       (unsigned long)(loaded->swap_ns / 1000), (unsigned long)loaded->sessions_kept,
+	       (unsigned long)loaded->sessions_dropped);
+	return 0;
+}
+
+int sn_engine_load_bytes(struct sn_engine *engine, const uint8_t *data, size_t len,
+			 struct sn_engine_loaded *loaded, char *err, size_t err_len)
+{
+	Sinter__Program__V1__Program *program = sinter__program__v1__program__unpack(NULL, len, data);
+	int rc;
+
+	if (program == NULL)
+		return SN_ERR("%zu bytes are no encoded program", len);
+	rc = sn_engine_load(engine, program, NULL, 0, loaded, err, err_len);
+	sinter__program__v1__program__free_unpacked(program, NULL);
+	return rc;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_ENGINE_H
+#define SN_ENGINE_H
+
+/*
+ * The engine as a whole: state, workers, and the program that they run. All
+ * functions are for the control thread; none waits for a lock, and the workers
+ * know none.
+ *
+ * Programs change under quiescence: the new one is built beside the running one,
+ * then published, and each worker takes it at its next burst boundary and says so.
+ * Only when the tables of state change are the workers held meanwhile; packets
+ * wait in the receive rings. The old program is freed when nobody runs it.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_mempool.h>
+
+#include "program.pb-c.h"
+#include "sn_plan.h"
+#include "sn_port.h"
+#include "sn_state.h"
+#include "sn_thread.h"
+
+#define SN_IDLE_AUTO (-1)
+
+struct sn_engine_config {
+	struct sn_port *ports; /* started; outlive the engine */
+	unsigned int n_ports;
+	unsigned int n_workers;
+	struct rte_mempool *pool;
+	int idle_sleep_us; /* SN_IDLE_AUTO: when all ports are the kernel's */
+	/* No ports, no threads: interfaces are numbers, packets are injected and come out here. */
+	bool harness;
+	sn_tx_fn tx;
+	sn_drop_fn drop;
+	void *harness_context;
+};
+
+struct sn_engine {
+	struct sn_engine_config config;
+	struct sn_orders orders;
+	bool running;	 /* threads follow the orders by themselves */
+	uint64_t now_ns; /* the harness's clock */
+	struct sn_share share;
+	struct sn_thread threads[SN_WORKERS_MAX];
+	struct sn_state
+		*states[SN_WORKERS_MAX]; /* a worker's; only the first holds any when there are several */
+};
+
+struct sn_engine_loaded {
+	uint64_t build_ns;
+	uint64_t swap_ns;
+	uint64_t sessions_kept;
+	uint64_t sessions_dropped;
+};
+
+/* The functions that can fail return NULL or -1, with a message in err. */
+
+struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *err, size_t err_len);
+
+/* Starts the workers, one per worker lcore. */
+int sn_engine_start(struct sn_engine *engine, char *err, size_t err_len);
+
+/* Returns when every worker has sent its last burst. */
+void sn_engine_stop(struct sn_engine *engine);
+
+void sn_engine_free(struct sn_engine *engine);
+
+/* Replaces the program. On error the running one goes on, untouched. */
+int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
+		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len);
+
+/* The same for an encoded program. */
+int sn_engine_load_bytes(struct sn_engine *engine, const uint8_t *data, size_t len,
+			 struct sn_engine_loaded *loaded, char *err, size_t err_len);
+
+/* Holds all workers at a burst boundary: what is theirs may be read and changed until the release. Keep it
+ * short. */
+void sn_engine_hold(struct sn_engine *engine);
+void sn_engine_release(struct sn_engine *engine);
+
+/* The workers' clock. */
+uint64_t sn_engine_now(const struct sn_engine *engine);
+
+#endif /* SN_ENGINE_H */

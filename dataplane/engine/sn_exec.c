@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_classifier.h"
+#include "sn_exec.h"
+#include "sn_icmp.h"
+#include "sn_rewrite.h"
+
+#define STEPS_MAX 64
+
+/* A use of a session that is not done yet. */
+struct use {
+	struct sn_session *session;
+	uint8_t seen;
+	uint8_t is_return;
+	uint8_t made; /* for this packet: to be ended if the packet is dropped */
+	uint8_t done;
+};
+
+/* The execution of one packet with its copies and answers. */
+struct exec {
+	struct sn_worker *w;
+	uint64_t now;
+	uint32_t n_uses;
+	uint32_t copies;
+	/* What the decision cache will remember; `keep` as long as it can. */
+	const struct sn_cache_key *key;
+	uint64_t hash;
+	bool keep;
+	uint32_t min_ttl;
+	uint32_t n_steps;
+	uint32_t steps[STEPS_MAX];
+	struct use uses[SN_JOURNAL_MAX];
+};
+
+/* Where a packet goes on; segment SN_NO_INDEX: nowhere. */
+struct next {
+	uint32_t segment;
+};
+
+static const struct next ended = {SN_NO_INDEX};
+
+static struct next drop(struct exec *x, struct sn_pkt *p, uint32_t reason)
+{
+	sn_worker_drop(x->w, p->m, reason);
+	return ended;
+}
+
+/* ---- the journal ---- */
+
+static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struct sn_pkt *p, bool is_return, bool made)
+{
+	uint8_t seen = 0;
+
+	if (x->n_uses == SN_JOURNAL_MAX) {
+		if (made)
+			sn_session_end(x->w->state, s);
+		return SN_REASON_DEPTH;
+	}
+	if (p->proto == SN_TCP)
+		seen = (is_return ? SN_SEEN_RETURN : SN_SEEN_FORWARD) |
+		       (p->tcp_flags & (SN_TCP_FIN | SN_TCP_RST) ? SN_SEEN_CLOSE : 0);
+	x->uses[x->n_uses++] = (struct use){.session = s, .seen = seen, .is_return = is_return, .made = made};
+	return SN_REASON_NONE;
+}
+
+/* The packet leaves or is answered: all state on its way, up to here, is used. */
+static void commit(struct exec *x)
+{
+	for (uint32_t i = 0; i < x->n_uses; i++) {
+		struct use *u = &x->uses[i];
+
+		if (!u->done)
+			sn_session_use(x->w->state, u->session, u->seen, x->now);
+		u->done = 1;
+	}
+}
+
+/* Back to where the journal had n uses; what was not committed was not. */
+static void roll_back(struct exec *x, uint32_t n)
+{
+	while (x->n_uses > n) {
+		struct use *u = &x->uses[--x->n_uses];
+
+		if (u->made && !u->done)
+			sn_session_end(x->w->state, u->session);
+	}
+}
+
+/* ---- counters ---- */
+
+static void step(struct exec *x, uint32_t id)
+{
+	if (!x->keep)
+		return;
+	if (x->n_steps == STEPS_MAX)
+		x->keep = false;
+	else
+		x->steps[x->n_steps++] = id;
+}
+
+static void count_leg(struct exec *x, const struct sn_leg *leg, const struct sn_pkt *p)
+{
+	const uint32_t *ids = &x->w->program->leg_counters[leg->first_counter];
+
+	for (uint32_t i = 0; i < leg->n_counters; i++) {
+		sn_count_add(&x->w->counts->counters[ids[i]], p->frame_len);
+		step(x, ids[i] | SN_STEP_COUNTER);
+	}
+}
+
+/* ---- operations ---- */
+
+static void set_field(struct exec *x, struct sn_pkt *p, const struct sn_op *op)
+{
+	switch (op->field) {
+	case SN_VLAN:
+		if (op->value == SN_VLAN_ABSENT && p->vlan0 != SN_VLAN_ABSENT)
+			p->stripped = 1;
+		p->vlan = op->value;
+		break;
+	case SN_SRC:
+		p->src = op->value;
+		break;
+	case SN_DST:
+		p->dst = op->value;
+		break;
+	case SN_DSCP:
+		p->dscp = op->value;
+		break;
+	case SN_TTL:
+		p->ttl = op->value;
+		x->keep = false;
+		break;
+	case SN_SPORT:
+		if (p->sport != SN_PORT_ABSENT)
+			p->sport = op->value;
+		break;
+	case SN_DPORT:
+		if (p->dport != SN_PORT_ABSENT)
+			p->dport = op->value;
+		break;
+	}
+}
+
+static void add_ttl(struct exec *x, struct sn_pkt *p, int32_t value)
+{
+	/* Only a TTL that just sinks is the same difference for every packet. */
+	if (value > 0 || -value > p->ttl)
+		x->keep = false;
+	p->ttl += value;
+}
+
+static uint32_t shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *flow)
+{
+	if (p->shard == SN_PKT_NO_SHARD)
+		p->shard = sn_state_shard(x->w->state, flow);
+	return p->shard;
+}
+
+/* An error from inside about a packet that was delivered there. */
+static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t run)
+{
+	struct sn_quote *q = &p->quote;
+	struct sn_flow flow = {q->dst, q->src, q->dport, q->sport, q->proto};
+	struct sn_session *s;
+
+	if (q->proto == SN_ICMP && q->icmp_type != SN_ICMP_ECHO_REPLY)
+		return SN_REASON_NAT_UNSUPPORTED;
+	if (sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, false, x->now, &s) == SN_STATE_NONE)
+		return SN_REASON_NAT_UNSUPPORTED;
+	p->src = s->outside_addr;
+	q->dst = s->outside_addr;
+	q->dport = s->outside_port;
+	return SN_REASON_NONE;
+}
+
+/* The flow that a packet itself belongs to: TCP, UDP, ICMP echo of the given type. */
+static bool flow_of(const struct sn_pkt *p, uint8_t echo, struct sn_flow *flow)
+{
+	*flow = (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
+	switch (p->proto) {
+	case SN_TCP:
+	case SN_UDP:
+		return true;
+	case SN_ICMP:
+		flow->sport = echo == SN_ICMP_ECHO_REQUEST ? p->id : 0;
+		flow->dport = echo == SN_ICMP_ECHO_REQUEST ? 0 : p->id;
+		return p->icmp_type == echo;
+	}
+	return false;
+}
+
+static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t run)
+{
+	struct sn_session *s;
+	struct sn_flow flow;
+	enum sn_state_result result;
+
+	if (p->frag != SN_FRAG_WHOLE)
+		return SN_REASON_NAT_FRAGMENT;
+	if (!flow_of(p, SN_ICMP_ECHO_REQUEST, &flow))
+		return sn_icmp_quote(p) ? forward_error(x, p, run) : SN_REASON_NAT_UNSUPPORTED;
+	result = sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, true, x->now, &s);
+	if (result == SN_STATE_NONE)
+		return SN_REASON_NAT_EXHAUSTED;
+	p->src = s->outside_addr;
+	if (p->proto == SN_ICMP)
+		p->id = s->outside_port;
+	else
+		p->sport = s->outside_port;
+	return note_use(x, s, p, false, result == SN_STATE_MADE);
+}
+
+static enum sn_reason run_ops(struct exec *x, struct sn_pkt *p, const struct sn_leg *leg)
+{
+	const struct sn_op *op = &x->w->program->ops[leg->first_op], *end = op + leg->n_ops;
+	enum sn_reason reason;
+
+	for (; op < end; op++) {
+		switch (op->kind) {
+		case SN_OP_SET:
+			set_field(x, p, op);
+			break;
+		case SN_OP_ADD_TTL:
+			add_ttl(x, p, (int32_t)op->value);
+			break;
+		case SN_OP_NEXT_HOP:
+			p->next_hop = op->value;
+			break;
+		case SN_OP_STATE_FORWARD:
+			reason = state_forward(x, p, op->value);
+			if (reason)
+				return reason;
+			break;
+		}
+	}
+	return SN_REASON_NONE;
+}
+
+/* ---- outcomes ---- */
+
+/* An error from outside about a packet that was sent there. */
+static struct next return_error(struct exec *x, struct sn_pkt *p, uint32_t table)
+{
+	struct sn_quote *q = &p->quote;
+	struct sn_flow flow = {q->dst, q->src, q->dport, q->sport, q->proto};
+	struct sn_session *s = NULL;
+
+	if (q->proto != SN_ICMP || q->icmp_type == SN_ICMP_ECHO_REQUEST)
+		s = sn_state_return(x->w->state, table, &flow, x->now);
+	if (!s)
+		return drop(x, p, SN_REASON_NAT_NO_BINDING);
+	if (p->shard == SN_PKT_NO_SHARD)
+		p->shard = s->shard;
+	p->dst = s->inside_addr;
+	q->src = s->inside_addr;
+	q->sport = s->inside_port;
+	return (struct next){x->w->program->runs[sn_session_run(x->w->state, s)].segment};
+}
+
+static struct next state_return(struct exec *x, struct sn_pkt *p, uint32_t table)
+{
+	struct sn_session *s;
+	struct sn_flow flow;
+	enum sn_reason reason;
+
+	if (p->frag != SN_FRAG_WHOLE)
+		return drop(x, p, SN_REASON_NAT_FRAGMENT);
+	if (!flow_of(p, SN_ICMP_ECHO_REPLY, &flow)) {
+		if (sn_icmp_quote(p))
+			return return_error(x, p, table);
+		return drop(x, p, SN_REASON_NAT_NO_BINDING);
+	}
+	s = sn_state_return(x->w->state, table, &flow, x->now);
+	if (!s)
+		return drop(x, p, SN_REASON_NAT_NO_BINDING);
+	if (p->shard == SN_PKT_NO_SHARD)
+		p->shard = s->shard;
+	p->dst = s->inside_addr;
+	if (p->proto == SN_ICMP)
+		p->id = s->inside_port;
+	else
+		p->dport = s->inside_port;
+	reason = note_use(x, s, p, true, false);
+	if (reason)
+		return drop(x, p, reason);
+	return (struct next){x->w->program->runs[sn_session_run(x->w->state, s)].segment};
+}
+
+/* Make the error about p, unless there may be none; then p is dropped and the reason returned. */
+static enum sn_reason answer_error(struct exec *x, struct sn_pkt *p, uint8_t type, uint8_t code, uint16_t mtu,
+				   uint32_t source)
+{
+	enum sn_reason reason;
+
+	x->keep = false;
+	if (sn_icmp_suppressed(p))
+		reason = SN_REASON_ICMP_SUPPRESSED;
+	else if (!sn_worker_icmp_allowed(x->w, x->now))
+		reason = SN_REASON_ICMP_RATE;
+	else
+		reason = sn_icmp_error(p, type, code, mtu, source);
+	if (reason)
+		drop(x, p, reason);
+	return reason;
+}
+
+static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_generator *g)
+{
+	enum sn_reason reason;
+
+	commit(x);
+	x->keep = false;
+	if (g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY) {
+		reason = sn_icmp_echo(p);
+		if (reason)
+			drop(x, p, reason);
+	} else {
+		reason = answer_error(x, p, g->type, g->code, 0,
+				      g->source ? g->source : x->w->program->interfaces[p->iface].address);
+	}
+	return reason ? ended : (struct next){g->segment};
+}
+
+/* The interface answers as the router behind it would. */
+static struct next too_big(struct exec *x, struct sn_pkt *p, uint32_t iface)
+{
+	const struct sn_interface *ifc = &x->w->program->interfaces[iface];
+	uint32_t len = p->frame_len;
+
+	if (!p->df)
+		return drop(x, p, SN_REASON_TOO_BIG);
+	commit(x);
+	if (answer_error(x, p, SN_ICMP_UNREACHABLE, 4, ifc->mtu, ifc->address))
+		return ended;
+	sn_worker_count_drop(x->w, p->m, sn_source(p->m), len, SN_REASON_TOO_BIG_ANSWERED);
+	p->iface = iface;
+	return (struct next){ifc->segment};
+}
+
+/* Keep the decision for the packets of this flow that follow. */
+static void remember(struct exec *x, const struct sn_pkt *p, const struct sn_neigh *n)
+{
+	struct sn_worker *w = x->w;
+	struct sn_cache_entry *e;
+	uint32_t path;
+
+	if (x->n_uses > SN_CACHE_SESSIONS || x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key))
+		return;
+	path = sn_counts_path(w->counts, x->steps, x->n_steps);
+	if (path == SN_NO_INDEX)
+		return;
+	e = sn_cache_place(&w->cache, x->key, x->hash);
+	e->addresses = x->key->addresses;
+	e->ports_key = x->key->ports;
+	e->signature = x->key->signature;
+	e->src = rte_cpu_to_be_32(p->src);
+	e->dst = rte_cpu_to_be_32(p->dst);
+	e->sport = rte_cpu_to_be_16(p->proto == SN_ICMP ? p->id : p->sport);
+	e->dport = rte_cpu_to_be_16(p->dport);
+	e->ip_diff = sn_ip_diff(p);
+	e->l4_diff = sn_l4_diff(p);
+	e->neigh = n - w->neigh.entries;
+	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
+	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
+	e->path = path;
+	e->ttl_dec = p->ttl0 - p->ttl;
+	e->min_ttl = x->min_ttl > e->ttl_dec ? x->min_ttl : e->ttl_dec;
+	e->flags = p->stripped ? SN_CACHE_STRIPPED : 0;
+	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
+		e->sessions[i] = i < x->n_uses ? sn_cache_session(x->uses[i].session) : 0;
+		if (i < x->n_uses && x->uses[i].is_return)
+			e->flags |= SN_CACHE_RETURN0 << i;
+	}
+}
+
+static struct next output(struct exec *x, struct sn_pkt *p, uint32_t iface)
+{
+	const struct sn_interface *ifc = &x->w->program->interfaces[iface];
+	struct sn_worker *w = x->w;
+	struct sn_neigh *n;
+	uint32_t hop = p->next_hop;
+	bool known;
+
+	if (!hop)
+		hop = ((p->dst ^ ifc->address) & ifc->mask) == 0 ? p->dst : ifc->gateway;
+	if (!hop)
+		return drop(x, p, SN_REASON_NO_NEXT_HOP);
+	if (p->ip_len > ifc->mtu)
+		return too_big(x, p, iface);
+	commit(x);
+	n = sn_neigh_find(&w->neigh, iface, hop);
+	known = n && sn_neigh_usable(n, x->now);
+	if (known && x->keep)
+		remember(x, p, n);
+	if (!sn_rewrite(p))
+		return drop(x, p, SN_REASON_NO_MEMORY);
+	if (!known) {
+		sn_neigh_wait(w, p, iface, hop, x->now);
+		return ended;
+	}
+	n->used = x->now;
+	sn_write_l2(rte_pktmbuf_mtod(p->m, uint8_t *), n);
+	sn_worker_send(w, iface, p->m);
+	return ended;
+}
+
+static struct next run_leg(struct exec *x, struct sn_pkt *p, const struct sn_leg *leg)
+{
+	enum sn_reason reason;
+
+	count_leg(x, leg, p);
+	reason = run_ops(x, p, leg);
+	if (reason)
+		return drop(x, p, reason);
+	switch ((enum sn_outcome)leg->outcome) {
+	case SN_OUT_OUTPUT:
+		return output(x, p, leg->target);
+	case SN_OUT_DROP:
+		return drop(x, p, leg->target);
+	case SN_OUT_GENERATOR:
+		return generate(x, p, &x->w->program->generators[leg->target]);
+	case SN_OUT_SEGMENT:
+		return (struct next){leg->target};
+	case SN_OUT_STATE_RETURN:
+		return state_return(x, p, leg->target);
+	}
+	return ended;
+}
+
+/* ---- segment after segment ---- */
+
+static uint32_t classify(struct exec *x, const struct sn_pkt *p, const struct sn_segment *s)
+{
+	static const uint8_t index[1];
+	const struct sn_classifier *c = &s->table;
+	uint32_t class;
+
+	if (p->ttl < s->ttl_floor) {
+		c = &s->low;
+		x->keep = false;
+	}
+	sn_classifier_lookup(c, p, index, &class, 1);
+	return class;
+}
+
+static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uint32_t class, uint32_t depth);
+
+/* Each leg acts on a copy of the packet as it is here; the last on the packet itself. */
+static void run_legs(struct exec *x, struct sn_pkt *p, const struct sn_leg *legs, uint32_t n, uint32_t depth)
+{
+	uint32_t mark = x->n_uses;
+
+	x->keep = false;
+	for (uint32_t i = 0; i + 1 < n; i++) {
+		struct sn_pkt copy = *p;
+
+		if (++x->copies > SN_COPIES_MAX) {
+			sn_worker_count_drop(x->w, NULL, sn_source(p->m), p->frame_len, SN_REASON_DEPTH);
+			continue;
+		}
+		copy.m = rte_pktmbuf_copy(p->m, x->w->pool, 0, UINT32_MAX);
+		if (!copy.m || (copy.m->nb_segs > 1 && rte_pktmbuf_linearize(copy.m))) {
+			rte_pktmbuf_free(copy.m);
+			sn_worker_count_drop(x->w, NULL, sn_source(p->m), p->frame_len, SN_REASON_NO_MEMORY);
+			continue;
+		}
+		sn_source_set(copy.m, sn_source(p->m));
+		run_segments(x, &copy, run_leg(x, &copy, &legs[i]), SN_TABLE_NONE, depth);
+		roll_back(x, mark);
+	}
+	run_segments(x, p, run_leg(x, p, &legs[n - 1]), SN_TABLE_NONE, depth);
+}
+
+static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uint32_t class, uint32_t depth)
+{
+	const struct sn_program *program = x->w->program;
+
+	while (next.segment != SN_NO_INDEX) {
+		const struct sn_segment *s = &program->segments[next.segment];
+		const struct sn_class *c;
+		uint32_t floor = s->ttl_floor + (uint8_t)(p->ttl0 - p->ttl);
+
+		if (depth++ == SN_DEPTH_MAX) {
+			drop(x, p, SN_REASON_DEPTH);
+			return;
+		}
+		if (class == SN_TABLE_NONE)
+			class = classify(x, p, s);
+		if (class == SN_TABLE_NONE) {
+			drop(x, p, SN_REASON_NONE);
+			return;
+		}
+		if (floor > x->min_ttl)
+			x->min_ttl = floor;
+		class += s->first_class;
+		sn_count_add(&x->w->counts->classes[class], p->frame_len);
+		step(x, class);
+		c = &program->classes[class];
+		class = SN_TABLE_NONE;
+		if (c->n_legs > 1) {
+			run_legs(x, p, &program->legs[c->first_leg], c->n_legs, depth);
+			return;
+		}
+		next = run_leg(x, p, &program->legs[c->first_leg]);
+	}
+}
+
+void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class, const struct sn_cache_key *key,
+	     uint64_t hash, uint64_t now)
+{
+	struct exec x;
+
+	/* Not the arrays: they are as large as they are long. */
+	x.w = w;
+	x.now = now;
+	x.n_uses = 0;
+	x.copies = 0;
+	x.key = key;
+	x.hash = hash;
+	x.keep = key != NULL;
+	x.min_ttl = 0;
+	x.n_steps = 0;
+	run_segments(&x, p, (struct next){segment}, class, 0);
+	roll_back(&x, 0);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_EXEC_H
+#define SN_EXEC_H
+
+/*
+ * The slow path: class after class, operation after operation, then one write.
+ * State that a packet would change is kept in a journal and changed only when the
+ * packet leaves or is answered.
+ */
+
+#include <stdint.h>
+
+#include "sn_worker_impl.h"
+
+#define SN_DEPTH_MAX 16	   /* segments on a packet's way */
+#define SN_COPIES_MAX 256  /* of one packet, over all its ways */
+#define SN_JOURNAL_MAX 64  /* uses of state on one way */
+
+/*
+ * Take a packet from a segment on to its end. class is the packet's class there, SN_TABLE_NONE
+ * if it is not known yet. If key is given, the decision may be kept under it.
+ */
+void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
+	     const struct sn_cache_key *key, uint64_t hash, uint64_t now);
+
+#endif /* SN_EXEC_H */

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_FIELD_H
+#define SN_FIELD_H
+
+/* Field numbers of headerspace.Field and program.proto. */
+enum sn_field {
+	SN_VLAN,
+	SN_SRC,
+	SN_DST,
+	SN_PROTO,
+	SN_DSCP,
+	SN_TTL,
+	SN_FRAG,
+	SN_SPORT,
+	SN_DPORT,
+	SN_TCP_FLAGS,
+	SN_ICMP_TYPE,
+	SN_ICMP_CODE,
+	SN_FIELDS,
+};
+
+/* A field's value in a packet that lacks it: one more than its width allows. */
+#define SN_VLAN_ABSENT 4096u
+#define SN_PORT_ABSENT 65536u
+#define SN_BYTE_ABSENT 256u
+
+#endif /* SN_FIELD_H */

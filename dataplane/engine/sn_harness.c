@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_mbuf.h>
+
+#include "sn_eal.h"
+
+#define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
+#define SN_HARNESS_BURST   32
+#define SN_HARNESS_BUFFERS 4095
+
+int sn_harness_eal(const char *name, char *err, size_t err_len)
+{
+	static const char words[] = "--no-huge --no-shconf --no-pci --no-telemetry -m 512 --lcores 0@0 "
+				    "--log-level=*:warning";
+	struct sn_eal eal = {0};
+	int rc = sn_eal_add(&eal, name, err, err_len);
+
+	if (rc == 0)
+		rc = sn_eal_add_words(&eal, words, err, err_len);
+	if (rc == 0)
+		rc = sn_eal_init(&eal, err, err_len);
+	sn_eal_free(&eal);
+	return rc;
+}
+
+/* Room for `more` items behind n; the array doubles. */
+static void *grow(void *items, size_t n, size_t more, size_t *cap, size_t size)
+{
+	size_t wanted = *cap > 0 ? *cap : 4096;
+	void *grown;
+
+	if (n + more <= *cap)
+		return items;
+	while (wanted < n + more)
+		wanted *= 2;
+	grown = realloc(items, wanted * size);
+	if (grown != NULL)
+		*cap = wanted;
+	return grown;
+}
+
+static void keep_out(struct sn_harness *harness, uint16_t iface, const struct rte_mbuf *pkt)
+{
+	uint32_t len = rte_pktmbuf_pkt_len(pkt);
+	uint8_t *bytes = grow(harness->bytes, harness->n_bytes, len, &harness->bytes_cap, 1);
+	struct sn_harness_out *out;
+	const void *data;
+
+	if (bytes != NULL)
+		harness->bytes = bytes;
+	out = grow(harness->out, harness->n_out, 1, &harness->out_cap, sizeof(*out));
+	if (out != NULL)
+		harness->out = out;
+	if (bytes == NULL || out == NULL) {
+		harness->no_memory = true;
+		return;
+	}
+	data = rte_pktmbuf_read(pkt, 0, len, bytes + harness->n_bytes);
+	if (data != bytes + harness->n_bytes)
+		memcpy(bytes + harness->n_bytes, data, len);
+	out[harness->n_out++] = (struct sn_harness_out){
+		.interface = iface,
+		.source = sn_source(pkt),
+		.offset = (uint32_t)harness->n_bytes,
+		.len = len,
+	};
+	harness->n_bytes += len;
+}
+
+static uint16_t harness_tx(void *context, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		keep_out(context, iface, pkts[i]);
+		rte_pktmbuf_free(pkts[i]);
+	}
+	return n;
+}
+
+static void harness_drop(void *context, const struct rte_mbuf *pkt, uint32_t source, uint32_t reason)
+{
+	struct sn_harness *harness = context;
+	struct sn_harness_drop *drops =
+		grow(harness->drops, harness->n_drops, 1, &harness->drops_cap, sizeof(*drops));
+
+	(void)pkt;
+	if (drops == NULL) {
+		harness->no_memory = true;
+		return;
+	}
+	harness->drops = drops;
+	drops[harness->n_drops++] = (struct sn_harness_drop){.source = source, .reason = reason};
+}
+
+int sn_harness_open(struct sn_harness *harness, char *err, size_t err_len)
+{
+	struct sn_engine_config config = {
+		.n_workers = 1,
+		.harness = true,
+		.tx = harness_tx,
+		.drop = harness_drop,
+		.harness_context = harness,
+	};
+
+	memset(harness, 0, sizeof(*harness));
+	/* Before the pool is made: every buffer shall have the field. */
+	if (sn_source_register() != 0)
+		return SN_ERR("packet buffers have no room to note their source");
+	harness->pool = rte_pktmbuf_pool_create("harness", SN_HARNESS_BUFFERS, 256, 0,
+						SN_HARNESS_PACKET_MAX + RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY);
+	if (harness->pool == NULL)
+		return SN_ERR("no memory for %d packet buffers", SN_HARNESS_BUFFERS);
+	config.pool = harness->pool;
+	harness->engine = sn_engine_create(&config, err, err_len);
+	return harness->engine != NULL ? 0 : -1;
+}
+
+void sn_harness_close(struct sn_harness *harness)
+{
+	sn_engine_free(harness->engine);
+	rte_mempool_free(harness->pool);
+	free(harness->out);
+	free(harness->drops);
+	free(harness->bytes);
+	memset(harness, 0, sizeof(*harness));
+}
+
+static int check_packets(const struct sn_harness *harness, Sinter__Program__V1__InjectedPacket **packets,
+			 size_t n, char *err, size_t err_len)
+{
+	const struct sn_plan *plan = harness->engine->orders.plan;
+
+	if (plan == NULL)
+		return SN_ERR("inject: no program is loaded");
+	for (size_t i = 0; i < n; i++) {
+		if (packets[i]->interface >= plan->program->n_interfaces)
+			return SN_ERR("inject: packet %zu: interface %u, the program has %u", i,
+				      packets[i]->interface, plan->program->n_interfaces);
+		if (packets[i]->data.len > SN_HARNESS_PACKET_MAX)
+			return SN_ERR("inject: packet %zu: %zu bytes, at most %d", i, packets[i]->data.len,
+				      SN_HARNESS_PACKET_MAX);
+	}
+	return 0;
+}
+
+static struct rte_mbuf *make_packet(struct sn_harness *harness, const ProtobufCBinaryData *data,
+				    uint32_t source)
+{
+	struct rte_mbuf *pkt = rte_pktmbuf_alloc(harness->pool);
+
+	if (pkt == NULL)
+		return NULL;
+	if (data->len > 0)
+		memcpy(rte_pktmbuf_append(pkt, (uint16_t)data->len), data->data, data->len);
+	sn_source_set(pkt, source);
+	return pkt;
+}
+
+int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
+		     Sinter__Program__V1__InjectedPacket **packets, size_t n, char *err, size_t err_len)
+{
+	struct sn_worker *worker = harness->engine->threads[0].worker;
+	struct rte_mbuf *burst[SN_HARNESS_BURST];
+
+	harness->n_out = harness->n_drops = harness->n_bytes = 0;
+	harness->no_memory = false;
+	if (check_packets(harness, packets, n, err, err_len) != 0)
+		return -1;
+	if (now_ns < harness->engine->now_ns)
+		return SN_ERR("inject: the clock goes back from %lu to %lu ns",
+			      (unsigned long)harness->engine->now_ns, (unsigned long)now_ns);
+	harness->engine->now_ns = now_ns;
+	sn_worker_tick(worker, now_ns);
+	for (size_t first = 0, i = 0; i < n; first = i) {
+		uint16_t filled = 0;
+
+		for (;
+		     i < n && filled < SN_HARNESS_BURST && packets[i]->interface == packets[first]->interface;
+		     i++) {
+			burst[filled] = make_packet(harness, &packets[i]->data, (uint32_t)i);
+			if (burst[filled] == NULL) {
+				rte_pktmbuf_free_bulk(burst, filled);
+				return SN_ERR("inject: packet %zu: no free buffer", i);
+			}
+			filled++;
+		}
+		sn_worker_burst(worker, (uint16_t)packets[first]->interface, burst, filled, now_ns);
+	}
+	if (harness->no_memory)
+		return SN_ERR("inject: no memory for what came out");
+	return 0;
+}
+
+int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, struct sn_arena *arena,
+		      Sinter__Program__V1__Injected *injected, char *err, size_t err_len)
+{
+	struct sn_harness *harness = context;
+	Sinter__Program__V1__OutPacket *outs;
+	Sinter__Program__V1__DropOf *drops;
+
+	if (sn_harness_round(harness, inject->now_ns, inject->packets, inject->n_packets, err, err_len) != 0)
+		return -1;
+	outs = sn_arena_alloc(arena, (harness->n_out + 1) * sizeof(*outs));
+	injected->out = sn_arena_alloc(arena, (harness->n_out + 1) * sizeof(*injected->out));
+	drops = sn_arena_alloc(arena, (harness->n_drops + 1) * sizeof(*drops));
+	injected->drops = sn_arena_alloc(arena, (harness->n_drops + 1) * sizeof(*injected->drops));
+	if (outs == NULL || injected->out == NULL || drops == NULL || injected->drops == NULL)
+		return SN_ERR("inject: no memory for the answer");
+	for (size_t i = 0; i < harness->n_out; i++) {
+		sinter__program__v1__out_packet__init(&outs[i]);
+		outs[i].interface = harness->out[i].interface;
+		outs[i].source = harness->out[i].source;
+		outs[i].data.data = harness->bytes + harness->out[i].offset;
+		outs[i].data.len = harness->out[i].len;
+		injected->out[i] = &outs[i];
+	}
+	for (size_t i = 0; i < harness->n_drops; i++) {
+		const char *name =
+			sn_program_reason(harness->engine->orders.plan->program, harness->drops[i].reason);
+
+		sinter__program__v1__drop_of__init(&drops[i]);
+		drops[i].source = harness->drops[i].source;
+		drops[i].reason = (char *)(name != NULL ? name : "");
+		injected->drops[i] = &drops[i];
+	}
+	injected->n_out = harness->n_out;
+	injected->n_drops = harness->n_drops;
+	return 0;
+}

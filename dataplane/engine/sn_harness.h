@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_HARNESS_H
+#define SN_HARNESS_H
+
+/* The engine without ports, threads and time of its own: packets and clock are given, what comes out is kept.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program.pb-c.h"
+#include "sn_arena.h"
+#include "sn_engine.h"
+
+#define SN_HARNESS_PACKET_MAX 16384
+
+struct sn_harness_out {
+	uint32_t interface;
+	uint32_t source;
+	uint32_t offset; /* in bytes of the output */
+	uint32_t len;
+};
+
+struct sn_harness_drop {
+	uint32_t source;
+	uint32_t reason;
+};
+
+struct sn_harness {
+	struct sn_engine *engine;
+	struct rte_mempool *pool;
+	struct sn_harness_out *out;
+	size_t n_out, out_cap;
+	struct sn_harness_drop *drops;
+	size_t n_drops, drops_cap;
+	uint8_t *bytes; /* of all packets in out */
+	size_t n_bytes, bytes_cap;
+	bool no_memory; /* some output was lost */
+};
+
+/* After sn_harness_eal(). 0, or -1 with a message in err. */
+int sn_harness_open(struct sn_harness *harness, char *err, size_t err_len);
+void sn_harness_close(struct sn_harness *harness);
+
+/* Starts EAL as a harness needs it: one thread, no devices, no hugepages, nothing shared. */
+int sn_harness_eal(const char *name, char *err, size_t err_len);
+
+/*
+ * One round: the timers, then the packets in their order, in bursts of at most 32 of
+ * one interface. out, drops and bytes hold what came of it until the next round.
+ */
+int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
+		     Sinter__Program__V1__InjectedPacket **packets, size_t n, char *err, size_t err_len);
+
+/* An sn_inject: one round, what came out as a message. */
+int sn_harness_inject(void *harness, const Sinter__Program__V1__Inject *inject, struct sn_arena *arena,
+		      Sinter__Program__V1__Injected *injected, char *err, size_t err_len);
+
+#endif /* SN_HARNESS_H */

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sn_worker_impl.h"
+
+#define NS_PER_S 1000000000ull
+#define AGE (60 * NS_PER_S)
+#define GIVE_UP (3 * NS_PER_S)
+#define ASK_AGAIN (1 * NS_PER_S)
+#define VISIT_WAITING (NS_PER_S / 10)
+#define VISIT_IDLE (10 * NS_PER_S)
+
+#define ARP_LEN 28
+#define ARP_REQUEST 1
+#define ARP_REPLY 2
+#define MAC_BROADCAST 0xffffffffffffull
+
+int sn_neigh_init(struct sn_neigh_table *t, uint32_t max)
+{
+	uint32_t buckets = 16;
+
+	memset(t, 0, sizeof(*t));
+	while (buckets < max)
+		buckets *= 2;
+	t->max = max;
+	t->fresh = SN_NEIGH_NONE + 1;
+	t->bucket_mask = buckets - 1;
+	t->entries = aligned_alloc(64, max * sizeof(*t->entries));
+	t->waiting = calloc(max, sizeof(*t->waiting));
+	t->buckets = calloc(buckets, sizeof(*t->buckets));
+	if (!t->entries || !t->waiting || !t->buckets) {
+		sn_neigh_free(t);
+		return -ENOMEM;
+	}
+	memset(t->entries, 0, max * sizeof(*t->entries));
+	return 0;
+}
+
+void sn_neigh_free(struct sn_neigh_table *t)
+{
+	for (uint32_t i = 0; t->entries && t->waiting && i < t->fresh; i++)
+		rte_pktmbuf_free_bulk(t->waiting[i], t->entries[i].n_wait);
+	free(t->entries);
+	free(t->waiting);
+	free(t->buckets);
+	memset(t, 0, sizeof(*t));
+}
+
+static uint32_t index_of(const struct sn_neigh_table *t, const struct sn_neigh *n)
+{
+	return (uint32_t)(n - t->entries);
+}
+
+/* NULL if there is no room. */
+static struct sn_neigh *add(struct sn_worker *w, uint8_t iface, uint32_t address)
+{
+	struct sn_neigh_table *t = &w->neigh;
+	struct sn_neigh *n;
+	uint32_t *bucket;
+
+	if (t->fresh < t->max) {
+		n = &t->entries[t->fresh++];
+	} else if (t->free) {
+		n = &t->entries[t->free];
+		t->free = n->hash_next;
+		sn_cache_flush(&w->cache); /* decisions may still name what was here before */
+	} else {
+		return NULL;
+	}
+	bucket = &t->buckets[sn_neigh_bucket(t, iface, address)];
+	memset(n, 0, sizeof(*n));
+	n->iface = iface;
+	n->address = address;
+	n->hash_next = *bucket;
+	*bucket = index_of(t, n);
+	return n;
+}
+
+static void drop_waiting(struct sn_worker *w, struct sn_neigh *n)
+{
+	for (uint8_t i = 0; i < n->n_wait; i++)
+		sn_worker_drop(w, w->neigh.waiting[index_of(&w->neigh, n)][i], SN_REASON_NEIGHBOR_UNRESOLVED);
+	n->n_wait = 0;
+}
+
+static void forget(struct sn_worker *w, struct sn_neigh *n)
+{
+	struct sn_neigh_table *t = &w->neigh;
+	uint32_t i = index_of(t, n), *link = &t->buckets[sn_neigh_bucket(t, n->iface, n->address)];
+
+	drop_waiting(w, n);
+	if (n->state == SN_NEIGH_INCOMPLETE)
+		t->incomplete--;
+	while (*link != i)
+		link = &t->entries[*link].hash_next;
+	*link = n->hash_next;
+	n->state = SN_NEIGH_FREE;
+	n->address = 0;
+	n->hash_next = t->free;
+	t->free = i;
+}
+
+static void set_l2(const struct sn_worker *w, struct sn_neigh *n, const uint8_t mac[6])
+{
+	memcpy(n->l2, mac, 6);
+	memcpy(n->l2 + 6, &w->macs[n->iface], 6);
+}
+
+/* The Ethernet header and ARP packet of a frame that is to be sent; tag and its type are copied from `tagged` if that is given. */
+static struct rte_mbuf *arp_frame(struct sn_worker *w, uint8_t iface, uint16_t tpid, uint16_t tci, uint32_t source,
+				  const uint8_t to[6])
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
+	uint32_t l2 = SN_ETHER_LEN + (tpid ? SN_TAG_LEN : 0);
+	uint8_t *f;
+
+	if (!m)
+		return NULL;
+	sn_source_set(m, source);
+	f = (uint8_t *)rte_pktmbuf_append(m, l2 + ARP_LEN);
+	if (!f) {
+		rte_pktmbuf_free(m);
+		return NULL;
+	}
+	memcpy(f, to, 6);
+	memcpy(f + 6, &w->macs[iface], 6);
+	if (tpid) {
+		sn_store16(f + 12, tpid);
+		sn_store16(f + 14, tci);
+	}
+	sn_store16(f + l2 - 2, 0x0806);
+	return m;
+}
+
+static void fill_arp(const struct sn_worker *w, uint8_t iface, struct rte_mbuf *m, uint16_t op, uint32_t sender,
+		     const uint8_t target_mac[6], uint32_t target)
+{
+	uint8_t *a = rte_pktmbuf_mtod_offset(m, uint8_t *, m->data_len - ARP_LEN);
+
+	sn_store16(a, 1);
+	sn_store16(a + 2, 0x0800);
+	a[4] = 6;
+	a[5] = 4;
+	sn_store16(a + 6, op);
+	memcpy(a + 8, &w->macs[iface], 6);
+	sn_store32(a + 14, sender);
+	memcpy(a + 18, target_mac, 6);
+	sn_store32(a + 24, target);
+}
+
+static void ask(struct sn_worker *w, struct sn_neigh *n, uint32_t source, uint64_t now)
+{
+	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, none[6];
+	struct rte_mbuf *m;
+
+	n->asked_last = now;
+	m = arp_frame(w, n->iface, n->vlan == SN_VLAN_ABSENT ? 0 : 0x8100, n->vlan, source, all);
+	if (!m)
+		return; /* asked again in a second */
+	fill_arp(w, n->iface, m, ARP_REQUEST, w->program->interfaces[n->iface].address, none, n->address);
+	sn_worker_send(w, n->iface, m);
+}
+
+void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address, uint64_t now)
+{
+	struct sn_neigh_table *t = &w->neigh;
+	struct sn_neigh *n = sn_neigh_find(t, iface, address);
+
+	if (!n)
+		n = add(w, iface, address);
+	if (!n || n->n_wait == SN_NEIGH_WAIT) {
+		sn_worker_drop(w, p->m, SN_REASON_NEIGHBOR_UNRESOLVED);
+		return;
+	}
+	t->waiting[index_of(t, n)][n->n_wait++] = p->m;
+	if (n->state == SN_NEIGH_INCOMPLETE)
+		return;
+	n->state = SN_NEIGH_INCOMPLETE;
+	n->vlan = p->vlan;
+	n->asked_first = now;
+	t->incomplete++;
+	t->next_visit = 0;
+	ask(w, n, sn_source(p->m), now);
+}
+
+static bool on_link(const struct sn_interface *i, uint32_t address)
+{
+	return ((address ^ i->address) & i->mask) == 0 && address != i->address;
+}
+
+static void learn(struct sn_worker *w, uint8_t iface, uint32_t address, const uint8_t mac[6], uint64_t now)
+{
+	struct sn_neigh_table *t = &w->neigh;
+	struct sn_neigh *n;
+
+	if (!on_link(&w->program->interfaces[iface], address) || mac[0] & 1 || !sn_mac_number(mac))
+		return;
+	n = sn_neigh_find(t, iface, address);
+	if (!n)
+		n = add(w, iface, address);
+	if (!n || n->state == SN_NEIGH_STATIC)
+		return;
+	if (n->state == SN_NEIGH_INCOMPLETE)
+		t->incomplete--;
+	n->state = SN_NEIGH_REACHABLE;
+	n->age = AGE;
+	n->used = now;
+	set_l2(w, n, mac);
+	for (uint8_t i = 0; i < n->n_wait; i++) {
+		struct rte_mbuf *m = t->waiting[index_of(t, n)][i];
+
+		sn_write_l2(rte_pktmbuf_mtod(m, uint8_t *), n);
+		sn_worker_send(w, iface, m);
+	}
+	n->n_wait = 0;
+}
+
+static bool is_ours(const struct sn_interface *i, uint32_t address)
+{
+	if (address == i->address)
+		return true;
+	for (uint32_t j = 0; j < i->n_proxy; j++)
+		if (i->proxy[j] == address)
+			return true;
+	return false;
+}
+
+void sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
+{
+	const struct sn_interface *i = &w->program->interfaces[p->iface];
+	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *), *a = f + p->l3;
+	uint16_t op;
+	uint32_t sender, target;
+	struct rte_mbuf *m;
+	bool tagged = p->vlan0 != SN_VLAN_ABSENT;
+
+	if (p->m->data_len < p->l3 + ARP_LEN || sn_load16(a) != 1 || sn_load16(a + 2) != 0x0800 || a[4] != 6 ||
+	    a[5] != 4)
+		return;
+	op = sn_load16(a + 6);
+	sender = sn_load32(a + 14);
+	target = sn_load32(a + 24);
+	if (op == ARP_REPLY && sn_mac_number(f) != MAC_BROADCAST) {
+		learn(w, p->iface, sender, a + 8, now);
+		return;
+	}
+	if (op != ARP_REQUEST || !is_ours(i, target))
+		return;
+	learn(w, p->iface, sender, a + 8, now);
+	m = arp_frame(w, p->iface, tagged ? sn_load16(f + 12) : 0, tagged ? sn_load16(f + 14) : 0, sn_source(p->m),
+		      a + 8);
+	if (!m) {
+		sn_worker_count_drop(w, NULL, sn_source(p->m), 0, SN_REASON_NO_MEMORY);
+		return;
+	}
+	fill_arp(w, p->iface, m, ARP_REPLY, target, a + 8, sender);
+	sn_worker_send(w, p->iface, m);
+}
+
+void sn_neigh_tick(struct sn_worker *w, uint64_t now)
+{
+	struct sn_neigh_table *t = &w->neigh;
+
+	if (now < t->next_visit)
+		return;
+	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
+		struct sn_neigh *n = &t->entries[i];
+
+		if (n->state == SN_NEIGH_INCOMPLETE) {
+			if (now - n->asked_first >= GIVE_UP)
+				forget(w, n);
+			else if (now - n->asked_last >= ASK_AGAIN)
+				ask(w, n, SN_SOURCE_NONE, now);
+		} else if (n->state == SN_NEIGH_REACHABLE && !sn_neigh_usable(n, now)) {
+			forget(w, n);
+		}
+	}
+	t->next_visit = now + (t->incomplete ? VISIT_WAITING : VISIT_IDLE);
+}
+
+/* What was learnt stays, where the interface does. */
+static bool stays(const struct sn_worker *w, const struct sn_program *old, const struct sn_neigh *n)
+{
+	const struct sn_program *p = w->program;
+
+	return n->state != SN_NEIGH_STATIC && p && old && n->iface < p->n_interfaces &&
+	       !strcmp(p->interfaces[n->iface].name, old->interfaces[n->iface].name) &&
+	       on_link(&p->interfaces[n->iface], n->address);
+}
+
+void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old)
+{
+	struct sn_neigh_table *t = &w->neigh;
+
+	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
+		struct sn_neigh *n = &t->entries[i];
+
+		if (n->state == SN_NEIGH_FREE)
+			continue;
+		if (stays(w, old, n))
+			memcpy(n->l2 + 6, &w->macs[n->iface], 6);
+		else
+			forget(w, n);
+	}
+	for (uint32_t i = 0; w->program && i < w->program->n_interfaces; i++) {
+		const struct sn_interface *ifc = &w->program->interfaces[i];
+
+		for (uint32_t j = 0; j < ifc->n_neighbors; j++) {
+			struct sn_neigh *n = sn_neigh_find(t, i, ifc->neighbors[j].address);
+
+			if (n)
+				forget(w, n);
+			n = add(w, i, ifc->neighbors[j].address);
+			if (!n)
+				continue; /* asked for by ARP if it is ever free */
+			n->state = SN_NEIGH_STATIC;
+			n->age = UINT64_MAX;
+			set_l2(w, n, ifc->neighbors[j].mac);
+		}
+	}
+	t->next_visit = 0;
+}
+
+const char *sn_neigh_state_name(enum sn_neigh_state state)
+{
+	switch (state) {
+	case SN_NEIGH_FREE:
+		return "free";
+	case SN_NEIGH_INCOMPLETE:
+		return "incomplete";
+	case SN_NEIGH_REACHABLE:
+		return "reachable";
+	case SN_NEIGH_STATIC:
+		return "static";
+	}
+	return "unknown";
+}
+
+size_t sn_worker_neighbors(const struct sn_worker *w, uint64_t now, struct sn_neigh_info *out, size_t max)
+{
+	const struct sn_neigh_table *t = &w->neigh;
+	size_t count = 0;
+
+	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh && count < max; i++) {
+		const struct sn_neigh *n = &t->entries[i];
+
+		if (n->state == SN_NEIGH_FREE || (n->state == SN_NEIGH_REACHABLE && !sn_neigh_usable(n, now)))
+			continue;
+		out[count] = (struct sn_neigh_info){.iface = n->iface, .address = n->address, .state = n->state};
+		memcpy(out[count].mac, n->l2, 6);
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <rte_branch_prediction.h>
+#include <rte_prefetch.h>
+
+#include "sn_parse.h"
+
+#define MAC_BROADCAST 0xffffffffffffull
+#define PREFETCH_AHEAD 4
+
+enum ether_type {
+	ETHER_IPV4 = 0x0800,
+	ETHER_ARP = 0x0806,
+	ETHER_IPV6 = 0x86dd,
+	ETHER_TAG = 0x8100,
+	ETHER_STAG = 0x88a8,
+};
+
+static inline bool is_tag(uint16_t type)
+{
+	return type == ETHER_TAG || type == ETHER_STAG;
+}
+
+static bool is_arp(const uint8_t *f, uint32_t len)
+{
+	uint16_t type = sn_load16(f + 12);
+
+	if (is_tag(type))
+		return len >= SN_ETHER_LEN + SN_TAG_LEN && sn_load16(f + 16) == ETHER_ARP;
+	return type == ETHER_ARP;
+}
+
+/* RFC 1812, section 5.3.7: "this network", loopback, and all from 224.0.0.0 on are not forwarded. */
+static inline bool is_martian(uint32_t address)
+{
+	uint32_t net = address >> 24;
+
+	return net - 1 > 222 || net == 127;
+}
+
+static inline bool header_sum_ok(const uint8_t *ip, unsigned int ihl)
+{
+	uint32_t w[5];
+	uint64_t sum;
+
+	memcpy(w, ip, sizeof(w));
+	sum = (uint64_t)w[0] + w[1] + w[2] + w[3] + w[4];
+	for (unsigned int i = 5; unlikely(i < ihl); i++) {
+		memcpy(w, ip + 4 * i, 4);
+		sum += w[0];
+	}
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
+}
+
+/* The transport header's fields; room is what the total length leaves behind the IP header. */
+static inline enum sn_reason parse_transport(struct sn_pkt *p, const uint8_t *l4, uint32_t room)
+{
+	uint32_t offset, length;
+
+	switch (p->proto) {
+	case SN_TCP:
+		if (unlikely(room < 20))
+			return SN_REASON_TRUNCATED;
+		offset = (uint32_t)(l4[12] >> 4) * 4;
+		if (unlikely(offset < 20 || offset > room))
+			return SN_REASON_MALFORMED;
+		p->tcp_flags = l4[13];
+		break;
+	case SN_UDP:
+		if (unlikely(room < 8))
+			return SN_REASON_TRUNCATED;
+		length = sn_load16(l4 + 4);
+		if (unlikely(length < 8 || (p->frag == SN_FRAG_WHOLE && length > room)))
+			return SN_REASON_MALFORMED;
+		break;
+	case SN_ICMP:
+		if (unlikely(room < 8))
+			return SN_REASON_TRUNCATED;
+		p->icmp_type = p->icmp_type0 = l4[0];
+		p->icmp_code = l4[1];
+		p->id = p->id0 = sn_load16(l4 + 4);
+		return SN_REASON_NONE;
+	default:
+		return SN_REASON_NONE;
+	}
+	p->sport = p->sport0 = sn_load16(l4);
+	p->dport = p->dport0 = sn_load16(l4 + 2);
+	return SN_REASON_NONE;
+}
+
+static inline void no_transport(struct sn_pkt *p)
+{
+	p->sport = p->dport = SN_PORT_ABSENT;
+	p->sport0 = p->dport0 = 0;
+	p->tcp_flags = p->icmp_type = p->icmp_code = SN_BYTE_ABSENT;
+	p->icmp_type0 = 0;
+	p->id = p->id0 = 0;
+}
+
+static inline enum sn_reason parse_ip(struct sn_pkt *p, const uint8_t *ip, uint32_t room)
+{
+	unsigned int ihl;
+	enum sn_reason reason;
+	uint16_t frag;
+
+	if (unlikely(room < 20))
+		return SN_REASON_TRUNCATED;
+	ihl = ip[0] & 15;
+	p->ip_len = sn_load16(ip + 2);
+	if (unlikely(ip[0] >> 4 != 4 || ihl < 5 || p->ip_len < ihl * 4))
+		return SN_REASON_MALFORMED;
+	if (unlikely(room < p->ip_len)) /* which is not less than the header */
+		return SN_REASON_TRUNCATED;
+	if (unlikely(!header_sum_ok(ip, ihl)))
+		return SN_REASON_BAD_CHECKSUM;
+
+	p->dscp = p->dscp0 = ip[1] >> 2;
+	frag = sn_load16(ip + 6);
+	p->df = frag >> 14 & 1;
+	p->frag = likely(!(frag & 0x3fff)) ? SN_FRAG_WHOLE : frag & 0x1fff ? SN_FRAG_LATER : SN_FRAG_FIRST;
+	p->ttl = p->ttl0 = ip[8];
+	p->proto = ip[9];
+	p->src = p->src0 = sn_load32(ip + 12);
+	p->dst = p->dst0 = sn_load32(ip + 16);
+	p->l4 = p->l3 + 4 * ihl;
+	no_transport(p);
+	if (likely(p->frag != SN_FRAG_LATER)) {
+		reason = parse_transport(p, ip + 4 * ihl, p->ip_len - 4 * ihl);
+		if (unlikely(reason))
+			return reason;
+	}
+	if (unlikely(is_martian(p->src) || is_martian(p->dst)))
+		return SN_REASON_MARTIAN;
+	return SN_REASON_NONE;
+}
+
+static inline void no_history(struct sn_pkt *p)
+{
+	p->next_hop = 0;
+	p->shard = SN_PKT_NO_SHARD;
+	p->stripped = 0;
+	p->quote.known = SN_QUOTE_UNREAD;
+}
+
+static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, uint64_t mac)
+{
+	const uint8_t *f;
+	uint32_t len;
+	uint64_t to;
+	uint16_t type;
+
+	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
+	p->frame_len = m->pkt_len;
+	if (unlikely(m->nb_segs > 1) && rte_pktmbuf_linearize(m))
+		return SN_REASON_NO_MEMORY;
+	f = rte_pktmbuf_mtod(m, const uint8_t *);
+	len = m->data_len;
+	if (unlikely(len < SN_ETHER_LEN))
+		return SN_REASON_TRUNCATED;
+	memcpy(&to, f, sizeof(to));
+	to &= MAC_BROADCAST;
+	if (unlikely(to != mac) && (to != MAC_BROADCAST || !is_arp(f, len)))
+		return SN_REASON_OTHER_HOST;
+	p->l3 = SN_ETHER_LEN;
+	type = sn_load16(f + 12);
+	if (unlikely(is_tag(type))) {
+		if (len < SN_ETHER_LEN + SN_TAG_LEN)
+			return SN_REASON_TRUNCATED;
+		p->vlan = p->vlan0 = sn_load16(f + 14) & 0xfff;
+		p->l3 = SN_ETHER_LEN + SN_TAG_LEN;
+		type = sn_load16(f + 16);
+	}
+	if (likely(type == ETHER_IPV4))
+		return parse_ip(p, f + p->l3, len - p->l3);
+	if (is_tag(type))
+		return SN_REASON_VLAN_STACKED;
+	if (type == ETHER_ARP)
+		return SN_REASON_ARP;
+	return type == ETHER_IPV6 ? SN_REASON_IPV6 : SN_REASON_NOT_IP;
+}
+
+void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface, uint64_t mac)
+{
+	for (unsigned int i = 0; i < n && i < PREFETCH_AHEAD; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
+	for (unsigned int i = 0; i < n; i++) {
+		struct sn_pkt *p = &pkts[i];
+
+		if (i + PREFETCH_AHEAD < n)
+			rte_prefetch0(rte_pktmbuf_mtod(frames[i + PREFETCH_AHEAD], void *));
+		p->m = frames[i];
+		p->iface = iface;
+		p->generated = 0;
+		no_history(p);
+		p->reason = parse_frame(p, frames[i], mac);
+	}
+}
+
+void sn_parse_generated(struct sn_pkt *p)
+{
+	struct rte_mbuf *m = p->m;
+
+	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
+	p->l3 = SN_ETHER_LEN;
+	p->frame_len = m->pkt_len;
+	p->generated = 1;
+	no_history(p);
+	parse_ip(p, rte_pktmbuf_mtod_offset(m, uint8_t *, SN_ETHER_LEN), m->data_len - SN_ETHER_LEN);
+	p->reason = SN_REASON_NONE; /* martians may be answered where a chain wants it */
+}

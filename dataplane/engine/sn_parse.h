@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_PARSE_H
+#define SN_PARSE_H
+
+/*
+ * A frame's checks and fields, read once. The operations of the chain change the
+ * fields; the bytes are written once at the end, from the difference between
+ * the fields and what they were at entry.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <rte_byteorder.h>
+#include <rte_mbuf.h>
+
+#include "sn_program.h"
+#include "sn_reason.h"
+
+enum sn_frag {
+	SN_FRAG_WHOLE,
+	SN_FRAG_FIRST,
+	SN_FRAG_LATER,
+};
+
+enum sn_ip_proto {
+	SN_ICMP = 1,
+	SN_TCP = 6,
+	SN_UDP = 17,
+};
+
+enum sn_icmp_kind {
+	SN_ICMP_ECHO_REPLY = 0,
+	SN_ICMP_UNREACHABLE = 3,
+	SN_ICMP_ECHO_REQUEST = 8,
+	SN_ICMP_TIME_EXCEEDED = 11,
+	SN_ICMP_PARAMETER = 12,
+};
+
+#define SN_TCP_FIN 0x01u
+#define SN_TCP_RST 0x04u
+
+#define SN_ETHER_LEN 14
+#define SN_TAG_LEN 4
+#define SN_PKT_NO_SHARD 0xff
+
+/* The packet that an ICMP error quotes, as far as NAPTs translate it. */
+struct sn_quote {
+	uint32_t src, dst;   /* now */
+	uint32_t src0, dst0; /* at entry */
+	uint16_t sport, dport; /* for echo the identifier on the sender's side, 0 on the other */
+	uint16_t sport0, dport0;
+	uint16_t l3; /* offsets in the frame */
+	uint16_t l4;
+	uint8_t proto;
+	uint8_t has_tcp_sum; /* the TCP checksum lies within the quoted bytes */
+	uint8_t known;	     /* enum sn_quote_known */
+	uint8_t icmp_type; /* of a quoted ICMP packet */
+};
+
+enum sn_quote_known {
+	SN_QUOTE_UNREAD,
+	SN_QUOTE_NONE, /* no packet of a flow is quoted */
+	SN_QUOTE_FLOW,
+};
+
+/* A packet on its way; two cache lines, the second of which the common way hardly touches. */
+struct sn_pkt {
+	struct rte_mbuf *m;
+	/* fields as they are now; absent values as in sn_program.h */
+	uint32_t src, dst;
+	uint32_t sport, dport;
+	uint32_t next_hop; /* 0: none noted */
+	uint16_t vlan;
+	uint16_t tcp_flags;
+	uint16_t icmp_type, icmp_code;
+	uint8_t ttl, dscp, proto, frag;
+	uint16_t id; /* of ICMP echo */
+	uint16_t ip_len;
+	/* fields as they were at entry */
+	uint32_t src0, dst0;
+	uint16_t sport0, dport0;
+	uint16_t id0;
+	uint16_t vlan0;
+	uint8_t ttl0, dscp0;
+	uint8_t l3, l4; /* offsets in the frame */
+	/* second cache line */
+	uint32_t frame_len;
+	uint8_t iface;	/* by which it came in */
+	uint8_t reason; /* why entry refuses it; SN_REASON_NONE: it does not */
+	uint8_t shard;	/* of state; SN_PKT_NO_SHARD: no state seen yet */
+	uint8_t icmp_type0;
+	uint8_t df;
+	uint8_t stripped; /* lost the tag that it had at entry */
+	uint8_t generated;
+	uint8_t pad0;
+	struct sn_quote quote;
+	uint8_t pad[128 - 64 - 12 - 36];
+} __rte_cache_aligned;
+_Static_assert(sizeof(struct sn_pkt) == 128, "two cache lines");
+
+static inline uint16_t sn_load16(const uint8_t *p)
+{
+	uint16_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return rte_be_to_cpu_16(v);
+}
+
+static inline uint32_t sn_load32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return rte_be_to_cpu_32(v);
+}
+
+static inline void sn_store16(uint8_t *p, uint16_t v)
+{
+	v = rte_cpu_to_be_16(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+static inline void sn_store32(uint8_t *p, uint32_t v)
+{
+	v = rte_cpu_to_be_32(v);
+	memcpy(p, &v, sizeof(v));
+}
+
+/* A MAC address as a number, in the order of its bytes in memory. */
+static inline uint64_t sn_mac_number(const uint8_t mac[6])
+{
+	uint64_t v = 0;
+
+	memcpy(&v, mac, 6);
+	return v;
+}
+
+/*
+ * Check and read n frames (docs/elements.md, "Entry"). Those that are refused
+ * have their reason in pkts[i].reason; ARP is SN_REASON_ARP.
+ */
+void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface, uint64_t mac);
+
+/* Read a packet that the engine made itself: untagged and well-formed, its IP header at offset 14. */
+void sn_parse_generated(struct sn_pkt *p);
+
+static inline bool sn_is_icmp_error(const struct sn_pkt *p)
+{
+	switch (p->icmp_type) {
+	case 3:
+	case 4:
+	case 5:
+	case 11:
+	case 12:
+		return true;
+	}
+	return false;
+}
+
+#endif /* SN_PARSE_H */

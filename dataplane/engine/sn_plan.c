@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
+
+static struct sn_port *find_port(struct sn_port *ports, unsigned int n_ports, const char *interface)
+{
+	for (unsigned int i = 0; i < n_ports; i++)
+		if (strcmp(ports[i].bind.interface, interface) == 0)
+			return &ports[i];
+	return NULL;
+}
+
+static int bind_ports(struct sn_plan *plan, struct sn_port *ports, unsigned int n_ports, char *err,
+		      size_t err_len)
+{
+	for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
+		const struct sn_interface *interface = &plan->program->interfaces[i];
+		struct sn_port *port = find_port(ports, n_ports, interface->name);
+
+		if (port == NULL)
+			return SN_ERR("interface %s has no device: start the engine with --bind %s=<device>",
+				      interface->name, interface->name);
+		if (interface->mtu > port->mtu)
+			return SN_ERR("interface %s: MTU %u, but device \"%s\" was opened for %u: lower the "
+				      "interface's "
+				      "or start the engine with --mtu %u",
+				      interface->name, interface->mtu, port->bind.device, port->mtu,
+				      interface->mtu);
+		plan->ports[i] = port;
+		memcpy(plan->macs[i], port->device_mac.addr_bytes, sizeof(plan->macs[i]));
+	}
+	return 0;
+}
+
+struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, struct sn_port *ports,
+			       unsigned int n_ports, unsigned int n_workers, char *err, size_t err_len)
+{
+	struct sn_plan *plan = calloc(1, sizeof(*plan));
+
+	if (plan == NULL) {
+		snprintf(err, err_len, "no memory for a program");
+		return NULL;
+	}
+	plan->n_workers = n_workers;
+	plan->program = sn_program_create(message, err, err_len);
+	if (plan->program == NULL)
+		goto fail;
+	if (plan->program->n_tables > 0 && n_workers > 1) {
+		snprintf(err, err_len,
+			 "chain %s keeps state (%s), which one worker owns: start the engine with --workers "
+			 "1, not %u",
+			 plan->program->chain, plan->program->tables[0].name, n_workers);
+		goto fail;
+	}
+	if (ports != NULL && bind_ports(plan, ports, n_ports, err, err_len) != 0)
+		goto fail;
+	if (ports == NULL) {
+		for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
+			const uint8_t mac[6] = {0x02, 0x73, 0x6e, 0x00, 0x00, (uint8_t)i};
+
+			memcpy(plan->macs[i], mac, sizeof(mac));
+		}
+	}
+	for (unsigned int i = 0; i < n_workers; i++) {
+		plan->counts[i] = sn_counts_create(plan->program);
+		if (plan->counts[i] == NULL) {
+			snprintf(err, err_len, "no memory for the counters of a program of %u classes",
+				 plan->program->n_classes);
+			goto fail;
+		}
+	}
+	return plan;
+fail:
+	sn_plan_free(plan);
+	return NULL;
+}
+
+void sn_plan_free(struct sn_plan *plan)
+{
+	if (plan == NULL)
+		return;
+	for (unsigned int i = 0; i < plan->n_workers; i++)
+		if (plan->counts[i] != NULL)
+			sn_counts_free(plan->counts[i]);
+	if (plan->program != NULL)
+		sn_program_free(plan->program);
+	free(plan);
+}
+
+static bool same_table(const struct sn_table_config *a, const struct sn_table_config *b)
+{
+	if (strcmp(a->name, b->name) != 0 || a->n_pool != b->n_pool || a->port_min != b->port_min ||
+	    a->port_max != b->port_max || a->max_sessions != b->max_sessions)
+		return false;
+	for (uint32_t i = 0; i < a->n_pool; i++)
+		if (a->pool[i].first != b->pool[i].first || a->pool[i].last != b->pool[i].last)
+			return false;
+	return true;
+}
+
+/* Where a run's return packets go on is the program's matter, not the state's. */
+static bool same_run(const struct sn_run *a, const struct sn_run *b)
+{
+	return strcmp(a->name, b->name) == 0 && a->table == b->table && a->max_sessions == b->max_sessions &&
+	       a->tcp_ns == b->tcp_ns && a->tcp_transitory_ns == b->tcp_transitory_ns &&
+	       a->udp_ns == b->udp_ns && a->icmp_ns == b->icmp_ns;
+}
+
+bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b)
+{
+	const struct sn_program *p = a->program, *q = b->program;
+
+	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs)
+		return false;
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		if (!same_table(&p->tables[i], &q->tables[i]))
+			return false;
+	for (uint32_t i = 0; i < p->n_runs; i++)
+		if (!same_run(&p->runs[i], &q->runs[i]))
+			return false;
+	return true;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_PLAN_H
+#define SN_PLAN_H
+
+/* A program with what runs it: the ports of its interfaces and counters for each worker. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sn_port.h"
+#include "sn_program.h"
+#include "sn_worker.h"
+
+#define SN_WORKERS_MAX 64
+#define SN_HASH_MAX    64
+
+struct sn_plan {
+	struct sn_program *program;
+	struct sn_port *ports[SN_IFACES_MAX]; /* by interface; all NULL without ports (harness) */
+	uint8_t macs[SN_IFACES_MAX]
+		    [6]; /* of the devices, for interfaces whose address the program leaves open */
+	unsigned int n_workers;
+	struct sn_counts *counts[SN_WORKERS_MAX];
+	uint8_t hash[SN_HASH_MAX]; /* as the client named the program */
+	size_t hash_len;
+};
+
+/*
+ * Builds the plan off the packet path. ports may be NULL: interfaces are then
+ * numbers only. NULL on error, with a message in err.
+ */
+struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, struct sn_port *ports,
+			       unsigned int n_ports, unsigned int n_workers, char *err, size_t err_len);
+void sn_plan_free(struct sn_plan *plan);
+
+/* Whether state made for one program fits the other as it is: same tables and runs at the same indexes. */
+bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b);
+
+#endif /* SN_PLAN_H */

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_port.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <rte_dev.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+
+#include "sn_log.h"
+
+#define SN_FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + 4 + RTE_ETHER_CRC_LEN) /* Ethernet, one tag, FCS */
+
+/* Of a TPACKET_V2 slot, header and address are taken from the frame's room. */
+#define SN_TPACKET_OVERHEAD 96
+
+/* Kernel rings hold this many frames: what arrives while the workers are held for a program swap waits there.
+ */
+#define SN_KERNEL_RING 4096
+
+#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
+
+/* "0000:03:00.1" or "03:00.1", arguments may follow behind a comma. */
+static bool is_pci(const char *device)
+{
+	unsigned int domain, bus, dev, function;
+	int end = 0;
+
+	if (sscanf(device, "%4x:%2x:%2x.%1x%n", &domain, &bus, &dev, &function, &end) != 4) {
+		end = 0;
+		if (sscanf(device, "%2x:%2x.%1x%n", &bus, &dev, &function, &end) != 3)
+			return false;
+	}
+	return device[end] == '\0' || device[end] == ',';
+}
+
+int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_len)
+{
+	const char *equals = strchr(arg, '=');
+	size_t name_len = equals != NULL ? (size_t)(equals - arg) : 0;
+	const char *device = equals != NULL ? equals + 1 : "";
+
+	memset(bind, 0, sizeof(*bind));
+	if (name_len == 0 || *device == '\0')
+		return SN_ERR("binding \"%s\": want <interface>=<device>, as in inside=veth0, "
+			      "inside=0000:03:00.1 or "
+			      "inside=net_pcap0,rx_pcap=in.pcap",
+			      arg);
+	if (name_len >= sizeof(bind->interface))
+		return SN_ERR("binding \"%s\": interface name longer than %zu characters", arg,
+			      sizeof(bind->interface) - 1);
+	if (strlen(device) >= sizeof(bind->device))
+		return SN_ERR("binding \"%s\": device longer than %zu characters", arg,
+			      sizeof(bind->device) - 1);
+	memcpy(bind->interface, arg, name_len);
+	strcpy(bind->device, device);
+
+	if (is_pci(device))
+		bind->kind = SN_PORT_PCI;
+	else if (strncmp(device, "net_", 4) == 0 || strncmp(device, "virtio_user", 11) == 0)
+		bind->kind = SN_PORT_VDEV;
+	else if (strchr(device, ',') != NULL)
+		return SN_ERR("interface %s: device \"%s\" is no PCI address and no net_* device, and a "
+			      "kernel interface "
+			      "takes no arguments here: write net_af_packet_%s,iface=...",
+			      bind->interface, device, bind->interface);
+	else
+		bind->kind = SN_PORT_KERNEL;
+	return 0;
+}
+
+/* The part of a device string before its arguments: the name that EAL knows the device by. */
+static void device_name(const char *device, char *name, size_t len)
+{
+	snprintf(name, len, "%.*s", (int)strcspn(device, ","), device);
+}
+
+/* The ethdev port of a device that EAL has probed, RTE_MAX_ETHPORTS if none. */
+static uint16_t find_port(const char *name)
+{
+	struct rte_eth_dev_info info;
+	uint16_t id;
+
+	if (rte_eth_dev_get_port_by_name(name, &id) == 0)
+		return id;
+	RTE_ETH_FOREACH_DEV(id)
+	{
+		if (rte_eth_dev_info_get(id, &info) == 0 && info.device != NULL) {
+			const char *seen = rte_dev_name(info.device);
+
+			/* "03:00.1" is short for "0000:03:00.1". */
+			if (strcmp(seen, name) == 0 ||
+			    (strncmp(seen, "0000:", 5) == 0 && strcmp(seen + 5, name) == 0))
+				return id;
+		}
+	}
+	return RTE_MAX_ETHPORTS;
+}
+
+static bool has_kernel_address(const char *name)
+{
+	struct ifaddrs *list, *entry;
+	bool found = false;
+
+	if (getifaddrs(&list) != 0)
+		return false;
+	for (entry = list; entry != NULL; entry = entry->ifa_next)
+		if (entry->ifa_addr != NULL && entry->ifa_addr->sa_family == AF_INET &&
+		    strcmp(entry->ifa_name, name) == 0)
+			found = true;
+	freeifaddrs(list);
+	return found;
+}
+
+/* Brings a kernel interface up and reads its MTU. */
+static int kernel_interface_prepare(const struct sn_bind *bind, uint16_t *mtu, char *err, size_t err_len)
+{
+	struct ifreq request = {0};
+	int fd, result = 0;
+
+	if (strlen(bind->device) >= sizeof(request.ifr_name) || if_nametoindex(bind->device) == 0)
+		return SN_ERR("interface %s: there is no network interface \"%s\" (and it is no PCI address "
+			      "such as "
+			      "0000:03:00.1 and no device such as net_tap0); \"ip link\" lists what there is",
+			      bind->interface, bind->device);
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return SN_ERR("interface %s: socket: %s", bind->interface, strerror(errno));
+	strcpy(request.ifr_name, bind->device);
+	if (ioctl(fd, SIOCGIFMTU, &request) == 0)
+		*mtu = (uint16_t)RTE_MIN(request.ifr_mtu, UINT16_MAX);
+	if (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_UP) == 0) {
+		request.ifr_flags |= IFF_UP;
+		if (ioctl(fd, SIOCSIFFLAGS, &request) != 0)
+			result = SN_ERR(
+				"interface %s: %s is down and cannot be set up: %s (needs CAP_NET_ADMIN)",
+				bind->interface, bind->device, strerror(errno));
+	}
+	close(fd);
+	if (result == 0 && has_kernel_address(bind->device))
+		sn_log(SN_LOG_WARN,
+		       "port=%s device=%s the kernel has an IPv4 address on this interface and will answer "
+		       "beside the chain: "
+		       "remove it (ip addr flush dev %s)",
+		       bind->interface, bind->device, bind->device);
+	return result;
+}
+
+/* Arguments of net_af_packet for a kernel interface: slots that hold its MTU, a deep ring, no qdisc. */
+static void af_packet_args(struct sn_port *port, uint16_t queues)
+{
+	uint32_t frame = rte_align32pow2((uint32_t)port->mtu + SN_FRAME_OVERHEAD + SN_TPACKET_OVERHEAD);
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+	uint32_t block = RTE_MAX(frame, page * 8);
+
+	snprintf(port->devargs, sizeof(port->devargs),
+		 "net_af_packet_%s,iface=%s,qpairs=%u,blocksz=%u,framesz=%u,framecnt=%u,qdisc_bypass=1",
+		 port->bind.device, port->bind.device, queues, block, frame, SN_KERNEL_RING);
+}
+
+static bool is_kernel_driver(const char *driver)
+{
+	static const char *const drivers[] = {"net_af_packet", "net_af_xdp", "net_tap", "net_virtio_user"};
+
+	for (size_t i = 0; i < RTE_DIM(drivers); i++)
+		if (strcmp(driver, drivers[i]) == 0)
+			return true;
+	return false;
+}
+
+int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t queues, uint16_t mtu, char *err,
+		   size_t err_len)
+{
+	struct rte_eth_dev_info info;
+	char name[SN_PORT_DEVICE_MAX];
+	int rc;
+
+	memset(port, 0, sizeof(*port));
+	port->bind = *bind;
+	port->mtu = mtu;
+	if (bind->kind == SN_PORT_KERNEL) {
+		uint16_t kernel_mtu = mtu;
+
+		if (kernel_interface_prepare(bind, &kernel_mtu, err, err_len) != 0)
+			return -1;
+		if (kernel_mtu < mtu)
+			return SN_ERR("interface %s: MTU of %s is %u, the chain wants %u: raise it (ip link "
+				      "set %s mtu %u) or "
+				      "lower the chain's",
+				      bind->interface, bind->device, kernel_mtu, mtu, bind->device, mtu);
+		port->mtu = kernel_mtu;
+		af_packet_args(port, queues);
+	} else {
+		snprintf(port->devargs, sizeof(port->devargs), "%s", bind->device);
+	}
+
+	device_name(port->devargs, name, sizeof(name));
+	port->id = find_port(name);
+	if (port->id == RTE_MAX_ETHPORTS) {
+		rc = rte_dev_probe(port->devargs);
+		if (rc == 0)
+			port->id = find_port(name);
+		if (port->id == RTE_MAX_ETHPORTS) {
+			if (bind->kind == SN_PORT_PCI)
+				return SN_ERR(
+					"interface %s: no Ethernet device at %s (%s): bind it to vfio-pci "
+					"(dpdk-devbind.py -b vfio-pci %s) and see that its driver is "
+					"installed",
+					bind->interface, bind->device, rc != 0 ? strerror(-rc) : "not probed",
+					bind->device);
+			return SN_ERR("interface %s: device \"%s\" cannot be opened: %s (the lines above say "
+				      "why; privileges "
+				      "and the device's arguments are the usual reasons)",
+				      bind->interface, port->devargs, rc != 0 ? strerror(-rc) : "not probed");
+		}
+	}
+
+	rc = rte_eth_dev_info_get(port->id, &info);
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\": %s", bind->interface, bind->device,
+			      strerror(-rc));
+	snprintf(port->driver, sizeof(port->driver), "%s", info.driver_name);
+	port->kernel = is_kernel_driver(port->driver);
+	port->socket = RTE_MAX(rte_eth_dev_socket_id(port->id), 0);
+	if (queues > info.max_rx_queues || queues > info.max_tx_queues)
+		return SN_ERR("interface %s: device \"%s\" has %u receive and %u transmit queues, %u workers "
+			      "need as many: "
+			      "use --workers %u",
+			      bind->interface, bind->device, info.max_rx_queues, info.max_tx_queues, queues,
+			      RTE_MIN(info.max_rx_queues, info.max_tx_queues));
+	rc = rte_eth_macaddr_get(port->id, &port->device_mac);
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\": MAC address: %s", bind->interface, bind->device,
+			      strerror(-rc));
+	port->mac = port->device_mac;
+	return 0;
+}
+
+uint16_t sn_port_data_room(const struct sn_port *port)
+{
+	uint32_t frame = (uint32_t)port->mtu + SN_FRAME_OVERHEAD;
+
+	/* net_af_packet wants room for a whole slot. */
+	if (port->kernel)
+		frame = rte_align32pow2(frame + SN_TPACKET_OVERHEAD);
+	return (uint16_t)RTE_MIN(RTE_MAX(frame, 2048u) + RTE_PKTMBUF_HEADROOM, UINT16_MAX);
+}
+
+/* The device's own limit for frames may not hold the chain's MTU. */
+static int check_mtu(const struct sn_port *port, const struct rte_eth_dev_info *info, char *err,
+		     size_t err_len)
+{
+	if (port->kernel || info->max_mtu == 0 || port->mtu <= info->max_mtu)
+		return 0;
+	return SN_ERR("interface %s: MTU %u is more than device \"%s\" carries (%u)", port->bind.interface,
+		      port->mtu, port->bind.device, info->max_mtu);
+}
+
+static int setup_queues(struct sn_port *port, const struct sn_port_config *config,
+			const struct rte_eth_dev_info *info, const struct rte_eth_conf *conf)
+{
+	struct rte_eth_rxconf rxconf = info->default_rxconf;
+	struct rte_eth_txconf txconf = info->default_txconf;
+	uint16_t rx_desc = config->rx_desc, tx_desc = config->tx_desc;
+	int rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx_desc, &tx_desc);
+
+	rxconf.offloads = conf->rxmode.offloads;
+	txconf.offloads = conf->txmode.offloads;
+	for (uint16_t queue = 0; rc == 0 && queue < config->queues; queue++)
+		rc = rte_eth_rx_queue_setup(port->id, queue, rx_desc, (unsigned int)port->socket, &rxconf,
+					    config->pool);
+	for (uint16_t queue = 0; rc == 0 && queue < config->queues; queue++)
+		rc = rte_eth_tx_queue_setup(port->id, queue, tx_desc, (unsigned int)port->socket, &txconf);
+	return rc;
+}
+
+int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len)
+{
+	struct rte_eth_conf conf = {0};
+	struct rte_eth_dev_info info;
+	char mac[RTE_ETHER_ADDR_FMT_SIZE];
+	int rc;
+
+	rc = rte_eth_dev_info_get(port->id, &info);
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\": %s", port->bind.interface, port->bind.device,
+			      strerror(-rc));
+	if (check_mtu(port, &info, err, err_len) != 0)
+		return -1;
+	/* Devices that have no say in the frame's size (virtual ones) refuse to be told one. */
+	if (!port->kernel && port->mtu != RTE_ETHER_MTU)
+		conf.rxmode.mtu = port->mtu;
+	if (config->queues > 1 && info.flow_type_rss_offloads != 0) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & (RTE_ETH_RSS_IP);
+	}
+	/* Every buffer comes from one pool and leaves with one reference: the driver need not look. */
+	conf.txmode.offloads = info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MBUF_FAST_FREE;
+
+	rc = rte_eth_dev_configure(port->id, config->queues, config->queues, &conf);
+	if (rc == 0)
+		rc = setup_queues(port, config, &info, &conf);
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\" does not take %u queues of %u/%u descriptors and "
+			      "MTU %u: %s",
+			      port->bind.interface, port->bind.device, config->queues, config->rx_desc,
+			      config->tx_desc, port->mtu, strerror(-rc));
+	rc = rte_eth_dev_start(port->id);
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\" does not start: %s", port->bind.interface,
+			      port->bind.device, strerror(-rc));
+	port->started = true;
+	rte_ether_format_addr(mac, sizeof(mac), &port->mac);
+	sn_log(SN_LOG_INFO, "port=%s device=%s driver=%s mac=%s mtu=%u queues=%u started",
+	       port->bind.interface, port->bind.device, port->driver, mac, port->mtu, config->queues);
+	return 0;
+}
+
+int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len)
+{
+	struct rte_ether_addr wanted = mac != NULL ? *mac : port->device_mac;
+	bool own = rte_is_same_ether_addr(&wanted, &port->device_mac);
+	int rc;
+
+	if (rte_is_same_ether_addr(&wanted, &port->mac))
+		return 0;
+	rc = rte_eth_dev_default_mac_addr_set(port->id, &wanted);
+	if (rc != 0 && !own) {
+		rc = rte_eth_promiscuous_enable(port->id);
+		if (rc != 0 && rc != -ENOTSUP) {
+			char text[RTE_ETHER_ADDR_FMT_SIZE];
+
+			rte_ether_format_addr(text, sizeof(text), &wanted);
+			return SN_ERR("interface %s: device \"%s\" can neither take the MAC address %s nor "
+				      "receive all "
+				      "frames: %s; leave out the interface's mac",
+				      port->bind.interface, port->bind.device, text, strerror(-rc));
+		}
+	}
+	port->mac = wanted;
+	return 0;
+}
+
+void sn_port_close(struct sn_port *port)
+{
+	if (!port->started)
+		return;
+	sn_port_use_mac(port, NULL, (char[1]){0}, 1);
+	rte_eth_dev_stop(port->id);
+	rte_eth_dev_close(port->id);
+	port->started = false;
+}

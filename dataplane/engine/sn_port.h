@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_PORT_H
+#define SN_PORT_H
+
+/*
+ * An EAL device bound to a chain interface. Any device will do: a PCI address,
+ * a virtual device with its arguments, or the bare name of a kernel interface,
+ * which is opened by net_af_packet.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_ether.h>
+#include <rte_mempool.h>
+
+#define SN_PORT_NAME_MAX   64
+#define SN_PORT_DEVICE_MAX 512
+
+enum sn_port_kind {
+	SN_PORT_PCI,
+	SN_PORT_VDEV,
+	SN_PORT_KERNEL, /* a bare interface name */
+};
+
+/* A binding as the user wrote it: "inside=net_af_packet0,iface=veth0". */
+struct sn_bind {
+	char interface[SN_PORT_NAME_MAX];
+	char device[SN_PORT_DEVICE_MAX];
+	enum sn_port_kind kind;
+};
+
+struct sn_port {
+	struct sn_bind bind;
+	char devargs[2 * SN_PORT_DEVICE_MAX + 128]; /* what EAL is given */
+	char driver[SN_PORT_NAME_MAX];
+	uint16_t id; /* ethdev port */
+	int socket;
+	uint16_t mtu; /* largest IP packet that the port carries */
+	bool kernel;  /* frames come from the kernel, not from hardware: an idle worker may nap */
+	bool started;
+	struct rte_ether_addr device_mac; /* as it came */
+	struct rte_ether_addr mac;	  /* in use */
+};
+
+/* What all ports of an engine have in common. */
+struct sn_port_config {
+	uint16_t queues; /* of each direction: one per worker */
+	uint16_t rx_desc;
+	uint16_t tx_desc;
+	struct rte_mempool *pool;
+};
+
+/*
+ * The functions below return 0, or -1 with a message in err that names the
+ * interface, the device and what would be right.
+ */
+
+/* Reads "<interface>=<device>". */
+int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_len);
+
+/*
+ * Finds or attaches the device. mtu is what the chain wants to send; the port's
+ * own (port->mtu) may be larger when the kernel interface carries more.
+ */
+int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t queues, uint16_t mtu, char *err,
+		   size_t err_len);
+
+/* Bytes that a packet buffer needs to hold any frame of the port, headroom included. */
+uint16_t sn_port_data_room(const struct sn_port *port);
+
+/* Configures queues and offloads, starts. */
+int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len);
+
+/* Uses mac (NULL: the device's own again); a device that cannot change it receives all frames instead. */
+int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len);
+
+void sn_port_close(struct sn_port *port);
+
+#endif /* SN_PORT_H */

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_PROGRAM_H
+#define SN_PROGRAM_H
+
+/*
+ * A decoded program: segments, classes, counters. Checked once when it is
+ * created, immutable afterwards and shared by all workers.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program.pb-c.h"
+#include "sn_classifier.h"
+#include "sn_field.h"
+
+#define SN_SCHEMA 1
+#define SN_IFACES_MAX 64
+#define SN_TABLES_MAX 256     /* state tables */
+#define SN_RUNS_MAX 1024
+#define SN_LEGS_MAX 64	      /* of a class */
+#define SN_NO_INDEX UINT32_MAX
+
+/* The protocols that a NAPT translates; timeouts and counts are kept by them. */
+enum sn_proto_class {
+	SN_PROTO_TCP,
+	SN_PROTO_UDP,
+	SN_PROTO_ICMP,
+	SN_PROTOS,
+};
+
+struct sn_static_neigh {
+	uint32_t address;
+	uint8_t mac[6];
+};
+
+struct sn_interface {
+	char *name;
+	uint32_t address;
+	uint32_t mask; /* of the prefix */
+	uint32_t gateway;
+	uint32_t mtu;
+	uint32_t segment;
+	uint32_t n_neighbors;
+	uint32_t n_proxy;
+	struct sn_static_neigh *neighbors;
+	uint32_t *proxy;
+	bool has_mac; /* else the device's */
+	uint8_t mac[6];
+};
+
+struct sn_range {
+	uint32_t first;
+	uint32_t last;
+};
+
+/* Configuration of a state table; the state itself is in sn_state. */
+struct sn_table_config {
+	char *name;
+	uint32_t n_pool;
+	struct sn_range *pool; /* ascending, disjoint */
+	uint64_t n_addresses;
+	uint32_t port_min;
+	uint32_t port_max;
+	uint32_t max_sessions; /* 0: as many as the pool has ports */
+};
+
+struct sn_run {
+	char *name;
+	uint32_t table;
+	uint32_t segment;
+	uint32_t max_sessions; /* per protocol; 0: none */
+	uint64_t tcp_ns;
+	uint64_t tcp_transitory_ns;
+	uint64_t udp_ns;
+	uint64_t icmp_ns;
+};
+
+enum sn_op_kind {
+	SN_OP_SET,
+	SN_OP_ADD_TTL,
+	SN_OP_NEXT_HOP,
+	SN_OP_STATE_FORWARD,
+};
+
+struct sn_op {
+	uint8_t kind;
+	uint8_t field;	/* SN_OP_SET */
+	uint32_t value; /* value, next hop, run; int32_t for SN_OP_ADD_TTL */
+};
+
+enum sn_outcome {
+	SN_OUT_OUTPUT,	/* target: interface */
+	SN_OUT_DROP,	/* target: reason, the chain's from SN_REASON_CHAIN on */
+	SN_OUT_GENERATOR,
+	SN_OUT_SEGMENT,
+	SN_OUT_STATE_RETURN, /* target: state table */
+};
+
+struct sn_leg {
+	uint32_t first_op;
+	uint32_t first_counter;
+	uint16_t n_ops;
+	uint16_t n_counters;
+	uint32_t outcome;
+	uint32_t target;
+};
+
+/*
+ * A class; 32 bytes, so that two share a cache line. `simple` classes have one
+ * leg that does nothing but lower the TTL, note a next hop and leave (or drop):
+ * the stateless fast path needs nothing else of them.
+ */
+enum sn_simple {
+	SN_SIMPLE_NOT,
+	SN_SIMPLE_OUTPUT,
+	SN_SIMPLE_DROP,
+};
+
+struct sn_class {
+	uint32_t first_leg;
+	uint16_t n_legs;
+	uint8_t simple;
+	uint8_t ttl_dec;
+	uint32_t target;   /* interface or reason */
+	uint32_t next_hop; /* 0: none noted */
+	uint32_t first_counter;
+	uint32_t n_counters;
+	uint32_t state_run; /* run of the first operation that makes state, SN_NO_INDEX: none */
+	uint32_t pad;
+};
+_Static_assert(sizeof(struct sn_class) == 32, "two classes per cache line");
+
+struct sn_segment {
+	char *name;
+	uint32_t ttl_floor;
+	uint32_t first_class; /* classes are numbered through over all segments */
+	uint32_t n_classes;
+	struct sn_classifier table;
+	struct sn_classifier low; /* holds if ttl_floor > 0 */
+};
+
+struct sn_generator {
+	uint8_t kind; /* Generator.Kind */
+	uint8_t type;
+	uint8_t code;
+	uint32_t source;
+	uint32_t segment;
+};
+
+struct sn_program {
+	char *chain;
+	uint32_t n_interfaces;
+	uint32_t n_tables;
+	uint32_t n_runs;
+	uint32_t n_segments;
+	uint32_t n_generators;
+	uint32_t n_counters;
+	uint32_t n_reasons;
+	uint32_t n_classes; /* of all segments */
+	uint32_t n_legs;
+	uint32_t n_ops;
+	uint32_t n_leg_counters;
+	uint32_t icmp_rate;
+	bool stateful; /* some leg reads or makes state: decisions are worth a cache */
+	bool cacheable; /* no classifier for high TTLs reads the TTL */
+	struct sn_interface *interfaces;
+	struct sn_table_config *tables;
+	struct sn_run *runs;
+	struct sn_segment *segments;
+	struct sn_generator *generators;
+	struct sn_class *classes;
+	struct sn_leg *legs;
+	struct sn_op *ops;
+	uint32_t *leg_counters;
+	char **counters; /* names */
+	char **reasons;
+	struct sn_atoms *atoms;
+};
+
+/* NULL on error, with a message in err that names field, value and what is allowed. Nothing is kept of msg. */
+struct sn_program *sn_program_create(const Sinter__Program__V1__Program *msg, char *err, size_t err_len);
+void sn_program_free(struct sn_program *program);
+
+/* Name of any reason, the chain's own included; NULL if there is no such reason. */
+const char *sn_program_reason(const struct sn_program *program, uint32_t reason);
+
+#endif /* SN_PROGRAM_H */

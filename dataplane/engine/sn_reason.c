@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
+
+#include "program.pb-c.h"
+#include "sn_reason.h"
+
+_Static_assert((int)SN_REASON_TOO_BIG_ANSWERED == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_TOO_BIG_ANSWERED,
+	       "the reasons are those of program.proto");
+_Static_assert((int)SN_REASON_ARP == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_ARP,
+	       "the reasons are those of program.proto");
+
+static const char *const names[SN_REASON_BUILTIN] = {
+	[SN_REASON_NONE] = "none",
+	[SN_REASON_TRUNCATED] = "truncated",
+	[SN_REASON_OTHER_HOST] = "other-host",
+	[SN_REASON_VLAN_STACKED] = "vlan-stacked",
+	[SN_REASON_NOT_IP] = "not-ip",
+	[SN_REASON_IPV6] = "ipv6",
+	[SN_REASON_MALFORMED] = "malformed",
+	[SN_REASON_BAD_CHECKSUM] = "bad-checksum",
+	[SN_REASON_MARTIAN] = "martian",
+	[SN_REASON_ICMP_SUPPRESSED] = "icmp-suppressed",
+	[SN_REASON_ICMP_RATE] = "icmp-rate",
+	[SN_REASON_LOCAL] = "local",
+	[SN_REASON_NAT_UNSUPPORTED] = "nat-unsupported",
+	[SN_REASON_NAT_FRAGMENT] = "nat-fragment",
+	[SN_REASON_NAT_NO_BINDING] = "nat-no-binding",
+	[SN_REASON_NAT_EXHAUSTED] = "nat-exhausted",
+	[SN_REASON_NO_NEXT_HOP] = "no-next-hop",
+	[SN_REASON_NEIGHBOR_UNRESOLVED] = "neighbor-unresolved",
+	[SN_REASON_TOO_BIG] = "too-big",
+	[SN_REASON_ARP] = "arp",
+	[SN_REASON_TX_FULL] = "tx-full",
+	[SN_REASON_NO_MEMORY] = "no-memory",
+	[SN_REASON_DEPTH] = "depth",
+	[SN_REASON_TOO_BIG_ANSWERED] = "too-big-answered",
+};
+
+const char *sn_reason_name(uint32_t reason)
+{
+	return reason < SN_REASON_BUILTIN ? names[reason] : NULL;
+}

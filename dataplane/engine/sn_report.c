@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+
+#define SN_ERR(...)	    (snprintf(err, err_len, __VA_ARGS__), -1)
+#define SN_NO_MEMORY	    SN_ERR("no memory for the answer")
+#define SN_SESSIONS_DEFAULT 1000
+#define SN_SESSIONS_MAX	    65536
+#define SN_NEIGHBORS_MAX    16384
+
+/* An array of pointers to n messages of a type, all initialized. */
+#define SN_NEW_ARRAY(arena, type, init, n)                                           \
+	__extension__({                                                              \
+		size_t sn_n = (n);                                                   \
+		type **sn_list = sn_arena_alloc(arena, (sn_n + 1) * sizeof(type *)); \
+		type *sn_items = sn_arena_alloc(arena, (sn_n + 1) * sizeof(type));   \
+		if (sn_items == NULL)                                                \
+			sn_list = NULL;                                              \
+		for (size_t sn_i = 0; sn_list != NULL && sn_i < sn_n; sn_i++) {      \
+			init(&sn_items[sn_i]);                                       \
+			sn_list[sn_i] = &sn_items[sn_i];                             \
+		}                                                                    \
+		sn_list;                                                             \
+	})
+
+static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
+			Sinter__Program__V1__Stats *stats)
+{
+	const struct sn_plan *plan = engine->orders.plan;
+	size_t n = plan->program->n_interfaces;
+
+	stats->ports =
+		SN_NEW_ARRAY(arena, Sinter__Program__V1__PortStats, sinter__program__v1__port_stats__init, n);
+	if (stats->ports == NULL)
+		return -1;
+	stats->n_ports = n;
+	for (size_t i = 0; i < n; i++) {
+		Sinter__Program__V1__PortStats *port = stats->ports[i];
+		struct rte_eth_stats device;
+
+		port->interface = plan->program->interfaces[i].name;
+		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
+			const struct sn_port_count *count =
+				&sn_worker_stats(engine->threads[w].worker)->ports[i];
+
+			port->rx_packets += count->rx.packets;
+			port->rx_bytes += count->rx.bytes;
+			port->tx_packets += count->tx.packets;
+			port->tx_bytes += count->tx.bytes;
+		}
+		if (plan->ports[i] != NULL && rte_eth_stats_get(plan->ports[i]->id, &device) == 0)
+			port->rx_missed = device.imissed + device.rx_nombuf;
+	}
+	return 0;
+}
+
+static int report_classes(const struct sn_program *program, const struct sn_count *counts,
+			  struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < program->n_classes; i++)
+		n += counts[i].packets != 0;
+	stats->classes = SN_NEW_ARRAY(arena, Sinter__Program__V1__ClassStats,
+				      sinter__program__v1__class_stats__init, n);
+	if (stats->classes == NULL)
+		return -1;
+	for (uint32_t s = 0; s < program->n_segments; s++) {
+		const struct sn_segment *segment = &program->segments[s];
+
+		for (uint32_t c = 0; c < segment->n_classes; c++) {
+			const struct sn_count *count = &counts[segment->first_class + c];
+			Sinter__Program__V1__ClassStats *class;
+
+			if (count->packets == 0)
+				continue;
+			class = stats->classes[stats->n_classes++];
+			class->segment = s;
+			class->class_ = c;
+			class->packets = count->packets;
+			class->bytes = count->bytes;
+		}
+	}
+	return 0;
+}
+
+static int report_counters(const struct sn_program *program, const struct sn_count *counts,
+			   struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
+{
+	stats->counters = SN_NEW_ARRAY(arena, Sinter__Program__V1__CounterStats,
+				       sinter__program__v1__counter_stats__init, program->n_counters);
+	if (stats->counters == NULL)
+		return -1;
+	stats->n_counters = program->n_counters;
+	for (uint32_t i = 0; i < program->n_counters; i++) {
+		stats->counters[i]->packets = counts[i].packets;
+		stats->counters[i]->bytes = counts[i].bytes;
+	}
+	return 0;
+}
+
+static void add_drop(Sinter__Program__V1__Stats *stats, const char *reason, const struct sn_count *count)
+{
+	Sinter__Program__V1__DropStats *drop;
+
+	if (count->packets == 0)
+		return;
+	/* A chain may give a reason of the engine's name: it is one to the user. */
+	for (size_t i = 0; i < stats->n_drops; i++) {
+		if (strcmp(stats->drops[i]->reason, reason) == 0) {
+			stats->drops[i]->packets += count->packets;
+			stats->drops[i]->bytes += count->bytes;
+			return;
+		}
+	}
+	drop = stats->drops[stats->n_drops++];
+	drop->reason = (char *)reason;
+	drop->packets = count->packets;
+	drop->bytes = count->bytes;
+}
+
+static int report_drops(const struct sn_engine *engine, const struct sn_count *reasons,
+			struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
+{
+	const struct sn_plan *plan = engine->orders.plan;
+	uint32_t n_reasons = plan->program->n_reasons;
+
+	stats->drops = SN_NEW_ARRAY(arena, Sinter__Program__V1__DropStats,
+				    sinter__program__v1__drop_stats__init, SN_REASON_BUILTIN + n_reasons);
+	if (stats->drops == NULL)
+		return -1;
+	for (uint32_t i = 0; i < SN_REASON_BUILTIN; i++) {
+		struct sn_count sum = {0};
+
+		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
+			const struct sn_count *count = &sn_worker_stats(engine->threads[w].worker)->drops[i];
+
+			sum.packets += count->packets;
+			sum.bytes += count->bytes;
+		}
+		add_drop(stats, sn_reason_name(i), &sum);
+	}
+	for (uint32_t i = 0; i < n_reasons; i++)
+		add_drop(stats, plan->program->reasons[i], &reasons[i]);
+	return 0;
+}
+
+static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
+			 Sinter__Program__V1__Stats *stats)
+{
+	const struct sn_program *program = engine->orders.plan->program;
+
+	stats->tables = SN_NEW_ARRAY(arena, Sinter__Program__V1__TableStats,
+				     sinter__program__v1__table_stats__init, program->n_tables);
+	if (stats->tables == NULL)
+		return -1;
+	stats->n_tables = program->n_tables;
+	for (uint32_t i = 0; i < program->n_tables; i++) {
+		struct sn_state_stats state;
+
+		sn_state_stats(engine->states[0], i, &state);
+		stats->tables[i]->name = program->tables[i].name;
+		stats->tables[i]->sessions = state.sessions;
+		stats->tables[i]->created = state.created;
+		stats->tables[i]->expired = state.expired;
+		stats->tables[i]->exhausted = state.exhausted;
+	}
+	return 0;
+}
+
+static int report_workers(const struct sn_engine *engine, struct sn_arena *arena,
+			  Sinter__Program__V1__Stats *stats)
+{
+	size_t n = engine->config.n_workers;
+
+	stats->workers = SN_NEW_ARRAY(arena, Sinter__Program__V1__WorkerStats,
+				      sinter__program__v1__worker_stats__init, n);
+	if (stats->workers == NULL)
+		return -1;
+	stats->n_workers = n;
+	for (size_t i = 0; i < n; i++) {
+		struct sn_worker_stats *seen = sn_worker_stats(engine->threads[i].worker);
+		Sinter__Program__V1__WorkerStats *worker = stats->workers[i];
+
+		worker->lcore = (uint32_t)i + 1;
+		worker->packets = seen->packets;
+		worker->busy_cycles = seen->busy_cycles;
+		worker->idle_cycles = engine->threads[i].idle_cycles;
+		worker->cache_hits = seen->cache_hits;
+		worker->cache_misses = seen->cache_misses;
+		worker->tsc_hz = rte_get_tsc_hz();
+		/* Packing reads them a moment later, beside the worker: a number may be newer, never torn. */
+		worker->n_latency = SN_LATENCY_BUCKETS;
+		while (worker->n_latency > 0 && seen->latency[worker->n_latency - 1] == 0)
+			worker->n_latency--;
+		worker->latency = sn_arena_alloc(arena, (worker->n_latency + 1) * sizeof(uint64_t));
+		worker->stage_cycles = sn_arena_alloc(arena, SN_STAGES * sizeof(uint64_t));
+		if (worker->latency == NULL || worker->stage_cycles == NULL)
+			return -1;
+		memcpy(worker->latency, seen->latency, worker->n_latency * sizeof(uint64_t));
+		memcpy(worker->stage_cycles, seen->stage_cycles, SN_STAGES * sizeof(uint64_t));
+		worker->n_stage_cycles = SN_STAGES;
+	}
+	return 0;
+}
+
+int sn_report_stats(const struct sn_engine *engine, struct sn_arena *arena, Sinter__Program__V1__Stats *stats,
+		    char *err, size_t err_len)
+{
+	const struct sn_plan *plan = engine->orders.plan;
+	struct sn_count *classes, *counters, *reasons;
+
+	stats->now_ns = sn_engine_now(engine);
+	if (report_workers(engine, arena, stats) != 0)
+		return SN_NO_MEMORY;
+	if (plan == NULL)
+		return 0;
+	stats->hash.data = (uint8_t *)plan->hash;
+	stats->hash.len = plan->hash_len;
+	classes = sn_arena_alloc(arena, (plan->program->n_classes + 1) * sizeof(*classes));
+	counters = sn_arena_alloc(arena, (plan->program->n_counters + 1) * sizeof(*counters));
+	reasons = sn_arena_alloc(arena, (plan->program->n_reasons + 1) * sizeof(*reasons));
+	if (classes == NULL || counters == NULL || reasons == NULL)
+		return SN_NO_MEMORY;
+	for (unsigned int i = 0; i < engine->config.n_workers; i++)
+		sn_counts_add(plan->counts[i], classes, counters, reasons);
+	if (report_ports(engine, arena, stats) != 0 ||
+	    report_classes(plan->program, classes, arena, stats) != 0 ||
+	    report_counters(plan->program, counters, arena, stats) != 0 ||
+	    report_drops(engine, reasons, arena, stats) != 0 || report_tables(engine, arena, stats) != 0)
+		return SN_NO_MEMORY;
+	return 0;
+}
+
+int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char ***names, size_t *n,
+		    char *err, size_t err_len)
+{
+	const struct sn_plan *plan = engine->orders.plan;
+	size_t count = plan != NULL ? plan->program->n_interfaces : engine->config.n_ports;
+
+	*names = sn_arena_alloc(arena, (count + 1) * sizeof(char *));
+	if (*names == NULL)
+		return SN_NO_MEMORY;
+	*n = count;
+	for (size_t i = 0; i < count; i++) {
+		struct sn_port *port = plan != NULL ? plan->ports[i] : &engine->config.ports[i];
+
+		(*names)[i] = port != NULL ? port->bind.device : (char *)"harness";
+	}
+	return 0;
+}
+
+int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
+		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,
+		       size_t err_len)
+{
+	const struct sn_plan *plan = engine->orders.plan;
+	size_t max = request->limit == 0 ? SN_SESSIONS_DEFAULT
+					 : RTE_MIN(request->limit, (uint32_t)SN_SESSIONS_MAX);
+	struct sn_session_info *infos;
+	size_t n;
+
+	if (plan == NULL)
+		return SN_ERR("sessions: no program is loaded");
+	if (request->table >= plan->program->n_tables)
+		return SN_ERR("sessions: table %u, the program has %u", request->table,
+			      plan->program->n_tables);
+	infos = sn_arena_alloc(arena, max * sizeof(*infos));
+	if (infos == NULL)
+		return SN_NO_MEMORY;
+	sn_engine_hold(engine);
+	n = sn_state_sessions(engine->states[0], request->table, sn_engine_now(engine), infos, max);
+	sn_engine_release(engine);
+
+	list->sessions =
+		SN_NEW_ARRAY(arena, Sinter__Program__V1__Session, sinter__program__v1__session__init, n);
+	if (list->sessions == NULL)
+		return SN_NO_MEMORY;
+	list->n_sessions = n;
+	for (size_t i = 0; i < n; i++) {
+		Sinter__Program__V1__Session *session = list->sessions[i];
+
+		session->run = (char *)infos[i].run;
+		session->proto = infos[i].proto;
+		session->inside_address = infos[i].inside_addr;
+		session->inside_port = infos[i].inside_port;
+		session->outside_address = infos[i].outside_addr;
+		session->outside_port = infos[i].outside_port;
+		session->remote_address = infos[i].remote_addr;
+		session->remote_port = infos[i].remote_port;
+		session->idle_ms = infos[i].idle_ns / 1000000;
+		session->shard = infos[i].shard;
+	}
+	return 0;
+}
+
+int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
+			Sinter__Program__V1__NeighborList *list, char *err, size_t err_len)
+{
+	size_t n = 0, max = SN_NEIGHBORS_MAX;
+	struct sn_neigh_info *infos = sn_arena_alloc(arena, max * sizeof(*infos));
+	uint8_t *macs;
+
+	if (infos == NULL)
+		return SN_NO_MEMORY;
+	sn_engine_hold(engine);
+	for (unsigned int i = 0; i < engine->config.n_workers; i++)
+		n += sn_worker_neighbors(engine->threads[i].worker, sn_engine_now(engine), infos + n,
+					 max - n);
+	sn_engine_release(engine);
+
+	list->neighbors = SN_NEW_ARRAY(arena, Sinter__Program__V1__NeighborState,
+				       sinter__program__v1__neighbor_state__init, n);
+	macs = sn_arena_alloc(arena, (n + 1) * sizeof(infos->mac));
+	if (list->neighbors == NULL || macs == NULL)
+		return SN_NO_MEMORY;
+	list->n_neighbors = n;
+	for (size_t i = 0; i < n; i++) {
+		Sinter__Program__V1__NeighborState *neighbor = list->neighbors[i];
+
+		neighbor->interface = infos[i].iface;
+		neighbor->address = infos[i].address;
+		neighbor->state = (char *)sn_neigh_state_name(infos[i].state);
+		memcpy(macs + i * sizeof(infos->mac), infos[i].mac, sizeof(infos->mac));
+		neighbor->mac.data = macs + i * sizeof(infos->mac);
+		neighbor->mac.len = sizeof(infos->mac);
+	}
+	return 0;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_REPORT_H
+#define SN_REPORT_H
+
+/* What the engine tells about itself, as control messages in memory of an arena. */
+
+#include "program.pb-c.h"
+#include "sn_arena.h"
+#include "sn_engine.h"
+
+/* All return 0, or -1 with a message in err. */
+
+int sn_report_stats(const struct sn_engine *engine, struct sn_arena *arena, Sinter__Program__V1__Stats *stats,
+		    char *err, size_t err_len);
+
+/* Devices in the order of the chain's interfaces; as bound while there is no program. */
+int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char ***names, size_t *n,
+		    char *err, size_t err_len);
+
+/* These two hold the workers while they copy. */
+int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
+		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,
+		       size_t err_len);
+int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
+			Sinter__Program__V1__NeighborList *list, char *err, size_t err_len);
+
+#endif /* SN_REPORT_H */

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_request.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sn_frame.h"
+#include "sn_log.h"
+#include "sn_report.h"
+
+#define SN_ERR_LEN  512
+#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
+
+void sn_requests_init(struct sn_requests *requests, struct sn_engine *engine, sn_inject inject,
+		      void *inject_context)
+{
+	*requests =
+		(struct sn_requests){.engine = engine, .inject = inject, .inject_context = inject_context};
+	sn_arena_init(&requests->arena);
+}
+
+void sn_requests_free(struct sn_requests *requests)
+{
+	sn_arena_free(&requests->arena);
+}
+
+/* The answers live in the arena. */
+#define SN_NEW(arena, type, init)                                   \
+	__extension__({                                             \
+		type *sn_new = sn_arena_alloc(arena, sizeof(type)); \
+		if (sn_new != NULL)                                 \
+			init(sn_new);                               \
+		sn_new;                                             \
+	})
+
+static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1__Hello *hello,
+			Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__HelloReply *reply = SN_NEW(&requests->arena, Sinter__Program__V1__HelloReply,
+							sinter__program__v1__hello_reply__init);
+
+	if (reply == NULL)
+		return SN_ERR("no memory");
+	if (hello->schema != SN_SCHEMA)
+		return SN_ERR("program schema %u, this engine runs schema %u: use the sinterctl of the same "
+			      "release",
+			      hello->schema, SN_SCHEMA);
+	reply->schema = SN_SCHEMA;
+	reply->version = (char *)SN_VERSION;
+	if (sn_report_ports(requests->engine, &requests->arena, &reply->ports, &reply->n_ports, err,
+			    err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_HELLO;
+	response->hello = reply;
+	return 0;
+}
+
+static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__Load *load,
+		       Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__Loaded *reply =
+		SN_NEW(&requests->arena, Sinter__Program__V1__Loaded, sinter__program__v1__loaded__init);
+	struct sn_engine_loaded loaded;
+
+	if (reply == NULL)
+		return SN_ERR("no memory");
+	if (load->program == NULL)
+		return SN_ERR("load: the program is missing");
+	if (sn_engine_load(requests->engine, load->program, load->hash.data, load->hash.len, &loaded, err,
+			   err_len) != 0)
+		return -1;
+	reply->hash = load->hash;
+	reply->build_ns = loaded.build_ns;
+	reply->swap_ns = loaded.swap_ns;
+	reply->sessions_kept = loaded.sessions_kept;
+	reply->sessions_dropped = loaded.sessions_dropped;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_LOAD;
+	response->load = reply;
+	return 0;
+}
+
+static int answer_stats(struct sn_requests *requests, Sinter__Program__V1__Response *response, char *err,
+			size_t err_len)
+{
+	Sinter__Program__V1__Stats *stats =
+		SN_NEW(&requests->arena, Sinter__Program__V1__Stats, sinter__program__v1__stats__init);
+
+	if (stats == NULL)
+		return SN_ERR("no memory");
+	if (sn_report_stats(requests->engine, &requests->arena, stats, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_STATS;
+	response->stats = stats;
+	return 0;
+}
+
+static int answer_inject(struct sn_requests *requests, const Sinter__Program__V1__Inject *inject,
+			 Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__Injected *injected =
+		SN_NEW(&requests->arena, Sinter__Program__V1__Injected, sinter__program__v1__injected__init);
+
+	if (injected == NULL)
+		return SN_ERR("no memory");
+	if (requests->inject == NULL)
+		return SN_ERR("inject: this engine takes packets from its ports; sinter-harness takes "
+			      "injected ones");
+	if (requests->inject(requests->inject_context, inject, &requests->arena, injected, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_INJECT;
+	response->inject = injected;
+	return 0;
+}
+
+static int answer_neighbors(struct sn_requests *requests, Sinter__Program__V1__Response *response, char *err,
+			    size_t err_len)
+{
+	Sinter__Program__V1__NeighborList *list = SN_NEW(&requests->arena, Sinter__Program__V1__NeighborList,
+							 sinter__program__v1__neighbor_list__init);
+
+	if (list == NULL)
+		return SN_ERR("no memory");
+	if (sn_report_neighbors(requests->engine, &requests->arena, list, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_NEIGHBORS;
+	response->neighbors = list;
+	return 0;
+}
+
+static int answer_sessions(struct sn_requests *requests, const Sinter__Program__V1__GetSessions *request,
+			   Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__SessionList *list = SN_NEW(&requests->arena, Sinter__Program__V1__SessionList,
+							sinter__program__v1__session_list__init);
+
+	if (list == NULL)
+		return SN_ERR("no memory");
+	if (sn_report_sessions(requests->engine, request, &requests->arena, list, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_SESSIONS;
+	response->sessions = list;
+	return 0;
+}
+
+static int answer(struct sn_requests *requests, const Sinter__Program__V1__Request *request,
+		  Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	switch (request->body_case) {
+	case SINTER__PROGRAM__V1__REQUEST__BODY_HELLO:
+		return answer_hello(requests, request->hello, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_LOAD:
+		return answer_load(requests, request->load, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS:
+		return answer_stats(requests, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_INJECT:
+		return answer_inject(requests, request->inject, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_SHUTDOWN:
+		requests->shutdown = true;
+		return 0;
+	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_NEIGHBORS:
+		return answer_neighbors(requests, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_SESSIONS:
+		return answer_sessions(requests, request->get_sessions, response, err, err_len);
+	default:
+		return SN_ERR("request %lu asks nothing that this engine (version %s) knows",
+			      (unsigned long)request->id, SN_VERSION);
+	}
+}
+
+int sn_requests_answer(void *context, const uint8_t *message, size_t len, uint8_t **reply, size_t *reply_len)
+{
+	struct sn_requests *requests = context;
+	Sinter__Program__V1__Response response = SINTER__PROGRAM__V1__RESPONSE__INIT;
+	Sinter__Program__V1__Request *request;
+	char err[SN_ERR_LEN] = "";
+	size_t size;
+	int rc;
+
+	request = sinter__program__v1__request__unpack(&requests->arena.allocator, len, message);
+	if (request != NULL) {
+		response.id = request->id;
+		rc = answer(requests, request, &response, err, sizeof(err));
+	} else {
+		rc = -1;
+		snprintf(err, sizeof(err), "request of %zu bytes cannot be decoded", len);
+	}
+	if (rc != 0) {
+		/* A cut or foreign name in the text must not make the answer invalid UTF-8. */
+		for (char *c = err; *c != '\0'; c++)
+			if ((unsigned char)*c >= 0x80)
+				*c = '?';
+		sn_log(SN_LOG_WARN, "control: request refused: %s", err);
+		response.body_case = SINTER__PROGRAM__V1__RESPONSE__BODY__NOT_SET;
+		response.error = err;
+	}
+
+	size = sinter__program__v1__response__get_packed_size(&response);
+	*reply = size <= SN_FRAME_MAX ? malloc(SN_FRAME_HEADER + size) : NULL;
+	rc = *reply != NULL ? 0 : -1;
+	if (rc == 0) {
+		sn_frame_put_length(*reply, size);
+		sinter__program__v1__response__pack(&response, *reply + SN_FRAME_HEADER);
+		*reply_len = SN_FRAME_HEADER + size;
+	}
+	sn_arena_reset(&requests->arena);
+	return rc;
+}

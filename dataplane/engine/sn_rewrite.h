@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_REWRITE_H
+#define SN_REWRITE_H
+
+/*
+ * The one combined write: what the fields are now against what they were at
+ * entry, with checksums moved by the difference (RFC 1624, equation 3; the exact rule is in
+ * docs/elements.md, "Checksums").
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sn_parse.h"
+
+static inline uint32_t sn_fold(uint32_t sum)
+{
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* What one 16-bit word adds to the sum D when it goes from old to now. */
+static inline uint32_t sn_diff16(uint32_t old, uint32_t now)
+{
+	return (~old & 0xffff) + (now & 0xffff);
+}
+
+static inline uint32_t sn_diff32(uint32_t old, uint32_t now)
+{
+	return sn_diff16(old >> 16, now >> 16) + sn_diff16(old, now);
+}
+
+/* D as it is kept: 0 if it moves nothing. */
+static inline uint16_t sn_diff_norm(uint32_t sum)
+{
+	sum = sn_fold(sum);
+	return sum == 0xffff ? 0 : sum;
+}
+
+/* C' of a checksum C by a normal D. */
+static inline uint16_t sn_sum_move(uint16_t sum, uint16_t diff)
+{
+	return diff ? ~sn_fold((uint32_t)(uint16_t)~sum + diff) : sum;
+}
+
+static inline void sn_move_at(uint8_t *at, uint16_t diff)
+{
+	sn_store16(at, sn_sum_move(sn_load16(at), diff));
+}
+
+/* UDP: no checksum stays no checksum, and 0 is written 0xffff (RFC 768). */
+static inline void sn_move_udp_at(uint8_t *at, uint16_t diff)
+{
+	uint16_t old = sn_load16(at), now;
+
+	if (!old || !diff)
+		return;
+	now = sn_sum_move(old, diff);
+	sn_store16(at, now ? now : 0xffff);
+}
+
+/* ~fold(Σ words) over bytes whose checksum field is 0. */
+uint16_t sn_sum_afresh(const uint8_t *bytes, uint32_t len);
+
+/* How the IPv4 and the transport checksum move from entry to now (the quoted packet left out). */
+uint16_t sn_ip_diff(const struct sn_pkt *p);
+uint16_t sn_l4_diff(const struct sn_pkt *p);
+
+/* Put the tag on, change it or take it off; false if there is no room before the frame. */
+bool sn_rewrite_tag(struct sn_pkt *p);
+
+/* Write all that changed; false if there is no room before the frame for a tag. The packet's fields at entry are then no more. */
+bool sn_rewrite(struct sn_pkt *p);
+
+#endif /* SN_REWRITE_H */

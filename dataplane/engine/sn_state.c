@@ -1,0 +1,950 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <rte_branch_prediction.h>
+#include <rte_prefetch.h>
+
+#include "sn_hash.h"
+#include "sn_parse.h"
+#include "sn_state.h"
+
+#define WHEEL_SHIFT 28 /* a slot is 0.27 s … */
+#define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
+#define PORTS_PER_SHARD 64u /* at least: fewer shards rather than shards with next to no ports */
+#define SLOTS_MAX 65536u /* outside addresses and ports of a shard and protocol that are used at most */
+#define SHARDS_PER_TICK 8u
+#define SLOT_FREE 0x80000000u
+#define HUGE_PAGE (2u << 20)
+#define HUGE_MAX (64u << 20) /* a table larger than that is used thinly: small pages cost less */
+
+/*
+ * The outside addresses and ports of a shard for one protocol. A slot never used
+ * is 0; one in use holds the session's index + 1; a free one SLOT_FREE and the next free one + 1, so that the
+ * port that rests longest is taken next.
+ */
+struct ports {
+	uint32_t *slots;
+	uint32_t fresh; /* slots from here on were never used (or are taken by sessions that moved in) */
+	uint32_t head;	/* + 1; 0: none */
+	uint32_t tail;
+};
+
+/*
+ * A shard of a table. Line 1 is read by every look-up, lines 2 and 3 only by
+ * what makes and ends sessions.
+ */
+struct shard {
+	struct sn_session *slab;
+	uint32_t *buckets; /* index + 1 of a chain's first session */
+	uint32_t bucket_mask;
+	uint32_t port_base; /* the shard's first port */
+	uint32_t n_slots;
+	uint32_t number;
+	uint32_t *wheel;
+	uint64_t tick; /* slots before it are done */
+	uint32_t slab_fresh;
+	uint32_t slab_free; /* + 1 */
+	uint32_t slab_max;
+	uint32_t live; /* sessions that are not reclaimed */
+	/* lines 2 and 3 */
+	struct ports ports[SN_PROTOS];
+	uint64_t created;
+	uint64_t expired;
+	uint64_t exhausted;
+	uint64_t pad;
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct shard) == 192, "three cache lines");
+
+struct table {
+	char *name;
+	uint32_t mask; /* shards - 1 */
+	uint32_t shift;
+	uint32_t n_addresses; /* that are used */
+	uint32_t max_sessions; /* 0: none */
+	uint32_t live;
+	uint32_t id; /* in state->tables */
+	uint64_t reaped; /* the last time at which all shards were reaped */
+	struct shard *shards;
+	size_t size; /* of the mapping that holds the shards and all of theirs */
+	uint32_t n_pool;
+	uint32_t port_min, port_max;
+	struct sn_range *pool;
+	uint32_t *pool_base; /* number of addresses before the range */
+};
+
+struct run {
+	char *name;
+	uint32_t index; /* in the program; SN_NO_INDEX: gone */
+	uint32_t table; /* in state->tables */
+	uint32_t max_sessions;
+	uint32_t live[SN_PROTOS];
+	uint64_t timeout[SN_PROTOS];
+	uint64_t tcp_ns; /* established; timeout[SN_PROTO_TCP] is the transitory one */
+};
+
+struct sn_state {
+	uint64_t seed;
+	uint64_t now;
+	uint32_t cursor; /* of sn_state_tick() */
+	uint32_t n_tables;
+	uint32_t n_runs;
+	struct table **tables; /* those of the program, in its order */
+	struct run *runs;
+	uint32_t *run_of; /* by the program's run */
+};
+
+static inline enum sn_proto_class class_of(uint8_t proto)
+{
+	return proto == SN_TCP ? SN_PROTO_TCP : proto == SN_UDP ? SN_PROTO_UDP : SN_PROTO_ICMP;
+}
+
+static uint64_t timeout_of(const struct run *r, uint8_t proto, uint8_t seen)
+{
+	if (proto == SN_TCP && seen == (SN_SEEN_FORWARD | SN_SEEN_RETURN))
+		return r->tcp_ns;
+	return r->timeout[class_of(proto)];
+}
+
+/* ---- slab, chains, wheel ---- */
+
+static inline uint32_t index_of(const struct shard *sh, const struct sn_session *s)
+{
+	return (uint32_t)(s - sh->slab) + 1;
+}
+
+static inline struct sn_session *at_index(const struct shard *sh, uint32_t index)
+{
+	return &sh->slab[index - 1];
+}
+
+static void hang(struct shard *sh, struct sn_session *s)
+{
+	uint64_t tick = (s->last_use + s->timeout) >> WHEEL_SHIFT;
+	uint32_t index = index_of(sh, s), *head;
+
+	if (tick < sh->tick)
+		tick = sh->tick;
+	if (tick > sh->tick + WHEEL_SLOTS - 1)
+		tick = sh->tick + WHEEL_SLOTS - 1;
+	s->wheel_slot = tick & (WHEEL_SLOTS - 1);
+	head = &sh->wheel[s->wheel_slot];
+	s->wheel_prev = 0;
+	s->wheel_next = *head;
+	if (*head)
+		at_index(sh, *head)->wheel_prev = index;
+	*head = index;
+}
+
+static void unhang(struct shard *sh, struct sn_session *s)
+{
+	if (s->wheel_prev)
+		at_index(sh, s->wheel_prev)->wheel_next = s->wheel_next;
+	else
+		sh->wheel[s->wheel_slot] = s->wheel_next;
+	if (s->wheel_next)
+		at_index(sh, s->wheel_next)->wheel_prev = s->wheel_prev;
+}
+
+static inline uint64_t hash_inside(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
+{
+	return sn_hash2((uint64_t)f->src << 32 | f->dst,
+			(uint64_t)f->sport << 48 | (uint64_t)f->dport << 32 | run << 8 | f->proto, state->seed);
+}
+
+static inline uint32_t *bucket_of(const struct shard *sh, uint64_t hash)
+{
+	return &sh->buckets[hash & sh->bucket_mask];
+}
+
+static uint64_t hash_session(const struct sn_state *state, const struct sn_session *s)
+{
+	struct sn_flow f = {s->inside_addr, s->remote_addr, s->inside_port, s->remote_port, s->proto};
+
+	return hash_inside(state, s->run, &f);
+}
+
+static void unchain(const struct sn_state *state, struct shard *sh, const struct sn_session *s)
+{
+	uint32_t *link = bucket_of(sh, hash_session(state, s)), index = index_of(sh, s);
+
+	while (*link != index)
+		link = &at_index(sh, *link)->hash_next;
+	*link = s->hash_next;
+}
+
+static struct sn_session *slab_take(struct shard *sh)
+{
+	struct sn_session *s;
+
+	if (sh->slab_free) {
+		s = at_index(sh, sh->slab_free);
+		sh->slab_free = s->hash_next;
+		return s;
+	}
+	return sh->slab_fresh < sh->slab_max ? &sh->slab[sh->slab_fresh++] : NULL;
+}
+
+/* ---- ports ---- */
+
+static uint32_t slot_take(struct ports *p, uint32_t n_slots)
+{
+	uint32_t slot;
+
+	while (p->fresh < n_slots && p->slots[p->fresh])
+		p->fresh++;
+	if (p->fresh < n_slots)
+		return p->fresh++;
+	if (!p->head)
+		return SN_NO_INDEX;
+	slot = p->head - 1;
+	p->head = p->slots[slot] & ~SLOT_FREE;
+	return slot;
+}
+
+/* Behind all that are free: it shall rest. */
+static void slot_rest(struct ports *p, uint32_t slot)
+{
+	p->slots[slot] = SLOT_FREE;
+	if (p->head)
+		p->slots[p->tail - 1] = SLOT_FREE | (slot + 1);
+	else
+		p->head = slot + 1;
+	p->tail = slot + 1;
+}
+
+/* Before all that are free: it was never used. */
+static void slot_untake(struct ports *p, uint32_t slot)
+{
+	if (slot + 1 == p->fresh) {
+		p->slots[slot] = 0;
+		p->fresh--;
+		return;
+	}
+	p->slots[slot] = SLOT_FREE | p->head;
+	if (!p->head)
+		p->tail = slot + 1;
+	p->head = slot + 1;
+}
+
+static uint32_t address_index(const struct table *t, uint32_t address)
+{
+	uint32_t lo = 0, hi = t->n_pool, index;
+
+	while (hi - lo > 1) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (t->pool[mid].first <= address)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	if (address < t->pool[lo].first || address > t->pool[lo].last)
+		return SN_NO_INDEX;
+	index = t->pool_base[lo] + (address - t->pool[lo].first);
+	return index < t->n_addresses ? index : SN_NO_INDEX;
+}
+
+static uint32_t address_at(const struct table *t, uint32_t index)
+{
+	uint32_t i = t->n_pool - 1;
+
+	while (t->pool_base[i] > index)
+		i--;
+	return t->pool[i].first + (index - t->pool_base[i]);
+}
+
+/* The slot of an outside address and port; neighbouring slots are of different addresses. */
+static inline uint32_t slot_of(const struct table *t, const struct shard *sh, uint32_t address, uint32_t port)
+{
+	uint32_t index;
+	uint64_t slot;
+
+	if (port < sh->port_base || port > t->port_max)
+		return SN_NO_INDEX;
+	index = address_index(t, address);
+	if (index == SN_NO_INDEX)
+		return SN_NO_INDEX;
+	slot = (uint64_t)((port - sh->port_base) >> t->shift) * t->n_addresses + index;
+	return slot < sh->n_slots ? slot : SN_NO_INDEX;
+}
+
+/* ---- the life of a session ---- */
+
+static struct shard *shard_of(const struct sn_state *state, const struct sn_session *s, struct table **table)
+{
+	*table = state->tables[s->table];
+	return &(*table)->shards[s->shard & (*table)->mask];
+}
+
+/* All of a session's end but its port. */
+static void dissolve(struct sn_state *state, struct table *t, struct shard *sh, struct sn_session *s)
+{
+	unchain(state, sh, s);
+	unhang(sh, s);
+	s->live = 0;
+	s->generation++;
+	s->hash_next = sh->slab_free;
+	sh->slab_free = index_of(sh, s);
+	sh->live--;
+	t->live--;
+	state->runs[s->run].live[class_of(s->proto)]--;
+}
+
+void sn_session_end(struct sn_state *state, struct sn_session *s)
+{
+	struct table *t;
+	struct shard *sh = shard_of(state, s, &t);
+
+	dissolve(state, t, sh, s);
+	slot_untake(&sh->ports[class_of(s->proto)], s->slot);
+	sh->created--;
+}
+
+static void expire(struct sn_state *state, struct table *t, struct shard *sh, struct sn_session *s)
+{
+	dissolve(state, t, sh, s);
+	slot_rest(&sh->ports[class_of(s->proto)], s->slot);
+	sh->expired++;
+}
+
+/*
+ * Reclaim what has expired. The slot of this very moment is looked at only if
+ * asked for: it is the one that is not over.
+ */
+static void reap(struct sn_state *state, struct table *t, struct shard *sh, uint64_t now, bool to_the_moment)
+{
+	uint64_t end = now >> WHEEL_SHIFT, tick = sh->tick;
+
+	if (sh->live && end > tick + WHEEL_SLOTS)
+		tick = end - WHEEL_SLOTS; /* every slot once */
+	if (!sh->live)
+		tick = end;
+	if (sh->tick < end)
+		sh->tick = end;
+	end += to_the_moment;
+	for (; tick < end; tick++) {
+		uint32_t *head = &sh->wheel[tick & (WHEEL_SLOTS - 1)], index = *head;
+
+		*head = 0;
+		while (index) {
+			struct sn_session *s = at_index(sh, index);
+
+			index = s->wheel_next;
+			hang(sh, s);
+			if (!sn_session_live(s, now))
+				expire(state, t, sh, s);
+		}
+	}
+}
+
+/* All shards of a table: only when a limit of the whole table is met, and once per instant. */
+static void reap_all(struct sn_state *state, struct table *t, uint64_t now)
+{
+	if (t->reaped == now)
+		return;
+	t->reaped = now;
+	for (uint32_t i = 0; i <= t->mask; i++)
+		reap(state, t, &t->shards[i], now, true);
+}
+
+static bool is_full(const struct table *t, const struct run *r, enum sn_proto_class class)
+{
+	return (t->max_sessions && t->live >= t->max_sessions) ||
+	       (r->max_sessions && r->live[class] >= r->max_sessions);
+}
+
+/* Put a session, whose tuples are set, where look-ups find it. */
+static void settle(struct sn_state *state, struct table *t, struct shard *sh, struct sn_session *s, uint64_t hash)
+{
+	enum sn_proto_class class = class_of(s->proto);
+	uint32_t *bucket = bucket_of(sh, hash);
+
+	s->live = 1;
+	s->table = t->id;
+	s->hash_next = *bucket;
+	*bucket = index_of(sh, s);
+	sh->ports[class].slots[s->slot] = index_of(sh, s);
+	hang(sh, s);
+	sh->live++;
+	t->live++;
+	state->runs[s->run].live[class]++;
+}
+
+static struct sn_session *make(struct sn_state *state, struct table *t, struct shard *sh, uint32_t run,
+			       uint32_t shard, const struct sn_flow *f, uint64_t hash, uint64_t now)
+{
+	struct run *r = &state->runs[run];
+	enum sn_proto_class class = class_of(f->proto);
+	struct ports *ports = &sh->ports[class];
+	struct sn_session *s = NULL;
+	uint32_t slot;
+
+	if (unlikely(is_full(t, r, class))) {
+		reap_all(state, t, now);
+		if (is_full(t, r, class))
+			goto exhausted;
+	}
+	if (!sh->live && sh->tick < now >> WHEEL_SHIFT)
+		sh->tick = now >> WHEEL_SHIFT;
+	slot = slot_take(ports, sh->n_slots);
+	if (unlikely(slot == SN_NO_INDEX)) {
+		reap(state, t, sh, now, true);
+		slot = slot_take(ports, sh->n_slots);
+		if (slot == SN_NO_INDEX)
+			goto exhausted;
+	}
+	s = slab_take(sh);
+	if (unlikely(!s)) {
+		slot_untake(ports, slot);
+		goto exhausted;
+	}
+	s->last_use = now;
+	s->timeout = timeout_of(r, f->proto, 0);
+	s->inside_addr = f->src;
+	s->inside_port = f->sport;
+	s->remote_addr = f->dst;
+	s->remote_port = f->dport;
+	s->outside_addr = address_at(t, slot % t->n_addresses);
+	s->outside_port = sh->port_base + ((slot / t->n_addresses) << t->shift);
+	s->run = run;
+	s->proto = f->proto;
+	s->seen = 0;
+	s->shard = shard;
+	s->slot = slot;
+	settle(state, t, sh, s, hash);
+	sh->created++;
+	return s;
+exhausted:
+	sh->exhausted++;
+	return NULL;
+}
+
+/* ---- the packet path ---- */
+
+uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
+{
+	return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->seed, 0x9e3779b97f4a7c15ull) & (SN_SHARDS - 1);
+}
+
+void sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard, const struct sn_flow *f)
+{
+	uint32_t r = state->run_of[run];
+	const struct table *t = state->tables[state->runs[r].table];
+	const struct shard *sh = &t->shards[shard & t->mask];
+
+	rte_prefetch0(bucket_of(sh, hash_inside(state, r, f)));
+}
+
+enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint32_t shard, const struct sn_flow *f,
+				      bool wanted, uint64_t now, struct sn_session **session)
+{
+	uint32_t r = state->run_of[run];
+	struct table *t = state->tables[state->runs[r].table];
+	struct shard *sh = &t->shards[shard & t->mask];
+	uint64_t hash = hash_inside(state, r, f);
+
+	for (uint32_t i = *bucket_of(sh, hash); i;) {
+		struct sn_session *s = at_index(sh, i);
+
+		i = s->hash_next;
+		if (s->inside_addr != f->src || s->inside_port != f->sport || s->remote_addr != f->dst ||
+		    s->remote_port != f->dport || s->proto != f->proto || s->run != r)
+			continue;
+		if (likely(sn_session_live(s, now))) {
+			*session = s;
+			return SN_STATE_FOUND;
+		}
+		expire(state, t, sh, s);
+		break;
+	}
+	if (!wanted)
+		return SN_STATE_NONE;
+	*session = make(state, t, sh, r, shard, f, hash, now);
+	return *session ? SN_STATE_MADE : SN_STATE_NONE;
+}
+
+struct sn_session *sn_state_return(struct sn_state *state, uint32_t table, const struct sn_flow *f, uint64_t now)
+{
+	const struct table *t = state->tables[table];
+	const struct shard *sh = &t->shards[f->dport & t->mask];
+	uint32_t slot = slot_of(t, sh, f->dst, f->dport), index;
+	struct sn_session *s;
+
+	if (slot == SN_NO_INDEX)
+		return NULL;
+	index = sh->ports[class_of(f->proto)].slots[slot];
+	if (!index || index & SLOT_FREE)
+		return NULL;
+	s = at_index(sh, index);
+	if (s->remote_addr != f->src || s->remote_port != f->sport || s->proto != f->proto || !sn_session_live(s, now))
+		return NULL;
+	return s;
+}
+
+uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *s)
+{
+	return state->runs[s->run].index;
+}
+
+void sn_session_seen(struct sn_state *state, struct sn_session *s, uint8_t seen, uint64_t now)
+{
+	uint64_t timeout;
+	struct table *t;
+	struct shard *sh = shard_of(state, s, &t);
+
+	s->seen |= seen;
+	timeout = timeout_of(&state->runs[s->run], s->proto, s->seen);
+	if (timeout < s->timeout) { /* due earlier than where it hangs */
+		unhang(sh, s);
+		s->timeout = timeout;
+		s->last_use = now;
+		hang(sh, s);
+	}
+	s->timeout = timeout;
+}
+
+void sn_state_tick(struct sn_state *state, uint64_t now)
+{
+	state->now = now;
+	for (uint32_t n = 0; n < SHARDS_PER_TICK; n++) {
+		uint32_t i = state->cursor++ & (SN_SHARDS - 1);
+
+		for (uint32_t j = 0; j < state->n_tables; j++) {
+			struct table *t = state->tables[j];
+
+			if (i <= t->mask)
+				reap(state, t, &t->shards[i], now, false);
+		}
+	}
+}
+
+/* ---- programs come and go ---- */
+
+static void table_free(struct table *t)
+{
+	if (!t)
+		return;
+	if (t->shards)
+		munmap(t->shards, t->size);
+	free(t->name);
+	free(t->pool);
+	free(t->pool_base);
+	free(t);
+}
+
+static size_t round_up(size_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+/* What the shards of a table have in common. */
+struct layout {
+	size_t shards, wheel, buckets, slots, slab; /* bytes; but for the first, of one shard */
+	uint32_t n_buckets, n_slots, n_sessions;
+};
+
+static struct layout layout_of(const struct table *t, uint64_t n_addresses)
+{
+	struct layout l;
+	uint64_t slots = (((uint64_t)t->port_max - t->port_min) / (t->mask + 1) + 1) * n_addresses;
+
+	l.n_slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
+	l.n_sessions = l.n_slots * SN_PROTOS;
+	if (t->max_sessions && t->max_sessions < l.n_sessions)
+		l.n_sessions = t->max_sessions;
+	for (l.n_buckets = 16; l.n_buckets < l.n_sessions;)
+		l.n_buckets *= 2;
+	l.shards = round_up((t->mask + 1) * sizeof(struct shard), 64);
+	l.wheel = WHEEL_SLOTS * sizeof(uint32_t);
+	l.buckets = l.n_buckets * sizeof(uint32_t);
+	l.slots = round_up((size_t)SN_PROTOS * l.n_slots * sizeof(uint32_t), 64);
+	l.slab = (size_t)l.n_sessions * sizeof(struct sn_session);
+	return l;
+}
+
+static void shard_init(const struct table *t, struct shard *sh, uint32_t number, const struct layout *l, uint8_t *base)
+{
+	uint32_t n = t->mask + 1;
+	uint64_t ports;
+
+	sh->number = number;
+	sh->port_base = t->port_min + ((number - t->port_min) & t->mask);
+	ports = sh->port_base > t->port_max ? 0 : ((t->port_max - sh->port_base) >> t->shift) + 1;
+	ports *= t->n_addresses;
+	sh->n_slots = ports < l->n_slots ? ports : l->n_slots;
+	sh->slab_max = l->n_sessions;
+	sh->bucket_mask = l->n_buckets - 1;
+	base += l->shards;
+	sh->wheel = (uint32_t *)(base + number * l->wheel);
+	base += n * l->wheel;
+	sh->buckets = (uint32_t *)(base + number * l->buckets);
+	base += n * l->buckets;
+	for (int p = 0; p < SN_PROTOS; p++)
+		sh->ports[p].slots = (uint32_t *)(base + number * l->slots) + (size_t)p * l->n_slots;
+	base += n * l->slots;
+	sh->slab = (struct sn_session *)(base + number * l->slab);
+}
+
+/* Pages are taken from the system as they are first used: a pool costs what is used of it. */
+static int table_map(struct table *t, uint64_t n_addresses)
+{
+	struct layout l = layout_of(t, n_addresses);
+	void *base;
+
+	t->size = round_up(l.shards + (t->mask + 1) * (l.wheel + l.buckets + l.slots + l.slab), 4096);
+	base = mmap(NULL, t->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED)
+		return -ENOMEM;
+	if (t->size >= HUGE_PAGE && t->size <= HUGE_MAX)
+		madvise(base, t->size, MADV_HUGEPAGE);
+	t->shards = base;
+	for (uint32_t i = 0; i <= t->mask; i++)
+		shard_init(t, &t->shards[i], i, &l, base);
+	return 0;
+}
+
+static struct table *table_create(const struct sn_table_config *c)
+{
+	struct table *t = calloc(1, sizeof(*t));
+	uint32_t ports = c->port_max - c->port_min + 1, base = 0;
+
+	if (!t)
+		return NULL;
+	t->name = strdup(c->name);
+	t->n_pool = c->n_pool;
+	t->pool = calloc(c->n_pool, sizeof(*t->pool));
+	t->pool_base = calloc(c->n_pool, sizeof(*t->pool_base));
+	if (!t->name || !t->pool || !t->pool_base)
+		goto fail;
+	memcpy(t->pool, c->pool, c->n_pool * sizeof(*t->pool));
+	for (uint32_t i = 0; i < c->n_pool; i++) {
+		uint64_t next = (uint64_t)base + c->pool[i].last - c->pool[i].first + 1;
+
+		t->pool_base[i] = base;
+		base = next < UINT32_MAX ? next : UINT32_MAX; /* far beyond SLOTS_MAX: never used */
+	}
+	t->n_addresses = c->n_addresses < SLOTS_MAX ? c->n_addresses : SLOTS_MAX;
+	t->port_min = c->port_min;
+	t->port_max = c->port_max;
+	t->max_sessions = c->max_sessions;
+	t->reaped = UINT64_MAX;
+	while ((2u << t->shift) <= SN_SHARDS && ports >> (t->shift + 1) >= PORTS_PER_SHARD)
+		t->shift++;
+	t->mask = (1u << t->shift) - 1;
+	if (table_map(t, t->n_addresses))
+		goto fail;
+	return t;
+fail:
+	table_free(t);
+	return NULL;
+}
+
+static bool table_is(const struct table *t, const struct sn_table_config *c)
+{
+	return t->n_pool == c->n_pool && t->port_min == c->port_min && t->port_max == c->port_max &&
+	       t->max_sessions == c->max_sessions && !memcmp(t->pool, c->pool, c->n_pool * sizeof(*c->pool));
+}
+
+/* A state that is being made for a program, beside the one that is. */
+struct change {
+	struct table **tables;
+	struct run *runs;
+	uint32_t *run_of;
+	uint32_t *renamed; /* by the old state's run; SN_NO_INDEX: gone */
+	uint64_t kept, dropped;
+};
+
+static void change_free(struct change *c, const struct sn_state *state, const struct sn_program *p)
+{
+	for (uint32_t i = 0; c->tables && i < p->n_tables; i++) {
+		bool ours = true;
+
+		for (uint32_t j = 0; j < state->n_tables; j++)
+			ours &= c->tables[i] != state->tables[j];
+		if (ours)
+			table_free(c->tables[i]);
+	}
+	for (uint32_t i = 0; c->runs && i < p->n_runs; i++)
+		free(c->runs[i].name);
+	free(c->tables);
+	free(c->runs);
+	free(c->run_of);
+	free(c->renamed);
+}
+
+static void run_init(struct run *to, const struct sn_run *from, uint32_t index)
+{
+	to->index = index;
+	to->table = from->table;
+	to->max_sessions = from->max_sessions;
+	to->tcp_ns = from->tcp_ns;
+	to->timeout[SN_PROTO_TCP] = from->tcp_transitory_ns;
+	to->timeout[SN_PROTO_UDP] = from->udp_ns;
+	to->timeout[SN_PROTO_ICMP] = from->icmp_ns;
+}
+
+/* All that needs memory; the state that is stays as it is. */
+static int change_prepare(struct change *c, const struct sn_state *state, const struct sn_program *p)
+{
+	c->tables = calloc(p->n_tables + 1, sizeof(*c->tables));
+	c->runs = calloc(p->n_runs + 1, sizeof(*c->runs));
+	c->run_of = calloc(p->n_runs + 1, sizeof(*c->run_of));
+	c->renamed = calloc(state->n_runs + 1, sizeof(*c->renamed));
+	if (!c->tables || !c->runs || !c->run_of || !c->renamed)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n_tables; i++) {
+		for (uint32_t j = 0; j < state->n_tables; j++)
+			if (!strcmp(state->tables[j]->name, p->tables[i].name) &&
+			    table_is(state->tables[j], &p->tables[i]))
+				c->tables[i] = state->tables[j];
+		if (!c->tables[i])
+			c->tables[i] = table_create(&p->tables[i]);
+		if (!c->tables[i])
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < p->n_runs; i++) {
+		run_init(&c->runs[i], &p->runs[i], i);
+		c->runs[i].name = strdup(p->runs[i].name);
+		c->run_of[i] = i;
+		if (!c->runs[i].name)
+			return -ENOMEM;
+	}
+	for (uint32_t j = 0; j < state->n_runs; j++) {
+		c->renamed[j] = SN_NO_INDEX;
+		for (uint32_t i = 0; i < p->n_runs; i++)
+			if (!strcmp(c->runs[i].name, state->runs[j].name))
+				c->renamed[j] = i;
+	}
+	return 0;
+}
+
+/* Move a session to the table that took the place of its own; false if it has no place there. */
+static bool move(struct sn_state *state, struct table *to, const struct sn_session *from, uint32_t run)
+{
+	struct shard *sh = &to->shards[from->outside_port & to->mask];
+	uint32_t slot = slot_of(to, sh, from->outside_addr, from->outside_port);
+	struct sn_session *s;
+
+	/* The way out looks in the shard of the inside host, the way back in that of the port. */
+	if (slot == SN_NO_INDEX || ((from->shard ^ from->outside_port) & to->mask) ||
+	    sh->ports[class_of(from->proto)].slots[slot] || is_full(to, &state->runs[run], class_of(from->proto)))
+		return false;
+	s = slab_take(sh);
+	if (!s)
+		return false;
+	*s = *from;
+	s->run = run;
+	s->slot = slot;
+	s->timeout = timeout_of(&state->runs[run], s->proto, s->seen);
+	if (!sh->live)
+		sh->tick = state->now >> WHEEL_SHIFT;
+	settle(state, to, sh, s, hash_session(state, s));
+	return true;
+}
+
+/* A session of a table that stays: its run may be gone, have moved or have other timeouts. */
+static bool keep(struct sn_state *state, struct shard *sh, struct table *t, struct sn_session *s, uint32_t run)
+{
+	uint32_t *bucket;
+
+	unchain(state, sh, s);
+	unhang(sh, s);
+	sh->live--;
+	t->live--;
+	if (run == SN_NO_INDEX || state->runs[run].table != t->id) {
+		s->live = 0;
+		s->generation++;
+		s->hash_next = sh->slab_free;
+		sh->slab_free = index_of(sh, s);
+		slot_rest(&sh->ports[class_of(s->proto)], s->slot);
+		return false;
+	}
+	s->run = run;
+	s->timeout = timeout_of(&state->runs[run], s->proto, s->seen);
+	bucket = bucket_of(sh, hash_session(state, s));
+	s->table = t->id;
+	s->hash_next = *bucket;
+	*bucket = index_of(sh, s);
+	hang(sh, s);
+	sh->live++;
+	t->live++;
+	state->runs[run].live[class_of(s->proto)]++;
+	return true;
+}
+
+/* Whether every run is where it was and has its timeouts: then a table that stays needs no visit. */
+static bool runs_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
+{
+	if (p->n_runs != state->n_runs)
+		return false;
+	for (uint32_t i = 0; i < p->n_runs; i++) {
+		const struct run *a = &state->runs[i], *b = &c->runs[i];
+
+		if (strcmp(a->name, b->name) || a->tcp_ns != b->tcp_ns ||
+		    memcmp(a->timeout, b->timeout, sizeof(a->timeout)) ||
+		    state->tables[a->table] != c->tables[b->table])
+			return false;
+	}
+	return true;
+}
+
+/* Take every live session of the old tables to where it belongs now. */
+static void change_sessions(struct sn_state *state, struct change *c, struct table **old, uint32_t n_old,
+			    uint32_t n_tables)
+{
+	for (uint32_t o = 0; o < n_old; o++) {
+		struct table *to = NULL;
+
+		for (uint32_t i = 0; i < n_tables; i++)
+			if (!strcmp(c->tables[i]->name, old[o]->name))
+				to = c->tables[i];
+		for (uint32_t n = 0; n <= old[o]->mask; n++) {
+			struct shard *sh = &old[o]->shards[n];
+
+			for (uint32_t i = 0; i < sh->slab_fresh; i++) {
+				struct sn_session *s = &sh->slab[i];
+				uint32_t run = s->live ? c->renamed[s->run] : SN_NO_INDEX;
+				bool kept;
+
+				if (!s->live)
+					continue;
+				if (to == old[o])
+					kept = keep(state, sh, to, s, run);
+				else
+					kept = to && run != SN_NO_INDEX && state->runs[run].table == to->id &&
+					       move(state, to, s, run);
+				c->kept += kept;
+				c->dropped += !kept;
+			}
+		}
+	}
+}
+
+static void count_kept(struct sn_state *state, struct change *c, const struct sn_program *p)
+{
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		c->kept += c->tables[i]->live;
+	for (uint32_t i = 0; i < p->n_runs; i++)
+		memcpy(c->runs[i].live, state->runs[i].live, sizeof(c->runs[i].live));
+}
+
+static bool tables_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
+{
+	if (p->n_tables != state->n_tables)
+		return false;
+	return !p->n_tables || !memcmp(c->tables, state->tables, p->n_tables * sizeof(*c->tables));
+}
+
+int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t *kept, uint64_t *dropped)
+{
+	struct change c = {0};
+	struct sn_state old = *state;
+	bool same;
+
+	if (change_prepare(&c, state, p)) {
+		change_free(&c, state, p);
+		return -ENOMEM;
+	}
+	same = tables_same(state, &c, p) && runs_same(state, &c, p);
+	if (same)
+		count_kept(state, &c, p);
+	/* Chains are found by the number of the run: sessions leave the old ones by the old numbers, which they still have. */
+	state->tables = c.tables;
+	state->n_tables = p->n_tables;
+	state->runs = c.runs;
+	state->n_runs = p->n_runs;
+	state->run_of = c.run_of;
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		c.tables[i]->id = i;
+	if (!same)
+		change_sessions(state, &c, old.tables, old.n_tables, p->n_tables);
+	for (uint32_t i = 0; i < old.n_tables; i++) {
+		bool stays = false;
+
+		for (uint32_t j = 0; j < p->n_tables; j++)
+			stays |= c.tables[j] == old.tables[i];
+		if (!stays)
+			table_free(old.tables[i]);
+	}
+	for (uint32_t i = 0; i < old.n_runs; i++)
+		free(old.runs[i].name);
+	free(old.tables);
+	free(old.runs);
+	free(old.run_of);
+	free(c.renamed);
+	*kept = c.kept;
+	*dropped = c.dropped;
+	return 0;
+}
+
+struct sn_state *sn_state_create(uint64_t seed)
+{
+	struct sn_state *state = calloc(1, sizeof(*state));
+
+	if (state)
+		state->seed = seed ^ 0xa0761d6478bd642full;
+	return state;
+}
+
+void sn_state_free(struct sn_state *state)
+{
+	if (!state)
+		return;
+	for (uint32_t i = 0; i < state->n_tables; i++)
+		table_free(state->tables[i]);
+	for (uint32_t i = 0; i < state->n_runs; i++)
+		free(state->runs[i].name);
+	free(state->tables);
+	free(state->runs);
+	free(state->run_of);
+	free(state);
+}
+
+void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats)
+{
+	const struct table *t = table < state->n_tables ? state->tables[table] : NULL;
+
+	memset(stats, 0, sizeof(*stats));
+	for (uint32_t i = 0; t && i <= t->mask; i++) {
+		const struct shard *sh = &t->shards[i];
+
+		stats->sessions += sh->live;
+		stats->created += sh->created;
+		stats->expired += sh->expired;
+		stats->exhausted += sh->exhausted;
+	}
+}
+
+size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_session_info *out,
+			 size_t max)
+{
+	const struct table *t = table < state->n_tables ? state->tables[table] : NULL;
+	size_t n = 0;
+
+	for (uint32_t i = 0; t && i <= t->mask; i++) {
+		const struct shard *sh = &t->shards[i];
+
+		for (uint32_t j = 0; j < sh->slab_fresh && n < max; j++) {
+			const struct sn_session *s = &sh->slab[j];
+
+			if (!sn_session_live(s, now))
+				continue;
+			out[n++] = (struct sn_session_info){
+				.run = state->runs[s->run].name,
+				.proto = s->proto,
+				.inside_addr = s->inside_addr,
+				.outside_addr = s->outside_addr,
+				.remote_addr = s->remote_addr,
+				.inside_port = s->inside_port,
+				.outside_port = s->outside_port,
+				.remote_port = s->remote_port,
+				.idle_ns = now - s->last_use,
+				.shard = s->shard,
+			};
+		}
+	}
+	return n;
+}

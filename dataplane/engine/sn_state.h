@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_STATE_H
+#define SN_STATE_H
+
+/*
+ * The NAPTs' sessions. State outlives programs: a table is known by its name,
+ * a session by its run's name. It is cut into shards by the inside host's
+ * address and port; a shard owns the outside ports whose low bits are its
+ * number, so a return packet's port tells its shard, and a shard can be handed
+ * to another core with all that belongs to it.
+ *
+ * None of these functions may run beside a worker that owns the shards they touch,
+ * except sn_state_stats().
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sn_program.h"
+
+#define SN_SHARDS 128
+#define SN_NO_SHARD UINT32_MAX
+
+/* TCP as far as a NAPT follows it. */
+enum sn_tcp_seen {
+	SN_SEEN_FORWARD = 1,
+	SN_SEEN_RETURN = 2,
+	SN_SEEN_CLOSE = 4, /* FIN or RST */
+};
+
+/*
+ * One binding, one cache line. The first half is what a look-up compares and a
+ * packet refreshes; links are indexes into the shard's slab.
+ */
+struct sn_session {
+	uint64_t last_use; /* ns */
+	uint64_t timeout;  /* ns: live while now - last_use <= timeout */
+	uint32_t inside_addr;
+	uint32_t outside_addr;
+	uint32_t remote_addr;
+	uint16_t inside_port; /* or ICMP identifier */
+	uint16_t outside_port;
+	uint16_t remote_port;
+	uint16_t run; /* of the state's register of runs */
+	uint8_t proto;
+	uint8_t seen; /* enum sn_tcp_seen */
+	uint8_t live;
+	uint8_t shard; /* of SN_SHARDS */
+	uint32_t generation; /* changes when the session ends */
+	uint32_t slot;	     /* outside address and port within the shard */
+	uint32_t hash_next;
+	uint32_t wheel_next;
+	uint32_t wheel_prev;
+	uint16_t wheel_slot;
+	uint16_t table; /* of the state */
+};
+_Static_assert(sizeof(struct sn_session) == 64, "a session is one cache line");
+
+struct sn_state;
+
+/* seed keeps strangers from choosing flows that meet in one hash bucket; any number in tests. */
+struct sn_state *sn_state_create(uint64_t seed);
+void sn_state_free(struct sn_state *state);
+
+/*
+ * Make the state fit a program; workers that use the state must be quiescent, and take the
+ * program by sn_worker_set_program() before they go on. kept and dropped count sessions. Less than 0
+ * if memory is short: then nothing has changed.
+ */
+int sn_state_apply(struct sn_state *state, const struct sn_program *program, uint64_t *kept, uint64_t *dropped);
+
+struct sn_state_stats {
+	uint64_t sessions;
+	uint64_t created;
+	uint64_t expired;
+	uint64_t exhausted;
+};
+
+/* Of a table of the current program. May run beside workers: the numbers are then of slightly different instants. */
+void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats);
+
+struct sn_session_info {
+	const char *run; /* lives until the next sn_state_apply() */
+	uint32_t proto;
+	uint32_t inside_addr, outside_addr, remote_addr;
+	uint16_t inside_port, outside_port, remote_port;
+	uint64_t idle_ns;
+	uint32_t shard;
+};
+
+/* The live sessions of a table of the current program, at most max; returns how many were written. */
+size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_session_info *out,
+			 size_t max);
+
+/* ---- the packet path ---- */
+
+struct sn_flow {
+	uint32_t src, dst;
+	uint16_t sport, dport;
+	uint8_t proto;
+};
+
+enum sn_state_result {
+	SN_STATE_FOUND,
+	SN_STATE_MADE, /* reserved: take it back with sn_session_end() if the packet is dropped later */
+	SN_STATE_NONE, /* no port is free, or no session wanted to be made */
+};
+
+/* The shard of a flow that starts inside. */
+uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *flow);
+
+/* Bring the lines that a look-up of the flow will read. */
+void sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard, const struct sn_flow *flow);
+
+/* The session of a run by the flow as it is inside; made if there is none and make is set. */
+enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint32_t shard,
+				      const struct sn_flow *flow, bool make, uint64_t now,
+				      struct sn_session **session);
+
+/* The session by the flow as its return packets are outside: NULL if there is none. */
+struct sn_session *sn_state_return(struct sn_state *state, uint32_t table, const struct sn_flow *flow,
+				   uint64_t now);
+
+/* The program's run of a session. */
+uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *session);
+
+/* TCP's state moved: the session's timeout changes. */
+void sn_session_seen(struct sn_state *state, struct sn_session *session, uint8_t seen, uint64_t now);
+
+/* Give a session and its port back, as if it had never been. */
+void sn_session_end(struct sn_state *state, struct sn_session *session);
+
+static inline bool sn_session_live(const struct sn_session *s, uint64_t now)
+{
+	return s->live && (int64_t)(now - s->last_use) <= (int64_t)s->timeout;
+}
+
+/*
+ * A packet that commits uses the session. seen: the packet's direction, and
+ * SN_SEEN_CLOSE if it has FIN or RST.
+ */
+static inline void sn_session_use(struct sn_state *state, struct sn_session *s, uint8_t seen, uint64_t now)
+{
+	s->last_use = now;
+	if (__builtin_expect((s->seen | seen) != s->seen, 0))
+		sn_session_seen(state, s, seen, now);
+}
+
+/* Reclaim what has expired in a few shards; all are visited in turn. */
+void sn_state_tick(struct sn_state *state, uint64_t now);
+
+#endif /* SN_STATE_H */

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_TABLE_TREE_H
+#define SN_TABLE_TREE_H
+
+/* The trees in memory: made by sn_table_tree.c, read by sn_table_walk.c. */
+
+#include "sn_table_impl.h"
+
+#define SN_GROUP     8u /* boxes that are compared at once */
+#define SN_ROOTS_MAX 3u
+
+/*
+ * An entry is a node or a leaf.
+ * Node: the child is at base + (key word >> shift & (1 << width) - 1).
+ * Leaf: n groups of boxes from the group number base, in the table's order.
+ */
+#define SN_ENTRY_NODE (1ull << 63)
+
+static inline uint64_t sn_entry_node(uint32_t base, uint32_t word, uint32_t shift, uint32_t width)
+{
+	return SN_ENTRY_NODE | (uint64_t)word << 48 | (uint64_t)width << 40 | (uint64_t)shift << 32 | base;
+}
+
+static inline uint64_t sn_entry_leaf(uint32_t base, uint32_t n_groups)
+{
+	return (uint64_t)n_groups << 32 | base;
+}
+
+static inline uint32_t sn_entry_base(uint64_t entry)
+{
+	return (uint32_t)entry;
+}
+
+static inline uint32_t sn_entry_groups(uint64_t entry)
+{
+	return entry >> 32 & INT32_MAX;
+}
+
+/* The leaf without its first group. */
+static inline uint64_t sn_entry_next(uint64_t leaf)
+{
+	return leaf + 1 - (1ull << 32);
+}
+
+/* Which child a key goes to. */
+static inline uint32_t sn_entry_child(uint64_t entry, const struct sn_key *key)
+{
+	const sn_word *words = (const sn_word *)key;
+	uint32_t value = words[entry >> 48 & 0xf] >> (entry >> 32 & 0x1f);
+
+	return sn_entry_base(entry) + (value & ((1u << (entry >> 40 & 0x1f)) - 1));
+}
+
+/*
+ * A group, as columns of 32-bit cells, on cache lines of its own:
+ *   per range 8 lower bounds and 8 complements of upper bounds (so one
+ *   unsigned "key or its complement >= cell" over 16 lanes tests both),
+ *   per mask 8 masks of required bits,
+ *   8 positions in the table's order.
+ * Unused lanes hold every key and have the position n_boxes: no box.
+ */
+struct sn_tree {
+	uint64_t *entries;
+	uint32_t *cells;
+	uint32_t *classes; /* by position; [n_boxes] if no box holds the key */
+	uint32_t n_boxes;
+	uint32_t group_cells;
+	uint32_t n_ranges;
+	uint32_t n_masks;
+	uint8_t word[SN_TABLE_DIMS_MAX + SN_MASKS_MAX];
+	enum sn_isa isa;
+	uint32_t n_roots;
+	uint64_t roots[SN_ROOTS_MAX];
+	size_t size;
+};
+
+#endif /* SN_TABLE_TREE_H */

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Look-up in trees of boxes: all keys go down level by level, then the leaves are compared. */
+
+#include "sn_table_tree.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define BULK_MAX 64u
+#define LINE	 16u /* cells of a cache line */
+#define AHEAD	 6u  /* leaves between prefetch and use */
+
+#define always_inline static inline __attribute__((always_inline))
+
+always_inline const uint32_t *group_of(const struct sn_tree *tree, uint64_t leaf)
+{
+	return tree->cells + (size_t)sn_entry_base(leaf) * tree->group_cells;
+}
+
+/* The keys that are still at a node stay in `active`; a step is: read the entry, prefetch its child. */
+always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const struct sn_key *keys,
+			       uint64_t *leaves, unsigned int n)
+{
+	const uint64_t *entries = tree->entries;
+	uint32_t next[BULK_MAX];
+	uint8_t active[BULK_MAX];
+	unsigned int n_active = 0;
+
+	if (!(root & SN_ENTRY_NODE)) {
+		for (unsigned int i = 0; i < n; i++)
+			leaves[i] = root;
+		return;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		next[i] = sn_entry_child(root, &keys[i]);
+		__builtin_prefetch(&entries[next[i]]);
+		active[n_active++] = i;
+	}
+	while (n_active > 0) {
+		unsigned int n_left = 0;
+
+		for (unsigned int a = 0; a < n_active; a++) {
+			unsigned int i = active[a];
+			uint64_t entry = entries[next[i]];
+			bool node = entry & SN_ENTRY_NODE;
+			uint32_t child = sn_entry_child(entry, &keys[i]);
+			const void *line = node ? (const void *)&entries[child] : group_of(tree, entry);
+
+			__builtin_prefetch(line);
+			leaves[i] = entry;
+			next[i] = child;
+			active[n_left] = i;
+			n_left += node;
+		}
+		n_active = n_left;
+	}
+}
+
+/* All lines of a group but the first, which find_leaves has asked for. */
+always_inline void prefetch_group(const struct sn_tree *tree, uint64_t leaf)
+{
+	const uint32_t *group = group_of(tree, leaf);
+
+	for (uint32_t cell = LINE; cell < tree->group_cells; cell += LINE)
+		__builtin_prefetch(group + cell);
+}
+
+/* The columns of a tree. Common numbers of them are constants in the code. */
+struct shape {
+	uint32_t n_ranges;
+	uint32_t n_masks;
+	const uint8_t *word;
+};
+
+/* Which boxes of a group hold the key: one bit each. */
+typedef uint32_t match_fn(struct shape shape, const sn_word *key, const uint32_t *group);
+
+/*
+ * Compares the leaves a group at a time: keys that found nothing yet stay in
+ * `active` if a group is left that could better the position known from other
+ * trees. As in find_leaves there is no branch on what a single key finds.
+ */
+always_inline void match_leaves(const struct sn_tree *tree, const struct sn_key *keys, uint64_t *leaves,
+				uint32_t *positions, unsigned int n, struct shape shape, match_fn *match)
+{
+	uint32_t positions_at = SN_GROUP * (2 * shape.n_ranges + shape.n_masks);
+	unsigned int n_active = n;
+	uint8_t active[BULK_MAX];
+
+	for (unsigned int i = 0; i < n; i++)
+		active[i] = (uint8_t)i;
+	for (unsigned int i = 0; i < n && i < AHEAD; i++)
+		prefetch_group(tree, leaves[i]);
+	for (bool first = true; n_active > 0; first = false) {
+		unsigned int n_left = 0;
+
+		for (unsigned int a = 0; a < n_active; a++) {
+			unsigned int i = active[a];
+			const uint32_t *group = group_of(tree, leaves[i]);
+			const uint32_t *at = group + positions_at;
+			uint32_t known = positions[i];
+			uint32_t hits, found;
+
+			if (first && a + AHEAD < n)
+				prefetch_group(tree, leaves[a + AHEAD]);
+			hits = match(shape, (const sn_word *)&keys[i], group);
+			found = at[__builtin_ctz(hits | 1u << (SN_GROUP - 1))];
+			found = hits != 0 ? found : tree->n_boxes;
+			positions[i] = found < known ? found : known;
+			leaves[i] = sn_entry_next(leaves[i]);
+			active[n_left] = (uint8_t)i;
+			n_left += (hits == 0) & (sn_entry_groups(leaves[i]) > 0) & (at[SN_GROUP - 1] < known);
+		}
+		n_active = n_left;
+	}
+}
+
+/* The least position over the trees, then its class. `match` is a constant: it is inlined. */
+always_inline void look_up(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
+			   unsigned int n, struct shape shape, match_fn *match)
+{
+	uint64_t leaves[BULK_MAX];
+
+	for (unsigned int i = 0; i < n; i++)
+		classes[i] = tree->n_boxes;
+	for (uint32_t r = 0; r < tree->n_roots; r++) {
+		find_leaves(tree, tree->roots[r], keys, leaves, n);
+		match_leaves(tree, keys, leaves, classes, n, shape, match);
+	}
+	for (unsigned int i = 0; i < n; i++)
+		classes[i] = tree->classes[classes[i]];
+}
+
+/* Loops over columns are unrolled for firewalls, with and without source ports. */
+always_inline void look_up_shaped(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
+				  unsigned int n, match_fn *match)
+{
+	struct shape shape = {.n_ranges = tree->n_ranges, .n_masks = tree->n_masks, .word = tree->word};
+
+	if (shape.n_masks == 1 && shape.n_ranges == 4)
+		look_up(tree, keys, classes, n, (struct shape){4, 1, tree->word}, match);
+	else if (shape.n_masks == 1 && shape.n_ranges == 3)
+		look_up(tree, keys, classes, n, (struct shape){3, 1, tree->word}, match);
+	else
+		look_up(tree, keys, classes, n, shape, match);
+}
+
+always_inline uint32_t match_base(struct shape shape, const sn_word *key, const uint32_t *group)
+{
+	uint32_t misses[SN_GROUP] = {0};
+	uint32_t hits = 0;
+
+	for (uint32_t c = 0; c < shape.n_ranges; c++, group += 2 * SN_GROUP) {
+		uint32_t value = key[*shape.word++];
+
+		for (uint32_t b = 0; b < SN_GROUP; b++)
+			misses[b] |= (value < group[b]) | (~value < group[SN_GROUP + b]);
+	}
+	for (uint32_t c = 0; c < shape.n_masks; c++, group += SN_GROUP) {
+		uint32_t lacks = ~key[*shape.word++];
+
+		for (uint32_t b = 0; b < SN_GROUP; b++)
+			misses[b] |= group[b] & lacks;
+	}
+	for (uint32_t b = 0; b < SN_GROUP; b++)
+		hits |= (uint32_t)(misses[b] == 0) << b;
+	return hits;
+}
+
+#if defined(__x86_64__)
+
+#define target_avx2   __attribute__((target("avx2,bmi,bmi2")))
+#define target_avx512 __attribute__((target("avx512f,avx512vl,avx2,bmi,bmi2")))
+
+always_inline target_avx2 uint32_t match_avx2(struct shape shape, const sn_word *key, const uint32_t *group)
+{
+	__m256i hits = _mm256_set1_epi32(-1);
+
+	for (uint32_t c = 0; c < shape.n_ranges; c++, group += 2 * SN_GROUP) {
+		uint32_t value = key[*shape.word++];
+		__m256i key_low = _mm256_set1_epi32((int)value);
+		__m256i key_high = _mm256_set1_epi32((int)~value);
+		__m256i low = _mm256_load_si256((const __m256i *)group);
+		__m256i high = _mm256_load_si256((const __m256i *)(group + SN_GROUP));
+
+		low = _mm256_cmpeq_epi32(_mm256_max_epu32(low, key_low), key_low);
+		high = _mm256_cmpeq_epi32(_mm256_max_epu32(high, key_high), key_high);
+		hits = _mm256_and_si256(hits, _mm256_and_si256(low, high));
+	}
+	for (uint32_t c = 0; c < shape.n_masks; c++, group += SN_GROUP) {
+		__m256i value = _mm256_set1_epi32((int)key[*shape.word++]);
+		__m256i mask = _mm256_load_si256((const __m256i *)group);
+
+		mask = _mm256_cmpeq_epi32(_mm256_andnot_si256(value, mask), _mm256_setzero_si256());
+		hits = _mm256_and_si256(hits, mask);
+	}
+	return (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(hits));
+}
+
+always_inline target_avx512 uint32_t match_avx512(struct shape shape, const sn_word *key,
+						  const uint32_t *group)
+{
+	const __m512i complement = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi32(-1), 1);
+	__mmask16 both = 0xffff; /* lane b: lower bound of box b, lane 8 + b: its upper bound */
+	__mmask8 hits;
+
+	for (uint32_t c = 0; c < shape.n_ranges; c++, group += 2 * SN_GROUP) {
+		__m512i value = _mm512_xor_si512(_mm512_set1_epi32((int)key[*shape.word++]), complement);
+
+		both = _mm512_mask_cmpge_epu32_mask(both, value, _mm512_load_si512(group));
+	}
+	hits = (__mmask8)(both & both >> SN_GROUP);
+	for (uint32_t c = 0; c < shape.n_masks; c++, group += SN_GROUP) {
+		__m256i lacks = _mm256_set1_epi32((int)~key[*shape.word++]);
+
+		hits = _mm256_mask_testn_epi32_mask(hits, lacks, _mm256_load_si256((const __m256i *)group));
+	}
+	return hits;
+}
+
+target_avx2 static void look_up_avx2(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
+				     unsigned int n)
+{
+	look_up_shaped(tree, keys, classes, n, match_avx2);
+}
+
+target_avx512 static void look_up_avx512(const struct sn_tree *tree, const struct sn_key *keys,
+					 uint32_t *classes, unsigned int n)
+{
+	look_up_shaped(tree, keys, classes, n, match_avx512);
+}
+
+#endif
+
+void sn_tree_lookup(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes, unsigned int n)
+{
+	switch (tree->isa) {
+#if defined(__x86_64__)
+	case SN_ISA_AVX512:
+		look_up_avx512(tree, keys, classes, n);
+		break;
+	case SN_ISA_AVX2:
+		look_up_avx2(tree, keys, classes, n);
+		break;
+#endif
+	default:
+		look_up_shaped(tree, keys, classes, n, match_base);
+	}
+}

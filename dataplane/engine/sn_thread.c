@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_thread.h"
+
+#include <sched.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_pause.h>
+
+#define SN_RX_BURST	     32
+#define SN_IDLE_ROUNDS	     512 /* empty rounds before a nap */
+#define SN_TICKS_PER_SECOND  1000
+#define SN_NAP_NO_PROGRAM_US 1000
+
+__extension__ typedef unsigned __int128 uint128;
+
+uint64_t sn_now_ns(void)
+{
+	/* ns per cycle, 32 bits behind the point; every thread finds the same. */
+	static _Atomic uint64_t factor;
+	uint64_t f = atomic_load_explicit(&factor, memory_order_relaxed);
+
+	if (unlikely(f == 0)) {
+		f = (uint64_t)(((uint128)1000000000u << 32) / rte_get_tsc_hz());
+		atomic_store_explicit(&factor, f, memory_order_relaxed);
+	}
+	return (uint64_t)(((uint128)rte_rdtsc() * f) >> 32);
+}
+
+uint16_t sn_thread_tx(void *context, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
+{
+	const struct sn_thread *thread = context;
+
+	return rte_eth_tx_burst(thread->plan->ports[iface]->id, thread->queue, pkts, n);
+}
+
+/* Port counters are by interface number: they move when a new program numbers its interfaces anew. */
+static void carry_port_counts(struct sn_thread *thread, const struct sn_plan *next)
+{
+	struct sn_worker_stats *stats = sn_worker_stats(thread->worker);
+	struct sn_port_count counts[SN_IFACES_MAX] = {0};
+
+	for (uint32_t i = 0; thread->plan != NULL && i < thread->plan->program->n_interfaces; i++)
+		for (uint32_t j = 0; j < next->program->n_interfaces; j++)
+			if (next->ports[j] == thread->plan->ports[i] && (next->ports[j] != NULL || i == j))
+				counts[j] = stats->ports[i];
+	memcpy(stats->ports, counts, sizeof(counts));
+}
+
+static void take_plan(struct sn_thread *thread, struct sn_plan *next)
+{
+	carry_port_counts(thread, next);
+	for (uint32_t i = 0; i < next->program->n_interfaces; i++)
+		sn_worker_set_mac(thread->worker, (uint16_t)i, next->macs[i]);
+	/* The counters of the program before belong to its plan, and go with it. */
+	sn_worker_set_program(thread->worker, next->program, next->counts[thread->queue]);
+	thread->plan = next;
+}
+
+void sn_thread_follow(struct sn_thread *thread)
+{
+	uint32_t epoch = atomic_load_explicit(&thread->orders->epoch, memory_order_acquire);
+
+	if (epoch & 1) {
+		atomic_store_explicit(&thread->acknowledged, epoch, memory_order_release);
+		for (unsigned int spins = 0;
+		     atomic_load_explicit(&thread->orders->epoch, memory_order_acquire) == epoch; spins++) {
+			if (spins % 256 != 255)
+				rte_pause();
+			else
+				sched_yield(); /* the control thread may share this CPU */
+		}
+		epoch = atomic_load_explicit(&thread->orders->epoch, memory_order_acquire);
+	}
+	if (thread->orders->plan != NULL && thread->orders->plan != thread->plan)
+		take_plan(thread, thread->orders->plan);
+	atomic_store_explicit(&thread->acknowledged, epoch, memory_order_release);
+}
+
+/* One burst of every port. Returns how many packets came. */
+static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats *stats)
+{
+	const struct sn_plan *plan = thread->plan;
+	struct rte_mbuf *pkts[SN_RX_BURST];
+	unsigned int sum = 0;
+
+	for (uint16_t iface = 0; iface < plan->program->n_interfaces; iface++) {
+		uint64_t before = rte_rdtsc(), bytes = 0;
+		uint16_t n = rte_eth_rx_burst(plan->ports[iface]->id, thread->queue, pkts, SN_RX_BURST);
+
+		if (n == 0)
+			continue;
+		stats->stage_cycles[SN_STAGE_RECEIVE] += rte_rdtsc() - before;
+		for (uint16_t i = 0; i < n; i++)
+			bytes += pkts[i]->pkt_len;
+		stats->ports[iface].rx.packets += n;
+		stats->ports[iface].rx.bytes += bytes;
+		if (thread->share != NULL)
+			sn_share_replies(thread->share, thread->queue, iface, pkts, n);
+		sn_worker_burst(thread->worker, iface, pkts, n, sn_now_ns());
+		sum += n;
+	}
+	if (thread->share != NULL)
+		sn_share_take(thread->share, thread->queue, thread->worker, plan->program->n_interfaces,
+			      sn_now_ns());
+	return sum;
+}
+
+static void nap(uint32_t us)
+{
+	const struct timespec duration = {.tv_nsec = (long)us * 1000};
+
+	nanosleep(&duration, NULL);
+}
+
+int sn_thread_main(void *context)
+{
+	struct sn_thread *thread = context;
+	const struct sn_orders *orders = thread->orders;
+	struct sn_worker_stats *stats = sn_worker_stats(thread->worker);
+	uint64_t tick_cycles = rte_get_tsc_hz() / SN_TICKS_PER_SECOND, last_tick = rte_rdtsc();
+	uint64_t round = last_tick, end;
+	unsigned int idle_rounds = 0;
+
+	prctl(PR_SET_TIMERSLACK, 1000UL); /* naps are short: 1 us late at most */
+	while (!atomic_load_explicit(&orders->stop, memory_order_relaxed)) {
+		uint32_t epoch = atomic_load_explicit(&orders->epoch, memory_order_acquire);
+
+		if (epoch != atomic_load_explicit(&thread->acknowledged, memory_order_relaxed))
+			sn_thread_follow(thread);
+		if (thread->plan == NULL) {
+			nap(SN_NAP_NO_PROGRAM_US);
+			round = rte_rdtsc();
+			continue;
+		}
+		if (poll_ports(thread, stats) > 0) {
+			idle_rounds = 0;
+		} else if (++idle_rounds >= SN_IDLE_ROUNDS && thread->nap_us > 0) {
+			nap(thread->nap_us);
+		}
+		end = rte_rdtsc();
+		if (idle_rounds > 0)
+			thread->idle_cycles += end - round;
+		round = end;
+		if (end - last_tick >= tick_cycles) {
+			sn_worker_tick(thread->worker, sn_now_ns());
+			last_tick = end;
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_THREAD_H
+#define SN_THREAD_H
+
+/*
+ * A worker's thread: polls the ports of the plan, hands bursts to the worker,
+ * and between two bursts takes what the control thread published.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sn_plan.h"
+#include "sn_share.h"
+#include "sn_worker.h"
+
+/* What the control thread tells all workers. */
+struct sn_orders {
+	/* Even: run the plan. Odd: hold still until it changes. Workers acknowledge by repeating it. */
+	_Atomic uint32_t epoch;
+	_Atomic bool stop;
+	struct sn_plan *plan; /* published by the epoch; NULL: none yet */
+};
+
+struct sn_thread {
+	_Alignas(64) _Atomic uint32_t acknowledged; /* the last epoch that this worker follows */
+	const struct sn_orders *orders;
+	struct sn_worker *worker;
+	struct sn_share *share; /* NULL: the only worker */
+	struct sn_plan *plan;
+	uint16_t queue;	      /* of every port; also the worker's number */
+	uint32_t nap_us;      /* 0: never naps */
+	uint64_t idle_cycles; /* read by the control thread */
+};
+
+/* Follows the orders: returns at once when they say run, else when they do (or stop). */
+void sn_thread_follow(struct sn_thread *thread);
+
+/* An lcore's main function: runs until told to stop. */
+int sn_thread_main(void *thread);
+
+/* Nanoseconds of a clock that never goes back, from the time-stamp counter. */
+uint64_t sn_now_ns(void);
+
+/* Transmit function of workers with ports; the context is the thread. */
+uint16_t sn_thread_tx(void *thread, uint16_t iface, struct rte_mbuf **pkts, uint16_t n);
+
+#endif /* SN_THREAD_H */

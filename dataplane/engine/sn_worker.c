@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+#include <rte_mbuf_dyn.h>
+
+#include "sn_exec.h"
+#include "sn_rewrite.h"
+
+#define NS_PER_S 1000000000ull
+#define CACHE_ENTRIES 65536u
+#define NEIGHBORS 16384u
+#define NEIGHBORS_MAX 65536u
+
+int sn_source_offset = -1;
+
+int sn_source_register(void)
+{
+	static const struct rte_mbuf_dynfield field = {
+		.name = "sinter_source",
+		.size = sizeof(uint32_t),
+		.align = __alignof__(uint32_t),
+	};
+
+	sn_source_offset = rte_mbuf_dynfield_register(&field);
+	return sn_source_offset < 0 ? -rte_errno : 0;
+}
+
+uint32_t sn_source(const struct rte_mbuf *m)
+{
+	return *RTE_MBUF_DYNFIELD(m, sn_source_offset, const uint32_t *);
+}
+
+void sn_source_set(struct rte_mbuf *m, uint32_t source)
+{
+	*RTE_MBUF_DYNFIELD(m, sn_source_offset, uint32_t *) = source;
+}
+
+/* ---- drops and sending ---- */
+
+void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
+			  uint32_t reason)
+{
+	if (reason < SN_REASON_BUILTIN)
+		sn_count_add(&w->stats.drops[reason], bytes);
+	else
+		sn_count_add(&w->counts->reasons[reason - SN_REASON_CHAIN], bytes);
+	if (w->drop)
+		w->drop(w->drop_ctx, m, source, reason);
+}
+
+static void bury(struct sn_worker *w)
+{
+	rte_pktmbuf_free_bulk(w->dead, w->n_dead);
+	w->n_dead = 0;
+}
+
+void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint32_t reason)
+{
+	sn_worker_count_drop(w, m, sn_source(m), m->pkt_len, reason);
+	w->dead[w->n_dead++] = m;
+	if (w->n_dead == SN_BURST_MAX)
+		bury(w);
+}
+
+void sn_worker_flush(struct sn_worker *w, uint16_t iface)
+{
+	struct sn_tx_buffer *b = &w->out[iface];
+	struct sn_count *tx = &w->stats.ports[iface].tx;
+	uint64_t before = tx->bytes;
+	uint32_t n = b->n, sizes[SN_BURST_MAX];
+	uint16_t sent;
+
+	for (uint32_t i = 0; i < n; i++)
+		sizes[i] = b->pkts[i]->pkt_len; /* what is sent is no longer ours */
+	b->n = 0;
+	w->tx_pending &= ~(1ull << iface);
+	sent = w->tx(w->tx_ctx, iface, b->pkts, n);
+	for (uint32_t i = 0; i < sent; i++)
+		before += sizes[i];
+	tx->bytes = before;
+	tx->packets += sent;
+	for (uint32_t i = sent; i < n; i++)
+		sn_worker_drop(w, b->pkts[i], SN_REASON_TX_FULL);
+}
+
+static void flush_all(struct sn_worker *w)
+{
+	while (w->tx_pending)
+		sn_worker_flush(w, (uint16_t)__builtin_ctzll(w->tx_pending));
+	if (w->n_dead)
+		bury(w);
+}
+
+bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now)
+{
+	uint64_t rate = w->program->icmp_rate, elapsed = now - w->icmp_filled;
+
+	if (!rate)
+		return true;
+	if (elapsed > NS_PER_S)
+		elapsed = NS_PER_S;
+	w->icmp_filled = now;
+	w->icmp_tokens += elapsed * rate;
+	if (w->icmp_tokens > rate * NS_PER_S) /* a second's worth at most */
+		w->icmp_tokens = rate * NS_PER_S;
+	if (w->icmp_tokens < NS_PER_S)
+		return false;
+	w->icmp_tokens -= NS_PER_S;
+	return true;
+}
+
+/* ---- the fast ways ---- */
+
+/* Write the new TTL and move the IP checksum. */
+static inline void lower_ttl(uint8_t *ip, uint8_t by, uint16_t diff)
+{
+	ip[8] -= by;
+	sn_move_at(ip + 10, diff);
+}
+
+/* A simple class's packet: a TTL, a next hop and out. False if that is not all there is to it. */
+static inline bool forward_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c, uint32_t class,
+				  uint64_t now)
+{
+	const struct sn_interface *ifc = &w->program->interfaces[c->target];
+	struct sn_neigh *n = &w->neigh.entries[w->counts->class_neigh[class]];
+	const uint32_t *ids = &w->program->leg_counters[c->first_counter];
+	uint32_t hop = c->next_hop;
+	uint8_t *f;
+
+	if (!hop)
+		hop = ((p->dst ^ ifc->address) & ifc->mask) == 0 ? p->dst : ifc->gateway;
+	if (unlikely(p->ttl < c->ttl_dec || p->ip_len > ifc->mtu || !hop))
+		return false;
+	if (unlikely(n->address != hop || n->iface != c->target)) {
+		n = sn_neigh_find(&w->neigh, c->target, hop);
+		if (!n)
+			return false;
+		w->counts->class_neigh[class] = n - w->neigh.entries;
+	}
+	if (unlikely(!sn_neigh_usable(n, now)))
+		return false;
+	n->used = now;
+	f = rte_pktmbuf_mtod(p->m, uint8_t *);
+	if (c->ttl_dec)
+		lower_ttl(f + p->l3, c->ttl_dec, 0xffff - (c->ttl_dec << 8));
+	sn_write_l2(f, n);
+	sn_count_add(&w->counts->classes[class], p->frame_len);
+	for (uint32_t i = 0; i < c->n_counters; i++)
+		sn_count_add(&w->counts->counters[ids[i]], p->frame_len);
+	sn_worker_send(w, c->target, p->m);
+	return true;
+}
+
+static inline bool drop_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c, uint32_t class)
+{
+	const uint32_t *ids = &w->program->leg_counters[c->first_counter];
+
+	sn_count_add(&w->counts->classes[class], p->frame_len);
+	for (uint32_t i = 0; i < c->n_counters; i++)
+		sn_count_add(&w->counts->counters[ids[i]], p->frame_len);
+	sn_worker_drop(w, p->m, c->target);
+	return true;
+}
+
+/* The session of a cache entry, NULL if it ended or is too old. */
+static inline struct sn_session *session_of(uint64_t word, uint64_t now)
+{
+	struct sn_session *s = sn_cache_session_of(word);
+
+	return likely(sn_cache_session_same(word, s) && sn_session_live(s, now)) ? s : NULL;
+}
+
+static inline void use_session(struct sn_worker *w, struct sn_session *s, const struct sn_pkt *p, bool is_return,
+			       uint64_t now)
+{
+	uint8_t seen = 0;
+
+	if (p->proto == SN_TCP)
+		seen = (is_return ? SN_SEEN_RETURN : SN_SEEN_FORWARD) |
+		       (p->tcp_flags & (SN_TCP_FIN | SN_TCP_RST) ? SN_SEEN_CLOSE : 0);
+	sn_session_use(w->state, s, seen, now);
+}
+
+/* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
+static inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e, uint64_t now)
+{
+	struct sn_neigh *n = &w->neigh.entries[e->neigh];
+	struct sn_session *s0 = NULL, *s1 = NULL;
+	uint8_t *f, *ip, *l4;
+
+	if (unlikely(p->ttl < e->min_ttl || p->ip_len > w->program->interfaces[n->iface].mtu ||
+		     !sn_neigh_usable(n, now)))
+		return false;
+	if (e->sessions[0] && unlikely(!(s0 = session_of(e->sessions[0], now))))
+		return false;
+	if (e->sessions[1] && unlikely(!(s1 = session_of(e->sessions[1], now))))
+		return false;
+	if (unlikely(e->vlan != SN_CACHE_KEEP_VLAN)) {
+		p->vlan = e->vlan;
+		p->stripped = e->flags & SN_CACHE_STRIPPED ? 1 : 0;
+		if (!sn_rewrite_tag(p))
+			return false;
+	}
+	if (s0)
+		use_session(w, s0, p, e->flags & SN_CACHE_RETURN0, now);
+	if (s1)
+		use_session(w, s1, p, e->flags & SN_CACHE_RETURN1, now);
+	n->used = now;
+	f = rte_pktmbuf_mtod(p->m, uint8_t *);
+	ip = f + p->l3;
+	l4 = f + p->l4;
+	if (unlikely(e->dscp != SN_CACHE_KEEP_DSCP))
+		ip[1] = e->dscp << 2 | (ip[1] & 3);
+	lower_ttl(ip, e->ttl_dec, e->ip_diff);
+	memcpy(ip + 12, &e->src, 4);
+	memcpy(ip + 16, &e->dst, 4);
+	switch (p->proto) {
+	case SN_TCP:
+		memcpy(l4, &e->sport, 4);
+		sn_move_at(l4 + 16, e->l4_diff);
+		break;
+	case SN_UDP:
+		memcpy(l4, &e->sport, 4);
+		sn_move_udp_at(l4 + 6, e->l4_diff);
+		break;
+	case SN_ICMP:
+		memcpy(l4 + 4, &e->sport, 2);
+		sn_move_at(l4 + 2, e->l4_diff);
+		break;
+	}
+	sn_write_l2(f, n);
+	sn_count_add(&w->counts->paths[e->path], p->frame_len);
+	sn_worker_send(w, n->iface, p->m);
+	return true;
+}
+
+/* ---- a burst ---- */
+
+static inline void mark(const struct sn_worker *w, uint64_t *stages, enum sn_stage stage, uint64_t *since)
+{
+	uint64_t now;
+
+	if (likely(!w->profile))
+		return;
+	now = rte_rdtsc();
+	stages[stage] += now - *since;
+	*since = now;
+}
+
+/* What Entry refuses. */
+static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
+{
+	if (p->reason == SN_REASON_ARP)
+		sn_neigh_arp(w, p, now);
+	sn_worker_drop(w, p->m, p->reason);
+}
+
+/* Classes of the packets that go by the entry segment's table; SN_TABLE_NONE for those that do not. */
+static void classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	uint32_t found[SN_BURST_MAX], k = 0;
+	uint8_t index[SN_BURST_MAX];
+
+	for (uint32_t i = 0; i < n; i++) {
+		w->classes[i] = SN_TABLE_NONE;
+		index[k] = i;
+		k += !w->pkts[i].reason & !w->candidates[i] & (w->pkts[i].ttl >= s->ttl_floor);
+	}
+	if (!k)
+		return;
+	sn_classifier_lookup(&s->table, w->pkts, index, found, k);
+	for (uint32_t j = 0; j < k; j++)
+		w->classes[index[j]] = found[j];
+}
+
+/* Find what is known of the packets' flows. */
+static void look_up(struct sn_worker *w, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(w->pkts[i].reason))
+			continue;
+		w->hashes[i] = sn_cache_key_of(&w->cache, w->program->atoms, &w->pkts[i], &w->keys[i]);
+		sn_cache_prefetch_tags(&w->cache, w->hashes[i]);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (unlikely(w->pkts[i].reason) || !sn_cache_eligible(&w->pkts[i]))
+			continue;
+		w->candidates[i] = sn_cache_candidate(&w->cache, w->hashes[i]);
+		if (w->candidates[i])
+			rte_prefetch0(w->candidates[i]);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sn_cache_entry *e = w->candidates[i];
+
+		if (e && e->sessions[0])
+			rte_prefetch0(sn_cache_session_of(e->sessions[0]));
+	}
+}
+
+/* Bring the state that the packets which are not known yet will look for. */
+static void prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sn_pkt *p = &w->pkts[i];
+		struct sn_flow flow = {p->src, p->dst, p->sport, p->dport, p->proto};
+		uint32_t run;
+
+		if (w->classes[i] == SN_TABLE_NONE)
+			continue;
+		run = w->program->classes[s->first_class + w->classes[i]].state_run;
+		if (run != SN_NO_INDEX)
+			sn_state_prefetch(w->state, run, sn_state_shard(w->state, &flow), &flow);
+	}
+}
+
+/* One packet, in its turn. */
+static inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+{
+	struct sn_pkt *p = &w->pkts[i];
+	const struct sn_cache_entry *e = w->candidates[i];
+	const struct sn_cache_key *key = NULL;
+	const struct sn_class *c;
+	uint32_t class;
+
+	if (unlikely(p->reason)) {
+		refuse(w, p, now);
+		return;
+	}
+	if (w->caching) {
+		if (e && likely(sn_cache_is(e, &w->keys[i]) && sn_cache_current(&w->cache, &w->keys[i])) &&
+		    likely(forward_cached(w, p, e, now))) {
+			w->stats.cache_hits++;
+			return;
+		}
+		w->stats.cache_misses++;
+		if (sn_cache_eligible(p))
+			key = &w->keys[i];
+	}
+	class = w->classes[i];
+	if (!key && likely(class != SN_TABLE_NONE)) {
+		class += w->program->segments[segment].first_class;
+		c = &w->program->classes[class];
+		if (c->simple == SN_SIMPLE_OUTPUT && likely(forward_simple(w, p, c, class, now)))
+			return;
+		if (c->simple == SN_SIMPLE_DROP && drop_simple(w, p, c, class))
+			return;
+	}
+	sn_exec(w, p, segment, w->classes[i], key, w->hashes[i], now);
+}
+
+static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
+{
+	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, cycles;
+	struct sn_count *rx = &w->stats.ports[iface].rx;
+	uint32_t segment = w->program->interfaces[iface].segment;
+
+	sn_parse(frames, w->pkts, n, iface, w->macs[iface]);
+	rx->packets += n;
+	for (uint32_t i = 0; i < n; i++) {
+		rx->bytes += w->pkts[i].frame_len;
+		w->candidates[i] = NULL;
+	}
+	mark(w, stages, SN_STAGE_PARSE, &since);
+	if (w->caching)
+		look_up(w, n);
+	mark(w, stages, SN_STAGE_LOOKUP, &since);
+	classify(w, &w->program->segments[segment], n);
+	if (w->caching)
+		prefetch_state(w, &w->program->segments[segment], n);
+	mark(w, stages, SN_STAGE_CLASSIFY, &since);
+	for (uint32_t i = 0; i < n; i++)
+		forward(w, i, segment, now);
+	mark(w, stages, SN_STAGE_REWRITE, &since);
+	flush_all(w);
+	mark(w, stages, SN_STAGE_SEND, &since);
+
+	cycles = rte_rdtsc() - begun;
+	w->stats.packets += n;
+	w->stats.bursts++;
+	w->stats.busy_cycles += cycles;
+	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
+}
+
+void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts, uint16_t n, uint64_t now)
+{
+	if (unlikely(!w->program || iface >= w->program->n_interfaces)) {
+		for (uint16_t i = 0; i < n; i++)
+			sn_worker_drop(w, pkts[i], SN_REASON_NONE);
+		flush_all(w);
+		return;
+	}
+	while (n) {
+		uint16_t part = RTE_MIN(n, SN_BURST_MAX);
+
+		burst(w, iface, pkts, part, now);
+		pkts += part;
+		n -= part;
+	}
+}
+
+void sn_worker_tick(struct sn_worker *w, uint64_t now)
+{
+	if (!w->program)
+		return;
+	sn_state_tick(w->state, now);
+	sn_neigh_tick(w, now);
+	flush_all(w);
+}
+
+/* ---- life ---- */
+
+struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts)
+{
+	const struct sn_program *old = w->program;
+	struct sn_counts *before = w->counts;
+
+	w->program = program;
+	w->caching = program && program->stateful && program->cacheable;
+	for (uint32_t i = 0; program && i < program->n_interfaces; i++)
+		w->macs[i] = program->interfaces[i].has_mac ? sn_mac_number(program->interfaces[i].mac)
+							    : w->device_macs[i];
+	if (program)
+		w->icmp_tokens = program->icmp_rate * NS_PER_S;
+	sn_neigh_apply(w, old);
+	sn_cache_flush(&w->cache);
+	flush_all(w);
+	w->counts = counts;
+	return before;
+}
+
+void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6])
+{
+	if (iface < SN_IFACES_MAX)
+		w->device_macs[iface] = sn_mac_number(mac);
+}
+
+struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len)
+{
+	uint32_t entries = config->cache_entries ? config->cache_entries : CACHE_ENTRIES;
+	uint32_t neighbors = config->neighbors ? config->neighbors : NEIGHBORS;
+	struct sn_worker *w;
+
+	if (entries < SN_CACHE_WAYS || entries & (entries - 1)) {
+		snprintf(err, err_len, "cache_entries is %u, want a power of two of at least %d", entries,
+			 SN_CACHE_WAYS);
+		return NULL;
+	}
+	if (neighbors < 2 || neighbors > NEIGHBORS_MAX) {
+		snprintf(err, err_len, "neighbors is %u, want 2..%u", neighbors, NEIGHBORS_MAX);
+		return NULL;
+	}
+	if (sn_source_register()) {
+		snprintf(err, err_len, "packet buffers have no room for the source's number: %s",
+			 rte_strerror(rte_errno));
+		return NULL;
+	}
+	w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64);
+	if (!w)
+		goto no_memory;
+	memset(w, 0, sizeof(*w));
+	w->state = config->state;
+	w->pool = config->pool;
+	w->tx = config->tx;
+	w->tx_ctx = config->tx_ctx;
+	w->drop = config->drop;
+	w->drop_ctx = config->drop_ctx;
+	w->lcore = config->lcore;
+	if (sn_cache_init(&w->cache, entries) || sn_neigh_init(&w->neigh, neighbors)) {
+		sn_worker_free(w);
+		goto no_memory;
+	}
+	return w;
+no_memory:
+	snprintf(err, err_len, "no memory for a worker with %u cache entries and %u neighbors", entries, neighbors);
+	return NULL;
+}
+
+void sn_worker_free(struct sn_worker *w)
+{
+	if (!w)
+		return;
+	bury(w);
+	for (uint32_t i = 0; i < SN_IFACES_MAX; i++)
+		rte_pktmbuf_free_bulk(w->out[i].pkts, w->out[i].n);
+	sn_neigh_free(&w->neigh);
+	sn_cache_free(&w->cache);
+	free(w);
+}
+
+struct sn_worker_stats *sn_worker_stats(struct sn_worker *w)
+{
+	return &w->stats;
+}
+
+struct sn_counts *sn_worker_counts(struct sn_worker *w)
+{
+	return w->counts;
+}
+
+void sn_worker_set_profile(struct sn_worker *w, bool on)
+{
+	w->profile = on;
+}

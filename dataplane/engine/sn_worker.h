@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_WORKER_H
+#define SN_WORKER_H
+
+/*
+ * A worker takes bursts from receive to send, to completion, and shares nothing
+ * that changes with other workers: its cache, counters, neighbours and transmit buffers
+ * are its own, and so are the shards that it owns.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "sn_program.h"
+#include "sn_reason.h"
+#include "sn_state.h"
+
+#define SN_BURST_MAX 64
+#define SN_SOURCE_NONE UINT32_MAX
+
+/* Sends up to n packets, returns how many were taken (the first ones); the rest is dropped as tx-full. */
+typedef uint16_t (*sn_tx_fn)(void *ctx, uint16_t iface, struct rte_mbuf **pkts, uint16_t n);
+
+/* Sees every drop. m may be NULL (a copy that could not be made); source as in sn_source(). */
+typedef void (*sn_drop_fn)(void *ctx, const struct rte_mbuf *m, uint32_t source, uint32_t reason);
+
+struct sn_worker_config {
+	uint32_t lcore;
+	struct rte_mempool *pool; /* for generated packets and copies */
+	struct sn_state *state;	  /* all shards are this worker's */
+	sn_tx_fn tx;
+	void *tx_ctx;
+	sn_drop_fn drop;	/* may be NULL */
+	void *drop_ctx;
+	uint32_t cache_entries; /* a power of two; 0: 65536 */
+	uint32_t neighbors;	/* at most; 0: 16384 */
+};
+
+/* Stages of a burst whose cycles are counted if profile is set. Receive is counted by the caller. */
+enum sn_stage {
+	SN_STAGE_RECEIVE,
+	SN_STAGE_PARSE,
+	SN_STAGE_LOOKUP,
+	SN_STAGE_CLASSIFY,
+	SN_STAGE_REWRITE,
+	SN_STAGE_SEND,
+	SN_STAGES,
+};
+
+struct sn_count {
+	uint64_t packets;
+	uint64_t bytes;
+};
+
+struct sn_port_count {
+	struct sn_count rx;
+	struct sn_count tx;
+};
+
+#define SN_LATENCY_BUCKETS 40
+
+struct sn_worker_stats {
+	uint64_t packets;
+	uint64_t bursts;
+	uint64_t busy_cycles; /* within sn_worker_burst() */
+	uint64_t cache_hits;
+	uint64_t cache_misses;
+	uint64_t latency[SN_LATENCY_BUCKETS]; /* bursts of 2^i .. 2^(i+1)-1 cycles */
+	uint64_t stage_cycles[SN_STAGES];
+	struct sn_port_count ports[SN_IFACES_MAX];
+	struct sn_count drops[SN_REASON_BUILTIN];
+};
+
+/*
+ * Counters of one program on one worker; they come and go with the program.
+ * Decided packets count along a whole path at once (see sn_cache.h), so
+ * read them by sn_counts_add() only; it may run beside the worker.
+ */
+struct sn_counts;
+struct sn_counts *sn_counts_create(const struct sn_program *program);
+void sn_counts_free(struct sn_counts *counts);
+/* Adds to arrays of program->n_classes, n_counters and n_reasons; each may be NULL. */
+void sn_counts_add(const struct sn_counts *counts, struct sn_count *classes, struct sn_count *counters,
+		   struct sn_count *reasons);
+
+struct sn_worker;
+
+/* NULL on error, with a message in err. */
+struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len);
+void sn_worker_free(struct sn_worker *w);
+
+/* The address of an interface's device, for interfaces to which the program gives none. Takes effect with the next program. */
+void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6]);
+
+/*
+ * Called on the worker between two bursts, after sn_state_apply(): from now on
+ * packets run through program and count in counts. What is cached is forgotten, sessions and
+ * neighbours stay. Returns the counters of the program before (NULL at first), now the caller's.
+ * Neither program nor counts may go before they are replaced (both NULL: the worker drops nothing and runs nothing).
+ */
+struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program,
+					struct sn_counts *counts);
+
+/* Takes n packets (any number) that came in by iface. They belong to the worker. now never goes back. */
+void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts, uint16_t n, uint64_t now_ns);
+
+/* Timers; call every millisecond or when idle. */
+void sn_worker_tick(struct sn_worker *w, uint64_t now_ns);
+
+/* Read only by others; written by the worker alone. The caller may add to ports[].rx and SN_STAGE_RECEIVE on the worker's thread. */
+struct sn_worker_stats *sn_worker_stats(struct sn_worker *w);
+struct sn_counts *sn_worker_counts(struct sn_worker *w);
+void sn_worker_set_profile(struct sn_worker *w, bool on);
+
+/*
+ * Which packet caused this one: set by the harness before a burst, inherited by copies
+ * and generated packets. sn_source_register() once, after rte_eal_init(), before the first worker (sn_worker_create() does it too).
+ */
+int sn_source_register(void);
+uint32_t sn_source(const struct rte_mbuf *m);
+void sn_source_set(struct rte_mbuf *m, uint32_t source);
+
+enum sn_neigh_state {
+	SN_NEIGH_FREE,
+	SN_NEIGH_INCOMPLETE, /* asked, not answered */
+	SN_NEIGH_REACHABLE,
+	SN_NEIGH_STATIC,
+};
+
+struct sn_neigh_info {
+	uint32_t iface;
+	uint32_t address;
+	uint8_t mac[6];
+	enum sn_neigh_state state;
+};
+
+/* On the worker's thread, or while it is quiescent. Returns how many were written. */
+size_t sn_worker_neighbors(const struct sn_worker *w, uint64_t now, struct sn_neigh_info *out, size_t max);
+
+/* Lower-case name of a state: "incomplete", … */
+const char *sn_neigh_state_name(enum sn_neigh_state state);
+
+#endif /* SN_WORKER_H */

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_WORKER_IMPL_H
+#define SN_WORKER_IMPL_H
+
+/* What a worker is made of; for the files of the packet path only. */
+
+#include "sn_cache.h"
+#include "sn_counts.h"
+#include "sn_neigh.h"
+#include "sn_parse.h"
+#include "sn_worker.h"
+
+struct sn_tx_buffer {
+	uint32_t n;
+	struct rte_mbuf *pkts[SN_BURST_MAX];
+};
+
+struct sn_worker {
+	/* Lines 1 and 2: read by every burst, written by program swaps only. */
+	const struct sn_program *program;
+	struct sn_counts *counts;
+	struct sn_state *state;
+	struct rte_mempool *pool;
+	sn_tx_fn tx;
+	void *tx_ctx;
+	sn_drop_fn drop;
+	void *drop_ctx;
+	struct sn_cache cache;
+	bool caching; /* the program has state, and decisions may be kept */
+	bool profile;
+	uint32_t lcore;
+	/* The next hops: its head is read by slow packets, its entries by all. */
+	struct sn_neigh_table neigh;
+	/* Written by slow packets. */
+	uint64_t icmp_tokens; /* 10^9 are worth one error */
+	uint64_t icmp_filled; /* when */
+	/* Written by every packet. */
+	uint64_t tx_pending; /* bit per interface */
+	uint32_t n_dead;
+	struct rte_mbuf *dead[SN_BURST_MAX];
+	struct sn_tx_buffer out[SN_IFACES_MAX];
+	struct sn_worker_stats stats;
+	uint64_t macs[SN_IFACES_MAX]; /* in use, as sn_mac_number() */
+	uint64_t device_macs[SN_IFACES_MAX];
+	/* A burst at work. */
+	struct sn_pkt pkts[SN_BURST_MAX];
+	struct sn_cache_key keys[SN_BURST_MAX];
+	uint64_t hashes[SN_BURST_MAX];
+	struct sn_cache_entry *candidates[SN_BURST_MAX];
+	uint32_t classes[SN_BURST_MAX];
+} __rte_cache_aligned;
+
+extern int sn_source_offset; /* of the mbuf field */
+
+/* The one place where packets die: the reason is counted, the hook told, the buffer given back after the burst. */
+void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint32_t reason);
+/* The same for what has no buffer (any more). */
+void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_t source, uint32_t bytes, uint32_t reason);
+
+void sn_worker_flush(struct sn_worker *w, uint16_t iface);
+
+/* Queue a complete frame. */
+static inline void sn_worker_send(struct sn_worker *w, uint16_t iface, struct rte_mbuf *m)
+{
+	struct sn_tx_buffer *b = &w->out[iface];
+
+	b->pkts[b->n++] = m;
+	w->tx_pending |= 1ull << iface;
+	if (unlikely(b->n == SN_BURST_MAX))
+		sn_worker_flush(w, iface);
+}
+
+static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
+{
+	memcpy(frame, n->l2, sizeof(n->l2));
+}
+
+/* Whether an ICMP error may be sent now. */
+bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now);
+
+#endif /* SN_WORKER_IMPL_H */

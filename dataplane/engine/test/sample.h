@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_TEST_SAMPLE_H
+#define SN_TEST_SAMPLE_H
+
+/* Programs and frames that tests and fuzz targets start from. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program.pb-c.h"
+#include "sn_arena.h"
+
+#define SN_SAMPLE_HOST	  0x0a000002u /* 10.0.0.2, a static neighbour of "inside" */
+#define SN_SAMPLE_INSIDE  0x0a000001u /* 10.0.0.1/24 */
+#define SN_SAMPLE_OUTSIDE 0xc0000201u /* 192.0.2.1/24 */
+#define SN_SAMPLE_GATEWAY 0xc0000202u /* a static neighbour of "outside" */
+#define SN_SAMPLE_POOL	  0xc000020au
+#define SN_SAMPLE_REMOTE  0xc6336401u /* 198.51.100.1 */
+
+/*
+ * inside - router - NAPT - outside, as the synthesizer would write it: the TTL
+ * falls by one, packets that die are answered, packets to port 9 are dropped as "discard".
+ */
+Sinter__Program__V1__Program *sn_sample_napt(struct sn_arena *arena);
+
+/* Stateless: what comes in by one interface leaves by the other. Interfaces "a" and "b". */
+Sinter__Program__V1__Program *sn_sample_wire(struct sn_arena *arena);
+
+struct sn_sample_packet {
+	uint32_t src, dst;
+	uint16_t sport, dport;
+	uint8_t ttl;
+	uint8_t interface; /* whose MAC address it is sent to: 02:73:6e:00:00:<interface> */
+};
+
+#define SN_SAMPLE_FRAME 60
+
+/* A UDP packet; returns its length. */
+size_t sn_sample_udp(const struct sn_sample_packet *packet, uint8_t frame[SN_SAMPLE_FRAME]);
+
+#endif /* SN_TEST_SAMPLE_H */

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Every look-up is compared with the first match found by trying box after box. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "../sn_table_impl.h"
+#include "table_sets.h"
+
+#define EVERYTHING 0, UINT32_MAX
+
+static void make_key(const struct set *set, struct sn_key *key, uint64_t *state)
+{
+	uint32_t box = (uint32_t)(set_random(state) % (set->spec.n_boxes + !set->spec.n_boxes));
+
+	switch (set->spec.n_boxes == 0 ? 0 : set_random(state) % 8) {
+	case 0:
+		for (size_t d = 0; d < SN_TABLE_DIMS_MAX; d++)
+			key->dim[d] = (uint32_t)set_random(state) >> (set_random(state) % 32);
+		for (size_t w = 0; w < SN_TABLE_WORDS_MAX; w++)
+			key->bits[w] = set_random(state);
+		break;
+	case 1:
+	case 2:
+	case 3:
+		set_key_within(set, box, key, state);
+		break;
+	default:
+		set_key_at_bounds(set, box, key, state);
+	}
+}
+
+static void check_bulk(const struct set *set, const struct sn_table *table, enum sn_isa isa, unsigned int n,
+		       uint64_t *state)
+{
+	struct sn_key keys[64];
+	uint32_t classes[64];
+
+	for (unsigned int i = 0; i < n; i++)
+		make_key(set, &keys[i], state);
+	sn_table_lookup(table, keys, classes, n);
+	for (unsigned int i = 0; i < n; i++) {
+		uint32_t want = set_first_match(set, &keys[i]);
+
+		if (classes[i] != want)
+			fail_msg("%s of %u boxes, %u dimensions, instructions %d: key %u %u %u %u %u %u, "
+				 "bits %lx is of class "
+				 "%u, first match says %u",
+				 sn_table_kind(table), set->spec.n_boxes, set->spec.n_dims, isa,
+				 keys[i].dim[0], keys[i].dim[1], keys[i].dim[2], keys[i].dim[3],
+				 keys[i].dim[4], keys[i].dim[5], (unsigned long)keys[i].bits[0], classes[i],
+				 want);
+	}
+}
+
+/* With all instruction sets that the machine has. NULL: any kind. */
+static void check(const struct set *set, const char *kind, unsigned int n_keys, uint64_t *state)
+{
+	char err[128];
+
+	for (int isa = SN_ISA_BASE; isa <= (int)sn_isa_best(); isa++) {
+		struct sn_table *table = sn_table_create_isa(&set->spec, isa, err, sizeof(err));
+
+		if (table == NULL)
+			fail_msg("a table of %u boxes was not made: %s", set->spec.n_boxes, err);
+		if (kind != NULL)
+			assert_string_equal(sn_table_kind(table), kind);
+		assert_true(sn_table_size(table) > 0);
+		for (unsigned int done = 0; done < n_keys; done += 64)
+			check_bulk(set, table, isa, done % 256 == 0 ? 1 + set_random(state) % 64 : 64, state);
+		sn_table_free(table);
+	}
+}
+
+static void an_empty_table_gives_no_class(void **unused)
+{
+	uint64_t state = 1;
+	struct set set;
+
+	(void)unused;
+	set_init(&set, 2, 1, 3);
+	check(&set, "constant", 64, &state);
+	set_free(&set);
+}
+
+static void one_box_holds_its_bounds_and_nothing_beyond(void **unused)
+{
+	const uint32_t inner[] = {10, 20, 0x0a000000, 0x0affffff};
+	const uint32_t all[] = {EVERYTHING, EVERYTHING};
+	const uint64_t bit = 1ull << 63;
+	uint64_t state = 2;
+	struct set set;
+
+	(void)unused;
+	set_init(&set, 2, 1, 2);
+	set_add(&set, inner, NULL);
+	check(&set, "constant", 512, &state);
+	set_free(&set);
+
+	set_init(&set, 2, 1, 2);
+	set_add(&set, inner, &bit);
+	check(&set, "linear", 512, &state);
+	set_free(&set);
+
+	set_init(&set, 2, 1, 2);
+	set_add(&set, all, NULL);
+	check(&set, "constant", 512, &state);
+	set_free(&set);
+}
+
+static void of_duplicate_boxes_the_first_decides(void **unused)
+{
+	const uint32_t box[] = {10, 20, 5, 5};
+	const uint32_t other[] = {15, 30, 5, 7};
+	uint64_t state = 3;
+	struct set set;
+
+	(void)unused;
+	set_init(&set, 2, 0, 0);
+	for (int i = 0; i < 40; i++)
+		set_add(&set, i % 3 == 2 ? other : box, NULL);
+	check(&set, NULL, 1024, &state);
+	set_free(&set);
+}
+
+static void boxes_behind_one_that_takes_everything_are_hidden(void **unused)
+{
+	const uint32_t some[] = {10, 20, EVERYTHING};
+	const uint32_t all[] = {EVERYTHING, EVERYTHING};
+	uint64_t state = 4;
+	struct set set;
+
+	(void)unused;
+	set_init(&set, 2, 1, 3);
+	set_add(&set, some, NULL);
+	set_add(&set, all, NULL);
+	set_add(&set, some, NULL);
+	check(&set, "linear", 1024, &state);
+	set_free(&set);
+}
+
+static void only_bits_tell_boxes_apart(void **unused)
+{
+	uint64_t state = 5;
+
+	(void)unused;
+	for (uint32_t n_words = 1; n_words <= SN_TABLE_WORDS_MAX; n_words++) {
+		struct set set;
+
+		set_init(&set, 0, n_words, 0);
+		for (int i = 0; i < 200; i++) {
+			uint64_t required[SN_TABLE_WORDS_MAX] = {0};
+
+			for (int k = 0; k < 3; k++)
+				required[set_random(&state) % n_words] |= 1ull << set_random(&state) % 64;
+			set_add(&set, NULL, required);
+		}
+		check(&set, NULL, 2048, &state);
+		set_free(&set);
+	}
+}
+
+/* Ranges, prefixes, single values and wildcards in all dimensions; values from a domain of the given bits. */
+static void add_random_box(struct set *set, unsigned int domain_bits, uint64_t *state)
+{
+	uint32_t max = (uint32_t)((1ull << domain_bits) - 1);
+	uint64_t required[SN_TABLE_WORDS_MAX] = {0};
+	uint32_t bounds[2 * SN_TABLE_DIMS_MAX];
+
+	for (size_t d = 0; d < set->spec.n_dims; d++) {
+		uint32_t a = (uint32_t)set_random(state) & max;
+		uint32_t b = (uint32_t)set_random(state) & max;
+		uint32_t host = (uint32_t)((uint64_t)max >> set_random(state) % (domain_bits + 1));
+
+		switch (set_random(state) % 5) {
+		case 0:
+			bounds[2 * d] = a < b ? a : b;
+			bounds[2 * d + 1] = a < b ? b : a;
+			break;
+		case 1:
+			bounds[2 * d] = bounds[2 * d + 1] = a;
+			break;
+		case 2:
+			bounds[2 * d] = 0;
+			bounds[2 * d + 1] = max;
+			break;
+		default:
+			bounds[2 * d] = a & ~host;
+			bounds[2 * d + 1] = a | host;
+		}
+	}
+	for (size_t w = 0; w < set->spec.n_words; w++) {
+		if (set_random(state) % 2 == 0)
+			required[w] = 1ull << set_random(state) % 64 | 1ull << set_random(state) % 64;
+	}
+	set_add(set, bounds, required);
+}
+
+static void random_boxes_are_matched_in_order(void **unused)
+{
+	static const unsigned int domains[] = {4, 12, 17, 32};
+	uint64_t state = 6;
+
+	(void)unused;
+	for (int round = 0; round < 160; round++) {
+		uint32_t n_boxes = (uint32_t)set_random(&state) % (round % 16 == 0 ? 2000 : 120);
+		uint32_t n_dims = 1 + (uint32_t)set_random(&state) % SN_TABLE_DIMS_MAX;
+		struct set set;
+
+		set_init(&set, n_dims, (uint32_t)set_random(&state) % (SN_TABLE_WORDS_MAX + 1),
+			 (uint32_t)set_random(&state) & ((1u << n_dims) - 1));
+		for (uint32_t i = 0; i < n_boxes; i++)
+			add_random_box(&set, domains[round % 4], &state);
+		check(&set, NULL, 256, &state);
+		set_free(&set);
+	}
+}
+
+static void rule_sets_like_classbench_are_matched_in_order(void **unused)
+{
+	static const struct {
+		uint32_t n;
+		unsigned int wildcards_percent;
+	} cases[] = {{20, 0}, {200, 5}, {1000, 2}, {1000, 45}, {4000, 60}, {6000, 3}};
+	uint64_t state = 7;
+
+	(void)unused;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct set set;
+
+		set_make_classbench(&set, cases[c].n, cases[c].wildcards_percent, &state);
+		check(&set, "tree", 4096, &state);
+		set_free(&set);
+	}
+}
+
+static void classbench_rule_sets_are_matched_in_order(void **unused)
+{
+	static const char *const names[] = {"acl1_251", "acl1_713", "acl1_1k", "acl1_8550", "acl1_10k",
+					    "fw1_713",	"fw1_1k",   "fw1_10k", "ipc1_1k"};
+	const char *data = getenv("SINTER_DATA");
+	uint64_t state = 8;
+
+	(void)unused;
+	if (data == NULL)
+		skip();
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char path[4096];
+		struct set set;
+
+		snprintf(path, sizeof(path), "%s/classbench/%s", data, names[i]);
+		if (!set_read_classbench(&set, path))
+			fail_msg("%s: cannot be read", path);
+		check(&set, "tree", 8192, &state);
+		set_free(&set);
+	}
+}
+
+static void wildcards_do_not_blow_up_memory(void **unused)
+{
+	uint64_t state = 9;
+
+	(void)unused;
+	for (unsigned int percent = 0; percent <= 100; percent += 20) {
+		char err[128];
+		struct sn_table *table;
+		struct set set;
+
+		set_make_classbench(&set, 5000, percent, &state);
+		table = sn_table_create(&set.spec, err, sizeof(err));
+		assert_non_null(table);
+		if (sn_table_size(table) > 12u << 20)
+			fail_msg("5,000 rules with %u %% wildcards take %zu bytes, more than 12 MiB", percent,
+				 sn_table_size(table));
+		sn_table_free(table);
+		set_free(&set);
+	}
+}
+
+static void prefixes_in_any_order_are_matched_by_order_not_by_length(void **unused)
+{
+	static const unsigned int lengths[] = {32, 30, 25, 24, 24, 24, 22, 17, 16, 16, 12, 8, 3, 0};
+	uint64_t state = 10;
+
+	(void)unused;
+	for (int round = 0; round < 6; round++) {
+		uint32_t n = round < 3 ? 60 : 3000;
+		struct set set;
+
+		set_init(&set, 1, 0, 1);
+		for (uint32_t i = 0; i < n; i++) {
+			/* round 0, 3: longest prefixes first, as of a router */
+			size_t which = round % 3 == 0 ? (size_t)i * 13 / n : set_random(&state) % 13;
+			uint32_t host = (uint32_t)((1ull << (32 - lengths[which])) - 1);
+			uint32_t address = (uint32_t)set_random(&state) & 0x83ff0fff;
+			const uint32_t bounds[] = {address & ~host, address | host};
+
+			set_add(&set, bounds, NULL);
+		}
+		if (round % 2 == 0)
+			set_add(&set, (const uint32_t[]){EVERYTHING}, NULL);
+		check(&set, "lpm", 8192, &state);
+		set_free(&set);
+	}
+}
+
+static void ranges_of_one_dimension_need_not_be_prefixes(void **unused)
+{
+	uint64_t state = 11;
+
+	(void)unused;
+	for (unsigned int bits = 8; bits <= 32; bits += 8) {
+		struct set set;
+
+		set_init(&set, 1, 0, 0);
+		for (int i = 0; i < 500; i++)
+			add_random_box(&set, bits, &state);
+		check(&set, NULL, 4096, &state);
+		set_free(&set);
+	}
+}
+
+static void routes_behind_equal_columns_are_still_routes(void **unused)
+{
+	uint64_t state = 12;
+	struct set set;
+
+	(void)unused;
+	set_init(&set, 3, 1, 2);
+	for (uint32_t i = 0; i < 100; i++)
+		set_add(&set, (const uint32_t[]){0, 65536, i << 24, i << 24 | 0xffff, 0, 255}, NULL);
+	set_add(&set, (const uint32_t[]){0, 65536, EVERYTHING, 0, 255}, NULL);
+	check(&set, "lpm", 2048, &state);
+	set_free(&set);
+}
+
+static void assert_refused(const struct sn_table_spec *spec, const char *message)
+{
+	char err[128] = "";
+
+	assert_null(sn_table_create(spec, err, sizeof(err)));
+	assert_string_equal(err, message);
+}
+
+static void bad_tables_are_refused_with_the_value_and_what_would_be_right(void **unused)
+{
+	struct set set;
+
+	(void)unused;
+	assert_refused(&(struct sn_table_spec){.n_dims = 7},
+		       "table has 7 dimensions, at most 6 are possible");
+	assert_refused(&(struct sn_table_spec){.n_words = 5},
+		       "table has 5 words of bits, at most 4 are possible");
+	set_init(&set, 1, 0, 0);
+	set_add(&set, (const uint32_t[]){1, 2}, NULL);
+	set_add(&set, (const uint32_t[]){4, 3}, NULL);
+	assert_refused(&set.spec, "box 1, dimension 0: range 4..3 is reversed");
+	set.bounds[3] = 4;
+	set.classes[0] = UINT32_MAX;
+	assert_refused(&set.spec, "box 0: class 4294967295 is too large, at most 2147483646 is possible");
+	set_free(&set);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_table_gives_no_class),
+		cmocka_unit_test(one_box_holds_its_bounds_and_nothing_beyond),
+		cmocka_unit_test(of_duplicate_boxes_the_first_decides),
+		cmocka_unit_test(boxes_behind_one_that_takes_everything_are_hidden),
+		cmocka_unit_test(only_bits_tell_boxes_apart),
+		cmocka_unit_test(random_boxes_are_matched_in_order),
+		cmocka_unit_test(rule_sets_like_classbench_are_matched_in_order),
+		cmocka_unit_test(classbench_rule_sets_are_matched_in_order),
+		cmocka_unit_test(wildcards_do_not_blow_up_memory),
+		cmocka_unit_test(prefixes_in_any_order_are_matched_by_order_not_by_length),
+		cmocka_unit_test(ranges_of_one_dimension_need_not_be_prefixes),
+		cmocka_unit_test(routes_behind_equal_columns_are_still_routes),
+		cmocka_unit_test(bad_tables_are_refused_with_the_value_and_what_would_be_right),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+package graph
+
+import (
+	"fmt"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+// Inputs is what a chain refers to.
+type Inputs struct {
+	// Functions are the NetworkFunctions; those of the chain's namespace count.
+	Functions []*v1alpha1.NetworkFunction
+	// Files is the content of the files that functions name.
+	Files rules.Files
+}
+
+// Build lowers a chain to its graph of elements. The graph is nil if some finding
+// is an error. The chain must have its defaults set (package manifest and the API
+// server do).
+func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
+	b := &builder{
+		in:     in,
+		object: finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: chain.Namespace, Name: chain.Name},
+		g:      &Graph{Chain: chain.Name},
+		next:   map[port]wire{},
+	}
+	b.resolve(chain)
+	b.link(&chain.Spec)
+	b.unlinked = b.findings.HasErrors()
+	b.reach()
+	if !b.unlinked {
+		b.checkReached()
+		b.checkInterfaces()
+	}
+	b.lowerInterfaces()
+	for _, f := range b.functions {
+		b.lower(f)
+	}
+	if !b.unlinked {
+		b.wireExits()
+		b.addProxies()
+	}
+	if !b.findings.HasErrors() {
+		b.checkLoops()
+	}
+	if b.findings.HasErrors() {
+		return nil, b.findings
+	}
+	return b.g, b.findings
+}
+
+type builder struct {
+	in       Inputs
+	object   finding.Object
+	findings finding.List
+
+	interfaces []*chainInterface
+	functions  []*function
+	next       map[port]wire // where packets go that leave by a port
+	realm      realms
+	reached    map[port]bool // ports by which packets come in
+
+	g     *Graph
+	exits []exit
+	pools []pooled
+	// unlinked says that links have errors: what lies behind a port is not known.
+	unlinked bool
+}
+
+// exit is an output of a node by which packets leave their function.
+type exit struct {
+	node, out int
+	port      port
+}
+
+// lower makes the function's elements.
+func (b *builder) lower(f *function) {
+	f.entry = map[string]Edge{}
+	switch {
+	case f.kinds.Firewall != nil:
+		b.lowerFirewall(f, f.kinds.Firewall)
+	case f.kinds.Router != nil:
+		b.lowerRouter(f, f.kinds.Router)
+	case f.kinds.NAPT != nil:
+		b.lowerNAPT(f, f.kinds.NAPT)
+	case f.kinds.Monitor != nil:
+		b.lowerMonitor(f, f.kinds.Monitor)
+	case f.kinds.Elements != nil:
+		b.lowerElements(f, f.kinds.Elements)
+	}
+}
+
+// add appends a node and tells its index.
+func (b *builder) add(function, name string, e element.Element) int {
+	_, outs := e.Ports()
+	n := Node{Name: name, Function: function, Element: e, Out: make([]Edge, outs)}
+	for i := range n.Out {
+		n.Out[i].To = -1
+	}
+	b.g.Nodes = append(b.g.Nodes, n)
+	return len(b.g.Nodes) - 1
+}
+
+// wire leads a node's output to a node's only input.
+func (b *builder) wire(from, out, to int) { b.g.Nodes[from].Out[out] = Edge{To: to} }
+
+// exit leads a node's output out of the function.
+func (b *builder) exit(from, out int, f *function, name string) {
+	b.exits = append(b.exits, exit{from, out, port{f.name, name}})
+}
+
+// wireExits leads the exits of functions and interfaces to where their links go.
+func (b *builder) wireExits() {
+	entry := map[port]Edge{}
+	for _, i := range b.interfaces {
+		entry[port{i.name, ""}] = Edge{To: i.out}
+	}
+	byName := map[string]*function{}
+	for _, f := range b.functions {
+		byName[f.name] = f
+		for name, e := range f.entry {
+			entry[port{f.name, name}] = e
+		}
+	}
+	unlinked := map[string]int{}
+	said := map[port]bool{}
+	for _, x := range b.exits {
+		if w, ok := b.next[x.port]; ok {
+			if e, ok := entry[w.to]; ok { // else it has errors
+				b.g.Nodes[x.node].Out[x.out] = e
+			}
+			continue
+		}
+		f := byName[x.port.owner]
+		name := x.port.owner + "/unlinked"
+		if _, ok := unlinked[name]; !ok {
+			owner := ""
+			if f != nil {
+				owner = f.name
+			}
+			unlinked[name] = b.add(owner, name, element.Discard{Reason: name})
+		}
+		b.wire(x.node, x.out, unlinked[name])
+		if f != nil && !said[x.port] {
+			said[x.port] = true
+			b.warn(b.object, f.declared, x.port.String(), "the port is not linked; packets that leave by it are dropped as %q: link it, or let nothing go there", name)
+		}
+	}
+}
+
+func (b *builder) fail(o finding.Object, field, value, format string, args ...any) {
+	b.findings = append(b.findings, finding.Finding{Object: o, Field: field, Value: value, Message: fmt.Sprintf(format, args...)})
+}
+
+func (b *builder) warn(o finding.Object, field, value, format string, args ...any) {
+	b.findings = append(b.findings, finding.Finding{
+		Severity: finding.Warning, Object: o, Field: field, Value: value, Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// problem tells a problem of package rules; ok is false if it is an error.
+func (b *builder) problem(o finding.Object, field string, p *rules.Problem) (ok bool) {
+	if p == nil {
+		return true
+	}
+	if p.Field != "" {
+		field += "." + p.Field
+	}
+	if p.Warning {
+		b.warn(o, field, p.Value, "%s", p.Message)
+		return true
+	}
+	b.fail(o, field, p.Value, "%s", p.Message)
+	return false
+}

@@ -1,0 +1,140 @@
+package graph
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// firewallRule is a rule of either origin.
+type firewallRule struct {
+	name   string
+	from   v1alpha1.Side
+	action v1alpha1.Action
+	filter headerspace.Filter
+}
+
+// lowerFirewall makes a classifier per direction, "fw/inside" for what comes in
+// by inside. What a rule drops is counted as "fw/drop", what no rule matches as
+// "fw/default".
+func (b *builder) lowerFirewall(f *function, spec *v1alpha1.Firewall) {
+	list := b.firewallRules(f, spec)
+	drop := b.discardOnce(f, f.name+"/drop")
+	refuse := b.discardOnce(f, f.name+"/default")
+	for _, side := range twoSides {
+		if !b.reached[port{f.name, side}] {
+			continue
+		}
+		c := element.Classifier{Rules: make([]element.Rule, 0, len(list))}
+		to := newOuts("accept")
+		for _, r := range list {
+			if r.from != "" && r.from != v1alpha1.SideOutside == (side == outside) {
+				continue
+			}
+			out := to.number("accept")
+			if r.action == v1alpha1.ActionDrop {
+				out = to.number("drop")
+			}
+			c.Rules = append(c.Rules, element.Rule{
+				Name: r.name, Filters: []headerspace.Filter{r.filter}, Out: out, Count: spec.CountRules,
+			})
+		}
+		if spec.Default == v1alpha1.ActionDrop {
+			c.Default = to.number("default")
+		}
+		c.Outs = len(to.names)
+		n := b.add(f.name, f.name+"/"+side, c)
+		f.entry[side] = Edge{To: n}
+		b.exit(n, 0, f, opposite(side))
+		for i, name := range to.names {
+			switch name {
+			case "drop":
+				b.wire(n, i, drop())
+			case "default":
+				b.wire(n, i, refuse())
+			}
+		}
+	}
+}
+
+// discardOnce makes a Discard when first asked for.
+func (b *builder) discardOnce(f *function, name string) func() int {
+	n := -1
+	return func() int {
+		if n < 0 {
+			n = b.add(f.name, name, element.Discard{Reason: name})
+		}
+		return n
+	}
+}
+
+func (b *builder) firewallRules(f *function, spec *v1alpha1.Firewall) []firewallRule {
+	list := make([]firewallRule, 0, len(spec.Rules))
+	names := map[string]string{}
+	for i := range spec.Rules {
+		r := &spec.Rules[i]
+		field := index(f.path+".rules", i)
+		name := string(r.Name)
+		if name == "" {
+			name = fmt.Sprintf("rule-%d", i+1)
+		}
+		if first, ok := names[name]; ok {
+			b.fail(f.object, field+".name", name, "the name is taken by %s; rules need names of their own", first)
+		}
+		names[name] = field
+		if filter, ok := b.filter(f.object, field, &r.Match); ok {
+			list = append(list, firewallRule{f.name + "/" + name, r.From, r.Action, filter})
+		}
+	}
+	if spec.RulesFrom != nil {
+		list = append(list, b.fileRules(f, spec.RulesFrom)...)
+	}
+	return list
+}
+
+func (b *builder) fileRules(f *function, from *v1alpha1.RulesFrom) []firewallRule {
+	read, ok := b.in.Files.Rules[rules.Source{File: string(from.File), Format: from.Format}]
+	if !ok {
+		b.fail(f.object, f.path+".rulesFrom.file", string(from.File), "the file was not read")
+		return nil
+	}
+	base := filepath.Base(string(from.File))
+	list := make([]firewallRule, len(read))
+	for i, r := range read {
+		list[i] = firewallRule{r.Name, r.From, r.Action, r.Filter}
+		if r.Name == "" {
+			list[i].name = fmt.Sprintf("%s:%d", base, r.Line)
+		}
+		list[i].name = f.name + "/" + list[i].name
+		if r.Action == "" {
+			list[i].from, list[i].action = from.From, actionOf(from.Actions, r.Line)
+		}
+	}
+	return list
+}
+
+func actionOf(actions v1alpha1.RuleActions, line int) v1alpha1.Action {
+	if actions == v1alpha1.ActionsAccept || actions == v1alpha1.ActionsOddAcceptEvenDrop && line%2 == 1 {
+		return v1alpha1.ActionAccept
+	}
+	return v1alpha1.ActionDrop
+}
+
+// outs numbers named outputs in the order in which they are first asked for.
+type outs struct{ names []string }
+
+func newOuts(names ...string) *outs { return &outs{names} }
+
+func (o *outs) number(name string) int {
+	for i, n := range o.names {
+		if n == name {
+			return i
+		}
+	}
+	o.names = append(o.names, name)
+	return len(o.names) - 1
+}

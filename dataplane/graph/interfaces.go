@@ -1,0 +1,136 @@
+package graph
+
+import (
+	"net"
+	"net/netip"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// chainInterface is an interface on its way into the graph.
+type chainInterface struct {
+	name  string
+	field string
+	spec  *v1alpha1.Interface
+	// prefix is not valid if it could not be read.
+	prefix netip.Prefix
+	out    int
+}
+
+func (b *builder) resolveInterface(spec *v1alpha1.Interface, field string) {
+	i := &chainInterface{name: string(spec.Name), field: field, spec: spec}
+	b.interfaces = append(b.interfaces, i)
+	p, problem := rules.ParseInterfaceAddress(string(spec.Address))
+	if b.problem(b.object, field+".address", problem) {
+		i.prefix = p
+	}
+}
+
+// checkInterfaces finds prefixes that overlap though no NAPT keeps them apart.
+func (b *builder) checkInterfaces() {
+	for n, i := range b.interfaces {
+		for _, j := range b.interfaces[:n] {
+			if i.prefix.IsValid() && j.prefix.IsValid() && i.prefix.Overlaps(j.prefix) &&
+				b.realm.find(port{i.name, ""}) == b.realm.find(port{j.name, ""}) {
+				b.fail(b.object, i.field+".address", string(i.spec.Address),
+					"overlaps %s of interface %q, and no NAPT lies between them; give them prefixes of their own", j.prefix, j.name)
+			}
+		}
+	}
+}
+
+// lowerInterfaces makes each interface's nodes: packets for its own address are
+// answered there, the others go on into the chain.
+func (b *builder) lowerInterfaces() {
+	for _, i := range b.interfaces {
+		in := b.add("", i.name+"/in", element.Input{Interface: i.name})
+		local := headerspace.Filter{}.With(headerspace.Dst, headerspace.Single(headerspace.Addr(addrOf(i.prefix))))
+		cls := b.add("", i.name+"/local", element.Classifier{
+			Rules:   []element.Rule{{Name: i.name + "/address", Filters: []headerspace.Filter{local}, Out: 0}},
+			Default: 1, Outs: 2,
+		})
+		echo := b.add("", i.name+"/echo", element.EchoResponder{})
+		i.out = b.add("", i.name+"/out", element.Output{Interface: i.name})
+		b.wire(in, 0, cls)
+		b.wire(cls, 0, echo)
+		b.wire(echo, 0, i.out)
+		b.exits = append(b.exits, exit{cls, 1, port{i.name, ""}})
+		b.g.Interfaces = append(b.g.Interfaces, b.graphInterface(i, in))
+	}
+}
+
+func addrOf(p netip.Prefix) netip.Addr {
+	if !p.IsValid() {
+		return netip.IPv4Unspecified() // an error was found; the graph will not be used
+	}
+	return p.Addr()
+}
+
+func (b *builder) graphInterface(i *chainInterface, in int) Interface {
+	out := Interface{
+		Name: i.name, Prefix: i.prefix, MTU: int(i.spec.MTU), Device: i.spec.Device, In: in, Out: i.out,
+		Gateway: b.onLink(i, i.field+".gateway", i.spec.Gateway),
+		MAC:     b.mac(i.field+".mac", i.spec.MAC),
+	}
+	for n, nb := range i.spec.Neighbors {
+		field := index(i.field+".neighbors", n)
+		out.Neighbors = append(out.Neighbors, Neighbor{
+			Addr: b.onLink(i, field+".address", nb.Address),
+			MAC:  b.mac(field+".mac", nb.MAC),
+		})
+	}
+	return out
+}
+
+// onLink reads an address that must be another's within the interface's prefix.
+func (b *builder) onLink(i *chainInterface, field string, s v1alpha1.Address) netip.Addr {
+	if s == "" {
+		return netip.Addr{}
+	}
+	a, problem := rules.ParseAddress(string(s))
+	switch {
+	case !b.problem(b.object, field, problem):
+	case i.prefix.IsValid() && !i.prefix.Contains(a):
+		b.fail(b.object, field, string(s), "is not on-link; give an address within %s", i.prefix.Masked())
+	case i.prefix.IsValid() && i.prefix.Addr() == a:
+		b.fail(b.object, field, string(s), "is the interface's own address; give that of the neighbour")
+	}
+	return a
+}
+
+func (b *builder) mac(field string, s v1alpha1.MACAddress) net.HardwareAddr {
+	if s == "" {
+		return nil
+	}
+	m, err := net.ParseMAC(string(s))
+	switch {
+	case err != nil || len(m) != 6:
+		b.fail(b.object, field, string(s), `not an Ethernet address; write it like "02:00:00:00:00:01"`)
+		return nil
+	case m[0]&1 != 0:
+		b.fail(b.object, field, string(s), "is a group address; give that of one station (an even first byte)")
+	}
+	return m
+}
+
+// addProxies has interfaces answer ARP for the pool addresses within their prefix
+// of the NAPTs whose outside they see.
+func (b *builder) addProxies() {
+	for _, n := range b.pools {
+		for k := range b.g.Interfaces {
+			i := &b.g.Interfaces[k]
+			if b.realm.find(port{i.Name, ""}) != b.realm.find(n.outside) {
+				continue
+			}
+			for _, a := range n.pool {
+				if i.Prefix.Contains(a) && !slices.Contains(i.Proxy, a) {
+					i.Proxy = append(i.Proxy, a)
+				}
+			}
+		}
+	}
+}

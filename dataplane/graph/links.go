@@ -1,0 +1,187 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// wire is where a port leads, and the field that says so.
+type wire struct {
+	to    port
+	field string
+}
+
+// link wires the ports by path and links.
+func (b *builder) link(spec *v1alpha1.ServiceChainSpec) {
+	after := map[string][]string{} // functions by the functions that links lead from
+	connect := func(from, to port, direction v1alpha1.LinkDirection, fromField, toField string) {
+		if from.owner == to.owner {
+			b.fail(b.object, toField, to.String(), "links %q to itself; packets would never leave it", from.owner)
+			return
+		}
+		b.leads(from, to, fromField)
+		if direction != v1alpha1.LinkForward {
+			b.leads(to, from, toField)
+		}
+		if from.name == "" || to.name == "" {
+			return // interfaces end the way: no loop leads through them
+		}
+		if way := wayBetween(after, to.owner, from.owner); way != nil {
+			b.fail(b.object, toField, to.String(), "makes a loop: %s; turn a link round, or take one out", strings.Join(append([]string{from.owner}, way...), " -> "))
+			return
+		}
+		after[from.owner] = append(after[from.owner], to.owner)
+	}
+	for i := 1; i < len(spec.Path); i++ {
+		from, ok1 := b.pathEnd(spec.Path, i-1, outside)
+		to, ok2 := b.pathEnd(spec.Path, i, inside)
+		if ok1 && ok2 {
+			connect(from, to, v1alpha1.LinkBoth, index("spec.path", i-1), index("spec.path", i))
+		}
+	}
+	for i, l := range spec.Links {
+		field := index("spec.links", i)
+		from, ok1 := b.endpoint(string(l.From), field+".from")
+		to, ok2 := b.endpoint(string(l.To), field+".to")
+		if ok1 && ok2 {
+			connect(from, to, l.Direction, field+".from", field+".to")
+		}
+	}
+	b.findings = dedupe(b.findings) // an entry of a path is looked at from both sides
+}
+
+// leads notes that packets leaving by a port come in by another.
+func (b *builder) leads(from, to port, field string) {
+	if w, ok := b.next[from]; ok {
+		b.fail(b.object, field, from.String(), "already leads to %q by %s; one port has one way out: use another port, or an elements function with a classifier or tee", w.to, w.field)
+		return
+	}
+	b.next[from] = wire{to, field}
+}
+
+// pathEnd is the port of a path's entry on the given side.
+func (b *builder) pathEnd(path []v1alpha1.Endpoint, i int, side string) (port, bool) {
+	name, field := string(path[i]), index("spec.path", i)
+	middle := i > 0 && i < len(path)-1
+	if owner, _, ok := strings.Cut(name, "."); ok {
+		if middle {
+			b.fail(b.object, field, name, "only the first and the last entry of a path may name a port; write %q, or use links", owner)
+			return port{}, false
+		}
+		return b.endpoint(name, field)
+	}
+	if b.findInterface(name) != nil {
+		if middle {
+			b.fail(b.object, field, name, "is an interface; a path may have interfaces only as its first and last entry")
+			return port{}, false
+		}
+		return port{name, ""}, true
+	}
+	f := b.findFunction(name)
+	switch {
+	case f == nil:
+		b.unknownOwner(field, name, name)
+		return port{}, false
+	case !f.known():
+		return port{}, false
+	case !slices.Contains(f.ports, side):
+		b.fail(b.object, field, name, "has no port %q, by which a path goes; its ports are %s: use links for them", side, strings.Join(f.ports, ", "))
+		return port{}, false
+	}
+	return port{name, side}, true
+}
+
+// endpoint is the port that a link names.
+func (b *builder) endpoint(s, field string) (port, bool) {
+	owner, name, dotted := strings.Cut(s, ".")
+	if b.findInterface(owner) != nil {
+		if dotted {
+			b.fail(b.object, field, s, "interfaces have no ports; write %q", owner)
+		}
+		return port{owner, ""}, !dotted
+	}
+	f := b.findFunction(owner)
+	switch {
+	case f == nil:
+		b.unknownOwner(field, s, owner)
+		return port{}, false
+	case !f.known():
+		return port{}, false
+	case !dotted:
+		b.fail(b.object, field, s, "names no port; write %q, or another of its ports (%s)", owner+"."+f.ports[0], strings.Join(f.ports, ", "))
+		return port{}, false
+	case !slices.Contains(f.ports, name):
+		b.fail(b.object, field, s, "function %q has no port %q%s", owner, name, finding.DidYouMean(name, f.ports))
+		return port{}, false
+	}
+	return port{owner, name}, true
+}
+
+func (b *builder) unknownOwner(field, value, name string) {
+	var known []string
+	for _, i := range b.interfaces {
+		known = append(known, i.name)
+	}
+	for _, f := range b.functions {
+		known = append(known, f.name)
+	}
+	b.fail(b.object, field, value, "no interface or function is named %q%s", name, finding.DidYouMean(name, known))
+}
+
+func (b *builder) findInterface(name string) *chainInterface {
+	for _, i := range b.interfaces {
+		if i.name == name {
+			return i
+		}
+	}
+	return nil
+}
+
+func (b *builder) findFunction(name string) *function {
+	for _, f := range b.functions {
+		if f.name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// wayBetween is the functions from one to another along links, nil if there is no way.
+func wayBetween(after map[string][]string, from, to string) []string {
+	tried := map[string]bool{}
+	var walk func(at string) []string
+	walk = func(at string) []string {
+		if at == to {
+			return []string{at}
+		}
+		if tried[at] {
+			return nil
+		}
+		tried[at] = true
+		for _, n := range after[at] {
+			if way := walk(n); way != nil {
+				return append([]string{at}, way...)
+			}
+		}
+		return nil
+	}
+	return walk(from)
+}
+
+func dedupe(list finding.List) finding.List {
+	seen := map[finding.Finding]bool{}
+	var out finding.List
+	for _, f := range list {
+		if !seen[f] {
+			seen[f] = true
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func index(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }

@@ -1,0 +1,41 @@
+package graph
+
+import (
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// lowerMonitor makes, per direction, a classifier "mon/inside" with a counter
+// "mon/inside/<class>" on every output; behind the counters the ways rejoin.
+func (b *builder) lowerMonitor(f *function, spec *v1alpha1.Monitor) {
+	var list []element.Rule
+	for i := range spec.Classes {
+		c := &spec.Classes[i]
+		if filter, ok := b.filter(f.object, index(f.path+".classes", i), &c.Match); ok {
+			list = append(list, element.Rule{Name: string(c.Name), Filters: []headerspace.Filter{filter}, Out: len(list)})
+		}
+	}
+	for _, side := range twoSides {
+		if !b.reached[port{f.name, side}] {
+			continue
+		}
+		prefix := f.name + "/" + side
+		named := make([]element.Rule, len(list))
+		for i, r := range list {
+			named[i] = r
+			named[i].Name = prefix + "/" + r.Name
+		}
+		n := b.add(f.name, prefix, element.Classifier{Rules: named, Default: len(list), Outs: len(list) + 1})
+		f.entry[side] = Edge{To: n}
+		for i := range len(list) + 1 {
+			name := prefix + "/other"
+			if i < len(list) {
+				name = named[i].Name
+			}
+			counter := b.add(f.name, name, element.Counter{})
+			b.wire(n, i, counter)
+			b.exit(counter, 0, f, opposite(side))
+		}
+	}
+}

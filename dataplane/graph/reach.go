@@ -1,0 +1,165 @@
+package graph
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// realms are the address realms of the chain: ports and interfaces between which
+// no NAPT lies see the same addresses (union-find).
+type realms map[port]port
+
+func (r realms) find(p port) port {
+	for {
+		up, ok := r[p]
+		if !ok || up == p {
+			return p
+		}
+		p = up
+	}
+}
+
+func (r realms) join(a, b port) {
+	if a, b = r.find(a), r.find(b); a != b {
+		r[a] = b
+	}
+}
+
+// reach finds the ports by which packets come in, and the realms.
+func (b *builder) reach() {
+	b.reached, b.realm = map[port]bool{}, realms{}
+	var visit func(p port)
+	visit = func(p port) {
+		if p.name == "" || b.reached[p] {
+			return
+		}
+		b.reached[p] = true
+		for _, out := range b.findFunction(p.owner).through(p.name) {
+			if w, ok := b.next[port{p.owner, out}]; ok {
+				visit(w.to)
+			}
+		}
+	}
+	for _, i := range b.interfaces {
+		if w, ok := b.next[port{i.name, ""}]; ok {
+			visit(w.to)
+		}
+	}
+	for from, w := range b.next {
+		b.realm.join(from, w.to)
+	}
+	for _, f := range b.functions {
+		f.joinRealms(b.realm)
+	}
+}
+
+func (b *builder) checkReached() {
+	for _, f := range b.functions {
+		in := slices.ContainsFunc(f.ports, func(name string) bool { return b.reached[port{f.name, name}] })
+		if !in {
+			b.fail(b.object, f.declared+".name", f.name, "no packet gets to this function; link one of its ports (%s), or take it out", strings.Join(f.ports, ", "))
+		}
+	}
+	for _, i := range b.interfaces {
+		_, linked := b.next[port{i.name, ""}]
+		for _, w := range b.next {
+			linked = linked || w.to.owner == i.name
+		}
+		if !linked {
+			b.warn(b.object, i.field+".name", i.name, "the interface is not linked; what comes in there is dropped as %q", i.name+"/unlinked")
+		}
+	}
+}
+
+// through is the ports by which packets may leave that came in by the given one.
+func (f *function) through(in string) []string {
+	switch {
+	case f.kinds.Router != nil:
+		return f.ports
+	case f.kinds.Elements != nil:
+		outs, _ := newElementMap(f.kinds.Elements, f.ports).from(in, true)
+		return outs
+	case f.known():
+		return []string{opposite(in)}
+	}
+	return nil
+}
+
+// translated is as through, for packets on their way to an address: a NAPT's
+// inside is out of sight from its outside, where its pool is seen.
+func (f *function) translated(in string) (outs []string, pools []*v1alpha1.NAPT) {
+	switch {
+	case f.kinds.NAPT != nil && in == outside:
+		return nil, []*v1alpha1.NAPT{f.kinds.NAPT}
+	case f.kinds.Elements != nil:
+		return newElementMap(f.kinds.Elements, f.ports).from(in, false)
+	}
+	return f.through(in), nil
+}
+
+func (f *function) joinRealms(r realms) {
+	switch {
+	case f.kinds.NAPT != nil:
+	case f.kinds.Elements != nil:
+		newElementMap(f.kinds.Elements, f.ports).joinRealms(f.name, r)
+	default:
+		for _, p := range f.ports[1:] {
+			r.join(port{f.name, f.ports[0]}, port{f.name, p})
+		}
+	}
+}
+
+// behind is what lies behind a router's port, up to other routers.
+type behind struct {
+	interfaces []*chainInterface
+	routers    []*function
+	pools      []netip.Prefix
+}
+
+func (b *builder) behind(p port) behind {
+	var out behind
+	seen := map[port]bool{}
+	var visit func(p port)
+	visit = func(p port) {
+		w, ok := b.next[p]
+		if !ok || seen[w.to] {
+			return
+		}
+		seen[w.to] = true
+		if w.to.name == "" {
+			out.interfaces = append(out.interfaces, b.findInterface(w.to.owner))
+			return
+		}
+		f := b.findFunction(w.to.owner)
+		if f.kinds.Router != nil {
+			if !slices.Contains(out.routers, f) {
+				out.routers = append(out.routers, f)
+			}
+			return
+		}
+		outs, pools := f.translated(w.to.name)
+		for _, n := range pools {
+			out.pools = append(out.pools, poolPrefixes(n)...)
+		}
+		for _, o := range outs {
+			visit(port{f.name, o})
+		}
+	}
+	visit(p)
+	return out
+}
+
+// poolPrefixes is the pool as prefixes; what cannot be read is said elsewhere.
+func poolPrefixes(n *v1alpha1.NAPT) []netip.Prefix {
+	var out []netip.Prefix
+	for _, s := range n.Pool {
+		if r, p := rules.ParseAddressSet(string(s)); p == nil || p.Warning {
+			out = append(out, r.Prefixes()...)
+		}
+	}
+	return out
+}

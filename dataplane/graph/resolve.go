@@ -1,0 +1,123 @@
+package graph
+
+import (
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// port is a port of a function, or an interface (with an empty name).
+type port struct{ owner, name string }
+
+func (p port) String() string {
+	if p.name == "" {
+		return p.owner
+	}
+	return p.owner + "." + p.name
+}
+
+// function is a network function of the chain, wherever it is written.
+type function struct {
+	name     string
+	object   finding.Object // where it is written: the chain, or a NetworkFunction
+	path     string         // of its kind's member, there
+	declared string         // path of its entry in the chain
+	kinds    v1alpha1.FunctionKinds
+	ports    []string
+	entry    map[string]Edge // per port, where packets come in
+}
+
+// The ports of functions with two sides.
+const (
+	inside  = "inside"
+	outside = "outside"
+)
+
+var twoSides = []string{inside, outside}
+
+// opposite is the other side.
+func opposite(side string) string {
+	if side == inside {
+		return outside
+	}
+	return inside
+}
+
+// resolve finds interfaces and functions, and the ports that they have.
+func (b *builder) resolve(chain *v1alpha1.ServiceChain) {
+	taken := map[string]string{}
+	claim := func(name, field string) bool {
+		if first, ok := taken[name]; ok {
+			b.fail(b.object, field+".name", name, "the name is taken by %s; interfaces and functions need names of their own", first)
+			return false
+		}
+		taken[name] = field
+		return true
+	}
+	for i := range chain.Spec.Interfaces {
+		field := index("spec.interfaces", i)
+		if claim(string(chain.Spec.Interfaces[i].Name), field) {
+			b.resolveInterface(&chain.Spec.Interfaces[i], field)
+		}
+	}
+	for i := range chain.Spec.Functions {
+		field := index("spec.functions", i)
+		if claim(string(chain.Spec.Functions[i].Name), field) {
+			b.resolveFunction(chain, &chain.Spec.Functions[i], field)
+		}
+	}
+}
+
+func (b *builder) resolveFunction(chain *v1alpha1.ServiceChain, spec *v1alpha1.Function, field string) {
+	f := &function{name: string(spec.Name), object: b.object, path: field, declared: field, kinds: spec.FunctionKinds}
+	b.functions = append(b.functions, f)
+	if spec.FunctionRef != nil {
+		var known []string
+		found := false
+		for _, nf := range b.in.Functions {
+			if nf.Namespace != chain.Namespace {
+				continue
+			}
+			known = append(known, nf.Name)
+			if nf.Name == spec.FunctionRef.Name {
+				found = true
+				f.kinds, f.path = nf.Spec.FunctionKinds, "spec"
+				f.object = finding.Object{Kind: v1alpha1.KindNetworkFunction, Namespace: nf.Namespace, Name: nf.Name}
+			}
+		}
+		if !found {
+			b.fail(b.object, field+".functionRef.name", spec.FunctionRef.Name, "no %s of this name in the same file or folder%s",
+				v1alpha1.KindNetworkFunction, finding.DidYouMean(spec.FunctionRef.Name, known))
+		}
+	}
+	f.ports = twoSides
+	switch {
+	case f.kinds.Firewall != nil:
+		f.path += ".firewall"
+	case f.kinds.NAPT != nil:
+		f.path += ".napt"
+	case f.kinds.Monitor != nil:
+		f.path += ".monitor"
+	case f.kinds.Router != nil:
+		f.path += ".router"
+		if ports := f.kinds.Router.Ports; len(ports) > 0 {
+			f.ports = nil
+			for _, p := range ports {
+				f.ports = append(f.ports, string(p.Name))
+			}
+		}
+	case f.kinds.Elements != nil:
+		f.path += ".elements"
+		if ports := f.kinds.Elements.Ports; len(ports) > 0 {
+			f.ports = nil
+			for _, p := range ports {
+				f.ports = append(f.ports, string(p))
+			}
+		}
+	}
+}
+
+// known tells whether it is known what the function is (a missing reference is said once).
+func (f *function) known() bool {
+	k := f.kinds
+	return k.Firewall != nil || k.Router != nil || k.NAPT != nil || k.Monitor != nil || k.Elements != nil
+}

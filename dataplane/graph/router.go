@@ -1,0 +1,262 @@
+package graph
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// ICMP types and codes of a router's errors (RFC 792).
+const (
+	icmpUnreachable    = 3
+	codeNetUnreachable = 0
+	icmpTimeExceeded   = 11
+	codeTTLExceeded    = 0
+)
+
+// lowerRouter makes "rt/local" (own addresses), "rt/lookup", and per port that has
+// routes "rt/ttl-<port>". Errors go through the lookup again, as any packet of the
+// router's own. Where ports have addresses, the source of errors depends on the port
+// by which the packet came in, and each such port gets elements of its own.
+func (b *builder) lowerRouter(f *function, spec *v1alpha1.Router) {
+	own, sources := b.routerAddresses(f, spec)
+	routes := b.routes(f, spec)
+	var entered []string
+	for _, p := range f.ports {
+		if b.reached[port{f.name, p}] {
+			entered = append(entered, p)
+		}
+	}
+	if len(entered) == 0 {
+		return
+	}
+	shared := true
+	for _, p := range entered {
+		shared = shared && sources[p] == sources[entered[0]]
+	}
+	if shared {
+		e := b.routerFace(f, f.name, own, sources[entered[0]], routes)
+		for _, p := range entered {
+			f.entry[p] = e
+		}
+		return
+	}
+	for _, p := range entered {
+		f.entry[p] = b.routerFace(f, f.name+"/"+p, own, sources[p], routes)
+	}
+}
+
+// routerAddresses are the router's own addresses, and by port the source of errors.
+func (b *builder) routerAddresses(f *function, spec *v1alpha1.Router) ([]netip.Addr, map[string]netip.Addr) {
+	var own []netip.Addr
+	read := func(field string, s v1alpha1.Address) netip.Addr {
+		if s == "" {
+			return netip.Addr{}
+		}
+		a, problem := rules.ParseAddress(string(s))
+		if b.problem(f.object, field, problem) && !slices.Contains(own, a) {
+			own = append(own, a)
+		}
+		return a
+	}
+	of := read(f.path+".address", spec.Address)
+	sources := map[string]netip.Addr{}
+	for _, p := range f.ports {
+		sources[p] = of
+	}
+	for i, p := range spec.Ports {
+		if a := read(index(f.path+".ports", i)+".address", p.Address); a.IsValid() {
+			sources[string(p.Name)] = a
+		}
+	}
+	return own, sources
+}
+
+// routerFace makes the router's elements, and tells where packets come in.
+func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, routes []portRoute) Edge {
+	to := newOuts()
+	for _, p := range f.ports {
+		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.port == p }) {
+			to.number(p)
+		}
+	}
+	l := element.Lookup{Routes: make([]element.Route, len(routes))}
+	for i, r := range routes {
+		l.Routes[i] = element.Route{Prefix: r.prefix, Via: r.via, Out: to.number(r.port)}
+	}
+	l.NoRoute, l.Outs = len(to.names), len(to.names)+1
+	entry := -1
+	if len(own) > 0 {
+		entry = b.add(f.name, name+"/local", localClassifier(name, own))
+	}
+	lookup := b.add(f.name, name+"/lookup", l)
+	if entry >= 0 {
+		echo := b.add(f.name, name+"/echo", element.EchoResponder{})
+		b.wire(entry, 0, echo)
+		b.wire(entry, 1, lookup)
+		b.wire(echo, 0, lookup)
+	} else {
+		entry = lookup
+	}
+	expired := -1
+	for i, p := range to.names {
+		ttl := b.add(f.name, name+"/ttl-"+p, element.DecTTL{})
+		b.wire(lookup, i, ttl)
+		b.exit(ttl, element.TTLAlive, f, p)
+		if expired < 0 {
+			expired = b.add(f.name, name+"/expired", element.ICMPError{Type: icmpTimeExceeded, Code: codeTTLExceeded, Source: source})
+			b.wire(expired, 0, lookup)
+		}
+		b.wire(ttl, element.TTLExpired, expired)
+	}
+	unreachable := b.add(f.name, name+"/no-route", element.ICMPError{Type: icmpUnreachable, Code: codeNetUnreachable, Source: source})
+	b.wire(lookup, l.NoRoute, unreachable)
+	b.wire(unreachable, 0, lookup)
+	return Edge{To: entry}
+}
+
+func localClassifier(name string, own []netip.Addr) element.Classifier {
+	var iv []headerspace.Interval
+	for _, a := range own {
+		iv = append(iv, headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)})
+	}
+	filter := headerspace.Filter{}.With(headerspace.Dst, headerspace.NewSet(iv...))
+	return element.Classifier{
+		Rules:   []element.Rule{{Name: name + "/address", Filters: []headerspace.Filter{filter}, Out: 0}},
+		Default: 1, Outs: 2,
+	}
+}
+
+// portRoute is a route to a port, and where it comes from: routes, then files in
+// order, then what is connected.
+type portRoute struct {
+	prefix netip.Prefix
+	via    netip.Addr
+	port   string
+	rank   int
+	field  string
+}
+
+// routes are all routes of a router, one per prefix, ordered by prefix.
+func (b *builder) routes(f *function, spec *v1alpha1.Router) []portRoute {
+	near := map[string]behind{}
+	for _, p := range f.ports {
+		near[p] = b.behind(port{f.name, p})
+	}
+	list := b.ownRoutes(f, spec, near)
+	for i, from := range spec.RoutesFrom {
+		list = append(list, b.fileRoutes(f, index(f.path+".routesFrom", i), &from, near, i+1)...)
+	}
+	connected := len(spec.RoutesFrom) + 1
+	for _, p := range f.ports {
+		field := f.declared
+		for _, i := range near[p].interfaces {
+			if i.prefix.IsValid() {
+				list = append(list, portRoute{prefix: i.prefix.Masked(), port: p, rank: connected, field: field})
+			}
+		}
+		for _, pool := range near[p].pools {
+			list = append(list, portRoute{prefix: pool, port: p, rank: connected, field: field})
+		}
+	}
+	slices.SortStableFunc(list, func(x, y portRoute) int {
+		return cmp.Or(x.prefix.Addr().Compare(y.prefix.Addr()), cmp.Compare(x.prefix.Bits(), y.prefix.Bits()), cmp.Compare(x.rank, y.rank))
+	})
+	return b.oncePerPrefix(f, list, connected)
+}
+
+// oncePerPrefix keeps the first route of each prefix, and finds prefixes that
+// are connected at two ports.
+func (b *builder) oncePerPrefix(f *function, list []portRoute, connected int) []portRoute {
+	out := list[:0]
+	for _, r := range list {
+		if n := len(out); n > 0 && out[n-1].prefix == r.prefix {
+			first := out[n-1]
+			switch {
+			case first.rank == connected && first.port != r.port:
+				b.fail(b.object, r.field, r.prefix.String(), "lies behind port %q and behind port %q of router %q; add a route that says which", first.port, r.port, f.name)
+			case first.rank == 0 && r.rank == 0:
+				b.fail(f.object, r.field, r.prefix.String(), "the route is there twice, first as %s; leave one out", first.field)
+			}
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]behind) []portRoute {
+	var list []portRoute
+	for i, r := range spec.Routes {
+		field := index(f.path+".routes", i)
+		p, problem := rules.ParsePrefix(string(r.Prefix))
+		ok := b.problem(f.object, field+".prefix", problem)
+		via, viaOK := b.nextHop(f, field, r.Port, r.Via, near)
+		if ok && viaOK {
+			list = append(list, portRoute{prefix: p, via: via, port: string(r.Port), field: field + ".prefix"})
+		}
+	}
+	return list
+}
+
+func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int) []portRoute {
+	via, ok := b.nextHop(f, field, from.Port, from.Via, near)
+	prefixes, read := b.in.Files.Prefixes[string(from.File)]
+	if !read {
+		b.fail(f.object, field+".file", string(from.File), "the file was not read")
+	}
+	if !ok {
+		return nil
+	}
+	list := make([]portRoute, len(prefixes))
+	for i, p := range prefixes {
+		list[i] = portRoute{prefix: p, via: via, port: string(from.Port), rank: rank}
+	}
+	return list
+}
+
+// nextHop reads a route's port and next hop, which must be on-link at the port.
+func (b *builder) nextHop(f *function, field string, name v1alpha1.Name, s v1alpha1.Address, near map[string]behind) (netip.Addr, bool) {
+	at, known := near[string(name)]
+	if !known {
+		b.fail(f.object, field+".port", string(name), "router %q has no such port%s", f.name, finding.DidYouMean(string(name), f.ports))
+		return netip.Addr{}, false
+	}
+	if s == "" {
+		return netip.Addr{}, true
+	}
+	via, problem := rules.ParseAddress(string(s))
+	if !b.problem(f.object, field+".via", problem) {
+		return via, false
+	}
+	var prefixes []string
+	for _, i := range at.interfaces {
+		if !i.prefix.IsValid() {
+			return via, true // an error of its own
+		}
+		if i.prefix.Addr() == via {
+			b.fail(f.object, field+".via", string(s), "is the chain's own address on interface %q; give that of the neighbour", i.name)
+			return via, false
+		}
+		if i.prefix.Contains(via) {
+			return via, true
+		}
+		prefixes = append(prefixes, i.prefix.Masked().String())
+	}
+	for _, r := range at.routers {
+		if slices.Contains(r.addresses(), via) {
+			return via, true
+		}
+	}
+	if b.unlinked {
+		return via, true // what lies behind the port is not known
+	}
+	b.fail(f.object, field+".via", string(s), "the next hop is not on-link at port %q; %s", string(name), nextHopAdvice(prefixes, at.routers))
+	return via, false
+}

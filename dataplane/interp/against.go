@@ -1,0 +1,376 @@
+package interp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+// Kind sorts mismatches.
+type Kind string
+
+// The kinds of mismatches.
+const (
+	// MismatchOutput: a frame differs, is missing or is too much.
+	MismatchOutput Kind = "output"
+	// MismatchOrder: the right frames in another order.
+	MismatchOrder Kind = "order"
+	// MismatchDrops: other drop reasons, or another number of them.
+	MismatchDrops Kind = "drops"
+	// MismatchChoice: a NAPT's visible choice was none that it allows.
+	MismatchChoice Kind = "choice"
+	// MismatchExhausted: the engine dropped as nat-exhausted where a port is
+	// free. Allowed to engines that split the ports among shards; the chain went on as if
+	// the NAPT had found none.
+	MismatchExhausted Kind = "exhausted"
+)
+
+// Mismatch is a difference between the chain and an engine on one frame.
+type Mismatch struct {
+	Kind   Kind
+	Detail string
+}
+
+func (m Mismatch) String() string { return fmt.Sprintf("%s: %s", m.Kind, m.Detail) }
+
+// ProcessAgainst runs one frame and compares what comes out with what an
+// engine made of it. Choices that NAPTs have to make on the way are taken over
+// from the engine's frames, where these show them: so later packets meet the same
+// bindings. Choices that a later NAPT hides are any that explain what is seen.
+// Frames are compared byte for byte and in order, drop reasons as a multiset.
+func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Result) (Result, []Mismatch) {
+	s := search{c, now, iface, frame, seen}
+	r := s.explain()
+	r.accept()
+	diff := compare(r.res, seen)
+	for _, m := range r.made {
+		if m.denied != nil {
+			diff = append(diff, Mismatch{MismatchChoice, m.why(now)})
+		}
+	}
+	if gaveUp(r) {
+		diff = append(diff, Mismatch{MismatchExhausted, fmt.Sprintf("%s had a port left", r.made[len(r.made)-1].nat.name)})
+	}
+	return r.res, diff
+}
+
+// search looks for choices that lead to what was seen.
+type search struct {
+	c     *Chain
+	now   time.Duration
+	iface int
+	frame []byte
+	seen  Result
+}
+
+// tries bounds the fresh starts with other hidden choices.
+const tries = 3
+
+// explain is a run whose state is in place: one that leads to what was seen if there
+// is one, else the nearest.
+func (s *search) explain() *run {
+	first := s.run(nil)
+	if s.done(first) || len(first.made) == 0 && len(first.asked) == 0 {
+		return first
+	}
+	first.rollback(0)
+	if r := s.otherGuesses(first); r != nil {
+		return r
+	}
+	for r, i := first, 0; i < tries; i++ {
+		for _, w := range []map[string][]wish{s.learn(r), nil} { // nil: other choices where they are hidden
+			if r = s.run(w); s.done(r) {
+				return r
+			}
+			r.rollback(0)
+		}
+	}
+	if r := s.giveUp(first); r != nil {
+		return r
+	}
+	if first.readsChoice {
+		if r := s.everyPort(first); r != nil {
+			return r
+		}
+	}
+	return s.run(s.learn(first))
+}
+
+func (s *search) run(w map[string][]wish) *run {
+	r := s.c.newRun(s.now, nil, cloneWishes(w))
+	r.start(s.iface, s.frame)
+	return r
+}
+
+func cloneWishes(w map[string][]wish) map[string][]wish {
+	out := maps.Clone(w)
+	for k, v := range out {
+		out[k] = slices.Clone(v)
+	}
+	return out
+}
+
+func (s *search) done(r *run) bool { return len(compare(r.res, s.seen)) == 0 }
+
+// learn makes wishes of the choices that the engine's frames show, where the
+// run's own frames show choices.
+func (s *search) learn(r *run) map[string][]wish {
+	wishes := map[*made]*wish{}
+	for i, o := range r.res.Out {
+		if i >= len(s.seen.Out) {
+			break
+		}
+		shown, ok := look(s.seen.Out[i].Frame)
+		if !ok {
+			continue
+		}
+		wishFor := func(m *made) *wish {
+			if wishes[m] == nil {
+				wishes[m] = &wish{at: endpoint{proto: m.flow.proto}}
+			}
+			return wishes[m]
+		}
+		learnAddr := func(m *made, a uint32) {
+			if m != nil {
+				w := wishFor(m)
+				w.addr, w.at.addr = true, a
+			}
+		}
+		learnPort := func(m *made, port uint16) {
+			if m != nil {
+				w := wishFor(m)
+				w.port, w.at.port = true, port
+			}
+		}
+		learnAddr(o.by.src, shown.src)
+		learnAddr(o.by.dst, shown.dst)
+		learnAddr(o.by.qsrc, shown.qsrc)
+		learnPort(o.by.sport, shown.sport)
+		learnPort(o.by.dport, shown.dport)
+		learnPort(o.by.qsport, shown.qsport)
+		learnPort(o.by.qdport, shown.qdport)
+	}
+	for _, m := range slices.Backward(r.made) {
+		s.hand(m, wishes)
+	}
+	out := map[string][]wish{}
+	for _, m := range r.made {
+		w := wish{}
+		if wishes[m] != nil {
+			w = *wishes[m]
+		}
+		out[m.nat.name] = append(out[m.nat.name], w)
+	}
+	return out
+}
+
+// hand hands a wish on: if the NAPT still keeps an entry with the wished endpoint and the same
+// remote, the engine used that one, and the NAPT before has chosen what leads to it.
+func (s *search) hand(m *made, wishes map[*made]*wish) {
+	w := wishes[m]
+	if w == nil || !w.addr || !w.port || m.by.src == nil || m.by.src != m.by.sport {
+		return
+	}
+	e := m.nat.findOutside(question{m.nat, w.at, m.flow.dst, m.flow.dport}, s.now)
+	if e == nil || e.hidden || e.flow == m.flow {
+		return
+	}
+	if at := (endpoint{m.flow.proto, e.flow.src, e.flow.sport}); m.by.src.nat.owns(at) {
+		delete(wishes, m)
+		wishes[m.by.src] = &wish{addr: true, port: true, at: at}
+	}
+}
+
+// shown is what a frame shows of choices.
+type shown struct {
+	src, dst, qsrc               uint32
+	sport, dport, qsport, qdport uint16
+}
+
+// look reads an engine's frame; ok is false if it is no IPv4 frame that could be compared.
+func look(frame []byte) (s shown, ok bool) {
+	if len(frame) < 14 {
+		return s, false
+	}
+	ip := frame[14:]
+	if isTag(binary.BigEndian.Uint16(frame[12:])) && len(ip) >= 4 {
+		ip = ip[4:]
+	}
+	if n, reason := checkIP(ip); reason == "" {
+		ip = ip[:n]
+	} else if reason != "martian" {
+		return s, false
+	}
+	s.src, s.dst = srcOf(ip), dstOf(ip)
+	if ip[9] == protoICMP && icmpType(ip) >= 0 {
+		if q := quotedFlow(ip); q != nil {
+			f, _ := tuple(q)
+			s.qsrc, s.qsport, s.qdport = f.src, f.sport, f.dport
+		}
+	}
+	if fragOf(ip) != fragLater {
+		if f, ok := tuple(ip); ok {
+			s.sport, s.dport = f.sport, f.dport
+		}
+	}
+	return s, true
+}
+
+// giveUp tries whether the engine found no port where there was one.
+func (s *search) giveUp(first *run) *run {
+	if !slices.Contains(s.seen.Drops, Drop{element.ReasonNATExhausted}) {
+		return nil
+	}
+	learned := s.learn(first)
+	for name, ws := range learned {
+		for i := range ws {
+			w := cloneWishes(learned)
+			w[name][i] = wish{exhausted: true}
+			r := s.run(w)
+			if s.done(r) {
+				return r
+			}
+			r.rollback(0)
+		}
+	}
+	return nil
+}
+
+// gaveUp tells whether a NAPT was made to find no port in the run.
+func gaveUp(r *run) bool {
+	for _, m := range r.made {
+		if m.gaveUp {
+			return true
+		}
+	}
+	return false
+}
+
+// everyPort tries every choice of each NAPT, the others' left free: for chains
+// that tell choices apart without showing them.
+func (s *search) everyPort(first *run) *run {
+	learned := s.learn(first)
+	nth := map[*nat]int{}
+	for _, m := range first.made {
+		for at := range s.candidates(m) {
+			if !m.nat.movable(at, first) {
+				continue
+			}
+			w := cloneWishes(learned)
+			w[m.nat.name][nth[m.nat]] = wish{addr: true, port: true, at: at}
+			r := s.run(w)
+			if s.done(r) {
+				return r
+			}
+			r.rollback(0)
+		}
+		nth[m.nat]++
+	}
+	return nil
+}
+
+// candidates are all choices that a NAPT can have, those that frames show first. The
+// rest goes around the ports in wide steps, to meet every range of ports early.
+func (s *search) candidates(m *made) iter.Seq[endpoint] {
+	return func(yield func(endpoint) bool) {
+		for _, o := range s.seen.Out {
+			if f, ok := look(o.Frame); ok && !yield(endpoint{m.flow.proto, f.src, f.sport}) {
+				return
+			}
+		}
+		low := int(m.nat.element.PortMin)
+		n := int(m.nat.element.PortMax) - low + 1
+		stride := max(1, n*5/8)
+		for gcd(stride, n) != 1 {
+			stride++
+		}
+		for i := range n {
+			for _, a := range m.nat.pool {
+				if !yield(endpoint{m.flow.proto, a, uint16(low + i*stride%n)}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// why says what is wrong with the engine's choice.
+func (m *made) why(now time.Duration) string {
+	b := m.nat.binding(m.flow)
+	p := m.nat.element
+	e := m.nat.outside[*m.denied]
+	why := fmt.Sprintf("not of the pool %v, ports %d-%d", p.Pool, p.PortMin, p.PortMax)
+	if e != nil && m.nat.live(e, now) {
+		why = fmt.Sprintf("in use by %v → %v, idle for %v", m.nat.binding(e.flow).Inside, m.nat.binding(e.flow).Remote, now-e.last)
+	}
+	return fmt.Sprintf("%s: %v → %v became %v: %s", b.Node, b.Inside, b.Remote, m.denied.addrPort(), why)
+}
+
+// compare lists the differences between what is right and what was seen.
+func compare(want, seen Result) []Mismatch {
+	var diff []Mismatch
+	if !slices.EqualFunc(want.Out, seen.Out, sameOut) {
+		kind := MismatchOutput
+		if sameInAnyOrder(want.Out, seen.Out) {
+			kind = MismatchOrder
+		}
+		diff = append(diff, Mismatch{kind, fmt.Sprintf("want %s\nseen %s", outs(want.Out), outs(seen.Out))})
+	}
+	if !sameDrops(want.Drops, seen.Drops) {
+		diff = append(diff, Mismatch{MismatchDrops, fmt.Sprintf("want %v, seen %v", want.Drops, seen.Drops)})
+	}
+	return diff
+}
+
+func sameOut(a, b Out) bool { return a.Interface == b.Interface && bytes.Equal(a.Frame, b.Frame) }
+
+func sameInAnyOrder(a, b []Out) bool {
+	order := func(x, y Out) int {
+		if x.Interface != y.Interface {
+			return x.Interface - y.Interface
+		}
+		return bytes.Compare(x.Frame, y.Frame)
+	}
+	return slices.EqualFunc(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order), sameOut)
+}
+
+func sameDrops(a, b []Drop) bool {
+	if slices.Equal(a, b) {
+		return true
+	}
+	n := map[Drop]int{}
+	for _, d := range a {
+		n[d]++
+	}
+	for _, d := range b {
+		if n[d]--; n[d] < 0 {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func outs(list []Out) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	s := ""
+	for _, o := range list {
+		s += fmt.Sprintf("\n  interface %d: %s", o.Interface, hex.EncodeToString(o.Frame))
+	}
+	return s
+}

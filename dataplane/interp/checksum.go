@@ -1,0 +1,88 @@
+package interp
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// This file is the section "Checksums" of docs/elements.md.
+
+// fold adds the carries back in (one's complement addition, RFC 1071).
+func fold(sum uint32) uint32 {
+	for sum > 0xffff {
+		sum = sum&0xffff + sum>>16
+	}
+	return sum
+}
+
+// sum16 adds up 16-bit words; an odd last byte is padded with zero.
+func sum16(b []byte) uint32 {
+	var s uint32
+	for ; len(b) >= 2; b = b[2:] {
+		s += uint32(binary.BigEndian.Uint16(b))
+	}
+	if len(b) == 1 {
+		s += uint32(b[0]) << 8
+	}
+	return fold(s)
+}
+
+// checksum is the Internet checksum of b, computed afresh.
+func checksum(b []byte) uint16 { return ^uint16(sum16(b)) }
+
+// delta is D: by how much the sum over the words of was moves when they become is.
+func delta(was, is []byte) uint32 {
+	var d uint32
+	for i := 0; i < len(was); i += 2 {
+		d += sum16(is[i:min(i+2, len(is))]) + 0xffff - sum16(was[i:min(i+2, len(was))])
+		d = fold(d)
+	}
+	return d
+}
+
+// moved is C'.
+func moved(c uint16, d uint32) uint16 {
+	if d = fold(d); d == 0 || d == 0xffff {
+		return c
+	}
+	return ^uint16(fold(uint32(^c) + d))
+}
+
+// move moves the checksum at offset at of b.
+func move(b []byte, at int, d uint32) {
+	if at+2 <= len(b) {
+		c := binary.BigEndian.Uint16(b[at:])
+		binary.BigEndian.PutUint16(b[at:], moved(c, d))
+	}
+}
+
+// moveChecksums brings the checksums of the IP packet is, which still are those of
+// was, up to what changed from was to is. Both may be cut short, as quoted packets are.
+func moveChecksums(was, is []byte) {
+	if bytes.Equal(was, is) {
+		return
+	}
+	h := headerLen(is)
+	pseudo := delta(was[12:20], is[12:20])
+	move(is, 10, delta(was[:h], is[:h]))
+	if fragOf(is) == fragLater {
+		return
+	}
+	was, is, proto := was[h:], is[h:], is[9]
+	switch proto {
+	case protoTCP:
+		move(is, 16, pseudo+delta(was[:4], is[:4]))
+	case protoUDP:
+		if c := binary.BigEndian.Uint16(is[6:]); c != 0 {
+			if c = moved(c, pseudo+delta(was[:4], is[:4])); c == 0 {
+				c = 0xffff
+			}
+			binary.BigEndian.PutUint16(is[6:], c)
+		}
+	case protoICMP:
+		if q := quoted(is); q != nil {
+			moveChecksums(quoted(was), q)
+		}
+		move(is, 2, delta(was, is))
+	}
+}

@@ -1,0 +1,148 @@
+package interp
+
+import (
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// classifier tries the filters of the rules in order. What their addresses span lies
+// flat, so that long rule sets run fast enough to test with.
+type classifier struct {
+	hulls    []hull // one per try
+	tries    []try
+	rules    []element.Rule
+	byChoice bool // reads a field that a NAPT chooses
+	fallback int
+}
+
+// hull is what a filter's address sets span; checks know the holes.
+type hull struct{ src, dst span }
+
+// try is one filter of one rule.
+type try struct {
+	checks []check
+	rule   int
+}
+
+type span struct{ lo, hi uint32 }
+
+func (s span) holds(v uint32) bool { return s.lo <= v && v <= s.hi }
+
+// check is a field filter.
+type check struct {
+	field headerspace.Field
+	spans []span
+}
+
+func newClassifier(e element.Classifier) *classifier {
+	c := &classifier{rules: e.Rules, fallback: e.Default}
+	for i, r := range e.Rules {
+		for _, f := range r.Filters {
+			if h, checks, ok := flatten(f); ok {
+				c.hulls = append(c.hulls, h)
+				c.tries = append(c.tries, try{checks, i})
+			}
+			for _, field := range []headerspace.Field{headerspace.Src, headerspace.Dst, headerspace.SPort, headerspace.DPort} {
+				c.byChoice = c.byChoice || !f.Any(field)
+			}
+		}
+	}
+	return c
+}
+
+// flatten makes a filter ready; ok is false if no IPv4 packet passes it.
+func flatten(f headerspace.Filter) (h hull, checks []check, ok bool) {
+	every := span{0, ^uint32(0)}
+	h = hull{every, every}
+	for field := range headerspace.NumFields {
+		if f.Any(field) {
+			continue
+		}
+		spans := narrow(field, f.Get(field))
+		if len(spans) == 0 {
+			return h, nil, false
+		}
+		all := span{spans[0].lo, spans[len(spans)-1].hi}
+		switch {
+		case field == headerspace.Src:
+			h.src = all
+		case field == headerspace.Dst:
+			h.dst = all
+		}
+		if len(spans) > 1 || field != headerspace.Src && field != headerspace.Dst {
+			checks = append(checks, check{field, spans})
+		}
+	}
+	return h, checks, true
+}
+
+// narrow writes a set in 32 bits, of addresses the IPv4 ones.
+func narrow(f headerspace.Field, s headerspace.Set) []span {
+	if f == headerspace.Src || f == headerspace.Dst {
+		s = s.Intersect(headerspace.AddrRange(addr(0), addr(^uint32(0))))
+	}
+	var out []span
+	for _, i := range s.Intervals() {
+		out = append(out, span{uint32(i.Lo.Lo), uint32(i.Hi.Lo)})
+	}
+	return out
+}
+
+// match is the index of the first rule that the packet passes, -1 if none.
+func (c *classifier) match(p *packet) int {
+	src, dst := srcOf(p.ip), dstOf(p.ip)
+	for i, h := range c.hulls {
+		if h.src.holds(src) && h.dst.holds(dst) && c.tries[i].passes(p) {
+			return c.tries[i].rule
+		}
+	}
+	return -1
+}
+
+func (t try) passes(p *packet) bool {
+	for _, c := range t.checks {
+		if !c.passes(p.field(c.field)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c check) passes(v uint32) bool {
+	for _, s := range c.spans {
+		if s.holds(v) {
+			return true
+		}
+	}
+	return false
+}
+
+// lookup is a table of prefixes, one map per length.
+type lookup struct {
+	byLen [33]map[uint32]element.Route
+}
+
+func newLookup(e element.Lookup) *lookup {
+	l := &lookup{}
+	for _, r := range e.Routes {
+		n := r.Prefix.Bits()
+		if l.byLen[n] == nil {
+			l.byLen[n] = map[uint32]element.Route{}
+		}
+		l.byLen[n][num(r.Prefix.Masked().Addr())] = r
+	}
+	return l
+}
+
+// find is the route of the longest prefix that holds the address.
+func (l *lookup) find(a uint32) (element.Route, bool) {
+	for n := 32; n >= 0; n-- {
+		if l.byLen[n] == nil {
+			continue
+		}
+		if r, ok := l.byLen[n][a&^uint32(1<<(32-n)-1)]; ok {
+			return r, true
+		}
+	}
+	return element.Route{}, false
+}

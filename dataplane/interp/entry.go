@@ -1,0 +1,119 @@
+package interp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+)
+
+const (
+	etherIPv4 = 0x0800
+	etherARP  = 0x0806
+	etherVLAN = 0x8100
+	etherQinQ = 0x88a8
+	etherIPv6 = 0x86dd
+)
+
+var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
+
+func isTag(etherType uint16) bool { return etherType == etherVLAN || etherType == etherQinQ }
+
+// enter makes the checks of docs/elements.md, "Entry", in their order; a packet that fails
+// one is nil and has a drop reason.
+func (l *link) enter(iface int, frame []byte) (*packet, string) {
+	if len(frame) < 14 {
+		return nil, "truncated"
+	}
+	etherType := binary.BigEndian.Uint16(frame[12:])
+	rest := frame[14:]
+	var t tag
+	tagged := isTag(etherType)
+	tagCut := tagged && len(rest) < 4
+	if tagged && !tagCut {
+		t = tag{tpid: etherType, tci: binary.BigEndian.Uint16(rest)}
+		etherType = binary.BigEndian.Uint16(rest[2:])
+		rest = rest[4:]
+	}
+	mine := bytes.Equal(frame[:6], l.mac)
+	switch {
+	case !mine && !(bytes.Equal(frame[:6], broadcast) && etherType == etherARP):
+		return nil, "other-host"
+	case tagCut:
+		return nil, "truncated"
+	case tagged && isTag(etherType):
+		return nil, "vlan-stacked"
+	case etherType == etherARP:
+		return nil, "arp"
+	case etherType == etherIPv6:
+		return nil, "ipv6"
+	case etherType != etherIPv4:
+		return nil, "not-ip"
+	}
+	n, reason := checkIP(rest)
+	if reason != "" {
+		return nil, reason
+	}
+	return &packet{
+		entry: iface, size: len(frame), tag: t,
+		entered: rest[:n:n], ip: append([]byte(nil), rest[:n]...), padding: rest[n:],
+	}, ""
+}
+
+// checkIP checks an IP packet, perhaps followed by padding. It returns its length.
+func checkIP(b []byte) (total int, reason string) {
+	if len(b) < 20 {
+		return 0, "truncated"
+	}
+	h := headerLen(b)
+	total = int(binary.BigEndian.Uint16(b[2:]))
+	if b[0]>>4 != 4 || h < 20 || total < h {
+		return 0, "malformed"
+	}
+	if len(b) < total {
+		return 0, "truncated"
+	}
+	if sum16(b[:h]) != 0xffff {
+		return 0, "bad-checksum"
+	}
+	if reason = checkTransport(b[:total]); reason != "" {
+		return 0, reason
+	}
+	if neverForwarded(srcOf(b)) || neverForwarded(dstOf(b)) {
+		return 0, "martian"
+	}
+	return total, ""
+}
+
+func checkTransport(ip []byte) string {
+	if fragOf(ip) == fragLater {
+		return ""
+	}
+	t := transport(ip)
+	switch ip[9] {
+	case protoTCP:
+		if len(t) < 20 {
+			return "truncated"
+		}
+		if n := int(t[12]>>4) * 4; n < 20 || n > len(t) {
+			return "malformed"
+		}
+	case protoUDP:
+		if len(t) < 8 {
+			return "truncated"
+		}
+		if n := int(binary.BigEndian.Uint16(t[4:])); n < 8 || fragOf(ip) == fragWhole && n > len(t) {
+			return "malformed"
+		}
+	case protoICMP:
+		if len(t) < 8 {
+			return "truncated"
+		}
+	}
+	return ""
+}
+
+// neverForwarded are "this network", loopback, multicast and reserved addresses (RFC 1812 section 5.3.7).
+func neverForwarded(a uint32) bool {
+	net := a >> 24
+	return net == 0 || net == 127 || net >= 224
+}

@@ -1,0 +1,152 @@
+package interp
+
+import (
+	"encoding/binary"
+	"net"
+	"testing"
+
+	"github.com/gopacket/gopacket/layers"
+	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+func TestEntryDropsWhatNoFunctionShouldSee(t *testing.T) {
+	edit := func(p pkt, f func(b []byte)) []byte {
+		b := p.frame()
+		f(b)
+		return b
+	}
+	// fix makes the header checksum right again after an edit of the header.
+	fix := func(f func(h []byte)) func([]byte) {
+		return func(b []byte) {
+			h := b[14:]
+			f(h)
+			h[10], h[11] = 0, 0
+			binary.BigEndian.PutUint16(h[10:], checksum(h[:20]))
+		}
+	}
+	tcp := pkt{proto: layers.IPProtocolTCP}
+	for name, c := range map[string]struct {
+		frame []byte
+		want  string
+	}{
+		"13 bytes are no Ethernet header":                {make([]byte, 13), "truncated"},
+		"a frame for another host":                       {pkt{to: hostMAC}.frame(), "other-host"},
+		"an IP broadcast frame":                          {pkt{to: broadcast}.frame(), "other-host"},
+		"an ARP broadcast":                               {append(append(append([]byte{}, broadcast...), hostMAC...), 0x08, 0x06), "arp"},
+		"a tagged ARP broadcast":                         {append(append(append([]byte{}, broadcast...), hostMAC...), 0x81, 0, 0, 5, 0x08, 0x06), "arp"},
+		"a tag without its four bytes":                   {append(append(append([]byte{}, insideMAC...), hostMAC...), 0x81, 0, 0), "truncated"},
+		"a broadcast tag cut short could be ARP, but no": {append(append(append([]byte{}, broadcast...), hostMAC...), 0x81, 0, 0), "other-host"},
+		"two tags":                                        {pkt{vlan: []uint16{5, 6}}.frame(), "vlan-stacked"},
+		"IPv6":                                            {edit(pkt{}, func(b []byte) { b[12], b[13] = 0x86, 0xdd }), "ipv6"},
+		"another EtherType":                               {edit(pkt{}, func(b []byte) { b[12], b[13] = 0x88, 0xcc }), "not-ip"},
+		"19 bytes of IP header":                           {pkt{}.frame()[:33], "truncated"},
+		"version 5":                                       {edit(pkt{}, func(b []byte) { b[14] = 0x55 }), "malformed"},
+		"a header of 16 bytes":                            {edit(pkt{}, func(b []byte) { b[14] = 0x44 }), "malformed"},
+		"a total length within the header":                {edit(pkt{}, fix(func(h []byte) { h[2], h[3] = 0, 19 })), "malformed"},
+		"a frame shorter than the total length":           {pkt{}.frame()[:48], "truncated"},
+		"a wrong header checksum":                         {edit(pkt{}, func(b []byte) { b[24] ^= 1 }), "bad-checksum"},
+		"a TCP header cut by the total length":            {edit(tcp, fix(func(h []byte) { h[3] = 39 })), "truncated"},
+		"a UDP header cut by the total length":            {edit(pkt{}, fix(func(h []byte) { h[3] = 27 })), "truncated"},
+		"an ICMP header cut by the total length":          {edit(ping(1), fix(func(h []byte) { h[3] = 27 })), "truncated"},
+		"a first fragment without its UDP header":         {edit(pkt{frag: 0x2000}, fix(func(h []byte) { h[3] = 27 })), "truncated"},
+		"a TCP header of 16 bytes":                        {edit(tcp, func(b []byte) { b[46] = 0x40 }), "malformed"},
+		"a TCP header longer than the packet":             {edit(tcp, func(b []byte) { b[46] = 0xf0 }), "malformed"},
+		"a UDP length of 7":                               {edit(pkt{}, func(b []byte) { b[39] = 7 }), "malformed"},
+		"a UDP length beyond the packet":                  {edit(pkt{}, func(b []byte) { b[39] = 16 }), "malformed"},
+		"a source in 0.0.0.0/8":                           {pkt{src: "0.1.2.3"}.frame(), "martian"},
+		"a loopback source":                               {pkt{src: "127.0.0.1"}.frame(), "martian"},
+		"a multicast source":                              {pkt{src: "224.0.0.1"}.frame(), "martian"},
+		"a source in 240.0.0.0/4":                         {pkt{src: "255.255.255.255"}.frame(), "martian"},
+		"a multicast destination":                         {pkt{dst: "239.1.1.1"}.frame(), "martian"},
+		"a broadcast destination":                         {pkt{dst: "255.255.255.255"}.frame(), "martian"},
+		"both a wrong checksum and a martian: first rule": {edit(pkt{src: "127.0.0.1"}, func(b []byte) { b[24] ^= 1 }), "bad-checksum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dropped(t, oneElement(element.Counter{}).Process(0, inside, c.frame, nil), c.want)
+		})
+	}
+}
+
+func TestEntryLetsOddButLegalPacketsPassUnchanged(t *testing.T) {
+	edit := func(p pkt, f func(b []byte)) []byte {
+		b := p.frame()
+		f(b)
+		return b
+	}
+	routerAlert := layers.IPv4Option{OptionType: 148, OptionLength: 4, OptionData: []byte{0, 0}}
+	for name, frame := range map[string][]byte{
+		"IP options":                            pkt{options: []layers.IPv4Option{routerAlert}}.frame(),
+		"Ethernet padding":                      pkt{padding: 9}.frame(),
+		"a tag with priority":                   pkt{vlan: []uint16{0xa005}}.frame(),
+		"a tag with VID 0":                      pkt{vlan: []uint16{0}}.frame(),
+		"a service tag":                         edit(pkt{vlan: []uint16{9}}, func(b []byte) { b[12], b[13] = 0x88, 0xa8 }),
+		"a wrong UDP checksum":                  edit(pkt{}, func(b []byte) { b[40] = 0xab }),
+		"a first fragment of a longer datagram": edit(pkt{frag: 0x2000}, func(b []byte) { b[39] = 200 }),
+		"a later fragment of 8 bytes":           pkt{proto: layers.IPProtocolTCP, frag: 5, payload: make([]byte, 8)}.frame(),
+		"another protocol, empty":               pkt{proto: layers.IPProtocolIPIP, payload: []byte{}}.frame(),
+		"the reserved flag": edit(pkt{}, func(b []byte) {
+			b[20], b[24], b[25] = 0x80, 0, 0
+			binary.BigEndian.PutUint16(b[24:], checksum(b[14:34]))
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := only(t, oneElement(element.Counter{}).Process(0, inside, frame, nil))
+			if string(got[12:]) != string(frame[12:]) {
+				t.Fatalf("changed on its way\n got %x\nwant %x", got[12:], frame[12:])
+			}
+			if string(got[:12]) != string(routerMAC)+string(outsideMAC) {
+				t.Fatalf("sent to %v by %v", net.HardwareAddr(got[:6]), net.HardwareAddr(got[6:12]))
+			}
+		})
+	}
+}
+
+func TestAFrameEndsInExactlyOnePlaceWhereverItIsCut(t *testing.T) {
+	c := oneElement(element.DecTTL{})
+	for _, p := range []pkt{{}, {vlan: []uint16{3}}, {proto: layers.IPProtocolTCP}, ping(1)} {
+		frame := p.frame()
+		for n := range frame {
+			r := c.Process(0, inside, frame[:n:n], nil)
+			if len(r.Out) != 0 || len(r.Drops) != 1 {
+				t.Fatalf("%d of %d bytes: %d frames and drops %v", n, len(frame), len(r.Out), r.Drops)
+			}
+		}
+	}
+}
+
+func TestNoGarbageBreaksTheChain(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := answering().chain()
+		only := pkt{src: "192.0.2.10", sport: 2000, dport: 53}
+		c.Process(0, inside, udp(1000, 53).frame(), nil)
+		for range 5 {
+			in := rapid.IntRange(inside, outside).Draw(t, "interface")
+			p := rapid.SampledFrom([]pkt{{}, {ttl: 1}, {proto: 6}, ping(1), errorTo("192.0.2.10", only), back(udp(53, 2000), "192.0.2.10")}).Draw(t, "packet")
+			p.to = c.links[in].mac
+			frame := p.frame()
+			for range rapid.IntRange(0, 6).Draw(t, "edits") {
+				frame[rapid.IntRange(12, len(frame)-1).Draw(t, "at")] = rapid.Byte().Draw(t, "byte")
+			}
+			if h := 14 + headerLen(frame[14:]); h >= 34 && h <= len(frame) {
+				frame[24], frame[25] = 0, 0
+				binary.BigEndian.PutUint16(frame[24:], checksum(frame[14:h]))
+			}
+			frame = frame[:rapid.IntRange(len(frame)-40, len(frame)).Draw(t, "length")]
+			r := c.Process(0, in, frame, nil)
+			if len(r.Out)+len(r.Drops) != 1 {
+				t.Fatalf("%x ended in %d frames and drops %v", frame, len(r.Out), r.Drops)
+			}
+			for _, o := range r.Out {
+				ip := o.Frame[14:]
+				if isTag(binary.BigEndian.Uint16(o.Frame[12:])) {
+					ip = ip[4:]
+				}
+				if sum16(ip[:headerLen(ip)]) != 0xffff {
+					t.Fatalf("%x became %x with a bad header checksum", frame, o.Frame)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,85 @@
+package interp
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+// errorSource is the source address of an icmp-error's answer.
+func (r *run) errorSource(e element.ICMPError, p *packet) uint32 {
+	if e.Source.IsValid() {
+		return num(e.Source)
+	}
+	return r.c.links[p.entry].addr
+}
+
+const (
+	maxQuote                      = 548 // of the packet that an error is about: 576 bytes in all (RFC 1812 section 4.3.2.3)
+	answerTTL                     = 64
+	precedenceInternetworkControl = 48 << 2 // RFC 1812 section 4.3.2.5
+)
+
+// icmpError is the error about a packet as it is here, nil if none may be sent (RFC 1122 section 3.2.2).
+func icmpError(p *packet, typ, code uint8, mtu uint16, source uint32) *packet {
+	if isICMPError(p.ip) || fragOf(p.ip) == fragLater {
+		return nil
+	}
+	quote := p.bytes()
+	quote = quote[:min(len(quote), maxQuote)]
+	b := make([]byte, 20+8+len(quote))
+	b[0] = 4<<4 | 5
+	b[1] = precedenceInternetworkControl
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+	b[8] = answerTTL
+	b[9] = protoICMP
+	setSrc(b, source)
+	setDst(b, srcOf(p.ip))
+	binary.BigEndian.PutUint16(b[10:], checksum(b[:20]))
+	m := b[20:]
+	m[0], m[1] = typ, code
+	binary.BigEndian.PutUint16(m[6:], mtu) // RFC 1191 section 4
+	copy(m[8:], quote)
+	binary.BigEndian.PutUint16(m[2:], checksum(m))
+	return &packet{
+		entry: p.entry, size: 14 + len(b), steps: p.steps,
+		entered: append([]byte(nil), b...), ip: b,
+		by: origins{dst: p.by.src, qsrc: p.by.src, qsport: p.by.sport},
+	}
+}
+
+// answer sends an error, if there is one, about p, which ends here.
+func (r *run) answer(n *graph.Node, p, e *packet, to graph.Edge) {
+	if e == nil {
+		r.note("drop %s", element.ReasonICMPSuppressed)
+		r.step(n, -1, p)
+		r.drop(element.ReasonICMPSuppressed)
+		return
+	}
+	r.note("answered with ICMP type %d code %d", e.ip[20], e.ip[21])
+	r.step(n, 0, e)
+	r.walk(e, to)
+}
+
+// echo turns an echo request into its answer; other packets end here.
+func (r *run) echo(n *graph.Node, p *packet) {
+	if !request(p.ip) || fragOf(p.ip) != fragWhole {
+		r.note("drop %s", element.ReasonLocal)
+		r.step(n, -1, p)
+		r.drop(element.ReasonLocal)
+		return
+	}
+	src, dst := srcOf(p.ip), dstOf(p.ip)
+	setSrc(p.ip, dst)
+	setDst(p.ip, src)
+	p.ip[8] = answerTTL
+	transport(p.ip)[0] = icmpEchoReply
+	p.via = netip.Addr{}
+	p.by.src, p.by.dst = p.by.dst, p.by.src
+	p.by.sport, p.by.dport = p.by.dport, p.by.sport
+	r.note("answered")
+	r.step(n, 0, p)
+	r.walk(p, n.Out[0])
+}

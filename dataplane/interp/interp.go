@@ -1,0 +1,191 @@
+// Package interp is the oracle: it runs a service chain unmerged, element by
+// element, on the bytes of real packets, with plain tables for state. What it
+// does defines what is correct (docs/elements.md); it is written to be
+// obviously right and shares no code with the synthesizer or the engine.
+package interp
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// Options are what a chain leaves to whoever runs it.
+type Options struct {
+	// MACs are the devices' addresses, by interface index, for interfaces that
+	// the chain gives none. Missing ones are 02:73:6e:00:00:<index>.
+	MACs []net.HardwareAddr
+	// Trace, if set, is told every element that a packet passes, in order; the
+	// copies of a tee one after the other.
+	Trace func(Step)
+}
+
+// Step is a packet's passage through one element.
+type Step struct {
+	Node string
+	// Port is the output port that the packet left by; -1: it ended here.
+	Port int
+	// Packet is the packet as it left the element.
+	Packet headerspace.Packet
+	// Note says why, in words: the rule, the route, the binding.
+	Note string
+}
+
+// Result is the fate of one frame: every copy of the packet and every answer
+// to it is in exactly one of the lists, except packets that an answer replaced.
+type Result struct {
+	Out   []Out
+	Drops []Drop
+}
+
+// Out is a frame that leaves.
+type Out struct {
+	Interface int
+	Frame     []byte
+	// Unresolved frames wait for NextHop to answer ARP; their destination MAC is zero.
+	Unresolved bool
+	NextHop    netip.Addr
+
+	by origins // for ProcessAgainst
+}
+
+// Drop is a packet that ended, and why.
+type Drop struct{ Reason string }
+
+// Count is a counter's value.
+type Count struct{ Packets, Bytes uint64 }
+
+// Binding is what a NAPT makes an entry for.
+type Binding struct {
+	Node   string
+	Proto  uint8
+	Inside netip.AddrPort // source; for ICMP echo the port is the identifier
+	Remote netip.AddrPort // destination; port 0 for ICMP echo
+}
+
+// Chooser makes the run-time choice of a NAPT that needs a new binding: an
+// outside address and port. allowed tells whether the NAPT may choose it now.
+// ok is false if the chooser finds none; a choice that is not allowed counts as none.
+type Chooser func(b Binding, allowed func(netip.AddrPort) bool) (outside netip.AddrPort, ok bool)
+
+// Chain is a chain with its state. It is not safe for concurrent use.
+type Chain struct {
+	graph  *graph.Graph
+	trace  func(Step)
+	links  []link
+	nodes  []node
+	counts map[string]Count
+}
+
+// link is a chain interface made ready.
+type link struct {
+	name      string
+	mac       net.HardwareAddr
+	addr      uint32
+	prefix    netip.Prefix
+	mtu       int
+	gateway   netip.Addr
+	neighbors map[netip.Addr]net.HardwareAddr
+	in        int
+}
+
+// node is an element made ready; only the field of its kind is set.
+type node struct {
+	classifier *classifier
+	lookup     *lookup
+	nat        *nat
+	link       int // of Input and Output
+}
+
+// New makes a chain ready to run, with empty state.
+func New(g *graph.Graph, opts Options) *Chain {
+	c := &Chain{graph: g, trace: opts.Trace, counts: map[string]Count{}, nodes: make([]node, len(g.Nodes))}
+	byName := map[string]int{}
+	for i, f := range g.Interfaces {
+		l := link{
+			name: f.Name, mac: f.MAC, addr: num(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
+			mtu: f.MTU, gateway: f.Gateway, in: f.In, neighbors: map[netip.Addr]net.HardwareAddr{},
+		}
+		if l.mac == nil && i < len(opts.MACs) {
+			l.mac = opts.MACs[i]
+		}
+		if l.mac == nil {
+			l.mac = net.HardwareAddr{0x02, 0x73, 0x6e, 0, 0, byte(i)}
+		}
+		for _, n := range f.Neighbors {
+			l.neighbors[n.Addr] = n.MAC
+		}
+		byName[f.Name] = i
+		c.links = append(c.links, l)
+	}
+	for i, n := range g.Nodes {
+		switch e := n.Element.(type) {
+		case element.Input:
+			c.nodes[i].link = byName[e.Interface]
+		case element.Output:
+			c.nodes[i].link = byName[e.Interface]
+		case element.Classifier:
+			c.nodes[i].classifier = newClassifier(e)
+			for _, r := range e.Rules {
+				if r.Count {
+					c.counts[ruleCounter(n, r)] = Count{}
+				}
+			}
+		case element.Lookup:
+			c.nodes[i].lookup = newLookup(e)
+		case element.NAPT:
+			c.nodes[i].nat = newNAT(n.Name, e)
+		case element.Counter:
+			c.counts[n.Name] = Count{}
+		}
+	}
+	return c
+}
+
+// Process runs one frame that arrives on an interface; time must not go backwards. A nil Chooser lets
+// every NAPT take its next free port.
+func (c *Chain) Process(now time.Duration, iface int, frame []byte, choose Chooser) Result {
+	r := c.newRun(now, choose, nil)
+	r.start(iface, frame)
+	r.accept()
+	return r.res
+}
+
+// Counters are the values of the chain's counters: of every Counter by its
+// node's name, of every counting rule by "<function>/<rule>".
+func (c *Chain) Counters() map[string]Count { return maps.Clone(c.counts) }
+
+func ruleCounter(n graph.Node, r element.Rule) string { return n.Function + "/" + r.Name }
+
+// Session is a live entry of a NAPT.
+type Session struct {
+	Binding
+	Outside netip.AddrPort
+	Idle    time.Duration
+}
+
+// Sessions are the live entries of all NAPTs, in no order.
+func (c *Chain) Sessions(now time.Duration) []Session {
+	var out []Session
+	for _, n := range c.nodes {
+		if n.nat == nil {
+			continue
+		}
+		for f, e := range n.nat.inside {
+			if n.nat.live(e, now) {
+				out = append(out, Session{Binding: n.nat.binding(f), Outside: e.out.addrPort(), Idle: now - e.last})
+			}
+		}
+	}
+	return out
+}
+
+func (s Session) String() string {
+	return fmt.Sprintf("%s: proto %d %v → %v for %v", s.Node, s.Proto, s.Inside, s.Outside, s.Remote)
+}

@@ -1,0 +1,374 @@
+package interp
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+// nat is the state of one NAPT.
+type nat struct {
+	name    string
+	element element.NAPT
+	pool    []uint32
+	inside  map[flow]*entry     // by the packet from inside
+	outside map[endpoint]*entry // by what it is translated to
+	// cursor is where the search for a free port starts. It is not state of the
+	// NAT: which port it chooses is its own choice.
+	cursor map[uint8]int
+	// sweep is the earliest time at which some entry may be expired.
+	sweep time.Duration
+}
+
+// flow is what an entry is made for: a packet from inside. For ICMP echo,
+// sport is the identifier and dport 0.
+type flow struct {
+	proto        uint8
+	src, dst     uint32
+	sport, dport uint16
+}
+
+// endpoint is an outside address and port (identifier) of a protocol.
+type endpoint struct {
+	proto uint8
+	addr  uint32
+	port  uint16
+}
+
+func (e endpoint) addrPort() netip.AddrPort { return netip.AddrPortFrom(addr(e.addr), e.port) }
+
+type entry struct {
+	flow flow
+	out  endpoint
+	last time.Duration
+	// TCP: what was seen so far.
+	fromInside, fromOutside, closing bool
+	hidden                           bool // no frame showed out so far
+}
+
+func newNAT(name string, e element.NAPT) *nat {
+	n := &nat{
+		name: name, element: e, cursor: map[uint8]int{},
+		inside: map[flow]*entry{}, outside: map[endpoint]*entry{},
+	}
+	for _, a := range e.Pool {
+		n.pool = append(n.pool, num(a))
+	}
+	return n
+}
+
+func (n *nat) binding(f flow) Binding {
+	return Binding{
+		Node: n.name, Proto: f.proto,
+		Inside: netip.AddrPortFrom(addr(f.src), f.sport), Remote: netip.AddrPortFrom(addr(f.dst), f.dport),
+	}
+}
+
+func (n *nat) timeout(e *entry) time.Duration {
+	t := n.element.Timeouts
+	switch e.flow.proto {
+	case protoUDP:
+		return t.UDP
+	case protoICMP:
+		return t.ICMP
+	}
+	if e.fromInside && e.fromOutside && !e.closing {
+		return t.TCP
+	}
+	return t.TCPTransitory
+}
+
+func (n *nat) live(e *entry, now time.Duration) bool { return now-e.last <= n.timeout(e) }
+
+// expires notes that an entry may be expired after t.
+func (n *nat) expires(e *entry) { n.sweep = min(n.sweep, e.last+n.timeout(e)) }
+
+// forget removes the entries that are no longer live: they are no different from none.
+func (n *nat) forget(now time.Duration) {
+	if now <= n.sweep {
+		return
+	}
+	n.sweep = 1<<63 - 1
+	for f, e := range n.inside {
+		if n.live(e, now) {
+			n.expires(e)
+			continue
+		}
+		delete(n.inside, f)
+		delete(n.outside, e.out)
+	}
+}
+
+// find is the live entry of a flow from inside.
+func (n *nat) find(f flow, now time.Duration) *entry {
+	if e := n.inside[f]; e != nil && n.live(e, now) {
+		return e
+	}
+	return nil
+}
+
+// findOutside is the live entry that a look-up from outside finds.
+func (n *nat) findOutside(q question, now time.Duration) *entry {
+	e := n.outside[q.at]
+	if e == nil || !n.live(e, now) || e.flow.dst != q.remote || e.flow.dport != q.port {
+		return nil
+	}
+	return e
+}
+
+// full tells whether no further entry is allowed at all.
+func (n *nat) full(now time.Duration) bool {
+	limit := n.element.MaxSessions
+	if limit <= 0 || len(n.inside) < limit {
+		return false
+	}
+	n.forget(now)
+	return len(n.inside) >= limit
+}
+
+// owns tells whether the endpoint is of the pool.
+func (n *nat) owns(at endpoint) bool {
+	return at.port >= n.element.PortMin && at.port <= n.element.PortMax && slices.Contains(n.pool, at.addr)
+}
+
+// allowed tells whether a new entry may take the endpoint.
+func (n *nat) allowed(at endpoint, now time.Duration) bool {
+	e := n.outside[at]
+	return n.owns(at) && (e == nil || !n.live(e, now))
+}
+
+// wish narrows a NAT's own choice; the zero wish leaves it free.
+type wish struct {
+	addr, port bool // only this one:
+	at         endpoint
+	exhausted  bool // choose none
+}
+
+// choose is the next allowed endpoint that fits the wish.
+func (n *nat) choose(proto uint8, w wish, now time.Duration) (endpoint, bool) {
+	if w.exhausted {
+		return endpoint{}, false
+	}
+	if w.addr && w.port {
+		return w.at, n.allowed(w.at, now)
+	}
+	ports := int(n.element.PortMax) - int(n.element.PortMin) + 1
+	all := len(n.pool) * ports
+	for range all {
+		i := n.cursor[proto] % all
+		n.cursor[proto] = i + 1
+		at := endpoint{proto, n.pool[i/ports], n.element.PortMin + uint16(i%ports)}
+		if w.addr && at.addr != w.at.addr || w.port && at.port != w.at.port {
+			continue
+		}
+		if n.allowed(at, now) {
+			return at, true
+		}
+	}
+	return endpoint{}, false
+}
+
+// add makes an entry in the place of expired ones.
+func (n *nat) add(r *run, f flow, at endpoint) *entry {
+	e := &entry{flow: f, out: at, last: r.now, hidden: true}
+	if old := n.inside[f]; old != nil {
+		n.remove(r, old)
+	}
+	if old := n.outside[at]; old != nil {
+		n.remove(r, old)
+	}
+	n.inside[f], n.outside[at] = e, e
+	n.expires(e)
+	r.undoable(func() {
+		delete(n.inside, f)
+		delete(n.outside, at)
+	})
+	return e
+}
+
+func (n *nat) remove(r *run, e *entry) {
+	delete(n.inside, e.flow)
+	delete(n.outside, e.out)
+	r.undoable(func() {
+		n.inside[e.flow], n.outside[e.out] = e, e
+		n.expires(e)
+	})
+}
+
+// use refreshes an entry by a packet of its flow.
+func (n *nat) use(r *run, e *entry, ip []byte, side int) {
+	before := *e
+	r.undoable(func() {
+		*e = before
+		n.expires(e)
+	})
+	e.last = r.now
+	if e.flow.proto == protoTCP {
+		e.fromInside = e.fromInside || side == element.NAPTInside
+		e.fromOutside = e.fromOutside || side == element.NAPTOutside
+		const fin, rst = 0x01, 0x04
+		e.closing = e.closing || transport(ip)[13]&(fin|rst) != 0
+	}
+	n.expires(e)
+}
+
+// tuple reads what a NAPT knows a TCP, UDP or ICMP echo packet by. Of echo
+// packets the requester's port is the identifier, the other 0.
+func tuple(ip []byte) (f flow, ok bool) {
+	f = flow{proto: ip[9], src: srcOf(ip), dst: dstOf(ip)}
+	t := transport(ip)
+	switch {
+	case f.proto == protoTCP || f.proto == protoUDP:
+		f.sport, f.dport = binary.BigEndian.Uint16(t), binary.BigEndian.Uint16(t[2:])
+	case f.proto == protoICMP && t[0] == icmpEchoRequest:
+		f.sport = binary.BigEndian.Uint16(t[4:])
+	case f.proto == protoICMP && t[0] == icmpEchoReply:
+		f.dport = binary.BigEndian.Uint16(t[4:])
+	default:
+		return f, false
+	}
+	return f, true
+}
+
+// reply tells an echo reply, which belongs to a flow the other way round only.
+func reply(ip []byte) bool { return icmpType(ip) == icmpEchoReply }
+
+// request tells an echo request.
+func request(ip []byte) bool { return icmpType(ip) == icmpEchoRequest }
+
+// reversed is the flow whose answer f is.
+func (f flow) reversed() flow {
+	return flow{proto: f.proto, src: f.dst, dst: f.src, sport: f.dport, dport: f.sport}
+}
+
+// rewriteSrc writes source and port (identifier) of a packet.
+func rewriteSrc(ip []byte, a uint32, port uint16) {
+	setSrc(ip, a)
+	if ip[9] == protoICMP {
+		binary.BigEndian.PutUint16(transport(ip)[4:], port)
+	} else {
+		binary.BigEndian.PutUint16(transport(ip), port)
+	}
+}
+
+// rewriteDst writes destination and port (identifier) of a packet.
+func rewriteDst(ip []byte, a uint32, port uint16) {
+	setDst(ip, a)
+	if ip[9] == protoICMP {
+		binary.BigEndian.PutUint16(transport(ip)[4:], port)
+	} else {
+		binary.BigEndian.PutUint16(transport(ip)[2:], port)
+	}
+}
+
+// translate passes the packet through the NAPT, from side in to the other. A
+// reason means that it is dropped.
+func (r *run) translate(n *nat, p *packet, in int) (reason string) {
+	if fragOf(p.ip) != fragWhole {
+		return element.ReasonNATFragment
+	}
+	switch {
+	case p.ip[9] == protoICMP && quotedFlow(p.ip) != nil:
+		if in == element.NAPTInside {
+			return r.errorFromInside(n, p)
+		}
+		return r.errorFromOutside(n, p)
+	case in == element.NAPTInside:
+		return r.fromInside(n, p)
+	}
+	return r.fromOutside(n, p)
+}
+
+func (r *run) fromInside(n *nat, p *packet) string {
+	f, ok := tuple(p.ip)
+	if !ok || reply(p.ip) {
+		return element.ReasonNATUnsupported
+	}
+	e := n.find(f, r.now)
+	if e == nil {
+		m := &made{nat: n, flow: f, by: p.by}
+		at, ok := r.chosen(m)
+		if !ok {
+			return element.ReasonNATExhausted
+		}
+		e = n.add(r, f, at)
+		m.entry, r.makers[e] = e, m
+		r.note("new binding %v → %v for %v", n.binding(f).Inside, at.addrPort(), n.binding(f).Remote)
+	} else {
+		r.guessed(n, e, p)
+		r.note("binding %v → %v for %v", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
+	}
+	n.use(r, e, p.ip, element.NAPTInside)
+	rewriteSrc(p.ip, e.out.addr, e.out.port)
+	p.by.src, p.by.sport = r.makers[e], r.makers[e]
+	return ""
+}
+
+func (r *run) fromOutside(n *nat, p *packet) string {
+	f, ok := tuple(p.ip)
+	if !ok || request(p.ip) {
+		return element.ReasonNATNoBinding
+	}
+	e := r.ask(question{n, endpoint{f.proto, f.dst, f.dport}, f.src, f.sport}, p.by.dport)
+	if e == nil {
+		return element.ReasonNATNoBinding
+	}
+	n.use(r, e, p.ip, element.NAPTOutside)
+	r.note("back by binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
+	rewriteDst(p.ip, e.flow.src, e.flow.sport)
+	p.by.dst, p.by.dport = r.insideOf(e)
+	return ""
+}
+
+// quotedFlow is the packet that an ICMP error quotes, if it can be one of a bound flow.
+func quotedFlow(ip []byte) []byte {
+	q := quoted(transport(ip))
+	if q == nil || fragOf(q) != fragWhole {
+		return nil
+	}
+	if _, ok := tuple(q); !ok {
+		return nil
+	}
+	return q
+}
+
+// errorFromOutside translates an error about a packet that we sent.
+func (r *run) errorFromOutside(n *nat, p *packet) string {
+	q := quotedFlow(p.ip)
+	f, _ := tuple(q)
+	if reply(q) {
+		return element.ReasonNATNoBinding
+	}
+	e := r.ask(question{n, endpoint{f.proto, f.src, f.sport}, f.dst, f.dport}, p.by.qsport)
+	if e == nil {
+		return element.ReasonNATNoBinding
+	}
+	r.note("error about binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
+	setDst(p.ip, e.flow.src)
+	rewriteSrc(q, e.flow.src, e.flow.sport)
+	p.by.dst, _ = r.insideOf(e)
+	p.by.qsrc, p.by.qsport = r.insideOf(e)
+	return ""
+}
+
+// errorFromInside translates an error about a packet that we delivered.
+func (r *run) errorFromInside(n *nat, p *packet) string {
+	q := quotedFlow(p.ip)
+	f, _ := tuple(q)
+	if request(q) {
+		return element.ReasonNATUnsupported
+	}
+	e := n.find(f.reversed(), r.now)
+	if e == nil {
+		return element.ReasonNATUnsupported
+	}
+	r.guessed(n, e, p)
+	r.note("error about binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
+	setSrc(p.ip, e.out.addr)
+	rewriteDst(q, e.out.addr, e.out.port)
+	p.by.src, p.by.qdport = r.makers[e], r.makers[e]
+	return ""
+}

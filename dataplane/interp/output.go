@@ -1,0 +1,76 @@
+package interp
+
+import (
+	"encoding/binary"
+	"net/netip"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+// output sends the packet out of an interface (docs/elements.md, "Exit"). It
+// tells whether the packet left, waits, or was answered.
+func (r *run) output(n *graph.Node, iface int, p *packet) bool {
+	l := &r.c.links[iface]
+	next, ok := l.nextHop(p)
+	if !ok {
+		r.note("drop no-next-hop: %v is not on-link and there is no gateway", addr(dstOf(p.ip)))
+		r.step(n, -1, p)
+		r.drop("no-next-hop")
+		return false
+	}
+	if len(p.ip) > l.mtu {
+		return r.tooBig(n, iface, p)
+	}
+	mac, known := l.neighbors[next]
+	r.note("next hop %v", next)
+	r.step(n, -1, p)
+	r.res.Out = append(r.res.Out, Out{
+		Interface: iface, Frame: p.frame(mac, l.mac), Unresolved: !known, NextHop: next, by: p.by,
+	})
+	return true
+}
+
+func (l *link) nextHop(p *packet) (netip.Addr, bool) {
+	dst := addr(dstOf(p.ip))
+	switch {
+	case p.via.IsValid():
+		return p.via, true
+	case l.prefix.Contains(dst):
+		return dst, true
+	}
+	return l.gateway, l.gateway.IsValid()
+}
+
+// tooBig answers as the router behind the interface would, or drops.
+func (r *run) tooBig(n *graph.Node, iface int, p *packet) bool {
+	if p.ip[6]&flagDF == 0 {
+		r.note("drop too-big: %d bytes, MTU %d", len(p.ip), r.c.links[iface].mtu)
+		r.step(n, -1, p)
+		r.drop("too-big")
+		return false
+	}
+	l := &r.c.links[iface]
+	e := icmpError(p, icmpUnreachable, icmpFragNeeded, uint16(l.mtu), l.addr)
+	if e != nil {
+		e.entry = iface
+		r.drop("too-big-answered")
+	}
+	r.answer(n, p, e, graph.Edge{To: l.in})
+	return true
+}
+
+// frame is the packet as it goes on the wire. A nil dst is left zero.
+func (p *packet) frame(dst, src []byte) []byte {
+	b := make([]byte, 0, 18+len(p.ip)+len(p.padding))
+	b = append(b, make([]byte, 12)...)
+	copy(b, dst)
+	copy(b[6:], src)
+	if p.tag.tpid != 0 {
+		b = binary.BigEndian.AppendUint16(b, p.tag.tpid)
+		b = binary.BigEndian.AppendUint16(b, p.tag.tci)
+	}
+	b = binary.BigEndian.AppendUint16(b, etherIPv4)
+	b = append(b, p.ip...)
+	moveChecksums(p.entered, b[len(b)-len(p.ip):])
+	return append(b, p.padding...)
+}

@@ -1,0 +1,298 @@
+package interp
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// maxSteps bounds a packet's way, its answers' included; no valid chain reaches it.
+const maxSteps = 4096
+
+// run is the passage of one frame, with all copies and answers. Changes of
+// state are made at once and taken back if the packet that made them is dropped.
+type run struct {
+	c      *Chain
+	now    time.Duration
+	choose Chooser
+	wishes map[string][]wish // per NAPT, for its choices in order; for ProcessAgainst
+	res    Result
+	counts []counted
+	undo   []func()
+
+	made        []*made          // choices, in order
+	asked       []question       // look-ups from outside, in order
+	matched     []*entry         // what they found
+	makers      map[*entry]*made // entries of this run
+	readsChoice bool             // some classification saw a chosen address or port
+	why         string           // note of the element at work
+}
+
+// counted is a counter's increment, kept apart until the run is accepted.
+type counted struct {
+	name  string
+	bytes int
+}
+
+// made is a choice that a NAPT made in this run.
+type made struct {
+	nat    *nat
+	flow   flow
+	by     origins   // where the flow's own source comes from
+	entry  *entry    // made, or kept though its endpoint is a guess
+	denied *endpoint // wished for, but not allowed
+	gaveUp bool      // was wished to find none
+}
+
+// origins tell which of this run's choices the packet shows, and where.
+type origins struct{ src, sport, dst, dport, qsrc, qsport, qdport *made }
+
+func (c *Chain) newRun(now time.Duration, choose Chooser, wishes map[string][]wish) *run {
+	return &run{c: c, now: now, choose: choose, wishes: wishes, makers: map[*entry]*made{}}
+}
+
+func (r *run) start(iface int, frame []byte) {
+	l := &r.c.links[iface]
+	p, reason := l.enter(iface, frame)
+	if p == nil {
+		r.drop(reason)
+		return
+	}
+	r.walk(p, graph.Edge{To: l.in})
+}
+
+func (r *run) undoable(f func()) { r.undo = append(r.undo, f) }
+
+// rollback takes back the changes of state since the mark.
+func (r *run) rollback(mark int) {
+	for len(r.undo) > mark {
+		r.undo[len(r.undo)-1]()
+		r.undo = r.undo[:len(r.undo)-1]
+	}
+}
+
+// accept makes the run count.
+func (r *run) accept() {
+	r.reveal()
+	for _, n := range r.counts {
+		was := r.c.counts[n.name]
+		r.c.counts[n.name] = Count{was.Packets + 1, was.Bytes + uint64(n.bytes)}
+	}
+}
+
+func (r *run) drop(reason string) { r.res.Drops = append(r.res.Drops, Drop{reason}) }
+
+func (r *run) count(name string, p *packet) { r.counts = append(r.counts, counted{name, p.size}) }
+
+// chosen asks for the choice of a new entry.
+func (r *run) chosen(m *made) (endpoint, bool) {
+	n, proto := m.nat, m.flow.proto
+	r.made = append(r.made, m)
+	if n.full(r.now) {
+		return endpoint{}, false
+	}
+	if r.choose != nil {
+		toEndpoint := func(a netip.AddrPort) endpoint { return endpoint{proto, num(a.Addr()), a.Port()} }
+		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(toEndpoint(a), r.now) }
+		a, ok := r.choose(n.binding(m.flow), allowed)
+		if !ok || !allowed(a) {
+			return endpoint{}, false
+		}
+		return toEndpoint(a), true
+	}
+	w := r.nextWish(m)
+	if w.addr && w.port && !n.allowed(w.at, r.now) {
+		n.vacate(r, w.at)
+	}
+	at, ok := n.choose(proto, w, r.now)
+	if !ok && (w.addr || w.port) {
+		m.denied = &w.at
+		return n.choose(proto, wish{}, r.now)
+	}
+	return at, ok
+}
+
+// nextWish is what ProcessAgainst wishes for the choice.
+func (r *run) nextWish(m *made) (w wish) {
+	if ws := r.wishes[m.nat.name]; len(ws) > 0 {
+		w, r.wishes[m.nat.name] = ws[0], ws[1:]
+	}
+	w.at.proto = m.flow.proto
+	m.gaveUp = w.exhausted
+	return w
+}
+
+// guessed gives ProcessAgainst a say about an entry that is used and whose endpoint is a guess.
+func (r *run) guessed(n *nat, e *entry, p *packet) {
+	if !e.hidden || r.makers[e] != nil {
+		return
+	}
+	m := &made{nat: n, flow: e.flow, by: p.by, entry: e}
+	r.made, r.makers[e] = append(r.made, m), m
+	if w := r.nextWish(m); w.addr && w.port && !n.move(r, e, w.at) {
+		m.denied = &w.at
+	}
+}
+
+// ask looks an entry up from outside. An answer to a packet that this run sent there (by
+// its choice) proves nothing about the choice.
+func (r *run) ask(q question, by *made) *entry {
+	e := q.nat.findOutside(q, r.now)
+	if by == nil {
+		r.asked = append(r.asked, q)
+		if e != nil {
+			r.matched = append(r.matched, e)
+		}
+	}
+	return e
+}
+
+// insideOf is where the inside address and port of an entry come from.
+func (r *run) insideOf(e *entry) (src, sport *made) {
+	if m := r.makers[e]; m != nil {
+		return m.by.src, m.by.sport
+	}
+	return nil, nil
+}
+
+// note says why, if anyone listens.
+func (r *run) note(format string, args ...any) {
+	if r.c.trace != nil {
+		r.why = fmt.Sprintf(format, args...)
+	}
+}
+
+// step reports that the packet leaves the element by a port; -1: it ends there.
+func (r *run) step(n *graph.Node, port int, p *packet) {
+	if r.c.trace != nil {
+		r.c.trace(Step{Node: n.Name, Port: port, Packet: p.point(), Note: r.why})
+		r.why = ""
+	}
+}
+
+// walk passes a packet through the chain from an input port on. It tells
+// whether some copy left or was answered; if none, state is as before.
+func (r *run) walk(p *packet, at graph.Edge) (left bool) {
+	mark := len(r.undo)
+	if left = r.way(p, at); !left {
+		r.rollback(mark)
+	}
+	return left
+}
+
+func (r *run) way(p *packet, at graph.Edge) (left bool) {
+	for {
+		if at.To < 0 {
+			r.drop("unwired") // a valid graph has no such way
+			return false
+		}
+		n, made := &r.c.graph.Nodes[at.To], &r.c.nodes[at.To]
+		if p.steps++; p.steps > maxSteps {
+			r.drop("loop")
+			return false
+		}
+		out := 0
+		switch e := n.Element.(type) {
+		case element.Input:
+		case element.Output:
+			return r.output(n, made.link, p)
+		case element.Classifier:
+			out = r.classify(n, made.classifier, p)
+		case element.Lookup:
+			out = r.route(e, made.lookup, p)
+		case element.DecTTL:
+			if p.ip[8] <= 1 {
+				out = element.TTLExpired
+			} else {
+				p.ip[8]--
+				out = element.TTLAlive
+			}
+		case element.SetField:
+			p.set(e.Field, constant(e))
+		case element.CheckIPHeader:
+			out = element.CheckGood // Entry let no other in
+		case element.Counter:
+			r.count(n.Name, p)
+		case element.Tee:
+			for i := range e.Outs {
+				r.step(n, i, p)
+				if r.walk(p.copy(), n.Out[i]) {
+					left = true
+				}
+			}
+			return left
+		case element.Discard:
+			r.note("drop %s", e.Reason)
+			r.step(n, -1, p)
+			r.drop(e.Reason)
+			return false
+		case element.ICMPError:
+			r.answer(n, p, icmpError(p, e.Type, e.Code, 0, r.errorSource(e, p)), n.Out[0])
+			return true
+		case element.EchoResponder:
+			r.echo(n, p)
+			return true
+		case element.NAPT:
+			if reason := r.translate(made.nat, p, at.Port); reason != "" {
+				r.note("drop %s", reason)
+				r.step(n, -1, p)
+				r.drop(reason)
+				return false
+			}
+			out = 1 - at.Port
+		default:
+			panic(fmt.Sprintf("interp: no semantics for element %T of node %s", e, n.Name))
+		}
+		r.step(n, out, p)
+		at = n.Out[out]
+	}
+}
+
+func (r *run) classify(n *graph.Node, c *classifier, p *packet) int {
+	if c.byChoice && p.by.visible() {
+		r.readsChoice = true
+	}
+	i := c.match(p)
+	if i < 0 {
+		r.note("no rule matches")
+		return c.fallback
+	}
+	rule := &c.rules[i]
+	r.note("rule %s", rule.Name)
+	if rule.Count {
+		r.count(ruleCounter(*n, *rule), p)
+	}
+	return rule.Out
+}
+
+func (r *run) route(e element.Lookup, l *lookup, p *packet) int {
+	if p.by.dst != nil {
+		r.readsChoice = true
+	}
+	rt, ok := l.find(dstOf(p.ip))
+	if !ok {
+		r.note("no route")
+		return e.NoRoute
+	}
+	p.via = rt.Via
+	if rt.Via.IsValid() {
+		r.note("route %v via %v", rt.Prefix, rt.Via)
+	} else {
+		r.note("route %v", rt.Prefix)
+	}
+	return rt.Out
+}
+
+// constant is what a set-field writes.
+func constant(e element.SetField) uint32 {
+	if e.Field == headerspace.Src || e.Field == headerspace.Dst {
+		return num(headerspace.AsAddr(e.Value))
+	}
+	return uint32(e.Value.Lo)
+}
+
+func (o origins) visible() bool { return o != origins{} }

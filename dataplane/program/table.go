@@ -1,0 +1,109 @@
+package program
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// dims are the fields that a box may give a range for.
+var dims = []programpb.Field{
+	programpb.Field_SRC, programpb.Field_DST, programpb.Field_SPORT,
+	programpb.Field_DPORT, programpb.Field_VLAN, programpb.Field_TTL,
+}
+
+// table checks that a table's arrays have the lengths that its boxes ask for, and hold what they may.
+func table(at string, t *programpb.Table, classes int) error {
+	boxes, words := len(t.GetClasses()), (len(t.GetBits())+63)/64
+	switch {
+	case boxes == 0:
+		return fmt.Errorf("%s: has no boxes; a table holds every packet", at)
+	case len(t.GetBits()) > MaxBits:
+		return fmt.Errorf("%s: has %d bit sets, want at most %d", at, len(t.GetBits()), MaxBits)
+	case len(t.GetBounds()) != boxes*len(t.GetDims())*2:
+		return fmt.Errorf("%s: has %d bounds, want %d (%d boxes of %d ranges)",
+			at, len(t.GetBounds()), boxes*len(t.GetDims())*2, boxes, len(t.GetDims()))
+	case len(t.GetRequired()) != boxes*words:
+		return fmt.Errorf("%s: has %d required words, want %d (%d boxes of %d)", at, len(t.GetRequired()), boxes*words, boxes, words)
+	}
+	for i, c := range t.GetClasses() {
+		if err := index(at, fmt.Sprintf("classes[%d]", i), c, classes); err != nil {
+			return err
+		}
+	}
+	return first(tableDims(at, t), tableBits(at, t, words))
+}
+
+func tableDims(at string, t *programpb.Table) error {
+	for i, f := range t.GetDims() {
+		if !slices.Contains(dims, f) {
+			return fmt.Errorf("%s: dims[%d]: %s is no dimension; use a bit set", at, i, f)
+		}
+		if slices.Contains(t.GetDims()[:i], f) {
+			return fmt.Errorf("%s: dims[%d]: %s is there twice", at, i, f)
+		}
+	}
+	for i := 0; i < len(t.GetBounds()); i += 2 {
+		f := t.GetDims()[i/2%len(t.GetDims())]
+		lo, hi := t.GetBounds()[i], t.GetBounds()[i+1]
+		if lo > hi || hi > fieldMax(f) {
+			return fmt.Errorf("%s: box %d: %s %d-%d: want an ascending range up to %d",
+				at, i/2/len(t.GetDims()), f, lo, hi, fieldMax(f))
+		}
+	}
+	return nil
+}
+
+func tableBits(at string, t *programpb.Table, words int) error {
+	for i, b := range t.GetBits() {
+		if err := ranges(fmt.Sprintf("%s: bits[%d]", at, i), b); err != nil {
+			return err
+		}
+	}
+	if rest := len(t.GetBits()) % 64; rest != 0 {
+		for i := words - 1; i < len(t.GetRequired()); i += words {
+			if t.GetRequired()[i]>>rest != 0 {
+				return fmt.Errorf("%s: box %d: requires a bit beyond the %d bit sets", at, i/words, len(t.GetBits()))
+			}
+		}
+	}
+	return nil
+}
+
+func ranges(at string, b *programpb.BitSet) error {
+	if _, ok := programpb.Field_name[int32(b.GetField())]; !ok {
+		return fmt.Errorf("%s: field %d is unknown", at, b.GetField())
+	}
+	r := b.GetRanges()
+	if len(r)%2 != 0 {
+		return fmt.Errorf("%s: has %d range ends, want pairs", at, len(r))
+	}
+	for i := 0; i < len(r); i += 2 {
+		if r[i] > r[i+1] || r[i+1] > fieldMax(b.GetField()) || i > 0 && r[i] <= r[i-1] {
+			return fmt.Errorf("%s: %s %d-%d: want ascending ranges up to %d", at, b.GetField(), r[i], r[i+1], fieldMax(b.GetField()))
+		}
+	}
+	return nil
+}
+
+// fieldMax is the largest value of a field in a program, absence included.
+func fieldMax(f programpb.Field) uint32 {
+	switch f {
+	case programpb.Field_VLAN:
+		return 4096
+	case programpb.Field_DSCP:
+		return 63
+	case programpb.Field_PROTO, programpb.Field_TTL:
+		return 255
+	case programpb.Field_FRAG:
+		return 2
+	case programpb.Field_SPORT, programpb.Field_DPORT:
+		return 65536
+	case programpb.Field_TCP_FLAGS, programpb.Field_ICMP_TYPE, programpb.Field_ICMP_CODE:
+		return 256
+	default:
+		return math.MaxUint32
+	}
+}

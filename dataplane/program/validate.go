@@ -1,0 +1,258 @@
+package program
+
+import (
+	"fmt"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// MaxBits is the most bit sets that a table may have.
+const MaxBits = 256
+
+// SchemaError says that a program was written for another release.
+type SchemaError struct{ Schema uint32 }
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("program has schema %d, this Sinter reads schema %d: synthesize the chain again with this release",
+		e.Schema, SchemaVersion)
+}
+
+// Validate checks the schema, that every index is within bounds, that the tables' arrays fit each other, and
+// that segments do not lead back to themselves. It does not judge what the program does.
+func Validate(p *programpb.Program) error {
+	if p.GetSchema() != SchemaVersion {
+		return &SchemaError{p.GetSchema()}
+	}
+	v := validator{p}
+	if err := first(
+		each(p.GetInterfaces(), v.iface),
+		each(p.GetTables(), v.stateTable),
+		each(p.GetRuns(), v.run),
+		each(p.GetGenerators(), v.generator),
+		each(p.GetSegments(), v.segment),
+		v.loops(),
+	); err != nil {
+		return fmt.Errorf("program of chain %q: %w", p.GetChain(), err)
+	}
+	return nil
+}
+
+type validator struct{ p *programpb.Program }
+
+func (v validator) iface(i int, n *programpb.Interface) error {
+	at := fmt.Sprintf("interfaces[%d] (%s)", i, n.GetName())
+	if n.GetName() == "" {
+		return fmt.Errorf("%s: has no name", at)
+	}
+	if l := len(n.GetMac()); l != 0 && l != 6 {
+		return fmt.Errorf("%s: mac has %d bytes, want 6 or none", at, l)
+	}
+	for j, nb := range n.GetNeighbors() {
+		if l := len(nb.GetMac()); l != 6 {
+			return fmt.Errorf("%s: neighbors[%d]: mac has %d bytes, want 6", at, j, l)
+		}
+	}
+	if err := first(
+		atMost(at, "prefix_len", n.GetPrefixLen(), 32),
+		index(at, "segment", n.GetSegment(), len(v.p.GetSegments())),
+	); err != nil {
+		return err
+	}
+	// RFC 791: every link carries 68 bytes.
+	if n.GetMtu() < 68 || n.GetMtu() > 65535 {
+		return fmt.Errorf("%s: mtu is %d, want 68..65535", at, n.GetMtu())
+	}
+	return nil
+}
+
+func (v validator) stateTable(i int, t *programpb.StateTable) error {
+	at := fmt.Sprintf("tables[%d] (%s)", i, t.GetName())
+	if len(t.GetPool()) == 0 {
+		return fmt.Errorf("%s: pool is empty", at)
+	}
+	for j, r := range t.GetPool() {
+		if r.GetFirst() > r.GetLast() {
+			return fmt.Errorf("%s: pool[%d]: first %#x is after last %#x", at, j, r.GetFirst(), r.GetLast())
+		}
+	}
+	if t.GetPortMin() > t.GetPortMax() || t.GetPortMax() > 65535 {
+		return fmt.Errorf("%s: ports %d-%d: want an ascending range up to 65535", at, t.GetPortMin(), t.GetPortMax())
+	}
+	return nil
+}
+
+func (v validator) run(i int, r *programpb.Run) error {
+	at := fmt.Sprintf("runs[%d] (%s)", i, r.GetName())
+	return first(
+		index(at, "table", r.GetTable(), len(v.p.GetTables())),
+		index(at, "segment", r.GetSegment(), len(v.p.GetSegments())),
+	)
+}
+
+func (v validator) generator(i int, g *programpb.Generator) error {
+	at := fmt.Sprintf("generators[%d] (%s)", i, g.GetName())
+	if _, ok := programpb.Generator_Kind_name[int32(g.GetKind())]; !ok {
+		return fmt.Errorf("%s: kind %d is unknown", at, g.GetKind())
+	}
+	return first(
+		atMost(at, "type", g.GetType(), 255),
+		atMost(at, "code", g.GetCode(), 255),
+		index(at, "segment", g.GetSegment(), len(v.p.GetSegments())),
+	)
+}
+
+func (v validator) segment(i int, s *programpb.Segment) error {
+	at := fmt.Sprintf("segments[%d] (%s)", i, s.GetName())
+	if err := first(
+		atMost(at, "ttl_floor", s.GetTtlFloor(), 256),
+		table(at+": table", s.GetTable(), len(s.GetClasses())),
+	); err != nil {
+		return err
+	}
+	if s.GetTtlFloor() > 0 || s.GetLow() != nil {
+		if err := table(at+": low", s.GetLow(), len(s.GetClasses())); err != nil {
+			return err
+		}
+	}
+	return each(s.GetClasses(), func(j int, c *programpb.Class) error {
+		if len(c.GetLegs()) == 0 {
+			return fmt.Errorf("%s: classes[%d]: has no leg", at, j)
+		}
+		return each(c.GetLegs(), func(k int, l *programpb.Leg) error {
+			return v.leg(fmt.Sprintf("%s: classes[%d].legs[%d]", at, j, k), l)
+		})
+	})
+}
+
+func (v validator) leg(at string, l *programpb.Leg) error {
+	if err := each(l.GetOps(), func(i int, o *programpb.Op) error {
+		return v.op(fmt.Sprintf("%s.ops[%d]", at, i), o)
+	}); err != nil {
+		return err
+	}
+	for i, c := range l.GetCounters() {
+		if err := index(at, fmt.Sprintf("counters[%d]", i), c, len(v.p.GetCounters())); err != nil {
+			return err
+		}
+	}
+	switch o := l.GetOutcome().(type) {
+	case *programpb.Leg_Output:
+		return index(at, "output", o.Output, len(v.p.GetInterfaces()))
+	case *programpb.Leg_Drop:
+		return v.drop(at, o.Drop)
+	case *programpb.Leg_Generator:
+		return index(at, "generator", o.Generator, len(v.p.GetGenerators()))
+	case *programpb.Leg_Segment:
+		return index(at, "segment", o.Segment, len(v.p.GetSegments()))
+	case *programpb.Leg_StateReturn:
+		return index(at, "state_return", o.StateReturn, len(v.p.GetTables()))
+	}
+	return fmt.Errorf("%s: has no outcome", at)
+}
+
+func (v validator) drop(at string, d *programpb.Drop) error {
+	switch r := d.GetReason().(type) {
+	case *programpb.Drop_Chain:
+		return index(at, "drop.chain", r.Chain, len(v.p.GetReasons()))
+	case *programpb.Drop_Builtin:
+		if _, ok := programpb.DropReason_name[int32(r.Builtin)]; ok && r.Builtin != programpb.DropReason_DROP_NONE {
+			return nil
+		}
+		return fmt.Errorf("%s: drop.builtin %d is no drop reason", at, r.Builtin)
+	}
+	return fmt.Errorf("%s: drop has no reason", at)
+}
+
+func (v validator) op(at string, o *programpb.Op) error {
+	switch op := o.GetOp().(type) {
+	case *programpb.Op_Set:
+		return setField(at, op.Set)
+	case *programpb.Op_AddTtl:
+		if op.AddTtl < -255 || op.AddTtl > 255 {
+			return fmt.Errorf("%s: add_ttl is %d, want -255..255", at, op.AddTtl)
+		}
+		return nil
+	case *programpb.Op_NextHop:
+		return nil
+	case *programpb.Op_StateForward:
+		return index(at, "state_forward", op.StateForward, len(v.p.GetRuns()))
+	}
+	return fmt.Errorf("%s: is empty", at)
+}
+
+func setField(at string, s *programpb.SetField) error {
+	limit := fieldMax(s.GetField())
+	switch s.GetField() {
+	case programpb.Field_VLAN, programpb.Field_SRC, programpb.Field_DST, programpb.Field_DSCP, programpb.Field_TTL:
+		return atMost(at, "set "+s.GetField().String(), s.GetValue(), limit)
+	case programpb.Field_SPORT, programpb.Field_DPORT: // a port cannot be made absent
+		return atMost(at, "set "+s.GetField().String(), s.GetValue(), limit-1)
+	default:
+		return fmt.Errorf("%s: field %s cannot be set: want VLAN, SRC, DST, DSCP, TTL, SPORT or DPORT", at, s.GetField())
+	}
+}
+
+// loops refuses segments from which the same packet could come back.
+func (v validator) loops() error {
+	const onWay, done = 1, 2
+	seen := make([]int, len(v.p.GetSegments()))
+	var walk func(s uint32) error
+	walk = func(s uint32) error {
+		switch seen[s] {
+		case onWay:
+			return fmt.Errorf("segments[%d] (%s): leads back to itself", s, v.p.GetSegments()[s].GetName())
+		case done:
+			return nil
+		}
+		seen[s] = onWay
+		for _, c := range v.p.GetSegments()[s].GetClasses() {
+			for _, l := range c.GetLegs() {
+				if next, ok := l.GetOutcome().(*programpb.Leg_Segment); ok && int(next.Segment) < len(seen) {
+					if err := walk(next.Segment); err != nil {
+						return err
+					}
+				}
+			}
+		}
+		seen[s] = done
+		return nil
+	}
+	for s := range seen {
+		if err := walk(uint32(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func index(at, field string, i uint32, n int) error {
+	if uint64(i) < uint64(n) {
+		return nil
+	}
+	return fmt.Errorf("%s: %s is %d, but there are only %d", at, field, i, n)
+}
+
+func atMost(at, field string, v, limit uint32) error {
+	if v <= limit {
+		return nil
+	}
+	return fmt.Errorf("%s: %s is %d, want at most %d", at, field, v, limit)
+}
+
+func each[T any](list []T, check func(int, T) error) error {
+	for i, x := range list {
+		if err := check(i, x); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# Runs the named stages (all of them without arguments), each to its end even if
+# one before failed, and sums up: "N passed, N failed". `make test` comes here.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PATH=$PWD/bin:$PWD/.deps/go/bin:$PATH
+
+engine=dataplane/engine
+tally=$(mktemp) # a line "passed failed" per run
+trap 'rm -f "$tally"' EXIT
+
+# check runs a command that counts as one test.
+check() {
+  if "$@"; then echo "ok    $*"; echo 1 0 >>"$tally"; else echo "FAIL  $*"; echo 0 1 >>"$tally"; fi
+}
+
+c_files() { git ls-files -co --exclude-standard -- "$engine/*.c" "$engine/*.h"; }
+
+gofumpt_clean() {
+  local bad
+  bad=$(git ls-files -co --exclude-standard -- '*.go' | grep -v '\.pb\.go$' | xargs -r gofumpt -l) && [[ -z $bad ]] ||
+    { echo "not formatted (gofumpt -w): $bad"; return 1; }
+}
+clang_format_clean() { c_files | xargs -r clang-format --dry-run -Werror; }
+
+# generated_current tells whether `make generate` would change a file.
+generated_current() {
+  local before after
+  before=$(tree_state)
+  go generate ./... || return 1
+  after=$(tree_state)
+  [[ $before == "$after" ]] || { echo "generated files were not current:"; git status --short; return 1; }
+}
+tree_state() { { git diff HEAD; git ls-files -o --exclude-standard -z | xargs -0 -r sha256sum; } 2>/dev/null | sha256sum; }
+
+# go_test runs packages under the summary.
+go_test() { # all|failures, packages…
+  local show=$1; shift
+  go test -json -timeout 40m "$@" 2>&1 | hack/gotest.py "$tally" $([[ $show == all ]] && echo --all)
+}
+
+# meson_test runs the engine's suites in a build directory and counts them.
+meson_test() {
+  local log; log=$(mktemp)
+  meson test -C "$1" --print-errorlogs "${@:2}" 2>&1 | tee "$log"
+  awk '/^Ok:/ { ok = $2 } /^(Fail|Timeout|Unexpected Pass):/ { bad += $NF } END { print ok + 0, bad + 0 + (ok == "" && bad == 0) }' "$log" >>"$tally"
+  rm -f "$log"
+}
+
+stage_format() { check gofumpt_clean; check clang_format_clean; }
+stage_generate() { check generated_current; }
+stage_vet() { check go vet ./...; }
+stage_lint() { check golangci-lint run ./...; }
+stage_unit() { go_test failures $(go list ./... | grep -v /test/); }
+stage_engine() { make --no-print-directory engine && meson_test "$engine/build" || echo 0 1 >>"$tally"; }
+stage_engine-asan() {
+  make --no-print-directory engine-asan &&
+    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 meson_test "$engine/build-asan" ||
+    echo 0 1 >>"$tally"
+}
+stage_differential() { go_test all -count=1 ./test/...; }
+
+stages=("$@")
+((${#stages[@]})) || stages=(format generate vet lint unit engine engine-asan differential)
+for s in "${stages[@]}"; do
+  began=$SECONDS
+  echo "=== $s"
+  "stage_$s"
+  echo "=== $s: $((SECONDS - began)) s"
+done
+
+awk '{ passed += $1; failed += $2 } END { printf "%d passed, %d failed\n", passed, failed; exit failed > 0 || passed == 0 }' "$tally"

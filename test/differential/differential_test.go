@@ -1,0 +1,200 @@
+package differential
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// What the whole suite has to reach (unless -short or -run leave something out).
+const (
+	wantPackets = 2_000_000
+	wantChains  = 25
+)
+
+// batch is the number of packets that are injected at one time.
+const batch = 256
+
+// total is what all tests of the suite did.
+var total struct {
+	sync.Mutex
+	packets, chains, mismatches int
+}
+
+// engines bounds the chains that run at once: each is an engine and an oracle, a core for both.
+var engines = make(chan struct{}, 2)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	// Rapid draws the same chains every time unless asked for others by -rapid.seed; a failing chain shrinks for a while.
+	for name, value := range map[string]string{
+		"rapid.checks": fmt.Sprint(scale(6, 1)), "rapid.seed": "1", "rapid.shrinktime": "20s", "rapid.nofailfile": "true",
+	} {
+		given := false
+		flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+		if !given {
+			if err := flag.Set(name, value); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(2)
+			}
+		}
+	}
+	code := m.Run()
+	fmt.Printf("differential: %d packets compared, %d chains, %d mismatches\n", total.packets, total.chains, total.mismatches)
+	whole := !testing.Short() && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
+	if _, err := harnessPath(); err == nil && code == 0 && whole && (total.packets < wantPackets || total.chains < wantChains) {
+		fmt.Printf("differential: want at least %d packets and %d chains\n", wantPackets, wantChains)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func scale(full, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return full
+}
+
+func needHarness(t *testing.T) {
+	t.Helper()
+	if _, err := harnessPath(); err != nil {
+		t.Skip(err)
+	}
+}
+
+func TestTheEngineDoesWhatTheUnmergedChainDoes(t *testing.T) {
+	needHarness(t)
+	for _, shape := range shapes {
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			engines <- struct{}{}
+			defer func() { <-engines }()
+			var failed *rig // the last failing chain is the smallest that rapid found
+			var why *mismatch
+			defer func() {
+				if why != nil {
+					reportSmallest(t, failed, why)
+				}
+			}()
+			rapid.Check(t, func(rt *rapid.T) {
+				g := drawChain(rt, shape)
+				seed := rapid.Uint64().Draw(rt, "traffic seed")
+				r, err := newRig(g)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				r.exhausts = shape.exhausts
+				if err := r.drive(t.Context(), seed, scale(45_000, 4_000), why == nil); err != nil {
+					var m *mismatch
+					if errors.As(err, &m) {
+						failed, why = r, m
+					}
+					rt.Fatalf("%v\n%s", err, dump(g))
+				}
+			})
+		})
+	}
+}
+
+// drive runs n packets through the chain. The suite's totals get them if they are counted.
+func (r *rig) drive(ctx context.Context, seed uint64, n int, counted bool) error {
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	defer r.engine.kill()
+	err := r.traffic(ctx, seed, n)
+	if err == nil {
+		err = r.engine.stop()
+	}
+	if counted {
+		total.Lock()
+		defer total.Unlock()
+		total.chains++
+		total.packets += r.stats.packets
+		if err != nil {
+			total.mismatches++
+		}
+	}
+	return err
+}
+
+func (r *rig) traffic(ctx context.Context, seed uint64, n int) error {
+	t := newTraffic(seed, r.g, r.res.Program)
+	now := time.Second
+	for r.stats.packets < n {
+		now += pause(t.Rand)
+		s := step{now: now}
+		for range batch {
+			s.packets = append(s.packets, t.next())
+		}
+		left, err := r.run(ctx, s)
+		if err != nil {
+			return err
+		}
+		for i, p := range s.packets {
+			t.saw(p, left[i])
+		}
+	}
+	return r.finish(ctx, now)
+}
+
+// pause is the time between two batches: mostly short, sometimes about as long as a timeout.
+func pause(r *rand.Rand) time.Duration {
+	switch n := r.IntN(24); {
+	case n < 12:
+		return time.Duration(r.IntN(20_000)) * time.Microsecond
+	case n < 18:
+		return time.Duration(r.IntN(2_000)) * time.Millisecond
+	case n < 21:
+		return time.Duration(r.IntN(12_000)) * time.Millisecond
+	}
+	exact := []time.Duration{timeouts.ICMP, timeouts.UDP, timeouts.TCPTransitory, timeouts.UDP, timeouts.TCPTransitory, timeouts.TCP}[r.IntN(6)]
+	return exact + []time.Duration{0, time.Millisecond, -time.Millisecond, 0}[r.IntN(4)]
+}
+
+// reportSmallest shrinks the packets of the smallest failing chain, and logs what is left.
+func reportSmallest(t *testing.T, r *rig, m *mismatch) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	best, steps := r.shrink(ctx, m, 30*time.Second)
+	var s strings.Builder
+	for i, step := range steps {
+		if i >= 12 {
+			fmt.Fprintf(&s, "… and %d more\n", len(steps)-i)
+			break
+		}
+		for _, p := range step.packets {
+			fmt.Fprintf(&s, "at %v into %s:\n%s\n", step.now, r.g.Interfaces[p.iface].Name, packets.Describe(p.frame))
+		}
+	}
+	t.Logf("the smallest example: %d packets before the one that differs\n%s%v", best.alone, s.String(), best)
+}
+
+// dump is the chain, for people.
+func dump(g *graph.Graph) string {
+	var s strings.Builder
+	for _, i := range g.Interfaces {
+		fmt.Fprintf(&s, "interface %s %v mtu %d gateway %v\n", i.Name, i.Prefix, i.MTU, i.Gateway)
+	}
+	for i, n := range g.Nodes {
+		fmt.Fprintf(&s, "%3d %s: %s %+v →", i, n.Name, n.Element.Kind(), n.Element)
+		for _, e := range n.Out {
+			fmt.Fprintf(&s, " %d.%d", e.To, e.Port)
+		}
+		s.WriteString("\n")
+	}
+	return s.String()
+}

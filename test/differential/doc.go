@@ -1,0 +1,7 @@
+// Package differential proves the engine against the oracle: the same packets, boundary and odd ones
+// among them, go through the synthesized program in the engine's harness and through
+// the unmerged chain in dataplane/interp, and every frame, drop reason and counter has to be the same.
+//
+// The engine's harness is looked for where SINTER_HARNESS points, else in the engine's build folder; without it the
+// tests are skipped. SINTER_DATA may point at a folder with ClassBench rule sets.
+package differential

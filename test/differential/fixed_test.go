@@ -1,0 +1,168 @@
+package differential
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+// TestTheEngineRunsTheSamplesAsWritten takes the chains that users copy from, through the whole compiler.
+func TestTheEngineRunsTheSamplesAsWritten(t *testing.T) {
+	needHarness(t)
+	samples := filepath.Join("..", "..", "config", "samples")
+	bundle, findings := manifest.Load(samples)
+	if findings.HasErrors() {
+		t.Fatal(findings)
+	}
+	for _, chain := range bundle.Chains {
+		t.Run(chain.Name, func(t *testing.T) {
+			g, findings := graph.Build(chain, graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
+			if findings.HasErrors() {
+				t.Fatal(bundle.Locate(findings))
+			}
+			adapt(g)
+			driveFixed(t, g, scale(50_000, 2_000))
+		})
+	}
+}
+
+// TestTheEngineRunsClassBenchRuleSets has a firewall with each rule set, a router and a NAPT.
+func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
+	needHarness(t)
+	data := os.Getenv("SINTER_DATA")
+	if data == "" {
+		t.Skip("SINTER_DATA does not point at a folder with ClassBench rule sets")
+	}
+	files, err := filepath.Glob(filepath.Join(data, "classbench", "*[0-9k]"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no rule sets in %s/classbench (%v)", data, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, problems := rules.ClassBench(content)
+			if len(list) == 0 {
+				t.Fatalf("no rules: %v", problems)
+			}
+			driveFixed(t, classBench(filepath.Base(file), list), scale(60_000, 2_000))
+		})
+	}
+}
+
+// TestTheEngineRunsFunctionsOfOneKindInARow has the rows of SNF's Figure 8: up to ten routers, and as many NAPTs.
+func TestTheEngineRunsFunctionsOfOneKindInARow(t *testing.T) {
+	needHarness(t)
+	for _, n := range []int{1, 2, 4, 8, 10} {
+		for kind, row := range map[string]func(*builder, int) (left, right side){"routers": oneRouter, "NAPTs": oneNAPT} {
+			t.Run(fmt.Sprintf("%d %s", n, kind), func(t *testing.T) {
+				b := new(builder)
+				b.g.Chain = t.Name()
+				s, end := b.plainLinks()
+				for i := range n {
+					left, right := row(b, i)
+					b.link(s, left)
+					s = right
+				}
+				b.link(s, end)
+				driveFixed(t, &b.g, scale(30_000, 2_000))
+			})
+		}
+	}
+}
+
+func driveFixed(t *testing.T, g *graph.Graph, n int) {
+	t.Helper()
+	t.Parallel()
+	engines <- struct{}{}
+	defer func() { <-engines }()
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.drive(t.Context(), 1, n, true); err != nil {
+		var m *mismatch
+		if errors.As(err, &m) {
+			reportSmallest(t, r, m)
+		}
+		t.Fatal(err)
+	}
+}
+
+// adapt makes a user's chain one that the oracle can follow: static neighbours instead of ARP, and the same timeouts for
+// all NAPTs.
+func adapt(g *graph.Graph) {
+	for i := range g.Interfaces {
+		f := &g.Interfaces[i]
+		if f.Prefix.Bits() < 24 {
+			f.Prefix = netip.PrefixFrom(f.Prefix.Addr(), 24)
+		}
+		populate(f, i)
+	}
+	for i, n := range g.Nodes {
+		if e, ok := n.Element.(element.NAPT); ok {
+			e.Timeouts = timeouts
+			g.Nodes[i].Element = e
+		}
+	}
+}
+
+// plainLinks are two interfaces: 192.168.0.1/28 and 192.168.1.1/28.
+func (b *builder) plainLinks() (inside, outside side) {
+	link := func(i int) side {
+		return b.iface(netip.PrefixFrom(addr4(192, 168, i, 1), 28), 1500, addr4(192, 168, i, 2))
+	}
+	return link(0), link(1)
+}
+
+func oneRouter(b *builder, i int) (left, right side) {
+	faces := b.router(fmt.Sprintf("rt%d", i), addr4(172, 16, i, 1), 2, []route{
+		{prefix: netip.MustParsePrefix("10.0.0.0/8"), face: 0},
+		{prefix: netip.MustParsePrefix("192.168.0.0/24"), face: 0},
+		{prefix: netip.MustParsePrefix("10.3.0.0/16"), face: 1},
+		{prefix: netip.MustParsePrefix("0.0.0.0/0"), face: 1},
+	})
+	return faces[0], faces[1]
+}
+
+func oneNAPT(b *builder, i int) (left, right side) {
+	n := element.NAPT{PortMin: 1024, PortMax: 65535, Timeouts: timeouts, MaxSessions: 1 << 17}
+	for a := range 6 {
+		n.Pool = append(n.Pool, addr4(100, 64, i, 1+a))
+	}
+	return b.napt(fmt.Sprintf("nat%d", i), n)
+}
+
+// classBench is a firewall with the rules in one direction (odd lines accept, even ones and the rest drop), a router
+// and a NAPT.
+func classBench(name string, list []rules.Rule) *graph.Graph {
+	b := new(builder)
+	b.g.Chain = name
+	s, end := b.plainLinks()
+	forth := element.Classifier{Outs: 2, Default: 1}
+	for _, r := range list {
+		rule := element.Rule{Name: fmt.Sprintf("line%d", r.Line), Out: (r.Line + 1) % 2}
+		rule.Filters = append(rule.Filters, r.Filter)
+		forth.Rules = append(forth.Rules, rule)
+	}
+	left, right := b.filter("fw", forth, element.Classifier{Outs: 1})
+	b.link(s, left)
+	s = right
+	left, right = oneRouter(b, 0)
+	b.link(s, left)
+	s = right
+	left, right = oneNAPT(b, 0)
+	b.link(s, left)
+	b.link(right, end)
+	return &b.g
+}

@@ -1,0 +1,101 @@
+package differential
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
+)
+
+// harnessPath is the engine's harness, an error if it is not built.
+func harnessPath() (string, error) {
+	path := os.Getenv("SINTER_HARNESS")
+	if path == "" {
+		path = filepath.Join("..", "..", "dataplane", "engine", "build", "sinter-harness")
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("the engine's harness is not built (%w): run make engine, or set SINTER_HARNESS", err)
+	}
+	return path, nil
+}
+
+// harness is one running engine without ports, spoken to over its standard input and output.
+type harness struct {
+	*control.Client
+	cmd    *exec.Cmd
+	stderr bytes.Buffer
+}
+
+// pipes is the engine's standard output and input as one stream.
+type pipes struct {
+	io.Reader
+	io.WriteCloser
+}
+
+func startHarness(ctx context.Context) (*harness, error) {
+	path, err := harnessPath()
+	if err != nil {
+		return nil, err
+	}
+	h := &harness{cmd: exec.Command(path)}
+	h.cmd.Stderr = &h.stderr
+	in, err := h.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := h.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := h.cmd.Start(); err != nil {
+		return nil, err
+	}
+	h.Client = control.NewClient(pipes{out, in})
+	if _, err := h.Hello(ctx); err != nil {
+		return nil, h.died(err)
+	}
+	return h, nil
+}
+
+// died adds what the engine said last to an error.
+func (h *harness) died(err error) error {
+	if err == nil {
+		return nil
+	}
+	var refused *control.EngineError
+	if errors.As(err, &refused) {
+		return err
+	}
+	_ = h.cmd.Process.Kill()
+	exit := h.cmd.Wait()
+	return fmt.Errorf("%w (engine: %v)\n%s", err, exit, h.stderr.Bytes())
+}
+
+// stop ends the engine; one that crashes on its way out is an error.
+func (h *harness) stop() error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := h.Shutdown(ctx); err != nil {
+		return h.died(err)
+	}
+	_ = h.Close()
+	if err := h.cmd.Wait(); err != nil {
+		return fmt.Errorf("engine did not end well: %w\n%s", err, h.stderr.Bytes())
+	}
+	return nil
+}
+
+// kill ends the engine at once; after stop it does nothing.
+func (h *harness) kill() {
+	if h.cmd.ProcessState == nil {
+		_ = h.cmd.Process.Kill()
+		_ = h.cmd.Wait()
+	}
+}

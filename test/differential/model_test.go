@@ -1,0 +1,555 @@
+package differential
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// model runs a program as program.proto says, box after box and operation after operation. It is a third
+// opinion: where it agrees with the engine against the oracle, the program is wrong; where it
+// agrees with the oracle, the engine is.
+type model struct {
+	p      *programpb.Program
+	links  []graph.Interface
+	tables []bindings
+
+	now    time.Duration
+	result interp.Result
+	left   bool     // some copy left, or reached a generator
+	undo   []func() // takes back what was done to state, if none did
+}
+
+// bindings is a state table, by what is translated and by what it is translated to.
+type bindings struct {
+	inside  map[flow]*binding
+	outside map[endpoint]*binding
+	cursor  int
+}
+
+type flow struct {
+	run            uint32
+	proto          uint8
+	inside, remote netip.AddrPort
+}
+
+type endpoint struct {
+	proto uint8
+	at    netip.AddrPort
+}
+
+// binding is an entry of a state table.
+type binding struct {
+	flow
+	out                  netip.AddrPort
+	last                 time.Duration
+	forth, back, closing bool
+}
+
+// shot is an IP packet at one place of the program: ip has the checksums of before until seal moves them.
+type shot struct {
+	entry      int
+	tpid, tci  uint16
+	before, ip []byte
+	padding    []byte
+	hop        uint32
+}
+
+func newModel(p *programpb.Program, links []graph.Interface) *model {
+	m := &model{p: p, links: links}
+	for range p.GetTables() {
+		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}})
+	}
+	return m
+}
+
+// process runs a frame that has passed the checks of docs/elements.md, "Entry".
+func (m *model) process(now time.Duration, iface int, frame []byte) interp.Result {
+	m.now, m.result, m.left, m.undo = now, interp.Result{}, false, nil
+	v, _ := packets.Parse(frame)
+	s := &shot{entry: iface}
+	at := 14
+	if len(v.Tags) > 0 {
+		s.tpid, s.tci = v.Tags[0].TPID, v.Tags[0].TCI
+		at += 4
+	}
+	total := int(binary.BigEndian.Uint16(frame[at+2:]))
+	s.before, s.ip, s.padding = frame[at:at+total], bytes.Clone(frame[at:at+total]), frame[at+total:]
+	m.segment(s, m.p.GetInterfaces()[iface].GetSegment())
+	if !m.left {
+		for _, f := range slices.Backward(m.undo) {
+			f()
+		}
+	}
+	return m.result
+}
+
+func (m *model) drop(reason string) {
+	m.result.Drops = append(m.result.Drops, interp.Drop{Reason: reason})
+}
+
+func (m *model) segment(s *shot, n uint32) {
+	seg := m.p.GetSegments()[n]
+	table := seg.GetTable()
+	if uint32(s.ip[8]) < seg.GetTtlFloor() {
+		table = seg.GetLow()
+	}
+	for _, l := range seg.GetClasses()[s.class(table)].GetLegs() {
+		c := *s
+		c.ip = bytes.Clone(s.ip)
+		m.leg(&c, l)
+	}
+}
+
+// class is the class of the first box that holds the packet.
+func (s *shot) class(t *programpb.Table) uint32 {
+	words := (len(t.GetBits()) + 63) / 64
+	mask := make([]uint64, words)
+	for i, b := range t.GetBits() {
+		v := s.field(b.GetField())
+		for r := 0; r < len(b.GetRanges()); r += 2 {
+			if b.GetRanges()[r] <= v && v <= b.GetRanges()[r+1] {
+				mask[i/64] |= 1 << (i % 64)
+			}
+		}
+	}
+	key := make([]uint32, len(t.GetDims()))
+	for d, f := range t.GetDims() {
+		key[d] = s.field(f)
+	}
+boxes:
+	for box, class := range t.GetClasses() {
+		for d, v := range key {
+			if at := 2 * (box*len(key) + d); v < t.GetBounds()[at] || v > t.GetBounds()[at+1] {
+				continue boxes
+			}
+		}
+		for w, have := range mask {
+			if need := t.GetRequired()[box*words+w]; have&need != need {
+				continue boxes
+			}
+		}
+		return class
+	}
+	panic("a table holds every packet")
+}
+
+func (s *shot) transport() []byte { return s.ip[int(s.ip[0]&15)*4:] }
+
+func (s *shot) frag() uint32 {
+	switch w := binary.BigEndian.Uint16(s.ip[6:]); {
+	case w&0x1fff != 0:
+		return 2
+	case w&0x2000 != 0:
+		return 1
+	}
+	return 0
+}
+
+func (s *shot) ported() bool {
+	return (s.ip[9] == packets.ProtoTCP || s.ip[9] == packets.ProtoUDP) && s.frag() != 2
+}
+
+func (s *shot) field(f programpb.Field) uint32 {
+	b := s.ip
+	switch f {
+	case programpb.Field_VLAN:
+		if s.tpid == 0 {
+			return 4096
+		}
+		return uint32(s.tci & 0xfff)
+	case programpb.Field_SRC:
+		return binary.BigEndian.Uint32(b[12:])
+	case programpb.Field_DST:
+		return binary.BigEndian.Uint32(b[16:])
+	case programpb.Field_PROTO:
+		return uint32(b[9])
+	case programpb.Field_DSCP:
+		return uint32(b[1] >> 2)
+	case programpb.Field_TTL:
+		return uint32(b[8])
+	case programpb.Field_FRAG:
+		return s.frag()
+	case programpb.Field_SPORT, programpb.Field_DPORT:
+		if !s.ported() {
+			return 65536
+		}
+		return uint32(binary.BigEndian.Uint16(s.transport()[2*(f-programpb.Field_SPORT):]))
+	case programpb.Field_TCP_FLAGS:
+		if b[9] == packets.ProtoTCP && s.frag() != 2 {
+			return uint32(s.transport()[13])
+		}
+	case programpb.Field_ICMP_TYPE, programpb.Field_ICMP_CODE:
+		if b[9] == packets.ProtoICMP && s.frag() != 2 {
+			return uint32(s.transport()[f-programpb.Field_ICMP_TYPE])
+		}
+	}
+	return 256
+}
+
+func (s *shot) set(f programpb.Field, v uint32) {
+	switch f {
+	case programpb.Field_VLAN:
+		switch {
+		case v > 4095:
+			s.tpid, s.tci = 0, 0
+		case s.tpid == 0:
+			s.tpid, s.tci = packets.TPID8021Q, uint16(v)
+		default:
+			s.tci = s.tci&0xf000 | uint16(v)
+		}
+	case programpb.Field_SRC:
+		binary.BigEndian.PutUint32(s.ip[12:], v)
+	case programpb.Field_DST:
+		binary.BigEndian.PutUint32(s.ip[16:], v)
+	case programpb.Field_DSCP:
+		s.ip[1] = s.ip[1]&3 | byte(v)<<2
+	case programpb.Field_TTL:
+		s.ip[8] = byte(v)
+	case programpb.Field_SPORT, programpb.Field_DPORT:
+		if s.ported() {
+			binary.BigEndian.PutUint16(s.transport()[2*(f-programpb.Field_SPORT):], uint16(v))
+		}
+	default:
+	}
+}
+
+func (m *model) leg(s *shot, l *programpb.Leg) {
+	for _, o := range l.GetOps() {
+		switch op := o.GetOp().(type) {
+		case *programpb.Op_Set:
+			s.set(op.Set.GetField(), op.Set.GetValue())
+		case *programpb.Op_AddTtl:
+			s.ip[8] = byte(int32(s.ip[8]) + op.AddTtl)
+		case *programpb.Op_NextHop:
+			s.hop = op.NextHop
+		case *programpb.Op_StateForward:
+			if reason := m.forward(s, op.StateForward); reason != "" {
+				m.drop(reason)
+				return
+			}
+		}
+	}
+	switch o := l.GetOutcome().(type) {
+	case *programpb.Leg_Output:
+		m.output(s, int(o.Output))
+	case *programpb.Leg_Drop:
+		if r, ok := o.Drop.GetReason().(*programpb.Drop_Chain); ok {
+			m.drop(m.p.GetReasons()[r.Chain])
+		} else {
+			m.drop(reasonName(o.Drop.GetBuiltin()))
+		}
+	case *programpb.Leg_Generator:
+		m.generate(s, m.p.GetGenerators()[o.Generator])
+	case *programpb.Leg_Segment:
+		m.segment(s, o.Segment)
+	case *programpb.Leg_StateReturn:
+		m.back(s, o.StateReturn)
+	}
+}
+
+func reasonName(r programpb.DropReason) string {
+	b := []byte(r.String()[len("DROP_"):])
+	for i, c := range b {
+		if c == '_' {
+			b[i] = '-'
+		} else {
+			b[i] |= 0x20
+		}
+	}
+	return string(b)
+}
+
+func (m *model) live(b *binding) bool {
+	run := m.p.GetRuns()[b.run]
+	ms := run.GetUdpMs()
+	switch {
+	case b.proto == packets.ProtoICMP:
+		ms = run.GetIcmpMs()
+	case b.proto == packets.ProtoTCP && b.forth && b.back && !b.closing:
+		ms = run.GetTcpMs()
+	case b.proto == packets.ProtoTCP:
+		ms = run.GetTcpTransitoryMs()
+	}
+	return m.now-b.last <= time.Duration(ms)*time.Millisecond
+}
+
+// from is the live binding of a flow from inside.
+func (m *model) from(table uint32, f flow) *binding {
+	if b := m.tables[table].inside[f]; b != nil && m.live(b) {
+		return b
+	}
+	return nil
+}
+
+// to is the live binding with an outside address and port, and a remote.
+func (m *model) to(table uint32, proto uint8, at, remote netip.AddrPort) *binding {
+	if b := m.tables[table].outside[endpoint{proto, at}]; b != nil && b.remote == remote && m.live(b) {
+		return b
+	}
+	return nil
+}
+
+// use refreshes a binding.
+func (m *model) use(b *binding, ip []byte, forth bool) {
+	was := *b
+	m.undo = append(m.undo, func() { *b = was })
+	b.last = m.now
+	b.forth, b.back = b.forth || forth, b.back || !forth
+	b.closing = b.closing || b.proto == packets.ProtoTCP && ip[int(ip[0]&15)*4+13]&(packets.FIN|packets.RST) != 0
+}
+
+// ends are the addresses and ports of a packet as a NAPT knows it; ICMP has only an identifier.
+func ends(ip []byte) (src, dst netip.AddrPort) {
+	b := ip[int(ip[0]&15)*4:]
+	var sport, dport uint16
+	switch {
+	case ip[9] != packets.ProtoICMP:
+		sport, dport = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	case b[0] == packets.ICMPEchoRequest:
+		sport = binary.BigEndian.Uint16(b[4:])
+	default:
+		dport = binary.BigEndian.Uint16(b[4:])
+	}
+	at := func(i int, port uint16) netip.AddrPort {
+		return netip.AddrPortFrom(packets.Addr(binary.BigEndian.Uint32(ip[i:])), port)
+	}
+	return at(12, sport), at(16, dport)
+}
+
+func isError(s *shot) bool {
+	return s.ip[9] == packets.ProtoICMP && slices.Contains([]byte{3, 11, 12}, s.transport()[0])
+}
+
+// quote is the packet that an ICMP error quotes, if a flow can be told from it.
+func quote(s *shot) []byte {
+	q := s.transport()[8:]
+	if len(q) < 20 || q[0]>>4 != 4 || q[0]&15 < 5 || len(q) < int(q[0]&15)*4+8 || binary.BigEndian.Uint16(q[6:])&0x3fff != 0 {
+		return nil
+	}
+	switch q[9] {
+	case packets.ProtoTCP, packets.ProtoUDP:
+		return q
+	case packets.ProtoICMP:
+		if t := q[int(q[0]&15)*4]; t == packets.ICMPEchoRequest || t == packets.ICMPEchoReply {
+			return q
+		}
+	}
+	return nil
+}
+
+// write puts an address and port into a packet, as source (at 12) or destination (at 16).
+func write(ip []byte, at int, a netip.AddrPort) {
+	binary.BigEndian.PutUint32(ip[at:], number(a.Addr()))
+	b := ip[int(ip[0]&15)*4:]
+	switch {
+	case ip[9] == packets.ProtoICMP:
+		binary.BigEndian.PutUint16(b[4:], a.Port())
+	case at == 12:
+		binary.BigEndian.PutUint16(b, a.Port())
+	default:
+		binary.BigEndian.PutUint16(b[2:], a.Port())
+	}
+}
+
+func (m *model) forward(s *shot, run uint32) (reason string) {
+	table := m.p.GetRuns()[run].GetTable()
+	if isError(s) {
+		q := quote(s)
+		if q == nil {
+			return "nat-unsupported"
+		}
+		from, to := ends(q) // a packet that we delivered
+		b := m.from(table, flow{run, q[9], to, from})
+		if b == nil {
+			return "nat-unsupported"
+		}
+		binary.BigEndian.PutUint32(s.ip[12:], number(b.out.Addr()))
+		write(q, 16, b.out)
+		return ""
+	}
+	src, dst := ends(s.ip)
+	f := flow{run, s.ip[9], src, dst}
+	b := m.from(table, f)
+	if b == nil {
+		out, ok := m.choose(table, f.proto)
+		if !ok {
+			return "nat-exhausted"
+		}
+		b = m.bind(table, f, out)
+	}
+	m.use(b, s.ip, true)
+	write(s.ip, 12, b.out)
+	return ""
+}
+
+// bind makes a binding in the place of expired ones.
+func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
+	t := &m.tables[table]
+	at := endpoint{f.proto, out}
+	wasFlow, wasOut := t.inside[f], t.outside[at]
+	b := &binding{flow: f, out: out, last: m.now}
+	if wasFlow != nil && t.outside[endpoint{f.proto, wasFlow.out}] == wasFlow {
+		delete(t.outside, endpoint{f.proto, wasFlow.out})
+	}
+	if wasOut != nil && t.inside[wasOut.flow] == wasOut {
+		delete(t.inside, wasOut.flow)
+	}
+	t.inside[f], t.outside[at] = b, b
+	m.undo = append(m.undo, func() { // what was there had expired
+		delete(t.inside, f)
+		delete(t.outside, at)
+	})
+	return b
+}
+
+// choose is the next free outside port.
+func (m *model) choose(table uint32, proto uint8) (netip.AddrPort, bool) {
+	p, t := m.p.GetTables()[table], &m.tables[table]
+	var addrs []uint32
+	for _, r := range p.GetPool() {
+		for a := r.GetFirst(); a <= r.GetLast(); a++ {
+			addrs = append(addrs, a)
+		}
+	}
+	ports := int(p.GetPortMax()-p.GetPortMin()) + 1
+	for range ports * len(addrs) {
+		t.cursor = (t.cursor + 1) % (ports * len(addrs))
+		out := netip.AddrPortFrom(packets.Addr(addrs[t.cursor/ports]), uint16(int(p.GetPortMin())+t.cursor%ports))
+		if b := t.outside[endpoint{proto, out}]; b == nil || !m.live(b) {
+			return out, true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+func (m *model) back(s *shot, table uint32) {
+	var b *binding
+	if isError(s) {
+		if q := quote(s); q != nil {
+			from, to := ends(q) // a packet that we sent
+			if from.Addr() == packets.Addr(s.field(programpb.Field_DST)) {
+				b = m.to(table, q[9], from, to)
+			}
+			if b != nil {
+				binary.BigEndian.PutUint32(s.ip[16:], number(b.inside.Addr()))
+				write(q, 12, b.inside)
+			}
+		}
+	} else {
+		src, dst := ends(s.ip)
+		b = m.to(table, s.ip[9], dst, src)
+		if b != nil {
+			m.use(b, s.ip, false)
+			write(s.ip, 16, b.inside)
+		}
+	}
+	if b == nil {
+		m.drop("nat-no-binding")
+		return
+	}
+	m.segment(s, m.p.GetRuns()[b.run].GetSegment())
+}
+
+func (m *model) output(s *shot, iface int) {
+	f := m.p.GetInterfaces()[iface]
+	next := s.hop
+	if dst := s.field(programpb.Field_DST); next == 0 {
+		next = f.GetGateway()
+		if m.links[iface].Prefix.Contains(packets.Addr(dst)) {
+			next = dst
+		}
+	}
+	ip := s.seal()
+	switch {
+	case next == 0:
+		m.drop("no-next-hop")
+		return
+	case len(ip) > int(f.GetMtu()) && ip[6]&0x40 == 0:
+		m.drop("too-big")
+		return
+	case len(ip) > int(f.GetMtu()):
+		e := icmpError(ip, 3, 4, f.GetMtu(), f.GetAddress())
+		if e == nil {
+			m.drop("icmp-suppressed")
+			return
+		}
+		m.left = true
+		m.drop("too-big-answered")
+		if martian(e) {
+			m.drop("martian")
+			return
+		}
+		m.segment(&shot{entry: iface, before: e, ip: bytes.Clone(e)}, f.GetSegment())
+		return
+	}
+	i := slices.IndexFunc(m.links[iface].Neighbors, func(n graph.Neighbor) bool { return number(n.Addr) == next })
+	var mac net.HardwareAddr
+	if i >= 0 {
+		mac = m.links[iface].Neighbors[i].MAC
+	}
+	var dst, src packets.MAC
+	copy(dst[:], mac)
+	copy(src[:], m.links[iface].MAC)
+	var tags []packets.Tag
+	if s.tpid != 0 {
+		tags = []packets.Tag{{TPID: s.tpid, TCI: s.tci}}
+	}
+	m.left = true
+	m.result.Out = append(m.result.Out, interp.Out{Interface: iface, Frame: packets.Ethernet(dst, src, tags, packets.EtherIPv4, ip, s.padding)})
+}
+
+// martian tells packets that are never forwarded (RFC 1812 section 5.3.7).
+func martian(ip []byte) bool {
+	bad := func(n byte) bool { return n == 0 || n == 127 || n >= 224 }
+	return bad(ip[12]) || bad(ip[16])
+}
+
+func (m *model) generate(s *shot, g *programpb.Generator) {
+	ip := s.seal()
+	if g.GetKind() == programpb.Generator_ECHO_REPLY {
+		if s.ip[9] != packets.ProtoICMP || s.frag() != 0 || s.transport()[0] != packets.ICMPEchoRequest {
+			m.drop("local")
+			return
+		}
+		m.left = true
+		c := *s
+		c.before, c.ip, c.hop = ip, bytes.Clone(ip), 0
+		copy(c.ip[12:16], ip[16:20])
+		copy(c.ip[16:20], ip[12:16])
+		c.ip[8], c.transport()[0] = 64, 0
+		m.segment(&c, g.GetSegment())
+		return
+	}
+	source := g.GetSource()
+	if source == 0 {
+		source = m.p.GetInterfaces()[s.entry].GetAddress()
+	}
+	e := icmpError(ip, uint8(g.GetType()), uint8(g.GetCode()), 0, source)
+	if e == nil {
+		m.drop("icmp-suppressed")
+		return
+	}
+	m.left = true
+	m.segment(&shot{entry: s.entry, before: e, ip: bytes.Clone(e)}, g.GetSegment())
+}
+
+// icmpError is the error about a packet, nil if there is none to be sent.
+func icmpError(ip []byte, typ, code uint8, rest, source uint32) []byte {
+	if binary.BigEndian.Uint16(ip[6:])&0x1fff != 0 ||
+		ip[9] == packets.ProtoICMP && slices.Contains([]byte{3, 4, 5, 11, 12}, ip[int(ip[0]&15)*4]) {
+		return nil
+	}
+	return packets.IPv4{
+		Src: source, Dst: binary.BigEndian.Uint32(ip[12:]), Proto: packets.ProtoICMP, TTL: 64, TOS: 48 << 2,
+		Payload: packets.ICMP(typ, code, rest, ip[:min(len(ip), 548)]),
+	}.Bytes()
+}

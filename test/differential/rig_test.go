@@ -1,0 +1,382 @@
+package differential
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// noSource is the source of what no injected packet caused.
+const noSource = 0xffffffff
+
+// rig runs one chain in the engine and in the oracle, side by side.
+type rig struct {
+	chain string
+	g     *graph.Graph
+	res   *synth.Result
+	// exhausts says that a NAPT of the chain may run out of the ports of one shard.
+	exhausts bool
+
+	engine  *harness
+	oracle  *interp.Chain
+	history []step
+	stats   tally
+}
+
+// step is packets that are injected at one time.
+type step struct {
+	now     time.Duration
+	packets []sent
+}
+
+// tally is what the oracle saw, to be compared with the engine's statistics at the end.
+type tally struct {
+	packets int
+	drops   map[string]uint64
+	out     []uint64 // per interface
+}
+
+// mismatch is a packet on which engine and oracle differ.
+type mismatch struct {
+	chain  string
+	now    time.Duration
+	packet sent
+	entry  string // interface
+	detail string
+	kinds  []interp.Kind
+	alone  int // packets before it that it takes; -1: not looked for
+}
+
+func (m *mismatch) Error() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "chain %s: engine and oracle differ at %v on a packet entering by %s\n%s\n%s",
+		m.chain, m.now, m.entry, packets.Describe(m.packet.frame), m.detail)
+	return s.String()
+}
+
+// newRig synthesizes a chain.
+func newRig(g *graph.Graph) (*rig, error) {
+	res, err := synth.Synthesize(g, synth.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
+	}
+	if err := program.Validate(res.Program); err != nil {
+		return nil, err
+	}
+	return &rig{chain: g.Chain, g: g, res: res}, nil
+}
+
+// start starts an engine with the chain's program, and an oracle, both without state.
+func (r *rig) start(ctx context.Context) error {
+	encoded, err := program.Encode(r.res.Program)
+	if err != nil {
+		return err
+	}
+	r.engine, err = startHarness(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := r.engine.Load(ctx, r.res.Program, program.Hash(encoded)); err != nil {
+		return fmt.Errorf("chain %s: %w", r.chain, r.engine.died(err))
+	}
+	r.reset()
+	return nil
+}
+
+// reset forgets what the oracle knows and what was run.
+func (r *rig) reset() {
+	r.oracle = interp.New(r.g, interp.Options{})
+	r.history = nil
+	r.stats = tally{drops: map[string]uint64{}, out: make([]uint64, len(r.g.Interfaces))}
+}
+
+// run injects packets at a time, and compares; it returns the frames that left upon each packet. An error is a
+// *mismatch, or the engine's end.
+func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
+	r.history = append(r.history, s)
+	in := &programpb.Inject{NowNs: uint64(s.now)}
+	for _, p := range s.packets {
+		in.Packets = append(in.Packets, &programpb.InjectedPacket{Interface: uint32(p.iface), Data: p.frame})
+	}
+	answer, err := r.engine.Inject(ctx, in)
+	if err != nil {
+		return nil, fmt.Errorf("chain %s at %v: %w", r.chain, s.now, r.engine.died(err))
+	}
+	seen := make([]interp.Result, len(s.packets))
+	left := make([][]sent, len(s.packets))
+	for _, o := range answer.GetOut() {
+		if int(o.GetSource()) >= len(seen) {
+			return nil, fmt.Errorf("chain %s at %v: a frame that no packet caused left by interface %d\n%s",
+				r.chain, s.now, o.GetInterface(), packets.Describe(o.GetData()))
+		}
+		left[o.GetSource()] = append(left[o.GetSource()], sent{int(o.GetInterface()), o.GetData()})
+		to := &seen[o.GetSource()]
+		to.Out = append(to.Out, interp.Out{Interface: int(o.GetInterface()), Frame: o.GetData()})
+	}
+	for _, d := range answer.GetDrops() {
+		if int(d.GetSource()) >= len(seen) {
+			return nil, fmt.Errorf("chain %s at %v: %s for packet %d of %d", r.chain, s.now, d.GetReason(), d.GetSource(), len(seen))
+		}
+		to := &seen[d.GetSource()]
+		to.Drops = append(to.Drops, interp.Drop{Reason: d.GetReason()})
+	}
+	for i, p := range s.packets {
+		if err := r.compare(ctx, s.now, i, p, seen[i]); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, seen interp.Result) error {
+	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, r.withoutARP(p, seen))
+	r.stats.packets++
+	for _, o := range want.Out {
+		if o.Unresolved {
+			return fmt.Errorf("chain %s: the suite lacks a static neighbour %v on %s", r.chain, o.NextHop, r.name(o))
+		}
+		r.stats.out[o.Interface]++
+	}
+	for _, d := range want.Drops {
+		r.stats.drops[d.Reason]++
+	}
+	if len(diff) == 0 || r.exhausts && r.shardFull(ctx, diff) {
+		return nil
+	}
+	r.history[len(r.history)-1].packets = r.history[len(r.history)-1].packets[:i+1]
+	m := &mismatch{chain: r.chain, now: now, packet: p, entry: r.g.Interfaces[p.iface].Name, alone: -1}
+	for _, d := range diff {
+		m.kinds = append(m.kinds, d.Kind)
+	}
+	m.detail = r.explain(p, want, seen, diff)
+	return m
+}
+
+// withoutARP takes the engine's answer to an ARP request out, if it is what RFC 826 asks for.
+func (r *rig) withoutARP(p sent, seen interp.Result) interp.Result {
+	if len(seen.Out) != 1 || len(p.frame) < 14 {
+		return seen
+	}
+	answer, ok := r.arpAnswer(p)
+	if !ok || seen.Out[0].Interface != p.iface || string(answer) != string(seen.Out[0].Frame) {
+		return seen
+	}
+	r.stats.out[p.iface]++
+	return interp.Result{Drops: seen.Drops}
+}
+
+// arpAnswer is the answer to a request for an interface's address or one of its proxy addresses.
+func (r *rig) arpAnswer(p sent) ([]byte, bool) {
+	v, ok := packets.Parse(p.frame)
+	if !ok || v.EtherType != packets.EtherARP {
+		return nil, false
+	}
+	b := p.frame[14+4*len(v.Tags):]
+	if len(b) < 28 || binary.BigEndian.Uint16(b[6:]) != packets.ARPRequest {
+		return nil, false
+	}
+	target := packets.Addr(binary.BigEndian.Uint32(b[24:]))
+	if f := r.g.Interfaces[p.iface]; target != f.Prefix.Addr() && !slices.Contains(f.Proxy, target) {
+		return nil, false
+	}
+	var sender, mac packets.MAC
+	copy(sender[:], b[8:])
+	copy(mac[:], r.g.Interfaces[p.iface].MAC)
+	return packets.Ethernet(sender, mac, v.Tags, packets.EtherARP, packets.ARP(packets.ARPReply,
+		mac, binary.BigEndian.Uint32(b[24:]), sender, binary.BigEndian.Uint32(b[14:])), nil), true
+}
+
+// shardFull tells whether the only difference is a NAPT that found no port where the oracle did, and
+// some shard of the engine has all its ports in use.
+func (r *rig) shardFull(ctx context.Context, diff []interp.Mismatch) bool {
+	for _, d := range diff {
+		if d.Kind != interp.MismatchExhausted {
+			return false
+		}
+	}
+	for table, t := range r.res.Program.GetTables() {
+		sessions, err := r.engine.Sessions(ctx, uint32(table), 1<<20)
+		if err != nil {
+			return false
+		}
+		addresses := 0
+		for _, p := range t.GetPool() {
+			addresses += int(p.GetLast()-p.GetFirst()) + 1
+		}
+		type shard struct{ proto, shard uint32 }
+		used := map[shard]int{}
+		for _, s := range sessions {
+			k := shard{s.GetProto(), s.GetShard()}
+			// A shard has every 128th port.
+			if used[k]++; used[k] >= addresses*int((t.GetPortMax()-t.GetPortMin()+1)/128) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// finish compares what was counted: drops by reason, frames per interface, counters, live sessions.
+func (r *rig) finish(ctx context.Context, now time.Duration) error {
+	stats, err := r.engine.Stats(ctx)
+	if err != nil {
+		return r.engine.died(err)
+	}
+	var diff []string
+	note := func(what string, want, seen any) {
+		if want != seen {
+			diff = append(diff, fmt.Sprintf("%s: expected %v, seen %v", what, want, seen))
+		}
+	}
+	drops := map[string]uint64{}
+	for _, d := range stats.GetDrops() {
+		drops[d.GetReason()] += d.GetPackets()
+	}
+	for reason := range drops {
+		if _, ok := r.stats.drops[reason]; !ok {
+			note("drops as "+reason, uint64(0), drops[reason])
+		}
+	}
+	for reason, n := range r.stats.drops {
+		note("drops as "+reason, n, drops[reason])
+	}
+	for i, n := range r.stats.out {
+		if i < len(stats.GetPorts()) {
+			note("frames sent by "+r.g.Interfaces[i].Name, n, stats.GetPorts()[i].GetTxPackets())
+		}
+	}
+	counters := r.oracle.Counters()
+	for i, name := range r.res.Program.GetCounters() {
+		if i >= len(stats.GetCounters()) {
+			note("counters", len(r.res.Program.GetCounters()), len(stats.GetCounters()))
+			break
+		}
+		c := stats.GetCounters()[i]
+		note("counter "+name, counters[name], interp.Count{Packets: c.GetPackets(), Bytes: c.GetBytes()})
+		delete(counters, name)
+	}
+	for name, c := range counters {
+		note("counter "+name+", which the program has not", c, interp.Count{})
+	}
+	sessions, err := r.compareSessions(ctx, now)
+	if err != nil {
+		return err
+	}
+	diff = append(diff, sessions...)
+	if len(diff) > 0 {
+		slices.Sort(diff)
+		return &mismatch{chain: r.chain, now: now, entry: "(at the end)", detail: strings.Join(diff, "\n"), alone: -1}
+	}
+	return nil
+}
+
+// compareSessions checks that the engine has every binding that is live, of the NAPTs that write last.
+func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []string, err error) {
+	type key struct {
+		table                         string
+		proto                         uint32
+		outside, outPort, remote, rem uint32
+	}
+	have := map[key]bool{}
+	last := map[string]bool{}
+	for i, t := range r.res.Program.GetTables() {
+		last[t.GetName()] = true
+		sessions, err := r.engine.Sessions(ctx, uint32(i), 1<<20)
+		if err != nil {
+			return nil, r.engine.died(err)
+		}
+		for _, s := range sessions {
+			have[key{t.GetName(), s.GetProto(), s.GetOutsideAddress(), s.GetOutsidePort(), s.GetRemoteAddress(), s.GetRemotePort()}] = true
+		}
+	}
+	inRun := map[string]bool{} // NAPTs that a later one may hide
+	for _, run := range r.res.Runs {
+		for _, n := range run.NAPTs[:len(run.NAPTs)-1] {
+			inRun[n] = true
+		}
+	}
+	for _, s := range r.oracle.Sessions(now) {
+		if !last[s.Node] || inRun[s.Node] {
+			continue
+		}
+		k := key{
+			s.Node, uint32(s.Proto), number(s.Outside.Addr()), uint32(s.Outside.Port()),
+			number(s.Remote.Addr()), uint32(s.Remote.Port()),
+		}
+		if !have[k] {
+			diff = append(diff, fmt.Sprintf("live binding that the engine has not: %v", s))
+		}
+	}
+	return diff, nil
+}
+
+// explain is the mismatch in the chain's words.
+func (r *rig) explain(p sent, want, seen interp.Result, diff []interp.Mismatch) string {
+	var s strings.Builder
+	for _, d := range diff {
+		if d.Kind != interp.MismatchOutput { // those follow, field by field
+			fmt.Fprintf(&s, "%s\n", d)
+		}
+	}
+	for i := range max(len(want.Out), len(seen.Out)) {
+		switch {
+		case i >= len(want.Out):
+			fmt.Fprintf(&s, "seen and not expected, by %s:\n%s\n", r.name(seen.Out[i]), packets.Describe(seen.Out[i].Frame))
+		case i >= len(seen.Out):
+			fmt.Fprintf(&s, "expected and not seen, by %s:\n%s\n", r.name(want.Out[i]), packets.Describe(want.Out[i].Frame))
+		default:
+			lines := packets.Diff(want.Out[i].Frame, seen.Out[i].Frame)
+			if want.Out[i].Interface != seen.Out[i].Interface {
+				lines = append(lines, fmt.Sprintf("leaves by: expected %s, seen %s", r.name(want.Out[i]), r.name(seen.Out[i])))
+			}
+			if len(lines) > 0 {
+				fmt.Fprintf(&s, "frame %d:\n  %s\nexpected\n%s\nseen\n%s\n", i, strings.Join(lines, "\n  "),
+					packets.Describe(want.Out[i].Frame), packets.Describe(seen.Out[i].Frame))
+			}
+		}
+	}
+	if len(want.Out) == 0 && len(want.Drops) > 0 {
+		fmt.Fprintf(&s, "expected to be dropped as %v\n", want.Drops)
+	}
+	if len(seen.Out) == 0 && len(seen.Drops) > 0 {
+		fmt.Fprintf(&s, "seen dropped as %v\n", seen.Drops)
+	}
+	r.way(&s, p)
+	return s.String()
+}
+
+func number(a netip.Addr) uint32 {
+	b := a.As4()
+	return binary.BigEndian.Uint32(b[:])
+}
+
+func (r *rig) name(o interp.Out) string { return r.g.Interfaces[o.Interface].Name }
+
+// way writes the packet's way through the unmerged chain, and the class that the synthesizer puts it in.
+func (r *rig) way(s *strings.Builder, p sent) {
+	s.WriteString("way of the packet through the unmerged chain, without earlier packets:\n")
+	first := true
+	fresh := interp.New(r.g, interp.Options{Trace: func(step interp.Step) {
+		fmt.Fprintf(s, "  %s → %d %s\n", step.Node, step.Port, step.Note)
+		if !first {
+			return
+		}
+		first = false
+		segment := r.res.Segments[r.res.Program.GetInterfaces()[p.iface].GetSegment()]
+		if leaf, ok := segment.Match(&step.Packet); ok {
+			defer fmt.Fprintf(s, "  (class %d of segment %q: filter %v, %v)\n", leaf.Class, segment.Name, leaf.Filter, segment.Classes[leaf.Class].Legs)
+		}
+	}})
+	fresh.Process(0, p.iface, p.frame, nil)
+}

@@ -1,0 +1,75 @@
+package differential
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+)
+
+// TestTheProgramDoesWhatTheUnmergedChainDoes needs no engine: the program is run by the model.
+func TestTheProgramDoesWhatTheUnmergedChainDoes(t *testing.T) {
+	for _, shape := range shapes {
+		t.Run(shape.name, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) {
+				g := drawChain(rt, shape)
+				r, err := newRig(g)
+				if err != nil {
+					rt.Fatalf("%v\n%s", err, dump(g))
+				}
+				if err := r.driveModel(rapid.Uint64().Draw(rt, "traffic seed"), scale(20_000, 2_000)); err != nil {
+					rt.Fatalf("%v\n%s", err, dump(g))
+				}
+			})
+		})
+	}
+}
+
+// driveModel compares the model with the oracle.
+func (r *rig) driveModel(seed uint64, n int) error {
+	t := newTraffic(seed, r.g, r.res.Program)
+	r.reset()
+	entry := gate(r.g)
+	m := newModel(r.res.Program, r.g.Interfaces)
+	now := time.Second
+	for i := range n {
+		if i%batch == 0 {
+			now += pause(t.Rand)
+		}
+		p := t.next()
+		if entry.Process(now, p.iface, p.frame, nil).Drops[0].Reason != passed {
+			continue
+		}
+		r.history = append(r.history, step{now, []sent{p}})
+		seen := m.process(now, p.iface, p.frame)
+		if err := r.compare(context.Background(), now, 0, p, seen); err != nil {
+			return err
+		}
+		var out []sent
+		for _, o := range seen.Out {
+			out = append(out, sent{o.Interface, o.Frame})
+		}
+		t.saw(p, out)
+	}
+	return nil
+}
+
+// passed is where a gate ends.
+const passed = "passed"
+
+// gate is a chain of nothing but its interfaces' checks.
+func gate(g *graph.Graph) *interp.Chain {
+	only := &graph.Graph{Interfaces: g.Interfaces, Nodes: slices.Clone(g.Nodes)}
+	end := len(only.Nodes)
+	only.Nodes = append(only.Nodes, graph.Node{Name: passed, Element: element.Discard{Reason: passed}})
+	for _, f := range g.Interfaces {
+		only.Nodes[f.In].Out = []graph.Edge{{To: end}}
+	}
+	return interp.New(only, interp.Options{})
+}
