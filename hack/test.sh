@@ -47,7 +47,7 @@ meson_test() {
   rm -f "$log"
 }
 
-stage_format() { check gofumpt_clean; check clang_format_clean; }
+stage_format() { check gofumpt_clean; check clang_format_clean; check go mod tidy -diff; }
 stage_generate() { check generated_current; }
 stage_vet() { check go vet ./...; }
 stage_lint() { check golangci-lint run ./...; }

@@ -339,6 +339,7 @@ func kindOf(n *yaml.Node) string {
 		return "a mapping"
 	case yaml.SequenceNode:
 		return "a list"
+	default:
 	}
 	switch n.ShortTag() {
 	case "!!int", "!!float":

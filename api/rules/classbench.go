@@ -22,9 +22,10 @@ func ClassBench(data []byte) ([]Rule, []Problem) {
 	var (
 		rules []Rule
 		bad   problems
+		flags = flagSets{}
 	)
 	for n, line := range lines(data) {
-		filter, found := classBenchLine(line)
+		filter, found := classBenchLine(line, flags)
 		fatal := false
 		for _, p := range found {
 			p.Line = n
@@ -40,7 +41,7 @@ func ClassBench(data []byte) ([]Rule, []Problem) {
 	return rules, bad.list
 }
 
-func classBenchLine(line string) (headerspace.Filter, []Problem) {
+func classBenchLine(line string, known flagSets) (headerspace.Filter, []Problem) {
 	var filter headerspace.Filter
 	rest, ok := strings.CutPrefix(line, "@")
 	fields := strings.Fields(strings.ReplaceAll(rest, ":", " : "))
@@ -69,8 +70,12 @@ func classBenchLine(line string) (headerspace.Filter, []Problem) {
 	proto, p := protoSet(fields[8])
 	read("protocol", headerspace.Proto, proto, p)
 	if len(fields) == 10 {
-		flags, p := flagSet(fields[9])
-		if tcp := headerspace.Of(protoTCP); p != nil || proto.Equal(tcp) {
+		value, mask, ok := valueMask(fields[9], 16)
+		switch {
+		case !ok:
+			found = append(found, Problem{Field: "TCP flags", Value: fields[9], Message: "not TCP flags with their mask; write it like 0x0200/0x1200"})
+		case proto.Equal(headerspace.Of(protoTCP)):
+			flags, p := known.set(fields[9], value, mask)
 			read("TCP flags", headerspace.TCPFlags, flags, p)
 		}
 	}
@@ -83,7 +88,7 @@ func prefixSet(s string) (headerspace.Set, *Problem) {
 	if problem != nil && !problem.Warning {
 		return headerspace.Set{}, problem
 	}
-	if p == (netip.PrefixFrom(netip.IPv4Unspecified(), 0)) {
+	if p == netip.PrefixFrom(netip.IPv4Unspecified(), 0) {
 		return headerspace.Full(headerspace.Src), nil
 	}
 	return headerspace.Prefix(p), problem
@@ -117,18 +122,22 @@ func protoSet(s string) (headerspace.Set, *Problem) {
 	return headerspace.Masked(headerspace.Proto, value, mask), nil
 }
 
-// flagSet reads 16 bits of which the high byte is the flags of TCP.
-func flagSet(s string) (headerspace.Set, *Problem) {
-	value, mask, ok := valueMask(s, 16)
+// flagSets are the flags read so far: a file has thousands of lines and a few flags.
+type flagSets map[[2]uint64]headerspace.Set
+
+// set is the flags under a mask; both are 16 bits, of which the high byte counts.
+func (known flagSets) set(s string, value, mask uint64) (headerspace.Set, *Problem) {
 	switch {
-	case !ok:
-		return headerspace.Set{}, &Problem{Value: s, Message: "not TCP flags with their mask; write it like 0x0200/0x1200"}
 	case mask == 0:
 		return headerspace.Full(headerspace.TCPFlags), nil
 	case mask&0xff != 0:
 		return headerspace.Set{}, &Problem{Value: s, Message: "the flags are the high byte; the low byte of the mask must be 00"}
 	}
-	return headerspace.Masked(headerspace.TCPFlags, value>>8, mask>>8), nil
+	key := [2]uint64{value >> 8, mask >> 8}
+	if _, ok := known[key]; !ok {
+		known[key] = headerspace.Masked(headerspace.TCPFlags, key[0], key[1])
+	}
+	return known[key], nil
 }
 
 func valueMask(s string, bits int) (value, mask uint64, ok bool) {

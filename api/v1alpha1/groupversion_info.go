@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-//go:generate go tool controller-gen object paths=.
-//go:generate go tool controller-gen crd:headerFile= paths=. output:crd:dir=../../config/crd
+//go:generate controller-gen object paths=.
+//go:generate controller-gen crd:headerFile= paths=. output:crd:dir=../../config/crd
 
 // GroupVersion is the API group and version of the types in this package.
 var GroupVersion = schema.GroupVersion{Group: "nfv.sinter.dev", Version: "v1alpha1"}

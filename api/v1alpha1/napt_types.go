@@ -25,7 +25,7 @@ type NAPT struct {
 
 	// Ports (and ICMP identifiers) used on each address.
 	// +optional
-	// +kubebuilder:default={}
+	// +kubebuilder:default={min: 1024, max: 65535}
 	Ports NAPTPorts `json:"ports,omitempty,omitzero"`
 
 	// Timeouts after which an idle binding is forgotten.

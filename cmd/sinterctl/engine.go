@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/runner"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/sessions"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 const (
@@ -41,12 +42,13 @@ func newStats() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return ask(cmd, socket, func(ctx context.Context, c *control.Client) error {
-				before, err := c.Stats(ctx)
+				now, err := c.Stats(ctx)
 				if err != nil {
 					return err
 				}
-				now := before
+				var before *programpb.Stats
 				if over > 0 {
+					before = now
 					select {
 					case <-time.After(over):
 					case <-ctx.Done():

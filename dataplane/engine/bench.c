@@ -409,9 +409,10 @@ static int compare_samples(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double per_packet(const struct bench *bench, unsigned int percent)
+/* A quantile of sorted cycles of bursts. */
+static double per_packet(const uint32_t *samples, size_t n, unsigned int percent)
 {
-	return bench->samples[(bench->n_samples - 1) * percent / 100] / (double)SN_BENCH_BURST;
+	return n > 0 ? samples[(n - 1) * percent / 100] / (double)SN_BENCH_BURST : 0;
 }
 
 /* Cycles of a stage, all programs together. */
@@ -499,49 +500,86 @@ static void print_classifiers(const struct bench *bench)
 	printf("]");
 }
 
+static void print_cycles(struct bench *bench)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < bench->n_samples; i++)
+		sum += bench->samples[i];
+	qsort(bench->samples, bench->n_samples, sizeof(*bench->samples), compare_samples);
+	printf("\"cycles_per_packet\":{\"p10\":%.2f,\"median\":%.2f,\"p90\":%.2f,\"mean\":%.2f}",
+	       per_packet(bench->samples, bench->n_samples, 10),
+	       per_packet(bench->samples, bench->n_samples, 50),
+	       per_packet(bench->samples, bench->n_samples, 90),
+	       (double)sum / (double)bench->n_samples / SN_BENCH_BURST);
+}
+
+/* Rounds with a clock around each stage; of each stage the median burst, as one interruption would hide the
+ * rest. */
+static int profile(struct bench *bench, char *err, size_t err_len)
+{
+	static const char *const names[SN_STAGES] = {"receive",	 "parse",   "lookup",
+						     "classify", "rewrite", "send"};
+	const struct options *options = bench->options;
+	const struct sn_worker_stats *stats = sn_worker_stats(bench->stations[0].worker);
+	uint32_t *samples = calloc((size_t)SN_STAGES * options->profile + 1, sizeof(*samples));
+	size_t n = 0;
+
+	if (samples == NULL)
+		return SN_ERR("no memory for %u profiled bursts", options->profile);
+	for (unsigned int i = 0; i < options->n_programs; i++)
+		sn_worker_set_profile(bench->stations[i].worker, true);
+	for (unsigned int i = 0; i < options->profile; i++) {
+		uint64_t before[SN_STAGES], packets = stats->packets;
+
+		for (unsigned int stage = 0; stage < SN_STAGES; stage++)
+			before[stage] = stage_cycles(bench, stage);
+		run_round(bench, false);
+		if (stats->packets - packets != SN_BENCH_BURST)
+			continue;
+		for (unsigned int stage = 0; stage < SN_STAGES; stage++)
+			samples[stage * options->profile + n] =
+				(uint32_t)(stage_cycles(bench, stage) - before[stage]);
+		n++;
+	}
+	printf("\"stages\":{");
+	for (unsigned int stage = 0; stage < SN_STAGES; stage++) {
+		uint32_t *of_stage = samples + (size_t)stage * options->profile;
+
+		qsort(of_stage, n, sizeof(*of_stage), compare_samples);
+		printf("%s\"%s\":%.2f", stage == 0 ? "" : ",", names[stage], per_packet(of_stage, n, 50));
+	}
+	printf("}");
+	free(samples);
+	return 0;
+}
+
 static int measure(struct bench *bench, char *err, size_t err_len)
 {
-	static const char *const stages[SN_STAGES] = {"receive",  "parse",   "lookup",
-						      "classify", "rewrite", "send"};
 	const struct options *options = bench->options;
-	uint64_t before[SN_STAGES], profiled, sum = 0;
-	struct sn_worker_stats *stats = sn_worker_stats(bench->stations[0].worker);
+	const struct sn_worker_stats *stats = sn_worker_stats(bench->stations[0].worker);
+	uint64_t packets;
 
 	for (unsigned int i = 0; i < options->warmup; i++)
 		run_round(bench, false);
 	bench->timer_cycles = 0;
-	profiled = stats->packets;
+	packets = stats->packets;
 	for (unsigned int i = 0; i < options->rounds; i++)
 		run_round(bench, true);
+	packets = stats->packets - packets;
 	if (bench->n_samples == 0)
 		return SN_ERR("not one burst of %d packets came from port %u in %u rounds", SN_BENCH_BURST,
 			      bench->rx_port, options->rounds);
-	for (size_t i = 0; i < bench->n_samples; i++)
-		sum += bench->samples[i];
-	qsort(bench->samples, bench->n_samples, sizeof(*bench->samples), compare_samples);
 	printf("{\"burst\":%d,\"full_bursts\":%zu,\"tsc_hz\":%" PRIu64
 	       ",\"unique_flows\":%s,\"programs\":%u,",
 	       SN_BENCH_BURST, bench->n_samples, rte_get_tsc_hz(), options->unique_flows ? "true" : "false",
 	       options->n_programs);
-	printf("\"cycles_per_packet\":{\"p10\":%.2f,\"median\":%.2f,\"p90\":%.2f,\"mean\":%.2f},",
-	       per_packet(bench, 10), per_packet(bench, 50), per_packet(bench, 90),
-	       (double)sum / (double)bench->n_samples / SN_BENCH_BURST);
-	printf("\"timer_cycles_per_packet\":%.2f,\"instructions_per_packet\":null,",
-	       (double)bench->timer_cycles / (double)(stats->packets - profiled));
-
-	for (unsigned int i = 0; i < options->n_programs; i++)
-		sn_worker_set_profile(bench->stations[i].worker, true);
-	for (unsigned int i = 0; i < SN_STAGES; i++)
-		before[i] = stage_cycles(bench, i);
-	profiled = stats->packets;
-	for (unsigned int i = 0; i < options->profile; i++)
-		run_round(bench, false);
-	profiled = stats->packets - profiled;
-	printf("\"stages\":{");
-	for (unsigned int i = 0; i < SN_STAGES; i++)
-		printf("%s\"%s\":%.2f", i == 0 ? "" : ",", stages[i],
-		       profiled > 0 ? (double)(stage_cycles(bench, i) - before[i]) / (double)profiled : 0.0);
-	printf("},\"packets\":%" PRIu64 ",\"sent\":%" PRIu64 ",", stats->packets, bench->sent);
+	print_cycles(bench);
+	printf(",\"timer_cycles_per_packet\":%.2f,\"instructions_per_packet\":null,",
+	       (double)bench->timer_cycles / (double)packets);
+	if (profile(bench, err, err_len) != 0)
+		return -1;
+	printf(",\"packets\":%" PRIu64 ",\"sent\":%" PRIu64 ",", stats->packets, bench->sent);
 	print_drops(bench);
 	printf(",");
 	print_state(bench);
@@ -598,6 +636,10 @@ int main(int argc, char **argv)
 		rc = sn_eal_add_words(eal, "-l 0", err, sizeof(err));
 	if (rc == 0 && !sn_eal_has(eal, "--log-level"))
 		rc = sn_eal_add(eal, "--log-level=*:warning", err, sizeof(err));
+	if (rc == 0 && !sn_eal_has(eal, "-a") && !sn_eal_has(eal, "--allow") && !sn_eal_has(eal, "--no-pci"))
+		rc = sn_eal_add(eal, "--no-pci", err, sizeof(err));
+	if (rc == 0 && !sn_eal_has(eal, "--no-telemetry"))
+		rc = sn_eal_add(eal, "--no-telemetry", err, sizeof(err));
 	if (rc == 0)
 		rc = sn_eal_init(eal, err, sizeof(err));
 	if (rc == 0) {

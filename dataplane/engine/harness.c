@@ -114,6 +114,7 @@ int main(int argc, char **argv)
 		sn_log(SN_LOG_ERROR, "standard output: %s", strerror(errno));
 		return EXIT_FAILURE;
 	}
+	sn_log_limit(SN_LOG_ERROR); /* refusals are in the answers */
 	rc = sn_harness_eal(argv[0], err, sizeof(err));
 	if (rc == 0)
 		rc = sn_harness_open(&harness, err, sizeof(err));

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -240,6 +241,9 @@ static int complete_eal(struct options *options, char *err, size_t err_len)
 	    !sn_eal_has(eal, "--file-prefix") && !sn_eal_has(eal, "--proc-type") &&
 	    sn_eal_add(eal, "--in-memory", err, err_len) != 0)
 		return -1;
+	if (!sn_eal_has(eal, "--log-level") &&
+	    sn_eal_add_words(eal, "--log-level=*:warning --log-level=lib.telemetry:error", err, err_len) != 0)
+		return -1;
 	/* EAL takes every device it can drive unless it is told which: we want the bound ones. */
 	for (unsigned int i = 0; i < options->n_binds && !devices_chosen; i++) {
 		if (options->binds[i].kind != SN_PORT_PCI)
@@ -319,7 +323,7 @@ static int load_file(struct sn_engine *engine, const char *path, char *err, size
 	struct sn_engine_loaded loaded;
 	uint8_t *data;
 	size_t len;
-	char why[SN_ERR_LEN];
+	char why[512];
 	int rc;
 
 	if (sn_file_read(path, &data, &len, err, err_len) != 0)
@@ -339,6 +343,8 @@ static int serve(struct sn_engine *engine, const char *path, int signals, char *
 	struct signalfd_siginfo info;
 	int rc = 0;
 
+	if (strcmp(path, SN_SOCKET) == 0)
+		mkdir(SN_SOCKET_FOLDER, 0755); /* else the next step says what is wrong with it */
 	sn_requests_init(&requests, engine, NULL, NULL);
 	control = sn_control_open(path, sn_requests_answer, &requests, err, err_len);
 	if (control == NULL)
@@ -405,7 +411,7 @@ static int run(struct options *options, int signals, char *err, size_t err_len)
 int main(int argc, char **argv)
 {
 	static struct options options = {
-		.socket = "/run/sinter/engine.sock",
+		.socket = SN_SOCKET,
 		.workers = 1,
 		.mtu = RTE_ETHER_MTU,
 		.rx_desc = 2048,

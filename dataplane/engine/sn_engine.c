@@ -16,6 +16,17 @@
 #define SN_ERR(...)	 (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_KERNEL_NAP_US 50
 
+/* The CPU of a worker's lcore: the first, if it may use several. */
+static int cpu_of(unsigned int lcore)
+{
+	rte_cpuset_t set = rte_lcore_cpuset(lcore);
+
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			return cpu;
+	return -1;
+}
+
 static uint64_t clock_ns(void)
 {
 	struct timespec now;
@@ -119,7 +130,7 @@ int sn_engine_start(struct sn_engine *engine, char *err, size_t err_len)
 			return SN_ERR("worker %u does not start on lcore %u: it is busy", index, lcore);
 		}
 		sn_log(SN_LOG_INFO, "worker=%u lcore=%u cpu=%d idle-sleep=%uus started", index, lcore,
-		       rte_lcore_to_cpu_id((int)lcore), engine->threads[index].nap_us);
+		       cpu_of(lcore), engine->threads[index].nap_us);
 		index++;
 	}
 	if (index < engine->config.n_workers) {
@@ -237,7 +248,7 @@ int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program 
 		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len)
 {
 	uint64_t start = clock_ns();
-	char ignored[1];
+	char ignored[256];
 	struct sn_plan *plan;
 
 	*loaded = (struct sn_engine_loaded){0};

@@ -156,6 +156,26 @@ static uint32_t shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow
 	return p->shard;
 }
 
+/*
+ * The session by which the quoted packet was translated back a moment ago: it died
+ * between two NAPTs of a run, but quotes the address behind the innermost.
+ */
+static struct sn_session *just_returned(const struct exec *x, const struct sn_pkt *p, uint32_t run)
+{
+	const struct sn_run *runs = x->w->program->runs;
+	const struct sn_quote *q = &p->quote;
+
+	for (uint32_t i = x->n_uses; i-- > 0;) {
+		struct sn_session *s = x->uses[i].session;
+
+		if (x->uses[i].is_return && runs[sn_session_run(x->w->state, s)].table == runs[run].table &&
+		    s->proto == q->proto && s->inside_addr == q->dst && s->inside_port == q->dport &&
+		    s->remote_addr == q->src && s->remote_port == q->sport)
+			return s;
+	}
+	return NULL;
+}
+
 /* An error from inside about a packet that was delivered there. */
 static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t run)
 {
@@ -165,7 +185,8 @@ static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t r
 
 	if (q->proto == SN_ICMP && q->icmp_type != SN_ICMP_ECHO_REPLY)
 		return SN_REASON_NAT_UNSUPPORTED;
-	if (sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, false, x->now, &s) == SN_STATE_NONE)
+	s = just_returned(x, p, run);
+	if (!s && sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, false, x->now, &s) == SN_STATE_NONE)
 		return SN_REASON_NAT_UNSUPPORTED;
 	p->src = s->outside_addr;
 	q->dst = s->outside_addr;
@@ -245,7 +266,7 @@ static struct next return_error(struct exec *x, struct sn_pkt *p, uint32_t table
 	struct sn_flow flow = {q->dst, q->src, q->dport, q->sport, q->proto};
 	struct sn_session *s = NULL;
 
-	if (q->proto != SN_ICMP || q->icmp_type == SN_ICMP_ECHO_REQUEST)
+	if (p->dst == q->src && (q->proto != SN_ICMP || q->icmp_type == SN_ICMP_ECHO_REQUEST))
 		s = sn_state_return(x->w->state, table, &flow, x->now);
 	if (!s)
 		return drop(x, p, SN_REASON_NAT_NO_BINDING);
@@ -435,7 +456,7 @@ static uint32_t classify(struct exec *x, const struct sn_pkt *p, const struct sn
 	const struct sn_classifier *c = &s->table;
 	uint32_t class;
 
-	if (p->ttl < s->ttl_floor) {
+	if (p->ttl < s->ttl_floor || p->frag > s->frag_max) {
 		c = &s->low;
 		x->keep = false;
 	}
@@ -451,13 +472,14 @@ static void run_legs(struct exec *x, struct sn_pkt *p, const struct sn_leg *legs
 	uint32_t mark = x->n_uses;
 
 	x->keep = false;
+	x->copies += n - 1;
+	if (x->copies > SN_COPIES_MAX) {
+		drop(x, p, SN_REASON_DEPTH);
+		return;
+	}
 	for (uint32_t i = 0; i + 1 < n; i++) {
 		struct sn_pkt copy = *p;
 
-		if (++x->copies > SN_COPIES_MAX) {
-			sn_worker_count_drop(x->w, NULL, sn_source(p->m), p->frame_len, SN_REASON_DEPTH);
-			continue;
-		}
 		copy.m = rte_pktmbuf_copy(p->m, x->w->pool, 0, UINT32_MAX);
 		if (!copy.m || (copy.m->nb_segs > 1 && rte_pktmbuf_linearize(copy.m))) {
 			rte_pktmbuf_free(copy.m);

@@ -28,6 +28,43 @@ int sn_harness_eal(const char *name, char *err, size_t err_len)
 	return rc;
 }
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SN_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SN_ASAN 1
+#endif
+#endif
+
+/*
+ * Packet buffers are larger than packets, so AddressSanitizer would not see a read
+ * behind a packet's end: the harness tells it where that is.
+ */
+#ifdef SN_ASAN
+#include <sanitizer/asan_interface.h>
+
+static void guard_tail(struct rte_mbuf *pkt)
+{
+	__asan_poison_memory_region(rte_pktmbuf_mtod_offset(pkt, uint8_t *, pkt->data_len),
+				    rte_pktmbuf_tailroom(pkt));
+}
+
+static void release_tail(const struct rte_mbuf *pkt)
+{
+	__asan_unpoison_memory_region(pkt->buf_addr, pkt->buf_len);
+}
+#else
+static void guard_tail(struct rte_mbuf *pkt)
+{
+	(void)pkt;
+}
+
+static void release_tail(const struct rte_mbuf *pkt)
+{
+	(void)pkt;
+}
+#endif
+
 /* Room for `more` items behind n; the array doubles. */
 static void *grow(void *items, size_t n, size_t more, size_t *cap, size_t size)
 {
@@ -76,6 +113,7 @@ static uint16_t harness_tx(void *context, uint16_t iface, struct rte_mbuf **pkts
 {
 	for (uint16_t i = 0; i < n; i++) {
 		keep_out(context, iface, pkts[i]);
+		release_tail(pkts[i]);
 		rte_pktmbuf_free(pkts[i]);
 	}
 	return n;
@@ -87,7 +125,8 @@ static void harness_drop(void *context, const struct rte_mbuf *pkt, uint32_t sou
 	struct sn_harness_drop *drops =
 		grow(harness->drops, harness->n_drops, 1, &harness->drops_cap, sizeof(*drops));
 
-	(void)pkt;
+	if (pkt != NULL)
+		release_tail(pkt);
 	if (drops == NULL) {
 		harness->no_memory = true;
 		return;
@@ -157,6 +196,7 @@ static struct rte_mbuf *make_packet(struct sn_harness *harness, const ProtobufCB
 	if (data->len > 0)
 		memcpy(rte_pktmbuf_append(pkt, (uint16_t)data->len), data->data, data->len);
 	sn_source_set(pkt, source);
+	guard_tail(pkt);
 	return pkt;
 }
 

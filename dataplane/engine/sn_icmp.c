@@ -23,7 +23,7 @@ static enum sn_quote_known read_quote(const struct sn_pkt *p, struct sn_quote *q
 				    p->icmp_type != SN_ICMP_PARAMETER))
 		return SN_QUOTE_NONE;
 	q->l3 = p->l4 + ICMP_LEN;
-	if (q->l3 + IP_LEN > end)
+	if ((uint32_t)q->l3 + IP_LEN > end)
 		return SN_QUOTE_NONE;
 	ip = f + q->l3;
 	ihl = (ip[0] & 15u) * 4;

@@ -4,12 +4,21 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+static enum sn_log_level limit = SN_LOG_INFO;
+
+void sn_log_limit(enum sn_log_level level)
+{
+	limit = level;
+}
+
 void sn_log(enum sn_log_level level, const char *format, ...)
 {
 	static const char *const names[] = {"error", "warn", "info"};
 	char line[1024];
 	va_list args;
 
+	if (level > limit)
+		return;
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);

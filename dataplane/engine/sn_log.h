@@ -13,6 +13,9 @@ enum sn_log_level {
 	SN_LOG_INFO,
 };
 
+/* Nothing less important than level is printed; SN_LOG_INFO at first. */
+void sn_log_limit(enum sn_log_level level);
+
 void sn_log(enum sn_log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif /* SN_LOG_H */

@@ -4,12 +4,12 @@
 
 #include "sn_worker_impl.h"
 
-#define NS_PER_S 1000000000ull
-#define AGE (60 * NS_PER_S)
-#define GIVE_UP (3 * NS_PER_S)
-#define ASK_AGAIN (1 * NS_PER_S)
-#define VISIT_WAITING (NS_PER_S / 10)
-#define VISIT_IDLE (10 * NS_PER_S)
+#define SECOND 1000000000ull
+#define AGE (60 * SECOND)
+#define GIVE_UP (3 * SECOND)
+#define ASK_AGAIN (1 * SECOND)
+#define VISIT_WAITING (SECOND / 10)
+#define VISIT_IDLE (10 * SECOND)
 
 #define ARP_LEN 28
 #define ARP_REQUEST 1

@@ -353,7 +353,9 @@ void sn_port_close(struct sn_port *port)
 {
 	if (!port->started)
 		return;
-	sn_port_use_mac(port, NULL, (char[1]){0}, 1);
+	/* A kernel interface lives on, with the address that it had. */
+	if (!rte_is_same_ether_addr(&port->mac, &port->device_mac))
+		rte_eth_dev_default_mac_addr_set(port->id, &port->device_mac);
 	rte_eth_dev_stop(port->id);
 	rte_eth_dev_close(port->id);
 	port->started = false;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sn_parse.h"
+#include "sn_parse.h"
 #include "sn_program.h"
 #include "sn_reason.h"
 
@@ -471,6 +473,7 @@ static int build_segment(struct builder *b, uint32_t s)
 	if (!to->name)
 		return no_memory(b);
 	to->ttl_floor = from->ttl_floor;
+	to->frag_max = from->whole_only ? SN_FRAG_WHOLE : SN_FRAG_LATER;
 	to->first_class = b->p->n_classes;
 	to->n_classes = from->n_classes;
 	rc = build_classes(b, s);
@@ -478,7 +481,7 @@ static int build_segment(struct builder *b, uint32_t s)
 		return rc;
 	at(b, "segments[%u] (%.64s): table", s, from->name);
 	rc = sn_classifier_init(&to->table, from->table, to->n_classes, b->at, b->err, b->len);
-	if (rc || (!to->ttl_floor && !from->low))
+	if (rc || (!to->ttl_floor && !from->whole_only && !from->low))
 		return rc;
 	b->p->cacheable &= !to->table.reads_ttl;
 	at(b, "segments[%u] (%.64s): low", s, from->name);

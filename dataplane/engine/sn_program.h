@@ -135,10 +135,11 @@ _Static_assert(sizeof(struct sn_class) == 32, "two classes per cache line");
 struct sn_segment {
 	char *name;
 	uint32_t ttl_floor;
+	uint32_t frag_max; /* of what goes by table: SN_FRAG_WHOLE or everything */
 	uint32_t first_class; /* classes are numbered through over all segments */
 	uint32_t n_classes;
 	struct sn_classifier table;
-	struct sn_classifier low; /* holds if ttl_floor > 0 */
+	struct sn_classifier low; /* for what does not go by table */
 };
 
 struct sn_generator {

@@ -88,16 +88,12 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 	unsigned int sum = 0;
 
 	for (uint16_t iface = 0; iface < plan->program->n_interfaces; iface++) {
-		uint64_t before = rte_rdtsc(), bytes = 0;
+		uint64_t before = rte_rdtsc();
 		uint16_t n = rte_eth_rx_burst(plan->ports[iface]->id, thread->queue, pkts, SN_RX_BURST);
 
 		if (n == 0)
 			continue;
 		stats->stage_cycles[SN_STAGE_RECEIVE] += rte_rdtsc() - before;
-		for (uint16_t i = 0; i < n; i++)
-			bytes += pkts[i]->pkt_len;
-		stats->ports[iface].rx.packets += n;
-		stats->ports[iface].rx.bytes += bytes;
 		if (thread->share != NULL)
 			sn_share_replies(thread->share, thread->queue, iface, pkts, n);
 		sn_worker_burst(thread->worker, iface, pkts, n, sn_now_ns());

@@ -10,7 +10,7 @@
 #include "sn_exec.h"
 #include "sn_rewrite.h"
 
-#define NS_PER_S 1000000000ull
+#define SECOND 1000000000ull
 #define CACHE_ENTRIES 65536u
 #define NEIGHBORS 16384u
 #define NEIGHBORS_MAX 65536u
@@ -60,7 +60,8 @@ static void bury(struct sn_worker *w)
 
 void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint32_t reason)
 {
-	sn_worker_count_drop(w, m, sn_source(m), m->pkt_len, reason);
+	/* The source lies in a line of the buffer that is not in the cache. */
+	sn_worker_count_drop(w, m, w->drop ? sn_source(m) : SN_SOURCE_NONE, m->pkt_len, reason);
 	w->dead[w->n_dead++] = m;
 	if (w->n_dead == SN_BURST_MAX)
 		bury(w);
@@ -101,15 +102,15 @@ bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now)
 
 	if (!rate)
 		return true;
-	if (elapsed > NS_PER_S)
-		elapsed = NS_PER_S;
+	if (elapsed > SECOND)
+		elapsed = SECOND;
 	w->icmp_filled = now;
 	w->icmp_tokens += elapsed * rate;
-	if (w->icmp_tokens > rate * NS_PER_S) /* a second's worth at most */
-		w->icmp_tokens = rate * NS_PER_S;
-	if (w->icmp_tokens < NS_PER_S)
+	if (w->icmp_tokens > rate * SECOND) /* a second's worth at most */
+		w->icmp_tokens = rate * SECOND;
+	if (w->icmp_tokens < SECOND)
 		return false;
-	w->icmp_tokens -= NS_PER_S;
+	w->icmp_tokens -= SECOND;
 	return true;
 }
 
@@ -156,7 +157,7 @@ static inline bool forward_simple(struct sn_worker *w, struct sn_pkt *p, const s
 	return true;
 }
 
-static inline bool drop_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c, uint32_t class)
+static inline void drop_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c, uint32_t class)
 {
 	const uint32_t *ids = &w->program->leg_counters[c->first_counter];
 
@@ -164,7 +165,6 @@ static inline bool drop_simple(struct sn_worker *w, struct sn_pkt *p, const stru
 	for (uint32_t i = 0; i < c->n_counters; i++)
 		sn_count_add(&w->counts->counters[ids[i]], p->frame_len);
 	sn_worker_drop(w, p->m, c->target);
-	return true;
 }
 
 /* The session of a cache entry, NULL if it ended or is too old. */
@@ -269,7 +269,8 @@ static void classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n
 	for (uint32_t i = 0; i < n; i++) {
 		w->classes[i] = SN_TABLE_NONE;
 		index[k] = i;
-		k += !w->pkts[i].reason & !w->candidates[i] & (w->pkts[i].ttl >= s->ttl_floor);
+		k += !w->pkts[i].reason & !w->candidates[i] & (w->pkts[i].ttl >= s->ttl_floor) &
+		     (w->pkts[i].frag <= s->frag_max);
 	}
 	if (!k)
 		return;
@@ -342,13 +343,15 @@ static inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, ui
 			key = &w->keys[i];
 	}
 	class = w->classes[i];
-	if (!key && likely(class != SN_TABLE_NONE)) {
+	if (likely(class != SN_TABLE_NONE)) {
 		class += w->program->segments[segment].first_class;
 		c = &w->program->classes[class];
-		if (c->simple == SN_SIMPLE_OUTPUT && likely(forward_simple(w, p, c, class, now)))
+		if (c->simple == SN_SIMPLE_OUTPUT && !key && likely(forward_simple(w, p, c, class, now)))
 			return;
-		if (c->simple == SN_SIMPLE_DROP && drop_simple(w, p, c, class))
+		if (c->simple == SN_SIMPLE_DROP) {
+			drop_simple(w, p, c, class);
 			return;
+		}
 	}
 	sn_exec(w, p, segment, w->classes[i], key, w->hashes[i], now);
 }
@@ -425,7 +428,7 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 		w->macs[i] = program->interfaces[i].has_mac ? sn_mac_number(program->interfaces[i].mac)
 							    : w->device_macs[i];
 	if (program)
-		w->icmp_tokens = program->icmp_rate * NS_PER_S;
+		w->icmp_tokens = program->icmp_rate * SECOND;
 	sn_neigh_apply(w, old);
 	sn_cache_flush(&w->cache);
 	flush_all(w);

@@ -110,7 +110,7 @@ void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts
 /* Timers; call every millisecond or when idle. */
 void sn_worker_tick(struct sn_worker *w, uint64_t now_ns);
 
-/* Read only by others; written by the worker alone. The caller may add to ports[].rx and SN_STAGE_RECEIVE on the worker's thread. */
+/* Read only by others; written by the worker alone. The caller may add to SN_STAGE_RECEIVE on the worker's thread. */
 struct sn_worker_stats *sn_worker_stats(struct sn_worker *w);
 struct sn_counts *sn_worker_counts(struct sn_worker *w);
 void sn_worker_set_profile(struct sn_worker *w, bool on);

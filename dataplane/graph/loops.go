@@ -16,42 +16,60 @@ func (b *builder) checkLoops() {
 		open
 		done
 	)
-	state := make([]int, len(b.g.Nodes))
-	var way []int
-	var visit func(n int) bool
-	visit = func(n int) bool {
-		state[n] = open
-		way = append(way, n)
-		node := &b.g.Nodes[n]
+	// A NAPT's two sides are two places: what enters by one leaves by the other.
+	place := func(e Edge) Edge {
+		if _, ok := b.g.Nodes[e.To].Element.(element.NAPT); !ok {
+			e.Port = 0
+		}
+		return e
+	}
+	state := map[Edge]int{}
+	var way []Edge
+	var visit func(at Edge) bool
+	visit = func(at Edge) bool {
+		state[at] = open
+		way = append(way, at)
+		node := &b.g.Nodes[at.To]
 		for out, e := range node.Out {
 			if e.To < 0 || node.Element.Traits().Generates {
 				continue
 			}
-			if _, ttl := node.Element.(element.DecTTL); ttl && out == element.TTLAlive {
-				continue
+			switch node.Element.(type) {
+			case element.DecTTL:
+				if out == element.TTLAlive {
+					continue
+				}
+			case element.NAPT:
+				if out == at.Port {
+					continue
+				}
 			}
-			if state[e.To] == open {
-				b.failLoop(way[slices.Index(way, e.To):])
+			next := place(e)
+			if state[next] == open {
+				b.failLoop(way[slices.Index(way, next):])
 				return false
 			}
-			if state[e.To] == unseen && !visit(e.To) {
+			if state[next] == unseen && !visit(next) {
 				return false
 			}
 		}
 		way = way[:len(way)-1]
-		state[n] = done
+		state[at] = done
 		return true
 	}
 	for n := range b.g.Nodes {
-		if state[n] == unseen && !visit(n) {
-			return
+		ins, _ := b.g.Nodes[n].Element.Ports()
+		for in := range max(ins, 1) {
+			if at := place(Edge{n, in}); state[at] == unseen && !visit(at) {
+				return
+			}
 		}
 	}
 }
 
-func (b *builder) failLoop(way []int) {
+func (b *builder) failLoop(way []Edge) {
 	object, field := b.object, "spec.functions"
-	if f := b.findFunction(b.g.Nodes[way[0]].Function); f != nil {
+	if f := b.findFunction(b.g.Nodes[way[0].To].Function); f != nil {
 		object, field = f.object, f.path
 		if f.kinds.Elements != nil {
 			field += ".links"
@@ -59,7 +77,7 @@ func (b *builder) failLoop(way []int) {
 	}
 	var names []string
 	for _, n := range append(way, way[0]) {
-		names = append(names, b.g.Nodes[n].Name)
+		names = append(names, b.g.Nodes[n.To].Name)
 	}
 	b.fail(object, field, "", "packets would go round without end: %s; take a link out", strings.Join(names, " -> "))
 }

@@ -339,7 +339,7 @@ func quotedFlow(ip []byte) []byte {
 func (r *run) errorFromOutside(n *nat, p *packet) string {
 	q := quotedFlow(p.ip)
 	f, _ := tuple(q)
-	if reply(q) {
+	if reply(q) || dstOf(p.ip) != f.src {
 		return element.ReasonNATNoBinding
 	}
 	e := r.ask(question{n, endpoint{f.proto, f.src, f.sport}, f.dst, f.dport}, p.by.qsport)

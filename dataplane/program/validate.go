@@ -109,7 +109,7 @@ func (v validator) segment(i int, s *programpb.Segment) error {
 	); err != nil {
 		return err
 	}
-	if s.GetTtlFloor() > 0 || s.GetLow() != nil {
+	if s.GetTtlFloor() > 0 || s.GetWholeOnly() || s.GetLow() != nil {
 		if err := table(at+": low", s.GetLow(), len(s.GetClasses())); err != nil {
 			return err
 		}

@@ -115,7 +115,7 @@ func ms(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
 // segment numbers the classes of a segment's leaves and lowers them to tables.
 func (e *emitter) segment(s *segment, u *usage) error {
 	leaves := prune(s.leaves, u)
-	out := &programpb.Segment{Name: s.name, TtlFloor: ttlFloor(leaves)}
+	out := &programpb.Segment{Name: s.name}
 	info := &Segment{Name: s.name, Leaves: make([]Leaf, len(leaves))}
 	byKey := map[string]int{}
 	classes := make([]int, len(leaves))
@@ -135,17 +135,18 @@ func (e *emitter) segment(s *segment, u *usage) error {
 		classes[i] = c
 		info.Leaves[i] = Leaf{Filter: l.filter, Class: c, trace: l.trace}
 	}
+	common := commonPackets(leaves)
+	out.TtlFloor, out.WholeOnly = common.ttlFloor, common.wholeOnly
 	var err error
 	var boxes []int
-	if out.Table, boxes, err = buildTable(leaves, classes, len(byKey), headerspace.Range(uint64(out.TtlFloor), 255)); err != nil {
+	if out.Table, boxes, err = buildTable(common.narrow(leaves), classes, len(byKey)); err != nil {
 		return err
 	}
 	for c, n := range boxes {
 		info.Classes[c].Boxes = n
 	}
-	if out.TtlFloor > 0 {
-		out.Low, _, err = buildTable(leaves, classes, len(byKey), headerspace.Range(0, uint64(out.TtlFloor)-1))
-		if err != nil {
+	if common != (commons{}) {
+		if out.Low, _, err = buildTable(common.others(leaves), classes, len(byKey)); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,9 @@ import (
 var (
 	forwardable = translatable(3, 8, 11, 12)
 	returnable  = translatable(0, 3, 11, 12)
-	fragmented  = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragFirst, headerspace.FragLater))
+
+	unfragmented = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
+	fragmented   = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragFirst, headerspace.FragLater))
 )
 
 func translatable(icmpTypes ...uint64) headerspace.Filter {
@@ -23,22 +25,27 @@ func translatable(icmpTypes ...uint64) headerspace.Filter {
 		With(headerspace.ICMPType, headerspace.Of(icmpTypes...).Union(headerspace.Single(absent)))
 }
 
-// sides splits a unit at a NAPT: fragments, what is translated, and the rest.
-func (t *tcu) sides(types headerspace.Filter) (frag, good []headerspace.Filter, rest bool, err error) {
-	frag, ok := t.match(fragmented)
-	if !ok {
-		return nil, nil, false, errUnread
-	}
-	good, ok = t.match(types)
-	if !ok {
-		return nil, nil, false, errUnread
-	}
-	rest = !(len(good) == 1 && t.filter.SubsetOf(good[0])) && !(len(frag) == 1 && t.filter.SubsetOf(frag[0]))
-	return frag, good, rest, nil
-}
-
 // errUnread cannot happen while no element writes protocol, fragment state or ICMP type.
 var errUnread = fmt.Errorf("protocol, fragment state and ICMP type are never written")
+
+// sides splits a unit at a NAPT: the packets that types lets be translated, the other whole packets, and
+// fragments. Each filter comes after the ones before it; none: no such packets.
+func (t *tcu) sides(types headerspace.Filter) (good, whole, frags []headerspace.Filter, err error) {
+	good, ok := t.match(types)
+	if !ok {
+		return nil, nil, nil, errUnread
+	}
+	if whole, ok = t.match(unfragmented); !ok {
+		return nil, nil, nil, errUnread
+	}
+	if frags, ok = t.match(fragmented); !ok {
+		return nil, nil, nil, errUnread
+	}
+	if len(good) == 1 && len(whole) == 1 && whole[0].SubsetOf(good[0].Simplify()) {
+		whole = nil
+	}
+	return good, whole, frags, nil
+}
 
 func (w *walker) drop(t *tcu, node int, filters []headerspace.Filter, reason string) error {
 	for _, p := range filters {
@@ -52,11 +59,8 @@ func (w *walker) drop(t *tcu, node int, filters []headerspace.Filter, reason str
 
 // translate is a NAPT's inside → outside.
 func (w *walker) translate(t *tcu, node int, n element.NAPT) error {
-	frag, good, rest, err := t.sides(forwardable)
+	good, whole, frags, err := t.sides(forwardable)
 	if err != nil {
-		return err
-	}
-	if err := w.drop(t, node, frag, element.ReasonNATFragment); err != nil {
 		return err
 	}
 	for _, p := range good {
@@ -68,10 +72,10 @@ func (w *walker) translate(t *tcu, node int, n element.NAPT) error {
 			return err
 		}
 	}
-	if rest {
-		return w.drop(t, node, []headerspace.Filter{t.filter}, element.ReasonNATUnsupported)
+	if err := w.drop(t, node, whole, element.ReasonNATUnsupported); err != nil {
+		return err
 	}
-	return nil
+	return w.drop(t, node, frags, element.ReasonNATFragment)
 }
 
 // forward composes the translation. Behind another NAPT whose choice nobody has
@@ -133,11 +137,8 @@ func (w *walker) joins(t *tcu) bool {
 // translateBack is a NAPT's outside → inside: where it is a part of the run that the packet was just
 // translated back through, it is passed; else the packet is looked up, and goes on in a segment per origin.
 func (w *walker) translateBack(t *tcu, node int, n element.NAPT) error {
-	frag, good, rest, err := t.sides(returnable)
+	good, whole, frags, err := t.sides(returnable)
 	if err != nil {
-		return err
-	}
-	if err := w.drop(t, node, frag, element.ReasonNATFragment); err != nil {
 		return err
 	}
 	addrs, _ := w.pool(node, n)
@@ -163,12 +164,14 @@ func (w *walker) translateBack(t *tcu, node int, n element.NAPT) error {
 				return err
 			}
 		}
-		rest = rest || !(len(ways) == 1 && p.SubsetOf(ways[0]))
+		if len(ways) != 1 || !p.SubsetOf(ways[0]) {
+			whole = append(whole, p) // to an address that is not the pool's
+		}
 	}
-	if rest {
-		return w.drop(t, node, []headerspace.Filter{t.filter}, element.ReasonNATNoBinding)
+	if err := w.drop(t, node, whole, element.ReasonNATNoBinding); err != nil {
+		return err
 	}
-	return nil
+	return w.drop(t, node, frags, element.ReasonNATFragment)
 }
 
 // run is the index of a NAPT run; a new one has a way back, which is a segment.

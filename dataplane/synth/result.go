@@ -20,7 +20,7 @@ type Options struct {
 }
 
 // DefaultMaxBoxes keeps a classifier's build well under a second.
-const DefaultMaxBoxes = 1 << 18
+const DefaultMaxBoxes = 1 << 16
 
 // Result is a synthesized chain.
 type Result struct {

@@ -28,23 +28,6 @@ const (
 	maxBoxes = 1 << 22
 )
 
-// ttlFloor is the least TTL from which on no leaf tells TTLs apart.
-func ttlFloor(leaves []found) uint32 {
-	floor := uint64(0)
-	for i := range leaves {
-		if leaves[i].filter.Any(headerspace.TTL) {
-			continue
-		}
-		for _, iv := range leaves[i].filter.Get(headerspace.TTL).Intervals() {
-			floor = max(floor, iv.Lo.Lo)
-			if iv.Hi.Lo < 255 {
-				floor = max(floor, iv.Hi.Lo+1)
-			}
-		}
-	}
-	return uint32(floor)
-}
-
 // tableBuilder expands leaves to boxes.
 type tableBuilder struct {
 	out   *programpb.Table
@@ -54,25 +37,11 @@ type tableBuilder struct {
 	boxes []int                    // per class
 }
 
-// buildTable lowers the leaves with a TTL in ttl to ordered boxes. classes are
-// the leaves' classes; nClasses sizes the count of boxes per class that is returned.
-func buildTable(leaves []found, classes []int, nClasses int, ttl headerspace.Set) (*programpb.Table, []int, error) {
-	b := tableBuilder{out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, boxes: make([]int, nClasses)}
-	in := make([]headerspace.Filter, 0, len(leaves))
-	cls := make([]int, 0, len(leaves))
-	for i, l := range leaves {
-		p := l.filter
-		if !p.Any(headerspace.TTL) {
-			t := p.Get(headerspace.TTL).Intersect(ttl)
-			if t.IsEmpty() {
-				continue
-			}
-			if t.Equal(ttl) {
-				t = headerspace.Full(headerspace.TTL)
-			}
-			p = p.With(headerspace.TTL, t)
-		}
-		in, cls = append(in, p), append(cls, classes[i])
+// buildTable lowers filters to ordered boxes; empty ones have none. classes are
+// the filters' classes; nClasses sizes the count of boxes per class that is returned.
+func buildTable(in []headerspace.Filter, classes []int, nClasses int) (*programpb.Table, []int, error) {
+	b := tableBuilder{
+		out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, boxes: make([]int, nClasses),
 	}
 	if err := b.layout(in); err != nil {
 		return nil, nil, err
@@ -81,7 +50,10 @@ func buildTable(leaves []found, classes []int, nClasses int, ttl headerspace.Set
 	b.out.Required = make([]uint64, 0, len(in)*b.words)
 	b.out.Classes = make([]uint32, 0, len(in))
 	for i, p := range in {
-		if b.box(p, cls[i]) {
+		if p.IsEmpty() {
+			continue
+		}
+		if b.box(p, classes[i]) {
 			break // it holds every packet
 		}
 		if len(b.out.Classes) > maxBoxes {
@@ -95,7 +67,7 @@ func buildTable(leaves []found, classes []int, nClasses int, ttl headerspace.Set
 func (b *tableBuilder) layout(in []headerspace.Filter) error {
 	for _, f := range rangeFields {
 		for i := range in {
-			if !in[i].Any(f) {
+			if !in[i].Any(f) && !in[i].IsEmpty() {
 				b.out.Dims = append(b.out.Dims, programpb.Field(f))
 				break
 			}
@@ -103,7 +75,7 @@ func (b *tableBuilder) layout(in []headerspace.Filter) error {
 	}
 	for _, f := range bitFields {
 		for i := range in {
-			if in[i].Any(f) {
+			if in[i].Any(f) || in[i].IsEmpty() {
 				continue
 			}
 			ref := in[i].Ref(f)

@@ -4,15 +4,18 @@ results=()
 failures=0
 began=$SECONDS
 
-title() { printf '\n\e[1m── %s\e[0m\n' "$*"; }
+bold= red= green= plain=
+if [[ -t 1 ]]; then bold=$'\e[1m' red=$'\e[31m' green=$'\e[32m' plain=$'\e[0m'; fi
+
+title() { printf '\n%s── %s%s\n' "$bold" "$*" "$plain"; }
 
 verdict() { # 0|1 what detail
   if (($1 == 0)); then
     results+=("  ok    $2${3:+  ($3)}")
-    printf '  \e[32mok\e[0m    %s%s\n' "$2" "${3:+  ($3)}"
+    printf '  %sok%s    %s%s\n' "$green" "$plain" "$2" "${3:+  ($3)}"
   else
     results+=("  FAIL  $2${3:+  ($3)}")
-    printf '  \e[31mFAIL\e[0m  %s%s\n' "$2" "${3:+  ($3)}"
+    printf '  %sFAIL%s  %s%s\n' "$red" "$plain" "$2" "${3:+  ($3)}"
     failures=$((failures + 1))
   fi
 }
@@ -21,18 +24,22 @@ verdict() { # 0|1 what detail
 passes() {
   local what=$1 out rc=0; shift
   out=$("$@" 2>&1) || rc=$?
-  verdict $((rc != 0)) "$what" "$(tail -n1 <<<"$out" | cut -c1-90)"
+  verdict $((rc != 0)) "$what" "$(tail -n1 <<<"$out" | cut -c1-110)"
 }
 fails() {
   local what=$1 rc=0; shift
   "$@" >/dev/null 2>&1 || rc=$?
   verdict $((rc == 0)) "$what"
 }
-# says WHAT PATTERN COMMAND…: the command's output matches.
+# says WHAT PATTERN COMMAND…: a line of the command's output matches.
 says() {
-  local what=$1 pattern=$2 out; shift 2
+  local what=$1 pattern=$2 out line; shift 2
   out=$("$@" 2>&1) || true
-  verdict "$(grep -qE -- "$pattern" <<<"$out"; echo $?)" "$what" "$(head -n1 <<<"$out" | cut -c1-90)"
+  if line=$(grep -m1 -E -- "$pattern" <<<"$out"); then
+    verdict 0 "$what" "$(cut -c1-110 <<<"$line")"
+  else
+    verdict 1 "$what" "$(tail -n1 <<<"$out" | cut -c1-110)"
+  fi
 }
 
 summary() {

@@ -75,10 +75,10 @@ func unmerged(name string, fns functions) []*v1alpha1.ServiceChain {
 // prefixes more.
 func router(name string) v1alpha1.Function {
 	r := &v1alpha1.Router{Routes: []v1alpha1.Route{
-		{Prefix: "0.0.0.0/0", Port: "outside", Via: nextHop},
-		{Prefix: "198.18.0.0/16", Port: "outside", Via: nextHop},
-		{Prefix: "198.19.0.0/16", Port: "outside", Via: nextHop},
-		{Prefix: "192.88.99.0/24", Port: "outside", Via: nextHop},
+		{Prefix: "0.0.0.0/0", Port: "outside"},
+		{Prefix: "10.0.0.0/8", Port: "inside"},
+		{Prefix: "198.18.0.0/15", Port: "outside"},
+		{Prefix: "192.88.99.0/24", Port: "outside"},
 	}}
 	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Router: r}}
 }

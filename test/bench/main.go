@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -114,9 +115,10 @@ func scenarios(data string) ([]scenario, error) {
 		if err != nil {
 			return nil, err
 		}
+		label := strings.ReplaceAll(set, "_", "-")
 		list = append(list,
-			scenario{Group: "isp", Name: "isp-" + set, N: 3, fns: isp(file), frames: frames, Limit: 5},
-			scenario{Group: "isp-new", Name: "isp-" + set + "-new-flows", N: 3, fns: isp(file), frames: frames, Limit: 12, unique: true, once: true})
+			scenario{Group: "isp", Name: "isp-" + label, N: 3, fns: isp(file), frames: frames, Limit: 5},
+			scenario{Group: "isp-new", Name: "isp-" + label + "-new-flows", N: 3, fns: isp(file), frames: frames, Limit: 12, unique: true, once: true})
 	}
 	return list, nil
 }

@@ -26,6 +26,9 @@ type model struct {
 	result interp.Result
 	left   bool     // some copy left, or reached a generator
 	undo   []func() // takes back what was done to state, if none did
+	// returned are the bindings by which this packet was translated back: an error about it, made on
+	// its way, is about them, whatever the run that it meets.
+	returned []*binding
 }
 
 // bindings is a state table, by what is translated and by what it is translated to.
@@ -73,7 +76,7 @@ func newModel(p *programpb.Program, links []graph.Interface) *model {
 
 // process runs a frame that has passed the checks of docs/elements.md, "Entry".
 func (m *model) process(now time.Duration, iface int, frame []byte) interp.Result {
-	m.now, m.result, m.left, m.undo = now, interp.Result{}, false, nil
+	m.now, m.result, m.left, m.undo, m.returned = now, interp.Result{}, false, nil, nil
 	v, _ := packets.Parse(frame)
 	s := &shot{entry: iface}
 	at := 14
@@ -99,7 +102,8 @@ func (m *model) drop(reason string) {
 func (m *model) segment(s *shot, n uint32) {
 	seg := m.p.GetSegments()[n]
 	table := seg.GetTable()
-	if uint32(s.ip[8]) < seg.GetTtlFloor() {
+	fragment := binary.BigEndian.Uint16(s.ip[6:])&0x3fff != 0
+	if uint32(s.ip[8]) < seg.GetTtlFloor() || seg.GetWholeOnly() && fragment {
 		table = seg.GetLow()
 	}
 	for _, l := range seg.GetClasses()[s.class(table)].GetLegs() {
@@ -369,6 +373,11 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 		}
 		from, to := ends(q) // a packet that we delivered
 		b := m.from(table, flow{run, q[9], to, from})
+		for _, r := range m.returned {
+			if m.p.GetRuns()[r.run].GetTable() == table && r.proto == q[9] && r.inside == to && r.remote == from {
+				b = r
+			}
+		}
 		if b == nil {
 			return "nat-unsupported"
 		}
@@ -449,6 +458,7 @@ func (m *model) back(s *shot, table uint32) {
 		b = m.to(table, s.ip[9], dst, src)
 		if b != nil {
 			m.use(b, s.ip, false)
+			m.returned = append(m.returned, b)
 			write(s.ip, 16, b.inside)
 		}
 	}

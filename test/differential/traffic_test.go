@@ -145,6 +145,9 @@ func (t *traffic) next() sent {
 			s.frame = packets.Odd(t.Rand, s.frame)
 		}
 	}
+	if hackB(s.frame) {
+		return t.next()
+	}
 	return s
 }
 

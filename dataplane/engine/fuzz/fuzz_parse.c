@@ -11,6 +11,7 @@
 #include <rte_ip.h>
 
 #include "sn_harness.h"
+#include "sn_log.h"
 #include "test/sample.h"
 
 #define FRAMES_MAX 64
@@ -44,6 +45,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	char err[512];
 
 	(void)argc;
+	sn_log_limit(SN_LOG_ERROR);
 	check(sn_harness_eal((*argv)[0], err, sizeof(err)), err);
 	check(sn_harness_open(&harness, err, sizeof(err)), err);
 	sn_arena_init(&arena);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sn_harness.h"
+#include "sn_log.h"
 #include "test/sample.h"
 
 static struct sn_harness harness;
@@ -27,6 +28,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	char err[512];
 
 	(void)argc;
+	sn_log_limit(SN_LOG_ERROR);
 	check(sn_harness_eal((*argv)[0], err, sizeof(err)), err);
 	check(sn_harness_open(&harness, err, sizeof(err)), err);
 	return 0;

@@ -374,6 +374,7 @@ static void statistics_count_what_went_through(void **state)
 
 	assert_int_equal(stats->n_ports, 2);
 	assert_string_equal(stats->ports[1]->interface, "outside");
+	assert_int_equal(stats->ports[0]->rx_packets, 5);
 	assert_int_equal(stats->ports[1]->tx_packets, 3);
 	for (size_t i = 0; i < stats->n_classes; i++)
 		in_classes += stats->classes[i]->packets;

@@ -307,6 +307,7 @@ static void packets_go_from_one_device_through_the_program_to_the_other(void **s
 			fail_with_log(f, "the packets of the file do not arrive");
 	} while (stats->ports[0]->rx_packets < PACKETS);
 	stats = get_stats(f);
+	assert_int_equal(stats->ports[0]->rx_packets, PACKETS);
 	assert_int_equal(stats->ports[1]->tx_packets, PACKETS - PACKETS / 10);
 	assert_int_equal(stats->n_drops, 1);
 	assert_string_equal(stats->drops[0]->reason, "discard");

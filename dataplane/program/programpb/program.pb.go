@@ -776,12 +776,15 @@ func (x *Run) GetMaxSessions() uint32 {
 type Segment struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// ttl_floor: `table` holds for packets with TTL >= ttl_floor and does not read
-	// the TTL; packets below it (they die on their way, or a rule asks for their TTL) use `low`.
+	// `table` holds for packets with TTL >= ttl_floor and, if whole_only, for unfragmented ones, and
+	// does not read what that settles. The others (they die on their way, are
+	// fragments, or a rule asks for their TTL) use `low`, which holds for every packet. It is
+	// there if ttl_floor > 0 or whole_only.
 	TtlFloor      uint32   `protobuf:"varint,2,opt,name=ttl_floor,json=ttlFloor,proto3" json:"ttl_floor,omitempty"`
 	Table         *Table   `protobuf:"bytes,3,opt,name=table,proto3" json:"table,omitempty"`
 	Low           *Table   `protobuf:"bytes,4,opt,name=low,proto3" json:"low,omitempty"`
 	Classes       []*Class `protobuf:"bytes,5,rep,name=classes,proto3" json:"classes,omitempty"`
+	WholeOnly     bool     `protobuf:"varint,6,opt,name=whole_only,json=wholeOnly,proto3" json:"whole_only,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -849,6 +852,13 @@ func (x *Segment) GetClasses() []*Class {
 		return x.Classes
 	}
 	return nil
+}
+
+func (x *Segment) GetWholeOnly() bool {
+	if x != nil {
+		return x.WholeOnly
+	}
+	return false
 }
 
 // Table is an ordered list of boxes; the first that holds the packet decides. A
@@ -3375,13 +3385,15 @@ const file_program_proto_rawDesc = "" +
 	"\x11tcp_transitory_ms\x18\x05 \x01(\rR\x0ftcpTransitoryMs\x12\x15\n" +
 	"\x06udp_ms\x18\x06 \x01(\rR\x05udpMs\x12\x17\n" +
 	"\aicmp_ms\x18\a \x01(\rR\x06icmpMs\x12!\n" +
-	"\fmax_sessions\x18\b \x01(\rR\vmaxSessions\"\xca\x01\n" +
+	"\fmax_sessions\x18\b \x01(\rR\vmaxSessions\"\xe9\x01\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tttl_floor\x18\x02 \x01(\rR\bttlFloor\x12.\n" +
 	"\x05table\x18\x03 \x01(\v2\x18.sinter.program.v1.TableR\x05table\x12*\n" +
 	"\x03low\x18\x04 \x01(\v2\x18.sinter.program.v1.TableR\x03low\x122\n" +
-	"\aclasses\x18\x05 \x03(\v2\x18.sinter.program.v1.ClassR\aclasses\"\xbe\x01\n" +
+	"\aclasses\x18\x05 \x03(\v2\x18.sinter.program.v1.ClassR\aclasses\x12\x1d\n" +
+	"\n" +
+	"whole_only\x18\x06 \x01(\bR\twholeOnly\"\xbe\x01\n" +
 	"\x05Table\x12,\n" +
 	"\x04dims\x18\x01 \x03(\x0e2\x18.sinter.program.v1.FieldR\x04dims\x12\x1a\n" +
 	"\x06bounds\x18\x02 \x03(\aB\x02\x10\x01R\x06bounds\x12-\n" +

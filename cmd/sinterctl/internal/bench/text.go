@@ -8,7 +8,7 @@ import (
 )
 
 // stages in the order of a packet's way, as sinter-bench names them.
-var stages = []string{"receive", "parse", "look-up", "classify", "rewrite", "send"}
+var stages = []string{"receive", "parse", "lookup", "classify", "rewrite", "send"}
 
 // Text writes the measurement for people.
 func (r *Result) Text(w io.Writer) error {

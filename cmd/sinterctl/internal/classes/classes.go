@@ -93,7 +93,7 @@ func segment(p *programpb.Program, s *programpb.Segment) Segment {
 		}
 	}
 	add(s.GetTable(), false)
-	if s.GetTtlFloor() > 0 {
+	if s.GetLow() != nil {
 		add(s.GetLow(), true)
 	}
 	return out

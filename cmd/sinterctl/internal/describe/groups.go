@@ -43,7 +43,7 @@ func Groups(p *programpb.Program, s *programpb.Segment) []Group {
 		}
 	}
 	add(s.GetTable(), false)
-	if s.GetTtlFloor() > 0 {
+	if s.GetLow() != nil {
 		add(s.GetLow(), true)
 	}
 	for i := range groups {

@@ -18,7 +18,7 @@ import (
 type Config struct {
 	Dir     string    // folder of sinter-engine; empty: see Find
 	Socket  string    // control socket
-	Program string    // file of the first program
+	MTU     int       // largest IP packet that the devices shall carry
 	Binds   []Bind    // devices of the chain's interfaces, in their order
 	Workers int       // worker threads
 	NoHuge  bool      // without hugepages
@@ -44,7 +44,7 @@ const (
 	stopTimeout  = 5 * time.Second
 )
 
-// Start starts an engine and waits until it answers.
+// Start starts an engine, without a program, and waits until it answers.
 func Start(ctx context.Context, c Config) (*Process, error) {
 	path, err := Find("sinter-engine", c.Dir)
 	if err != nil {
@@ -69,7 +69,7 @@ func Start(ctx context.Context, c Config) (*Process, error) {
 }
 
 func (c Config) args() []string {
-	args := []string{"--socket", c.Socket, "--program", c.Program, "--workers", strconv.Itoa(c.Workers)}
+	args := []string{"--socket", c.Socket, "--mtu", strconv.Itoa(c.MTU), "--workers", strconv.Itoa(c.Workers)}
 	for _, b := range c.Binds {
 		args = append(args, "--bind", b.Interface+"="+b.Device)
 	}

@@ -61,6 +61,7 @@ func (s Spec) Frame(to net.HardwareAddr) ([]byte, error) {
 		err = udp.SetNetworkLayerForChecksum(ip)
 	case layers.IPProtocolICMPv4:
 		stack = append(stack, &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(s.ICMPType, s.ICMPCode), Id: s.SPort, Seq: 1})
+	default: // its payload only
 	}
 	if err != nil {
 		return nil, err

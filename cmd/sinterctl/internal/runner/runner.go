@@ -53,16 +53,19 @@ func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
 	if err := os.MkdirAll(filepath.Dir(c.Engine.Socket), 0o755); err != nil {
 		return err
 	}
-	if err := saveProgram(&c, chain); err != nil {
-		return err
+	for _, n := range chain.Graph.Interfaces {
+		c.Engine.MTU = max(c.Engine.MTU, n.MTU)
 	}
-	defer os.Remove(c.Engine.Program)
 	process, err := engine.Start(ctx, c.Engine)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop(process)) }()
-	r := &running{Config: c, chain: chain, engine: process}
+	r := &running{Config: c, engine: process}
+	defer os.Remove(ProgramFile(c.Engine.Socket))
+	if _, err := r.load(ctx, chain); err != nil {
+		return err
+	}
 	r.sayLive("running")
 	return r.loop(ctx, reload)
 }
@@ -89,14 +92,6 @@ func (c Config) compile() (*compile.Chain, error) {
 
 // ProgramFile is where the program of the engine that listens on a socket is kept.
 func ProgramFile(socket string) string { return socket + ".program" }
-
-func saveProgram(c *Config, chain *compile.Chain) error {
-	c.Engine.Program = ProgramFile(c.Engine.Socket)
-	if err := os.WriteFile(c.Engine.Program, chain.Encoded, 0o644); err != nil {
-		return fmt.Errorf("keep program: %w", err)
-	}
-	return nil
-}
 
 // SavedProgram is the program kept beside a socket, if it is the one with the hash; else nil.
 func SavedProgram(socket string, hash []byte) *programpb.Program {
@@ -193,9 +188,7 @@ func (r *running) reload(ctx context.Context, files *watch.Files) {
 		return
 	}
 	compiled := time.Since(began)
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	loaded, err := r.engine.Load(ctx, chain.Result.Program, chain.Hash)
+	loaded, err := r.load(ctx, chain)
 	var refused *control.EngineError
 	switch {
 	case errors.As(err, &refused):
@@ -205,13 +198,24 @@ func (r *running) reload(ctx context.Context, files *watch.Files) {
 		r.Say("reload failed: %v", err) // the loop finds out whether the engine lives
 		return
 	}
-	r.chain = chain
-	if err := saveProgram(&r.Config, chain); err != nil {
-		r.Say("warning: %v", err)
-	}
 	r.sayLive(fmt.Sprintf("reloaded: compiled in %s, built in %s, swapped in %s, %d sessions kept, %d dropped;",
 		round(compiled), round(time.Duration(loaded.GetBuildNs())), round(time.Duration(loaded.GetSwapNs())),
 		loaded.GetSessionsKept(), loaded.GetSessionsDropped()))
+}
+
+// load puts the chain's program into force, and beside the socket for whoever reads statistics.
+func (r *running) load(ctx context.Context, chain *compile.Chain) (*programpb.Loaded, error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	loaded, err := r.engine.Load(ctx, chain.Result.Program, chain.Hash)
+	if err != nil {
+		return nil, err
+	}
+	r.chain = chain
+	if err := os.WriteFile(ProgramFile(r.Engine.Socket), chain.Encoded, 0o644); err != nil {
+		r.Say("warning: statistics will lack names: %v", err)
+	}
+	return loaded, nil
 }
 
 func (r *running) sayLive(what string) {

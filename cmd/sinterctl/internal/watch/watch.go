@@ -30,7 +30,10 @@ func New(ctx context.Context) (*Files, error) {
 		return nil, fmt.Errorf("watch files: %w", err)
 	}
 	f := &Files{Changed: make(chan struct{}, 1), watcher: w, set: make(chan map[string]bool)}
-	go f.loop(ctx)
+	go func() {
+		defer w.Close()
+		f.loop(ctx, w.Events, w.Errors)
+	}()
 	return f, nil
 }
 
@@ -54,8 +57,7 @@ func (f *Files) Set(ctx context.Context, paths []string) error {
 	return nil
 }
 
-func (f *Files) loop(ctx context.Context) {
-	defer f.watcher.Close()
+func (f *Files) loop(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) {
 	var files map[string]bool
 	quiet := time.NewTimer(0)
 	<-quiet.C
@@ -64,15 +66,18 @@ func (f *Files) loop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case files = <-f.set:
-		case e, ok := <-f.watcher.Events:
+		case e, ok := <-events:
 			if !ok {
 				return
 			}
 			if files[e.Name] && !e.Has(fsnotify.Chmod) {
 				quiet.Reset(Quiet)
 			}
-		case <-f.watcher.Errors: // events may be lost then: look
-			quiet.Reset(Quiet)
+		case _, ok := <-errs:
+			if !ok {
+				return
+			}
+			quiet.Reset(Quiet) // events may be lost: look
 		case <-quiet.C:
 			select {
 			case f.Changed <- struct{}{}:

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include "sn_parse.h"
+
+#define HOST_MAC ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 9})
+#define ALL_MAC ((const uint8_t[]){0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+#define OUTSIDE_MAC ((const uint8_t[]){0x02, 0x73, 0x6e, 0, 0, 1})
+#define GATEWAY2 (SN_SAMPLE_OUTSIDE + 8)
+#define ARP_REQUEST 1
+#define ARP_REPLY 2
+
+static uint32_t write_arp(uint8_t *f, const uint8_t *to, uint16_t tag, uint16_t op, uint32_t sender, uint32_t target)
+{
+	uint32_t l3 = tag ? 18 : 14;
+	uint8_t *a = f + l3;
+
+	memset(f, 0, l3 + 28);
+	memcpy(f, to, 6);
+	memcpy(f + 6, HOST_MAC, 6);
+	if (tag) {
+		sn_store16(f + 12, 0x8100);
+		sn_store16(f + 14, tag);
+	}
+	sn_store16(f + l3 - 2, 0x0806);
+	sn_store16(a, 1);
+	sn_store16(a + 2, 0x0800);
+	a[4] = 6;
+	a[5] = 4;
+	sn_store16(a + 6, op);
+	memcpy(a + 8, HOST_MAC, 6);
+	sn_store32(a + 14, sender);
+	sn_store32(a + 24, target);
+	return l3 + 28;
+}
+
+static void send_arp(struct fixture *f, const uint8_t *to, uint16_t tag, uint16_t op, uint32_t sender, uint32_t target)
+{
+	uint8_t frame[64];
+
+	send_frame(f, 1, frame, write_arp(frame, to, tag, op, sender, target));
+	assert_int_equal(f->n_drops, 1);
+	assert_int_equal(f->drops[0].reason, SN_REASON_ARP);
+}
+
+static void tick(struct fixture *f, uint64_t by)
+{
+	f->now += by;
+	f->n_out = f->n_drops = 0;
+	sn_worker_tick(f->worker, f->now);
+}
+
+/* The gateway is not known. */
+static void unknown_gateway(struct fixture *f)
+{
+	f->msg->interfaces[1]->gateway = GATEWAY2;
+	load(f);
+}
+
+static void requests_for_our_addresses_are_answered_with_their_tag(void **state)
+{
+	static const uint32_t ours[] = {SN_SAMPLE_OUTSIDE, SN_SAMPLE_POOL};
+	struct fixture *f = *state;
+
+	load(f);
+	for (int i = 0; i < 2; i++) {
+		for (int tagged = 0; tagged < 2; tagged++) {
+			uint16_t tag = tagged ? 0x6005 : 0;
+			uint32_t l3 = tagged ? 18 : 14;
+			const uint8_t *got = f->out[0].data;
+
+			send_arp(f, ALL_MAC, tag, ARP_REQUEST, SN_SAMPLE_OUTSIDE + 9, ours[i]);
+			assert_int_equal(f->n_out, 1);
+			assert_int_equal(f->out[0].len, l3 + 28);
+			assert_memory_equal(got, HOST_MAC, 6);
+			assert_memory_equal(got + 6, OUTSIDE_MAC, 6);
+			if (tagged)
+				assert_int_equal(sn_load16(got + 14), tag);
+			assert_int_equal(sn_load16(got + l3 + 6), ARP_REPLY);
+			assert_memory_equal(got + l3 + 8, OUTSIDE_MAC, 6);
+			assert_int_equal(sn_load32(got + l3 + 14), ours[i]);
+			assert_memory_equal(got + l3 + 18, HOST_MAC, 6);
+			assert_int_equal(sn_load32(got + l3 + 24), SN_SAMPLE_OUTSIDE + 9);
+		}
+	}
+	send_arp(f, ALL_MAC, 0, ARP_REQUEST, SN_SAMPLE_OUTSIDE + 9, SN_SAMPLE_OUTSIDE + 77);
+	assert_int_equal(f->n_out, 0);
+}
+
+static void packets_wait_for_the_answer_and_then_leave_in_order(void **state)
+{
+	struct fixture *f = *state;
+	struct packet burst[5];
+
+	unknown_gateway(f);
+	for (int i = 0; i < 5; i++)
+		burst[i] = outward(SN_UDP, 5000 + i);
+	send_burst(f, burst, 5);
+	assert_int_equal(f->n_out, 1); /* one question */
+	assert_memory_equal(f->out[0].data, ALL_MAC, 6);
+	assert_int_equal(sn_load16(f->out[0].data + 14 + 6), ARP_REQUEST);
+	assert_int_equal(sn_load32(f->out[0].data + 14 + 14), SN_SAMPLE_OUTSIDE);
+	assert_int_equal(sn_load32(f->out[0].data + 14 + 24), GATEWAY2);
+	assert_int_equal(f->n_drops, 1); /* four wait, the fifth does not */
+	assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
+	assert_int_equal(f->drops[0].source, 4);
+	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
+	assert_int_equal(f->n_out, 4);
+	for (uint32_t i = 0; i < 4; i++) {
+		assert_int_equal(f->out[i].source, i);
+		assert_memory_equal(f->out[i].data, HOST_MAC, 6);
+		assert_checksums(f->out[i].data, f->out[i].len);
+	}
+	send_packet(f, burst);
+	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+}
+
+static void a_question_is_repeated_and_given_up_after_three_seconds(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+
+	unknown_gateway(f);
+	send_packet(f, &p);
+	assert_int_equal(f->n_out, 1);
+	tick(f, SECOND / 2);
+	assert_int_equal(f->n_out, 0);
+	tick(f, SECOND / 2);
+	assert_int_equal(f->n_out, 1);
+	assert_int_equal(f->out[0].source, SN_SOURCE_NONE);
+	tick(f, SECOND);
+	assert_int_equal(f->n_out, 1);
+	tick(f, SECOND);
+	assert_int_equal(f->n_out, 0);
+	assert_int_equal(f->n_drops, 1);
+	assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
+}
+
+static void a_neighbour_without_use_for_a_minute_is_asked_again(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+
+	unknown_gateway(f);
+	send_arp(f, ALL_MAC, 0, ARP_REQUEST, GATEWAY2, SN_SAMPLE_OUTSIDE); /* learnt by its own question */
+	for (int i = 0; i < 3; i++) {
+		f->now += 60 * SECOND;
+		send_packet(f, &p);
+		assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+	}
+	f->now += 60 * SECOND + 1;
+	send_packet(f, &p);
+	assert_memory_equal(f->out[0].data, ALL_MAC, 6);
+}
+
+static void static_and_foreign_neighbours_are_not_learnt(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	struct sn_neigh_info list[8];
+
+	load(f);
+	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, SN_SAMPLE_GATEWAY, SN_SAMPLE_OUTSIDE);
+	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, 0x0b000001, SN_SAMPLE_OUTSIDE);
+	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE, SN_SAMPLE_OUTSIDE);
+	send_arp(f, ALL_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE); /* not to us */
+	assert_int_equal(sn_worker_neighbors(f->worker, f->now, list, 8), 2);
+	assert_string_equal(sn_neigh_state_name(list[0].state), "static");
+	send_packet(f, &p);
+	assert_memory_not_equal(assert_sent(f, 1), HOST_MAC, 6);
+}
+
+static void what_is_learnt_stays_over_a_swap(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+
+	unknown_gateway(f);
+	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
+	load(f);
+	send_packet(f, &p);
+	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+	f->msg->interfaces[1]->name = (char *)"other";
+	load(f);
+	send_packet(f, &p);
+	assert_memory_equal(f->out[0].data, ALL_MAC, 6);
+}
+
+static void a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+
+	unknown_gateway(f);
+	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
+	for (uint32_t i = 0; i < 100; i++) /* more than there is room for */
+		send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE + 100 + i, SN_SAMPLE_OUTSIDE);
+	for (int i = 0; i < 2; i++)
+		send_packet(f, &p);
+	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+	tick(f, 61 * SECOND);
+	for (uint32_t i = 0; i < 100; i++)
+		send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE + 100 + i, SN_SAMPLE_OUTSIDE);
+	send_packet(f, &p);
+	assert_int_equal(f->n_out, 0); /* no room to ask */
+	assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
+}
+
+#define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WITH_FIXTURE(requests_for_our_addresses_are_answered_with_their_tag),
+		WITH_FIXTURE(packets_wait_for_the_answer_and_then_leave_in_order),
+		WITH_FIXTURE(a_question_is_repeated_and_given_up_after_three_seconds),
+		WITH_FIXTURE(a_neighbour_without_use_for_a_minute_is_asked_again),
+		WITH_FIXTURE(static_and_foreign_neighbours_are_not_learnt),
+		WITH_FIXTURE(what_is_learnt_stays_over_a_swap),
+		WITH_FIXTURE(a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}

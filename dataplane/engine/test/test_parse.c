@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include "sn_parse.h"
+#include "sn_rewrite.h"
+
+#define MAC_LEN 6
+
+/* What is wrong with a frame that else is a good UDP packet from host to remote. */
+struct wrong {
+	const char *what;
+	uint32_t reason;
+	void (*spoil)(uint8_t *frame, uint32_t *len);
+	struct packet packet; /* if not UDP */
+};
+
+static void resum(uint8_t *f)
+{
+	uint8_t *ip = ip_of(f);
+
+	sn_store16(ip + 10, 0);
+	sn_store16(ip + 10, sn_sum_afresh(ip, (ip[0] & 15) * 4));
+}
+
+static void cut_ethernet(uint8_t *f, uint32_t *len)
+{
+	(void)f;
+	*len = 13;
+}
+
+static void other_mac(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	f[5] ^= 0x80;
+}
+
+static void broadcast(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	memset(f, 0xff, MAC_LEN);
+}
+
+static void broadcast_cut_tag(uint8_t *f, uint32_t *len)
+{
+	broadcast(f, len);
+	sn_store16(f + 12, 0x8100);
+	*len = 16;
+}
+
+static void cut_tag(uint8_t *f, uint32_t *len)
+{
+	sn_store16(f + 12, 0x88a8);
+	*len = 17;
+}
+
+static void two_tags(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	sn_store16(f + 12, 0x88a8);
+	sn_store16(f + 16, 0x8100);
+}
+
+static void ipv6(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	sn_store16(f + 12, 0x86dd);
+}
+
+static void lldp(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	sn_store16(f + 12, 0x88cc);
+}
+
+static void cut_ip(uint8_t *f, uint32_t *len)
+{
+	(void)f;
+	*len = 14 + 19;
+}
+
+static void version5(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	f[14] = 0x55;
+}
+
+static void short_header(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	f[14] = 0x44;
+}
+
+static void total_in_header(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	sn_store16(f + 16, 19);
+}
+
+static void total_beyond_frame(uint8_t *f, uint32_t *len)
+{
+	sn_store16(f + 16, *len - 14 + 1);
+	resum(f);
+}
+
+static void header_beyond_frame(uint8_t *f, uint32_t *len)
+{
+	f[14] = 0x4f;
+	sn_store16(f + 16, 60);
+	*len = 14 + 50;
+}
+
+static void bad_sum(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	f[24] ^= 1;
+}
+
+static void total_in_transport(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	sn_store16(f + 16, 20 + (f[23] == SN_TCP ? 19 : 7));
+	resum(f);
+}
+
+static void tcp_offset_4(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	f[14 + 20 + 12] = 0x40;
+}
+
+static void tcp_offset_beyond(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	f[14 + 20 + 12] = 0xf0;
+}
+
+static void udp_length_7(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	sn_store16(f + 14 + 20 + 4, 7);
+}
+
+static void udp_length_beyond(uint8_t *f, uint32_t *len)
+{
+	(void)len;
+	sn_store16(f + 14 + 20 + 4, 8 + 11 + 1);
+}
+
+static void arp(uint8_t *f, uint32_t *len)
+{
+	broadcast(f, len);
+	sn_store16(f + 12, 0x0806);
+}
+
+static void none(uint8_t *f, uint32_t *len)
+{
+	(void)f;
+	(void)len;
+}
+
+#define UDP_FROM(s) {.proto = SN_UDP, .src = s, .dst = SN_SAMPLE_REMOTE, .payload_len = 11}
+#define UDP_TO(d) {.proto = SN_UDP, .src = SN_SAMPLE_HOST, .dst = d, .payload_len = 11}
+#define TCP {.proto = SN_TCP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE, .payload_len = 11}
+#define ICMP {.proto = SN_ICMP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE, .type = 8}
+
+static const struct wrong wrongs[] = {
+	{"13 bytes", SN_REASON_TRUNCATED, cut_ethernet, {0}},
+	{"another host's address", SN_REASON_OTHER_HOST, other_mac, {0}},
+	{"broadcast that is not ARP", SN_REASON_OTHER_HOST, broadcast, {0}},
+	{"broadcast with half a tag", SN_REASON_OTHER_HOST, broadcast_cut_tag, {0}},
+	{"half a tag", SN_REASON_TRUNCATED, cut_tag, {0}},
+	{"two tags", SN_REASON_VLAN_STACKED, two_tags, {0}},
+	{"IPv6", SN_REASON_IPV6, ipv6, {0}},
+	{"LLDP", SN_REASON_NOT_IP, lldp, {0}},
+	{"broadcast ARP", SN_REASON_ARP, arp, {0}},
+	{"19 bytes of IP", SN_REASON_TRUNCATED, cut_ip, {0}},
+	{"IP version 5", SN_REASON_MALFORMED, version5, {0}},
+	{"IHL 4", SN_REASON_MALFORMED, short_header, {0}},
+	{"total length 19", SN_REASON_MALFORMED, total_in_header, {0}},
+	{"total length beyond the frame", SN_REASON_TRUNCATED, total_beyond_frame, {0}},
+	{"IP header beyond the frame", SN_REASON_TRUNCATED, header_beyond_frame, {.proto = SN_UDP, .payload_len = 40}},
+	{"wrong header checksum", SN_REASON_BAD_CHECKSUM, bad_sum, {0}},
+	{"7 bytes of UDP", SN_REASON_TRUNCATED, total_in_transport, {0}},
+	{"19 bytes of TCP", SN_REASON_TRUNCATED, total_in_transport, TCP},
+	{"7 bytes of ICMP", SN_REASON_TRUNCATED, total_in_transport, ICMP},
+	{"TCP data offset 4", SN_REASON_MALFORMED, tcp_offset_4, TCP},
+	{"TCP data offset beyond the packet", SN_REASON_MALFORMED, tcp_offset_beyond, TCP},
+	{"UDP length 7", SN_REASON_MALFORMED, udp_length_7, {0}},
+	{"UDP length beyond the packet", SN_REASON_MALFORMED, udp_length_beyond, {0}},
+	{"source 0.1.2.3", SN_REASON_MARTIAN, none, UDP_FROM(0x00010203)},
+	{"source 127.0.0.1", SN_REASON_MARTIAN, none, UDP_FROM(0x7f000001)},
+	{"source 224.0.0.1", SN_REASON_MARTIAN, none, UDP_FROM(0xe0000001)},
+	{"destination 0.0.0.0", SN_REASON_MARTIAN, none, UDP_TO(0)},
+	{"destination 127.255.255.255", SN_REASON_MARTIAN, none, UDP_TO(0x7fffffff)},
+	{"destination 239.1.1.1", SN_REASON_MARTIAN, none, UDP_TO(0xef010101)},
+	{"destination 255.255.255.255", SN_REASON_MARTIAN, none, UDP_TO(0xffffffff)},
+};
+
+static void every_malformed_frame_is_dropped_under_its_own_reason(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f);
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
+		const struct wrong *w = &wrongs[i];
+		struct packet p = w->packet.proto ? w->packet : outward(SN_UDP, 5000);
+		uint8_t frame[FRAME_MAX];
+		uint32_t len;
+
+		if (w->packet.proto && !p.src && !p.dst) {
+			p.src = SN_SAMPLE_HOST;
+			p.dst = SN_SAMPLE_REMOTE;
+		}
+		len = write_frame(&p, frame);
+		w->spoil(frame, &len);
+		send_frame(f, 0, frame, len);
+		if (f->n_drops != 1 || f->drops[0].reason != w->reason || f->n_out)
+			fail_msg("%s: dropped as %s, want %s", w->what,
+				 f->n_drops ? sn_reason_name(f->drops[0].reason) : "nothing", sn_reason_name(w->reason));
+	}
+	assert_int_equal(sessions(f), 0);
+}
+
+static void addresses_at_the_edge_of_the_martians_pass(void **state)
+{
+	static const uint32_t good[] = {0x01000000, 0x7effffff, 0x80000000, 0xdfffffff};
+	struct fixture *f = *state;
+
+	f->msg = sn_sample_wire(&f->arena);
+	load(f);
+	for (size_t i = 0; i < 4; i++) {
+		struct packet p = UDP_FROM(good[i]), q = UDP_TO(good[i]);
+
+		send_packet(f, &p);
+		assert_sent(f, 1);
+		send_packet(f, &q);
+		assert_sent(f, 1);
+	}
+}
+
+static void fields_are_read_as_they_are_on_the_wire(void **state)
+{
+	struct packet p = {.proto = SN_TCP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE, .sport = 1, .dport = 65535,
+			   .ttl = 7, .dscp = 46, .flags = 0x12, .tag = 0xe064, .options = 2, .frag = 0x4000};
+	const uint8_t mac[6] = {0x02, 0x73, 0x6e, 0, 0, 0};
+	uint8_t buffer[sizeof(struct rte_mbuf) + FRAME_MAX] __attribute__((aligned(64))) = {0};
+	struct rte_mbuf *m = (struct rte_mbuf *)buffer;
+	struct sn_pkt k;
+
+	(void)state;
+	m->buf_addr = buffer + sizeof(*m);
+	m->nb_segs = 1;
+	m->data_len = m->pkt_len = write_frame(&p, m->buf_addr);
+	sn_parse(&m, &k, 1, 3, sn_mac_number(mac));
+	assert_int_equal(k.reason, SN_REASON_NONE);
+	assert_int_equal(k.vlan, 100);
+	assert_int_equal(k.dscp, 46);
+	assert_int_equal(k.ttl, 7);
+	assert_int_equal(k.tcp_flags, 0x12);
+	assert_int_equal(k.sport, 1);
+	assert_int_equal(k.dport, 65535);
+	assert_int_equal(k.icmp_type, SN_BYTE_ABSENT);
+	assert_int_equal(k.frag, SN_FRAG_WHOLE);
+	assert_int_equal(k.df, 1);
+	assert_int_equal(k.l3, 18);
+	assert_int_equal(k.l4, 18 + 28);
+	assert_int_equal(k.iface, 3);
+	p.frag = 0x2001; /* a later fragment has no ports */
+	m->data_len = m->pkt_len = write_frame(&p, m->buf_addr);
+	sn_parse(&m, &k, 1, 3, sn_mac_number(mac));
+	assert_int_equal(k.reason, SN_REASON_NONE);
+	assert_int_equal(k.frag, SN_FRAG_LATER);
+	assert_int_equal(k.sport, SN_PORT_ABSENT);
+	assert_int_equal(k.tcp_flags, SN_BYTE_ABSENT);
+}
+
+static void options_padding_and_tag_are_carried_along(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	uint8_t frame[FRAME_MAX];
+	uint32_t len;
+
+	f->msg = sn_sample_wire(&f->arena);
+	load(f);
+	p.options = 3;
+	p.tag = 0xa00a;
+	len = write_frame(&p, frame);
+	memset(frame + len, 0xee, 9);
+	send_frame(f, 0, frame, len + 9);
+	assert_sent(f, 1);
+	assert_int_equal(f->out[0].len, len + 9);
+	assert_memory_equal(f->out[0].data + 12, frame + 12, len + 9 - 12);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(every_malformed_frame_is_dropped_under_its_own_reason, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(addresses_at_the_edge_of_the_martians_pass, open_fixture, close_fixture),
+		cmocka_unit_test(fields_are_read_as_they_are_on_the_wire),
+		cmocka_unit_test_setup_teardown(options_padding_and_tag_are_carried_along, open_fixture, close_fixture),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}
