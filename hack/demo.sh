@@ -102,7 +102,7 @@ throughput() {
   iperf_check "TCP from zone-a" zone-a
   wait $live
   iperf_check "TCP to zone-a" zone-a -R
-  iperf_check "UDP at 50 Mbit/s from zone-b, below 1 % lost" zone-b -u -b 50M -l 1400
+  iperf_check "UDP at 20 Mbit/s from zone-b, below 1 % lost" zone-b -u -b 20M -l 1400
   title "What sinterctl showed meanwhile"
   sed 's/^/  /' "$tmp/live"
 }

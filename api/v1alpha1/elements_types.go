@@ -41,7 +41,7 @@ type ElementLink struct {
 }
 
 // ElementKind is a kind of element.
-// +kubebuilder:validation:Enum=classifier;filter;lookup;dec-ttl;set-field;check-ip-header;counter;tee;discard;icmp-error;echo-responder;napt
+// +kubebuilder:validation:Enum=classifier;filter;lookup;dec-ttl;ttl-guard;set-field;check-ip-header;counter;tee;discard;icmp-error;echo-responder;napt
 type ElementKind string
 
 // Kinds of elements.
@@ -50,6 +50,7 @@ const (
 	ElementFilter        ElementKind = "filter"
 	ElementLookup        ElementKind = "lookup"
 	ElementDecTTL        ElementKind = "dec-ttl"
+	ElementTTLGuard      ElementKind = "ttl-guard"
 	ElementSetField      ElementKind = "set-field"
 	ElementCheckIPHeader ElementKind = "check-ip-header"
 	ElementCounter       ElementKind = "counter"
@@ -65,6 +66,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.classifier) == (self.kind == 'classifier')",message="set classifier if kind is classifier, and only then"
 // +kubebuilder:validation:XValidation:rule="has(self.filter) == (self.kind == 'filter')",message="set filter if kind is filter, and only then"
 // +kubebuilder:validation:XValidation:rule="has(self.lookup) == (self.kind == 'lookup')",message="set lookup if kind is lookup, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.ttlGuard) == (self.kind == 'ttl-guard')",message="set ttlGuard if kind is ttl-guard, and only then"
 // +kubebuilder:validation:XValidation:rule="has(self.setField) == (self.kind == 'set-field')",message="set setField if kind is set-field, and only then"
 // +kubebuilder:validation:XValidation:rule="has(self.tee) == (self.kind == 'tee')",message="set tee if kind is tee, and only then"
 // +kubebuilder:validation:XValidation:rule="!has(self.discard) || self.kind == 'discard'",message="set discard only if kind is discard"
@@ -75,11 +77,11 @@ type Element struct {
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Kind of the element. Outputs: dec-ttl has alive and expired, check-ip-header
-	// good and bad, filter pass and drop, napt inside and outside (and inputs
-	// of the same names); classifier, lookup and tee have those that their
-	// parameters name; the others have one, discard none. Packets that leave by
-	// expired, bad or drop are dropped unless these are linked.
+	// Kind of the element. Outputs: dec-ttl has alive and expired, ttl-guard pass
+	// and fail, check-ip-header good and bad, filter pass and drop, napt inside
+	// and outside (and inputs of the same names); classifier, lookup and tee have
+	// those that their parameters name; the others have one, discard none. Packets
+	// that leave by expired, fail, bad or drop are dropped unless these are linked.
 	// +required
 	Kind ElementKind `json:"kind,omitempty"`
 
@@ -94,6 +96,10 @@ type Element struct {
 	// Lookup sends packets by longest prefix match to outputs.
 	// +optional
 	Lookup *LookupElement `json:"lookup,omitempty"`
+
+	// TTLGuard lets packets pass that come from near.
+	// +optional
+	TTLGuard *TTLGuardElement `json:"ttlGuard,omitempty"`
 
 	// SetField writes a constant to a header field.
 	// +optional
@@ -185,6 +191,16 @@ type LookupRoute struct {
 	// Via is the next hop; absent: the destination itself, else the gateway.
 	// +optional
 	Via Address `json:"via,omitempty"`
+}
+
+// TTLGuardElement lets packets leave by `pass` that few routers can have passed
+// on (RFC 5082), and the others by `fail`, which drops them unless it is linked.
+type TTLGuardElement struct {
+	// Min is the smallest TTL that passes: 255 less the routers that may lie between.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=255
+	Min *int32 `json:"min,omitempty"`
 }
 
 // SetFieldElement writes a constant to a header field.

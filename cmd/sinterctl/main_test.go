@@ -37,8 +37,19 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("output differs from %s (go test -update writes it anew); got:\n%s", path, got)
+		was, is := firstDifference(string(want), got)
+		t.Errorf("output differs from %s (go test -update writes it anew): line %q is now %q", path, was, is)
 	}
+}
+
+func firstDifference(a, b string) (lineA, lineB string) {
+	as, bs := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for i := range min(len(as), len(bs)) {
+		if as[i] != bs[i] {
+			return as[i], bs[i]
+		}
+	}
+	return "", "longer or shorter"
 }
 
 const office = "testdata/office.yaml"
@@ -136,4 +147,18 @@ func misspelt(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+func TestTheChainInTheReadmeIsTheOneTested(t *testing.T) {
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, err := os.ReadFile(office)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(readme, chain) {
+		t.Errorf("README.md does not contain %s as it is", office)
+	}
 }

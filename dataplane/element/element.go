@@ -92,6 +92,17 @@ const (
 // TTLExpired (RFC 1812 section 5.3.1).
 type DecTTL struct{}
 
+// Output ports of TTLGuard.
+const (
+	GuardPass = 0
+	GuardFail = 1
+)
+
+// TTLGuard lets packets with a TTL of at least Min leave by port GuardPass, the
+// others by GuardFail. A TTL of 255 cannot come from beyond a router: the
+// Generalized TTL Security Mechanism (RFC 5082 section 3).
+type TTLGuard struct{ Min uint8 }
+
 // SetField writes a constant. Fields: vlan (Absent strips the tag), src, dst,
 // dscp, ttl, sport, dport. Writing a port of a packet that has none changes nothing.
 type SetField struct {
@@ -171,6 +182,7 @@ func (Output) Kind() string        { return "output" }
 func (Classifier) Kind() string    { return "classifier" }
 func (Lookup) Kind() string        { return "lookup" }
 func (DecTTL) Kind() string        { return "dec-ttl" }
+func (TTLGuard) Kind() string      { return "ttl-guard" }
 func (SetField) Kind() string      { return "set-field" }
 func (CheckIPHeader) Kind() string { return "check-ip-header" }
 func (Counter) Kind() string       { return "counter" }
@@ -186,6 +198,7 @@ func (Output) Ports() (int, int)        { return 1, 0 }
 func (c Classifier) Ports() (int, int)  { return 1, c.Outs }
 func (l Lookup) Ports() (int, int)      { return 1, l.Outs }
 func (DecTTL) Ports() (int, int)        { return 1, 2 }
+func (TTLGuard) Ports() (int, int)      { return 1, 2 }
 func (SetField) Ports() (int, int)      { return 1, 1 }
 func (CheckIPHeader) Ports() (int, int) { return 1, 2 }
 func (Counter) Ports() (int, int)       { return 1, 1 }
@@ -223,6 +236,7 @@ func (Lookup) Traits() Traits { return Traits{Reads: []headerspace.Field{headers
 func (DecTTL) Traits() Traits {
 	return Traits{Reads: []headerspace.Field{headerspace.TTL}, Writes: []headerspace.Field{headerspace.TTL}}
 }
+func (TTLGuard) Traits() Traits      { return Traits{Reads: []headerspace.Field{headerspace.TTL}} }
 func (s SetField) Traits() Traits    { return Traits{Writes: []headerspace.Field{s.Field}} }
 func (CheckIPHeader) Traits() Traits { return Traits{} }
 func (Counter) Traits() Traits       { return Traits{} }
@@ -256,6 +270,8 @@ func PortName(e Element, out int) string {
 	switch e.(type) {
 	case DecTTL:
 		return [...]string{"alive", "expired"}[out]
+	case TTLGuard:
+		return [...]string{"pass", "fail"}[out]
 	case CheckIPHeader:
 		return [...]string{"good", "bad"}[out]
 	case NAPT:

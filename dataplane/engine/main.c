@@ -28,6 +28,8 @@
 #include "sn_request.h"
 
 #define SN_BINDS_MAX	    RTE_MAX_ETHPORTS
+#define SN_SOCKET_FOLDER    "/run/sinter"
+#define SN_SOCKET	    SN_SOCKET_FOLDER "/engine.sock"
 #define SN_ERR_LEN	    768
 #define SN_BUFFERS_PER_PORT 16384 /* more than the rings of a port hold */
 

@@ -97,14 +97,18 @@ static void step(struct exec *x, uint32_t id)
 		x->steps[x->n_steps++] = id;
 }
 
+static void count(struct exec *x, uint32_t counter, const struct sn_pkt *p)
+{
+	sn_count_add(&x->w->counts->counters[counter], p->frame_len);
+	step(x, counter | SN_STEP_COUNTER);
+}
+
 static void count_leg(struct exec *x, const struct sn_leg *leg, const struct sn_pkt *p)
 {
 	const uint32_t *ids = &x->w->program->leg_counters[leg->first_counter];
 
-	for (uint32_t i = 0; i < leg->n_counters; i++) {
-		sn_count_add(&x->w->counts->counters[ids[i]], p->frame_len);
-		step(x, ids[i] | SN_STEP_COUNTER);
-	}
+	for (uint32_t i = 0; i < leg->n_counters; i++)
+		count(x, ids[i], p);
 }
 
 /* ---- operations ---- */
@@ -251,6 +255,9 @@ static enum sn_reason run_ops(struct exec *x, struct sn_pkt *p, const struct sn_
 			reason = state_forward(x, p, op->value);
 			if (reason)
 				return reason;
+			break;
+		case SN_OP_COUNT:
+			count(x, op->value, p);
 			break;
 		}
 	}

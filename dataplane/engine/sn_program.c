@@ -320,6 +320,9 @@ static int build_op(struct builder *b, struct sn_op *to, const op_msg *from)
 		b->p->stateful = true;
 		*to = (struct sn_op){.kind = SN_OP_STATE_FORWARD, .value = from->state_forward};
 		return check_index(b, "state_forward", from->state_forward, b->msg->n_runs);
+	case SINTER__PROGRAM__V1__OP__OP_COUNT:
+		*to = (struct sn_op){.kind = SN_OP_COUNT, .value = from->count};
+		return check_index(b, "count", from->count, b->msg->n_counters);
 	default:
 		return fail(b, "an operation is empty");
 	}

@@ -82,12 +82,13 @@ enum sn_op_kind {
 	SN_OP_ADD_TTL,
 	SN_OP_NEXT_HOP,
 	SN_OP_STATE_FORWARD,
+	SN_OP_COUNT,
 };
 
 struct sn_op {
 	uint8_t kind;
 	uint8_t field;	/* SN_OP_SET */
-	uint32_t value; /* value, next hop, run; int32_t for SN_OP_ADD_TTL */
+	uint32_t value; /* value, next hop, run, counter; int32_t for SN_OP_ADD_TTL */
 };
 
 enum sn_outcome {

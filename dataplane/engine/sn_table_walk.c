@@ -14,6 +14,12 @@
 
 #define always_inline static inline __attribute__((always_inline))
 
+/* a if `yes`, else b: never a branch, whatever the compiler prefers. What a key finds cannot be predicted. */
+always_inline uintptr_t select_if(bool yes, uintptr_t a, uintptr_t b)
+{
+	return b ^ ((a ^ b) & -(uintptr_t)yes);
+}
+
 always_inline const uint32_t *group_of(const struct sn_tree *tree, uint64_t leaf)
 {
 	return tree->cells + (size_t)sn_entry_base(leaf) * tree->group_cells;
@@ -46,9 +52,10 @@ always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const 
 			uint64_t entry = entries[next[i]];
 			bool node = entry & SN_ENTRY_NODE;
 			uint32_t child = sn_entry_child(entry, &keys[i]);
-			const void *line = node ? (const void *)&entries[child] : group_of(tree, entry);
+			uintptr_t line =
+				select_if(node, (uintptr_t)&entries[child], (uintptr_t)group_of(tree, entry));
 
-			__builtin_prefetch(line);
+			__builtin_prefetch((const void *)line);
 			leaves[i] = entry;
 			next[i] = child;
 			active[n_left] = i;
@@ -107,8 +114,8 @@ always_inline void match_leaves(const struct sn_tree *tree, const struct sn_key 
 				prefetch_group(tree, leaves[a + AHEAD]);
 			hits = match(shape, (const sn_word *)&keys[i], group);
 			found = at[__builtin_ctz(hits | 1u << (SN_GROUP - 1))];
-			found = hits != 0 ? found : tree->n_boxes;
-			positions[i] = found < known ? found : known;
+			found = (uint32_t)select_if(hits != 0, found, known);
+			positions[i] = (uint32_t)select_if(found < known, found, known);
 			leaves[i] = sn_entry_next(leaves[i]);
 			active[n_left] = (uint8_t)i;
 			n_left += (hits == 0) & (sn_entry_groups(leaves[i]) > 0) & (at[SN_GROUP - 1] < known);

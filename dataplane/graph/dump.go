@@ -81,6 +81,8 @@ func describe(e element.Element) string {
 			fmt.Fprintf(&b, " [%d]", r.Out)
 		}
 		return b.String()
+	case element.TTLGuard:
+		return fmt.Sprintf("%s min %d", e.Kind(), e.Min)
 	case element.SetField:
 		return fmt.Sprintf("%s %s=%s", e.Kind(), e.Field, headerSet(e))
 	case element.Discard:

@@ -289,6 +289,11 @@ chain.yaml:10: warning: spec.functions[0].elements.ports: "outside": what comes 
 chain.yaml:13: spec.functions[0].elements.elements[1].icmpError.type: "5": is not an ICMP error that a function may send; use 3 (unreachable), 11 (time exceeded) or 12 (parameter problem)
 chain.yaml:10: warning: spec.functions[0].elements.ports: "outside": what comes in by this port leads nowhere and is dropped as "e/outside"; add a link from it`,
 		},
+		"a TTL guard that lets every packet pass": {
+			chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: g, kind: ttl-guard, ttlGuard: {min: 0}}\n" +
+				"      links:\n      - {from: inside, to: g}\n      - {from: g.pass, to: outside}\n  path: [inside, e, outside]\n",
+			want: `chain.yaml:12: spec.functions[0].elements.elements[0].ttlGuard.min: "0": must be from 1 to 255`,
+		},
 		"an element whose parameters are of another kind": {
 			chain: twoInterfaces + "  functions:\n  - name: e\n    elements:\n      elements:\n      - {name: s, kind: tee, setField: {field: dscp, value: 6}}\n" +
 				"      links:\n      - {from: inside, to: s}\n  path: [inside, e, outside]\n",

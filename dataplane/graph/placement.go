@@ -38,6 +38,12 @@ func (b *builder) placeElement(f *function, e *v1alpha1.Element, p *placed) {
 	case v1alpha1.ElementDecTTL:
 		p.el, p.outs = element.DecTTL{}, []string{"alive", "expired"}
 		p.drops["expired"] = f.name + "/" + p.name + "/expired"
+	case v1alpha1.ElementTTLGuard:
+		if e.TTLGuard == nil {
+			missing("ttlGuard")
+			return
+		}
+		b.placeTTLGuard(f, e.TTLGuard, p)
 	case v1alpha1.ElementSetField:
 		if e.SetField == nil {
 			missing("setField")
@@ -157,6 +163,15 @@ func (b *builder) placeLookup(f *function, spec *v1alpha1.LookupElement, p *plac
 	l.NoRoute = to.number(b.orDrop(f, p, string(spec.NoRoute), "no-route"))
 	l.Outs = len(to.names)
 	p.el, p.outs = l, to.names
+}
+
+func (b *builder) placeTTLGuard(f *function, spec *v1alpha1.TTLGuardElement, p *placed) {
+	if spec.Min == nil {
+		b.fail(f.object, p.path+".ttlGuard.min", "", "is missing, and required")
+		return
+	}
+	p.el, p.outs = element.TTLGuard{Min: uint8(*spec.Min)}, []string{"pass", "fail"}
+	p.drops["fail"] = f.name + "/" + p.name + "/fail"
 }
 
 func (b *builder) placeSetField(f *function, spec *v1alpha1.SetFieldElement, p *placed) {

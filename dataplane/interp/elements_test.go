@@ -44,6 +44,27 @@ func TestTTLOneAndZeroLeaveByExpired(t *testing.T) {
 	want(t, c.Process(0, inside, pkt{ttl: 2}.frame(), nil), sent(pkt{ttl: 1}))
 }
 
+func TestATTLGuardLetsPassWhatHasTheTTLAndChangesNothing(t *testing.T) {
+	for name, c := range map[string]struct{ min, ttl uint8 }{
+		"a neighbour's packet, none but neighbours wanted": {255, 255},
+		"a packet from behind one router, two allowed":     {253, 254},
+		"the least TTL that passes":                        {64, 64},
+		"a TTL of one where any will do":                   {1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want(t, oneElement(element.TTLGuard{Min: c.min}).Process(0, inside, pkt{ttl: c.ttl}.frame(), nil), sent(pkt{ttl: c.ttl}))
+		})
+	}
+	for name, c := range map[string]struct{ min, ttl uint8 }{
+		"a packet from behind one router, none but neighbours wanted": {255, 254},
+		"one less than the least TTL":                                 {64, 63},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dropped(t, oneElement(element.TTLGuard{Min: c.min}).Process(0, inside, pkt{ttl: c.ttl}.frame(), nil), "fail")
+		})
+	}
+}
+
 func TestSetFieldWritesItsFieldAndTheChecksums(t *testing.T) {
 	later := pkt{proto: layers.IPProtocolTCP, frag: 7, payload: make([]byte, 16)}
 	tcp := pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 6}

@@ -211,6 +211,11 @@ func (r *run) way(p *packet, at graph.Edge) (left bool) {
 				p.ip[8]--
 				out = element.TTLAlive
 			}
+		case element.TTLGuard:
+			out = element.GuardPass
+			if p.ip[8] < e.Min {
+				out = element.GuardFail
+			}
 		case element.SetField:
 			p.set(e.Field, constant(e))
 		case element.CheckIPHeader:

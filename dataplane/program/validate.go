@@ -176,6 +176,8 @@ func (v validator) op(at string, o *programpb.Op) error {
 		return nil
 	case *programpb.Op_StateForward:
 		return index(at, "state_forward", op.StateForward, len(v.p.GetRuns()))
+	case *programpb.Op_Count:
+		return index(at, "count", op.Count, len(v.p.GetCounters()))
 	}
 	return fmt.Errorf("%s: is empty", at)
 }

@@ -209,6 +209,9 @@ func (e *emitter) leg(l leg) (*programpb.Leg, Leg, error) {
 			if o.arg != 0 {
 				info.Ops = append(info.Ops, "via "+addrText(uint32(o.arg)))
 			}
+		case opCount:
+			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_Count{Count: uint32(o.arg)}})
+			info.Counters = append(info.Counters, e.w.counters.names[o.arg])
 		case opForward:
 			run := e.w.run(l.runs[o.arg])
 			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_StateForward{StateForward: uint32(run)}})

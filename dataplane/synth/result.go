@@ -19,8 +19,8 @@ type Options struct {
 	MaxBoxes int
 }
 
-// DefaultMaxBoxes keeps a classifier's build well under a second.
-const DefaultMaxBoxes = 1 << 16
+// DefaultMaxBoxes keeps synthesis and the classifier's build well under a second.
+const DefaultMaxBoxes = 1 << 15
 
 // Result is a synthesized chain.
 type Result struct {

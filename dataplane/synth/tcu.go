@@ -49,9 +49,10 @@ const (
 	opAddTTL
 	opNextHop
 	opForward
+	opCount
 )
 
-// op is one operation of a leg; arg is the value, delta, address, or the index of the leg's run.
+// op is one operation of a leg; arg is the value, delta, address, counter, or the index of the leg's run.
 type op struct {
 	kind  opKind
 	field headerspace.Field
@@ -244,6 +245,26 @@ func (v *values) settled() *exprs {
 		return &asEntered
 	}
 	return v.done
+}
+
+// count passes a counter. Behind a NAPT it is an operation: a packet that the NAPT refuses did not get there.
+func (v *values) count(counter int) {
+	if len(v.runs) > 0 {
+		v.ops = append(v.ops[:len(v.ops):len(v.ops)], op{kind: opCount, arg: int64(counter)})
+		return
+	}
+	v.counters = &counted{v.counters, counter}
+}
+
+// passed are all counters passed.
+func (v *values) passed() []int {
+	out := v.counters.list()
+	for _, o := range v.ops {
+		if o.kind == opCount {
+			out = append(out, int(o.arg))
+		}
+	}
+	return out
 }
 
 // set writes a constant. A stripped tag is stripped before a new one is put on: the old one's

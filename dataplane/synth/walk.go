@@ -257,15 +257,23 @@ func (w *walker) walk(t *tcu, node, port int, first bool) error {
 		return w.lookup(t, node, first, e)
 	case element.DecTTL:
 		return w.decTTL(t, node)
+	case element.TTLGuard: // one rule: enough TTL
+		enough := []headerspace.Filter{headerspace.Filter{}.With(headerspace.TTL, headerspace.Range(uint64(e.Min), 255))}
+		return w.classify(t, node, first, 1, element.GuardFail, func(int) (int, []headerspace.Filter) {
+			return element.GuardPass, enough
+		})
 	case element.SetField:
 		t.set(e.Field, e.Value)
 		return w.follow(t, node, 0, -1)
 	case element.CheckIPHeader: // done once, on entry
 		return w.follow(t, node, element.CheckGood, -1)
 	case element.Counter:
-		t.counters = &counted{t.counters, w.counters.node[node]}
+		t.count(w.counters.node[node])
 		return w.follow(t, node, 0, -1)
 	case element.Tee:
+		if len(t.runs) > 0 { // translated once, then copied
+			return w.cut(t, node)
+		}
 		return w.tee(t, node)
 	case element.Discard:
 		return w.leaf(t, node, outcome{kind: toDrop, reason: e.Reason})
@@ -343,7 +351,7 @@ func (w *walker) tooLarge(node int, first bool, n int) (bool, error) {
 
 func (w *walker) countRule(t *tcu, node, rule int) {
 	if c, ok := w.counters.rule[[2]int{node, rule}]; ok {
-		t.counters = &counted{t.counters, c}
+		t.count(c)
 	}
 }
 
@@ -463,6 +471,7 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	l := leg{outcome: o, counters: t.counters.list()}
 	switch o.kind {
 	case toDrop: // early discard: nothing need be done to it
+		l.counters = t.passed()
 	case toGenerator:
 		t.settle()
 		l.ops, l.runs = t.ops, t.runs

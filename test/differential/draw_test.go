@@ -162,8 +162,10 @@ func (d *drawer) doubleHub() {
 	d.link(d.join(hubs[0][2], 0, 2, [2]int{0, 2}), hubs[1][2])
 }
 
-// smallPool is a line with a NAPT that runs out of ports.
+// smallPool is a line with a NAPT that runs out of ports. It is the only one: which of several NAPTs in a row runs
+// out first depends on the ports that each chose.
 func (d *drawer) smallPool() {
+	d.napts = maxNAPTs
 	a, b := d.attach(), d.attach()
 	a = d.join(a, 0, 2, [2]int{0, 1})
 	in, out := d.napt(d.name("nat"), element.NAPT{
@@ -236,6 +238,9 @@ func (d *drawer) lastPool() []netip.Addr {
 	return nil
 }
 
+// maxNAPTs bounds the NAPTs among other functions.
+const maxNAPTs = 3
+
 // function draws a function to be linked between two others; ends are the interfaces that its faces lead to.
 func (d *drawer) function(ends [2]int) (left, right side) {
 	switch d.int("function", 0, 11) {
@@ -245,7 +250,7 @@ func (d *drawer) function(ends [2]int) (left, right side) {
 		f := d.drawRouter(2, func(face int) int { return ends[face] })
 		return f[0], f[1]
 	case 5, 6:
-		if d.napts >= 3 {
+		if d.napts >= maxNAPTs {
 			return d.firewall()
 		}
 		in, out := d.translator(6)
@@ -345,11 +350,13 @@ func (d *drawer) set4(f hs.Field) hs.Set {
 func (d *drawer) elements() []element.Element {
 	out := []element.Element{element.Counter{}}
 	for range d.int("elements", 0, 3) {
-		switch d.int("element", 0, 3) {
+		switch d.int("element", 0, 4) {
 		case 0:
 			out = append(out, element.DecTTL{})
 		case 1:
 			out = append(out, element.CheckIPHeader{})
+		case 2:
+			out = append(out, element.TTLGuard{Min: []uint8{1, 2, 5, 64, 255}[d.int("least TTL", 0, 4)]})
 		default:
 			f := []hs.Field{hs.DSCP, hs.DSCP, hs.TTL, hs.VLAN, hs.SPort, hs.DPort, hs.Dst, hs.Src}[d.int("write", 0, 7)]
 			out = append(out, d.set(f))

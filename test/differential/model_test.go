@@ -24,8 +24,7 @@ type model struct {
 
 	now    time.Duration
 	result interp.Result
-	left   bool     // some copy left, or reached a generator
-	undo   []func() // takes back what was done to state, if none did
+	undo   []func() // takes back what was done to state
 	// returned are the bindings by which this packet was translated back: an error about it, made on
 	// its way, is about them, whatever the run that it meets.
 	returned []*binding
@@ -76,7 +75,7 @@ func newModel(p *programpb.Program, links []graph.Interface) *model {
 
 // process runs a frame that has passed the checks of docs/elements.md, "Entry".
 func (m *model) process(now time.Duration, iface int, frame []byte) interp.Result {
-	m.now, m.result, m.left, m.undo, m.returned = now, interp.Result{}, false, nil, nil
+	m.now, m.result, m.undo, m.returned = now, interp.Result{}, nil, nil
 	v, _ := packets.Parse(frame)
 	s := &shot{entry: iface}
 	at := 14
@@ -87,19 +86,17 @@ func (m *model) process(now time.Duration, iface int, frame []byte) interp.Resul
 	total := int(binary.BigEndian.Uint16(frame[at+2:]))
 	s.before, s.ip, s.padding = frame[at:at+total], bytes.Clone(frame[at:at+total]), frame[at+total:]
 	m.segment(s, m.p.GetInterfaces()[iface].GetSegment())
-	if !m.left {
-		for _, f := range slices.Backward(m.undo) {
-			f()
-		}
-	}
 	return m.result
 }
 
-func (m *model) drop(reason string) {
+func (m *model) drop(reason string) (left bool) {
 	m.result.Drops = append(m.result.Drops, interp.Drop{Reason: reason})
+	return false
 }
 
-func (m *model) segment(s *shot, n uint32) {
+// segment runs a packet from a segment on; it tells whether a copy left, or reached a generator. What was done to
+// state on the way of a copy that did not is taken back.
+func (m *model) segment(s *shot, n uint32) (left bool) {
 	seg := m.p.GetSegments()[n]
 	table := seg.GetTable()
 	fragment := binary.BigEndian.Uint16(s.ip[6:])&0x3fff != 0
@@ -109,8 +106,16 @@ func (m *model) segment(s *shot, n uint32) {
 	for _, l := range seg.GetClasses()[s.class(table)].GetLegs() {
 		c := *s
 		c.ip = bytes.Clone(s.ip)
-		m.leg(&c, l)
+		mark := len(m.undo)
+		if m.leg(&c, l) {
+			left = true
+		} else {
+			for ; len(m.undo) > mark; m.undo = m.undo[:len(m.undo)-1] {
+				m.undo[len(m.undo)-1]()
+			}
+		}
 	}
+	return left
 }
 
 // class is the class of the first box that holds the packet.
@@ -226,7 +231,7 @@ func (s *shot) set(f programpb.Field, v uint32) {
 	}
 }
 
-func (m *model) leg(s *shot, l *programpb.Leg) {
+func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 	for _, o := range l.GetOps() {
 		switch op := o.GetOp().(type) {
 		case *programpb.Op_Set:
@@ -237,27 +242,27 @@ func (m *model) leg(s *shot, l *programpb.Leg) {
 			s.hop = op.NextHop
 		case *programpb.Op_StateForward:
 			if reason := m.forward(s, op.StateForward); reason != "" {
-				m.drop(reason)
-				return
+				return m.drop(reason)
 			}
 		}
 	}
 	switch o := l.GetOutcome().(type) {
 	case *programpb.Leg_Output:
-		m.output(s, int(o.Output))
+		return m.output(s, int(o.Output))
 	case *programpb.Leg_Drop:
 		if r, ok := o.Drop.GetReason().(*programpb.Drop_Chain); ok {
-			m.drop(m.p.GetReasons()[r.Chain])
-		} else {
-			m.drop(reasonName(o.Drop.GetBuiltin()))
+			return m.drop(m.p.GetReasons()[r.Chain])
 		}
+		return m.drop(reasonName(o.Drop.GetBuiltin()))
 	case *programpb.Leg_Generator:
 		m.generate(s, m.p.GetGenerators()[o.Generator])
+		return true
 	case *programpb.Leg_Segment:
-		m.segment(s, o.Segment)
+		return m.segment(s, o.Segment)
 	case *programpb.Leg_StateReturn:
-		m.back(s, o.StateReturn)
+		return m.back(s, o.StateReturn)
 	}
+	return false
 }
 
 func reasonName(r programpb.DropReason) string {
@@ -440,7 +445,7 @@ func (m *model) choose(table uint32, proto uint8) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-func (m *model) back(s *shot, table uint32) {
+func (m *model) back(s *shot, table uint32) (left bool) {
 	var b *binding
 	if isError(s) {
 		if q := quote(s); q != nil {
@@ -463,13 +468,12 @@ func (m *model) back(s *shot, table uint32) {
 		}
 	}
 	if b == nil {
-		m.drop("nat-no-binding")
-		return
+		return m.drop("nat-no-binding")
 	}
-	m.segment(s, m.p.GetRuns()[b.run].GetSegment())
+	return m.segment(s, m.p.GetRuns()[b.run].GetSegment())
 }
 
-func (m *model) output(s *shot, iface int) {
+func (m *model) output(s *shot, iface int) (left bool) {
 	f := m.p.GetInterfaces()[iface]
 	next := s.hop
 	if dst := s.field(programpb.Field_DST); next == 0 {
@@ -481,25 +485,22 @@ func (m *model) output(s *shot, iface int) {
 	ip := s.seal()
 	switch {
 	case next == 0:
-		m.drop("no-next-hop")
-		return
+		return m.drop("no-next-hop")
 	case len(ip) > int(f.GetMtu()) && ip[6]&0x40 == 0:
-		m.drop("too-big")
-		return
+		return m.drop("too-big")
 	case len(ip) > int(f.GetMtu()):
 		e := icmpError(ip, 3, 4, f.GetMtu(), f.GetAddress())
 		if e == nil {
 			m.drop("icmp-suppressed")
-			return
+			return true
 		}
-		m.left = true
 		m.drop("too-big-answered")
 		if martian(e) {
 			m.drop("martian")
-			return
+			return true
 		}
 		m.segment(&shot{entry: iface, before: e, ip: bytes.Clone(e)}, f.GetSegment())
-		return
+		return true
 	}
 	i := slices.IndexFunc(m.links[iface].Neighbors, func(n graph.Neighbor) bool { return number(n.Addr) == next })
 	var mac net.HardwareAddr
@@ -513,8 +514,8 @@ func (m *model) output(s *shot, iface int) {
 	if s.tpid != 0 {
 		tags = []packets.Tag{{TPID: s.tpid, TCI: s.tci}}
 	}
-	m.left = true
 	m.result.Out = append(m.result.Out, interp.Out{Interface: iface, Frame: packets.Ethernet(dst, src, tags, packets.EtherIPv4, ip, s.padding)})
+	return true
 }
 
 // martian tells packets that are never forwarded (RFC 1812 section 5.3.7).
@@ -523,6 +524,7 @@ func martian(ip []byte) bool {
 	return bad(ip[12]) || bad(ip[16])
 }
 
+// generate answers a packet; the answer has its own fate.
 func (m *model) generate(s *shot, g *programpb.Generator) {
 	ip := s.seal()
 	if g.GetKind() == programpb.Generator_ECHO_REPLY {
@@ -530,7 +532,6 @@ func (m *model) generate(s *shot, g *programpb.Generator) {
 			m.drop("local")
 			return
 		}
-		m.left = true
 		c := *s
 		c.before, c.ip, c.hop = ip, bytes.Clone(ip), 0
 		copy(c.ip[12:16], ip[16:20])
@@ -548,7 +549,6 @@ func (m *model) generate(s *shot, g *programpb.Generator) {
 		m.drop("icmp-suppressed")
 		return
 	}
-	m.left = true
 	m.segment(&shot{entry: s.entry, before: e, ip: bytes.Clone(e)}, g.GetSegment())
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
-	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // TestTheProgramDoesWhatTheUnmergedChainDoes needs no engine: the program is run by the model.
@@ -25,13 +24,6 @@ func TestTheProgramDoesWhatTheUnmergedChainDoes(t *testing.T) {
 					rt.Fatalf("%v\n%s", err, dump(g))
 				}
 				if err := r.driveModel(rapid.Uint64().Draw(rt, "traffic seed"), scale(20_000, 2_000)); err != nil {
-					for i, s := range r.res.Segments {
-						rt.Logf("SEGMENT %d %s", i, s.Name)
-						for _, l := range s.Leaves {
-							rt.Logf("   %v => %d %v", l.Filter, l.Class, s.Classes[l.Class].Legs)
-						}
-					}
-					rt.Logf("%v", r.res.Runs)
 					rt.Fatalf("%v\n%s", err, dump(g))
 				}
 			})
@@ -80,17 +72,4 @@ func gate(g *graph.Graph) *interp.Chain {
 		only.Nodes[f.In].Out = []graph.Edge{{To: end}}
 	}
 	return interp.New(only, interp.Options{})
-}
-
-func hackB(frame []byte) bool {
-	v, ok := packets.Parse(frame)
-	if !ok {
-		return false
-	}
-	s := &shot{ip: v.IP.Bytes()}
-	if v.IP.Offset != 0 || len(v.IP.Payload) < 8 || !isError(s) {
-		return false
-	}
-	q := quote(s)
-	return q != nil && string(q[12:16]) != string(s.ip[16:20])
 }

@@ -145,9 +145,6 @@ func (t *traffic) next() sent {
 			s.frame = packets.Odd(t.Rand, s.frame)
 		}
 	}
-	if hackB(s.frame) {
-		return t.next()
-	}
 	return s
 }
 

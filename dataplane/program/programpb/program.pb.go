@@ -1276,6 +1276,7 @@ type Op struct {
 	//	*Op_AddTtl
 	//	*Op_NextHop
 	//	*Op_StateForward
+	//	*Op_Count
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1354,6 +1355,15 @@ func (x *Op) GetStateForward() uint32 {
 	return 0
 }
 
+func (x *Op) GetCount() uint32 {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Count); ok {
+			return x.Count
+		}
+	}
+	return 0
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -1374,6 +1384,10 @@ type Op_StateForward struct {
 	StateForward uint32 `protobuf:"varint,4,opt,name=state_forward,json=stateForward,proto3,oneof"` // run: find or make the entry, write source address and port
 }
 
+type Op_Count struct {
+	Count uint32 `protobuf:"varint,5,opt,name=count,proto3,oneof"` // counter that stands behind a state_forward: what fails there is not counted
+}
+
 func (*Op_Set) isOp_Op() {}
 
 func (*Op_AddTtl) isOp_Op() {}
@@ -1381,6 +1395,8 @@ func (*Op_AddTtl) isOp_Op() {}
 func (*Op_NextHop) isOp_Op() {}
 
 func (*Op_StateForward) isOp_Op() {}
+
+func (*Op_Count) isOp_Op() {}
 
 type SetField struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3417,12 +3433,13 @@ const file_program_proto_rawDesc = "" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\x9a\x01\n" +
+	"\x06reason\"\xb2\x01\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
 	"\bnext_hop\x18\x03 \x01(\aH\x00R\anextHop\x12%\n" +
-	"\rstate_forward\x18\x04 \x01(\rH\x00R\fstateForwardB\x04\n" +
+	"\rstate_forward\x18\x04 \x01(\rH\x00R\fstateForward\x12\x16\n" +
+	"\x05count\x18\x05 \x01(\rH\x00R\x05countB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x14\n" +
@@ -3751,6 +3768,7 @@ func file_program_proto_init() {
 		(*Op_AddTtl)(nil),
 		(*Op_NextHop)(nil),
 		(*Op_StateForward)(nil),
+		(*Op_Count)(nil),
 	}
 	file_program_proto_msgTypes[15].OneofWrappers = []any{
 		(*Request_Hello)(nil),

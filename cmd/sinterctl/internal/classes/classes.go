@@ -25,10 +25,10 @@ type Listing struct {
 
 // Segment is one classification.
 type Segment struct {
-	Name     string   `json:"name"`
-	Reads    []string `json:"reads"`
-	TTLFloor uint32   `json:"ttlFloor"`
-	Classes  []Class  `json:"classes"`
+	Name    string   `json:"name"`
+	Reads   []string `json:"reads"`
+	Apart   string   `json:"apart,omitempty"` // packets that are classified by a table of their own
+	Classes []Class  `json:"classes"`
 }
 
 // Class is a traffic class.
@@ -43,7 +43,7 @@ type Class struct {
 // Box is a filter of a classifier.
 type Box struct {
 	Rank   int    `json:"rank"`
-	Low    bool   `json:"belowTTLFloor,omitempty"`
+	Apart  bool   `json:"apart,omitempty"`
 	Filter string `json:"filter"`
 }
 
@@ -78,7 +78,7 @@ func List(c *compile.Chain) Listing {
 }
 
 func segment(p *programpb.Program, s *programpb.Segment) Segment {
-	out := Segment{Name: s.GetName(), Reads: describe.Reads(s), TTLFloor: s.GetTtlFloor()}
+	out := Segment{Name: s.GetName(), Reads: describe.Reads(s), Apart: describe.Apart(s)}
 	for i, c := range s.GetClasses() {
 		class := Class{Class: i, does: describe.Class(p, c)}
 		for _, leg := range c.GetLegs() {
@@ -86,16 +86,14 @@ func segment(p *programpb.Program, s *programpb.Segment) Segment {
 		}
 		out.Classes = append(out.Classes, class)
 	}
-	add := func(t *programpb.Table, low bool) {
+	add := func(t *programpb.Table, apart bool) {
 		for rank, class := range t.GetClasses() {
 			c := &out.Classes[class]
-			c.Boxes = append(c.Boxes, Box{rank, low, describe.Box(t, rank)})
+			c.Boxes = append(c.Boxes, Box{rank, apart, describe.Box(t, rank)})
 		}
 	}
 	add(s.GetTable(), false)
-	if s.GetLow() != nil {
-		add(s.GetLow(), true)
-	}
+	add(s.GetLow(), true)
 	return out
 }
 
@@ -146,23 +144,26 @@ func (s Segment) text(b *strings.Builder) {
 	if len(s.Reads) > 0 {
 		reads = strings.Join(s.Reads, ", ")
 	}
+	if s.Apart != "" {
+		reads += "; apart: " + s.Apart
+	}
 	fmt.Fprintf(b, "\nsegment %s reads %s\n", s.Name, reads)
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "  CLASS\tBOXES\tFILTER\tOPERATION → OUTCOME")
 	for _, c := range s.Classes {
-		fmt.Fprintf(t, "  %d\t%d\t%s\t%s\n", c.Class, len(c.Boxes), filter(s, c.Boxes), c.does)
+		fmt.Fprintf(t, "  %d\t%d\t%s\t%s\n", c.Class, len(c.Boxes), filter(c.Boxes), c.does)
 	}
 	_ = t.Flush() // a strings.Builder takes all
 }
 
 // filter is the class's filter if it has one, else the first of them.
-func filter(s Segment, boxes []Box) string {
+func filter(boxes []Box) string {
 	if len(boxes) == 0 {
 		return "none"
 	}
 	text := boxes[0].Filter
-	if boxes[0].Low {
-		text = fmt.Sprintf("ttl < %d: %s", s.TTLFloor, text)
+	if boxes[0].Apart {
+		text = "apart: " + text
 	}
 	const width = 64
 	if r := []rune(text); len(r) > width {

@@ -58,6 +58,7 @@ const (
 	Write OpKind = iota // writes a header field
 	State               // looks a flow up
 	Route               // notes a next hop
+	Note                // counts
 )
 
 // Op is an operation in words.
@@ -74,6 +75,8 @@ func Op(p *programpb.Program, op *programpb.Op) (string, OpKind) {
 		return "via " + addr(o.NextHop).String(), Route
 	case *programpb.Op_StateForward:
 		return "translate " + p.GetRuns()[o.StateForward].GetName(), State
+	case *programpb.Op_Count:
+		return "count " + p.GetCounters()[o.Count], Note
 	}
 	return fmt.Sprint(op), Write
 }

@@ -3,6 +3,7 @@ package describe
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -16,7 +17,7 @@ type Group struct {
 	Boxes   int
 	// Match is the filter of its first box, and how many more there are.
 	Match string
-	// Low says that only packets below the segment's TTL floor come here.
+	// Low says that only packets that are classified apart come here (see Apart).
 	Low bool
 }
 
@@ -43,15 +44,25 @@ func Groups(p *programpb.Program, s *programpb.Segment) []Group {
 		}
 	}
 	add(s.GetTable(), false)
-	if s.GetLow() != nil {
-		add(s.GetLow(), true)
-	}
+	add(s.GetLow(), true)
 	for i := range groups {
 		if groups[i].Boxes > 1 {
 			groups[i].Match += fmt.Sprintf("  (+%d)", groups[i].Boxes-1)
 		}
 	}
 	return groups
+}
+
+// Apart says which packets a segment classifies by a table of their own; empty: none.
+func Apart(s *programpb.Segment) string {
+	var which []string
+	if s.GetTtlFloor() > 0 {
+		which = append(which, fmt.Sprintf("ttl < %d", s.GetTtlFloor()))
+	}
+	if s.GetWholeOnly() {
+		which = append(which, "fragments")
+	}
+	return strings.Join(which, ", ")
 }
 
 // Reads are the names of the fields that a segment's one read looks at.
@@ -72,6 +83,9 @@ func Reads(s *programpb.Segment) []string {
 	}
 	if s.GetTtlFloor() > 0 {
 		add(programpb.Field_TTL)
+	}
+	if s.GetWholeOnly() {
+		add(programpb.Field_FRAG)
 	}
 	return names
 }

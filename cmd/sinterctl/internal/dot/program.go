@@ -107,7 +107,7 @@ func match(s *programpb.Segment, g describe.Group) string {
 	text := escape(wrap(g.Match, 46))
 	text = strings.ReplaceAll(text, "\n", `<br align="left"/>`) + `<br align="left"/>`
 	if g.Low {
-		text = fmt.Sprintf("ttl &lt; %d, %s", s.GetTtlFloor(), text)
+		text = escape(describe.Apart(s)) + ": " + text
 	}
 	return `<font point-size="9">` + text + `</font>`
 }

@@ -1,0 +1,175 @@
+package runner
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+const (
+	engineDir = "../../../../dataplane/engine/build"
+	office    = "../../testdata/office.yaml"
+	patience  = 20 * time.Second
+)
+
+// hashes is a view that tells which program runs.
+type hashes chan string
+
+func (h hashes) Show(_ *programpb.Program, _, now *programpb.Stats) error {
+	h <- hex.EncodeToString(now.GetHash())
+	return nil
+}
+
+// rig is a running chain and the file that it is read from.
+type rig struct {
+	t      *testing.T
+	file   string
+	text   string
+	hashes hashes
+	said   chan string
+	reload chan os.Signal
+}
+
+func start(t *testing.T) *rig {
+	t.Helper()
+	if _, err := engine.Find("sinter-engine", engineDir); err != nil {
+		t.Skipf("the engine is not built (make engine): %v", err)
+	}
+	text, err := os.ReadFile(office)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	r := &rig{
+		t: t, file: filepath.Join(dir, "chain.yaml"), text: string(text),
+		hashes: make(hashes), said: make(chan string, 100), reload: make(chan os.Signal),
+	}
+	r.write(r.text)
+	c := Config{
+		Paths: []string{r.file}, Every: 20 * time.Millisecond, View: r.hashes,
+		Binds: map[string]string{"inside": "net_null0,no-rx=1", "outside": "net_null1,no-rx=1"},
+		Engine: engine.Config{
+			Dir: engineDir, Socket: filepath.Join(dir, "engine.sock"), Workers: 1, NoHuge: true,
+			EAL: []string{"--no-pci", "--no-telemetry"}, Log: t.Output(),
+		},
+		Say: func(format string, args ...any) { r.said <- fmt.Sprintf(format, args...) },
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- Run(ctx, c, r.reload) }()
+	t.Cleanup(func() {
+		cancel()
+		for {
+			select {
+			case <-r.hashes: // the last view
+			case err := <-done:
+				if err != nil {
+					t.Errorf("the chain did not stop cleanly: %v", err)
+				}
+				return
+			}
+		}
+	})
+	r.expect("running chain office")
+	return r
+}
+
+func (r *rig) write(text string) {
+	r.t.Helper()
+	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// runs is the hash of the program that runs now, by a view that begins now.
+func (r *rig) runs() string {
+	r.t.Helper()
+	<-r.hashes
+	return <-r.hashes
+}
+
+// hup has the file read again, with views going on.
+func (r *rig) hup() {
+	for {
+		select {
+		case r.reload <- os.Interrupt:
+			return
+		case <-r.hashes:
+		}
+	}
+}
+
+// expect waits until something is said, with views going on.
+func (r *rig) expect(words ...string) {
+	r.t.Helper()
+	over := time.After(patience)
+	for {
+		select {
+		case s := <-r.said:
+			for _, w := range words {
+				if !strings.Contains(s, w) {
+					r.t.Errorf("it said %q, want %q", s, w)
+				}
+			}
+			return
+		case <-r.hashes:
+		case <-over:
+			r.t.Fatalf("it did not say %q", words)
+		}
+	}
+}
+
+func TestTheRunningProgramIsUntouchedByABadChain(t *testing.T) {
+	r := start(t)
+	before := r.runs()
+	for name, c := range map[string]struct{ old, new, says string }{
+		"not YAML":                 {"spec:", "spec: [", "chain.yaml"},
+		"unknown field":            {"gateway:", "gatway:", "gatway"},
+		"unknown function":         {"[inside, fw,", "[inside, fv,", "fv"},
+		"NAT pool on an interface": {"198.51.100.16-198.51.100.31", "198.51.100.2", "198.51.100.2"},
+		"reversed port range":      {"destinationPorts: [25]", `destinationPorts: ["30-25"]`, "30-25"},
+		"no route's next hop":      {"port: outside }", "port: outside, via: 192.0.2.9 }", "192.0.2.9"},
+		"unknown action":           {"action: Drop", "action: Deny", "Deny"},
+		"rule file not found":      {"firewall:", "firewall:\n        rulesFrom: { file: none.csv, format: CSV }", "none.csv"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad := strings.Replace(r.text, c.old, c.new, 1)
+			if bad == r.text {
+				t.Fatalf("the chain has no %q", c.old)
+			}
+			r.t = t
+			r.write(bad)
+			r.hup()
+			r.expect("the running program is untouched", c.says)
+			if now := r.runs(); now != before {
+				t.Errorf("program %s runs, want %s as before", now, before)
+			}
+		})
+	}
+	r.t = t
+}
+
+func TestAChangedChainIsLiveAfterAReload(t *testing.T) {
+	r := start(t)
+	r.write(strings.Replace(r.text, "[25]", "[25, 465]", 1))
+	r.hup()
+	r.expect("reloaded: ")
+	want, err := compile.Files([]string{r.file}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now := r.runs(); now != want.Hash {
+		t.Errorf("program %s runs, want the changed chain's %s", now, want.Hash)
+	}
+	r.hup()
+	r.expect("the program is the same")
+}

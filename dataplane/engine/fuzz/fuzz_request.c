@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arbitrary bytes as a control message: always answered, with an answer that can be decoded. */
+#include <stdlib.h>
+
+#include "sn_frame.h"
+#include "sn_harness.h"
+#include "sn_log.h"
+#include "sn_request.h"
+#include "test/sample.h"
+
+static struct sn_harness harness;
+static struct sn_requests requests;
+
+static void check(int rc, const char *err)
+{
+	if (rc != 0) {
+		fprintf(stderr, "%s\n", err);
+		abort();
+	}
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	struct sn_engine_loaded loaded;
+	struct sn_arena arena;
+	char err[512];
+
+	(void)argc;
+	sn_log_limit(SN_LOG_ERROR); /* refusals are what this is about */
+	check(sn_harness_eal((*argv)[0], err, sizeof(err)), err);
+	check(sn_harness_open(&harness, err, sizeof(err)), err);
+	sn_arena_init(&arena);
+	check(sn_engine_load(harness.engine, sn_sample_wire(&arena), NULL, 0, &loaded, err, sizeof(err)),
+	      err);
+	sn_arena_free(&arena);
+	sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);
+	return 0;
+}
+
+/* Large tables are fuzz_program's to refuse; here they would only cost memory. */
+static bool has_tables(const uint8_t *data, size_t size)
+{
+	Sinter__Program__V1__Request *request = sinter__program__v1__request__unpack(NULL, size, data);
+	bool has = request != NULL && request->body_case == SINTER__PROGRAM__V1__REQUEST__BODY_LOAD &&
+		   request->load->program != NULL && request->load->program->n_tables > 0;
+
+	sinter__program__v1__request__free_unpacked(request, NULL);
+	return has;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	Sinter__Program__V1__Response *response;
+	uint8_t *reply;
+	size_t len;
+
+	if (has_tables(data, size))
+		return 0;
+	check(sn_requests_answer(&requests, data, size, &reply, &len), "no answer");
+	response =
+		sinter__program__v1__response__unpack(NULL, len - SN_FRAME_HEADER, reply + SN_FRAME_HEADER);
+	check(response != NULL ? 0 : -1, "the answer cannot be decoded");
+	sinter__program__v1__response__free_unpacked(response, NULL);
+	free(reply);
+	return 0;
+}

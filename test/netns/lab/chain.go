@@ -1,0 +1,71 @@
+package lab
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+)
+
+// Parse reads the chain of a file.
+func Parse(t testing.TB, path string) *manifest.Bundle {
+	t.Helper()
+	b, found := manifest.Load(path)
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Program is a chain's packet program.
+type Program struct {
+	*programpb.Program
+	Hash string
+	// Took is the time of each step.
+	Took struct{ Build, Synthesize, Encode time.Duration }
+}
+
+// Compile makes the program of a parsed chain.
+func Compile(t testing.TB, b *manifest.Bundle) *Program {
+	t.Helper()
+	chain, err := b.Chain("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := new(Program)
+	watch := time.Now()
+	lap := func(d *time.Duration) { now := time.Now(); *d = now.Sub(watch); watch = now }
+	g, found := graph.Build(chain, graph.Inputs{Functions: b.Functions, Files: b.Files})
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	lap(&p.Took.Build)
+	r, err := synth.Synthesize(g, synth.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Program = r.Program
+	lap(&p.Took.Synthesize)
+	encoded, err := program.Encode(r.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Hash = program.Hash(encoded)
+	lap(&p.Took.Encode)
+	return p
+}
+
+// Load puts a program into force.
+func (e *Engine) Load(t testing.TB, p *Program) *programpb.Loaded {
+	t.Helper()
+	l, err := e.Client.Load(context.Background(), p.Program, p.Hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
