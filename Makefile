@@ -72,9 +72,9 @@ test-go: ## Go unit tests.
 test-engine-asan: ## Engine tests under AddressSanitizer and UBSan.
 	hack/test.sh engine-asan
 
-.PHONY: test-differential
-test-differential: build ## Engine against oracle, packet by packet.
-	hack/test.sh differential
+.PHONY: test-suites
+test-suites: build ## Suites across packages: engine against oracle, network namespaces.
+	hack/test.sh suites
 
 .PHONY: fuzz
 fuzz: ## Each fuzz target for FUZZTIME (5m).

@@ -75,6 +75,11 @@ servers() {
   sleep 1
 }
 
+introduce() {
+  title "The chain: firewalls for two zones, a router, a NAPT towards the Internet (hack/demo/chain.yaml)"
+  sed -n '/^#   zone-a/,/^#   zone-b/s/^#//p' hack/demo/net.sh
+}
+
 ping_from() { in_ns "$1" ping -n -q -c "${3:-3}" -i 0.05 -W 1 "$2"; }
 curl_from() { in_ns "$1" curl -sS --connect-timeout 1 --max-time 10 "http://$2${3:-/}"; }
 
@@ -152,6 +157,8 @@ blocked() {
     in_ns web timeout 0.5 bash -c 'echo >/dev/tcp/198.51.100.20/22'
   counts "the provider's services may not open connections into a zone" fw-a/default 1 \
     in_ns isp timeout 0.5 bash -c 'echo >/dev/tcp/10.0.0.10/22'
+  echo
+  sinterctl stats --socket "$socket" | sed -n '/DROPPED AS/,/^$/s/^/  /p'
 }
 
 # edit changes the running chain's file by a sed expression, as an editor does: all at once.
@@ -209,6 +216,7 @@ hugepages
 net_up
 servers
 run_chain
+introduce
 crosses
 throughput
 blocked

@@ -58,10 +58,10 @@ stage_engine-asan() {
     ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 meson_test "$engine/build-asan" ||
     echo 0 1 >>"$tally"
 }
-stage_differential() { go_test all -count=1 ./test/...; }
+stage_suites() { go_test all -count=1 -p 1 ./test/...; }
 
 stages=("$@")
-((${#stages[@]})) || stages=(format generate vet lint unit engine engine-asan differential)
+((${#stages[@]})) || stages=(format generate vet lint unit engine engine-asan suites)
 for s in "${stages[@]}"; do
   began=$SECONDS
   echo "=== $s"

@@ -47,7 +47,8 @@ static const char usage[] =
 	"  --warmup N          bursts before them (default 5000)\n"
 	"  --profile N         bursts after them with a clock around each stage (default 5000)\n"
 	"  --entry NAME        interface of the first program (default: its first)\n"
-	"  --unique-flows      give each packet a source port (then address) of its own, off the clock\n"
+	"  --unique-flows N    every packet opens a flow: the source port grows after each N packets,\n"
+	"                      which is how many different ones the file holds (off the clock)\n"
 	"  --buffers N         packet buffers (default 65535)\n"
 	"  --no-huge           run without hugepages\n"
 	"  --help\n";
@@ -55,7 +56,7 @@ static const char usage[] =
 struct options {
 	unsigned int rounds, warmup, profile, buffers;
 	const char *entry;
-	bool unique_flows;
+	unsigned int unique_flows; /* packets per source port; 0: as they come */
 	bool no_huge;
 	const char *programs[SN_BENCH_PROGRAMS];
 	unsigned int n_programs;
@@ -94,7 +95,7 @@ static const struct option long_options[] = {
 	{"warmup", required_argument, NULL, 'w'},
 	{"profile", required_argument, NULL, 'p'},
 	{"entry", required_argument, NULL, 'e'},
-	{"unique-flows", no_argument, NULL, 'u'},
+	{"unique-flows", required_argument, NULL, 'u'},
 	{"buffers", required_argument, NULL, 'b'},
 	{"no-huge", no_argument, NULL, 'n'},
 	{"help", no_argument, NULL, 'h'},
@@ -132,7 +133,7 @@ static int parse_flags(int argc, char **argv, struct options *options, char *err
 			options->entry = optarg;
 			break;
 		case 'u':
-			options->unique_flows = true;
+			rc = parse_number(optarg, 1, &options->unique_flows, err, err_len);
 			break;
 		case 'b':
 			rc = parse_number(optarg, 1024, &options->buffers, err, err_len);
@@ -324,15 +325,13 @@ static rte_be16_t fixed_checksum(rte_be16_t sum, uint32_t before, uint32_t after
 	return (rte_be16_t)~value;
 }
 
-/* Untagged TCP and UDP over IPv4 gets a source of its own: the port counts up, then the address's last byte.
- */
+/* Untagged TCP and UDP over IPv4 gets the source port of its turn. */
 static void make_unique(struct bench *bench, struct rte_mbuf *pkt)
 {
 	struct rte_ether_hdr *ether = rte_pktmbuf_mtod(pkt, struct rte_ether_hdr *);
 	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(ether + 1);
-	rte_be16_t *port, *sum;
-	uint32_t address, before;
-	uint16_t before_port;
+	uint64_t turn = bench->unique++ / bench->options->unique_flows;
+	rte_be16_t *port, *sum, before;
 
 	if (pkt->data_len < sizeof(*ether) + sizeof(*ip) + 20 ||
 	    ether->ether_type != rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4) ||
@@ -340,18 +339,10 @@ static void make_unique(struct bench *bench, struct rte_mbuf *pkt)
 		return;
 	port = (rte_be16_t *)((uint8_t *)ip + rte_ipv4_hdr_len(ip));
 	sum = ip->next_proto_id == IPPROTO_TCP ? port + 8 : port + 3;
-	before = ip->src_addr;
-	before_port = *port;
-	address = rte_be_to_cpu_32(before);
-	address = (address & ~0xffu) | ((address + (uint32_t)(bench->unique / SN_UNIQUE_PORTS)) & 0xff);
-	ip->src_addr = rte_cpu_to_be_32(address);
-	*port = rte_cpu_to_be_16((uint16_t)(SN_UNIQUE_PORT_FIRST + bench->unique % SN_UNIQUE_PORTS));
-	ip->hdr_checksum = fixed_checksum(ip->hdr_checksum, before, ip->src_addr);
-	if (*sum != 0) {
-		*sum = fixed_checksum(*sum, before, ip->src_addr);
-		*sum = fixed_checksum(*sum, before_port, *port);
-	}
-	bench->unique++;
+	before = *port;
+	*port = rte_cpu_to_be_16((uint16_t)(SN_UNIQUE_PORT_FIRST + turn % SN_UNIQUE_PORTS));
+	if (*sum != 0)
+		*sum = fixed_checksum(*sum, before, *port);
 }
 
 /* What the station before handed over; packets that it did not address to us are readdressed. */
@@ -386,7 +377,7 @@ static void run_round(struct bench *bench, bool measured)
 	uint16_t n = rte_eth_rx_burst(bench->rx_port, 0, first->pkts, SN_BENCH_BURST);
 
 	received = resumed = rte_rdtsc();
-	if (bench->options->unique_flows) {
+	if (bench->options->unique_flows > 0) {
 		for (uint16_t i = 0; i < n; i++)
 			make_unique(bench, first->pkts[i]);
 		resumed = rte_rdtsc();
@@ -572,8 +563,8 @@ static int measure(struct bench *bench, char *err, size_t err_len)
 			      bench->rx_port, options->rounds);
 	printf("{\"burst\":%d,\"full_bursts\":%zu,\"tsc_hz\":%" PRIu64
 	       ",\"unique_flows\":%s,\"programs\":%u,",
-	       SN_BENCH_BURST, bench->n_samples, rte_get_tsc_hz(), options->unique_flows ? "true" : "false",
-	       options->n_programs);
+	       SN_BENCH_BURST, bench->n_samples, rte_get_tsc_hz(),
+	       options->unique_flows > 0 ? "true" : "false", options->n_programs);
 	print_cycles(bench);
 	printf(",\"timer_cycles_per_packet\":%.2f,\"instructions_per_packet\":null,",
 	       (double)bench->timer_cycles / (double)packets);

@@ -25,8 +25,8 @@
 #include "sn_program.h"
 #include "sn_state.h"
 
-#define SN_CACHE_WAYS 8
-#define SN_CACHE_SESSIONS 2
+#define SN_CACHE_WAYS	   8
+#define SN_CACHE_SESSIONS  2
 #define SN_CACHE_KEEP_DSCP 0xff
 #define SN_CACHE_KEEP_VLAN 0xffff
 
@@ -47,9 +47,9 @@ struct sn_cache_entry {
 	uint64_t addresses;
 	uint64_t ports_key;
 	uint32_t signature;
-	uint32_t src, dst; /* what to write, in network order */
+	uint32_t src, dst;     /* what to write, in network order */
 	uint16_t sport, dport; /* in network order; of ICMP sport is the identifier */
-	uint16_t ip_diff; /* see sn_rewrite.h */
+	uint16_t ip_diff;      /* see sn_rewrite.h */
 	uint16_t l4_diff;
 	uint16_t neigh;
 	uint16_t vlan;
@@ -89,8 +89,8 @@ static inline bool sn_cache_eligible(const struct sn_pkt *p)
 }
 
 /* The key of a packet as it came in. */
-static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn_atoms *atoms, const struct sn_pkt *p,
-				       struct sn_cache_key *key)
+static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn_atoms *atoms,
+				       const struct sn_pkt *p, struct sn_cache_key *key)
 {
 	uint32_t signature = atoms->vlan[p->vlan] | (uint32_t)atoms->dscp[p->dscp & 63] << 13;
 	uint16_t sport = p->sport0;
@@ -98,7 +98,8 @@ static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn
 	if (p->proto == SN_TCP) {
 		signature |= (uint32_t)atoms->tcp_flags[p->tcp_flags & 255] << 19;
 	} else if (p->proto == SN_ICMP) {
-		signature |= (uint32_t)atoms->icmp_code[p->icmp_code & 255] << 19 | (uint32_t)(p->icmp_type & 8) << 27;
+		signature |= (uint32_t)atoms->icmp_code[p->icmp_code & 255] << 19 |
+			     (uint32_t)(p->icmp_type & 8) << 27;
 		sport = p->id0;
 	}
 	key->addresses = (uint64_t)p->src0 << 32 | p->dst0;
@@ -146,6 +147,16 @@ static inline struct sn_cache_entry *sn_cache_candidate(const struct sn_cache *c
 	uint32_t ways = sn_cache_match(&c->tags[bucket * SN_CACHE_WAYS], sn_cache_tag(hash));
 
 	return ways ? &c->entries[bucket * SN_CACHE_WAYS + (uint32_t)__builtin_ctz(ways)] : NULL;
+}
+
+/* Where an entry that is not there yet will most likely be put. */
+static inline const struct sn_cache_entry *sn_cache_vacant(const struct sn_cache *c, uint64_t hash)
+{
+	uint32_t bucket = sn_cache_bucket(c, hash);
+	uint32_t ways = sn_cache_match(&c->tags[bucket * SN_CACHE_WAYS], 0);
+
+	return &c->entries[bucket * SN_CACHE_WAYS +
+			   (ways ? (uint32_t)__builtin_ctz(ways) : c->hand % SN_CACHE_WAYS)];
 }
 
 /* Whether nothing was forgotten since the key was made. */

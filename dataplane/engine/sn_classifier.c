@@ -15,12 +15,18 @@ static const struct {
 	const char *name;
 	uint32_t max;
 } fields[SN_FIELDS] = {
-	[SN_VLAN] = {"vlan", SN_VLAN_ABSENT},	    [SN_SRC] = {"src", UINT32_MAX},
-	[SN_DST] = {"dst", UINT32_MAX},		    [SN_PROTO] = {"proto", 255},
-	[SN_DSCP] = {"dscp", 63},		    [SN_TTL] = {"ttl", 255},
-	[SN_FRAG] = {"frag", 2},		    [SN_SPORT] = {"sport", SN_PORT_ABSENT},
-	[SN_DPORT] = {"dport", SN_PORT_ABSENT},	    [SN_TCP_FLAGS] = {"tcp-flags", SN_BYTE_ABSENT},
-	[SN_ICMP_TYPE] = {"icmp-type", SN_BYTE_ABSENT}, [SN_ICMP_CODE] = {"icmp-code", SN_BYTE_ABSENT},
+	[SN_VLAN] = {"vlan", SN_VLAN_ABSENT},
+	[SN_SRC] = {"src", UINT32_MAX},
+	[SN_DST] = {"dst", UINT32_MAX},
+	[SN_PROTO] = {"proto", 255},
+	[SN_DSCP] = {"dscp", 63},
+	[SN_TTL] = {"ttl", 255},
+	[SN_FRAG] = {"frag", 2},
+	[SN_SPORT] = {"sport", SN_PORT_ABSENT},
+	[SN_DPORT] = {"dport", SN_PORT_ABSENT},
+	[SN_TCP_FLAGS] = {"tcp-flags", SN_BYTE_ABSENT},
+	[SN_ICMP_TYPE] = {"icmp-type", SN_BYTE_ABSENT},
+	[SN_ICMP_CODE] = {"icmp-code", SN_BYTE_ABSENT},
 };
 
 uint32_t sn_field_max(enum sn_field field)
@@ -66,8 +72,8 @@ static int check_dims(const table_msg *msg, const char *at, char *err, size_t le
 		uint32_t f = (uint32_t)msg->dims[i];
 
 		if (!is_dim(f))
-			return fail(err, len, "%s: dims[%zu] is %u, want src, dst, sport, dport, vlan or ttl", at, i,
-				    f);
+			return fail(err, len, "%s: dims[%zu] is %u, want src, dst, sport, dport, vlan or ttl",
+				    at, i, f);
 		if (seen & 1u << f)
 			return fail(err, len, "%s: dims[%zu]: %s is there twice", at, i, fields[f].name);
 		seen |= 1u << f;
@@ -76,8 +82,9 @@ static int check_dims(const table_msg *msg, const char *at, char *err, size_t le
 		uint32_t f = (uint32_t)msg->dims[i / 2 % n];
 
 		if (msg->bounds[i] > msg->bounds[i + 1] || msg->bounds[i + 1] > fields[f].max)
-			return fail(err, len, "%s: box %zu: %s %u-%u, want an ascending range up to %u", at, i / 2 / n,
-				    fields[f].name, msg->bounds[i], msg->bounds[i + 1], fields[f].max);
+			return fail(err, len, "%s: box %zu: %s %u-%u, want an ascending range up to %u", at,
+				    i / 2 / n, fields[f].name, msg->bounds[i], msg->bounds[i + 1],
+				    fields[f].max);
 	}
 	return 0;
 }
@@ -88,21 +95,23 @@ static int check_bits(const table_msg *msg, size_t n_words, const char *at, char
 		const bitset_msg *b = msg->bits[i];
 
 		if ((uint32_t)b->field >= SN_FIELDS)
-			return fail(err, len, "%s: bits[%zu]: field is %d, want less than %d", at, i, (int)b->field,
-				    SN_FIELDS);
+			return fail(err, len, "%s: bits[%zu]: field is %d, want less than %d", at, i,
+				    (int)b->field, SN_FIELDS);
 		if (b->n_ranges % 2)
-			return fail(err, len, "%s: bits[%zu]: has %zu range ends, want pairs", at, i, b->n_ranges);
+			return fail(err, len, "%s: bits[%zu]: has %zu range ends, want pairs", at, i,
+				    b->n_ranges);
 		for (size_t j = 0; j < b->n_ranges; j += 2)
 			if (b->ranges[j] > b->ranges[j + 1] || b->ranges[j + 1] > fields[b->field].max)
-				return fail(err, len, "%s: bits[%zu]: %s %u-%u, want an ascending range up to %u", at,
+				return fail(err, len,
+					    "%s: bits[%zu]: %s %u-%u, want an ascending range up to %u", at,
 					    i, fields[b->field].name, b->ranges[j], b->ranges[j + 1],
 					    fields[b->field].max);
 	}
 	if (msg->n_bits % 64)
 		for (size_t i = n_words - 1; i < msg->n_required; i += n_words)
 			if (msg->required[i] >> msg->n_bits % 64)
-				return fail(err, len, "%s: box %zu requires a bit beyond the %zu bit sets", at,
-					    i / n_words, msg->n_bits);
+				return fail(err, len, "%s: box %zu requires a bit beyond the %zu bit sets",
+					    at, i / n_words, msg->n_bits);
 	return 0;
 }
 
@@ -114,19 +123,21 @@ static int check(const table_msg *msg, uint32_t n_classes, const char *at, char 
 	if (!boxes || boxes > UINT32_MAX / 16)
 		return fail(err, len, "%s: has %zu boxes, want 1..%u", at, boxes, UINT32_MAX / 16);
 	if (msg->n_dims > SN_TABLE_DIMS_MAX)
-		return fail(err, len, "%s: has %zu dims, want at most %d", at, msg->n_dims, SN_TABLE_DIMS_MAX);
+		return fail(err, len, "%s: has %zu dims, want at most %d", at, msg->n_dims,
+			    SN_TABLE_DIMS_MAX);
 	if (msg->n_bits > 64 * SN_TABLE_WORDS_MAX)
-		return fail(err, len, "%s: has %zu bit sets, want at most %d", at, msg->n_bits, 64 * SN_TABLE_WORDS_MAX);
+		return fail(err, len, "%s: has %zu bit sets, want at most %d", at, msg->n_bits,
+			    64 * SN_TABLE_WORDS_MAX);
 	if (msg->n_bounds != boxes * msg->n_dims * 2)
-		return fail(err, len, "%s: has %zu bounds, want %zu (%zu boxes of %zu ranges)", at, msg->n_bounds,
-			    boxes * msg->n_dims * 2, boxes, msg->n_dims);
+		return fail(err, len, "%s: has %zu bounds, want %zu (%zu boxes of %zu ranges)", at,
+			    msg->n_bounds, boxes * msg->n_dims * 2, boxes, msg->n_dims);
 	if (msg->n_required != boxes * words)
-		return fail(err, len, "%s: has %zu required words, want %zu (%zu boxes of %zu)", at, msg->n_required,
-			    boxes * words, boxes, words);
+		return fail(err, len, "%s: has %zu required words, want %zu (%zu boxes of %zu)", at,
+			    msg->n_required, boxes * words, boxes, words);
 	for (size_t i = 0; i < boxes; i++)
 		if (msg->classes[i] >= n_classes)
-			return fail(err, len, "%s: classes[%zu] is %u, but there are only %u", at, i, msg->classes[i],
-				    n_classes);
+			return fail(err, len, "%s: classes[%zu] is %u, but there are only %u", at, i,
+				    msg->classes[i], n_classes);
 	rc = check_dims(msg, at, err, len);
 	return rc ? rc : check_bits(msg, words, at, err, len);
 }
@@ -223,8 +234,8 @@ static int init_bits(struct sn_bit_table *t, const table_msg *msg, enum sn_field
 	return 0;
 }
 
-int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n_classes, const char *at, char *err,
-		       size_t len)
+int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n_classes, const char *at,
+		       char *err, size_t len)
 {
 	struct sn_table_spec spec = {0};
 	char why[256] = "";
@@ -329,27 +340,27 @@ out:
 }
 
 /* f(packet's value) for every packet, with the choice of the field outside of the loop. */
-#define FOR_FIELD(field, pkts, index, n, use)                                                                      \
-	do {                                                                                                       \
-		switch (field) {                                                                                   \
-			FOR_CASE(SN_VLAN, vlan, pkts, index, n, use)                                               \
-			FOR_CASE(SN_SRC, src, pkts, index, n, use)                                                 \
-			FOR_CASE(SN_DST, dst, pkts, index, n, use)                                                 \
-			FOR_CASE(SN_PROTO, proto, pkts, index, n, use)                                             \
-			FOR_CASE(SN_DSCP, dscp, pkts, index, n, use)                                               \
-			FOR_CASE(SN_TTL, ttl, pkts, index, n, use)                                                 \
-			FOR_CASE(SN_FRAG, frag, pkts, index, n, use)                                               \
-			FOR_CASE(SN_SPORT, sport, pkts, index, n, use)                                             \
-			FOR_CASE(SN_DPORT, dport, pkts, index, n, use)                                             \
-			FOR_CASE(SN_TCP_FLAGS, tcp_flags, pkts, index, n, use)                                     \
-			FOR_CASE(SN_ICMP_TYPE, icmp_type, pkts, index, n, use)                                     \
-			FOR_CASE(SN_ICMP_CODE, icmp_code, pkts, index, n, use)                                     \
-		}                                                                                                  \
+#define FOR_FIELD(field, pkts, index, n, use)                                  \
+	do {                                                                   \
+		switch (field) {                                               \
+			FOR_CASE(SN_VLAN, vlan, pkts, index, n, use)           \
+			FOR_CASE(SN_SRC, src, pkts, index, n, use)             \
+			FOR_CASE(SN_DST, dst, pkts, index, n, use)             \
+			FOR_CASE(SN_PROTO, proto, pkts, index, n, use)         \
+			FOR_CASE(SN_DSCP, dscp, pkts, index, n, use)           \
+			FOR_CASE(SN_TTL, ttl, pkts, index, n, use)             \
+			FOR_CASE(SN_FRAG, frag, pkts, index, n, use)           \
+			FOR_CASE(SN_SPORT, sport, pkts, index, n, use)         \
+			FOR_CASE(SN_DPORT, dport, pkts, index, n, use)         \
+			FOR_CASE(SN_TCP_FLAGS, tcp_flags, pkts, index, n, use) \
+			FOR_CASE(SN_ICMP_TYPE, icmp_type, pkts, index, n, use) \
+			FOR_CASE(SN_ICMP_CODE, icmp_code, pkts, index, n, use) \
+		}                                                              \
 	} while (0)
-#define FOR_CASE(number, member, pkts, index, n, use)                                                              \
-	case number:                                                                                               \
-		for (unsigned int i = 0; i < (n); i++)                                                             \
-			use(i, (pkts)[(index)[i]].member);                                                         \
+#define FOR_CASE(number, member, pkts, index, n, use)      \
+	case number:                                       \
+		for (unsigned int i = 0; i < (n); i++)     \
+			use(i, (pkts)[(index)[i]].member); \
 		break;
 
 static inline uint32_t address_row(const struct sn_bit_table *t, uint32_t v)
@@ -374,9 +385,9 @@ static void or_bits(const struct sn_bit_table *t, const struct sn_pkt *pkts, con
 	uint32_t width = t->n_words, first = t->first_word;
 
 #define OR_ONE(i, v) keys[i].bits[first] |= words[v]
-#define OR_ALL(i, v)                                                                                               \
-	for (uint32_t w = 0; w < width; w++)                                                                       \
-		keys[i].bits[first + w] |= words[(size_t)(v)*width + w]
+#define OR_ALL(i, v)                         \
+	for (uint32_t w = 0; w < width; w++) \
+	keys[i].bits[first + w] |= words[(size_t)(v)*width + w]
 #define OR_ADDRESS(i, v) OR_ALL(i, address_row(t, v))
 	if (t->starts)
 		FOR_FIELD(t->field, pkts, index, n, OR_ADDRESS);

@@ -27,8 +27,8 @@ struct sn_counts *sn_counts_create(const struct sn_program *p)
 	c->first = calloc(SN_PATHS_MAX + 1, sizeof(*c->first));
 	c->steps = calloc(SN_PATH_STEPS_MAX, sizeof(*c->steps));
 	c->buckets = calloc(SN_PATH_BUCKETS, sizeof(*c->buckets));
-	if (!c->classes || !c->counters || !c->reasons || !c->class_neigh || !c->paths || !c->first || !c->steps ||
-	    !c->buckets) {
+	if (!c->classes || !c->counters || !c->reasons || !c->class_neigh || !c->paths || !c->first ||
+	    !c->steps || !c->buckets) {
 		sn_counts_free(c);
 		return NULL;
 	}

@@ -13,10 +13,10 @@
 
 #include "sn_worker.h"
 
-#define SN_PATHS_MAX 65536u
-#define SN_PATH_BUCKETS (2 * SN_PATHS_MAX)
+#define SN_PATHS_MAX	  65536u
+#define SN_PATH_BUCKETS	  (2 * SN_PATHS_MAX)
 #define SN_PATH_STEPS_MAX (8 * SN_PATHS_MAX)
-#define SN_STEP_COUNTER 0x80000000u /* the step is a counter, else a class */
+#define SN_STEP_COUNTER	  0x80000000u /* the step is a counter, else a class */
 
 struct sn_counts {
 	const struct sn_program *program;

@@ -113,6 +113,8 @@ void sn_engine_free(struct sn_engine *engine)
 			sn_state_free(engine->states[i]);
 	}
 	sn_share_close(&engine->share);
+	sn_ledger_free(&engine->reasons);
+	sn_ledger_free(&engine->counters);
 	sn_plan_free(engine->orders.plan);
 	free(engine);
 }
@@ -218,6 +220,37 @@ static int apply_state(struct sn_engine *engine, const struct sn_plan *plan, str
 	return 0;
 }
 
+static void enter(struct sn_ledger *ledger, char **names, const struct sn_count *counts, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (counts[i].packets > 0 && sn_ledger_add(ledger, names[i], &counts[i]) != 0)
+			sn_log(SN_LOG_ERROR,
+			       "no memory for the total of %s: %lu packets are no longer counted", names[i],
+			       (unsigned long)counts[i].packets);
+}
+
+/* A plan that no worker runs any more; what it counted by name stays. */
+static void retire(struct sn_engine *engine, struct sn_plan *plan)
+{
+	const struct sn_program *program;
+	struct sn_count *counters, *reasons;
+
+	if (plan == NULL)
+		return;
+	program = plan->program;
+	counters = calloc(program->n_counters + 1, sizeof(*counters));
+	reasons = calloc(program->n_reasons + 1, sizeof(*reasons));
+	if (counters != NULL && reasons != NULL) {
+		for (unsigned int i = 0; i < plan->n_workers; i++)
+			sn_counts_add(plan->counts[i], NULL, counters, reasons);
+		enter(&engine->counters, program->counters, counters, program->n_counters);
+		enter(&engine->reasons, program->reasons, reasons, program->n_reasons);
+	}
+	free(counters);
+	free(reasons);
+	sn_plan_free(plan);
+}
+
 /* Puts the plan in the place of the running one. */
 static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine_loaded *loaded, char *err,
 		size_t err_len)
@@ -240,7 +273,7 @@ static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine
 		engine->orders.plan = plan;
 		sn_engine_release(engine);
 	}
-	sn_plan_free(old);
+	retire(engine, old);
 	return 0;
 }
 

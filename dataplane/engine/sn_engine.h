@@ -19,6 +19,7 @@
 #include <rte_mempool.h>
 
 #include "program.pb-c.h"
+#include "sn_ledger.h"
 #include "sn_plan.h"
 #include "sn_port.h"
 #include "sn_state.h"
@@ -45,6 +46,8 @@ struct sn_engine {
 	bool running;	 /* threads follow the orders by themselves */
 	uint64_t now_ns; /* the harness's clock */
 	struct sn_share share;
+	struct sn_ledger reasons;  /* drops under the reasons of programs that are gone */
+	struct sn_ledger counters; /* of programs that are gone */
 	struct sn_thread threads[SN_WORKERS_MAX];
 	struct sn_state
 		*states[SN_WORKERS_MAX]; /* a worker's; only the first holds any when there are several */

@@ -46,7 +46,8 @@ static struct next drop(struct exec *x, struct sn_pkt *p, uint32_t reason)
 
 /* ---- the journal ---- */
 
-static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struct sn_pkt *p, bool is_return, bool made)
+static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struct sn_pkt *p, bool is_return,
+			       bool made)
 {
 	uint8_t seen = 0;
 
@@ -190,7 +191,8 @@ static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t r
 	if (q->proto == SN_ICMP && q->icmp_type != SN_ICMP_ECHO_REPLY)
 		return SN_REASON_NAT_UNSUPPORTED;
 	s = just_returned(x, p, run);
-	if (!s && sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, false, x->now, &s) == SN_STATE_NONE)
+	if (!s && sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, false, x->now, &s) ==
+			  SN_STATE_NONE)
 		return SN_REASON_NAT_UNSUPPORTED;
 	p->src = s->outside_addr;
 	q->dst = s->outside_addr;
@@ -534,8 +536,8 @@ static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uin
 	}
 }
 
-void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class, const struct sn_cache_key *key,
-	     uint64_t hash, uint64_t now)
+void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
+	     const struct sn_cache_key *key, uint64_t hash, uint64_t now)
 {
 	struct exec x;
 

@@ -2,9 +2,9 @@
 #include "sn_icmp.h"
 #include "sn_rewrite.h"
 
-#define IP_LEN 20
-#define ICMP_LEN 8
-#define QUOTE_MAX 548 /* 576 bytes in all: RFC 1812, section 4.3.2.3 */
+#define IP_LEN	   20
+#define ICMP_LEN   8
+#define QUOTE_MAX  548 /* 576 bytes in all: RFC 1812, section 4.3.2.3 */
 #define ANSWER_TTL 64
 #define ANSWER_TOS 0xc0 /* internetwork control: RFC 1812, section 4.3.2.5 */
 
@@ -19,8 +19,9 @@ static enum sn_quote_known read_quote(const struct sn_pkt *p, struct sn_quote *q
 	uint32_t end = p->l3 + (uint32_t)p->ip_len, ihl;
 	const uint8_t *ip, *l4;
 
-	if (p->proto != SN_ICMP || (p->icmp_type != SN_ICMP_UNREACHABLE && p->icmp_type != SN_ICMP_TIME_EXCEEDED &&
-				    p->icmp_type != SN_ICMP_PARAMETER))
+	if (p->proto != SN_ICMP ||
+	    (p->icmp_type != SN_ICMP_UNREACHABLE && p->icmp_type != SN_ICMP_TIME_EXCEEDED &&
+	     p->icmp_type != SN_ICMP_PARAMETER))
 		return SN_QUOTE_NONE;
 	q->l3 = p->l4 + ICMP_LEN;
 	if ((uint32_t)q->l3 + IP_LEN > end)

@@ -13,7 +13,8 @@ bool sn_icmp_quote(struct sn_pkt *p);
 /* Whether no error may be sent about the packet (RFC 1122, section 3.2.2). */
 bool sn_icmp_suppressed(const struct sn_pkt *p);
 
-/* Make the packet into the ICMP error about it, as it is now; SN_REASON_NO_MEMORY if it does not fit its buffer. */
+/* Make the packet into the ICMP error about it, as it is now; SN_REASON_NO_MEMORY if it does not fit its
+ * buffer. */
 enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint16_t mtu, uint32_t source);
 
 /* Make an echo request into its answer; SN_REASON_LOCAL if it is none. */

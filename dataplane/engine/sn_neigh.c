@@ -4,16 +4,16 @@
 
 #include "sn_worker_impl.h"
 
-#define SECOND 1000000000ull
-#define AGE (60 * SECOND)
-#define GIVE_UP (3 * SECOND)
-#define ASK_AGAIN (1 * SECOND)
+#define SECOND	      1000000000ull
+#define AGE	      (60 * SECOND)
+#define GIVE_UP	      (3 * SECOND)
+#define ASK_AGAIN     (1 * SECOND)
 #define VISIT_WAITING (SECOND / 10)
-#define VISIT_IDLE (10 * SECOND)
+#define VISIT_IDLE    (10 * SECOND)
 
-#define ARP_LEN 28
-#define ARP_REQUEST 1
-#define ARP_REPLY 2
+#define ARP_LEN	      28
+#define ARP_REQUEST   1
+#define ARP_REPLY     2
 #define MAC_BROADCAST 0xffffffffffffull
 
 int sn_neigh_init(struct sn_neigh_table *t, uint32_t max)
@@ -107,9 +107,10 @@ static void set_l2(const struct sn_worker *w, struct sn_neigh *n, const uint8_t 
 	memcpy(n->l2 + 6, &w->macs[n->iface], 6);
 }
 
-/* The Ethernet header and ARP packet of a frame that is to be sent; tag and its type are copied from `tagged` if that is given. */
-static struct rte_mbuf *arp_frame(struct sn_worker *w, uint8_t iface, uint16_t tpid, uint16_t tci, uint32_t source,
-				  const uint8_t to[6])
+/* The Ethernet header and ARP packet of a frame that is to be sent; tag and its type are copied from `tagged`
+ * if that is given. */
+static struct rte_mbuf *arp_frame(struct sn_worker *w, uint8_t iface, uint16_t tpid, uint16_t tci,
+				  uint32_t source, const uint8_t to[6])
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
 	uint32_t l2 = SN_ETHER_LEN + (tpid ? SN_TAG_LEN : 0);
@@ -133,8 +134,8 @@ static struct rte_mbuf *arp_frame(struct sn_worker *w, uint8_t iface, uint16_t t
 	return m;
 }
 
-static void fill_arp(const struct sn_worker *w, uint8_t iface, struct rte_mbuf *m, uint16_t op, uint32_t sender,
-		     const uint8_t target_mac[6], uint32_t target)
+static void fill_arp(const struct sn_worker *w, uint8_t iface, struct rte_mbuf *m, uint16_t op,
+		     uint32_t sender, const uint8_t target_mac[6], uint32_t target)
 {
 	uint8_t *a = rte_pktmbuf_mtod_offset(m, uint8_t *, m->data_len - ARP_LEN);
 
@@ -235,8 +236,8 @@ void sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
 	struct rte_mbuf *m;
 	bool tagged = p->vlan0 != SN_VLAN_ABSENT;
 
-	if (p->m->data_len < p->l3 + ARP_LEN || sn_load16(a) != 1 || sn_load16(a + 2) != 0x0800 || a[4] != 6 ||
-	    a[5] != 4)
+	if (p->m->data_len < p->l3 + ARP_LEN || sn_load16(a) != 1 || sn_load16(a + 2) != 0x0800 ||
+	    a[4] != 6 || a[5] != 4)
 		return;
 	op = sn_load16(a + 6);
 	sender = sn_load32(a + 14);
@@ -248,8 +249,8 @@ void sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
 	if (op != ARP_REQUEST || !is_ours(i, target))
 		return;
 	learn(w, p->iface, sender, a + 8, now);
-	m = arp_frame(w, p->iface, tagged ? sn_load16(f + 12) : 0, tagged ? sn_load16(f + 14) : 0, sn_source(p->m),
-		      a + 8);
+	m = arp_frame(w, p->iface, tagged ? sn_load16(f + 12) : 0, tagged ? sn_load16(f + 14) : 0,
+		      sn_source(p->m), a + 8);
 	if (!m) {
 		sn_worker_count_drop(w, NULL, sn_source(p->m), 0, SN_REASON_NO_MEMORY);
 		return;
@@ -347,7 +348,8 @@ size_t sn_worker_neighbors(const struct sn_worker *w, uint64_t now, struct sn_ne
 
 		if (n->state == SN_NEIGH_FREE || (n->state == SN_NEIGH_REACHABLE && !sn_neigh_usable(n, now)))
 			continue;
-		out[count] = (struct sn_neigh_info){.iface = n->iface, .address = n->address, .state = n->state};
+		out[count] =
+			(struct sn_neigh_info){.iface = n->iface, .address = n->address, .state = n->state};
 		memcpy(out[count].mac, n->l2, 6);
 		count++;
 	}

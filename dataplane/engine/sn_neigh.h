@@ -67,8 +67,10 @@ static inline bool sn_neigh_usable(const struct sn_neigh *n, uint64_t now)
 	return n->state >= SN_NEIGH_REACHABLE && now - n->used <= n->age;
 }
 
-/* Hold a packet, complete but for its addresses, until the neighbour is known; it is the table's from here on. */
-void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address, uint64_t now);
+/* Hold a packet, complete but for its addresses, until the neighbour is known; it is the table's from here
+ * on. */
+void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address,
+		   uint64_t now);
 
 /* An ARP frame that Entry let pass. Stays the caller's. */
 void sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);

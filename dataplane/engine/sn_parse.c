@@ -4,7 +4,7 @@
 
 #include "sn_parse.h"
 
-#define MAC_BROADCAST 0xffffffffffffull
+#define MAC_BROADCAST  0xffffffffffffull
 #define PREFETCH_AHEAD 4
 
 enum ether_type {
@@ -37,16 +37,23 @@ static inline bool is_martian(uint32_t address)
 	return net - 1 > 222 || net == 127;
 }
 
+/* The one's complement sum is the same in any byte order and in words of any size (RFC 1071). */
 static inline bool header_sum_ok(const uint8_t *ip, unsigned int ihl)
 {
-	uint32_t w[5];
-	uint64_t sum;
+	uint64_t low, high, sum;
+	uint32_t word;
 
-	memcpy(w, ip, sizeof(w));
-	sum = (uint64_t)w[0] + w[1] + w[2] + w[3] + w[4];
+	memcpy(&low, ip, 8);
+	memcpy(&high, ip + 8, 8);
+	memcpy(&word, ip + 16, 4);
+	sum = low + high;
+	sum += sum < low;
+	sum += word;
+	sum += sum < word;
 	for (unsigned int i = 5; unlikely(i < ihl); i++) {
-		memcpy(w, ip + 4 * i, 4);
-		sum += w[0];
+		memcpy(&word, ip + 4 * i, 4);
+		sum += word;
+		sum += sum < word;
 	}
 	sum = (sum & 0xffffffff) + (sum >> 32);
 	sum = (sum & 0xffff) + ((sum >> 16) & 0xffff) + (sum >> 32);
@@ -181,7 +188,8 @@ static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, u
 	return type == ETHER_IPV6 ? SN_REASON_IPV6 : SN_REASON_NOT_IP;
 }
 
-void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface, uint64_t mac)
+void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
+	      uint64_t mac)
 {
 	for (unsigned int i = 0; i < n && i < PREFETCH_AHEAD; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));

@@ -41,14 +41,14 @@ enum sn_icmp_kind {
 #define SN_TCP_FIN 0x01u
 #define SN_TCP_RST 0x04u
 
-#define SN_ETHER_LEN 14
-#define SN_TAG_LEN 4
+#define SN_ETHER_LEN	14
+#define SN_TAG_LEN	4
 #define SN_PKT_NO_SHARD 0xff
 
 /* The packet that an ICMP error quotes, as far as NAPTs translate it. */
 struct sn_quote {
-	uint32_t src, dst;   /* now */
-	uint32_t src0, dst0; /* at entry */
+	uint32_t src, dst;     /* now */
+	uint32_t src0, dst0;   /* at entry */
 	uint16_t sport, dport; /* for echo the identifier on the sender's side, 0 on the other */
 	uint16_t sport0, dport0;
 	uint16_t l3; /* offsets in the frame */
@@ -56,7 +56,7 @@ struct sn_quote {
 	uint8_t proto;
 	uint8_t has_tcp_sum; /* the TCP checksum lies within the quoted bytes */
 	uint8_t known;	     /* enum sn_quote_known */
-	uint8_t icmp_type; /* of a quoted ICMP packet */
+	uint8_t icmp_type;   /* of a quoted ICMP packet */
 };
 
 enum sn_quote_known {
@@ -141,7 +141,8 @@ static inline uint64_t sn_mac_number(const uint8_t mac[6])
  * Check and read n frames (docs/elements.md, "Entry"). Those that are refused
  * have their reason in pkts[i].reason; ARP is SN_REASON_ARP.
  */
-void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface, uint64_t mac);
+void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
+	      uint64_t mac);
 
 /* Read a packet that the engine made itself: untagged and well-formed, its IP header at offset 14. */
 void sn_parse_generated(struct sn_pkt *p);

@@ -21,8 +21,8 @@ typedef Sinter__Program__V1__Leg leg_msg;
 typedef Sinter__Program__V1__Op op_msg;
 
 #define NS_PER_MS 1000000ull
-#define OPS_MAX 256
-#define AT_LEN 160
+#define OPS_MAX	  256
+#define AT_LEN	  160
 
 /* What is being built, and where to say what is wrong with it. */
 struct builder {
@@ -111,7 +111,8 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 		return no_memory(b);
 	for (size_t i = 0; i < from->n_neighbors; i++) {
 		if (from->neighbors[i]->mac.len != 6)
-			return fail(b, "neighbors[%zu].mac has %zu bytes, want 6", i, from->neighbors[i]->mac.len);
+			return fail(b, "neighbors[%zu].mac has %zu bytes, want 6", i,
+				    from->neighbors[i]->mac.len);
 		to->neighbors[i].address = from->neighbors[i]->address;
 		memcpy(to->neighbors[i].mac, from->neighbors[i]->mac.data, 6);
 	}
@@ -156,7 +157,8 @@ static int build_table(struct builder *b, struct sn_table_config *to, const tabl
 	if (!from->n_pool)
 		return fail(b, "pool is empty");
 	if (from->port_min > from->port_max || from->port_max > 65535)
-		return fail(b, "ports are %u-%u, want an ascending range up to 65535", from->port_min, from->port_max);
+		return fail(b, "ports are %u-%u, want an ascending range up to 65535", from->port_min,
+			    from->port_max);
 	to->port_min = from->port_min;
 	to->port_max = from->port_max;
 	to->max_sessions = from->max_sessions;
@@ -338,7 +340,8 @@ static int build_drop(struct builder *b, struct sn_leg *to, const Sinter__Progra
 	case SINTER__PROGRAM__V1__DROP__REASON_BUILTIN:
 		to->target = from->builtin;
 		if (to->target == SN_REASON_NONE || to->target >= SN_REASON_BUILTIN)
-			return fail(b, "drop.builtin is %d, want 1..%d", (int)from->builtin, SN_REASON_BUILTIN - 1);
+			return fail(b, "drop.builtin is %d, want 1..%d", (int)from->builtin,
+				    SN_REASON_BUILTIN - 1);
 		return 0;
 	default:
 		return fail(b, "drop has no reason");
@@ -512,8 +515,9 @@ static int allocate(struct builder *b)
 	}
 	if (classes >= 1u << 31 || legs >= 1u << 31 || ops >= 1u << 31 || counters >= 1u << 31 ||
 	    b->msg->n_counters >= 1u << 31)
-		return fail(b, "%zu classes, %zu legs, %zu operations, %zu counters: want less than 2^31 of each", classes,
-			    legs, ops, counters);
+		return fail(
+			b, "%zu classes, %zu legs, %zu operations, %zu counters: want less than 2^31 of each",
+			classes, legs, ops, counters);
 	p->segments = array(b->msg->n_segments, sizeof(*p->segments));
 	p->classes = array(classes, sizeof(*p->classes));
 	p->legs = array(legs, sizeof(*p->legs));
@@ -547,7 +551,8 @@ static bool sets_field(const struct sn_program *p, enum sn_field field)
 	return false;
 }
 
-/* The atoms of one field, refined by every table. A field that is written keeps its values apart: the rewrite depends on them. */
+/* The atoms of one field, refined by every table. A field that is written keeps its values apart: the rewrite
+ * depends on them. */
 static int refine(struct builder *b, uint16_t *atoms, uint32_t n, enum sn_field field)
 {
 	uint32_t count = 1;
@@ -592,7 +597,9 @@ static int build(struct builder *b)
 
 	at(b, "program");
 	if (b->msg->schema != SN_SCHEMA)
-		return fail(b, "schema is %u, this engine reads %d: synthesize the chain again with the engine's release",
+		return fail(b,
+			    "schema is %u, this engine reads %d: synthesize the chain again with the "
+			    "engine's release",
 			    b->msg->schema, SN_SCHEMA);
 	b->p->chain = strdup(b->msg->chain);
 	if (!b->p->chain)

@@ -15,12 +15,12 @@
 #include "sn_classifier.h"
 #include "sn_field.h"
 
-#define SN_SCHEMA 1
+#define SN_SCHEMA     1
 #define SN_IFACES_MAX 64
-#define SN_TABLES_MAX 256     /* state tables */
-#define SN_RUNS_MAX 1024
-#define SN_LEGS_MAX 64	      /* of a class */
-#define SN_NO_INDEX UINT32_MAX
+#define SN_TABLES_MAX 256 /* state tables */
+#define SN_RUNS_MAX   1024
+#define SN_LEGS_MAX   64 /* of a class */
+#define SN_NO_INDEX   UINT32_MAX
 
 /* The protocols that a NAPT translates; timeouts and counts are kept by them. */
 enum sn_proto_class {
@@ -92,8 +92,8 @@ struct sn_op {
 };
 
 enum sn_outcome {
-	SN_OUT_OUTPUT,	/* target: interface */
-	SN_OUT_DROP,	/* target: reason, the chain's from SN_REASON_CHAIN on */
+	SN_OUT_OUTPUT, /* target: interface */
+	SN_OUT_DROP,   /* target: reason, the chain's from SN_REASON_CHAIN on */
 	SN_OUT_GENERATOR,
 	SN_OUT_SEGMENT,
 	SN_OUT_STATE_RETURN, /* target: state table */
@@ -136,7 +136,7 @@ _Static_assert(sizeof(struct sn_class) == 32, "two classes per cache line");
 struct sn_segment {
 	char *name;
 	uint32_t ttl_floor;
-	uint32_t frag_max; /* of what goes by table: SN_FRAG_WHOLE or everything */
+	uint32_t frag_max;    /* of what goes by table: SN_FRAG_WHOLE or everything */
 	uint32_t first_class; /* classes are numbered through over all segments */
 	uint32_t n_classes;
 	struct sn_classifier table;
@@ -165,7 +165,7 @@ struct sn_program {
 	uint32_t n_ops;
 	uint32_t n_leg_counters;
 	uint32_t icmp_rate;
-	bool stateful; /* some leg reads or makes state: decisions are worth a cache */
+	bool stateful;	/* some leg reads or makes state: decisions are worth a cache */
 	bool cacheable; /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;
@@ -181,7 +181,8 @@ struct sn_program {
 	struct sn_atoms *atoms;
 };
 
-/* NULL on error, with a message in err that names field, value and what is allowed. Nothing is kept of msg. */
+/* NULL on error, with a message in err that names field, value and what is allowed. Nothing is kept of msg.
+ */
 struct sn_program *sn_program_create(const Sinter__Program__V1__Program *msg, char *err, size_t err_len);
 void sn_program_free(struct sn_program *program);
 

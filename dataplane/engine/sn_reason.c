@@ -4,7 +4,8 @@
 #include "program.pb-c.h"
 #include "sn_reason.h"
 
-_Static_assert((int)SN_REASON_TOO_BIG_ANSWERED == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_TOO_BIG_ANSWERED,
+_Static_assert((int)SN_REASON_TOO_BIG_ANSWERED ==
+		       (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_TOO_BIG_ANSWERED,
 	       "the reasons are those of program.proto");
 _Static_assert((int)SN_REASON_ARP == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_ARP,
 	       "the reasons are those of program.proto");

@@ -89,23 +89,28 @@ static int report_classes(const struct sn_program *program, const struct sn_coun
 	return 0;
 }
 
-static int report_counters(const struct sn_program *program, const struct sn_count *counts,
+static int report_counters(const struct sn_engine *engine, const struct sn_count *counts,
 			   struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
 {
+	const struct sn_program *program = engine->orders.plan->program;
+
 	stats->counters = SN_NEW_ARRAY(arena, Sinter__Program__V1__CounterStats,
 				       sinter__program__v1__counter_stats__init, program->n_counters);
 	if (stats->counters == NULL)
 		return -1;
 	stats->n_counters = program->n_counters;
 	for (uint32_t i = 0; i < program->n_counters; i++) {
-		stats->counters[i]->packets = counts[i].packets;
-		stats->counters[i]->bytes = counts[i].bytes;
+		const struct sn_count *before = sn_ledger_find(&engine->counters, program->counters[i]);
+
+		stats->counters[i]->packets = counts[i].packets + (before != NULL ? before->packets : 0);
+		stats->counters[i]->bytes = counts[i].bytes + (before != NULL ? before->bytes : 0);
 	}
 	return 0;
 }
 
-static void add_drop(Sinter__Program__V1__Stats *stats, const char *reason, const struct sn_count *count)
+static void add_drop(const char *reason, const struct sn_count *count, void *ctx)
 {
+	Sinter__Program__V1__Stats *stats = ctx;
 	Sinter__Program__V1__DropStats *drop;
 
 	if (count->packets == 0)
@@ -130,8 +135,9 @@ static int report_drops(const struct sn_engine *engine, const struct sn_count *r
 	const struct sn_plan *plan = engine->orders.plan;
 	uint32_t n_reasons = plan->program->n_reasons;
 
-	stats->drops = SN_NEW_ARRAY(arena, Sinter__Program__V1__DropStats,
-				    sinter__program__v1__drop_stats__init, SN_REASON_BUILTIN + n_reasons);
+	stats->drops =
+		SN_NEW_ARRAY(arena, Sinter__Program__V1__DropStats, sinter__program__v1__drop_stats__init,
+			     SN_REASON_BUILTIN + n_reasons + engine->reasons.n);
 	if (stats->drops == NULL)
 		return -1;
 	for (uint32_t i = 0; i < SN_REASON_BUILTIN; i++) {
@@ -143,10 +149,11 @@ static int report_drops(const struct sn_engine *engine, const struct sn_count *r
 			sum.packets += count->packets;
 			sum.bytes += count->bytes;
 		}
-		add_drop(stats, sn_reason_name(i), &sum);
+		add_drop(sn_reason_name(i), &sum, stats);
 	}
 	for (uint32_t i = 0; i < n_reasons; i++)
-		add_drop(stats, plan->program->reasons[i], &reasons[i]);
+		add_drop(plan->program->reasons[i], &reasons[i], stats);
+	sn_ledger_each(&engine->reasons, add_drop, stats);
 	return 0;
 }
 
@@ -231,7 +238,7 @@ int sn_report_stats(const struct sn_engine *engine, struct sn_arena *arena, Sint
 		sn_counts_add(plan->counts[i], classes, counters, reasons);
 	if (report_ports(engine, arena, stats) != 0 ||
 	    report_classes(plan->program, classes, arena, stats) != 0 ||
-	    report_counters(plan->program, counters, arena, stats) != 0 ||
+	    report_counters(engine, counters, arena, stats) != 0 ||
 	    report_drops(engine, reasons, arena, stats) != 0 || report_tables(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;
 	return 0;

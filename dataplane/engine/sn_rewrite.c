@@ -43,7 +43,8 @@ bool sn_rewrite_tag(struct sn_pkt *p)
 	uint8_t *f;
 
 	if (had && !has) {
-		rte_pktmbuf_adj(p->m, SN_TAG_LEN); /* the EtherType lands where it belongs, addresses come later */
+		rte_pktmbuf_adj(p->m,
+				SN_TAG_LEN); /* the EtherType lands where it belongs, addresses come later */
 		p->l3 -= SN_TAG_LEN;
 		p->l4 -= SN_TAG_LEN;
 	} else if (!had && has) {

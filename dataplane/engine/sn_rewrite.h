@@ -69,7 +69,8 @@ uint16_t sn_l4_diff(const struct sn_pkt *p);
 /* Put the tag on, change it or take it off; false if there is no room before the frame. */
 bool sn_rewrite_tag(struct sn_pkt *p);
 
-/* Write all that changed; false if there is no room before the frame for a tag. The packet's fields at entry are then no more. */
+/* Write all that changed; false if there is no room before the frame for a tag. The packet's fields at entry
+ * are then no more. */
 bool sn_rewrite(struct sn_pkt *p);
 
 #endif /* SN_REWRITE_H */

@@ -11,14 +11,14 @@
 #include "sn_parse.h"
 #include "sn_state.h"
 
-#define WHEEL_SHIFT 28 /* a slot is 0.27 s … */
-#define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
-#define PORTS_PER_SHARD 64u /* at least: fewer shards rather than shards with next to no ports */
-#define SLOTS_MAX 65536u /* outside addresses and ports of a shard and protocol that are used at most */
+#define WHEEL_SHIFT	28     /* a slot is 0.27 s … */
+#define WHEEL_SLOTS	256u   /* … and a turn 69 s; what is due later is looked at once a turn */
+#define PORTS_PER_SHARD 64u    /* at least: fewer shards rather than shards with next to no ports */
+#define SLOTS_MAX	65536u /* outside addresses and ports of a shard and protocol that are used at most */
 #define SHARDS_PER_TICK 8u
-#define SLOT_FREE 0x80000000u
-#define HUGE_PAGE (2u << 20)
-#define HUGE_MAX (64u << 20) /* a table larger than that is used thinly: small pages cost less */
+#define SLOT_FREE	0x80000000u
+#define HUGE_PAGE	(2u << 20)
+#define HUGE_MAX	(64u << 20) /* a table larger than that is used thinly: small pages cost less */
 
 /*
  * The outside addresses and ports of a shard for one protocol. A slot never used
@@ -62,10 +62,10 @@ struct table {
 	char *name;
 	uint32_t mask; /* shards - 1 */
 	uint32_t shift;
-	uint32_t n_addresses; /* that are used */
+	uint32_t n_addresses;  /* that are used */
 	uint32_t max_sessions; /* 0: none */
 	uint32_t live;
-	uint32_t id; /* in state->tables */
+	uint32_t id;	 /* in state->tables */
 	uint64_t reaped; /* the last time at which all shards were reaped */
 	struct shard *shards;
 	size_t size; /* of the mapping that holds the shards and all of theirs */
@@ -151,7 +151,8 @@ static void unhang(struct shard *sh, struct sn_session *s)
 static inline uint64_t hash_inside(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
 {
 	return sn_hash2((uint64_t)f->src << 32 | f->dst,
-			(uint64_t)f->sport << 48 | (uint64_t)f->dport << 32 | run << 8 | f->proto, state->seed);
+			(uint64_t)f->sport << 48 | (uint64_t)f->dport << 32 | run << 8 | f->proto,
+			state->seed);
 }
 
 static inline uint32_t *bucket_of(const struct shard *sh, uint64_t hash)
@@ -179,12 +180,19 @@ static struct sn_session *slab_take(struct shard *sh)
 {
 	struct sn_session *s;
 
+	/* Each time the line of the next one is sent for: its turn comes when other shards had theirs. */
 	if (sh->slab_free) {
 		s = at_index(sh, sh->slab_free);
 		sh->slab_free = s->hash_next;
+		if (sh->slab_free)
+			rte_prefetch0(at_index(sh, sh->slab_free));
 		return s;
 	}
-	return sh->slab_fresh < sh->slab_max ? &sh->slab[sh->slab_fresh++] : NULL;
+	if (sh->slab_fresh == sh->slab_max)
+		return NULL;
+	s = &sh->slab[sh->slab_fresh++];
+	rte_prefetch0(s + 1);
+	return s;
 }
 
 /* ---- ports ---- */
@@ -201,6 +209,8 @@ static uint32_t slot_take(struct ports *p, uint32_t n_slots)
 		return SN_NO_INDEX;
 	slot = p->head - 1;
 	p->head = p->slots[slot] & ~SLOT_FREE;
+	if (p->head)
+		rte_prefetch0(&p->slots[p->head - 1]);
 	return slot;
 }
 
@@ -357,7 +367,8 @@ static bool is_full(const struct table *t, const struct run *r, enum sn_proto_cl
 }
 
 /* Put a session, whose tuples are set, where look-ups find it. */
-static void settle(struct sn_state *state, struct table *t, struct shard *sh, struct sn_session *s, uint64_t hash)
+static void settle(struct sn_state *state, struct table *t, struct shard *sh, struct sn_session *s,
+		   uint64_t hash)
 {
 	enum sn_proto_class class = class_of(s->proto);
 	uint32_t *bucket = bucket_of(sh, hash);
@@ -426,20 +437,25 @@ exhausted:
 
 uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
 {
-	return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->seed, 0x9e3779b97f4a7c15ull) & (SN_SHARDS - 1);
+	return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->seed, 0x9e3779b97f4a7c15ull) &
+	       (SN_SHARDS - 1);
 }
 
-void sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard, const struct sn_flow *f)
+struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
+				       const struct sn_flow *f)
 {
 	uint32_t r = state->run_of[run];
 	const struct table *t = state->tables[state->runs[r].table];
 	const struct shard *sh = &t->shards[shard & t->mask];
+	struct sn_state_hint hint = {bucket_of(sh, hash_inside(state, r, f)), sh->slab};
 
-	rte_prefetch0(bucket_of(sh, hash_inside(state, r, f)));
+	rte_prefetch0(hint.bucket);
+	return hint;
 }
 
-enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint32_t shard, const struct sn_flow *f,
-				      bool wanted, uint64_t now, struct sn_session **session)
+enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint32_t shard,
+				      const struct sn_flow *f, bool wanted, uint64_t now,
+				      struct sn_session **session)
 {
 	uint32_t r = state->run_of[run];
 	struct table *t = state->tables[state->runs[r].table];
@@ -466,7 +482,8 @@ enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint
 	return *session ? SN_STATE_MADE : SN_STATE_NONE;
 }
 
-struct sn_session *sn_state_return(struct sn_state *state, uint32_t table, const struct sn_flow *f, uint64_t now)
+struct sn_session *sn_state_return(struct sn_state *state, uint32_t table, const struct sn_flow *f,
+				   uint64_t now)
 {
 	const struct table *t = state->tables[table];
 	const struct shard *sh = &t->shards[f->dport & t->mask];
@@ -479,7 +496,8 @@ struct sn_session *sn_state_return(struct sn_state *state, uint32_t table, const
 	if (!index || index & SLOT_FREE)
 		return NULL;
 	s = at_index(sh, index);
-	if (s->remote_addr != f->src || s->remote_port != f->sport || s->proto != f->proto || !sn_session_live(s, now))
+	if (s->remote_addr != f->src || s->remote_port != f->sport || s->proto != f->proto ||
+	    !sn_session_live(s, now))
 		return NULL;
 	return s;
 }
@@ -565,7 +583,8 @@ static struct layout layout_of(const struct table *t, uint64_t n_addresses)
 	return l;
 }
 
-static void shard_init(const struct table *t, struct shard *sh, uint32_t number, const struct layout *l, uint8_t *base)
+static void shard_init(const struct table *t, struct shard *sh, uint32_t number, const struct layout *l,
+		       uint8_t *base)
 {
 	uint32_t n = t->mask + 1;
 	uint64_t ports;
@@ -595,7 +614,8 @@ static int table_map(struct table *t, uint64_t n_addresses)
 	void *base;
 
 	t->size = round_up(l.shards + (t->mask + 1) * (l.wheel + l.buckets + l.slots + l.slab), 4096);
-	base = mmap(NULL, t->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	base = mmap(NULL, t->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		    0);
 	if (base == MAP_FAILED)
 		return -ENOMEM;
 	if (t->size >= HUGE_PAGE && t->size <= HUGE_MAX)
@@ -730,7 +750,8 @@ static bool move(struct sn_state *state, struct table *to, const struct sn_sessi
 
 	/* The way out looks in the shard of the inside host, the way back in that of the port. */
 	if (slot == SN_NO_INDEX || ((from->shard ^ from->outside_port) & to->mask) ||
-	    sh->ports[class_of(from->proto)].slots[slot] || is_full(to, &state->runs[run], class_of(from->proto)))
+	    sh->ports[class_of(from->proto)].slots[slot] ||
+	    is_full(to, &state->runs[run], class_of(from->proto)))
 		return false;
 	s = slab_take(sh);
 	if (!s)
@@ -746,7 +767,8 @@ static bool move(struct sn_state *state, struct table *to, const struct sn_sessi
 }
 
 /* A session of a table that stays: its run may be gone, have moved or have other timeouts. */
-static bool keep(struct sn_state *state, struct shard *sh, struct table *t, struct sn_session *s, uint32_t run)
+static bool keep(struct sn_state *state, struct shard *sh, struct table *t, struct sn_session *s,
+		 uint32_t run)
 {
 	uint32_t *bucket;
 
@@ -851,7 +873,8 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 	same = tables_same(state, &c, p) && runs_same(state, &c, p);
 	if (same)
 		count_kept(state, &c, p);
-	/* Chains are found by the number of the run: sessions leave the old ones by the old numbers, which they still have. */
+	/* Chains are found by the number of the run: sessions leave the old ones by the old numbers, which
+	 * they still have. */
 	state->tables = c.tables;
 	state->n_tables = p->n_tables;
 	state->runs = c.runs;
@@ -918,8 +941,8 @@ void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_stat
 	}
 }
 
-size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_session_info *out,
-			 size_t max)
+size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now,
+			 struct sn_session_info *out, size_t max)
 {
 	const struct table *t = table < state->n_tables ? state->tables[table] : NULL;
 	size_t n = 0;

@@ -19,7 +19,7 @@
 
 #include "sn_program.h"
 
-#define SN_SHARDS 128
+#define SN_SHARDS   128
 #define SN_NO_SHARD UINT32_MAX
 
 /* TCP as far as a NAPT follows it. */
@@ -46,7 +46,7 @@ struct sn_session {
 	uint8_t proto;
 	uint8_t seen; /* enum sn_tcp_seen */
 	uint8_t live;
-	uint8_t shard; /* of SN_SHARDS */
+	uint8_t shard;	     /* of SN_SHARDS */
 	uint32_t generation; /* changes when the session ends */
 	uint32_t slot;	     /* outside address and port within the shard */
 	uint32_t hash_next;
@@ -68,7 +68,8 @@ void sn_state_free(struct sn_state *state);
  * program by sn_worker_set_program() before they go on. kept and dropped count sessions. Less than 0
  * if memory is short: then nothing has changed.
  */
-int sn_state_apply(struct sn_state *state, const struct sn_program *program, uint64_t *kept, uint64_t *dropped);
+int sn_state_apply(struct sn_state *state, const struct sn_program *program, uint64_t *kept,
+		   uint64_t *dropped);
 
 struct sn_state_stats {
 	uint64_t sessions;
@@ -77,7 +78,8 @@ struct sn_state_stats {
 	uint64_t exhausted;
 };
 
-/* Of a table of the current program. May run beside workers: the numbers are then of slightly different instants. */
+/* Of a table of the current program. May run beside workers: the numbers are then of slightly different
+ * instants. */
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats);
 
 struct sn_session_info {
@@ -90,8 +92,8 @@ struct sn_session_info {
 };
 
 /* The live sessions of a table of the current program, at most max; returns how many were written. */
-size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_session_info *out,
-			 size_t max);
+size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now,
+			 struct sn_session_info *out, size_t max);
 
 /* ---- the packet path ---- */
 
@@ -110,8 +112,21 @@ enum sn_state_result {
 /* The shard of a flow that starts inside. */
 uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *flow);
 
-/* Bring the lines that a look-up of the flow will read. */
-void sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard, const struct sn_flow *flow);
+/* Where a look-up of a flow will read; its first line is on its way, the second is known when that is there.
+ */
+struct sn_state_hint {
+	const uint32_t *bucket;
+	const struct sn_session *slab;
+};
+
+struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
+				       const struct sn_flow *flow);
+
+static inline void sn_state_prefetch_session(struct sn_state_hint hint)
+{
+	if (*hint.bucket)
+		__builtin_prefetch(&hint.slab[*hint.bucket - 1]);
+}
 
 /* The session of a run by the flow as it is inside; made if there is none and make is set. */
 enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint32_t shard,

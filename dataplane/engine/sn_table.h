@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SN_TABLE_DIMS_MAX 6	/* src, dst, sport, dport, vlan, ttl */
-#define SN_TABLE_WORDS_MAX 4	/* 256 required bits */
-#define SN_TABLE_NONE UINT32_MAX
+#define SN_TABLE_DIMS_MAX  6 /* src, dst, sport, dport, vlan, ttl */
+#define SN_TABLE_WORDS_MAX 4 /* 256 required bits */
+#define SN_TABLE_NONE	   UINT32_MAX
 
 /* What a look-up reads: one value per dimension in the table's order, and the packet's bits. */
 struct sn_key {
@@ -26,11 +26,11 @@ struct sn_table_spec {
 	uint32_t n_boxes;
 	uint32_t n_dims;
 	uint32_t n_words;
-	const uint32_t *bounds;		/* box-major: low, high per dimension */
-	const uint64_t *required;	/* box-major: n_words per box */
-	const uint32_t *classes;	/* per box */
+	const uint32_t *bounds;	  /* box-major: low, high per dimension */
+	const uint64_t *required; /* box-major: n_words per box */
+	const uint32_t *classes;  /* per box */
 	/* Which dimensions are 32-bit addresses (prefix shapes are looked for there). */
-	uint32_t address_dims;		/* bit mask over dimensions */
+	uint32_t address_dims; /* bit mask over dimensions */
 };
 
 struct sn_table;
@@ -40,7 +40,8 @@ struct sn_table *sn_table_create(const struct sn_table_spec *spec, char *err, si
 void sn_table_free(struct sn_table *table);
 
 /* The class of the first box that holds keys[i], SN_TABLE_NONE if none does, for i < n (n <= 64). */
-void sn_table_lookup(const struct sn_table *table, const struct sn_key *keys, uint32_t *classes, unsigned int n);
+void sn_table_lookup(const struct sn_table *table, const struct sn_key *keys, uint32_t *classes,
+		     unsigned int n);
 
 /* Name of the classifier that was chosen: "linear", "lpm", "tree", … (for status and tests). */
 const char *sn_table_kind(const struct sn_table *table);

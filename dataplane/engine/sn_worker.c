@@ -10,9 +10,9 @@
 #include "sn_exec.h"
 #include "sn_rewrite.h"
 
-#define SECOND 1000000000ull
+#define SECOND	      1000000000ull
 #define CACHE_ENTRIES 65536u
-#define NEIGHBORS 16384u
+#define NEIGHBORS     16384u
 #define NEIGHBORS_MAX 65536u
 
 int sn_source_offset = -1;
@@ -124,8 +124,8 @@ static inline void lower_ttl(uint8_t *ip, uint8_t by, uint16_t diff)
 }
 
 /* A simple class's packet: a TTL, a next hop and out. False if that is not all there is to it. */
-static inline bool forward_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c, uint32_t class,
-				  uint64_t now)
+static inline bool forward_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c,
+				  uint32_t class, uint64_t now)
 {
 	const struct sn_interface *ifc = &w->program->interfaces[c->target];
 	struct sn_neigh *n = &w->neigh.entries[w->counts->class_neigh[class]];
@@ -157,7 +157,8 @@ static inline bool forward_simple(struct sn_worker *w, struct sn_pkt *p, const s
 	return true;
 }
 
-static inline void drop_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c, uint32_t class)
+static inline void drop_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c,
+			       uint32_t class)
 {
 	const uint32_t *ids = &w->program->leg_counters[c->first_counter];
 
@@ -175,8 +176,8 @@ static inline struct sn_session *session_of(uint64_t word, uint64_t now)
 	return likely(sn_cache_session_same(word, s) && sn_session_live(s, now)) ? s : NULL;
 }
 
-static inline void use_session(struct sn_worker *w, struct sn_session *s, const struct sn_pkt *p, bool is_return,
-			       uint64_t now)
+static inline void use_session(struct sn_worker *w, struct sn_session *s, const struct sn_pkt *p,
+			       bool is_return, uint64_t now)
 {
 	uint8_t seen = 0;
 
@@ -187,7 +188,8 @@ static inline void use_session(struct sn_worker *w, struct sn_session *s, const 
 }
 
 /* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
-static inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e, uint64_t now)
+static inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
+				  uint64_t now)
 {
 	struct sn_neigh *n = &w->neigh.entries[e->neigh];
 	struct sn_session *s0 = NULL, *s1 = NULL;
@@ -292,8 +294,7 @@ static void look_up(struct sn_worker *w, uint32_t n)
 		if (unlikely(w->pkts[i].reason) || !sn_cache_eligible(&w->pkts[i]))
 			continue;
 		w->candidates[i] = sn_cache_candidate(&w->cache, w->hashes[i]);
-		if (w->candidates[i])
-			rte_prefetch0(w->candidates[i]);
+		rte_prefetch0(w->candidates[i] ? w->candidates[i] : sn_cache_vacant(&w->cache, w->hashes[i]));
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		const struct sn_cache_entry *e = w->candidates[i];
@@ -306,6 +307,9 @@ static void look_up(struct sn_worker *w, uint32_t n)
 /* Bring the state that the packets which are not known yet will look for. */
 static void prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
 {
+	struct sn_state_hint hints[SN_BURST_MAX];
+	uint32_t k = 0;
+
 	for (uint32_t i = 0; i < n; i++) {
 		const struct sn_pkt *p = &w->pkts[i];
 		struct sn_flow flow = {p->src, p->dst, p->sport, p->dport, p->proto};
@@ -315,8 +319,10 @@ static void prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint
 			continue;
 		run = w->program->classes[s->first_class + w->classes[i]].state_run;
 		if (run != SN_NO_INDEX)
-			sn_state_prefetch(w->state, run, sn_state_shard(w->state, &flow), &flow);
+			hints[k++] = sn_state_prefetch(w->state, run, sn_state_shard(w->state, &flow), &flow);
 	}
+	for (uint32_t j = 0; j < k; j++)
+		sn_state_prefetch_session(hints[j]);
 }
 
 /* One packet, in its turn. */
@@ -358,16 +364,17 @@ static inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, ui
 
 static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
 {
-	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, cycles;
+	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, cycles, bytes = 0;
 	struct sn_count *rx = &w->stats.ports[iface].rx;
 	uint32_t segment = w->program->interfaces[iface].segment;
 
 	sn_parse(frames, w->pkts, n, iface, w->macs[iface]);
-	rx->packets += n;
 	for (uint32_t i = 0; i < n; i++) {
-		rx->bytes += w->pkts[i].frame_len;
+		bytes += w->pkts[i].frame_len;
 		w->candidates[i] = NULL;
 	}
+	rx->packets += n;
+	rx->bytes += bytes;
 	mark(w, stages, SN_STAGE_PARSE, &since);
 	if (w->caching)
 		look_up(w, n);
@@ -417,7 +424,8 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 
 /* ---- life ---- */
 
-struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts)
+struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program,
+					struct sn_counts *counts)
 {
 	const struct sn_program *old = w->program;
 	struct sn_counts *before = w->counts;
@@ -479,7 +487,8 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	}
 	return w;
 no_memory:
-	snprintf(err, err_len, "no memory for a worker with %u cache entries and %u neighbors", entries, neighbors);
+	snprintf(err, err_len, "no memory for a worker with %u cache entries and %u neighbors", entries,
+		 neighbors);
 	return NULL;
 }
 

@@ -18,7 +18,7 @@
 #include "sn_reason.h"
 #include "sn_state.h"
 
-#define SN_BURST_MAX 64
+#define SN_BURST_MAX   64
 #define SN_SOURCE_NONE UINT32_MAX
 
 /* Sends up to n packets, returns how many were taken (the first ones); the rest is dropped as tx-full. */
@@ -33,7 +33,7 @@ struct sn_worker_config {
 	struct sn_state *state;	  /* all shards are this worker's */
 	sn_tx_fn tx;
 	void *tx_ctx;
-	sn_drop_fn drop;	/* may be NULL */
+	sn_drop_fn drop; /* may be NULL */
 	void *drop_ctx;
 	uint32_t cache_entries; /* a power of two; 0: 65536 */
 	uint32_t neighbors;	/* at most; 0: 16384 */
@@ -92,32 +92,37 @@ struct sn_worker;
 struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len);
 void sn_worker_free(struct sn_worker *w);
 
-/* The address of an interface's device, for interfaces to which the program gives none. Takes effect with the next program. */
+/* The address of an interface's device, for interfaces to which the program gives none. Takes effect with the
+ * next program. */
 void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6]);
 
 /*
  * Called on the worker between two bursts, after sn_state_apply(): from now on
  * packets run through program and count in counts. What is cached is forgotten, sessions and
  * neighbours stay. Returns the counters of the program before (NULL at first), now the caller's.
- * Neither program nor counts may go before they are replaced (both NULL: the worker drops nothing and runs nothing).
+ * Neither program nor counts may go before they are replaced (both NULL: the worker drops nothing and runs
+ * nothing).
  */
 struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program,
 					struct sn_counts *counts);
 
 /* Takes n packets (any number) that came in by iface. They belong to the worker. now never goes back. */
-void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts, uint16_t n, uint64_t now_ns);
+void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts, uint16_t n,
+		     uint64_t now_ns);
 
 /* Timers; call every millisecond or when idle. */
 void sn_worker_tick(struct sn_worker *w, uint64_t now_ns);
 
-/* Read only by others; written by the worker alone. The caller may add to SN_STAGE_RECEIVE on the worker's thread. */
+/* Read only by others; written by the worker alone. The caller may add to ports[].rx and SN_STAGE_RECEIVE on
+ * the worker's thread. */
 struct sn_worker_stats *sn_worker_stats(struct sn_worker *w);
 struct sn_counts *sn_worker_counts(struct sn_worker *w);
 void sn_worker_set_profile(struct sn_worker *w, bool on);
 
 /*
  * Which packet caused this one: set by the harness before a burst, inherited by copies
- * and generated packets. sn_source_register() once, after rte_eal_init(), before the first worker (sn_worker_create() does it too).
+ * and generated packets. sn_source_register() once, after rte_eal_init(), before the first worker
+ * (sn_worker_create() does it too).
  */
 int sn_source_register(void);
 uint32_t sn_source(const struct rte_mbuf *m);

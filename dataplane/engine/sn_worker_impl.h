@@ -52,10 +52,12 @@ struct sn_worker {
 
 extern int sn_source_offset; /* of the mbuf field */
 
-/* The one place where packets die: the reason is counted, the hook told, the buffer given back after the burst. */
+/* The one place where packets die: the reason is counted, the hook told, the buffer given back after the
+ * burst. */
 void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint32_t reason);
 /* The same for what has no buffer (any more). */
-void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_t source, uint32_t bytes, uint32_t reason);
+void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
+			  uint32_t reason);
 
 void sn_worker_flush(struct sn_worker *w, uint16_t iface);
 

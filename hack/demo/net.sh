@@ -1,8 +1,8 @@
 # The demo's network: namespaces named sinter-*, gone again by net_down.
 #
-#   zone-a 10.0.0.10 ──┐          ┌── isp 204.152.0.2 (services: 204.152.80.80)
-#                      ├─ engine ─┤
-#   zone-b 10.1.0.10 ──┘          └── edge 198.51.100.254 ── core 192.0.2.2 ── web 203.0.113.80
+#   zone-a 10.0.0.10 ──┐         ┌── isp 204.152.0.2 (its services: 204.152.80.80)
+#                      ├─ chain ─┤
+#   zone-b 10.1.0.10 ──┘         └── edge 198.51.100.254 ── core 192.0.2.2 ── web 203.0.113.80
 
 spaces=(zone-a zone-b isp edge core web engine)
 

@@ -11,9 +11,15 @@ static struct rte_mempool *pool;
 
 int start_eal(void **state)
 {
-	char *args[] = {(char *)"test",	    (char *)"--no-huge",      (char *)"--no-shconf",
-			(char *)"--no-pci", (char *)"--no-telemetry", (char *)"-m",
-			(char *)"256",	    (char *)"--lcores",	      (char *)"0@0",
+	char *args[] = {(char *)"test",
+			(char *)"--no-huge",
+			(char *)"--no-shconf",
+			(char *)"--no-pci",
+			(char *)"--no-telemetry",
+			(char *)"-m",
+			(char *)"256",
+			(char *)"--lcores",
+			(char *)"0@0",
 			(char *)"--log-level=*:error"};
 
 	(void)state;
@@ -61,7 +67,8 @@ static void drop(void *ctx, const struct rte_mbuf *m, uint32_t source, uint32_t 
 int open_fixture(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
-	struct sn_worker_config config = {.pool = pool, .tx = tx, .drop = drop, .cache_entries = 1024, .neighbors = 64};
+	struct sn_worker_config config = {
+		.pool = pool, .tx = tx, .drop = drop, .cache_entries = 1024, .neighbors = 64};
 
 	f->state = sn_state_create(1);
 	f->tx_limit = UINT16_MAX;
@@ -124,7 +131,8 @@ static uint16_t l4_sum(const uint8_t *ip, uint32_t len)
 uint32_t write_frame(const struct packet *p, uint8_t *f)
 {
 	static const uint32_t header[] = {[SN_ICMP] = 8, [SN_TCP] = 20, [SN_UDP] = 8};
-	uint32_t l3 = p->tag ? 18 : 14, ihl = 20 + p->options * 4u, h = p->proto <= SN_UDP ? header[p->proto] : 0;
+	uint32_t l3 = p->tag ? 18 : 14, ihl = 20 + p->options * 4u,
+		 h = p->proto <= SN_UDP ? header[p->proto] : 0;
 	uint32_t l4_len = h + p->payload_len;
 	uint8_t *ip = f + l3, *l4 = ip + ihl;
 
@@ -268,7 +276,8 @@ void assert_dropped(struct fixture *f, uint32_t reason)
 {
 	assert_int_equal(f->n_out, 0);
 	assert_int_equal(f->n_drops, 1);
-	assert_string_equal(sn_program_reason(f->program, f->drops[0].reason), sn_program_reason(f->program, reason));
+	assert_string_equal(sn_program_reason(f->program, f->drops[0].reason),
+			    sn_program_reason(f->program, reason));
 	assert_int_equal(f->drops[0].source, 0);
 }
 

@@ -15,9 +15,9 @@
 #include "sample.h"
 #include "sn_worker.h"
 
-#define MS 1000000ull
-#define SECOND (1000 * MS)
-#define FRAME_MAX 2048
+#define MS	   1000000ull
+#define SECOND	   (1000 * MS)
+#define FRAME_MAX  2048
 #define EVENTS_MAX 512
 
 struct sent {
@@ -51,13 +51,13 @@ struct fixture {
 struct packet {
 	uint8_t iface; /* to whose address it is sent */
 	uint8_t proto;
-	uint8_t ttl; /* 0: 64 */
-	uint8_t flags; /* of TCP */
+	uint8_t ttl;	    /* 0: 64 */
+	uint8_t flags;	    /* of TCP */
 	uint8_t type, code; /* of ICMP */
 	uint8_t dscp;
 	uint8_t options; /* words of IP options */
-	uint16_t frag; /* the fragment word: DF 0x4000, MF 0x2000 */
-	uint16_t tag; /* with TCI; 0: none */
+	uint16_t frag;	 /* the fragment word: DF 0x4000, MF 0x2000 */
+	uint16_t tag;	 /* with TCI; 0: none */
 	uint32_t src, dst;
 	uint16_t sport, dport; /* of ICMP: sport is the identifier */
 	uint32_t payload_len;

@@ -110,7 +110,8 @@ static bool comes_back(struct fixture *f, const struct packet *in)
 
 static void an_idle_binding_lives_to_the_nanosecond_of_its_timeout(void **state)
 {
-	static const uint64_t timeouts[] = {240000 * MS, 300000 * MS, 60000 * MS}; /* TCP: one direction seen */
+	static const uint64_t timeouts[] = {240000 * MS, 300000 * MS,
+					    60000 * MS}; /* TCP: one direction seen */
 	struct fixture *f = *state;
 
 	load(f);
@@ -275,8 +276,14 @@ static void a_packet_that_is_dropped_later_refreshes_no_session(void **state)
 static uint32_t error_about(const uint8_t *about, uint32_t quoted, uint8_t iface, uint32_t from, uint32_t to,
 			    uint8_t *frame)
 {
-	struct packet p = {.iface = iface, .proto = SN_ICMP, .src = from, .dst = to, .type = 3, .code = 1,
-			   .payload = ip_of(about), .payload_len = quoted};
+	struct packet p = {.iface = iface,
+			   .proto = SN_ICMP,
+			   .src = from,
+			   .dst = to,
+			   .type = 3,
+			   .code = 1,
+			   .payload = ip_of(about),
+			   .payload_len = quoted};
 
 	return write_frame(&p, frame);
 }

@@ -3,14 +3,15 @@
 
 #include "sn_parse.h"
 
-#define HOST_MAC ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 9})
-#define ALL_MAC ((const uint8_t[]){0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+#define HOST_MAC    ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 9})
+#define ALL_MAC	    ((const uint8_t[]){0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 #define OUTSIDE_MAC ((const uint8_t[]){0x02, 0x73, 0x6e, 0, 0, 1})
-#define GATEWAY2 (SN_SAMPLE_OUTSIDE + 8)
+#define GATEWAY2    (SN_SAMPLE_OUTSIDE + 8)
 #define ARP_REQUEST 1
-#define ARP_REPLY 2
+#define ARP_REPLY   2
 
-static uint32_t write_arp(uint8_t *f, const uint8_t *to, uint16_t tag, uint16_t op, uint32_t sender, uint32_t target)
+static uint32_t write_arp(uint8_t *f, const uint8_t *to, uint16_t tag, uint16_t op, uint32_t sender,
+			  uint32_t target)
 {
 	uint32_t l3 = tag ? 18 : 14;
 	uint8_t *a = f + l3;
@@ -34,7 +35,8 @@ static uint32_t write_arp(uint8_t *f, const uint8_t *to, uint16_t tag, uint16_t 
 	return l3 + 28;
 }
 
-static void send_arp(struct fixture *f, const uint8_t *to, uint16_t tag, uint16_t op, uint32_t sender, uint32_t target)
+static void send_arp(struct fixture *f, const uint8_t *to, uint16_t tag, uint16_t op, uint32_t sender,
+		     uint32_t target)
 {
 	uint8_t frame[64];
 

@@ -158,10 +158,22 @@ static void none(uint8_t *f, uint32_t *len)
 	(void)len;
 }
 
-#define UDP_FROM(s) {.proto = SN_UDP, .src = s, .dst = SN_SAMPLE_REMOTE, .payload_len = 11}
-#define UDP_TO(d) {.proto = SN_UDP, .src = SN_SAMPLE_HOST, .dst = d, .payload_len = 11}
-#define TCP {.proto = SN_TCP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE, .payload_len = 11}
-#define ICMP {.proto = SN_ICMP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE, .type = 8}
+#define UDP_FROM(s)                                                                   \
+	{                                                                             \
+		.proto = SN_UDP, .src = s, .dst = SN_SAMPLE_REMOTE, .payload_len = 11 \
+	}
+#define UDP_TO(d)                                                                   \
+	{                                                                           \
+		.proto = SN_UDP, .src = SN_SAMPLE_HOST, .dst = d, .payload_len = 11 \
+	}
+#define TCP                                                                                        \
+	{                                                                                          \
+		.proto = SN_TCP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE, .payload_len = 11 \
+	}
+#define ICMP                                                                                \
+	{                                                                                   \
+		.proto = SN_ICMP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE, .type = 8 \
+	}
 
 static const struct wrong wrongs[] = {
 	{"13 bytes", SN_REASON_TRUNCATED, cut_ethernet, {0}},
@@ -178,7 +190,10 @@ static const struct wrong wrongs[] = {
 	{"IHL 4", SN_REASON_MALFORMED, short_header, {0}},
 	{"total length 19", SN_REASON_MALFORMED, total_in_header, {0}},
 	{"total length beyond the frame", SN_REASON_TRUNCATED, total_beyond_frame, {0}},
-	{"IP header beyond the frame", SN_REASON_TRUNCATED, header_beyond_frame, {.proto = SN_UDP, .payload_len = 40}},
+	{"IP header beyond the frame",
+	 SN_REASON_TRUNCATED,
+	 header_beyond_frame,
+	 {.proto = SN_UDP, .payload_len = 40}},
 	{"wrong header checksum", SN_REASON_BAD_CHECKSUM, bad_sum, {0}},
 	{"7 bytes of UDP", SN_REASON_TRUNCATED, total_in_transport, {0}},
 	{"19 bytes of TCP", SN_REASON_TRUNCATED, total_in_transport, TCP},
@@ -216,7 +231,8 @@ static void every_malformed_frame_is_dropped_under_its_own_reason(void **state)
 		send_frame(f, 0, frame, len);
 		if (f->n_drops != 1 || f->drops[0].reason != w->reason || f->n_out)
 			fail_msg("%s: dropped as %s, want %s", w->what,
-				 f->n_drops ? sn_reason_name(f->drops[0].reason) : "nothing", sn_reason_name(w->reason));
+				 f->n_drops ? sn_reason_name(f->drops[0].reason) : "nothing",
+				 sn_reason_name(w->reason));
 	}
 	assert_int_equal(sessions(f), 0);
 }
@@ -240,8 +256,17 @@ static void addresses_at_the_edge_of_the_martians_pass(void **state)
 
 static void fields_are_read_as_they_are_on_the_wire(void **state)
 {
-	struct packet p = {.proto = SN_TCP, .src = SN_SAMPLE_HOST, .dst = SN_SAMPLE_REMOTE, .sport = 1, .dport = 65535,
-			   .ttl = 7, .dscp = 46, .flags = 0x12, .tag = 0xe064, .options = 2, .frag = 0x4000};
+	struct packet p = {.proto = SN_TCP,
+			   .src = SN_SAMPLE_HOST,
+			   .dst = SN_SAMPLE_REMOTE,
+			   .sport = 1,
+			   .dport = 65535,
+			   .ttl = 7,
+			   .dscp = 46,
+			   .flags = 0x12,
+			   .tag = 0xe064,
+			   .options = 2,
+			   .frag = 0x4000};
 	const uint8_t mac[6] = {0x02, 0x73, 0x6e, 0, 0, 0};
 	uint8_t buffer[sizeof(struct rte_mbuf) + FRAME_MAX] __attribute__((aligned(64))) = {0};
 	struct rte_mbuf *m = (struct rte_mbuf *)buffer;
@@ -296,11 +321,13 @@ static void options_padding_and_tag_are_carried_along(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(every_malformed_frame_is_dropped_under_its_own_reason, open_fixture,
+		cmocka_unit_test_setup_teardown(every_malformed_frame_is_dropped_under_its_own_reason,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(addresses_at_the_edge_of_the_martians_pass, open_fixture,
 						close_fixture),
-		cmocka_unit_test_setup_teardown(addresses_at_the_edge_of_the_martians_pass, open_fixture, close_fixture),
 		cmocka_unit_test(fields_are_read_as_they_are_on_the_wire),
-		cmocka_unit_test_setup_teardown(options_padding_and_tag_are_carried_along, open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(options_padding_and_tag_are_carried_along, open_fixture,
+						close_fixture),
 	};
 
 	return cmocka_run_group_tests(tests, start_eal, stop_eal);

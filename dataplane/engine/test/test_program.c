@@ -217,7 +217,8 @@ static void a_wrong_program_is_refused_with_what_is_wrong_and_what_is_right(void
 static void values_that_no_table_tells_apart_share_an_atom(void **state)
 {
 	uint32_t ranges[2][4] = {{2, 2, 18, 18}, {16, 31}};
-	Sinter__Program__V1__BitSet sets[2] = {SINTER__PROGRAM__V1__BIT_SET__INIT, SINTER__PROGRAM__V1__BIT_SET__INIT};
+	Sinter__Program__V1__BitSet sets[2] = {SINTER__PROGRAM__V1__BIT_SET__INIT,
+					       SINTER__PROGRAM__V1__BIT_SET__INIT};
 	Sinter__Program__V1__BitSet *list[] = {&sets[0], &sets[1]};
 	Sinter__Program__V1__Table table = SINTER__PROGRAM__V1__TABLE__INIT;
 	uint16_t atoms[256] = {0};
@@ -246,16 +247,33 @@ static void bits_are_read_of_every_field(void **state)
 	static const struct {
 		enum sn_field field;
 		uint32_t lo, hi;
-	} want[] = {{SN_VLAN, 7, SN_VLAN_ABSENT}, {SN_SRC, 0x0a000000, 0x0a0000ff}, {SN_DST, 5, UINT32_MAX},
-		    {SN_PROTO, 6, 6}, {SN_DSCP, 0, 10}, {SN_TTL, 2, 255}, {SN_FRAG, 0, 0}, {SN_SPORT, 1024, 65535},
-		    {SN_DPORT, 80, 80}, {SN_TCP_FLAGS, 2, 2}, {SN_ICMP_TYPE, 256, 256}, {SN_ICMP_CODE, 256, 256}};
+	} want[] = {{SN_VLAN, 7, SN_VLAN_ABSENT},
+		    {SN_SRC, 0x0a000000, 0x0a0000ff},
+		    {SN_DST, 5, UINT32_MAX},
+		    {SN_PROTO, 6, 6},
+		    {SN_DSCP, 0, 10},
+		    {SN_TTL, 2, 255},
+		    {SN_FRAG, 0, 0},
+		    {SN_SPORT, 1024, 65535},
+		    {SN_DPORT, 80, 80},
+		    {SN_TCP_FLAGS, 2, 2},
+		    {SN_ICMP_TYPE, 256, 256},
+		    {SN_ICMP_CODE, 256, 256}};
 	enum { N = sizeof(want) / sizeof(*want) };
 	Sinter__Program__V1__BitSet sets[N], *list[N];
 	Sinter__Program__V1__Table table = SINTER__PROGRAM__V1__TABLE__INIT;
 	uint32_t ranges[N][2], classes[] = {0, 1}, class;
 	uint64_t required[] = {(1 << N) - 1, 0};
-	const struct sn_pkt good = {.vlan = SN_VLAN_ABSENT, .src = 0x0a000001, .dst = 0xffffffff, .proto = 6, .dscp = 10,
-				    .ttl = 2, .sport = 65535, .dport = 80, .tcp_flags = 2, .icmp_type = 256,
+	const struct sn_pkt good = {.vlan = SN_VLAN_ABSENT,
+				    .src = 0x0a000001,
+				    .dst = 0xffffffff,
+				    .proto = 6,
+				    .dscp = 10,
+				    .ttl = 2,
+				    .sport = 65535,
+				    .dport = 80,
+				    .tcp_flags = 2,
+				    .icmp_type = 256,
 				    .icmp_code = 256};
 	struct sn_pkt bad[] = {good, good, good, good, good, good};
 	struct sn_classifier c;

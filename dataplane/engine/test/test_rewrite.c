@@ -34,8 +34,9 @@ static void a_checksum_moves_as_the_book_says(void **state)
 					uint32_t old = (uint32_t)was[0] << 16 | was[1];
 					uint32_t now = (uint32_t)is[0] << 16 | is[1];
 
-					assert_int_equal(sn_sum_move(edges[c], sn_diff_norm(sn_diff32(old, now))),
-							 by_the_book(edges[c], was, is, 2));
+					assert_int_equal(
+						sn_sum_move(edges[c], sn_diff_norm(sn_diff32(old, now))),
+						by_the_book(edges[c], was, is, 2));
 				}
 }
 
@@ -137,13 +138,9 @@ static void a_tag_is_added_changed_or_stripped(void **state)
 		uint32_t first, then; /* set to; 0: not */
 		uint16_t is;	      /* 0: untagged */
 	} cases[] = {
-		{0, 100, 0, 100},
-		{0xa005, 100, 0, 0xa064},    /* PCP and DEI stay */
-		{0xa005, 4096, 0, 0},
-		{0xa005, 4096, 100, 100},    /* a new tag has none */
-		{0, 4096, 0, 0},
-		{0, 100, 4096, 0},
-		{0xa005, 5, 0, 0xa005},
+		{0, 100, 0, 100},     {0xa005, 100, 0, 0xa064}, /* PCP and DEI stay */
+		{0xa005, 4096, 0, 0}, {0xa005, 4096, 100, 100}, /* a new tag has none */
+		{0, 4096, 0, 0},      {0, 100, 4096, 0},	{0xa005, 5, 0, 0xa005},
 	};
 	struct fixture *f = *state;
 

@@ -124,6 +124,8 @@ func operations(p *programpb.Program, c *programpb.Class) string {
 				ink = statePaint.line
 			case describe.Route:
 				ink = plainPaint.line
+			case describe.Note:
+				ink = countPaint.line
 			case describe.Write:
 			}
 			parts = append(parts, fmt.Sprintf(`<font color=%q>%s</font>`, ink, escape(text)))

@@ -1,0 +1,9 @@
+// Package netns runs chains on real packets between network namespaces: hosts with the kernel's
+// own TCP, UDP, ICMP and ARP on one side of the engine and the other, and a paced generator for
+// exchanges of programs under load.
+//
+// The tests need root and are skipped without. The engine is looked for where SINTER_ENGINE points, else in
+// its build folder; sinterctl where SINTERCTL points, else in bin. SINTER_DATA may point at a folder
+// with ClassBench rule sets. Other load on the machine's CPUs makes the test under load meaningless: run this
+// package alone.
+package netns
