@@ -36,8 +36,7 @@ func (b *builder) placeElement(f *function, e *v1alpha1.Element, p *placed) {
 		}
 		b.placeLookup(f, e.Lookup, p)
 	case v1alpha1.ElementDecTTL:
-		p.el, p.outs = element.DecTTL{}, []string{"alive", "expired"}
-		p.drops["expired"] = f.name + "/" + p.name + "/expired"
+		p.either(f, element.DecTTL{})
 	case v1alpha1.ElementTTLGuard:
 		if e.TTLGuard == nil {
 			missing("ttlGuard")
@@ -51,8 +50,7 @@ func (b *builder) placeElement(f *function, e *v1alpha1.Element, p *placed) {
 		}
 		b.placeSetField(f, e.SetField, p)
 	case v1alpha1.ElementCheckIPHeader:
-		p.el, p.outs = element.CheckIPHeader{}, []string{"good", "bad"}
-		p.drops["bad"] = f.name + "/" + p.name + "/bad"
+		p.either(f, element.CheckIPHeader{})
 	case v1alpha1.ElementCounter:
 		p.el = element.Counter{}
 	case v1alpha1.ElementTee:
@@ -89,6 +87,13 @@ func (b *builder) placeElement(f *function, e *v1alpha1.Element, p *placed) {
 	default:
 		b.fail(f.object, p.path+".kind", string(e.Kind), "unknown kind of element")
 	}
+}
+
+// either places an element with two outputs, of which the second drops unless it is linked.
+func (p *placed) either(f *function, e element.Element) {
+	pass, fail := element.PortName(e, 0), element.PortName(e, 1)
+	p.el, p.outs = e, []string{pass, fail}
+	p.drops[fail] = f.name + "/" + p.name + "/" + fail
 }
 
 func (b *builder) placeClassifier(f *function, spec *v1alpha1.ClassifierElement, p *placed) {
@@ -170,8 +175,7 @@ func (b *builder) placeTTLGuard(f *function, spec *v1alpha1.TTLGuardElement, p *
 		b.fail(f.object, p.path+".ttlGuard.min", "", "is missing, and required")
 		return
 	}
-	p.el, p.outs = element.TTLGuard{Min: uint8(*spec.Min)}, []string{"pass", "fail"}
-	p.drops["fail"] = f.name + "/" + p.name + "/fail"
+	p.either(f, element.TTLGuard{Min: uint8(*spec.Min)})
 }
 
 func (b *builder) placeSetField(f *function, spec *v1alpha1.SetFieldElement, p *placed) {

@@ -183,8 +183,9 @@ func (p Filter) Feasible() (Filter, bool) {
 			!p.sets[Proto].SubsetOf(proto) || !p.sets[Frag].SubsetOf(headed) {
 			return
 		}
-		absent, _ := f.Absent()
-		p = p.With(f, p.sets[f].Subtract(Single(absent)))
+		if absent, _ := f.Absent(); p.sets[f].Contains(absent) {
+			p = p.With(f, p.sets[f].Subtract(Single(absent)))
+		}
 	}
 	drop(SPort, ported)
 	drop(DPort, ported)

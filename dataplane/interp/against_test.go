@@ -33,6 +33,7 @@ func TestAnyOtherChoiceIsAdopted(t *testing.T) {
 	for name, build := range map[string]func() *builder{
 		"one NAT": func() *builder { return natted(pool()) }, "nested NATs": nested, "answers from behind": answering,
 		"nested NATs and a router": func() *builder { return nestedRouter(false) }, "nested NATs of uneven timeouts": func() *builder { return nestedRouter(true) }, "a firewall behind": guarded, "a firewall on the chosen port": portFirewall,
+		"a NAT whose choices the next hides only of some": partlyHidden,
 	} {
 		t.Run(name, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
@@ -48,7 +49,7 @@ func TestAnyOtherChoiceIsAdopted(t *testing.T) {
 				p.to = engine.links[zone].mac
 				if rng.IntN(2) == 0 {
 					zone = outside
-					p.src, p.dst, p.to = "198.51.100.1", "192.0.2.10", outsideMAC
+					p.src, p.dst, p.to = "198.51.100.1", []string{"192.0.2.10", "100.64.0.1"}[rng.IntN(2)], outsideMAC
 					p.sport, p.dport = p.dport, 2000+uint16(rng.IntN(4))
 					if p.proto == 1 {
 						p.icmp = echoReply
@@ -91,6 +92,23 @@ func nestedRouter(uneven bool) *builder {
 	}
 	b.wire(ttl, element.TTLAlive, b.out(outside), 0)
 	b.wire(ttl, element.TTLExpired, answer, 0)
+	return b
+}
+
+// partlyHidden is nested, but zone a's packets to other ports than 53 go out past the common NAPT.
+func partlyHidden() *builder {
+	b := nested()
+	isp, natA := b.node("isp"), b.node("nat-a")
+	past := b.add("past", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
+		{Name: "dns", Filters: []headerspace.Filter{filter(headerspace.DPort, one(53))}},
+	}})
+	b.wire(natA, element.NAPTOutside, past, 0)
+	b.wire(past, 0, isp, element.NAPTInside)
+	b.wire(past, 1, b.out(outside), 0)
+	back := b.add("back", element.Lookup{Outs: 2, NoRoute: 1, Routes: []element.Route{{Prefix: prefix("100.64.0.1/32"), Out: 0}}})
+	b.wire(b.in(outside), 0, back, 0)
+	b.wire(back, 0, natA, element.NAPTOutside)
+	b.wire(back, 1, isp, element.NAPTOutside)
 	return b
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,11 @@ func (b *builder) line(nodes ...int) {
 		b.wire(at, 0, n, 0)
 		at = n
 	}
+}
+
+// node is the index of the element of a name.
+func (b *builder) node(name string) int {
+	return slices.IndexFunc(b.g.Nodes, func(n graph.Node) bool { return n.Name == name })
 }
 
 func (b *builder) in(i int) int  { return b.g.Interfaces[i].In }

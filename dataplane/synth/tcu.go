@@ -278,8 +278,14 @@ func (v *values) set(f headerspace.Field, c headerspace.Value) {
 
 // settle makes the writes so far happen at run time: what follows reads the packet as it is.
 func (v *values) settle() {
+	done := v.val
+	v.ops, v.done = v.pending(), &done
+}
+
+// pending are all operations so far, the writes that have not happened at their end.
+func (v *values) pending() []op {
 	ops := v.ops[:len(v.ops):len(v.ops)]
-	done := *v.settled()
+	done := v.settled()
 	for f := range headerspace.NumFields {
 		e := v.val[f]
 		if sameExpr(e, done[f]) {
@@ -293,9 +299,8 @@ func (v *values) settle() {
 			ops = append(ops, op{kind: opAddTTL, arg: int64(e.delta - done[f].delta)})
 		case ident, choice, virtual: // nothing to write: a choice is written by its forward operation
 		}
-		done[f] = e
 	}
-	v.ops, v.done = ops, &done
+	return ops
 }
 
 // fieldValue is a value as the program writes it: addresses are IPv4.

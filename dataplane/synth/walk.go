@@ -304,8 +304,8 @@ func (w *walker) classify(t *tcu, node int, first bool, n, deflt int, rule func(
 		}
 		return w.cut(t, node)
 	}
-	if len(w.seg.leaves) == 0 {
-		w.seg.leaves = slices.Grow(w.seg.leaves, 2*n)
+	if n > cap(w.seg.leaves)-len(w.seg.leaves) {
+		w.seg.leaves = slices.Grow(w.seg.leaves, 3*n)
 	}
 	for i := range n {
 		out, filters := rule(i)
@@ -473,15 +473,13 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	case toDrop: // early discard: nothing need be done to it
 		l.counters = t.passed()
 	case toGenerator:
-		t.settle()
-		l.ops, l.runs = t.ops, t.runs
+		l.ops, l.runs = t.pending(), t.runs
 		l.outcome.arg = w.generator(node)
 	case toOutput, toSegment, toReturn:
-		t.settle()
+		l.ops, l.runs = t.pending(), t.runs
 		if t.hop.set && !(w.fresh && t.hop.addr == 0) {
-			t.ops = append(t.ops[:len(t.ops):len(t.ops)], op{kind: opNextHop, arg: int64(t.hop.addr)})
+			l.ops = append(l.ops, op{kind: opNextHop, arg: int64(t.hop.addr)})
 		}
-		l.ops, l.runs = t.ops, t.runs
 	}
 	for _, r := range l.runs {
 		w.run(r)

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	// Rapid draws the same chains every time unless asked for others by -rapid.seed; a failing chain shrinks for a while.
 	for name, value := range map[string]string{
-		"rapid.checks": fmt.Sprint(scale(6, 1)), "rapid.seed": "1", "rapid.shrinktime": "20s", "rapid.nofailfile": "true",
+		"rapid.checks": fmt.Sprint(scale(8, 1)), "rapid.seed": "1", "rapid.shrinktime": "20s", "rapid.nofailfile": "true",
 	} {
 		given := false
 		flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })

@@ -74,8 +74,10 @@ func (h *harness) died(err error) error {
 		return err
 	}
 	_ = h.cmd.Process.Kill()
-	exit := h.cmd.Wait()
-	return fmt.Errorf("%w (engine: %v)\n%s", err, exit, h.stderr.Bytes())
+	if exit := h.cmd.Wait(); exit != nil {
+		err = errors.Join(err, fmt.Errorf("engine: %w", exit))
+	}
+	return fmt.Errorf("%w\n%s", err, h.stderr.Bytes())
 }
 
 // stop ends the engine; one that crashes on its way out is an error.

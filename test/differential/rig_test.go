@@ -19,9 +19,6 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// noSource is the source of what no injected packet caused.
-const noSource = 0xffffffff
-
 // rig runs one chain in the engine and in the oracle, side by side.
 type rig struct {
 	chain string

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/config/crd"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
@@ -108,5 +109,45 @@ func TestEveryExampleOfTheLanguageCompilesAndSaysWhatThePageSays(t *testing.T) {
 	}
 	if n < 10 {
 		t.Errorf("only %d examples were found", n)
+	}
+}
+
+// kinds are the elements that the schema of NetworkFunctions lets users write.
+func kinds(t *testing.T) []string {
+	t.Helper()
+	data, err := crd.Files.ReadFile("nfv.sinter.dev_networkfunctions.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(data), "- classifier\n")
+	if !ok {
+		t.Fatal("the schema has no enum of kinds that starts with classifier")
+	}
+	out := []string{"classifier"}
+	for line := range strings.Lines(rest) {
+		kind, ok := strings.CutPrefix(strings.TrimSpace(line), "- ")
+		if !ok {
+			break
+		}
+		out = append(out, kind)
+	}
+	return out
+}
+
+func TestEveryKindOfElementIsInTheTableOfTheLanguageAndInThatOfTheElements(t *testing.T) {
+	list := kinds(t)
+	if len(list) < 13 {
+		t.Fatalf("only %v are known as kinds", list)
+	}
+	for _, page := range []string{"language.md", "elements.md"} {
+		data, err := os.ReadFile("../../docs/" + page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range list {
+			if !strings.Contains(string(data), "\n| `"+kind+"` |") {
+				t.Errorf("docs/%s has no row for %s", page, kind)
+			}
+		}
 	}
 }

@@ -60,6 +60,6 @@ func diffTransport(note func(string, any, any), w, g IPv4) {
 		note("transport checksum", fmt.Sprintf("%04x", binary.BigEndian.Uint16(w.Payload[i:])), fmt.Sprintf("%04x", binary.BigEndian.Uint16(g.Payload[i:])))
 	}
 	if w.Proto == ProtoICMP && len(w.Payload) >= 4 && len(g.Payload) >= 4 {
-		note("ICMP type and code", fmt.Sprint(w.Payload[:2]), fmt.Sprint(g.Payload[:2]))
+		note("ICMP type and code", fmt.Sprintf("%d", w.Payload[:2]), fmt.Sprintf("%d", g.Payload[:2]))
 	}
 }

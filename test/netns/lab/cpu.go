@@ -1,0 +1,138 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// CPUs are those that this process may use.
+func CPUs(t testing.TB) []int {
+	t.Helper()
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		t.Fatal(os.NewSyscallError("sched_getaffinity", err))
+	}
+	var list []int
+	for cpu := 0; len(list) < set.Count(); cpu++ {
+		if set.IsSet(cpu) {
+			list = append(list, cpu)
+		}
+	}
+	return list
+}
+
+// Confine keeps this process, and what it starts from now on, on one CPU until the test ends: the
+// others are left to the engine's workers, which choose theirs themselves.
+func Confine(t testing.TB, cpu int) {
+	t.Helper()
+	var before, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		t.Fatal(os.NewSyscallError("sched_getaffinity", err))
+	}
+	one.Set(cpu)
+	if err := setAffinity(&one); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := setAffinity(&before); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// setAffinity moves all threads of this process; those to come inherit from them.
+func setAffinity(set *unix.CPUSet) error {
+	tasks, err := threads(os.Getpid())
+	for _, tid := range tasks {
+		if e := unix.SchedSetaffinity(tid, set); e != nil && e != unix.ESRCH {
+			return os.NewSyscallError("sched_setaffinity", e)
+		}
+	}
+	return err
+}
+
+// topPriority is the nice value that ordinary threads give way to.
+const topPriority = -20
+
+// Favour gives the calling thread the CPU before all ordinary ones, and shortest naps.
+func Favour() error {
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return os.NewSyscallError("prctl", err)
+	}
+	return os.NewSyscallError("setpriority", unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), topPriority))
+}
+
+// Worker is the worker thread of an engine.
+type Worker struct{ stat string }
+
+// FavourWorker gives the engine's (first) worker its CPU before all ordinary threads, as a CPU of its own
+// would. The engine may be a child of the process.
+func (e *Engine) FavourWorker(t testing.TB) Worker {
+	t.Helper()
+	for _, pid := range family(e.Process.PID()) {
+		tasks, err := threads(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, tid := range tasks {
+			dir := fmt.Sprintf("/proc/%d/task/%d", pid, tid)
+			name, err := os.ReadFile(filepath.Join(dir, "comm"))
+			if err != nil || !strings.Contains(string(name), "-worker") { // rte-worker-1, lcore-worker-1: as DPDK names them
+				continue
+			}
+			if err := unix.Setpriority(unix.PRIO_PROCESS, tid, topPriority); err != nil {
+				t.Fatal(os.NewSyscallError("setpriority", err))
+			}
+			return Worker{filepath.Join(dir, "schedstat")}
+		}
+	}
+	t.Fatal("no worker thread found in the engine")
+	return Worker{}
+}
+
+// Waited is how long the worker wanted its CPU and did not have it, since it began.
+func (w Worker) Waited(t testing.TB) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(w.stat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ran, waited time.Duration
+	if _, err := fmt.Sscan(string(text), &ran, &waited); err != nil {
+		t.Fatalf("%s: %v", w.stat, err)
+	}
+	return waited
+}
+
+// family is a process and its children's children.
+func family(pid int) []int {
+	all := []int{pid}
+	tasks, _ := threads(pid)
+	for _, tid := range tasks {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, tid))
+		for _, f := range strings.Fields(string(text)) {
+			if child, err := strconv.Atoi(f); err == nil {
+				all = append(all, family(child)...)
+			}
+		}
+	}
+	return all
+}
+
+func threads(pid int) ([]int, error) {
+	dir, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
+	var list []int
+	for _, e := range dir {
+		if tid, err := strconv.Atoi(e.Name()); err == nil {
+			list = append(list, tid)
+		}
+	}
+	return list, err
+}
