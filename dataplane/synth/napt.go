@@ -145,6 +145,10 @@ func (w *walker) translateBack(t *tcu, node int, n element.NAPT) error {
 	for _, p := range good {
 		u := w.branch(t, p)
 		if len(u.unwind) > 0 && u.unwind[0] == node && u.val[headerspace.Dst].kind == virtual {
+			if u.val[headerspace.Src].kind != ident || u.val[headerspace.SPort].kind != ident {
+				w.apart[node] = true // its entry would not know this remote
+				return errAgain
+			}
 			u.unwind = u.unwind[1:]
 			w.rewind(u)
 			if err := w.follow(u, node, element.NAPTInside, -1); err != nil {
