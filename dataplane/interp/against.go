@@ -20,7 +20,7 @@ type Kind string
 const (
 	// MismatchOutput: a frame differs, is missing or is too much.
 	MismatchOutput Kind = "output"
-	// MismatchOrder: the right frames in another order.
+	// MismatchOrder: the right frames, but those of an interface in another order.
 	MismatchOrder Kind = "order"
 	// MismatchDrops: other drop reasons, or another number of them.
 	MismatchDrops Kind = "drops"
@@ -44,8 +44,11 @@ func (m Mismatch) String() string { return fmt.Sprintf("%s: %s", m.Kind, m.Detai
 // engine made of it. Choices that NAPTs have to make on the way are taken over
 // from the engine's frames, where these show them: so later packets meet the same
 // bindings. Choices that a later NAPT hides are any that explain what is seen.
-// Frames are compared byte for byte and in order, drop reasons as a multiset.
+// Frames are compared byte for byte and per interface in order, drop reasons as a multiset.
+// Both the result and what an engine is seen to send may mix interfaces as they like; the
+// result is returned by interface.
 func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Result) (Result, []Mismatch) {
+	seen.Out = byInterface(seen.Out)
 	s := search{c, now, iface, frame, seen}
 	r := s.explain()
 	r.accept()
@@ -95,18 +98,27 @@ func (s *search) explain() *run {
 	if r := s.giveUp(first); r != nil {
 		return r
 	}
-	if first.readsChoice {
-		if r := s.everyPort(first); r != nil {
-			return r
-		}
+	if r := s.otherChoices(first); r != nil {
+		return r
 	}
 	return s.run(s.learn(first))
 }
 
 func (s *search) run(w map[string][]wish) *run {
 	r := s.c.newRun(s.now, nil, cloneWishes(w))
-	r.start(s.iface, s.frame)
+	s.start(r)
 	return r
+}
+
+func (s *search) start(r *run) {
+	r.start(s.iface, s.frame)
+	r.res.Out = byInterface(r.res.Out)
+}
+
+// byInterface sorts frames by interface and keeps the order of those of one: engines send
+// per interface.
+func byInterface(out []Out) []Out {
+	return slices.SortedStableFunc(slices.Values(out), func(a, b Out) int { return a.Interface - b.Interface })
 }
 
 func cloneWishes(w map[string][]wish) map[string][]wish {
@@ -123,11 +135,8 @@ func (s *search) done(r *run) bool { return len(compare(r.res, s.seen)) == 0 }
 // run's own frames show choices.
 func (s *search) learn(r *run) map[string][]wish {
 	wishes := map[*made]*wish{}
-	for i, o := range r.res.Out {
-		if i >= len(s.seen.Out) {
-			break
-		}
-		shown, ok := look(s.seen.Out[i].Frame)
+	for o, seen := range pairs(r.res.Out, s.seen.Out) {
+		shown, ok := look(seen.Frame)
 		if !ok {
 			continue
 		}
@@ -169,6 +178,25 @@ func (s *search) learn(r *run) map[string][]wish {
 		out[m.nat.name] = append(out[m.nat.name], w)
 	}
 	return out
+}
+
+// pairs are the first frames of each interface, the second, and so on, of two lists by interface.
+func pairs(a, b []Out) iter.Seq2[Out, Out] {
+	return func(yield func(Out, Out) bool) {
+		for len(a) > 0 && len(b) > 0 {
+			switch x, y := a[0], b[0]; {
+			case x.Interface < y.Interface:
+				a = a[1:]
+			case x.Interface > y.Interface:
+				b = b[1:]
+			default:
+				if !yield(x, y) {
+					return
+				}
+				a, b = a[1:], b[1:]
+			}
+		}
+	}
 }
 
 // hand hands a wish on: if the NAPT still keeps an entry with the wished endpoint and the same
@@ -253,13 +281,12 @@ func gaveUp(r *run) bool {
 	return false
 }
 
-// everyPort tries every choice of each NAPT, the others' left free: for chains
-// that tell choices apart without showing them.
-func (s *search) everyPort(first *run) *run {
+// otherChoices tries other choices of each NAPT, the others' left free.
+func (s *search) otherChoices(first *run) *run {
 	learned := s.learn(first)
 	nth := map[*nat]int{}
 	for _, m := range first.made {
-		for at := range s.candidates(m) {
+		for at := range s.candidates(m, first.readsChoice) {
 			if !m.nat.movable(at, first) {
 				continue
 			}
@@ -276,14 +303,18 @@ func (s *search) everyPort(first *run) *run {
 	return nil
 }
 
-// candidates are all choices that a NAPT can have, those that frames show first. The
-// rest goes around the ports in wide steps, to meet every range of ports early.
-func (s *search) candidates(m *made) iter.Seq[endpoint] {
+// candidates are choices that a NAPT can have: those that frames show, for where the run found
+// no port and so had no frame to learn by; then, for chains that tell choices apart without showing
+// them, all. These go around the ports in wide steps, to meet every range of ports early.
+func (s *search) candidates(m *made, all bool) iter.Seq[endpoint] {
 	return func(yield func(endpoint) bool) {
 		for _, o := range s.seen.Out {
 			if f, ok := look(o.Frame); ok && !yield(endpoint{m.flow.proto, f.src, f.sport}) {
 				return
 			}
+		}
+		if !all {
+			return
 		}
 		low := int(m.nat.element.PortMin)
 		n := int(m.nat.element.PortMax) - low + 1
@@ -312,9 +343,9 @@ func gcd(a, b int) int {
 func (m *made) why(now time.Duration) string {
 	b := m.nat.binding(m.flow)
 	p := m.nat.element
-	e := m.nat.outside[*m.denied]
+	e := m.nat.holder(*m.denied, now)
 	why := fmt.Sprintf("not of the pool %v, ports %d-%d", p.Pool, p.PortMin, p.PortMax)
-	if e != nil && m.nat.live(e, now) {
+	if e != nil {
 		why = fmt.Sprintf("in use by %v → %v, idle for %v", m.nat.binding(e.flow).Inside, m.nat.binding(e.flow).Remote, now-e.last)
 	}
 	return fmt.Sprintf("%s: %v → %v became %v: %s", b.Node, b.Inside, b.Remote, m.denied.addrPort(), why)

@@ -1,11 +1,16 @@
 package interp
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // A choice can stay hidden: a packet that a router behind the NAPT answers makes
-// a binding, and nobody sees its port. The oracle's own choice then is a guess, which
-// ProcessAgainst corrects when the engine's becomes visible: a hidden entry may
-// move to any endpoint that it could have had from the start.
+// a binding, and nobody sees its port; nor where a second NAPT follows. The oracle's own
+// choice then is a guess, which ProcessAgainst corrects when the engine's becomes visible:
+// a hidden entry may move to any endpoint that it could have had from the start. What
+// followed from the old one, the flows of the NAPTs behind, moves along.
 
 // question is a look-up from outside.
 type question struct {
@@ -17,8 +22,8 @@ type question struct {
 
 // movable tells whether an entry could have the endpoint, others' guesses set aside.
 func (n *nat) movable(at endpoint, r *run) bool {
-	e := n.outside[at]
-	return n.owns(at) && (e == nil || e.hidden || !n.live(e, r.now))
+	e := n.holder(at, r.now)
+	return n.owns(at) && (e == nil || e.hidden)
 }
 
 // move gives a hidden entry another endpoint; a hidden entry there takes its old one.
@@ -29,19 +34,27 @@ func (n *nat) move(r *run, e *entry, at endpoint) bool {
 	if !e.hidden || !n.movable(at, r) {
 		return false
 	}
-	other := n.outside[at]
-	if other != nil && !n.live(other, r.now) {
-		n.remove(r, other)
-		other = nil
-	}
+	return n.exchange(r, e, n.holder(at, r.now), at)
+}
+
+// exchange moves e to an endpoint, and other, which holds it (nil: nobody), to e's.
+func (n *nat) exchange(r *run, e, other *entry, at endpoint) bool {
 	old := e.out
-	n.exchange(e, other, old, at)
-	r.undoable(func() { n.exchange(e, other, at, old) })
+	moved := e.followers(at)
+	if other != nil {
+		moved = append(moved, other.followers(old)...)
+	}
+	if !r.rename(moved) {
+		return false
+	}
+	n.evict(r, at)
+	n.place(e, other, old, at)
+	r.undoable(func() { n.place(e, other, at, old) })
 	return true
 }
 
-// exchange moves e from one endpoint to another, and other, if any, the other way.
-func (n *nat) exchange(e, other *entry, from, to endpoint) {
+// place moves e from one endpoint to another, and other, if any, the other way.
+func (n *nat) place(e, other *entry, from, to endpoint) {
 	delete(n.outside, from)
 	if other != nil {
 		other.out = from
@@ -51,14 +64,98 @@ func (n *nat) exchange(e, other *entry, from, to endpoint) {
 	n.outside[to] = e
 }
 
-// vacate moves a hidden entry away from an endpoint.
+// vacate moves a hidden entry away from an endpoint, to a free one.
 func (n *nat) vacate(r *run, at endpoint) bool {
-	e := n.outside[at]
+	e := n.holder(at, r.now)
 	if e == nil || !e.hidden {
 		return false
 	}
-	other, ok := n.choose(at.proto, wish{}, r.now)
-	return ok && n.move(r, e, other)
+	for range n.size() {
+		if free, ok := n.choose(at.proto, wish{}, r.now); !ok {
+			return false
+		} else if n.move(r, e, free) {
+			return true
+		}
+	}
+	return false
+}
+
+// displace makes room at an endpoint that the engine shows for another flow: a hidden
+// entry there moves to a free one, or if there is none, nowhere.
+func (n *nat) displace(r *run, at endpoint) {
+	if n.vacate(r, at) {
+		return
+	}
+	if e := n.holder(at, r.now); e != nil && e.hidden {
+		n.exchange(r, e, nil, n.nowhere(at.proto))
+	}
+}
+
+// nowhere is a fresh endpoint in 0.0.0.0/8, which no pool has and no packet comes from or goes to. It
+// stands for one that is not known.
+func (n *nat) nowhere(proto uint8) endpoint {
+	n.displaced++
+	return endpoint{proto, n.displaced >> 16, uint16(n.displaced)}
+}
+
+// renamed is an entry on its way to another flow.
+type renamed struct {
+	e  *entry
+	to flow
+}
+
+// follow notes that the flow of an entry comes from the endpoint that another NAPT has
+// chosen in this run.
+func (r *run) follow(e *entry, by origins) {
+	if by.src == nil || by.src != by.sport || e.source == by.src.entry {
+		return
+	}
+	source, was := by.src.entry, e.source
+	e.source, source.behind = source, append(source.behind, e)
+	r.undoable(func() { e.source, source.behind = was, source.behind[:len(source.behind)-1] })
+}
+
+// followers are the entries whose flows come from e's endpoint, and what they become if it moves.
+func (e *entry) followers(at endpoint) []renamed {
+	var out []renamed
+	for _, b := range e.behind {
+		if b.source == e && b.nat.inside[b.flow] == b {
+			to := b.flow
+			to.src, to.sport = at.addr, at.port
+			out = append(out, renamed{b, to})
+		}
+	}
+	return out
+}
+
+// rename gives entries other flows, unless one of these has a live entry that stays.
+func (r *run) rename(all []renamed) bool {
+	for _, c := range all {
+		there := c.e.nat.find(c.to, r.now)
+		if there != nil && !slices.ContainsFunc(all, func(c renamed) bool { return c.e == there }) {
+			return false
+		}
+	}
+	back := make([]renamed, len(all))
+	for i, c := range all {
+		back[i] = renamed{c.e, c.e.flow}
+		if old := c.e.nat.inside[c.to]; old != nil && !c.e.nat.live(old, r.now) {
+			c.e.nat.remove(r, old)
+		}
+	}
+	rename(all)
+	r.undoable(func() { rename(back) })
+	return true
+}
+
+func rename(all []renamed) {
+	for _, c := range all {
+		delete(c.e.nat.inside, c.e.flow)
+	}
+	for _, c := range all {
+		c.e.flow = c.to
+		c.e.nat.inside[c.to] = c.e
+	}
 }
 
 // reveal ends the guessing about every entry that the run's frames show.
@@ -81,13 +178,13 @@ func (r *run) reveal() {
 func (s *search) otherGuesses(first *run) *run {
 	for _, q := range first.asked {
 		moves := []func(*run) bool{func(r *run) bool { return q.nat.vacate(r, q.at) }}
-		for _, e := range q.nat.hiddenFor(q) {
+		for _, e := range q.nat.hiddenFor(q, s.now) {
 			moves = append(moves, func(r *run) bool { return q.nat.move(r, e, q.at) })
 		}
 		for _, move := range moves {
 			r := s.c.newRun(s.now, nil, nil)
 			if move(r) {
-				r.start(s.iface, s.frame)
+				s.start(r)
 				if s.done(r) {
 					return r
 				}
@@ -100,15 +197,17 @@ func (s *search) otherGuesses(first *run) *run {
 
 // hiddenFor are the hidden entries that change the answer to the question when they move to
 // where it asks: those that are one, and, if another entry is there, those that can push it away.
-func (n *nat) hiddenFor(q question) []*entry {
-	occupied := n.outside[q.at] != nil
+func (n *nat) hiddenFor(q question, now time.Duration) []*entry {
+	occupied := n.holder(q.at, now) != nil
 	var out []*entry
 	for f, e := range n.inside {
 		answers := f.dst == q.remote && f.dport == q.port
-		if e.hidden && e.out != q.at && f.proto == q.at.proto && (answers || occupied) {
+		if e.hidden && e.out != q.at && f.proto == q.at.proto && (answers || occupied) && n.live(e, now) {
 			out = append(out, e)
 		}
 	}
-	slices.SortFunc(out, func(a, b *entry) int { return int(a.out.port) - int(b.out.port) })
+	slices.SortFunc(out, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.out.addr, b.out.addr), cmp.Compare(a.out.port, b.out.port))
+	})
 	return out
 }

@@ -166,7 +166,7 @@ func ruleCounter(n graph.Node, r element.Rule) string { return n.Function + "/" 
 // Session is a live entry of a NAPT.
 type Session struct {
 	Binding
-	Outside netip.AddrPort
+	Outside netip.AddrPort // invalid if ProcessAgainst cannot tell
 	Idle    time.Duration
 }
 
@@ -179,7 +179,11 @@ func (c *Chain) Sessions(now time.Duration) []Session {
 		}
 		for f, e := range n.nat.inside {
 			if n.nat.live(e, now) {
-				out = append(out, Session{Binding: n.nat.binding(f), Outside: e.out.addrPort(), Idle: now - e.last})
+				s := Session{Binding: n.nat.binding(f), Idle: now - e.last}
+				if n.nat.owns(e.out) {
+					s.Outside = e.out.addrPort()
+				}
+				out = append(out, s)
 			}
 		}
 	}

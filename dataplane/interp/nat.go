@@ -19,6 +19,8 @@ type nat struct {
 	// cursor is where the search for a free port starts. It is not state of the
 	// NAT: which port it chooses is its own choice.
 	cursor map[uint8]int
+	// displaced numbers the endpoints that stand for unknown ones.
+	displaced uint32
 	// sweep is the earliest time at which some entry may be expired.
 	sweep time.Duration
 }
@@ -41,12 +43,17 @@ type endpoint struct {
 func (e endpoint) addrPort() netip.AddrPort { return netip.AddrPortFrom(addr(e.addr), e.port) }
 
 type entry struct {
+	nat  *nat
 	flow flow
 	out  endpoint
 	last time.Duration
 	// TCP: what was seen so far.
 	fromInside, fromOutside, closing bool
-	hidden                           bool // no frame showed out so far
+	hidden                           bool // no frame showed out so far: it is a guess
+	// source is the entry of another NAPT, hidden when it was noted, whose endpoint the flow comes from;
+	// behind are the entries whose source this is or was.
+	source *entry
+	behind []*entry
 }
 
 func newNAT(name string, e element.NAPT) *nat {
@@ -110,10 +117,18 @@ func (n *nat) find(f flow, now time.Duration) *entry {
 	return nil
 }
 
+// holder is the live entry that has the endpoint.
+func (n *nat) holder(at endpoint, now time.Duration) *entry {
+	if e := n.outside[at]; e != nil && n.live(e, now) {
+		return e
+	}
+	return nil
+}
+
 // findOutside is the live entry that a look-up from outside finds.
 func (n *nat) findOutside(q question, now time.Duration) *entry {
-	e := n.outside[q.at]
-	if e == nil || !n.live(e, now) || e.flow.dst != q.remote || e.flow.dport != q.port {
+	e := n.holder(q.at, now)
+	if e == nil || e.flow.dst != q.remote || e.flow.dport != q.port {
 		return nil
 	}
 	return e
@@ -129,6 +144,11 @@ func (n *nat) full(now time.Duration) bool {
 	return len(n.inside) >= limit
 }
 
+// size is the number of endpoints per protocol.
+func (n *nat) size() int {
+	return len(n.pool) * (int(n.element.PortMax) - int(n.element.PortMin) + 1)
+}
+
 // owns tells whether the endpoint is of the pool.
 func (n *nat) owns(at endpoint) bool {
 	return at.port >= n.element.PortMin && at.port <= n.element.PortMax && slices.Contains(n.pool, at.addr)
@@ -136,8 +156,7 @@ func (n *nat) owns(at endpoint) bool {
 
 // allowed tells whether a new entry may take the endpoint.
 func (n *nat) allowed(at endpoint, now time.Duration) bool {
-	e := n.outside[at]
-	return n.owns(at) && (e == nil || !n.live(e, now))
+	return n.owns(at) && n.holder(at, now) == nil
 }
 
 // wish narrows a NAT's own choice; the zero wish leaves it free.
@@ -156,9 +175,8 @@ func (n *nat) choose(proto uint8, w wish, now time.Duration) (endpoint, bool) {
 		return w.at, n.allowed(w.at, now)
 	}
 	ports := int(n.element.PortMax) - int(n.element.PortMin) + 1
-	all := len(n.pool) * ports
-	for range all {
-		i := n.cursor[proto] % all
+	for range n.size() {
+		i := n.cursor[proto] % n.size()
 		n.cursor[proto] = i + 1
 		at := endpoint{proto, n.pool[i/ports], n.element.PortMin + uint16(i%ports)}
 		if w.addr && at.addr != w.at.addr || w.port && at.port != w.at.port {
@@ -173,13 +191,11 @@ func (n *nat) choose(proto uint8, w wish, now time.Duration) (endpoint, bool) {
 
 // add makes an entry in the place of expired ones.
 func (n *nat) add(r *run, f flow, at endpoint) *entry {
-	e := &entry{flow: f, out: at, last: r.now, hidden: true}
+	e := &entry{nat: n, flow: f, out: at, last: r.now, hidden: true}
 	if old := n.inside[f]; old != nil {
 		n.remove(r, old)
 	}
-	if old := n.outside[at]; old != nil {
-		n.remove(r, old)
-	}
+	n.evict(r, at)
 	n.inside[f], n.outside[at] = e, e
 	n.expires(e)
 	r.undoable(func() {
@@ -187,6 +203,13 @@ func (n *nat) add(r *run, f flow, at endpoint) *entry {
 		delete(n.outside, at)
 	})
 	return e
+}
+
+// evict removes an expired entry from an endpoint.
+func (n *nat) evict(r *run, at endpoint) {
+	if e := n.outside[at]; e != nil && !n.live(e, r.now) {
+		n.remove(r, e)
+	}
 }
 
 func (n *nat) remove(r *run, e *entry) {
@@ -298,10 +321,11 @@ func (r *run) fromInside(n *nat, p *packet) string {
 		m.entry, r.makers[e] = e, m
 		r.note("new binding %v → %v for %v", n.binding(f).Inside, at.addrPort(), n.binding(f).Remote)
 	} else {
-		r.guessed(n, e, p)
+		r.guessed(e, p.by)
 		r.note("binding %v → %v for %v", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
 	}
 	n.use(r, e, p.ip, element.NAPTInside)
+	r.follow(e, p.by)
 	rewriteSrc(p.ip, e.out.addr, e.out.port)
 	p.by.src, p.by.sport = r.makers[e], r.makers[e]
 	return ""
@@ -318,8 +342,9 @@ func (r *run) fromOutside(n *nat, p *packet) string {
 	}
 	n.use(r, e, p.ip, element.NAPTOutside)
 	r.note("back by binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
+	by := r.insideOf(e)
 	rewriteDst(p.ip, e.flow.src, e.flow.sport)
-	p.by.dst, p.by.dport = r.insideOf(e)
+	p.by.dst, p.by.dport = by.src, by.sport
 	return ""
 }
 
@@ -347,10 +372,10 @@ func (r *run) errorFromOutside(n *nat, p *packet) string {
 		return element.ReasonNATNoBinding
 	}
 	r.note("error about binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
+	by := r.insideOf(e)
 	setDst(p.ip, e.flow.src)
 	rewriteSrc(q, e.flow.src, e.flow.sport)
-	p.by.dst, _ = r.insideOf(e)
-	p.by.qsrc, p.by.qsport = r.insideOf(e)
+	p.by.dst, p.by.qsrc, p.by.qsport = by.src, by.src, by.sport
 	return ""
 }
 
@@ -365,7 +390,7 @@ func (r *run) errorFromInside(n *nat, p *packet) string {
 	if e == nil {
 		return element.ReasonNATUnsupported
 	}
-	r.guessed(n, e, p)
+	r.guessed(e, r.insideOf(e))
 	r.note("error about binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
 	setSrc(p.ip, e.out.addr)
 	rewriteDst(q, e.out.addr, e.out.port)

@@ -105,8 +105,8 @@ func (r *run) chosen(m *made) (endpoint, bool) {
 		return toEndpoint(a), true
 	}
 	w := r.nextWish(m)
-	if w.addr && w.port && !n.allowed(w.at, r.now) {
-		n.vacate(r, w.at)
+	if w.addr && w.port {
+		n.displace(r, w.at)
 	}
 	at, ok := n.choose(proto, w, r.now)
 	if !ok && (w.addr || w.port) {
@@ -126,15 +126,25 @@ func (r *run) nextWish(m *made) (w wish) {
 	return w
 }
 
-// guessed gives ProcessAgainst a say about an entry that is used and whose endpoint is a guess.
-func (r *run) guessed(n *nat, e *entry, p *packet) {
+// guessed gives ProcessAgainst a say about an entry that is used and whose endpoint is a guess. An
+// entry that was displaced takes a place again, if one is free.
+func (r *run) guessed(e *entry, by origins) {
 	if !e.hidden || r.makers[e] != nil {
 		return
 	}
-	m := &made{nat: n, flow: e.flow, by: p.by, entry: e}
+	n, m := e.nat, &made{nat: e.nat, flow: e.flow, by: by, entry: e}
 	r.made, r.makers[e] = append(r.made, m), m
-	if w := r.nextWish(m); w.addr && w.port && !n.move(r, e, w.at) {
-		m.denied = &w.at
+	r.undoable(func() { delete(r.makers, e) })
+	w := r.nextWish(m)
+	switch {
+	case w.addr && w.port:
+		if !n.move(r, e, w.at) {
+			m.denied = &w.at
+		}
+	case !n.owns(e.out):
+		if at, ok := n.choose(e.flow.proto, wish{}, r.now); ok {
+			n.move(r, e, at)
+		}
 	}
 }
 
@@ -146,17 +156,23 @@ func (r *run) ask(q question, by *made) *entry {
 		r.asked = append(r.asked, q)
 		if e != nil {
 			r.matched = append(r.matched, e)
+			r.undoable(func() { r.matched = r.matched[:len(r.matched)-1] })
 		}
 	}
 	return e
 }
 
-// insideOf is where the inside address and port of an entry come from.
-func (r *run) insideOf(e *entry) (src, sport *made) {
-	if m := r.makers[e]; m != nil {
-		return m.by.src, m.by.sport
+// insideOf is where the inside address and port of an entry come from: choices of this
+// run, or a guess of an earlier one. If the guess is corrected, the entry follows.
+func (r *run) insideOf(e *entry) origins {
+	if s := e.source; s != nil && s.hidden && s.nat.live(s, r.now) {
+		r.guessed(s, r.insideOf(s))
+		return origins{src: r.makers[s], sport: r.makers[s]}
 	}
-	return nil, nil
+	if m := r.makers[e]; m != nil {
+		return origins{src: m.by.src, sport: m.by.sport}
+	}
+	return origins{}
 }
 
 // note says why, if anyone listens.

@@ -75,8 +75,8 @@ func run(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.Name, err)
 		}
-		fmt.Fprintf(os.Stderr, "%-28s %6.1f cycles, %.2f × 5tswap (%.1f), unmerged %.1f\n",
-			s.Name, r.Merged, r.Ratio, r.Baseline, r.Unmerged)
+		fmt.Fprintf(os.Stderr, "%-28s %6.1f cycles, %.2f × 5tswap (%.1f), unmerged %.1f; %s\n",
+			s.Name, r.Merged, r.Ratio, r.Baseline, r.Unmerged, stageText(r.Stages))
 		results = append(results, *r)
 	}
 	if *only != "" {

@@ -77,6 +77,14 @@ func markdown(results []result) string {
 
 var stages = []string{"receive", "parse", "lookup", "classify", "rewrite", "send"}
 
+func stageText(cycles map[string]float64) string {
+	var parts []string
+	for _, s := range stages {
+		parts = append(parts, fmt.Sprintf("%s %.0f", s, cycles[s]))
+	}
+	return strings.Join(parts, ", ")
+}
+
 func of(group string, results []result) []result {
 	return slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.Group != group })
 }

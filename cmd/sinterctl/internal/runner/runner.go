@@ -138,7 +138,7 @@ func (r *running) loop(ctx context.Context, reload <-chan os.Signal) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return r.show(context.WithoutCancel(ctx))
+			return r.show(ctx)
 		case <-over:
 			return r.show(ctx)
 		case <-r.engine.Exited():
@@ -156,7 +156,7 @@ func (r *running) loop(ctx context.Context, reload <-chan os.Signal) error {
 }
 
 func (r *running) show(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := asking(ctx)
 	defer cancel()
 	now, err := r.engine.Stats(ctx)
 	if err != nil {
@@ -170,6 +170,12 @@ func (r *running) show(ctx context.Context) error {
 	err = r.View.Show(r.chain.Result.Program, r.before, now)
 	r.before = now
 	return err
+}
+
+// asking bounds a question to the engine. It is not cut short by a signal to stop: a question
+// without its answer ends the connection, by which the engine is to be stopped.
+func asking(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), answerTimeout)
 }
 
 // reload reads the chain again. Whatever is wrong with it, the running program stays.
@@ -205,7 +211,7 @@ func (r *running) reload(ctx context.Context, files *watch.Files) {
 
 // load puts the chain's program into force, and beside the socket for whoever reads statistics.
 func (r *running) load(ctx context.Context, chain *compile.Chain) (*programpb.Loaded, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := asking(ctx)
 	defer cancel()
 	loaded, err := r.engine.Load(ctx, chain.Result.Program, chain.Hash)
 	if err != nil {

@@ -1,0 +1,262 @@
+package interp
+
+import (
+	"maps"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// from is a UDP packet to port 53 after translation.
+func from(a string, port uint16) pkt { return pkt{src: a, sport: port, dport: 53} }
+
+// dying is a packet that the router of answering answers, so that its binding stays hidden.
+func dying(sport uint16) pkt { return pkt{sport: sport, dport: 53, ttl: 1} }
+
+// follow runs a packet from inside that an engine is seen to send outside; want are the kinds of mismatches.
+func follow(t *testing.T, c *Chain, at float64, p, seen pkt, want ...Kind) {
+	t.Helper()
+	seen.ttl = 64
+	if c.routes() {
+		seen.ttl = 63
+	}
+	_, diff := c.ProcessAgainst(seconds(at), inside, p.frame(), seenFrame(seen))
+	got := kinds(diff)
+	for _, k := range want {
+		if !got[k] {
+			t.Fatalf("want a mismatch of kind %s, got %v", k, diff)
+		}
+	}
+	if len(want) == 0 && len(diff) != 0 {
+		t.Fatal(diff)
+	}
+}
+
+// routes tells whether the chain has a router.
+func (c *Chain) routes() bool {
+	for _, n := range c.graph.Nodes {
+		if _, ok := n.Element.(element.DecTTL); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func TestAHiddenEndpointGivesWayToAFlowThatShowsItAndTakesTheOneThatItShows(t *testing.T) {
+	c := answering().chain()
+	only(t, c.Process(0, inside, dying(1).frame(), nil)) // the guess is port 2000
+	follow(t, c, 0, udp(2, 53), from("192.0.2.10", 2000))
+	follow(t, c, 0, udp(1, 53), from("192.0.2.10", 2003))
+	for host, port := range map[uint16]uint16{1: 2003, 2: 2000} {
+		p := back(udp(53, port), "192.0.2.10")
+		want(t, c.Process(0, outside, p.frame(), nil), delivered(pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: host}))
+	}
+}
+
+func TestAShownEndpointGivesWayToNoOther(t *testing.T) {
+	c := answering().chain()
+	follow(t, c, 0, udp(1, 53), from("192.0.2.10", 2000))
+	only(t, c.Process(0, inside, dying(1).frame(), nil)) // answered, but shown before
+	follow(t, c, 0, udp(2, 53), from("192.0.2.10", 2000), MismatchChoice)
+}
+
+func TestAHiddenEndpointWithNowhereToGoIsUnknownUntilItShows(t *testing.T) {
+	c := answering().chain()
+	only(t, c.Process(0, inside, dying(1).frame(), nil))
+	for i := range uint16(3) {
+		follow(t, c, 0, udp(2+i, 53), from("192.0.2.10", 2001+i))
+	}
+	follow(t, c, 1, udp(5, 53), from("192.0.2.10", 2000))
+	unknown := 0
+	for _, s := range c.Sessions(seconds(1)) {
+		if !s.Outside.IsValid() {
+			unknown++
+		}
+	}
+	if n := len(c.Sessions(seconds(1))); n != 5 || unknown != 1 {
+		t.Fatalf("%d bindings, %d of them unknown, want 5 and 1", n, unknown)
+	}
+	only(t, c.Process(seconds(2), inside, dying(1).frame(), nil)) // still bound: the answer comes back
+	follow(t, c, 2, udp(5, 53), from("192.0.2.10", 2000))
+	// The bindings that had 2001 to 2003 have expired.
+	follow(t, c, 20.5, udp(1, 53), from("192.0.2.10", 2002))
+	p := back(udp(53, 2002), "192.0.2.10")
+	want(t, c.Process(seconds(20.5), outside, p.frame(), nil), delivered(pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: 1}))
+	for _, s := range c.Sessions(seconds(20.5)) {
+		if !s.Outside.IsValid() {
+			t.Errorf("%v is unknown although it was shown", s)
+		}
+	}
+}
+
+func TestADisplacedFlowThatShowsAnEndpointInUseIsToldAsAChoice(t *testing.T) {
+	c := answering().chain()
+	only(t, c.Process(0, inside, dying(1).frame(), nil))
+	for i := range uint16(3) {
+		follow(t, c, 0, udp(2+i, 53), from("192.0.2.10", 2001+i))
+	}
+	follow(t, c, 1, udp(5, 53), from("192.0.2.10", 2000))
+	follow(t, c, 2, udp(1, 53), from("192.0.2.10", 2000), MismatchChoice)
+}
+
+func TestWhatFollowsFromAHiddenEndpointMovesWithIt(t *testing.T) {
+	c := partlyHidden().chain()
+	follow(t, c, 0, udp(1, 53), from("192.0.2.10", 2001))                       // nat-a's guess is port 2000
+	follow(t, c, 1, udp(2, 54), pkt{src: "100.64.0.1", sport: 2000, dport: 54}) // which shows it to be another's
+	follow(t, c, 2, udp(1, 53), from("192.0.2.10", 2001))
+	p := back(udp(53, 2001), "192.0.2.10")
+	want(t, c.Process(seconds(3), outside, p.frame(), nil), delivered(pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: 1}))
+	if s := c.Sessions(seconds(3)); len(s) != 3 {
+		t.Errorf("bindings %v, want one of nat-a and isp for the first flow and one of nat-a for the second", s)
+	}
+}
+
+func TestAnAnswerAlongAGuessDoesNotProveIt(t *testing.T) {
+	c := partlyHidden().chain()
+	follow(t, c, 0, udp(1, 53), from("192.0.2.10", 2001))
+	p := back(udp(53, 2001), "192.0.2.10")
+	only(t, c.Process(0, outside, p.frame(), nil))
+	follow(t, c, 1, udp(2, 54), pkt{src: "100.64.0.1", sport: 2000, dport: 54})
+}
+
+// state is all that look-ups in a chain's NAPTs can find.
+func state(c *Chain) (inside map[flow]entry, outside map[endpoint]flow) {
+	inside, outside = map[flow]entry{}, map[endpoint]flow{}
+	for _, n := range c.nodes {
+		if n.nat == nil {
+			continue
+		}
+		for f, e := range n.nat.inside {
+			seen := *e
+			seen.behind = nil
+			inside[f] = seen
+		}
+		for at, e := range n.nat.outside {
+			outside[at] = e.flow
+		}
+	}
+	return inside, outside
+}
+
+func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
+	port := func(n uint16) endpoint { return endpoint{17, num(ip("100.64.0.1")), n} }
+	for name, at := range map[string]endpoint{
+		"to a free endpoint":               port(2003),
+		"to another hidden one":            port(2002),
+		"to one whose binding has expired": port(2000),
+		"to nowhere":                       {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := partlyHidden()
+			c := b.chain()
+			first, second := c.nodes[b.node("nat-a")].nat, c.nodes[b.node("isp")].nat
+			for i, now := range []float64{0, 5, 5} {
+				r := c.newRun(seconds(now), nil, map[string][]wish{"nat-a": {{addr: true, port: true, at: port(2000 + uint16(i))}}})
+				r.start(inside, udp(1+uint16(i), 53).frame())
+			}
+			wasInside, wasOutside := state(c)
+			e := first.outside[port(2001)]
+			r := c.newRun(seconds(21), nil, nil)
+			if at == (endpoint{}) {
+				at = first.nowhere(17)
+				first.exchange(r, e, nil, at)
+			} else {
+				first.move(r, e, at)
+			}
+			if e.out != at || first.outside[at] != e {
+				t.Fatalf("the entry is at %v, want %v", e.out, at)
+			}
+			r.start(inside, udp(2, 53).frame())
+			if len(r.res.Out) != 1 || len(second.inside) > 3 {
+				t.Fatalf("%d frames; the NAPT behind has %d entries, want one per flow", len(r.res.Out), len(second.inside))
+			}
+			r.rollback(0)
+			if isInside, isOutside := state(c); !maps.EqualFunc(isInside, wasInside, sameEntry) || !maps.Equal(isOutside, wasOutside) {
+				t.Errorf("state was\n%v\n%v, is\n%v\n%v", wasInside, wasOutside, isInside, isOutside)
+			}
+		})
+	}
+}
+
+func sameEntry(a, b entry) bool {
+	return a.flow == b.flow && a.out == b.out && a.last == b.last && a.hidden == b.hidden && a.source == b.source
+}
+
+func TestACopyThatIsDroppedLeavesTheChoiceToTheOther(t *testing.T) {
+	b := answering()
+	nat, ttl := b.node("nat"), b.node("rt/ttl")
+	tee, mark := b.add("tee", element.Tee{Outs: 2}), b.add("mark", element.SetField{Field: headerspace.DSCP, Value: headerspace.V(1)})
+	fw := b.add("fw", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
+		{Name: "marked", Filters: []headerspace.Filter{filter(headerspace.DSCP, one(1))}},
+	}})
+	b.wire(b.in(inside), 0, tee, 0)
+	b.wire(tee, 0, mark, 0)
+	b.wire(mark, 0, nat, element.NAPTInside)
+	b.wire(tee, 1, nat, element.NAPTInside)
+	b.wire(ttl, element.TTLAlive, fw, 0)
+	b.wire(fw, 0, b.add("deny", element.Discard{Reason: "deny"}), 0)
+	b.wire(fw, 1, b.out(outside), 0)
+	c := b.chain()
+	if r := c.Process(0, inside, dying(1).frame(), nil); len(r.Out) != 2 {
+		t.Fatalf("both copies are answered: %+v", r)
+	}
+	seen := seenFrame(pkt{src: "192.0.2.10", sport: 2003, dport: 53, ttl: 63})
+	seen.Drops = []Drop{{"deny"}}
+	if _, diff := c.ProcessAgainst(0, inside, udp(1, 53).frame(), seen); len(diff) != 0 {
+		t.Fatal(diff)
+	}
+}
+
+// copied is inside ⇄ NAPT ⇄ tee to the outside interface twice, once with TTL 7, and then to the inside one.
+func copied() *builder {
+	b := natted(pool())
+	b.g.Interfaces[inside].Gateway = ip("10.0.0.2")
+	tee, ttl := b.add("tee", element.Tee{Outs: 3}), b.add("ttl", element.SetField{Field: headerspace.TTL, Value: headerspace.V(7)})
+	b.wire(b.node("nat"), element.NAPTOutside, tee, 0)
+	b.wire(tee, 0, b.out(outside), 0)
+	b.wire(tee, 1, ttl, 0)
+	b.wire(ttl, 0, b.out(outside), 0)
+	b.wire(tee, 2, b.out(inside), 0)
+	return b
+}
+
+func TestOnlyFramesOfTheSameInterfaceHaveAnOrder(t *testing.T) {
+	first, second := from("192.0.2.10", 2002), from("192.0.2.10", 2002)
+	second.ttl = 7
+	a := Out{Interface: outside, Frame: sent(first).frame()}
+	b := Out{Interface: outside, Frame: sent(second).frame()}
+	c := Out{Interface: inside, Frame: delivered(first).frame()}
+	for name, k := range map[string]struct {
+		seen []Out
+		want Kind
+	}{
+		"as the chain sends":                {[]Out{a, b, c}, ""},
+		"the other interface first":         {[]Out{c, a, b}, ""},
+		"the other interface between":       {[]Out{a, c, b}, ""},
+		"two of an interface the wrong way": {[]Out{c, b, a}, MismatchOrder},
+		"one missing":                       {[]Out{a, c}, MismatchOutput},
+	} {
+		t.Run(name, func(t *testing.T) {
+			order := []int{}
+			for _, o := range k.seen {
+				order = append(order, o.Interface)
+			}
+			chain := copied().chain()
+			_, diff := chain.ProcessAgainst(0, inside, udp(1, 53).frame(), Result{Out: k.seen})
+			if got := kinds(diff); k.want == "" && len(diff) != 0 || k.want != "" && (len(diff) != 1 || !got[k.want]) {
+				t.Errorf("want kind %q, got %v", k.want, diff)
+			}
+			for i, o := range k.seen {
+				if o.Interface != order[i] {
+					t.Fatal("the caller's list was sorted")
+				}
+			}
+			if s := chain.Sessions(time.Second); len(s) != 1 || s[0].Outside != netip.MustParseAddrPort("192.0.2.10:2002") {
+				t.Errorf("bindings %v, want the port that was shown", s)
+			}
+		})
+	}
+}
