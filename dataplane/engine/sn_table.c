@@ -77,12 +77,12 @@ static bool spec_is_valid(const struct sn_table_spec *spec, char *err, size_t er
 		return false;
 	}
 	for (size_t i = 0; i < spec->n_boxes; i++) {
-		const uint32_t *bounds = spec->bounds + i * 2 * spec->n_dims;
-
 		for (uint32_t d = 0; d < spec->n_dims; d++) {
-			if (bounds[2 * d] > bounds[2 * d + 1]) {
+			const uint32_t *range = &spec->bounds[2 * (i * spec->n_dims + d)];
+
+			if (range[0] > range[1]) {
 				fail(err, err_len, "box %zu, dimension %u: range %u..%u is reversed", i, d,
-				     bounds[2 * d], bounds[2 * d + 1]);
+				     range[0], range[1]);
 				return false;
 			}
 		}

@@ -248,13 +248,11 @@ func (e *emitter) leg(l leg) (*programpb.Leg, Leg, error) {
 }
 
 func setText(o op) string {
-	switch o.field {
-	case headerspace.Src, headerspace.Dst:
+	if o.field == headerspace.Src || o.field == headerspace.Dst {
 		return fmt.Sprintf("%s := %s", o.field, addrText(uint32(o.arg)))
-	case headerspace.VLAN:
-		if absent, _ := o.field.Absent(); uint64(o.arg) == absent.Lo {
-			return "strip vlan"
-		}
+	}
+	if absent, _ := o.field.Absent(); o.field == headerspace.VLAN && uint64(o.arg) == absent.Lo {
+		return "strip vlan"
 	}
 	return fmt.Sprintf("%s := %d", o.field, o.arg)
 }

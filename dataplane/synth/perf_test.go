@@ -3,6 +3,7 @@ package synth_test
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -32,15 +33,11 @@ spec:
   path: [inside, fw, rt, nat, outside]
 `
 
-// largeChain is SNF's chain 3 with its largest rule set; skipped without SINTER_DATA.
+// largeChain is SNF's chain 3 with its largest rule set.
 func largeChain(tb testing.TB) *graph.Graph {
 	tb.Helper()
-	data := os.Getenv("SINTER_DATA")
-	if data == "" {
-		tb.Skip("SINTER_DATA names no folder with rule sets")
-	}
 	bundle, findings := manifest.Parse("isp.yaml", []byte(ispChain), func(name string) ([]byte, error) {
-		return os.ReadFile(filepath.Join(data, "classbench", name))
+		return os.ReadFile(filepath.Join("../../test/data/classbench", name))
 	})
 	if err := findings.Err(); err != nil {
 		tb.Fatal(err)
@@ -60,10 +57,15 @@ func TestAFirewallOf8550RulesIsSynthesizedInTwoSeconds(t *testing.T) {
 		t.Fatal(err)
 	}
 	took := time.Since(start)
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
 	for i, s := range r.Segments {
 		t.Logf("%s: %d leaves, %d classes, %d boxes", s.Name, len(s.Leaves), len(s.Classes), len(r.Program.Segments[i].Table.Classes))
 	}
-	t.Logf("%v, %d warnings", took, len(r.Warnings))
+	t.Logf("%v, %d MB of the system, %d warnings", took, memory.Sys>>20, len(r.Warnings))
+	if memory.Sys > 500<<20 {
+		t.Errorf("the process took %d MB from the system, at most 500 are allowed", memory.Sys>>20)
+	}
 	if took > 2*time.Second {
 		t.Errorf("synthesis took %v, at most 2s are allowed", took)
 	}

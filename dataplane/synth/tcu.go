@@ -163,6 +163,7 @@ func (t *tcu) read(p headerspace.Filter, f headerspace.Field, want headerspace.S
 			return nil, true
 		}
 		return []headerspace.Filter{p}, true
+	case constE, choice, virtual:
 	}
 	if f != headerspace.SPort && f != headerspace.DPort {
 		return whole(p, *e.set, want)

@@ -49,7 +49,7 @@ func run(ctx context.Context) error {
 	var (
 		out     = flag.String("out", "docs/bench", "folder that the report is written to")
 		binary  = flag.String("engine", "dataplane/engine/build/sinter-bench", "sinter-bench")
-		data    = flag.String("data", os.Getenv("SINTER_DATA"), "folder with classbench/ (default $SINTER_DATA)")
+		data    = flag.String("data", "test/data", "folder with classbench/, the rule sets")
 		rounds  = flag.Int("rounds", 7, "alternating runs per scenario")
 		core    = flag.Int("core", 1, "core to measure on")
 		control = flag.Int("control-core", 0, "core for testpmd's main thread")
@@ -101,10 +101,6 @@ func scenarios(data string) ([]scenario, error) {
 	}
 	for _, n := range []int{1, 2, 4, 8, 10} {
 		list = append(list, scenario{Group: "napts", Name: fmt.Sprintf("napts-%d", n), N: n, fns: napts(n), frames: flows, Limit: 4})
-	}
-	if data == "" {
-		fmt.Fprintln(os.Stderr, "bench: no rule sets given (-data or SINTER_DATA): firewall chains are left out")
-		return list, nil
 	}
 	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550"} {
 		file, err := filepath.Abs(filepath.Join(data, "classbench", set))

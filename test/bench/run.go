@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -84,6 +85,8 @@ type testpmd struct {
 	seconds       time.Duration
 }
 
+var errNoCycles = errors.New("no line with CPU cycles/packet")
+
 var testpmdCycles = regexp.MustCompile(`CPU cycles/packet=([0-9.]+)`)
 
 func (t testpmd) run(ctx context.Context, pcap, mode string) (float64, error) {
@@ -114,10 +117,10 @@ func (t testpmd) run(ctx context.Context, pcap, mode string) (float64, error) {
 		time.Sleep(step.wait)
 	}
 	_ = stdin.Close()
-	err = cmd.Wait()
+	err = cmd.Wait() // it may complain on its way out; what counts is what it printed
 	m := testpmdCycles.FindStringSubmatch(out.String())
 	if m == nil {
-		return 0, fmt.Errorf("dpdk-testpmd printed no cycles (%v): %s", err, tail(out.String()))
+		return 0, fmt.Errorf("dpdk-testpmd printed no cycles: %s: %w", tail(out.String()), errors.Join(err, errNoCycles))
 	}
 	return strconv.ParseFloat(m[1], 64)
 }

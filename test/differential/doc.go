@@ -3,5 +3,5 @@
 // the unmerged chain in dataplane/interp, and every frame, drop reason and counter has to be the same.
 //
 // The engine's harness is looked for where SINTER_HARNESS points, else in the engine's build folder; without it the
-// tests are skipped. SINTER_DATA may point at a folder with ClassBench rule sets.
+// tests are skipped. SINTER_DATA names another folder of rule sets than test/data.
 package differential
