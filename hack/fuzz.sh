@@ -17,7 +17,7 @@ PY
 
 while IFS=: read -r file target; do
   echo "=== $target ($file), $time"
-  go test "./$(dirname "$file")" -run '^$' -fuzz "^$target\$" -fuzztime "$time"
+  go test "./$(dirname "$file")" -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 5x
 done < <(git ls-files -co --exclude-standard '*_test.go' | xargs grep -oP '^func \KFuzz\w+' /dev/null | sort)
 
 engine=dataplane/engine
@@ -25,7 +25,7 @@ build=$engine/build-fuzz
 [[ -f $build/build.ninja ]] || CC=clang meson setup "$build" "$engine" -Dfuzz=true --buildtype=debugoptimized \
   -Db_sanitize=address,undefined -Db_lundef=false
 ninja -C "$build" --quiet
-for name in fuzz_parse fuzz_program; do
+for name in fuzz_parse fuzz_program fuzz_request; do
   corpus=$build/$name.corpus
   mkdir -p "$corpus"
   [[ $name != fuzz_program ]] || "$build/fuzz_seeds" "$corpus"
