@@ -81,8 +81,8 @@ fuzz: ## Each fuzz target for FUZZTIME (5m).
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: build ## Cycles per packet: tables and plots into docs/bench/.
-	go run ./test/bench -out docs/bench
+bench: deps build ## Cycles per packet: tables and plots into docs/bench/ (root).
+	hack/bench.sh -out docs/bench
 
 .PHONY: clean
 clean: ## Remove what was built.
