@@ -134,7 +134,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 			c.nodes[i].classifier = newClassifier(e)
 			for _, r := range e.Rules {
 				if r.Count {
-					c.counts[ruleCounter(n, r)] = Count{}
+					c.counts[r.Name] = Count{}
 				}
 			}
 		case element.Lookup:
@@ -158,10 +158,8 @@ func (c *Chain) Process(now time.Duration, iface int, frame []byte, choose Choos
 }
 
 // Counters are the values of the chain's counters: of every Counter by its
-// node's name, of every counting rule by "<function>/<rule>".
+// node's name, of every counting rule by the rule's.
 func (c *Chain) Counters() map[string]Count { return maps.Clone(c.counts) }
-
-func ruleCounter(n graph.Node, r element.Rule) string { return n.Function + "/" + r.Name }
 
 // Session is a live entry of a NAPT.
 type Session struct {

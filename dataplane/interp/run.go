@@ -285,7 +285,7 @@ func (r *run) classify(n *graph.Node, c *classifier, p *packet) int {
 	rule := &c.rules[i]
 	r.note("rule %s", rule.Name)
 	if rule.Count {
-		r.count(ruleCounter(*n, *rule), p)
+		r.count(rule.Name, p)
 	}
 	return rule.Out
 }

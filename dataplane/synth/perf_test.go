@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
@@ -49,14 +50,24 @@ func largeChain(tb testing.TB) *graph.Graph {
 	return g
 }
 
+// processorTime is what the process has used, collector included; on a busy machine the clock says less.
+func processorTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
 func TestAFirewallOf8550RulesIsSynthesizedInTwoSeconds(t *testing.T) {
 	g := largeChain(t)
-	start := time.Now()
+	start := processorTime(t)
 	r, err := synth.Synthesize(g, synth.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	took := time.Since(start)
+	took := processorTime(t) - start
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	for i, s := range r.Segments {

@@ -62,7 +62,7 @@ func indexCounters(g *graph.Graph) counterIndex {
 		case element.Classifier:
 			for i, r := range e.Rules {
 				if r.Count {
-					c.rule[[2]int{n, i}] = number(node.Function + "/" + r.Name)
+					c.rule[[2]int{n, i}] = number(r.Name)
 				}
 			}
 		}
