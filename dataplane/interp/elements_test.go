@@ -131,7 +131,7 @@ func TestTheFirstRuleThatMatchesDecides(t *testing.T) {
 	dropped(t, c.Process(0, inside, pkt{sport: 1, dport: 80}.frame(), nil), "1")
 	dropped(t, c.Process(0, inside, pkt{sport: 1, dport: 8080, src: "10.9.1.1"}.frame(), nil), "2")
 	dropped(t, c.Process(0, inside, pkt{sport: 1, dport: 8080}.frame(), nil), "3")
-	if got := c.Counters()["f/dns"]; got.Packets != 2 || got.Bytes != 2*49 {
+	if got := c.Counters()["dns"]; got.Packets != 2 || got.Bytes != 2*49 {
 		t.Errorf("rule dns counted %+v, want 2 packets of 49 bytes", got)
 	}
 }

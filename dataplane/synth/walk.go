@@ -511,7 +511,13 @@ func (w *walker) undecided(t *tcu, node int) error {
 	return w.cut(t, node)
 }
 
+// cut ends the segment before a node. The last NAPT's choice is made here, so it is made
+// apart everywhere: all packets of a flow find the same entries, whichever way they take.
 func (w *walker) cut(t *tcu, node int) error {
+	if n := len(t.runs); n > 0 && !w.apart[w.runs.last(t.runs[n-1])] {
+		w.apart[w.runs.last(t.runs[n-1])] = true
+		return errAgain
+	}
 	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: startCut, node: node})})
 }
 
