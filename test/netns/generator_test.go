@@ -2,13 +2,13 @@ package netns
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/sinter-nfv/sinter/test/netns/lab"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // Pace of the generator.
@@ -22,12 +22,37 @@ const (
 // generator sends numbered packets in by both interfaces at an even pace, and checks those that come out.
 type generator struct {
 	inside, outside *lab.Wire
-	lanes           []*lane
+	engine          [2]packets.MAC // the engine's, by side
+	lanes           []*lane        // in the order in which they send
+	byID            []*lane        // nil: none; see pair
 	turn            int
 	room            [lab.Batch][frameMax]byte
 	arrived         uint64
 	markedOut       atomic.Uint64 // packets of marked lanes that have come out
 	foreign         uint64        // frames that are not the generator's
+}
+
+// newGenerator has a lane of its own for every flow, and for those answered one back.
+func newGenerator(inside, outside *lab.Wire, engineInside, engineOutside packets.MAC) *generator {
+	return &generator{inside: inside, outside: outside, engine: [2]packets.MAC{engineInside, engineOutside}}
+}
+
+// add gives the generator a flow. Its lane has an even number; the lane of its answers, if it has them, the next one.
+func (g *generator) add(f tuple, answered bool) *lane {
+	l := newLane(f, uint32(len(g.byID)), hostMAC, g.engine[0])
+	g.lanes = append(g.lanes, l)
+	if answered {
+		l.answers = &lane{id: l.id + 1}
+		g.lanes = append(g.lanes, l.answers)
+	}
+	g.byID = append(g.byID, l, l.answers)
+	return l
+}
+
+// aim gives answers the binding of their flow as their destination.
+func (g *generator) aim(l, opened *lane) {
+	f := tuple{src: opened.dst, sport: opened.dport, dst: opened.bound.addr, dport: opened.bound.port, proto: opened.proto, flags: opened.flags}
+	*l = *newLane(f, l.id, gatewayMAC, g.engine[1])
 }
 
 // load is what a run of the generator did.
@@ -39,22 +64,21 @@ type load struct {
 
 func (l load) rate() float64 { return float64(l.sent) / l.took.Seconds() }
 
-// run sends at a rate until stop is closed or a number of packets is out, and then reads what still comes.
-func (g *generator) run(rate float64, packets uint64, stop <-chan struct{}) (l load, err error) {
-	runtime.LockOSThread() // never unlocked: the thread's priority ends with it
+// run sends at a rate until stop is closed or so many packets are out, and then reads what still comes.
+func (g *generator) run(rate float64, count uint64, stop <-chan struct{}) (l load, err error) {
 	if err := lab.Favour(); err != nil {
 		return l, err
 	}
 	began := time.Now()
 	schedule := began
-	for l.sent < packets {
+	for l.sent < count {
 		select {
 		case <-stop:
-			packets = l.sent
+			count = l.sent
 			continue
 		default:
 		}
-		due := min(uint64(time.Since(schedule).Seconds()*rate), packets)
+		due := min(uint64(time.Since(schedule).Seconds()*rate), count)
 		if late := int64(due-l.sent) - maxBurst; due > l.sent && late > 0 {
 			slip := time.Duration(float64(late) / rate * float64(time.Second))
 			schedule = schedule.Add(slip)
@@ -67,17 +91,14 @@ func (g *generator) run(rate float64, packets uint64, stop <-chan struct{}) (l l
 				return l, err
 			}
 			l.sent += uint64(n)
-			if err := g.drain(); err != nil {
-				return l, err
-			}
+			g.drain()
 		}
-		if err := g.drain(); err != nil {
-			return l, err
-		}
-		time.Sleep(tick)
+		g.drain()
+		lab.Nap(tick)
 	}
 	l.took = time.Since(began)
-	return l, g.settle()
+	g.settle()
+	return l, nil
 }
 
 // burst sends one packet of each of the next n lanes. All go by one interface, so that a call sends many.
@@ -110,13 +131,10 @@ func (g *generator) burst(n int) (int, error) {
 func (l *lane) answer() bool { return l.id&1 == 1 }
 
 // drain reads all that has come out.
-func (g *generator) drain() error {
+func (g *generator) drain() {
 	for _, w := range []*lab.Wire{g.inside, g.outside} {
 		for {
-			frames, err := w.Poll()
-			if err != nil {
-				return err
-			}
+			frames := w.Poll()
 			for _, f := range frames {
 				g.take(f, w == g.outside)
 			}
@@ -125,17 +143,16 @@ func (g *generator) drain() error {
 			}
 		}
 	}
-	return nil
 }
 
 func (g *generator) take(f []byte, outside bool) {
 	s, ok := read(f)
-	if !ok || int(s.lane) >= 2*len(g.lanes) {
+	if !ok {
 		g.foreign++
 		return
 	}
 	g.arrived++
-	l := g.byID(s.lane)
+	l := g.byID[s.lane]
 	switch {
 	case l.answer() == outside:
 		l.wrong = "a packet came out where it had come in"
@@ -145,26 +162,23 @@ func (g *generator) take(f []byte, outside bool) {
 			g.markedOut.Add(1)
 		}
 		if a := l.answers; a != nil && a.frame == nil {
-			g.aim(a, l.bound)
+			g.aim(a, l)
 		}
 	default:
-		l.arriveInside(s, g.byID(s.lane-1))
+		l.arriveInside(s, g.byID[s.lane-1])
 	}
 }
 
 // settle reads until nothing has come for a while.
-func (g *generator) settle() error {
+func (g *generator) settle() {
 	const quiet = 100 * time.Millisecond
-	for last := time.Now(); time.Since(last) < quiet; time.Sleep(tick) {
+	for last := time.Now(); time.Since(last) < quiet; lab.Nap(tick) {
 		before := g.arrived
-		if err := g.drain(); err != nil {
-			return err
-		}
+		g.drain()
 		if g.arrived != before {
 			last = time.Now()
 		}
 	}
-	return nil
 }
 
 // verdict forgets the past of all lanes and tells what was wrong in it; marked lanes may have lost packets if so said.
@@ -198,4 +212,6 @@ func (l *lane) String() string {
 }
 
 // overflow is how many packets the generator itself failed to read.
-func (g *generator) overflow(t *testing.T) uint32 { return g.inside.Overflow(t) + g.outside.Overflow(t) }
+func (g *generator) overflow(t *testing.T) uint32 {
+	return g.inside.Overflow(t) + g.outside.Overflow(t)
+}

@@ -24,8 +24,7 @@ spec:
   - {name: fw, firewall: {rules: [{from: Inside, action: Accept}, {from: Outside, action: Accept}]}}
   - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside}]}}
   - {name: nat, napt: {pool: [198.51.100.16-198.51.100.19]}}
-  path: [inside, fw, rt, nat, outside]
-`
+` + officePath
 
 // Addresses of the office's world.
 const (
@@ -73,7 +72,7 @@ func TestNeighborsAndMTU(t *testing.T) {
 }
 
 func (s *site) answersARP(t *testing.T) {
-	w := s.peer.Wire(t, "eth0")
+	w := s.peer.Wire(t, "eth0", lab.LargeSlot)
 	const sender = "198.51.100.99" // not the kernel's, which would answer for itself
 	ask := func(target string) {
 		m := packets.ARP(packets.ARPRequest, w.MAC, number(sender), packets.MAC{}, number(target))

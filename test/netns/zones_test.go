@@ -19,7 +19,7 @@ import (
 const (
 	zoneHost   = "10.0.0.10" // in both zones
 	zoneRouter = "10.0.0.1"
-	isp        = "198.51.100.254"
+	provider   = "198.51.100.254"
 	server     = "203.0.113.80"
 	echoPort   = "7777"
 )
@@ -43,7 +43,7 @@ func startZones(t *testing.T) *zones {
 		lab.Cable(t, lab.End{Space: z.zone[i], Device: "eth0", Address: zoneHost + "/8"}, lab.End{Space: box, Device: z.zone[i].Name})
 		z.zone[i].Run(t, "ip", "route", "add", "default", "via", zoneRouter)
 	}
-	lab.Cable(t, lab.End{Space: z.isp, Device: "eth0", Address: isp + "/24"}, lab.End{Space: box, Device: "internet"})
+	lab.Cable(t, lab.End{Space: z.isp, Device: "eth0", Address: provider + "/24"}, lab.End{Space: box, Device: "internet"})
 	lab.Cable(t, lab.End{Space: z.isp, Device: "eth1", Address: "203.0.113.1/24"}, lab.End{Space: web, Device: "eth0", Address: server + "/24"})
 	z.isp.Sysctl(t, "net.ipv4.ip_forward", "1")
 	z.isp.Sysctl(t, "net.ipv4.icmp_ratelimit", "0")
@@ -131,7 +131,7 @@ func (z *zones) longStreams(t *testing.T) {
 
 func (z *zones) pings(t *testing.T) {
 	z.both(t, func(s *lab.Space) error {
-		for _, to := range []string{server, isp, zoneRouter} {
+		for _, to := range []string{server, provider, zoneRouter} {
 			if _, err := s.Try("ping", "-n", "-q", "-e", "77", "-c", "5", "-i", "0.01", "-W", "5", to); err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func (z *zones) traceroutes(t *testing.T) {
 			for _, m := range hop.FindAllStringSubmatch(out, -1) {
 				hops = append(hops, m[1])
 			}
-			if got, want := strings.Join(hops, " "), strings.Join([]string{zoneRouter, isp, server}, " "); got != want {
+			if got, want := strings.Join(hops, " "), strings.Join([]string{zoneRouter, provider, server}, " "); got != want {
 				return fmt.Errorf("traceroute %s saw %s, want %s\n%s", method, got, want, out)
 			}
 			return nil

@@ -1,13 +1,16 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +32,9 @@ func CPUs(t testing.TB) []int {
 }
 
 // Confine keeps this process, and what it starts from now on, on one CPU until the test ends: the
-// others are left to the engine's workers, which choose theirs themselves.
+// others are left to the engine's workers, which choose theirs themselves. Its session goes before
+// others, without which the niceness of a thread says nothing about threads of other sessions (sched(7), "The
+// autogroup feature").
 func Confine(t testing.TB, cpu int) {
 	t.Helper()
 	var before, one unix.CPUSet
@@ -37,14 +42,22 @@ func Confine(t testing.TB, cpu int) {
 		t.Fatal(os.NewSyscallError("sched_getaffinity", err))
 	}
 	one.Set(cpu)
-	if err := setAffinity(&one); err != nil {
+	if err := errors.Join(setAffinity(&one), setAutogroup(topPriority)); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := setAffinity(&before); err != nil {
+		if err := errors.Join(setAffinity(&before), setAutogroup(0)); err != nil {
 			t.Error(err)
 		}
 	})
+}
+
+func setAutogroup(nice int) error {
+	err := os.WriteFile("/proc/self/autogroup", []byte(strconv.Itoa(nice)), 0o644)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // a kernel without
+	}
+	return err
 }
 
 // setAffinity moves all threads of this process; those to come inherit from them.
@@ -61,12 +74,31 @@ func setAffinity(set *unix.CPUSet) error {
 // topPriority is the nice value that ordinary threads give way to.
 const topPriority = -20
 
-// Favour gives the calling thread the CPU before all ordinary ones, and shortest naps.
+// Favour gives the calling goroutine a thread of its own for good, which has the CPU before all ordinary ones. The
+// thread must not wait for a turn within the process either: further ones are allowed to run.
 func Favour() error {
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), 8))
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return os.NewSyscallError("prctl", err)
 	}
-	return os.NewSyscallError("setpriority", unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), topPriority))
+	return favour(unix.Gettid())
+}
+
+// favour puts a thread before all ordinary ones: by weight, and, with a time slice shorter than theirs, as soon as it
+// wakes up (kernels before 6.12 do not look at the slice).
+func favour(tid int) error {
+	const shortest = 100 * time.Microsecond
+	return os.NewSyscallError("sched_setattr", unix.SchedSetAttr(tid, &unix.SchedAttr{
+		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: topPriority, Runtime: uint64(shortest),
+	}, 0))
+}
+
+// Nap is a sleep of less than a millisecond: time.Sleep is not that exact, and leaves it to other
+// threads to wake this one.
+func Nap(d time.Duration) {
+	ts := unix.NsecToTimespec(d.Nanoseconds())
+	_, _, _ = unix.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&ts)), 0, 0) // woken early: no harm
 }
 
 // Worker is the worker thread of an engine.
@@ -87,8 +119,8 @@ func (e *Engine) FavourWorker(t testing.TB) Worker {
 			if err != nil || !strings.Contains(string(name), "-worker") { // rte-worker-1, lcore-worker-1: as DPDK names them
 				continue
 			}
-			if err := unix.Setpriority(unix.PRIO_PROCESS, tid, topPriority); err != nil {
-				t.Fatal(os.NewSyscallError("setpriority", err))
+			if err := favour(tid); err != nil {
+				t.Fatal(err)
 			}
 			return Worker{filepath.Join(dir, "schedstat")}
 		}

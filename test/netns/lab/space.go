@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // Require skips a test that cannot run here: it needs root, and the tools that it names.
@@ -134,4 +137,11 @@ func (s *Space) Run(t testing.TB, name string, args ...string) string {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// MAC is the address of one of the namespace's devices.
+func (s *Space) MAC(t testing.TB, device string) packets.MAC {
+	t.Helper()
+	i := In(t, s, func() (*net.Interface, error) { return net.InterfaceByName(device) })
+	return packets.MAC(i.HardwareAddr)
 }

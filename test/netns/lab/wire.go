@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -15,11 +16,14 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// Sizes of a Wire. Frames that nobody has read yet are kept by the kernel up to rcvBuffer.
+// Batch is how many frames go out with one system call at most, and come from one Poll.
+const Batch = 64
+
+// The receive ring: frames wait there in any number, cost no system call, and are copies, whatever memory their
+// sender uses again meanwhile.
 const (
-	Batch     = 64 // frames per system call
-	maxFrame  = 2048
-	rcvBuffer = 256 << 20
+	ringBytes  = 64 << 20
+	blockBytes = 1 << 20
 )
 
 // Wire is a raw socket on a device: it sends frames, and reads all those that come in. Not for
@@ -27,12 +31,15 @@ const (
 type Wire struct {
 	MAC packets.MAC // of the device
 
-	fd       int
-	out, in  [Batch]mmsghdr
-	outv     [Batch]unix.Iovec
-	inv      [Batch]unix.Iovec
-	received [Batch][]byte
-	room     []byte
+	fd   int
+	out  [Batch]mmsghdr
+	outv [Batch]unix.Iovec
+
+	ring  []byte
+	slot  int // bytes of a ring's frame
+	next  int // where the next frame will be
+	given int // frames that the last Poll returned, to be given back
+	in    [Batch][]byte
 }
 
 // mmsghdr is struct mmsghdr of sendmmsg(2).
@@ -42,15 +49,22 @@ type mmsghdr struct {
 	_   [4]byte
 }
 
+// Slot sizes of a Wire: the longest frame that it reads whole is shorter by a header of 96 bytes. Small
+// slots hold out longer.
+const (
+	SmallSlot = 256
+	LargeSlot = 2048
+)
+
 // Wire opens a raw socket on one of the namespace's devices.
-func (s *Space) Wire(t testing.TB, device string) *Wire {
+func (s *Space) Wire(t testing.TB, device string, slot int) *Wire {
 	t.Helper()
-	w := In(t, s, func() (*Wire, error) { return openWire(device) })
-	t.Cleanup(func() { _ = unix.Close(w.fd) })
+	w := In(t, s, func() (*Wire, error) { return openWire(device, slot) })
+	t.Cleanup(func() { _ = errors.Join(unix.Munmap(w.ring), unix.Close(w.fd)) })
 	return w
 }
 
-func openWire(device string) (*Wire, error) {
+func openWire(device string, slot int) (_ *Wire, err error) {
 	i, err := net.InterfaceByName(device)
 	if err != nil {
 		return nil, err
@@ -59,26 +73,33 @@ func openWire(device string) (*Wire, error) {
 	if err != nil {
 		return nil, fmt.Errorf("raw socket on %s: %w", device, err)
 	}
-	w := &Wire{MAC: packets.MAC(i.HardwareAddr), fd: fd, room: make([]byte, Batch*maxFrame)}
+	defer func() {
+		if err != nil {
+			_ = unix.Close(fd)
+			err = fmt.Errorf("raw socket on %s: %w", device, err)
+		}
+	}()
+	w := &Wire{MAC: packets.MAC(i.HardwareAddr), fd: fd, slot: slot}
 	for n := range Batch {
-		w.received[n] = w.room[n*maxFrame : (n+1)*maxFrame]
-		w.inv[n].Base = &w.received[n][0]
-		w.inv[n].SetLen(maxFrame)
-		w.in[n].hdr.Iov, w.out[n].hdr.Iov = &w.inv[n], &w.outv[n]
-		w.in[n].hdr.SetIovlen(1)
+		w.out[n].hdr.Iov = &w.outv[n]
 		w.out[n].hdr.SetIovlen(1)
 	}
-	all := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_ALL))
 	err = errors.Join(
-		unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, rcvBuffer),
+		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2),
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
 		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_QDISC_BYPASS, 1),
-		unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: i.Index}))
+		unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{
+			Block_size: blockBytes, Block_nr: ringBytes / blockBytes,
+			Frame_size: uint32(slot), Frame_nr: uint32(ringBytes / slot),
+		}))
 	if err != nil {
-		_ = unix.Close(fd)
-		return nil, fmt.Errorf("raw socket on %s: %w", device, err)
+		return nil, err
 	}
-	return w, nil
+	if w.ring, err = unix.Mmap(fd, 0, ringBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+		return nil, err
+	}
+	all := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_ALL))
+	return w, unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: all, Ifindex: i.Index})
 }
 
 // Send sends frames, Batch at most.
@@ -103,19 +124,29 @@ func (w *Wire) Send(frames ...[]byte) error {
 
 // Poll returns the frames that have come in, Batch at most, without waiting. They are valid until
 // the next call.
-func (w *Wire) Poll() ([][]byte, error) {
-	n, _, errno := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(w.fd), uintptr(unsafe.Pointer(&w.in[0])), Batch, 0, 0, 0)
-	switch errno {
-	case 0:
-	case unix.EAGAIN, unix.EINTR:
-		return nil, nil
-	default:
-		return nil, os.NewSyscallError("recvmmsg", errno)
+func (w *Wire) Poll() [][]byte {
+	for range w.given {
+		atomic.StoreUint32(&w.header(w.next-w.given).Status, unix.TP_STATUS_KERNEL)
+		w.given--
 	}
-	for i := range n {
-		w.received[i] = w.room[i*maxFrame:][:w.in[i].len]
+	for w.given < Batch {
+		h := w.header(w.next)
+		if atomic.LoadUint32(&h.Status)&unix.TP_STATUS_USER == 0 {
+			break
+		}
+		frame := w.ring[w.at(w.next)+int(h.Mac):]
+		w.in[w.given] = frame[:h.Snaplen:h.Snaplen]
+		w.given++
+		w.next++
 	}
-	return w.received[:n], nil
+	return w.in[:w.given]
+}
+
+// at is where the ring's n-th frame begins, counted from the first that ever came.
+func (w *Wire) at(n int) int { return n % (ringBytes / w.slot) * w.slot }
+
+func (w *Wire) header(n int) *unix.Tpacket2Hdr {
+	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&w.ring[w.at(n)]))
 }
 
 // Wait reads frames until want takes one, and returns a copy of it.
@@ -126,11 +157,7 @@ func (w *Wire) Wait(t testing.TB, what string, want func(frame []byte) bool) []b
 		if _, err := unix.Poll(fds, 100); err != nil && !errors.Is(err, unix.EINTR) {
 			t.Fatal(os.NewSyscallError("poll", err))
 		}
-		frames, err := w.Poll()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range frames {
+		for _, f := range w.Poll() {
 			if want(f) {
 				return append([]byte(nil), f...)
 			}
