@@ -59,6 +59,9 @@ static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struc
 	if (p->proto == SN_TCP)
 		seen = (is_return ? SN_SEEN_RETURN : SN_SEEN_FORWARD) |
 		       (p->tcp_flags & (SN_TCP_FIN | SN_TCP_RST) ? SN_SEEN_CLOSE : 0);
+	/* A flow's first packet is often its last: only the second is worth a place in the cache. */
+	if (made)
+		x->keep = false;
 	x->uses[x->n_uses++] = (struct use){.session = s, .seen = seen, .is_return = is_return, .made = made};
 	return SN_REASON_NONE;
 }

@@ -124,12 +124,32 @@ always_inline void match_leaves(const struct sn_tree *tree, const struct sn_key 
 	}
 }
 
+/* A table of one group: nothing to walk, nothing to fetch. */
+always_inline bool look_up_group(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
+				 unsigned int n, struct shape shape, match_fn *match)
+{
+	const uint32_t *group = group_of(tree, tree->roots[0]);
+	uint32_t found[SN_GROUP + 1];
+
+	if (tree->n_roots != 1 || tree->roots[0] & SN_ENTRY_NODE || sn_entry_groups(tree->roots[0]) != 1)
+		return false;
+	for (uint32_t b = 0; b < SN_GROUP; b++)
+		found[b] = tree->classes[group[SN_GROUP * (2 * shape.n_ranges + shape.n_masks) + b]];
+	found[SN_GROUP] = tree->classes[tree->n_boxes];
+	for (unsigned int i = 0; i < n; i++)
+		classes[i] =
+			found[__builtin_ctz(match(shape, (const sn_word *)&keys[i], group) | 1u << SN_GROUP)];
+	return true;
+}
+
 /* The least position over the trees, then its class. `match` is a constant: it is inlined. */
 always_inline void look_up(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
 			   unsigned int n, struct shape shape, match_fn *match)
 {
 	uint64_t leaves[BULK_MAX];
 
+	if (look_up_group(tree, keys, classes, n, shape, match))
+		return;
 	for (unsigned int i = 0; i < n; i++)
 		classes[i] = tree->n_boxes;
 	for (uint32_t r = 0; r < tree->n_roots; r++) {
@@ -140,7 +160,7 @@ always_inline void look_up(const struct sn_tree *tree, const struct sn_key *keys
 		classes[i] = tree->classes[classes[i]];
 }
 
-/* Loops over columns are unrolled for firewalls, with and without source ports. */
+/* Loops over columns are unrolled for firewalls, with and without source ports, and for routers. */
 always_inline void look_up_shaped(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
 				  unsigned int n, match_fn *match)
 {
@@ -150,6 +170,8 @@ always_inline void look_up_shaped(const struct sn_tree *tree, const struct sn_ke
 		look_up(tree, keys, classes, n, (struct shape){4, 1, tree->word}, match);
 	else if (shape.n_masks == 1 && shape.n_ranges == 3)
 		look_up(tree, keys, classes, n, (struct shape){3, 1, tree->word}, match);
+	else if (shape.n_masks == 0 && shape.n_ranges == 1)
+		look_up(tree, keys, classes, n, (struct shape){1, 0, tree->word}, match);
 	else
 		look_up(tree, keys, classes, n, shape, match);
 }

@@ -117,7 +117,7 @@ static void constants_are_written_with_their_checksums_decided_or_cached(void **
 	set(f, SN_DPORT, 8080);
 	set(f, SN_DSCP, 46);
 	load(f);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		const uint8_t *frame;
 
 		p.dscp = i % 2 ? 46 : 0; /* no two values of a written field share a decision */
