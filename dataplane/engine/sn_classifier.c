@@ -234,8 +234,8 @@ static int init_bits(struct sn_bit_table *t, const table_msg *msg, enum sn_field
 	return 0;
 }
 
-int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n_classes, const char *at,
-		       char *err, size_t len)
+int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n_classes, bool rare,
+		       const char *at, char *err, size_t len)
 {
 	struct sn_table_spec spec = {0};
 	char why[256] = "";
@@ -275,6 +275,7 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 	spec.bounds = msg->bounds;
 	spec.required = msg->required;
 	spec.classes = msg->classes;
+	spec.rare = rare;
 	c->table = sn_table_create(&spec, why, sizeof(why));
 	if (!c->table)
 		return fail(err, len, "%s: %s", at, why);

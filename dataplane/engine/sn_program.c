@@ -486,12 +486,12 @@ static int build_segment(struct builder *b, uint32_t s)
 	if (rc)
 		return rc;
 	at(b, "segments[%u] (%.64s): table", s, from->name);
-	rc = sn_classifier_init(&to->table, from->table, to->n_classes, b->at, b->err, b->len);
+	rc = sn_classifier_init(&to->table, from->table, to->n_classes, false, b->at, b->err, b->len);
 	if (rc || (!to->ttl_floor && !from->whole_only && !from->low))
 		return rc;
 	b->p->cacheable &= !to->table.reads_ttl;
 	at(b, "segments[%u] (%.64s): low", s, from->name);
-	return sn_classifier_init(&to->low, from->low, to->n_classes, b->at, b->err, b->len);
+	return sn_classifier_init(&to->low, from->low, to->n_classes, true, b->at, b->err, b->len);
 }
 
 /* The arrays' sizes are known from the message: none is moved later. */

@@ -226,7 +226,7 @@ struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_i
 				     size_t err_len)
 {
 	struct hull hulls[SN_TABLE_DIMS_MAX];
-	struct sn_boxes boxes = {0};
+	struct sn_boxes boxes = {.rare = spec->rare};
 	struct sn_table *table;
 	bool done;
 

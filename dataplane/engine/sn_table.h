@@ -31,6 +31,8 @@ struct sn_table_spec {
 	const uint32_t *classes;  /* per box */
 	/* Which dimensions are 32-bit addresses (prefix shapes are looked for there). */
 	uint32_t address_dims; /* bit mask over dimensions */
+	/* Not 0: looked up seldom, so how soon it is built matters more than how fast it is. */
+	uint32_t rare;
 };
 
 struct sn_table;

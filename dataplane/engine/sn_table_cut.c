@@ -18,10 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH_MAX   16u /* bits of a cut */
-#define WIDTHS	    10u /* candidates for it: the widest sensible and the next smaller ones */
-#define SAMPLE	    256u
-#define FINE_UP_TO  16u	      /* boxes: from here on only every other width and shift is tried */
+#define WIDTH_MAX   16u	      /* bits of a cut */
+#define WIDTH_STEP  2u	      /* every other one will do */
 #define GROUP_COST  0.8f      /* of each group after the first */
 #define TREE_COST   1.5f      /* of what is below, as trees usually come out: a constant, */
 #define DOUBLE_COST 0.3f      /* and this for each doubling of the number of boxes */
@@ -119,8 +117,7 @@ static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint3
 {
 	const struct sn_boxes *boxes = cutter->boxes;
 	uint32_t widest = log2_floor(n) + 1 < WIDTH_MAX ? log2_floor(n) + 1 : WIDTH_MAX;
-	uint32_t narrowest = widest < WIDTHS ? 1 : widest - WIDTHS + 1;
-	uint32_t step = n > FINE_UP_TO ? 2 : 1;
+	uint32_t narrowest = widest < cutter->widths ? 1 : widest - cutter->widths + 1;
 	uint32_t differs = 0;
 
 	for (uint32_t i = 0; i < sample; i++) {
@@ -130,8 +127,8 @@ static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint3
 		cutter->high[i] = boxes->high[column][box];
 		differs |= (cutter->low[i] ^ cutter->low[0]) | (cutter->high[i] ^ cutter->high[0]);
 	}
-	for (uint32_t width = widest; width >= narrowest; width -= step) {
-		for (uint32_t shift = 0; shift + width <= 32; shift += step) {
+	for (uint32_t width = widest; width >= narrowest; width -= WIDTH_STEP) {
+		for (uint32_t shift = 0; shift + width <= 32; shift += cutter->stride) {
 			uint32_t bits = ((1u << width) - 1) << shift;
 
 			if ((differs & bits) != 0 && (used & bits) == 0)
@@ -139,7 +136,7 @@ static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint3
 					  (struct sn_cut){.column = column, .shift = shift, .width = width},
 					  best);
 		}
-		if (width <= step)
+		if (width <= WIDTH_STEP)
 			break;
 	}
 }
@@ -197,7 +194,7 @@ static struct sn_cut choose(struct sn_cutter *cutter, const uint32_t *list, uint
 struct sn_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
 			    const struct sn_used *used)
 {
-	uint32_t sample = n < SAMPLE ? n : SAMPLE;
+	uint32_t sample = n < cutter->sample ? n : cutter->sample;
 	struct sn_cut cut = {0};
 
 	if (list_cost(n) <= 1)
@@ -213,6 +210,9 @@ bool sn_cutter_init(struct sn_cutter *cutter, const struct sn_boxes *boxes)
 	uint32_t n = boxes->n;
 
 	cutter->boxes = boxes;
+	cutter->sample = boxes->rare ? 32 : 64;
+	cutter->widths = boxes->rare ? 6 : 8;
+	cutter->stride = boxes->rare ? 8 : 4;
 	cutter->rest = malloc((n + 1) * sizeof(*cutter->rest));
 	cutter->steps = malloc(((1u << WIDTH_MAX) + 2) * sizeof(*cutter->steps));
 	cutter->part = malloc((1u << WIDTH_MAX) * sizeof(*cutter->part));

@@ -25,6 +25,7 @@ struct sn_boxes {
 	uint32_t n;
 	uint32_t n_ranges;
 	uint32_t n_masks;
+	uint32_t rare;					/* as in the specification */
 	uint32_t addresses;				/* bit mask over ranges */
 	uint8_t word[SN_TABLE_DIMS_MAX + SN_MASKS_MAX]; /* of the key: ranges first, then masks */
 	uint32_t *low[SN_TABLE_DIMS_MAX];

@@ -295,7 +295,7 @@ static void bits_are_read_of_every_field(void **state)
 	table.n_required = 2;
 	table.classes = classes;
 	table.n_classes = 2;
-	if (sn_classifier_init(&c, &table, 2, "table", err, sizeof(err)))
+	if (sn_classifier_init(&c, &table, 2, false, "table", err, sizeof(err)))
 		fail_msg("%s", err);
 	sn_classifier_lookup(&c, &good, (const uint8_t[]){0}, &class, 1);
 	assert_int_equal(class, 0);
