@@ -342,7 +342,7 @@ func (w *walker) tooLarge(node int, first bool, n int) (bool, error) {
 		return true, nil
 	}
 	w.visits[node]++
-	if v := w.visits[node]; v > 1 && v*n > w.max {
+	if v := w.visits[node]; v > 1 && (v*n > w.max || n > w.max/8) {
 		w.cuts[node] = true
 		return false, errAgain
 	}
