@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
 )
 
 // report writes results.json, README.md and the plots.
@@ -139,7 +140,7 @@ func stagePlot(path string, results []result) error {
 	}
 	p.NominalX(names...)
 	p.X.Tick.Label.Rotation = 0.8
-	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = -0.9, -0.5
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
 	return p.Save(24*vg.Centimeter, 12*vg.Centimeter, path)
 }
 
