@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -23,6 +24,7 @@ const (
 var version = "unknown"
 
 func main() {
+	debug.SetGCPercent(400) // a compiler runs for milliseconds: memory for speed
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:])
 	cancel()
