@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/cobra"
