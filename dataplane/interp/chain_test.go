@@ -196,6 +196,7 @@ func (p pkt) frame() []byte {
 				id = p.dport
 			}
 			stack = append(stack, &layers.ICMPv4{TypeCode: p.icmp, Id: id, Seq: 1})
+		default: // only the payload
 		}
 	}
 	stack = append(stack, gopacket.Payload(p.payload))

@@ -63,11 +63,12 @@ func flatten(f headerspace.Filter) (h hull, checks []check, ok bool) {
 			return h, nil, false
 		}
 		all := span{spans[0].lo, spans[len(spans)-1].hi}
-		switch {
-		case field == headerspace.Src:
+		switch field {
+		case headerspace.Src:
 			h.src = all
-		case field == headerspace.Dst:
+		case headerspace.Dst:
 			h.dst = all
+		default:
 		}
 		if len(spans) > 1 || field != headerspace.Src && field != headerspace.Dst {
 			checks = append(checks, check{field, spans})

@@ -168,6 +168,7 @@ func (p *packet) field(f headerspace.Field) uint32 {
 		if icmpType(ip) >= 0 {
 			return uint32(transport(ip)[1])
 		}
+	default:
 	}
 	return none
 }
@@ -204,6 +205,7 @@ func (p *packet) set(f headerspace.Field, v uint32) {
 			binary.BigEndian.PutUint16(transport(p.ip)[2:], uint16(v))
 			p.by.dport = nil
 		}
+	default: // the synthesizer's graph writes nothing else
 	}
 }
 

@@ -1,11 +1,7 @@
 package netns
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/rules"
@@ -13,52 +9,14 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// aclRules is the size of SNF's largest rule set.
-const aclRules = 8550
-
-// aclText is the ClassBench set acl1_8550 of SINTER_DATA, or one made like it.
+// aclText is SNF's largest rule set.
 func aclText(t *testing.T) string {
 	t.Helper()
-	if data := os.Getenv("SINTER_DATA"); data != "" {
-		b, err := os.ReadFile(filepath.Join(data, "classbench", "acl1_8550"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(b)
+	b, err := os.ReadFile("../data/classbench/acl1_8550")
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Log("SINTER_DATA names no folder with rule sets: one of the same size and shape is made")
-	return madeACL()
-}
-
-// madeACL has what the ACL family of ClassBench has: many sources before few servers, exact
-// destination ports, nearly all TCP, wide rules last.
-func madeACL() string {
-	r := rand.New(rand.NewPCG(1, 2))
-	pick := func(n int, lens ...int) []string {
-		out := make([]string, n)
-		for i := range out {
-			l := lens[r.IntN(len(lens))]
-			a := r.Uint32N(150<<24) + 20<<24
-			a = a >> (32 - l) << (32 - l)
-			out[i] = fmt.Sprintf("%s/%d", address(a), l)
-		}
-		return out
-	}
-	sources, servers := pick(600, 32, 32, 32, 28, 24, 20), pick(150, 32, 32, 32, 27, 24)
-	var s strings.Builder
-	for range aclRules - len(servers) {
-		proto := "0x06"
-		if r.IntN(8) == 0 {
-			proto = "0x11"
-		}
-		port := 1 + r.IntN(2000)
-		fmt.Fprintf(&s, "@%s\t%s\t0 : 65535\t%d : %d\t%s/0xFF\t0x0000/0x0000\n",
-			sources[r.IntN(len(sources))], servers[r.IntN(len(servers))], port, port, proto)
-	}
-	for _, server := range servers {
-		fmt.Fprintf(&s, "@0.0.0.0/0\t%s\t0 : 65535\t0 : 65535\t0x00/0x00\t0x0000/0x0000\n", server)
-	}
-	return s.String()
+	return string(b)
 }
 
 // tuple is a flow's five-tuple; TCP with its flags.

@@ -3,7 +3,6 @@
 // exchanges of programs under load.
 //
 // The tests need root and are skipped without. The engine is looked for where SINTER_ENGINE points, else in
-// its build folder; sinterctl where SINTERCTL points, else in bin. SINTER_DATA may point at a folder
-// with ClassBench rule sets. Other load on the machine's CPUs makes the test under load meaningless: run this
-// package alone.
+// its build folder; sinterctl where SINTERCTL points, else in bin. Other load on the machine's CPUs makes
+// the test under load meaningless: run this package alone.
 package netns
