@@ -23,7 +23,7 @@ const (
 var version = "unknown"
 
 func main() {
-	debug.SetGCPercent(400) // a compiler runs for milliseconds: memory for speed
+	debug.SetGCPercent(1000) // a compiler runs for milliseconds: memory for speed
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:])
 	cancel()
