@@ -39,8 +39,15 @@ func (h hull) holds(o hull) bool {
 // be compared: a filter's holder has blocks around its own.
 type earlier struct {
 	filters []headerspace.Filter
-	blocks  map[block]map[block][]candidate // by destination, by source
+	blocks  map[block]map[block]*list // by destination, by source
+	// The lists around the last hull: leaves of one rule follow each other.
+	last   hull
+	around []*list
+	home   *list
 }
+
+// list is the filters at home in one block of destinations and one of sources.
+type list struct{ candidates []candidate }
 
 // block is an aligned block of 1<<bits addresses.
 type block struct{ bits, addr uint32 }
@@ -68,33 +75,49 @@ func blockOf(size int, addr uint32) block { return block{blockBits[size], addr >
 // add notes the next filter and returns the index of an earlier one that
 // holds it wholly, else -1. Only filters that are not held are kept.
 func (e *earlier) add(i int, p headerspace.Filter, h hull) (by int) {
+	if h != e.last || e.home == nil {
+		e.find(h)
+	}
+	for _, l := range e.around {
+		for _, c := range l.candidates {
+			if c.holds(h) && p.SubsetOf(e.filters[c.index]) {
+				return c.index
+			}
+		}
+	}
+	e.filters[i] = p
+	e.home.candidates = append(e.home.candidates, candidate{h, i})
+	return -1
+}
+
+// find finds the lists in which a holder of the hull can be; its home is made if there is none.
+func (e *earlier) find(h hull) {
 	dst, src := smallest(h.dstLo, h.dstHi), smallest(h.srcLo, h.srcHi)
+	home := blockOf(dst, h.dstLo)
+	if e.blocks[home] == nil {
+		e.blocks[home] = map[block]*list{}
+	}
+	if inner := blockOf(src, h.srcLo); e.blocks[home][inner] == nil {
+		e.blocks[home][inner] = &list{}
+	}
+	e.last, e.home, e.around = h, e.blocks[home][blockOf(src, h.srcLo)], e.around[:0]
 	for d := dst; d < len(blockBits); d++ {
 		inner := e.blocks[blockOf(d, h.dstLo)]
 		if inner == nil {
 			continue
 		}
 		for s := src; s < len(blockBits); s++ {
-			for _, c := range inner[blockOf(s, h.srcLo)] {
-				if c.holds(h) && p.SubsetOf(e.filters[c.index]) {
-					return c.index
-				}
+			if l := inner[blockOf(s, h.srcLo)]; l != nil {
+				e.around = append(e.around, l)
 			}
 		}
 	}
-	home := blockOf(dst, h.dstLo)
-	if e.blocks[home] == nil {
-		e.blocks[home] = map[block][]candidate{}
-	}
-	e.filters[i] = p
-	e.blocks[home][blockOf(src, h.srcLo)] = append(e.blocks[home][blockOf(src, h.srcLo)], candidate{h, i})
-	return -1
 }
 
 // prune takes away the leaves that no packet reaches because an earlier one holds
 // all of them, and notes for whose sake.
 func prune(leaves []found, u *usage) []found {
-	e := earlier{filters: make([]headerspace.Filter, len(leaves)), blocks: map[block]map[block][]candidate{}}
+	e := earlier{filters: make([]headerspace.Filter, len(leaves)), blocks: map[block]map[block]*list{}}
 	kept := make([]found, 0, len(leaves))
 	for i, l := range leaves {
 		h, ok := hullOf(l.filter)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -100,6 +101,7 @@ func (s *isp) write(t *testing.T, action string) string {
 }
 
 func TestARuleChangesUnderLoadWithoutLosingAPacket(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // as sinterctl does
 	s := startISP(t)
 	s.run(t, 20_000, uint64(4*len(s.gen.lanes))) // opens all flows
 	if err := s.gen.verdict(false); err != nil {
