@@ -18,8 +18,14 @@ demo: deps build ## A chain on real packets between network namespaces (root).
 	hack/demo.sh
 
 .PHONY: test
-test: deps tools build ## Everything that must pass (root for the namespace tests).
+test: deps tools chart-tools build ## Everything that must pass (root for the namespace tests).
 	hack/test.sh
+
+.PHONY: chart-tools
+chart-tools: bin/.chart-tools
+bin/.chart-tools: hack/chart/go.mod hack/chart/go.sum hack/chart/tools.sh
+	hack/chart/tools.sh
+	@touch $@
 
 ## Building
 
@@ -39,7 +45,11 @@ generate: tools ## Regenerate CRDs, deepcopy and protobuf code.
 	go generate ./...
 
 .PHONY: build
-build: engine sinterctl ## Build bin/sinterctl and the engine.
+build: engine sinterctl operator ## Build the engine, bin/sinterctl, bin/sinter-operator and bin/sinter-agent.
+
+.PHONY: operator
+operator:
+	go build -ldflags '-X main.version=$(VERSION)' -o bin/ ./cmd/sinter-operator ./cmd/sinter-agent
 
 .PHONY: sinterctl
 sinterctl:
@@ -72,6 +82,18 @@ test-go: ## Go unit tests.
 test-engine-asan: ## Engine tests under AddressSanitizer and UBSan.
 	hack/test.sh engine-asan
 
+.PHONY: test-envtest
+test-envtest: ## The operator against an API server and an etcd, built on first use (minutes).
+	hack/test.sh envtest
+
+.PHONY: test-chart
+test-chart: chart-tools ## The Helm chart and the kustomize layout.
+	hack/test.sh chart
+
+.PHONY: images
+images: deps ## Both images as OCI archives in bin/images/, without a container engine (root).
+	hack/images/build.sh
+
 .PHONY: test-suites
 test-suites: build ## Suites across packages: engine against oracle, network namespaces.
 	hack/test.sh suites
@@ -83,6 +105,10 @@ fuzz: ## Each fuzz target for FUZZTIME (5m).
 .PHONY: bench
 bench: deps build ## Cycles per packet: tables and plots into docs/bench/ (root).
 	hack/bench.sh -out docs/bench
+
+.PHONY: simulate-placement
+simulate-placement: ## Placement on 1,024 simulated nodes: docs/placement.md and its plots.
+	go run ./controllers/placement/sim -out docs
 
 .PHONY: clean
 clean: ## Remove what was built.

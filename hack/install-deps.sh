@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 packages=(
   git make ca-certificates curl python3
   gcc g++ libc6-dev meson ninja-build pkg-config
-  clang clang-format libclang-rt-14-dev
-  dpdk dpdk-dev libdpdk-dev
+  clang clang-format libclang-rt-14-dev llvm # llvm: names in sanitizer reports
+  dpdk dpdk-dev libdpdk-dev mmdebstrap
   libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
   libcmocka-dev
   iproute2 procps util-linux iputils-ping traceroute iperf3 nftables tcpdump ethtool

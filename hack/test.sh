@@ -60,6 +60,15 @@ stage_engine-asan() {
 }
 stage_suites() { go_test all -count=1 -p 1 ./test/...; }
 
+stage_chart() { go_test all -count=1 ./test/chart; }
+
+# Not among the stages of `make test`: the first build of the API server takes minutes.
+stage_envtest() {
+  local assets
+  assets=$(hack/envtest.sh) || { echo 0 1 >>"$tally"; return; }
+  KUBEBUILDER_ASSETS=$assets go_test all -count=1 -p 1 ./controllers/... ./cmd/sinter-operator
+}
+
 stages=("$@")
 ((${#stages[@]})) || stages=(format generate vet lint unit engine engine-asan suites)
 for s in "${stages[@]}"; do

@@ -10,8 +10,8 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// readFiles reads the rule and route files that the bundle's objects name, and
-// makes their names relative to the working directory.
+// readFiles reads the rules and routes that the bundle's objects take from files
+// and ConfigMaps, and makes the names of files relative to the working directory.
 func (l *loader) readFiles() {
 	for _, c := range l.bundle.Chains {
 		object := finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: c.Namespace, Name: c.Name}
@@ -28,62 +28,52 @@ func (l *loader) readFiles() {
 func (l *loader) functionFiles(object finding.Object, path string, f *v1alpha1.FunctionKinds) {
 	if f.Firewall != nil && f.Firewall.RulesFrom != nil {
 		from := f.Firewall.RulesFrom
-		l.ruleFile(object, path+".firewall.rulesFrom.file", &from.File, from.Format)
+		l.resolve(object, &from.File)
+		source := rules.Source{File: from.Name(), Format: from.Format}
+		if _, known := l.bundle.Files.Rules[source]; !known {
+			if text, ok := l.text(object, path+".firewall.rulesFrom", from.File, from.ConfigMapRef); ok {
+				l.report(object, source.File, l.bundle.Files.AddRules(source, text))
+			}
+		}
 	}
 	if f.Router != nil {
 		for i := range f.Router.RoutesFrom {
-			l.prefixFile(object, fmt.Sprintf("%s.router.routesFrom[%d].file", path, i), &f.Router.RoutesFrom[i].File)
+			from := &f.Router.RoutesFrom[i]
+			l.resolve(object, &from.File)
+			if _, known := l.bundle.Files.Prefixes[from.Name()]; known {
+				continue
+			}
+			if text, ok := l.text(object, fmt.Sprintf("%s.router.routesFrom[%d]", path, i), from.File, from.ConfigMapRef); ok {
+				l.report(object, from.Name(), l.bundle.Files.AddPrefixes(from.Name(), text))
+			}
 		}
 	}
-}
-
-func (l *loader) ruleFile(object finding.Object, field string, file *v1alpha1.FilePath, format v1alpha1.RuleFormat) {
-	l.resolve(object, file)
-	source := rules.Source{File: string(*file), Format: format}
-	if _, ok := l.bundle.Files.Rules[source]; ok {
-		return
-	}
-	text, ok := l.text(object, field, source.File)
-	if !ok {
-		return
-	}
-	read := rules.ClassBench
-	if format == v1alpha1.FormatCSV {
-		read = rules.CSV
-	}
-	list, problems := read(text)
-	l.bundle.Files.Rules[source] = list
-	l.report(object, source.File, problems)
-}
-
-func (l *loader) prefixFile(object finding.Object, field string, file *v1alpha1.FilePath) {
-	l.resolve(object, file)
-	name := string(*file)
-	if _, ok := l.bundle.Files.Prefixes[name]; ok {
-		return
-	}
-	text, ok := l.text(object, field, name)
-	if !ok {
-		return
-	}
-	list, problems := rules.Prefixes(text)
-	l.bundle.Files.Prefixes[name] = list
-	l.report(object, name, problems)
 }
 
 // resolve makes a name relative to the YAML file one relative to the working directory.
 func (l *loader) resolve(object finding.Object, file *v1alpha1.FilePath) {
-	if !filepath.IsAbs(string(*file)) {
+	if *file != "" && !filepath.IsAbs(string(*file)) {
 		*file = v1alpha1.FilePath(filepath.Join(filepath.Dir(l.bundle.documents[object].file), string(*file)))
 	}
 }
 
-func (l *loader) text(object finding.Object, field, name string) ([]byte, bool) {
-	data, err := l.read(name)
-	if err == nil {
-		if !slices.Contains(l.bundle.Sources, name) {
+// text reads a file, or a ConfigMap's key, and unpacks it.
+func (l *loader) text(object finding.Object, field string, file v1alpha1.FilePath, ref *v1alpha1.ConfigMapKeyRef) ([]byte, bool) {
+	var (
+		data []byte
+		err  error
+		name string
+	)
+	if ref != nil {
+		field, name = field+".configMapRef", ref.Name+"/"+ref.Key
+		data, err = l.configMapText(object.Namespace, ref)
+	} else {
+		field, name = field+".file", string(file)
+		if data, err = l.read(name); err == nil && !slices.Contains(l.bundle.Sources, name) {
 			l.bundle.Sources = append(l.bundle.Sources, name)
 		}
+	}
+	if err == nil {
 		if data, err = rules.Unpack(data); err == nil {
 			return data, true
 		}

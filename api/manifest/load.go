@@ -22,8 +22,8 @@ import (
 )
 
 // Load reads files, and the YAML files of folders. A NetworkFunction that a chain
-// refers to and that is in none of them is looked for in the other files of
-// the chain's folder. Objects with errors are left out of the bundle.
+// refers to, or a ConfigMap that it takes rules or routes from, and that is in none of them
+// is looked for in the other files of the chain's folder. Objects with errors are left out of the bundle.
 func Load(paths ...string) (*Bundle, finding.List) {
 	l := newLoader(os.ReadFile)
 	for _, path := range paths {
@@ -86,13 +86,14 @@ func reason(err error) string {
 }
 
 type loader struct {
-	bundle   *Bundle
-	findings finding.List
-	read     func(string) ([]byte, error)
+	bundle     *Bundle
+	findings   finding.List
+	read       func(string) ([]byte, error)
+	configMaps map[configMap]map[string][]byte
 }
 
 func newLoader(read func(string) ([]byte, error)) *loader {
-	return &loader{read: read, bundle: &Bundle{
+	return &loader{read: read, configMaps: map[configMap]map[string][]byte{}, bundle: &Bundle{
 		Files: rules.Files{
 			Rules:    map[rules.Source][]rules.Rule{},
 			Prefixes: map[string][]netip.Prefix{},
@@ -172,6 +173,11 @@ func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object)
 	case version == "":
 		say(finding.Error, "apiVersion", "", "is missing; set it to %s", v1alpha1.GroupVersion)
 		return
+	case version == "v1" && object.Kind == "ConfigMap":
+		if err := l.addConfigMap(object, n); err != nil {
+			say(finding.Error, "", "", "ConfigMap: %v", err)
+		}
+		return
 	case group != v1alpha1.GroupVersion.Group:
 		say(finding.Warning, "apiVersion", version, "is not of %s; the document is passed over", v1alpha1.GroupVersion.Group)
 		return
@@ -179,7 +185,7 @@ func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object)
 		say(finding.Error, "apiVersion", version, "unknown version; this build knows %s", v1alpha1.GroupVersion)
 		return
 	case known[object.Kind] == nil:
-		say(finding.Error, "kind", object.Kind, "unknown kind%s", finding.DidYouMean(object.Kind, []string{v1alpha1.KindServiceChain, v1alpha1.KindNetworkFunction}))
+		say(finding.Error, "kind", object.Kind, "unknown kind%s", finding.DidYouMean(object.Kind, kinds))
 		return
 	}
 	if first := l.bundle.documents[object]; first != nil {
@@ -227,34 +233,4 @@ func identify(n *yaml.Node) (o finding.Object, apiVersion string) {
 	}
 	_ = n.Decode(&head) // what cannot be read is said by the schema
 	return finding.Object{Kind: head.Kind, Namespace: head.Metadata.Namespace, Name: head.Metadata.Name}, head.APIVersion
-}
-
-// neighbours looks in the folders of chains for functions that they refer to.
-func (l *loader) neighbours() {
-	for _, c := range l.bundle.Chains {
-		missing := map[finding.Object]bool{}
-		for _, f := range c.Spec.Functions {
-			if f.FunctionRef != nil {
-				o := finding.Object{Kind: v1alpha1.KindNetworkFunction, Namespace: c.Namespace, Name: f.FunctionRef.Name}
-				if l.bundle.documents[o] == nil {
-					missing[o] = true
-				}
-			}
-		}
-		if len(missing) == 0 {
-			continue
-		}
-		chain := finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: c.Namespace, Name: c.Name}
-		files, err := expand(filepath.Dir(l.bundle.documents[chain].file))
-		if err != nil {
-			continue // the graph says what is missing
-		}
-		for _, file := range files {
-			before := len(l.bundle.documents)
-			l.file(file, func(o finding.Object) bool { return missing[o] })
-			if len(l.bundle.documents) > before {
-				l.bundle.Sources = append(l.bundle.Sources, file)
-			}
-		}
-	}
 }

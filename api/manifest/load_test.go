@@ -36,7 +36,7 @@ spec:
 `
 
 const counters = `apiVersion: v1
-kind: ConfigMap
+kind: Secret
 metadata: {name: other}
 ---
 apiVersion: nfv.sinter.dev/v1alpha1

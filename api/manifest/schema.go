@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"sync"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/config/crd"
 )
 
@@ -43,6 +45,9 @@ var objectMeta = []string{
 	"managedFields", "ownerReferences", "resourceVersion", "selfLink", "uid",
 }
 
+// kinds are those that users write; the others are the operator's.
+var kinds = []string{v1alpha1.KindServiceChain, v1alpha1.KindNetworkFunction}
+
 // schemas are the schemas of our kinds, by kind.
 var schemas = sync.OnceValues(func() (map[string]*schema, error) {
 	out := map[string]*schema{}
@@ -73,6 +78,9 @@ func addSchemas(out map[string]*schema, data []byte) error {
 	}
 	if err := yaml.Unmarshal(data, &definition); err != nil {
 		return err
+	}
+	if !slices.Contains(kinds, definition.Spec.Names.Kind) {
+		return nil
 	}
 	for _, v := range definition.Spec.Versions {
 		s := v.Schema.OpenAPIV3Schema

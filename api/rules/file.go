@@ -17,7 +17,10 @@ const (
 )
 
 // Unpack is the text of a file, unpacked if it is gzip.
-func Unpack(data []byte) ([]byte, error) {
+func Unpack(data []byte) ([]byte, error) { return UnpackAtMost(data, maxText) }
+
+// UnpackAtMost is Unpack with a bound on the unpacked text, for what strangers hand in.
+func UnpackAtMost(data []byte, limit int64) ([]byte, error) {
 	if !bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
 		return data, nil
 	}
@@ -25,12 +28,12 @@ func Unpack(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("not a whole gzip file: %w", err)
 	}
-	text, err := io.ReadAll(io.LimitReader(z, maxText+1))
+	text, err := io.ReadAll(io.LimitReader(z, limit+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("not a whole gzip file: %w", err)
-	case len(text) > maxText:
-		return nil, fmt.Errorf("more than %d bytes when unpacked", maxText)
+	case int64(len(text)) > limit:
+		return nil, fmt.Errorf("more than %d bytes when unpacked", limit)
 	}
 	return text, nil
 }

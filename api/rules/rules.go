@@ -41,8 +41,32 @@ type Source struct {
 	Format v1alpha1.RuleFormat
 }
 
-// Files is the content of the files that functions refer to.
+// Files is the content of the files and ConfigMaps that functions refer to.
 type Files struct {
 	Rules    map[Source][]Rule
 	Prefixes map[string][]netip.Prefix
+}
+
+// AddRules reads a text of rules and keeps them under its source.
+func (f *Files) AddRules(s Source, text []byte) []Problem {
+	read := ClassBench
+	if s.Format == v1alpha1.FormatCSV {
+		read = CSV
+	}
+	list, problems := read(text)
+	if f.Rules == nil {
+		f.Rules = map[Source][]Rule{}
+	}
+	f.Rules[s] = list
+	return problems
+}
+
+// AddPrefixes reads a text of prefixes and keeps them under its name.
+func (f *Files) AddPrefixes(name string, text []byte) []Problem {
+	list, problems := Prefixes(text)
+	if f.Prefixes == nil {
+		f.Prefixes = map[string][]netip.Prefix{}
+	}
+	f.Prefixes[name] = list
+	return problems
 }

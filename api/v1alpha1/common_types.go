@@ -46,6 +46,29 @@ type MACAddress string
 // +kubebuilder:validation:MaxLength=1024
 type FilePath string
 
+// ConfigMapKeyRef refers to a key of a ConfigMap of the same namespace.
+type ConfigMapKeyRef struct {
+	// Name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Key of its data or binary data.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Key string `json:"key,omitempty"`
+}
+
+// textName names a text that is a file or a ConfigMap's key.
+func textName(file FilePath, ref *ConfigMapKeyRef) string {
+	if ref != nil {
+		return "configmap/" + ref.Name + "/" + ref.Key
+	}
+	return string(file)
+}
+
 // Status is what the operator has seen.
 type Status struct {
 	// ObservedGeneration is the generation of the spec that the status is about.

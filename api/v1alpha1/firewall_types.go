@@ -29,7 +29,7 @@ type Firewall struct {
 	// +kubebuilder:validation:MaxItems=4096
 	Rules []FirewallRule `json:"rules,omitempty"`
 
-	// RulesFrom reads further rules from a file; they come after `rules`.
+	// RulesFrom reads further rules from a file or a ConfigMap; they come after `rules`.
 	// +optional
 	RulesFrom *RulesFrom `json:"rulesFrom,omitempty"`
 
@@ -82,15 +82,21 @@ const (
 	ActionsDrop              RuleActions = "Drop"
 )
 
-// RulesFrom is a file of rules.
+// RulesFrom is a text of rules.
+// +kubebuilder:validation:XValidation:rule="has(self.file) != has(self.configMapRef)",message="set exactly one of file, configMapRef"
 // +kubebuilder:validation:XValidation:rule="self.format == 'ClassBench' ? has(self.actions) : !has(self.actions)",message="set actions for ClassBench files, which have none, and only for them"
 // +kubebuilder:validation:XValidation:rule="self.format != 'CSV' || !has(self.from)",message="CSV files say it in their column from"
 type RulesFrom struct {
-	// File with the rules, relative to the file that names it; may end in .gz.
-	// +required
+	// File with the rules, relative to the file that names it; may end in .gz. Files
+	// are for sinterctl; in a cluster the text comes from a ConfigMap.
+	// +optional
 	File FilePath `json:"file,omitempty"`
 
-	// Format of the file. ClassBench: filters as the ClassBench generator writes
+	// ConfigMapRef is the ConfigMap's key with the rules; binary data may be gzipped.
+	// +optional
+	ConfigMapRef *ConfigMapKeyRef `json:"configMapRef,omitempty"`
+
+	// Format of the text. ClassBench: filters as the ClassBench generator writes
 	// them. CSV: a header line naming the columns (action, from, source,
 	// destination, protocol, sourcePorts, destinationPorts, tcpFlags, icmpType, icmpCode,
 	// dscp, vlan, name), then one rule per line; lists are separated by spaces.
@@ -105,3 +111,6 @@ type RulesFrom struct {
 	// +optional
 	Actions RuleActions `json:"actions,omitempty"`
 }
+
+// Name names the text in messages and among the files that were read.
+func (r *RulesFrom) Name() string { return textName(r.File, r.ConfigMapRef) }

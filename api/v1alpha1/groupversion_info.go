@@ -22,6 +22,8 @@ var GroupVersion = schema.GroupVersion{Group: "nfv.sinter.dev", Version: "v1alph
 const (
 	KindServiceChain    = "ServiceChain"
 	KindNetworkFunction = "NetworkFunction"
+	KindChainProgram    = "ChainProgram"
+	KindChainInstance   = "ChainInstance"
 )
 
 // AddToScheme registers the types of this package.
@@ -29,6 +31,8 @@ func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,
 		&ServiceChain{}, &ServiceChainList{},
 		&NetworkFunction{}, &NetworkFunctionList{},
+		&ChainProgram{}, &ChainProgramList{},
+		&ChainInstance{}, &ChainInstanceList{},
 	)
 	metav1.AddToGroupVersion(s, GroupVersion)
 	return nil

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"iter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // NetworkFunction is a network function that chains refer to.
 //
@@ -62,4 +66,23 @@ type FunctionKinds struct {
 	// Elements is a graph of elements, for functions of your own.
 	// +optional
 	Elements *Elements `json:"elements,omitempty"`
+}
+
+// ConfigMaps are the keys of ConfigMaps that the function takes texts from.
+func (f *FunctionKinds) ConfigMaps() iter.Seq[*ConfigMapKeyRef] {
+	return func(yield func(*ConfigMapKeyRef) bool) {
+		if f.Firewall != nil && f.Firewall.RulesFrom != nil && f.Firewall.RulesFrom.ConfigMapRef != nil {
+			if !yield(f.Firewall.RulesFrom.ConfigMapRef) {
+				return
+			}
+		}
+		if f.Router == nil {
+			return
+		}
+		for i := range f.Router.RoutesFrom {
+			if ref := f.Router.RoutesFrom[i].ConfigMapRef; ref != nil && !yield(ref) {
+				return
+			}
+		}
+	}
 }

@@ -26,7 +26,7 @@ type Router struct {
 	// +kubebuilder:validation:MaxItems=4096
 	Routes []Route `json:"routes,omitempty"`
 
-	// RoutesFrom reads further routes from files. Where two name the same
+	// RoutesFrom reads further routes from files or ConfigMaps. Where two name the same
 	// prefix, `routes` wins over files, and an earlier file over a later one.
 	// +optional
 	// +listType=atomic
@@ -69,13 +69,19 @@ type RouteFormat string
 // FormatPrefixes is a file with one prefix per line.
 const FormatPrefixes RouteFormat = "Prefixes"
 
-// RoutesFrom is a file of prefixes that go to one port.
+// RoutesFrom is a text of prefixes that go to one port.
+// +kubebuilder:validation:XValidation:rule="has(self.file) != has(self.configMapRef)",message="set exactly one of file, configMapRef"
 type RoutesFrom struct {
 	// File with the prefixes, relative to the file that names it; may end in .gz.
-	// +required
+	// Files are for sinterctl; in a cluster the text comes from a ConfigMap.
+	// +optional
 	File FilePath `json:"file,omitempty"`
 
-	// Format of the file. Prefixes: one per line; IPv6 prefixes are passed over.
+	// ConfigMapRef is the ConfigMap's key with the prefixes; binary data may be gzipped.
+	// +optional
+	ConfigMapRef *ConfigMapKeyRef `json:"configMapRef,omitempty"`
+
+	// Format of the text. Prefixes: one per line; IPv6 prefixes are passed over.
 	// +optional
 	// +kubebuilder:default=Prefixes
 	Format RouteFormat `json:"format,omitempty"`
@@ -88,3 +94,6 @@ type RoutesFrom struct {
 	// +optional
 	Via Address `json:"via,omitempty"`
 }
+
+// Name names the text in messages and among the files that were read.
+func (r *RoutesFrom) Name() string { return textName(r.File, r.ConfigMapRef) }

@@ -9,7 +9,15 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=sc,categories=sinter
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Classes",type=integer,JSONPath=`.status.classes`
+// +kubebuilder:printcolumn:name="Cores",type=integer,JSONPath=`.status.cores`
+// +kubebuilder:printcolumn:name="Instances",type=integer,JSONPath=`.status.instances`
+// +kubebuilder:printcolumn:name="Mpps",type=string,JSONPath=`.status.mpps`
+// +kubebuilder:printcolumn:name="Drops/s",type=integer,JSONPath=`.status.dropRate`
+// +kubebuilder:printcolumn:name="Program",type=string,priority=1,JSONPath=`.status.program`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="the chain's name must have at most 52 characters: programs, instances and pods are named after it"
 type ServiceChain struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -23,7 +31,7 @@ type ServiceChain struct {
 
 	// Status is what the operator has seen.
 	// +optional
-	Status Status `json:"status,omitempty,omitzero"`
+	Status ServiceChainStatus `json:"status,omitempty,omitzero"`
 }
 
 // ServiceChainList is a list of chains.
@@ -70,9 +78,38 @@ type ServiceChainSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1024
 	Links []Link `json:"links,omitempty"`
+
+	// Scaling says how many instances and cores the chain has.
+	// +optional
+	// +kubebuilder:default={}
+	Scaling Scaling `json:"scaling,omitempty,omitzero"`
+
+	// Placement says where the instances may run.
+	// +optional
+	Placement Placement `json:"placement,omitempty,omitzero"`
+
+	// Resources of each instance beside its cores.
+	// +optional
+	// +kubebuilder:default={}
+	Resources Resources `json:"resources,omitempty,omitzero"`
+
+	// Rollout says how a new program is brought to the instances.
+	// +optional
+	// +kubebuilder:default={}
+	Rollout Rollout `json:"rollout,omitempty,omitzero"`
+
+	// RollbackTo names a ChainProgram of this chain that is run instead of what the
+	// rest of the spec asks for, until the field is taken away.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	RollbackTo string `json:"rollbackTo,omitempty"`
 }
 
 // Interface is a chain's link to the outside world.
+// +kubebuilder:validation:XValidation:rule="!(has(self.resourceName) && has(self.resourceClaimTemplateName))",message="set resourceName (device plugin) or resourceClaimTemplateName (DRA), not both"
+// +kubebuilder:validation:XValidation:rule="!has(self.driver) || self.driver != 'VFIO' || has(self.resourceName) || has(self.resourceClaimTemplateName)",message="VFIO needs a device: set resourceName or resourceClaimTemplateName"
+// +kubebuilder:validation:XValidation:rule="!has(self.resourceClaimTemplateName) || !has(self.networkRef)",message="a device of a claim has no NetworkAttachmentDefinition; leave networkRef out"
 type Interface struct {
 	// Name of the interface, unique among interfaces and functions.
 	// +required
@@ -112,6 +149,59 @@ type Interface struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Device string `json:"device,omitempty"`
+
+	// NetworkRef is the NetworkAttachmentDefinition by which pods are attached.
+	// +optional
+	NetworkRef *NetworkRef `json:"networkRef,omitempty"`
+
+	// ResourceName is the extended resource of a device plugin that grants an SR-IOV
+	// virtual function ("intel.com/sriov_netdevice").
+	// +optional
+	// +kubebuilder:validation:MaxLength=316
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	ResourceName string `json:"resourceName,omitempty"`
+
+	// ResourceClaimTemplateName is the ResourceClaimTemplate by which the device is
+	// claimed where devices are allocated dynamically (DRA).
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	ResourceClaimTemplateName string `json:"resourceClaimTemplateName,omitempty"`
+
+	// Driver attaches the engine; absent: VFIO with a resource or claim, else AFPacket.
+	// +optional
+	Driver Driver `json:"driver,omitempty"`
+}
+
+// Driver is the way in which the engine attaches to an interface.
+// +kubebuilder:validation:Enum=VFIO;AFXDP;AFPacket
+type Driver string
+
+// Drivers.
+const (
+	// DriverVFIO polls a PCI device that is bound to vfio-pci.
+	DriverVFIO Driver = "VFIO"
+	// DriverAFXDP takes the packets of a kernel interface by AF_XDP.
+	DriverAFXDP Driver = "AFXDP"
+	// DriverAFPacket takes the packets of a kernel interface by AF_PACKET.
+	DriverAFPacket Driver = "AFPacket"
+)
+
+// NetworkRef refers to a NetworkAttachmentDefinition.
+type NetworkRef struct {
+	// Name of the NetworkAttachmentDefinition.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// Namespace of the NetworkAttachmentDefinition; absent: the chain's.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Namespace string `json:"namespace,omitempty"`
 }
 
 // Neighbor is a static neighbour.

@@ -97,12 +97,12 @@ func (b *builder) firewallRules(f *function, spec *v1alpha1.Firewall) []firewall
 }
 
 func (b *builder) fileRules(f *function, from *v1alpha1.RulesFrom) []firewallRule {
-	read, ok := b.in.Files.Rules[rules.Source{File: string(from.File), Format: from.Format}]
+	read, ok := b.in.Files.Rules[rules.Source{File: from.Name(), Format: from.Format}]
 	if !ok {
-		b.fail(f.object, f.path+".rulesFrom.file", string(from.File), "the file was not read")
+		b.fail(f.object, f.path+".rulesFrom", from.Name(), "the file was not read")
 		return nil
 	}
-	base := filepath.Base(string(from.File))
+	base := filepath.Base(from.Name())
 	list := make([]firewallRule, len(read))
 	for i, r := range read {
 		list[i] = firewallRule{r.Name, r.From, r.Action, r.Filter}

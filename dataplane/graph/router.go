@@ -207,9 +207,9 @@ func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]
 
 func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int) []portRoute {
 	via, ok := b.nextHop(f, field, from.Port, from.Via, near)
-	prefixes, read := b.in.Files.Prefixes[string(from.File)]
+	prefixes, read := b.in.Files.Prefixes[from.Name()]
 	if !read {
-		b.fail(f.object, field+".file", string(from.File), "the file was not read")
+		b.fail(f.object, field, from.Name(), "the file was not read")
 	}
 	if !ok {
 		return nil

@@ -1,0 +1,325 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ChainInstance is one data-plane pod of a chain, which has the same name: what the
+// operator wants of it, and what its agent reports.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ci,categories=sinter
+// +kubebuilder:printcolumn:name="Chain",type=string,JSONPath=`.spec.chain`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Programmed",type=string,JSONPath=`.status.conditions[?(@.type=="Programmed")].status`
+// +kubebuilder:printcolumn:name="Cores",type=integer,JSONPath=`.spec.cores`
+// +kubebuilder:printcolumn:name="Load%",type=integer,JSONPath=`.status.loadPercent`
+// +kubebuilder:printcolumn:name="Packets/s",type=integer,JSONPath=`.status.packetRate`
+// +kubebuilder:printcolumn:name="Drops/s",type=integer,JSONPath=`.status.dropRate`
+// +kubebuilder:printcolumn:name="Sessions",type=integer,JSONPath=`.status.sessions`
+// +kubebuilder:printcolumn:name="Node",type=string,priority=1,JSONPath=`.status.node`
+// +kubebuilder:printcolumn:name="Program",type=string,priority=1,JSONPath=`.spec.program`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ChainInstance struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// Spec is what the operator wants.
+	// +required
+	Spec ChainInstanceSpec `json:"spec,omitempty,omitzero"`
+
+	// Status is what the agent reports.
+	// +optional
+	Status ChainInstanceStatus `json:"status,omitempty,omitzero"`
+}
+
+// ChainInstanceSpec is what the operator wants of a data-plane pod.
+type ChainInstanceSpec struct {
+	// Chain that the instance is of.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=52
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="an instance stays with its chain"
+	Chain string `json:"chain,omitempty"`
+
+	// Program is the ChainProgram to run.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Program string `json:"program,omitempty"`
+
+	// Cores is the number of cores that the pod owns.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	Cores int32 `json:"cores,omitempty"`
+
+	// Groups of traffic classes and the cores that work on them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	Groups []InstanceGroup `json:"groups,omitempty"`
+
+	// Interfaces says what each interface of the chain is bound to.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Interfaces []InterfaceBinding `json:"interfaces,omitempty"`
+
+	// Placement says where the pod may run.
+	// +optional
+	Placement Placement `json:"placement,omitempty,omitzero"`
+
+	// Resources of the pod beside its cores.
+	// +optional
+	Resources Resources `json:"resources,omitempty,omitzero"`
+}
+
+// InstanceGroup is a group of traffic classes within an instance.
+type InstanceGroup struct {
+	// Name of the group.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// Tag that marks the group's packets on their way to the pod.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4094
+	Tag int32 `json:"tag"`
+
+	// Shards of the group that the instance owns.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=128
+	Shards []ShardRange `json:"shards,omitempty"`
+
+	// Cores that may work on the group, counted among the pod's own from 0.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=63
+	Cores []int32 `json:"cores,omitempty"`
+}
+
+// ShardRange is a shard or an unbroken run of shards ("0-127").
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=9
+// +kubebuilder:validation:Pattern=`^[0-9]{1,4}(-[0-9]{1,4})?$`
+type ShardRange string
+
+// InterfaceBinding says what an interface of the chain is within the pod.
+type InterfaceBinding struct {
+	// Name of the chain's interface.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// Driver attaches the engine.
+	// +required
+	Driver Driver `json:"driver,omitempty"`
+
+	// Device is the interface's name in the pod ("net1"), or what the chain says; absent
+	// where a device is granted without a network.
+	// +optional
+	// +kubebuilder:validation:MaxLength=255
+	Device string `json:"device,omitempty"`
+
+	// Network is the NetworkAttachmentDefinition as "namespace/name", by which the
+	// interface is found in the pod's network status.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	Network string `json:"network,omitempty"`
+
+	// ResourceName is the extended resource that grants the device.
+	// +optional
+	// +kubebuilder:validation:MaxLength=316
+	ResourceName string `json:"resourceName,omitempty"`
+
+	// ResourceClaimTemplateName is the template of the claim that grants the device; the
+	// claim has the interface's name within the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	ResourceClaimTemplateName string `json:"resourceClaimTemplateName,omitempty"`
+}
+
+// ChainInstanceStatus is what the agent reports, and the operator's conditions Placed and Ready.
+type ChainInstanceStatus struct {
+	Status `json:",inline"`
+
+	// AppliedHash is the hash of the program that the engine runs.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	AppliedHash string `json:"appliedHash,omitempty"`
+
+	// EngineVersion is the engine's release.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	EngineVersion string `json:"engineVersion,omitempty"`
+
+	// Node that the pod is on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Node string `json:"node,omitempty"`
+
+	// LoadPercent is the load of the busiest core.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	LoadPercent int32 `json:"loadPercent"`
+
+	// PacketRate is the packets per second that came in.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	PacketRate int64 `json:"packetRate"`
+
+	// DropRate is the packets per second that were dropped, for whatever reason.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	DropRate int64 `json:"dropRate"`
+
+	// LossRate is the packets per second that were lost: dropped for a reason of the
+	// engine (no memory, full device, no free port), not by a rule of the chain.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LossRate int64 `json:"lossRate"`
+
+	// Sessions is the number of live sessions of all state tables.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Sessions int64 `json:"sessions"`
+
+	// Cores are the pod's working cores.
+	// +optional
+	// +listType=map
+	// +listMapKey=lcore
+	// +kubebuilder:validation:MaxItems=64
+	Cores []CoreStatus `json:"cores,omitempty"`
+
+	// Groups are the counters of groups.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=256
+	Groups []GroupStatus `json:"groups,omitempty"`
+
+	// Drops are the packets dropped, by reason.
+	// +optional
+	// +listType=map
+	// +listMapKey=reason
+	// +kubebuilder:validation:MaxItems=256
+	Drops []DropCount `json:"drops,omitempty"`
+
+	// Dispatch is how packets really come to cores, by interface.
+	// +optional
+	// +listType=map
+	// +listMapKey=interface
+	// +kubebuilder:validation:MaxItems=64
+	Dispatch []InterfaceDispatch `json:"dispatch,omitempty"`
+
+	// LastReportTime is when the agent reported.
+	// +optional
+	LastReportTime metav1.Time `json:"lastReportTime,omitempty,omitzero"`
+}
+
+// CoreStatus is the load of one core.
+type CoreStatus struct {
+	// LCore is the number of the CPU on its node.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	LCore int32 `json:"lcore"`
+
+	// LoadPercent is the part of its time that it worked on packets.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	LoadPercent int32 `json:"loadPercent"`
+
+	// Packets that it processed since the engine started.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Packets int64 `json:"packets"`
+
+	// CyclesPerPacket is the cycles that a packet took of late.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	CyclesPerPacket int32 `json:"cyclesPerPacket"`
+}
+
+// GroupStatus is the counters of a group.
+type GroupStatus struct {
+	// Name of the group.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// Packets of the group.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Packets int64 `json:"packets"`
+
+	// Bytes of the group.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Bytes int64 `json:"bytes"`
+}
+
+// DropCount is the packets dropped for a reason.
+type DropCount struct {
+	// Reason ("nat-exhausted"; a chain's own: "fw/drop").
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=191
+	Reason string `json:"reason,omitempty"`
+
+	// Packets dropped since the engine started.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Packets int64 `json:"packets"`
+}
+
+// Dispatcher is what gives packets to cores.
+// +kubebuilder:validation:Enum=Flow;RSS;Software
+type Dispatcher string
+
+// Dispatchers.
+const (
+	// DispatcherFlow is flow rules of the network card.
+	DispatcherFlow Dispatcher = "Flow"
+	// DispatcherRSS is the network card's hash over the addresses and ports.
+	DispatcherRSS Dispatcher = "RSS"
+	// DispatcherSoftware is the engine itself.
+	DispatcherSoftware Dispatcher = "Software"
+)
+
+// InterfaceDispatch is how the packets of an interface come to cores.
+type InterfaceDispatch struct {
+	// Interface of the chain.
+	// +required
+	Interface Name `json:"interface,omitempty"`
+
+	// Dispatcher in force.
+	// +required
+	Dispatcher Dispatcher `json:"dispatcher,omitempty"`
+
+	// Reason why it is this one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
+}
+
+// ChainInstanceList is a list of instances.
+//
+// +kubebuilder:object:root=true
+type ChainInstanceList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// +required
+	Items []ChainInstance `json:"items"`
+}

@@ -1,0 +1,115 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ChainProgram is one revision of a chain's packet program. It never changes; it is
+// to a ServiceChain what a ReplicaSet is to a Deployment.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=cp,categories=sinter
+// +kubebuilder:printcolumn:name="Chain",type=string,JSONPath=`.spec.chain`
+// +kubebuilder:printcolumn:name="Revision",type=integer,JSONPath=`.spec.revision`
+// +kubebuilder:printcolumn:name="Classes",type=integer,JSONPath=`.spec.classes`
+// +kubebuilder:printcolumn:name="Refused",type=string,JSONPath=`.status.conditions[?(@.type=="Refused")].status`
+// +kubebuilder:printcolumn:name="Hash",type=string,priority=1,JSONPath=`.spec.hash`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type ChainProgram struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Standard object's metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
+
+	// Spec is the program.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a program never changes; make another revision"
+	Spec ChainProgramSpec `json:"spec,omitempty,omitzero"`
+
+	// Status is what the operator has seen of it.
+	// +optional
+	Status Status `json:"status,omitempty,omitzero"`
+}
+
+// ConditionRefused of a ChainProgram: instances could not run it, or lost packets
+// with it; it is not tried again.
+const ConditionRefused = "Refused"
+
+// Reasons of Refused.
+const (
+	ReasonDropsJumped    = "DropsJumped"    // an instance lost more packets than before
+	ReasonDeadlinePassed = "DeadlinePassed" // an instance never reported it
+)
+
+// MaxProgramBytes bounds the packed program, so that object and request stay well
+// under what etcd takes (1.5 MiB, and base64 adds a third).
+const MaxProgramBytes = 1 << 20
+
+// ProgramEncoding is how a program is packed.
+// +kubebuilder:validation:Enum=gzip
+type ProgramEncoding string
+
+// EncodingGzip is the encoded program as a gzip stream.
+const EncodingGzip ProgramEncoding = "gzip"
+
+// ChainProgramSpec is a packet program and its identity.
+type ChainProgramSpec struct {
+	// Chain that the program is of, in the same namespace.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=52
+	Chain string `json:"chain,omitempty"`
+
+	// Revision counts the chain's programs.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Revision int64 `json:"revision,omitempty"`
+
+	// Hash is the SHA-256 of the encoded program before it is packed; the object's name
+	// ends in its first ten digits.
+	// +required
+	// +kubebuilder:validation:MinLength=64
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	Hash string `json:"hash,omitempty"`
+
+	// Schema that the program is written in.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Schema int32 `json:"schema,omitempty"`
+
+	// Encoding of the program.
+	// +required
+	Encoding ProgramEncoding `json:"encoding,omitempty"`
+
+	// Program is the packed program, in base64. It has no format in the schema: the API
+	// server's rules cannot read base64 with a slash as `byte`.
+	// +required
+	// +kubebuilder:validation:Format=""
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1398104
+	Program []byte `json:"program,omitempty"`
+
+	// Classes is its number of traffic classes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Classes int32 `json:"classes,omitempty"`
+
+	// Interfaces of the program in its order. What they are bound to is a matter of each instance.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Interfaces []Name `json:"interfaces,omitempty"`
+}
+
+// ChainProgramList is a list of programs.
+//
+// +kubebuilder:object:root=true
+type ChainProgramList struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+	// +required
+	Items []ChainProgram `json:"items"`
+}

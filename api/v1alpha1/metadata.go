@@ -1,0 +1,19 @@
+package v1alpha1
+
+// Labels of what the operator makes.
+const (
+	// LabelChain is the chain that an object belongs to.
+	LabelChain = "nfv.sinter.dev/chain"
+	// LabelComponent tells data-plane pods from others.
+	LabelComponent = "app.kubernetes.io/component"
+	// ComponentDataPlane is the component of data-plane pods.
+	ComponentDataPlane = "dataplane"
+)
+
+// AnnotationPodHash on a pod is the hash of what the operator made it from; a pod
+// with another hash is replaced.
+const AnnotationPodHash = "nfv.sinter.dev/pod-hash"
+
+// DataPlaneName names what all instances of a chain share: account, role binding and
+// disruption budget.
+func DataPlaneName(chain string) string { return chain + "-dataplane" }

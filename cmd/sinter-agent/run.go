@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"os"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/dataplane/agent"
+)
+
+func newRun(dir func() folder, log logr.Logger) *cobra.Command {
+	var instance client.ObjectKey
+	var node, kubeconfig, probes string
+	var metrics metricsServer
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the agent",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			instance.Name = cmp.Or(instance.Name, os.Getenv("POD_NAME"))
+			instance.Namespace = cmp.Or(instance.Namespace, os.Getenv("POD_NAMESPACE"))
+			if instance.Name == "" || instance.Namespace == "" {
+				return errors.New("which ChainInstance is this pod's? Set --instance and --namespace, or POD_NAME and POD_NAMESPACE from the downward API")
+			}
+			config, err := restConfig(kubeconfig)
+			if err != nil {
+				return err
+			}
+			cluster, err := agent.NewClient(config)
+			if err != nil {
+				return err
+			}
+			a := agent.New(agent.Config{
+				Client:   cluster,
+				Instance: instance,
+				Node:     cmp.Or(node, os.Getenv("NODE_NAME")),
+				Socket:   dir().socket(),
+				Programs: dir().programs(),
+				Binding:  dir().binding(),
+				Draining: dir().draining(),
+				Clock:    clock.RealClock{},
+				Log:      log,
+			})
+			group, ctx := errgroup.WithContext(cmd.Context())
+			group.Go(func() error { return a.Run(ctx) })
+			group.Go(func() error { return serve(ctx, probes, a.Handler(), nil) })
+			group.Go(func() error { return metrics.serve(ctx, config, a.Metrics()) })
+			return group.Wait()
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&instance.Name, "instance", "", "the pod's ChainInstance (default: $POD_NAME)")
+	flags.StringVar(&instance.Namespace, "namespace", "", "its namespace (default: $POD_NAMESPACE)")
+	flags.StringVar(&node, "node", "", "node that the pod is on (default: $NODE_NAME)")
+	flags.StringVar(&kubeconfig, "kubeconfig", "", "how to reach the cluster from outside of it")
+	flags.StringVar(&probes, "probes-bind", ":8081", "address of /livez, /healthz and /readyz")
+	flags.StringVar(&metrics.address, "metrics-bind", ":9090", `address of /metrics, "" for none`)
+	flags.BoolVar(&metrics.auth, "metrics-auth", true, "serve metrics by TLS, and only to those whom the cluster allows to get /metrics")
+	return cmd
+}
+
+func restConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig != "" {
+		return clientcmd.BuildConfigFromFlags("", kubeconfig)
+	}
+	return rest.InClusterConfig()
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/caching"
+	"github.com/sinter-nfv/sinter/controllers/chaininstance"
+	"github.com/sinter-nfv/sinter/controllers/servicechain"
+	"github.com/sinter-nfv/sinter/controllers/webhook"
+)
+
+// One replica leads; the others wait for its lease, which they ask for in these namespaced roles.
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=sinter-system
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=sinter-system
+// Who reads the metrics is authenticated and authorized by the API server.
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// options are the operator's flags.
+type options struct {
+	pods            chaininstance.PodOptions
+	pullPolicy      string
+	agentRole       string
+	leaderElect     bool
+	leaderNamespace string
+	probes          string
+	metrics         string
+	metricsCertPath string
+	webhookCertPath string
+	webhookPort     int
+	workers         int
+	qps             float32
+}
+
+func (o *options) flags(f *pflag.FlagSet) {
+	f.StringVar(&o.pods.Image, "dataplane-image", "", "image of data-plane pods, with engine and agent")
+	f.StringVar(&o.pullPolicy, "dataplane-image-pull-policy", "IfNotPresent", "Always, IfNotPresent or Never")
+	f.StringVar(&o.pods.PriorityClass, "dataplane-priority-class", "", "PriorityClass of data-plane pods")
+	f.StringVar(&o.agentRole, "agent-cluster-role", "sinter-agent", "ClusterRole that agents are given in the namespace of their chain")
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several replicas lead")
+	f.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
+	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", `address of /healthz and /readyz, "0" for none`)
+	f.StringVar(&o.metrics, "metrics-bind-address", ":8443", `address of /metrics, "0" for none`)
+	f.StringVar(&o.metricsCertPath, "metrics-cert-path", "", "folder with tls.crt and tls.key for the metrics (default: a certificate made at start)")
+	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "", "folder with tls.crt and tls.key for the webhook; absent: no webhook, findings are in the status alone")
+	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook")
+	f.IntVar(&o.workers, "workers", 4, "objects of a kind that are reconciled at a time")
+	f.Float32Var(&o.qps, "api-qps", 50, "requests per second to the API server")
+}
+
+// run runs the operator until the context ends.
+func (o *options) run(ctx context.Context) error {
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	config.QPS, config.Burst = o.qps, int(2*o.qps)
+	switch p := corev1.PullPolicy(o.pullPolicy); p {
+	case corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever:
+		o.pods.PullPolicy = p
+	default:
+		return fmt.Errorf("--dataplane-image-pull-policy %q: want Always, IfNotPresent or Never", p)
+	}
+	mgr, err := o.manager(config)
+	if err != nil {
+		return err
+	}
+	if err := o.controllers(mgr); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, err
+	}
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme: scheme,
+		Cache:  caching.Options(),
+		Metrics: server.Options{
+			BindAddress:    o.metrics,
+			SecureServing:  true,
+			CertDir:        o.metricsCertPath,
+			FilterProvider: filters.WithAuthenticationAndAuthorization,
+			TLSOpts:        []func(*tls.Config){modern},
+		},
+		WebhookServer:           ctrlwebhook.NewServer(ctrlwebhook.Options{Port: o.webhookPort, CertDir: o.webhookCertPath, TLSOpts: []func(*tls.Config){modern}}),
+		HealthProbeBindAddress:  o.probes,
+		LeaderElection:          o.leaderElect,
+		LeaderElectionID:        "operator.nfv.sinter.dev",
+		LeaderElectionNamespace: o.leaderNamespace,
+		// The next leader need not wait for the lease to run out: nothing is done after the manager ends.
+		LeaderElectionReleaseOnCancel: true,
+	})
+}
+
+// modern leaves old TLS out.
+func modern(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
+
+func (o *options) controllers(mgr ctrl.Manager) error {
+	chains := &servicechain.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
+		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), AgentClusterRole: o.agentRole,
+	}
+	instances := &chaininstance.Reconciler{
+		Client: mgr.GetClient(), Clock: clock.RealClock{}, Pods: o.pods,
+		Recorder: mgr.GetEventRecorder("sinter-" + chaininstance.Name),
+	}
+	ready := healthz.Ping
+	err := errors.Join(chains.SetupWithManager(mgr, o.workers), instances.SetupWithManager(mgr, o.workers))
+	if o.webhookCertPath != "" {
+		err = errors.Join(err, webhook.Setup(mgr))
+		ready = mgr.GetWebhookServer().StartedChecker()
+	}
+	return errors.Join(err, mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready))
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                  "--dataplane-image: want the image with engine and agent",
+		"--log-level loud":  `--log-level "loud": want debug, info or error`,
+		"--no-such-flag":    "unknown flag: --no-such-flag",
+		"an argument":       `unknown command "an"`,
+		"--workers several": `invalid argument "several"`,
+	} {
+		root := newRoot()
+		root.SetArgs(strings.Fields(args))
+		if err := root.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: the error is %v, wanted %s", args, err, want)
+		}
+	}
+	if _, err := logger("debug"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
+	}
+	ctrl.SetLogger(logr.Discard())
+	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	o := options{leaderElect: true, leaderNamespace: "default", probes: free(t), metrics: free(t), agentRole: "sinter-agent", workers: 1}
+	o.pods.Image = "dataplane:test"
+	mgr, err := o.manager(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.controllers(mgr); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	eventually(t, "http://"+o.probes+"/readyz", "", http.StatusOK)
+	eventually(t, "http://"+o.probes+"/healthz", "", http.StatusOK)
+	metrics := "https://" + o.metrics + "/metrics"
+	eventually(t, metrics, "", http.StatusUnauthorized)
+	stranger, reader := token(t, config, "stranger"), token(t, config, "reader")
+	allow(t, config, "reader")
+	eventually(t, metrics, stranger, http.StatusForbidden)
+	if text := eventually(t, metrics, reader, http.StatusOK); !strings.Contains(text, "leader_election_master_status") {
+		t.Errorf("the metrics are\n%s", text)
+	}
+}
+
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// eventually asks until the answer has the status, and gives its text.
+func eventually(t *testing.T, url, token string, status int) string {
+	t.Helper()
+	// The certificate is made at start, and by nobody's authority.
+	c := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}}
+	last := "no answer"
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		resp, err := c.Do(req)
+		if err != nil {
+			last = err.Error()
+			continue
+		}
+		text, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if resp.StatusCode == status && err == nil {
+			return string(text)
+		}
+		last = resp.Status
+	}
+	t.Fatalf("%s: %s, wanted %d", url, last, status)
+	return ""
+}
+
+// token is that of a new service account.
+func token(t *testing.T, config *rest.Config, name string) string {
+	t.Helper()
+	c := kubernetes.NewForConfigOrDie(config)
+	accounts := c.CoreV1().ServiceAccounts("default")
+	if _, err := accounts.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := accounts.CreateToken(t.Context(), name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Status.Token
+}
+
+// allow lets an account read metrics.
+func allow(t *testing.T, config *rest.Config, name string) {
+	t.Helper()
+	roles := kubernetes.NewForConfigOrDie(config).RbacV1()
+	head := metav1.ObjectMeta{Name: "metrics-" + name}
+	role := &rbacv1.ClusterRole{ObjectMeta: head, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: head, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: head.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}},
+	}
+	_, err := roles.ClusterRoles().Create(t.Context(), role, metav1.CreateOptions{})
+	if err == nil {
+		_, err = roles.ClusterRoleBindings().Create(t.Context(), binding, metav1.CreateOptions{})
+	}
+	if err != nil {
+		t.Fatal(fmt.Errorf("allow %s: %w", name, err))
+	}
+}

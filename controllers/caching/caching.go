@@ -1,0 +1,65 @@
+// Package caching says what of the cluster the operator keeps in memory.
+package caching
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/labels"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// Options keep of each object what the controllers read: programs without their bytes, and of
+// the cluster's pods what they ask of their nodes.
+func Options() cache.Options {
+	ours := labels.SelectorFromSet(labels.Set{v1alpha1.LabelComponent: v1alpha1.ComponentDataPlane})
+	return cache.Options{
+		DefaultTransform: trimmed(func(any) {}),
+		ByObject: map[client.Object]cache.ByObject{
+			// Of what every namespace is full of, only the operator's own.
+			&corev1.ServiceAccount{}:        {Label: ours},
+			&rbacv1.RoleBinding{}:           {Label: ours},
+			&policyv1.PodDisruptionBudget{}: {Label: ours},
+			&v1alpha1.ChainProgram{}: {Transform: trimmed(func(o any) {
+				if p, ok := o.(*v1alpha1.ChainProgram); ok {
+					p.Spec.Program = nil
+				}
+			})},
+			&corev1.Pod{}: {Transform: trimmed(func(o any) {
+				if p, ok := o.(*corev1.Pod); ok {
+					trimPod(p)
+				}
+			})},
+			&corev1.Node{}: {Transform: trimmed(func(o any) {
+				if n, ok := o.(*corev1.Node); ok {
+					n.Status.Images = nil
+				}
+			})},
+		},
+	}
+}
+
+func trimPod(p *corev1.Pod) {
+	p.Spec.Volumes = nil
+	for _, list := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
+		for i := range list {
+			list[i] = corev1.Container{Name: list[i].Name, Resources: list[i].Resources, RestartPolicy: list[i].RestartPolicy}
+		}
+	}
+}
+
+// trimmed also takes away who wrote what, which nobody reads here.
+func trimmed(trim func(any)) toolscache.TransformFunc {
+	return func(o any) (any, error) {
+		if m, err := meta.Accessor(o); err == nil {
+			m.SetManagedFields(nil)
+		}
+		trim(o)
+		return o, nil
+	}
+}

@@ -1,0 +1,303 @@
+package chaininstance
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+)
+
+// PodOptions are the operator's part of a pod.
+type PodOptions struct {
+	Image         string
+	PullPolicy    corev1.PullPolicy
+	PriorityClass string
+}
+
+// The agent's share. It works on the node's shared CPUs, so that the engine has its own
+// to itself; requests equal limits for the pod to be of the class Guaranteed.
+var agentResources = corev1.ResourceList{
+	corev1.ResourceCPU:    resource.MustParse("50m"),
+	corev1.ResourceMemory: resource.MustParse("96Mi"),
+}
+
+const (
+	containerEngine = "engine"
+	containerAgent  = "agent"
+
+	volumeShared = "sinter"
+	volumeInfo   = "podinfo"
+	volumeToken  = "api-access"
+	volumePages  = "hugepages"
+
+	portProbes  = 8081
+	portMetrics = 9090
+
+	// graceSeconds is longer than what a drain takes.
+	graceSeconds = 40
+
+	networksAnnotation      = "k8s.v1.cni.cncf.io/networks"
+	networkStatusAnnotation = "k8s.v1.cni.cncf.io/network-status"
+)
+
+// podHash identifies what a pod is made from. The program is not part of it, as it is
+// loaded in place; neither is the image: an upgrade of the operator takes no packets
+// away. Who wants the new engine deletes the pod.
+func podHash(spec *v1alpha1.ChainInstanceSpec) string {
+	data, err := json.Marshal([]any{spec.Chain, spec.Cores, spec.Interfaces, spec.Placement, spec.Resources})
+	if err != nil {
+		panic(err) // plain data
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// newPod is the data-plane pod of an instance.
+func newPod(i *v1alpha1.ChainInstance, o PodOptions, affinity *corev1.NodeAffinity) *corev1.Pod {
+	spec := &i.Spec
+	off := false
+	grace := int64(graceSeconds)
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: i.Namespace, Name: i.Name,
+			Labels: map[string]string{
+				v1alpha1.LabelChain: spec.Chain, v1alpha1.LabelComponent: v1alpha1.ComponentDataPlane,
+				"app.kubernetes.io/name": "sinter", "app.kubernetes.io/managed-by": "sinter-operator",
+			},
+			Annotations:     map[string]string{v1alpha1.AnnotationPodHash: podHash(spec), "kubectl.kubernetes.io/default-container": containerEngine},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(i, v1alpha1.GroupVersion.WithKind(v1alpha1.KindChainInstance))},
+		},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: v1alpha1.DataPlaneName(spec.Chain),
+			// Only the agent has a token, by a volume of its own.
+			AutomountServiceAccountToken:  &off,
+			EnableServiceLinks:            &off,
+			PriorityClassName:             o.PriorityClass,
+			TerminationGracePeriodSeconds: &grace,
+			NodeSelector:                  spec.Placement.NodeSelector,
+			Tolerations:                   spec.Placement.Tolerations,
+			TopologySpreadConstraints:     spread(spec),
+			SecurityContext:               &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			Containers:                    []corev1.Container{engineContainer(spec, o), agentContainer(o)},
+			Volumes:                       volumes(),
+		},
+	}
+	if affinity != nil {
+		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: affinity}
+	}
+	if networks := networksOf(spec); networks != "" {
+		pod.Annotations[networksAnnotation] = networks
+	}
+	for _, n := range spec.Interfaces {
+		if n.ResourceClaimTemplateName != "" {
+			template := n.ResourceClaimTemplateName
+			pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: string(n.Name), ResourceClaimTemplateName: &template})
+		}
+	}
+	return pod
+}
+
+func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Container {
+	args := []string{"exec-engine", "--workers", fmt.Sprint(spec.Cores), "--network-status", "/etc/podinfo/network-status"}
+	for _, n := range spec.Interfaces {
+		args = append(args, "--interface", bindingOf(&n).String())
+	}
+	probe := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"sinter-agent", "probe"}}}
+	resources := engineResources(spec)
+	return corev1.Container{
+		Name:            containerEngine,
+		Image:           o.Image,
+		ImagePullPolicy: o.PullPolicy,
+		Command:         []string{"sinter-agent"},
+		Args:            append(args, "--", "sinter-engine"),
+		Resources:       resources,
+		SecurityContext: security(capabilities(spec)...),
+		// Multus may be slow with the networks' status, and drivers with their devices.
+		StartupProbe: &corev1.Probe{ProbeHandler: probe, PeriodSeconds: 1, FailureThreshold: 240, TimeoutSeconds: 6},
+		// The engine is asked itself: an agent that is down must not take it with it.
+		LivenessProbe: &corev1.Probe{ProbeHandler: probe, PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 6},
+		Lifecycle:     &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sinter-agent", "drain"}}}},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: volumeShared, MountPath: "/run/sinter"},
+			{Name: volumeInfo, MountPath: "/etc/podinfo", ReadOnly: true},
+			{Name: volumePages, MountPath: "/dev/hugepages"},
+		},
+	}
+}
+
+func agentContainer(o PodOptions) corev1.Container {
+	http := func(path string) corev1.ProbeHandler {
+		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(portProbes)}}
+	}
+	env := func(name, field string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
+	}
+	return corev1.Container{
+		Name:            containerAgent,
+		Image:           o.Image,
+		ImagePullPolicy: o.PullPolicy,
+		Command:         []string{"sinter-agent"},
+		Args:            []string{"run"},
+		Env:             []corev1.EnvVar{env("POD_NAME", "metadata.name"), env("POD_NAMESPACE", "metadata.namespace"), env("NODE_NAME", "spec.nodeName")},
+		Ports: []corev1.ContainerPort{
+			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
+			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:       corev1.ResourceRequirements{Requests: agentResources, Limits: agentResources},
+		SecurityContext: security(),
+		LivenessProbe:   &corev1.Probe{ProbeHandler: http("/livez"), PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 5},
+		ReadinessProbe:  &corev1.Probe{ProbeHandler: http("/readyz"), PeriodSeconds: 2, FailureThreshold: 3, TimeoutSeconds: 5},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: volumeShared, MountPath: "/run/sinter"},
+			{Name: volumeToken, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
+		},
+	}
+}
+
+// engineResources: requests equal limits and CPUs are whole, so that the kubelet's static
+// CPU manager gives the engine CPUs that nothing else runs on.
+func engineResources(spec *v1alpha1.ChainInstanceSpec) corev1.ResourceRequirements {
+	list := corev1.ResourceList{
+		corev1.ResourceCPU:                     *resource.NewQuantity(int64(spec.Cores), resource.DecimalSI),
+		corev1.ResourceMemory:                  quantity(string(spec.Resources.Memory), "256Mi"),
+		corev1.ResourceHugePagesPrefix + "2Mi": quantity(string(spec.Resources.Hugepages), "512Mi"),
+	}
+	r := corev1.ResourceRequirements{Requests: list}
+	for _, n := range spec.Interfaces {
+		if n.ResourceName != "" {
+			q := list[corev1.ResourceName(n.ResourceName)]
+			q.Add(*resource.NewQuantity(1, resource.DecimalSI))
+			list[corev1.ResourceName(n.ResourceName)] = q
+		}
+		if n.ResourceClaimTemplateName != "" {
+			r.Claims = append(r.Claims, corev1.ResourceClaim{Name: string(n.Name)})
+		}
+	}
+	r.Limits = list.DeepCopy()
+	return r
+}
+
+func quantity(text, otherwise string) resource.Quantity {
+	q, err := resource.ParseQuantity(text)
+	if err != nil {
+		return resource.MustParse(otherwise)
+	}
+	return q
+}
+
+// capabilities are what the engine needs beyond none.
+func capabilities(spec *v1alpha1.ChainInstanceSpec) []corev1.Capability {
+	// DPDK locks its memory: the device writes packets to fixed physical addresses.
+	list := []corev1.Capability{"IPC_LOCK"}
+	kernel, xdp := false, false
+	for _, n := range spec.Interfaces {
+		kernel = kernel || n.Driver != v1alpha1.DriverVFIO
+		xdp = xdp || n.Driver == v1alpha1.DriverAFXDP
+	}
+	if kernel {
+		// A packet socket is a raw socket (NET_RAW); the driver sets the interface up and its
+		// promiscuous flag when it starts (NET_ADMIN). Both reach no further than the pod's network namespace.
+		list = append(list, "NET_RAW", "NET_ADMIN")
+	}
+	if xdp {
+		// AF_XDP puts a small program before the interface.
+		list = append(list, "BPF")
+	}
+	return list
+}
+
+// security is the restricted profile, save for capabilities and the user: a capability
+// takes effect for root only, as Kubernetes has no ambient ones; and the engine's
+// control socket admits its own user alone, so that the agent is root as well, without any capability.
+func security(add ...corev1.Capability) *corev1.SecurityContext {
+	off, on, root := false, true, int64(0)
+	return &corev1.SecurityContext{
+		RunAsUser: &root, RunAsGroup: &root,
+		Privileged: &off, AllowPrivilegeEscalation: &off, ReadOnlyRootFilesystem: &on,
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: add},
+	}
+}
+
+func volumes() []corev1.Volume {
+	limit := resource.MustParse("64Mi")
+	expires := int64(3607)
+	field := func(path, name string) corev1.DownwardAPIVolumeFile {
+		return corev1.DownwardAPIVolumeFile{Path: path, FieldRef: &corev1.ObjectFieldSelector{FieldPath: name}}
+	}
+	return []corev1.Volume{
+		// Control socket and last good programs: lives as long as the pod.
+		{Name: volumeShared, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
+		{Name: volumePages, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumHugePages}}},
+		{Name: volumeInfo, VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
+			field("network-status", "metadata.annotations['"+networkStatusAnnotation+"']"),
+		}}}},
+		{Name: volumeToken, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", ExpirationSeconds: &expires}},
+			{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+			}},
+			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{field("namespace", "metadata.namespace")}}},
+		}}}},
+	}
+}
+
+func spread(spec *v1alpha1.ChainInstanceSpec) []corev1.TopologySpreadConstraint {
+	over := func(key string) corev1.TopologySpreadConstraint {
+		return corev1.TopologySpreadConstraint{
+			TopologyKey: key, MaxSkew: 1, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelChain: spec.Chain}},
+		}
+	}
+	switch spec.Placement.Spread {
+	case v1alpha1.SpreadNone:
+		return nil
+	case v1alpha1.SpreadZones:
+		return []corev1.TopologySpreadConstraint{over(corev1.LabelTopologyZone), over(corev1.LabelHostname)}
+	default:
+		return []corev1.TopologySpreadConstraint{over(corev1.LabelHostname)}
+	}
+}
+
+// networksOf is Multus' annotation.
+func networksOf(spec *v1alpha1.ChainInstanceSpec) string {
+	type selection struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+		Interface string `json:"interface"`
+	}
+	var list []selection
+	for _, n := range spec.Interfaces {
+		if n.Network != "" {
+			namespace, name, _ := strings.Cut(n.Network, "/")
+			list = append(list, selection{name, namespace, n.Device})
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	data, err := json.Marshal(list)
+	if err != nil {
+		panic(err) // plain data
+	}
+	return string(data)
+}
+
+// bindingOf is the interface as the engine's container is told.
+func bindingOf(n *v1alpha1.InterfaceBinding) binding.Interface {
+	out := binding.Interface{
+		Name: string(n.Name), Network: n.Network, Resource: n.ResourceName, Driver: binding.Driver(n.Driver), Device: n.Device,
+	}
+	if n.ResourceClaimTemplateName != "" {
+		out.Claim = string(n.Name)
+	}
+	return out
+}

@@ -1,0 +1,124 @@
+package chaininstance
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+func instanceWith(interfaces ...v1alpha1.InterfaceBinding) *v1alpha1.ChainInstance {
+	return &v1alpha1.ChainInstance{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "nfv", Name: "edge-0", UID: "u"},
+		Spec: v1alpha1.ChainInstanceSpec{
+			Chain: "edge", Program: "edge-1", Cores: 2, Interfaces: interfaces,
+			Resources: v1alpha1.Resources{Hugepages: "1Gi", Memory: "256Mi"},
+		},
+	}
+}
+
+func TestThePodAsksForWhatItsInterfacesNeed(t *testing.T) {
+	for name, test := range map[string]struct {
+		interfaces   []v1alpha1.InterfaceBinding
+		capabilities string
+		networks     string
+		arguments    string
+		devices      int64 // of intel.com/vf
+		claims       int
+	}{
+		"a kernel interface by packet sockets": {
+			interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverAFPacket, Device: "net1", Network: "nfv/lan"}},
+			capabilities: "IPC_LOCK NET_RAW NET_ADMIN", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`,
+			arguments: "--interface inside,network=nfv/lan,driver=AFPacket,device=net1",
+		},
+		"a kernel interface by AF_XDP": {
+			interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverAFXDP, Device: "net1", Network: "nfv/lan"}},
+			capabilities: "IPC_LOCK NET_RAW NET_ADMIN BPF", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`,
+			arguments: "--interface inside,network=nfv/lan,driver=AFXDP,device=net1",
+		},
+		"two virtual functions of a resource": {
+			interfaces: []v1alpha1.InterfaceBinding{
+				{Name: "inside", Driver: v1alpha1.DriverVFIO, Device: "net1", Network: "nfv/lan", ResourceName: "intel.com/vf"},
+				{Name: "outside", Driver: v1alpha1.DriverVFIO, ResourceName: "intel.com/vf"},
+			},
+			capabilities: "IPC_LOCK", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`, devices: 2,
+			arguments: "--interface outside,resource=intel.com/vf,driver=VFIO",
+		},
+		"a claim": {
+			interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverVFIO, ResourceClaimTemplateName: "vf"}},
+			capabilities: "IPC_LOCK", claims: 1, arguments: "--interface inside,claim=inside,driver=VFIO",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := newPod(instanceWith(test.interfaces...), PodOptions{Image: "x"}, nil)
+			engine := pod.Spec.Containers[0]
+			var added []string
+			for _, c := range engine.SecurityContext.Capabilities.Add {
+				added = append(added, string(c))
+			}
+			if got := strings.Join(added, " "); got != test.capabilities {
+				t.Errorf("capabilities are %s, wanted %s", got, test.capabilities)
+			}
+			if got := pod.Annotations[networksAnnotation]; got != test.networks {
+				t.Errorf("networks are %s, wanted %s", got, test.networks)
+			}
+			if got := strings.Join(engine.Args, " "); !strings.Contains(got, test.arguments) {
+				t.Errorf("arguments are %s, without %s", got, test.arguments)
+			}
+			vfs := engine.Resources.Limits["intel.com/vf"]
+			if vfs.Value() != test.devices {
+				t.Errorf("%d virtual functions, wanted %d", vfs.Value(), test.devices)
+			}
+			if len(pod.Spec.ResourceClaims) != test.claims || len(engine.Resources.Claims) != test.claims {
+				t.Errorf("claims are %v, wanted %d", pod.Spec.ResourceClaims, test.claims)
+			}
+		})
+	}
+}
+
+// The restricted profile of Pod Security, save for user and capabilities, which pod.go argues.
+func TestNoContainerHasMoreRightsThanIsArgued(t *testing.T) {
+	pod := newPod(instanceWith(v1alpha1.InterfaceBinding{Name: "a", Driver: v1alpha1.DriverVFIO, ResourceName: "intel.com/vf"}), PodOptions{Image: "x"}, nil)
+	if p := pod.Spec.SecurityContext.SeccompProfile; p == nil || p.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		t.Errorf("seccomp profile is %v, wanted RuntimeDefault", p)
+	}
+	if pod.Spec.HostNetwork || pod.Spec.HostPID || pod.Spec.HostIPC || *pod.Spec.AutomountServiceAccountToken {
+		t.Errorf("the pod shares the host's namespaces, or every container has a token")
+	}
+	for _, v := range pod.Spec.Volumes {
+		if v.HostPath != nil {
+			t.Errorf("volume %s is a folder of the host", v.Name)
+		}
+	}
+	for _, c := range pod.Spec.Containers {
+		s := c.SecurityContext
+		if *s.Privileged || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+			t.Errorf("container %s: %+v", c.Name, s)
+		}
+		if c.Name == containerAgent && len(s.Capabilities.Add) > 0 {
+			t.Errorf("the agent has capabilities %v, wanted none", s.Capabilities.Add)
+		}
+		for name, q := range c.Resources.Limits {
+			if r := c.Resources.Requests[name]; r.Cmp(q) != 0 {
+				t.Errorf("container %s asks for %s of %s and may use %s: the pod is not Guaranteed", c.Name, r.String(), name, q.String())
+			}
+		}
+	}
+}
+
+func TestOnlyWhatThePodIsMadeFromReplacesIt(t *testing.T) {
+	i := instanceWith(v1alpha1.InterfaceBinding{Name: "a", Driver: v1alpha1.DriverAFPacket, Device: "net1"})
+	before := podHash(&i.Spec)
+	i.Spec.Program = "edge-2"
+	if podHash(&i.Spec) != before {
+		t.Errorf("another program replaces the pod; it is to be loaded in place")
+	}
+	i.Spec.Cores = 3
+	if podHash(&i.Spec) == before {
+		t.Errorf("another number of cores leaves the pod as it is")
+	}
+}

@@ -1,0 +1,146 @@
+package chaininstance
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/apply"
+)
+
+// verdict is a condition's status and reason.
+type verdict struct {
+	status          metav1.ConditionStatus
+	reason, message string
+}
+
+func no(reason, format string, args ...any) verdict {
+	return verdict{metav1.ConditionFalse, reason, fmt.Sprintf(format, args...)}
+}
+
+// judge says how the pod fares.
+func (r *Reconciler) judge(_ context.Context, s *scope) error {
+	if s.placed.reason == "" {
+		s.placed = placedOf(s.pod, s.instance)
+	}
+	return nil
+}
+
+func placedOf(pod *corev1.Pod, i *v1alpha1.ChainInstance) verdict {
+	switch {
+	case pod == nil:
+		return no(v1alpha1.ReasonWaitingForPods, "the pod is being made")
+	case !metav1.IsControlledBy(pod, i):
+		return no(v1alpha1.ReasonWaitingForPods, "a pod of this name belongs to something else; it must go first")
+	case !pod.DeletionTimestamp.IsZero():
+		return no(v1alpha1.ReasonWaitingForPods, "the pod before is ending; should its node be lost, delete the node or the pod by force")
+	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+		return no(v1alpha1.ReasonAdmissionFailed, "%s; the pod is replaced", refusal(pod))
+	}
+	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse {
+		return no(v1alpha1.ReasonUnschedulable, "%s", c.Message)
+	}
+	if pod.Status.Phase != corev1.PodRunning {
+		return no(v1alpha1.ReasonWaitingForPods, "the pod is starting%s", waiting(pod))
+	}
+	return verdict{metav1.ConditionTrue, v1alpha1.ReasonPlaced, "on node " + pod.Spec.NodeName}
+}
+
+// waiting is what a container of the pod waits for.
+func waiting(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if w := c.State.Waiting; w != nil && w.Reason != "ContainerCreating" && w.Reason != "PodInitializing" {
+			return ": " + c.Name + ": " + strings.TrimSpace(w.Reason+" "+w.Message)
+		}
+	}
+	return ""
+}
+
+func podCondition(pod *corev1.Pod, name corev1.PodConditionType) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == name {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// readyOf: placed, programmed as wanted now, and the pod passes its probes.
+func (s *scope) readyOf() verdict {
+	if s.placed.status != metav1.ConditionTrue {
+		return s.placed
+	}
+	c := meta.FindStatusCondition(s.instance.Status.Conditions, v1alpha1.ConditionProgrammed)
+	switch {
+	case c == nil || c.ObservedGeneration < s.instance.Generation:
+		return no(v1alpha1.ReasonNotReported, "the agent has not reported yet")
+	case c.Status != metav1.ConditionTrue:
+		return no(c.Reason, "%s", c.Message)
+	}
+	if ready := podCondition(s.pod, corev1.PodReady); ready == nil || ready.Status != corev1.ConditionTrue {
+		message := "the pod is not ready"
+		if ready != nil && ready.Message != "" {
+			message = ready.Message
+		}
+		return no(v1alpha1.ReasonPodNotReady, "%s", message)
+	}
+	return verdict{metav1.ConditionTrue, v1alpha1.ReasonForwarding, "program " + s.instance.Spec.Program + " on node " + s.pod.Spec.NodeName}
+}
+
+// updateStatus writes the two conditions that are this controller's, if they have changed.
+func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
+	if s.placed.reason == "" {
+		return nil // it came to nothing; the error is told elsewhere
+	}
+	var next []metav1.Condition
+	changed := false
+	for _, c := range []struct {
+		name string
+		verdict
+	}{{v1alpha1.ConditionPlaced, s.placed}, {v1alpha1.ConditionReady, s.readyOf()}} {
+		before := meta.FindStatusCondition(s.instance.Status.Conditions, c.name)
+		if before != nil {
+			next = append(next, *before)
+		}
+		meta.SetStatusCondition(&next, metav1.Condition{
+			Type: c.name, Status: c.status, Reason: c.reason, Message: bounded(c.message),
+			ObservedGeneration: s.instance.Generation, LastTransitionTime: metav1.NewTime(s.now),
+		})
+		after := meta.FindStatusCondition(next, c.name)
+		changed = changed || before == nil || !equality.Semantic.DeepEqual(before, after)
+		if c.name == v1alpha1.ConditionPlaced && (before == nil || before.Reason != c.reason) && c.reason != v1alpha1.ReasonWaitingForPods {
+			kind := corev1.EventTypeWarning
+			if c.status == metav1.ConditionTrue {
+				kind = corev1.EventTypeNormal
+			}
+			r.event(s, kind, c.reason, "Place", "%s", c.message)
+		}
+	}
+	if !changed {
+		return nil
+	}
+	return apply.Conditions(ctx, r.Client, fieldManager, s.instance, next)
+}
+
+// bounded is a message that fits into a condition.
+func bounded(message string) string {
+	const limit = 2048
+	if len(message) <= limit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:limit], "") + "…"
+}
+
+func (r *Reconciler) event(s *scope, kind, reason, action, format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	if len(note) > 1024 { // what the API takes
+		note = strings.ToValidUTF8(note[:1020], "") + "…"
+	}
+	r.Recorder.Eventf(s.instance, s.related(), kind, reason, action, "%s", note)
+}

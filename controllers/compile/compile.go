@@ -1,0 +1,123 @@
+// Package compile turns a chain of the cluster into its packet program: the same
+// compiler as sinterctl's, shared by the controller and the webhook. It is pure: what
+// the chain refers to is handed in.
+package compile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+)
+
+// Inputs is what a chain refers to.
+type Inputs struct {
+	// Functions are the NetworkFunctions of the chain's namespace.
+	Functions []*v1alpha1.NetworkFunction
+	// Text is the content of a ConfigMap's key.
+	Text func(*v1alpha1.ConfigMapKeyRef) ([]byte, error)
+}
+
+// Outcome is a program, or why there is none.
+type Outcome struct {
+	Program *Program
+	// Reason and Message are those of the condition Synthesized.
+	Reason, Message string
+	Findings        finding.List
+}
+
+// Program is a program ready to be kept.
+type Program struct {
+	Hash       string
+	Packed     []byte
+	Classes    int32
+	Interfaces []v1alpha1.Name
+}
+
+// Name of the ChainProgram: chain and hash.
+func (p *Program) Name(chain string) string { return chain + "-" + p.Hash[:10] }
+
+// Chain compiles a chain that has its defaults set, as the API server does.
+func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
+	files, found := readTexts(c, in)
+	g, more := graph.Build(c, graph.Inputs{Functions: in.Functions, Files: files})
+	found = append(found, more...)
+	if found.HasErrors() {
+		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found.Errors()), Findings: found}
+	}
+	result, err := synth.Synthesize(g, synth.Options{})
+	if err != nil {
+		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
+	}
+	object := finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: c.Namespace, Name: c.Name}
+	for _, w := range result.Warnings {
+		found = append(found, finding.Finding{Severity: finding.Warning, Object: object, Message: w.String()})
+	}
+	p, err := pack(result.Program)
+	if err != nil {
+		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
+	}
+	if n := len(p.Packed); n > v1alpha1.MaxProgramBytes {
+		return failed(found, v1alpha1.ReasonTooLarge, fmt.Sprintf(
+			"the program has %d bytes packed, and an object of the cluster takes %d: use fewer rules, or divide the chain", n, v1alpha1.MaxProgramBytes))
+	}
+	message := fmt.Sprintf("%d traffic classes", p.Classes)
+	if w := found.Warnings(); len(w) > 0 {
+		message += "; " + Summary(w)
+	}
+	return Outcome{Program: p, Reason: v1alpha1.ReasonCompiled, Message: message, Findings: found}
+}
+
+func failed(found finding.List, reason, message string) Outcome {
+	return Outcome{Reason: reason, Message: message, Findings: append(found, finding.Finding{Message: message})}
+}
+
+func pack(p *programpb.Program) (*Program, error) {
+	encoded, err := program.Encode(p)
+	if err != nil {
+		return nil, err
+	}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(encoded); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	out := &Program{Hash: program.Hash(encoded), Packed: packed.Bytes()}
+	for _, s := range p.GetSegments() {
+		out.Classes += int32(len(s.GetClasses()))
+	}
+	for _, i := range p.GetInterfaces() {
+		out.Interfaces = append(out.Interfaces, v1alpha1.Name(i.GetName()))
+	}
+	return out, nil
+}
+
+// told is how many findings a message has room for.
+const told = 10
+
+// Summary is findings as a condition's message.
+func Summary(list finding.List) string {
+	var lines []string
+	for i, f := range list {
+		if i == told {
+			lines = append(lines, fmt.Sprintf("and %d more", len(list)-told))
+			break
+		}
+		line := f.String()
+		if f.Object.Kind == v1alpha1.KindServiceChain {
+			line = strings.TrimPrefix(line, f.Object.String()+": ") // it is the chain's own condition
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "; ")
+}

@@ -1,0 +1,153 @@
+package compile_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+)
+
+func TestTheClusterCompilesWhatTheCommandLineCompiles(t *testing.T) {
+	samples, err := filepath.Glob("../../config/samples/*.yaml")
+	if err != nil || len(samples) == 0 {
+		t.Fatalf("no samples: %v", err)
+	}
+	for _, sample := range samples {
+		bundle, found := manifest.Load(sample)
+		if found.HasErrors() {
+			t.Fatal(found)
+		}
+		for _, chain := range bundle.Chains {
+			g, found := graph.Build(chain, graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
+			if g == nil {
+				t.Fatal(found)
+			}
+			result, err := synth.Synthesize(g, synth.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			encoded, err := program.Encode(result.Program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := compile.Chain(chain, compile.Inputs{Functions: bundle.Functions, Text: none})
+			if got.Program == nil {
+				t.Errorf("%s: chain %s does not compile: %s", sample, chain.Name, got.Message)
+				continue
+			}
+			if want := program.Hash(encoded); got.Program.Hash != want || !strings.HasSuffix(got.Program.Name(chain.Name), want[:10]) {
+				t.Errorf("%s: program %s has hash %s, sinterctl's has %s", sample, got.Program.Name(chain.Name), got.Program.Hash, want)
+			}
+			z, err := gzip.NewReader(bytes.NewReader(got.Program.Packed))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if data, err := io.ReadAll(z); err != nil || !bytes.Equal(data, encoded) {
+				t.Errorf("%s: the packed program of %s unpacks to another one (%v)", sample, chain.Name, err)
+			}
+		}
+	}
+}
+
+func none(*v1alpha1.ConfigMapKeyRef) ([]byte, error) { return nil, errors.New("there is none") }
+
+const chain = `apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata: {name: guarded}
+spec:
+  interfaces:
+  - {name: a, address: 10.0.0.1/24}
+  - {name: b, address: 10.1.0.1/24}
+  functions:
+  - name: fw
+    firewall:
+      rulesFrom: {configMapRef: {name: acl, key: rules}, format: CSV}
+  path: [a, fw, b]
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: acl}
+data: {rules: "action\nAccept\n"}
+`
+
+func TestTheReasonTellsWhyThereIsNoProgram(t *testing.T) {
+	bundle, found := manifest.Parse("x.yaml", []byte(chain), os.ReadFile)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	for name, test := range map[string]struct {
+		text            func(*v1alpha1.ConfigMapKeyRef) ([]byte, error)
+		reason, message string
+	}{
+		"the text is there":   {is("action,protocol\nAccept,tcp\n"), v1alpha1.ReasonCompiled, "traffic classes"},
+		"the text is missing": {none, v1alpha1.ReasonInvalid, `spec.functions[0].firewall.rulesFrom.configMapRef: "acl/rules": there is none`},
+		"a rule is wrong":     {is("action\nLet\n"), v1alpha1.ReasonInvalid, `configmap/acl/rules:2: action: "Let": not an action; write Accept or Drop`},
+		"rules shadow others": {is("action,name\nAccept,all\nDrop,some\n"), v1alpha1.ReasonCompiled, "never decides a packet"},
+		"too many conditions": {is(conditions()), v1alpha1.ReasonSynthesisFailed, "chain guarded"},
+		"too many rules":      {is(flows(40_000)), v1alpha1.ReasonTooLarge, "an object of the cluster takes 1048576"},
+		"a bomb":              {is(bomb(t)), v1alpha1.ReasonInvalid, "more than 33554432 bytes when unpacked"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := compile.Chain(bundle.Chains[0], compile.Inputs{Text: test.text})
+			if got.Reason != test.reason || !strings.Contains(got.Message, test.message) {
+				t.Errorf("the outcome is %s: %s; wanted %s: %s", got.Reason, got.Message, test.reason, test.message)
+			}
+			if (got.Program != nil) != (test.reason == v1alpha1.ReasonCompiled) {
+				t.Errorf("program is %v with reason %s", got.Program, got.Reason)
+			}
+		})
+	}
+}
+
+func is(text string) func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) {
+	return func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) { return []byte(text), nil }
+}
+
+// conditions ask for more sets of values than a program can tell apart.
+func conditions() string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "action,protocol,dscp")
+	for i := range 256 {
+		fmt.Fprintf(&b, "Accept,%d,%d\n", i, i%64)
+	}
+	return b.String()
+}
+
+// flows are rules that have nothing in common.
+func flows(n int) string {
+	var b strings.Builder
+	fmt.Fprintln(&b, "action,source,destination,sourcePorts,destinationPorts,protocol")
+	r := rand.New(rand.NewPCG(1, 2))
+	for range n {
+		fmt.Fprintf(&b, "Accept,10.%d.%d.%d,100.%d.%d.%d,%d,%d,tcp\n",
+			r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(256), r.IntN(65536), r.IntN(65536))
+	}
+	return b.String()
+}
+
+// bomb is a small gzip of much text.
+func bomb(t *testing.T) string {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	if _, err := z.Write(make([]byte, 40<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

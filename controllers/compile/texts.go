@@ -1,0 +1,94 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// maxText bounds what a text of a ConfigMap unpacks to: those who may write ConfigMaps
+// must not be able to fill the operator's memory.
+const maxText = 32 << 20
+
+// Used are the functions that a chain refers to.
+func Used(c *v1alpha1.ServiceChain, all []*v1alpha1.NetworkFunction) []*v1alpha1.NetworkFunction {
+	names := map[string]bool{}
+	for i := range c.Spec.Functions {
+		if ref := c.Spec.Functions[i].FunctionRef; ref != nil {
+			names[ref.Name] = true
+		}
+	}
+	var out []*v1alpha1.NetworkFunction
+	for _, f := range all {
+		if f.Namespace == c.Namespace && names[f.Name] {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// readTexts reads the rules and routes that functions take from ConfigMaps.
+func readTexts(c *v1alpha1.ServiceChain, in Inputs) (rules.Files, finding.List) {
+	r := &reader{text: in.Text}
+	chain := finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: c.Namespace, Name: c.Name}
+	for i := range c.Spec.Functions {
+		r.function(chain, fmt.Sprintf("spec.functions[%d]", i), &c.Spec.Functions[i].FunctionKinds)
+	}
+	for _, f := range Used(c, in.Functions) {
+		r.function(finding.Object{Kind: v1alpha1.KindNetworkFunction, Namespace: f.Namespace, Name: f.Name}, "spec", &f.Spec.FunctionKinds)
+	}
+	return r.files, r.found
+}
+
+type reader struct {
+	text  func(*v1alpha1.ConfigMapKeyRef) ([]byte, error)
+	files rules.Files
+	found finding.List
+}
+
+func (r *reader) function(o finding.Object, path string, f *v1alpha1.FunctionKinds) {
+	if f.Firewall != nil && f.Firewall.RulesFrom != nil {
+		from := f.Firewall.RulesFrom
+		source := rules.Source{File: from.Name(), Format: from.Format}
+		r.read(o, path+".firewall.rulesFrom", from.File, from.ConfigMapRef, func(text []byte) []rules.Problem {
+			return r.files.AddRules(source, text)
+		})
+	}
+	if f.Router == nil {
+		return
+	}
+	for i := range f.Router.RoutesFrom {
+		from := &f.Router.RoutesFrom[i]
+		r.read(o, fmt.Sprintf("%s.router.routesFrom[%d]", path, i), from.File, from.ConfigMapRef, func(text []byte) []rules.Problem {
+			return r.files.AddPrefixes(from.Name(), text)
+		})
+	}
+}
+
+func (r *reader) read(o finding.Object, field string, file v1alpha1.FilePath, ref *v1alpha1.ConfigMapKeyRef, add func([]byte) []rules.Problem) {
+	fail := func(field, value, message string) {
+		r.found = append(r.found, finding.Finding{Object: o, Field: field, Value: value, Message: message})
+	}
+	if ref == nil {
+		fail(field+".file", string(file), "there are no files in a cluster; put the text into a ConfigMap and set configMapRef")
+		return
+	}
+	text, err := r.text(ref)
+	if err == nil {
+		text, err = rules.UnpackAtMost(text, maxText)
+	}
+	if err != nil {
+		add(nil) // or it would be said again that it was not read
+		fail(field+".configMapRef", ref.Name+"/"+ref.Key, err.Error())
+		return
+	}
+	for _, p := range add(text) {
+		f := finding.Finding{Object: o, File: "configmap/" + ref.Name + "/" + ref.Key, Line: p.Line, Field: p.Field, Value: p.Value, Message: p.Message}
+		if p.Warning {
+			f.Severity = finding.Warning
+		}
+		r.found = append(r.found, f)
+	}
+}

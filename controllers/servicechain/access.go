@@ -1,0 +1,74 @@
+package servicechain
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/apply"
+)
+
+// ensureAccess gives the chain's agents an account that may read the chain's programs and report.
+func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
+	head := metav1.ObjectMeta{
+		Namespace: s.chain.Namespace, Name: v1alpha1.DataPlaneName(s.chain.Name),
+		Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain),
+	}
+	var account corev1.ServiceAccount
+	if err := r.ensure(ctx, &account, &corev1.ServiceAccount{ObjectMeta: head}, func() bool {
+		return metav1.IsControlledBy(&account, s.chain)
+	}); err != nil {
+		return err
+	}
+	want := &rbacv1.RoleBinding{
+		ObjectMeta: head,
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: r.AgentClusterRole},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: head.Name, Namespace: head.Namespace}},
+	}
+	var binding rbacv1.RoleBinding
+	return r.ensure(ctx, &binding, want, func() bool {
+		return metav1.IsControlledBy(&binding, s.chain) && equality.Semantic.DeepEqual(binding.Subjects, want.Subjects)
+	})
+}
+
+// ensureBudget lets evictions take one instance at a time. It says how many must stay:
+// how many may go is counted for the cluster's own workloads only.
+func (r *Reconciler) ensureBudget(ctx context.Context, s *scope) error {
+	rest := intstr.FromInt32(max(s.chain.Spec.Scaling.Instances-1, 0))
+	want := &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.chain.Namespace, Name: v1alpha1.DataPlaneName(s.chain.Name),
+			Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain),
+		},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: &rest,
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelChain: s.chain.Name}},
+		},
+	}
+	var budget policyv1.PodDisruptionBudget
+	return r.ensure(ctx, &budget, want, func() bool {
+		return metav1.IsControlledBy(&budget, s.chain) &&
+			equality.Semantic.DeepEqual(budget.Spec.MinAvailable, want.Spec.MinAvailable) &&
+			equality.Semantic.DeepEqual(budget.Spec.Selector, want.Spec.Selector)
+	})
+}
+
+// ensure applies an object unless it is there already and right.
+func (r *Reconciler) ensure(ctx context.Context, have, want client.Object, right func() bool) error {
+	err := r.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get %s: %w", want.GetName(), err)
+	}
+	if err == nil && right() {
+		return nil
+	}
+	return apply.Object(ctx, r.Client, fieldManager, want)
+}

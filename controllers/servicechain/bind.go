@@ -1,0 +1,47 @@
+package servicechain
+
+import (
+	"fmt"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// bind says what the interfaces of a program are within a pod, or why that is not known.
+func bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.InterfaceBinding, unbound string) {
+	byName := map[v1alpha1.Name]v1alpha1.InterfaceBinding{}
+	networks := 0
+	for i := range c.Spec.Interfaces {
+		n := &c.Spec.Interfaces[i]
+		b := v1alpha1.InterfaceBinding{
+			Name: n.Name, Driver: n.Driver, Device: n.Device,
+			ResourceName: n.ResourceName, ResourceClaimTemplateName: n.ResourceClaimTemplateName,
+		}
+		device := n.ResourceName != "" || n.ResourceClaimTemplateName != ""
+		if b.Driver == "" {
+			b.Driver = v1alpha1.DriverAFPacket
+			if device {
+				b.Driver = v1alpha1.DriverVFIO
+			}
+		}
+		if n.NetworkRef != nil {
+			namespace := n.NetworkRef.Namespace
+			if namespace == "" {
+				namespace = c.Namespace
+			}
+			networks++ // Multus attaches them in this order
+			b.Network, b.Device = namespace+"/"+n.NetworkRef.Name, fmt.Sprintf("net%d", networks)
+		}
+		if n.NetworkRef == nil && !device && n.Device == "" {
+			return nil, fmt.Sprintf("spec.interfaces[%d] (%s): set networkRef, resourceName or resourceClaimTemplateName: what the pod is attached to", i, n.Name)
+		}
+		byName[n.Name] = b
+	}
+	for _, name := range p.Spec.Interfaces {
+		b, ok := byName[name]
+		if !ok {
+			return nil, fmt.Sprintf("program %s has the interface %q, which spec.interfaces has no longer", p.Name, name)
+		}
+		out = append(out, b)
+	}
+	return out, ""
+}

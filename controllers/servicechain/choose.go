@@ -1,0 +1,98 @@
+package servicechain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// chooseProgram decides which program the instances should run: the one that the user
+// pinned, else the newest that is not known to be bad, else the one in force.
+func (r *Reconciler) chooseProgram(_ context.Context, s *scope) error {
+	var why *verdict
+	s.target, why = choose(s)
+	s.verdicts.programmed, s.chosen = why, true
+	return nil
+}
+
+// choose also says what keeps the newest program from being the one; nil: nothing.
+func choose(s *scope) (*v1alpha1.ChainProgram, *verdict) {
+	inForce := s.inForce()
+	if pin := s.chain.Spec.RollbackTo; pin != "" {
+		if p := s.program(pin); p != nil {
+			return p, &verdict{isTrue, v1alpha1.ReasonPinned, fmt.Sprintf("spec.rollbackTo holds the chain at program %s; take it away to run what the rest of the spec says", pin)}
+		}
+		return inForce, &verdict{isFalse, v1alpha1.ReasonUnknownPin, fmt.Sprintf("spec.rollbackTo: %q: is no program of this chain; it has %s", pin, s.programNames())}
+	}
+	newest := s.program(s.newest)
+	switch {
+	case newest == nil && inForce == nil:
+		return nil, &verdict{isFalse, v1alpha1.ReasonNoProgram, "nothing was compiled yet that could run"}
+	case newest == nil:
+		return inForce, nil // Synthesized says why
+	}
+	if c := meta.FindStatusCondition(newest.Status.Conditions, v1alpha1.ConditionRefused); c != nil && c.Status == isTrue {
+		if inForce == nil || inForce.Name == newest.Name {
+			return newest, nil // there is nothing to go back to
+		}
+		return inForce, &verdict{isFalse, v1alpha1.ReasonRolledBack, fmt.Sprintf(
+			"program %s was taken back, %s runs again: %s; delete ChainProgram %s to try it once more", newest.Name, inForce.Name, c.Message, newest.Name)}
+	}
+	return newest, nil
+}
+
+// inForce is the program that was last brought to all instances; should the status be
+// lost, the one that the first instance is told to run.
+func (s *scope) inForce() *v1alpha1.ChainProgram {
+	if p := s.program(s.chain.Status.Program); p != nil {
+		return p
+	}
+	for i := range s.instances {
+		if p := s.program(s.instances[i].Spec.Program); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *scope) programNames() string {
+	if len(s.programs) == 0 {
+		return "none"
+	}
+	names := make([]string, len(s.programs))
+	for i, p := range s.programs {
+		names[len(names)-1-i] = p.Name
+	}
+	return fmt.Sprint(slices.Clip(names))
+}
+
+// history is how many programs are kept that nothing uses.
+const history = 5
+
+// pruneHistory deletes the oldest programs that are in no use.
+func (r *Reconciler) pruneHistory(ctx context.Context, s *scope) error {
+	used := map[string]bool{s.newest: true, s.status.Program: true, s.chain.Spec.RollbackTo: true}
+	if s.target != nil {
+		used[s.target.Name] = true
+	}
+	for i := range s.instances {
+		used[s.instances[i].Spec.Program] = true
+	}
+	var idle []*v1alpha1.ChainProgram
+	for i := range s.programs {
+		if !used[s.programs[i].Name] {
+			idle = append(idle, &s.programs[i])
+		}
+	}
+	for _, p := range idle[:max(0, len(idle)-history)] {
+		if err := r.delete(ctx, p); err != nil {
+			return err
+		}
+		r.event(s, p, normal, "ProgramDeleted", "Prune", "program %s, revision %d, is older than the %d that are kept", p.Name, p.Spec.Revision, history)
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+// Package servicechain reconciles ServiceChains: it compiles them, keeps their programs
+// as ChainPrograms, brings these to ChainInstances one after the other, and says in the
+// status what is in force. Pods are made by package chaininstance.
+//
+// There is no finalizer: all that a chain has is owned by it and goes with it by
+// garbage collection, also when no operator runs. A pod drains by its own preStop.
+package servicechain
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/source"
+)
+
+// fieldManager owns what this controller applies.
+const fieldManager = client.FieldOwner("sinter-servicechain")
+
+// Name of the controller, in logs, metrics and events.
+const Name = "servicechain"
+
+// Reconciler reconciles ServiceChains.
+type Reconciler struct {
+	Client   client.Client
+	Live     client.Reader // reads past the cache
+	Recorder recorder.EventRecorder
+	Clock    clock.PassiveClock
+	// AgentClusterRole is the ClusterRole that agents get in the namespace of their chain.
+	AgentClusterRole string
+
+	compiled compiled
+}
+
+// The user's objects are read, and only the status of chains is written.
+// +kubebuilder:rbac:groups=nfv.sinter.dev,resources=servicechains;networkfunctions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=nfv.sinter.dev,resources=servicechains/status,verbs=get;patch
+// Objects of a chain have it as their owner and keep it from going before them, which asks for this where
+// the API server's OwnerReferencesPermissionEnforcement is on.
+// +kubebuilder:rbac:groups=nfv.sinter.dev,resources=servicechains/finalizers;chaininstances/finalizers,verbs=update
+// Programs are made, marked as refused, and cleared away when they are old.
+// +kubebuilder:rbac:groups=nfv.sinter.dev,resources=chainprograms,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=nfv.sinter.dev,resources=chainprograms/status,verbs=get;patch
+// Instances are made, brought to programs, and taken away.
+// +kubebuilder:rbac:groups=nfv.sinter.dev,resources=chaininstances,verbs=get;list;watch;create;patch;delete
+// Texts of rules and routes; of ConfigMaps that no chain names, only metadata is read.
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
+// Each chain's agents have an account of their own, bound to the agent's role in the chain's namespace.
+// +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;patch
+// That role alone may be given away.
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=sinter-agent
+// One disruption budget per chain.
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch
+// Decisions are told as events.
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// phase is a step of a reconcile.
+type phase func(context.Context, *scope) error
+
+// Reconcile brings one chain nearer to its spec.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	chain := &v1alpha1.ServiceChain{}
+	if err := r.Client.Get(ctx, req.NamespacedName, chain); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			r.compiled.forget(req.NamespacedName)
+		}
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if !chain.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, nil // waits for its instances in foreground deletion
+	}
+	s := newScope(chain, r.Clock.Now())
+	defer func() {
+		if err = errors.Join(err, r.updateStatus(ctx, s)); err == nil {
+			result.RequeueAfter = s.requeue
+		}
+	}()
+	for _, p := range []phase{
+		r.readObjects,
+		r.synthesize,
+		r.ensureProgram,
+		r.chooseProgram,
+		r.ensureAccess,
+		r.ensureBudget,
+		r.rollOut,
+		r.pruneHistory,
+	} {
+		if err := p(ctx, s); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{}, nil
+}
+
+// SetupWithManager has the reconciler called whenever something that a chain depends on changes.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named(Name).
+		For(&v1alpha1.ServiceChain{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Owns(&v1alpha1.ChainProgram{}).
+		Owns(&v1alpha1.ChainInstance{}).
+		Owns(&corev1.ServiceAccount{}).
+		Owns(&rbacv1.RoleBinding{}).
+		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.NetworkFunction{}, handler.EnqueueRequestsFromMapFunc(r.usersOfFunction), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.usersOfConfigMap), builder.OnlyMetadata).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(r)
+}
+
+// usersOfFunction are the chains that refer to a function.
+func (r *Reconciler) usersOfFunction(ctx context.Context, f client.Object) []reconcile.Request {
+	return r.chainsThat(ctx, f.GetNamespace(), func(c *v1alpha1.ServiceChain, _ []*v1alpha1.NetworkFunction) bool {
+		for i := range c.Spec.Functions {
+			if c.Spec.Functions[i].FunctionRef != nil { // any: a new name may be the one that was missed
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// usersOfConfigMap are the chains that take texts from a ConfigMap.
+func (r *Reconciler) usersOfConfigMap(ctx context.Context, m client.Object) []reconcile.Request {
+	return r.chainsThat(ctx, m.GetNamespace(), func(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) bool {
+		for _, name := range source.ConfigMaps(c, functions) {
+			if name == m.GetName() {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (r *Reconciler) chainsThat(ctx context.Context, namespace string, do func(*v1alpha1.ServiceChain, []*v1alpha1.NetworkFunction) bool) []reconcile.Request {
+	var chains v1alpha1.ServiceChainList
+	var functions v1alpha1.NetworkFunctionList
+	if err := errors.Join(
+		r.Client.List(ctx, &chains, client.InNamespace(namespace)),
+		r.Client.List(ctx, &functions, client.InNamespace(namespace)),
+	); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "chains could not be listed; they follow with their next change")
+		return nil
+	}
+	all := make([]*v1alpha1.NetworkFunction, len(functions.Items))
+	for i := range functions.Items {
+		all[i] = &functions.Items[i]
+	}
+	var out []reconcile.Request
+	for i := range chains.Items {
+		if do(&chains.Items[i], all) {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&chains.Items[i])})
+		}
+	}
+	return out
+}
+
+// scope is what one reconcile has read and decided.
+type scope struct {
+	chain *v1alpha1.ServiceChain
+	// status is what will be written; it starts as what was there.
+	status *v1alpha1.ServiceChainStatus
+	now    time.Time
+
+	sources   *source.Sources
+	programs  []v1alpha1.ChainProgram  // by revision
+	instances []v1alpha1.ChainInstance // by index
+	read      bool                     // all of these
+
+	newest   string // name of the program that the spec compiles to
+	target   *v1alpha1.ChainProgram
+	chosen   bool // the target, or that there is none
+	verdicts verdicts
+	requeue  time.Duration
+}
+
+// verdicts are what is to be said of the conditions that phases decide.
+type verdicts struct {
+	synthesized, placed, programmed *verdict
+}
+
+// verdict is a condition's status and reason.
+type verdict struct {
+	status          condition
+	reason, message string
+}

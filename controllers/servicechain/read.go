@@ -1,0 +1,99 @@
+package servicechain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/source"
+)
+
+func newScope(chain *v1alpha1.ServiceChain, now time.Time) *scope {
+	return &scope{chain: chain, status: chain.Status.DeepCopy(), now: now}
+}
+
+// soon has the chain looked at again after a time.
+func (s *scope) soon(d time.Duration) {
+	if s.requeue == 0 || d < s.requeue {
+		s.requeue = max(d, time.Second)
+	}
+}
+
+// program finds a program of the chain by its name.
+func (s *scope) program(name string) *v1alpha1.ChainProgram {
+	for i := range s.programs {
+		if s.programs[i].Name == name {
+			return &s.programs[i]
+		}
+	}
+	return nil
+}
+
+// readObjects reads what the chain refers to and what it has.
+func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
+	var err error
+	reader := source.Reader{Cached: r.Client, Live: r.Live}
+	if s.sources, err = reader.Read(ctx, s.chain); err != nil {
+		return err
+	}
+	var programs v1alpha1.ChainProgramList
+	if err := r.Client.List(ctx, &programs, client.InNamespace(s.chain.Namespace), client.MatchingLabels{v1alpha1.LabelChain: s.chain.Name}); err != nil {
+		return fmt.Errorf("list ChainPrograms: %w", err)
+	}
+	for _, p := range programs.Items {
+		if metav1.IsControlledBy(&p, s.chain) && p.DeletionTimestamp.IsZero() {
+			s.programs = append(s.programs, p)
+		}
+	}
+	slices.SortFunc(s.programs, func(a, b v1alpha1.ChainProgram) int {
+		return cmp.Or(cmp.Compare(a.Spec.Revision, b.Spec.Revision), strings.Compare(a.Name, b.Name))
+	})
+	var instances v1alpha1.ChainInstanceList
+	if err := r.Client.List(ctx, &instances, client.InNamespace(s.chain.Namespace), client.MatchingLabels{v1alpha1.LabelChain: s.chain.Name}); err != nil {
+		return fmt.Errorf("list ChainInstances: %w", err)
+	}
+	for _, i := range instances.Items {
+		if metav1.IsControlledBy(&i, s.chain) {
+			s.instances = append(s.instances, i)
+		}
+	}
+	slices.SortFunc(s.instances, func(a, b v1alpha1.ChainInstance) int {
+		return cmp.Compare(index(s.chain.Name, a.Name), index(s.chain.Name, b.Name))
+	})
+	s.read = true
+	return nil
+}
+
+// instanceName names the instance with an index, counted from 0.
+func instanceName(chain string, i int) string { return fmt.Sprintf("%s-%d", chain, i) }
+
+// index is the index of an instance's name; one that is not ours comes last.
+func index(chain, instance string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(instance, chain+"-"))
+	if err != nil {
+		return 1 << 30
+	}
+	return n
+}
+
+// ownerOf makes the chain the owner of an object.
+func ownerOf(chain *v1alpha1.ServiceChain) []metav1.OwnerReference {
+	return []metav1.OwnerReference{*metav1.NewControllerRef(chain, v1alpha1.GroupVersion.WithKind(v1alpha1.KindServiceChain))}
+}
+
+// labels of all that a chain has.
+func labels(chain *v1alpha1.ServiceChain) map[string]string {
+	return map[string]string{
+		v1alpha1.LabelChain:            chain.Name,
+		v1alpha1.LabelComponent:        v1alpha1.ComponentDataPlane,
+		"app.kubernetes.io/managed-by": "sinter-operator",
+	}
+}

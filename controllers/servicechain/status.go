@@ -1,0 +1,273 @@
+package servicechain
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/apply"
+)
+
+type condition = metav1.ConditionStatus
+
+const (
+	isTrue    = metav1.ConditionTrue
+	isFalse   = metav1.ConditionFalse
+	isUnknown = metav1.ConditionUnknown
+
+	normal  = corev1.EventTypeNormal
+	warning = corev1.EventTypeWarning
+)
+
+// updateStatus says what was seen, if it is not what was said before. All conditions
+// are always there. Each change of one is an event.
+func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
+	if !s.read {
+		return nil // nothing was seen; what was said before may still be true
+	}
+	s.summarize()
+	if equality.Semantic.DeepEqual(&s.chain.Status, s.status) {
+		return nil
+	}
+	next := s.chain.DeepCopy()
+	next.Status = *s.status
+	if err := apply.Status(ctx, r.Client, fieldManager, next); err != nil {
+		return err
+	}
+	for _, c := range s.status.Conditions {
+		before := meta.FindStatusCondition(s.chain.Status.Conditions, c.Type)
+		if before != nil && before.Status == c.Status && before.Reason == c.Reason && (c.Type != v1alpha1.ConditionSynthesized || before.Message == c.Message) {
+			continue
+		}
+		if before == nil && c.Status == isUnknown {
+			continue // nothing is known, as before
+		}
+		kind := warning
+		if c.Status == isTrue || c.Reason == v1alpha1.ReasonRollingOut || c.Reason == v1alpha1.ReasonWaitingForPods {
+			kind = normal
+		}
+		r.event(s, nil, kind, c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, c.Message)
+	}
+	return nil
+}
+
+// event tells a decision about the chain.
+func (r *Reconciler) event(s *scope, related runtime.Object, kind, reason, action, format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	if len(note) > 1024 { // what the API takes
+		note = strings.ToValidUTF8(note[:1020], "") + "…"
+	}
+	r.Recorder.Eventf(s.chain, related, kind, reason, action, "%s", note)
+}
+
+// summarize makes the status of what the phases found and the instances report.
+func (s *scope) summarize() {
+	st := s.status
+	st.ObservedGeneration = s.chain.Generation
+	s.sumUp()
+	conditions := []struct {
+		name string
+		verdict
+	}{
+		{v1alpha1.ConditionSynthesized, s.synthesized()},
+		{v1alpha1.ConditionPlaced, s.placed()},
+		{v1alpha1.ConditionProgrammed, s.programmed()},
+	}
+	ready := verdict{isTrue, v1alpha1.ReasonForwarding, fmt.Sprintf("%d instances run program %s", len(s.instances), st.Program)}
+	for _, c := range conditions {
+		pinned := c.name == v1alpha1.ConditionSynthesized && s.chain.Spec.RollbackTo != ""
+		if c.status != isTrue && !pinned {
+			ready = verdict{c.status, c.reason, c.message}
+			if ready.status == isUnknown {
+				ready.status = isFalse
+			}
+			break
+		}
+	}
+	if ready.status == isTrue {
+		if i := s.firstNotReady(); i != nil {
+			ready = *i
+		}
+	}
+	s.set(v1alpha1.ConditionReady, ready)
+	for _, c := range conditions {
+		s.set(c.name, c.verdict)
+	}
+	s.set(v1alpha1.ConditionHardwareDispatch, s.dispatch())
+}
+
+func (s *scope) set(name string, v verdict) {
+	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
+		Type: name, Status: v.status, Reason: v.reason, Message: bounded(v.message),
+		ObservedGeneration: s.chain.Generation, LastTransitionTime: metav1.NewTime(s.now),
+	})
+}
+
+// bounded is a message that fits into a condition.
+func bounded(message string) string {
+	const limit = 4096
+	if len(message) <= limit {
+		return message
+	}
+	return strings.ToValidUTF8(message[:limit], "") + "…"
+}
+
+func (s *scope) synthesized() verdict {
+	if v := s.verdicts.synthesized; v != nil {
+		if v.status == isFalse && s.status.Program != "" {
+			v.message += "; program " + s.status.Program + " runs on"
+		}
+		return *v
+	}
+	return s.unread(v1alpha1.ConditionSynthesized)
+}
+
+// unread is the condition as it was: what it is about could not be read this time.
+func (s *scope) unread(name string) verdict {
+	if c := meta.FindStatusCondition(s.chain.Status.Conditions, name); c != nil {
+		return verdict{c.Status, c.Reason, c.Message}
+	}
+	return verdict{isUnknown, v1alpha1.ReasonNotReported, "not looked at yet"}
+}
+
+// placed is the first instance's word that is not good.
+func (s *scope) placed() verdict {
+	if v := s.verdicts.placed; v != nil {
+		return *v
+	}
+	if !s.chosen {
+		return s.unread(v1alpha1.ConditionPlaced)
+	}
+	if s.target == nil {
+		return verdict{isUnknown, v1alpha1.ReasonNoProgram, "there is no program to place"}
+	}
+	for i := range s.instances {
+		if v := instanceSays(&s.instances[i], v1alpha1.ConditionPlaced, v1alpha1.ReasonWaitingForPods, "its pod is being made"); v.status != isTrue {
+			return v
+		}
+	}
+	nodes := make([]string, 0, len(s.instances))
+	for i := range s.instances {
+		nodes = append(nodes, s.instances[i].Name+" on "+s.instances[i].Status.Node)
+	}
+	return verdict{isTrue, v1alpha1.ReasonPlaced, strings.Join(nodes, ", ")}
+}
+
+// programmed is what keeps the wanted program from being in force everywhere.
+func (s *scope) programmed() verdict {
+	if v := s.verdicts.programmed; v != nil && v.status != isTrue {
+		return *v
+	}
+	if s.target == nil {
+		return s.unread(v1alpha1.ConditionProgrammed)
+	}
+	var waits *verdict
+	for k := range s.instances {
+		i := &s.instances[k]
+		c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionProgrammed)
+		if c == nil || c.Status != isFalse || c.ObservedGeneration < i.Generation {
+			continue
+		}
+		v := verdict{isFalse, c.Reason, i.Name + ": " + c.Message}
+		if c.Reason == v1alpha1.ReasonLoadFailed || c.Reason == v1alpha1.ReasonEngineDown {
+			return v
+		}
+		if waits == nil {
+			waits = &v
+		}
+	}
+	if ro := s.status.Rollout; ro != nil && s.status.Program != ro.Program {
+		return verdict{isFalse, v1alpha1.ReasonRollingOut, fmt.Sprintf("program %s: instance %s is brought to it; then %d of %d run it", ro.Program, ro.Instance, ro.Updated+1, len(s.instances))}
+	}
+	if waits != nil {
+		return *waits
+	}
+	for k := range s.instances {
+		i := &s.instances[k]
+		if p := s.program(i.Spec.Program); p == nil || i.Status.AppliedHash != p.Spec.Hash {
+			return verdict{isFalse, v1alpha1.ReasonNotReported, i.Name + ": has not reported to run program " + i.Spec.Program}
+		}
+	}
+	if v := s.verdicts.programmed; v != nil {
+		return *v
+	}
+	return verdict{isTrue, v1alpha1.ReasonApplied, fmt.Sprintf("program %s on %d instances", s.target.Name, len(s.instances))}
+}
+
+func (s *scope) firstNotReady() *verdict {
+	for i := range s.instances {
+		if v := instanceSays(&s.instances[i], v1alpha1.ConditionReady, v1alpha1.ReasonPodNotReady, "is not ready yet"); v.status != isTrue {
+			v.status = isFalse
+			return &v
+		}
+	}
+	return nil
+}
+
+// dispatch is how packets really come to cores.
+func (s *scope) dispatch() verdict {
+	var software []string
+	reports := 0
+	for i := range s.instances {
+		for _, d := range s.instances[i].Status.Dispatch {
+			reports++
+			if d.Dispatcher == v1alpha1.DispatcherSoftware {
+				software = append(software, fmt.Sprintf("%s/%s: %s", s.instances[i].Name, d.Interface, d.Reason))
+			}
+		}
+	}
+	switch {
+	case reports == 0:
+		return verdict{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported yet"}
+	case len(software) > 0:
+		return verdict{isFalse, v1alpha1.ReasonSoftwareDispatch, strings.Join(software, "; ")}
+	}
+	return verdict{isTrue, v1alpha1.ReasonInForce, "the network cards give each packet to its core"}
+}
+
+// instanceSays is an instance's condition as the chain tells it.
+func instanceSays(i *v1alpha1.ChainInstance, name, reason, message string) verdict {
+	c := meta.FindStatusCondition(i.Status.Conditions, name)
+	if c == nil || c.ObservedGeneration < i.Generation {
+		return verdict{isFalse, reason, i.Name + ": " + message}
+	}
+	return verdict{c.Status, c.Reason, i.Name + ": " + c.Message}
+}
+
+// sumUp adds up what the instances report.
+func (s *scope) sumUp() {
+	var packets, drops int64
+	s.status.Cores, s.status.Instances = 0, 0
+	for i := range s.instances {
+		instance := &s.instances[i]
+		s.status.Cores += instance.Spec.Cores
+		packets += instance.Status.PacketRate
+		drops += instance.Status.DropRate
+		if meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha1.ConditionReady) {
+			s.status.Instances++
+		}
+	}
+	if p := s.program(s.status.Program); p != nil {
+		s.status.Classes = p.Spec.Classes
+	}
+	s.status.Groups = groupPlaces(s.chain.Status.Groups, s.instances)
+	s.status.PacketRate = steady(s.chain.Status.PacketRate, packets)
+	s.status.DropRate = steady(s.chain.Status.DropRate, drops)
+	s.status.Mpps = fmt.Sprintf("%.2f", float64(s.status.PacketRate)/1e6)
+}
+
+// steady keeps a rate as it was said unless it differs by more than a tenth: a status
+// that follows every report would be written all the time.
+func steady(said, now int64) int64 {
+	if diff := max(said, now) - min(said, now); said > 0 && now > 0 && diff*10 <= max(said, now) {
+		return said
+	}
+	return now
+}

@@ -1,0 +1,116 @@
+package servicechain
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+)
+
+// compiled remembers how chains compiled, for as long as nothing that they are made
+// of changes: most reconciles come from reports of instances.
+type compiled struct {
+	mu   sync.Mutex
+	last map[types.NamespacedName]outcome
+}
+
+type outcome struct {
+	version string
+	compile.Outcome
+}
+
+func (c *compiled) get(key types.NamespacedName, version string) (compile.Outcome, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	o, ok := c.last[key]
+	return o.Outcome, ok && o.version == version
+}
+
+func (c *compiled) put(key types.NamespacedName, version string, o compile.Outcome) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		c.last = map[types.NamespacedName]outcome{}
+	}
+	c.last[key] = outcome{version, o}
+}
+
+func (c *compiled) forget(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, key)
+}
+
+// compile compiles the chain, or remembers how it did.
+func (r *Reconciler) compile(ctx context.Context, s *scope) (compile.Outcome, error) {
+	key, version := client.ObjectKeyFromObject(s.chain), s.sources.Version(s.chain)
+	if o, ok := r.compiled.get(key, version); ok {
+		return o, nil
+	}
+	inputs, failed := s.sources.Inputs(ctx)
+	o := compile.Chain(s.chain, inputs)
+	if err := failed(); err != nil {
+		return o, err
+	}
+	r.compiled.put(key, version, o)
+	return o, nil
+}
+
+// synthesize compiles the chain. A spec that does not compile is no error here: what
+// ran goes on, and the condition says why.
+func (r *Reconciler) synthesize(ctx context.Context, s *scope) error {
+	o, err := r.compile(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.verdicts.synthesized = &verdict{isTrue, o.Reason, o.Message}
+	if o.Program == nil {
+		s.verdicts.synthesized.status = isFalse
+		return nil
+	}
+	s.newest = o.Program.Name(s.chain.Name)
+	return nil
+}
+
+// ensureProgram keeps a new program as a revision.
+func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
+	if s.newest == "" || s.program(s.newest) != nil {
+		return nil
+	}
+	o, err := r.compile(ctx, s)
+	if err != nil {
+		return err
+	}
+	p := &v1alpha1.ChainProgram{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.chain.Namespace, Name: s.newest, Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain)},
+		Spec: v1alpha1.ChainProgramSpec{
+			Chain: s.chain.Name, Revision: s.lastRevision() + 1, Hash: o.Program.Hash, Schema: program.SchemaVersion,
+			Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, Interfaces: o.Program.Interfaces,
+		},
+	}
+	switch err := r.Client.Create(ctx, p, fieldManager); {
+	case apierrors.IsAlreadyExists(err): // the cache is behind, and will call again
+		s.soon(0)
+		return nil
+	case err != nil:
+		return fmt.Errorf("create ChainProgram %s: %w", p.Name, err)
+	}
+	r.event(s, p, normal, "ProgramCreated", "Synthesize", "revision %d is program %s with %d traffic classes", p.Spec.Revision, p.Name, p.Spec.Classes)
+	s.programs = append(s.programs, *p)
+	return nil
+}
+
+func (s *scope) lastRevision() int64 {
+	if len(s.programs) == 0 {
+		return 0
+	}
+	return s.programs[len(s.programs)-1].Spec.Revision
+}

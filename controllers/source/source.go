@@ -1,0 +1,129 @@
+// Package source reads what a chain refers to from the cluster.
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/compile"
+)
+
+// Reader reads functions from the cache, and of ConfigMaps only the metadata: all the
+// ConfigMaps of a cluster would fill the memory. Their content is read live, when it is needed.
+type Reader struct {
+	Cached client.Reader
+	Live   client.Reader
+}
+
+// Sources is what a chain refers to. The functions are the cache's own, to be read only.
+type Sources struct {
+	Functions []*v1alpha1.NetworkFunction
+	reader    *Reader
+	namespace string
+	versions  map[string]string // of the ConfigMaps, by name; empty: not there
+}
+
+// Read reads what the chain refers to.
+func (r *Reader) Read(ctx context.Context, c *v1alpha1.ServiceChain) (*Sources, error) {
+	var list v1alpha1.NetworkFunctionList
+	if err := r.Cached.List(ctx, &list, client.InNamespace(c.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list NetworkFunctions: %w", err)
+	}
+	all := make([]*v1alpha1.NetworkFunction, len(list.Items))
+	for i := range list.Items {
+		all[i] = &list.Items[i]
+	}
+	slices.SortFunc(all, func(a, b *v1alpha1.NetworkFunction) int { return strings.Compare(a.Name, b.Name) })
+	s := &Sources{Functions: all, reader: r, namespace: c.Namespace, versions: map[string]string{}}
+	for _, name := range ConfigMaps(c, all) {
+		m := metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
+		err := r.Cached.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: name}, &m)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("ConfigMap %s: %w", name, err)
+		}
+		s.versions[name] = m.ResourceVersion
+	}
+	return s, nil
+}
+
+// ConfigMaps are the names of the ConfigMaps that a chain takes texts from.
+func ConfigMaps(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) []string {
+	names := map[string]bool{}
+	take := func(f *v1alpha1.FunctionKinds) {
+		for ref := range f.ConfigMaps() {
+			names[ref.Name] = true
+		}
+	}
+	for i := range c.Spec.Functions {
+		take(&c.Spec.Functions[i].FunctionKinds)
+	}
+	for _, f := range compile.Used(c, functions) {
+		take(&f.Spec.FunctionKinds)
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Version tells whether anything changed: chain, functions or ConfigMaps.
+func (s *Sources) Version(c *v1alpha1.ServiceChain) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s@%d", c.UID, c.Generation)
+	for _, f := range s.Functions {
+		fmt.Fprintf(&b, " %s", f.Name) // findings tell which names there are
+	}
+	for _, f := range compile.Used(c, s.Functions) {
+		fmt.Fprintf(&b, " %s@%d", f.UID, f.Generation)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.versions)) {
+		fmt.Fprintf(&b, " %s@%s", name, s.versions[name])
+	}
+	return b.String()
+}
+
+// Replace puts a function in the place of the one of its name, or beside the others.
+func (s *Sources) Replace(f *v1alpha1.NetworkFunction) {
+	s.Functions = append(slices.DeleteFunc(s.Functions, func(o *v1alpha1.NetworkFunction) bool { return o.Name == f.Name }), f)
+}
+
+// Inputs are the compiler's. An error of the API server is not the user's fault: the second result tells it after compiling.
+func (s *Sources) Inputs(ctx context.Context) (in compile.Inputs, failed func() error) {
+	var errs []error
+	read := map[string]*corev1.ConfigMap{}
+	in = compile.Inputs{Functions: s.Functions, Text: func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
+		m, known := read[ref.Name]
+		if !known {
+			m = &corev1.ConfigMap{}
+			err := s.reader.Live.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: ref.Name}, m)
+			switch {
+			case apierrors.IsNotFound(err):
+				m = nil
+			case err != nil:
+				errs = append(errs, fmt.Errorf("ConfigMap %s: %w", ref.Name, err))
+				return nil, err
+			}
+			read[ref.Name] = m
+		}
+		if m == nil {
+			return nil, errors.New("there is no such ConfigMap in the chain's namespace")
+		}
+		if text, ok := m.Data[ref.Key]; ok {
+			return []byte(text), nil
+		}
+		if data, ok := m.BinaryData[ref.Key]; ok {
+			return data, nil
+		}
+		keys := append(slices.Collect(maps.Keys(m.Data)), slices.Collect(maps.Keys(m.BinaryData))...)
+		return nil, fmt.Errorf("the ConfigMap has no such key%s", finding.DidYouMean(ref.Key, keys))
+	}}
+	return in, func() error { return errors.Join(errs...) }
+}

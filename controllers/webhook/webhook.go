@@ -1,0 +1,134 @@
+// Package webhook refuses chains and functions that do not compile, with the findings
+// of the compiler: what sinterctl says offline. Without it, the same is said in the
+// status of the chain.
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/source"
+)
+
+// +kubebuilder:webhook:path=/validate-nfv-sinter-dev-v1alpha1-servicechain,mutating=false,failurePolicy=fail,sideEffects=None,groups=nfv.sinter.dev,resources=servicechains,verbs=create;update,versions=v1alpha1,name=vservicechain.nfv.sinter.dev,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/validate-nfv-sinter-dev-v1alpha1-networkfunction,mutating=false,failurePolicy=fail,sideEffects=None,groups=nfv.sinter.dev,resources=networkfunctions,verbs=create;update,versions=v1alpha1,name=vnetworkfunction.nfv.sinter.dev,admissionReviewVersions=v1
+
+// Setup serves the webhooks.
+func Setup(mgr ctrl.Manager) error {
+	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader()}
+	return errors.Join(
+		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.ServiceChain{}).WithValidator(&Chains{Reader: reader}).Complete(),
+		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.NetworkFunction{}).WithValidator(&Functions{Reader: reader}).Complete(),
+	)
+}
+
+// Chains judges ServiceChains.
+type Chains struct{ Reader source.Reader }
+
+// ValidateCreate compiles a new chain.
+func (v *Chains) ValidateCreate(ctx context.Context, c *v1alpha1.ServiceChain) (admission.Warnings, error) {
+	return check(ctx, &v.Reader, c, nil)
+}
+
+// ValidateUpdate compiles a chain whose spec has changed.
+func (v *Chains) ValidateUpdate(ctx context.Context, before, c *v1alpha1.ServiceChain) (admission.Warnings, error) {
+	if !c.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, c.Spec) {
+		return nil, nil
+	}
+	return check(ctx, &v.Reader, c, nil)
+}
+
+// ValidateDelete lets every chain go.
+func (v *Chains) ValidateDelete(context.Context, *v1alpha1.ServiceChain) (admission.Warnings, error) {
+	return nil, nil
+}
+
+// Functions judges NetworkFunctions by the chains that refer to them.
+type Functions struct{ Reader source.Reader }
+
+// ValidateCreate compiles the chains that have waited for the function.
+func (v *Functions) ValidateCreate(ctx context.Context, f *v1alpha1.NetworkFunction) (admission.Warnings, error) {
+	return v.check(ctx, f)
+}
+
+// ValidateUpdate compiles the chains that refer to a function whose spec has changed.
+func (v *Functions) ValidateUpdate(ctx context.Context, before, f *v1alpha1.NetworkFunction) (admission.Warnings, error) {
+	if !f.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, f.Spec) {
+		return nil, nil
+	}
+	return v.check(ctx, f)
+}
+
+// ValidateDelete lets every function go: chains that refer to it keep their last program.
+func (v *Functions) ValidateDelete(context.Context, *v1alpha1.NetworkFunction) (admission.Warnings, error) {
+	return nil, nil
+}
+
+func (v *Functions) check(ctx context.Context, f *v1alpha1.NetworkFunction) (admission.Warnings, error) {
+	var chains v1alpha1.ServiceChainList
+	if err := v.Reader.Cached.List(ctx, &chains, client.InNamespace(f.Namespace)); err != nil {
+		return nil, fmt.Errorf("list ServiceChains: %w", err)
+	}
+	var warnings admission.Warnings
+	for i := range chains.Items {
+		c := &chains.Items[i]
+		if len(compile.Used(c, []*v1alpha1.NetworkFunction{f})) == 0 {
+			continue
+		}
+		w, err := check(ctx, &v.Reader, c, f)
+		if err != nil {
+			return warnings, fmt.Errorf("chain %s: %w", c.Name, err)
+		}
+		warnings = append(warnings, w...)
+	}
+	return warnings, nil
+}
+
+// check compiles a chain as if the function, unless it is nil, were there already.
+// What is missing altogether is a warning, since it may be applied next.
+func check(ctx context.Context, reader *source.Reader, c *v1alpha1.ServiceChain, instead *v1alpha1.NetworkFunction) (admission.Warnings, error) {
+	sources, err := reader.Read(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if instead != nil {
+		sources.Replace(instead)
+	}
+	inputs, failed := sources.Inputs(ctx)
+	outcome := compile.Chain(c, inputs)
+	if err := failed(); err != nil {
+		return nil, err
+	}
+	var warnings admission.Warnings
+	for _, f := range outcome.Findings.Warnings() {
+		warnings = append(warnings, f.String())
+	}
+	bad := outcome.Findings.Errors()
+	if slices.ContainsFunc(bad, missing) {
+		// What hangs on it would be judged wrongly.
+		for _, f := range bad {
+			warnings = append(warnings, f.String())
+		}
+		return warnings, nil
+	}
+	if len(bad) > 0 {
+		return warnings, errors.New(compile.Summary(bad))
+	}
+	return warnings, nil
+}
+
+// missing tells a reference to something that is not there.
+func missing(f finding.Finding) bool {
+	return strings.HasSuffix(f.Field, ".functionRef.name") || strings.HasSuffix(f.Field, ".configMapRef")
+}

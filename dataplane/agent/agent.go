@@ -1,0 +1,132 @@
+// Package agent is the process beside each engine: it brings the wanted program into the engine, keeps it there, and
+// tells the cluster and Prometheus what the engine does.
+//
+// Agent and engine are two containers of a pod, and neither starts the other. Were the engine the agent's child, its death
+// or upgrade would take the packets with it, and the process that reads foreign packets would share a container with the one
+// that holds an API token. As they are, kubelet restarts each alone and sees how it died: the engine forwards while there
+// is no agent, and an agent that comes (back) finds the engine by its socket and adopts what runs there.
+//
+// Three loops share nothing but a few small records. The keeper speaks only to the engine and the disk, so that an API
+// server that hangs never delays the program of an engine that comes back. The source only reads the cluster, the
+// reporter only writes to it.
+package agent
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Config is what an agent works with.
+type Config struct {
+	Client   client.WithWatch // of the cluster
+	Instance client.ObjectKey // the pod's ChainInstance
+	Node     string           // that the pod is on
+	Socket   string           // the engine's control socket
+	Programs string           // folder of the last good programs
+	Binding  string           // file in which exec-engine says what it started the engine with
+	Draining string           // file that is there once the pod is being drained
+	Clock    clock.WithTicker
+	Log      logr.Logger
+}
+
+// Agent is one agent.
+type Agent struct {
+	config   Config
+	engine   *Engine
+	sampler  *Sampler
+	keeper   *Keeper
+	source   *Source
+	reporter *Reporter
+}
+
+// New makes an agent; Run starts it.
+func New(c Config) *Agent {
+	engine := &Engine{Socket: c.Socket}
+	sampler := NewSampler(engine, c.Clock)
+	return &Agent{
+		config:   c,
+		engine:   engine,
+		sampler:  sampler,
+		keeper:   NewKeeper(engine, sampler, &Store{Dir: c.Programs}, c.Clock, c.Log.WithName("keeper")),
+		source:   &Source{Client: c.Client, Instance: c.Instance, Clock: c.Clock, Log: c.Log.WithName("source")},
+		reporter: NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
+	}
+}
+
+// Pauses between steps.
+const (
+	watchEngine  = time.Second
+	awaitEngine  = 200 * time.Millisecond
+	watchReports = time.Second / 2
+)
+
+// Run runs the agent until the context ends.
+func (a *Agent) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.keep(ctx) })
+	group.Go(func() error { return a.source.Run(ctx, a.keeper.Want) })
+	group.Go(func() error { return a.report(ctx) })
+	return group.Wait()
+}
+
+func (a *Agent) keep(ctx context.Context) error {
+	defer a.engine.Close()
+	for {
+		a.keeper.Step(ctx)
+		pause := watchEngine
+		if a.keeper.State().Engine != nil {
+			pause = awaitEngine
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.keeper.Wanted():
+		case <-a.config.Clock.After(pause):
+		}
+	}
+}
+
+func (a *Agent) report(ctx context.Context) error {
+	for {
+		a.Report(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.keeper.Changed():
+		case <-a.config.Clock.After(watchReports):
+		}
+	}
+}
+
+// Report writes the status if it is worth a write.
+func (a *Agent) Report(ctx context.Context) {
+	seen := a.see()
+	if seen.State.Wanted.Instance != nil { // else the cluster has not been heard yet
+		a.reporter.Step(ctx, seen)
+	}
+}
+
+// see is all that the agent knows at this moment.
+func (a *Agent) see() *Seen {
+	before, now := a.sampler.Window()
+	return &Seen{
+		At:       a.config.Clock.Now(),
+		Node:     a.config.Node,
+		State:    a.keeper.State(),
+		Before:   before,
+		Now:      now,
+		Binding:  readBinding(a.config.Binding),
+		Draining: exists(a.config.Draining),
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return path != "" && err == nil
+}

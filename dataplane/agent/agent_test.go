@@ -1,0 +1,262 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// pod is an engine and an agent that runs.
+type pod struct {
+	*Agent
+	engine *testEngine
+	dir    string
+	stop   func() // the agent
+}
+
+func startPod(t *testing.T, c client.WithWatch, ports []string) *pod {
+	t.Helper()
+	p := &pod{dir: folder(t)}
+	p.engine = startEngine(t, filepath.Join(p.dir, "s"), ports)
+	p.startAgent(t, c)
+	return p
+}
+
+// startAgent starts an agent, in place of the one that is stopped.
+func (p *pod) startAgent(t *testing.T, c client.WithWatch) {
+	t.Helper()
+	p.Agent = New(Config{
+		Client:   c,
+		Instance: client.ObjectKey{Namespace: "default", Name: "edge-0"},
+		Node:     "node-1",
+		Socket:   p.engine.socket,
+		Programs: filepath.Join(p.dir, "programs"),
+		Binding:  filepath.Join(p.dir, "binding.json"),
+		Draining: filepath.Join(p.dir, "draining"),
+		Clock:    clock.RealClock{},
+		Log:      testr.New(t),
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	stopped := false
+	stop := func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("agent: %v", err)
+		}
+	}
+	t.Cleanup(stop)
+	p.stop = stop
+}
+
+// reports waits until the cluster has read a reason of Programmed and a hash.
+func reports(t *testing.T, c *cluster, reason, message string, p *Program) {
+	t.Helper()
+	eventually(t, func() error {
+		i := c.instance(t)
+		got, said := programmed(i)
+		if got != reason || !strings.Contains(said, message) {
+			return fmt.Errorf("status says %s: %q, want %s: %q", got, said, reason, message)
+		}
+		return wants(i.Status.AppliedHash, p)
+	})
+}
+
+func want(t *testing.T, c *cluster, program string) {
+	t.Helper()
+	i := c.instance(t)
+	i.Spec.Program = program
+	i.Generation++ // the API server's doing
+	if err := c.Update(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAProgramGoesFromTheClusterIntoTheEngineAndTheStatusTellsIt(t *testing.T) {
+	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
+	damaged := chainProgram(t, "edge-3", testProgram(t, "third", "in", "out"))
+	damaged.Spec.Program = damaged.Spec.Program[:30]
+	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", first), chainProgram(t, "edge-2", second), damaged,
+		chainProgram(t, "edge-4", testProgram(t, "fourth", "in", "dmz")))
+	p := startPod(t, c, quietPorts)
+
+	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", first)
+	if n := c.reads.Load(); n != 1 {
+		t.Errorf("the program was read %d times, want once", n)
+	}
+	want(t, c, "edge-2")
+	reports(t, c, v1alpha1.ReasonApplied, "edge-2 runs", second)
+	want(t, c, "edge-3")
+	reports(t, c, v1alpha1.ReasonLoadFailed, "ChainProgram edge-3: program: gzip stream", second)
+	want(t, c, "edge-4")
+	reports(t, c, v1alpha1.ReasonLoadFailed, "edge-4: engine refused load", second)
+	if err := wants(p.engine.runs(), second); err != nil {
+		t.Error(err)
+	}
+
+	i := c.instance(t)
+	if i.Status.ObservedGeneration != i.Generation || i.Status.EngineVersion == "" || i.Status.Node != "node-1" || len(i.Status.Cores) != 1 {
+		t.Errorf("status: %+v", i.Status)
+	}
+	for _, f := range i.ManagedFields {
+		if f.Manager != FieldManager && f.Subresource == "status" {
+			t.Errorf("status is owned by %s", f.Manager)
+		}
+	}
+}
+
+func TestAProgramThatComesLateIsWaitedFor(t *testing.T) {
+	p := testProgram(t, "late", "in", "out")
+	c := newCluster(t, testInstance("edge-1"))
+	startPod(t, c, quietPorts)
+	eventually(t, func() error {
+		if reason, message := programmed(c.instance(t)); reason != v1alpha1.ReasonNoProgram {
+			return fmt.Errorf("status says %s: %q, want NoProgram", reason, message)
+		}
+		return nil
+	})
+	if err := c.Create(t.Context(), chainProgram(t, "edge-1", p)); err != nil {
+		t.Fatal(err)
+	}
+	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)
+}
+
+func TestWithoutAnAPIServerEngineAndAgentComeBackWithTheirProgram(t *testing.T) {
+	program := testProgram(t, "mine", "in", "out")
+	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", program))
+	p := startPod(t, c, quietPorts)
+	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", program)
+
+	c.down.Store(true)
+	p.engine.restart()
+	eventually(t, func() error { return wants(p.engine.runs(), program) })
+
+	p.stop()
+	p.startAgent(t, newCluster(t)) // a cluster that says nothing: the program is on disk
+	p.engine.restart()
+	eventually(t, func() error { return wants(p.engine.runs(), program) })
+	p.stop()
+	if err := wants(p.engine.runs(), program); err != nil {
+		t.Errorf("after the agent's end: %v", err)
+	}
+}
+
+func TestAnAgentThatIsStartedAnewAsksTheEngineForNothing(t *testing.T) {
+	program := testProgram(t, "mine", "in", "out")
+	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", program))
+	p := startPod(t, c, quietPorts)
+	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", program)
+	p.stop()
+	p.startAgent(t, c)
+	eventually(t, func() error {
+		if s := p.keeper.State(); s.Wanted.Program == nil || s.Hash != program.Hash {
+			return fmt.Errorf("the agent knows of hash %q", s.Hash)
+		}
+		return nil
+	})
+	if n := p.keeper.State().Loads; n != 0 {
+		t.Errorf("%d programs loaded into an engine that had its own", n)
+	}
+}
+
+func TestProbesTellEngineAndProgram(t *testing.T) {
+	program := testProgram(t, "mine", "in", "out")
+	c := newCluster(t, testInstance("edge-1"))
+	p := startPod(t, c, quietPorts)
+	server := httptest.NewServer(p.Handler())
+	t.Cleanup(server.Close)
+
+	answers := func(path string, status int, words string) {
+		t.Helper()
+		eventually(t, func() error {
+			r, err := http.Get(server.URL + path)
+			if err != nil {
+				return err
+			}
+			defer r.Body.Close()
+			body, err := io.ReadAll(r.Body)
+			if err == nil && (r.StatusCode != status || !strings.Contains(string(body), words)) {
+				err = fmt.Errorf("%s: %d %s, want %d and %q", path, r.StatusCode, body, status, words)
+			}
+			return err
+		})
+	}
+	answers("/livez", http.StatusOK, "ok")
+	answers("/healthz", http.StatusOK, "ok")
+	answers("/readyz", http.StatusServiceUnavailable, "no program runs")
+	if err := c.Create(t.Context(), chainProgram(t, "edge-1", program)); err != nil {
+		t.Fatal(err)
+	}
+	answers("/readyz", http.StatusOK, "ok")
+	eventually(t, func() error { return Probe(t.Context(), p.engine.socket) })
+
+	if err := p.engine.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	answers("/healthz", http.StatusServiceUnavailable, "engine")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if err := Probe(ctx, p.engine.socket); err == nil {
+		t.Error("an engine that stands still passes the probe")
+	}
+	if err := p.engine.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	answers("/healthz", http.StatusOK, "ok")
+
+	if err := os.WriteFile(p.config.Draining, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	answers("/readyz", http.StatusServiceUnavailable, "drained")
+	answers("/healthz", http.StatusOK, "ok")
+}
+
+func TestTheStatusFollowsTheTraffic(t *testing.T) {
+	program := testProgram(t, "mine", "in", "out")
+	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", program))
+	startPod(t, c, noise)
+	eventually(t, func() error {
+		s := c.instance(t).Status
+		if s.PacketRate == 0 || s.DropRate == 0 || s.LoadPercent == 0 || len(s.Drops) == 0 || len(s.Cores) != 1 || s.Cores[0].CyclesPerPacket == 0 {
+			return fmt.Errorf("status: %+v", s)
+		}
+		return nil
+	})
+}
+
+func TestDrainingEndsWhenNoPacketLeavesAnyMore(t *testing.T) {
+	dir := folder(t)
+	d := Drain{Socket: filepath.Join(dir, "s"), Marker: filepath.Join(dir, "draining"), Quiet: time.Second, Limit: patience, Clock: clock.RealClock{}}
+	how, err := d.Run(t.Context())
+	if err != nil || !strings.Contains(how, "no engine answers") {
+		t.Errorf("without an engine: %q, %v", how, err)
+	}
+	engine := startEngine(t, d.Socket, quietPorts)
+	engine.load(testProgram(t, "mine", "in", "out"))
+	how, err = d.Run(t.Context())
+	if err != nil || how != "no packet left for 1s" {
+		t.Errorf("got %q, %v", how, err)
+	}
+	if !exists(d.Marker) {
+		t.Error("the agent is not told")
+	}
+}

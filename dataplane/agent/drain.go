@@ -1,0 +1,71 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Drain is the end of a pod in order: others are told, and packets are forwarded until none come any more.
+type Drain struct {
+	Socket string        // the engine's
+	Marker string        // file by which the agent learns of it
+	Quiet  time.Duration // without a packet that leaves: done
+	Limit  time.Duration // done in any case
+	Clock  clock.Clock
+}
+
+const drainPause = 250 * time.Millisecond
+
+// Run returns, with how it went, when the pod may end. An engine that does not answer has nothing to drain.
+func (d *Drain) Run(ctx context.Context) (string, error) {
+	if err := os.WriteFile(d.Marker, nil, 0o600); err != nil {
+		return "", fmt.Errorf("drain: %w", err)
+	}
+	dial, cancel := context.WithTimeout(ctx, answerTimeout)
+	client, err := control.Dial(dial, d.Socket)
+	cancel()
+	if err != nil {
+		return "no engine answers: " + err.Error(), nil
+	}
+	defer client.Close()
+
+	begin := d.Clock.Now()
+	quietSince, last := begin, uint64(0)
+	for first := true; ; first = false {
+		stats, err := client.Stats(ctx)
+		if err != nil {
+			return "the engine ended: " + err.Error(), nil
+		}
+		now := d.Clock.Now()
+		if n := sent(stats); n != last || first {
+			quietSince, last = now, n
+		}
+		switch {
+		case now.Sub(quietSince) >= d.Quiet:
+			return fmt.Sprintf("no packet left for %s", d.Quiet), nil
+		case now.Sub(begin) >= d.Limit:
+			return fmt.Sprintf("packets still come after %s", d.Limit), nil
+		}
+		select {
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		case <-d.Clock.After(drainPause):
+		}
+	}
+}
+
+// sent is the packets that left.
+func sent(s *programpb.Stats) uint64 {
+	var sum uint64
+	for _, p := range s.GetPorts() {
+		sum += p.GetTxPackets()
+	}
+	return sum
+}

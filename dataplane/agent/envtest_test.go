@@ -1,0 +1,118 @@
+package agent
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// A real API server checks what the fake cannot: the schema, the field selector, ownership, and that the agent's role suffices.
+func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
+	}
+	root := filepath.Join("..", "..")
+	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd")}, ErrorIfCRDPathMissing: true}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	scheme := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(scheme)
+	_ = v1alpha1.AddToScheme(scheme)
+	admin, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	var role rbacv1.ClusterRole
+	text, err := os.ReadFile(filepath.Join(root, "config", "rbac", "agent_role.yaml"))
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &role)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
+	other := testInstance("edge-1")
+	other.Name = "edge-1"
+	for _, o := range []client.Object{
+		&role,
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent"},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "agent"}},
+		},
+		chainProgram(t, "edge-1", first), chainProgram(t, "edge-2", second), testInstance("edge-1"), other,
+	} {
+		if err := admin.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	user, err := env.AddUser(envtest.User{Name: "agent"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := NewClient(user.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := startPod(t, own, quietPorts)
+
+	instance := func() *v1alpha1.ChainInstance {
+		var i v1alpha1.ChainInstance
+		if err := admin.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "edge-0"}, &i); err != nil {
+			t.Fatal(err)
+		}
+		return &i
+	}
+	reported := func(want *Program) {
+		t.Helper()
+		eventually(t, func() error {
+			i := instance()
+			if reason, message := programmed(i); reason != v1alpha1.ReasonApplied || i.Status.ObservedGeneration != i.Generation {
+				return fmt.Errorf("generation %d: status of %d says %s: %s", i.Generation, i.Status.ObservedGeneration, reason, message)
+			}
+			return wants(i.Status.AppliedHash, want)
+		})
+	}
+	reported(first)
+	i := instance()
+	i.Spec.Program = "edge-2"
+	if err := admin.Update(t.Context(), i); err != nil {
+		t.Fatal(err)
+	}
+	reported(second)
+	for _, f := range instance().ManagedFields {
+		if f.Subresource == "status" && (f.Manager != FieldManager || f.Operation != metav1.ManagedFieldsOperationApply) {
+			t.Errorf("status is owned by %s (%s), want %s by apply", f.Manager, f.Operation, FieldManager)
+		}
+	}
+
+	time.Sleep(settled + 2*time.Second) // the numbers of the new program are reported once
+	quiet := instance().ResourceVersion
+	time.Sleep(5 * time.Second)
+	if now := instance().ResourceVersion; now != quiet {
+		t.Errorf("the instance was written without need: version %s, then %s", quiet, now)
+	}
+	if n := p.reporter.writes.failed.Load(); n != 0 {
+		t.Errorf("%d writes failed", n)
+	}
+}

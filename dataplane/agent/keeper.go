@@ -1,0 +1,301 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/utils/clock"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// An engine that dies this often this soon after it got a program died of the program.
+const (
+	probation  = 10 * time.Second
+	maxStrikes = 2
+)
+
+// Wanted is what the cluster wants.
+type Wanted struct {
+	Instance *v1alpha1.ChainInstance // nil: not heard of yet
+	Program  *Program                // nil: not there (yet)
+	Err      error                   // why it is not
+	Again    bool                    // it is asked for again
+}
+
+func (w Wanted) hash() string {
+	if w.Program == nil {
+		return ""
+	}
+	return w.Program.Hash
+}
+
+// State is what the keeper has come to.
+type State struct {
+	Wanted   Wanted
+	Engine   error             // why there is no engine; nil: it answers
+	Version  string            // the engine's
+	Hash     string            // of the program in force; empty: none
+	Program  *Program          // in force; nil if it is not known what the hash stands for
+	Since    time.Time         // when the agent loaded it; zero: it ran before the agent did
+	Refused  error             // why the wanted program is not in force
+	Loaded   *programpb.Loaded // what the engine said of the last load
+	Loads    uint64            // programs loaded
+	Refusals uint64            // programs refused
+}
+
+// Keeper keeps the wanted program in force, or the last good one. It needs no cluster.
+type Keeper struct {
+	engine  *Engine
+	sampler *Sampler
+	store   *Store
+	clock   clock.PassiveClock
+	log     logr.Logger
+
+	mu    sync.Mutex
+	state State
+
+	// Of Step alone.
+	refused map[string]error // programs that are not tried again, and why
+	strikes map[string]int   // engines that died soon after they got a program
+	trial   *Program         // the program that was loaded last
+	tried   time.Time        // when
+
+	wanted  chan struct{}
+	changed chan struct{}
+}
+
+// NewKeeper makes a keeper.
+func NewKeeper(e *Engine, sampler *Sampler, store *Store, c clock.PassiveClock, log logr.Logger) *Keeper {
+	return &Keeper{
+		engine: e, sampler: sampler, store: store, clock: c, log: log,
+		state:   State{Engine: errNoEngine},
+		refused: map[string]error{},
+		strikes: map[string]int{},
+		wanted:  make(chan struct{}, 1),
+		changed: make(chan struct{}, 1),
+	}
+}
+
+// Want says what the cluster wants now.
+func (k *Keeper) Want(w Wanted) {
+	k.update(func(s *State) { s.Wanted = w })
+	signal(k.wanted)
+}
+
+// Wanted has something after Want.
+func (k *Keeper) Wanted() <-chan struct{} { return k.wanted }
+
+// Changed has something after the state has changed.
+func (k *Keeper) Changed() <-chan struct{} { return k.changed }
+
+// State is what the keeper has come to.
+func (k *Keeper) State() State {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.state
+}
+
+func (k *Keeper) update(f func(*State)) {
+	k.mu.Lock()
+	f(&k.state)
+	k.mu.Unlock()
+	signal(k.changed)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Step looks after the engine once. One that was lost may be there again already.
+func (k *Keeper) Step(ctx context.Context) {
+	was := k.State().Engine
+	if !k.step(ctx) && was == nil {
+		k.step(ctx)
+	}
+}
+
+// step tells whether the engine answered.
+func (k *Keeper) step(ctx context.Context) bool {
+	fresh, err := k.engine.Connect(ctx)
+	if fresh {
+		k.met()
+	}
+	var sample *Sample
+	if err == nil {
+		sample, err = k.sampler.Read(ctx)
+	}
+	if err != nil {
+		k.lost(err)
+		return false
+	}
+	wanted := k.State().Wanted
+	k.found(sample.Hash(), wanted)
+	if next := k.choose(sample.Hash(), wanted); next != nil {
+		return k.load(ctx, next)
+	}
+	return true
+}
+
+// met is called for each new connection. What an engine refused may have been for want of memory; another one is asked again.
+func (k *Keeper) met() {
+	k.sampler.Reset()
+	for hash := range k.refused {
+		if k.strikes[hash] < maxStrikes {
+			delete(k.refused, hash)
+		}
+	}
+	k.log.Info("engine answers", "version", k.engine.Version())
+}
+
+// lost is called while there is no engine.
+func (k *Keeper) lost(err error) {
+	if k.trial != nil && k.clock.Since(k.tried) < probation {
+		k.strike(k.trial.Hash, err)
+	}
+	k.trial = nil
+	if k.State().Engine == nil {
+		k.log.Error(err, "engine is gone")
+	}
+	k.sampler.Reset()
+	if state := k.State(); errorText(state.Engine) != errorText(err) || state.Hash != "" {
+		k.update(func(s *State) { s.Engine, s.Hash, s.Program = err, "", nil })
+	}
+}
+
+// strike notes that an engine died soon after it got a program. Twice is no accident, if there is another program to go
+// back to.
+func (k *Keeper) strike(hash string, err error) {
+	k.strikes[hash]++
+	if k.strikes[hash] < maxStrikes {
+		return
+	}
+	other, _ := k.store.Current() // one that cannot be read is none
+	if other == nil || other.Hash == hash {
+		if other, _ = k.store.Previous(); other == nil || other.Hash == hash {
+			return
+		}
+		if err := k.store.Revert(); err != nil {
+			k.log.Error(err, "program stays")
+			return
+		}
+	}
+	k.refuse(hash, fmt.Errorf("the engine ended %d times within %s of getting it (%w); it is not given again", k.strikes[hash], probation, err))
+}
+
+func (k *Keeper) refuse(hash string, err error) {
+	k.log.Error(err, "program refused", "hash", hash)
+	k.refused[hash] = err
+	k.update(func(s *State) { s.Refusals++ })
+}
+
+// found notes what the engine runs.
+func (k *Keeper) found(hash string, wanted Wanted) {
+	for refused := range k.refused {
+		if wanted.Program != nil && refused != wanted.hash() { // wanted anew, it gets another chance
+			delete(k.refused, refused)
+			delete(k.strikes, refused)
+		}
+	}
+	state := k.State()
+	known := state.Program
+	if known == nil || known.Hash != hash {
+		known = nil
+		if wanted.hash() == hash {
+			known = wanted.Program
+		} else if stored, err := k.store.Current(); err == nil && stored != nil && stored.Hash == hash {
+			known = stored
+		}
+	}
+	refused := k.refused[wanted.hash()]
+	if state.Engine == nil && state.Hash == hash && state.Program == known && errorText(state.Refused) == errorText(refused) {
+		return
+	}
+	if known != nil && state.Hash != hash {
+		if k.trial == nil {
+			k.log.Info("program runs already", "hash", hash)
+		}
+		k.save(known)
+	}
+	k.update(func(s *State) {
+		if s.Hash != hash {
+			s.Since = time.Time{}
+		}
+		s.Engine, s.Version, s.Hash, s.Program, s.Refused = nil, k.engine.Version(), hash, known, refused
+	})
+}
+
+// choose is the program to load, nil if there is nothing to do. An engine without a program gets one
+// at once, if need be an old one.
+func (k *Keeper) choose(inForce string, wanted Wanted) *Program {
+	if wanted.Program != nil && k.refused[wanted.hash()] == nil {
+		if wanted.hash() == inForce {
+			return nil
+		}
+		return wanted.Program
+	}
+	if inForce != "" {
+		return nil
+	}
+	stored, err := k.store.Current()
+	if err != nil {
+		k.log.Error(err, "program on disk is of no use")
+	}
+	if stored == nil || k.refused[stored.Hash] != nil {
+		return nil
+	}
+	return stored
+}
+
+// load tells whether the engine lived through it.
+func (k *Keeper) load(ctx context.Context, p *Program) bool {
+	good := k.trial == nil || k.clock.Since(k.tried) >= probation // the one before
+	k.trial, k.tried = p, k.clock.Now()
+	loaded, err := k.engine.Load(ctx, p)
+	var refused *control.EngineError
+	switch {
+	case errors.As(err, &refused):
+		k.trial = nil
+		k.refuse(p.Hash, err)
+		k.update(func(s *State) { s.Refused = k.refused[s.Wanted.hash()] })
+	case err != nil:
+		k.lost(err)
+		return false
+	default:
+		k.tried = k.clock.Now()
+		k.log.Info("program loaded", "chain", p.GetChain(), "hash", p.Hash, "build", time.Duration(loaded.GetBuildNs()),
+			"swap", time.Duration(loaded.GetSwapNs()), "sessionsKept", loaded.GetSessionsKept(), "sessionsDropped", loaded.GetSessionsDropped())
+		if err := k.store.Save(p, good); err != nil {
+			k.log.Error(err, "program runs, but is not kept for a restart")
+		}
+		k.sampler.Reset()
+		k.update(func(s *State) {
+			s.Hash, s.Program, s.Since, s.Loaded, s.Loads = p.Hash, p, k.tried, loaded, s.Loads+1
+			s.Refused = k.refused[s.Wanted.hash()]
+		})
+	}
+	return true
+}
+
+// save keeps a program that runs without having been loaded by this agent.
+func (k *Keeper) save(p *Program) {
+	if err := k.store.Save(p, true); err != nil {
+		k.log.Error(err, "program runs, but is not kept for a restart")
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,195 @@
+package agent
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// bench is a keeper beside a real engine, in a time of its own.
+type bench struct {
+	*Keeper
+	t      *testing.T
+	clock  *clocktesting.FakeClock
+	dir    string
+	engine *testEngine
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), dir: folder(t)}
+	b.engine = startEngine(t, filepath.Join(b.dir, "s"), quietPorts)
+	b.restartAgent()
+	return b
+}
+
+// restartAgent has another agent take over. It knows what is on disk and what the engine runs.
+func (b *bench) restartAgent() {
+	if b.Keeper != nil {
+		b.Keeper.engine.Close()
+	}
+	engine := &Engine{Socket: b.engine.socket}
+	b.t.Cleanup(engine.Close)
+	b.Keeper = NewKeeper(engine, NewSampler(engine, b.clock), &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
+}
+
+// step lets some time go by and has the keeper look.
+func (b *bench) step(after time.Duration) {
+	b.clock.Step(after)
+	b.Step(b.t.Context())
+}
+
+func (b *bench) want(p *Program) {
+	b.Want(Wanted{Instance: &v1alpha1.ChainInstance{}, Program: p})
+}
+
+func (b *bench) runs(want *Program) {
+	b.t.Helper()
+	if err := wants(b.engine.runs(), want); err != nil {
+		b.t.Fatal(err)
+	}
+	if s := b.State(); s.Engine != nil || s.Hash != want.Hash || s.Program == nil {
+		b.t.Fatalf("the keeper says: engine %v, hash %s, program known: %t; want %s", s.Engine, s.Hash, s.Program != nil, want.Hash)
+	}
+}
+
+func TestTheWantedProgramIsLoadedAndSwapped(t *testing.T) {
+	b := newBench(t)
+	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
+	b.want(first)
+	b.step(time.Second)
+	b.runs(first)
+	b.want(second)
+	b.step(time.Second)
+	b.runs(second)
+	b.step(time.Second)
+	if n := b.State().Loads; n != 2 {
+		t.Errorf("%d programs loaded, want 2", n)
+	}
+}
+
+func TestAProgramThatTheEngineRefusesLeavesTheOldOneInForce(t *testing.T) {
+	b := newBench(t)
+	good, bad := testProgram(t, "good", "in", "out"), testProgram(t, "bad", "in", "dmz")
+	b.want(good)
+	b.step(time.Second)
+	b.want(bad)
+	for range 5 {
+		b.step(time.Second)
+		b.runs(good)
+	}
+	s := b.State()
+	if s.Refused == nil || !strings.Contains(s.Refused.Error(), "dmz") {
+		t.Errorf("refused: %v, want the engine's words about interface dmz", s.Refused)
+	}
+	if s.Refusals != 1 {
+		t.Errorf("the engine was asked %d times, want once", s.Refusals)
+	}
+	b.want(good)
+	b.step(time.Second)
+	if err := b.State().Refused; err != nil {
+		t.Errorf("the good program is wanted again, and still: %v", err)
+	}
+}
+
+func TestAnEngineThatWasKilledGetsItsProgramBackWithoutTheCluster(t *testing.T) {
+	b := newBench(t)
+	p := testProgram(t, "mine", "in", "out")
+	b.want(p)
+	b.step(time.Second)
+	b.step(time.Minute)
+	b.engine.restart()
+	b.step(time.Second)
+	b.runs(p)
+
+	b.restartAgent() // which hears nothing from a cluster
+	b.engine.restart()
+	b.step(time.Second)
+	b.runs(p)
+}
+
+func TestWhileTheEngineIsDownTheKeeperSaysSo(t *testing.T) {
+	b := newBench(t)
+	b.want(testProgram(t, "mine", "in", "out"))
+	b.step(time.Second)
+	b.engine.end(syscall.SIGKILL)
+	b.step(time.Second)
+	if s := b.State(); s.Engine == nil || s.Hash != "" {
+		t.Errorf("engine: %v, hash %q; want an error and none", s.Engine, s.Hash)
+	}
+}
+
+func TestAnAgentThatComesBackAdoptsTheRunningProgram(t *testing.T) {
+	b := newBench(t)
+	p := testProgram(t, "mine", "in", "out")
+	b.want(p)
+	b.step(time.Second)
+	b.restartAgent()
+	b.step(time.Second)
+	b.runs(p) // known from disk
+	b.want(p)
+	b.step(time.Second)
+	b.runs(p)
+	if n := b.State().Loads; n != 0 {
+		t.Errorf("the running program was loaded %d times more", n)
+	}
+}
+
+func TestAnAgentLeavesARunningProgramAloneUntilTheClusterSpeaks(t *testing.T) {
+	b := newBench(t)
+	foreign, wanted := testProgram(t, "foreign", "in", "out"), testProgram(t, "wanted", "in", "out")
+	b.engine.load(foreign)
+	b.step(time.Second)
+	if s := b.State(); s.Hash != foreign.Hash || s.Loads != 0 {
+		t.Fatalf("hash %s after %d loads, want the running %s untouched", s.Hash, s.Loads, foreign.Hash)
+	}
+	b.want(wanted)
+	b.step(time.Second)
+	b.runs(wanted)
+}
+
+func TestAProgramThatKillsTheEngineTwiceIsTakenBack(t *testing.T) {
+	b := newBench(t)
+	good, deadly := testProgram(t, "good", "in", "out"), testProgram(t, "deadly", "in", "out")
+	b.want(good)
+	b.step(time.Second)
+	b.step(time.Minute) // it has proved good
+	b.want(deadly)
+	b.step(time.Second)
+	b.engine.restart()
+	b.step(time.Second)
+	b.runs(deadly) // once may be an accident
+	b.engine.restart()
+	b.step(time.Second)
+	b.step(time.Second)
+	b.runs(good)
+	if err := b.State().Refused; err == nil || !strings.Contains(err.Error(), "ended 2 times within 10s") {
+		t.Errorf("refused: %v", err)
+	}
+	b.engine.restart()
+	b.step(time.Second)
+	b.runs(good)
+}
+
+func TestAnEngineThatDiesLongAfterALoadDidNotDieOfIt(t *testing.T) {
+	b := newBench(t)
+	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
+	b.want(first)
+	b.step(time.Second)
+	b.step(time.Minute)
+	b.want(second)
+	for range 3 {
+		b.step(time.Second)
+		b.step(time.Minute)
+		b.engine.restart()
+	}
+	b.step(time.Second)
+	b.runs(second)
+}

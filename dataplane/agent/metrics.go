@@ -1,0 +1,254 @@
+package agent
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// The metrics of an engine. docs/agent.md is their reference.
+var (
+	engineUp        = metric("engine_up", "Whether the engine answers.")
+	programInfo     = metric("program_info", "1; the labels say what runs.", "chain", "hash")
+	programApplied  = metric("program_applied", "Whether the wanted program runs.")
+	programsLoaded  = metric("programs_loaded_total", "Programs loaded by this agent.")
+	programsRefused = metric("programs_refused_total", "Programs that the engine refused or died of.")
+	programBuild    = metric("program_build_seconds", "Time that the tables of the last program took to build.")
+	programSwap     = metric("program_swap_seconds", "Time until every core ran the last program.")
+
+	portRxPackets = metric("interface_received_packets_total", "Packets received.", "interface")
+	portRxBytes   = metric("interface_received_bytes_total", "Bytes received.", "interface")
+	portTxPackets = metric("interface_sent_packets_total", "Packets sent.", "interface")
+	portTxBytes   = metric("interface_sent_bytes_total", "Bytes sent.", "interface")
+	portMissed    = metric("interface_missed_packets_total", "Packets that the device dropped as the engine did not come by in time.", "interface")
+
+	classPackets   = metric("class_packets_total", "Packets of a traffic class.", "program", "segment", "class", "outcome")
+	classBytes     = metric("class_bytes_total", "Bytes of a traffic class.", "program", "segment", "class", "outcome")
+	groupPackets   = metric("group_packets_total", "Packets of a group of traffic classes.", "group")
+	groupBytes     = metric("group_bytes_total", "Bytes of a group of traffic classes.", "group")
+	counterPackets = metric("counter_packets_total", "Packets that passed a counter of the chain.", "counter")
+	counterBytes   = metric("counter_bytes_total", "Bytes that passed a counter of the chain.", "counter")
+	dropPackets    = metric("dropped_packets_total", "Packets dropped.", "reason")
+	dropBytes      = metric("dropped_bytes_total", "Bytes dropped.", "reason")
+
+	sessions          = metric("sessions", "Live sessions of a state table.", "table")
+	sessionsCreated   = metric("sessions_created_total", "Sessions made.", "table")
+	sessionsExpired   = metric("sessions_expired_total", "Sessions that were idle for too long.", "table")
+	sessionsExhausted = metric("sessions_exhausted_total", "Sessions that could not be made, as no port or entry was free.", "table")
+
+	corePackets   = metric("core_packets_total", "Packets processed.", "core")
+	coreCycles    = metric("core_cycles_total", "Cycles spent.", "core", "state")
+	coreStages    = metric("core_stage_cycles_total", "Cycles spent on packets, by stage.", "core", "stage")
+	coreCache     = metric("core_cache_lookups_total", "Look-ups in the cache of decisions.", "core", "result")
+	corePerPacket = metric("core_cycles_per_packet", "Cycles that a packet took in the last seconds.", "core")
+	coreLoad      = metric("core_load_ratio", "Part of its time that the core worked on packets in the last seconds.", "core")
+	coreBursts    = metric("core_burst_duration_seconds", "Time that a burst took from receive to send.", "core")
+	coreQuantiles = metric("core_burst_quantile_seconds", "Time that a burst took in the last seconds, by quantile.", "core", "quantile")
+
+	statusWrites = metric("agent_status_writes_total", "Writes of the ChainInstance's status.", "result")
+)
+
+func metric(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("sinter_"+name, help, labels, nil)
+}
+
+// stages are the parts of a burst's work, in the engine's order.
+var stages = []string{"receive", "parse", "look-up", "classify", "rewrite", "send"}
+
+var burstQuantiles = []float64{0.5, 0.9, 0.99, 0.999}
+
+// maxClasses bounds the classes that have series of their own; a program may have thousands.
+const maxClasses = 500
+
+// Metrics are the agent's and the engine's, for Prometheus.
+func (a *Agent) Metrics() prometheus.Collector { return &collector{agent: a} }
+
+// collector reads the engine for a scrape, through the sampler: at most once a second.
+type collector struct {
+	agent *Agent
+}
+
+// Describe says nothing: which metrics there are depends on the program.
+func (c *collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect reads all metrics.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	a := c.agent
+	_, err := a.sampler.Read(context.Background())
+	s := a.see()
+	e := exposition{out}
+	e.gauge(engineUp, number(err == nil))
+	e.counter(statusWrites, a.reporter.writes.done.Load(), "done")
+	e.counter(statusWrites, a.reporter.writes.failed.Load(), "failed")
+	e.counter(programsLoaded, s.State.Loads)
+	e.counter(programsRefused, s.State.Refusals)
+	e.gauge(programApplied, number(s.applied()))
+	if loaded := s.State.Loaded; loaded != nil {
+		e.gauge(programBuild, float64(loaded.GetBuildNs())/1e9)
+		e.gauge(programSwap, float64(loaded.GetSwapNs())/1e9)
+	}
+	if err != nil || s.Now == nil {
+		return
+	}
+	e.ports(s.Now.Stats)
+	e.classes(s)
+	e.drops(s.Now.Stats)
+	e.tables(s.Now.Stats)
+	e.cores(s)
+	for _, g := range s.groups() {
+		e.counter(groupPackets, uint64(g.Packets), string(g.Name))
+		e.counter(groupBytes, uint64(g.Bytes), string(g.Name))
+	}
+}
+
+type exposition struct{ out chan<- prometheus.Metric }
+
+func (e exposition) counter(d *prometheus.Desc, value uint64, labels ...string) {
+	e.out <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
+}
+
+func (e exposition) gauge(d *prometheus.Desc, value float64, labels ...string) {
+	e.out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+func (e exposition) ports(s *programpb.Stats) {
+	for _, p := range s.GetPorts() {
+		e.counter(portRxPackets, p.GetRxPackets(), p.GetInterface())
+		e.counter(portRxBytes, p.GetRxBytes(), p.GetInterface())
+		e.counter(portTxPackets, p.GetTxPackets(), p.GetInterface())
+		e.counter(portTxBytes, p.GetTxBytes(), p.GetInterface())
+		e.counter(portMissed, p.GetRxMissed(), p.GetInterface())
+	}
+}
+
+// classes are those of the program in force, if it is known. Beyond maxClasses the program's last ones are summed:
+// which these are does not depend on the traffic, so that the sum only grows.
+func (e exposition) classes(s *Seen) {
+	hash := s.Now.Hash()
+	p := s.State.Program
+	if hash == "" || p == nil || p.Hash != hash {
+		return
+	}
+	e.gauge(programInfo, 1, p.GetChain(), hash)
+	short := hash[:min(10, len(hash))]
+	first := make([]uint32, len(p.GetSegments())) // class of each segment
+	var n uint32
+	for i, segment := range p.GetSegments() {
+		first[i] = n
+		n += uint32(len(segment.GetClasses()))
+	}
+	var restPackets, restBytes uint64
+	for _, c := range s.Now.Stats.GetClasses() {
+		if int(c.GetSegment()) >= len(first) {
+			continue
+		}
+		if first[c.GetSegment()]+c.GetClass() >= maxClasses {
+			restPackets += c.GetPackets()
+			restBytes += c.GetBytes()
+			continue
+		}
+		segment := p.GetSegments()[c.GetSegment()]
+		labels := []string{short, segment.GetName(), strconv.Itoa(int(c.GetClass())), outcome(p, segment, c.GetClass())}
+		e.counter(classPackets, c.GetPackets(), labels...)
+		e.counter(classBytes, c.GetBytes(), labels...)
+	}
+	if n > maxClasses {
+		e.counter(classPackets, restPackets, short, "", "rest", "")
+		e.counter(classBytes, restBytes, short, "", "rest", "")
+	}
+	for i, c := range s.Now.Stats.GetCounters() {
+		if i < len(p.GetCounters()) {
+			e.counter(counterPackets, c.GetPackets(), p.GetCounters()[i])
+			e.counter(counterBytes, c.GetBytes(), p.GetCounters()[i])
+		}
+	}
+}
+
+// outcome says in a word or two what becomes of a class' packets.
+func outcome(p *Program, segment *programpb.Segment, class uint32) string {
+	if int(class) >= len(segment.GetClasses()) {
+		return ""
+	}
+	legs := segment.GetClasses()[class].GetLegs()
+	if len(legs) != 1 {
+		return "copies"
+	}
+	name := func(kind string, i uint32, names []string) string {
+		if int(i) < len(names) {
+			return kind + " " + names[i]
+		}
+		return kind
+	}
+	switch o := legs[0].GetOutcome().(type) {
+	case *programpb.Leg_Output:
+		if int(o.Output) < len(p.GetInterfaces()) {
+			return "to " + p.GetInterfaces()[o.Output].GetName()
+		}
+		return "to"
+	case *programpb.Leg_Drop:
+		if chain, ok := o.Drop.GetReason().(*programpb.Drop_Chain); ok {
+			return name("drop", chain.Chain, p.GetReasons())
+		}
+		return "drop"
+	case *programpb.Leg_Generator:
+		return "answered"
+	case *programpb.Leg_Segment:
+		return "classified again"
+	case *programpb.Leg_StateReturn:
+		return "return"
+	default:
+		return ""
+	}
+}
+
+func (e exposition) drops(s *programpb.Stats) {
+	for _, d := range s.GetDrops() {
+		e.counter(dropPackets, d.GetPackets(), d.GetReason())
+		e.counter(dropBytes, d.GetBytes(), d.GetReason())
+	}
+}
+
+func (e exposition) tables(s *programpb.Stats) {
+	for _, t := range s.GetTables() {
+		e.gauge(sessions, float64(t.GetSessions()), t.GetName())
+		e.counter(sessionsCreated, t.GetCreated(), t.GetName())
+		e.counter(sessionsExpired, t.GetExpired(), t.GetName())
+		e.counter(sessionsExhausted, t.GetExhausted(), t.GetName())
+	}
+}
+
+func (e exposition) cores(s *Seen) {
+	r := ratesOf(s.Before, s.Now)
+	for i, w := range s.Now.Stats.GetWorkers() {
+		core := strconv.Itoa(s.Binding.CPU(i, w.GetLcore()))
+		e.counter(corePackets, w.GetPackets(), core)
+		e.counter(coreCycles, w.GetBusyCycles(), core, "busy")
+		e.counter(coreCycles, w.GetIdleCycles(), core, "idle")
+		for k, cycles := range w.GetStageCycles() {
+			if k < len(stages) {
+				e.counter(coreStages, cycles, core, stages[k])
+			}
+		}
+		e.counter(coreCache, w.GetCacheHits(), core, "hit")
+		e.counter(coreCache, w.GetCacheMisses(), core, "miss")
+		e.gauge(coreLoad, r.cores[i].load, core)
+		e.gauge(corePerPacket, r.cores[i].cyclesPerPacket, core)
+		count, sum, buckets := bursts(w)
+		e.out <- prometheus.MustNewConstHistogram(coreBursts, count, sum, buckets, core)
+		if s.Before != nil {
+			for _, q := range burstQuantiles {
+				e.gauge(coreQuantiles, quantile(q, s.Before.Stats.GetWorkers()[i], w), core, strconv.FormatFloat(q, 'g', -1, 64))
+			}
+		}
+	}
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"time"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// How often an agent may write. docs/agent.md says what this comes to for many.
+const (
+	factPause   = time.Second / 4 // before a fact (condition, hash, …), doubled for each write of late
+	ofLate      = 20 * time.Second
+	numberPause = 10 * time.Second // between writes of numbers that moved
+	heartbeat   = 5 * time.Minute  // between writes at least, give or take a fifth
+	maxInMinute = 8                // writes of any kind
+	maxFailures = 6                // pauses double up to here
+)
+
+// Numbers move if they change by this much.
+const (
+	loadStep = 10   // percent of a core
+	rateStep = 0.25 // of a rate or count, and by at least
+	rateMin  = 1000 // packets per second, sessions
+	lossMin  = 10   // packets per second that were dropped
+)
+
+// Pacer decides when a report is worth a write.
+type Pacer struct {
+	last     *v1alpha1.ChainInstanceStatus // that was written
+	at       time.Time                     // when it was
+	writes   [maxInMinute]time.Time        // when the last ones were, in a circle
+	written  int
+	next     time.Time // the heartbeat
+	failures int
+	failedAt time.Time
+	settleAt time.Time // one report of a new program's numbers is due then
+}
+
+// Due tells whether to write a status now.
+func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus) bool {
+	if p.failures > 0 && now.Sub(p.failedAt) < time.Second<<min(p.failures, maxFailures)-time.Second/2 {
+		return false
+	}
+	if p.last == nil {
+		return true
+	}
+	if now.Sub(p.writes[p.written%maxInMinute]) < time.Minute {
+		return false
+	}
+	pause := now.Sub(p.at)
+	switch {
+	case !now.Before(p.next):
+		return true
+	case pause >= factPause<<p.since(now.Add(-ofLate)) && factsChanged(p.last, s):
+		return true
+	case !p.settleAt.IsZero() && !now.Before(p.settleAt):
+		return true
+	default:
+		return pause >= numberPause && numbersMoved(p.last, s)
+	}
+}
+
+// since is the number of writes after a time, as far as the circle goes back.
+func (p *Pacer) since(t time.Time) (n int) {
+	for _, w := range p.writes {
+		if w.After(t) {
+			n++
+		}
+	}
+	return n
+}
+
+// Written notes that a status was written.
+func (p *Pacer) Written(now time.Time, s *v1alpha1.ChainInstanceStatus) {
+	if p.last != nil && p.last.AppliedHash != s.AppliedHash {
+		p.settleAt = now.Add(settled)
+	} else if !now.Before(p.settleAt) {
+		p.settleAt = time.Time{}
+	}
+	p.last, p.at, p.failures = s, now, 0
+	p.writes[p.written%maxInMinute] = now
+	p.written++
+	p.next = now.Add(heartbeat*4/5 + rand.N(heartbeat*2/5))
+}
+
+// Failed notes that a write failed.
+func (p *Pacer) Failed(now time.Time) {
+	p.failures++
+	p.failedAt = now.Add(rand.N(time.Second))
+}
+
+// Forget has the next status written in any case: the object is another one.
+func (p *Pacer) Forget() { *p = Pacer{} }
+
+// facts are what a status says beside numbers.
+func facts(s *v1alpha1.ChainInstanceStatus) v1alpha1.ChainInstanceStatus {
+	f := v1alpha1.ChainInstanceStatus{
+		Status:        s.Status,
+		AppliedHash:   s.AppliedHash,
+		EngineVersion: s.EngineVersion,
+		Node:          s.Node,
+		Dispatch:      s.Dispatch,
+	}
+	for _, c := range s.Cores {
+		f.Cores = append(f.Cores, v1alpha1.CoreStatus{LCore: c.LCore})
+	}
+	return f
+}
+
+func factsChanged(a, b *v1alpha1.ChainInstanceStatus) bool {
+	return !reflect.DeepEqual(facts(a), facts(b))
+}
+
+func numbersMoved(a, b *v1alpha1.ChainInstanceStatus) bool {
+	for i := range min(len(a.Cores), len(b.Cores)) {
+		if d := a.Cores[i].LoadPercent - b.Cores[i].LoadPercent; d >= loadStep || d <= -loadStep {
+			return true
+		}
+	}
+	return moved(a.PacketRate, b.PacketRate, rateMin) || moved(a.Sessions, b.Sessions, rateMin) ||
+		moved(a.DropRate, b.DropRate, lossMin) || moved(a.LossRate, b.LossRate, lossMin)
+}
+
+func moved(a, b, least int64) bool {
+	d := max(a-b, b-a)
+	return d >= least && float64(d) >= rateStep*float64(max(a, b))
+}

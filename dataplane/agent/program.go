@@ -1,0 +1,72 @@
+package agent
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+)
+
+// maxUnpacked bounds a program that is unpacked: the engine takes it in one message.
+const maxUnpacked = control.MaxMessage / 2
+
+// Program is a packet program that was checked.
+type Program struct {
+	Hash    string
+	Encoded []byte
+	*program.Program
+}
+
+// newProgram checks an encoded program.
+func newProgram(encoded []byte, hash string) (*Program, error) {
+	if got := program.Hash(encoded); got != hash {
+		return nil, fmt.Errorf("hash: the program's is %s, want %s: it was damaged or mixed up", got, hash)
+	}
+	p, err := program.Decode(encoded)
+	if err != nil {
+		return nil, err
+	}
+	return &Program{Hash: hash, Encoded: encoded, Program: p}, nil
+}
+
+// Unpack checks a ChainProgram and takes the program out of it.
+func Unpack(p *v1alpha1.ChainProgram) (*Program, error) {
+	if p.Spec.Schema != program.SchemaVersion {
+		return nil, fmt.Errorf("schema: the program's is %d, this agent and its engine know %d: operator and data plane must be of one release",
+			p.Spec.Schema, program.SchemaVersion)
+	}
+	if p.Spec.Encoding != v1alpha1.EncodingGzip {
+		return nil, fmt.Errorf("encoding: %q, want %s", p.Spec.Encoding, v1alpha1.EncodingGzip)
+	}
+	encoded, err := unzip(p.Spec.Program)
+	if err != nil {
+		return nil, err
+	}
+	unpacked, err := newProgram(encoded, p.Spec.Hash)
+	if err != nil {
+		return nil, err
+	}
+	if unpacked.GetChain() != p.Spec.Chain {
+		return nil, fmt.Errorf("chain: the program is of %q, the object says %q", unpacked.GetChain(), p.Spec.Chain)
+	}
+	return unpacked, nil
+}
+
+func unzip(packed []byte) ([]byte, error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("program: not a gzip stream: %w", err)
+	}
+	b, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	if err != nil {
+		return nil, fmt.Errorf("program: gzip stream: %w", err)
+	}
+	if len(b) > maxUnpacked {
+		return nil, fmt.Errorf("program: more than %d bytes when unpacked", maxUnpacked)
+	}
+	return b, nil
+}

@@ -1,0 +1,124 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+)
+
+// How long a verdict of the cluster holds, and how long one that allowed does while the cluster does not answer.
+const (
+	verdictHolds  = time.Minute
+	verdictKeeps  = time.Hour
+	reviewTimeout = 5 * time.Second
+	maxVerdicts   = 64
+	reviewPause   = 200 * time.Millisecond // between questions to the cluster: strangers must not make the agent busy it
+)
+
+// Readers lets those read metrics whom the cluster allows to get /metrics. The cluster is asked with the reader's own token
+// ("may I?"), so that the agent needs no right to review others, which could not be given to it in its namespace alone.
+type Readers struct {
+	Config *rest.Config
+	Clock  clock.PassiveClock
+
+	mu       sync.Mutex
+	verdicts map[[sha256.Size]byte]verdict
+	asked    time.Time
+}
+
+type verdict struct {
+	at      time.Time
+	allowed bool
+}
+
+var errBusy = errors.New("too many questions to the cluster, try again")
+
+// Only serves those who may read.
+func (r *Readers) Only(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		token, found := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
+		if !found || token == "" {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "want a bearer token of the cluster", http.StatusUnauthorized)
+			return
+		}
+		allowed, err := r.allowed(req.Context(), token)
+		switch {
+		case errors.Is(err, errBusy):
+			http.Error(w, err.Error(), http.StatusTooManyRequests)
+		case apierrors.IsUnauthorized(err):
+			http.Error(w, "the cluster does not know the token", http.StatusUnauthorized)
+		case err != nil:
+			http.Error(w, "the cluster does not answer who may read", http.StatusServiceUnavailable)
+		case !allowed:
+			http.Error(w, "the token does not allow to get /metrics", http.StatusForbidden)
+		default:
+			next.ServeHTTP(w, req)
+		}
+	})
+}
+
+func (r *Readers) allowed(ctx context.Context, token string) (bool, error) {
+	key := sha256.Sum256([]byte(token))
+	now := r.Clock.Now()
+	r.mu.Lock()
+	known, found := r.verdicts[key]
+	busy := now.Sub(r.asked) < reviewPause
+	fresh := found && now.Sub(known.at) < verdictHolds
+	if !fresh && !busy {
+		r.asked = now
+	}
+	r.mu.Unlock()
+	if fresh {
+		return known.allowed, nil
+	}
+	if busy {
+		return false, errBusy
+	}
+	allowed, err := r.ask(ctx, token)
+	if err != nil && !apierrors.IsUnauthorized(err) && found && known.allowed && now.Sub(known.at) < verdictKeeps {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.verdicts == nil || len(r.verdicts) >= maxVerdicts {
+		r.verdicts = map[[sha256.Size]byte]verdict{}
+	}
+	r.verdicts[key] = verdict{now, allowed}
+	return allowed, nil
+}
+
+// ask asks the cluster in the name of the token.
+func (r *Readers) ask(ctx context.Context, token string) (bool, error) {
+	config := rest.AnonymousClientConfig(r.Config)
+	config.BearerToken = token
+	config.Timeout = reviewTimeout
+	reviews, err := authorization.NewForConfig(config)
+	if err != nil {
+		return false, err
+	}
+	review, err := reviews.SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return review.Status.Allowed, nil
+}

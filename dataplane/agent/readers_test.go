@@ -1,0 +1,89 @@
+package agent
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// reviewer is an API server that knows two tokens and lets one of them read metrics.
+func reviewer(t *testing.T, asked *atomic.Int64, down *atomic.Bool) *rest.Config {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		token := r.Header.Get("Authorization")
+		w.Header().Set("Content-Type", "application/json")
+		switch {
+		case down.Load():
+			w.WriteHeader(http.StatusInternalServerError)
+		case token != "Bearer prometheus" && token != "Bearer someone":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			var review authorizationv1.SelfSubjectAccessReview
+			body, _ := io.ReadAll(r.Body)
+			_ = json.Unmarshal(body, &review)
+			a := review.Spec.NonResourceAttributes
+			review.Status.Allowed = token == "Bearer prometheus" && a != nil && a.Path == "/metrics" && a.Verb == "get"
+			w.WriteHeader(http.StatusCreated)
+			_ = json.NewEncoder(w).Encode(review)
+		}
+	}))
+	t.Cleanup(s.Close)
+	config := &rest.Config{Host: s.URL, BearerToken: "the agent's own"}
+	config.ContentType = "application/json"
+	return config
+}
+
+func TestOnlyThoseWhomTheClusterAllowsReadMetrics(t *testing.T) {
+	var asked atomic.Int64
+	var down atomic.Bool
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	r := &Readers{Config: reviewer(t, &asked, &down), Clock: clock}
+	handler := r.Only(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }))
+	get := func(token string) int {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+		if token != "" {
+			req.Header.Set("Authorization", "Bearer "+token)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		return w.Code
+	}
+	for _, step := range []struct {
+		what  string
+		after time.Duration
+		down  bool
+		token string
+		code  int
+		asked int64
+	}{
+		{"nobody", 0, false, "", http.StatusUnauthorized, 0},
+		{"a token that the cluster does not know", time.Second, false, "forged", http.StatusUnauthorized, 1},
+		{"the next forged one at once", 0, false, "forged too", http.StatusTooManyRequests, 0},
+		{"one who may not", time.Second, false, "someone", http.StatusForbidden, 1},
+		{"one who may", time.Second, false, "prometheus", http.StatusOK, 1},
+		{"he again", time.Second, false, "prometheus", http.StatusOK, 0},
+		{"he when the verdict is old", 2 * verdictHolds, false, "prometheus", http.StatusOK, 1},
+		{"he when the cluster is down", 2 * verdictHolds, true, "prometheus", http.StatusOK, 1},
+		{"someone when the cluster is down", time.Second, true, "someone", http.StatusServiceUnavailable, 1},
+		{"he when it has been down for long", 2 * verdictKeeps, true, "prometheus", http.StatusServiceUnavailable, 1},
+	} {
+		clock.SetTime(clock.Now().Add(step.after))
+		down.Store(step.down)
+		before := asked.Load()
+		if code := get(step.token); code != step.code {
+			t.Errorf("%s: %d, want %d", step.what, code, step.code)
+		}
+		if n := asked.Load() - before; n != step.asked {
+			t.Errorf("%s: the cluster was asked %d times, want %d", step.what, n, step.asked)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// FieldManager owns what the agent writes.
+const FieldManager = "sinter-agent"
+
+const writeTimeout = 10 * time.Second
+
+// Reporter writes the status of a ChainInstance by server-side apply.
+type Reporter struct {
+	client   client.Client
+	instance client.ObjectKey
+	clock    clock.PassiveClock
+	log      logr.Logger
+	pacer    Pacer
+	begun    bool
+	uid      types.UID
+	before   []metav1.Condition // as last written
+	writes   counts
+}
+
+// NewReporter makes a reporter of an instance.
+func NewReporter(c client.Client, instance client.ObjectKey, clock clock.PassiveClock, log logr.Logger) *Reporter {
+	return &Reporter{client: c, instance: instance, clock: clock, log: log}
+}
+
+// Step writes a status if it is worth it.
+func (r *Reporter) Step(ctx context.Context, s *Seen) {
+	if instance := s.State.Wanted.Instance; instance.UID != r.uid || !r.begun {
+		r.pacer.Forget()
+		r.begun, r.uid, r.before = true, instance.UID, instance.Status.Conditions
+	}
+	status := s.Status(r.before)
+	now := r.clock.Now()
+	if !r.pacer.Due(now, &status) {
+		return
+	}
+	if err := r.write(ctx, &status); err != nil {
+		r.writes.failed.Add(1)
+		r.pacer.Failed(now)
+		r.log.Error(err, "status cannot be written")
+		return
+	}
+	r.writes.done.Add(1)
+	r.before = status.Conditions
+	r.pacer.Written(now, &status)
+}
+
+func (r *Reporter) write(ctx context.Context, status *v1alpha1.ChainInstanceStatus) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
+	if err != nil {
+		return fmt.Errorf("ChainInstance %s: %w", r.instance.Name, err)
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
+	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindChainInstance))
+	object.SetNamespace(r.instance.Namespace)
+	object.SetName(r.instance.Name)
+	object.SetUID(r.uid) // an apply must not make an instance anew that was deleted
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldManager), client.ForceOwnership)
+	if err != nil {
+		return fmt.Errorf("ChainInstance %s: %w", r.instance.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,62 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+func TestReportsAreFewAndAnAPIServerThatIsDownIsSpared(t *testing.T) {
+	c := newCluster(t, testInstance("edge-1"))
+	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	r := NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+	seen := testSeen(t)
+	run := func(length time.Duration) int64 {
+		before := c.writes.Load()
+		for range int(length / time.Second) {
+			clock.Step(time.Second)
+			seen.At = clock.Now()
+			r.Step(t.Context(), seen)
+		}
+		return c.writes.Load() - before
+	}
+	if n := run(time.Hour); n < 11 || n > 16 {
+		t.Errorf("%d writes in a quiet hour, want one in about five minutes", n)
+	}
+	c.down.Store(true)
+	seen.State.Engine = errNoEngine // something to say
+	if n := run(time.Hour); n < 50 || n > 66 {
+		t.Errorf("%d attempts in an hour without an API server, want one a minute", n)
+	}
+	c.down.Store(false)
+	if n := run(2 * time.Minute); n != 1 {
+		t.Errorf("%d writes once it is back, want one", n)
+	}
+	if reason, _ := programmed(c.instance(t)); reason != "EngineDown" {
+		t.Errorf("status says %s, want EngineDown", reason)
+	}
+}
+
+func TestAnInstanceThatWasMadeAnewIsToldEverything(t *testing.T) {
+	c := newCluster(t, testInstance("edge-1"))
+	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	r := NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+	seen := testSeen(t)
+	r.Step(t.Context(), seen)
+	clock.Step(time.Second)
+	r.Step(t.Context(), seen)
+	if n := c.writes.Load(); n != 1 {
+		t.Fatalf("%d writes, want one", n)
+	}
+	anew := testInstance("edge-1")
+	anew.UID = types.UID("anew")
+	seen.State.Wanted.Instance = anew
+	r.Step(t.Context(), seen)
+	if n := c.writes.Load(); n != 2 {
+		t.Errorf("%d writes, want another one", n)
+	}
+}

@@ -1,0 +1,122 @@
+package agent
+
+import (
+	"context"
+	"encoding/hex"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// The engine is asked at most once a second, whoever asks; rates are over the last five.
+const (
+	samplePeriod = time.Second
+	sampleWindow = 5
+)
+
+// Sample is the engine's counters at a time.
+type Sample struct {
+	At    time.Time
+	Stats *programpb.Stats
+}
+
+// Hash is the program in force, empty if there is none.
+func (s *Sample) Hash() string {
+	if s == nil {
+		return ""
+	}
+	return hex.EncodeToString(s.Stats.GetHash())
+}
+
+// Sampler reads the engine's counters for all who want them.
+type Sampler struct {
+	engine *Engine
+	clock  clock.PassiveClock
+
+	turn sync.Mutex // held while the engine is asked
+	mu   sync.Mutex
+	// samples of one run of the engine, oldest first.
+	samples []*Sample
+}
+
+// NewSampler makes a sampler of an engine.
+func NewSampler(e *Engine, c clock.PassiveClock) *Sampler {
+	return &Sampler{engine: e, clock: c}
+}
+
+// Read is the newest sample: one of the last second, or a new one. While a program is loaded it is the last one.
+func (s *Sampler) Read(ctx context.Context) (*Sample, error) {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	_, last := s.Window()
+	if last != nil && (s.clock.Since(last.At) < samplePeriod || s.engine.Loading()) {
+		return last, nil
+	}
+	stats, err := s.engine.Stats(ctx)
+	if err != nil {
+		s.Reset()
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sample := &Sample{At: s.clock.Now(), Stats: stats}
+	if n := len(s.samples); n > 0 && restarted(s.samples[n-1].Stats, stats) {
+		s.samples = nil
+	}
+	s.samples = append(s.samples, sample)
+	if len(s.samples) > sampleWindow+1 {
+		s.samples = s.samples[1:]
+	}
+	return sample, nil
+}
+
+// restarted tells whether counters began anew.
+func restarted(before, now *programpb.Stats) bool {
+	if len(before.GetWorkers()) != len(now.GetWorkers()) {
+		return true
+	}
+	for i, w := range now.GetWorkers() {
+		if b := before.GetWorkers()[i]; w.GetPackets() < b.GetPackets() || w.GetBusyCycles() < b.GetBusyCycles() {
+			return true
+		}
+	}
+	return false
+}
+
+// Window is the oldest and the newest sample that rates are made of; the oldest is nil if there is one only.
+func (s *Sampler) Window() (before, now *Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch n := len(s.samples); n {
+	case 0:
+		return nil, nil
+	case 1:
+		return nil, s.samples[0]
+	default:
+		return s.samples[0], s.samples[n-1]
+	}
+}
+
+// Last are the two newest samples; the first is nil if there is one only.
+func (s *Sampler) Last() (before, now *Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.samples)
+	if n > 1 {
+		before = s.samples[n-2]
+	}
+	if n > 0 {
+		now = s.samples[n-1]
+	}
+	return before, now
+}
+
+// Reset forgets all samples: the engine is another one, or another program is in force.
+func (s *Sampler) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples = nil
+}

@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+)
+
+// Seen is all that an agent knows at a moment.
+type Seen struct {
+	At       time.Time
+	Node     string
+	State    State
+	Before   *Sample       // nil: rates are not known yet
+	Now      *Sample       // nil: the engine does not answer
+	Binding  *binding.Plan // nil: the engine was not started by exec-engine
+	Draining bool
+}
+
+// Bounds of the status' schema.
+const (
+	maxDrops   = 256
+	maxMessage = 1024
+	maxReason  = 256
+)
+
+// Status is what the cluster is told. Conditions that stay as they were keep their time.
+func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
+	instance := s.State.Wanted.Instance
+	r := ratesOf(s.Before, s.Now)
+	status := v1alpha1.ChainInstanceStatus{
+		Status: v1alpha1.Status{
+			ObservedGeneration: instance.Generation,
+			Conditions:         s.conditions(before),
+		},
+		AppliedHash:    s.State.Hash,
+		EngineVersion:  s.State.Version,
+		Node:           s.Node,
+		PacketRate:     round(r.packets),
+		DropRate:       round(r.drop),
+		LossRate:       round(r.loss),
+		Cores:          s.cores(r),
+		Groups:         s.groups(),
+		Drops:          s.drops(),
+		Dispatch:       s.dispatch(),
+		LastReportTime: metav1.NewTime(s.At.Truncate(time.Second)),
+	}
+	for _, c := range status.Cores {
+		status.LoadPercent = max(status.LoadPercent, c.LoadPercent)
+	}
+	if s.Now != nil {
+		for _, t := range s.Now.Stats.GetTables() {
+			status.Sessions += int64(t.GetSessions())
+		}
+	}
+	return status
+}
+
+func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
+	var conditions []metav1.Condition
+	for _, c := range before { // those of others are not ours to write
+		if c.Type == v1alpha1.ConditionProgrammed || c.Type == v1alpha1.ConditionHardwareDispatch {
+			conditions = append(conditions, c)
+		}
+	}
+	set := func(kind string, status metav1.ConditionStatus, reason, message string) {
+		meta.SetStatusCondition(&conditions, metav1.Condition{
+			Type: kind, Status: status, Reason: reason, Message: clip(message, maxMessage),
+			ObservedGeneration: s.State.Wanted.Instance.Generation,
+			LastTransitionTime: metav1.NewTime(s.At.Truncate(time.Second)),
+		})
+	}
+	status, reason, message := s.programmed()
+	set(v1alpha1.ConditionProgrammed, status, reason, message)
+	set(v1alpha1.ConditionHardwareDispatch, metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, s.hardware())
+	return conditions
+}
+
+// programmed judges whether the wanted program is in force.
+func (s *Seen) programmed() (status metav1.ConditionStatus, reason, message string) {
+	state := &s.State
+	name := state.Wanted.Instance.Spec.Program
+	running := "no program runs, packets wait at the ports"
+	if state.Hash != "" {
+		running = "program " + state.Hash[:min(10, len(state.Hash))] + " goes on"
+	}
+	switch {
+	case state.Engine != nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonEngineDown, "the engine does not answer: " + state.Engine.Error()
+	case state.Wanted.Program == nil && state.Wanted.Err != nil:
+		reason = v1alpha1.ReasonLoadFailed
+		if state.Wanted.Again {
+			reason = v1alpha1.ReasonNoProgram
+		}
+		return metav1.ConditionFalse, reason, state.Wanted.Err.Error() + "; " + running
+	case state.Refused != nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonLoadFailed, name + ": " + state.Refused.Error() + "; " + running
+	case state.Wanted.Program == nil || state.Hash != state.Wanted.hash():
+		return metav1.ConditionFalse, v1alpha1.ReasonNoProgram, name + " is not loaded yet; " + running
+	case s.Draining:
+		return metav1.ConditionTrue, v1alpha1.ReasonApplied, name + " runs; the pod is being drained"
+	default:
+		return metav1.ConditionTrue, v1alpha1.ReasonApplied, name + " runs"
+	}
+}
+
+// hardware says why network cards do not give packets to cores, and what else costs speed.
+func (s *Seen) hardware() string {
+	text := []string{"the engine itself takes the packets: " + s.dispatchReason("")}
+	if s.Binding != nil {
+		text = append(append(text, s.Binding.Notes...), s.Binding.Remote...)
+	}
+	return strings.Join(text, "; ")
+}
+
+// dispatch is how packets come to cores. The engine of this release steers no network card.
+func (s *Seen) dispatch() []v1alpha1.InterfaceDispatch {
+	out := make([]v1alpha1.InterfaceDispatch, 0, len(s.State.Wanted.Instance.Spec.Interfaces))
+	for _, i := range s.State.Wanted.Instance.Spec.Interfaces {
+		out = append(out, v1alpha1.InterfaceDispatch{
+			Interface:  i.Name,
+			Dispatcher: v1alpha1.DispatcherSoftware,
+			Reason:     clip(s.dispatchReason(i.Name), maxReason),
+		})
+	}
+	return out
+}
+
+// dispatchReason says why: for an interface, or, if the name is empty, for all.
+func (s *Seen) dispatchReason(name v1alpha1.Name) string {
+	if s.Now != nil && len(s.Now.Stats.GetWorkers()) == 1 {
+		return "one core takes all packets, nothing is to be divided"
+	}
+	if s.Binding != nil {
+		for _, d := range s.Binding.Devices {
+			if d.Interface == string(name) && d.Link != "" {
+				return fmt.Sprintf("%s is a kernel interface, driven by %s", d.Link, d.Driver)
+			}
+		}
+	}
+	return "this engine gives no rules to network cards"
+}
+
+func (s *Seen) cores(r rates) []v1alpha1.CoreStatus {
+	if s.Now == nil {
+		return nil
+	}
+	out := make([]v1alpha1.CoreStatus, len(r.cores))
+	for i, w := range s.Now.Stats.GetWorkers() {
+		out[i] = v1alpha1.CoreStatus{
+			LCore:           int32(s.Binding.CPU(i, w.GetLcore())),
+			LoadPercent:     percent(r.cores[i].load),
+			Packets:         int64(w.GetPackets()),
+			CyclesPerPacket: int32(min(round(r.cores[i].cyclesPerPacket), 1<<30)),
+		}
+	}
+	return out
+}
+
+// groups are counted where there is one, which then has all packets: the engine does not know of groups.
+func (s *Seen) groups() []v1alpha1.GroupStatus {
+	wanted := s.State.Wanted.Instance.Spec.Groups
+	if s.Now == nil || len(wanted) != 1 {
+		return nil
+	}
+	g := v1alpha1.GroupStatus{Name: wanted[0].Name}
+	for _, p := range s.Now.Stats.GetPorts() {
+		g.Packets += int64(p.GetRxPackets())
+		g.Bytes += int64(p.GetRxBytes())
+	}
+	return []v1alpha1.GroupStatus{g}
+}
+
+// drops are the reasons with the most packets, by name.
+func (s *Seen) drops() []v1alpha1.DropCount {
+	if s.Now == nil {
+		return nil
+	}
+	var out []v1alpha1.DropCount
+	for _, d := range s.Now.Stats.GetDrops() {
+		out = append(out, v1alpha1.DropCount{Reason: d.GetReason(), Packets: int64(d.GetPackets())})
+	}
+	var missed uint64
+	for _, p := range s.Now.Stats.GetPorts() {
+		missed += p.GetRxMissed()
+	}
+	if missed > 0 {
+		out = append(out, v1alpha1.DropCount{Reason: missedReason, Packets: int64(missed)})
+	}
+	slices.SortFunc(out, func(a, b v1alpha1.DropCount) int {
+		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Reason, b.Reason))
+	})
+	out = out[:min(len(out), maxDrops)]
+	slices.SortFunc(out, func(a, b v1alpha1.DropCount) int { return cmp.Compare(a.Reason, b.Reason) })
+	return out
+}
+
+// missedReason is the reason of packets that a device dropped before the engine could take them.
+const missedReason = "rx-missed"
+
+// clip shortens a text to what the schema takes.
+func clip(text string, size int) string {
+	if len(text) <= size {
+		return text
+	}
+	return strings.ToValidUTF8(text[:size-3], "") + "..."
+}

@@ -1,0 +1,183 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// testInstance is an instance that shall run a program, by packet socket on net1 and a VF.
+func testInstance(program string) *v1alpha1.ChainInstance {
+	return &v1alpha1.ChainInstance{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "edge-0", Generation: 3},
+		Spec: v1alpha1.ChainInstanceSpec{
+			Chain: "edge", Program: program, Cores: 1,
+			Groups: []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: []int32{0}}},
+			Interfaces: []v1alpha1.InterfaceBinding{
+				{Name: "in", Driver: v1alpha1.DriverAFPacket, Device: "net1"},
+				{Name: "out", Driver: v1alpha1.DriverVFIO, ResourceName: "intel.com/sriov_vf"},
+			},
+		},
+	}
+}
+
+// testSeen is an agent whose engine runs the wanted program under traffic.
+func testSeen(t *testing.T) *Seen {
+	t.Helper()
+	p := testProgram(t, "fw/deny", "in", "out")
+	hash := func() []byte { b, _ := hexBytes(p.Hash); return b }()
+	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	sample := func(seconds int, n uint64) *Sample {
+		return &Sample{At: start.Add(time.Duration(seconds) * time.Second), Stats: &programpb.Stats{
+			Hash: hash,
+			Ports: []*programpb.PortStats{
+				{Interface: "in", RxPackets: 1000 * n, RxBytes: 64000 * n, TxPackets: 10 * n, TxBytes: 640 * n, RxMissed: 5 * n},
+				{Interface: "out", RxPackets: 500 * n, RxBytes: 32000 * n},
+			},
+			Counters: []*programpb.CounterStats{{Packets: 70 * n, Bytes: 7000 * n}},
+			Classes:  []*programpb.ClassStats{{Packets: 100 * n, Bytes: 6400 * n}},
+			Drops: []*programpb.DropStats{
+				{Reason: "fw/deny", Packets: 100 * n, Bytes: 6400 * n},
+				{Reason: "arp", Packets: 7 * n, Bytes: 420 * n},
+				{Reason: "tx-full", Packets: 20 * n, Bytes: 1280 * n},
+			},
+			Tables: []*programpb.TableStats{{Name: "nat", Sessions: 12, Created: 30 * n, Expired: 20 * n, Exhausted: n}},
+			Workers: []*programpb.WorkerStats{{
+				Lcore: 1, Packets: 1500 * n, BusyCycles: 150_000 * n, IdleCycles: 50_000 * n, TscHz: 2_000_000_000,
+				Latency:     []uint64{9: 2 * n, 10: 10 * n, 11: n},
+				StageCycles: []uint64{10 * n, 20 * n, 30 * n, 40 * n, 50 * n, 60 * n},
+				CacheHits:   1400 * n,
+				CacheMisses: 100 * n,
+			}},
+		}}
+	}
+	return &Seen{
+		At:   start.Add(6 * time.Second),
+		Node: "node-1",
+		State: State{
+			Wanted:  Wanted{Instance: testInstance("edge-1"), Program: p},
+			Version: "0.1.0", Hash: p.Hash, Program: p,
+			Loaded: &programpb.Loaded{BuildNs: 2_000_000, SwapNs: 30_000}, Loads: 1,
+		},
+		Before:  sample(1, 10),
+		Now:     sample(6, 20),
+		Binding: &binding.Plan{Workers: []int{3}, Devices: []binding.Device{{Interface: "in", Device: "net1", Link: "net1", Driver: binding.AFPacket}}},
+	}
+}
+
+func TestTheStatusTellsWhatTheEngineDoes(t *testing.T) {
+	s := testSeen(t)
+	got := s.Status(nil)
+	for what, c := range map[string]struct{ got, want any }{
+		"generation":        {got.ObservedGeneration, int64(3)},
+		"applied hash":      {got.AppliedHash, s.State.Hash},
+		"engine":            {got.EngineVersion, "0.1.0"},
+		"node":              {got.Node, "node-1"},
+		"load":              {got.LoadPercent, int32(75)},
+		"packets a second":  {got.PacketRate, int64(3000)},
+		"drops a second":    {got.DropRate, int64(2 * (100 + 20 + 5))}, // ARP is no drop
+		"losses a second":   {got.LossRate, int64(2 * (20 + 5))},
+		"sessions":          {got.Sessions, int64(12)},
+		"core":              {got.Cores[0], v1alpha1.CoreStatus{LCore: 3, LoadPercent: 75, Packets: 30_000, CyclesPerPacket: 100}},
+		"group":             {got.Groups[0], v1alpha1.GroupStatus{Name: "all", Packets: 30_000, Bytes: 1_920_000}},
+		"drops of a reason": {got.Drops[1], v1alpha1.DropCount{Reason: "fw/deny", Packets: 2000}},
+		"missed packets":    {got.Drops[2], v1alpha1.DropCount{Reason: "rx-missed", Packets: 100}},
+		"dispatch":          {got.Dispatch[0], v1alpha1.InterfaceDispatch{Interface: "in", Dispatcher: v1alpha1.DispatcherSoftware, Reason: "one core takes all packets, nothing is to be divided"}},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s: got %v, want %v", what, c.got, c.want)
+		}
+	}
+}
+
+func TestDispatchSaysWhyItIsSoftware(t *testing.T) {
+	s := testSeen(t)
+	for _, sample := range []*Sample{s.Before, s.Now} {
+		sample.Stats.Workers = append(sample.Stats.Workers, &programpb.WorkerStats{Lcore: 2})
+	}
+	got := s.Status(nil).Dispatch
+	if got[0].Reason != "net1 is a kernel interface, driven by AFPacket" || got[1].Reason != "this engine gives no rules to network cards" {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestEveryReasonOfProgrammedIsReached(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*Seen)
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"the wanted program runs": {
+			func(*Seen) {}, metav1.ConditionTrue, v1alpha1.ReasonApplied, "edge-1 runs",
+		},
+		"the pod is being drained": {
+			func(s *Seen) { s.Draining = true }, metav1.ConditionTrue, v1alpha1.ReasonApplied, "being drained",
+		},
+		"the engine is down": {
+			func(s *Seen) { s.State.Engine, s.State.Hash = errors.New("connection refused"), "" },
+			metav1.ConditionFalse, v1alpha1.ReasonEngineDown, "connection refused",
+		},
+		"the engine refused the program": {
+			func(s *Seen) {
+				s.State.Wanted.Program = &Program{Hash: "other"}
+				s.State.Refused = errors.New("interface dmz is bound to no device")
+			},
+			metav1.ConditionFalse, v1alpha1.ReasonLoadFailed, "edge-1: interface dmz is bound to no device; program " + "",
+		},
+		"the ChainProgram is damaged": {
+			func(s *Seen) { s.State.Wanted.Program, s.State.Wanted.Err = nil, errors.New("not a gzip stream") },
+			metav1.ConditionFalse, v1alpha1.ReasonLoadFailed, "not a gzip stream; program ",
+		},
+		"the ChainProgram is not there yet": {
+			func(s *Seen) {
+				s.State.Wanted.Program, s.State.Wanted.Err, s.State.Wanted.Again = nil, errors.New("ChainProgram edge-1 is not there"), true
+			},
+			metav1.ConditionFalse, v1alpha1.ReasonNoProgram, "edge-1 is not there; program ",
+		},
+		"the engine has no program yet": {
+			func(s *Seen) { s.State.Hash = "" }, metav1.ConditionFalse, v1alpha1.ReasonNoProgram, "no program runs, packets wait",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testSeen(t)
+			c.change(s)
+			got := meta.FindStatusCondition(s.Status(nil).Conditions, v1alpha1.ConditionProgrammed)
+			if got.Status != c.status || got.Reason != c.reason || !strings.Contains(got.Message, c.message) || got.ObservedGeneration != 3 {
+				t.Errorf("got %s, %s: %q (generation %d), want %s, %s: %q", got.Status, got.Reason, got.Message, got.ObservedGeneration, c.status, c.reason, c.message)
+			}
+		})
+	}
+}
+
+func TestAConditionThatStaysKeepsItsTimeAndThoseOfOthersAreLeftAlone(t *testing.T) {
+	s := testSeen(t)
+	first := s.Status([]metav1.Condition{{Type: "Foreign"}}).Conditions
+	s.At = s.At.Add(time.Hour)
+	second := s.Status(first).Conditions
+	if len(second) != 2 || !second[0].LastTransitionTime.Equal(&first[0].LastTransitionTime) {
+		t.Errorf("an hour before: %v\nnow: %v", first, second)
+	}
+	s.State.Engine = errNoEngine
+	third := meta.FindStatusCondition(s.Status(second).Conditions, v1alpha1.ConditionProgrammed)
+	if !third.LastTransitionTime.Time.Equal(s.At) {
+		t.Errorf("the engine went down at %s, the condition says %s", s.At, third.LastTransitionTime)
+	}
+}
+
+func TestWhatCostsSpeedIsSaid(t *testing.T) {
+	s := testSeen(t)
+	s.Binding.Remote = []string{"interface out is on NUMA node 1, CPUs 3 are not"}
+	got := meta.FindStatusCondition(s.Status(nil).Conditions, v1alpha1.ConditionHardwareDispatch)
+	if got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonSoftwareDispatch || !strings.Contains(got.Message, "NUMA node 1") {
+		t.Errorf("got %v", got)
+	}
+}
