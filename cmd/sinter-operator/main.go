@@ -38,10 +38,10 @@ func newRoot() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctrl.SetLogger(log)
 			if o.pods.Image == "" {
 				return errors.New("--dataplane-image: want the image with engine and agent")
 			}
+			ctrl.SetLogger(log)
 			return o.run(cmd.Context())
 		},
 	}

@@ -61,7 +61,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "", "folder with tls.crt and tls.key for the webhook; absent: no webhook, findings are in the status alone")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook")
 	f.IntVar(&o.workers, "workers", 4, "objects of a kind that are reconciled at a time")
-	f.Float32Var(&o.qps, "api-qps", 50, "requests per second to the API server")
+	f.Float32Var(&o.qps, "api-qps", 200, "requests per second to the API server")
 }
 
 // run runs the operator until the context ends.

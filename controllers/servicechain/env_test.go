@@ -56,6 +56,7 @@ func withCluster(m *testing.M) (code int, err error) {
 		return 1, fmt.Errorf("user %s: %w", operatorUser, err)
 	}
 	asOperator = user.Config()
+	asOperator.QPS, asOperator.Burst = 200, 400 // the command's default
 	if err := grant(); err != nil {
 		return 1, err
 	}
