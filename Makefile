@@ -54,6 +54,7 @@ operator:
 .PHONY: sinterctl
 sinterctl:
 	go build -ldflags '-X main.version=$(VERSION)' -o bin/sinterctl ./cmd/sinterctl
+	@ln -sf sinterctl bin/kubectl-sinter
 
 .PHONY: engine
 engine: $(ENGINE)/build/build.ninja

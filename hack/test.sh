@@ -66,7 +66,7 @@ stage_chart() { go_test all -count=1 ./test/chart; }
 stage_envtest() {
   local assets
   assets=$(hack/envtest.sh) || { echo 0 1 >>"$tally"; return; }
-  KUBEBUILDER_ASSETS=$assets go_test all -count=1 -p 1 ./controllers/... ./cmd/sinter-operator
+  KUBEBUILDER_ASSETS=$assets go_test all -count=1 -p 1 ./controllers/... ./cmd/... ./dataplane/agent ./test/chart
 }
 
 stages=("$@")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/explain"
 )
 
@@ -21,8 +22,6 @@ type packetFlags struct {
 
 func newExplain() *cobra.Command {
 	var f chainFlags
-	var p packetFlags
-	output := oneOf("text", "json")
 	cmd := &cobra.Command{
 		Use:   "explain " + files,
 		Short: "Tell what becomes of one packet, and why",
@@ -33,35 +32,41 @@ The packet is described by flags, or given as it is by --hex or --pcap.`,
   sinterctl explain chain.yaml --in inside --src 10.0.0.10 --dst 203.0.113.80 --proto icmp --ttl 1
   sinterctl explain chain.yaml --in outside --pcap trace.pcap --packet 7`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := f.compile(cmd, args)
-			if err != nil {
-				return err
-			}
-			e := explain.New(c.Graph, c.Result)
-			stories, err := p.tell(e)
-			if err != nil {
-				return err
-			}
-			if output.value == "json" {
-				return writeJSON(cmd.OutOrStdout(), stories)
-			}
-			for i, s := range stories {
-				if i > 0 {
-					fmt.Fprintln(cmd.OutOrStdout(), "\nand the reply")
-				}
-				if err := s.Text(cmd.OutOrStdout()); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
 	}
 	f.add(cmd.Flags())
+	explains(cmd, f.compile)
+	return cmd
+}
+
+// explains makes a command explain a packet to the chain that its arguments name.
+func explains(cmd *cobra.Command, compiled func(*cobra.Command, []string) (*compile.Chain, error)) {
+	var p packetFlags
+	output := oneOf("text", "json")
 	p.add(cmd)
 	cmd.Flags().BoolVar(&p.reply, "reply", false, "then explain the reply to what left")
 	cmd.Flags().VarP(output, "output", "o", "what to print")
-	return cmd
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := compiled(cmd, args)
+		if err != nil {
+			return err
+		}
+		stories, err := p.tell(explain.New(c.Graph, c.Result))
+		if err != nil {
+			return err
+		}
+		if output.value == "json" {
+			return writeJSON(cmd.OutOrStdout(), stories)
+		}
+		for i, s := range stories {
+			if i > 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "\nand the reply")
+			}
+			if err := s.Text(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 func (p *packetFlags) add(cmd *cobra.Command) {

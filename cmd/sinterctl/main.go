@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -25,13 +27,13 @@ var version = "unknown"
 func main() {
 	debug.SetGCPercent(1000) // a compiler runs for milliseconds: memory for speed
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:])
+	code := run(ctx, filepath.Base(os.Args[0]), os.Args[1:])
 	cancel()
 	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string) int {
-	root := newRoot()
+func run(ctx context.Context, name string, args []string) int {
+	root := newRoot(strings.HasPrefix(name, pluginPrefix))
 	root.SetArgs(args)
 	started := false // all that fails before a command starts is a matter of usage
 	root.PersistentPreRun = func(*cobra.Command, []string) { started = true }
@@ -39,7 +41,7 @@ func run(ctx context.Context, args []string) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(os.Stderr, "sinterctl:", err)
+	fmt.Fprintln(os.Stderr, root.DisplayName()+":", err)
 	var usage usageError
 	if !started || errors.As(err, &usage) {
 		fmt.Fprintf(os.Stderr, "see %s --help\n", cmd.CommandPath())
@@ -51,19 +53,35 @@ func run(ctx context.Context, args []string) int {
 // usageError is a mistake in the command line that flags alone cannot find.
 type usageError struct{ error }
 
-func newRoot() *cobra.Command {
+// pluginPrefix is how the names of kubectl's plugins begin.
+const pluginPrefix = "kubectl-"
+
+// newRoot makes the command; as kubectl's plugin it has what is said to the cluster at its top.
+func newRoot(plugin bool) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "sinterctl",
 		Short: "Check, explain and run service chains on one machine",
 		Long: `Sinter compiles a chain of network functions into one packet program.
-sinterctl does so on one machine, without a cluster.
+sinterctl does so on one machine, without a cluster; "sinterctl cluster" is for those of a cluster.
 
 Exit codes: 0 done, 1 error, 2 wrong usage.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
+	if plugin {
+		root.Use = "sinter"
+		root.Short = "Show and steer the service chains of a cluster"
+		root.Long = `Sinter compiles a chain of network functions into one packet program.
+This is sinterctl with a cluster: beside its commands for files it has those for the cluster.
+
+Exit codes: 0 done, 1 error, 2 wrong usage.`
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sinter"}
+		addCluster(root)
+	} else {
+		root.AddCommand(newExplain(), newCluster())
+	}
 	root.AddCommand(
-		newValidate(), newSynth(), newExplain(), newRun(), newStats(), newSessions(), newBench(),
+		newValidate(), newSynth(), newRun(), newStats(), newSessions(), newBench(),
 		&cobra.Command{
 			Use: "version", Short: "Print the version", Args: cobra.NoArgs,
 			Run: func(cmd *cobra.Command, _ []string) { fmt.Fprintln(cmd.OutOrStdout(), buildVersion()) },

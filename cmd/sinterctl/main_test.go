@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func sinterctl(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	root := newRoot()
+	root := newRoot(false)
 	root.SetArgs(args)
 	root.SetOut(&out)
 	root.SetErr(&errs)
@@ -104,6 +104,11 @@ func TestWrongUseIsToldApartFromErrorsAndSaysWhatIsRight(t *testing.T) {
 		"binding of an unknown interface": {[]string{"run", office, "--bind", "dmz=eth0"}, exitError, `no interface "dmz", only inside, outside`},
 		"no such file":                    {[]string{"validate", "testdata/none.yaml"}, exitError, "testdata/none.yaml"},
 		"no engine":                       {[]string{"stats", "--socket", "testdata/none.sock"}, exitError, "none.sock"},
+		"no cluster":                      {[]string{"cluster", "status", "--kubeconfig", "testdata/none"}, exitError, "testdata/none"},
+		"a cluster that is not there":     {[]string{"cluster", "programs", "office", "--server", "http://127.0.0.1:1"}, exitError, "connection refused"},
+		"one chain of all namespaces":     {[]string{"cluster", "status", "office", "-A"}, exitUsage, "leave the chain's name out"},
+		"rollback to nothing":             {[]string{"cluster", "rollback", "office"}, exitUsage, "accepts 2 arg(s)"},
+		"undo with a revision":            {[]string{"cluster", "rollback", "office", "2", "--undo"}, exitUsage, "accepts 1 arg(s)"},
 		"a misspelt field":                {[]string{"validate", misspelt(t)}, exitError, "gatway"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -127,7 +132,7 @@ func runProcess(t *testing.T, args []string) (code int, stderr string) {
 	}
 	defer func(old *os.File) { os.Stderr = old }(os.Stderr)
 	os.Stderr = f
-	code = run(context.Background(), args)
+	code = run(context.Background(), "sinterctl", args)
 	said, err := os.ReadFile(f.Name())
 	if err != nil {
 		t.Fatal(err)

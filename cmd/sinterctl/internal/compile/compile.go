@@ -55,19 +55,40 @@ func Files(paths []string, name string) (*Chain, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c, c.synthesize()
+}
+
+// Bundle compiles the only chain of objects that are in no files: what is wrong is
+// told by object and field.
+func Bundle(b *manifest.Bundle) (*Chain, error) {
 	began := time.Now()
-	if c.Result, err = synth.Synthesize(c.Graph, synth.Options{}); err != nil {
+	sc, err := b.Chain("")
+	if err != nil {
 		return nil, err
 	}
-	if c.Encoded, err = program.Encode(c.Result.Program); err != nil {
+	g, findings := graph.Build(sc, graph.Inputs{Functions: b.Functions, Files: b.Files})
+	if err := findings.Sorted().Err(); err != nil {
 		return nil, err
+	}
+	c := &Chain{Graph: g, Warnings: warnings(findings.Sorted()), Took: Took{Read: time.Since(began)}}
+	return c, c.synthesize()
+}
+
+func (c *Chain) synthesize() error {
+	began := time.Now()
+	var err error
+	if c.Result, err = synth.Synthesize(c.Graph, synth.Options{}); err != nil {
+		return err
+	}
+	if c.Encoded, err = program.Encode(c.Result.Program); err != nil {
+		return err
 	}
 	c.Hash = program.Hash(c.Encoded)
 	for _, w := range c.Result.Warnings {
 		c.Warnings = append(c.Warnings, w.String())
 	}
 	c.Took.Synthesize = time.Since(began)
-	return c, nil
+	return nil
 }
 
 // Names are the chains of the files.

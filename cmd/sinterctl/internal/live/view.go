@@ -17,13 +17,17 @@ type Screen struct {
 
 // Show implements runner.View.
 func (s Screen) Show(p *programpb.Program, before, now *programpb.Stats) error {
-	width, height := s.Size()
+	width, _ := s.Size()
 	var b bytes.Buffer
 	if err := Text(&b, Make(p, before, now), width); err != nil {
 		return err
 	}
-	text := b.Bytes()
-	if height > 1 {
+	return s.Draw(b.Bytes())
+}
+
+// Draw shows a text as far as it fits.
+func (s Screen) Draw(text []byte) error {
+	if _, height := s.Size(); height > 1 {
 		text = head(text, height-1)
 	}
 	// Home, then the text with the rest of each line wiped, then the rest of the screen.

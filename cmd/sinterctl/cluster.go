@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/cluster"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/live"
+)
+
+// refresh is how often a watched status is shown anew.
+const refresh = 2 * time.Second
+
+func newCluster() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cluster",
+		Short: "Show and steer the service chains of a cluster",
+		Long: `The commands of "cluster" are about the chains of a Kubernetes cluster. Called kubectl-sinter,
+sinterctl is kubectl's plugin and has them as its own: kubectl sinter status.`,
+	}
+	addCluster(cmd)
+	return cmd
+}
+
+// addCluster adds the commands that ask a cluster.
+func addCluster(parent *cobra.Command) {
+	parent.AddCommand(newStatus(), newPrograms(), newDiff(), newRollback(), newClusterExplain(), newCollect())
+}
+
+// onCluster makes a command ask the cluster that its flags choose.
+func onCluster(cmd *cobra.Command, do func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error) {
+	var f cluster.Flags
+	f.Add(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		c, err := f.Connect()
+		if err != nil {
+			return err
+		}
+		return do(cmd.Context(), c, cmd.OutOrStdout(), args)
+	}
+}
+
+func newStatus() *cobra.Command {
+	var watch, everywhere bool
+	cmd := &cobra.Command{
+		Use:   "status [<chain>]",
+		Short: "Show chains, their instances, cores, load and conditions",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if everywhere && len(args) > 0 {
+				return errors.New("-A shows all chains; leave the chain's name out, or give its namespace by -n")
+			}
+			return cobra.MaximumNArgs(1)(cmd, args)
+		},
+	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, fmt.Sprintf("show it anew every %s", refresh))
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "the chains of all namespaces")
+	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
+		name := ""
+		if len(args) > 0 {
+			name = args[0]
+		}
+		if everywhere {
+			c.Namespace = ""
+		}
+		status := func(w io.Writer) error { return c.Status(ctx, w, name) }
+		if !watch {
+			return status(w)
+		}
+		ticker := time.NewTicker(refresh)
+		defer ticker.Stop()
+		return cluster.Watch(ctx, ticker.C, status, page(w))
+	})
+	return cmd
+}
+
+// page shows a text in place of the one before on a terminal, else below it.
+func page(w io.Writer) func([]byte) error {
+	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		size := func() (int, int) {
+			width, height, err := term.GetSize(int(f.Fd()))
+			if err != nil {
+				return 0, 0
+			}
+			return width, height
+		}
+		screen := live.Screen{W: w, Size: size}
+		return func(text []byte) error {
+			width, _ := size()
+			return screen.Draw(clip(text, width))
+		}
+	}
+	return func(text []byte) error {
+		_, err := fmt.Fprintf(w, "%s\n", text)
+		return err
+	}
+}
+
+// clip cuts lines off at a width; 0: not known.
+func clip(text []byte, width int) []byte {
+	if width == 0 {
+		return text
+	}
+	lines := strings.Split(string(text), "\n")
+	for i, line := range lines {
+		if r := []rune(line); len(r) > width {
+			lines[i] = string(r[:width-1]) + "…"
+		}
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
+
+func newPrograms() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "programs <chain>",
+		Short: "List the revisions of a chain's program, and which is running",
+		Args:  cobra.ExactArgs(1),
+	}
+	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
+		return c.Programs(ctx, w, args[0])
+	})
+	return cmd
+}
+
+func newDiff() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "diff <chain> <revision> <revision>",
+		Short: "Show in what two revisions of a chain's program differ",
+		Long: `Diff compares two programs class by class: which packets come to a class in only one of them
+(- the first, + the second), and what else differs. A revision is a number or a program's name.`,
+		Args: cobra.ExactArgs(3),
+	}
+	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
+		return c.Diff(ctx, w, args[0], args[1], args[2])
+	})
+	return cmd
+}
+
+func newRollback() *cobra.Command {
+	var undo bool
+	cmd := &cobra.Command{
+		Use:   "rollback <chain> (<revision> | --undo)",
+		Short: "Have a chain run an earlier revision of its program",
+		Long: `Rollback sets the chain's spec.rollbackTo. The operator brings that program to the instances
+one by one, and holds them at it, whatever else is changed in the spec, until --undo.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if undo {
+				return cobra.ExactArgs(1)(cmd, args)
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		},
+	}
+	cmd.Flags().BoolVar(&undo, "undo", false, "run again what the rest of the spec says")
+	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
+		if undo {
+			return c.Undo(ctx, w, args[0])
+		}
+		return c.Rollback(ctx, w, args[0], args[1])
+	})
+	return cmd
+}
+
+func newClusterExplain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain <chain>",
+		Short: "Tell what becomes of one packet in a chain of the cluster, and why",
+		Long: `Explain reads the chain from the cluster, and the functions and ConfigMaps that it refers to,
+and sends one packet through it. It warns of instances that run another program than that.`,
+		Args: cobra.ExactArgs(1),
+	}
+	var f cluster.Flags
+	f.Add(cmd.Flags())
+	explains(cmd, func(cmd *cobra.Command, args []string) (*compile.Chain, error) {
+		c, err := f.Connect()
+		if err != nil {
+			return nil, err
+		}
+		chain, err := c.Compile(cmd.Context(), args[0])
+		if err != nil {
+			return nil, err
+		}
+		warn(cmd.ErrOrStderr(), chain.Warnings)
+		return chain, nil
+	})
+	return cmd
+}
+
+func newCollect() *cobra.Command {
+	var file string
+	var everywhere bool
+	cmd := &cobra.Command{
+		Use:   "collect",
+		Short: "Collect what a support ticket needs into a .tar.gz",
+		Long: `Collect reads Sinter's objects, its pods and the end of their logs, the events about them, and
+versions. It reads neither Secrets nor ConfigMaps, and of variables keeps the names only.
+Chains tell of your network: look through the file before you send it.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.Flags().StringVarP(&file, "file", "f", "", "file to write (default sinter-<time>.tar.gz)")
+	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "the chains of all namespaces")
+	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, _ []string) error {
+		if everywhere {
+			c.Namespace = ""
+		}
+		if file == "" {
+			file = "sinter-" + c.Now().UTC().Format("20060102-150405") + ".tar.gz"
+		}
+		missing := 0
+		err := writeNew(file, func(w io.Writer) (err error) {
+			missing, err = c.Collect(ctx, w, buildVersion())
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(w, "wrote", file)
+		if missing > 0 {
+			warn(cmd.ErrOrStderr(), []string{fmt.Sprintf("%d things could not be read; its errors.txt says which and why", missing)})
+		}
+		return nil
+	})
+	return cmd
+}
+
+// writeNew writes a file that only its owner may read; a failure leaves none behind.
+func writeNew(name string, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
+}

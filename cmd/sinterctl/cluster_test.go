@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/cluster"
+)
+
+func TestTheCommandsOfAClusterAreAtTheTopOfThePlugin(t *testing.T) {
+	for _, name := range []string{"status", "programs", "diff", "rollback", "explain", "collect"} {
+		for _, c := range []struct {
+			plugin bool
+			args   []string
+			path   string
+		}{
+			{false, []string{"cluster", name}, "sinterctl cluster " + name},
+			{true, []string{name}, "kubectl sinter " + name},
+		} {
+			cmd, _, err := newRoot(c.plugin).Find(c.args)
+			if err != nil || cmd.CommandPath() != c.path || cmd.Flags().Lookup("kubeconfig") == nil {
+				t.Errorf("%v is the command %q (%v), want %q with kubectl's flags", c.args, cmd.CommandPath(), err, c.path)
+			}
+		}
+	}
+	if cmd, _, err := newRoot(true).Find([]string{"synth"}); err != nil || cmd.Name() != "synth" {
+		t.Errorf("the plugin has no synth: %v", err)
+	}
+	if cmd, _, _ := newRoot(false).Find([]string{"explain"}); cmd.Flags().Lookup("kubeconfig") != nil {
+		t.Error("explain of sinterctl is about a cluster, not about files")
+	}
+}
+
+func TestAWatchedLineIsNoWiderThanTheTerminal(t *testing.T) {
+	if got := string(clip([]byte("→ four\nto\n"), 4)); got != "→ f…\nto\n" {
+		t.Errorf("cut off at 4 it is %q", got)
+	}
+	if got := string(clip([]byte("→ four\n"), 0)); got != "→ four\n" {
+		t.Errorf("with no width known it is %q", got)
+	}
+}
+
+func TestACollectionOverwritesNothingAndLeavesNoHalves(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ticket.tar.gz")
+	args := []string{"cluster", "collect", "-f", name, "--server", "http://127.0.0.1:1"}
+	_, stderr, err := sinterctl(t, args...)
+	if err != nil || !strings.Contains(stderr, "things could not be read") {
+		t.Fatalf("of a cluster that is not there: error %v, warnings %q", err, stderr)
+	}
+	before, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := sinterctl(t, args...); !os.IsExist(err) {
+		t.Errorf("the second time the error is %v, want one that the file is there", err)
+	}
+	if after, err := os.ReadFile(name); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the first collection was touched: %v", err)
+	}
+}
+
+func TestExplainSaysTheSameOfAChainInAClusterAsOfItsFile(t *testing.T) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
+	}
+	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, env.KubeConfig, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	scheme, err := cluster.Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, found := manifest.Load(office)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	chain := bundle.Chains[0]
+	chain.Namespace = metav1.NamespaceDefault
+	if err := c.Create(t.Context(), chain); err != nil {
+		t.Fatal(err)
+	}
+	stdout, stderr, err := sinterctl(t, "cluster", "explain", "office", "--kubeconfig", kubeconfig,
+		"--in", "inside", "--src", "10.0.0.7", "--dst", "203.0.113.5", "--dport", "443", "--reply")
+	if err != nil || stderr != "" {
+		t.Fatalf("error %v, warnings %q", err, stderr)
+	}
+	golden(t, "explain-web.txt", stdout)
+}

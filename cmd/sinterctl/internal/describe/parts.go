@@ -1,0 +1,79 @@
+package describe
+
+import (
+	"fmt"
+	"net"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Part is something of a program beside its classes.
+type Part struct{ Name, Text string }
+
+// Parts are a program's interfaces, translations, answers and limits.
+func Parts(p *programpb.Program) []Part {
+	var parts []Part
+	add := func(name, text string) { parts = append(parts, Part{name, text}) }
+	segment := func(i uint32) string { return p.GetSegments()[i].GetName() }
+	for _, n := range p.GetInterfaces() {
+		add("interface "+n.GetName(), fmt.Sprintf("%s, enters %s", iface(n), segment(n.GetSegment())))
+	}
+	for _, t := range p.GetTables() {
+		var pool []string
+		for _, r := range t.GetPool() {
+			pool = append(pool, fmt.Sprintf("%s-%s", addr(r.GetFirst()), addr(r.GetLast())))
+		}
+		add("state table "+t.GetName(), fmt.Sprintf("pool %s, ports %d-%d, at most %d sessions",
+			strings.Join(pool, ","), t.GetPortMin(), t.GetPortMax(), t.GetMaxSessions()))
+	}
+	for _, r := range p.GetRuns() {
+		add("translation "+r.GetName(), fmt.Sprintf("table %s, replies go on in %s, idle times in ms: tcp %d, tcp opening or closing %d, udp %d, icmp %d; sessions %d",
+			p.GetTables()[r.GetTable()].GetName(), segment(r.GetSegment()), r.GetTcpMs(), r.GetTcpTransitoryMs(), r.GetUdpMs(), r.GetIcmpMs(), r.GetMaxSessions()))
+	}
+	for _, g := range p.GetGenerators() {
+		from := "the interface of entry"
+		if g.GetSource() != 0 {
+			from = addr(g.GetSource()).String()
+		}
+		add("answers of "+g.GetName(), fmt.Sprintf("%s %d/%d from %s, goes on in %s", answer(g.GetKind()), g.GetType(), g.GetCode(), from, segment(g.GetSegment())))
+	}
+	add("limits", fmt.Sprintf("%d ICMP errors per second (0: any number)", p.GetIcmpRate()))
+	return parts
+}
+
+// answer is the name that users see of a kind of answer.
+func answer(k programpb.Generator_Kind) string {
+	return strings.ToLower(strings.ReplaceAll(k.String(), "_", " "))
+}
+
+func iface(n *programpb.Interface) string {
+	parts := []string{fmt.Sprintf("%s/%d, mtu %d", addr(n.GetAddress()), n.GetPrefixLen(), n.GetMtu())}
+	if n.GetGateway() != 0 {
+		parts = append(parts, "gateway "+addr(n.GetGateway()).String())
+	}
+	if len(n.GetMac()) > 0 {
+		parts = append(parts, "mac "+net.HardwareAddr(n.GetMac()).String())
+	}
+	for _, k := range n.GetNeighbors() {
+		parts = append(parts, fmt.Sprintf("neighbor %s at %s", addr(k.GetAddress()), net.HardwareAddr(k.GetMac())))
+	}
+	for _, a := range n.GetProxy() {
+		parts = append(parts, "answers ARP for "+addr(a).String())
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Counters are the counters of a class, as an addition to what Class says of it.
+func Counters(p *programpb.Program, c *programpb.Class) string {
+	var names []string
+	for _, l := range c.GetLegs() {
+		for _, i := range l.GetCounters() {
+			names = append(names, p.GetCounters()[i])
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", counted by " + strings.Join(names, ", ")
+}
