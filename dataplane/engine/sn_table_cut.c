@@ -200,8 +200,11 @@ struct sn_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint
 	if (list_cost(n) <= 1)
 		return cut;
 	cut = choose(cutter, list, n, sample, budget, used);
-	if (sample < n && cut.width > 0 && !is_within_budget(cutter, list, n, cut, budget))
-		cut = choose(cutter, list, n, n, budget, used); /* the sample lacked wide boxes */
+	/* A sample may lack wide boxes. */
+	while (sample < n && cut.width > 0 && !is_within_budget(cutter, list, n, cut, budget)) {
+		sample = n / 4 < sample ? n : 4 * sample;
+		cut = choose(cutter, list, n, sample, budget, used);
+	}
 	return cut;
 }
 
