@@ -200,7 +200,7 @@ static int open_station(struct station *station, const char *path, const char *e
 	free(data);
 	if (message == NULL)
 		return SN_ERR("%s: %zu bytes are no encoded program", path, len);
-	station->plan = sn_plan_create(message, NULL, 0, 1, err, err_len);
+	station->plan = sn_plan_create(message, NULL, NULL, 0, 1, err, err_len);
 	sinter__program__v1__program__free_unpacked(message, NULL);
 	if (station->plan == NULL)
 		return -1;

@@ -235,7 +235,7 @@ static int init_bits(struct sn_bit_table *t, const table_msg *msg, enum sn_field
 }
 
 int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n_classes, bool rare,
-		       const char *at, char *err, size_t len)
+		       const struct sn_classifier *like, const char *at, char *err, size_t len)
 {
 	struct sn_table_spec spec = {0};
 	char why[256] = "";
@@ -276,6 +276,7 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 	spec.required = msg->required;
 	spec.classes = msg->classes;
 	spec.rare = rare;
+	spec.like = like ? like->table : NULL;
 	c->table = sn_table_create(&spec, why, sizeof(why));
 	if (!c->table)
 		return fail(err, len, "%s: %s", at, why);

@@ -287,8 +287,9 @@ int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program 
 	*loaded = (struct sn_engine_loaded){0};
 	if (hash_len > SN_HASH_MAX)
 		return SN_ERR("hash of %zu bytes, at most %d", hash_len, SN_HASH_MAX);
-	plan = sn_plan_create(program, engine->config.harness ? NULL : engine->config.ports,
-			      engine->config.n_ports, engine->config.n_workers, err, err_len);
+	plan = sn_plan_create(program, engine->orders.plan,
+			      engine->config.harness ? NULL : engine->config.ports, engine->config.n_ports,
+			      engine->config.n_workers, err, err_len);
 	if (plan == NULL)
 		return -1;
 	plan->hash_len = hash_len;

@@ -37,8 +37,9 @@ static int bind_ports(struct sn_plan *plan, struct sn_port *ports, unsigned int 
 	return 0;
 }
 
-struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, struct sn_port *ports,
-			       unsigned int n_ports, unsigned int n_workers, char *err, size_t err_len)
+struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, const struct sn_plan *like,
+			       struct sn_port *ports, unsigned int n_ports, unsigned int n_workers, char *err,
+			       size_t err_len)
 {
 	struct sn_plan *plan = calloc(1, sizeof(*plan));
 
@@ -47,7 +48,7 @@ struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, stru
 		return NULL;
 	}
 	plan->n_workers = n_workers;
-	plan->program = sn_program_create(message, err, err_len);
+	plan->program = sn_program_create(message, like ? like->program : NULL, err, err_len);
 	if (plan->program == NULL)
 		goto fail;
 	if (plan->program->n_tables > 0 && n_workers > 1) {

@@ -27,11 +27,12 @@ struct sn_plan {
 };
 
 /*
- * Builds the plan off the packet path. ports may be NULL: interfaces are then
- * numbers only. NULL on error, with a message in err.
+ * Builds the plan off the packet path. like: the running one, or NULL (see sn_program_create). ports may be
+ * NULL: interfaces are then numbers only. NULL on error, with a message in err.
  */
-struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, struct sn_port *ports,
-			       unsigned int n_ports, unsigned int n_workers, char *err, size_t err_len);
+struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, const struct sn_plan *like,
+			       struct sn_port *ports, unsigned int n_ports, unsigned int n_workers, char *err,
+			       size_t err_len);
 void sn_plan_free(struct sn_plan *plan);
 
 /* Whether state made for one program fits the other as it is: same tables and runs at the same indexes. */

@@ -28,6 +28,7 @@ typedef Sinter__Program__V1__Op op_msg;
 struct builder {
 	struct sn_program *p;
 	const program_msg *msg;
+	const struct sn_program *like; /* the one before */
 	char *err;
 	size_t len;
 	char at[AT_LEN]; /* the part of the message at work */
@@ -466,9 +467,19 @@ static int build_classes(struct builder *b, uint32_t s)
 	return 0;
 }
 
+/* The segment of the same name in the program before. */
+static const struct sn_segment *segment_before(const struct builder *b, const char *name)
+{
+	for (uint32_t s = 0; b->like && s < b->like->n_segments; s++)
+		if (!strcmp(b->like->segments[s].name, name))
+			return &b->like->segments[s];
+	return NULL;
+}
+
 static int build_segment(struct builder *b, uint32_t s)
 {
 	const segment_msg *from = b->msg->segments[s];
+	const struct sn_segment *like = segment_before(b, from->name);
 	struct sn_segment *to = &b->p->segments[s];
 	int rc;
 
@@ -486,12 +497,14 @@ static int build_segment(struct builder *b, uint32_t s)
 	if (rc)
 		return rc;
 	at(b, "segments[%u] (%.64s): table", s, from->name);
-	rc = sn_classifier_init(&to->table, from->table, to->n_classes, false, b->at, b->err, b->len);
+	rc = sn_classifier_init(&to->table, from->table, to->n_classes, false, like ? &like->table : NULL,
+				b->at, b->err, b->len);
 	if (rc || (!to->ttl_floor && !from->whole_only && !from->low))
 		return rc;
 	b->p->cacheable &= !to->table.reads_ttl;
 	at(b, "segments[%u] (%.64s): low", s, from->name);
-	return sn_classifier_init(&to->low, from->low, to->n_classes, true, b->at, b->err, b->len);
+	return sn_classifier_init(&to->low, from->low, to->n_classes, true, like ? &like->low : NULL, b->at,
+				  b->err, b->len);
 }
 
 /* The arrays' sizes are known from the message: none is moved later. */
@@ -626,9 +639,10 @@ static int build(struct builder *b)
 	return rc;
 }
 
-struct sn_program *sn_program_create(const program_msg *msg, char *err, size_t len)
+struct sn_program *sn_program_create(const program_msg *msg, const struct sn_program *like, char *err,
+				     size_t len)
 {
-	struct builder b = {.p = calloc(1, sizeof(*b.p)), .msg = msg, .err = err, .len = len};
+	struct builder b = {.p = calloc(1, sizeof(*b.p)), .msg = msg, .like = like, .err = err, .len = len};
 
 	at(&b, "program");
 	if (!b.p) {

@@ -181,9 +181,12 @@ struct sn_program {
 	struct sn_atoms *atoms;
 };
 
-/* NULL on error, with a message in err that names field, value and what is allowed. Nothing is kept of msg.
+/*
+ * NULL on error, with a message in err that names field, value and what is allowed. Nothing is kept of msg,
+ * nor of like: the program before, or NULL; the more they have in common, the sooner this one is made.
  */
-struct sn_program *sn_program_create(const Sinter__Program__V1__Program *msg, char *err, size_t err_len);
+struct sn_program *sn_program_create(const Sinter__Program__V1__Program *msg, const struct sn_program *like,
+				     char *err, size_t err_len);
 void sn_program_free(struct sn_program *program);
 
 /* Name of any reason, the chain's own included; NULL if there is no such reason. */

@@ -208,8 +208,8 @@ static bool boxes_read(struct sn_boxes *boxes, const struct sn_table_spec *spec,
 	return true;
 }
 
-static bool choose(struct sn_table *table, const struct sn_boxes *boxes, enum sn_isa isa, char *err,
-		   size_t err_len)
+static bool choose(struct sn_table *table, const struct sn_boxes *boxes, const struct sn_table *like,
+		   enum sn_isa isa, char *err, size_t err_len)
 {
 	table->last = boxes->classes[boxes->n];
 	if (boxes->n == 0)
@@ -218,7 +218,7 @@ static bool choose(struct sn_table *table, const struct sn_boxes *boxes, enum sn
 		table->lpm = sn_lpm_create(boxes, err, err_len);
 		return table->lpm != NULL;
 	}
-	table->tree = sn_tree_create(boxes, isa, err, err_len);
+	table->tree = sn_tree_create(boxes, like ? like->tree : NULL, isa, err, err_len);
 	return table->tree != NULL;
 }
 
@@ -247,7 +247,7 @@ struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_i
 			table->hulls[table->n_hulls++] = hulls[d];
 	}
 	fail(err, err_len, "no memory for a table of %u boxes", spec->n_boxes);
-	done = boxes_read(&boxes, spec, hulls) && choose(table, &boxes, isa, err, err_len);
+	done = boxes_read(&boxes, spec, hulls) && choose(table, &boxes, spec->like, isa, err, err_len);
 	boxes_free(&boxes);
 	if (!done) {
 		sn_table_free(table);

@@ -24,6 +24,7 @@
 #define TREE_COST   1.5f      /* of what is below, as trees usually come out: a constant, */
 #define DOUBLE_COST 0.3f      /* and this for each doubling of the number of boxes */
 #define COPY_COST   0.15f     /* for each doubling of the number of copies: memory is cache misses */
+#define WORSE	    1.1f      /* how much more a cut may cost than when it was chosen */
 #define SHARE	    (1 << 14) /* of a box in the traffic, divided among its children */
 
 /* From a child to the next: change of its number of boxes, and of the share of traffic that they bring. */
@@ -112,12 +113,11 @@ static void try_range(struct sn_cutter *cutter, uint32_t n, uint32_t sample, flo
 	judge(&cut, rest * scale, (float)copies * scale, n, budget, best);
 }
 
-static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t sample,
-			   uint32_t column, float budget, uint32_t used, struct sn_cut *best)
+/* The bounds of a list's sample in one column; which of their bits differ. */
+static uint32_t take_sample(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t sample,
+			    uint32_t column)
 {
 	const struct sn_boxes *boxes = cutter->boxes;
-	uint32_t widest = log2_floor(n) + 1 < WIDTH_MAX ? log2_floor(n) + 1 : WIDTH_MAX;
-	uint32_t narrowest = widest < cutter->widths ? 1 : widest - cutter->widths + 1;
 	uint32_t differs = 0;
 
 	for (uint32_t i = 0; i < sample; i++) {
@@ -127,6 +127,16 @@ static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint3
 		cutter->high[i] = boxes->high[column][box];
 		differs |= (cutter->low[i] ^ cutter->low[0]) | (cutter->high[i] ^ cutter->high[0]);
 	}
+	return differs;
+}
+
+static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t sample,
+			   uint32_t column, float budget, uint32_t used, struct sn_cut *best)
+{
+	uint32_t widest = log2_floor(n) + 1 < WIDTH_MAX ? log2_floor(n) + 1 : WIDTH_MAX;
+	uint32_t narrowest = widest < cutter->widths ? 1 : widest - cutter->widths + 1;
+	uint32_t differs = take_sample(cutter, list, n, sample, column);
+
 	for (uint32_t width = widest; width >= narrowest; width -= WIDTH_STEP) {
 		for (uint32_t shift = 0; shift + width <= 32; shift += cutter->stride) {
 			uint32_t bits = ((1u << width) - 1) << shift;
@@ -141,7 +151,21 @@ static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint3
 	}
 }
 
-static void try_mask_cuts(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t column,
+static void try_mask(const struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
+		     struct sn_cut cut, struct sn_cut *best)
+{
+	const uint32_t *mask = cutter->boxes->mask[cut.column - cutter->boxes->n_ranges];
+	uint32_t lacking = 0;
+	float rest;
+
+	for (uint32_t i = 0; i < n; i++)
+		lacking += !(mask[list[i]] >> cut.shift & 1);
+	rest = SHARE * ((float)lacking * 0.5f * cutter->rest[lacking] +
+			((float)n - (float)lacking * 0.5f) * cutter->rest[n]);
+	judge(&cut, rest, (float)(lacking + n), n, budget, best);
+}
+
+static void try_mask_cuts(const struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t column,
 			  float budget, uint32_t used, struct sn_cut *best)
 {
 	const uint32_t *mask = cutter->boxes->mask[column];
@@ -149,19 +173,12 @@ static void try_mask_cuts(struct sn_cutter *cutter, const uint32_t *list, uint32
 
 	for (uint32_t i = 0; i < n; i++)
 		any |= mask[list[i]];
-	for (any &= ~used; any != 0; any &= any - 1) {
-		struct sn_cut cut = {.column = cutter->boxes->n_ranges + column,
-				     .shift = (uint32_t)__builtin_ctz(any),
-				     .width = 1};
-		uint32_t lacking = 0;
-		float rest;
-
-		for (uint32_t i = 0; i < n; i++)
-			lacking += !(mask[list[i]] >> cut.shift & 1);
-		rest = SHARE * ((float)lacking * 0.5f * cutter->rest[lacking] +
-				((float)n - (float)lacking * 0.5f) * cutter->rest[n]);
-		judge(&cut, rest, (float)(lacking + n), n, budget, best);
-	}
+	for (any &= ~used; any != 0; any &= any - 1)
+		try_mask(cutter, list, n, budget,
+			 (struct sn_cut){.column = cutter->boxes->n_ranges + column,
+					 .shift = (uint32_t)__builtin_ctz(any),
+					 .width = 1},
+			 best);
 }
 
 static bool is_within_budget(const struct sn_cutter *cutter, const uint32_t *list, uint32_t n,
@@ -206,6 +223,23 @@ struct sn_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint
 		cut = choose(cutter, list, n, sample, budget, used);
 	}
 	return cut;
+}
+
+bool sn_cut_serves(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
+		   struct sn_cut cut)
+{
+	uint32_t sample = n < cutter->sample ? n : cutter->sample;
+	struct sn_cut best = {.cost = WORSE * cut.cost + WORSE - 1};
+
+	if (list_cost(n) <= 1)
+		return false;
+	if (cut.column < cutter->boxes->n_ranges) {
+		take_sample(cutter, list, n, sample, cut.column);
+		try_range(cutter, n, sample, WORSE * budget, cut, &best);
+	} else {
+		try_mask(cutter, list, n, WORSE * budget, cut, &best);
+	}
+	return best.width > 0 && is_within_budget(cutter, list, n, cut, WORSE * budget);
 }
 
 bool sn_cutter_init(struct sn_cutter *cutter, const struct sn_boxes *boxes)

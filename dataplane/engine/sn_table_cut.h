@@ -41,6 +41,11 @@ void sn_cutter_free(struct sn_cutter *cutter);
 struct sn_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
 			    const struct sn_used *used);
 
+/* Whether a cut that was chosen for another list serves this one about as well. Far sooner known than the
+ * best is found. */
+bool sn_cut_serves(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
+		   struct sn_cut cut);
+
 /* The children with a part of low..high: from..to, modulo their number. Children may get more than they need.
  */
 static inline void sn_cut_by_range(uint32_t low, uint32_t high, uint32_t shift, uint32_t mask, uint32_t *from,

@@ -52,7 +52,9 @@ void *sn_table_alloc(size_t size);
 
 /* A list of boxes, or a few trees of them: see sn_table_tree.c. */
 struct sn_tree;
-struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, enum sn_isa isa, char *err, size_t err_len);
+/* like: a tree whose cuts are taken over where they still serve, or NULL. */
+struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tree *like, enum sn_isa isa,
+			       char *err, size_t err_len);
 void sn_tree_free(struct sn_tree *tree);
 bool sn_tree_is_list(const struct sn_tree *tree);
 size_t sn_tree_size(const struct sn_tree *tree);

@@ -5,6 +5,10 @@
  * of copies, handed down, bounds what boxes cost that lie in many children;
  * where it is used up, leaves become longer.
  *
+ * Nearly all of the time goes into choosing cuts. A program that changes a rule has tables nearly like those
+ * before it, so their cuts are tried first (`like`): each is judged anew, and chosen anew if it serves
+ * the boxes worse than those for which it was chosen.
+ *
  * Boxes that are wide in one address multiply in a tree that cuts by it. If
  * there are many that only the source cuts and many that only the destination
  * cuts, three trees are made: of the boxes that are narrow in one address, of
@@ -29,6 +33,8 @@ struct builder {
 	uint64_t *entries;
 	size_t n_entries;
 	size_t room_entries;
+	float *costs; /* as tree->costs */
+	const struct sn_tree *like;
 	uint32_t *cells;
 	size_t n_groups;
 	size_t room_groups;
@@ -146,15 +152,55 @@ static uint64_t make_leaf(struct builder *builder, const uint32_t *list, uint32_
 	return sn_entry_leaf((uint32_t)first, n_groups);
 }
 
+/* ---- what a tree before it tells ---- */
+
+#define NO_ENTRY 0 /* no entry of a tree is 0: a node has its flag, a leaf a group at least */
+
+static uint64_t root_of(const struct sn_tree *like, uint32_t root)
+{
+	return like != NULL && root < like->n_roots ? like->roots[root] : NO_ENTRY;
+}
+
+static uint64_t child_of(const struct builder *builder, uint64_t like, uint32_t child)
+{
+	return like & SN_ENTRY_NODE ? builder->like->entries[sn_entry_base(like) + child] : NO_ENTRY;
+}
+
+/* The cut of a node; width 0 if it is none, or cuts by what no longer tells boxes apart. */
+static struct sn_cut cut_of(const struct builder *builder, uint64_t like)
+{
+	const struct sn_boxes *boxes = builder->boxes;
+	struct sn_cut cut = {0};
+
+	if (!(like & SN_ENTRY_NODE))
+		return cut;
+	for (uint32_t c = 0; c < boxes->n_ranges + boxes->n_masks; c++) {
+		if (boxes->word[c] != sn_entry_word(like))
+			continue;
+		cut.column = c;
+		cut.shift = sn_entry_shift(like);
+		cut.width = sn_entry_width(like);
+		cut.cost = builder->like->costs[sn_entry_base(like)];
+	}
+	return cut;
+}
+
+/* Whether n boxes fit into as many groups as a leaf had: it was no use to cut those. */
+static bool is_like_leaf(uint64_t like, uint32_t n)
+{
+	return like != NO_ENTRY && !(like & SN_ENTRY_NODE) && n <= sn_entry_groups(like) * SN_GROUP;
+}
+
 /* ---- nodes ---- */
 
 static uint64_t build(struct builder *builder, const uint32_t *list, uint32_t n, float budget,
-		      struct sn_used used);
+		      struct sn_used used, uint64_t like);
 
 static bool grow_entries(struct builder *builder, size_t n)
 {
 	size_t room = builder->room_entries;
 	uint64_t *entries;
+	float *costs;
 
 	if (builder->n_entries + n <= room)
 		return true;
@@ -164,6 +210,10 @@ static bool grow_entries(struct builder *builder, size_t n)
 	if (entries == NULL)
 		return false;
 	builder->entries = entries;
+	costs = realloc(builder->costs, room * sizeof(*costs));
+	if (costs == NULL)
+		return false;
+	builder->costs = costs;
 	builder->room_entries = room;
 	return true;
 }
@@ -216,8 +266,9 @@ static double spent(const struct builder *builder)
 	return (double)builder->n_groups * SN_GROUP + (double)builder->n_entries * SN_CUT_SLOT;
 }
 
+/* like: the node of another tree whose cut this is, or NO_ENTRY. */
 static uint64_t make_node(struct builder *builder, const uint32_t *list, uint32_t n, float budget,
-			  struct sn_cut cut, struct sn_used used)
+			  struct sn_cut cut, struct sn_used used, uint64_t like)
 {
 	uint32_t size = 1u << cut.width;
 	size_t base = builder->n_entries;
@@ -232,6 +283,7 @@ static uint64_t make_node(struct builder *builder, const uint32_t *list, uint32_
 		goto done;
 	}
 	builder->n_entries += size;
+	builder->costs[base] = cut.cost;
 	budget -= (float)size * SN_CUT_SLOT;
 	for (uint32_t v = 0; v < size; v++) {
 		uint32_t n_child = children.begin[v + 1] - children.begin[v];
@@ -251,7 +303,8 @@ static uint64_t make_node(struct builder *builder, const uint32_t *list, uint32_
 		if (v == 0 || n_child != begin[0] - begin[-1] ||
 		    memcmp(lists + begin[0], lists + begin[-1], n_child * sizeof(*lists)) != 0)
 			child = build(builder, lists + begin[0], n_child,
-				      budget * (float)n_child / (float)(n_long + 1), used);
+				      budget * (float)n_child / (float)(n_long + 1), used,
+				      child_of(builder, like, v));
 		if (n_child > SN_GROUP) { /* what a child leaves over is for the next ones */
 			budget -= (float)(spent(builder) - before);
 			n_long -= n_child;
@@ -266,15 +319,20 @@ done:
 
 /* The budget is the number of boxes that the leaves may hold in all, slots of nodes included. */
 static uint64_t build(struct builder *builder, const uint32_t *list, uint32_t n, float budget,
-		      struct sn_used used)
+		      struct sn_used used, uint64_t like)
 {
 	struct sn_cut cut = {0};
 
-	if (!builder->full)
-		cut = sn_cut_choose(&builder->cutter, list, n, budget, &used);
+	if (!builder->full && !is_like_leaf(like, n)) {
+		cut = cut_of(builder, like);
+		if (cut.width == 0 || !sn_cut_serves(&builder->cutter, list, n, budget, cut)) {
+			cut = sn_cut_choose(&builder->cutter, list, n, budget, &used);
+			like = NO_ENTRY;
+		}
+	}
 	if (cut.width == 0)
 		return make_leaf(builder, list, n);
-	return make_node(builder, list, n, budget, cut, used);
+	return make_node(builder, list, n, budget, cut, used, like);
 }
 
 /* ---- trees ---- */
@@ -319,9 +377,9 @@ static bool pick_columns(const struct sn_boxes *boxes, uint32_t columns[2])
 	return only[0] > boxes->n / SPLIT_FROM && only[1] > boxes->n / SPLIT_FROM;
 }
 
-static float budget_for(uint32_t n)
+static float budget_for(const struct sn_boxes *boxes, uint32_t n)
 {
-	return 16.0f * (float)(n < 1024 ? n : 1024) + 16.0f * (float)n;
+	return 16.0f * (float)(n < 1024 ? n : 1024) + (boxes->rare ? 4.0f : 16.0f) * (float)n;
 }
 
 static void build_trees(struct builder *builder, uint32_t *list)
@@ -338,9 +396,12 @@ static void build_trees(struct builder *builder, uint32_t *list)
 			if ((split ? tree_of(boxes, columns, i) : 0) == t)
 				list[n++] = i;
 		}
-		if (n > 0)
+		if (n > 0) {
+			uint64_t like = root_of(builder->like, tree->n_roots);
+
 			tree->roots[tree->n_roots++] =
-				build(builder, list, n, budget_for(n), (struct sn_used){0});
+				build(builder, list, n, budget_for(boxes, n), (struct sn_used){0}, like);
+		}
 	}
 }
 
@@ -376,14 +437,17 @@ static bool finish(struct builder *builder)
 		memcpy(tree->entries, builder->entries, entries);
 	memcpy(tree->cells, builder->cells, cells);
 	memcpy(tree->classes, builder->boxes->classes, classes);
-	tree->size = sizeof(*tree) + entries + cells + classes;
+	tree->costs = builder->costs;
+	builder->costs = NULL;
+	tree->size = sizeof(*tree) + entries + cells + classes + builder->n_entries * sizeof(*tree->costs);
 	return true;
 }
 
-struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, enum sn_isa isa, char *err, size_t err_len)
+struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tree *like, enum sn_isa isa,
+			       char *err, size_t err_len)
 {
 	struct sn_tree *tree = calloc(1, sizeof(*tree));
-	struct builder builder = {.boxes = boxes, .tree = tree};
+	struct builder builder = {.boxes = boxes, .tree = tree, .like = like};
 	uint32_t *list = malloc(boxes->n * sizeof(*list));
 	bool done = false;
 
@@ -402,6 +466,7 @@ struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, enum sn_isa isa, ch
 		}
 	}
 	free(builder.entries);
+	free(builder.costs);
 	free(builder.cells);
 	sn_cutter_free(&builder.cutter);
 	free(builder.memo);
@@ -419,6 +484,7 @@ void sn_tree_free(struct sn_tree *tree)
 	if (tree == NULL)
 		return;
 	free(tree->entries);
+	free(tree->costs);
 	free(tree->cells);
 	free(tree->classes);
 	free(tree);

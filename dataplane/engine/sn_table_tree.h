@@ -31,6 +31,21 @@ static inline uint32_t sn_entry_base(uint64_t entry)
 	return (uint32_t)entry;
 }
 
+static inline uint32_t sn_entry_word(uint64_t node)
+{
+	return node >> 48 & 0xf;
+}
+
+static inline uint32_t sn_entry_width(uint64_t node)
+{
+	return node >> 40 & 0x1f;
+}
+
+static inline uint32_t sn_entry_shift(uint64_t node)
+{
+	return node >> 32 & 0x1f;
+}
+
 static inline uint32_t sn_entry_groups(uint64_t entry)
 {
 	return entry >> 32 & INT32_MAX;
@@ -46,9 +61,9 @@ static inline uint64_t sn_entry_next(uint64_t leaf)
 static inline uint32_t sn_entry_child(uint64_t entry, const struct sn_key *key)
 {
 	const sn_word *words = (const sn_word *)key;
-	uint32_t value = words[entry >> 48 & 0xf] >> (entry >> 32 & 0x1f);
+	uint32_t value = words[sn_entry_word(entry)] >> sn_entry_shift(entry);
 
-	return sn_entry_base(entry) + (value & ((1u << (entry >> 40 & 0x1f)) - 1));
+	return sn_entry_base(entry) + (value & ((1u << sn_entry_width(entry)) - 1));
 }
 
 /*
@@ -71,6 +86,7 @@ struct sn_tree {
 	enum sn_isa isa;
 	uint32_t n_roots;
 	uint64_t roots[SN_ROOTS_MAX];
+	float *costs; /* of a node's cut when it was chosen, by base; looked up by the next build only */
 	size_t size;
 };
 

@@ -104,7 +104,7 @@ int close_fixture(void **state)
 
 void load(struct fixture *f)
 {
-	struct sn_program *next = sn_program_create(f->msg, f->err, sizeof(f->err));
+	struct sn_program *next = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
 
 	if (!next)
 		fail_msg("%s", f->err);

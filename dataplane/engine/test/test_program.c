@@ -206,7 +206,7 @@ static void a_wrong_program_is_refused_with_what_is_wrong_and_what_is_right(void
 
 		wrongs[i].spoil(msg);
 		f->err[0] = 0;
-		if (sn_program_create(msg, f->err, sizeof(f->err)))
+		if (sn_program_create(msg, NULL, f->err, sizeof(f->err)))
 			fail_msg("accepted, want: %s … %s", wrongs[i].says[0], wrongs[i].says[1]);
 		for (int j = 0; j < 2; j++)
 			if (!strstr(f->err, wrongs[i].says[j]))
@@ -295,7 +295,7 @@ static void bits_are_read_of_every_field(void **state)
 	table.n_required = 2;
 	table.classes = classes;
 	table.n_classes = 2;
-	if (sn_classifier_init(&c, &table, 2, false, "table", err, sizeof(err)))
+	if (sn_classifier_init(&c, &table, 2, false, NULL, "table", err, sizeof(err)))
 		fail_msg("%s", err);
 	sn_classifier_lookup(&c, &good, (const uint8_t[]){0}, &class, 1);
 	assert_int_equal(class, 0);
