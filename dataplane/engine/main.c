@@ -60,6 +60,8 @@ static const char usage[] =
 	"                        veth0                        a kernel interface\n"
 	"                        0000:03:00.1                 a PCI device bound to vfio-pci\n"
 	"                        net_af_xdp0,iface=eth1       any EAL device string\n"
+	"  --pace IF=RATE      frames per second of a device that always has some (a replayed capture),\n"
+	"                        as through a ring of --rx-desc: those that find it full are missed\n"
 	"  --workers N         worker threads, one CPU each (default 1)\n"
 	"  --idle-sleep US     microseconds that an idle worker sleeps; 0: never; auto (default):\n"
 	"                      only when all devices are kernel interfaces\n"
@@ -78,6 +80,7 @@ enum {
 	OPT_SOCKET = 256,
 	OPT_PROGRAM,
 	OPT_BIND,
+	OPT_PACE,
 	OPT_WORKERS,
 	OPT_IDLE_SLEEP,
 	OPT_MTU,
@@ -95,6 +98,7 @@ static const struct option long_options[] = {
 	{"socket", required_argument, NULL, OPT_SOCKET},
 	{"program", required_argument, NULL, OPT_PROGRAM},
 	{"bind", required_argument, NULL, OPT_BIND},
+	{"pace", required_argument, NULL, OPT_PACE},
 	{"workers", required_argument, NULL, OPT_WORKERS},
 	{"idle-sleep", required_argument, NULL, OPT_IDLE_SLEEP},
 	{"mtu", required_argument, NULL, OPT_MTU},
@@ -149,6 +153,17 @@ static int add_bind(struct options *options, const char *arg)
 	return 0;
 }
 
+static int add_pace(struct options *options, const char *arg)
+{
+	char err[SN_ERR_LEN];
+
+	if (sn_bind_pace(arg, options->binds, options->n_binds, err, sizeof(err)) != 0) {
+		sn_log(SN_LOG_ERROR, "--pace: %s", err);
+		return -1;
+	}
+	return 0;
+}
+
 /* 0: go on, 1: done, -1: error. */
 static int parse_flags(int argc, char **argv, struct options *options)
 {
@@ -166,6 +181,9 @@ static int parse_flags(int argc, char **argv, struct options *options)
 			break;
 		case OPT_BIND:
 			rc = add_bind(options, optarg);
+			break;
+		case OPT_PACE:
+			rc = add_pace(options, optarg);
 			break;
 		case OPT_WORKERS:
 			rc = parse_number("workers", optarg, 1, SN_WORKERS_MAX, &options->workers);

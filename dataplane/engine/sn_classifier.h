@@ -45,11 +45,20 @@ struct sn_classifier {
  * Values of a field that no table tells apart share an atom, so that the decision
  * cache needs no more entries than there are decisions.
  */
+/* Of each atom a value that packets are likely to have. */
+struct sn_typical {
+	uint16_t vlan[SN_VLAN_ABSENT + 1];
+	uint8_t dscp[64];
+	uint8_t tcp_flags[256];
+	uint8_t icmp_code[256];
+};
+
 struct sn_atoms {
 	uint16_t vlan[SN_VLAN_ABSENT + 1];
 	uint8_t dscp[64];
 	uint8_t tcp_flags[256];
 	uint8_t icmp_code[256];
+	struct sn_typical typical;
 };
 
 /* rare: packets seldom come by it. like: see sn_table_spec; or NULL. Less than 0 on error, with a message in

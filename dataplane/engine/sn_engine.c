@@ -163,7 +163,9 @@ static void announce(struct sn_engine *engine, uint32_t step)
 			while (atomic_load_explicit(&thread->acknowledged, memory_order_acquire) != epoch)
 				sched_yield();
 		} else if ((epoch & 1) == 0) {
-			sn_thread_follow(thread); /* no thread does */
+			while (!sn_thread_prepare(thread, epoch, true))
+				; /* no thread does */
+			sn_thread_follow(thread);
 		}
 	}
 }

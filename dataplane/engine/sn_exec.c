@@ -25,6 +25,7 @@ struct exec {
 	const struct sn_cache_key *key;
 	uint64_t hash;
 	bool keep;
+	bool rehearsal; /* there is no packet, only a decision */
 	uint32_t min_ttl;
 	uint32_t n_steps;
 	uint32_t steps[STEPS_MAX];
@@ -40,7 +41,8 @@ static const struct next ended = {SN_NO_INDEX};
 
 static struct next drop(struct exec *x, struct sn_pkt *p, uint32_t reason)
 {
-	sn_worker_drop(x->w, p->m, reason);
+	if (!x->rehearsal)
+		sn_worker_drop(x->w, p->m, reason);
 	return ended;
 }
 
@@ -69,6 +71,8 @@ static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struc
 /* The packet leaves or is answered: all state on its way, up to here, is used. */
 static void commit(struct exec *x)
 {
+	if (x->rehearsal)
+		return;
 	for (uint32_t i = 0; i < x->n_uses; i++) {
 		struct use *u = &x->uses[i];
 
@@ -103,7 +107,8 @@ static void step(struct exec *x, uint32_t id)
 
 static void count(struct exec *x, uint32_t counter, const struct sn_pkt *p)
 {
-	sn_count_add(&x->w->counts->counters[counter], p->frame_len);
+	if (!x->rehearsal)
+		sn_count_add(&x->w->counts->counters[counter], p->frame_len);
 	step(x, counter | SN_STEP_COUNTER);
 }
 
@@ -229,7 +234,7 @@ static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t r
 		return SN_REASON_NAT_FRAGMENT;
 	if (!flow_of(p, SN_ICMP_ECHO_REQUEST, &flow))
 		return sn_icmp_quote(p) ? forward_error(x, p, run) : SN_REASON_NAT_UNSUPPORTED;
-	result = sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, true, x->now, &s);
+	result = sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, !x->rehearsal, x->now, &s);
 	if (result == SN_STATE_NONE)
 		return SN_REASON_NAT_EXHAUSTED;
 	p->src = s->outside_addr;
@@ -343,6 +348,8 @@ static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_ge
 
 	commit(x);
 	x->keep = false;
+	if (x->rehearsal)
+		return ended;
 	if (g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY) {
 		reason = sn_icmp_echo(p);
 		if (reason)
@@ -425,6 +432,8 @@ static struct next output(struct exec *x, struct sn_pkt *p, uint32_t iface)
 	known = n && sn_neigh_usable(n, x->now);
 	if (known && x->keep)
 		remember(x, p, n);
+	if (x->rehearsal)
+		return ended;
 	if (!sn_rewrite(p))
 		return drop(x, p, SN_REASON_NO_MEMORY);
 	if (!known) {
@@ -484,6 +493,8 @@ static void run_legs(struct exec *x, struct sn_pkt *p, const struct sn_leg *legs
 	uint32_t mark = x->n_uses;
 
 	x->keep = false;
+	if (x->rehearsal)
+		return;
 	x->copies += n - 1;
 	if (x->copies > SN_COPIES_MAX) {
 		drop(x, p, SN_REASON_DEPTH);
@@ -527,7 +538,8 @@ static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uin
 		if (floor > x->min_ttl)
 			x->min_ttl = floor;
 		class += s->first_class;
-		sn_count_add(&x->w->counts->classes[class], p->frame_len);
+		if (!x->rehearsal)
+			sn_count_add(&x->w->counts->classes[class], p->frame_len);
 		step(x, class);
 		c = &program->classes[class];
 		class = SN_TABLE_NONE;
@@ -539,8 +551,8 @@ static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uin
 	}
 }
 
-void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
-	     const struct sn_cache_key *key, uint64_t hash, uint64_t now)
+static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
+		const struct sn_cache_key *key, uint64_t hash, bool rehearsal, uint64_t now)
 {
 	struct exec x;
 
@@ -552,8 +564,21 @@ void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t c
 	x.key = key;
 	x.hash = hash;
 	x.keep = key != NULL;
+	x.rehearsal = rehearsal;
 	x.min_ttl = 0;
 	x.n_steps = 0;
 	run_segments(&x, p, (struct next){segment}, class, 0);
 	roll_back(&x, 0);
+}
+
+void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
+	     const struct sn_cache_key *key, uint64_t hash, uint64_t now)
+{
+	run(w, p, segment, class, key, hash, false, now);
+}
+
+void sn_exec_rehearse(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
+		      const struct sn_cache_key *key, uint64_t hash, uint64_t now)
+{
+	run(w, p, segment, class, key, hash, true, now);
 }

@@ -23,4 +23,8 @@
 void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
 	     const struct sn_cache_key *key, uint64_t hash, uint64_t now);
 
+/* The same for a packet that there is not (m is NULL): its decision is kept, and nothing else happens. */
+void sn_exec_rehearse(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
+		      const struct sn_cache_key *key, uint64_t hash, uint64_t now);
+
 #endif /* SN_EXEC_H */

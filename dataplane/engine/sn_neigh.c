@@ -280,14 +280,23 @@ void sn_neigh_tick(struct sn_worker *w, uint64_t now)
 	t->next_visit = now + (t->incomplete ? VISIT_WAITING : VISIT_IDLE);
 }
 
-/* What was learnt stays, where the interface does. */
+static bool is_configured(const struct sn_interface *ifc, const struct sn_neigh *n)
+{
+	for (uint32_t i = 0; i < ifc->n_neighbors; i++)
+		if (ifc->neighbors[i].address == n->address && memcmp(ifc->neighbors[i].mac, n->l2, 6) == 0)
+			return true;
+	return false;
+}
+
+/* What was learnt stays, where the interface does, and what is configured, where it is still. */
 static bool stays(const struct sn_worker *w, const struct sn_program *old, const struct sn_neigh *n)
 {
 	const struct sn_program *p = w->program;
 
-	return n->state != SN_NEIGH_STATIC && p && old && n->iface < p->n_interfaces &&
+	return p && old && n->iface < p->n_interfaces &&
 	       !strcmp(p->interfaces[n->iface].name, old->interfaces[n->iface].name) &&
-	       on_link(&p->interfaces[n->iface], n->address);
+	       (n->state == SN_NEIGH_STATIC ? is_configured(&p->interfaces[n->iface], n)
+					    : on_link(&p->interfaces[n->iface], n->address));
 }
 
 void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old)
@@ -310,6 +319,8 @@ void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old)
 		for (uint32_t j = 0; j < ifc->n_neighbors; j++) {
 			struct sn_neigh *n = sn_neigh_find(t, i, ifc->neighbors[j].address);
 
+			if (n && n->state == SN_NEIGH_STATIC)
+				continue; /* it stayed, in its place */
 			if (n)
 				forget(w, n);
 			n = add(w, i, ifc->neighbors[j].address);

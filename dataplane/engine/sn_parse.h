@@ -40,6 +40,7 @@ enum sn_icmp_kind {
 
 #define SN_TCP_FIN 0x01u
 #define SN_TCP_RST 0x04u
+#define SN_TCP_ACK 0x10u
 
 #define SN_ETHER_LEN	14
 #define SN_TAG_LEN	4

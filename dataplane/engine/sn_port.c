@@ -6,11 +6,13 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -75,6 +77,29 @@ int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_l
 	else
 		bind->kind = SN_PORT_KERNEL;
 	return 0;
+}
+
+int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, char *err, size_t err_len)
+{
+	const char *equals = strchr(arg, '=');
+	char *end = NULL;
+	unsigned long long rate;
+
+	errno = 0;
+	rate = equals != NULL ? strtoull(equals + 1, &end, 10) : 0;
+	if (equals == NULL || !isdigit((unsigned char)equals[1]) || *end != '\0' || errno != 0 || rate == 0 ||
+	    rate > SN_PACE_RATE_MAX)
+		return SN_ERR(
+			"pace \"%s\": want <interface>=<frames per second>, 1 to %u, as in inside=1000000",
+			arg, SN_PACE_RATE_MAX);
+	for (unsigned int i = 0; i < n; i++) {
+		if (strncmp(binds[i].interface, arg, (size_t)(equals - arg)) != 0 ||
+		    binds[i].interface[equals - arg] != '\0')
+			continue;
+		binds[i].pace = rate;
+		return 0;
+	}
+	return SN_ERR("pace \"%s\": no interface of this name is bound before it", arg);
 }
 
 /* The part of a device string before its arguments: the name that EAL knows the device by. */
@@ -282,6 +307,29 @@ static int setup_queues(struct sn_port *port, const struct sn_port_config *confi
 	return rc;
 }
 
+static int set_pace(struct sn_port *port, const struct sn_port_config *config)
+{
+	size_t size = config->queues * sizeof(*port->paces);
+
+	if (port->bind.pace == 0)
+		return 0;
+	port->paces = aligned_alloc(64, size);
+	if (port->paces == NULL)
+		return -ENOMEM;
+	for (uint16_t queue = 0; queue < config->queues; queue++)
+		sn_pace_init(&port->paces[queue], port->bind.pace, rte_get_tsc_hz(), config->rx_desc);
+	return 0;
+}
+
+uint64_t sn_port_pace_missed(const struct sn_port *port, unsigned int queues)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int queue = 0; port->paces != NULL && queue < queues; queue++)
+		sum += __atomic_load_n(&port->paces[queue].missed, __ATOMIC_RELAXED);
+	return sum;
+}
+
 int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len)
 {
 	struct rte_eth_conf conf = {0};
@@ -308,6 +356,8 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	rc = rte_eth_dev_configure(port->id, config->queues, config->queues, &conf);
 	if (rc == 0)
 		rc = setup_queues(port, config, &info, &conf);
+	if (rc == 0)
+		rc = set_pace(port, config);
 	if (rc != 0)
 		return SN_ERR("interface %s: device \"%s\" does not take %u queues of %u/%u descriptors and "
 			      "MTU %u: %s",
@@ -351,6 +401,8 @@ int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char
 
 void sn_port_close(struct sn_port *port)
 {
+	free(port->paces);
+	port->paces = NULL;
 	if (!port->started)
 		return;
 	/* A kernel interface lives on, with the address that it had. */

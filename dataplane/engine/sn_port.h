@@ -15,6 +15,8 @@
 #include <rte_ether.h>
 #include <rte_mempool.h>
 
+#include "sn_pace.h"
+
 #define SN_PORT_NAME_MAX   64
 #define SN_PORT_DEVICE_MAX 512
 
@@ -29,6 +31,7 @@ struct sn_bind {
 	char interface[SN_PORT_NAME_MAX];
 	char device[SN_PORT_DEVICE_MAX];
 	enum sn_port_kind kind;
+	uint64_t pace; /* frames per second; 0: as the device has them */
 };
 
 struct sn_port {
@@ -42,6 +45,7 @@ struct sn_port {
 	bool started;
 	struct rte_ether_addr device_mac; /* as it came */
 	struct rte_ether_addr mac;	  /* in use */
+	struct sn_pace *paces;		  /* by queue; NULL: frames come when the device has them */
 };
 
 /* What all ports of an engine have in common. */
@@ -60,6 +64,9 @@ struct sn_port_config {
 /* Reads "<interface>=<device>". */
 int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_len);
 
+/* Reads "<interface>=<frames per second>" into the interface's binding. */
+int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, char *err, size_t err_len);
+
 /*
  * Finds or attaches the device. mtu is what the chain wants to send; the port's
  * own (port->mtu) may be larger when the kernel interface carries more.
@@ -75,6 +82,9 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 
 /* Uses mac (NULL: the device's own again); a device that cannot change it receives all frames instead. */
 int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len);
+
+/* Frames that found the ring of a paced port full. */
+uint64_t sn_port_pace_missed(const struct sn_port *port, unsigned int queues);
 
 void sn_port_close(struct sn_port *port);
 

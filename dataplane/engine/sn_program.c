@@ -587,6 +587,7 @@ static int build_atoms(struct builder *b)
 	static const enum sn_field small_fields[] = {SN_DSCP, SN_TCP_FLAGS, SN_ICMP_CODE};
 	struct sn_atoms *a = b->p->atoms;
 	uint8_t *const small[] = {a->dscp, a->tcp_flags, a->icmp_code};
+	uint8_t *const typical[] = {a->typical.dscp, a->typical.tcp_flags, a->typical.icmp_code};
 	const uint32_t sizes[] = {64, 256, 256};
 	uint16_t atoms[256];
 
@@ -595,12 +596,19 @@ static int build_atoms(struct builder *b)
 	at(b, "segments");
 	if (refine(b, a->vlan, SN_VLAN_ABSENT + 1, SN_VLAN))
 		return no_memory(b);
+	/* Untagged packets, acknowledgements, otherwise the least value. */
+	for (uint32_t v = SN_VLAN_ABSENT + 1; v-- > 0;)
+		a->typical.vlan[a->vlan[v]] = v;
+	a->typical.vlan[a->vlan[SN_VLAN_ABSENT]] = SN_VLAN_ABSENT;
 	for (int i = 0; i < 3; i++) {
 		if (refine(b, atoms, sizes[i], small_fields[i]))
 			return no_memory(b);
-		for (uint32_t v = 0; v < sizes[i]; v++)
+		for (uint32_t v = sizes[i]; v-- > 0;) {
 			small[i][v] = atoms[v];
+			typical[i][atoms[v]] = v;
+		}
 	}
+	a->typical.tcp_flags[a->tcp_flags[SN_TCP_ACK]] = SN_TCP_ACK;
 	return 0;
 }
 

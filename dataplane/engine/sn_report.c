@@ -55,6 +55,8 @@ static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 		}
 		if (plan->ports[i] != NULL && rte_eth_stats_get(plan->ports[i]->id, &device) == 0)
 			port->rx_missed = device.imissed + device.rx_nombuf;
+		if (plan->ports[i] != NULL)
+			port->rx_missed += sn_port_pace_missed(plan->ports[i], engine->config.n_workers);
 	}
 	return 0;
 }

@@ -14,6 +14,8 @@
 #define SN_IDLE_ROUNDS	     512 /* empty rounds before a nap */
 #define SN_TICKS_PER_SECOND  1000
 #define SN_NAP_NO_PROGRAM_US 1000
+#define SN_REHEARSAL_MS	     50 /* at most */
+#define SN_REHEARSAL_SHARE   7	/* 1/7 of the time under load */
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -52,6 +54,7 @@ static void carry_port_counts(struct sn_thread *thread, const struct sn_plan *ne
 
 static void take_plan(struct sn_thread *thread, struct sn_plan *next)
 {
+	thread->rehearsal_began = 0;
 	carry_port_counts(thread, next);
 	for (uint32_t i = 0; i < next->program->n_interfaces; i++)
 		sn_worker_set_mac(thread->worker, (uint16_t)i, next->macs[i]);
@@ -80,6 +83,41 @@ void sn_thread_follow(struct sn_thread *thread)
 	atomic_store_explicit(&thread->acknowledged, epoch, memory_order_release);
 }
 
+static uint16_t receive_paced(const struct sn_port *port, uint16_t queue, uint64_t now,
+			      struct rte_mbuf **pkts)
+{
+	struct sn_pace *pace = &port->paces[queue];
+	uint16_t due = sn_pace_take(pace, now, SN_RX_BURST);
+	uint16_t n = due > 0 ? rte_eth_rx_burst(port->id, queue, pkts, due) : 0;
+
+	if (n < due)
+		sn_pace_miss(pace, due - n);
+	return n;
+}
+
+bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, bool idle)
+{
+	const struct sn_plan *plan = thread->orders->plan;
+	uint64_t now = rte_rdtsc();
+	bool done;
+
+	if ((epoch & 1) != 0 || plan == NULL || thread->plan == NULL || plan == thread->plan)
+		return true;
+	if (thread->rehearsal_began == 0) {
+		if (!sn_plan_same_state(thread->plan, plan))
+			return true; /* what the cache knows of sessions no longer holds */
+		thread->rehearsal_began = now;
+		thread->rehearsal_took = 0;
+	}
+	if (now - thread->rehearsal_began > rte_get_tsc_hz() / 1000 * SN_REHEARSAL_MS)
+		return true;
+	if (!idle && thread->rehearsal_took * SN_REHEARSAL_SHARE > now - thread->rehearsal_began)
+		return false;
+	done = sn_worker_rehearse(thread->worker, plan->program, plan->counts[thread->queue], sn_now_ns());
+	thread->rehearsal_took += rte_rdtsc() - now;
+	return done;
+}
+
 /* One burst of every port. Returns how many packets came. */
 static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats *stats)
 {
@@ -88,8 +126,14 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 	unsigned int sum = 0;
 
 	for (uint16_t iface = 0; iface < plan->program->n_interfaces; iface++) {
+		const struct sn_port *port = plan->ports[iface];
 		uint64_t before = rte_rdtsc();
-		uint16_t n = rte_eth_rx_burst(plan->ports[iface]->id, thread->queue, pkts, SN_RX_BURST);
+		uint16_t n;
+
+		if (unlikely(port->paces != NULL))
+			n = receive_paced(port, thread->queue, before, pkts);
+		else
+			n = rte_eth_rx_burst(port->id, thread->queue, pkts, SN_RX_BURST);
 
 		if (n == 0)
 			continue;
@@ -125,7 +169,8 @@ int sn_thread_main(void *context)
 	while (!atomic_load_explicit(&orders->stop, memory_order_relaxed)) {
 		uint32_t epoch = atomic_load_explicit(&orders->epoch, memory_order_acquire);
 
-		if (epoch != atomic_load_explicit(&thread->acknowledged, memory_order_relaxed))
+		if (epoch != atomic_load_explicit(&thread->acknowledged, memory_order_relaxed) &&
+		    sn_thread_prepare(thread, epoch, idle_rounds > 0))
 			sn_thread_follow(thread);
 		if (thread->plan == NULL) {
 			nap(SN_NAP_NO_PROGRAM_US);
@@ -134,7 +179,8 @@ int sn_thread_main(void *context)
 		}
 		if (poll_ports(thread, stats) > 0) {
 			idle_rounds = 0;
-		} else if (++idle_rounds >= SN_IDLE_ROUNDS && thread->nap_us > 0) {
+		} else if (++idle_rounds >= SN_IDLE_ROUNDS && thread->nap_us > 0 &&
+			   thread->rehearsal_began == 0) {
 			nap(thread->nap_us);
 		}
 		end = rte_rdtsc();

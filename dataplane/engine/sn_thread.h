@@ -32,10 +32,20 @@ struct sn_thread {
 	uint16_t queue;	      /* of every port; also the worker's number */
 	uint32_t nap_us;      /* 0: never naps */
 	uint64_t idle_cycles; /* read by the control thread */
+	/* The rehearsal of the plan to come (see sn_rehearse.c), in cycles: */
+	uint64_t rehearsal_began; /* 0: there is none */
+	uint64_t rehearsal_took;
 };
 
 /* Follows the orders: returns at once when they say run, else when they do (or stop). */
 void sn_thread_follow(struct sn_thread *thread);
+
+/*
+ * Does a part of what is to be done before the orders are followed; true: nothing is left. A new program's
+ * decisions are rehearsed: in idle rounds, and in a part of the time under load; for some time at most, for
+ * someone waits for the change.
+ */
+bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, bool idle);
 
 /* An lcore's main function: runs until told to stop. */
 int sn_thread_main(void *thread);

@@ -262,8 +262,7 @@ static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 	sn_worker_drop(w, p->m, p->reason);
 }
 
-/* Classes of the packets that go by the entry segment's table; SN_TABLE_NONE for those that do not. */
-static void classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
 {
 	uint32_t found[SN_BURST_MAX], k = 0;
 	uint8_t index[SN_BURST_MAX];
@@ -304,8 +303,7 @@ static void look_up(struct sn_worker *w, uint32_t n)
 	}
 }
 
-/* Bring the state that the packets which are not known yet will look for. */
-static void prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
 {
 	struct sn_state_hint hints[SN_BURST_MAX];
 	uint32_t k = 0;
@@ -379,9 +377,9 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	if (w->caching)
 		look_up(w, n);
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
-	classify(w, &w->program->segments[segment], n);
+	sn_worker_classify(w, &w->program->segments[segment], n);
 	if (w->caching)
-		prefetch_state(w, &w->program->segments[segment], n);
+		sn_worker_prefetch_state(w, &w->program->segments[segment], n);
 	mark(w, stages, SN_STAGE_CLASSIFY, &since);
 	for (uint32_t i = 0; i < n; i++)
 		forward(w, i, segment, now);
@@ -438,7 +436,8 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 	if (program)
 		w->icmp_tokens = program->icmp_rate * SECOND;
 	sn_neigh_apply(w, old);
-	sn_cache_flush(&w->cache);
+	if (!sn_rehearsal_end(w, program))
+		sn_cache_flush(&w->cache);
 	flush_all(w);
 	w->counts = counts;
 	return before;
@@ -481,7 +480,8 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	w->drop = config->drop;
 	w->drop_ctx = config->drop_ctx;
 	w->lcore = config->lcore;
-	if (sn_cache_init(&w->cache, entries) || sn_neigh_init(&w->neigh, neighbors)) {
+	if (sn_cache_init(&w->cache, entries) || sn_cache_init(&w->rehearsal.cache, entries) ||
+	    sn_neigh_init(&w->neigh, neighbors)) {
 		sn_worker_free(w);
 		goto no_memory;
 	}
@@ -501,6 +501,7 @@ void sn_worker_free(struct sn_worker *w)
 		rte_pktmbuf_free_bulk(w->out[i].pkts, w->out[i].n);
 	sn_neigh_free(&w->neigh);
 	sn_cache_free(&w->cache);
+	sn_cache_free(&w->rehearsal.cache);
 	free(w);
 }
 

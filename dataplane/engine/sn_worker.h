@@ -92,6 +92,14 @@ struct sn_worker;
 struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len);
 void sn_worker_free(struct sn_worker *w);
 
+/*
+ * Decides some more of the flows that the cache knows by the program to come, so that it need not when it
+ * takes over (sn_worker_set_program() with the same program and counters); true: no more to do. For a program
+ * with the same state, between bursts.
+ */
+bool sn_worker_rehearse(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts,
+			uint64_t now);
+
 /* The address of an interface's device, for interfaces to which the program gives none. Takes effect with the
  * next program. */
 void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6]);

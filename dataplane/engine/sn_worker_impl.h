@@ -15,6 +15,14 @@ struct sn_tx_buffer {
 	struct rte_mbuf *pkts[SN_BURST_MAX];
 };
 
+/* The program to come, and what its decisions will be: see sn_rehearse.c. */
+struct sn_rehearsal {
+	const struct sn_program *program; /* NULL: none is rehearsed */
+	struct sn_counts *counts;
+	struct sn_cache cache;
+	uint32_t bucket; /* of the worker's cache, from which on flows are still to be decided */
+};
+
 struct sn_worker {
 	/* Lines 1 and 2: read by every burst, written by program swaps only. */
 	const struct sn_program *program;
@@ -48,6 +56,7 @@ struct sn_worker {
 	uint64_t hashes[SN_BURST_MAX];
 	struct sn_cache_entry *candidates[SN_BURST_MAX];
 	uint32_t classes[SN_BURST_MAX];
+	struct sn_rehearsal rehearsal;
 } __rte_cache_aligned;
 
 extern int sn_source_offset; /* of the mbuf field */
@@ -76,6 +85,15 @@ static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
 {
 	memcpy(frame, n->l2, sizeof(n->l2));
 }
+
+/* Classes of the first n of w->pkts that go by the segment's table; SN_TABLE_NONE for those that do not. */
+void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
+
+/* Brings the state that these packets will look for, if they are not known yet. */
+void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
+
+/* The cache is that of the program's rehearsal from now on; false: there was none. */
+bool sn_rehearsal_end(struct sn_worker *w, const struct sn_program *program);
 
 /* Whether an ICMP error may be sent now. */
 bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now);

@@ -1,10 +1,13 @@
 package netns
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -14,61 +17,183 @@ import (
 	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// A generator of 80 % load takes the CPU that compiler and engine build on; a device that replays a file
-// from memory takes none, and keeps the worker busy to the full. So this test tells how soon a
-// change is live when the other CPU is free, and the one beside it that nothing is lost.
-func TestAChangedRuleIsLiveInTimeWhileTheWorkerHasAllThatItCanDo(t *testing.T) {
+// Kernel ports cost a generator of their load most of the CPU that compiler and engine build on. A device that replays
+// a file from memory costs none, and the engine paces it: so this test tells how soon a change is live, and whether
+// anything is lost, at 80 % of what the worker can do when all that it does is the chain.
+func TestAChangedRuleIsLiveInTimeAtFourFifthsOfTheWorkersLoad(t *testing.T) {
 	lab.Require(t)
 	cpus := lab.CPUs(t)
 	if len(cpus) < 2 {
 		t.Skip("needs two CPUs: one for the engine's worker, one for the rest")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // as sinterctl does
-	mac := packets.MAC{2, 0, 0, 0, 0, 0x11}
-	chain := strings.Replace(ispChain, "{name: inside,", fmt.Sprintf("{name: inside, mac: %q,", "02:00:00:00:00:11"), 1)
+	lab.Confine(t, cpus[0])
+	r := newReplay(t, cpus)
+	full := r.capacity(t)
+	const tries = 3
+	for try := 1; ; try++ {
+		err := r.changesAt(t, 0.8*full)
+		if err == nil {
+			return
+		}
+		if try == tries {
+			t.Fatal(err)
+		}
+		t.Logf("try %d of %d, on a machine that others use, too: %v", try, tries, err)
+	}
+}
+
+// replay is the chain under the load of a replayed file: flows of the ACL, which every program passes, and some of
+// the changing rule.
+type replay struct {
+	space   *lab.Space
+	cpus    []int
+	capture string
+	flows   uint64
+	bundles map[string]*manifest.Bundle
+}
+
+func newReplay(t *testing.T, cpus []int) *replay {
+	t.Helper()
+	const mac = "02:00:00:00:00:11"
+	chain := strings.Replace(ispChain, "{name: inside,", fmt.Sprintf("{name: inside, mac: %q,", mac), 1)
 	dir := t.TempDir()
 	acl := aclText(t)
 	write(t, dir, "acl", acl)
-	bundles := map[string]*manifest.Bundle{}
+	r := &replay{space: lab.New(t, "engine"), cpus: cpus, capture: filepath.Join(dir, "flows.pcap"), bundles: map[string]*manifest.Bundle{}}
 	for _, action := range []string{"Accept", "Drop"} {
-		bundles[action] = lab.Parse(t, write(t, dir, action+".yaml", fmt.Sprintf(chain, action)))
+		r.bundles[action] = lab.Parse(t, write(t, dir, action+".yaml", fmt.Sprintf(chain, action)))
 	}
-	capture := filepath.Join(dir, "flows.pcap")
-	writeFlows(t, capture, mac, accepted(t, acl, aclFlows))
-	box := lab.New(t, "engine")
-	s := &isp{engine: lab.StartEngine(t, box,
-		[]string{"inside=net_pcap0,rx_pcap=" + capture + ",infinite_rx=1", "outside=net_null0,no-rx=1"},
-		"--", "-l", fmt.Sprintf("%d,%d", cpus[0], cpus[1]))}
-	s.load(t, bundles["Accept"])
-	lab.Until(t, lab.Patience, func() error { // all flows are open
-		if n := s.engine.Counters(t).GetTables()[0].GetSessions(); n < aclFlows {
-			return fmt.Errorf("%d of %d flows are open", n, aclFlows)
+	flows := accepted(t, acl, aclFlows)
+	for i := range uint16(markedFlows) {
+		flows = append(flows, tuple{src: number(ispHost), dst: number("198.18.1.1"), proto: packets.ProtoUDP, sport: 4000 + i, dport: markedPort})
+	}
+	for i := range uint32(staffManyFlows) {
+		flows = append(flows, tuple{src: number(ispHost) + i, dst: number("198.18.1.2"), proto: packets.ProtoUDP, sport: 5000, dport: 53})
+	}
+	r.flows = uint64(len(flows))
+	writeFlows(t, r.capture, packets.MAC{2, 0, 0, 0, 0, 0x11}, flows)
+	return r
+}
+
+// start starts an engine that replays the file, and waits until all flows are open.
+func (r *replay) start(t *testing.T, flags ...string) *isp {
+	t.Helper()
+	s := &isp{engine: lab.StartEngine(t, r.space,
+		[]string{"inside=net_pcap0,rx_pcap=" + r.capture + ",infinite_rx=1", "outside=net_null0,no-rx=1"},
+		append(flags, "--rx-desc", strconv.Itoa(engineRing), "--", "-l", fmt.Sprintf("%d,%d", r.cpus[0], r.cpus[1]))...)}
+	s.worker = s.engine.FavourWorker(t)
+	s.load(t, r.bundles["Accept"])
+	lab.Until(t, lab.Patience, func() error {
+		if n := s.engine.Counters(t).GetTables()[0].GetSessions(); n < r.flows {
+			return fmt.Errorf("%d of %d flows are open", n, r.flows)
 		}
 		return nil
 	})
-	fastest := time.Hour
-	for _, action := range changes {
-		before := s.engine.Counters(t)
-		fastest = min(fastest, s.load(t, bundles[action]))
-		after := s.engine.Counters(t)
-		worked := after.GetWorkers()[0].GetPackets() - before.GetWorkers()[0].GetPackets()
-		if worked == 0 {
-			t.Error("the worker stood still while the program changed")
+	return s
+}
+
+// capacity is how many packets per second the worker manages when there are always some.
+func (r *replay) capacity(t *testing.T) float64 {
+	t.Helper()
+	s := r.start(t)
+	defer s.engine.Process.Stop(t)
+	best := 0.0
+	for range 5 {
+		before, began := inside(s.engine.Counters(t)).GetRxPackets(), time.Now()
+		time.Sleep(100 * time.Millisecond)
+		n := inside(s.engine.Counters(t)).GetRxPackets() - before
+		best = max(best, float64(n)/time.Since(began).Seconds())
+	}
+	return best
+}
+
+func inside(s *programpb.Stats) *programpb.PortStats {
+	for _, p := range s.GetPorts() {
+		if p.GetInterface() == "inside" {
+			return p
 		}
 	}
-	s.inTime(t, fastest)
-	stats := s.engine.Counters(t)
-	for _, d := range stats.GetDrops() {
-		t.Errorf("%d packets dropped as %s; all are of flows that every program passes", d.GetPackets(), d.GetReason())
-	}
-	if n := stats.GetTables()[0].GetCreated(); n != aclFlows {
-		t.Errorf("%d bindings were made for %d flows: some did not outlive a change", n, aclFlows)
-	}
+	return nil
 }
+
+// change is how one change of the rule went.
+type change struct {
+	live   time.Duration // from the parsed chain to the loaded program
+	missed uint64        // packets, until the program has settled
+}
+
+// changesAt has the rule changed again and again at a rate. Half of the changes must be live in time and have lost
+// nothing: other work on the machine stops a worker now and then, change or not, and its ring overflows.
+func (r *replay) changesAt(t *testing.T, rate float64) error {
+	t.Helper()
+	s := r.start(t, "--pace", fmt.Sprintf("inside=%.0f", rate))
+	defer s.engine.Process.Stop(t)
+	const settle = 50 * time.Millisecond
+	missed := func() uint64 { return inside(s.engine.Counters(t)).GetRxMissed() }
+	time.Sleep(4 * settle)
+	var all []change
+	var calm uint64
+	for _, action := range slices.Repeat(changes, 2) {
+		before := missed()
+		time.Sleep(settle)
+		began := missed()
+		calm += began - before
+		c := change{live: s.load(t, r.bundles[action])}
+		dropped := s.engine.Dropped(t, dropReason)
+		time.Sleep(settle)
+		c.missed = missed() - began
+		all = append(all, c)
+		if n := s.engine.Dropped(t, dropReason) - dropped; (n > 0) != (action == "Drop") {
+			t.Errorf("%d packets dropped as %s since the rule says %s", n, dropReason, action)
+		}
+	}
+	end := s.engine.Counters(t)
+	for _, d := range end.GetDrops() {
+		if d.GetReason() != dropReason {
+			t.Errorf("%d packets dropped as %s; all are of flows that every program passes, or of the changing rule", d.GetPackets(), d.GetReason())
+		}
+	}
+	if n := end.GetTables()[0].GetCreated(); n != r.flows {
+		t.Errorf("%d bindings were made for %d flows: some did not outlive a change", n, r.flows)
+	}
+	return verdict(t, rate, all, calm)
+}
+
+// verdict sums changes up; calm is what was missed in about the same time without any.
+func verdict(t *testing.T, rate float64, all []change, calm uint64) error {
+	t.Helper()
+	var lost uint64
+	clean := 0
+	for _, c := range all {
+		lost += c.missed
+		if c.missed == 0 {
+			clean++
+		}
+	}
+	slices.SortFunc(all, func(a, b change) int { return cmp.Compare(a.live, b.live) })
+	median := all[len(all)/2].live
+	t.Logf("%.1f million packets/s: %d of %d changes without a packet missed (%d missed by the others, %d while nothing changed); live %s after parsing in the middle, %s to %s",
+		rate/1e6, clean, len(all), lost, calm, round(median), round(all[0].live), round(all[len(all)-1].live))
+	if 2*clean <= len(all) {
+		return fmt.Errorf("only %d of %d changes lost nothing at %.0f packets/s", clean, len(all), rate)
+	}
+	if median > liveAtMost {
+		return fmt.Errorf("a changed rule is live %s after parsing, want %s at most", median, liveAtMost)
+	}
+	return nil
+}
+
+// staffManyFlows are more than a ring can hold packets: a worker that had to decide all of them anew would lose some.
+const staffManyFlows = 10_000
+
+// liveAtMost is how long a changed rule may take.
+const liveAtMost = 100 * time.Millisecond
 
 // writeFlows writes a capture with a packet of each flow.
 func writeFlows(t *testing.T, path string, to packets.MAC, flows []tuple) {

@@ -151,7 +151,7 @@ func (s *isp) load(t *testing.T, b *manifest.Bundle) time.Duration {
 }
 
 // inTime bounds the time from a parsed change to a live one. The bound is loose: here the generator takes most of
-// the CPU that compiler and engine build on.
+// the CPU that compiler and engine build on (see TestAChangedRuleIsLiveInTimeAtFourFifthsOfTheWorkersLoad).
 func (s *isp) inTime(t *testing.T, fastest time.Duration) {
 	t.Helper()
 	const atMost = time.Second

@@ -102,16 +102,38 @@ int close_fixture(void **state)
 	return 0;
 }
 
-void load(struct fixture *f)
+static struct sn_program *program(struct fixture *f)
 {
 	struct sn_program *next = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
 
 	if (!next)
 		fail_msg("%s", f->err);
-	assert_int_equal(sn_state_apply(f->state, next, &f->kept, &f->lost), 0);
-	sn_counts_free(sn_worker_set_program(f->worker, next, sn_counts_create(next)));
+	return next;
+}
+
+static void run(struct fixture *f, struct sn_program *next, struct sn_counts *counts)
+{
+	sn_counts_free(sn_worker_set_program(f->worker, next, counts));
 	sn_program_free(f->program);
 	f->program = next;
+}
+
+void load(struct fixture *f)
+{
+	struct sn_program *next = program(f);
+
+	assert_int_equal(sn_state_apply(f->state, next, &f->kept, &f->lost), 0);
+	run(f, next, sn_counts_create(next));
+}
+
+void load_rehearsed(struct fixture *f)
+{
+	struct sn_program *next = program(f);
+	struct sn_counts *counts = sn_counts_create(next);
+
+	while (!sn_worker_rehearse(f->worker, next, counts, f->now))
+		;
+	run(f, next, counts);
 }
 
 static uint32_t sum(const uint8_t *p, uint32_t len)

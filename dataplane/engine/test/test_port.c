@@ -58,12 +58,58 @@ static void arguments_behind_a_kernel_interface_are_refused_with_what_to_write(v
 	assert_non_null(strstr(err, "net_af_packet_inside,iface="));
 }
 
+static void a_pace_is_of_an_interface_that_is_bound(void **state)
+{
+	static const char *const bad[] = {"inside",    "inside=",    "inside=0",	 "inside=x",
+					  "inside=-1", "inside=1 2", "inside=1000000001"};
+	struct sn_bind binds[2];
+	char err[256];
+
+	(void)state;
+	assert_int_equal(sn_bind_parse("inside=net_null0", &binds[0], err, sizeof(err)), 0);
+	assert_int_equal(sn_bind_parse("inside2=net_null1", &binds[1], err, sizeof(err)), 0);
+	assert_int_equal(sn_bind_pace("inside2=1000000", binds, 2, err, sizeof(err)), 0);
+	assert_int_equal(binds[0].pace, 0);
+	assert_int_equal(binds[1].pace, 1000000);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(sn_bind_pace(bad[i], binds, 2, err, sizeof(err)), -1);
+		assert_non_null(strstr(err, "<interface>=<frames per second>"));
+	}
+	assert_int_equal(sn_bind_pace("outside=5", binds, 2, err, sizeof(err)), -1);
+	assert_non_null(strstr(err, "outside"));
+}
+
+static void paced_frames_come_at_their_rate_and_wait_in_a_ring_or_are_missed(void **state)
+{
+	struct sn_pace pace;
+	uint64_t now = 1000;
+
+	(void)state;
+	sn_pace_init(&pace, 250, 1000, 64); /* one frame every four cycles */
+	assert_int_equal(sn_pace_take(&pace, now, 32), 0);
+	assert_int_equal(sn_pace_take(&pace, now += 41, 32), 10);
+	assert_int_equal(sn_pace_take(&pace, now, 32), 0);
+	assert_int_equal(sn_pace_take(&pace, now += 200, 32), 32);
+	assert_int_equal(sn_pace_take(&pace, now, 32), 18);
+	assert_int_equal(pace.missed, 0);
+	now += 400; /* 100 come, 64 find room */
+	assert_int_equal(sn_pace_take(&pace, now, 32), 32);
+	assert_int_equal(pace.missed, 36);
+	assert_int_equal(sn_pace_take(&pace, now, 32), 32);
+	sn_pace_miss(&pace, 2);
+	assert_int_equal(sn_pace_take(&pace, now, 32), 0);
+	assert_int_equal(pace.missed, 38);
+	assert_int_equal(sn_pace_take(&pace, now += 400, 64), 64);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bindings_tell_pci_devices_virtual_devices_and_kernel_interfaces_apart),
 		cmocka_unit_test(a_binding_that_cannot_be_read_is_refused_with_an_example),
 		cmocka_unit_test(arguments_behind_a_kernel_interface_are_refused_with_what_to_write),
+		cmocka_unit_test(a_pace_is_of_an_interface_that_is_bound),
+		cmocka_unit_test(paced_frames_come_at_their_rate_and_wait_in_a_ring_or_are_missed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

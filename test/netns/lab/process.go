@@ -38,7 +38,7 @@ func (s *Space) Spawn(t testing.TB, name string, args ...string) *Process {
 	}
 	go p.read(r)
 	go func() { _ = p.cmd.Wait(); close(p.exited) }()
-	t.Cleanup(func() { p.stop(t) })
+	t.Cleanup(func() { p.Stop(t) })
 	return p
 }
 
@@ -96,7 +96,7 @@ func (p *Process) Text() string {
 	return strings.Join(p.lines, "\n")
 }
 
-func (p *Process) stop(t testing.TB) {
+func (p *Process) Stop(t testing.TB) {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:

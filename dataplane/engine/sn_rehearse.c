@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/*
+ * A new program would find the decision cache empty, and at high load the time that it takes to decide all
+ * flows anew is more than a port's ring can bridge. So before the swap, between bursts, the
+ * flows that the cache knows are decided by the program to come, into a cache of its own: as packets that are
+ * never sent, counted, or able to change state. Both caches change places with the programs.
+ *
+ * The cache's keys hold atoms of values (see sn_classifier.h); the packet of a rehearsal has a typical value
+ * of each. Where the new program tells the atom's values apart, packets with the others are decided as they
+ * come.
+ */
+
+#include "sn_exec.h"
+
+#define BUCKETS_PER_STEP 256 /* looked into */
+#define FLOWS_PER_STEP	 16
+
+static bool same_neighbors(const struct sn_interface *a, const struct sn_interface *b)
+{
+	if (a->n_neighbors != b->n_neighbors)
+		return false;
+	for (uint32_t i = 0; i < a->n_neighbors; i++)
+		if (a->neighbors[i].address != b->neighbors[i].address ||
+		    memcmp(a->neighbors[i].mac, b->neighbors[i].mac, sizeof(a->neighbors[i].mac)) != 0)
+			return false;
+	return true;
+}
+
+/* Decisions name next hops by their place in the worker's table, which stands if the interfaces do. */
+static bool same_interfaces(const struct sn_program *a, const struct sn_program *b)
+{
+	if (a->n_interfaces != b->n_interfaces)
+		return false;
+	for (uint32_t i = 0; i < a->n_interfaces; i++) {
+		const struct sn_interface *p = &a->interfaces[i], *q = &b->interfaces[i];
+
+		if (strcmp(p->name, q->name) != 0 || p->address != q->address || p->mask != q->mask ||
+		    p->gateway != q->gateway || p->mtu != q->mtu || p->has_mac != q->has_mac ||
+		    memcmp(p->mac, q->mac, sizeof(p->mac)) != 0 || !same_neighbors(p, q))
+			return false;
+	}
+	return true;
+}
+
+static bool is_use(const struct sn_worker *w, const struct sn_program *next)
+{
+	return w->caching && next->stateful && next->cacheable && same_interfaces(w->program, next);
+}
+
+/* A packet that the entry's decision is for. */
+static void packet_of(const struct sn_worker *w, const struct sn_cache_entry *e, struct sn_pkt *p)
+{
+	const struct sn_typical *typical = &w->program->atoms->typical;
+	uint32_t signature = e->signature;
+	uint16_t sport = e->ports_key >> 48;
+
+	memset(p, 0, sizeof(*p));
+	p->proto = e->ports_key >> 24;
+	p->iface = (e->ports_key >> 16) & 0xff;
+	p->src = p->src0 = e->addresses >> 32;
+	p->dst = p->dst0 = (uint32_t)e->addresses;
+	p->dport0 = e->ports_key >> 32;
+	p->sport = p->dport = SN_PORT_ABSENT;
+	p->tcp_flags = p->icmp_type = p->icmp_code = SN_BYTE_ABSENT;
+	p->vlan = p->vlan0 = typical->vlan[signature & 0x1fff];
+	p->dscp = p->dscp0 = typical->dscp[signature >> 13 & 63];
+	p->ttl = p->ttl0 = 255;
+	p->frag = SN_FRAG_WHOLE;
+	p->shard = SN_PKT_NO_SHARD;
+	switch (p->proto) {
+	case SN_TCP:
+		p->tcp_flags = typical->tcp_flags[signature >> 19 & 255];
+		/* fallthrough */
+	case SN_UDP:
+		p->sport = p->sport0 = sport;
+		p->dport = p->dport0;
+		break;
+	case SN_ICMP:
+		p->icmp_type = p->icmp_type0 = signature >> 27 & 8;
+		p->icmp_code = typical->icmp_code[signature >> 19 & 255];
+		p->id = p->id0 = sport;
+		break;
+	default:
+		p->sport0 = sport;
+	}
+}
+
+/* The worker with the next program, its counters and its cache; and back. */
+static void change_places(struct sn_worker *w)
+{
+	struct sn_rehearsal *r = &w->rehearsal;
+	const struct sn_program *program = w->program;
+	struct sn_counts *counts = w->counts;
+	struct sn_cache cache = w->cache;
+
+	w->program = r->program;
+	w->counts = r->counts;
+	w->cache = r->cache;
+	r->program = program;
+	r->counts = counts;
+	r->cache = cache;
+}
+
+/* Flows that ended need no decision. */
+static bool is_live(const struct sn_cache_entry *e, uint64_t now)
+{
+	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
+		const struct sn_session *s = sn_cache_session_of(e->sessions[i]);
+
+		if (e->sessions[i] && !(sn_cache_session_same(e->sessions[i], s) && sn_session_live(s, now)))
+			return false;
+	}
+	return true;
+}
+
+static bool is_empty(const struct sn_cache *c, uint32_t bucket)
+{
+	uint64_t halves[2];
+
+	memcpy(halves, &c->tags[bucket * SN_CACHE_WAYS], sizeof(halves));
+	return (halves[0] | halves[1]) == 0;
+}
+
+/* Packets of some more flows. */
+static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
+{
+	const struct sn_cache *c = &w->cache;
+	struct sn_rehearsal *r = &w->rehearsal;
+	uint32_t end = RTE_MIN(r->bucket + BUCKETS_PER_STEP, c->mask + 1), n = 0;
+
+	for (; r->bucket < end && n <= FLOWS_PER_STEP - SN_CACHE_WAYS; r->bucket++) {
+		const struct sn_cache_entry *entries = &c->entries[r->bucket * SN_CACHE_WAYS];
+		const uint16_t *tags = &c->tags[r->bucket * SN_CACHE_WAYS];
+
+		if (is_empty(c, r->bucket))
+			continue;
+		for (uint32_t way = 0; way < SN_CACHE_WAYS; way++)
+			if (tags[way] && entries[way].sessions[0])
+				rte_prefetch0(sn_cache_session_of(entries[way].sessions[0]));
+		for (uint32_t way = 0; way < SN_CACHE_WAYS; way++)
+			if (tags[way] && is_live(&entries[way], now))
+				packet_of(w, &entries[way], &pkts[n++]);
+	}
+	return n;
+}
+
+/* The first n of w->pkts, which came in by one interface, by the worker's program, which is the one to come.
+ */
+static void rehearse(struct sn_worker *w, uint32_t segment, uint32_t n, uint64_t now)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		w->candidates[i] = NULL;
+		w->hashes[i] = sn_cache_key_of(&w->cache, w->program->atoms, &w->pkts[i], &w->keys[i]);
+		sn_cache_prefetch_tags(&w->cache, w->hashes[i]);
+	}
+	sn_worker_classify(w, &w->program->segments[segment], n);
+	sn_worker_prefetch_state(w, &w->program->segments[segment], n);
+	for (uint32_t i = 0; i < n; i++)
+		rte_prefetch0(sn_cache_vacant(&w->cache, w->hashes[i]));
+	for (uint32_t i = 0; i < n; i++)
+		sn_exec_rehearse(w, &w->pkts[i], segment, w->classes[i], &w->keys[i], w->hashes[i], now);
+}
+
+static void rehearse_all(struct sn_worker *w, const struct sn_pkt *pkts, uint32_t n, uint64_t now)
+{
+	change_places(w);
+	for (uint32_t iface = 0; iface < w->program->n_interfaces; iface++) {
+		uint32_t k = 0;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (pkts[i].iface == iface)
+				w->pkts[k++] = pkts[i];
+		if (k > 0)
+			rehearse(w, w->program->interfaces[iface].segment, k, now);
+	}
+	change_places(w);
+}
+
+bool sn_worker_rehearse(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts,
+			uint64_t now)
+{
+	struct sn_rehearsal *r = &w->rehearsal;
+	struct sn_pkt pkts[FLOWS_PER_STEP];
+	uint32_t n;
+
+	if (r->program != program) {
+		if (!w->program || !program || !is_use(w, program))
+			return true;
+		r->program = program;
+		r->counts = counts;
+		r->bucket = 0;
+		sn_cache_flush(&r->cache);
+	}
+	n = gather(w, pkts, now);
+	if (n > 0)
+		rehearse_all(w, pkts, n, now);
+	return r->bucket == w->cache.mask + 1;
+}
+
+bool sn_rehearsal_end(struct sn_worker *w, const struct sn_program *program)
+{
+	struct sn_rehearsal *r = &w->rehearsal;
+	bool done = program && r->program == program;
+	struct sn_cache cache = w->cache;
+
+	if (done) {
+		w->cache = r->cache;
+		r->cache = cache;
+	}
+	r->program = NULL;
+	return done;
+}
