@@ -41,10 +41,9 @@ func (c commons) filter() headerspace.Filter {
 // nothing passes no packet.
 var nothing = headerspace.Filter{}.With(headerspace.Frag, headerspace.Set{})
 
-// narrow is the leaves' filters among the common packets.
-func (c commons) narrow(leaves []found) []headerspace.Filter {
+// narrow is the leaves' filters among the common packets, in out.
+func (c commons) narrow(leaves []found, out []headerspace.Filter) []headerspace.Filter {
 	common := c.filter()
-	out := make([]headerspace.Filter, len(leaves))
 	for i := range leaves {
 		p := leaves[i].filter
 		for _, f := range [...]headerspace.Field{headerspace.TTL, headerspace.Frag} {
@@ -58,10 +57,9 @@ func (c commons) narrow(leaves []found) []headerspace.Filter {
 	return out
 }
 
-// others is the filters of the leaves that hold packets which are not common.
-func (c commons) others(leaves []found) []headerspace.Filter {
+// others is the filters of the leaves that hold packets which are not common, in out.
+func (c commons) others(leaves []found, out []headerspace.Filter) []headerspace.Filter {
 	common := c.filter()
-	out := make([]headerspace.Filter, len(leaves))
 	for i := range leaves {
 		if out[i] = leaves[i].filter; out[i].SubsetOf(common) {
 			out[i] = nothing

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,7 +22,9 @@ type emitter struct {
 	w          *walker
 	p          *programpb.Program
 	r          *Result
-	generators map[int]uint32 // by node
+	key        []byte               // of the class at work
+	filters    []headerspace.Filter // of the table at work
+	generators map[int]uint32       // by node
 	reasons    map[string]uint32
 }
 
@@ -120,11 +123,11 @@ func (e *emitter) segment(s *segment, u *usage) error {
 	byKey := map[string]int{}
 	classes := make([]int, len(leaves))
 	for i, l := range leaves {
-		key := e.classKey(l.legs)
-		c, ok := byKey[key]
+		e.key = e.classKey(l.legs, e.key[:0])
+		c, ok := byKey[string(e.key)]
 		if !ok {
 			c = len(byKey)
-			byKey[key] = c
+			byKey[string(e.key)] = c
 			pc, ic, err := e.class(l.legs)
 			if err != nil {
 				return err
@@ -136,17 +139,18 @@ func (e *emitter) segment(s *segment, u *usage) error {
 		info.Leaves[i] = Leaf{Filter: l.filter, Class: c, trace: l.trace}
 	}
 	common := commonPackets(leaves)
+	e.filters = slices.Grow(e.filters[:0], len(leaves))[:len(leaves)]
 	out.TtlFloor, out.WholeOnly = common.ttlFloor, common.wholeOnly
 	var err error
 	var boxes []int
-	if out.Table, boxes, err = buildTable(common.narrow(leaves), classes, len(byKey)); err != nil {
+	if out.Table, boxes, err = buildTable(common.narrow(leaves, e.filters), classes, len(byKey)); err != nil {
 		return err
 	}
 	for c, n := range boxes {
 		info.Classes[c].Boxes = n
 	}
 	if common != (commons{}) {
-		if out.Low, _, err = buildTable(common.others(leaves), classes, len(byKey)); err != nil {
+		if out.Low, _, err = buildTable(common.others(leaves, e.filters), classes, len(byKey)); err != nil {
 			return err
 		}
 	}
@@ -155,9 +159,8 @@ func (e *emitter) segment(s *segment, u *usage) error {
 	return nil
 }
 
-// classKey is equal for legs that do the same.
-func (e *emitter) classKey(legs []leg) string {
-	key := make([]byte, 0, 64)
+// classKey is equal for legs that do the same; it is appended to key.
+func (e *emitter) classKey(legs []leg, key []byte) []byte {
 	for _, l := range legs {
 		for _, o := range l.ops {
 			arg := o.arg
@@ -175,7 +178,7 @@ func (e *emitter) classKey(legs []leg) string {
 		}
 		key = append(key, 0)
 	}
-	return string(key)
+	return key
 }
 
 func (e *emitter) class(legs []leg) (*programpb.Class, Class, error) {

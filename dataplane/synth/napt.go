@@ -30,26 +30,23 @@ var errUnread = fmt.Errorf("protocol, fragment state and ICMP type are never wri
 
 // sides splits a unit at a NAPT: the packets that types lets be translated, the other whole packets, and
 // fragments. Each filter comes after the ones before it; none: no such packets.
-func (t *tcu) sides(types headerspace.Filter) (good, whole, frags []headerspace.Filter, err error) {
-	good, ok := t.match(types)
-	if !ok {
-		return nil, nil, nil, errUnread
+func (t *tcu) sides(types headerspace.Filter) (good, whole, frags ways, err error) {
+	var ok [3]bool
+	good, ok[0] = t.match(types)
+	whole, ok[1] = t.match(unfragmented)
+	frags, ok[2] = t.match(fragmented)
+	if ok != [3]bool{true, true, true} {
+		return good, whole, frags, errUnread
 	}
-	if whole, ok = t.match(unfragmented); !ok {
-		return nil, nil, nil, errUnread
-	}
-	if frags, ok = t.match(fragmented); !ok {
-		return nil, nil, nil, errUnread
-	}
-	if len(good) == 1 && len(whole) == 1 && whole[0].SubsetOf(good[0].Simplify()) {
-		whole = nil
+	if good.n == 1 && whole.n == 1 && whole.first.SubsetOf(good.first.Simplify()) {
+		whole = ways{}
 	}
 	return good, whole, frags, nil
 }
 
-func (w *walker) drop(t *tcu, node int, filters []headerspace.Filter, reason string) error {
-	for _, p := range filters {
-		u := w.branch(t, p)
+func (w *walker) drop(t *tcu, node int, filters *ways, reason string) error {
+	for i := range filters.n {
+		u := w.branch(t, *filters.at(i))
 		if err := w.leaf(u, node, outcome{kind: toDrop, reason: reason}); err != nil {
 			return err
 		}
@@ -63,8 +60,8 @@ func (w *walker) translate(t *tcu, node int, n element.NAPT) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range good {
-		u := w.branch(t, p)
+	for i := range good.n {
+		u := w.branch(t, *good.at(i))
 		if err := w.forward(u, node, n); err != nil {
 			return err
 		}
@@ -72,10 +69,10 @@ func (w *walker) translate(t *tcu, node int, n element.NAPT) error {
 			return err
 		}
 	}
-	if err := w.drop(t, node, whole, element.ReasonNATUnsupported); err != nil {
+	if err := w.drop(t, node, &whole, element.ReasonNATUnsupported); err != nil {
 		return err
 	}
-	return w.drop(t, node, frags, element.ReasonNATFragment)
+	return w.drop(t, node, &frags, element.ReasonNATFragment)
 }
 
 // forward composes the translation. Behind another NAPT whose choice nobody has
@@ -99,8 +96,7 @@ func (w *walker) forward(t *tcu, node int, n element.NAPT) error {
 	t.val[headerspace.SPort] = expr{kind: choice, node: int32(node), set: ports}
 	done := *t.settled()
 	done[headerspace.Src], done[headerspace.SPort] = t.val[headerspace.Src], t.val[headerspace.SPort]
-	flow := t.val
-	t.done, t.flow = &done, &flow
+	t.done, t.flow = t.share(done), t.share(t.val)
 	return nil
 }
 
@@ -142,7 +138,8 @@ func (w *walker) translateBack(t *tcu, node int, n element.NAPT) error {
 		return err
 	}
 	addrs, _ := w.pool(node, n)
-	for _, p := range good {
+	for i := range good.n {
+		p := *good.at(i)
 		u := w.branch(t, p)
 		if len(u.unwind) > 0 && u.unwind[0] == node && u.val[headerspace.Dst].kind == virtual {
 			if u.val[headerspace.Src].kind != ident || u.val[headerspace.SPort].kind != ident {
@@ -169,13 +166,13 @@ func (w *walker) translateBack(t *tcu, node int, n element.NAPT) error {
 			}
 		}
 		if len(ways) != 1 || !p.SubsetOf(ways[0]) {
-			whole = append(whole, p) // to an address that is not the pool's
+			whole.add(p) // to an address that is not the pool's
 		}
 	}
-	if err := w.drop(t, node, whole, element.ReasonNATNoBinding); err != nil {
+	if err := w.drop(t, node, &whole, element.ReasonNATNoBinding); err != nil {
 		return err
 	}
-	return w.drop(t, node, frags, element.ReasonNATFragment)
+	return w.drop(t, node, &frags, element.ReasonNATFragment)
 }
 
 // run is the index of a NAPT run; a new one has a way back, which is a segment.

@@ -38,8 +38,8 @@ func (h hull) holds(o hull) bool {
 // aligned blocks that hold their destinations and sources, so that only few need
 // be compared: a filter's holder has blocks around its own.
 type earlier struct {
-	filters []headerspace.Filter
-	blocks  map[block]map[block]*list // by destination, by source
+	leaves []found                   // those before, by index
+	blocks map[block]map[block]*list // by destination, by source
 	// The lists around the last hull: leaves of one rule follow each other.
 	last   hull
 	around []*list
@@ -72,7 +72,7 @@ func smallest(lo, hi uint32) int {
 
 func blockOf(size int, addr uint32) block { return block{blockBits[size], addr >> blockBits[size]} }
 
-// add notes the next filter and returns the index of an earlier one that
+// add notes the filter of the leaf that is the i-th if it is kept, and returns the index of an earlier one that
 // holds it wholly, else -1. Only filters that are not held are kept.
 func (e *earlier) add(i int, p headerspace.Filter, h hull) (by int) {
 	if h != e.last || e.home == nil {
@@ -80,12 +80,11 @@ func (e *earlier) add(i int, p headerspace.Filter, h hull) (by int) {
 	}
 	for _, l := range e.around {
 		for _, c := range l.candidates {
-			if c.holds(h) && p.SubsetOf(e.filters[c.index]) {
+			if c.holds(h) && p.SubsetOf(e.leaves[c.index].filter) {
 				return c.index
 			}
 		}
 	}
-	e.filters[i] = p
 	e.home.candidates = append(e.home.candidates, candidate{h, i})
 	return -1
 }
@@ -115,17 +114,17 @@ func (e *earlier) find(h hull) {
 }
 
 // prune takes away the leaves that no packet reaches because an earlier one holds
-// all of them, and notes for whose sake.
+// all of them, and notes for whose sake. The rest moves up in its place.
 func prune(leaves []found, u *usage) []found {
-	e := earlier{filters: make([]headerspace.Filter, len(leaves)), blocks: map[block]map[block]*list{}}
-	kept := make([]found, 0, len(leaves))
-	for i, l := range leaves {
+	e := earlier{leaves: leaves, blocks: map[block]map[block]*list{}}
+	kept := leaves[:0]
+	for _, l := range leaves {
 		h, ok := hullOf(l.filter)
 		if !ok { // IPv6 only: no such packet comes in
 			continue
 		}
-		if by := e.add(i, l.filter, h); by >= 0 {
-			u.shadow(l.trace, leaves[by].trace)
+		if by := e.add(len(kept), l.filter, h); by >= 0 {
+			u.shadow(l.trace, kept[by].trace)
 			continue
 		}
 		u.use(l.trace)

@@ -24,6 +24,7 @@ var (
 )
 
 const (
+	maxDims  = 6
 	maxBits  = 256
 	maxBoxes = 1 << 22
 )
@@ -114,6 +115,18 @@ func bitKey(f headerspace.Field, s headerspace.Set) string {
 	return string(key)
 }
 
+// intervals are a field's values that come by IPv4.
+func intervals(p headerspace.Filter, f headerspace.Field) []headerspace.Interval {
+	switch {
+	case f != headerspace.Src && f != headerspace.Dst:
+		return p.Get(f).Intervals()
+	case p.Any(f):
+		return ipv4.Intervals()
+	default:
+		return p.Get(f).Intersect(ipv4).Intervals()
+	}
+}
+
 // box appends the filter's boxes; whole tells that one holds every packet.
 func (b *tableBuilder) box(p headerspace.Filter, class int) (whole bool) {
 	var required [maxBits / 64]uint64
@@ -125,20 +138,17 @@ func (b *tableBuilder) box(p headerspace.Filter, class int) (whole bool) {
 		}
 	}
 	whole = !whole
-	dims := make([][]headerspace.Interval, len(b.out.Dims))
+	var room [maxDims][]headerspace.Interval
+	dims := room[:len(b.out.Dims)]
 	for d, f := range b.out.Dims {
 		field := headerspace.Field(f)
-		s := p.Get(field)
 		whole = whole && p.Any(field)
-		if field == headerspace.Src || field == headerspace.Dst {
-			s = s.Intersect(ipv4)
-		}
-		dims[d] = s.Intervals()
+		dims[d] = intervals(p, field)
 		if len(dims[d]) == 0 {
 			return false
 		}
 	}
-	at := make([]int, len(dims))
+	var at [maxDims]int
 	for {
 		for d := range dims {
 			iv := dims[d][at[d]]

@@ -102,6 +102,7 @@ type tcu struct {
 	values
 	trace *step
 	depth int
+	known map[exprs]*exprs // the walker's
 	// legs are the finished copies, todo the copies still to be walked.
 	legs []leg
 	todo []branch
@@ -207,16 +208,49 @@ func readPort(p headerspace.Filter, f headerspace.Field, have, want headerspace.
 	return out, true
 }
 
+// ways are filters, most often one.
+type ways struct {
+	first headerspace.Filter
+	more  []headerspace.Filter
+	n     int
+}
+
+func waysOf(filters []headerspace.Filter) ways {
+	if len(filters) == 0 {
+		return ways{}
+	}
+	return ways{first: filters[0], more: filters[1:], n: len(filters)}
+}
+
+func (w *ways) at(i int) *headerspace.Filter {
+	if i == 0 {
+		return &w.first
+	}
+	return &w.more[i-1]
+}
+
+func (w *ways) add(p headerspace.Filter) {
+	if w.n == 0 {
+		w.first = p
+	} else {
+		w.more = append(w.more[:len(w.more):len(w.more)], p)
+	}
+	w.n++
+}
+
 // match is Algorithm 2 for a whole filter.
-func (t *tcu) match(want headerspace.Filter) (out []headerspace.Filter, decided bool) {
+func (t *tcu) match(want headerspace.Filter) (_ ways, decided bool) {
 	p := t.filter
 	f := headerspace.Field(0)
 	for ; f < headerspace.NumFields && (want.Any(f) || t.val[f].kind == ident); f++ { // the common case
 		if p = p.Meet(want, f); p.EmptyAt(f) {
-			return nil, true
+			return ways{}, true
 		}
 	}
-	out = []headerspace.Filter{p}
+	if f == headerspace.NumFields {
+		return ways{first: p, n: 1}, true
+	}
+	out := []headerspace.Filter{p}
 	for ; f < headerspace.NumFields; f++ {
 		if want.Any(f) {
 			continue
@@ -224,7 +258,7 @@ func (t *tcu) match(want headerspace.Filter) (out []headerspace.Filter, decided 
 		set := want.Get(f)
 		if len(out) == 1 {
 			if out, decided = t.read(out[0], f, set); !decided {
-				return nil, false
+				return ways{}, false
 			}
 			continue
 		}
@@ -232,13 +266,13 @@ func (t *tcu) match(want headerspace.Filter) (out []headerspace.Filter, decided 
 		for _, p := range out {
 			q, ok := t.read(p, f, set)
 			if !ok {
-				return nil, false
+				return ways{}, false
 			}
 			next = append(next, q...)
 		}
 		out = next
 	}
-	return out, true
+	return waysOf(out), true
 }
 
 func (v *values) settled() *exprs {
@@ -270,17 +304,27 @@ func (v *values) passed() []int {
 
 // set writes a constant. A stripped tag is stripped before a new one is put on: the old one's
 // priority does not come back.
-func (v *values) set(f headerspace.Field, c headerspace.Value) {
-	if f == headerspace.VLAN && v.val[f].kind == constE {
-		v.settle()
+func (t *tcu) set(f headerspace.Field, c headerspace.Value) {
+	if f == headerspace.VLAN && t.val[f].kind == constE {
+		t.settle()
 	}
-	v.val[f] = constant(c)
+	t.val[f] = constant(c)
 }
 
 // settle makes the writes so far happen at run time: what follows reads the packet as it is.
-func (v *values) settle() {
-	done := v.val
-	v.ops, v.done = v.pending(), &done
+func (t *tcu) settle() {
+	t.ops, t.done = t.pending(), t.share(t.val)
+}
+
+// share is the one copy of values that many units have in common.
+func (t *tcu) share(e exprs) *exprs {
+	if p := t.known[e]; p != nil {
+		return p
+	}
+	p := new(exprs)
+	*p = e
+	t.known[e] = p
+	return p
 }
 
 // pending are all operations so far, the writes that have not happened at their end.

@@ -55,6 +55,7 @@ type walker struct {
 	steps  []step
 	routes map[int]*routeList
 	pools  map[int][2]*headerspace.Set // addresses, ports
+	known  map[exprs]*exprs            // those that units point to
 }
 
 // routeList is a lookup as an ordered rule list.
@@ -82,7 +83,7 @@ func newWalker(g *graph.Graph, limit int, apart, cuts map[int]bool) *walker {
 	return &walker{
 		g: g, max: limit, apart: apart, cuts: cuts,
 		index: map[start]int{}, runs: newRuns(), counters: indexCounters(g), routes: map[int]*routeList{},
-		pools: map[int][2]*headerspace.Set{},
+		pools: map[int][2]*headerspace.Set{}, known: map[exprs]*exprs{},
 	}
 }
 
@@ -148,7 +149,7 @@ func (w *walker) runName(run int) string {
 func (w *walker) walkSegment(n int, s start) error {
 	w.seg, w.fresh = w.segments[n], s.kind == startEntry || s.kind == startAnswer
 	w.visits = make([]int, len(w.g.Nodes))
-	t := tcu{filter: everything} // the identity: every packet, no operation (SNF, tcu_0)
+	t := tcu{filter: everything, known: w.known} // the identity: every packet, no operation (SNF, tcu_0)
 	node, port := s.node, s.port
 	switch s.kind {
 	case startEntry, startCut:
@@ -207,7 +208,7 @@ func (w *walker) rewind(t *tcu) {
 	t.val[headerspace.Dst], t.val[headerspace.DPort] = d[0], d[1]
 	done := *t.settled()
 	done[headerspace.Dst], done[headerspace.DPort] = d[0], d[1]
-	t.done = &done
+	t.done = t.share(done)
 }
 
 // branch is a narrower copy of t. It lives until t branches again: the walk is depth-first.
@@ -305,7 +306,7 @@ func (w *walker) classify(t *tcu, node int, first bool, n, deflt int, rule func(
 		return w.cut(t, node)
 	}
 	if n > cap(w.seg.leaves)-len(w.seg.leaves) {
-		w.seg.leaves = slices.Grow(w.seg.leaves, 3*n)
+		w.seg.leaves = slices.Grow(w.seg.leaves, 2*n+n/4) // most rules: enough TTL, and not
 	}
 	for i := range n {
 		out, filters := rule(i)
@@ -314,7 +315,8 @@ func (w *walker) classify(t *tcu, node int, first bool, n, deflt int, rule func(
 			if !decided {
 				return w.undecided(t, node)
 			}
-			for _, p := range ways {
+			for k := range ways.n {
+				p := *ways.at(k)
 				if _, possible := p.Feasible(); !possible {
 					continue
 				}
@@ -324,7 +326,7 @@ func (w *walker) classify(t *tcu, node int, first bool, n, deflt int, rule func(
 					return err
 				}
 			}
-			if len(ways) == 1 && t.filter.SubsetOf(ways[0]) {
+			if ways.n == 1 && t.filter.SubsetOf(ways.first) {
 				return nil // nothing is left for the rules below
 			}
 		}
@@ -369,15 +371,15 @@ func (w *walker) lookup(t *tcu, node int, first bool, l element.Lookup) error {
 		if !decided {
 			return w.undecided(t, node)
 		}
-		if len(ways) == 0 {
+		if ways.n == 0 {
 			continue
 		}
-		u := w.branch(t, ways[0])
+		u := w.branch(t, ways.first)
 		u.hop = hop{addr: hopAddr(l.Routes[i].Via), set: true}
 		if err := w.follow(u, node, l.Routes[i].Out, i); err != nil {
 			return err
 		}
-		if t.filter.SubsetOf(ways[0]) {
+		if t.filter.SubsetOf(ways.first) {
 			return nil
 		}
 	}
@@ -421,8 +423,8 @@ var (
 
 func (w *walker) decTTL(t *tcu, node int) error {
 	alive, _ := t.match(ttlAlive)
-	for _, p := range alive {
-		u := w.branch(t, p)
+	for i := range alive.n {
+		u := w.branch(t, *alive.at(i))
 		switch e := u.val[headerspace.TTL]; e.kind {
 		case constE:
 			c, _ := e.set.Only()
@@ -435,8 +437,8 @@ func (w *walker) decTTL(t *tcu, node int) error {
 		}
 	}
 	dead, _ := t.match(ttlDead)
-	for _, p := range dead {
-		u := w.branch(t, p)
+	for i := range dead.n {
+		u := w.branch(t, *dead.at(i))
 		if err := w.follow(u, node, element.TTLExpired, -1); err != nil {
 			return err
 		}
