@@ -114,3 +114,7 @@ simulate-placement: ## Placement on 1,024 simulated nodes: docs/placement.md and
 .PHONY: clean
 clean: ## Remove what was built.
 	rm -rf bin $(ENGINE)/build $(ENGINE)/build-asan $(ENGINE)/build-fuzz
+.PHONY: simulate
+simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figures and plots (minutes).
+	go run ./controllers/scaling/sim -out docs
+

@@ -1,0 +1,72 @@
+package scaling
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// Groups is the plan as the spec of a ChainInstance has it: by name, with runs of
+// shards, and the first cores for each. Tags are given elsewhere.
+func (p PodPlan) Groups() []v1alpha1.InstanceGroup {
+	numbers := map[string][]int{}
+	for _, s := range p.Shards {
+		numbers[s.Group] = append(numbers[s.Group], s.Number)
+	}
+	var list []v1alpha1.InstanceGroup
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		g := v1alpha1.InstanceGroup{Name: v1alpha1.Name(name), Shards: ranges(numbers[name])}
+		for c := range p.Cores {
+			g.Cores = append(g.Cores, int32(c))
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+// ranges are unbroken runs of numbers.
+func ranges(numbers []int) []v1alpha1.ShardRange {
+	slices.Sort(numbers)
+	var list []v1alpha1.ShardRange
+	for i := 0; i < len(numbers); {
+		k := i
+		for k+1 < len(numbers) && numbers[k+1] == numbers[k]+1 {
+			k++
+		}
+		run := strconv.Itoa(numbers[i])
+		if k > i {
+			run += "-" + strconv.Itoa(numbers[k])
+		}
+		list = append(list, v1alpha1.ShardRange(run))
+		i = k + 1
+	}
+	return list
+}
+
+// ShardsOf are the shards of an instance's groups, and an error for a range that is none.
+func ShardsOf(groups []v1alpha1.InstanceGroup) ([]Shard, error) {
+	var list []Shard
+	for _, g := range groups {
+		for _, r := range g.Shards {
+			first, last, isRun := strings.Cut(string(r), "-")
+			if !isRun {
+				last = first
+			}
+			from, err := strconv.Atoi(first)
+			to, err2 := strconv.Atoi(last)
+			if err != nil || err2 != nil || from < 0 || from > to || to > mostShard {
+				return nil, fmt.Errorf(`group %s: shards: %q: want a shard ("7") or a run of shards ("0-127"), up to %d`, g.Name, r, mostShard)
+			}
+			for n := from; n <= to; n++ {
+				list = append(list, Shard{string(g.Name), n})
+			}
+		}
+	}
+	return list, nil
+}
+
+const mostShard = 9999 // that the schema of a range takes

@@ -1,0 +1,182 @@
+package scaling
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// Balancing is how a pod's shards are balanced over its cores.
+type Balancing struct {
+	// Smoothing is the time constant of loads.
+	Smoothing time.Duration
+	// Start and Stop are differences of load, in cores, between two cores: balancing
+	// starts above the one and goes on until below the other.
+	Start, Stop float64
+	// Cost is the core time that any move costs, and Chill how long a shard's work is to
+	// be done again after it, because caches are cold. Horizon is how long the gain of a
+	// move is trusted to last. Moves that gain less than they cost are not made.
+	Cost, Chill, Horizon time.Duration
+	// Rest is how long a shard that was moved stays where it is, unless that is a core
+	// with more than it can do.
+	Rest time.Duration
+	// Most is the number of moves per step.
+	Most int
+	// Heavy is the work from which on a shard is too heavy for a core, if it has it for
+	// HeavyFor.
+	Heavy    float64
+	HeavyFor time.Duration
+}
+
+// DefaultBalancing is for a step every 100 ms.
+var DefaultBalancing = Balancing{
+	Smoothing: 200 * time.Millisecond,
+	Start:     0.15, Stop: 0.05,
+	Cost: time.Millisecond, Chill: 20 * time.Millisecond, Horizon: time.Second,
+	Rest: time.Second, Most: 32,
+	Heavy: 0.9, HeavyFor: time.Second,
+}
+
+// cost is the core seconds that the move of a shard costs.
+func (p Balancing) cost(work float64) float64 { return p.Cost.Seconds() + p.Chill.Seconds()*work }
+
+// Balancer is the agent's loop for one pod.
+type Balancer struct {
+	policy Balancing
+	seen   time.Time
+	shards []track
+	// going on: the last step left something to do
+	active bool
+	cores  []CoreLoad // since the last report
+}
+
+// track is what is remembered of a shard.
+type track struct {
+	ShardLoad
+	work  float64 // wanted, smoothed
+	moved time.Time
+	heavy time.Time // since when
+}
+
+// NewBalancer starts without a memory.
+func NewBalancer(p Balancing) *Balancer { return &Balancer{policy: p} }
+
+// Balance is what a step of the Balancer decided.
+type Balance struct {
+	Moves []Move
+	// Heavy are the shards that are too heavy for a core.
+	Heavy []Elephant
+	// Urgent says that packets are lost for want of cores: the operator is to be told at
+	// once.
+	Urgent bool
+}
+
+// Move hands a shard from one core of the pod to another.
+type Move struct {
+	Shard    Shard
+	From, To int
+}
+
+// Step decides about a pod of which the first working cores may work. The moves of the
+// step before must be done, or given up: the sample says who owns what.
+func (b *Balancer) Step(s Sample, working int) Balance {
+	b.remember(s)
+	plan := newPlan(b.policy, b.shards, max(len(s.Cores), working), working, s.At)
+	plan.settle(0) // what is on cores that are not to work any more
+	b.active = plan.level(b.active)
+	for _, m := range plan.moves {
+		b.shards[m.index].moved = s.At
+	}
+	return Balance{Moves: plan.list(), Heavy: b.elephants(s.At), Urgent: losing(s)}
+}
+
+// Adopt gives shards that come from another pod to the idlest of the working cores; their
+// work is known from there. From is -1.
+func (b *Balancer) Adopt(arriving []ShardLoad, working int) []Move {
+	shards := slices.Clone(b.shards)
+	for _, l := range arriving {
+		l.Core = -1
+		shards = append(shards, track{ShardLoad: l, work: l.Work})
+	}
+	policy := b.policy
+	policy.Most = len(shards)
+	plan := newPlan(policy, shards, working, working, b.seen)
+	plan.settle(len(b.shards))
+	return plan.list()
+}
+
+// losing tells whether a core loses packets that others could save.
+func losing(s Sample) bool {
+	for c, load := range s.Cores {
+		if load.Lost > 0 && beside(s.Shards, c) > slack {
+			return true
+		}
+	}
+	return false
+}
+
+// Report is what the operator is to be told. It counts packets from the report before.
+func (b *Balancer) Report() Report {
+	r := Report{At: b.seen, Cores: b.cores, Heavy: b.elephants(b.seen)}
+	b.cores = nil
+	for _, t := range b.shards {
+		l := t.ShardLoad
+		l.Work = t.work
+		r.Shards = append(r.Shards, l)
+	}
+	return r
+}
+
+// remember takes a sample over.
+func (b *Balancer) remember(s Sample) {
+	weight := 1.0
+	if !b.seen.IsZero() {
+		passed := max(s.At.Sub(b.seen), 0)
+		weight = 1 - math.Exp(-passed.Seconds()/b.policy.Smoothing.Seconds())
+	}
+	b.seen = s.At
+	if len(b.cores) != len(s.Cores) {
+		b.cores = make([]CoreLoad, len(s.Cores))
+	}
+	for i, c := range s.Cores {
+		b.cores[i].Packets += c.Packets
+		b.cores[i].Lost += c.Lost
+	}
+	b.align(s.Shards)
+	for i, l := range s.Shards {
+		t := &b.shards[i]
+		fresh := t.Shard != l.Shard
+		if fresh {
+			*t = track{}
+		}
+		t.ShardLoad = l
+		wanted := s.demand(l)
+		if fresh {
+			t.work = wanted
+		} else {
+			t.work += weight * (wanted - t.work)
+		}
+		b.policy.weigh(t, s.At)
+	}
+}
+
+// align brings the memory into the order of the sample. A shard that is new to the pod
+// gets a place without memory.
+func (b *Balancer) align(shards []ShardLoad) {
+	same := func(t track, l ShardLoad) bool { return t.Shard == l.Shard }
+	if slices.EqualFunc(b.shards, shards, same) {
+		return
+	}
+	known := make(map[Shard]track, len(b.shards))
+	for _, t := range b.shards {
+		known[t.Shard] = t
+	}
+	b.shards = make([]track, len(shards))
+	for i, l := range shards {
+		t, ok := known[l.Shard]
+		if !ok {
+			t.Shard = Shard{Number: -1} // no shard's
+		}
+		b.shards[i] = t
+	}
+}

@@ -1,0 +1,105 @@
+package scaling
+
+import (
+	"fmt"
+	"time"
+)
+
+// Reason of a note, in CamelCase.
+type Reason string
+
+// Reasons of changes.
+const (
+	LoadRose    Reason = "LoadRose"    // more is wanted than the target allows
+	LoadFell    Reason = "LoadFell"    // less was wanted for a whole window
+	PacketsLost Reason = "PacketsLost" // the alarm
+	SpecChanged Reason = "SpecChanged" // the bounds allow no more
+)
+
+// Reasons of findings.
+const (
+	ShardTooHeavy   Reason = "ShardTooHeavy"   // for any core
+	AtMaximum       Reason = "AtMaximum"       // more is needed than the bounds allow
+	HeadroomLacking Reason = "HeadroomLacking" // the loss of a node would not be borne
+)
+
+// Note is a change or a finding, of a pod or of the whole chain.
+type Note struct {
+	Pod     string // empty: the chain
+	Reason  Reason
+	Message string
+}
+
+// why is the reason of a number's change.
+func (r reading) why(before, after int) Reason {
+	switch {
+	case after < before && before > r.most:
+		return SpecChanged
+	case after < before:
+		return LoadFell
+	case r.atLeast >= after:
+		return LoadRose
+	}
+	return PacketsLost
+}
+
+func (d *Decision) noteCores(in Input, p Pod, s stair, before, after int, r reading, wanted float64) {
+	b := in.Bounds
+	if after != before {
+		why := r.why(before, after)
+		d.Changes = append(d.Changes, Note{p.Name, why, fmt.Sprintf("instance %s goes from %d to %d working cores: %s", p.Name, before, after, because(why, b, s, wanted, p))})
+	}
+	for _, e := range p.Report.Heavy {
+		d.Findings = append(d.Findings, Note{p.Name, ShardTooHeavy, e.String()})
+	}
+	if after == b.MaxCores && b.MaxPods <= len(in.Pods) && (r.alarm || wanted > b.Target*float64(after)) {
+		d.Findings = append(d.Findings, Note{p.Name, AtMaximum, fmt.Sprintf(
+			"instance %s wants %.2f cores, and has all of its %d at work; more cores or instances would help", p.Name, wanted, after)})
+	}
+}
+
+func (d *Decision) notePods(in Input, s stair, before, after int, r reading, wanted float64) {
+	b := in.Bounds
+	if after != before {
+		why := r.why(before, after)
+		text := because(why, b, s, wanted, Pod{})
+		if why == LoadRose && wanted <= b.Target*float64(before*b.MaxCores) && b.LoseNodes > 0 {
+			text = fmt.Sprintf("the loss of %d nodes is to be borne", b.LoseNodes)
+		}
+		d.Changes = append(d.Changes, Note{"", why, fmt.Sprintf("the chain goes from %d to %d instances of %d cores: %s", before, after, b.MaxCores, text)})
+	}
+	if b.LoseNodes > 0 && !survives(in, after, wanted, 1) {
+		d.Findings = append(d.Findings, Note{"", HeadroomLacking, fmt.Sprintf(
+			"%d instances of %d cores could not do %.2f cores of work if %d nodes were lost, and %d instances is the most", after, b.MaxCores, wanted, b.LoseNodes, b.MaxPods)})
+	}
+}
+
+// because says what a change follows from.
+func because(why Reason, b Bounds, s stair, wanted float64, p Pod) string {
+	switch why {
+	case LoadFell:
+		return fmt.Sprintf("that was enough for the last %s, with %.2f cores wanted now", s.window.Round(time.Second), wanted)
+	case PacketsLost:
+		if p.Name == "" {
+			return fmt.Sprintf("instances lose packets with all cores at work, %.2f cores are wanted", wanted)
+		}
+		return fmt.Sprintf("it lost %.2f %% of its packets", 100*p.Report.lost())
+	case SpecChanged:
+		return "the spec allows no more"
+	default:
+		return fmt.Sprintf("%.2f cores are wanted, with at most %.0f %% of each", wanted, 100*b.Target)
+	}
+}
+
+// lost is the part of the packets that was lost.
+func (r Report) lost() float64 {
+	var done, lost float64
+	for _, c := range r.Cores {
+		done += c.Packets
+		lost += c.Lost
+	}
+	if lost == 0 {
+		return 0
+	}
+	return lost / (done + lost)
+}

@@ -1,0 +1,281 @@
+package scaling
+
+import (
+	"slices"
+	"time"
+)
+
+// Policy is how a chain is scaled.
+type Policy struct {
+	// Margin times the target is the load that cores must stay below for one of them to
+	// be given up. Between the two nothing changes.
+	Margin float64
+	// Cores and Pods damp the two numbers.
+	Cores, Pods Damping
+	// Loss is the part of a core's packets that may be lost without alarm.
+	Loss float64
+	// Brink is the load that a core still bears when a node is lost.
+	Brink float64
+	// Handovers is how many shards may be handed from pod to pod by one decision: the
+	// entries of a shard are copied. Those of a pod that is lost do not count.
+	Handovers int
+	// Stale is the age from which on a report does not allow to give anything up. An
+	// agent may be silent for minutes if nothing changes.
+	Stale time.Duration
+}
+
+// DefaultPolicy is for a decision every second, and at every report that is urgent.
+var DefaultPolicy = Policy{
+	Margin: 0.75,
+	Cores:  Damping{Window: 15 * time.Second, CoolDown: 2 * time.Second},
+	Pods:   Damping{Rise: time.Second, Window: 2 * time.Minute, CoolDown: 30 * time.Second},
+	Loss:   1e-4,
+	Brink:  0.95,
+
+	Handovers: 16,
+	Stale:     6 * time.Minute,
+}
+
+// Input is all that a decision is made of.
+type Input struct {
+	Now    time.Time
+	Bounds Bounds
+	Shards []Shard // of all groups of the chain
+	Pods   []Pod   // by their number; the last ones go first
+}
+
+// Pod is a data-plane pod.
+type Pod struct {
+	Name, Node string // empty node: not placed yet
+	// Ready to take packets. A pod that was ready and is not has lost its state.
+	Ready  bool
+	Cores  int // that work
+	Report Report
+}
+
+// Report is what a pod's agent tells the operator.
+type Report struct {
+	At     time.Time
+	Shards []ShardLoad // with the work wanted, smoothed; of a pod that is not ready those that it last had
+	Cores  []CoreLoad  // since the report before
+	Heavy  []Elephant
+}
+
+// Decision is what should be.
+type Decision struct {
+	// Pods is how many there should be. Those that are too many keep existing until they
+	// have no shards.
+	Pods int
+	// Plans are for the pods of the input, in their order.
+	Plans []PodPlan
+	// Handovers are the shards that change their pod.
+	Handovers []Handover
+	// Changes are worth an event, Findings a condition.
+	Changes, Findings []Note
+}
+
+// PodPlan is what a pod should do.
+type PodPlan struct {
+	Pod    string
+	Cores  int     // that work, the first ones of those that it owns
+	Shards []Shard // that it owns, ordered
+	Drain  bool    // it goes when it has handed its shards over
+}
+
+// Handover moves a shard between pods. From is empty if nobody had it.
+type Handover struct {
+	Shard    Shard
+	From, To string
+}
+
+// Scaler is the operator's loop for one chain. A new one, after a restart, has
+// forgotten the window: it gives nothing up before it is full again.
+type Scaler struct {
+	policy Policy
+	pods   stair
+	cores  map[string]*stair
+	// levelling: the last decision left handovers to do
+	levelling bool
+}
+
+// NewScaler starts without a memory.
+func NewScaler(p Policy) *Scaler {
+	return &Scaler{policy: p, pods: stair{damping: p.Pods}, cores: map[string]*stair{}}
+}
+
+// Decide says how many cores and pods there should be, and which pod has which shards.
+func (s *Scaler) Decide(in Input) Decision {
+	var d Decision
+	wanted := s.decidePods(in, &d)
+	keep := wanted
+	if slices.ContainsFunc(in.Pods[:min(keep, len(in.Pods))], func(p Pod) bool { return !p.Ready }) {
+		keep = len(in.Pods) // nothing is drained while one is missing
+	}
+	h := s.house(in, keep)
+	d.Pods = wanted
+	for i, p := range in.Pods {
+		if i >= wanted && len(p.Report.Shards) > 0 {
+			d.Pods = i + 1
+		}
+		plan := PodPlan{Pod: p.Name, Cores: p.Cores, Shards: h.homes[i].list(), Drain: i >= keep}
+		if p.Ready && !plan.Drain {
+			plan.Cores = s.decideCores(in, p, h.homes[i], &d)
+		}
+		d.Plans = append(d.Plans, plan)
+	}
+	d.Handovers = h.handovers()
+	s.forget(in.Pods)
+	return d
+}
+
+// decidePods gives how many pods there should be.
+func (s *Scaler) decidePods(in Input, d *Decision) int {
+	b := in.Bounds
+	works := worksOf(in.Pods)
+	if s.pods.count == 0 {
+		s.pods.start(in.Now, min(max(len(in.Pods), b.MinPods), b.MaxPods))
+	}
+	before := s.pods.count
+	least := podsFor(in, works, b.Target, s.policy.Brink)
+	r := reading{
+		atLeast: max(least, b.MinPods),
+		enough:  max(podsFor(in, works, b.Target*s.policy.Margin, s.policy.Brink*s.policy.Margin), b.MinPods),
+		alarm:   s.crowded(in),
+		most:    b.MaxPods,
+		hold:    s.stale(in),
+	}
+	after := s.pods.next(in.Now, r)
+	d.notePods(in, s.pods, before, after, r, sum(works))
+	return after
+}
+
+// decideCores gives how many cores of a pod should work.
+func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
+	b := in.Bounds
+	st := s.cores[p.Name]
+	if st == nil {
+		st = &stair{damping: s.policy.Cores}
+		st.start(in.Now, min(max(p.Cores, b.MinCores), b.MaxCores))
+		s.cores[p.Name] = st
+	}
+	before := st.count
+	works := h.works()
+	r := reading{
+		atLeast: max(need(works, b.Target, b.MaxCores), b.MinCores),
+		enough:  max(need(works, b.Target*s.policy.Margin, b.MaxCores), b.MinCores),
+		alarm:   s.losing(p),
+		most:    b.MaxCores,
+		hold:    s.stale(in),
+	}
+	after := st.next(in.Now, r)
+	d.noteCores(in, p, *st, before, after, r, sum(works))
+	return after
+}
+
+// losing tells whether a pod loses packets that more cores could save. A core that has
+// but one shard with work is not helped by others.
+func (s *Scaler) losing(p Pod) bool {
+	for c, load := range p.Report.Cores {
+		if load.Lost <= s.policy.Loss*(load.Packets+load.Lost) {
+			continue
+		}
+		if beside(p.Report.Shards, c) > slack {
+			return true
+		}
+	}
+	return false
+}
+
+// drowns tells whether a pod loses packets though all its cores work, the last of them
+// for long enough to have helped.
+func (s *Scaler) drowns(in Input, p Pod) bool {
+	st := s.cores[p.Name]
+	return p.Cores >= in.Bounds.MaxCores && s.losing(p) && (st == nil || st.mayGrow(in.Now))
+}
+
+// crowded tells whether a pod drowns, and no other one has room.
+func (s *Scaler) crowded(in Input) bool {
+	room := in.Bounds.Target * s.policy.Margin * float64(in.Bounds.MaxCores)
+	crowded := false
+	for _, p := range in.Pods {
+		if !p.Ready {
+			return false // help is on its way
+		}
+		if s.drowns(in, p) {
+			crowded = true
+		} else if sum(worksOf([]Pod{p})) < room {
+			return false
+		}
+	}
+	return crowded
+}
+
+// stale tells whether a report is too old to give something up by it.
+func (s *Scaler) stale(in Input) bool {
+	return slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.Ready && in.Now.Sub(p.Report.At) > s.policy.Stale })
+}
+
+// forget drops what is remembered of pods that are gone.
+func (s *Scaler) forget(pods []Pod) {
+	for name := range s.cores {
+		if !slices.ContainsFunc(pods, func(p Pod) bool { return p.Name == name }) {
+			delete(s.cores, name)
+		}
+	}
+}
+
+// podsFor is how many pods can do works with cores below target, and bear at the brink
+// to lose the nodes that must be bearable.
+func podsFor(in Input, works []float64, target, brink float64) int {
+	b := in.Bounds
+	cores := need(works, target, b.MaxPods*b.MaxCores)
+	n := (cores + b.MaxCores - 1) / b.MaxCores
+	for wanted := sum(works); n < b.MaxPods && !survives(in, n, wanted, brink); {
+		n++
+	}
+	return n
+}
+
+// survives tells whether n pods, less those on the nodes that have most of them, can do
+// what is wanted. Pods that are not placed yet are taken to get nodes of their own.
+func survives(in Input, n int, wanted, brink float64) bool {
+	by := map[string]int{}
+	for i := range n {
+		node := ""
+		if i < len(in.Pods) {
+			node = in.Pods[i].Node
+		}
+		if node == "" {
+			node = "\x00" + string(rune(i))
+		}
+		by[node]++
+	}
+	var counts []int
+	for _, c := range by {
+		counts = append(counts, c)
+	}
+	slices.Sort(counts)
+	left := n
+	for _, c := range counts[max(0, len(counts)-in.Bounds.LoseNodes):] {
+		left -= c
+	}
+	return in.Bounds.LoseNodes == 0 || float64(left*in.Bounds.MaxCores)*brink >= wanted
+}
+
+func worksOf(pods []Pod) []float64 {
+	var works []float64
+	for _, p := range pods {
+		for _, l := range p.Report.Shards {
+			works = append(works, l.Work)
+		}
+	}
+	return works
+}
+
+func sum(values []float64) float64 {
+	total := 0.0
+	for _, v := range values {
+		total += v
+	}
+	return total
+}

@@ -1,0 +1,118 @@
+package scaling
+
+import "time"
+
+// stair decides a number over time: up soon, down when a whole window needed less.
+type stair struct {
+	damping Damping
+	count   int // 0: not started
+	marks   []mark
+	since   time.Time // of what the window holds
+	grown   time.Time
+	shrunk  time.Time
+	window  time.Duration
+	rising  time.Time // since when more is needed
+	risen   int       // the least that was needed since
+}
+
+// Damping is how a number follows what is needed.
+type Damping struct {
+	// Rise is how long more must have been needed before the number grows, unless packets
+	// are lost.
+	Rise time.Duration
+	// Window is how long less must have been needed before the number falls. It is
+	// doubled, up to longest times, each time that a fall is taken back within it.
+	Window time.Duration
+	// CoolDown is how long after growth lost packets do not make it grow again: until
+	// then the growth may not have come into effect (µNF, IV-E).
+	CoolDown time.Duration
+}
+
+const longest = 8
+
+// mark is what was needed at a time.
+type mark struct {
+	at   time.Time
+	need int
+}
+
+// reading is what is needed now.
+type reading struct {
+	atLeast int  // with less, cores are above the target
+	enough  int  // with this, they are below it by the margin
+	alarm   bool // packets are lost
+	most    int
+	hold    bool // what is seen is too old to let the number fall
+}
+
+func (s *stair) start(now time.Time, count int) {
+	s.count, s.since, s.window = count, now, s.damping.Window
+}
+
+// next gives the number.
+func (s *stair) next(now time.Time, r reading) int {
+	if s.count == 0 {
+		s.start(now, r.atLeast)
+	}
+	want := s.wanted(now, r.atLeast)
+	if r.alarm && s.mayGrow(now) {
+		want = max(want, s.count+1)
+	}
+	want = min(want, r.most)
+	enough := min(max(r.enough, r.atLeast, want), r.most)
+	if r.alarm || r.hold {
+		enough = max(enough, min(s.count, r.most))
+	}
+	s.push(mark{now, enough})
+	switch fits := s.marks[0].need; {
+	case want > s.count:
+		s.grow(now, want)
+	case s.count > r.most:
+		s.count = r.most
+	case fits < s.count && now.Sub(s.since) >= s.window:
+		s.count, s.shrunk = fits, now
+	}
+	return s.count
+}
+
+// wanted is the number, or what was needed at least for as long as growth takes.
+func (s *stair) wanted(now time.Time, need int) int {
+	switch {
+	case need <= s.count:
+		s.rising = time.Time{}
+		return need
+	case s.rising.IsZero():
+		s.rising, s.risen = now, need
+	}
+	s.risen = min(s.risen, need)
+	if now.Sub(s.rising) < s.damping.Rise {
+		return s.count
+	}
+	return s.risen
+}
+
+// mayGrow tells whether an alarm counts.
+func (s *stair) mayGrow(now time.Time) bool {
+	return s.grown.IsZero() || now.Sub(s.grown) >= s.damping.CoolDown
+}
+
+func (s *stair) grow(now time.Time, want int) {
+	s.count, s.grown, s.rising = want, now, time.Time{}
+	if !s.shrunk.IsZero() && now.Sub(s.shrunk) < s.window {
+		s.window = min(2*s.window, longest*s.damping.Window)
+	} else {
+		s.window = s.damping.Window
+	}
+}
+
+// push keeps the marks of the window that are greater than all after them, so that the
+// first one is the greatest.
+func (s *stair) push(m mark) {
+	for len(s.marks) > 0 && s.marks[len(s.marks)-1].need <= m.need {
+		s.marks = s.marks[:len(s.marks)-1]
+	}
+	s.marks = append(s.marks, m)
+	for m.at.Sub(s.marks[0].at) > s.window {
+		s.marks = s.marks[1:]
+	}
+}
