@@ -12,6 +12,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -154,6 +155,53 @@ func (c *Client) Sessions(ctx context.Context, table, limit uint32) ([]*programp
 	}
 	l, err := body("sessions", r.GetSessions())
 	return l.GetSessions(), err
+}
+
+// StartTrace begins a trace; the engine has one at a time. See Trace, which reads it as well.
+func (c *Client) StartTrace(ctx context.Context, want *programpb.StartTrace) (*programpb.TraceStarted, error) {
+	r, err := c.call(ctx, "trace", &programpb.Request{Body: &programpb.Request_StartTrace{StartTrace: want}})
+	if err != nil {
+		return nil, err
+	}
+	return body("trace", r.GetTraceStarted())
+}
+
+// ReadTrace reads what the trace took since the last time. The answer that says that it is over is the last.
+func (c *Client) ReadTrace(ctx context.Context) (*programpb.Traced, error) {
+	r, err := c.call(ctx, "trace", &programpb.Request{Body: &programpb.Request_ReadTrace{ReadTrace: &programpb.ReadTrace{}}})
+	if err != nil {
+		return nil, err
+	}
+	return body("trace", r.GetTraced())
+}
+
+// StopTrace ends the trace, if there is one.
+func (c *Client) StopTrace(ctx context.Context) error {
+	_, err := c.call(ctx, "stop trace", &programpb.Request{Body: &programpb.Request_StopTrace{StopTrace: &programpb.StopTrace{}}})
+	return err
+}
+
+// MoveShards has shards owned by other workers, one move after the other. It returns how long the packets of each may
+// have waited; with an error, the moves before the one that it names are done.
+func (c *Client) MoveShards(ctx context.Context, moves []*programpb.ShardMove) ([]time.Duration, error) {
+	r, err := c.call(ctx, "move shards", &programpb.Request{
+		Body: &programpb.Request_MoveShards{MoveShards: &programpb.MoveShards{Moves: moves}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	m, err := body("move shards", r.GetMoved())
+	if err != nil {
+		return nil, err
+	}
+	if len(m.GetBlockedNs()) != len(moves) {
+		return nil, fmt.Errorf("move shards: engine answered %d moves, asked were %d", len(m.GetBlockedNs()), len(moves))
+	}
+	blocked := make([]time.Duration, len(moves))
+	for i, ns := range m.GetBlockedNs() {
+		blocked[i] = time.Duration(ns)
+	}
+	return blocked, nil
 }
 
 // Shutdown ends the engine. It may close the stream instead of answering.

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -55,6 +57,12 @@ func TestEveryRequestReachesTheEngineAndBringsItsAnswer(t *testing.T) {
 			return &programpb.Response{Body: &programpb.Response_Neighbors{Neighbors: &programpb.NeighborList{Neighbors: []*programpb.NeighborState{{Address: 9}}}}}
 		case *programpb.Request_GetSessions:
 			return &programpb.Response{Body: &programpb.Response_Sessions{Sessions: &programpb.SessionList{Sessions: []*programpb.Session{{InsidePort: b.GetSessions.GetLimit()}}}}}
+		case *programpb.Request_MoveShards:
+			blocked := make([]uint64, len(b.MoveShards.GetMoves()))
+			for i, m := range b.MoveShards.GetMoves() {
+				blocked[i] = uint64(m.GetShard() * m.GetWorker())
+			}
+			return &programpb.Response{Body: &programpb.Response_Moved{Moved: &programpb.Moved{BlockedNs: blocked}}}
 		default:
 			return &programpb.Response{}
 		}
@@ -78,6 +86,10 @@ func TestEveryRequestReachesTheEngineAndBringsItsAnswer(t *testing.T) {
 	}
 	if s, err := c.Sessions(ctx, 0, 7); err != nil || len(s) != 1 || s[0].GetInsidePort() != 7 {
 		t.Errorf("sessions: %v, %v", s, err)
+	}
+	moves := []*programpb.ShardMove{{Shard: 1000, Worker: 3}, {Shard: 5, Worker: 1}}
+	if b, err := c.MoveShards(ctx, moves); err != nil || !slices.Equal(b, []time.Duration{3 * time.Microsecond, 5}) {
+		t.Errorf("move shards: %v, %v", b, err)
 	}
 	if err := c.Shutdown(ctx); err != nil {
 		t.Errorf("shutdown: %v", err)

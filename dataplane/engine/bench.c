@@ -213,7 +213,7 @@ static int open_station(struct station *station, const char *path, const char *e
 	memcpy(station->mac, interface->has_mac ? interface->mac : station->plan->macs[station->entry],
 	       sizeof(station->mac));
 
-	station->state = sn_state_create(1);
+	station->state = sn_state_create(1, 1, (struct sn_cut){0});
 	if (station->state == NULL ||
 	    sn_state_apply(station->state, station->plan->program, &kept, &dropped) < 0)
 		return SN_ERR("%s: no memory for the program's state", path);

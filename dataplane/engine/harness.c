@@ -93,18 +93,32 @@ static int serve(struct sn_requests *requests, int in_fd, int out_fd, char *err,
 	return rc;
 }
 
+static int parse_workers(const char *text, unsigned int *workers)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (end == text || *end != '\0' || n < 1 || n > SN_WORKERS_MAX)
+		return -1;
+	*workers = (unsigned int)n;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	static struct sn_harness harness;
 	struct sn_requests requests;
 	char err[SN_ERR_LEN] = "";
+	unsigned int workers = 1;
 	int out, rc;
 
-	if (argc > 1) {
-		fputs("usage: sinter-harness <requests >responses\n"
+	if (argc > 1 &&
+	    (argc != 3 || strcmp(argv[1], "--workers") != 0 || parse_workers(argv[2], &workers))) {
+		fputs("usage: sinter-harness [--workers N] <requests >responses\n"
 		      "\n"
 		      "The packet engine without devices: frames of program.proto's Request and Response,\n"
-		      "4 bytes big-endian length before each. Packets and clock come by Inject.\n",
+		      "4 bytes big-endian length before each. Packets and clock come by Inject; several\n"
+		      "workers (at most 64) receive them by turns.\n",
 		      strcmp(argv[1], "--help") == 0 ? stdout : stderr);
 		return strcmp(argv[1], "--help") == 0 ? EXIT_SUCCESS : 2;
 	}
@@ -117,7 +131,7 @@ int main(int argc, char **argv)
 	sn_log_limit(SN_LOG_ERROR); /* refusals are in the answers */
 	rc = sn_harness_eal(argv[0], err, sizeof(err));
 	if (rc == 0)
-		rc = sn_harness_open(&harness, err, sizeof(err));
+		rc = sn_harness_open(&harness, workers, err, sizeof(err));
 	if (rc == 0) {
 		sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);
 		rc = serve(&requests, STDIN_FILENO, out, err, sizeof(err));

@@ -45,6 +45,7 @@ struct options {
 	unsigned int buffers;
 	unsigned int memory;
 	int idle_sleep_us;
+	struct sn_cut cut;
 	bool no_huge;
 	struct sn_eal eal;
 };
@@ -63,6 +64,9 @@ static const char usage[] =
 	"  --pace IF=RATE      frames per second of a device that always has some (a replayed capture),\n"
 	"                        as through a ring of --rx-desc: those that find it full are missed\n"
 	"  --workers N         worker threads, one CPU each (default 1)\n"
+	"  --shards HOW        how the workers share a chain's state: by the inside host (default), by\n"
+	"                      address:BIT, the seven bits of its address from BIT on, or by rss, the hash\n"
+	"                      by which devices choose a queue\n"
 	"  --idle-sleep US     microseconds that an idle worker sleeps; 0: never; auto (default):\n"
 	"                      only when all devices are kernel interfaces\n"
 	"  --mtu BYTES         largest IP packet that the devices shall carry (default 1500)\n"
@@ -82,6 +86,7 @@ enum {
 	OPT_BIND,
 	OPT_PACE,
 	OPT_WORKERS,
+	OPT_SHARDS,
 	OPT_IDLE_SLEEP,
 	OPT_MTU,
 	OPT_RX_DESC,
@@ -100,6 +105,7 @@ static const struct option long_options[] = {
 	{"bind", required_argument, NULL, OPT_BIND},
 	{"pace", required_argument, NULL, OPT_PACE},
 	{"workers", required_argument, NULL, OPT_WORKERS},
+	{"shards", required_argument, NULL, OPT_SHARDS},
 	{"idle-sleep", required_argument, NULL, OPT_IDLE_SLEEP},
 	{"mtu", required_argument, NULL, OPT_MTU},
 	{"rx-desc", required_argument, NULL, OPT_RX_DESC},
@@ -127,6 +133,23 @@ static int parse_number(const char *flag, const char *text, unsigned int min, un
 	}
 	*value = (unsigned int)number;
 	return 0;
+}
+
+static int parse_cut(const char *text, struct sn_cut *cut)
+{
+	*cut = (struct sn_cut){0};
+	if (strcmp(text, "host") == 0)
+		return 0;
+	if (strcmp(text, "rss") == 0) {
+		cut->by = SN_CUT_BY_RSS;
+		return 0;
+	}
+	if (strncmp(text, "address:", 8) == 0) {
+		cut->by = SN_CUT_BY_ADDRESS;
+		return parse_number("shards address", text + 8, 0, 25, &cut->shift);
+	}
+	sn_log(SN_LOG_ERROR, "--shards %s: want host, address:BIT or rss", text);
+	return -1;
 }
 
 static int add_bind(struct options *options, const char *arg)
@@ -187,6 +210,9 @@ static int parse_flags(int argc, char **argv, struct options *options)
 			break;
 		case OPT_WORKERS:
 			rc = parse_number("workers", optarg, 1, SN_WORKERS_MAX, &options->workers);
+			break;
+		case OPT_SHARDS:
+			rc = parse_cut(optarg, &options->cut);
 			break;
 		case OPT_IDLE_SLEEP:
 			options->idle_sleep_us = SN_IDLE_AUTO;
@@ -300,6 +326,7 @@ static int open_ports(struct ports *ports, const struct options *options, char *
 	unsigned int buffers = options->buffers;
 	uint16_t data_room = RTE_MBUF_DEFAULT_BUF_SIZE;
 	struct sn_port_config config = {
+		.hash = options->cut.by == SN_CUT_BY_RSS && options->workers > 1,
 		.queues = (uint16_t)options->workers,
 		.rx_desc = (uint16_t)options->rx_desc,
 		.tx_desc = (uint16_t)options->tx_desc,
@@ -376,7 +403,7 @@ static int serve(struct sn_engine *engine, const char *path, int signals, char *
 	if (rc == 0)
 		sn_log(SN_LOG_INFO, "engine version=%s socket=%s ready", SN_VERSION, path);
 	while (rc == 0 && !requests.shutdown) {
-		rc = sn_control_poll(control, -1);
+		rc = sn_control_poll(control, sn_requests_tick(&requests));
 		if (rc < 0)
 			snprintf(err, err_len, "control socket: %s", strerror(errno));
 		if (rc == 1) {
@@ -406,6 +433,7 @@ static int run(struct options *options, int signals, char *err, size_t err_len)
 			.ports = ports.port,
 			.n_ports = ports.n,
 			.n_workers = options->workers,
+			.cut = options->cut,
 			.pool = ports.pool,
 			.idle_sleep_us = options->idle_sleep_us,
 		};

@@ -53,7 +53,9 @@ struct sn_cache_entry {
 	uint16_t l4_diff;
 	uint16_t neigh;
 	uint16_t vlan;
-	uint32_t path;
+	uint16_t path;
+	uint8_t shard; /* of the state on the way, SN_PKT_NO_SHARD if there is none */
+	uint8_t pad;
 	uint8_t min_ttl; /* a packet below it is none of this entry's */
 	uint8_t ttl_dec;
 	uint8_t dscp;

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_engine.h"
 
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <sched.h>
+#include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +16,11 @@
 #include <rte_random.h>
 
 #include "sn_log.h"
+#include "sn_shards.h"
 
-#define SN_ERR(...)	 (snprintf(err, err_len, __VA_ARGS__), -1)
-#define SN_KERNEL_NAP_US 50
+#define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
+#define SN_KERNEL_NAP_US   50
+#define SN_EMULATED_NAP_US 1000
 
 /* The CPU of a worker's lcore: the first, if it may use several. */
 static int cpu_of(unsigned int lcore)
@@ -40,11 +46,35 @@ uint64_t sn_engine_now(const struct sn_engine *engine)
 	return engine->config.harness ? engine->now_ns : sn_now_ns();
 }
 
-/* Real NICs are polled without a break; waiting on the kernel leaves it the CPU that it needs. */
+/* QEMU's emulation of a processor, by the name that it gives itself in the leaf of hypervisors. */
+static bool processor_is_emulated(void)
+{
+#ifdef __x86_64__
+	unsigned int eax, ebx, ecx, edx;
+	char name[12];
+
+	if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0 || (ecx & 1u << 31) == 0)
+		return false;
+	__cpuid(0x40000000, eax, ebx, ecx, edx);
+	memcpy(name, &ebx, 4);
+	memcpy(name + 4, &ecx, 4);
+	memcpy(name + 8, &edx, 4);
+	return memcmp(name, "TCGTCGTCGTCG", sizeof(name)) == 0;
+#else
+	return false;
+#endif
+}
+
+/*
+ * Real NICs are polled without a break; waiting on the kernel leaves it the CPU that it needs. The cores of
+ * an emulated processor share locks: one that polls stops the others.
+ */
 static uint32_t choose_nap(const struct sn_engine_config *config)
 {
 	if (config->idle_sleep_us != SN_IDLE_AUTO)
 		return (uint32_t)config->idle_sleep_us;
+	if (processor_is_emulated())
+		return SN_EMULATED_NAP_US;
 	for (unsigned int i = 0; i < config->n_ports; i++)
 		if (!config->ports[i].kernel)
 			return 0;
@@ -57,20 +87,23 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 	struct sn_worker_config config = {
 		.lcore = index + 1,
 		.pool = engine->config.pool,
+		.state = engine->state,
+		.number = index,
+		.n_workers = engine->config.n_workers,
+		.station = engine->exchange != NULL ? sn_exchange_station(engine->exchange, index) : NULL,
 		.tx = engine->config.harness ? engine->config.tx : sn_thread_tx,
 		.tx_ctx = engine->config.harness ? engine->config.harness_context : thread,
 		.drop = engine->config.drop,
 		.drop_ctx = engine->config.harness_context,
 	};
 
-	/* The harness repeats itself: its hash seed is fixed. */
-	engine->states[index] = sn_state_create(engine->config.harness ? 1 : rte_rand());
-	if (engine->states[index] == NULL)
-		return SN_ERR("no memory for the state of worker %u", index);
-	config.state = engine->states[index];
 	thread->orders = &engine->orders;
 	thread->queue = (uint16_t)index;
-	thread->share = engine->config.n_workers > 1 ? &engine->share : NULL;
+	thread->station = config.station;
+	thread->part = sn_state_part(engine->state, index);
+	thread->clock = engine->config.harness ? &engine->now_ns : NULL;
+	if (engine->exchange != NULL)
+		sn_exchange_join(engine->exchange, index, &sn_thread_exchange, thread);
 	thread->nap_us = choose_nap(&engine->config);
 	thread->worker = sn_worker_create(&config, err, err_len);
 	return thread->worker != NULL ? 0 : -1;
@@ -86,8 +119,12 @@ struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *
 	}
 	memset(engine, 0, sizeof(*engine));
 	engine->config = *config;
-	if (config->n_workers > 1 &&
-	    sn_share_open(&engine->share, config->n_workers, config->pool, err, err_len) != 0) {
+	/* The harness repeats itself: its hash seed is fixed. */
+	engine->state = sn_state_create(config->harness ? 1 : rte_rand(), config->n_workers, config->cut);
+	if (config->n_workers > 1)
+		engine->exchange = sn_exchange_create(config->n_workers);
+	if (engine->state == NULL || (config->n_workers > 1 && engine->exchange == NULL)) {
+		snprintf(err, err_len, "no memory for the state of %u workers", config->n_workers);
 		sn_engine_free(engine);
 		return NULL;
 	}
@@ -100,6 +137,11 @@ struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *
 	return engine;
 }
 
+static void free_packet(void *packet)
+{
+	rte_pktmbuf_free(packet);
+}
+
 void sn_engine_free(struct sn_engine *engine)
 {
 	if (engine == NULL)
@@ -109,10 +151,9 @@ void sn_engine_free(struct sn_engine *engine)
 			sn_worker_set_program(engine->threads[i].worker, NULL, NULL);
 			sn_worker_free(engine->threads[i].worker);
 		}
-		if (engine->states[i] != NULL)
-			sn_state_free(engine->states[i]);
 	}
-	sn_share_close(&engine->share);
+	sn_exchange_free(engine->exchange, free_packet);
+	sn_state_free(engine->state);
 	sn_ledger_free(&engine->reasons);
 	sn_ledger_free(&engine->counters);
 	sn_plan_free(engine->orders.plan);
@@ -202,7 +243,7 @@ static uint64_t count_sessions(const struct sn_engine *engine, const struct sn_p
 	uint64_t sum = 0;
 
 	for (uint32_t table = 0; table < plan->program->n_tables; table++) {
-		sn_state_stats(engine->states[0], table, &stats);
+		sn_state_stats(engine->state, table, &stats);
 		sum += stats.sessions;
 	}
 	return sum;
@@ -210,15 +251,10 @@ static uint64_t count_sessions(const struct sn_engine *engine, const struct sn_p
 
 static int apply_state(struct sn_engine *engine, const struct sn_plan *plan, struct sn_engine_loaded *loaded)
 {
-	uint64_t kept, dropped;
-
-	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
-		kept = dropped = 0;
-		if (sn_state_apply(engine->states[i], plan->program, &kept, &dropped) < 0)
-			return -1;
-		loaded->sessions_kept += kept;
-		loaded->sessions_dropped += dropped;
-	}
+	if (sn_state_apply(engine->state, plan->program, &loaded->sessions_kept, &loaded->sessions_dropped) <
+	    0)
+		return -1;
+	sn_shards_place(engine);
 	return 0;
 }
 
@@ -319,11 +355,16 @@ int sn_engine_load_bytes(struct sn_engine *engine, const uint8_t *data, size_t l
 			 struct sn_engine_loaded *loaded, char *err, size_t err_len)
 {
 	Sinter__Program__V1__Program *program = sinter__program__v1__program__unpack(NULL, len, data);
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+	SHA2_CTX sha;
 	int rc;
 
 	if (program == NULL)
 		return SN_ERR("%zu bytes are no encoded program", len);
-	rc = sn_engine_load(engine, program, NULL, 0, loaded, err, err_len);
+	SHA256Init(&sha);
+	SHA256Update(&sha, data, len);
+	SHA256Final(hash, &sha);
+	rc = sn_engine_load(engine, program, hash, sizeof(hash), loaded, err, err_len);
 	sinter__program__v1__program__free_unpacked(program, NULL);
 	return rc;
 }

@@ -19,6 +19,7 @@
 #include <rte_mempool.h>
 
 #include "program.pb-c.h"
+#include "sn_exchange.h"
 #include "sn_ledger.h"
 #include "sn_plan.h"
 #include "sn_port.h"
@@ -31,26 +32,32 @@ struct sn_engine_config {
 	struct sn_port *ports; /* started; outlive the engine */
 	unsigned int n_ports;
 	unsigned int n_workers;
+	struct sn_cut cut; /* by RSS: the ports were started so */
 	struct rte_mempool *pool;
 	int idle_sleep_us; /* SN_IDLE_AUTO: when all ports are the kernel's */
 	/* No ports, no threads: interfaces are numbers, packets are injected and come out here. */
 	bool harness;
 	sn_tx_fn tx;
 	sn_drop_fn drop;
+	void (*map)(void *context, const uint8_t *workers); /* the harness's device: by bucket; may be NULL */
 	void *harness_context;
 };
 
 struct sn_engine {
 	struct sn_engine_config config;
 	struct sn_orders orders;
-	bool running;	 /* threads follow the orders by themselves */
-	uint64_t now_ns; /* the harness's clock */
-	struct sn_share share;
+	bool running;		      /* threads follow the orders by themselves */
+	uint64_t now_ns;	      /* the harness's clock */
+	struct sn_exchange *exchange; /* NULL: one worker */
+	struct sn_state *state;
+	struct sn_move move; /* the last that was asked for */
+	bool moving;	     /* it is under way … */
+	uint64_t moving_ns;  /* … since; a turn's part is measured for itself */
+	uint64_t blocked_ns;
+	uint8_t mapped[SN_SHARDS]; /* the worker to whose queue devices that hash give a shard's packets */
 	struct sn_ledger reasons;  /* drops under the reasons of programs that are gone */
 	struct sn_ledger counters; /* of programs that are gone */
 	struct sn_thread threads[SN_WORKERS_MAX];
-	struct sn_state
-		*states[SN_WORKERS_MAX]; /* a worker's; only the first holds any when there are several */
 };
 
 struct sn_engine_loaded {
@@ -76,7 +83,7 @@ void sn_engine_free(struct sn_engine *engine);
 int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
 		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len);
 
-/* The same for an encoded program. */
+/* The same for an encoded program, whose hash is its SHA-256 (as program.Hash in Go). */
 int sn_engine_load_bytes(struct sn_engine *engine, const uint8_t *data, size_t len,
 			 struct sn_engine_loaded *loaded, char *err, size_t err_len);
 

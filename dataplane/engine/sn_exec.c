@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_classifier.h"
 #include "sn_exec.h"
+#include "sn_flow.h"
 #include "sn_icmp.h"
 #include "sn_rewrite.h"
 
@@ -55,7 +56,7 @@ static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struc
 
 	if (x->n_uses == SN_JOURNAL_MAX) {
 		if (made)
-			sn_session_end(x->w->state, s);
+			sn_session_end(x->w->part, s);
 		return SN_REASON_DEPTH;
 	}
 	if (p->proto == SN_TCP)
@@ -89,7 +90,7 @@ static void roll_back(struct exec *x, uint32_t n)
 		struct use *u = &x->uses[--x->n_uses];
 
 		if (u->made && !u->done)
-			sn_session_end(x->w->state, u->session);
+			sn_session_end(x->w->part, u->session);
 	}
 }
 
@@ -122,38 +123,6 @@ static void count_leg(struct exec *x, const struct sn_leg *leg, const struct sn_
 
 /* ---- operations ---- */
 
-static void set_field(struct exec *x, struct sn_pkt *p, const struct sn_op *op)
-{
-	switch (op->field) {
-	case SN_VLAN:
-		if (op->value == SN_VLAN_ABSENT && p->vlan0 != SN_VLAN_ABSENT)
-			p->stripped = 1;
-		p->vlan = op->value;
-		break;
-	case SN_SRC:
-		p->src = op->value;
-		break;
-	case SN_DST:
-		p->dst = op->value;
-		break;
-	case SN_DSCP:
-		p->dscp = op->value;
-		break;
-	case SN_TTL:
-		p->ttl = op->value;
-		x->keep = false;
-		break;
-	case SN_SPORT:
-		if (p->sport != SN_PORT_ABSENT)
-			p->sport = op->value;
-		break;
-	case SN_DPORT:
-		if (p->dport != SN_PORT_ABSENT)
-			p->dport = op->value;
-		break;
-	}
-}
-
 static void add_ttl(struct exec *x, struct sn_pkt *p, int32_t value)
 {
 	/* Only a TTL that just sinks is the same difference for every packet. */
@@ -162,11 +131,26 @@ static void add_ttl(struct exec *x, struct sn_pkt *p, int32_t value)
 	p->ttl += value;
 }
 
-static uint32_t shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *flow)
+/* Sets the packet's shard. False: it is another worker's. */
+static bool shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *flow)
 {
 	if (p->shard == SN_PKT_NO_SHARD)
 		p->shard = sn_state_shard(x->w->state, flow);
-	return p->shard;
+	return likely(x->w->part->owned[p->shard]);
+}
+
+/* The session of a return packet, NULL if there is none. False: it would be another worker's. */
+static bool find_return(struct exec *x, struct sn_pkt *p, uint32_t table, const struct sn_flow *flow,
+			struct sn_session **session)
+{
+	const struct sn_state *state = x->w->state;
+
+	if (unlikely(!x->w->part->owned[sn_state_return_shard(state, table, flow)]))
+		return false;
+	*session = sn_state_return(state, table, flow, x->now);
+	if (*session && p->shard == SN_PKT_NO_SHARD)
+		p->shard = (*session)->shard;
+	return true;
 }
 
 /*
@@ -193,35 +177,20 @@ static struct sn_session *just_returned(const struct exec *x, const struct sn_pk
 static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t run)
 {
 	struct sn_quote *q = &p->quote;
-	struct sn_flow flow = {q->dst, q->src, q->dport, q->sport, q->proto};
+	struct sn_flow flow = sn_flow_quoted(q);
 	struct sn_session *s;
 
 	if (q->proto == SN_ICMP && q->icmp_type != SN_ICMP_ECHO_REPLY)
 		return SN_REASON_NAT_UNSUPPORTED;
 	s = just_returned(x, p, run);
-	if (!s && sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, false, x->now, &s) ==
-			  SN_STATE_NONE)
+	if (!s && !shard_for(x, p, &flow))
+		return SN_REASON_NOT_OURS;
+	if (!s && sn_state_forward(x->w->part, run, p->shard, &flow, false, x->now, &s) == SN_STATE_NONE)
 		return SN_REASON_NAT_UNSUPPORTED;
 	p->src = s->outside_addr;
 	q->dst = s->outside_addr;
 	q->dport = s->outside_port;
 	return SN_REASON_NONE;
-}
-
-/* The flow that a packet itself belongs to: TCP, UDP, ICMP echo of the given type. */
-static bool flow_of(const struct sn_pkt *p, uint8_t echo, struct sn_flow *flow)
-{
-	*flow = (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
-	switch (p->proto) {
-	case SN_TCP:
-	case SN_UDP:
-		return true;
-	case SN_ICMP:
-		flow->sport = echo == SN_ICMP_ECHO_REQUEST ? p->id : 0;
-		flow->dport = echo == SN_ICMP_ECHO_REQUEST ? 0 : p->id;
-		return p->icmp_type == echo;
-	}
-	return false;
 }
 
 static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t run)
@@ -232,9 +201,11 @@ static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t r
 
 	if (p->frag != SN_FRAG_WHOLE)
 		return SN_REASON_NAT_FRAGMENT;
-	if (!flow_of(p, SN_ICMP_ECHO_REQUEST, &flow))
+	if (!sn_flow_of(p, SN_ICMP_ECHO_REQUEST, &flow))
 		return sn_icmp_quote(p) ? forward_error(x, p, run) : SN_REASON_NAT_UNSUPPORTED;
-	result = sn_state_forward(x->w->state, run, shard_for(x, p, &flow), &flow, !x->rehearsal, x->now, &s);
+	if (!shard_for(x, p, &flow))
+		return SN_REASON_NOT_OURS;
+	result = sn_state_forward(x->w->part, run, p->shard, &flow, !x->rehearsal, x->now, &s);
 	if (result == SN_STATE_NONE)
 		return SN_REASON_NAT_EXHAUSTED;
 	p->src = s->outside_addr;
@@ -253,7 +224,8 @@ static enum sn_reason run_ops(struct exec *x, struct sn_pkt *p, const struct sn_
 	for (; op < end; op++) {
 		switch (op->kind) {
 		case SN_OP_SET:
-			set_field(x, p, op);
+			sn_pkt_set(p, op->field, op->value);
+			x->keep &= op->field != SN_TTL;
 			break;
 		case SN_OP_ADD_TTL:
 			add_ttl(x, p, (int32_t)op->value);
@@ -280,15 +252,14 @@ static enum sn_reason run_ops(struct exec *x, struct sn_pkt *p, const struct sn_
 static struct next return_error(struct exec *x, struct sn_pkt *p, uint32_t table)
 {
 	struct sn_quote *q = &p->quote;
-	struct sn_flow flow = {q->dst, q->src, q->dport, q->sport, q->proto};
+	struct sn_flow flow = sn_flow_quoted(q);
 	struct sn_session *s = NULL;
 
-	if (p->dst == q->src && (q->proto != SN_ICMP || q->icmp_type == SN_ICMP_ECHO_REQUEST))
-		s = sn_state_return(x->w->state, table, &flow, x->now);
+	if (p->dst == q->src && (q->proto != SN_ICMP || q->icmp_type == SN_ICMP_ECHO_REQUEST) &&
+	    !find_return(x, p, table, &flow, &s))
+		return drop(x, p, SN_REASON_NOT_OURS);
 	if (!s)
 		return drop(x, p, SN_REASON_NAT_NO_BINDING);
-	if (p->shard == SN_PKT_NO_SHARD)
-		p->shard = s->shard;
 	p->dst = s->inside_addr;
 	q->src = s->inside_addr;
 	q->sport = s->inside_port;
@@ -303,16 +274,15 @@ static struct next state_return(struct exec *x, struct sn_pkt *p, uint32_t table
 
 	if (p->frag != SN_FRAG_WHOLE)
 		return drop(x, p, SN_REASON_NAT_FRAGMENT);
-	if (!flow_of(p, SN_ICMP_ECHO_REPLY, &flow)) {
+	if (!sn_flow_of(p, SN_ICMP_ECHO_REPLY, &flow)) {
 		if (sn_icmp_quote(p))
 			return return_error(x, p, table);
 		return drop(x, p, SN_REASON_NAT_NO_BINDING);
 	}
-	s = sn_state_return(x->w->state, table, &flow, x->now);
+	if (!find_return(x, p, table, &flow, &s))
+		return drop(x, p, SN_REASON_NOT_OURS);
 	if (!s)
 		return drop(x, p, SN_REASON_NAT_NO_BINDING);
-	if (p->shard == SN_PKT_NO_SHARD)
-		p->shard = s->shard;
 	p->dst = s->inside_addr;
 	if (p->proto == SN_ICMP)
 		p->id = s->inside_port;
@@ -403,6 +373,7 @@ static void remember(struct exec *x, const struct sn_pkt *p, const struct sn_nei
 	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
 	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
 	e->path = path;
+	e->shard = p->shard;
 	e->ttl_dec = p->ttl0 - p->ttl;
 	e->min_ttl = x->min_ttl > e->ttl_dec ? x->min_ttl : e->ttl_dec;
 	e->flags = p->stripped ? SN_CACHE_STRIPPED : 0;
@@ -473,16 +444,8 @@ static struct next run_leg(struct exec *x, struct sn_pkt *p, const struct sn_leg
 
 static uint32_t classify(struct exec *x, const struct sn_pkt *p, const struct sn_segment *s)
 {
-	static const uint8_t index[1];
-	const struct sn_classifier *c = &s->table;
-	uint32_t class;
-
-	if (p->ttl < s->ttl_floor || p->frag > s->frag_max) {
-		c = &s->low;
-		x->keep = false;
-	}
-	sn_classifier_lookup(c, p, index, &class, 1);
-	return class;
+	x->keep &= !sn_segment_is_low(s, p);
+	return sn_segment_class(s, p);
 }
 
 static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uint32_t class, uint32_t depth);
@@ -538,8 +501,11 @@ static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uin
 		if (floor > x->min_ttl)
 			x->min_ttl = floor;
 		class += s->first_class;
-		if (!x->rehearsal)
+		if (!x->rehearsal) {
 			sn_count_add(&x->w->counts->classes[class], p->frame_len);
+			if (unlikely(x->w->trace))
+				sn_trace_class(x->w->trace, class);
+		}
 		step(x, class);
 		c = &program->classes[class];
 		class = SN_TABLE_NONE;

@@ -8,10 +8,13 @@
 #include <rte_mbuf.h>
 
 #include "sn_eal.h"
+#include "sn_share.h"
+#include "sn_shards.h"
 
 #define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_HARNESS_BURST   32
 #define SN_HARNESS_BUFFERS 4095
+#define SN_HARNESS_TURN	   3 /* packets that a worker receives before it is the next one's turn */
 
 int sn_harness_eal(const char *name, char *err, size_t err_len)
 {
@@ -135,10 +138,10 @@ static void harness_drop(void *context, const struct rte_mbuf *pkt, uint32_t sou
 	drops[harness->n_drops++] = (struct sn_harness_drop){.source = source, .reason = reason};
 }
 
-int sn_harness_open(struct sn_harness *harness, char *err, size_t err_len)
+int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, char *err, size_t err_len)
 {
 	struct sn_engine_config config = {
-		.n_workers = 1,
+		.n_workers = n_workers,
 		.harness = true,
 		.tx = harness_tx,
 		.drop = harness_drop,
@@ -200,26 +203,59 @@ static struct rte_mbuf *make_packet(struct sn_harness *harness, const ProtobufCB
 	return pkt;
 }
 
+/* The worker that receives a packet of a round, of several: three packets each. */
+static unsigned int receiver(const struct sn_harness *harness, size_t i)
+{
+	return (unsigned int)(i / SN_HARNESS_TURN % harness->engine->config.n_workers);
+}
+
+/* Until no worker has anything for another. */
+static void settle(struct sn_engine *engine)
+{
+	uint32_t moved = engine->exchange != NULL;
+
+	while (moved > 0) {
+		moved = 0;
+		for (unsigned int i = 0; i < engine->config.n_workers; i++)
+			moved += sn_station_poll(engine->threads[i].station);
+	}
+}
+
+static void run_burst(struct sn_harness *harness, unsigned int receiver, uint16_t iface,
+		      struct rte_mbuf **burst, uint16_t n)
+{
+	struct sn_engine *engine = harness->engine;
+	struct sn_worker *worker = engine->threads[receiver].worker;
+
+	if (engine->exchange != NULL)
+		sn_share_replies(worker, iface, burst, n);
+	sn_worker_burst(worker, iface, burst, n, engine->now_ns);
+	settle(engine);
+}
+
 int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 		     Sinter__Program__V1__InjectedPacket **packets, size_t n, char *err, size_t err_len)
 {
-	struct sn_worker *worker = harness->engine->threads[0].worker;
+	struct sn_engine *engine = harness->engine;
 	struct rte_mbuf *burst[SN_HARNESS_BURST];
 
 	harness->n_out = harness->n_drops = harness->n_bytes = 0;
 	harness->no_memory = false;
 	if (check_packets(harness, packets, n, err, err_len) != 0)
 		return -1;
-	if (now_ns < harness->engine->now_ns)
-		return SN_ERR("inject: the clock goes back from %lu to %lu ns",
-			      (unsigned long)harness->engine->now_ns, (unsigned long)now_ns);
-	harness->engine->now_ns = now_ns;
-	sn_worker_tick(worker, now_ns);
+	if (now_ns < engine->now_ns)
+		return SN_ERR("inject: the clock goes back from %lu to %lu ns", (unsigned long)engine->now_ns,
+			      (unsigned long)now_ns);
+	engine->now_ns = now_ns;
+	sn_shards_level(engine);
+	for (unsigned int i = 0; i < engine->config.n_workers; i++)
+		sn_worker_tick(engine->threads[i].worker, now_ns);
 	for (size_t first = 0, i = 0; i < n; first = i) {
 		uint16_t filled = 0;
 
-		for (;
-		     i < n && filled < SN_HARNESS_BURST && packets[i]->interface == packets[first]->interface;
+		for (; i < n && filled < SN_HARNESS_BURST &&
+		       packets[i]->interface == packets[first]->interface &&
+		       receiver(harness, i) == receiver(harness, first);
 		     i++) {
 			burst[filled] = make_packet(harness, &packets[i]->data, (uint32_t)i);
 			if (burst[filled] == NULL) {
@@ -228,7 +264,8 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 			}
 			filled++;
 		}
-		sn_worker_burst(worker, (uint16_t)packets[first]->interface, burst, filled, now_ns);
+		run_burst(harness, receiver(harness, first), (uint16_t)packets[first]->interface, burst,
+			  filled);
 	}
 	if (harness->no_memory)
 		return SN_ERR("inject: no memory for what came out");

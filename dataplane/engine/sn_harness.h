@@ -39,7 +39,7 @@ struct sn_harness {
 };
 
 /* After sn_harness_eal(). 0, or -1 with a message in err. */
-int sn_harness_open(struct sn_harness *harness, char *err, size_t err_len);
+int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, char *err, size_t err_len);
 void sn_harness_close(struct sn_harness *harness);
 
 /* Starts EAL as a harness needs it: one thread, no devices, no hugepages, nothing shared. */
@@ -47,7 +47,8 @@ int sn_harness_eal(const char *name, char *err, size_t err_len);
 
 /*
  * One round: the timers, then the packets in their order, in bursts of at most 32 of
- * one interface. out, drops and bytes hold what came of it until the next round.
+ * one interface. Several workers receive by turns, and what they hand each other is processed before the
+ * next burst. out, drops and bytes hold what came of it until the next round.
  */
 int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 		     Sinter__Program__V1__InjectedPacket **packets, size_t n, char *err, size_t err_len);

@@ -102,6 +102,51 @@ enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint1
 	return SN_REASON_NONE;
 }
 
+/* What read_quote() would find in an error about the packet. */
+static enum sn_quote_known foresee_quote(const struct sn_pkt *p, uint8_t type, struct sn_quote *q)
+{
+	if ((type != SN_ICMP_UNREACHABLE && type != SN_ICMP_TIME_EXCEEDED && type != SN_ICMP_PARAMETER) ||
+	    p->frag != SN_FRAG_WHOLE || p->ip_len < p->l4 - p->l3 + 8)
+		return SN_QUOTE_NONE;
+	*q = (struct sn_quote){.src = p->src, .dst = p->dst, .proto = p->proto, .icmp_type = 0};
+	if (p->proto == SN_TCP || p->proto == SN_UDP) {
+		q->sport = p->sport;
+		q->dport = p->dport;
+		return SN_QUOTE_FLOW;
+	}
+	if (p->proto != SN_ICMP ||
+	    (p->icmp_type != SN_ICMP_ECHO_REQUEST && p->icmp_type != SN_ICMP_ECHO_REPLY))
+		return SN_QUOTE_NONE;
+	q->icmp_type = p->icmp_type;
+	if (p->icmp_type == SN_ICMP_ECHO_REQUEST)
+		q->sport = p->id;
+	else
+		q->dport = p->id;
+	return SN_QUOTE_FLOW;
+}
+
+void sn_icmp_foresee_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source)
+{
+	enum sn_quote_known known = foresee_quote(p, type, &p->quote);
+
+	p->quote.known = known;
+	p->dst = p->src;
+	p->src = source;
+	p->sport = p->dport = SN_PORT_ABSENT;
+	p->tcp_flags = SN_BYTE_ABSENT;
+	p->icmp_type = type;
+	p->icmp_code = code;
+	p->id = 0;
+	p->proto = SN_ICMP;
+	p->ttl = ANSWER_TTL;
+	p->dscp = ANSWER_TOS >> 2;
+	p->frag = SN_FRAG_WHOLE;
+	p->df = 0;
+	p->ip_len = IP_LEN + ICMP_LEN + RTE_MIN(p->ip_len, QUOTE_MAX);
+	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
+	p->next_hop = 0;
+}
+
 enum sn_reason sn_icmp_echo(struct sn_pkt *p)
 {
 	uint32_t src = p->src;

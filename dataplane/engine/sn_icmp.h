@@ -17,6 +17,9 @@ bool sn_icmp_suppressed(const struct sn_pkt *p);
  * buffer. */
 enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint16_t mtu, uint32_t source);
 
+/* The same as far as classification and state see it; neither buffer nor shard is touched. */
+void sn_icmp_foresee_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source);
+
 /* Make an echo request into its answer; SN_REASON_LOCAL if it is none. */
 enum sn_reason sn_icmp_echo(struct sn_pkt *p);
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sn_lines.h"
 #include "sn_worker_impl.h"
 
 #define SECOND	      1000000000ull
@@ -10,6 +11,10 @@
 #define ASK_AGAIN     (1 * SECOND)
 #define VISIT_WAITING (SECOND / 10)
 #define VISIT_IDLE    (10 * SECOND)
+/* Announcements (RFC 5227, 2.3), one more than it says: a device may take a second until it sends. */
+#define ANNOUNCE_NUM	  3
+#define ANNOUNCE_INTERVAL (2 * SECOND)
+#define ANNOUNCE_MAX	  256 /* addresses of a pool; who wants another one asks again in time */
 
 #define ARP_LEN	      28
 #define ARP_REQUEST   1
@@ -27,8 +32,8 @@ int sn_neigh_init(struct sn_neigh_table *t, uint32_t max)
 	t->fresh = SN_NEIGH_NONE + 1;
 	t->bucket_mask = buckets - 1;
 	t->entries = aligned_alloc(64, max * sizeof(*t->entries));
-	t->waiting = calloc(max, sizeof(*t->waiting));
-	t->buckets = calloc(buckets, sizeof(*t->buckets));
+	t->waiting = sn_lines(max, sizeof(*t->waiting));
+	t->buckets = sn_lines(buckets, sizeof(*t->buckets));
 	if (!t->entries || !t->waiting || !t->buckets) {
 		sn_neigh_free(t);
 		return -ENOMEM;
@@ -163,6 +168,39 @@ static void ask(struct sn_worker *w, struct sn_neigh *n, uint32_t source, uint64
 	sn_worker_send(w, n->iface, m);
 }
 
+static void announce_address(struct sn_worker *w, uint8_t iface, uint32_t address)
+{
+	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, none[6];
+	struct rte_mbuf *m = arp_frame(w, iface, 0, 0, SN_SOURCE_NONE, all);
+
+	if (!m)
+		return; /* announced more than once */
+	fill_arp(w, iface, m, ARP_REQUEST, address, none, address);
+	sn_worker_send(w, iface, m);
+}
+
+void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces)
+{
+	w->neigh.announced = ifaces;
+	w->neigh.announcements = ANNOUNCE_NUM;
+	w->neigh.next_announcement = 0;
+}
+
+static void announce(struct sn_worker *w, uint64_t now)
+{
+	w->neigh.announcements--;
+	w->neigh.next_announcement = now + ANNOUNCE_INTERVAL;
+	for (uint32_t i = 0; i < w->program->n_interfaces; i++) {
+		const struct sn_interface *ifc = &w->program->interfaces[i];
+
+		if (!(w->neigh.announced & 1ull << i))
+			continue;
+		announce_address(w, i, ifc->address);
+		for (uint32_t j = 0; j < ifc->n_proxy && j < ANNOUNCE_MAX; j++)
+			announce_address(w, i, ifc->proxy[j]);
+	}
+}
+
 void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address, uint64_t now)
 {
 	struct sn_neigh_table *t = &w->neigh;
@@ -263,6 +301,8 @@ void sn_neigh_tick(struct sn_worker *w, uint64_t now)
 {
 	struct sn_neigh_table *t = &w->neigh;
 
+	if (t->announcements && now >= t->next_announcement)
+		announce(w, now);
 	if (now < t->next_visit)
 		return;
 	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {

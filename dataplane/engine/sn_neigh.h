@@ -43,6 +43,9 @@ struct sn_neigh_table {
 	uint32_t free;	/* chain of those that were */
 	uint32_t incomplete;
 	uint64_t next_visit;
+	uint64_t next_announcement;
+	uint64_t announced;	/* interfaces, one bit each */
+	uint32_t announcements; /* that are still to be made */
 };
 
 int sn_neigh_init(struct sn_neigh_table *t, uint32_t max);
@@ -75,7 +78,11 @@ void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, u
 /* An ARP frame that Entry let pass. Stays the caller's. */
 void sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);
 
-/* Ask again, give up, forget. */
+/* Tell all neighbours on these interfaces, with the next ticks, where the program's addresses are now: a pod
+ * that takes another's place has its addresses, but not its MAC. */
+void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces);
+
+/* Announce, ask again, give up, forget. */
 void sn_neigh_tick(struct sn_worker *w, uint64_t now);
 
 /* Fit the table to w->program, the successor of `old` (may be NULL). */

@@ -148,6 +148,40 @@ void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int 
 /* Read a packet that the engine made itself: untagged and well-formed, its IP header at offset 14. */
 void sn_parse_generated(struct sn_pkt *p);
 
+/* Change a field as an operation does. */
+static inline void sn_pkt_set(struct sn_pkt *p, enum sn_field field, uint32_t value)
+{
+	switch (field) {
+	case SN_VLAN:
+		if (value == SN_VLAN_ABSENT && p->vlan0 != SN_VLAN_ABSENT)
+			p->stripped = 1;
+		p->vlan = value;
+		break;
+	case SN_SRC:
+		p->src = value;
+		break;
+	case SN_DST:
+		p->dst = value;
+		break;
+	case SN_DSCP:
+		p->dscp = value;
+		break;
+	case SN_TTL:
+		p->ttl = value;
+		break;
+	case SN_SPORT:
+		if (p->sport != SN_PORT_ABSENT)
+			p->sport = value;
+		break;
+	case SN_DPORT:
+		if (p->dport != SN_PORT_ABSENT)
+			p->dport = value;
+		break;
+	default:
+		break;
+	}
+}
+
 static inline bool sn_is_icmp_error(const struct sn_pkt *p)
 {
 	switch (p->icmp_type) {

@@ -51,13 +51,6 @@ struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, cons
 	plan->program = sn_program_create(message, like ? like->program : NULL, err, err_len);
 	if (plan->program == NULL)
 		goto fail;
-	if (plan->program->n_tables > 0 && n_workers > 1) {
-		snprintf(err, err_len,
-			 "chain %s keeps state (%s), which one worker owns: start the engine with --workers "
-			 "1, not %u",
-			 plan->program->chain, plan->program->tables[0].name, n_workers);
-		goto fail;
-	}
 	if (ports != NULL && bind_ports(plan, ports, n_ports, err, err_len) != 0)
 		goto fail;
 	if (ports == NULL) {
@@ -116,7 +109,7 @@ bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b)
 {
 	const struct sn_program *p = a->program, *q = b->program;
 
-	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs)
+	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs || p->uncut != q->uncut)
 		return false;
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		if (!same_table(&p->tables[i], &q->tables[i]))

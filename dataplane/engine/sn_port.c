@@ -18,6 +18,7 @@
 #include <rte_ethdev.h>
 
 #include "sn_log.h"
+#include "sn_rss.h"
 
 #define SN_FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + 4 + RTE_ETHER_CRC_LEN) /* Ethernet, one tag, FCS */
 
@@ -297,6 +298,8 @@ static int setup_queues(struct sn_port *port, const struct sn_port_config *confi
 	uint16_t rx_desc = config->rx_desc, tx_desc = config->tx_desc;
 	int rc = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx_desc, &tx_desc);
 
+	port->rx_desc = rx_desc;
+
 	rxconf.offloads = conf->rxmode.offloads;
 	txconf.offloads = conf->txmode.offloads;
 	for (uint16_t queue = 0; rc == 0 && queue < config->queues; queue++)
@@ -330,10 +333,84 @@ uint64_t sn_port_pace_missed(const struct sn_port *port, unsigned int queues)
 	return sum;
 }
 
+#define SN_HASHED (RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP)
+
+/* The device's part in dispatch by hash, asked for: key, hashed fields, table. */
+static int want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf,
+		     uint8_t *key, char *err, size_t err_len)
+{
+	struct rte_eth_rss_conf *rss = &conf->rx_adv_conf.rss_conf;
+	uint8_t len = info->hash_key_size != 0 ? info->hash_key_size : 40;
+
+	if ((info->flow_type_rss_offloads & SN_HASHED) != SN_HASHED || info->reta_size < SN_RSS_BUCKETS ||
+	    info->reta_size > RTE_ETH_RSS_RETA_SIZE_512 || (info->reta_size & (info->reta_size - 1)) != 0 ||
+	    len > SN_RSS_KEY_MAX)
+		return SN_ERR(
+			"interface %s: device \"%s\" cannot spread flows by hash as --shards rss needs it "
+			"(TCP and UDP ports hashed: %s; table of %u entries, want 128, 256 or 512; key "
+			"of %u bytes, at most %d): use --shards host",
+			port->bind.interface, port->bind.device,
+			(info->flow_type_rss_offloads & SN_HASHED) == SN_HASHED ? "yes" : "no",
+			info->reta_size, len, SN_RSS_KEY_MAX);
+	sn_rss_key(key, len);
+	conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+	rss->rss_key = key;
+	rss->rss_key_len = len;
+	rss->rss_hf = info->flow_type_rss_offloads & (SN_HASHED | RTE_ETH_RSS_IP);
+	port->buckets = info->reta_size;
+	return 0;
+}
+
+/* Drivers may take a key and use another. */
+static int check_hash(const struct sn_port *port, struct rte_eth_conf *conf, char *err, size_t err_len)
+{
+	struct rte_eth_rss_conf *want = &conf->rx_adv_conf.rss_conf;
+	uint8_t key[SN_RSS_KEY_MAX] = {0};
+	struct rte_eth_rss_conf seen = {.rss_key = key, .rss_key_len = want->rss_key_len};
+	int rc;
+
+	/* Some drivers take it with the configuration, some afterwards; what it is now tells. */
+	(void)rte_eth_dev_rss_hash_update(port->id, want);
+	rc = rte_eth_dev_rss_hash_conf_get(port->id, &seen);
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\" does not tell its hash key: %s; use --shards host",
+			      port->bind.interface, port->bind.device, strerror(-rc));
+	if ((seen.rss_hf & SN_HASHED) != SN_HASHED || memcmp(key, want->rss_key, want->rss_key_len) != 0)
+		return SN_ERR(
+			"interface %s: device \"%s\" hashes with a key or fields of its own; use --shards "
+			"host",
+			port->bind.interface, port->bind.device);
+	return 0;
+}
+
+int sn_port_map(struct sn_port *port, const uint8_t *queues, char *err, size_t err_len)
+{
+	struct rte_eth_rss_reta_entry64 want[RTE_ETH_RSS_RETA_SIZE_512 / RTE_ETH_RETA_GROUP_SIZE] = {0};
+	struct rte_eth_rss_reta_entry64 seen[RTE_DIM(want)] = {0};
+	int rc;
+
+	for (uint32_t i = 0; i < port->buckets; i++) {
+		want[i / RTE_ETH_RETA_GROUP_SIZE].mask = seen[i / RTE_ETH_RETA_GROUP_SIZE].mask = UINT64_MAX;
+		want[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE] =
+			queues[i % SN_RSS_BUCKETS];
+	}
+	rc = rte_eth_dev_rss_reta_update(port->id, want, port->buckets);
+	if (rc == 0)
+		rc = rte_eth_dev_rss_reta_query(port->id, seen, port->buckets);
+	if (rc == 0 && memcmp(want, seen, sizeof(want)) != 0)
+		rc = -EIO;
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\" does not take a table of %u hash buckets: %s; use "
+			      "--shards host",
+			      port->bind.interface, port->bind.device, port->buckets, strerror(-rc));
+	return 0;
+}
+
 int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len)
 {
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
+	uint8_t key[SN_RSS_KEY_MAX];
 	char mac[RTE_ETHER_ADDR_FMT_SIZE];
 	int rc;
 
@@ -346,7 +423,10 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	/* Devices that have no say in the frame's size (virtual ones) refuse to be told one. */
 	if (!port->kernel && port->mtu != RTE_ETHER_MTU)
 		conf.rxmode.mtu = port->mtu;
-	if (config->queues > 1 && info.flow_type_rss_offloads != 0) {
+	if (config->hash) {
+		if (want_hash(port, &info, &conf, key, err, err_len) != 0)
+			return -1;
+	} else if (config->queues > 1 && info.flow_type_rss_offloads != 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 		conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & (RTE_ETH_RSS_IP);
 	}
@@ -368,6 +448,8 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 		return SN_ERR("interface %s: device \"%s\" does not start: %s", port->bind.interface,
 			      port->bind.device, strerror(-rc));
 	port->started = true;
+	if (config->hash && check_hash(port, &conf, err, err_len) != 0)
+		return -1;
 	rte_ether_format_addr(mac, sizeof(mac), &port->mac);
 	sn_log(SN_LOG_INFO, "port=%s device=%s driver=%s mac=%s mtu=%u queues=%u started",
 	       port->bind.interface, port->bind.device, port->driver, mac, port->mtu, config->queues);

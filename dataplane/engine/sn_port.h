@@ -43,6 +43,8 @@ struct sn_port {
 	uint16_t mtu; /* largest IP packet that the port carries */
 	bool kernel;  /* frames come from the kernel, not from hardware: an idle worker may nap */
 	bool started;
+	uint16_t rx_desc;		  /* that a receive queue holds */
+	uint16_t buckets;		  /* of a device that hashes as configured; 0: it does not */
 	struct rte_ether_addr device_mac; /* as it came */
 	struct rte_ether_addr mac;	  /* in use */
 	struct sn_pace *paces;		  /* by queue; NULL: frames come when the device has them */
@@ -50,6 +52,7 @@ struct sn_port {
 
 /* What all ports of an engine have in common. */
 struct sn_port_config {
+	bool hash;	 /* packets go to queues by our hash (see sn_rss.h) and the map of sn_port_map() */
 	uint16_t queues; /* of each direction: one per worker */
 	uint16_t rx_desc;
 	uint16_t tx_desc;
@@ -79,6 +82,12 @@ uint16_t sn_port_data_room(const struct sn_port *port);
 
 /* Configures queues and offloads, starts. */
 int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len);
+
+/*
+ * Sends the packets of each of SN_RSS_BUCKETS buckets to a queue, and reads back whether the device took it.
+ * The port was started with config.hash.
+ */
+int sn_port_map(struct sn_port *port, const uint8_t *queues, char *err, size_t err_len);
 
 /* Uses mac (NULL: the device's own again); a device that cannot change it receives all frames instead. */
 int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sn_parse.h"
+#include "sn_dispatch.h"
 #include "sn_parse.h"
 #include "sn_program.h"
 #include "sn_reason.h"
@@ -644,6 +644,8 @@ static int build(struct builder *b)
 		rc = build_segments(b);
 	if (!rc)
 		rc = build_atoms(b);
+	if (!rc && sn_dispatch_prepare(b->p))
+		rc = no_memory(b);
 	return rc;
 }
 

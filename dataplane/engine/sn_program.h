@@ -119,6 +119,15 @@ enum sn_simple {
 	SN_SIMPLE_DROP,
 };
 
+/* What a class alone tells of the first state that its packets meet; see sn_dispatch.h. */
+enum sn_way {
+	SN_WAY_STATELESS, /* none */
+	SN_WAY_OUTPUT,	  /* none, unless it is too big */
+	SN_WAY_FORWARD,	  /* a session by the flow as it came */
+	SN_WAY_RETURN,	  /* a look-up by the flow as it came */
+	SN_WAY_FOLLOW,	  /* the packet must be followed */
+};
+
 struct sn_class {
 	uint32_t first_leg;
 	uint16_t n_legs;
@@ -129,7 +138,8 @@ struct sn_class {
 	uint32_t first_counter;
 	uint32_t n_counters;
 	uint32_t state_run; /* run of the first operation that makes state, SN_NO_INDEX: none */
-	uint32_t pad;
+	uint8_t way;	    /* enum sn_way */
+	uint8_t pad[3];
 };
 _Static_assert(sizeof(struct sn_class) == 32, "two classes per cache line");
 
@@ -166,6 +176,7 @@ struct sn_program {
 	uint32_t n_leg_counters;
 	uint32_t icmp_rate;
 	bool stateful;	/* some leg reads or makes state: decisions are worth a cache */
+	bool uncut;	/* a packet may meet state of two shards: all are one unit */
 	bool cacheable; /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;

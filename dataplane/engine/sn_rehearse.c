@@ -102,9 +102,11 @@ static void change_places(struct sn_worker *w)
 	r->cache = cache;
 }
 
-/* Flows that ended need no decision. */
-static bool is_live(const struct sn_cache_entry *e, uint64_t now)
+/* Flows that ended, or went to another worker, need no decision. */
+static bool is_live(const struct sn_worker *w, const struct sn_cache_entry *e, uint64_t now)
 {
+	if (e->shard != SN_PKT_NO_SHARD && !w->part->owned[e->shard])
+		return false;
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
 		const struct sn_session *s = sn_cache_session_of(e->sessions[i]);
 
@@ -139,7 +141,7 @@ static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
 			if (tags[way] && entries[way].sessions[0])
 				rte_prefetch0(sn_cache_session_of(entries[way].sessions[0]));
 		for (uint32_t way = 0; way < SN_CACHE_WAYS; way++)
-			if (tags[way] && is_live(&entries[way], now))
+			if (tags[way] && is_live(w, &entries[way], now))
 				packet_of(w, &entries[way], &pkts[n++]);
 	}
 	return n;

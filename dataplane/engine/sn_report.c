@@ -172,12 +172,43 @@ static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 	for (uint32_t i = 0; i < program->n_tables; i++) {
 		struct sn_state_stats state;
 
-		sn_state_stats(engine->states[0], i, &state);
+		sn_state_stats(engine->state, i, &state);
 		stats->tables[i]->name = program->tables[i].name;
 		stats->tables[i]->sessions = state.sessions;
 		stats->tables[i]->created = state.created;
 		stats->tables[i]->expired = state.expired;
 		stats->tables[i]->exhausted = state.exhausted;
+	}
+	return 0;
+}
+
+static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
+			 Sinter__Program__V1__Stats *stats)
+{
+	size_t n = engine->orders.plan->program->n_tables > 0 ? sn_state_units(engine->state) : 0;
+
+	stats->shards = SN_NEW_ARRAY(arena, Sinter__Program__V1__ShardStats,
+				     sinter__program__v1__shard_stats__init, n);
+	if (stats->shards == NULL)
+		return -1;
+	stats->n_shards = n;
+	for (size_t i = 0; i < n; i++) {
+		Sinter__Program__V1__ShardStats *shard = stats->shards[i];
+		struct sn_state_stats state;
+
+		sn_state_unit_stats(engine->state, (uint32_t)i, &state);
+		shard->worker = sn_state_owner(engine->state, (uint32_t)i);
+		shard->sessions = state.sessions;
+		shard->exhausted = state.exhausted;
+		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
+			const struct sn_shard_count *counts =
+				sn_worker_stats(engine->threads[w].worker)->shards;
+
+			for (size_t s = i; s < SN_SHARDS; s += n) {
+				shard->packets += counts[s].packets;
+				shard->cycles += counts[s].cycles;
+			}
+		}
 	}
 	return 0;
 }
@@ -202,6 +233,8 @@ static int report_workers(const struct sn_engine *engine, struct sn_arena *arena
 		worker->idle_cycles = engine->threads[i].idle_cycles;
 		worker->cache_hits = seen->cache_hits;
 		worker->cache_misses = seen->cache_misses;
+		worker->handed = seen->handed;
+		worker->taken = seen->taken;
 		worker->tsc_hz = rte_get_tsc_hz();
 		/* Packing reads them a moment later, beside the worker: a number may be newer, never torn. */
 		worker->n_latency = SN_LATENCY_BUCKETS;
@@ -241,7 +274,8 @@ int sn_report_stats(const struct sn_engine *engine, struct sn_arena *arena, Sint
 	if (report_ports(engine, arena, stats) != 0 ||
 	    report_classes(plan->program, classes, arena, stats) != 0 ||
 	    report_counters(engine, counters, arena, stats) != 0 ||
-	    report_drops(engine, reasons, arena, stats) != 0 || report_tables(engine, arena, stats) != 0)
+	    report_drops(engine, reasons, arena, stats) != 0 || report_tables(engine, arena, stats) != 0 ||
+	    report_shards(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;
 	return 0;
 }
@@ -283,7 +317,7 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 	if (infos == NULL)
 		return SN_NO_MEMORY;
 	sn_engine_hold(engine);
-	n = sn_state_sessions(engine->states[0], request->table, sn_engine_now(engine), infos, max);
+	n = sn_state_sessions(engine->state, request->table, sn_engine_now(engine), infos, max);
 	sn_engine_release(engine);
 
 	list->sessions =

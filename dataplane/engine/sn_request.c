@@ -8,9 +8,13 @@
 #include "sn_frame.h"
 #include "sn_log.h"
 #include "sn_report.h"
+#include "sn_shards.h"
 
-#define SN_ERR_LEN  512
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
+#define SN_ERR_LEN   512
+#define SN_MOVES_MAX 1024
+#define SN_TICK_MS   1000
+#define SN_LEVEL_MS  100 /* how soon a worker that may make no more sessions gets what others have left */
+#define SN_ERR(...)  (snprintf(err, err_len, __VA_ARGS__), -1)
 
 void sn_requests_init(struct sn_requests *requests, struct sn_engine *engine, sn_inject inject,
 		      void *inject_context)
@@ -18,10 +22,23 @@ void sn_requests_init(struct sn_requests *requests, struct sn_engine *engine, sn
 	*requests =
 		(struct sn_requests){.engine = engine, .inject = inject, .inject_context = inject_context};
 	sn_arena_init(&requests->arena);
+	sn_tracing_init(&requests->tracing, engine);
+}
+
+int sn_requests_tick(struct sn_requests *requests)
+{
+	bool tracing = sn_tracing_watch(&requests->tracing);
+
+	sn_shards_level(requests->engine);
+	/* Workers do not wake the control thread: it looks what they want. */
+	if (requests->engine->config.n_workers > 1)
+		return SN_LEVEL_MS;
+	return tracing ? SN_TICK_MS : -1;
 }
 
 void sn_requests_free(struct sn_requests *requests)
 {
+	sn_tracing_stop(&requests->tracing);
 	sn_arena_free(&requests->arena);
 }
 
@@ -143,6 +160,60 @@ static int answer_sessions(struct sn_requests *requests, const Sinter__Program__
 	return 0;
 }
 
+static int answer_start_trace(struct sn_requests *requests, const Sinter__Program__V1__StartTrace *start,
+			      Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__TraceStarted *started =
+		SN_NEW(&requests->arena, Sinter__Program__V1__TraceStarted,
+		       sinter__program__v1__trace_started__init);
+
+	if (started == NULL)
+		return SN_ERR("no memory");
+	if (sn_tracing_start(&requests->tracing, start, &requests->arena, started, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TRACE_STARTED;
+	response->trace_started = started;
+	return 0;
+}
+
+static int answer_read_trace(struct sn_requests *requests, Sinter__Program__V1__Response *response, char *err,
+			     size_t err_len)
+{
+	Sinter__Program__V1__Traced *traced =
+		SN_NEW(&requests->arena, Sinter__Program__V1__Traced, sinter__program__v1__traced__init);
+
+	if (traced == NULL)
+		return SN_ERR("no memory");
+	if (sn_tracing_read(&requests->tracing, &requests->arena, traced, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TRACED;
+	response->traced = traced;
+	return 0;
+}
+
+static int answer_move(struct sn_requests *requests, const Sinter__Program__V1__MoveShards *move,
+		       Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__Moved *reply =
+		SN_NEW(&requests->arena, Sinter__Program__V1__Moved, sinter__program__v1__moved__init);
+
+	if (move->n_moves > SN_MOVES_MAX)
+		return SN_ERR("move: %zu moves, at most %d", move->n_moves, SN_MOVES_MAX);
+	if (reply == NULL)
+		return SN_ERR("no memory");
+	reply->blocked_ns = sn_arena_alloc(&requests->arena, (move->n_moves + 1) * sizeof(uint64_t));
+	if (reply->blocked_ns == NULL)
+		return SN_ERR("no memory");
+	for (size_t i = 0; i < move->n_moves; i++)
+		if (sn_shards_move(requests->engine, move->moves[i]->shard, move->moves[i]->worker,
+				   &reply->blocked_ns[i], err, err_len) != 0)
+			return -1;
+	reply->n_blocked_ns = move->n_moves;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_MOVED;
+	response->moved = reply;
+	return 0;
+}
+
 static int answer(struct sn_requests *requests, const Sinter__Program__V1__Request *request,
 		  Sinter__Program__V1__Response *response, char *err, size_t err_len)
 {
@@ -162,6 +233,15 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 		return answer_neighbors(requests, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_SESSIONS:
 		return answer_sessions(requests, request->get_sessions, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_START_TRACE:
+		return answer_start_trace(requests, request->start_trace, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_READ_TRACE:
+		return answer_read_trace(requests, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_STOP_TRACE:
+		sn_tracing_stop(&requests->tracing);
+		return 0;
+	case SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS:
+		return answer_move(requests, request->move_shards, response, err, err_len);
 	default:
 		return SN_ERR("request %lu asks nothing that this engine (version %s) knows",
 			      (unsigned long)request->id, SN_VERSION);

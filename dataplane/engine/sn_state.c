@@ -8,28 +8,62 @@
 #include <rte_prefetch.h>
 
 #include "sn_hash.h"
+#include "sn_lines.h"
 #include "sn_parse.h"
+#include "sn_rss.h"
 #include "sn_state.h"
 
 #define WHEEL_SHIFT	28     /* a slot is 0.27 s … */
 #define WHEEL_SLOTS	256u   /* … and a turn 69 s; what is due later is looked at once a turn */
 #define PORTS_PER_SHARD 64u    /* at least: fewer shards rather than shards with next to no ports */
 #define SLOTS_MAX	65536u /* outside addresses and ports of a shard and protocol that are used at most */
+#define RSS_SLOTS_MAX	(1u << 21) /* the same, where a remote can use but one of 128 of them */
 #define SHARDS_PER_TICK 8u
 #define SLOT_FREE	0x80000000u
 #define HUGE_PAGE	(2u << 20)
 #define HUGE_MAX	(64u << 20) /* a table larger than that is used thinly: small pages cost less */
+#define NO_LIMIT	(1 << 30)   /* of sessions: more than memory holds */
 
 /*
- * The outside addresses and ports of a shard for one protocol. A slot never used
- * is 0; one in use holds the session's index + 1; a free one SLOT_FREE and the next free one + 1, so that the
- * port that rests longest is taken next.
+ * Outside addresses and ports that serve alike. A slot never used is 0; one in use holds the session's
+ * index + 1; a free one SLOT_FREE and the next free one + 1, so that the port that rests longest is taken
+ * next.
  */
-struct ports {
-	uint32_t *slots;
+struct queue {
 	uint32_t fresh; /* slots from here on were never used (or are taken by sessions that moved in) */
 	uint32_t head;	/* + 1; 0: none */
 	uint32_t tail;
+};
+
+/* Those of a shard for one protocol. */
+struct ports {
+	uint32_t *slots;
+	struct queue queue; /* of all */
+};
+
+/* A queue with its slots; numbers of slots in the queue count from the first of these. */
+struct list {
+	uint32_t *slots;
+	struct queue *queue;
+	uint32_t begin; /* slots of the shard before it */
+	uint32_t n;
+};
+
+/* An outside address and port. */
+struct spot {
+	uint32_t slot; /* SN_NO_INDEX: none is free */
+	uint32_t address;
+	uint16_t port;
+};
+
+/*
+ * The ports of a pool by the bucket that they alone would hash to: a return packet's bucket is its port's,
+ * and that of the rest of its words.
+ */
+struct cosets {
+	uint32_t first[SN_RSS_BUCKETS + 1]; /* into port */
+	uint16_t port[65536];
+	uint16_t position[65536]; /* by port */
 };
 
 /*
@@ -54,7 +88,7 @@ struct shard {
 	uint64_t created;
 	uint64_t expired;
 	uint64_t exhausted;
-	uint64_t pad;
+	struct queue *queues; /* SN_CUT_BY_RSS: by protocol, coset and address */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct shard) == 192, "three cache lines");
 
@@ -64,11 +98,10 @@ struct table {
 	uint32_t shift;
 	uint32_t n_addresses;  /* that are used */
 	uint32_t max_sessions; /* 0: none */
-	uint32_t live;
-	uint32_t id;	 /* in state->tables */
-	uint64_t reaped; /* the last time at which all shards were reaped */
+	uint32_t id;	       /* in state->tables */
 	struct shard *shards;
-	size_t size; /* of the mapping that holds the shards and all of theirs */
+	size_t size;	       /* of the mapping that holds the shards and all of theirs */
+	struct cosets *cosets; /* SN_CUT_BY_RSS */
 	uint32_t n_pool;
 	uint32_t port_min, port_max;
 	struct sn_range *pool;
@@ -80,21 +113,41 @@ struct run {
 	uint32_t index; /* in the program; SN_NO_INDEX: gone */
 	uint32_t table; /* in state->tables */
 	uint32_t max_sessions;
-	uint32_t live[SN_PROTOS];
 	uint64_t timeout[SN_PROTOS];
 	uint64_t tcp_ns; /* established; timeout[SN_PROTO_TCP] is the transitory one */
 };
 
+/* Workers read it; what they write is in shards and parts. */
 struct sn_state {
 	uint64_t seed;
-	uint64_t now;
-	uint32_t cursor; /* of sn_state_tick() */
+	struct sn_cut cut;
 	uint32_t n_tables;
 	uint32_t n_runs;
 	struct table **tables; /* those of the program, in its order */
 	struct run *runs;
 	uint32_t *run_of; /* by the program's run */
+	uint32_t unit_mask;
+	uint32_t n_parts;
+	struct sn_part *parts;
+	int32_t *gift; /* goes with a unit from part to part */
+	uint8_t owner[SN_SHARDS];
 };
+
+/* Room: how many sessions may still be made, of a table, and of a run and protocol. */
+static inline uint32_t n_rooms(uint32_t n_tables, uint32_t n_runs)
+{
+	return n_tables + n_runs * SN_PROTOS;
+}
+
+static inline int32_t *run_room(const struct sn_part *part, uint32_t run, enum sn_proto_class class)
+{
+	return &part->left[part->state->n_tables + run * SN_PROTOS + class];
+}
+
+static inline int32_t limit(uint32_t max_sessions)
+{
+	return max_sessions && max_sessions < NO_LIMIT ? (int32_t)max_sessions : NO_LIMIT;
+}
 
 static inline enum sn_proto_class class_of(uint8_t proto)
 {
@@ -197,46 +250,53 @@ static struct sn_session *slab_take(struct shard *sh)
 
 /* ---- ports ---- */
 
-static uint32_t slot_take(struct ports *p, uint32_t n_slots)
+static __rte_always_inline uint32_t slot_take(const struct list *l)
 {
+	struct queue *q = l->queue;
 	uint32_t slot;
 
-	while (p->fresh < n_slots && p->slots[p->fresh])
-		p->fresh++;
-	if (p->fresh < n_slots)
-		return p->fresh++;
-	if (!p->head)
+	while (q->fresh < l->n && l->slots[q->fresh])
+		q->fresh++;
+	if (q->fresh < l->n)
+		return l->begin + q->fresh++;
+	if (!q->head)
 		return SN_NO_INDEX;
-	slot = p->head - 1;
-	p->head = p->slots[slot] & ~SLOT_FREE;
-	if (p->head)
-		rte_prefetch0(&p->slots[p->head - 1]);
-	return slot;
+	slot = q->head - 1;
+	q->head = l->slots[slot] & ~SLOT_FREE;
+	if (q->head)
+		rte_prefetch0(&l->slots[q->head - 1]);
+	return l->begin + slot;
 }
 
 /* Behind all that are free: it shall rest. */
-static void slot_rest(struct ports *p, uint32_t slot)
+static void slot_rest(const struct list *l, uint32_t slot)
 {
-	p->slots[slot] = SLOT_FREE;
-	if (p->head)
-		p->slots[p->tail - 1] = SLOT_FREE | (slot + 1);
+	struct queue *q = l->queue;
+
+	slot -= l->begin;
+	l->slots[slot] = SLOT_FREE;
+	if (q->head)
+		l->slots[q->tail - 1] = SLOT_FREE | (slot + 1);
 	else
-		p->head = slot + 1;
-	p->tail = slot + 1;
+		q->head = slot + 1;
+	q->tail = slot + 1;
 }
 
 /* Before all that are free: it was never used. */
-static void slot_untake(struct ports *p, uint32_t slot)
+static void slot_untake(const struct list *l, uint32_t slot)
 {
-	if (slot + 1 == p->fresh) {
-		p->slots[slot] = 0;
-		p->fresh--;
+	struct queue *q = l->queue;
+
+	slot -= l->begin;
+	if (slot + 1 == q->fresh) {
+		l->slots[slot] = 0;
+		q->fresh--;
 		return;
 	}
-	p->slots[slot] = SLOT_FREE | p->head;
-	if (!p->head)
-		p->tail = slot + 1;
-	p->head = slot + 1;
+	l->slots[slot] = SLOT_FREE | q->head;
+	if (!q->head)
+		q->tail = slot + 1;
+	q->head = slot + 1;
 }
 
 static uint32_t address_index(const struct table *t, uint32_t address)
@@ -266,6 +326,70 @@ static uint32_t address_at(const struct table *t, uint32_t index)
 	return t->pool[i].first + (index - t->pool_base[i]);
 }
 
+static inline uint32_t coset_of(const struct table *t, uint16_t words)
+{
+	return sn_rss_bucket(words) & t->mask;
+}
+
+/* The outside ports that serve alike, of the address with an index, for a protocol. */
+static inline struct list list_of(const struct table *t, struct shard *sh, enum sn_proto_class class,
+				  uint32_t coset, uint32_t address)
+{
+	const struct cosets *c = t->cosets;
+	struct list l = {sh->ports[class].slots, &sh->ports[class].queue, 0, sh->n_slots};
+
+	if (likely(!c))
+		return l;
+	l.n = c->first[coset + 1] - c->first[coset];
+	l.begin = c->first[coset] * t->n_addresses + address * l.n;
+	l.slots += l.begin;
+	l.queue = &sh->queues[(class * (t->mask + 1) + coset) * t->n_addresses + address];
+	return l;
+}
+
+static struct list list_of_session(const struct table *t, struct shard *sh, const struct sn_session *s)
+{
+	if (likely(!t->cosets))
+		return list_of(t, sh, class_of(s->proto), 0, 0);
+	return list_of(t, sh, class_of(s->proto), coset_of(t, s->outside_port),
+		       address_index(t, s->outside_addr));
+}
+
+/* An outside address and port whose return packets hash into the shard. */
+static __rte_noinline struct spot spot_by_hash(const struct table *t, struct shard *sh,
+					       enum sn_proto_class class, uint32_t shard,
+					       const struct sn_flow *f)
+{
+	for (uint32_t i = 0; i < t->n_addresses; i++) {
+		uint32_t index = (uint32_t)((sh->created + i) % t->n_addresses);
+		uint32_t address = address_at(t, index);
+		uint32_t coset = coset_of(t, sn_rss_words(address, f->dst, f->dport, 0)) ^ (shard & t->mask);
+		struct list l = list_of(t, sh, class, coset, index);
+		uint32_t slot = slot_take(&l);
+
+		if (slot != SN_NO_INDEX)
+			return (struct spot){slot, address,
+					     t->cosets->port[t->cosets->first[coset] + slot - l.begin]};
+	}
+	return (struct spot){.slot = SN_NO_INDEX};
+}
+
+static inline struct spot spot_take(const struct table *t, struct shard *sh, enum sn_proto_class class,
+				    uint32_t shard, const struct sn_flow *f)
+{
+	struct list l;
+	uint32_t slot;
+
+	if (unlikely(t->cosets != NULL))
+		return spot_by_hash(t, sh, class, shard, f);
+	l = list_of(t, sh, class, 0, 0);
+	slot = slot_take(&l);
+	if (slot == SN_NO_INDEX)
+		return (struct spot){.slot = SN_NO_INDEX};
+	return (struct spot){slot, address_at(t, slot % t->n_addresses),
+			     (uint16_t)(sh->port_base + ((slot / t->n_addresses) << t->shift))};
+}
+
 /* The slot of an outside address and port; neighbouring slots are of different addresses. */
 static inline uint32_t slot_of(const struct table *t, const struct shard *sh, uint32_t address, uint32_t port)
 {
@@ -277,6 +401,12 @@ static inline uint32_t slot_of(const struct table *t, const struct shard *sh, ui
 	index = address_index(t, address);
 	if (index == SN_NO_INDEX)
 		return SN_NO_INDEX;
+	if (t->cosets) {
+		uint32_t coset = coset_of(t, port), first = t->cosets->first[coset];
+
+		return first * t->n_addresses + index * (t->cosets->first[coset + 1] - first) +
+		       t->cosets->position[port] - first;
+	}
 	slot = (uint64_t)((port - sh->port_base) >> t->shift) * t->n_addresses + index;
 	return slot < sh->n_slots ? slot : SN_NO_INDEX;
 }
@@ -290,33 +420,37 @@ static struct shard *shard_of(const struct sn_state *state, const struct sn_sess
 }
 
 /* All of a session's end but its port. */
-static void dissolve(struct sn_state *state, struct table *t, struct shard *sh, struct sn_session *s)
+static void dissolve(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s)
 {
-	unchain(state, sh, s);
+	unchain(part->state, sh, s);
 	unhang(sh, s);
 	s->live = 0;
 	s->generation++;
 	s->hash_next = sh->slab_free;
 	sh->slab_free = index_of(sh, s);
 	sh->live--;
-	t->live--;
-	state->runs[s->run].live[class_of(s->proto)]--;
+	part->left[t->id]++;
+	++*run_room(part, s->run, class_of(s->proto));
 }
 
-void sn_session_end(struct sn_state *state, struct sn_session *s)
+void sn_session_end(struct sn_part *part, struct sn_session *s)
 {
+	struct list l;
 	struct table *t;
-	struct shard *sh = shard_of(state, s, &t);
+	struct shard *sh = shard_of(part->state, s, &t);
 
-	dissolve(state, t, sh, s);
-	slot_untake(&sh->ports[class_of(s->proto)], s->slot);
+	dissolve(part, t, sh, s);
+	l = list_of_session(t, sh, s);
+	slot_untake(&l, s->slot);
 	sh->created--;
 }
 
-static void expire(struct sn_state *state, struct table *t, struct shard *sh, struct sn_session *s)
+static void expire(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s)
 {
-	dissolve(state, t, sh, s);
-	slot_rest(&sh->ports[class_of(s->proto)], s->slot);
+	struct list l = list_of_session(t, sh, s);
+
+	dissolve(part, t, sh, s);
+	slot_rest(&l, s->slot);
 	sh->expired++;
 }
 
@@ -324,7 +458,7 @@ static void expire(struct sn_state *state, struct table *t, struct shard *sh, st
  * Reclaim what has expired. The slot of this very moment is looked at only if
  * asked for: it is the one that is not over.
  */
-static void reap(struct sn_state *state, struct table *t, struct shard *sh, uint64_t now, bool to_the_moment)
+static void reap(struct sn_part *part, struct table *t, struct shard *sh, uint64_t now, bool to_the_moment)
 {
 	uint64_t end = now >> WHEEL_SHIFT, tick = sh->tick;
 
@@ -345,29 +479,30 @@ static void reap(struct sn_state *state, struct table *t, struct shard *sh, uint
 			index = s->wheel_next;
 			hang(sh, s);
 			if (!sn_session_live(s, now))
-				expire(state, t, sh, s);
+				expire(part, t, sh, s);
 		}
 	}
 }
 
 /* All shards of a table: only when a limit of the whole table is met, and once per instant. */
-static void reap_all(struct sn_state *state, struct table *t, uint64_t now)
+static void reap_all(struct sn_part *part, struct table *t, uint64_t now)
 {
-	if (t->reaped == now)
+	if (part->spent[t->id] == now)
 		return;
-	t->reaped = now;
+	part->spent[t->id] = now;
 	for (uint32_t i = 0; i <= t->mask; i++)
-		reap(state, t, &t->shards[i], now, true);
+		if (part->owned[i])
+			reap(part, t, &t->shards[i], now, true);
 }
 
-static bool is_full(const struct table *t, const struct run *r, enum sn_proto_class class)
+static bool is_full(const struct sn_part *part, const struct table *t, uint32_t run,
+		    enum sn_proto_class class)
 {
-	return (t->max_sessions && t->live >= t->max_sessions) ||
-	       (r->max_sessions && r->live[class] >= r->max_sessions);
+	return part->left[t->id] <= 0 || *run_room(part, run, class) <= 0;
 }
 
 /* Put a session, whose tuples are set, where look-ups find it. */
-static void settle(struct sn_state *state, struct table *t, struct shard *sh, struct sn_session *s,
+static void settle(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s,
 		   uint64_t hash)
 {
 	enum sn_proto_class class = class_of(s->proto);
@@ -380,36 +515,40 @@ static void settle(struct sn_state *state, struct table *t, struct shard *sh, st
 	sh->ports[class].slots[s->slot] = index_of(sh, s);
 	hang(sh, s);
 	sh->live++;
-	t->live++;
-	state->runs[s->run].live[class]++;
+	part->left[t->id]--;
+	--*run_room(part, s->run, class);
 }
 
-static struct sn_session *make(struct sn_state *state, struct table *t, struct shard *sh, uint32_t run,
+static struct sn_session *make(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
 			       uint32_t shard, const struct sn_flow *f, uint64_t hash, uint64_t now)
 {
-	struct run *r = &state->runs[run];
+	const struct run *r = &part->state->runs[run];
 	enum sn_proto_class class = class_of(f->proto);
-	struct ports *ports = &sh->ports[class];
 	struct sn_session *s = NULL;
-	uint32_t slot;
+	struct spot spot;
 
-	if (unlikely(is_full(t, r, class))) {
-		reap_all(state, t, now);
-		if (is_full(t, r, class))
+	if (unlikely(is_full(part, t, run, class))) {
+		reap_all(part, t, now);
+		if (is_full(part, t, run, class)) {
+			atomic_store_explicit(&part->starved, true, memory_order_relaxed);
 			goto exhausted;
+		}
 	}
 	if (!sh->live && sh->tick < now >> WHEEL_SHIFT)
 		sh->tick = now >> WHEEL_SHIFT;
-	slot = slot_take(ports, sh->n_slots);
-	if (unlikely(slot == SN_NO_INDEX)) {
-		reap(state, t, sh, now, true);
-		slot = slot_take(ports, sh->n_slots);
-		if (slot == SN_NO_INDEX)
+	for (bool reaped = false;; reaped = true) {
+		spot = spot_take(t, sh, class, shard, f);
+		if (likely(spot.slot != SN_NO_INDEX))
+			break;
+		if (reaped)
 			goto exhausted;
+		reap(part, t, sh, now, true);
 	}
 	s = slab_take(sh);
 	if (unlikely(!s)) {
-		slot_untake(ports, slot);
+		struct list l = list_of(t, sh, class, coset_of(t, spot.port), address_index(t, spot.address));
+
+		slot_untake(&l, spot.slot);
 		goto exhausted;
 	}
 	s->last_use = now;
@@ -418,14 +557,14 @@ static struct sn_session *make(struct sn_state *state, struct table *t, struct s
 	s->inside_port = f->sport;
 	s->remote_addr = f->dst;
 	s->remote_port = f->dport;
-	s->outside_addr = address_at(t, slot % t->n_addresses);
-	s->outside_port = sh->port_base + ((slot / t->n_addresses) << t->shift);
+	s->outside_addr = spot.address;
+	s->outside_port = spot.port;
 	s->run = run;
 	s->proto = f->proto;
 	s->seen = 0;
 	s->shard = shard;
-	s->slot = slot;
-	settle(state, t, sh, s, hash);
+	s->slot = spot.slot;
+	settle(part, t, sh, s, hash);
 	sh->created++;
 	return s;
 exhausted:
@@ -437,8 +576,12 @@ exhausted:
 
 uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
 {
-	return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->seed, 0x9e3779b97f4a7c15ull) &
-	       (SN_SHARDS - 1);
+	if (likely(state->cut.by == SN_CUT_BY_HOST))
+		return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->seed, 0x9e3779b97f4a7c15ull) &
+		       (SN_SHARDS - 1);
+	if (state->cut.by == SN_CUT_BY_ADDRESS)
+		return f->src >> state->cut.shift & (SN_SHARDS - 1);
+	return sn_rss_bucket(sn_rss_words(f->src, f->dst, f->sport, f->dport));
 }
 
 struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
@@ -453,10 +596,11 @@ struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t ru
 	return hint;
 }
 
-enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint32_t shard,
+enum sn_state_result sn_state_forward(struct sn_part *part, uint32_t run, uint32_t shard,
 				      const struct sn_flow *f, bool wanted, uint64_t now,
 				      struct sn_session **session)
 {
+	const struct sn_state *state = part->state;
 	uint32_t r = state->run_of[run];
 	struct table *t = state->tables[state->runs[r].table];
 	struct shard *sh = &t->shards[shard & t->mask];
@@ -473,20 +617,31 @@ enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint
 			*session = s;
 			return SN_STATE_FOUND;
 		}
-		expire(state, t, sh, s);
+		expire(part, t, sh, s);
 		break;
 	}
 	if (!wanted)
 		return SN_STATE_NONE;
-	*session = make(state, t, sh, r, shard, f, hash, now);
+	*session = make(part, t, sh, r, shard, f, hash, now);
 	return *session ? SN_STATE_MADE : SN_STATE_NONE;
 }
 
-struct sn_session *sn_state_return(struct sn_state *state, uint32_t table, const struct sn_flow *f,
+static inline uint32_t return_shard(const struct sn_state *state, const struct table *t,
+				    const struct sn_flow *f)
+{
+	return (state->cut.by == SN_CUT_BY_RSS ? sn_state_shard(state, f) : f->dport) & t->mask;
+}
+
+uint32_t sn_state_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
+{
+	return return_shard(state, state->tables[table], f);
+}
+
+struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table, const struct sn_flow *f,
 				   uint64_t now)
 {
 	const struct table *t = state->tables[table];
-	const struct shard *sh = &t->shards[f->dport & t->mask];
+	const struct shard *sh = &t->shards[return_shard(state, t, f)];
 	uint32_t slot = slot_of(t, sh, f->dst, f->dport), index;
 	struct sn_session *s;
 
@@ -507,7 +662,7 @@ uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *s
 	return state->runs[s->run].index;
 }
 
-void sn_session_seen(struct sn_state *state, struct sn_session *s, uint8_t seen, uint64_t now)
+void sn_session_seen(const struct sn_state *state, struct sn_session *s, uint8_t seen, uint64_t now)
 {
 	uint64_t timeout;
 	struct table *t;
@@ -524,18 +679,119 @@ void sn_session_seen(struct sn_state *state, struct sn_session *s, uint8_t seen,
 	s->timeout = timeout;
 }
 
-void sn_state_tick(struct sn_state *state, uint64_t now)
+void sn_part_tick(struct sn_part *part, uint64_t now)
 {
-	state->now = now;
-	for (uint32_t n = 0; n < SHARDS_PER_TICK; n++) {
-		uint32_t i = state->cursor++ & (SN_SHARDS - 1);
+	const struct sn_state *state = part->state;
 
-		for (uint32_t j = 0; j < state->n_tables; j++) {
+	part->now = now;
+	for (uint32_t n = 0; n < SHARDS_PER_TICK; n++) {
+		uint32_t i = part->cursor++ & (SN_SHARDS - 1);
+
+		for (uint32_t j = 0; part->owned[i] && j < state->n_tables; j++) {
 			struct table *t = state->tables[j];
 
 			if (i <= t->mask)
-				reap(state, t, &t->shards[i], now, false);
+				reap(part, t, &t->shards[i], now, false);
 		}
+	}
+}
+
+/* ---- shards and rooms change hands ---- */
+
+struct sn_part *sn_state_part(struct sn_state *state, uint32_t worker)
+{
+	return &state->parts[worker];
+}
+
+uint32_t sn_state_units(const struct sn_state *state)
+{
+	return state->unit_mask + 1;
+}
+
+uint32_t sn_state_owner(const struct sn_state *state, uint32_t shard)
+{
+	return state->owner[shard];
+}
+
+static void set_owned(struct sn_part *part, uint32_t unit, bool owned)
+{
+	for (uint32_t i = unit; i < SN_SHARDS; i += part->state->unit_mask + 1)
+		part->owned[i] = owned;
+}
+
+void sn_part_give(struct sn_part *part, uint32_t unit)
+{
+	const struct sn_state *state = part->state;
+
+	for (uint32_t i = 0; i < n_rooms(state->n_tables, state->n_runs); i++) {
+		state->gift[i] = part->left[i] > 0 ? part->left[i] / (int32_t)part->n_owned : 0;
+		part->left[i] -= state->gift[i];
+	}
+	set_owned(part, unit, false);
+	part->n_owned--;
+}
+
+void sn_part_take(struct sn_part *part, uint32_t unit)
+{
+	const struct sn_state *state = part->state;
+
+	for (uint32_t i = 0; i < n_rooms(state->n_tables, state->n_runs); i++)
+		part->left[i] += state->gift[i];
+	set_owned(part, unit, true);
+	part->n_owned++;
+}
+
+void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker)
+{
+	for (uint32_t i = unit; i < SN_SHARDS; i += state->unit_mask + 1)
+		state->owner[i] = worker;
+}
+
+bool sn_state_starved(const struct sn_state *state)
+{
+	bool starved = false;
+
+	for (uint32_t i = 0; i < state->n_parts && state->n_parts > 1; i++)
+		starved |= atomic_load_explicit(&state->parts[i].starved, memory_order_relaxed);
+	return starved;
+}
+
+/* A part's claim to what is left: its shards, and as much as all of them if it has run out. */
+static uint32_t claim(const struct sn_state *state, const struct sn_part *part)
+{
+	return part->n_owned +
+	       (atomic_load_explicit(&part->starved, memory_order_relaxed) ? state->unit_mask + 1 : 0);
+}
+
+/* What the parts have left of one room, by their claims; what cannot be divided goes to who wants most. */
+static void level_room(struct sn_state *state, uint32_t room)
+{
+	uint32_t claims = 0, most = 0;
+	int64_t left = 0, rest;
+
+	for (uint32_t i = 0; i < state->n_parts; i++) {
+		left += state->parts[i].left[room];
+		claims += claim(state, &state->parts[i]);
+		if (claim(state, &state->parts[i]) > claim(state, &state->parts[most]))
+			most = i;
+	}
+	rest = left;
+	for (uint32_t i = 0; i < state->n_parts; i++) {
+		int64_t part = left > 0 ? left * claim(state, &state->parts[i]) / claims : 0;
+
+		state->parts[i].left[room] = (int32_t)part;
+		rest -= part;
+	}
+	state->parts[most].left[room] += (int32_t)rest;
+}
+
+void sn_state_level(struct sn_state *state)
+{
+	for (uint32_t i = 0; i < n_rooms(state->n_tables, state->n_runs); i++)
+		level_room(state, i);
+	for (uint32_t i = 0; i < state->n_parts; i++) {
+		atomic_store_explicit(&state->parts[i].starved, false, memory_order_relaxed);
+		memset(state->parts[i].spent, 0xff, state->n_tables * sizeof(*state->parts[i].spent));
 	}
 }
 
@@ -547,6 +803,7 @@ static void table_free(struct table *t)
 		return;
 	if (t->shards)
 		munmap(t->shards, t->size);
+	free(t->cosets);
 	free(t->name);
 	free(t->pool);
 	free(t->pool_base);
@@ -560,17 +817,22 @@ static size_t round_up(size_t n, size_t to)
 
 /* What the shards of a table have in common. */
 struct layout {
-	size_t shards, wheel, buckets, slots, slab; /* bytes; but for the first, of one shard */
+	size_t shards, wheel, buckets, queues, slots, slab; /* bytes; but for the first, of one shard */
 	uint32_t n_buckets, n_slots, n_sessions;
 };
 
 static struct layout layout_of(const struct table *t, uint64_t n_addresses)
 {
-	struct layout l;
+	struct layout l = {0};
+	/* What a shard's sessions need is the same, whichever of the ports they may have. */
 	uint64_t slots = (((uint64_t)t->port_max - t->port_min) / (t->mask + 1) + 1) * n_addresses;
 
 	l.n_slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
 	l.n_sessions = l.n_slots * SN_PROTOS;
+	if (t->cosets) {
+		l.n_slots = (t->port_max - t->port_min + 1) * (uint32_t)n_addresses;
+		l.queues = round_up(SN_PROTOS * (t->mask + 1) * n_addresses * sizeof(struct queue), 64);
+	}
 	if (t->max_sessions && t->max_sessions < l.n_sessions)
 		l.n_sessions = t->max_sessions;
 	for (l.n_buckets = 16; l.n_buckets < l.n_sessions;)
@@ -594,6 +856,10 @@ static void shard_init(const struct table *t, struct shard *sh, uint32_t number,
 	ports = sh->port_base > t->port_max ? 0 : ((t->port_max - sh->port_base) >> t->shift) + 1;
 	ports *= t->n_addresses;
 	sh->n_slots = ports < l->n_slots ? ports : l->n_slots;
+	if (t->cosets) {
+		sh->port_base = t->port_min;
+		sh->n_slots = l->n_slots;
+	}
 	sh->slab_max = l->n_sessions;
 	sh->bucket_mask = l->n_buckets - 1;
 	base += l->shards;
@@ -601,6 +867,8 @@ static void shard_init(const struct table *t, struct shard *sh, uint32_t number,
 	base += n * l->wheel;
 	sh->buckets = (uint32_t *)(base + number * l->buckets);
 	base += n * l->buckets;
+	sh->queues = (struct queue *)(base + number * l->queues);
+	base += n * l->queues;
 	for (int p = 0; p < SN_PROTOS; p++)
 		sh->ports[p].slots = (uint32_t *)(base + number * l->slots) + (size_t)p * l->n_slots;
 	base += n * l->slots;
@@ -613,7 +881,8 @@ static int table_map(struct table *t, uint64_t n_addresses)
 	struct layout l = layout_of(t, n_addresses);
 	void *base;
 
-	t->size = round_up(l.shards + (t->mask + 1) * (l.wheel + l.buckets + l.slots + l.slab), 4096);
+	t->size = round_up(l.shards + (t->mask + 1) * (l.wheel + l.buckets + l.queues + l.slots + l.slab),
+			   4096);
 	base = mmap(NULL, t->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		    0);
 	if (base == MAP_FAILED)
@@ -626,7 +895,27 @@ static int table_map(struct table *t, uint64_t n_addresses)
 	return 0;
 }
 
-static struct table *table_create(const struct sn_table_config *c)
+/* The ports of the pool, sorted by the bucket that they take a packet to. */
+static struct cosets *cosets_create(const struct table *t)
+{
+	struct cosets *c = calloc(1, sizeof(*c));
+	uint32_t n = 0;
+
+	if (!c)
+		return NULL;
+	for (uint32_t coset = 0; coset <= t->mask; coset++) {
+		for (uint32_t port = t->port_min; port <= t->port_max; port++) {
+			if (coset_of(t, (uint16_t)port) != coset)
+				continue;
+			c->position[port] = (uint16_t)n;
+			c->port[n++] = (uint16_t)port;
+		}
+		c->first[coset + 1] = n;
+	}
+	return c;
+}
+
+static struct table *table_create(const struct sn_table_config *c, struct sn_cut cut)
 {
 	struct table *t = calloc(1, sizeof(*t));
 	uint32_t ports = c->port_max - c->port_min + 1, base = 0;
@@ -650,10 +939,16 @@ static struct table *table_create(const struct sn_table_config *c)
 	t->port_min = c->port_min;
 	t->port_max = c->port_max;
 	t->max_sessions = c->max_sessions;
-	t->reaped = UINT64_MAX;
 	while ((2u << t->shift) <= SN_SHARDS && ports >> (t->shift + 1) >= PORTS_PER_SHARD)
 		t->shift++;
 	t->mask = (1u << t->shift) - 1;
+	if (cut.by == SN_CUT_BY_RSS) {
+		if (t->n_addresses > RSS_SLOTS_MAX / ports)
+			t->n_addresses = RSS_SLOTS_MAX / ports;
+		t->cosets = cosets_create(t);
+		if (!t->cosets)
+			goto fail;
+	}
 	if (table_map(t, t->n_addresses))
 		goto fail;
 	return t;
@@ -674,6 +969,9 @@ struct change {
 	struct run *runs;
 	uint32_t *run_of;
 	uint32_t *renamed; /* by the old state's run; SN_NO_INDEX: gone */
+	int32_t *gift;
+	int32_t **left; /* by part */
+	uint64_t **spent;
 	uint64_t kept, dropped;
 };
 
@@ -689,6 +987,13 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 	}
 	for (uint32_t i = 0; c->runs && i < p->n_runs; i++)
 		free(c->runs[i].name);
+	for (uint32_t i = 0; c->left && c->spent && i < state->n_parts; i++) {
+		free(c->left[i]);
+		free(c->spent[i]);
+	}
+	free(c->left);
+	free(c->spent);
+	free(c->gift);
 	free(c->tables);
 	free(c->runs);
 	free(c->run_of);
@@ -713,15 +1018,24 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	c->runs = calloc(p->n_runs + 1, sizeof(*c->runs));
 	c->run_of = calloc(p->n_runs + 1, sizeof(*c->run_of));
 	c->renamed = calloc(state->n_runs + 1, sizeof(*c->renamed));
-	if (!c->tables || !c->runs || !c->run_of || !c->renamed)
+	c->gift = calloc(n_rooms(p->n_tables, p->n_runs) + 1, sizeof(*c->gift));
+	c->left = calloc(state->n_parts, sizeof(*c->left));
+	c->spent = calloc(state->n_parts, sizeof(*c->spent));
+	if (!c->tables || !c->runs || !c->run_of || !c->renamed || !c->gift || !c->left || !c->spent)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < state->n_parts; i++) {
+		c->left[i] = sn_lines(n_rooms(p->n_tables, p->n_runs), sizeof(**c->left));
+		c->spent[i] = sn_lines(p->n_tables, sizeof(**c->spent));
+		if (!c->left[i] || !c->spent[i])
+			return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		for (uint32_t j = 0; j < state->n_tables; j++)
 			if (!strcmp(state->tables[j]->name, p->tables[i].name) &&
 			    table_is(state->tables[j], &p->tables[i]))
 				c->tables[i] = state->tables[j];
 		if (!c->tables[i])
-			c->tables[i] = table_create(&p->tables[i]);
+			c->tables[i] = table_create(&p->tables[i], state->cut);
 		if (!c->tables[i])
 			return -ENOMEM;
 	}
@@ -744,14 +1058,16 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 /* Move a session to the table that took the place of its own; false if it has no place there. */
 static bool move(struct sn_state *state, struct table *to, const struct sn_session *from, uint32_t run)
 {
-	struct shard *sh = &to->shards[from->outside_port & to->mask];
+	struct shard *sh = &to->shards[from->shard & to->mask];
 	uint32_t slot = slot_of(to, sh, from->outside_addr, from->outside_port);
+	struct sn_part *part = state->parts; /* it has all room, for now */
+	const struct sn_flow back = {from->remote_addr, from->outside_addr, from->remote_port,
+				     from->outside_port, from->proto};
 	struct sn_session *s;
 
 	/* The way out looks in the shard of the inside host, the way back in that of the port. */
-	if (slot == SN_NO_INDEX || ((from->shard ^ from->outside_port) & to->mask) ||
-	    sh->ports[class_of(from->proto)].slots[slot] ||
-	    is_full(to, &state->runs[run], class_of(from->proto)))
+	if (slot == SN_NO_INDEX || (from->shard & to->mask) != return_shard(state, to, &back) ||
+	    sh->ports[class_of(from->proto)].slots[slot] || is_full(part, to, run, class_of(from->proto)))
 		return false;
 	s = slab_take(sh);
 	if (!s)
@@ -761,8 +1077,8 @@ static bool move(struct sn_state *state, struct table *to, const struct sn_sessi
 	s->slot = slot;
 	s->timeout = timeout_of(&state->runs[run], s->proto, s->seen);
 	if (!sh->live)
-		sh->tick = state->now >> WHEEL_SHIFT;
-	settle(state, to, sh, s, hash_session(state, s));
+		sh->tick = part->now >> WHEEL_SHIFT;
+	settle(part, to, sh, s, hash_session(state, s));
 	return true;
 }
 
@@ -771,17 +1087,19 @@ static bool keep(struct sn_state *state, struct shard *sh, struct table *t, stru
 		 uint32_t run)
 {
 	uint32_t *bucket;
+	struct list l;
 
 	unchain(state, sh, s);
 	unhang(sh, s);
 	sh->live--;
-	t->live--;
+	state->parts->left[t->id]++;
 	if (run == SN_NO_INDEX || state->runs[run].table != t->id) {
 		s->live = 0;
 		s->generation++;
 		s->hash_next = sh->slab_free;
 		sh->slab_free = index_of(sh, s);
-		slot_rest(&sh->ports[class_of(s->proto)], s->slot);
+		l = list_of_session(t, sh, s);
+		slot_rest(&l, s->slot);
 		return false;
 	}
 	s->run = run;
@@ -792,8 +1110,8 @@ static bool keep(struct sn_state *state, struct shard *sh, struct table *t, stru
 	*bucket = index_of(sh, s);
 	hang(sh, s);
 	sh->live++;
-	t->live++;
-	state->runs[run].live[class_of(s->proto)]++;
+	state->parts->left[t->id]--;
+	--*run_room(state->parts, run, class_of(s->proto));
 	return true;
 }
 
@@ -845,12 +1163,75 @@ static void change_sessions(struct sn_state *state, struct change *c, struct tab
 	}
 }
 
-static void count_kept(struct sn_state *state, struct change *c, const struct sn_program *p)
+static uint32_t live_in(const struct table *t)
 {
+	uint32_t live = 0;
+
+	for (uint32_t i = 0; i <= t->mask; i++)
+		live += t->shards[i].live;
+	return live;
+}
+
+/* Sessions of a run and protocol: what its limit was, less what all parts have left. */
+static int32_t live_of(const struct sn_state *state, uint32_t run, enum sn_proto_class class)
+{
+	int32_t live = limit(state->runs[run].max_sessions);
+
+	for (uint32_t i = 0; i < state->n_parts; i++)
+		live -= *run_room(&state->parts[i], run, class);
+	return live;
+}
+
+/* The first part gets all room of the new state: to make what is kept, and to split the rest. */
+static void change_rooms(struct sn_state *state, struct change *c, const struct sn_program *p, bool same)
+{
+	int32_t *left = c->left[0];
+
 	for (uint32_t i = 0; i < p->n_tables; i++)
-		c->kept += c->tables[i]->live;
-	for (uint32_t i = 0; i < p->n_runs; i++)
-		memcpy(c->runs[i].live, state->runs[i].live, sizeof(c->runs[i].live));
+		left[i] = limit(c->tables[i]->max_sessions) - (int32_t)live_in(c->tables[i]);
+	for (uint32_t i = 0; i < p->n_runs; i++) {
+		for (uint32_t k = 0; k < SN_PROTOS; k++)
+			left[p->n_tables + i * SN_PROTOS + k] =
+				limit(c->runs[i].max_sessions) - (same ? live_of(state, i, k) : 0);
+	}
+	for (uint32_t i = 0; i < state->n_parts; i++) {
+		struct sn_part *part = &state->parts[i];
+
+		free(part->left);
+		free(part->spent);
+		part->left = c->left[i];
+		part->spent = c->spent[i];
+		if (part->now > state->parts->now)
+			state->parts->now = part->now;
+	}
+	free(c->left);
+	free(c->spent);
+	free(state->gift);
+	state->gift = c->gift;
+}
+
+static uint32_t unit_mask_of(const struct change *c, const struct sn_program *p)
+{
+	uint32_t mask = SN_SHARDS - 1;
+
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		mask &= c->tables[i]->mask;
+	return p->uncut ? 0 : mask;
+}
+
+/* A unit is its first shard's owner's. */
+static void change_units(struct sn_state *state, uint32_t mask)
+{
+	state->unit_mask = mask;
+	for (uint32_t i = 0; i < state->n_parts; i++)
+		state->parts[i].n_owned = 0;
+	for (uint32_t i = 0; i < SN_SHARDS; i++) {
+		state->owner[i] = state->owner[i & mask];
+		for (uint32_t j = 0; j < state->n_parts; j++)
+			state->parts[j].owned[i] = j == state->owner[i];
+	}
+	for (uint32_t i = 0; i <= mask; i++)
+		state->parts[state->owner[i]].n_owned++;
 }
 
 static bool tables_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
@@ -871,8 +1252,10 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		return -ENOMEM;
 	}
 	same = tables_same(state, &c, p) && runs_same(state, &c, p);
-	if (same)
-		count_kept(state, &c, p);
+	for (uint32_t i = 0; same && i < p->n_tables; i++)
+		c.kept += live_in(c.tables[i]);
+	change_rooms(state, &c, p, same);
+	change_units(state, unit_mask_of(&c, p));
 	/* Chains are found by the number of the run: sessions leave the old ones by the old numbers, which
 	 * they still have. */
 	state->tables = c.tables;
@@ -884,6 +1267,7 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		c.tables[i]->id = i;
 	if (!same)
 		change_sessions(state, &c, old.tables, old.n_tables, p->n_tables);
+	sn_state_level(state);
 	for (uint32_t i = 0; i < old.n_tables; i++) {
 		bool stays = false;
 
@@ -903,12 +1287,25 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 	return 0;
 }
 
-struct sn_state *sn_state_create(uint64_t seed)
+struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_cut cut)
 {
 	struct sn_state *state = calloc(1, sizeof(*state));
 
-	if (state)
-		state->seed = seed ^ 0xa0761d6478bd642full;
+	if (!state)
+		return NULL;
+	state->seed = seed ^ 0xa0761d6478bd642full;
+	state->cut = cut;
+	state->n_parts = n_workers;
+	state->parts = sn_lines(n_workers, sizeof(*state->parts));
+	if (!state->parts) {
+		sn_state_free(state);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < n_workers; i++)
+		state->parts[i].state = state;
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		state->owner[i] = i * n_workers / SN_SHARDS;
+	change_units(state, SN_SHARDS - 1);
 	return state;
 }
 
@@ -920,10 +1317,24 @@ void sn_state_free(struct sn_state *state)
 		table_free(state->tables[i]);
 	for (uint32_t i = 0; i < state->n_runs; i++)
 		free(state->runs[i].name);
+	for (uint32_t i = 0; state->parts && i < state->n_parts; i++) {
+		free(state->parts[i].left);
+		free(state->parts[i].spent);
+	}
+	free(state->parts);
+	free(state->gift);
 	free(state->tables);
 	free(state->runs);
 	free(state->run_of);
 	free(state);
+}
+
+static void add_stats(struct sn_state_stats *stats, const struct shard *sh)
+{
+	stats->sessions += sh->live;
+	stats->created += sh->created;
+	stats->expired += sh->expired;
+	stats->exhausted += sh->exhausted;
 }
 
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats)
@@ -931,14 +1342,16 @@ void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_stat
 	const struct table *t = table < state->n_tables ? state->tables[table] : NULL;
 
 	memset(stats, 0, sizeof(*stats));
-	for (uint32_t i = 0; t && i <= t->mask; i++) {
-		const struct shard *sh = &t->shards[i];
+	for (uint32_t i = 0; t && i <= t->mask; i++)
+		add_stats(stats, &t->shards[i]);
+}
 
-		stats->sessions += sh->live;
-		stats->created += sh->created;
-		stats->expired += sh->expired;
-		stats->exhausted += sh->exhausted;
-	}
+void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_state_stats *stats)
+{
+	memset(stats, 0, sizeof(*stats));
+	for (uint32_t i = 0; i < state->n_tables; i++)
+		for (uint32_t s = unit; s <= state->tables[i]->mask; s += state->unit_mask + 1)
+			add_stats(stats, &state->tables[i]->shards[s]);
 }
 
 size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now,

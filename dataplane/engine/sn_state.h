@@ -4,15 +4,16 @@
 
 /*
  * The NAPTs' sessions. State outlives programs: a table is known by its name,
- * a session by its run's name. It is cut into shards by the inside host's
- * address and port; a shard owns the outside ports whose low bits are its
- * number, so a return packet's port tells its shard, and a shard can be handed
- * to another core with all that belongs to it.
+ * a session by its run's name. It is cut into shards, each of which can be handed to another core with
+ * all that belongs to it: both directions of a flow are of one.
  *
- * None of these functions may run beside a worker that owns the shards they touch,
- * except sn_state_stats().
+ * Every shard is one worker's. What a worker has is its part: functions that
+ * take one run on its worker, and touch only shards that the part owns. The
+ * others are for the control thread while all workers are quiescent, but for
+ * those that are said to be safe.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,9 +60,73 @@ _Static_assert(sizeof(struct sn_session) == 64, "a session is one cache line");
 
 struct sn_state;
 
-/* seed keeps strangers from choosing flows that meet in one hash bucket; any number in tests. */
-struct sn_state *sn_state_create(uint64_t seed);
+/* What tells the shard of a flow. */
+enum sn_cut_by {
+	/* A hash of the inside host's address and port; a shard owns the outside ports whose low bits are its
+	 * number. */
+	SN_CUT_BY_HOST,
+	/* Bits of the inside host's address, which a device's flow rules can match; ports as above. */
+	SN_CUT_BY_ADDRESS,
+	/* The bucket into which a device hashes the packet (see sn_rss.h); a session's outside port is one of
+	 * those that take its return packets into the same. */
+	SN_CUT_BY_RSS,
+};
+
+struct sn_cut {
+	enum sn_cut_by by;
+	uint32_t shift; /* SN_CUT_BY_ADDRESS: the lowest of the bits, at most 25 */
+};
+
+/*
+ * What a worker has of the state: shards, and a share of what tables and runs may still hold.
+ * Written by its worker alone; the first line is read by slow packets, the others by all.
+ */
+struct sn_part {
+	const struct sn_state *state;
+	int32_t *left;	 /* sessions that it may still make: by table, then by run and protocol */
+	uint64_t *spent; /* by table: when all of its shards were reaped for want of room */
+	uint64_t now;	 /* of the last tick */
+	uint32_t n_owned;
+	uint32_t cursor;      /* of the next tick */
+	_Atomic bool starved; /* wants more of what others have left */
+	/* lines 2 and 3 */
+	_Alignas(64) bool owned[SN_SHARDS];
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct sn_part) == 192, "a part shares no cache line");
+
+/*
+ * For a number of workers, among which the shards are split evenly. seed keeps strangers from choosing
+ * flows that meet in one hash bucket; any number in tests.
+ */
+struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_cut cut);
 void sn_state_free(struct sn_state *state);
+
+/* A worker's part; stays where it is as long as the state. */
+struct sn_part *sn_state_part(struct sn_state *state, uint32_t worker);
+
+/*
+ * How many units of ownership there are, a power of two: 128, or fewer where a pool is too small or the
+ * program cannot be cut. Shard s belongs to unit s modulo their number. Safe beside workers.
+ */
+uint32_t sn_state_units(const struct sn_state *state);
+
+/* The worker that owns a shard, as of the last apply and sn_state_moved(). */
+uint32_t sn_state_owner(const struct sn_state *state, uint32_t shard);
+
+/*
+ * Hand a unit over: the worker that has it gives it, then (the other worker having been told) that one takes
+ * it, and the control thread notes it. Each runs on its own thread; one unit at a time is on its way.
+ */
+void sn_part_give(struct sn_part *part, uint32_t unit);
+void sn_part_take(struct sn_part *part, uint32_t unit);
+void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker);
+
+/*
+ * Limits of tables and runs hold for the chain as a whole: each part has a share of what is left. Whether
+ * one has used up its own (safe beside workers), and a new split of what all have left.
+ */
+bool sn_state_starved(const struct sn_state *state);
+void sn_state_level(struct sn_state *state);
 
 /*
  * Make the state fit a program; workers that use the state must be quiescent, and take the
@@ -78,9 +143,12 @@ struct sn_state_stats {
 	uint64_t exhausted;
 };
 
-/* Of a table of the current program. May run beside workers: the numbers are then of slightly different
- * instants. */
+/* Of a table of the current program. These two may run beside workers: the numbers are then of slightly
+ * different instants. */
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats);
+
+/* Of a unit, over all tables of the program. */
+void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_state_stats *stats);
 
 struct sn_session_info {
 	const char *run; /* lives until the next sn_state_apply() */
@@ -129,22 +197,26 @@ static inline void sn_state_prefetch_session(struct sn_state_hint hint)
 }
 
 /* The session of a run by the flow as it is inside; made if there is none and make is set. */
-enum sn_state_result sn_state_forward(struct sn_state *state, uint32_t run, uint32_t shard,
+enum sn_state_result sn_state_forward(struct sn_part *part, uint32_t run, uint32_t shard,
 				      const struct sn_flow *flow, bool make, uint64_t now,
 				      struct sn_session **session);
 
-/* The session by the flow as its return packets are outside: NULL if there is none. */
-struct sn_session *sn_state_return(struct sn_state *state, uint32_t table, const struct sn_flow *flow,
+/* The shard of a flow's return packets; of a small pool's it is told but for its high bits. */
+uint32_t sn_state_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *flow);
+
+/* The session by the flow as its return packets are outside: NULL if there is none. Its shard is the part's.
+ */
+struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
 				   uint64_t now);
 
 /* The program's run of a session. */
 uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *session);
 
 /* TCP's state moved: the session's timeout changes. */
-void sn_session_seen(struct sn_state *state, struct sn_session *session, uint8_t seen, uint64_t now);
+void sn_session_seen(const struct sn_state *state, struct sn_session *session, uint8_t seen, uint64_t now);
 
 /* Give a session and its port back, as if it had never been. */
-void sn_session_end(struct sn_state *state, struct sn_session *session);
+void sn_session_end(struct sn_part *part, struct sn_session *session);
 
 static inline bool sn_session_live(const struct sn_session *s, uint64_t now)
 {
@@ -155,14 +227,15 @@ static inline bool sn_session_live(const struct sn_session *s, uint64_t now)
  * A packet that commits uses the session. seen: the packet's direction, and
  * SN_SEEN_CLOSE if it has FIN or RST.
  */
-static inline void sn_session_use(struct sn_state *state, struct sn_session *s, uint8_t seen, uint64_t now)
+static inline void sn_session_use(const struct sn_state *state, struct sn_session *s, uint8_t seen,
+				  uint64_t now)
 {
 	s->last_use = now;
 	if (__builtin_expect((s->seen | seen) != s->seen, 0))
 		sn_session_seen(state, s, seen, now);
 }
 
-/* Reclaim what has expired in a few shards; all are visited in turn. */
-void sn_state_tick(struct sn_state *state, uint64_t now);
+/* Reclaim what has expired in a few of the part's shards; all are visited in turn. */
+void sn_part_tick(struct sn_part *part, uint64_t now);
 
 #endif /* SN_STATE_H */

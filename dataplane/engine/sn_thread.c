@@ -10,6 +10,9 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
+#include "sn_neigh.h"
+#include "sn_share.h"
+
 #define SN_RX_BURST	     32
 #define SN_IDLE_ROUNDS	     512 /* empty rounds before a nap */
 #define SN_TICKS_PER_SECOND  1000
@@ -56,8 +59,11 @@ static void take_plan(struct sn_thread *thread, struct sn_plan *next)
 {
 	thread->rehearsal_began = 0;
 	carry_port_counts(thread, next);
-	for (uint32_t i = 0; i < next->program->n_interfaces; i++)
+	for (uint32_t i = 0; i < next->program->n_interfaces; i++) {
 		sn_worker_set_mac(thread->worker, (uint16_t)i, next->macs[i]);
+		sn_worker_set_port(thread->worker, (uint16_t)i,
+				   next->ports[i] != NULL ? next->ports[i]->id : (uint16_t)i);
+	}
 	/* The counters of the program before belong to its plan, and go with it. */
 	sn_worker_set_program(thread->worker, next->program, next->counts[thread->queue]);
 	thread->plan = next;
@@ -118,13 +124,41 @@ bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, bool idle)
 	return done;
 }
 
+static void begin_drain(struct sn_thread *thread)
+{
+	if (thread->draining)
+		return;
+	thread->draining = true;
+	thread->undrained = UINT64_MAX >> (64 - thread->plan->program->n_interfaces);
+	memset(thread->drained, 0, sizeof(thread->drained));
+}
+
+/* A queue that was empty once, or gave as much as it can hold, has nothing from before. */
+static void note_drain(struct sn_thread *thread, uint16_t iface, uint16_t n)
+{
+	thread->drained[iface] += n;
+	if (n < SN_RX_BURST || thread->drained[iface] >= thread->plan->ports[iface]->rx_desc)
+		thread->undrained &= ~(UINT64_C(1) << iface);
+}
+
+static void end_drain(struct sn_thread *thread)
+{
+	if (thread->undrained != 0)
+		return;
+	sn_station_drained(thread->station);
+	thread->draining = thread->station->draining;
+}
+
 /* One burst of every port. Returns how many packets came. */
 static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats *stats)
 {
 	const struct sn_plan *plan = thread->plan;
 	struct rte_mbuf *pkts[SN_RX_BURST];
+	bool draining = thread->station != NULL && thread->station->draining;
 	unsigned int sum = 0;
 
+	if (unlikely(draining))
+		begin_drain(thread);
 	for (uint16_t iface = 0; iface < plan->program->n_interfaces; iface++) {
 		const struct sn_port *port = plan->ports[iface];
 		uint64_t before = rte_rdtsc();
@@ -135,25 +169,74 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 		else
 			n = rte_eth_rx_burst(port->id, thread->queue, pkts, SN_RX_BURST);
 
+		if (unlikely(draining))
+			note_drain(thread, iface, n);
 		if (n == 0)
 			continue;
 		stats->stage_cycles[SN_STAGE_RECEIVE] += rte_rdtsc() - before;
-		if (thread->share != NULL)
-			sn_share_replies(thread->share, thread->queue, iface, pkts, n);
+		if (thread->station != NULL)
+			sn_share_replies(thread->worker, iface, pkts, n);
 		sn_worker_burst(thread->worker, iface, pkts, n, sn_now_ns());
 		sum += n;
 	}
-	if (thread->share != NULL)
-		sn_share_take(thread->share, thread->queue, thread->worker, plan->program->n_interfaces,
-			      sn_now_ns());
+	if (unlikely(draining))
+		end_drain(thread);
+	if (thread->station != NULL)
+		sum += sn_station_poll(thread->station);
 	return sum;
 }
+
+static uint64_t station_now(void *context)
+{
+	const struct sn_thread *thread = context;
+
+	return thread->clock != NULL ? *thread->clock : sn_now_ns();
+}
+
+static void station_packets(void *context, void **packets, uint32_t n)
+{
+	const struct sn_thread *thread = context;
+
+	sn_worker_take(thread->worker, (struct rte_mbuf **)packets, n, station_now(context));
+}
+
+static void station_give(void *context, uint32_t unit)
+{
+	const struct sn_thread *thread = context;
+
+	sn_part_give(thread->part, unit);
+}
+
+static void station_take(void *context, uint32_t unit)
+{
+	const struct sn_thread *thread = context;
+
+	sn_part_take(thread->part, unit);
+}
+
+const struct sn_exchange_ops sn_thread_exchange = {
+	.packets = station_packets,
+	.give = station_give,
+	.take = station_take,
+	.now = station_now,
+};
 
 static void nap(uint32_t us)
 {
 	const struct timespec duration = {.tv_nsec = (long)us * 1000};
 
 	nanosleep(&duration, NULL);
+}
+
+/* Captures and rings have no neighbours. */
+static void announce(struct sn_thread *thread)
+{
+	uint64_t ifaces = 0;
+
+	for (uint32_t i = 0; thread->plan != NULL && i < thread->plan->program->n_interfaces; i++)
+		if (thread->plan->ports[i]->kernel || thread->plan->ports[i]->bind.kind == SN_PORT_PCI)
+			ifaces |= 1ull << i;
+	sn_neigh_announce(thread->worker, ifaces);
 }
 
 int sn_thread_main(void *context)
@@ -170,8 +253,13 @@ int sn_thread_main(void *context)
 		uint32_t epoch = atomic_load_explicit(&orders->epoch, memory_order_acquire);
 
 		if (epoch != atomic_load_explicit(&thread->acknowledged, memory_order_relaxed) &&
-		    sn_thread_prepare(thread, epoch, idle_rounds > 0))
+		    sn_thread_prepare(thread, epoch, idle_rounds > 0)) {
+			bool first = thread->plan == NULL;
+
 			sn_thread_follow(thread);
+			if (first && thread->queue == 0)
+				announce(thread);
+		}
 		if (thread->plan == NULL) {
 			nap(SN_NAP_NO_PROGRAM_US);
 			round = rte_rdtsc();
@@ -180,7 +268,8 @@ int sn_thread_main(void *context)
 		if (poll_ports(thread, stats) > 0) {
 			idle_rounds = 0;
 		} else if (++idle_rounds >= SN_IDLE_ROUNDS && thread->nap_us > 0 &&
-			   thread->rehearsal_began == 0) {
+			   thread->rehearsal_began == 0 &&
+			   (thread->station == NULL || !sn_station_busy(thread->station))) {
 			nap(thread->nap_us);
 		}
 		end = rte_rdtsc();

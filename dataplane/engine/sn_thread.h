@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sn_exchange.h"
 #include "sn_plan.h"
-#include "sn_share.h"
 #include "sn_worker.h"
 
 /* What the control thread tells all workers. */
@@ -27,11 +27,16 @@ struct sn_thread {
 	_Alignas(64) _Atomic uint32_t acknowledged; /* the last epoch that this worker follows */
 	const struct sn_orders *orders;
 	struct sn_worker *worker;
-	struct sn_share *share; /* NULL: the only worker */
+	struct sn_station *station; /* NULL: the only worker */
+	struct sn_part *part;
+	const uint64_t *clock; /* ns; NULL: the time-stamp counter */
 	struct sn_plan *plan;
-	uint16_t queue;	      /* of every port; also the worker's number */
-	uint32_t nap_us;      /* 0: never naps */
-	uint64_t idle_cycles; /* read by the control thread */
+	bool draining;
+	uint64_t undrained;		 /* ports that may hold packets from before an order to drain */
+	uint32_t drained[SN_IFACES_MAX]; /* packets received since */
+	uint16_t queue;			 /* of every port; also the worker's number */
+	uint32_t nap_us;		 /* 0: never naps */
+	uint64_t idle_cycles;		 /* read by the control thread */
 	/* The rehearsal of the plan to come (see sn_rehearse.c), in cycles: */
 	uint64_t rehearsal_began; /* 0: there is none */
 	uint64_t rehearsal_took;
@@ -46,6 +51,9 @@ void sn_thread_follow(struct sn_thread *thread);
  * someone waits for the change.
  */
 bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, bool idle);
+
+/* What a station's worker does; the context is the thread. */
+extern const struct sn_exchange_ops sn_thread_exchange;
 
 /* An lcore's main function: runs until told to stop. */
 int sn_thread_main(void *thread);

@@ -8,6 +8,7 @@
 #include <rte_mbuf_dyn.h>
 
 #include "sn_exec.h"
+#include "sn_handover.h"
 #include "sn_rewrite.h"
 
 #define SECOND	      1000000000ull
@@ -50,6 +51,8 @@ void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_
 		sn_count_add(&w->counts->reasons[reason - SN_REASON_CHAIN], bytes);
 	if (w->drop)
 		w->drop(w->drop_ctx, m, source, reason);
+	if (unlikely(w->trace))
+		sn_trace_drop(w->trace, m, reason);
 }
 
 static void bury(struct sn_worker *w)
@@ -88,6 +91,16 @@ void sn_worker_flush(struct sn_worker *w, uint16_t iface)
 		sn_worker_drop(w, b->pkts[i], SN_REASON_TX_FULL);
 }
 
+void sn_worker_queued(struct sn_worker *w, uint16_t iface)
+{
+	struct sn_tx_buffer *b = &w->out[iface];
+
+	if (w->trace)
+		sn_trace_sent(w->trace, iface, b->pkts[b->n - 1]);
+	if (b->n == SN_BURST_MAX)
+		sn_worker_flush(w, iface);
+}
+
 static void flush_all(struct sn_worker *w)
 {
 	while (w->tx_pending)
@@ -98,9 +111,9 @@ static void flush_all(struct sn_worker *w)
 
 bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now)
 {
-	uint64_t rate = w->program->icmp_rate, elapsed = now - w->icmp_filled;
+	uint64_t rate = w->icmp_rate, elapsed = now - w->icmp_filled;
 
-	if (!rate)
+	if (!w->program->icmp_rate)
 		return true;
 	if (elapsed > SECOND)
 		elapsed = SECOND;
@@ -124,8 +137,8 @@ static inline void lower_ttl(uint8_t *ip, uint8_t by, uint16_t diff)
 }
 
 /* A simple class's packet: a TTL, a next hop and out. False if that is not all there is to it. */
-static inline bool forward_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c,
-				  uint32_t class, uint64_t now)
+static __rte_always_inline bool forward_simple(struct sn_worker *w, struct sn_pkt *p,
+					       const struct sn_class *c, uint32_t class, uint64_t now)
 {
 	const struct sn_interface *ifc = &w->program->interfaces[c->target];
 	struct sn_neigh *n = &w->neigh.entries[w->counts->class_neigh[class]];
@@ -188,8 +201,8 @@ static inline void use_session(struct sn_worker *w, struct sn_session *s, const 
 }
 
 /* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
-static inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
-				  uint64_t now)
+static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p,
+					       const struct sn_cache_entry *e, uint64_t now)
 {
 	struct sn_neigh *n = &w->neigh.entries[e->neigh];
 	struct sn_session *s0 = NULL, *s1 = NULL;
@@ -257,9 +270,14 @@ static inline void mark(const struct sn_worker *w, uint64_t *stages, enum sn_sta
 /* What Entry refuses. */
 static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 {
+	if (p->reason == SN_REASON_HANDED)
+		return;
 	if (p->reason == SN_REASON_ARP)
 		sn_neigh_arp(w, p, now);
-	sn_worker_drop(w, p->m, p->reason);
+	if (w->taking && p->reason == SN_REASON_ARP)
+		rte_pktmbuf_free(p->m); /* a copy: the packet was counted where it came */
+	else
+		sn_worker_drop(w, p->m, p->reason);
 }
 
 void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
@@ -324,7 +342,7 @@ void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, u
 }
 
 /* One packet, in its turn. */
-static inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
 {
 	struct sn_pkt *p = &w->pkts[i];
 	const struct sn_cache_entry *e = w->candidates[i];
@@ -360,35 +378,81 @@ static inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, ui
 	sn_exec(w, p, segment, w->classes[i], key, w->hashes[i], now);
 }
 
+/* The classes that a cached decision stands for. */
+static void trace_path(struct sn_worker *w, uint32_t path)
+{
+	const struct sn_counts *c = w->counts;
+
+	for (uint32_t i = c->first[path]; i < c->first[path + 1]; i++)
+		if (!(c->steps[i] & SN_STEP_COUNTER))
+			sn_trace_class(w->trace, c->steps[i]);
+}
+
+/* A burst's packets, told to the trace, with the classes that the fast ways know and do not tell. */
+static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint32_t segment, uint64_t now)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t hits = w->stats.cache_hits;
+		bool watched = sn_trace_turn(w->trace, i);
+
+		if (w->pkts[i].reason == SN_REASON_HANDED) {
+			sn_trace_handed(w->trace);
+			continue;
+		}
+		forward(w, i, segment, now);
+		if (!watched)
+			continue;
+		if (w->stats.cache_hits != hits)
+			trace_path(w, w->candidates[i]->path);
+		else if (!sn_trace_has_class(w->trace) && w->classes[i] != SN_TABLE_NONE)
+			sn_trace_class(w->trace, w->program->segments[segment].first_class + w->classes[i]);
+	}
+	sn_trace_no_turn(w->trace);
+}
+
 static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
 {
 	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, cycles, bytes = 0;
 	struct sn_count *rx = &w->stats.ports[iface].rx;
-	uint32_t segment = w->program->interfaces[iface].segment;
+	uint32_t segment = w->program->interfaces[iface].segment, handed = 0;
 
+	if (unlikely(w->trace))
+		sn_trace_begin(w->trace, iface, frames, n, now);
 	sn_parse(frames, w->pkts, n, iface, w->macs[iface]);
 	for (uint32_t i = 0; i < n; i++) {
 		bytes += w->pkts[i].frame_len;
 		w->candidates[i] = NULL;
 	}
-	rx->packets += n;
-	rx->bytes += bytes;
+	if (likely(!w->taking)) {
+		rx->packets += n;
+		rx->bytes += bytes;
+	}
 	mark(w, stages, SN_STAGE_PARSE, &since);
 	if (w->caching)
 		look_up(w, n);
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
 	sn_worker_classify(w, &w->program->segments[segment], n);
+	if (unlikely(w->dispatching))
+		handed = sn_hand_over(w, segment, n);
 	if (w->caching)
 		sn_worker_prefetch_state(w, &w->program->segments[segment], n);
 	mark(w, stages, SN_STAGE_CLASSIFY, &since);
-	for (uint32_t i = 0; i < n; i++)
-		forward(w, i, segment, now);
+	if (unlikely(w->trace)) {
+		forward_traced(w, n, segment, now);
+	} else {
+		for (uint32_t i = 0; i < n; i++)
+			forward(w, i, segment, now);
+	}
 	mark(w, stages, SN_STAGE_REWRITE, &since);
 	flush_all(w);
+	if (unlikely(w->trace))
+		sn_trace_finish(w->trace);
 	mark(w, stages, SN_STAGE_SEND, &since);
 
 	cycles = rte_rdtsc() - begun;
-	w->stats.packets += n;
+	if (unlikely(w->dispatching))
+		sn_hand_over_finish(w, n, handed, cycles);
+	w->stats.packets += n - handed;
 	w->stats.bursts++;
 	w->stats.busy_cycles += cycles;
 	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
@@ -411,11 +475,40 @@ void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts
 	}
 }
 
+static uint32_t iface_of(const struct sn_worker *w, uint16_t port)
+{
+	for (uint32_t i = 0; w->program && i < w->program->n_interfaces; i++)
+		if (w->ports[i] == port)
+			return i;
+	return SN_NO_INDEX; /* the program was swapped on the way */
+}
+
+void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uint64_t now)
+{
+	w->taking = true;
+	w->stats.taken += n;
+	for (uint32_t first = 0, i = 1; i <= n; i++) {
+		uint32_t iface;
+
+		if (i < n && i - first < SN_BURST_MAX && pkts[i]->port == pkts[first]->port)
+			continue;
+		iface = iface_of(w, pkts[first]->port);
+		if (iface == SN_NO_INDEX)
+			sn_worker_burst(w, SN_IFACES_MAX, pkts + first, i - first, now);
+		else
+			burst(w, iface, pkts + first, i - first, now);
+		first = i;
+	}
+	w->taking = false;
+}
+
 void sn_worker_tick(struct sn_worker *w, uint64_t now)
 {
 	if (!w->program)
 		return;
-	sn_state_tick(w->state, now);
+	if (w->trace)
+		sn_trace_tick(w->trace, now);
+	sn_part_tick(w->part, now);
 	sn_neigh_tick(w, now);
 	flush_all(w);
 }
@@ -428,13 +521,19 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 	const struct sn_program *old = w->program;
 	struct sn_counts *before = w->counts;
 
+	if (w->trace)
+		sn_trace_program_gone(w->trace);
 	w->program = program;
 	w->caching = program && program->stateful && program->cacheable;
 	for (uint32_t i = 0; program && i < program->n_interfaces; i++)
 		w->macs[i] = program->interfaces[i].has_mac ? sn_mac_number(program->interfaces[i].mac)
 							    : w->device_macs[i];
-	if (program)
-		w->icmp_tokens = program->icmp_rate * SECOND;
+	w->dispatching = w->station && program && program->n_tables > 0;
+	if (program) {
+		w->icmp_rate =
+			program->icmp_rate / w->n_workers + (w->number < program->icmp_rate % w->n_workers);
+		w->icmp_tokens = w->icmp_rate * SECOND;
+	}
 	sn_neigh_apply(w, old);
 	if (!sn_rehearsal_end(w, program))
 		sn_cache_flush(&w->cache);
@@ -447,6 +546,12 @@ void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6]
 {
 	if (iface < SN_IFACES_MAX)
 		w->device_macs[iface] = sn_mac_number(mac);
+}
+
+void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port)
+{
+	if (iface < SN_IFACES_MAX)
+		w->ports[iface] = port;
 }
 
 struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len)
@@ -474,12 +579,19 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 		goto no_memory;
 	memset(w, 0, sizeof(*w));
 	w->state = config->state;
+	w->part = sn_state_part(config->state, config->number);
+	w->station = config->station;
+	w->number = config->number;
+	w->n_workers = config->n_workers ? config->n_workers : 1;
+	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)
+		w->ports[i] = i;
 	w->pool = config->pool;
 	w->tx = config->tx;
 	w->tx_ctx = config->tx_ctx;
 	w->drop = config->drop;
 	w->drop_ctx = config->drop_ctx;
 	w->lcore = config->lcore;
+	w->tx_wake = SN_BURST_MAX;
 	if (sn_cache_init(&w->cache, entries) || sn_cache_init(&w->rehearsal.cache, entries) ||
 	    sn_neigh_init(&w->neigh, neighbors)) {
 		sn_worker_free(w);
@@ -518,4 +630,10 @@ struct sn_counts *sn_worker_counts(struct sn_worker *w)
 void sn_worker_set_profile(struct sn_worker *w, bool on)
 {
 	w->profile = on;
+}
+
+void sn_worker_set_trace(struct sn_worker *w, struct sn_trace *trace)
+{
+	w->trace = trace;
+	w->tx_wake = trace ? 1 : SN_BURST_MAX;
 }

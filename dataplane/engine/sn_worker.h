@@ -5,7 +5,8 @@
 /*
  * A worker takes bursts from receive to send, to completion, and shares nothing
  * that changes with other workers: its cache, counters, neighbours and transmit buffers
- * are its own, and so are the shards that it owns.
+ * are its own, and so are the shards that it owns. A packet whose state is another worker's goes there,
+ * as it came.
  */
 
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 
 #include <rte_mbuf.h>
 
+#include "sn_exchange.h"
 #include "sn_program.h"
 #include "sn_reason.h"
 #include "sn_state.h"
@@ -30,7 +32,10 @@ typedef void (*sn_drop_fn)(void *ctx, const struct rte_mbuf *m, uint32_t source,
 struct sn_worker_config {
 	uint32_t lcore;
 	struct rte_mempool *pool; /* for generated packets and copies */
-	struct sn_state *state;	  /* all shards are this worker's */
+	struct sn_state *state;
+	uint32_t number;	    /* which of the state's parts is this worker's */
+	uint32_t n_workers;	    /* 0: 1 */
+	struct sn_station *station; /* NULL: the only worker */
 	sn_tx_fn tx;
 	void *tx_ctx;
 	sn_drop_fn drop; /* may be NULL */
@@ -60,6 +65,12 @@ struct sn_port_count {
 	struct sn_count tx;
 };
 
+/* What a shard's packets were on one worker; with several workers only. */
+struct sn_shard_count {
+	uint64_t packets;
+	uint64_t cycles; /* its share of the bursts that they were in */
+};
+
 #define SN_LATENCY_BUCKETS 40
 
 struct sn_worker_stats {
@@ -68,10 +79,13 @@ struct sn_worker_stats {
 	uint64_t busy_cycles; /* within sn_worker_burst() */
 	uint64_t cache_hits;
 	uint64_t cache_misses;
+	uint64_t handed;		      /* packets given to other workers, not counted in packets */
+	uint64_t taken;			      /* packets that came from other workers */
 	uint64_t latency[SN_LATENCY_BUCKETS]; /* bursts of 2^i .. 2^(i+1)-1 cycles */
 	uint64_t stage_cycles[SN_STAGES];
 	struct sn_port_count ports[SN_IFACES_MAX];
 	struct sn_count drops[SN_REASON_BUILTIN];
+	struct sn_shard_count shards[SN_SHARDS];
 };
 
 /*
@@ -104,6 +118,10 @@ bool sn_worker_rehearse(struct sn_worker *w, const struct sn_program *program, s
  * next program. */
 void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6]);
 
+/* The number of an interface's port, the same in all programs and on all workers; of interface i it is i if
+ * nothing else is said. Takes effect at once. */
+void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port);
+
 /*
  * Called on the worker between two bursts, after sn_state_apply(): from now on
  * packets run through program and count in counts. What is cached is forgotten, sessions and
@@ -118,6 +136,9 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts, uint16_t n,
 		     uint64_t now_ns);
 
+/* The same for packets that other workers handed over, in the order of the ring. */
+void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uint64_t now_ns);
+
 /* Timers; call every millisecond or when idle. */
 void sn_worker_tick(struct sn_worker *w, uint64_t now_ns);
 
@@ -126,6 +147,10 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now_ns);
 struct sn_worker_stats *sn_worker_stats(struct sn_worker *w);
 struct sn_counts *sn_worker_counts(struct sn_worker *w);
 void sn_worker_set_profile(struct sn_worker *w, bool on);
+
+/* Between two bursts: packets are traced from now on; NULL: they are not. */
+struct sn_trace;
+void sn_worker_set_trace(struct sn_worker *w, struct sn_trace *trace);
 
 /*
  * Which packet caused this one: set by the harness before a burst, inherited by copies

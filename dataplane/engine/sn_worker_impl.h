@@ -8,6 +8,7 @@
 #include "sn_counts.h"
 #include "sn_neigh.h"
 #include "sn_parse.h"
+#include "sn_trace.h"
 #include "sn_worker.h"
 
 struct sn_tx_buffer {
@@ -27,7 +28,10 @@ struct sn_worker {
 	/* Lines 1 and 2: read by every burst, written by program swaps only. */
 	const struct sn_program *program;
 	struct sn_counts *counts;
-	struct sn_state *state;
+	const struct sn_state *state;
+	struct sn_part *part;
+	struct sn_station *station; /* NULL: the only worker */
+	bool dispatching;	    /* packets may be for others */
 	struct rte_mempool *pool;
 	sn_tx_fn tx;
 	void *tx_ctx;
@@ -37,9 +41,15 @@ struct sn_worker {
 	bool caching; /* the program has state, and decisions may be kept */
 	bool profile;
 	uint32_t lcore;
+	uint32_t tx_wake;	/* frames in a transmit buffer from which on sn_worker_queued() is called */
+	struct sn_trace *trace; /* NULL: off */
 	/* The next hops: its head is read by slow packets, its entries by all. */
 	struct sn_neigh_table neigh;
 	/* Written by slow packets. */
+	bool taking; /* a burst from other workers */
+	uint32_t number;
+	uint32_t n_workers;
+	uint32_t icmp_rate;   /* this worker's share of the program's */
 	uint64_t icmp_tokens; /* 10^9 are worth one error */
 	uint64_t icmp_filled; /* when */
 	/* Written by every packet. */
@@ -50,12 +60,14 @@ struct sn_worker {
 	struct sn_worker_stats stats;
 	uint64_t macs[SN_IFACES_MAX]; /* in use, as sn_mac_number() */
 	uint64_t device_macs[SN_IFACES_MAX];
+	uint16_t ports[SN_IFACES_MAX]; /* see sn_worker_set_port() */
 	/* A burst at work. */
 	struct sn_pkt pkts[SN_BURST_MAX];
 	struct sn_cache_key keys[SN_BURST_MAX];
 	uint64_t hashes[SN_BURST_MAX];
 	struct sn_cache_entry *candidates[SN_BURST_MAX];
 	uint32_t classes[SN_BURST_MAX];
+	uint8_t shards[SN_BURST_MAX]; /* if dispatching */
 	struct sn_rehearsal rehearsal;
 } __rte_cache_aligned;
 
@@ -70,6 +82,9 @@ void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_
 
 void sn_worker_flush(struct sn_worker *w, uint16_t iface);
 
+/* A frame was queued that is traced, or that fills its buffer. */
+void sn_worker_queued(struct sn_worker *w, uint16_t iface);
+
 /* Queue a complete frame. */
 static inline void sn_worker_send(struct sn_worker *w, uint16_t iface, struct rte_mbuf *m)
 {
@@ -77,8 +92,8 @@ static inline void sn_worker_send(struct sn_worker *w, uint16_t iface, struct rt
 
 	b->pkts[b->n++] = m;
 	w->tx_pending |= 1ull << iface;
-	if (unlikely(b->n == SN_BURST_MAX))
-		sn_worker_flush(w, iface);
+	if (unlikely(b->n >= w->tx_wake))
+		sn_worker_queued(w, iface);
 }
 
 static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,6 +32,7 @@ const batch = 256
 var total struct {
 	sync.Mutex
 	packets, chains, mismatches int
+	shares                      []string // what rule plans take off the engine
 }
 
 // engines bounds the chains that run at once: each is an engine and an oracle, a core for both.
@@ -52,6 +54,10 @@ func TestMain(m *testing.M) {
 		}
 	}
 	code := m.Run()
+	slices.Sort(total.shares)
+	for _, line := range total.shares {
+		fmt.Println(line)
+	}
 	fmt.Printf("differential: %d packets compared, %d chains, %d mismatches\n", total.packets, total.chains, total.mismatches)
 	whole := !testing.Short() && flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
 	if _, err := harnessPath(); err == nil && code == 0 && whole && (total.packets < wantPackets || total.chains < wantChains) {

@@ -37,15 +37,7 @@ func TestTheEngineRunsTheSamplesAsWritten(t *testing.T) {
 // TestTheEngineRunsClassBenchRuleSets has a firewall with each rule set, a router and a NAPT.
 func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
 	needHarness(t)
-	data := os.Getenv("SINTER_DATA")
-	if data == "" {
-		data = "../data"
-	}
-	files, err := filepath.Glob(filepath.Join(data, "classbench", "*[0-9k]"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no rule sets in %s/classbench (%v)", data, err)
-	}
-	for _, file := range files {
+	for _, file := range ruleSets(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			content, err := os.ReadFile(file)
 			if err != nil {
@@ -58,6 +50,20 @@ func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
 			driveFixed(t, classBench(filepath.Base(file), list), scale(60_000, 2_000))
 		})
 	}
+}
+
+// ruleSets are the ClassBench files.
+func ruleSets(t *testing.T) []string {
+	t.Helper()
+	data := os.Getenv("SINTER_DATA")
+	if data == "" {
+		data = "../data"
+	}
+	files, err := filepath.Glob(filepath.Join(data, "classbench", "*[0-9k]"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no rule sets in %s/classbench (%v)", data, err)
+	}
+	return files
 }
 
 // TestTheEngineRunsFunctionsOfOneKindInARow has the rows of SNF's Figure 8: up to ten routers, and as many NAPTs.

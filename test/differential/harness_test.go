@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
@@ -39,12 +41,19 @@ type pipes struct {
 	io.WriteCloser
 }
 
-func startHarness(ctx context.Context) (*harness, error) {
+// workers of a chain's engine: every other chain has several, which receive by turns and share its state by shards.
+func workers(chain string) int {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(chain)) // never fails
+	return 3 - 2*int(sum.Sum32()%2)
+}
+
+func startHarness(ctx context.Context, workers int) (*harness, error) {
 	path, err := harnessPath()
 	if err != nil {
 		return nil, err
 	}
-	h := &harness{cmd: exec.Command(path)}
+	h := &harness{cmd: exec.Command(path, "--workers", strconv.Itoa(workers))}
 	h.cmd.Stderr = &h.stderr
 	in, err := h.cmd.StdinPipe()
 	if err != nil {

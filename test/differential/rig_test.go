@@ -26,6 +26,7 @@ type rig struct {
 	res   *synth.Result
 	// exhausts says that a NAPT of the chain may run out of the ports of one shard.
 	exhausts bool
+	workers  int // of the engine
 
 	engine  *harness
 	oracle  *interp.Chain
@@ -78,7 +79,7 @@ func newRig(g *graph.Graph) (*rig, error) {
 		return nil, err
 	}
 	res.Program.IcmpRate = 0 // the oracle answers everything
-	return &rig{chain: g.Chain, g: g, res: res}, nil
+	return &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain)}, nil
 }
 
 // start starts an engine with the chain's program, and an oracle, both without state.
@@ -87,7 +88,7 @@ func (r *rig) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.engine, err = startHarness(ctx)
+	r.engine, err = startHarness(ctx, r.workers)
 	if err != nil {
 		return err
 	}
@@ -109,6 +110,24 @@ func (r *rig) reset() {
 // *mismatch, or the engine's end.
 func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 	r.history = append(r.history, s)
+	seen, err := r.inject(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	left := make([][]sent, len(s.packets))
+	for i, p := range s.packets {
+		for _, o := range seen[i].Out {
+			left[i] = append(left[i], sent{o.Interface, o.Frame})
+		}
+		if err := r.compare(ctx, s.now, i, p, seen[i]); err != nil {
+			return nil, err
+		}
+	}
+	return left, nil
+}
+
+// inject runs packets in the engine alone.
+func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, error) {
 	in := &programpb.Inject{NowNs: uint64(s.now)}
 	for _, p := range s.packets {
 		in.Packets = append(in.Packets, &programpb.InjectedPacket{Interface: uint32(p.iface), Data: p.frame})
@@ -118,13 +137,11 @@ func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 		return nil, fmt.Errorf("chain %s at %v: %w", r.chain, s.now, r.engine.died(err))
 	}
 	seen := make([]interp.Result, len(s.packets))
-	left := make([][]sent, len(s.packets))
 	for _, o := range answer.GetOut() {
 		if int(o.GetSource()) >= len(seen) {
 			return nil, fmt.Errorf("chain %s at %v: a frame that no packet caused left by interface %d\n%s",
 				r.chain, s.now, o.GetInterface(), packets.Describe(o.GetData()))
 		}
-		left[o.GetSource()] = append(left[o.GetSource()], sent{int(o.GetInterface()), o.GetData()})
 		to := &seen[o.GetSource()]
 		to.Out = append(to.Out, interp.Out{Interface: int(o.GetInterface()), Frame: o.GetData()})
 	}
@@ -135,12 +152,7 @@ func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 		to := &seen[d.GetSource()]
 		to.Drops = append(to.Drops, interp.Drop{Reason: d.GetReason()})
 	}
-	for i, p := range s.packets {
-		if err := r.compare(ctx, s.now, i, p, seen[i]); err != nil {
-			return nil, err
-		}
-	}
-	return left, nil
+	return seen, nil
 }
 
 func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, seen interp.Result) error {

@@ -70,7 +70,7 @@ int open_fixture(void **state)
 	struct sn_worker_config config = {
 		.pool = pool, .tx = tx, .drop = drop, .cache_entries = 1024, .neighbors = 64};
 
-	f->state = sn_state_create(1);
+	f->state = sn_state_create(1, 1, (struct sn_cut){0});
 	f->tx_limit = UINT16_MAX;
 	f->now = 1000 * SECOND;
 	config.state = f->state;

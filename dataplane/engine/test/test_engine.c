@@ -43,16 +43,26 @@ static int stop_eal(void **state)
 	return rte_eal_cleanup();
 }
 
-static int open_engine(void **state)
+static int open_workers(void **state, unsigned int n)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	sn_arena_init(&f->arena);
-	if (sn_harness_open(&f->harness, f->err, sizeof(f->err)) != 0)
+	if (sn_harness_open(&f->harness, n, f->err, sizeof(f->err)) != 0)
 		fail_msg("%s", f->err);
 	sn_requests_init(&f->requests, f->harness.engine, sn_harness_inject, &f->harness);
 	*state = f;
 	return 0;
+}
+
+static int open_engine(void **state)
+{
+	return open_workers(state, 1);
+}
+
+static int open_two_workers(void **state)
+{
+	return open_workers(state, 2);
 }
 
 static int close_engine(void **state)
@@ -436,6 +446,61 @@ static void neighbours_are_listed(void **state)
 	}
 }
 
+static Sinter__Program__V1__Response *ask_move(struct fixture *f, uint32_t shard, uint32_t worker)
+{
+	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Program__V1__MoveShards move = SINTER__PROGRAM__V1__MOVE_SHARDS__INIT;
+	Sinter__Program__V1__ShardMove one = SINTER__PROGRAM__V1__SHARD_MOVE__INIT, *list[] = {&one};
+
+	one.shard = shard;
+	one.worker = worker;
+	move.n_moves = 1;
+	move.moves = list;
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS;
+	request.move_shards = &move;
+	return ask(f, &request);
+}
+
+static void shards_move_on_request_and_statistics_say_who_has_them(void **state)
+{
+	struct fixture *f = *state;
+	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Program__V1__GetStats get = SINTER__PROGRAM__V1__GET_STATS__INIT;
+	const struct rte_ipv4_hdr *ip;
+	struct sn_sample_packet back;
+	Sinter__Program__V1__Stats *stats;
+	uint32_t shard;
+
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS;
+	request.get_stats = &get;
+	assert_string_equal(ask_move(f, 0, 1)->error, "move: the engine runs no program that keeps state");
+	load(f, sn_sample_napt(&f->arena));
+	send_packet(f, SECOND_NS, &outbound);
+	ip = only_out(f, 1);
+	back = answer_to(ip);
+	shard = back.dport % SN_SHARDS;
+	for (uint32_t i = 0; i < 4; i++) {
+		Sinter__Program__V1__Response *response = ask_move(f, shard, i % 2);
+
+		assert_string_equal(response->error, "");
+		assert_int_equal(response->moved->n_blocked_ns, 1);
+		send_packet(f, (2 + i) * SECOND_NS, &back);
+		only_out(f, 0);
+		stats = ask(f, &request)->stats;
+		assert_int_equal(stats->n_shards, SN_SHARDS);
+		assert_int_equal(stats->shards[shard]->worker, i % 2);
+		assert_int_equal(stats->shards[shard]->packets, 2 + i);
+		assert_int_equal(stats->shards[shard]->sessions, 1);
+		assert_true(stats->shards[shard]->cycles > 0);
+		assert_int_equal(stats->workers[0]->packets + stats->workers[1]->packets, 2 + i);
+		assert_int_equal(stats->workers[0]->handed, stats->workers[1]->taken);
+	}
+	assert_int_equal(stats->workers[0]->handed, shard < SN_SHARDS / 2 ? 2 : 3);
+	assert_string_equal(ask_move(f, 128, 1)->error, "move: shard 128, there are 128");
+	load(f, sn_sample_wire(&f->arena));
+	assert_int_equal(ask(f, &request)->stats->n_shards, 0);
+}
+
 int main(void)
 {
 #define ENGINE_TEST(test) cmocka_unit_test_setup_teardown(test, open_engine, close_engine)
@@ -454,6 +519,8 @@ int main(void)
 		ENGINE_TEST(statistics_count_what_went_through),
 		ENGINE_TEST(sessions_are_listed_with_both_sides),
 		ENGINE_TEST(neighbours_are_listed),
+		cmocka_unit_test_setup_teardown(shards_move_on_request_and_statistics_say_who_has_them,
+						open_two_workers, close_engine),
 	};
 
 	return cmocka_run_group_tests(tests, start_eal, stop_eal);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include "sn_neigh.h"
 #include "sn_parse.h"
 
 #define HOST_MAC    ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 9})
@@ -208,6 +209,35 @@ static void a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follow
 	assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
 }
 
+static void our_addresses_are_announced_three_times(void **state)
+{
+	static const uint32_t ours[] = {SN_SAMPLE_INSIDE, SN_SAMPLE_OUTSIDE, SN_SAMPLE_POOL};
+	struct fixture *f = *state;
+
+	load(f);
+	tick(f, SECOND);
+	assert_int_equal(f->n_out, 0); /* not unasked */
+	sn_neigh_announce(f->worker, 3);
+	for (int round = 0; round < 3; round++) {
+		tick(f, 2 * SECOND);
+		assert_int_equal(f->n_out, 3);
+		for (int i = 0; i < 3; i++) {
+			const uint8_t *arp = f->out[i].data + 14;
+
+			assert_memory_equal(f->out[i].data, ALL_MAC, 6);
+			assert_int_equal(f->out[i].iface, i > 0);
+			assert_int_equal(sn_load16(arp + 6), ARP_REQUEST);
+			assert_memory_equal(arp + 8, f->out[i].data + 6, 6);
+			assert_int_equal(sn_load32(arp + 14), ours[i]);
+			assert_int_equal(sn_load32(arp + 24), ours[i]);
+		}
+		tick(f, SECOND);
+		assert_int_equal(f->n_out, 0);
+	}
+	tick(f, 2 * SECOND);
+	assert_int_equal(f->n_out, 0);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -219,6 +249,7 @@ int main(void)
 		WITH_FIXTURE(a_neighbour_without_use_for_a_minute_is_asked_again),
 		WITH_FIXTURE(static_and_foreign_neighbours_are_not_learnt),
 		WITH_FIXTURE(what_is_learnt_stays_over_a_swap),
+		WITH_FIXTURE(our_addresses_are_announced_three_times),
 		WITH_FIXTURE(a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it),
 	};
 

@@ -76,10 +76,11 @@ static int close_fixture(void **state)
 	return 0;
 }
 
-static void start(struct fixture *f, const char *bind_a, const char *bind_b)
+/* more: further flags, NULL behind the last; or NULL. */
+static void start_with(struct fixture *f, const char *bind_a, const char *bind_b, const char *const *more)
 {
 	const char *engine = getenv("SINTER_ENGINE");
-	const char *argv[16] = {engine, "--socket", f->socket, "--no-huge", "--memory",
+	const char *argv[32] = {engine, "--socket", f->socket, "--no-huge", "--memory",
 				"256",	"--bind",   bind_a,    "--bind",    bind_b};
 	size_t n = 10;
 
@@ -88,6 +89,8 @@ static void start(struct fixture *f, const char *bind_a, const char *bind_b)
 		argv[n++] = "--program";
 		argv[n++] = f->program;
 	}
+	while (more != NULL && *more != NULL)
+		argv[n++] = *more++;
 	f->engine = fork();
 	assert_true(f->engine >= 0);
 	if (f->engine == 0) {
@@ -98,6 +101,11 @@ static void start(struct fixture *f, const char *bind_a, const char *bind_b)
 		execv(engine, (char **)argv);
 		_exit(127);
 	}
+}
+
+static void start(struct fixture *f, const char *bind_a, const char *bind_b)
+{
+	start_with(f, bind_a, bind_b, NULL);
 }
 
 /* Shows what the engine said, and fails. */
@@ -324,6 +332,43 @@ static void packets_go_from_one_device_through_the_program_to_the_other(void **s
 	free(seen);
 }
 
+static void shards_move_between_the_workers_of_a_running_engine(void **state)
+{
+	struct fixture *f = *state;
+	const char *const flags[] = {"--workers", "2", "--shards", "rss", NULL};
+	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Program__V1__MoveShards move = SINTER__PROGRAM__V1__MOVE_SHARDS__INIT;
+	Sinter__Program__V1__ShardMove moves[200], *list[200];
+	Sinter__Program__V1__Response *response;
+	Sinter__Program__V1__Stats *stats;
+
+	write_program(f, sn_sample_napt(&f->arena));
+	/* net_null takes hash key and table, whatever it does with them; its frames are for nobody. */
+	start_with(f, "inside=net_null0", "outside=net_null1", flags);
+	dial(f);
+	stats = get_stats(f);
+	assert_int_equal(stats->n_workers, 2);
+	assert_int_equal(stats->n_shards, 128);
+	for (uint32_t i = 0; i < 200; i++) {
+		sinter__program__v1__shard_move__init(&moves[i]);
+		moves[i].shard = i % 7;
+		moves[i].worker = i % 2;
+		list[i] = &moves[i];
+	}
+	move.n_moves = 200;
+	move.moves = list;
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS;
+	request.move_shards = &move;
+	response = ask(f, &request);
+	assert_string_equal(response->error, "");
+	assert_int_equal(response->moved->n_blocked_ns, 200);
+	stats = get_stats(f);
+	for (uint32_t i = 193; i < 200; i++)
+		assert_int_equal(stats->shards[i % 7]->worker, i % 2);
+	kill(f->engine, SIGTERM);
+	expect_clean_end(f);
+}
+
 static void a_device_that_does_not_exist_ends_the_start_with_its_name(void **state)
 {
 	struct fixture *f = *state;
@@ -348,6 +393,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		PROCESS_TEST(a_program_comes_by_the_socket_and_the_engine_ends_on_request),
 		PROCESS_TEST(packets_go_from_one_device_through_the_program_to_the_other),
+		PROCESS_TEST(shards_move_between_the_workers_of_a_running_engine),
 		PROCESS_TEST(a_device_that_does_not_exist_ends_the_start_with_its_name),
 	};
 

@@ -130,6 +130,8 @@ const (
 	DropReason_DROP_NO_MEMORY           DropReason = 21 // no packet buffer
 	DropReason_DROP_DEPTH               DropReason = 22 // more segments than the engine follows
 	DropReason_DROP_TOO_BIG_ANSWERED    DropReason = 23 // larger than the MTU, DF set: answered with ICMP fragmentation needed
+	DropReason_DROP_HANDOVER_FULL       DropReason = 24 // for another worker, whose ring is full, or for a shard on its way for which too many wait
+	DropReason_DROP_NOT_OURS            DropReason = 25 // state of a second shard, which another worker has: never where chains are cut rightly
 )
 
 // Enum value maps for DropReason.
@@ -159,6 +161,8 @@ var (
 		21: "DROP_NO_MEMORY",
 		22: "DROP_DEPTH",
 		23: "DROP_TOO_BIG_ANSWERED",
+		24: "DROP_HANDOVER_FULL",
+		25: "DROP_NOT_OURS",
 	}
 	DropReason_value = map[string]int32{
 		"DROP_NONE":                0,
@@ -185,6 +189,8 @@ var (
 		"DROP_NO_MEMORY":           21,
 		"DROP_DEPTH":               22,
 		"DROP_TOO_BIG_ANSWERED":    23,
+		"DROP_HANDOVER_FULL":       24,
+		"DROP_NOT_OURS":            25,
 	}
 )
 
@@ -259,6 +265,55 @@ func (x Generator_Kind) Number() protoreflect.EnumNumber {
 // Deprecated: Use Generator_Kind.Descriptor instead.
 func (Generator_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{14, 0}
+}
+
+type TracedFrame_Kind int32
+
+const (
+	TracedFrame_RECEIVED TracedFrame_Kind = 0
+	TracedFrame_SENT     TracedFrame_Kind = 1 // also answers, copies, ARP and what had waited for it
+	TracedFrame_NOT_SENT TracedFrame_Kind = 2 // ready to be sent when it was dropped
+)
+
+// Enum value maps for TracedFrame_Kind.
+var (
+	TracedFrame_Kind_name = map[int32]string{
+		0: "RECEIVED",
+		1: "SENT",
+		2: "NOT_SENT",
+	}
+	TracedFrame_Kind_value = map[string]int32{
+		"RECEIVED": 0,
+		"SENT":     1,
+		"NOT_SENT": 2,
+	}
+)
+
+func (x TracedFrame_Kind) Enum() *TracedFrame_Kind {
+	p := new(TracedFrame_Kind)
+	*p = x
+	return p
+}
+
+func (x TracedFrame_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TracedFrame_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[3].Descriptor()
+}
+
+func (TracedFrame_Kind) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[3]
+}
+
+func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TracedFrame_Kind.Descriptor instead.
+func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{48, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -1547,6 +1602,10 @@ type Request struct {
 	//	*Request_Shutdown
 	//	*Request_GetNeighbors
 	//	*Request_GetSessions
+	//	*Request_StartTrace
+	//	*Request_ReadTrace
+	//	*Request_StopTrace
+	//	*Request_MoveShards
 	Body          isRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1659,6 +1718,42 @@ func (x *Request) GetGetSessions() *GetSessions {
 	return nil
 }
 
+func (x *Request) GetStartTrace() *StartTrace {
+	if x != nil {
+		if x, ok := x.Body.(*Request_StartTrace); ok {
+			return x.StartTrace
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReadTrace() *ReadTrace {
+	if x != nil {
+		if x, ok := x.Body.(*Request_ReadTrace); ok {
+			return x.ReadTrace
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetStopTrace() *StopTrace {
+	if x != nil {
+		if x, ok := x.Body.(*Request_StopTrace); ok {
+			return x.StopTrace
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetMoveShards() *MoveShards {
+	if x != nil {
+		if x, ok := x.Body.(*Request_MoveShards); ok {
+			return x.MoveShards
+		}
+	}
+	return nil
+}
+
 type isRequest_Body interface {
 	isRequest_Body()
 }
@@ -1691,6 +1786,22 @@ type Request_GetSessions struct {
 	GetSessions *GetSessions `protobuf:"bytes,8,opt,name=get_sessions,json=getSessions,proto3,oneof"`
 }
 
+type Request_StartTrace struct {
+	StartTrace *StartTrace `protobuf:"bytes,9,opt,name=start_trace,json=startTrace,proto3,oneof"`
+}
+
+type Request_ReadTrace struct {
+	ReadTrace *ReadTrace `protobuf:"bytes,10,opt,name=read_trace,json=readTrace,proto3,oneof"`
+}
+
+type Request_StopTrace struct {
+	StopTrace *StopTrace `protobuf:"bytes,11,opt,name=stop_trace,json=stopTrace,proto3,oneof"`
+}
+
+type Request_MoveShards struct {
+	MoveShards *MoveShards `protobuf:"bytes,12,opt,name=move_shards,json=moveShards,proto3,oneof"`
+}
+
 func (*Request_Hello) isRequest_Body() {}
 
 func (*Request_Load) isRequest_Body() {}
@@ -1705,6 +1816,14 @@ func (*Request_GetNeighbors) isRequest_Body() {}
 
 func (*Request_GetSessions) isRequest_Body() {}
 
+func (*Request_StartTrace) isRequest_Body() {}
+
+func (*Request_ReadTrace) isRequest_Body() {}
+
+func (*Request_StopTrace) isRequest_Body() {}
+
+func (*Request_MoveShards) isRequest_Body() {}
+
 type Response struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1717,6 +1836,9 @@ type Response struct {
 	//	*Response_Inject
 	//	*Response_Neighbors
 	//	*Response_Sessions
+	//	*Response_TraceStarted
+	//	*Response_Traced
+	//	*Response_Moved
 	Body          isResponse_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1827,6 +1949,33 @@ func (x *Response) GetSessions() *SessionList {
 	return nil
 }
 
+func (x *Response) GetTraceStarted() *TraceStarted {
+	if x != nil {
+		if x, ok := x.Body.(*Response_TraceStarted); ok {
+			return x.TraceStarted
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetTraced() *Traced {
+	if x != nil {
+		if x, ok := x.Body.(*Response_Traced); ok {
+			return x.Traced
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetMoved() *Moved {
+	if x != nil {
+		if x, ok := x.Body.(*Response_Moved); ok {
+			return x.Moved
+		}
+	}
+	return nil
+}
+
 type isResponse_Body interface {
 	isResponse_Body()
 }
@@ -1855,6 +2004,18 @@ type Response_Sessions struct {
 	Sessions *SessionList `protobuf:"bytes,8,opt,name=sessions,proto3,oneof"`
 }
 
+type Response_TraceStarted struct {
+	TraceStarted *TraceStarted `protobuf:"bytes,9,opt,name=trace_started,json=traceStarted,proto3,oneof"`
+}
+
+type Response_Traced struct {
+	Traced *Traced `protobuf:"bytes,10,opt,name=traced,proto3,oneof"`
+}
+
+type Response_Moved struct {
+	Moved *Moved `protobuf:"bytes,12,opt,name=moved,proto3,oneof"`
+}
+
 func (*Response_Hello) isResponse_Body() {}
 
 func (*Response_Load) isResponse_Body() {}
@@ -1866,6 +2027,12 @@ func (*Response_Inject) isResponse_Body() {}
 func (*Response_Neighbors) isResponse_Body() {}
 
 func (*Response_Sessions) isResponse_Body() {}
+
+func (*Response_TraceStarted) isResponse_Body() {}
+
+func (*Response_Traced) isResponse_Body() {}
+
+func (*Response_Moved) isResponse_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2145,6 +2312,7 @@ type Stats struct {
 	Drops         []*DropStats           `protobuf:"bytes,6,rep,name=drops,proto3" json:"drops,omitempty"`       // only those not zero
 	Tables        []*TableStats          `protobuf:"bytes,7,rep,name=tables,proto3" json:"tables,omitempty"`
 	Workers       []*WorkerStats         `protobuf:"bytes,8,rep,name=workers,proto3" json:"workers,omitempty"`
+	Shards        []*ShardStats          `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"` // shard by shard; none without state
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2231,6 +2399,13 @@ func (x *Stats) GetTables() []*TableStats {
 func (x *Stats) GetWorkers() []*WorkerStats {
 	if x != nil {
 		return x.Workers
+	}
+	return nil
+}
+
+func (x *Stats) GetShards() []*ShardStats {
+	if x != nil {
+		return x.Shards
 	}
 	return nil
 }
@@ -2586,6 +2761,8 @@ type WorkerStats struct {
 	CacheHits     uint64                 `protobuf:"varint,7,opt,name=cache_hits,json=cacheHits,proto3" json:"cache_hits,omitempty"`
 	CacheMisses   uint64                 `protobuf:"varint,8,opt,name=cache_misses,json=cacheMisses,proto3" json:"cache_misses,omitempty"`
 	TscHz         uint64                 `protobuf:"varint,9,opt,name=tsc_hz,json=tscHz,proto3" json:"tsc_hz,omitempty"`
+	Handed        uint64                 `protobuf:"varint,10,opt,name=handed,proto3" json:"handed,omitempty"` // packets received for another worker's shard, and given to it; not in packets
+	Taken         uint64                 `protobuf:"varint,11,opt,name=taken,proto3" json:"taken,omitempty"`   // packets that came so
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2683,6 +2860,98 @@ func (x *WorkerStats) GetTscHz() uint64 {
 	return 0
 }
 
+func (x *WorkerStats) GetHanded() uint64 {
+	if x != nil {
+		return x.Handed
+	}
+	return 0
+}
+
+func (x *WorkerStats) GetTaken() uint64 {
+	if x != nil {
+		return x.Taken
+	}
+	return 0
+}
+
+// ShardStats of a unit of state: what one worker owns and what moves. There are 128, or fewer where a pool is
+// too small or the chain's state cannot be cut.
+type ShardStats struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Worker        uint32                 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`   // that owns it: an index into Stats.workers
+	Packets       uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"` // with several workers only
+	Cycles        uint64                 `protobuf:"varint,3,opt,name=cycles,proto3" json:"cycles,omitempty"`   // its share of its workers' busy cycles, with several workers only
+	Sessions      uint64                 `protobuf:"varint,4,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Exhausted     uint64                 `protobuf:"varint,5,opt,name=exhausted,proto3" json:"exhausted,omitempty"` // of its ports, or of its worker's share of max_sessions
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardStats) Reset() {
+	*x = ShardStats{}
+	mi := &file_program_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardStats) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardStats) ProtoMessage() {}
+
+func (x *ShardStats) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
+func (*ShardStats) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ShardStats) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *ShardStats) GetPackets() uint64 {
+	if x != nil {
+		return x.Packets
+	}
+	return 0
+}
+
+func (x *ShardStats) GetCycles() uint64 {
+	if x != nil {
+		return x.Cycles
+	}
+	return 0
+}
+
+func (x *ShardStats) GetSessions() uint64 {
+	if x != nil {
+		return x.Sessions
+	}
+	return 0
+}
+
+func (x *ShardStats) GetExhausted() uint64 {
+	if x != nil {
+		return x.Exhausted
+	}
+	return 0
+}
+
 // Inject puts packets in and runs one round per packet list (harness; the clock is given).
 type Inject struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2694,7 +2963,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2706,7 +2975,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2719,7 +2988,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{29}
+	return file_program_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -2746,7 +3015,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +3027,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +3040,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{30}
+	return file_program_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -2798,7 +3067,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2810,7 +3079,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2823,7 +3092,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{31}
+	return file_program_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -2851,7 +3120,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2863,7 +3132,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2876,7 +3145,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{32}
+	return file_program_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -2910,7 +3179,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2922,7 +3191,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2935,7 +3204,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{33}
+	return file_program_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -2960,7 +3229,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3241,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3254,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{34}
+	return file_program_proto_rawDescGZIP(), []int{35}
 }
 
 type NeighborList struct {
@@ -2997,7 +3266,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3009,7 +3278,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3022,7 +3291,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{35}
+	return file_program_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -3044,7 +3313,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3325,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3338,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{36}
+	return file_program_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -3110,7 +3379,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3122,7 +3391,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3135,7 +3404,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{37}
+	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -3161,7 +3430,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3442,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3455,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{38}
+	return file_program_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -3214,7 +3483,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3226,7 +3495,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3239,7 +3508,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{39}
+	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Session) GetRun() string {
@@ -3312,6 +3581,732 @@ func (x *Session) GetShard() uint32 {
 	return 0
 }
 
+// A trace copies sampled packets as they came and as they left, until it has enough, its time is over, another
+// program runs or nobody reads it. An engine has one at a time.
+type StartTrace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Classes       []*TraceClasses        `protobuf:"bytes,1,rep,name=classes,proto3" json:"classes,omitempty"`                          // packets that met one of these; none: any
+	Reasons       []string               `protobuf:"bytes,2,rep,name=reasons,proto3" json:"reasons,omitempty"`                          // packets dropped for one of these; none: any, dropped or not
+	OneIn         uint32                 `protobuf:"varint,3,opt,name=one_in,json=oneIn,proto3" json:"one_in,omitempty"`                // of so many packets one is looked at, at random; 0: each
+	SnapLen       uint32                 `protobuf:"varint,4,opt,name=snap_len,json=snapLen,proto3" json:"snap_len,omitempty"`          // bytes kept of each frame; 0: 256
+	MaxPackets    uint32                 `protobuf:"varint,5,opt,name=max_packets,json=maxPackets,proto3" json:"max_packets,omitempty"` // 0: 1000
+	DurationNs    uint64                 `protobuf:"varint,6,opt,name=duration_ns,json=durationNs,proto3" json:"duration_ns,omitempty"` // 0: 10 s
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StartTrace) Reset() {
+	*x = StartTrace{}
+	mi := &file_program_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StartTrace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StartTrace) ProtoMessage() {}
+
+func (x *StartTrace) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
+func (*StartTrace) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *StartTrace) GetClasses() []*TraceClasses {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+func (x *StartTrace) GetReasons() []string {
+	if x != nil {
+		return x.Reasons
+	}
+	return nil
+}
+
+func (x *StartTrace) GetOneIn() uint32 {
+	if x != nil {
+		return x.OneIn
+	}
+	return 0
+}
+
+func (x *StartTrace) GetSnapLen() uint32 {
+	if x != nil {
+		return x.SnapLen
+	}
+	return 0
+}
+
+func (x *StartTrace) GetMaxPackets() uint32 {
+	if x != nil {
+		return x.MaxPackets
+	}
+	return 0
+}
+
+func (x *StartTrace) GetDurationNs() uint64 {
+	if x != nil {
+		return x.DurationNs
+	}
+	return 0
+}
+
+type TraceClasses struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Segment       string                 `protobuf:"bytes,1,opt,name=segment,proto3" json:"segment,omitempty"`         // its name or its index
+	Classes       []uint32               `protobuf:"varint,2,rep,packed,name=classes,proto3" json:"classes,omitempty"` // none: all of the segment
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TraceClasses) Reset() {
+	*x = TraceClasses{}
+	mi := &file_program_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TraceClasses) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TraceClasses) ProtoMessage() {}
+
+func (x *TraceClasses) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
+func (*TraceClasses) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *TraceClasses) GetSegment() string {
+	if x != nil {
+		return x.Segment
+	}
+	return ""
+}
+
+func (x *TraceClasses) GetClasses() []uint32 {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+type TraceStarted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hash          []byte                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`                    // of the program
+	NowNs         uint64                 `protobuf:"varint,2,opt,name=now_ns,json=nowNs,proto3" json:"now_ns,omitempty"`    // the engine's clock …
+	UnixNs        uint64                 `protobuf:"varint,3,opt,name=unix_ns,json=unixNs,proto3" json:"unix_ns,omitempty"` // … when it was this time
+	Interfaces    []string               `protobuf:"bytes,4,rep,name=interfaces,proto3" json:"interfaces,omitempty"`
+	Segments      []string               `protobuf:"bytes,5,rep,name=segments,proto3" json:"segments,omitempty"`
+	Trace         *StartTrace            `protobuf:"bytes,6,opt,name=trace,proto3" json:"trace,omitempty"` // with the defaults filled in
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TraceStarted) Reset() {
+	*x = TraceStarted{}
+	mi := &file_program_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TraceStarted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TraceStarted) ProtoMessage() {}
+
+func (x *TraceStarted) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
+func (*TraceStarted) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *TraceStarted) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *TraceStarted) GetNowNs() uint64 {
+	if x != nil {
+		return x.NowNs
+	}
+	return 0
+}
+
+func (x *TraceStarted) GetUnixNs() uint64 {
+	if x != nil {
+		return x.UnixNs
+	}
+	return 0
+}
+
+func (x *TraceStarted) GetInterfaces() []string {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+func (x *TraceStarted) GetSegments() []string {
+	if x != nil {
+		return x.Segments
+	}
+	return nil
+}
+
+func (x *TraceStarted) GetTrace() *StartTrace {
+	if x != nil {
+		return x.Trace
+	}
+	return nil
+}
+
+type ReadTrace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReadTrace) Reset() {
+	*x = ReadTrace{}
+	mi := &file_program_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReadTrace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReadTrace) ProtoMessage() {}
+
+func (x *ReadTrace) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
+func (*ReadTrace) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{44}
+}
+
+type Traced struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Packets       []*TracedPacket        `protobuf:"bytes,1,rep,name=packets,proto3" json:"packets,omitempty"`    // since the last time
+	Received      uint64                 `protobuf:"varint,2,opt,name=received,proto3" json:"received,omitempty"` // packets that came while the trace was on
+	Examined      uint64                 `protobuf:"varint,3,opt,name=examined,proto3" json:"examined,omitempty"` // of these were looked at
+	Missed        uint64                 `protobuf:"varint,4,opt,name=missed,proto3" json:"missed,omitempty"`     // would have been taken, but there was no room for them
+	Over          string                 `protobuf:"bytes,5,opt,name=over,proto3" json:"over,omitempty"`          // why the trace is over, with this answer; empty: it goes on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Traced) Reset() {
+	*x = Traced{}
+	mi := &file_program_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Traced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Traced) ProtoMessage() {}
+
+func (x *Traced) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Traced.ProtoReflect.Descriptor instead.
+func (*Traced) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Traced) GetPackets() []*TracedPacket {
+	if x != nil {
+		return x.Packets
+	}
+	return nil
+}
+
+func (x *Traced) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *Traced) GetExamined() uint64 {
+	if x != nil {
+		return x.Examined
+	}
+	return 0
+}
+
+func (x *Traced) GetMissed() uint64 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
+}
+
+func (x *Traced) GetOver() string {
+	if x != nil {
+		return x.Over
+	}
+	return ""
+}
+
+type TracedPacket struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the packet among those that its worker received
+	Worker        uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	TimeNs        uint64                 `protobuf:"varint,3,opt,name=time_ns,json=timeNs,proto3" json:"time_ns,omitempty"` // the engine's clock
+	Classes       []*TracedClass         `protobuf:"bytes,4,rep,name=classes,proto3" json:"classes,omitempty"`
+	Drops         []string               `protobuf:"bytes,5,rep,name=drops,proto3" json:"drops,omitempty"` // reasons; several if there were copies
+	Frames        []*TracedFrame         `protobuf:"bytes,6,rep,name=frames,proto3" json:"frames,omitempty"`
+	Cut           bool                   `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"` // there were more classes, drops or frames
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TracedPacket) Reset() {
+	*x = TracedPacket{}
+	mi := &file_program_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TracedPacket) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TracedPacket) ProtoMessage() {}
+
+func (x *TracedPacket) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
+func (*TracedPacket) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *TracedPacket) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *TracedPacket) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+func (x *TracedPacket) GetTimeNs() uint64 {
+	if x != nil {
+		return x.TimeNs
+	}
+	return 0
+}
+
+func (x *TracedPacket) GetClasses() []*TracedClass {
+	if x != nil {
+		return x.Classes
+	}
+	return nil
+}
+
+func (x *TracedPacket) GetDrops() []string {
+	if x != nil {
+		return x.Drops
+	}
+	return nil
+}
+
+func (x *TracedPacket) GetFrames() []*TracedFrame {
+	if x != nil {
+		return x.Frames
+	}
+	return nil
+}
+
+func (x *TracedPacket) GetCut() bool {
+	if x != nil {
+		return x.Cut
+	}
+	return false
+}
+
+type TracedClass struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Segment       uint32                 `protobuf:"varint,1,opt,name=segment,proto3" json:"segment,omitempty"`
+	Class         uint32                 `protobuf:"varint,2,opt,name=class,proto3" json:"class,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TracedClass) Reset() {
+	*x = TracedClass{}
+	mi := &file_program_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TracedClass) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TracedClass) ProtoMessage() {}
+
+func (x *TracedClass) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
+func (*TracedClass) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *TracedClass) GetSegment() uint32 {
+	if x != nil {
+		return x.Segment
+	}
+	return 0
+}
+
+func (x *TracedClass) GetClass() uint32 {
+	if x != nil {
+		return x.Class
+	}
+	return 0
+}
+
+type TracedFrame struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          TracedFrame_Kind       `protobuf:"varint,1,opt,name=kind,proto3,enum=sinter.program.v1.TracedFrame_Kind" json:"kind,omitempty"`
+	Interface     uint32                 `protobuf:"varint,2,opt,name=interface,proto3" json:"interface,omitempty"` // 0xffffffff: not known any more
+	Length        uint32                 `protobuf:"varint,3,opt,name=length,proto3" json:"length,omitempty"`       // of the frame, of which data is the first part
+	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TracedFrame) Reset() {
+	*x = TracedFrame{}
+	mi := &file_program_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TracedFrame) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TracedFrame) ProtoMessage() {}
+
+func (x *TracedFrame) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
+func (*TracedFrame) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *TracedFrame) GetKind() TracedFrame_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return TracedFrame_RECEIVED
+}
+
+func (x *TracedFrame) GetInterface() uint32 {
+	if x != nil {
+		return x.Interface
+	}
+	return 0
+}
+
+func (x *TracedFrame) GetLength() uint32 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+func (x *TracedFrame) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+type StopTrace struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StopTrace) Reset() {
+	*x = StopTrace{}
+	mi := &file_program_proto_msgTypes[49]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StopTrace) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StopTrace) ProtoMessage() {}
+
+func (x *StopTrace) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[49]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
+func (*StopTrace) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{49}
+}
+
+// MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
+// cannot be done ends it; those before it are done.
+type MoveShards struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Moves         []*ShardMove           `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveShards) Reset() {
+	*x = MoveShards{}
+	mi := &file_program_proto_msgTypes[50]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveShards) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveShards) ProtoMessage() {}
+
+func (x *MoveShards) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[50]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
+func (*MoveShards) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{50}
+}
+
+func (x *MoveShards) GetMoves() []*ShardMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+type ShardMove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Worker        uint32                 `protobuf:"varint,2,opt,name=worker,proto3" json:"worker,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardMove) Reset() {
+	*x = ShardMove{}
+	mi := &file_program_proto_msgTypes[51]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardMove) ProtoMessage() {}
+
+func (x *ShardMove) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[51]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
+func (*ShardMove) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{51}
+}
+
+func (x *ShardMove) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *ShardMove) GetWorker() uint32 {
+	if x != nil {
+		return x.Worker
+	}
+	return 0
+}
+
+type Moved struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For each move: from the order until the new owner had the shard, ns. Its packets wait no longer, others
+	// do not wait.
+	BlockedNs     []uint64 `protobuf:"varint,1,rep,packed,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Moved) Reset() {
+	*x = Moved{}
+	mi := &file_program_proto_msgTypes[52]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Moved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Moved) ProtoMessage() {}
+
+func (x *Moved) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[52]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Moved.ProtoReflect.Descriptor instead.
+func (*Moved) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{52}
+}
+
+func (x *Moved) GetBlockedNs() []uint64 {
+	if x != nil {
+		return x.BlockedNs
+	}
+	return nil
+}
+
 type Shutdown struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -3320,7 +4315,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +4327,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +4340,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{40}
+	return file_program_proto_rawDescGZIP(), []int{53}
 }
 
 var File_program_proto protoreflect.FileDescriptor
@@ -3455,7 +4450,7 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"ICMP_ERROR\x10\x00\x12\x0e\n" +
 	"\n" +
-	"ECHO_REPLY\x10\x01\"\xbb\x03\n" +
+	"ECHO_REPLY\x10\x01\"\xbd\x05\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\x05hello\x18\x02 \x01(\v2\x18.sinter.program.v1.HelloH\x00R\x05hello\x12-\n" +
@@ -3464,8 +4459,17 @@ const file_program_proto_rawDesc = "" +
 	"\x06inject\x18\x05 \x01(\v2\x19.sinter.program.v1.InjectH\x00R\x06inject\x129\n" +
 	"\bshutdown\x18\x06 \x01(\v2\x1b.sinter.program.v1.ShutdownH\x00R\bshutdown\x12F\n" +
 	"\rget_neighbors\x18\a \x01(\v2\x1f.sinter.program.v1.GetNeighborsH\x00R\fgetNeighbors\x12C\n" +
-	"\fget_sessions\x18\b \x01(\v2\x1e.sinter.program.v1.GetSessionsH\x00R\vgetSessionsB\x06\n" +
-	"\x04body\"\x88\x03\n" +
+	"\fget_sessions\x18\b \x01(\v2\x1e.sinter.program.v1.GetSessionsH\x00R\vgetSessions\x12@\n" +
+	"\vstart_trace\x18\t \x01(\v2\x1d.sinter.program.v1.StartTraceH\x00R\n" +
+	"startTrace\x12=\n" +
+	"\n" +
+	"read_trace\x18\n" +
+	" \x01(\v2\x1c.sinter.program.v1.ReadTraceH\x00R\treadTrace\x12=\n" +
+	"\n" +
+	"stop_trace\x18\v \x01(\v2\x1c.sinter.program.v1.StopTraceH\x00R\tstopTrace\x12@\n" +
+	"\vmove_shards\x18\f \x01(\v2\x1d.sinter.program.v1.MoveShardsH\x00R\n" +
+	"moveShardsB\x06\n" +
+	"\x04body\"\xb7\x04\n" +
 	"\bResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x125\n" +
@@ -3474,7 +4478,11 @@ const file_program_proto_rawDesc = "" +
 	"\x05stats\x18\x05 \x01(\v2\x18.sinter.program.v1.StatsH\x00R\x05stats\x125\n" +
 	"\x06inject\x18\x06 \x01(\v2\x1b.sinter.program.v1.InjectedH\x00R\x06inject\x12?\n" +
 	"\tneighbors\x18\a \x01(\v2\x1f.sinter.program.v1.NeighborListH\x00R\tneighbors\x12<\n" +
-	"\bsessions\x18\b \x01(\v2\x1e.sinter.program.v1.SessionListH\x00R\bsessionsB\x06\n" +
+	"\bsessions\x18\b \x01(\v2\x1e.sinter.program.v1.SessionListH\x00R\bsessions\x12F\n" +
+	"\rtrace_started\x18\t \x01(\v2\x1f.sinter.program.v1.TraceStartedH\x00R\ftraceStarted\x123\n" +
+	"\x06traced\x18\n" +
+	" \x01(\v2\x19.sinter.program.v1.TracedH\x00R\x06traced\x120\n" +
+	"\x05moved\x18\f \x01(\v2\x18.sinter.program.v1.MovedH\x00R\x05movedB\x06\n" +
 	"\x04body\"\x1f\n" +
 	"\x05Hello\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\"T\n" +
@@ -3493,7 +4501,7 @@ const file_program_proto_rawDesc = "" +
 	"\rsessions_kept\x18\x04 \x01(\x04R\fsessionsKept\x12)\n" +
 	"\x10sessions_dropped\x18\x05 \x01(\x04R\x0fsessionsDropped\"\n" +
 	"\n" +
-	"\bGetStats\"\x81\x03\n" +
+	"\bGetStats\"\xb8\x03\n" +
 	"\x05Stats\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x15\n" +
 	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x122\n" +
@@ -3502,7 +4510,8 @@ const file_program_proto_rawDesc = "" +
 	"\aclasses\x18\x05 \x03(\v2\x1d.sinter.program.v1.ClassStatsR\aclasses\x122\n" +
 	"\x05drops\x18\x06 \x03(\v2\x1c.sinter.program.v1.DropStatsR\x05drops\x125\n" +
 	"\x06tables\x18\a \x03(\v2\x1d.sinter.program.v1.TableStatsR\x06tables\x128\n" +
-	"\aworkers\x18\b \x03(\v2\x1e.sinter.program.v1.WorkerStatsR\aworkers\"\xba\x01\n" +
+	"\aworkers\x18\b \x03(\v2\x1e.sinter.program.v1.WorkerStatsR\aworkers\x125\n" +
+	"\x06shards\x18\t \x03(\v2\x1d.sinter.program.v1.ShardStatsR\x06shards\"\xba\x01\n" +
 	"\tPortStats\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x1d\n" +
 	"\n" +
@@ -3531,7 +4540,7 @@ const file_program_proto_rawDesc = "" +
 	"\bsessions\x18\x02 \x01(\x04R\bsessions\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\x04R\acreated\x12\x18\n" +
 	"\aexpired\x18\x04 \x01(\x04R\aexpired\x12\x1c\n" +
-	"\texhausted\x18\x05 \x01(\x04R\texhausted\"\x9d\x02\n" +
+	"\texhausted\x18\x05 \x01(\x04R\texhausted\"\xcb\x02\n" +
 	"\vWorkerStats\x12\x14\n" +
 	"\x05lcore\x18\x01 \x01(\rR\x05lcore\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x1f\n" +
@@ -3544,7 +4553,17 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"cache_hits\x18\a \x01(\x04R\tcacheHits\x12!\n" +
 	"\fcache_misses\x18\b \x01(\x04R\vcacheMisses\x12\x15\n" +
-	"\x06tsc_hz\x18\t \x01(\x04R\x05tscHz\"\\\n" +
+	"\x06tsc_hz\x18\t \x01(\x04R\x05tscHz\x12\x16\n" +
+	"\x06handed\x18\n" +
+	" \x01(\x04R\x06handed\x12\x14\n" +
+	"\x05taken\x18\v \x01(\x04R\x05taken\"\x90\x01\n" +
+	"\n" +
+	"ShardStats\x12\x16\n" +
+	"\x06worker\x18\x01 \x01(\rR\x06worker\x12\x18\n" +
+	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
+	"\x06cycles\x18\x03 \x01(\x04R\x06cycles\x12\x1a\n" +
+	"\bsessions\x18\x04 \x01(\x04R\bsessions\x12\x1c\n" +
+	"\texhausted\x18\x05 \x01(\x04R\texhausted\"\\\n" +
 	"\x06Inject\x12\x15\n" +
 	"\x06now_ns\x18\x01 \x01(\x04R\x05nowNs\x12;\n" +
 	"\apackets\x18\x02 \x03(\v2!.sinter.program.v1.InjectedPacketR\apackets\"B\n" +
@@ -3587,7 +4606,66 @@ const file_program_proto_rawDesc = "" +
 	"remotePort\x12\x17\n" +
 	"\aidle_ms\x18\t \x01(\x04R\x06idleMs\x12\x14\n" +
 	"\x05shard\x18\n" +
-	" \x01(\rR\x05shard\"\n" +
+	" \x01(\rR\x05shard\"\xd5\x01\n" +
+	"\n" +
+	"StartTrace\x129\n" +
+	"\aclasses\x18\x01 \x03(\v2\x1f.sinter.program.v1.TraceClassesR\aclasses\x12\x18\n" +
+	"\areasons\x18\x02 \x03(\tR\areasons\x12\x15\n" +
+	"\x06one_in\x18\x03 \x01(\rR\x05oneIn\x12\x19\n" +
+	"\bsnap_len\x18\x04 \x01(\rR\asnapLen\x12\x1f\n" +
+	"\vmax_packets\x18\x05 \x01(\rR\n" +
+	"maxPackets\x12\x1f\n" +
+	"\vduration_ns\x18\x06 \x01(\x04R\n" +
+	"durationNs\"F\n" +
+	"\fTraceClasses\x12\x18\n" +
+	"\asegment\x18\x01 \x01(\tR\asegment\x12\x1c\n" +
+	"\aclasses\x18\x02 \x03(\rB\x02\x10\x01R\aclasses\"\xc3\x01\n" +
+	"\fTraceStarted\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x15\n" +
+	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x12\x17\n" +
+	"\aunix_ns\x18\x03 \x01(\x04R\x06unixNs\x12\x1e\n" +
+	"\n" +
+	"interfaces\x18\x04 \x03(\tR\n" +
+	"interfaces\x12\x1a\n" +
+	"\bsegments\x18\x05 \x03(\tR\bsegments\x123\n" +
+	"\x05trace\x18\x06 \x01(\v2\x1d.sinter.program.v1.StartTraceR\x05trace\"\v\n" +
+	"\tReadTrace\"\xa7\x01\n" +
+	"\x06Traced\x129\n" +
+	"\apackets\x18\x01 \x03(\v2\x1f.sinter.program.v1.TracedPacketR\apackets\x12\x1a\n" +
+	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x1a\n" +
+	"\bexamined\x18\x03 \x01(\x04R\bexamined\x12\x16\n" +
+	"\x06missed\x18\x04 \x01(\x04R\x06missed\x12\x12\n" +
+	"\x04over\x18\x05 \x01(\tR\x04over\"\xf1\x01\n" +
+	"\fTracedPacket\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x17\n" +
+	"\atime_ns\x18\x03 \x01(\x04R\x06timeNs\x128\n" +
+	"\aclasses\x18\x04 \x03(\v2\x1e.sinter.program.v1.TracedClassR\aclasses\x12\x14\n" +
+	"\x05drops\x18\x05 \x03(\tR\x05drops\x126\n" +
+	"\x06frames\x18\x06 \x03(\v2\x1e.sinter.program.v1.TracedFrameR\x06frames\x12\x10\n" +
+	"\x03cut\x18\a \x01(\bR\x03cut\"=\n" +
+	"\vTracedClass\x12\x18\n" +
+	"\asegment\x18\x01 \x01(\rR\asegment\x12\x14\n" +
+	"\x05class\x18\x02 \x01(\rR\x05class\"\xbe\x01\n" +
+	"\vTracedFrame\x127\n" +
+	"\x04kind\x18\x01 \x01(\x0e2#.sinter.program.v1.TracedFrame.KindR\x04kind\x12\x1c\n" +
+	"\tinterface\x18\x02 \x01(\rR\tinterface\x12\x16\n" +
+	"\x06length\x18\x03 \x01(\rR\x06length\x12\x12\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\",\n" +
+	"\x04Kind\x12\f\n" +
+	"\bRECEIVED\x10\x00\x12\b\n" +
+	"\x04SENT\x10\x01\x12\f\n" +
+	"\bNOT_SENT\x10\x02\"\v\n" +
+	"\tStopTrace\"@\n" +
+	"\n" +
+	"MoveShards\x122\n" +
+	"\x05moves\x18\x01 \x03(\v2\x1c.sinter.program.v1.ShardMoveR\x05moves\"9\n" +
+	"\tShardMove\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x16\n" +
+	"\x06worker\x18\x02 \x01(\rR\x06worker\"*\n" +
+	"\x05Moved\x12!\n" +
+	"\n" +
+	"blocked_ns\x18\x01 \x03(\x04B\x02\x10\x01R\tblockedNs\"\n" +
 	"\n" +
 	"\bShutdown*\x8e\x01\n" +
 	"\x05Field\x12\b\n" +
@@ -3603,7 +4681,7 @@ const file_program_proto_rawDesc = "" +
 	"\tTCP_FLAGS\x10\t\x12\r\n" +
 	"\tICMP_TYPE\x10\n" +
 	"\x12\r\n" +
-	"\tICMP_CODE\x10\v*\xfd\x03\n" +
+	"\tICMP_CODE\x10\v*\xa8\x04\n" +
 	"\n" +
 	"DropReason\x12\r\n" +
 	"\tDROP_NONE\x10\x00\x12\x12\n" +
@@ -3632,7 +4710,9 @@ const file_program_proto_rawDesc = "" +
 	"\x0eDROP_NO_MEMORY\x10\x15\x12\x0e\n" +
 	"\n" +
 	"DROP_DEPTH\x10\x16\x12\x19\n" +
-	"\x15DROP_TOO_BIG_ANSWERED\x10\x17B:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
+	"\x15DROP_TOO_BIG_ANSWERED\x10\x17\x12\x16\n" +
+	"\x12DROP_HANDOVER_FULL\x10\x18\x12\x11\n" +
+	"\rDROP_NOT_OURS\x10\x19B:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
 
 var (
 	file_program_proto_rawDescOnce sync.Once
@@ -3646,105 +4726,134 @@ func file_program_proto_rawDescGZIP() []byte {
 	return file_program_proto_rawDescData
 }
 
-var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_program_proto_goTypes = []any{
 	(Field)(0),             // 0: sinter.program.v1.Field
 	(DropReason)(0),        // 1: sinter.program.v1.DropReason
 	(Generator_Kind)(0),    // 2: sinter.program.v1.Generator.Kind
-	(*Program)(nil),        // 3: sinter.program.v1.Program
-	(*Interface)(nil),      // 4: sinter.program.v1.Interface
-	(*Neighbor)(nil),       // 5: sinter.program.v1.Neighbor
-	(*StateTable)(nil),     // 6: sinter.program.v1.StateTable
-	(*AddressRange)(nil),   // 7: sinter.program.v1.AddressRange
-	(*Run)(nil),            // 8: sinter.program.v1.Run
-	(*Segment)(nil),        // 9: sinter.program.v1.Segment
-	(*Table)(nil),          // 10: sinter.program.v1.Table
-	(*BitSet)(nil),         // 11: sinter.program.v1.BitSet
-	(*Class)(nil),          // 12: sinter.program.v1.Class
-	(*Leg)(nil),            // 13: sinter.program.v1.Leg
-	(*Drop)(nil),           // 14: sinter.program.v1.Drop
-	(*Op)(nil),             // 15: sinter.program.v1.Op
-	(*SetField)(nil),       // 16: sinter.program.v1.SetField
-	(*Generator)(nil),      // 17: sinter.program.v1.Generator
-	(*Request)(nil),        // 18: sinter.program.v1.Request
-	(*Response)(nil),       // 19: sinter.program.v1.Response
-	(*Hello)(nil),          // 20: sinter.program.v1.Hello
-	(*HelloReply)(nil),     // 21: sinter.program.v1.HelloReply
-	(*Load)(nil),           // 22: sinter.program.v1.Load
-	(*Loaded)(nil),         // 23: sinter.program.v1.Loaded
-	(*GetStats)(nil),       // 24: sinter.program.v1.GetStats
-	(*Stats)(nil),          // 25: sinter.program.v1.Stats
-	(*PortStats)(nil),      // 26: sinter.program.v1.PortStats
-	(*CounterStats)(nil),   // 27: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),     // 28: sinter.program.v1.ClassStats
-	(*DropStats)(nil),      // 29: sinter.program.v1.DropStats
-	(*TableStats)(nil),     // 30: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),    // 31: sinter.program.v1.WorkerStats
-	(*Inject)(nil),         // 32: sinter.program.v1.Inject
-	(*InjectedPacket)(nil), // 33: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),       // 34: sinter.program.v1.Injected
-	(*OutPacket)(nil),      // 35: sinter.program.v1.OutPacket
-	(*DropOf)(nil),         // 36: sinter.program.v1.DropOf
-	(*GetNeighbors)(nil),   // 37: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),   // 38: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),  // 39: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),    // 40: sinter.program.v1.GetSessions
-	(*SessionList)(nil),    // 41: sinter.program.v1.SessionList
-	(*Session)(nil),        // 42: sinter.program.v1.Session
-	(*Shutdown)(nil),       // 43: sinter.program.v1.Shutdown
+	(TracedFrame_Kind)(0),  // 3: sinter.program.v1.TracedFrame.Kind
+	(*Program)(nil),        // 4: sinter.program.v1.Program
+	(*Interface)(nil),      // 5: sinter.program.v1.Interface
+	(*Neighbor)(nil),       // 6: sinter.program.v1.Neighbor
+	(*StateTable)(nil),     // 7: sinter.program.v1.StateTable
+	(*AddressRange)(nil),   // 8: sinter.program.v1.AddressRange
+	(*Run)(nil),            // 9: sinter.program.v1.Run
+	(*Segment)(nil),        // 10: sinter.program.v1.Segment
+	(*Table)(nil),          // 11: sinter.program.v1.Table
+	(*BitSet)(nil),         // 12: sinter.program.v1.BitSet
+	(*Class)(nil),          // 13: sinter.program.v1.Class
+	(*Leg)(nil),            // 14: sinter.program.v1.Leg
+	(*Drop)(nil),           // 15: sinter.program.v1.Drop
+	(*Op)(nil),             // 16: sinter.program.v1.Op
+	(*SetField)(nil),       // 17: sinter.program.v1.SetField
+	(*Generator)(nil),      // 18: sinter.program.v1.Generator
+	(*Request)(nil),        // 19: sinter.program.v1.Request
+	(*Response)(nil),       // 20: sinter.program.v1.Response
+	(*Hello)(nil),          // 21: sinter.program.v1.Hello
+	(*HelloReply)(nil),     // 22: sinter.program.v1.HelloReply
+	(*Load)(nil),           // 23: sinter.program.v1.Load
+	(*Loaded)(nil),         // 24: sinter.program.v1.Loaded
+	(*GetStats)(nil),       // 25: sinter.program.v1.GetStats
+	(*Stats)(nil),          // 26: sinter.program.v1.Stats
+	(*PortStats)(nil),      // 27: sinter.program.v1.PortStats
+	(*CounterStats)(nil),   // 28: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),     // 29: sinter.program.v1.ClassStats
+	(*DropStats)(nil),      // 30: sinter.program.v1.DropStats
+	(*TableStats)(nil),     // 31: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),    // 32: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),     // 33: sinter.program.v1.ShardStats
+	(*Inject)(nil),         // 34: sinter.program.v1.Inject
+	(*InjectedPacket)(nil), // 35: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),       // 36: sinter.program.v1.Injected
+	(*OutPacket)(nil),      // 37: sinter.program.v1.OutPacket
+	(*DropOf)(nil),         // 38: sinter.program.v1.DropOf
+	(*GetNeighbors)(nil),   // 39: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),   // 40: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),  // 41: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),    // 42: sinter.program.v1.GetSessions
+	(*SessionList)(nil),    // 43: sinter.program.v1.SessionList
+	(*Session)(nil),        // 44: sinter.program.v1.Session
+	(*StartTrace)(nil),     // 45: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),   // 46: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),   // 47: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),      // 48: sinter.program.v1.ReadTrace
+	(*Traced)(nil),         // 49: sinter.program.v1.Traced
+	(*TracedPacket)(nil),   // 50: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),    // 51: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),    // 52: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),      // 53: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),     // 54: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),      // 55: sinter.program.v1.ShardMove
+	(*Moved)(nil),          // 56: sinter.program.v1.Moved
+	(*Shutdown)(nil),       // 57: sinter.program.v1.Shutdown
 }
 var file_program_proto_depIdxs = []int32{
-	4,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
-	6,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
-	8,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
-	9,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	17, // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
-	5,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	7,  // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	10, // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	10, // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	12, // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	5,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
+	7,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
+	9,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
+	10, // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
+	18, // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	6,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	8,  // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	11, // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	11, // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	13, // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
 	0,  // 10: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	11, // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	12, // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
 	0,  // 12: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	13, // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	15, // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	14, // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	14, // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	16, // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	15, // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
 	1,  // 16: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	16, // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	17, // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
 	0,  // 18: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
 	2,  // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	20, // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	22, // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	24, // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	32, // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	43, // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	37, // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	40, // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	21, // 27: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	23, // 28: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	25, // 29: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	34, // 30: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	38, // 31: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	41, // 32: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	3,  // 33: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	26, // 34: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	27, // 35: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	28, // 36: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	29, // 37: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	30, // 38: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	31, // 39: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	33, // 40: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	35, // 41: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	36, // 42: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	39, // 43: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	42, // 44: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	21, // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	23, // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	25, // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	34, // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	57, // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	39, // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	42, // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	45, // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	48, // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	53, // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	54, // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	22, // 31: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	24, // 32: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	26, // 33: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	36, // 34: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	40, // 35: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	43, // 36: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	47, // 37: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	49, // 38: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	56, // 39: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	4,  // 40: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
+	27, // 41: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	28, // 42: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	29, // 43: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	30, // 44: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	31, // 45: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	32, // 46: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	33, // 47: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	35, // 48: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	37, // 49: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	38, // 50: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	41, // 51: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	44, // 52: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	46, // 53: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	45, // 54: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	50, // 55: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	51, // 56: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	52, // 57: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	3,  // 58: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	55, // 59: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	60, // [60:60] is the sub-list for method output_type
+	60, // [60:60] is the sub-list for method input_type
+	60, // [60:60] is the sub-list for extension type_name
+	60, // [60:60] is the sub-list for extension extendee
+	0,  // [0:60] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -3778,6 +4887,10 @@ func file_program_proto_init() {
 		(*Request_Shutdown)(nil),
 		(*Request_GetNeighbors)(nil),
 		(*Request_GetSessions)(nil),
+		(*Request_StartTrace)(nil),
+		(*Request_ReadTrace)(nil),
+		(*Request_StopTrace)(nil),
+		(*Request_MoveShards)(nil),
 	}
 	file_program_proto_msgTypes[16].OneofWrappers = []any{
 		(*Response_Hello)(nil),
@@ -3786,14 +4899,17 @@ func file_program_proto_init() {
 		(*Response_Inject)(nil),
 		(*Response_Neighbors)(nil),
 		(*Response_Sessions)(nil),
+		(*Response_TraceStarted)(nil),
+		(*Response_Traced)(nil),
+		(*Response_Moved)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   41,
+			NumEnums:      4,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

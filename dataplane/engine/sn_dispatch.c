@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "sn_dispatch.h"
+#include "sn_exec.h"
+#include "sn_flow.h"
+
+/* ---- what the program alone tells ---- */
+
+static const struct sn_op *find_op(const struct sn_program *p, const struct sn_leg *leg, enum sn_op_kind kind)
+{
+	for (uint32_t i = 0; i < leg->n_ops; i++)
+		if (p->ops[leg->first_op + i].kind == kind)
+			return &p->ops[leg->first_op + i];
+	return NULL;
+}
+
+/* The segment that a leg leads to: on, by an answer, or SN_NO_INDEX. */
+static uint32_t next_of(const struct sn_program *p, const struct sn_leg *leg)
+{
+	switch ((enum sn_outcome)leg->outcome) {
+	case SN_OUT_SEGMENT:
+		return leg->target;
+	case SN_OUT_GENERATOR:
+		return p->generators[leg->target].segment;
+	case SN_OUT_OUTPUT: /* the answer to a packet that is too big */
+		return p->interfaces[leg->target].segment;
+	case SN_OUT_DROP:
+	case SN_OUT_STATE_RETURN:
+		break;
+	}
+	return SN_NO_INDEX;
+}
+
+static bool leg_meets_state(const struct sn_program *p, const struct sn_leg *leg, const bool *meets)
+{
+	uint32_t next = next_of(p, leg);
+
+	return leg->outcome == SN_OUT_STATE_RETURN || find_op(p, leg, SN_OP_STATE_FORWARD) ||
+	       (next != SN_NO_INDEX && meets[next]);
+}
+
+static const struct sn_leg *leg_of(const struct sn_program *p, const struct sn_class *c, uint32_t i)
+{
+	return &p->legs[c->first_leg + i];
+}
+
+static bool segment_meets_state(const struct sn_program *p, const struct sn_segment *s, const bool *meets)
+{
+	for (uint32_t i = 0; i < s->n_classes; i++) {
+		const struct sn_class *c = &p->classes[s->first_class + i];
+
+		for (uint32_t j = 0; j < c->n_legs; j++)
+			if (leg_meets_state(p, leg_of(p, c, j), meets))
+				return true;
+	}
+	return false;
+}
+
+/* Segments from which some packet may come to state. */
+static void find_meets(const struct sn_program *p, bool *meets)
+{
+	for (bool more = true; more;) {
+		more = false;
+		for (uint32_t s = 0; s < p->n_segments; s++) {
+			if (meets[s] || !segment_meets_state(p, &p->segments[s], meets))
+				continue;
+			meets[s] = more = true;
+		}
+	}
+}
+
+static bool writes_flow(const struct sn_program *p, const struct sn_leg *leg)
+{
+	for (uint32_t i = 0; i < leg->n_ops; i++) {
+		const struct sn_op *op = &p->ops[leg->first_op + i];
+
+		if (op->kind == SN_OP_SET && (op->field == SN_SRC || op->field == SN_DST ||
+					      op->field == SN_SPORT || op->field == SN_DPORT))
+			return true;
+	}
+	return false;
+}
+
+static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, const bool *meets)
+{
+	const struct sn_leg *leg = leg_of(p, c, 0);
+	bool met = false;
+
+	for (uint32_t i = 0; i < c->n_legs; i++)
+		met |= leg_meets_state(p, leg_of(p, c, i), meets);
+	if (!met)
+		return SN_WAY_STATELESS;
+	if (c->n_legs > 1 || writes_flow(p, leg))
+		return SN_WAY_FOLLOW;
+	if (find_op(p, leg, SN_OP_STATE_FORWARD))
+		return SN_WAY_FORWARD;
+	if (leg->outcome == SN_OUT_STATE_RETURN)
+		return SN_WAY_RETURN;
+	return leg->outcome == SN_OUT_OUTPUT ? SN_WAY_OUTPUT : SN_WAY_FOLLOW;
+}
+
+/* Two copies of a packet may meet state of two shards. */
+static bool splits(const struct sn_program *p, const struct sn_class *c, const bool *meets)
+{
+	uint32_t met = 0;
+
+	for (uint32_t i = 0; i < c->n_legs; i++)
+		met += leg_meets_state(p, leg_of(p, c, i), meets);
+	return met > 1;
+}
+
+/*
+ * Whether a leg takes packets that have a session to the look-up of another. made: segments that such
+ * packets come to; *more is set when there is a new one.
+ */
+static bool turns_back(const struct sn_program *p, const struct sn_leg *leg, bool made_here, bool *made,
+		       bool *more)
+{
+	if (!made_here && !find_op(p, leg, SN_OP_STATE_FORWARD))
+		return false;
+	if (leg->outcome == SN_OUT_SEGMENT && !made[leg->target])
+		made[leg->target] = *more = true;
+	return leg->outcome == SN_OUT_STATE_RETURN;
+}
+
+/* All state of a packet is of one shard: it makes its sessions in that of its first, which its answers find.
+ */
+static bool can_be_cut(const struct sn_program *p, const bool *meets, bool *made)
+{
+	for (bool more = true; more;) {
+		more = false;
+		for (uint32_t s = 0; s < p->n_segments; s++) {
+			for (uint32_t i = 0; i < p->segments[s].n_classes; i++) {
+				const struct sn_class *c = &p->classes[p->segments[s].first_class + i];
+
+				if (splits(p, c, meets))
+					return false;
+				for (uint32_t j = 0; j < c->n_legs; j++)
+					if (turns_back(p, leg_of(p, c, j), made[s], made, &more))
+						return false;
+			}
+		}
+	}
+	return true;
+}
+
+int sn_dispatch_prepare(struct sn_program *p)
+{
+	bool *meets, *made;
+
+	if (!p->stateful)
+		return 0;
+	meets = calloc(p->n_segments, sizeof(*meets));
+	made = calloc(p->n_segments, sizeof(*made));
+	if (meets && made) {
+		find_meets(p, meets);
+		for (uint32_t i = 0; i < p->n_classes; i++)
+			p->classes[i].way = way_of(p, &p->classes[i], meets);
+		p->uncut = !can_be_cut(p, meets, made);
+	}
+	free(meets);
+	free(made);
+	return meets && made ? 0 : -1;
+}
+
+/* ---- what a packet tells ---- */
+
+#define STEPS_MAX 64 /* classifications on all ways of a packet that are looked at */
+
+struct look {
+	const struct sn_program *program;
+	const struct sn_state *state;
+	uint32_t steps;
+};
+
+static uint32_t forward_shard(const struct sn_state *state, struct sn_pkt *p)
+{
+	struct sn_flow flow;
+
+	if (p->frag != SN_FRAG_WHOLE)
+		return SN_PKT_NO_SHARD;
+	if (!sn_flow_of(p, SN_ICMP_ECHO_REQUEST, &flow)) {
+		if (!sn_icmp_quote(p))
+			return SN_PKT_NO_SHARD;
+		flow = sn_flow_quoted(&p->quote);
+	}
+	return sn_state_shard(state, &flow);
+}
+
+static uint32_t return_shard(const struct sn_state *state, struct sn_pkt *p, uint32_t table)
+{
+	struct sn_flow flow;
+
+	if (p->frag != SN_FRAG_WHOLE)
+		return SN_PKT_NO_SHARD;
+	if (!sn_flow_of(p, SN_ICMP_ECHO_REPLY, &flow)) {
+		if (!sn_icmp_quote(p))
+			return SN_PKT_NO_SHARD;
+		flow = sn_flow_quoted(&p->quote);
+	}
+	return sn_state_return_shard(state, table, &flow);
+}
+
+static uint32_t follow(struct look *look, struct sn_pkt *p, uint32_t segment, uint32_t class);
+
+static uint32_t answered(struct look *look, struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source,
+			 uint32_t segment)
+{
+	if (sn_icmp_suppressed(p))
+		return SN_PKT_NO_SHARD;
+	sn_icmp_foresee_error(p, type, code, source);
+	return follow(look, p, segment, SN_TABLE_NONE);
+}
+
+static uint32_t follow_generator(struct look *look, struct sn_pkt *p, const struct sn_generator *g)
+{
+	if (g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY)
+		return sn_icmp_echo(p) ? SN_PKT_NO_SHARD : follow(look, p, g->segment, SN_TABLE_NONE);
+	return answered(look, p, g->type, g->code,
+			g->source ? g->source : look->program->interfaces[p->iface].address, g->segment);
+}
+
+static uint32_t follow_output(struct look *look, struct sn_pkt *p, uint32_t iface)
+{
+	const struct sn_interface *ifc = &look->program->interfaces[iface];
+
+	if (p->ip_len <= ifc->mtu || !p->df)
+		return SN_PKT_NO_SHARD;
+	p->iface = iface;
+	return answered(look, p, SN_ICMP_UNREACHABLE, 4, ifc->address, ifc->segment);
+}
+
+static uint32_t follow_leg(struct look *look, struct sn_pkt *p, const struct sn_leg *leg)
+{
+	const struct sn_op *op = &look->program->ops[leg->first_op], *end = op + leg->n_ops;
+
+	for (; op < end; op++) {
+		if (op->kind == SN_OP_STATE_FORWARD)
+			return forward_shard(look->state, p);
+		if (op->kind == SN_OP_SET)
+			sn_pkt_set(p, op->field, op->value);
+		else if (op->kind == SN_OP_ADD_TTL)
+			p->ttl += (int32_t)op->value;
+	}
+	switch ((enum sn_outcome)leg->outcome) {
+	case SN_OUT_OUTPUT:
+		return follow_output(look, p, leg->target);
+	case SN_OUT_DROP:
+		return SN_PKT_NO_SHARD;
+	case SN_OUT_GENERATOR:
+		return follow_generator(look, p, &look->program->generators[leg->target]);
+	case SN_OUT_SEGMENT:
+		return follow(look, p, leg->target, SN_TABLE_NONE);
+	case SN_OUT_STATE_RETURN:
+		return return_shard(look->state, p, leg->target);
+	}
+	return SN_PKT_NO_SHARD;
+}
+
+static uint32_t follow(struct look *look, struct sn_pkt *p, uint32_t segment, uint32_t class)
+{
+	const struct sn_program *program = look->program;
+	const struct sn_segment *s = &program->segments[segment];
+	const struct sn_class *c;
+	uint32_t shard = SN_PKT_NO_SHARD;
+
+	if (look->steps++ == STEPS_MAX)
+		return SN_PKT_NO_SHARD;
+	if (class == SN_TABLE_NONE)
+		class = sn_segment_class(s, p);
+	if (class == SN_TABLE_NONE)
+		return SN_PKT_NO_SHARD;
+	c = &program->classes[s->first_class + class];
+	for (uint32_t i = 0; i < c->n_legs && shard == SN_PKT_NO_SHARD; i++) {
+		struct sn_pkt copy = *p;
+
+		shard = follow_leg(look, &copy, &program->legs[c->first_leg + i]);
+	}
+	return shard;
+}
+
+uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_state *state,
+			   const struct sn_pkt *p, uint32_t segment, uint32_t class)
+{
+	struct look look = {.program = program, .state = state};
+	struct sn_pkt copy;
+
+	if (likely(class != SN_TABLE_NONE)) {
+		const struct sn_class *c = &program->classes[program->segments[segment].first_class + class];
+		const struct sn_leg *leg = &program->legs[c->first_leg];
+
+		switch ((enum sn_way)c->way) {
+		case SN_WAY_STATELESS:
+			return SN_PKT_NO_SHARD;
+		case SN_WAY_OUTPUT:
+			if (p->ip_len <= program->interfaces[leg->target].mtu)
+				return SN_PKT_NO_SHARD;
+			break;
+		case SN_WAY_FORWARD:
+			if (likely(p->frag == SN_FRAG_WHOLE && (p->proto == SN_TCP || p->proto == SN_UDP)))
+				return sn_state_shard(state, &(struct sn_flow){p->src, p->dst, p->sport,
+									       p->dport, p->proto});
+			break;
+		case SN_WAY_RETURN:
+			if (likely(p->frag == SN_FRAG_WHOLE && (p->proto == SN_TCP || p->proto == SN_UDP)))
+				return sn_state_return_shard(
+					state, leg->target,
+					&(struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto});
+			break;
+		case SN_WAY_FOLLOW:
+			break;
+		}
+	}
+	copy = *p;
+	return follow(&look, &copy, segment, class);
+}

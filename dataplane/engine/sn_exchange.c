@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_exchange.h"
+
+#include <string.h>
+
+/* What is no packet in a ring: an odd number. */
+enum message {
+	MARK = 1, /* no packet of the moving unit comes from here any more */
+	GRANT = 3,
+};
+
+static struct sn_ring *ring_of(const struct sn_exchange *x, uint32_t from, uint32_t to)
+{
+	return x->rings[from * x->n_workers + to];
+}
+
+struct sn_exchange *sn_exchange_create(uint32_t n_workers)
+{
+	static const uint8_t owner[SN_EXCHANGE_SHARDS];
+	struct sn_exchange *x = aligned_alloc(64, sizeof(*x));
+	bool complete;
+
+	if (x == NULL)
+		return NULL;
+	memset(x, 0, sizeof(*x));
+	x->n_workers = n_workers;
+	x->stations = aligned_alloc(64, n_workers * sizeof(*x->stations));
+	x->rings = calloc((size_t)n_workers * n_workers, sizeof(*x->rings));
+	complete = x->stations != NULL && x->rings != NULL;
+	if (x->stations != NULL)
+		memset(x->stations, 0, n_workers * sizeof(*x->stations));
+	for (uint32_t i = 0; complete && i < n_workers; i++) {
+		x->stations[i].exchange = x;
+		x->stations[i].number = (uint16_t)i;
+		x->stations[i].marked = true;
+		x->stations[i].held = calloc(SN_EXCHANGE_HELD, sizeof(void *));
+		complete = x->stations[i].held != NULL;
+		for (uint32_t j = 0; complete && j < n_workers; j++) {
+			if (i == j)
+				continue;
+			x->rings[i * n_workers + j] = sn_ring_create(SN_EXCHANGE_RING);
+			complete = ring_of(x, i, j) != NULL;
+		}
+	}
+	if (!complete) {
+		sn_exchange_free(x, NULL);
+		return NULL;
+	}
+	sn_exchange_set(x, SN_EXCHANGE_SHARDS, owner);
+	return x;
+}
+
+static void drop_ring(struct sn_ring *ring, void (*drop)(void *packet))
+{
+	void *item;
+
+	while (ring != NULL && sn_ring_take(ring, &item, 1) > 0)
+		if (((uintptr_t)item & 1) == 0)
+			drop(item);
+	free(ring);
+}
+
+void sn_exchange_free(struct sn_exchange *x, void (*drop)(void *packet))
+{
+	if (x == NULL)
+		return;
+	for (uint32_t i = 0; x->stations != NULL && i < x->n_workers; i++) {
+		for (uint32_t j = 0; j < x->stations[i].n_held; j++)
+			drop(x->stations[i].held[j]);
+		free(x->stations[i].held);
+	}
+	for (uint32_t i = 0; x->rings != NULL && i < x->n_workers * x->n_workers; i++)
+		drop_ring(x->rings[i], drop);
+	free(x->stations);
+	free(x->rings);
+	free(x);
+}
+
+void sn_exchange_join(struct sn_exchange *x, uint32_t worker, const struct sn_exchange_ops *ops,
+		      void *context)
+{
+	x->stations[worker].ops = ops;
+	x->stations[worker].context = context;
+}
+
+/* ---- the control thread ---- */
+
+void sn_exchange_set(struct sn_exchange *x, uint32_t units, const uint8_t *owner)
+{
+	x->units = units;
+	for (uint32_t i = 0; i < x->n_workers; i++)
+		for (uint32_t s = 0; s < SN_EXCHANGE_SHARDS; s++)
+			x->stations[i].place[s] = owner[s] == i ? SN_PLACE_HERE : owner[s];
+}
+
+/* In one word, as a worker may look while the next order is given, if it has no part in this one. */
+static uint64_t pack(uint32_t number, struct sn_move move)
+{
+	return (uint64_t)number << 32 | (uint64_t)move.unit << 24 | (uint64_t)move.from << 16 |
+	       (uint64_t)move.to << 8 | move.kind;
+}
+
+static struct sn_move unpack(uint64_t order)
+{
+	return (struct sn_move){(uint8_t)(order >> 24), (uint8_t)(order >> 16), (uint8_t)(order >> 8),
+				(uint8_t)order};
+}
+
+static uint32_t number_of(uint64_t order)
+{
+	return (uint32_t)(order >> 32);
+}
+
+void sn_exchange_begin(struct sn_exchange *x, struct sn_move move)
+{
+	uint32_t number = number_of(atomic_load_explicit(&x->order, memory_order_relaxed));
+
+	atomic_store_explicit(&x->order, pack(number + 1, move), memory_order_release);
+}
+
+bool sn_exchange_done(const struct sn_exchange *x, uint64_t *taken_ns)
+{
+	uint64_t order = atomic_load_explicit(&x->order, memory_order_relaxed);
+	const struct sn_station *taker = &x->stations[unpack(order).to];
+
+	if (atomic_load_explicit(&taker->done, memory_order_acquire) != number_of(order))
+		return false;
+	*taken_ns = taker->taken_ns;
+	return true;
+}
+
+/* ---- a worker ---- */
+
+static void set_place(struct sn_station *s, uint32_t unit, uint8_t place)
+{
+	for (uint32_t i = unit; i < SN_EXCHANGE_SHARDS; i += s->exchange->units)
+		s->place[i] = place;
+}
+
+static bool tell(struct sn_station *s, uint32_t to, enum message message)
+{
+	struct sn_ring *ring = ring_of(s->exchange, s->number, to);
+
+	return sn_ring_put(ring, (void *)(uintptr_t)message);
+}
+
+static void end(struct sn_station *s)
+{
+	atomic_store_explicit(&s->done, s->seen, memory_order_release);
+}
+
+/* An order that was not known yet. */
+static void obey(struct sn_station *s)
+{
+	switch ((enum sn_move_kind)s->move.kind) {
+	case SN_MOVE_OWNER:
+		s->marked = s->number == s->move.from;
+		if (s->number == s->move.to)
+			set_place(s, s->move.unit, SN_PLACE_AWAITED);
+		break;
+	case SN_MOVE_HOLD:
+		if (s->number != s->move.to)
+			break;
+		set_place(s, s->move.unit, SN_PLACE_TURNING);
+		end(s);
+		break;
+	case SN_MOVE_DRAIN:
+		s->draining = s->number == s->move.from;
+		break;
+	}
+}
+
+/* A move that was not known yet, or whose giver's ring was full. */
+static void notice(struct sn_station *s)
+{
+	uint64_t order = atomic_load_explicit(&s->exchange->order, memory_order_acquire);
+
+	if (number_of(order) != s->seen) {
+		s->seen = number_of(order);
+		s->move = unpack(order);
+		obey(s);
+	}
+	if (s->marked || !tell(s, s->move.from, MARK))
+		return;
+	s->marked = true;
+	if (s->number != s->move.to)
+		set_place(s, s->move.unit, s->move.to);
+	sn_ring_publish(ring_of(s->exchange, s->number, s->move.from));
+}
+
+/* The giver has everybody's mark. */
+static void give(struct sn_station *s)
+{
+	if (s->marks < s->exchange->n_workers - 1 || !tell(s, s->move.to, GRANT))
+		return;
+	s->marks = 0;
+	set_place(s, s->move.unit, s->move.to);
+	s->ops->give(s->context, s->move.unit);
+	sn_ring_publish(ring_of(s->exchange, s->number, s->move.to));
+}
+
+/* The unit is here, all of it. */
+static void arrive(struct sn_station *s)
+{
+	uint32_t n = s->n_held;
+
+	set_place(s, s->move.unit, SN_PLACE_HERE);
+	s->taken_ns = s->ops->now(s->context);
+	s->n_held = 0;
+	if (n > 0)
+		s->ops->packets(s->context, s->held, n);
+	end(s);
+}
+
+static void hear(struct sn_station *s, enum message message)
+{
+	if (message == GRANT) {
+		s->ops->take(s->context, s->move.unit);
+		arrive(s);
+	} else if (s->move.kind == SN_MOVE_DRAIN) {
+		arrive(s);
+	} else {
+		s->marks++;
+	}
+}
+
+void sn_station_drained(struct sn_station *s)
+{
+	if (!tell(s, s->move.to, MARK))
+		return; /* its ring is full: in the next round */
+	s->draining = false;
+	sn_ring_publish(ring_of(s->exchange, s->number, s->move.to));
+}
+
+/* Packets and messages in their order. */
+static uint32_t process(struct sn_station *s, void **items, uint32_t n)
+{
+	uint32_t packets = 0, first = 0;
+
+	for (uint32_t i = 0; i <= n; i++) {
+		if (i < n && ((uintptr_t)items[i] & 1) == 0)
+			continue;
+		if (i > first)
+			s->ops->packets(s->context, items + first, i - first);
+		packets += i - first;
+		first = i + 1;
+		if (i < n)
+			hear(s, (enum message)(uintptr_t)items[i]);
+	}
+	return packets;
+}
+
+uint32_t sn_station_poll(struct sn_station *s)
+{
+	void *items[SN_EXCHANGE_BURST];
+	uint32_t sum = 0;
+
+	notice(s);
+	for (uint32_t from = 0; from < s->exchange->n_workers; from++) {
+		uint32_t n;
+
+		if (from == s->number)
+			continue;
+		n = sn_ring_take(ring_of(s->exchange, from, s->number), items, SN_EXCHANGE_BURST);
+		if (n == 0)
+			continue;
+		notice(s); /* what came may already be of a move that we did not know */
+		sum += process(s, items, n);
+	}
+	give(s);
+	return sum;
+}
+
+void sn_station_publish(struct sn_station *s)
+{
+	for (; s->touched != 0; s->touched &= s->touched - 1)
+		sn_ring_publish(ring_of(s->exchange, s->number, (uint32_t)__builtin_ctzll(s->touched)));
+}

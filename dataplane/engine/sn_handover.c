@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_handover.h"
+
+#include "sn_dispatch.h"
+
+_Static_assert(SN_EXCHANGE_SHARDS == SN_SHARDS, "the exchange moves the state's shards");
+_Static_assert((int)SN_REASON_HANDED >= (int)SN_REASON_BUILTIN, "what is handed over is not dropped");
+
+static inline uint32_t shard_of(const struct sn_worker *w, uint32_t i, uint32_t segment)
+{
+	const struct sn_cache_entry *e = w->candidates[i];
+
+	if (e && likely(sn_cache_is(e, &w->keys[i]) && sn_cache_current(&w->cache, &w->keys[i])))
+		return e->shard;
+	return sn_dispatch_shard(w->program, w->state, &w->pkts[i], segment, w->classes[i]);
+}
+
+static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
+{
+	struct sn_pkt *p = &w->pkts[i];
+	bool passed;
+
+	/* Between workers an interface goes by its port: a program may number it anew. */
+	p->m->port = w->ports[p->iface];
+	passed = place == SN_PLACE_AWAITED ? sn_station_hold(w->station, p->m)
+					   : sn_station_hand(w->station, place, p->m);
+	if (passed)
+		w->stats.handed++;
+	else
+		sn_worker_drop(w, p->m, SN_REASON_HANDOVER_FULL);
+	p->reason = SN_REASON_HANDED;
+	w->candidates[i] = NULL;
+	w->classes[i] = SN_TABLE_NONE;
+}
+
+uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n)
+{
+	uint32_t handed = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t shard;
+		uint8_t place;
+
+		w->shards[i] = SN_PKT_NO_SHARD;
+		if (unlikely(w->pkts[i].reason))
+			continue;
+		shard = shard_of(w, i, segment);
+		if (shard == SN_PKT_NO_SHARD)
+			continue;
+		place = w->station->place[shard];
+		if (unlikely(place == SN_PLACE_TURNING))
+			place = w->taking ? SN_PLACE_HERE : SN_PLACE_AWAITED;
+		if (likely(place == SN_PLACE_HERE)) {
+			w->shards[i] = shard;
+			continue;
+		}
+		pass(w, i, place);
+		handed++;
+	}
+	return handed;
+}
+
+void sn_hand_over_finish(struct sn_worker *w, uint32_t n, uint32_t handed, uint64_t cycles)
+{
+	sn_station_publish(w->station);
+	if (n == handed)
+		return;
+	cycles /= n - handed;
+	for (uint32_t i = 0; i < n; i++) {
+		struct sn_shard_count *count = &w->stats.shards[w->shards[i] % SN_SHARDS];
+
+		if (w->shards[i] == SN_PKT_NO_SHARD)
+			continue;
+		count->packets++;
+		count->cycles += cycles;
+	}
+}

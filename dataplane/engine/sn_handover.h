@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_HANDOVER_H
+#define SN_HANDOVER_H
+
+/* The packets of a burst whose state is another worker's: handed over before anything is done to them. */
+
+#include "sn_worker_impl.h"
+
+#define SN_REASON_HANDED (SN_REASON_CHAIN - 1) /* in sn_pkt.reason: no reason, but gone to another worker */
+
+/* After look-up and classification. Returns how many packets are gone; what is left is of no shard or of one
+ * that is here. */
+uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n);
+
+/* At the end of the burst: what was handed is seen by the others, and what the shards took is counted. */
+void sn_hand_over_finish(struct sn_worker *w, uint32_t n, uint32_t handed, uint64_t cycles);
+
+#endif /* SN_HANDOVER_H */

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_shards.h"
+
+#include <sched.h>
+#include <stdio.h>
+
+#include "sn_log.h"
+
+#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
+
+static bool has_map(const struct sn_engine *engine)
+{
+	bool has = engine->config.map != NULL;
+
+	for (unsigned int i = 0; i < engine->config.n_ports; i++)
+		has |= engine->config.ports[i].buckets > 0;
+	return has;
+}
+
+/* Devices that hash give each worker its shards' packets; what one does not take is handed over. */
+static void map_owners(struct sn_engine *engine)
+{
+	char err[512];
+
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		engine->mapped[i] = (uint8_t)sn_state_owner(engine->state, i);
+	if (engine->config.map != NULL)
+		engine->config.map(engine->config.harness_context, engine->mapped);
+	for (unsigned int i = 0; i < engine->config.n_ports; i++)
+		if (engine->config.ports[i].buckets > 0 &&
+		    sn_port_map(&engine->config.ports[i], engine->mapped, err, sizeof(err)) != 0)
+			sn_log(SN_LOG_WARN, "%s", err);
+}
+
+void sn_shards_place(struct sn_engine *engine)
+{
+	uint8_t owner[SN_SHARDS];
+
+	if (engine->exchange == NULL)
+		return;
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		owner[i] = (uint8_t)sn_state_owner(engine->state, i);
+	sn_exchange_set(engine->exchange, sn_state_units(engine->state), owner);
+	map_owners(engine);
+}
+
+static void order(struct sn_engine *engine)
+{
+	engine->moving_ns = sn_engine_now(engine);
+	sn_exchange_begin(engine->exchange, engine->move);
+}
+
+int sn_shards_begin(struct sn_engine *engine, uint32_t unit, uint32_t worker, char *err, size_t err_len)
+{
+	uint32_t units = sn_state_units(engine->state);
+
+	if (engine->orders.plan == NULL || engine->orders.plan->program->n_tables == 0)
+		return SN_ERR("move: the engine runs no program that keeps state");
+	if (unit >= units)
+		return SN_ERR("move: shard %u, there are %u", unit, units);
+	if (worker >= engine->config.n_workers)
+		return SN_ERR("move: worker %u, there are %u", worker, engine->config.n_workers);
+	engine->move = (struct sn_move){(uint8_t)unit, (uint8_t)sn_state_owner(engine->state, unit),
+					(uint8_t)worker, SN_MOVE_OWNER};
+	engine->moving = engine->move.from != worker;
+	engine->blocked_ns = 0;
+	if (engine->moving)
+		order(engine);
+	return 0;
+}
+
+/* What follows a step that is done; false: nothing. */
+static bool next_step(struct sn_engine *engine)
+{
+	struct sn_move *move = &engine->move;
+
+	switch ((enum sn_move_kind)move->kind) {
+	case SN_MOVE_OWNER:
+		sn_state_moved(engine->state, move->unit, move->to);
+		if (!has_map(engine) || engine->mapped[move->unit] == move->to)
+			return false;
+		move->from = engine->mapped[move->unit];
+		move->kind = SN_MOVE_HOLD;
+		order(engine);
+		return true;
+	case SN_MOVE_HOLD:
+		map_owners(engine);
+		move->kind = SN_MOVE_DRAIN;
+		sn_exchange_begin(engine->exchange, *move); /* blocked since it holds */
+		return true;
+	case SN_MOVE_DRAIN:
+		break;
+	}
+	return false;
+}
+
+bool sn_shards_end(struct sn_engine *engine, uint64_t *blocked_ns)
+{
+	uint64_t taken_ns;
+
+	*blocked_ns = 0;
+	if (!engine->moving)
+		return true;
+	if (!sn_exchange_done(engine->exchange, &taken_ns))
+		return false;
+	if (engine->move.kind != SN_MOVE_HOLD)
+		engine->blocked_ns = RTE_MAX(engine->blocked_ns, taken_ns - engine->moving_ns);
+	engine->moving = next_step(engine);
+	*blocked_ns = engine->blocked_ns;
+	return !engine->moving;
+}
+
+/* No thread polls the stations, and no queue holds packets. */
+static void poll_all(struct sn_engine *engine)
+{
+	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
+		struct sn_station *station = engine->threads[i].station;
+
+		sn_station_poll(station);
+		if (station->draining)
+			sn_station_drained(station);
+	}
+}
+
+int sn_shards_move(struct sn_engine *engine, uint32_t unit, uint32_t worker, uint64_t *blocked_ns, char *err,
+		   size_t err_len)
+{
+	if (sn_shards_begin(engine, unit, worker, err, err_len) != 0)
+		return -1;
+	while (!sn_shards_end(engine, blocked_ns)) {
+		if (engine->running)
+			sched_yield();
+		else
+			poll_all(engine);
+	}
+	return 0;
+}
+
+void sn_shards_level(struct sn_engine *engine)
+{
+	if (!sn_state_starved(engine->state))
+		return;
+	sn_engine_hold(engine);
+	sn_state_level(engine->state);
+	sn_engine_release(engine);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_SHARDS_H
+#define SN_SHARDS_H
+
+/* Which worker has which unit of shards, and how units move: for the control thread. */
+
+#include "sn_engine.h"
+
+/* After the state was fitted to a program, while the workers are held. */
+void sn_shards_place(struct sn_engine *engine);
+
+/*
+ * Moves a unit to a worker and returns when it is there; packets flow meanwhile. blocked_ns: how long the
+ * unit's packets may have waited, 0 if it was there already. 0, or -1 with a message in err.
+ */
+int sn_shards_move(struct sn_engine *engine, uint32_t unit, uint32_t worker, uint64_t *blocked_ns, char *err,
+		   size_t err_len);
+
+/* The same in steps, for who runs the workers himself: begin, let workers poll, end (false: not there yet).
+ */
+int sn_shards_begin(struct sn_engine *engine, uint32_t unit, uint32_t worker, char *err, size_t err_len);
+bool sn_shards_end(struct sn_engine *engine, uint64_t *blocked_ns);
+
+/* Splits anew what limits leave, if a worker has used up its part. Call it now and then. */
+void sn_shards_level(struct sn_engine *engine);
+
+#endif /* SN_SHARDS_H */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_TRACE_H
+#define SN_TRACE_H
+
+/*
+ * A worker's side of a trace: some of the packets that it receives are watched on
+ * their way, and those that the rules want are copied, as they came and as they
+ * left, into a ring that the control thread reads. The worker never waits.
+ *
+ * A packet's way is one burst: what happens in its turn (answers, copies, ARP) is
+ * its doing.
+ */
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "sn_trace_ring.h"
+
+#define SN_TRACE_NO_IFACE UINT32_MAX
+
+/* Of one packet; what is beyond is noted as cut. */
+#define SN_TRACE_CLASSES 32
+#define SN_TRACE_DROPS	 8
+#define SN_TRACE_FRAMES	 16
+
+/* What a trace wants; the same for all workers, which only add to `taken`. */
+struct sn_trace_rules {
+	uint32_t one_in;
+	uint32_t snap_len;
+	uint32_t max_packets;
+	uint64_t until_ns;
+	bool *classes; /* by class of the program; NULL: any */
+	bool *reasons; /* by drop reason; NULL: any, dropped or not */
+	uint64_t seed;
+	_Atomic uint32_t taken;
+	_Atomic bool program_gone; /* classes have other meanings now */
+};
+
+/* As in TracedFrame of program.proto. */
+enum sn_trace_kind {
+	SN_TRACE_RECEIVED,
+	SN_TRACE_SENT,
+	SN_TRACE_NOT_SENT,
+};
+
+struct sn_trace_frame {
+	uint32_t kind;
+	uint32_t iface;
+	uint32_t length; /* of the frame */
+	uint32_t kept;	 /* bytes of it that are in the record */
+};
+
+/* A record of the ring begins with this; classes, drops, frames and the frames' bytes follow. */
+struct sn_trace_packet {
+	uint64_t number; /* among those received by this worker; 0: not known any more */
+	uint64_t time_ns;
+	uint32_t n_classes;
+	uint32_t n_drops;
+	uint32_t n_frames;
+	uint32_t cut; /* there was more */
+};
+
+struct sn_trace;
+
+/* NULL without memory. rules outlive the trace. */
+struct sn_trace *sn_trace_create(struct sn_trace_rules *rules);
+void sn_trace_free(struct sn_trace *trace);
+
+struct sn_trace_counts {
+	uint64_t received;
+	uint64_t examined;
+	uint64_t missed; /* wanted, but there was no room */
+};
+
+/* For the control thread, beside the worker. */
+struct sn_trace_ring *sn_trace_ring(struct sn_trace *trace);
+struct sn_trace_counts sn_trace_counts(const struct sn_trace *trace);
+
+/* The rest is for the worker. A burst begins: chooses the packets to watch, and copies them as they are. */
+void sn_trace_begin(struct sn_trace *trace, uint16_t iface, struct rte_mbuf *const *frames, uint32_t n,
+		    uint64_t now_ns);
+
+/* It is the turn of the burst's packet i; false: it is not watched. */
+bool sn_trace_turn(struct sn_trace *trace, uint32_t i);
+void sn_trace_no_turn(struct sn_trace *trace);
+
+/* Instead of a turn here it has one at another worker, where it is watched as any other. */
+void sn_trace_handed(struct sn_trace *trace);
+
+/* The packet whose turn it is met a class (numbered through the program); whether it met any yet. */
+void sn_trace_class(struct sn_trace *trace, uint32_t class);
+bool sn_trace_has_class(const struct sn_trace *trace);
+
+/* A frame leaves in its turn. */
+void sn_trace_sent(struct sn_trace *trace, uint16_t iface, const struct rte_mbuf *m);
+
+/* A packet is dropped: in its turn, before it, by the port (as SN_REASON_TX_FULL), or by a timer between two
+ * bursts. m may be NULL. */
+void sn_trace_drop(struct sn_trace *trace, const struct rte_mbuf *m, uint32_t reason);
+
+/* The burst is sent: what is wanted goes into the ring. */
+void sn_trace_finish(struct sn_trace *trace);
+
+/* Time goes on between two bursts. */
+void sn_trace_tick(struct sn_trace *trace, uint64_t now_ns);
+
+/* Another program runs from now on. */
+void sn_trace_program_gone(struct sn_trace *trace);
+
+#endif /* SN_TRACE_H */

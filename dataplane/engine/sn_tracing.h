@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_TRACING_H
+#define SN_TRACING_H
+
+/*
+ * The control thread's side of traces: starts one on all workers, reads what they
+ * took, ends it. One at a time. It ends by itself when it has enough, when its time is
+ * over, when another program runs, and when nobody reads it.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program.pb-c.h"
+#include "sn_arena.h"
+#include "sn_engine.h"
+#include "sn_trace.h"
+
+struct sn_tracing {
+	struct sn_engine *engine;
+	bool on;
+	uint64_t read_ns; /* when it was read last */
+	struct sn_trace_rules rules;
+	struct sn_trace *workers[SN_WORKERS_MAX];
+	/* Of the program that was traced; it may be gone. */
+	uint32_t n_segments;
+	uint32_t *first_class; /* by segment */
+	uint32_t n_reasons;
+	char **reasons; /* names, by reason; NULL where there is none */
+};
+
+void sn_tracing_init(struct sn_tracing *tracing, struct sn_engine *engine);
+
+/* Both return 0, or -1 with a message in err; the answer is in the arena's memory. */
+int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__StartTrace *start,
+		     struct sn_arena *arena, Sinter__Program__V1__TraceStarted *started, char *err,
+		     size_t err_len);
+int sn_tracing_read(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Program__V1__Traced *traced,
+		    char *err, size_t err_len);
+
+/* Also if there is none. */
+void sn_tracing_stop(struct sn_tracing *tracing);
+
+/* Stops a trace that nobody reads any more; whether there is one still. Call it every second as long as there
+ * is. */
+bool sn_tracing_watch(struct sn_tracing *tracing);
+
+#endif /* SN_TRACING_H */

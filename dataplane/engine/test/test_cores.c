@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The engine with two workers on lcores of their own, between ports that are rings: each port has a receive
+ * queue per worker, and what both workers send by a port comes out of one ring, in the order in which they
+ * sent it.
+ */
+#include "fixture.h"
+
+#include <dirent.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+
+#include <rte_eal.h>
+#include <rte_eth_ring.h>
+#include <rte_mempool.h>
+#include <rte_ring.h>
+
+#include "sn_log.h"
+#include "sn_parse.h"
+#include "sn_shards.h"
+
+#define WORKERS		 2
+#define FLOWS		 4096
+#define MOVES		 10000
+#define MOVES_ON_ONE_CPU 300 /* the workers take turns there, milliseconds each */
+#define BUFFERS		 8191
+#define RING		 2048
+#define ON_THE_WAY	 1000 /* packets in the engine at most: no ring overflows when a worker loses its CPU */
+#define BURST		 64
+#define FIRST_PORT	 2000
+#define DEADLINE_S	 300
+
+struct flow {
+	uint16_t outside_port; /* 0: none yet */
+	uint32_t sent[2];      /* to the outside, to the inside */
+	uint32_t seen[2];
+};
+
+struct cores {
+	struct rte_mempool *pool;
+	struct rte_ring *rx[2][WORKERS]; /* of the inside port, of the outside port */
+	struct rte_ring *tx[2];
+	struct sn_port ports[2];
+	struct sn_engine *engine;
+	struct sn_arena arena;
+	struct flow flows[FLOWS];
+	uint64_t sent, seen;
+	uint64_t blocked[MOVES]; /* ns, of all moves */
+	uint64_t alone[MOVES];	 /* ns, of those during which no worker lost its CPU to another program */
+	FILE *status[WORKERS];	 /* of their threads */
+	char err[512];
+};
+
+static uint32_t n_moves = MOVES;
+
+/* Workers on CPUs of their own, if there are two; this thread goes where there is time. */
+static int start(void **state)
+{
+	char lcores[64];
+	char *args[] = {(char *)"test",
+			(char *)"--no-huge",
+			(char *)"--no-shconf",
+			(char *)"--no-pci",
+			(char *)"--no-telemetry",
+			(char *)"-m",
+			(char *)"256",
+			(char *)"--lcores",
+			lcores,
+			(char *)"--log-level=*:error"};
+	int cpus[WORKERS] = {0}, n = 0;
+	cpu_set_t set;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(set), &set);
+	for (int cpu = 0; cpu < CPU_SETSIZE && n < WORKERS; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			cpus[n++] = cpu;
+	if (n == 1) {
+		cpus[1] = cpus[0];
+		n_moves = MOVES_ON_ONE_CPU;
+	}
+	snprintf(lcores, sizeof(lcores), "0@(%d,%d),1@%d,2@%d", cpus[0], cpus[1], cpus[0], cpus[1]);
+	sn_log_limit(SN_LOG_WARN);
+	return rte_eal_init(10, args) < 0 || sn_source_register() ? -1 : 0;
+}
+
+static void open_port(struct cores *c, unsigned int i, const char *name)
+{
+	struct rte_ring *tx[WORKERS];
+	struct sn_port_config config = {.queues = WORKERS, .rx_desc = 64, .tx_desc = 64, .pool = c->pool};
+	struct sn_bind bind;
+	char text[64];
+
+	for (unsigned int q = 0; q < WORKERS; q++) {
+		snprintf(text, sizeof(text), "%s-rx%u", name, q);
+		c->rx[i][q] = rte_ring_create(text, RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+		assert_non_null(c->rx[i][q]);
+	}
+	snprintf(text, sizeof(text), "%s-tx", name);
+	c->tx[i] = rte_ring_create(text, RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
+	assert_non_null(c->tx[i]);
+	for (unsigned int q = 0; q < WORKERS; q++)
+		tx[q] = c->tx[i];
+	assert_true(rte_eth_from_rings(name, c->rx[i], WORKERS, tx, WORKERS, 0) >= 0);
+	snprintf(text, sizeof(text), "%s=net_ring_%s", name, name);
+	assert_int_equal(sn_bind_parse(text, &bind, c->err, sizeof(c->err)), 0);
+	if (sn_port_attach(&c->ports[i], &bind, WORKERS, 1500, c->err, sizeof(c->err)) != 0 ||
+	    sn_port_start(&c->ports[i], &config, c->err, sizeof(c->err)) != 0)
+		fail_msg("%s", c->err);
+}
+
+static int open_cores(void **state)
+{
+	struct cores *c = calloc(1, sizeof(*c));
+	struct sn_engine_config config = {.n_ports = 2, .n_workers = WORKERS, .idle_sleep_us = 0};
+	struct sn_engine_loaded loaded;
+	Sinter__Program__V1__Program *msg;
+	uint8_t macs[2][6] = {{0x02, 0x73, 0x6e, 0, 0, 0}, {0x02, 0x73, 0x6e, 0, 0, 1}};
+
+	*state = c;
+	c->pool = rte_pktmbuf_pool_create("cores", BUFFERS, 0, 0, 2048, SOCKET_ID_ANY);
+	assert_non_null(c->pool);
+	open_port(c, 0, "inside");
+	open_port(c, 1, "outside");
+	sn_arena_init(&c->arena);
+	msg = sn_sample_napt(&c->arena);
+	for (unsigned int i = 0; i < 2; i++) {
+		msg->interfaces[i]->mac.data = macs[i];
+		msg->interfaces[i]->mac.len = sizeof(macs[i]);
+	}
+	config.ports = c->ports;
+	config.pool = c->pool;
+	c->engine = sn_engine_create(&config, c->err, sizeof(c->err));
+	if (!c->engine || sn_engine_load(c->engine, msg, NULL, 0, &loaded, c->err, sizeof(c->err)) != 0 ||
+	    sn_engine_start(c->engine, c->err, sizeof(c->err)) != 0)
+		fail_msg("%s", c->err);
+	return 0;
+}
+
+static int close_cores(void **state)
+{
+	struct cores *c = *state;
+
+	sn_engine_stop(c->engine);
+	for (unsigned int i = 0; i < 2; i++)
+		sn_port_close(&c->ports[i]);
+	sn_engine_free(c->engine);
+	assert_int_equal(rte_mempool_in_use_count(c->pool), 0);
+	sn_arena_free(&c->arena);
+	free(c);
+	return 0;
+}
+
+static uint32_t dice(uint32_t sides)
+{
+	static uint64_t seed = 1;
+
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(seed >> 33) % sides;
+}
+
+/* A packet of a flow, by the queue that the device would choose for its direction. */
+static void send_flow(struct cores *c, uint32_t index, bool back)
+{
+	struct flow *f = &c->flows[index];
+	struct rte_mbuf *m = rte_pktmbuf_alloc(c->pool);
+	uint8_t payload[8], frame[FRAME_MAX];
+	struct packet p =
+		back ? inward(SN_UDP, f->outside_port) : outward(SN_UDP, (uint16_t)(FIRST_PORT + index));
+	uint32_t len, queue = (index * 7 + back * 3) / 5 % WORKERS;
+
+	assert_non_null(m);
+	sn_store32(payload, index);
+	sn_store32(payload + 4, f->sent[back]++);
+	p.payload = payload;
+	p.payload_len = sizeof(payload);
+	len = write_frame(&p, frame);
+	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);
+	assert_int_equal(rte_ring_enqueue(c->rx[back][queue], m), 0);
+	c->sent++;
+}
+
+static void see(struct cores *c, const uint8_t *frame, bool back)
+{
+	const uint8_t *payload = l4_of(frame) + 8;
+	uint32_t index = sn_load32(payload), number = sn_load32(payload + 4);
+	struct flow *f = &c->flows[index];
+
+	assert_true(index < FLOWS);
+	if (number != f->seen[back])
+		fail_msg("flow %u, direction %u: packet %u came when %u was expected", index, back, number,
+			 f->seen[back]);
+	f->seen[back]++;
+	c->seen++;
+	if (back) {
+		assert_int_equal(dport_of(frame), FIRST_PORT + index);
+		return;
+	}
+	if (f->outside_port == 0)
+		f->outside_port = sport_of(frame);
+	if (f->outside_port != sport_of(frame))
+		fail_msg("flow %u: its binding changed from port %u to %u", index, f->outside_port,
+			 sport_of(frame));
+}
+
+static void collect(struct cores *c)
+{
+	void *pkts[BURST];
+	unsigned int n;
+
+	for (unsigned int port = 0; port < 2; port++) {
+		while ((n = rte_ring_dequeue_burst(c->tx[port], pkts, BURST, NULL)) > 0) {
+			for (unsigned int i = 0; i < n; i++) {
+				see(c, rte_pktmbuf_mtod((struct rte_mbuf *)pkts[i], const uint8_t *),
+				    port == 0);
+				rte_pktmbuf_free(pkts[i]);
+			}
+		}
+	}
+}
+
+/* Leaves a CPU to the worker that shares it. */
+static void nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
+static void collect_all(struct cores *c)
+{
+	time_t deadline = time(NULL) + DEADLINE_S;
+
+	while (c->seen < c->sent) {
+		if (time(NULL) > deadline)
+			fail_msg("%lu of %lu packets came", (unsigned long)c->seen, (unsigned long)c->sent);
+		nap();
+		collect(c);
+	}
+}
+
+static void find_workers(struct cores *c)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	unsigned int n = 0;
+	struct dirent *task;
+
+	assert_non_null(tasks);
+	while ((task = readdir(tasks)) != NULL) {
+		char path[512], name[32] = "";
+		FILE *comm;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/comm", task->d_name);
+		comm = fopen(path, "r");
+		if (comm == NULL)
+			continue;
+		if (fscanf(comm, "%31s", name) == 1 && strncmp(name, "rte-worker-", 11) == 0 && n < WORKERS) {
+			snprintf(path, sizeof(path), "/proc/self/task/%s/status", task->d_name);
+			c->status[n++] = fopen(path, "r");
+		}
+		fclose(comm);
+	}
+	closedir(tasks);
+	assert_int_equal(n, WORKERS);
+}
+
+/* How often the workers have lost their CPUs to others. */
+static uint64_t losses(struct cores *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < WORKERS; i++) {
+		char line[256];
+		unsigned long n;
+
+		rewind(c->status[i]);
+		fflush(c->status[i]);
+		while (fgets(line, sizeof(line), c->status[i]) != NULL)
+			if (sscanf(line, "nonvoluntary_ctxt_switches: %lu", &n) == 1)
+				sum += n;
+	}
+	return sum;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void print_blocked(const char *which, uint64_t *blocked, uint32_t n)
+{
+	if (n == 0)
+		return;
+	qsort(blocked, n, sizeof(*blocked), compare);
+	print_message("%s (%u): a shard's packets waited at most %.1f us (median), %.1f us (99 %%), %.1f us "
+		      "(worst)\n",
+		      which, n, (double)blocked[n / 2] / 1e3, (double)blocked[n * 99 / 100] / 1e3,
+		      (double)blocked[n - 1] / 1e3);
+}
+
+static uint64_t drops(const struct cores *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int w = 0; w < WORKERS; w++)
+		for (uint32_t r = 0; r < SN_REASON_BUILTIN; r++)
+			sum += sn_worker_stats(c->engine->threads[w].worker)->drops[r].packets;
+	return sum;
+}
+
+static void shards_move_between_cores_under_load(void **state)
+{
+	struct cores *c = *state;
+	struct sn_state_stats stats;
+	uint32_t moves = 0, alone = 0;
+	uint64_t lost = 0;
+
+	find_workers(c);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		send_flow(c, i, false);
+		if (i % BURST == BURST - 1)
+			collect_all(c);
+	}
+	assert_true(sn_shards_end(c->engine, &c->blocked[0]));
+	while (moves < n_moves) {
+		for (uint32_t i = 0; i < BURST && c->sent - c->seen < ON_THE_WAY; i++)
+			send_flow(c, dice(FLOWS), dice(2));
+		if (!c->engine->moving)
+			lost = losses(c);
+		if (!c->engine->moving &&
+		    sn_shards_begin(c->engine, dice(SN_SHARDS), dice(WORKERS), c->err, sizeof(c->err)) != 0)
+			fail_msg("%s", c->err);
+		nap();
+		collect(c);
+		if (!c->engine->moving || !sn_shards_end(c->engine, &c->blocked[moves]))
+			continue;
+		if (losses(c) - lost <= 1) /* to this thread, when it woke up */
+			c->alone[alone++] = c->blocked[moves];
+		moves++;
+	}
+	collect_all(c);
+	assert_int_equal(drops(c), 0);
+	sn_state_stats(c->engine->state, 0, &stats);
+	assert_int_equal(stats.sessions, FLOWS);
+	print_message("%u moves under load, %lu packets\n", moves, (unsigned long)c->seen);
+	print_blocked("all moves", c->blocked, moves);
+	print_blocked("moves during which the workers kept their CPUs", c->alone, alone);
+	/* The rest is the machine's: its pauses are not seen as losses of a CPU. */
+	if (alone > n_moves / 100)
+		assert_in_range(c->alone[alone / 2], 1, 200000);
+	for (unsigned int i = 0; i < WORKERS; i++)
+		fclose(c->status[i]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(shards_move_between_cores_under_load, open_cores,
+						close_cores),
+	};
+
+	return cmocka_run_group_tests(tests, start, stop_eal);
+}

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exchange between real threads, without EAL, so that ThreadSanitizer sees all there is to see:
+ * what a shard owns is plain memory, written by whoever has the shard. DPDK itself is not built for
+ * ThreadSanitizer: it would not see how its mempools and lcores synchronize.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "sn_exchange.h"
+
+#define WORKERS 3
+#define FLOWS	(SN_EXCHANGE_SHARDS * WORKERS * 4)
+#define PACKETS 65536 /* of a worker, at once on their way at most */
+#define MOVES	3000
+
+struct packet {
+	uint32_t flow;
+	uint32_t number;
+};
+
+/* A shard's state: plain memory. */
+struct shard {
+	uint32_t owner;
+	uint32_t next[FLOWS / SN_EXCHANGE_SHARDS]; /* number of each flow's next packet */
+};
+
+struct world;
+
+struct worker {
+	_Alignas(64) struct world *world;
+	struct sn_station *station;
+	uint32_t number;
+	uint32_t seed;
+	bool taking;
+	uint32_t sent[FLOWS];
+	uint64_t made, misplaced, reordered;
+	uint64_t processed;			     /* by this worker, of all workers' packets */
+	_Alignas(64) _Atomic uint64_t done[WORKERS]; /* of each worker's packets, by this worker */
+	struct packet packets[PACKETS];
+};
+
+struct world {
+	struct sn_exchange *exchange;
+	struct worker *workers;
+	struct shard shards[SN_EXCHANGE_SHARDS];
+	_Alignas(64) _Atomic bool enough;
+	_Atomic uint32_t finished;
+};
+
+static uint32_t dice(uint32_t *seed, uint32_t sides)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return (*seed >> 8) % sides;
+}
+
+static void process(struct worker *w, const struct packet *p)
+{
+	struct shard *s = &w->world->shards[p->flow % SN_EXCHANGE_SHARDS];
+	uint32_t *next = &s->next[p->flow / SN_EXCHANGE_SHARDS];
+	_Atomic uint64_t *done = &w->done[p->flow / SN_EXCHANGE_SHARDS % WORKERS];
+
+	w->misplaced += s->owner != w->number;
+	w->reordered += *next != p->number;
+	*next = p->number + 1;
+	w->processed++;
+	atomic_store_explicit(done, atomic_load_explicit(done, memory_order_relaxed) + 1,
+			      memory_order_release);
+}
+
+/* Where a packet's shard is, as this worker sees it. False: there is no room. */
+static bool dispatch(struct worker *w, struct packet *p)
+{
+	uint8_t place = w->station->place[p->flow % SN_EXCHANGE_SHARDS];
+
+	if (place == SN_PLACE_TURNING)
+		place = w->taking ? SN_PLACE_HERE : SN_PLACE_AWAITED;
+	if (place == SN_PLACE_AWAITED)
+		return sn_station_hold(w->station, p);
+	if (place != SN_PLACE_HERE)
+		return sn_station_hand(w->station, place, p);
+	process(w, p);
+	return true;
+}
+
+static void on_packets(void *context, void **packets, uint32_t n)
+{
+	struct worker *w = context;
+
+	w->taking = true;
+	for (uint32_t i = 0; i < n; i++) {
+		struct packet *p = packets[i];
+
+		/* What is handed over is never handed on. */
+		w->misplaced += w->station->place[p->flow % SN_EXCHANGE_SHARDS] < WORKERS;
+		w->misplaced += !dispatch(w, p);
+	}
+	w->taking = false;
+}
+
+static void on_give(void *context, uint32_t unit)
+{
+	struct worker *w = context;
+
+	w->misplaced += w->world->shards[unit].owner != w->number;
+	w->world->shards[unit].owner = WORKERS;
+}
+
+static void on_take(void *context, uint32_t unit)
+{
+	struct worker *w = context;
+
+	w->misplaced += w->world->shards[unit].owner != WORKERS;
+	w->world->shards[unit].owner = w->number;
+}
+
+static uint64_t on_now(void *context)
+{
+	struct worker *w = context;
+
+	return w->made;
+}
+
+static const struct sn_exchange_ops ops = {on_packets, on_give, on_take, on_now};
+
+static uint64_t done_of(const struct worker *w)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < WORKERS; i++)
+		sum += atomic_load_explicit(&w->world->workers[i].done[w->number], memory_order_acquire);
+	return sum;
+}
+
+/* A burst as a device gives it: of flows that it keeps to this worker. */
+static void receive(struct worker *w)
+{
+	for (uint32_t i = 0; i < 16 && w->made - done_of(w) < PACKETS; i++) {
+		uint32_t flow = dice(&w->seed, SN_EXCHANGE_SHARDS) +
+				SN_EXCHANGE_SHARDS * (w->number + WORKERS * dice(&w->seed, 4));
+		struct packet *p = &w->packets[w->made % PACKETS];
+
+		*p = (struct packet){flow, w->sent[flow]};
+		if (!dispatch(w, p))
+			break; /* as if it had not come: no room */
+		w->sent[flow]++;
+		w->made++;
+	}
+	sn_station_publish(w->station);
+}
+
+static void *run(void *context)
+{
+	struct worker *w = context;
+	bool finished = false;
+
+	while (atomic_load(&w->world->finished) < WORKERS) {
+		sn_station_poll(w->station);
+		if (w->station->draining)
+			sn_station_drained(w->station);
+		if (!atomic_load_explicit(&w->world->enough, memory_order_relaxed))
+			receive(w);
+		else if (!finished && done_of(w) == w->made)
+			finished = atomic_fetch_add(&w->world->finished, 1) < WORKERS;
+		sched_yield();
+	}
+	return NULL;
+}
+
+static struct world *open_world(void)
+{
+	struct world *world = aligned_alloc(64, (sizeof(*world) + 63) / 64 * 64);
+	uint8_t owner[SN_EXCHANGE_SHARDS];
+
+	memset(world, 0, sizeof(*world));
+	world->exchange = sn_exchange_create(WORKERS);
+	world->workers = aligned_alloc(64, WORKERS * sizeof(*world->workers));
+	memset(world->workers, 0, WORKERS * sizeof(*world->workers));
+	for (uint32_t i = 0; i < SN_EXCHANGE_SHARDS; i++)
+		world->shards[i].owner = owner[i] = (uint8_t)(i % WORKERS);
+	sn_exchange_set(world->exchange, SN_EXCHANGE_SHARDS, owner);
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		struct worker *w = &world->workers[i];
+
+		w->world = world;
+		w->number = w->seed = i;
+		w->station = sn_exchange_station(world->exchange, i);
+		sn_exchange_join(world->exchange, i, &ops, w);
+	}
+	return world;
+}
+
+static void threads_lose_and_reorder_nothing_while_shards_move(void **state)
+{
+	struct world *world = open_world();
+	uint32_t owner[SN_EXCHANGE_SHARDS], seed = 7;
+	uint64_t made = 0, processed = 0, taken_ns;
+	pthread_t threads[WORKERS];
+
+	(void)state;
+	for (uint32_t i = 0; i < SN_EXCHANGE_SHARDS; i++)
+		owner[i] = i % WORKERS;
+	for (uint32_t i = 0; i < WORKERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, run, &world->workers[i]), 0);
+	for (uint32_t i = 0; i < MOVES; i++) {
+		uint32_t unit = dice(&seed, SN_EXCHANGE_SHARDS);
+		uint32_t to = (owner[unit] + 1 + dice(&seed, WORKERS - 1)) % WORKERS;
+
+		for (uint8_t kind = SN_MOVE_OWNER; kind <= SN_MOVE_DRAIN; kind++) {
+			sn_exchange_begin(
+				world->exchange,
+				(struct sn_move){(uint8_t)unit, (uint8_t)owner[unit], (uint8_t)to, kind});
+			while (!sn_exchange_done(world->exchange, &taken_ns))
+				sched_yield();
+		}
+		owner[unit] = to;
+	}
+	atomic_store(&world->enough, true);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		pthread_join(threads[i], NULL);
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		const struct worker *w = &world->workers[i];
+
+		assert_int_equal(w->misplaced, 0);
+		assert_int_equal(w->reordered, 0);
+		assert_true(w->processed > 0);
+		made += w->made;
+		processed += w->processed;
+	}
+	assert_int_equal(processed, made);
+	for (uint32_t i = 0; i < SN_EXCHANGE_SHARDS; i++)
+		assert_int_equal(world->shards[i].owner, owner[i]);
+	print_message("%d moves, %lu packets\n", MOVES, (unsigned long)made);
+	sn_exchange_free(world->exchange, NULL);
+	free(world->workers);
+	free(world);
+}
+
+static void a_ring_keeps_its_order_over_its_end_and_says_when_it_is_full(void **state)
+{
+	struct sn_ring *ring = sn_ring_create(4);
+	char things[16];
+	void *seen[8];
+
+	(void)state;
+	for (uint32_t turn = 0; turn < 9; turn++) {
+		for (uint32_t i = 0; i < 4; i++)
+			assert_true(sn_ring_put(ring, &things[i]));
+		assert_false(sn_ring_put(ring, things));
+		assert_int_equal(sn_ring_take(ring, seen, 8), 0); /* not published */
+		sn_ring_publish(ring);
+		assert_int_equal(sn_ring_take(ring, seen, 3), 3);
+		assert_int_equal(sn_ring_take(ring, seen + 3, 8), 1);
+		for (uint32_t i = 0; i < 4; i++)
+			assert_ptr_equal(seen[i], &things[i]);
+	}
+	free(ring);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_ring_keeps_its_order_over_its_end_and_says_when_it_is_full),
+		cmocka_unit_test(threads_lose_and_reorder_nothing_while_shards_move),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,733 @@
+package differential
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/dataplane/dispatch"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// capacities are the rules that the devices of these tests have room for.
+var capacities = []int{0, 16, 512, 4096, dispatch.Unlimited}
+
+// device is a kind of device, and how it treats what it does not promise.
+type device struct {
+	name  string
+	caps  dispatch.Capabilities
+	peeks []bool
+}
+
+func fieldsBy(how dispatch.How) (f [hs.NumFields]dispatch.How) {
+	for i := range f {
+		f[i] = how
+	}
+	return f
+}
+
+// devices differ in what they match and in what they know of fragments.
+var devices = []device{
+	{"any bits", dispatch.Capabilities{
+		Priorities: 1 << 16, Fields: fieldsBy(dispatch.Masked), Untagged: true, DstMAC: true, Fragments: dispatch.FragmentsTold,
+		Drop: true, Count: true, Queue: true, MarkBits: 24, Queues: 8,
+	}, []bool{false, true}},
+	{"ranges, blind to TTL", dispatch.Capabilities{
+		Priorities: 1 << 16, Fields: blind(fieldsBy(dispatch.Ranged), hs.TTL), Untagged: true, Fragments: dispatch.FragmentsTold,
+		Drop: true, MarkBits: 32,
+	}, []bool{false, true}},
+	{"prefixes and whole ports", dispatch.Capabilities{
+		Priorities: 1 << 16, Fields: [hs.NumFields]dispatch.How{
+			hs.Src: dispatch.Prefix, hs.Dst: dispatch.Prefix, hs.Proto: dispatch.Exact, hs.SPort: dispatch.Exact, hs.DPort: dispatch.Exact,
+		},
+		Fragments: dispatch.FragmentsPortless, Drop: true, Count: true, MarkBits: 24,
+	}, []bool{false}},
+	{"without order", dispatch.Capabilities{
+		Fields: fieldsBy(dispatch.Masked), Untagged: true, Fragments: dispatch.FragmentsUnknown, Drop: true, Count: true, MarkBits: 24,
+	}, []bool{false, true}},
+	{"few levels", dispatch.Capabilities{
+		Priorities: 8, Fields: fieldsBy(dispatch.Masked), Untagged: true, Fragments: dispatch.FragmentsUnknown,
+		Drop: true, Count: true, MarkBits: 24,
+	}, []bool{false, true}},
+}
+
+func blind(f [hs.NumFields]dispatch.How, to ...hs.Field) [hs.NumFields]dispatch.How {
+	for _, field := range to {
+		f[field] = dispatch.Never
+	}
+	return f
+}
+
+// TestRulePlansLeaveThePacketsOfTheSamplesAsTheyAre offloads the chains that users copy from.
+func TestRulePlansLeaveThePacketsOfTheSamplesAsTheyAre(t *testing.T) {
+	needHarness(t)
+	bundle, findings := manifest.Load(filepath.Join("..", "..", "config", "samples"))
+	if findings.HasErrors() {
+		t.Fatal(findings)
+	}
+	for _, chain := range bundle.Chains {
+		t.Run(chain.Name, func(t *testing.T) {
+			g, findings := graph.Build(chain, graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
+			if findings.HasErrors() {
+				t.Fatal(bundle.Locate(findings))
+			}
+			adapt(g)
+			offload(t, g, scale(20_000, 2_000))
+		})
+	}
+}
+
+// TestRulePlansLeaveThePacketsOfClassBenchAsTheyAre has a firewall with each rule set, a router and a NAPT.
+func TestRulePlansLeaveThePacketsOfClassBenchAsTheyAre(t *testing.T) {
+	needHarness(t)
+	for _, file := range ruleSets(t) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			content, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list, problems := rules.ClassBench(content)
+			if len(list) == 0 {
+				t.Fatalf("no rules: %v", problems)
+			}
+			offload(t, classBench(filepath.Base(file), list), scale(12_000, 2_000))
+		})
+	}
+}
+
+// recording is what a chain did with packets, engine and oracle of one mind.
+type recording struct {
+	*rig
+	steps   []step
+	results [][]interp.Result
+	passes  [][]bool // the packet got past the interface's checks
+	classes map[uint32][]uint64
+}
+
+func offload(t *testing.T, g *graph.Graph, n int) {
+	t.Parallel()
+	engines <- struct{}{}
+	defer func() { <-engines }()
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.workers = 1 // with several, which ports a NAPT chooses depends on what else there is
+	rec := &recording{rig: r}
+	if err := rec.record(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	large := false
+	for _, s := range r.res.Program.GetSegments() {
+		large = large || len(s.GetTable().GetClasses()) > 4000
+	}
+	for _, d := range devices {
+		rooms := capacities
+		if large && d.name != devices[0].name {
+			rooms = []int{512, dispatch.Unlimited}
+		}
+		rec.device(t, d, rooms)
+	}
+	rec.steered(t, false)
+	rec.steered(t, true)
+}
+
+// device has one kind of device run plans for different room.
+func (r *recording) device(t *testing.T, d device, rooms []int) {
+	var before []*dispatch.Plan
+	for _, room := range rooms {
+		name := fmt.Sprintf("%s, %s, room for %s", r.chain, d.name, roomName(room))
+		plans := r.plans(t, name, d, room, nil)
+		for _, peeks := range d.peeks {
+			r.check(t, name, plans, peeks)
+		}
+		r.boundaries(t, name, d, plans)
+		if d.name == devices[0].name || room == dispatch.Unlimited {
+			r.rerun(t, name, plans)
+		}
+		if before != nil {
+			r.updates(t, name, d, room, before, plans)
+		}
+		before = plans
+	}
+}
+
+// steered has rules send packets to queues as well: what comes from inside by the host's address, what returns by the port that a
+// NAPT gave it.
+func (r *recording) steered(t *testing.T, jump bool) {
+	t.Helper()
+	d := devices[0]
+	d.caps.Jump = jump
+	queues := make([]uint16, 128)
+	for s := range queues {
+		queues[s] = []uint16{0, 0, 1, 3, 3, 3, 3, 2}[s/16]
+	}
+	queues[77] = 2
+	name := fmt.Sprintf("%s, with queues, jump %v", r.chain, jump)
+	plans := r.plans(t, name, d, 4096, queues)
+	r.check(t, name, plans, false)
+	seen := map[uint16]bool{}
+	for i, n := range nicsOf(plans, false) {
+		inside, back := sides(r.res.Program, i)
+		for j, s := range r.steps {
+			for k, p := range s.packets {
+				v, _ := n.judge(p.frame)
+				if p.iface != i || !r.passes[j][k] || v.action.Kind == dispatch.Drop || shotOf(p).frag() != 0 {
+					continue
+				}
+				shot, want := shotOf(p), -1
+				switch port := shot.field(programpb.Field_DPORT); {
+				case inPools(back, shot.field(programpb.Field_DST)):
+					if port < 65536 {
+						want = int(queues[port%128])
+					}
+				case inside:
+					want = int(queues[shot.field(programpb.Field_SRC)%128])
+				}
+				if want >= 0 && (v.action.Kind != dispatch.ToQueue || int(v.action.Queue) != want) {
+					t.Fatalf("%s: entering by %s: want queue %d, got %+v\n%s", name, r.g.Interfaces[i].Name, want, v.action, packets.Describe(p.frame))
+				}
+				seen[v.action.Queue] = seen[v.action.Queue] || want >= 0
+			}
+		}
+	}
+	if len(seen) < 4 && len(r.res.Program.GetTables()) > 0 {
+		t.Fatalf("%s: only queues %v got packets", name, seen)
+	}
+}
+
+// sides tells whether flows start at an interface, and the state tables that packets which enter by it are looked up in first.
+func sides(p *programpb.Program, iface int) (inside bool, back []*programpb.StateTable) {
+	for _, c := range p.GetSegments()[p.GetInterfaces()[iface].GetSegment()].GetClasses() {
+		for _, l := range c.GetLegs() {
+			forth := slices.ContainsFunc(l.GetOps(), func(o *programpb.Op) bool {
+				_, ok := o.GetOp().(*programpb.Op_StateForward)
+				return ok
+			})
+			inside = inside || forth
+			if o, ok := l.GetOutcome().(*programpb.Leg_StateReturn); ok && !forth {
+				back = append(back, p.GetTables()[o.StateReturn])
+			}
+		}
+	}
+	return inside, back
+}
+
+func inPools(tables []*programpb.StateTable, a uint32) bool {
+	for _, t := range tables {
+		for _, r := range t.GetPool() {
+			if r.GetFirst() <= a && a <= r.GetLast() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func roomName(room int) string {
+	if room == dispatch.Unlimited {
+		return "all rules"
+	}
+	return fmt.Sprint(room, " rules")
+}
+
+// record runs random packets and some of every rule of the chain.
+func (r *recording) record(ctx context.Context, n int) error {
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	defer r.engine.kill()
+	t := newTraffic(7, r.g, r.res.Program)
+	now, rule, entry := time.Second, 0, gate(r.g)
+	for r.stats.packets < n || rule < t.rules {
+		now += pause(t.Rand)
+		s := step{now: now}
+		for range batch {
+			p := t.next()
+			if t.IntN(2) == 0 && rule < t.rules {
+				iface := t.IntN(len(r.g.Interfaces))
+				p = sent{iface, t.build(iface, t.fields(t.filters[rule]))}
+				rule++
+			}
+			s.packets = append(s.packets, p)
+		}
+		seen, err := r.inject(ctx, s)
+		if err != nil {
+			return err
+		}
+		passes := make([]bool, len(s.packets))
+		r.history = append(r.history, s)
+		for i, p := range s.packets {
+			if err := r.compare(ctx, now, i, p, seen[i]); err != nil {
+				return err
+			}
+			var left []sent
+			for _, o := range seen[i].Out {
+				left = append(left, sent{o.Interface, o.Frame})
+			}
+			t.saw(p, left)
+			drops := entry.Process(now, p.iface, p.frame, nil).Drops
+			passes[i] = len(drops) == 1 && drops[0].Reason == passed
+		}
+		r.steps, r.results, r.passes = append(r.steps, s), append(r.results, seen), append(r.passes, passes)
+	}
+	stats, err := r.engine.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	r.classes = classCounts(r.res.Program, stats)
+	total.Lock()
+	defer total.Unlock()
+	total.chains++
+	total.packets += r.stats.packets
+	return r.engine.stop()
+}
+
+func classCounts(p *programpb.Program, stats *programpb.Stats) map[uint32][]uint64 {
+	out := map[uint32][]uint64{}
+	for i, s := range p.GetSegments() {
+		out[uint32(i)] = make([]uint64, len(s.GetClasses()))
+	}
+	for _, c := range stats.GetClasses() {
+		out[c.GetSegment()][c.GetClass()] += c.GetPackets()
+	}
+	return out
+}
+
+// plans makes a plan for each interface, with as much room each, and with a queue for each shard if they are given.
+func (r *recording) plans(t *testing.T, name string, d device, room int, queues []uint16) []*dispatch.Plan {
+	t.Helper()
+	var out []*dispatch.Plan
+	for i, f := range r.res.Program.GetInterfaces() {
+		caps := d.caps
+		caps.Rules = room
+		in := &dispatch.Input{
+			Program: r.res.Program, Interface: uint32(i), Capabilities: caps, Weights: r.classes[f.GetSegment()], Generation: 3,
+			Shards: dispatch.Shards{Dispatcher: dispatch.Flow, Bits: 7},
+		}
+		if queues != nil {
+			in.Groups = []dispatch.Group{{Queues: queues}}
+		}
+		plan, err := dispatch.MakePlan(in)
+		if err != nil {
+			t.Fatalf("%s: %s: %v", name, f.GetName(), err)
+		}
+		if len(plan.Rules) > room {
+			t.Fatalf("%s: %s: %d rules", name, f.GetName(), len(plan.Rules))
+		}
+		out = append(out, plan)
+	}
+	return out
+}
+
+// check has the device judge every recorded packet: what it drops, the chain dropped for the same reason, and what it marks is of
+// the class that it says.
+func (r *recording) check(t *testing.T, name string, plans []*dispatch.Plan, peeks bool) {
+	t.Helper()
+	nics := nicsOf(plans, peeks)
+	var share tallyOfShare
+	for i, s := range r.steps {
+		for j, p := range s.packets {
+			if peeks && r.passes[i][j] && shotOf(p).frag() == 0 {
+				continue // it is the same as without
+			}
+			v, err := nics[p.iface].judge(p.frame)
+			if err == nil {
+				err = r.right(v, plans[p.iface], p, r.passes[i][j], &r.results[i][j])
+			}
+			if err != nil {
+				t.Fatalf("%s: entering by %s: %v → %+v: %v\n%s", name, r.g.Interfaces[p.iface].Name, v.matched, v.action, err, packets.Describe(p.frame))
+			}
+			share.add(v, r.passes[i][j])
+		}
+	}
+	if !peeks {
+		share.note(name, plans)
+	}
+}
+
+func nicsOf(plans []*dispatch.Plan, peeks bool) (out []*nic) {
+	for _, p := range plans {
+		out = append(out, newNIC(p.Rules, peeks))
+	}
+	return out
+}
+
+// right tells whether a verdict leaves the packet as the chain has it. result is nil if it is not known.
+func (r *recording) right(v verdict, plan *dispatch.Plan, p sent, passes bool, result *interp.Result) error {
+	drop := v.action.Kind == dispatch.Drop
+	if drop && result != nil && (len(result.Out) > 0 || len(result.Drops) != 1) {
+		return fmt.Errorf("the chain did not just drop it: %+v", result.Drops)
+	}
+	if !passes {
+		return nil // refused, whatever the device says
+	}
+	segment, class := r.classOf(p)
+	legs := segment.GetClasses()[class].GetLegs()
+	if drop {
+		d, ok := legs[0].GetOutcome().(*programpb.Leg_Drop)
+		switch {
+		case !ok || len(legs) != 1:
+			return fmt.Errorf("dropped, but class %d does not drop", class)
+		case plan.Count && class != v.action.Class:
+			return fmt.Errorf("dropped and counted as class %d, but it is of class %d", v.action.Class, class)
+		case !plan.Count && len(legs[0].GetCounters()) > 0:
+			return fmt.Errorf("dropped, but class %d has counters, and the device has none", class)
+		case result != nil && plan.Count && result.Drops[0].Reason != r.reason(d.Drop):
+			return fmt.Errorf("dropped as %q, the chain dropped it as %q", r.reason(d.Drop), result.Drops[0].Reason)
+		}
+		return nil
+	}
+	if marked, ok := plan.Marks.Class(v.action.Mark); ok && r.believes(segment, p) && marked != class {
+		return fmt.Errorf("marked as class %d, but it is of class %d", marked, class)
+	}
+	return nil
+}
+
+// believes tells whether software takes a mark's word on the packet.
+func (r *recording) believes(s *programpb.Segment, p sent) bool {
+	shot := shotOf(p)
+	return shot.frag() == 0 && uint32(shot.ip[8]) >= s.GetTtlFloor()
+}
+
+func shotOf(p sent) *shot {
+	v, _ := packets.Parse(p.frame)
+	s := &shot{entry: p.iface, ip: p.frame[14+4*len(v.Tags):]}
+	if len(v.Tags) > 0 {
+		s.tpid, s.tci = v.Tags[0].TPID, v.Tags[0].TCI
+	}
+	return s
+}
+
+// classOf is the class of a packet in its interface's segment, as program.proto says.
+func (r *recording) classOf(p sent) (*programpb.Segment, uint32) {
+	seg := r.res.Program.GetSegments()[r.res.Program.GetInterfaces()[p.iface].GetSegment()]
+	s := shotOf(p)
+	table := seg.GetTable()
+	if uint32(s.ip[8]) < seg.GetTtlFloor() || seg.GetWholeOnly() && s.frag() != 0 {
+		table = seg.GetLow()
+	}
+	return seg, s.class(table)
+}
+
+func (r *recording) reason(d *programpb.Drop) string {
+	if c, ok := d.GetReason().(*programpb.Drop_Chain); ok {
+		return r.res.Program.GetReasons()[c.Chain]
+	}
+	return reasonName(d.GetBuiltin())
+}
+
+// rerun gives the engine what the device has not dropped: it does with it what it did before, and counts its classes as the marks say.
+func (r *recording) rerun(t *testing.T, name string, plans []*dispatch.Plan) {
+	t.Helper()
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer r.engine.kill()
+	nics := nicsOf(plans, false)
+	want, answered := map[uint32][]uint64{}, 0
+	for i, s := range r.res.Program.GetSegments() {
+		want[uint32(i)] = make([]uint64, len(s.GetClasses()))
+	}
+	for i, s := range r.steps {
+		rest := step{now: s.now}
+		var results []interp.Result
+		for j, p := range s.packets {
+			v, _ := nics[p.iface].judge(p.frame)
+			if v.action.Kind == dispatch.Drop {
+				continue
+			}
+			rest.packets = append(rest.packets, p)
+			results = append(results, r.results[i][j])
+			if slices.Contains(r.results[i][j].Drops, interp.Drop{Reason: "too-big-answered"}) {
+				answered++
+			}
+			if r.passes[i][j] {
+				seg, class := r.classOf(p)
+				if marked, ok := plans[p.iface].Marks.Class(v.action.Mark); ok && r.believes(seg, p) {
+					class = marked
+				}
+				want[r.res.Program.GetInterfaces()[p.iface].GetSegment()][class]++
+			}
+		}
+		seen, err := r.inject(t.Context(), rest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j := range seen {
+			if !reflect.DeepEqual(seen[j], results[j]) {
+				t.Fatalf("%s: without what the device drops, the engine does something else with\n%s\nbefore: %+v\nnow: %+v",
+					name, packets.Describe(rest.packets[j].frame), results[j], seen[j])
+			}
+		}
+	}
+	stats, err := r.engine.Stats(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := classCounts(r.res.Program, stats)
+	more := 0
+	for _, f := range r.res.Program.GetInterfaces() {
+		s := f.GetSegment()
+		if enteredFromWithin(r.res.Program, s) {
+			continue
+		}
+		for c := range got[s] {
+			if got[s][c] < want[s][c] {
+				t.Fatalf("%s: packets of class %d of segment %d: expected %d, seen %d", name, c, s, want[s][c], got[s][c])
+			}
+			more += int(got[s][c] - want[s][c])
+		}
+		for c := range want[s] {
+			want[s][c] = got[s][c] // an interface may share the segment
+		}
+	}
+	if more > answered {
+		t.Fatalf("%s: %d packets too many in the classes, with %d answers about the MTU, which enter like packets", name, more, answered)
+	}
+	if err := r.engine.stop(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// enteredFromWithin tells whether packets come to a segment otherwise than by an interface.
+func enteredFromWithin(p *programpb.Program, segment uint32) bool {
+	for _, r := range p.GetRuns() {
+		if r.GetSegment() == segment {
+			return true
+		}
+	}
+	for _, g := range p.GetGenerators() {
+		if g.GetSegment() == segment {
+			return true
+		}
+	}
+	for _, s := range p.GetSegments() {
+		for _, c := range s.GetClasses() {
+			for _, l := range c.GetLegs() {
+				if o, ok := l.GetOutcome().(*programpb.Leg_Segment); ok && o.Segment == segment {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// boundaries judges packets on and beside the bounds of every rule of the plans.
+func (r *recording) boundaries(t *testing.T, name string, d device, plans []*dispatch.Plan) {
+	t.Helper()
+	t0 := newTraffic(11, r.g, r.res.Program)
+	for i, plan := range plans {
+		for _, peeks := range d.peeks {
+			n := newNIC(plan.Rules, peeks)
+			for k := range plan.Rules {
+				for range 1 + 400/(len(plan.Rules)+100) {
+					fields := onRule(t0, &plan.Rules[k].Match)
+					if peeks {
+						fields.Frag = 1 + t0.IntN(2)
+					}
+					p := sent{i, t0.build(i, fields)}
+					v, err := n.judge(p.frame)
+					if err == nil {
+						err = r.right(v, plan, p, !unforwardable(p), nil)
+					}
+					if err != nil {
+						t.Fatalf("%s: entering by %s, of rule %v: %+v: %v\n%s", name, r.g.Interfaces[i].Name, plan.Rules[k], v.action, err, packets.Describe(p.frame))
+					}
+				}
+			}
+		}
+	}
+}
+
+func unforwardable(p sent) bool {
+	ip := shotOf(p).ip
+	for _, n := range []byte{ip[12], ip[16]} {
+		if n == 0 || n == 127 || n >= 224 {
+			return true
+		}
+	}
+	return false
+}
+
+// onRule draws a packet that meets a rule, at the ends of its ranges often, or misses it by one in one field.
+func onRule(t *traffic, m *dispatch.Match) packets.Fields {
+	f := t.fields(hs.Filter{})
+	var asked []hs.Field
+	value := func(field hs.Field) (uint32, bool) {
+		c := m.Conds[field]
+		if c.Any() {
+			return 0, false
+		}
+		asked = append(asked, field)
+		if c.Mask == 0 {
+			return []uint32{c.Value, c.Last, c.Value + t.Uint32N(c.Last-c.Value+1)}[t.IntN(3)], true
+		}
+		return c.Value | ^c.Mask&[]uint32{0, ^uint32(0), t.Uint32()}[t.IntN(3)], true
+	}
+	if v, ok := value(hs.Proto); ok {
+		f.Proto = uint8(v)
+	}
+	if v, ok := value(hs.Src); ok {
+		f.Src = v
+	}
+	if v, ok := value(hs.Dst); ok {
+		f.Dst = v
+	}
+	if v, ok := value(hs.SPort); ok {
+		f.Sport = uint16(v)
+	}
+	if v, ok := value(hs.DPort); ok {
+		f.Dport = uint16(v)
+	}
+	if v, ok := value(hs.TTL); ok {
+		f.TTL = uint8(v)
+	}
+	if v, ok := value(hs.TCPFlags); ok {
+		f.Flags = uint8(v)
+	}
+	if v, ok := value(hs.ICMPType); ok {
+		f.Type = uint8(v)
+	}
+	if v, ok := value(hs.DSCP); ok {
+		f.DSCP = uint8(v) & 63
+	}
+	if v, ok := value(hs.VLAN); ok {
+		f.VLAN = vid(uint64(v & 0x1fff))
+	}
+	if len(asked) == 0 || t.IntN(2) == 0 {
+		return f
+	}
+	by := []uint32{1, ^uint32(0)}[t.IntN(2)]
+	switch asked[t.IntN(len(asked))] {
+	case hs.Src:
+		f.Src += by
+	case hs.Dst:
+		f.Dst += by
+	case hs.SPort:
+		f.Sport += uint16(by)
+	case hs.DPort:
+		f.Dport += uint16(by)
+	case hs.Proto:
+		f.Proto += uint8(by)
+	case hs.TTL:
+		f.TTL += uint8(by)
+	case hs.TCPFlags:
+		f.Flags ^= 1 << t.IntN(8)
+	default:
+		f.Frag = t.IntN(3)
+	}
+	return f
+}
+
+// updates goes from one plan to the next, and has packets judged in between.
+func (r *recording) updates(t *testing.T, name string, d device, room int, before, after []*dispatch.Plan) {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(5, uint64(len(after[0].Rules))))
+	for i := range after {
+		caps := d.caps
+		caps.Rules = room
+		_, installed := dispatch.Update(nil, before[i], &caps, false)
+		steps, _ := dispatch.Update(installed, after[i], &caps, false)
+		for _, at := range stops(rnd, len(steps)) {
+			n := newNIC(apply(t, name, installed, steps[:at], room), false)
+			n.ties = rnd.IntN
+			for range 300 {
+				k := rnd.IntN(len(r.steps))
+				j := rnd.IntN(len(r.steps[k].packets))
+				p := r.steps[k].packets[j]
+				if p.iface != i {
+					continue
+				}
+				v, err := n.judge(p.frame)
+				if err == nil {
+					err = r.right(v, after[i], p, r.passes[k][j], &r.results[k][j])
+				}
+				if err != nil {
+					t.Fatalf("%s: after %d of %d steps: %v\n%s", name, at, len(steps), err, packets.Describe(p.frame))
+				}
+			}
+		}
+	}
+}
+
+// stops are numbers of steps after which to look.
+func stops(r *rand.Rand, n int) []int {
+	out := []int{n}
+	for range min(n, 12) {
+		out = append(out, r.IntN(n))
+	}
+	return out
+}
+
+// apply does an update's steps on a device's rules.
+func apply(t *testing.T, name string, installed []dispatch.Rule, steps []dispatch.Step, room int) []dispatch.Rule {
+	t.Helper()
+	have := map[dispatch.Rule]bool{}
+	for _, r := range installed {
+		have[r] = true
+	}
+	for _, s := range steps {
+		switch {
+		case s.Kind == dispatch.Create && have[s.Rule]:
+			t.Fatalf("%s: created twice: %v", name, s.Rule)
+		case s.Kind == dispatch.Create:
+			have[s.Rule] = true
+		case s.Kind == dispatch.Destroy && !have[s.Rule]:
+			t.Fatalf("%s: destroyed and not there: %v", name, s.Rule)
+		case s.Kind == dispatch.Destroy:
+			delete(have, s.Rule)
+		}
+		if len(have) > room {
+			t.Fatalf("%s: %d rules in the middle of an update", name, len(have))
+		}
+	}
+	out := make([]dispatch.Rule, 0, len(have))
+	for r := range have {
+		out = append(out, r)
+	}
+	return out
+}
+
+// tallyOfShare counts what a device does.
+type tallyOfShare struct{ all, dropped, marked int }
+
+func (s *tallyOfShare) add(v verdict, passes bool) {
+	if !passes {
+		return
+	}
+	s.all++
+	switch {
+	case v.action.Kind == dispatch.Drop:
+		s.dropped++
+	case v.action.Mark != 0:
+		s.marked++
+	}
+}
+
+// note keeps a line for the end of the suite.
+func (s *tallyOfShare) note(name string, plans []*dispatch.Plan) {
+	var rules []string
+	for _, p := range plans {
+		rules = append(rules, fmt.Sprint(len(p.Rules)))
+	}
+	percent := func(n int) float64 { return 100 * float64(n) / float64(max(s.all, 1)) }
+	total.Lock()
+	defer total.Unlock()
+	total.shares = append(total.shares, fmt.Sprintf("offload: %-60s %14s rules, %5.1f %% dropped, %5.1f %% marked",
+		name, strings.Join(rules, "+"), percent(s.dropped), percent(s.marked)))
+}
