@@ -129,6 +129,12 @@ func TestExecEngineBecomesAnEngineThatProbeAndDrainReach(t *testing.T) {
 			t.Errorf("%s: %v: %s", args, err, out)
 		}
 	}
+	if got := fails(t, "trace", "--folder", dir); !strings.Contains(got, "no program is loaded") {
+		t.Errorf("trace: %s", got)
+	}
+	if got := fails(t, "trace", "--folder", dir, "--request", `{"classs": 1}`); !strings.Contains(got, "request of a trace") {
+		t.Errorf("trace of a misspelt request: %s", got)
+	}
 	if text, err := os.ReadFile(folder(dir).binding()); err != nil || !strings.Contains(string(text), `"net_null0,no-rx=1"`) {
 		t.Errorf("binding for the agent: %s (%v)", text, err)
 	}

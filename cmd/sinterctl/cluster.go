@@ -33,7 +33,7 @@ sinterctl is kubectl's plugin and has them as its own: kubectl sinter status.`,
 
 // addCluster adds the commands that ask a cluster.
 func addCluster(parent *cobra.Command) {
-	parent.AddCommand(newStatus(), newPrograms(), newDiff(), newRollback(), newClusterExplain(), newCollect())
+	parent.AddCommand(newStatus(), newPrograms(), newDiff(), newRollback(), newClusterExplain(), newClusterTrace(), newCollect())
 }
 
 // onCluster makes a command ask the cluster that its flags choose.

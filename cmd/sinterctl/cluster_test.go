@@ -16,7 +16,7 @@ import (
 )
 
 func TestTheCommandsOfAClusterAreAtTheTopOfThePlugin(t *testing.T) {
-	for _, name := range []string{"status", "programs", "diff", "rollback", "explain", "collect"} {
+	for _, name := range []string{"status", "programs", "diff", "rollback", "explain", "trace", "collect"} {
 		for _, c := range []struct {
 			plugin bool
 			args   []string

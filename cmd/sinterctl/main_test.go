@@ -109,6 +109,8 @@ func TestWrongUseIsToldApartFromErrorsAndSaysWhatIsRight(t *testing.T) {
 		"one chain of all namespaces":     {[]string{"cluster", "status", "office", "-A"}, exitUsage, "leave the chain's name out"},
 		"rollback to nothing":             {[]string{"cluster", "rollback", "office"}, exitUsage, "accepts 2 arg(s)"},
 		"undo with a revision":            {[]string{"cluster", "rollback", "office", "2", "--undo"}, exitUsage, "accepts 1 arg(s)"},
+		"a class without its segment":     {[]string{"trace", "--class", ":4"}, exitUsage, "the segment is missing"},
+		"no engine to trace":              {[]string{"trace", "--socket", "testdata/none.sock", "-f", filepath.Join(t.TempDir(), "none")}, exitError, "none.sock"},
 		"a misspelt field":                {[]string{"validate", misspelt(t)}, exitError, "gatway"},
 	} {
 		t.Run(name, func(t *testing.T) {

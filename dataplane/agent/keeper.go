@@ -48,6 +48,8 @@ type State struct {
 	Loaded   *programpb.Loaded // what the engine said of the last load
 	Loads    uint64            // programs loaded
 	Refusals uint64            // programs refused
+	Empty    uint64            // engines met that had no program: a new life
+	Lost     int64             // sessions that ended with the engines between
 }
 
 // Keeper keeps the wanted program in force, or the last good one. It needs no cluster.
@@ -66,6 +68,7 @@ type Keeper struct {
 	strikes map[string]int   // engines that died soon after they got a program
 	trial   *Program         // the program that was loaded last
 	tried   time.Time        // when
+	live    int64            // sessions of the engine when it answered last
 
 	wanted  chan struct{}
 	changed chan struct{}
@@ -138,6 +141,10 @@ func (k *Keeper) step(ctx context.Context) bool {
 		k.lost(err)
 		return false
 	}
+	if fresh && sample.Hash() == "" {
+		k.update(func(s *State) { s.Empty, s.Lost = s.Empty+1, s.Lost+k.live })
+	}
+	k.live = sample.Sessions()
 	wanted := k.State().Wanted
 	k.found(sample.Hash(), wanted)
 	if next := k.choose(sample.Hash(), wanted); next != nil {

@@ -102,6 +102,7 @@ func facts(s *v1alpha1.ChainInstanceStatus) v1alpha1.ChainInstanceStatus {
 		EngineVersion: s.EngineVersion,
 		Node:          s.Node,
 		Dispatch:      s.Dispatch,
+		LostSessions:  s.LostSessions,
 	}
 	for _, c := range s.Cores {
 		f.Cores = append(f.Cores, v1alpha1.CoreStatus{LCore: c.LCore})

@@ -31,7 +31,26 @@ type Reporter struct {
 	begun    bool
 	uid      types.UID
 	before   []metav1.Condition // as last written
+	lost     lostSessions
 	writes   counts
+}
+
+// lostSessions adds what this agent saw of lost sessions to what those before it reported.
+type lostSessions struct {
+	before  int64 // this agent
+	settled bool  // whether its predecessor's last sessions are among them, or live on
+}
+
+// sum is known once an engine was met: one without a program is the first of its pod, and took nothing over.
+func (l *lostSessions) sum(s *State, reported *v1alpha1.ChainInstanceStatus) int64 {
+	if !l.settled {
+		l.before = reported.LostSessions
+		if s.Empty > 0 {
+			l.before += reported.Sessions
+		}
+		l.settled = s.Engine == nil
+	}
+	return l.before + s.Lost
 }
 
 // NewReporter makes a reporter of an instance.
@@ -43,9 +62,10 @@ func NewReporter(c client.Client, instance client.ObjectKey, clock clock.Passive
 func (r *Reporter) Step(ctx context.Context, s *Seen) {
 	if instance := s.State.Wanted.Instance; instance.UID != r.uid || !r.begun {
 		r.pacer.Forget()
-		r.begun, r.uid, r.before = true, instance.UID, instance.Status.Conditions
+		r.begun, r.uid, r.before, r.lost = true, instance.UID, instance.Status.Conditions, lostSessions{}
 	}
 	status := s.Status(r.before)
+	status.LostSessions = r.lost.sum(&s.State, &s.State.Wanted.Instance.Status)
 	now := r.clock.Now()
 	if !r.pacer.Due(now, &status) {
 		return

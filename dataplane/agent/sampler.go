@@ -31,6 +31,17 @@ func (s *Sample) Hash() string {
 	return hex.EncodeToString(s.Stats.GetHash())
 }
 
+// Sessions is the number of live sessions of all state tables.
+func (s *Sample) Sessions() (sum int64) {
+	if s == nil {
+		return 0
+	}
+	for _, t := range s.Stats.GetTables() {
+		sum += int64(t.GetSessions())
+	}
+	return sum
+}
+
 // Sampler reads the engine's counters for all who want them.
 type Sampler struct {
 	engine *Engine

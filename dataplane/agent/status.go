@@ -47,6 +47,7 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 		PacketRate:     round(r.packets),
 		DropRate:       round(r.drop),
 		LossRate:       round(r.loss),
+		Sessions:       s.Now.Sessions(),
 		Cores:          s.cores(r),
 		Groups:         s.groups(),
 		Drops:          s.drops(),
@@ -55,11 +56,6 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 	}
 	for _, c := range status.Cores {
 		status.LoadPercent = max(status.LoadPercent, c.LoadPercent)
-	}
-	if s.Now != nil {
-		for _, t := range s.Now.Stats.GetTables() {
-			status.Sessions += int64(t.GetSessions())
-		}
 	}
 	return status
 }

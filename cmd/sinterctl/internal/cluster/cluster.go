@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -32,6 +33,8 @@ type Cluster struct {
 type Pods interface {
 	// Log is the end of a container's log, of its last run before this one if previous.
 	Log(ctx context.Context, pod client.ObjectKey, container string, previous bool) ([]byte, error)
+	// Exec runs a command in a container, until it ends or ctx does.
+	Exec(ctx context.Context, pod client.ObjectKey, container string, command []string, in io.Reader, out io.Writer) error
 	// ServerVersion is the API server's release.
 	ServerVersion() (string, error)
 }

@@ -39,7 +39,7 @@ func TestTheCommandsWorkWithARealAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Cluster{Client: direct, Namespace: "lab", Pods: pods{kubernetes.NewForConfigOrDie(config)}, Now: time.Now}
+	c := &Cluster{Client: direct, Namespace: "lab", Pods: pods{kubernetes.NewForConfigOrDie(config), config}, Now: time.Now}
 	chain := officeOn(t, c)
 
 	compiled, err := c.Compile(t.Context(), "office")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -174,6 +175,10 @@ func (fakePods) Log(_ context.Context, pod client.ObjectKey, container string, p
 		return nil, errors.New("container is waiting to start")
 	}
 	return fmt.Appendf(nil, "%s %s previous=%t\n", pod.Name, container, previous), nil
+}
+
+func (fakePods) Exec(context.Context, client.ObjectKey, string, []string, io.Reader, io.Writer) error {
+	return errors.New("this cluster has no nodes")
 }
 
 func (fakePods) ServerVersion() (string, error) { return "v1.37.1", nil }

@@ -1,0 +1,51 @@
+package agent
+
+import (
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+func TestSessionsAreLostWithTheEngineThatHadThem(t *testing.T) {
+	reported := v1alpha1.ChainInstanceStatus{Sessions: 100, LostSessions: 7}
+	for name, test := range map[string]struct {
+		seen []State
+		sum  int64
+	}{
+		"an agent that comes back finds the engine at work":      {[]State{{}}, 7},
+		"a new pod's engine has taken nothing over":              {[]State{{Empty: 1}}, 107},
+		"a new pod, and its engine takes a while":                {[]State{{Engine: errNoEngine}, {Empty: 1}}, 107},
+		"an agent comes back, and then the engine dies":          {[]State{{}, {Empty: 1, Lost: 40}}, 47},
+		"a new pod whose engine dies, too":                       {[]State{{Empty: 1}, {Empty: 2, Lost: 40}}, 147},
+		"nothing is known before an engine was met":              {[]State{{Engine: errNoEngine}}, 7},
+		"an engine that is gone has not lost its sessions twice": {[]State{{}, {Engine: errNoEngine}, {Empty: 1, Lost: 40}, {Empty: 1, Lost: 40}}, 47},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lost lostSessions
+			var sum int64
+			for i := range test.seen {
+				sum = lost.sum(&test.seen[i], &reported)
+			}
+			if sum != test.sum {
+				t.Errorf("%d sessions are lost, wanted %d", sum, test.sum)
+			}
+		})
+	}
+}
+
+func TestAnEngineWithoutAProgramIsANewLife(t *testing.T) {
+	b := newBench(t)
+	b.want(testProgram(t, "mine", "in", "out"))
+	b.step(time.Second)
+	b.engine.restart()
+	b.step(time.Second)
+	if n := b.State().Empty; n != 2 {
+		t.Errorf("%d engines began without a program, wanted 2", n)
+	}
+	b.restartAgent()
+	b.step(time.Second)
+	if n := b.State().Empty; n != 0 {
+		t.Errorf("the agent counts %d engines that began without a program, but found one at work", n)
+	}
+}
