@@ -95,6 +95,45 @@ test-chart: chart-tools ## The Helm chart and the kustomize layout.
 images: deps ## Both images as OCI archives in bin/images/, without a container engine (root).
 	hack/images/build.sh
 
+## A cluster on this machine, as docs/cluster.md says
+
+.PHONY: cluster-tools
+cluster-tools: deps chart-tools
+	@hack/install-deps.sh libseccomp-dev openssl
+	@hack/cluster/binaries.sh >/dev/null
+
+.PHONY: cluster
+cluster: cluster-tools ## A real Kubernetes of one node, with both images loaded (root; the first time half an hour).
+	hack/cluster/cluster.sh up
+	hack/cluster/images.sh
+	@hack/cluster/hints.sh
+
+.PHONY: cluster-down
+cluster-down: ## Take the cluster down; nothing of it is left.
+	hack/cluster/cluster.sh down
+
+.PHONY: e2e
+e2e: cluster-tools ## The end-to-end suite on the cluster (root, minutes).
+	hack/cluster/e2e.sh -v
+
+.PHONY: demo-cluster
+demo-cluster: cluster ## A chain on the cluster, from helm install to kubectl describe under real traffic (root).
+	hack/cluster/demo.sh
+
+## A node with SR-IOV, as docs/sriov.md says
+
+.PHONY: sriov-node
+sriov-node: cluster ## A guest with a card that has VFs joins the cluster (root, QEMU; the first time minutes more).
+	hack/sriov/node.sh up
+
+.PHONY: sriov-node-down
+sriov-node-down: ## Take the guest down; the cluster stays.
+	hack/sriov/node.sh down
+
+.PHONY: e2e-sriov
+e2e-sriov: ## Chains on VFs of that guest; then guest and cluster are taken down (KEEP=1: they stay).
+	hack/sriov/e2e.sh -v
+
 .PHONY: test-suites
 test-suites: build ## Suites across packages: engine against oracle, network namespaces.
 	hack/test.sh suites
@@ -107,6 +146,10 @@ fuzz: ## Each fuzz target for FUZZTIME (5m).
 bench: deps build ## Cycles per packet: tables and plots into docs/bench/ (root).
 	hack/bench.sh -out docs/bench
 
+.PHONY: simulate
+simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figures and plots (minutes).
+	go run ./controllers/scaling/sim -out docs
+
 .PHONY: simulate-placement
 simulate-placement: ## Placement on 1,024 simulated nodes: docs/placement.md and its plots.
 	go run ./controllers/placement/sim -out docs
@@ -114,7 +157,3 @@ simulate-placement: ## Placement on 1,024 simulated nodes: docs/placement.md and
 .PHONY: clean
 clean: ## Remove what was built.
 	rm -rf bin $(ENGINE)/build $(ENGINE)/build-asan $(ENGINE)/build-fuzz
-.PHONY: simulate
-simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figures and plots (minutes).
-	go run ./controllers/scaling/sim -out docs
-

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building, testing and the demo need and this machine lacks:
-# Debian packages (as root) and, if there is none, Go. Says what it does, and
-# nothing if there is nothing to do.
+# Debian packages (as root) and, if there is none, Go. Further packages may be
+# named. Says what it does, and nothing if there is nothing to do.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,10 +10,11 @@ packages=(
   gcc g++ libc6-dev meson ninja-build pkg-config
   clang clang-format libclang-rt-14-dev llvm # llvm: names in sanitizer reports
   dpdk dpdk-dev libdpdk-dev mmdebstrap
-  libprotobuf-c-dev protobuf-c-compiler protobuf-compiler
+  libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libmd-dev
   libcmocka-dev
   iproute2 procps util-linux iputils-ping traceroute iperf3 nftables tcpdump ethtool
   graphviz librsvg2-bin fonts-dejavu-core
+  "$@"
 )
 
 # The toolchain as the Go module proxy serves it, byte for byte the same for everyone.

@@ -137,6 +137,12 @@ type InterfaceBinding struct {
 	// +kubebuilder:validation:MaxLength=317
 	Network string `json:"network,omitempty"`
 
+	// MTU is the size in bytes of the largest IP packet, where that is more than 1500.
+	// +optional
+	// +kubebuilder:validation:Minimum=1501
+	// +kubebuilder:validation:Maximum=9216
+	MTU int32 `json:"mtu,omitempty"`
+
 	// ResourceName is the extended resource that grants the device.
 	// +optional
 	// +kubebuilder:validation:MaxLength=316
@@ -194,6 +200,12 @@ type ChainInstanceStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Sessions int64 `json:"sessions"`
+
+	// LostSessions is how many sessions ended with an engine that died or a pod that was
+	// replaced, over the instance's life; as many as were last reported.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LostSessions int64 `json:"lostSessions,omitempty"`
 
 	// Cores are the pod's working cores.
 	// +optional

@@ -6,6 +6,8 @@ const (
 	LabelChain = "nfv.sinter.dev/chain"
 	// LabelComponent tells data-plane pods from others.
 	LabelComponent = "app.kubernetes.io/component"
+	// ContainerAgent is the agent's container in them.
+	ContainerAgent = "agent"
 	// ComponentDataPlane is the component of data-plane pods.
 	ComponentDataPlane = "dataplane"
 )

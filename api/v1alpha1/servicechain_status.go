@@ -101,6 +101,11 @@ type ServiceChainStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	DropRate int64 `json:"dropRate"`
 
+	// LostSessions is how many sessions ended with engines that died and pods that were replaced.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	LostSessions int64 `json:"lostSessions,omitempty"`
+
 	// Groups of traffic classes, and where they are worked on.
 	// +optional
 	// +listType=map

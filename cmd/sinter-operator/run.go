@@ -77,6 +77,9 @@ func (o *options) run(ctx context.Context) error {
 	default:
 		return fmt.Errorf("--dataplane-image-pull-policy %q: want Always, IfNotPresent or Never", p)
 	}
+	if err := await(ctx, config); err != nil {
+		return err
+	}
 	mgr, err := o.manager(config)
 	if err != nil {
 		return err

@@ -115,6 +115,7 @@ func (r *Reconciler) readPod(ctx context.Context, s *scope) error {
 		return fmt.Errorf("get Pod %s: %w", s.instance.Name, err)
 	}
 	s.pod = pod
+	r.recent.shown(pod)
 	return nil
 }
 

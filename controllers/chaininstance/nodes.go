@@ -152,11 +152,13 @@ func (f *nodeFacts) Ask(i int) placement.Node {
 			free[name] = rest
 		}
 	}
+	// An agent comes with the cores.
+	whole := (free.Cpu().MilliValue() - agentResources.Cpu().MilliValue()) / 1000
 	cores := int(n.Status.Allocatable.Cpu().MilliValue() / 1000)
 	out := placement.Node{
 		Name: n.Name, NotReady: !nodeReady(n), Cordoned: n.Spec.Unschedulable, Taint: f.taint(n),
 		CPUManagerPolicy: n.Labels[labelCPUManager], TopologyPolicy: n.Labels[labelTopologyManager],
-		Cores: cores, FreeCores: int(free.Cpu().MilliValue() / 1000), FreeMemory: free.Memory().Value(),
+		Cores: cores, FreeCores: int(max(0, whole)), FreeMemory: free.Memory().Value(),
 		FreeHugepages: map[int64]int64{}, FreeDevices: map[string]int64{},
 	}
 	if cores > 0 {

@@ -32,12 +32,15 @@ var agentResources = corev1.ResourceList{
 
 const (
 	containerEngine = "engine"
-	containerAgent  = "agent"
+	containerAgent  = v1alpha1.ContainerAgent
 
 	volumeShared = "sinter"
 	volumeInfo   = "podinfo"
 	volumeToken  = "api-access"
 	volumePages  = "hugepages"
+
+	// sharedFolder has control socket, last good programs, and DPDK's files.
+	sharedFolder = "/run/sinter"
 
 	portProbes  = 8081
 	portMetrics = 9090
@@ -111,6 +114,10 @@ func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Cont
 	for _, n := range spec.Interfaces {
 		args = append(args, "--interface", bindingOf(&n).String())
 	}
+	engine := []string{"--", "sinter-engine"}
+	if mtu := mtuOf(spec); mtu > 0 {
+		engine = append(engine, "--mtu", fmt.Sprint(mtu))
+	}
 	probe := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"sinter-agent", "probe"}}}
 	resources := engineResources(spec)
 	return corev1.Container{
@@ -118,16 +125,18 @@ func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Cont
 		Image:           o.Image,
 		ImagePullPolicy: o.PullPolicy,
 		Command:         []string{"sinter-agent"},
-		Args:            append(args, "--", "sinter-engine"),
+		Args:            append(args, engine...),
+		// Where DPDK keeps what other processes of its may read: the root file system is read-only.
+		Env:             []corev1.EnvVar{{Name: "RUNTIME_DIRECTORY", Value: sharedFolder}},
 		Resources:       resources,
 		SecurityContext: security(capabilities(spec)...),
 		// Multus may be slow with the networks' status, and drivers with their devices.
 		StartupProbe: &corev1.Probe{ProbeHandler: probe, PeriodSeconds: 1, FailureThreshold: 240, TimeoutSeconds: 6},
 		// The engine is asked itself: an agent that is down must not take it with it.
 		LivenessProbe: &corev1.Probe{ProbeHandler: probe, PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 6},
-		Lifecycle:     &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sinter-agent", "drain"}}}},
+		Lifecycle:     drained(),
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: volumeShared, MountPath: "/run/sinter"},
+			{Name: volumeShared, MountPath: sharedFolder},
 			{Name: volumeInfo, MountPath: "/etc/podinfo", ReadOnly: true},
 			{Name: volumePages, MountPath: "/dev/hugepages"},
 		},
@@ -154,13 +163,29 @@ func agentContainer(o PodOptions) corev1.Container {
 		},
 		Resources:       corev1.ResourceRequirements{Requests: agentResources, Limits: agentResources},
 		SecurityContext: security(),
-		LivenessProbe:   &corev1.Probe{ProbeHandler: http("/livez"), PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 5},
-		ReadinessProbe:  &corev1.Probe{ProbeHandler: http("/readyz"), PeriodSeconds: 2, FailureThreshold: 3, TimeoutSeconds: 5},
+		// With its small share of a CPU, a slow machine takes its time to start it.
+		StartupProbe:   &corev1.Probe{ProbeHandler: http("/livez"), PeriodSeconds: 1, FailureThreshold: 240, TimeoutSeconds: 5},
+		LivenessProbe:  &corev1.Probe{ProbeHandler: http("/livez"), PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 5},
+		ReadinessProbe: &corev1.Probe{ProbeHandler: http("/readyz"), PeriodSeconds: 2, FailureThreshold: 3, TimeoutSeconds: 5},
+		Lifecycle:      drained(), // it tells the cluster to the end
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: volumeShared, MountPath: "/run/sinter"},
+			{Name: volumeShared, MountPath: sharedFolder},
 			{Name: volumeToken, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
 		},
 	}
+}
+
+// drained keeps a container until no more packets come.
+func drained() *corev1.Lifecycle {
+	return &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: []string{"sinter-agent", "drain"}}}}
+}
+
+// mtuOf is the largest IP packet that any device must carry, or 0: no more than on plain Ethernet.
+func mtuOf(spec *v1alpha1.ChainInstanceSpec) (largest int32) {
+	for _, n := range spec.Interfaces {
+		largest = max(largest, n.MTU)
+	}
+	return largest
 }
 
 // engineResources: requests equal limits and CPUs are whole, so that the kubelet's static
@@ -196,8 +221,9 @@ func quantity(text, otherwise string) resource.Quantity {
 
 // capabilities are what the engine needs beyond none.
 func capabilities(spec *v1alpha1.ChainInstanceSpec) []corev1.Capability {
-	// DPDK locks its memory: the device writes packets to fixed physical addresses.
-	list := []corev1.Capability{"IPC_LOCK"}
+	// DPDK locks its memory: the device writes packets to fixed physical addresses. It says on which
+	// NUMA node each page shall be, which the runtime's seccomp profile ties to SYS_NICE; refused, it would have no memory.
+	list := []corev1.Capability{"IPC_LOCK", "SYS_NICE"}
 	kernel, xdp := false, false
 	for _, n := range spec.Interfaces {
 		kernel = kernel || n.Driver != v1alpha1.DriverVFIO

@@ -27,6 +27,13 @@ func (r *recent) add(p *corev1.Pod) {
 	r.pods[p.UID] = p
 }
 
+// shown forgets a pod that the cache shows: from now on it can also be gone again.
+func (r *recent) shown(p *corev1.Pod) {
+	r.Lock()
+	defer r.Unlock()
+	delete(r.pods, p.UID)
+}
+
 // unseen are the pods that the cache does not show.
 func (r *recent) unseen(ctx context.Context, cache client.Reader, now time.Time) ([]corev1.Pod, error) {
 	var out []corev1.Pod

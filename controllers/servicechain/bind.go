@@ -6,6 +6,9 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
+// ethernetMTU is what every device carries without being told.
+const ethernetMTU = 1500
+
 // bind says what the interfaces of a program are within a pod, or why that is not known.
 func bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.InterfaceBinding, unbound string) {
 	byName := map[v1alpha1.Name]v1alpha1.InterfaceBinding{}
@@ -15,6 +18,9 @@ func bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.In
 		b := v1alpha1.InterfaceBinding{
 			Name: n.Name, Driver: n.Driver, Device: n.Device,
 			ResourceName: n.ResourceName, ResourceClaimTemplateName: n.ResourceClaimTemplateName,
+		}
+		if n.MTU > ethernetMTU {
+			b.MTU = n.MTU
 		}
 		device := n.ResourceName != "" || n.ResourceClaimTemplateName != ""
 		if b.Driver == "" {

@@ -120,7 +120,7 @@ func (r *Reconciler) createMissing(ctx context.Context, s *scope, spec v1alpha1.
 			return err
 		}
 		s.instances = append(s.instances, i)
-		r.event(s, &i, normal, "InstanceCreated", "Scale", "instance %s with program %s on %d cores", name, spec.Program, spec.Cores)
+		r.event(s, &i, normal, "InstanceCreated", "Scale", "instance %s with program %s on %s", name, spec.Program, count(int(spec.Cores), "core"))
 	}
 	return nil
 }

@@ -55,6 +55,9 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 		}
 		r.event(s, nil, kind, c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, c.Message)
 	}
+	if n := s.status.LostSessions - s.chain.Status.LostSessions; n > 0 {
+		r.event(s, nil, warning, "SessionsLost", "Report", "%d sessions ended with an engine that died or a pod that was replaced", n)
+	}
 	return nil
 }
 
@@ -80,7 +83,7 @@ func (s *scope) summarize() {
 		{v1alpha1.ConditionPlaced, s.placed()},
 		{v1alpha1.ConditionProgrammed, s.programmed()},
 	}
-	ready := verdict{isTrue, v1alpha1.ReasonForwarding, fmt.Sprintf("%d instances run program %s", len(s.instances), st.Program)}
+	ready := verdict{isTrue, v1alpha1.ReasonForwarding, fmt.Sprintf("program %s runs on %s", st.Program, count(len(s.instances), "instance"))}
 	for _, c := range conditions {
 		pinned := c.name == v1alpha1.ConditionSynthesized && s.chain.Spec.RollbackTo != ""
 		if c.status != isTrue && !pinned {
@@ -155,7 +158,11 @@ func (s *scope) placed() verdict {
 	}
 	nodes := make([]string, 0, len(s.instances))
 	for i := range s.instances {
-		nodes = append(nodes, s.instances[i].Name+" on "+s.instances[i].Status.Node)
+		text := s.instances[i].Name
+		if node := s.instances[i].Status.Node; node != "" { // else its agent has not reported yet
+			text += " on " + node
+		}
+		nodes = append(nodes, text)
 	}
 	return verdict{isTrue, v1alpha1.ReasonPlaced, strings.Join(nodes, ", ")}
 }
@@ -198,7 +205,15 @@ func (s *scope) programmed() verdict {
 	if v := s.verdicts.programmed; v != nil {
 		return *v
 	}
-	return verdict{isTrue, v1alpha1.ReasonApplied, fmt.Sprintf("program %s on %d instances", s.target.Name, len(s.instances))}
+	return verdict{isTrue, v1alpha1.ReasonApplied, fmt.Sprintf("program %s is in force on %s", s.target.Name, count(len(s.instances), "instance"))}
+}
+
+// count is a number of things in words.
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (s *scope) firstNotReady() *verdict {
@@ -243,13 +258,14 @@ func instanceSays(i *v1alpha1.ChainInstance, name, reason, message string) verdi
 
 // sumUp adds up what the instances report.
 func (s *scope) sumUp() {
-	var packets, drops int64
+	var packets, drops, lost int64
 	s.status.Cores, s.status.Instances = 0, 0
 	for i := range s.instances {
 		instance := &s.instances[i]
 		s.status.Cores += instance.Spec.Cores
 		packets += instance.Status.PacketRate
 		drops += instance.Status.DropRate
+		lost += instance.Status.LostSessions
 		if meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha1.ConditionReady) {
 			s.status.Instances++
 		}
@@ -257,6 +273,7 @@ func (s *scope) sumUp() {
 	if p := s.program(s.status.Program); p != nil {
 		s.status.Classes = p.Spec.Classes
 	}
+	s.status.LostSessions = lost
 	s.status.Groups = groupPlaces(s.chain.Status.Groups, s.instances)
 	s.status.PacketRate = steady(s.chain.Status.PacketRate, packets)
 	s.status.DropRate = steady(s.chain.Status.DropRate, drops)
