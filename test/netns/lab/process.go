@@ -96,6 +96,7 @@ func (p *Process) Text() string {
 	return strings.Join(p.lines, "\n")
 }
 
+// Stop ends the process by SIGTERM, and the test fails if it does not end well.
 func (p *Process) Stop(t testing.TB) {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
