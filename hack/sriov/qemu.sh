@@ -14,7 +14,6 @@ if [[ ! -e $root || -n ${REFRESH:-} ]]; then
   mmdebstrap --quiet --mode=root --variant=essential --include="$packages" \
     --aptopt='APT::Install-Recommends "false"' --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     trixie "$root.new" ${MIRROR:+"$MIRROR"} >&2
-  mkdir "$root.new/state" # where node.sh mounts the guest's files
   mv "$root.new" "$root"
 fi
 echo "$root"

@@ -195,8 +195,8 @@ func (o *outage) verdict() error {
 	return nil
 }
 
-// isNoise tells whether packets are lost about as often without a change.
-func (o *outage) isNoise() bool { return 2*clean(o.calm) <= len(o.calm) }
+// isNoise tells whether packets are lost without a change often enough that nothing is known of the changes.
+func (o *outage) isNoise() bool { return 4*clean(o.calm) <= 3*len(o.calm) }
 
 // staffManyFlows are more than a ring can hold packets: a worker that had to decide all of them anew would lose some.
 const staffManyFlows = 10_000

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -112,22 +113,45 @@ done`)
 	return lines[0], vfs
 }
 
-// received is how many frames came to the devices of an engine in the guest.
-func (r *rig) received(t testing.TB, socket string) uint64 {
+// counters are what an engine counts.
+type counters struct {
+	Classes, Drops []struct{ Packets uint64 }
+}
+
+// counters are those of an engine in the guest.
+func (r *rig) counters(t testing.TB, socket string) counters {
 	t.Helper()
-	var stats struct {
-		Interfaces []struct {
-			Received struct{ Packets uint64 }
-		}
-	}
-	out := r.run(t, "/opt/sinter/bin/sinterctl stats --socket %s --output json", socket)
-	if err := json.Unmarshal([]byte(out), &stats); err != nil {
+	// The names of sockets are short: one in a pod's folder must be called from there.
+	out := r.run(t, "cd %s; /opt/sinter/bin/sinterctl stats --socket %s --output json", path.Dir(socket), path.Base(socket))
+	var c counters
+	if err := json.Unmarshal([]byte(out), &c); err != nil {
 		t.Fatalf("sinterctl stats: %v\n%s", err, out)
 	}
-	var n uint64
-	for _, i := range stats.Interfaces {
-		n += i.Received.Packets
+	return c
+}
+
+// packets is how many the chain passed or dropped: frames without ARP, which goes on between neighbours when nobody talks.
+func (c counters) packets() (n uint64) {
+	for _, list := range [][]struct{ Packets uint64 }{c.Classes, c.Drops} {
+		for _, row := range list {
+			n += row.Packets
+		}
 	}
+	return n
+}
+
+// settled is a count that no longer grows: the last segments of a connection come after its ends have gone.
+func settled(t testing.TB, count func() uint64) (n uint64) {
+	t.Helper()
+	n = count()
+	eventually(t, patience, func() error {
+		time.Sleep(time.Second)
+		before := n
+		if n = count(); n != before {
+			return fmt.Errorf("still counting: %d, then %d", before, n)
+		}
+		return nil
+	})
 	return n
 }
 
