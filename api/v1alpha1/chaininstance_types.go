@@ -279,6 +279,33 @@ type GroupStatus struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Bytes int64 `json:"bytes"`
+
+	// Owners are the cores that own shards of the group. Moves are told every 10 seconds at most.
+	// +optional
+	// +listType=map
+	// +listMapKey=lcore
+	// +kubebuilder:validation:MaxItems=64
+	Owners []CoreShards `json:"owners,omitempty"`
+}
+
+// CoreShards is a core and the shards of a group that it owns.
+type CoreShards struct {
+	// LCore is the number of the CPU on its node.
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	LCore int32 `json:"lcore"`
+
+	// Shards that the core owns.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	Shards []ShardRange `json:"shards,omitempty"`
+
+	// LoadPercent is the part of its time that the core worked on packets.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	LoadPercent int32 `json:"loadPercent"`
 }
 
 // DropCount is the packets dropped for a reason.

@@ -3,7 +3,7 @@ package v1alpha1
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // Conditions of a ServiceChain. A ChainInstance has Ready and Placed, which the operator
-// sets, and Programmed and HardwareDispatch, which its agent sets.
+// sets, and Programmed, HardwareDispatch and Balanced, which its agent sets.
 const (
 	// ConditionReady: what the spec says is in force on every instance.
 	ConditionReady = "Ready"
@@ -15,6 +15,8 @@ const (
 	ConditionProgrammed = "Programmed"
 	// ConditionHardwareDispatch: network cards give each packet to the core that it belongs to.
 	ConditionHardwareDispatch = "HardwareDispatch"
+	// ConditionBalanced, of a ChainInstance: the load lies on its cores as evenly as shards allow.
+	ConditionBalanced = "Balanced"
 )
 
 // Reasons of Ready. When it is not true, its reason is that of the first other
@@ -60,6 +62,17 @@ const (
 const (
 	ReasonInForce          = "InForce"
 	ReasonSoftwareDispatch = "SoftwareDispatch" // by the engine itself: slower, otherwise the same
+)
+
+// Reasons of Balanced; EngineDown while nothing is known.
+const (
+	ReasonBalancing     = "Balancing"     // shards move by load
+	ReasonOneCore       = "OneCore"       // there is nothing to balance
+	ReasonNoState       = "NoState"       // no shards, as the chain keeps no state
+	ReasonOneShard      = "OneShard"      // the chain's state cannot be divided
+	ReasonShardTooHeavy = "ShardTooHeavy" // a shard wants more than a core has; the message names it
+	ReasonMovesFail     = "MovesFail"     // the engine does not move shards; the message has its words
+	ReasonBalancingOff  = "BalancingOff"  // the agent was told not to
 )
 
 // ServiceChainStatus is what the operator has seen.
@@ -194,4 +207,12 @@ type GroupPlace struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	LoadPercent int32 `json:"loadPercent"`
+
+	// Owners are the cores that own shards of the group, with loads as steady as
+	// loadPercent.
+	// +optional
+	// +listType=map
+	// +listMapKey=lcore
+	// +kubebuilder:validation:MaxItems=64
+	Owners []CoreShards `json:"owners,omitempty"`
 }

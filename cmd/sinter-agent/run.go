@@ -20,6 +20,7 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 	var instance client.ObjectKey
 	var node, kubeconfig, probes string
 	var metrics metricsServer
+	var balance bool
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the agent",
@@ -46,6 +47,7 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 				Programs: dir().programs(),
 				Binding:  dir().binding(),
 				Draining: dir().draining(),
+				Balance:  balance,
 				Clock:    clock.RealClock{},
 				Log:      log,
 			})
@@ -61,6 +63,7 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 	flags.StringVar(&instance.Namespace, "namespace", "", "its namespace (default: $POD_NAMESPACE)")
 	flags.StringVar(&node, "node", "", "node that the pod is on (default: $NODE_NAME)")
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "how to reach the cluster from outside of it")
+	flags.BoolVar(&balance, "balance", true, "move shards between the engine's cores by their load")
 	flags.StringVar(&probes, "probes-bind", ":8081", "address of /livez, /healthz and /readyz")
 	flags.StringVar(&metrics.address, "metrics-bind", ":9090", `address of /metrics, "" for none`)
 	flags.BoolVar(&metrics.auth, "metrics-auth", true, "serve metrics by TLS, and only to those whom the cluster allows to get /metrics")

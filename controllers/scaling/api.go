@@ -19,7 +19,7 @@ func (p PodPlan) Groups() []v1alpha1.InstanceGroup {
 	}
 	var list []v1alpha1.InstanceGroup
 	for _, name := range slices.Sorted(maps.Keys(numbers)) {
-		g := v1alpha1.InstanceGroup{Name: v1alpha1.Name(name), Shards: ranges(numbers[name])}
+		g := v1alpha1.InstanceGroup{Name: v1alpha1.Name(name), Shards: Ranges(numbers[name])}
 		for c := range p.Cores {
 			g.Cores = append(g.Cores, int32(c))
 		}
@@ -28,8 +28,8 @@ func (p PodPlan) Groups() []v1alpha1.InstanceGroup {
 	return list
 }
 
-// ranges are unbroken runs of numbers.
-func ranges(numbers []int) []v1alpha1.ShardRange {
+// Ranges are unbroken runs of shards.
+func Ranges(numbers []int) []v1alpha1.ShardRange {
 	slices.Sort(numbers)
 	var list []v1alpha1.ShardRange
 	for i := 0; i < len(numbers); {

@@ -48,6 +48,7 @@ type Balancer struct {
 	// going on: the last step left something to do
 	active bool
 	cores  []CoreLoad // since the last report
+	other  []float64  // work by core that is no shard's, smoothed
 }
 
 // track is what is remembered of a shard.
@@ -81,7 +82,7 @@ type Move struct {
 // step before must be done, or given up: the sample says who owns what.
 func (b *Balancer) Step(s Sample, working int) Balance {
 	b.remember(s)
-	plan := newPlan(b.policy, b.shards, max(len(s.Cores), working), working, s.At)
+	plan := newPlan(b.policy, b.shards, b.other, max(len(s.Cores), working), working, s.At)
 	plan.settle(0) // what is on cores that are not to work any more
 	b.active = plan.level(b.active)
 	for _, m := range plan.moves {
@@ -100,7 +101,7 @@ func (b *Balancer) Adopt(arriving []ShardLoad, working int) []Move {
 	}
 	policy := b.policy
 	policy.Most = len(shards)
-	plan := newPlan(policy, shards, working, working, b.seen)
+	plan := newPlan(policy, shards, b.other, working, working, b.seen)
 	plan.settle(len(b.shards))
 	return plan.list()
 }
@@ -138,9 +139,14 @@ func (b *Balancer) remember(s Sample) {
 	if len(b.cores) != len(s.Cores) {
 		b.cores = make([]CoreLoad, len(s.Cores))
 	}
+	steep := weight
+	if len(b.other) != len(s.Cores) {
+		b.other, steep = make([]float64, len(s.Cores)), 1
+	}
 	for i, c := range s.Cores {
 		b.cores[i].Packets += c.Packets
 		b.cores[i].Lost += c.Lost
+		b.other[i] += steep * (c.Other - b.other[i])
 	}
 	b.align(s.Shards)
 	for i, l := range s.Shards {

@@ -174,6 +174,28 @@ func TestShardsOfOneGroupAreKeptTogether(t *testing.T) {
 	}
 }
 
+func TestACoreThatReceivesForOthersGetsFewerShards(t *testing.T) {
+	b := NewBalancer(DefaultBalancing)
+	const share = 0.6 / 64 // of a core, that each shard wants
+	core := make([]int, 64)
+	for tick := range 20 {
+		s := Sample{At: epoch.Add(time.Duration(tick) * 100 * time.Millisecond), Cores: []CoreLoad{{Packets: 1e5, Other: 0.4}, {Packets: 1e5}}}
+		for i, c := range core {
+			s.Shards = append(s.Shards, ShardLoad{Shard: Shard{"all", i}, Core: c, Work: share})
+		}
+		for _, m := range b.Step(s, 2).Moves {
+			core[m.Shard.Number] = m.To
+		}
+	}
+	load := []float64{0.4, 0}
+	for _, c := range core {
+		load[c] += share
+	}
+	if gap := math.Abs(load[0] - load[1]); gap > DefaultBalancing.Start {
+		t.Errorf("the cores have %.2f, %.2f apart: want less than %.2f", load, gap, DefaultBalancing.Start)
+	}
+}
+
 func TestAShardThatWasMovedRests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		rises float64 // another shard of its new core

@@ -19,8 +19,9 @@ type plan struct {
 
 type planned struct{ index, to int }
 
-func newPlan(p Balancing, shards []track, cores, working int, now time.Time) *plan {
+func newPlan(p Balancing, shards []track, other []float64, cores, working int, now time.Time) *plan {
 	l := &plan{policy: p, now: now, shards: shards, working: min(max(working, 1), cores), owner: make([]int, len(shards)), load: make([]float64, cores)}
+	copy(l.load, other)
 	for i, t := range shards {
 		l.owner[i] = t.Core
 		if t.Core >= 0 && t.Core < cores {

@@ -51,10 +51,13 @@ type Flow struct {
 	Share float64 // of the shard's work, from 0 to 1
 }
 
-// CoreLoad is the packets of a core since the sample before.
+// CoreLoad is the packets of a core since the sample before, and its work beside shards.
 type CoreLoad struct {
 	Packets float64 // worked on
 	Lost    float64 // for want of time: what its queue had no room for
+	// Other is the work that was done for no shard of the core, in cores: packets that
+	// it receives for other cores, or that meet no state. No move takes it away.
+	Other float64
 }
 
 // hides is how much more than the work done may have been wanted. What a core that

@@ -26,13 +26,35 @@ func groupPlaces(said []v1alpha1.GroupPlace, instances []v1alpha1.ChainInstance)
 				}
 			}
 			before := slices.IndexFunc(said, func(o v1alpha1.GroupPlace) bool { return o.Instance == p.Instance && o.Name == p.Name })
+			p.Owners = ownersOf(i, g.Name)
 			if before >= 0 && slices.Equal(said[before].Cores, p.Cores) {
 				p.LoadPercent = steadyLoad(said[before].LoadPercent, p.LoadPercent)
+				steadyOwners(said[before].Owners, p.Owners)
 			}
 			out = append(out, p)
 		}
 	}
 	return out
+}
+
+// ownersOf are the cores that own a group's shards, as the agent reports.
+func ownersOf(i *v1alpha1.ChainInstance, group v1alpha1.Name) []v1alpha1.CoreShards {
+	for _, g := range i.Status.Groups {
+		if g.Name == group {
+			return slices.Clone(g.Owners)
+		}
+	}
+	return nil
+}
+
+// steadyOwners keeps the loads of cores as they were said unless they have really changed.
+func steadyOwners(said, now []v1alpha1.CoreShards) {
+	for k := range now {
+		before := slices.IndexFunc(said, func(o v1alpha1.CoreShards) bool { return o.LCore == now[k].LCore })
+		if before >= 0 {
+			now[k].LoadPercent = steadyLoad(said[before].LoadPercent, now[k].LoadPercent)
+		}
+	}
 }
 
 // steadyLoad keeps a load as it was said unless it differs by ten points.

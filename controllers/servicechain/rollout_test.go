@@ -1,6 +1,7 @@
 package servicechain
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -198,5 +199,27 @@ func TestGroupsAreToldWithTheCPUsThatTheirCoresAre(t *testing.T) {
 	i.Status.Cores[1].LoadPercent = 90
 	if again := groupPlaces(got, []v1alpha1.ChainInstance{i}); again[0].LoadPercent != 90 {
 		t.Errorf("a load of 90 %% after 51 %% is said as %d %%", again[0].LoadPercent)
+	}
+}
+
+func TestGroupsAreToldWithTheShardsOfEachCore(t *testing.T) {
+	i := running("edge-0", "p", func(i *v1alpha1.ChainInstance) {
+		i.Spec.Groups = []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: []int32{0, 1}}}
+		i.Status.Groups = []v1alpha1.GroupStatus{{Name: "all", Owners: []v1alpha1.CoreShards{
+			{LCore: 4, Shards: []v1alpha1.ShardRange{"0-63"}, LoadPercent: 20}, {LCore: 6, Shards: []v1alpha1.ShardRange{"64-127"}, LoadPercent: 51},
+		}}}
+	})
+	said := groupPlaces(nil, []v1alpha1.ChainInstance{i})
+	owners := i.Status.Groups[0].Owners
+	if !reflect.DeepEqual(said[0].Owners, owners) {
+		t.Fatalf("owners are %+v, wanted %+v", said[0].Owners, owners)
+	}
+	owners[0].Shards, owners[0].LoadPercent, owners[1].LoadPercent = []v1alpha1.ShardRange{"0-65"}, 40, 45
+	got := groupPlaces(said, []v1alpha1.ChainInstance{i})[0].Owners
+	if got[0].Shards[0] != "0-65" || got[0].LoadPercent != 40 || got[1].LoadPercent != 51 {
+		t.Errorf("owners are %+v, wanted the move, 40 %% after 20 %%, and 51 %% as before, of which 45 %% is near", got)
+	}
+	if owners[1].LoadPercent != 45 {
+		t.Error("the instance that was read was written to")
 	}
 }

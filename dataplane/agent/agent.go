@@ -6,9 +6,9 @@
 // that holds an API token. As they are, kubelet restarts each alone and sees how it died: the engine forwards while there
 // is no agent, and an agent that comes (back) finds the engine by its socket and adopts what runs there.
 //
-// Three loops share nothing but a few small records. The keeper speaks only to the engine and the disk, so that an API
-// server that hangs never delays the program of an engine that comes back. The source only reads the cluster, the
-// reporter only writes to it.
+// Four loops share nothing but a few small records. The keeper speaks only to the engine and the disk, so that an API
+// server that hangs never delays the program of an engine that comes back; so does the balancer, which moves shards between
+// the engine's cores. The source only reads the cluster, the reporter only writes to it.
 package agent
 
 import (
@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
 // Config is what an agent works with.
@@ -31,6 +33,7 @@ type Config struct {
 	Programs string           // folder of the last good programs
 	Binding  string           // file in which exec-engine says what it started the engine with
 	Draining string           // file that is there once the pod is being drained
+	Balance  bool             // whether shards are moved between the engine's cores
 	Clock    clock.WithTicker
 	Log      logr.Logger
 }
@@ -43,6 +46,7 @@ type Agent struct {
 	keeper   *Keeper
 	source   *Source
 	reporter *Reporter
+	balance  *Balance
 }
 
 // New makes an agent; Run starts it.
@@ -56,6 +60,7 @@ func New(c Config) *Agent {
 		keeper:   NewKeeper(engine, sampler, &Store{Dir: c.Programs}, c.Clock, c.Log.WithName("keeper")),
 		source:   &Source{Client: c.Client, Instance: c.Instance, Clock: c.Clock, Log: c.Log.WithName("source")},
 		reporter: NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
+		balance:  NewBalance(engine, c.Clock, c.Log.WithName("balance")),
 	}
 }
 
@@ -72,6 +77,9 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.keep(ctx) })
 	group.Go(func() error { return a.source.Run(ctx, a.keeper.Want) })
 	group.Go(func() error { return a.report(ctx) })
+	if a.config.Balance {
+		group.Go(func() error { return a.level(ctx) })
+	}
 	return group.Wait()
 }
 
@@ -104,6 +112,31 @@ func (a *Agent) report(ctx context.Context) error {
 	}
 }
 
+// level keeps the load of the cores even.
+func (a *Agent) level(ctx context.Context) error {
+	for {
+		pause := a.balance.Step(ctx, workingCores(a.keeper.State().Wanted.Instance))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.config.Clock.After(pause):
+		}
+	}
+}
+
+// workingCores is how many cores, the first ones, an instance's groups may be worked on by; 0: nobody has said.
+func workingCores(i *v1alpha1.ChainInstance) int {
+	most := int32(0)
+	if i != nil {
+		for _, g := range i.Spec.Groups {
+			for _, c := range g.Cores {
+				most = max(most, c+1)
+			}
+		}
+	}
+	return int(most)
+}
+
 // Report writes the status if it is worth a write.
 func (a *Agent) Report(ctx context.Context) {
 	seen := a.see()
@@ -123,6 +156,8 @@ func (a *Agent) see() *Seen {
 		Now:      now,
 		Binding:  readBinding(a.config.Binding),
 		Draining: exists(a.config.Draining),
+		Moving:   a.config.Balance,
+		Balance:  a.balance.State(),
 	}
 }
 

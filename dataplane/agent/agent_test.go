@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
 )
 
 // pod is an engine and an agent that runs.
@@ -25,7 +26,8 @@ type pod struct {
 	*Agent
 	engine *testEngine
 	dir    string
-	stop   func() // the agent
+	stop   func()            // the agent
+	policy scaling.Balancing // of its balancer, if it is not the default
 }
 
 func startPod(t *testing.T, c client.WithWatch, ports []string) *pod {
@@ -47,9 +49,13 @@ func (p *pod) startAgent(t *testing.T, c client.WithWatch) {
 		Programs: filepath.Join(p.dir, "programs"),
 		Binding:  filepath.Join(p.dir, "binding.json"),
 		Draining: filepath.Join(p.dir, "draining"),
+		Balance:  true,
 		Clock:    clock.RealClock{},
 		Log:      testr.New(t),
 	})
+	if p.policy != (scaling.Balancing{}) {
+		p.balance.policy = p.policy
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.Run(ctx) }()

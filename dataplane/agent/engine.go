@@ -13,7 +13,8 @@ import (
 // Limits of patience with an engine.
 const (
 	answerTimeout = 2 * time.Second
-	loadTimeout   = 2 * time.Minute // the largest programs build for seconds; the workers forward meanwhile
+	moveTimeout   = 10 * time.Second // of a step's moves: each needs every worker to come by a few times
+	loadTimeout   = 2 * time.Minute  // the largest programs build for seconds; the workers forward meanwhile
 )
 
 // errNoEngine says that the keeper has no connection.
@@ -25,6 +26,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	client  *control.Client
+	life    uint64 // connections made
 	version string
 	loading bool
 }
@@ -47,6 +49,7 @@ func (e *Engine) Connect(ctx context.Context) (fresh bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.client, e.version = client, hello.GetVersion()
+	e.life++
 	return true, nil
 }
 
@@ -98,6 +101,36 @@ func (e *Engine) Stats(ctx context.Context) (*programpb.Stats, error) {
 	return stats, err
 }
 
+// Loads reads the counters that tell loads, and which connection they came by: of another one they may be another engine's. An
+// error ends the connection.
+func (e *Engine) Loads(ctx context.Context) (stats *programpb.Stats, life uint64, err error) {
+	e.mu.Lock()
+	client, life := e.client, e.life
+	e.mu.Unlock()
+	if client == nil {
+		return nil, life, errNoEngine
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	stats, err = client.Loads(ctx)
+	e.drop(client, err)
+	return stats, life, err
+}
+
+// MoveShards moves shards to other workers, and returns how long the packets of each may have waited. An error that is no
+// control.EngineError ends the connection.
+func (e *Engine) MoveShards(ctx context.Context, moves []*programpb.ShardMove) ([]time.Duration, error) {
+	client := e.connection()
+	if client == nil {
+		return nil, errNoEngine
+	}
+	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
+	defer cancel()
+	blocked, err := client.MoveShards(ctx, moves)
+	e.drop(client, err)
+	return blocked, err
+}
+
 // Close ends the connection; the engine goes on.
 func (e *Engine) Close() {
 	if client := e.connection(); client != nil {
@@ -111,10 +144,10 @@ func (e *Engine) connection() *control.Client {
 	return e.client
 }
 
-// drop gives up a connection after an error, unless the engine only refused.
+// drop gives up a connection after an error, unless the engine only refused, or was not asked at all.
 func (e *Engine) drop(client *control.Client, err error) {
 	var refused *control.EngineError
-	if err == nil || errors.As(err, &refused) {
+	if err == nil || errors.As(err, &refused) || errors.Is(err, control.ErrNotAsked) {
 		return
 	}
 	_ = client.Close()

@@ -35,6 +35,8 @@ type testEngine struct {
 	t      *testing.T
 	socket string
 	ports  []string
+	flags  []string
+	nice   string
 	cmd    *exec.Cmd
 	exited chan struct{}
 	log    bytes.Buffer
@@ -49,7 +51,13 @@ var (
 // startEngine starts an engine and waits until it answers.
 func startEngine(t *testing.T, socket string, ports []string) *testEngine {
 	t.Helper()
-	e := &testEngine{t: t, socket: socket, ports: ports}
+	return startEngineWith(t, socket, "5", ports, "--memory", "96", "--buffers", "2047", "--rx-desc", "64", "--tx-desc", "64", "--idle-sleep", "2000")
+}
+
+// startEngineWith is startEngine with another niceness and other flags.
+func startEngineWith(t *testing.T, socket, nice string, ports []string, flags ...string) *testEngine {
+	t.Helper()
+	e := &testEngine{t: t, socket: socket, nice: nice, ports: ports, flags: flags}
 	e.start()
 	t.Cleanup(func() { e.end(syscall.SIGKILL) })
 	return e
@@ -64,10 +72,11 @@ func (e *testEngine) start() {
 	if _, err := os.Stat(path); err != nil {
 		e.t.Skipf("the engine is not built (%v): run make engine, or set SINTER_ENGINE", err)
 	}
-	args := []string{"-n", "5", path, "--socket", e.socket, "--no-huge", "--memory", "96", "--buffers", "2047", "--rx-desc", "64", "--tx-desc", "64", "--idle-sleep", "2000"}
+	args := []string{"-n", e.nice, path, "--socket", e.socket, "--no-huge"}
 	for _, p := range e.ports {
 		args = append(args, "--bind", p)
 	}
+	args = append(args, e.flags...)
 	e.log.Reset()
 	e.cmd = exec.Command("nice", args...)
 	e.cmd.Stderr = &e.log

@@ -48,6 +48,11 @@ var (
 	coreBursts    = metric("core_burst_duration_seconds", "Time that a burst took from receive to send.", "core")
 	coreQuantiles = metric("core_burst_quantile_seconds", "Time that a burst took in the last seconds, by quantile.", "core", "quantile")
 
+	coreShards    = metric("core_shards", "Shards of the chain's state that the core owns.", "core")
+	coreHandovers = metric("core_handovers_total", "Packets that the core received and gave to the owner of their shard, and that it took so.", "core", "direction")
+	shardMoves    = metric("shard_moves_total", "Shards moved between cores, and orders to move some that failed.", "result")
+	shardsHeavy   = metric("shards_too_heavy", "Shards that want more than a core can give them.")
+
 	statusWrites = metric("agent_status_writes_total", "Writes of the ChainInstance's status.", "result")
 )
 
@@ -90,6 +95,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		e.gauge(programBuild, float64(loaded.GetBuildNs())/1e9)
 		e.gauge(programSwap, float64(loaded.GetSwapNs())/1e9)
 	}
+	e.counter(shardMoves, a.balance.moves.done.Load(), "done")
+	e.counter(shardMoves, a.balance.moves.failed.Load(), "failed")
+	a.balance.blocked.Collect(out)
 	if err != nil || s.Now == nil {
 		return
 	}
@@ -98,7 +106,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.drops(s.Now.Stats)
 	e.tables(s.Now.Stats)
 	e.cores(s)
-	for _, g := range s.groups() {
+	e.gauge(shardsHeavy, float64(len(s.Balance.Heavy)))
+	for _, g := range s.groups(nil) {
 		e.counter(groupPackets, uint64(g.Packets), string(g.Name))
 		e.counter(groupBytes, uint64(g.Bytes), string(g.Name))
 	}
@@ -221,7 +230,7 @@ func (e exposition) tables(s *programpb.Stats) {
 }
 
 func (e exposition) cores(s *Seen) {
-	r := ratesOf(s.Before, s.Now)
+	r, shards := ratesOf(s.Before, s.Now), owned(s.Now.Stats)
 	for i, w := range s.Now.Stats.GetWorkers() {
 		core := strconv.Itoa(s.Binding.CPU(i, w.GetLcore()))
 		e.counter(corePackets, w.GetPackets(), core)
@@ -232,6 +241,9 @@ func (e exposition) cores(s *Seen) {
 				e.counter(coreStages, cycles, core, stages[k])
 			}
 		}
+		e.gauge(coreShards, float64(len(shards[i])), core)
+		e.counter(coreHandovers, w.GetHanded(), core, "given")
+		e.counter(coreHandovers, w.GetTaken(), core, "taken")
 		e.counter(coreCache, w.GetCacheHits(), core, "hit")
 		e.counter(coreCache, w.GetCacheMisses(), core, "miss")
 		e.gauge(coreLoad, r.cores[i].load, core)

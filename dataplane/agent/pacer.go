@@ -3,6 +3,7 @@ package agent
 import (
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -120,8 +121,18 @@ func numbersMoved(a, b *v1alpha1.ChainInstanceStatus) bool {
 			return true
 		}
 	}
+	if !slices.EqualFunc(a.Groups, b.Groups, sameOwners) {
+		return true
+	}
 	return moved(a.PacketRate, b.PacketRate, rateMin) || moved(a.Sessions, b.Sessions, rateMin) ||
 		moved(a.DropRate, b.DropRate, lossMin) || moved(a.LossRate, b.LossRate, lossMin)
+}
+
+// sameOwners tells whether each core still has its shards.
+func sameOwners(a, b v1alpha1.GroupStatus) bool {
+	return a.Name == b.Name && slices.EqualFunc(a.Owners, b.Owners, func(a, b v1alpha1.CoreShards) bool {
+		return a.LCore == b.LCore && slices.Equal(a.Shards, b.Shards)
+	})
 }
 
 func moved(a, b, least int64) bool {

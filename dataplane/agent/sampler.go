@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -67,6 +69,9 @@ func (s *Sampler) Read(ctx context.Context) (*Sample, error) {
 		return last, nil
 	}
 	stats, err := s.engine.Stats(ctx)
+	if last != nil && errors.Is(err, control.ErrNotAsked) {
+		return last, nil // it is at another request, of which the one who asked will hear
+	}
 	if err != nil {
 		s.Reset()
 		return nil, err

@@ -23,6 +23,8 @@ type Seen struct {
 	Now      *Sample       // nil: the engine does not answer
 	Binding  *binding.Plan // nil: the engine was not started by exec-engine
 	Draining bool
+	Moving   bool // shards are moved between cores
+	Balance  BalanceState
 }
 
 // Bounds of the status' schema.
@@ -49,11 +51,11 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 		LossRate:       round(r.loss),
 		Sessions:       s.Now.Sessions(),
 		Cores:          s.cores(r),
-		Groups:         s.groups(),
 		Drops:          s.drops(),
 		Dispatch:       s.dispatch(),
 		LastReportTime: metav1.NewTime(s.At.Truncate(time.Second)),
 	}
+	status.Groups = s.groups(status.Cores)
 	for _, c := range status.Cores {
 		status.LoadPercent = max(status.LoadPercent, c.LoadPercent)
 	}
@@ -63,7 +65,7 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
 	var conditions []metav1.Condition
 	for _, c := range before { // those of others are not ours to write
-		if c.Type == v1alpha1.ConditionProgrammed || c.Type == v1alpha1.ConditionHardwareDispatch {
+		if c.Type == v1alpha1.ConditionProgrammed || c.Type == v1alpha1.ConditionHardwareDispatch || c.Type == v1alpha1.ConditionBalanced {
 			conditions = append(conditions, c)
 		}
 	}
@@ -77,6 +79,8 @@ func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
 	status, reason, message := s.programmed()
 	set(v1alpha1.ConditionProgrammed, status, reason, message)
 	set(v1alpha1.ConditionHardwareDispatch, metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, s.hardware())
+	status, reason, message = s.balanced()
+	set(v1alpha1.ConditionBalanced, status, reason, message)
 	return conditions
 }
 
@@ -162,12 +166,12 @@ func (s *Seen) cores(r rates) []v1alpha1.CoreStatus {
 }
 
 // groups are counted where there is one, which then has all packets: the engine does not know of groups.
-func (s *Seen) groups() []v1alpha1.GroupStatus {
+func (s *Seen) groups(cores []v1alpha1.CoreStatus) []v1alpha1.GroupStatus {
 	wanted := s.State.Wanted.Instance.Spec.Groups
 	if s.Now == nil || len(wanted) != 1 {
 		return nil
 	}
-	g := v1alpha1.GroupStatus{Name: wanted[0].Name}
+	g := v1alpha1.GroupStatus{Name: wanted[0].Name, Owners: s.owners(cores)}
 	for _, p := range s.Now.Stats.GetPorts() {
 		g.Packets += int64(p.GetRxPackets())
 		g.Bytes += int64(p.GetRxBytes())

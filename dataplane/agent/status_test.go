@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -92,7 +93,7 @@ func TestTheStatusTellsWhatTheEngineDoes(t *testing.T) {
 		"missed packets":    {got.Drops[2], v1alpha1.DropCount{Reason: "rx-missed", Packets: 100}},
 		"dispatch":          {got.Dispatch[0], v1alpha1.InterfaceDispatch{Interface: "in", Dispatcher: v1alpha1.DispatcherSoftware, Reason: "one core takes all packets, nothing is to be divided"}},
 	} {
-		if c.got != c.want {
+		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("%s: got %v, want %v", what, c.got, c.want)
 		}
 	}
@@ -163,7 +164,7 @@ func TestAConditionThatStaysKeepsItsTimeAndThoseOfOthersAreLeftAlone(t *testing.
 	first := s.Status([]metav1.Condition{{Type: "Foreign"}}).Conditions
 	s.At = s.At.Add(time.Hour)
 	second := s.Status(first).Conditions
-	if len(second) != 2 || !second[0].LastTransitionTime.Equal(&first[0].LastTransitionTime) {
+	if len(second) != 3 || !second[0].LastTransitionTime.Equal(&first[0].LastTransitionTime) {
 		t.Errorf("an hour before: %v\nnow: %v", first, second)
 	}
 	s.State.Engine = errNoEngine
@@ -179,5 +180,76 @@ func TestWhatCostsSpeedIsSaid(t *testing.T) {
 	got := meta.FindStatusCondition(s.Status(nil).Conditions, v1alpha1.ConditionHardwareDispatch)
 	if got.Status != metav1.ConditionFalse || got.Reason != v1alpha1.ReasonSoftwareDispatch || !strings.Contains(got.Message, "NUMA node 1") {
 		t.Errorf("got %v", got)
+	}
+}
+
+// twoCores is testSeen with a second core that owns every shard above 2.
+func twoCores(t *testing.T) *Seen {
+	t.Helper()
+	s := testSeen(t)
+	s.Moving, s.Balance, s.Binding.Workers = true, BalanceState{Working: 2}, []int{3, 5}
+	for _, sample := range []*Sample{s.Before, s.Now} {
+		sample.Stats.Workers = append(sample.Stats.Workers, &programpb.WorkerStats{Lcore: 2, Packets: 100 * uint64(sample.At.Second()), BusyCycles: 1000 * uint64(sample.At.Second()), IdleCycles: 3000 * uint64(sample.At.Second())})
+		for i := range 8 {
+			sample.Stats.Shards = append(sample.Stats.Shards, &programpb.ShardStats{Worker: uint32(min(i/3, 1))})
+		}
+	}
+	return s
+}
+
+func TestTheStatusTellsWhichCoreOwnsWhichShards(t *testing.T) {
+	s := twoCores(t)
+	want := []v1alpha1.CoreShards{
+		{LCore: 3, Shards: []v1alpha1.ShardRange{"0-2"}, LoadPercent: 75},
+		{LCore: 5, Shards: []v1alpha1.ShardRange{"3-7"}, LoadPercent: 25},
+	}
+	if got := s.Status(nil).Groups[0].Owners; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	before := s.Status(nil)
+	s.Now.Stats.Shards[5].Worker = 0
+	now := s.Status(nil)
+	if factsChanged(&before, &now) || !numbersMoved(&before, &now) {
+		t.Error("a move is to be written as numbers are: after a pause")
+	}
+}
+
+func TestEveryReasonOfBalancedIsReached(t *testing.T) {
+	for name, c := range map[string]struct {
+		change  func(*Seen)
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"shards move by load": {func(*Seen) {}, metav1.ConditionTrue, v1alpha1.ReasonBalancing, "8 shards are kept on 2 of 2 cores"},
+		"one core":            {func(s *Seen) { *s = *testSeen(t) }, metav1.ConditionTrue, v1alpha1.ReasonOneCore, "one core does all work"},
+		"a chain without state": {
+			func(s *Seen) { s.Now.Stats.Shards = nil }, metav1.ConditionTrue, v1alpha1.ReasonNoState, "where they arrive",
+		},
+		"state that cannot be cut": {
+			func(s *Seen) { s.Now.Stats.Shards = s.Now.Stats.Shards[:1] }, metav1.ConditionFalse, v1alpha1.ReasonOneShard, "cannot be divided",
+		},
+		"it is switched off": {func(s *Seen) { s.Moving = false }, metav1.ConditionFalse, v1alpha1.ReasonBalancingOff, "--balance=false"},
+		"moves fail": {
+			func(s *Seen) { s.Balance.Failed = errors.New("move: shard 5, there are 1") }, metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shard 5, there are 1",
+		},
+		"a shard is too heavy": {
+			func(s *Seen) { s.Balance.Heavy = []int{7} }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shard 7 wants 90 % of a core or more",
+		},
+		"several are": {
+			func(s *Seen) { s.Balance.Heavy = []int{1, 2, 3, 7} }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shards 1-3, 7 want 90 % of a core",
+		},
+		"the engine is down": {
+			func(s *Seen) { s.State.Engine = errNoEngine }, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "no engine runs a program",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := twoCores(t)
+			c.change(s)
+			got := meta.FindStatusCondition(s.Status(nil).Conditions, v1alpha1.ConditionBalanced)
+			if got.Status != c.status || got.Reason != c.reason || !strings.Contains(got.Message, c.message) {
+				t.Errorf("got %s, %s: %q, want %s, %s: %q", got.Status, got.Reason, got.Message, c.status, c.reason, c.message)
+			}
+		})
 	}
 }

@@ -39,9 +39,12 @@ func (e *VersionError) Error() string {
 		e.Engine, e.Schema, program.SchemaVersion)
 }
 
+// ErrNotAsked says that a request was given up before it went out: another one took too long. The connection holds.
+var ErrNotAsked = errors.New("another request is under way")
+
 // Client is a connection to one engine. Its methods may be called concurrently; requests go out one
 // after the other. A request that is cancelled or cut short ends the connection, since what
-// the engine has read of it is unknown.
+// the engine has read of it is unknown; except with ErrNotAsked.
 type Client struct {
 	rw     io.ReadWriter
 	turn   chan struct{} // holds one token: the right to speak
@@ -115,9 +118,16 @@ func (c *Client) Load(ctx context.Context, p *programpb.Program, hash string) (*
 
 // Stats reads the engine's counters.
 func (c *Client) Stats(ctx context.Context) (*programpb.Stats, error) {
-	r, err := c.call(ctx, "stats", &programpb.Request{
-		Body: &programpb.Request_GetStats{GetStats: &programpb.GetStats{}},
-	})
+	return c.stats(ctx, &programpb.GetStats{})
+}
+
+// Loads reads what Stats does without classes, counters and tables: it is cheap enough to be asked for often.
+func (c *Client) Loads(ctx context.Context) (*programpb.Stats, error) {
+	return c.stats(ctx, &programpb.GetStats{Loads: true})
+}
+
+func (c *Client) stats(ctx context.Context, what *programpb.GetStats) (*programpb.Stats, error) {
+	r, err := c.call(ctx, "stats", &programpb.Request{Body: &programpb.Request_GetStats{GetStats: what}})
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +238,7 @@ func (c *Client) call(ctx context.Context, name string, req *programpb.Request) 
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: %w", name, context.Cause(ctx))
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrNotAsked, context.Cause(ctx))
 	}
 	if err := c.failed(); err != nil {
 		c.turn <- struct{}{}

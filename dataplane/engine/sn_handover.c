@@ -60,12 +60,14 @@ uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n)
 	return handed;
 }
 
-void sn_hand_over_finish(struct sn_worker *w, uint32_t n, uint32_t handed, uint64_t cycles)
+void sn_hand_over_finish(struct sn_worker *w, uint32_t n, uint32_t handed, uint64_t until, uint64_t after)
 {
+	uint64_t cycles;
+
 	sn_station_publish(w->station);
 	if (n == handed)
 		return;
-	cycles /= n - handed;
+	cycles = until / n + after / (n - handed);
 	for (uint32_t i = 0; i < n; i++) {
 		struct sn_shard_count *count = &w->stats.shards[w->shards[i] % SN_SHARDS];
 

@@ -12,7 +12,8 @@
  * that is here. */
 uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n);
 
-/* At the end of the burst: what was handed is seen by the others, and what the shards took is counted. */
-void sn_hand_over_finish(struct sn_worker *w, uint32_t n, uint32_t handed, uint64_t cycles);
+/* At the end of the burst: what was handed is seen by the others, and what the shards took is counted. The
+ * cycles until the hand-over were spent on all packets, those after it on what was left. */
+void sn_hand_over_finish(struct sn_worker *w, uint32_t n, uint32_t handed, uint64_t until, uint64_t after);
 
 #endif /* SN_HANDOVER_H */

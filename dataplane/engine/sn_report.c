@@ -251,8 +251,8 @@ static int report_workers(const struct sn_engine *engine, struct sn_arena *arena
 	return 0;
 }
 
-int sn_report_stats(const struct sn_engine *engine, struct sn_arena *arena, Sinter__Program__V1__Stats *stats,
-		    char *err, size_t err_len)
+int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__GetStats *request,
+		    struct sn_arena *arena, Sinter__Program__V1__Stats *stats, char *err, size_t err_len)
 {
 	const struct sn_plan *plan = engine->orders.plan;
 	struct sn_count *classes, *counters, *reasons;
@@ -271,11 +271,13 @@ int sn_report_stats(const struct sn_engine *engine, struct sn_arena *arena, Sint
 		return SN_NO_MEMORY;
 	for (unsigned int i = 0; i < engine->config.n_workers; i++)
 		sn_counts_add(plan->counts[i], classes, counters, reasons);
-	if (report_ports(engine, arena, stats) != 0 ||
-	    report_classes(plan->program, classes, arena, stats) != 0 ||
-	    report_counters(engine, counters, arena, stats) != 0 ||
-	    report_drops(engine, reasons, arena, stats) != 0 || report_tables(engine, arena, stats) != 0 ||
+	if (report_ports(engine, arena, stats) != 0 || report_drops(engine, reasons, arena, stats) != 0 ||
 	    report_shards(engine, arena, stats) != 0)
+		return SN_NO_MEMORY;
+	if (request->loads)
+		return 0;
+	if (report_classes(plan->program, classes, arena, stats) != 0 ||
+	    report_counters(engine, counters, arena, stats) != 0 || report_tables(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;
 	return 0;
 }

@@ -10,8 +10,8 @@
 
 /* All return 0, or -1 with a message in err. */
 
-int sn_report_stats(const struct sn_engine *engine, struct sn_arena *arena, Sinter__Program__V1__Stats *stats,
-		    char *err, size_t err_len);
+int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__GetStats *request,
+		    struct sn_arena *arena, Sinter__Program__V1__Stats *stats, char *err, size_t err_len);
 
 /* Devices in the order of the chain's interfaces; as bound while there is no program. */
 int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char ***names, size_t *n,

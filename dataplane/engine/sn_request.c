@@ -97,15 +97,15 @@ static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__
 	return 0;
 }
 
-static int answer_stats(struct sn_requests *requests, Sinter__Program__V1__Response *response, char *err,
-			size_t err_len)
+static int answer_stats(struct sn_requests *requests, const Sinter__Program__V1__GetStats *request,
+			Sinter__Program__V1__Response *response, char *err, size_t err_len)
 {
 	Sinter__Program__V1__Stats *stats =
 		SN_NEW(&requests->arena, Sinter__Program__V1__Stats, sinter__program__v1__stats__init);
 
 	if (stats == NULL)
 		return SN_ERR("no memory");
-	if (sn_report_stats(requests->engine, &requests->arena, stats, err, err_len) != 0)
+	if (sn_report_stats(requests->engine, request, &requests->arena, stats, err, err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_STATS;
 	response->stats = stats;
@@ -223,7 +223,7 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 	case SINTER__PROGRAM__V1__REQUEST__BODY_LOAD:
 		return answer_load(requests, request->load, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS:
-		return answer_stats(requests, response, err, err_len);
+		return answer_stats(requests, request->get_stats, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_INJECT:
 		return answer_inject(requests, request->inject, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_SHUTDOWN:

@@ -412,7 +412,8 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 
 static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
 {
-	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, cycles, bytes = 0;
+	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, handing = since, cycles,
+		 bytes = 0;
 	struct sn_count *rx = &w->stats.ports[iface].rx;
 	uint32_t segment = w->program->interfaces[iface].segment, handed = 0;
 
@@ -432,8 +433,10 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		look_up(w, n);
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
 	sn_worker_classify(w, &w->program->segments[segment], n);
-	if (unlikely(w->dispatching))
+	if (unlikely(w->dispatching)) {
 		handed = sn_hand_over(w, segment, n);
+		handing = rte_rdtsc();
+	}
 	if (w->caching)
 		sn_worker_prefetch_state(w, &w->program->segments[segment], n);
 	mark(w, stages, SN_STAGE_CLASSIFY, &since);
@@ -451,7 +454,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 
 	cycles = rte_rdtsc() - begun;
 	if (unlikely(w->dispatching))
-		sn_hand_over_finish(w, n, handed, cycles);
+		sn_hand_over_finish(w, n, handed, handing - begun, cycles - (handing - begun));
 	w->stats.packets += n - handed;
 	w->stats.bursts++;
 	w->stats.busy_cycles += cycles;

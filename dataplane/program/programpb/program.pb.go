@@ -2268,6 +2268,7 @@ func (x *Loaded) GetSessionsDropped() uint64 {
 
 type GetStats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Loads         bool                   `protobuf:"varint,1,opt,name=loads,proto3" json:"loads,omitempty"` // without classes, counters and tables: for who asks often
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2300,6 +2301,13 @@ func (x *GetStats) ProtoReflect() protoreflect.Message {
 // Deprecated: Use GetStats.ProtoReflect.Descriptor instead.
 func (*GetStats) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GetStats) GetLoads() bool {
+	if x != nil {
+		return x.Loads
+	}
+	return false
 }
 
 type Stats struct {
@@ -4499,9 +4507,9 @@ const file_program_proto_rawDesc = "" +
 	"\bbuild_ns\x18\x02 \x01(\x04R\abuildNs\x12\x17\n" +
 	"\aswap_ns\x18\x03 \x01(\x04R\x06swapNs\x12#\n" +
 	"\rsessions_kept\x18\x04 \x01(\x04R\fsessionsKept\x12)\n" +
-	"\x10sessions_dropped\x18\x05 \x01(\x04R\x0fsessionsDropped\"\n" +
-	"\n" +
-	"\bGetStats\"\xb8\x03\n" +
+	"\x10sessions_dropped\x18\x05 \x01(\x04R\x0fsessionsDropped\" \n" +
+	"\bGetStats\x12\x14\n" +
+	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xb8\x03\n" +
 	"\x05Stats\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x15\n" +
 	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x122\n" +

@@ -1,0 +1,167 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Bounds of the balancer's steps.
+const (
+	balancePeriod = 100 * time.Millisecond
+	balanceIdle   = time.Second // while there is nothing to move
+	movesAtOnce   = 8           // so that other requests need not wait for long
+	maxMovePause  = time.Minute // after moves that failed; the first time one second
+)
+
+// mover is an engine whose shards can be moved.
+type mover interface {
+	Loading() bool
+	Loads(context.Context) (stats *programpb.Stats, life uint64, err error)
+	MoveShards(context.Context, []*programpb.ShardMove) ([]time.Duration, error)
+}
+
+// Balance keeps the load of the engine's workers even by moving shards between them. What to move is decided in
+// controllers/scaling; here it is measured, ordered and counted.
+type Balance struct {
+	engine mover
+	clock  clock.PassiveClock
+	log    logr.Logger
+	policy scaling.Balancing
+
+	mu    sync.Mutex
+	state BalanceState
+
+	// Of Step alone.
+	balancer *scaling.Balancer
+	before   *programpb.Stats // the last reading; nil: none of this engine
+	life     uint64           // the connection that it came by
+	failures int              // in a row
+	resume   time.Time        // after them
+
+	moves   counts
+	blocked prometheus.Histogram // s that a move's packets may have waited
+}
+
+// BalanceState is what the balancer has come to.
+type BalanceState struct {
+	Working int   // cores that shards are kept on, the first ones; 0: nothing is balanced
+	Heavy   []int // shards that are too heavy for a core, in order
+	Failed  error // why the last moves were not made
+}
+
+// NewBalance makes a balancer of an engine.
+func NewBalance(e mover, c clock.PassiveClock, log logr.Logger) *Balance {
+	return &Balance{
+		engine: e, clock: c, log: log, policy: scaling.DefaultBalancing,
+		blocked: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "sinter_shard_move_blocked_seconds", Help: "Time that a shard's packets may have waited while it moved.",
+			Buckets: []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1},
+		}),
+	}
+}
+
+// State is what the balancer has come to.
+func (b *Balance) State() BalanceState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+func (b *Balance) set(s BalanceState) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.state = s
+}
+
+// Step looks at the engine once and moves what is to be moved to the first working cores; 0: all. It returns when to look again.
+func (b *Balance) Step(ctx context.Context, working int) time.Duration {
+	if wait := b.resume.Sub(b.clock.Now()); wait > 0 {
+		return min(wait, balanceIdle)
+	}
+	if b.engine.Loading() {
+		return balancePeriod
+	}
+	now, life, err := b.engine.Loads(ctx)
+	if errors.Is(err, control.ErrNotAsked) {
+		return balancePeriod
+	}
+	before := b.before
+	if before != nil && b.life != life {
+		b.forget()
+		before = nil
+	}
+	if err != nil || len(now.GetWorkers()) < 2 || len(now.GetShards()) < 2 {
+		b.forget()
+		return balanceIdle
+	}
+	b.before, b.life = now, life
+	if b.balancer == nil || before == nil || len(before.GetShards()) != len(now.GetShards()) {
+		b.balancer = scaling.NewBalancer(b.policy)
+	}
+	if before == nil || !continues(before, now) {
+		return balancePeriod
+	}
+	if working <= 0 || working > len(now.GetWorkers()) {
+		working = len(now.GetWorkers())
+	}
+	decision := b.balancer.Step(loadsOf(before, now), working)
+	b.set(BalanceState{Working: working, Heavy: numbers(decision.Heavy), Failed: b.move(ctx, decision.Moves)})
+	return balancePeriod
+}
+
+// forget is called when the engine is gone, is another one, or has nothing to move.
+func (b *Balance) forget() {
+	b.before, b.balancer, b.failures = nil, nil, 0
+	b.set(BalanceState{})
+}
+
+// move has the engine make moves. Who owns what after an error the next reading says.
+func (b *Balance) move(ctx context.Context, moves []scaling.Move) error {
+	if len(moves) == 0 {
+		return nil
+	}
+	orders := make([]*programpb.ShardMove, len(moves))
+	for i, m := range moves {
+		orders[i] = &programpb.ShardMove{Shard: uint32(m.Shard.Number), Worker: uint32(m.To)}
+	}
+	var longest time.Duration
+	for some := range slices.Chunk(orders, movesAtOnce) {
+		blocked, err := b.engine.MoveShards(ctx, some)
+		if errors.Is(err, control.ErrNotAsked) || ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return b.refused(err)
+		}
+		b.moves.done.Add(uint64(len(some)))
+		for _, d := range blocked {
+			b.blocked.Observe(d.Seconds())
+			longest = max(longest, d)
+		}
+	}
+	b.failures = 0
+	b.log.V(1).Info("shards moved", "moves", len(moves), "longest wait", longest)
+	return nil
+}
+
+// refused notes that moves failed, and that they are to be tried again later.
+func (b *Balance) refused(err error) error {
+	pause := min(time.Second<<min(b.failures, 10), maxMovePause)
+	b.failures++
+	b.resume = b.clock.Now().Add(pause)
+	b.balancer = nil // it believes that the shards moved, and would let them rest
+	b.moves.failed.Add(1)
+	b.log.Error(err, "shards are not moved", "again in", pause)
+	return err
+}

@@ -1,0 +1,248 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// simulated is an engine whose shards want work without end, in a time that the test makes.
+type simulated struct {
+	clock   *clocktesting.FakeClock
+	work    []float64 // that each shard wants, in cores
+	owner   []uint32
+	workers []*programpb.WorkerStats
+	shards  []*programpb.ShardStats
+	read    time.Time
+	life    uint64
+	loading bool
+	down    error
+	refuses error
+	asked   int
+	ordered int // calls of MoveShards
+}
+
+// newSimulated makes an engine with so many cores and shards of the same work, all on the first core.
+func newSimulated(cores, shards int, work float64) *simulated {
+	e := &simulated{clock: clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), work: slices.Repeat([]float64{work}, shards)}
+	e.restart(cores)
+	return e
+}
+
+// restart is another engine: it counts from zero, and all shards are on the first core.
+func (e *simulated) restart(cores int) {
+	e.life++
+	e.owner = make([]uint32, len(e.work))
+	e.workers, e.shards, e.read = nil, nil, e.clock.Now()
+	for range cores {
+		e.workers = append(e.workers, &programpb.WorkerStats{})
+	}
+	for range e.work {
+		e.shards = append(e.shards, &programpb.ShardStats{})
+	}
+}
+
+func (e *simulated) Loading() bool { return e.loading }
+
+func (e *simulated) Loads(context.Context) (*programpb.Stats, uint64, error) {
+	e.asked++
+	if e.down != nil {
+		return nil, e.life, e.down
+	}
+	cycles := float64(e.clock.Since(e.read).Nanoseconds())
+	e.read = e.clock.Now()
+	stats := &programpb.Stats{NowNs: uint64(e.read.UnixNano())}
+	idle := slices.Repeat([]float64{cycles}, len(e.workers))
+	for i, s := range e.shards {
+		done := uint64(e.work[i] * cycles)
+		s.Worker, s.Cycles, s.Packets = e.owner[i], s.Cycles+done, s.Packets+done/100
+		e.workers[s.Worker].BusyCycles += done
+		e.workers[s.Worker].Packets += done / 100
+		idle[s.Worker] -= float64(done)
+		stats.Shards = append(stats.Shards, &programpb.ShardStats{Worker: s.Worker, Cycles: s.Cycles, Packets: s.Packets})
+	}
+	for i, w := range e.workers {
+		w.IdleCycles += uint64(max(idle[i], 0))
+		stats.Workers = append(stats.Workers, &programpb.WorkerStats{Packets: w.Packets, BusyCycles: w.BusyCycles, IdleCycles: w.IdleCycles})
+	}
+	return stats, e.life, nil
+}
+
+func (e *simulated) MoveShards(_ context.Context, moves []*programpb.ShardMove) ([]time.Duration, error) {
+	e.ordered++
+	if e.refuses != nil {
+		return nil, e.refuses
+	}
+	for _, m := range moves {
+		e.owner[m.GetShard()] = m.GetWorker()
+	}
+	return slices.Repeat([]time.Duration{30 * time.Microsecond}, len(moves)), nil
+}
+
+// on is how many shards a core has.
+func (e *simulated) on(core uint32) (n int) {
+	for _, o := range e.owner {
+		if o == core {
+			n++
+		}
+	}
+	return n
+}
+
+// run has the balancer do its steps for a while.
+func (e *simulated) run(t *testing.T, b *Balance, working int, d time.Duration) {
+	t.Helper()
+	for end := e.clock.Now().Add(d); e.clock.Now().Before(end); {
+		e.clock.Step(b.Step(t.Context(), working))
+	}
+}
+
+func balancer(e *simulated) *Balance { return NewBalance(e, e.clock, logr.Discard()) }
+
+func TestTheLoadOfOneCoreSpreadsOverAllWithinASecond(t *testing.T) {
+	e := newSimulated(4, 128, 0.9/128)
+	b := balancer(e)
+	e.run(t, b, 0, time.Second)
+	for core := range uint32(4) {
+		if n := e.on(core); n < 24 || n > 40 {
+			t.Errorf("core %d has %d shards of 128, want about 32", core, n)
+		}
+	}
+	moved := b.moves.done.Load()
+	e.run(t, b, 0, 10*time.Second)
+	if more := b.moves.done.Load() - moved; more > 0 || moved < 80 {
+		t.Errorf("%d moves in the first second, %d in the ten after it, want about 96 and none", moved, more)
+	}
+	if s := b.State(); s.Working != 4 || s.Failed != nil || len(s.Heavy) > 0 {
+		t.Errorf("state: %+v, want 4 working cores and nothing wrong", s)
+	}
+}
+
+func TestShardsLeaveCoresThatAreNotToWork(t *testing.T) {
+	e := newSimulated(4, 128, 0.4/128)
+	b := balancer(e)
+	e.run(t, b, 0, 2*time.Second)
+	e.run(t, b, 1, 2*time.Second)
+	if n := e.on(0); n != 128 {
+		t.Errorf("the only working core has %d shards, want all", n)
+	}
+}
+
+func TestWhatCannotBeBalancedIsLeftAloneAndAskedForOnceASecond(t *testing.T) {
+	for name, e := range map[string]*simulated{
+		"one core":              newSimulated(1, 128, 0.9/128),
+		"state of one shard":    newSimulated(2, 1, 0.9),
+		"no state":              newSimulated(2, 0, 0),
+		"an engine that is not": newSimulated(2, 128, 0.9/128),
+	} {
+		if strings.Contains(name, "is not") {
+			e.down = errNoEngine
+		}
+		b := balancer(e)
+		e.run(t, b, 0, 10*time.Second)
+		if e.ordered != 0 || e.asked != 10 || b.State().Working != 0 {
+			t.Errorf("%s: asked %d times, %d orders, %+v; want 10, none, and nothing balanced", name, e.asked, e.ordered, b.State())
+		}
+	}
+}
+
+func TestAfterARestartTheBalancerBeginsAnew(t *testing.T) {
+	e := newSimulated(2, 64, 0.6/64)
+	b := balancer(e)
+	e.run(t, b, 0, 3*time.Second)
+	e.down = errNoEngine
+	e.run(t, b, 0, 3*time.Second)
+	if b.State().Working != 0 {
+		t.Errorf("without an engine: %+v", b.State())
+	}
+	e.down = nil
+	e.restart(2)
+	e.run(t, b, 0, time.Second+balanceIdle)
+	if n := e.on(1); n < 24 {
+		t.Errorf("core 1 of the new engine has %d shards of 64", n)
+	}
+	e.restart(2) // so fast that no request failed
+	before := e.ordered
+	e.clock.Step(b.Step(t.Context(), 0))
+	if e.ordered != before {
+		t.Error("counters of two engines were compared")
+	}
+}
+
+func TestWhileAProgramIsLoadedTheEngineIsNotAsked(t *testing.T) {
+	e := newSimulated(2, 64, 0.6/64)
+	b := balancer(e)
+	e.loading = true
+	e.run(t, b, 0, time.Second)
+	if e.asked != 0 {
+		t.Errorf("asked %d times", e.asked)
+	}
+	e.loading = false
+	e.run(t, b, 0, time.Second)
+	e.work = slices.Repeat([]float64{0.6 / 32}, 32) // another program, with fewer shards
+	e.owner, e.shards = make([]uint32, 32), e.shards[:32]
+	e.run(t, b, 0, time.Second)
+	if n := e.on(1); n < 12 {
+		t.Errorf("core 1 has %d shards of the new program's 32", n)
+	}
+}
+
+func TestMovesThatFailAreTriedAgainAfterGrowingPauses(t *testing.T) {
+	e := newSimulated(2, 64, 0.6/64)
+	e.refuses = errors.New("engine refused move shards: move: shard 5, there are 1")
+	b := balancer(e)
+	e.run(t, b, 0, 7*time.Second)
+	if e.ordered != 3 || b.moves.failed.Load() != 3 { // at 0.1, 1.2, 3.3 and 7.4 s
+		t.Errorf("%d orders, %d counted as failed; want 3 in 7 s", e.ordered, b.moves.failed.Load())
+	}
+	if !errors.Is(b.State().Failed, e.refuses) {
+		t.Errorf("state: %v", b.State().Failed)
+	}
+	e.run(t, b, 0, time.Hour)
+	if e.ordered > 70 {
+		t.Errorf("%d orders in an hour, want about one a minute", e.ordered)
+	}
+	e.refuses = nil
+	e.run(t, b, 0, maxMovePause+time.Second)
+	if n := e.on(1); n < 24 || b.State().Failed != nil {
+		t.Errorf("the engine moves shards again, and core 1 has %d of 64; %v", n, b.State().Failed)
+	}
+}
+
+func TestAShardThatIsTooHeavyIsNamed(t *testing.T) {
+	e := newSimulated(2, 8, 0.01)
+	e.work[5] = 0.95
+	b := balancer(e)
+	e.run(t, b, 0, 3*time.Second)
+	if got := b.State().Heavy; !slices.Equal(got, []int{5}) {
+		t.Fatalf("too heavy are %v, want shard 5", got)
+	}
+	if e.on(e.owner[5]) != 1 {
+		t.Errorf("shard 5 shares core %d with %d others", e.owner[5], e.on(e.owner[5])-1)
+	}
+	e.work[5] = 0.1
+	e.run(t, b, 0, 3*time.Second)
+	if got := b.State().Heavy; len(got) != 0 {
+		t.Errorf("too heavy are %v, want none any more", got)
+	}
+}
+
+func TestTheFirstCoresThatGroupsNameWork(t *testing.T) {
+	i := testInstance("edge-1")
+	i.Spec.Groups = append(i.Spec.Groups, v1alpha1.InstanceGroup{Name: "web", Cores: []int32{0, 2}})
+	if got := workingCores(i); got != 3 {
+		t.Errorf("%d cores work, want 3", got)
+	}
+	if got := workingCores(nil); got != 0 {
+		t.Errorf("%d cores work of an instance that nobody has heard of, want 0: all", got)
+	}
+}

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// everything is the group of all shards: the engine counts by shard, not by group.
+const everything = "all"
+
+// fullyBusy is the load of a core from which on packets that a queue had no room for were lost for want of time.
+const fullyBusy = 0.9
+
+// handoverFull is the engine's reason for packets that found the way to another core full.
+const handoverFull = "handover-full"
+
+// continues tells whether two readings are of the same shards and workers, and counted on.
+func continues(before, now *programpb.Stats) bool {
+	if restarted(before, now) || len(before.GetShards()) != len(now.GetShards()) || now.GetNowNs() <= before.GetNowNs() {
+		return false
+	}
+	for i, n := range now.GetShards() {
+		if n.GetCycles() < before.GetShards()[i].GetCycles() {
+			return false
+		}
+	}
+	return true
+}
+
+// loadsOf is what cores and shards did between two readings, for the balancer. The time is the engine's.
+func loadsOf(before, now *programpb.Stats) scaling.Sample {
+	s := scaling.Sample{At: time.Unix(0, int64(now.GetNowNs()))}
+	cycles := make([]float64, len(now.GetWorkers()))
+	busy := make([]bool, len(cycles))
+	var worked float64 // packets of busy cores
+	for i, n := range now.GetWorkers() {
+		b := before.GetWorkers()[i]
+		c := coreOf(b, n, 1)
+		s.Cores = append(s.Cores, scaling.CoreLoad{Packets: c.packets, Other: c.load})
+		cycles[i] = float64(n.GetBusyCycles() - b.GetBusyCycles() + n.GetIdleCycles() - b.GetIdleCycles())
+		if busy[i] = c.load >= fullyBusy; busy[i] {
+			worked += c.packets
+		}
+	}
+	for i, n := range now.GetShards() {
+		l := scaling.ShardLoad{Shard: scaling.Shard{Group: everything, Number: i}, Core: int(n.GetWorker())}
+		if l.Core < len(cycles) && cycles[l.Core] > 0 {
+			l.Work = float64(n.GetCycles()-before.GetShards()[i].GetCycles()) / cycles[l.Core]
+			s.Cores[l.Core].Other = max(s.Cores[l.Core].Other-l.Work, 0)
+		}
+		s.Shards = append(s.Shards, l)
+	}
+	if lost := overflowed(before, now); lost > 0 && worked > 0 {
+		for i := range s.Cores {
+			if busy[i] { // which of them it was, devices do not tell
+				s.Cores[i].Lost = lost * s.Cores[i].Packets / worked
+			}
+		}
+	}
+	return s
+}
+
+// overflowed is the packets for which a queue had no room, between two readings.
+func overflowed(before, now *programpb.Stats) float64 {
+	sum := func(s *programpb.Stats) (n uint64) {
+		for _, p := range s.GetPorts() {
+			n += p.GetRxMissed()
+		}
+		for _, d := range s.GetDrops() {
+			if d.GetReason() == handoverFull {
+				n += d.GetPackets()
+			}
+		}
+		return n
+	}
+	return perSecond(sum(before), sum(now), 1)
+}
+
+// owned are the shards of each worker.
+func owned(s *programpb.Stats) [][]int {
+	shards := make([][]int, len(s.GetWorkers()))
+	for i, shard := range s.GetShards() {
+		if w := int(shard.GetWorker()); w < len(shards) {
+			shards[w] = append(shards[w], i)
+		}
+	}
+	return shards
+}
+
+// numbers are those of the shards that are too heavy.
+func numbers(heavy []scaling.Elephant) []int {
+	var list []int
+	for _, e := range heavy {
+		list = append(list, e.Shard.Number)
+	}
+	slices.Sort(list)
+	return list
+}

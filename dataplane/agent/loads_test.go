@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"math"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// readings are of an engine with two cores of which the first owns shard 0 and the second shard 1, one of 1,000 cycles after
+// the other.
+func readings() (before, now *programpb.Stats) {
+	before = &programpb.Stats{
+		NowNs:   1e9,
+		Workers: []*programpb.WorkerStats{{}, {}},
+		Shards:  []*programpb.ShardStats{{Worker: 0}, {Worker: 1}},
+		Ports:   []*programpb.PortStats{{Interface: "in"}},
+	}
+	now = &programpb.Stats{
+		NowNs:   2e9,
+		Workers: []*programpb.WorkerStats{{Packets: 300, BusyCycles: 700, IdleCycles: 300}, {Packets: 100, BusyCycles: 400, IdleCycles: 600}},
+		Shards:  []*programpb.ShardStats{{Worker: 0, Cycles: 500}, {Worker: 1, Cycles: 400}},
+		Ports:   []*programpb.PortStats{{Interface: "in"}},
+	}
+	return before, now
+}
+
+func TestWorkOfShardsAndWhatCoresDoBesideIt(t *testing.T) {
+	s := loadsOf(readings())
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: got %g, want %g", what, got, want)
+		}
+	}
+	near("work of shard 0", s.Shards[0].Work, 0.5)
+	near("work of shard 1", s.Shards[1].Work, 0.4)
+	near("other work of core 0", s.Cores[0].Other, 0.2)
+	near("other work of core 1", s.Cores[1].Other, 0)
+	near("packets of core 0", s.Cores[0].Packets, 300)
+	if s.Shards[0].Core != 0 || s.Shards[1].Core != 1 {
+		t.Errorf("owners: %d and %d, want 0 and 1", s.Shards[0].Core, s.Shards[1].Core)
+	}
+}
+
+func TestPacketsThatFindNoRoomAreLostByTheCoresThatHaveNoTime(t *testing.T) {
+	for name, c := range map[string]struct {
+		busy [2]uint64 // cycles of 1,000
+		want [2]float64
+	}{
+		"by the one that is fully busy":               {[2]uint64{950, 400}, [2]float64{80, 0}},
+		"by both, as they have packets":               {[2]uint64{950, 900}, [2]float64{60, 20}},
+		"by none if both have time: it was a burst's": {[2]uint64{700, 400}, [2]float64{0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, now := readings()
+			for i, w := range now.GetWorkers() {
+				w.BusyCycles, w.IdleCycles = c.busy[i], 1000-c.busy[i]
+			}
+			now.Ports[0].RxMissed = 50
+			now.Drops = []*programpb.DropStats{{Reason: handoverFull, Packets: 30}, {Reason: "fw/deny", Packets: 1000}}
+			s := loadsOf(before, now)
+			if got := [2]float64{s.Cores[0].Lost, s.Cores[1].Lost}; got != c.want {
+				t.Errorf("lost %g, want %g", got, c.want)
+			}
+		})
+	}
+}
+
+func TestReadingsThatDoNotContinueEachOtherAreTold(t *testing.T) {
+	for name, change := range map[string]func(before, now *programpb.Stats){
+		"an engine started anew":      func(before, _ *programpb.Stats) { before.Workers[0].Packets = 1e6 },
+		"a program with fewer shards": func(_, now *programpb.Stats) { now.Shards = now.Shards[:1] },
+		"a shard that counts anew":    func(before, _ *programpb.Stats) { before.Shards[1].Cycles = 401 },
+		"no time went by":             func(before, now *programpb.Stats) { now.NowNs = before.NowNs },
+	} {
+		before, now := readings()
+		change(before, now)
+		if continues(before, now) {
+			t.Errorf("%s: the readings are compared", name)
+		}
+	}
+	if before, now := readings(); !continues(before, now) {
+		t.Error("readings of one engine are not compared")
+	}
+}
