@@ -16,9 +16,19 @@ import (
 
 // TestTheEngineRunsTheSamplesAsWritten takes the chains that users copy from, through the whole compiler.
 func TestTheEngineRunsTheSamplesAsWritten(t *testing.T) {
+	eachSample(t, func(t *testing.T, g *graph.Graph) { driveFixed(t, g, scale(50_000, 2_000)) })
+}
+
+// TestTheEngineRunsClassBenchRuleSets has a firewall with each rule set, a router and a NAPT.
+func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
+	eachRuleSet(t, func(t *testing.T, g *graph.Graph) { driveFixed(t, g, scale(60_000, 2_000)) })
+}
+
+// eachSample has a subtest for each of the chains in config/samples.
+func eachSample(t *testing.T, test func(*testing.T, *graph.Graph)) {
+	t.Helper()
 	needHarness(t)
-	samples := filepath.Join("..", "..", "config", "samples")
-	bundle, findings := manifest.Load(samples)
+	bundle, findings := manifest.Load(filepath.Join("..", "..", "config", "samples"))
 	if findings.HasErrors() {
 		t.Fatal(findings)
 	}
@@ -29,13 +39,14 @@ func TestTheEngineRunsTheSamplesAsWritten(t *testing.T) {
 				t.Fatal(bundle.Locate(findings))
 			}
 			adapt(g)
-			driveFixed(t, g, scale(50_000, 2_000))
+			test(t, g)
 		})
 	}
 }
 
-// TestTheEngineRunsClassBenchRuleSets has a firewall with each rule set, a router and a NAPT.
-func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
+// eachRuleSet has a subtest for each rule set, in a firewall before a router and a NAPT.
+func eachRuleSet(t *testing.T, test func(*testing.T, *graph.Graph)) {
+	t.Helper()
 	needHarness(t)
 	for _, file := range ruleSets(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -47,7 +58,7 @@ func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
 			if len(list) == 0 {
 				t.Fatalf("no rules: %v", problems)
 			}
-			driveFixed(t, classBench(filepath.Base(file), list), scale(60_000, 2_000))
+			test(t, classBench(filepath.Base(file), list))
 		})
 	}
 }

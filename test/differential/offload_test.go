@@ -4,16 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/sinter-nfv/sinter/api/manifest"
-	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -73,39 +69,12 @@ func blind(f [hs.NumFields]dispatch.How, to ...hs.Field) [hs.NumFields]dispatch.
 
 // TestRulePlansLeaveThePacketsOfTheSamplesAsTheyAre offloads the chains that users copy from.
 func TestRulePlansLeaveThePacketsOfTheSamplesAsTheyAre(t *testing.T) {
-	needHarness(t)
-	bundle, findings := manifest.Load(filepath.Join("..", "..", "config", "samples"))
-	if findings.HasErrors() {
-		t.Fatal(findings)
-	}
-	for _, chain := range bundle.Chains {
-		t.Run(chain.Name, func(t *testing.T) {
-			g, findings := graph.Build(chain, graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
-			if findings.HasErrors() {
-				t.Fatal(bundle.Locate(findings))
-			}
-			adapt(g)
-			offload(t, g, scale(20_000, 2_000))
-		})
-	}
+	eachSample(t, func(t *testing.T, g *graph.Graph) { offload(t, g, scale(20_000, 2_000)) })
 }
 
 // TestRulePlansLeaveThePacketsOfClassBenchAsTheyAre has a firewall with each rule set, a router and a NAPT.
 func TestRulePlansLeaveThePacketsOfClassBenchAsTheyAre(t *testing.T) {
-	needHarness(t)
-	for _, file := range ruleSets(t) {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			content, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list, problems := rules.ClassBench(content)
-			if len(list) == 0 {
-				t.Fatalf("no rules: %v", problems)
-			}
-			offload(t, classBench(filepath.Base(file), list), scale(12_000, 2_000))
-		})
-	}
+	eachRuleSet(t, func(t *testing.T, g *graph.Graph) { offload(t, g, scale(12_000, 2_000)) })
 }
 
 // recording is what a chain did with packets, engine and oracle of one mind.
