@@ -264,7 +264,7 @@ uint32_t sn_station_poll(struct sn_station *s)
 		n = sn_ring_take(ring_of(s->exchange, from, s->number), items, SN_EXCHANGE_BURST);
 		if (n == 0)
 			continue;
-		notice(s); /* what came may already be of a move that we did not know */
+		notice(s); /* a mark may be of a move ordered since: the last one's meaning is another */
 		sum += process(s, items, n);
 	}
 	give(s);

@@ -263,10 +263,111 @@ static void a_ring_keeps_its_order_over_its_end_and_says_when_it_is_full(void **
 	free(ring);
 }
 
+/* Stations without threads: each step is the test's. */
+struct scene {
+	struct sn_exchange *exchange;
+	bool surprise; /* with the next packets an order is given, which worker 1 obeys at once */
+	uint32_t gives, takes;
+};
+
+static void scene_packets(void *context, void **packets, uint32_t n)
+{
+	struct scene *scene = context;
+
+	(void)packets;
+	(void)n;
+	if (!scene->surprise)
+		return;
+	scene->surprise = false;
+	sn_exchange_begin(scene->exchange, (struct sn_move){9, 2, 0, SN_MOVE_OWNER});
+	sn_station_poll(sn_exchange_station(scene->exchange, 1));
+}
+
+static void scene_give(void *context, uint32_t unit)
+{
+	struct scene *scene = context;
+
+	assert_int_equal(unit, 9);
+	scene->gives++;
+}
+
+static void scene_take(void *context, uint32_t unit)
+{
+	struct scene *scene = context;
+
+	assert_int_equal(unit, 9);
+	scene->takes++;
+}
+
+static uint64_t scene_now(void *context)
+{
+	(void)context;
+	return 0;
+}
+
+static void scene_poll_all(const struct scene *scene)
+{
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		struct sn_station *station = sn_exchange_station(scene->exchange, i);
+
+		sn_station_poll(station);
+		if (station->draining)
+			sn_station_drained(station);
+	}
+}
+
+/*
+ * Between a worker's look for orders and its reading of a ring there is time for an order, and for its mark
+ * in that ring. Heard as if it were of the move before, which was a turn's last step, the mark would be lost,
+ * and that step's unit would be thought to be here.
+ */
+static void a_mark_of_an_order_that_came_during_a_poll_is_heard_as_such(void **state)
+{
+	static const struct sn_exchange_ops scene_ops = {scene_packets, scene_give, scene_take, scene_now};
+	struct scene scene = {.exchange = sn_exchange_create(WORKERS)};
+	uint8_t owner[SN_EXCHANGE_SHARDS];
+	uint64_t taken_ns;
+	uint16_t packet;
+
+	(void)state;
+	memset(owner, 2, sizeof(owner));
+	owner[7] = 1;
+	sn_exchange_set(scene.exchange, SN_EXCHANGE_SHARDS, owner);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		sn_exchange_join(scene.exchange, i, &scene_ops, &scene);
+	for (uint8_t kind = SN_MOVE_HOLD; kind <= SN_MOVE_DRAIN; kind++) {
+		sn_exchange_begin(scene.exchange, (struct sn_move){7, 0, 1, kind});
+		for (uint32_t i = 0; i < 3; i++)
+			scene_poll_all(&scene);
+		assert_true(sn_exchange_done(scene.exchange, &taken_ns));
+	}
+
+	scene.surprise = true;
+	assert_true(sn_station_hand(sn_exchange_station(scene.exchange, 0), 2, &packet));
+	sn_station_publish(sn_exchange_station(scene.exchange, 0));
+	sn_station_poll(sn_exchange_station(scene.exchange, 2)); /* worker 0's ring, then worker 1's */
+	assert_false(scene.surprise);
+	assert_int_equal(sn_exchange_station(scene.exchange, 2)->place[7], 1);
+	for (uint32_t i = 0; i < 3; i++)
+		scene_poll_all(&scene);
+	assert_true(sn_exchange_done(scene.exchange, &taken_ns));
+	assert_int_equal(scene.gives, 1);
+	assert_int_equal(scene.takes, 1);
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		const uint8_t *place = sn_exchange_station(scene.exchange, i)->place;
+
+		assert_int_equal(place[7], i == 1 ? SN_PLACE_HERE : 1);
+		assert_int_equal(place[9], i == 0 ? SN_PLACE_HERE : 0);
+		assert_int_equal(place[8], i == 2 ? SN_PLACE_HERE : 2);
+	}
+	sn_exchange_free(scene.exchange, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_keeps_its_order_over_its_end_and_says_when_it_is_full),
+		cmocka_unit_test(a_mark_of_an_order_that_came_during_a_poll_is_heard_as_such),
 		cmocka_unit_test(threads_lose_and_reorder_nothing_while_shards_move),
 	};
 
