@@ -221,6 +221,55 @@ func (DropReason) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{1}
 }
 
+type MarkBelief int32
+
+const (
+	MarkBelief_BELIEF_KEPT  MarkBelief = 0 // as before; at first no port's marks are believed
+	MarkBelief_BELIEVED     MarkBelief = 1
+	MarkBelief_NOT_BELIEVED MarkBelief = 2 // which the engine chooses by itself when it sees a wrong one
+)
+
+// Enum value maps for MarkBelief.
+var (
+	MarkBelief_name = map[int32]string{
+		0: "BELIEF_KEPT",
+		1: "BELIEVED",
+		2: "NOT_BELIEVED",
+	}
+	MarkBelief_value = map[string]int32{
+		"BELIEF_KEPT":  0,
+		"BELIEVED":     1,
+		"NOT_BELIEVED": 2,
+	}
+)
+
+func (x MarkBelief) Enum() *MarkBelief {
+	p := new(MarkBelief)
+	*p = x
+	return p
+}
+
+func (x MarkBelief) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (MarkBelief) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[2].Descriptor()
+}
+
+func (MarkBelief) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[2]
+}
+
+func (x MarkBelief) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use MarkBelief.Descriptor instead.
+func (MarkBelief) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{2}
+}
+
 type Generator_Kind int32
 
 const (
@@ -251,11 +300,11 @@ func (x Generator_Kind) String() string {
 }
 
 func (Generator_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[2].Descriptor()
+	return file_program_proto_enumTypes[3].Descriptor()
 }
 
 func (Generator_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[2]
+	return &file_program_proto_enumTypes[3]
 }
 
 func (x Generator_Kind) Number() protoreflect.EnumNumber {
@@ -300,11 +349,11 @@ func (x TracedFrame_Kind) String() string {
 }
 
 func (TracedFrame_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[3].Descriptor()
+	return file_program_proto_enumTypes[4].Descriptor()
 }
 
 func (TracedFrame_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[3]
+	return &file_program_proto_enumTypes[4]
 }
 
 func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
@@ -314,6 +363,211 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{48, 0}
+}
+
+type FlowAbilities_Matching int32
+
+const (
+	FlowAbilities_NEVER  FlowAbilities_Matching = 0
+	FlowAbilities_EXACT  FlowAbilities_Matching = 1
+	FlowAbilities_PREFIX FlowAbilities_Matching = 2
+	FlowAbilities_MASKED FlowAbilities_Matching = 3
+	FlowAbilities_RANGED FlowAbilities_Matching = 4
+)
+
+// Enum value maps for FlowAbilities_Matching.
+var (
+	FlowAbilities_Matching_name = map[int32]string{
+		0: "NEVER",
+		1: "EXACT",
+		2: "PREFIX",
+		3: "MASKED",
+		4: "RANGED",
+	}
+	FlowAbilities_Matching_value = map[string]int32{
+		"NEVER":  0,
+		"EXACT":  1,
+		"PREFIX": 2,
+		"MASKED": 3,
+		"RANGED": 4,
+	}
+)
+
+func (x FlowAbilities_Matching) Enum() *FlowAbilities_Matching {
+	p := new(FlowAbilities_Matching)
+	*p = x
+	return p
+}
+
+func (x FlowAbilities_Matching) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FlowAbilities_Matching) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[5].Descriptor()
+}
+
+func (FlowAbilities_Matching) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[5]
+}
+
+func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FlowAbilities_Matching.Descriptor instead.
+func (FlowAbilities_Matching) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{57, 0}
+}
+
+type FlowAbilities_Fragments int32
+
+const (
+	FlowAbilities_FRAGMENTS_UNKNOWN  FlowAbilities_Fragments = 0
+	FlowAbilities_FRAGMENTS_PORTLESS FlowAbilities_Fragments = 1 // such a rule matches none
+	FlowAbilities_FRAGMENTS_TOLD     FlowAbilities_Fragments = 2 // and any rule can ask for packets that are none
+)
+
+// Enum value maps for FlowAbilities_Fragments.
+var (
+	FlowAbilities_Fragments_name = map[int32]string{
+		0: "FRAGMENTS_UNKNOWN",
+		1: "FRAGMENTS_PORTLESS",
+		2: "FRAGMENTS_TOLD",
+	}
+	FlowAbilities_Fragments_value = map[string]int32{
+		"FRAGMENTS_UNKNOWN":  0,
+		"FRAGMENTS_PORTLESS": 1,
+		"FRAGMENTS_TOLD":     2,
+	}
+)
+
+func (x FlowAbilities_Fragments) Enum() *FlowAbilities_Fragments {
+	p := new(FlowAbilities_Fragments)
+	*p = x
+	return p
+}
+
+func (x FlowAbilities_Fragments) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FlowAbilities_Fragments) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[6].Descriptor()
+}
+
+func (FlowAbilities_Fragments) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[6]
+}
+
+func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FlowAbilities_Fragments.Descriptor instead.
+func (FlowAbilities_Fragments) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{57, 1}
+}
+
+type FlowRule_Action int32
+
+const (
+	FlowRule_PASS  FlowRule_Action = 0 // to where the port sends packets without a rule
+	FlowRule_QUEUE FlowRule_Action = 1
+	FlowRule_JUMP  FlowRule_Action = 2 // to the next table
+	FlowRule_DROP  FlowRule_Action = 3
+)
+
+// Enum value maps for FlowRule_Action.
+var (
+	FlowRule_Action_name = map[int32]string{
+		0: "PASS",
+		1: "QUEUE",
+		2: "JUMP",
+		3: "DROP",
+	}
+	FlowRule_Action_value = map[string]int32{
+		"PASS":  0,
+		"QUEUE": 1,
+		"JUMP":  2,
+		"DROP":  3,
+	}
+)
+
+func (x FlowRule_Action) Enum() *FlowRule_Action {
+	p := new(FlowRule_Action)
+	*p = x
+	return p
+}
+
+func (x FlowRule_Action) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FlowRule_Action) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[7].Descriptor()
+}
+
+func (FlowRule_Action) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[7]
+}
+
+func (x FlowRule_Action) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FlowRule_Action.Descriptor instead.
+func (FlowRule_Action) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{63, 0}
+}
+
+type FlowState_Verdict int32
+
+const (
+	FlowState_UNSEEN   FlowState_Verdict = 0 // nothing was seen of it, or it asks for nothing that could be
+	FlowState_EXECUTED FlowState_Verdict = 1
+	FlowState_IGNORED  FlowState_Verdict = 2 // some packet contradicts it
+)
+
+// Enum value maps for FlowState_Verdict.
+var (
+	FlowState_Verdict_name = map[int32]string{
+		0: "UNSEEN",
+		1: "EXECUTED",
+		2: "IGNORED",
+	}
+	FlowState_Verdict_value = map[string]int32{
+		"UNSEEN":   0,
+		"EXECUTED": 1,
+		"IGNORED":  2,
+	}
+)
+
+func (x FlowState_Verdict) Enum() *FlowState_Verdict {
+	p := new(FlowState_Verdict)
+	*p = x
+	return p
+}
+
+func (x FlowState_Verdict) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (FlowState_Verdict) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[8].Descriptor()
+}
+
+func (FlowState_Verdict) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[8]
+}
+
+func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use FlowState_Verdict.Descriptor instead.
+func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{68, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -1606,6 +1860,9 @@ type Request struct {
 	//	*Request_ReadTrace
 	//	*Request_StopTrace
 	//	*Request_MoveShards
+	//	*Request_GetDevices
+	//	*Request_UpdateFlows
+	//	*Request_GetFlows
 	Body          isRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1754,6 +2011,33 @@ func (x *Request) GetMoveShards() *MoveShards {
 	return nil
 }
 
+func (x *Request) GetGetDevices() *GetDevices {
+	if x != nil {
+		if x, ok := x.Body.(*Request_GetDevices); ok {
+			return x.GetDevices
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetUpdateFlows() *UpdateFlows {
+	if x != nil {
+		if x, ok := x.Body.(*Request_UpdateFlows); ok {
+			return x.UpdateFlows
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetGetFlows() *GetFlows {
+	if x != nil {
+		if x, ok := x.Body.(*Request_GetFlows); ok {
+			return x.GetFlows
+		}
+	}
+	return nil
+}
+
 type isRequest_Body interface {
 	isRequest_Body()
 }
@@ -1802,6 +2086,18 @@ type Request_MoveShards struct {
 	MoveShards *MoveShards `protobuf:"bytes,12,opt,name=move_shards,json=moveShards,proto3,oneof"`
 }
 
+type Request_GetDevices struct {
+	GetDevices *GetDevices `protobuf:"bytes,13,opt,name=get_devices,json=getDevices,proto3,oneof"`
+}
+
+type Request_UpdateFlows struct {
+	UpdateFlows *UpdateFlows `protobuf:"bytes,14,opt,name=update_flows,json=updateFlows,proto3,oneof"`
+}
+
+type Request_GetFlows struct {
+	GetFlows *GetFlows `protobuf:"bytes,15,opt,name=get_flows,json=getFlows,proto3,oneof"`
+}
+
 func (*Request_Hello) isRequest_Body() {}
 
 func (*Request_Load) isRequest_Body() {}
@@ -1824,6 +2120,12 @@ func (*Request_StopTrace) isRequest_Body() {}
 
 func (*Request_MoveShards) isRequest_Body() {}
 
+func (*Request_GetDevices) isRequest_Body() {}
+
+func (*Request_UpdateFlows) isRequest_Body() {}
+
+func (*Request_GetFlows) isRequest_Body() {}
+
 type Response struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1839,6 +2141,9 @@ type Response struct {
 	//	*Response_TraceStarted
 	//	*Response_Traced
 	//	*Response_Moved
+	//	*Response_Devices
+	//	*Response_FlowsUpdated
+	//	*Response_Flows
 	Body          isResponse_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1976,6 +2281,33 @@ func (x *Response) GetMoved() *Moved {
 	return nil
 }
 
+func (x *Response) GetDevices() *DeviceList {
+	if x != nil {
+		if x, ok := x.Body.(*Response_Devices); ok {
+			return x.Devices
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetFlowsUpdated() *FlowsUpdated {
+	if x != nil {
+		if x, ok := x.Body.(*Response_FlowsUpdated); ok {
+			return x.FlowsUpdated
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetFlows() *FlowList {
+	if x != nil {
+		if x, ok := x.Body.(*Response_Flows); ok {
+			return x.Flows
+		}
+	}
+	return nil
+}
+
 type isResponse_Body interface {
 	isResponse_Body()
 }
@@ -2016,6 +2348,18 @@ type Response_Moved struct {
 	Moved *Moved `protobuf:"bytes,12,opt,name=moved,proto3,oneof"`
 }
 
+type Response_Devices struct {
+	Devices *DeviceList `protobuf:"bytes,13,opt,name=devices,proto3,oneof"`
+}
+
+type Response_FlowsUpdated struct {
+	FlowsUpdated *FlowsUpdated `protobuf:"bytes,14,opt,name=flows_updated,json=flowsUpdated,proto3,oneof"`
+}
+
+type Response_Flows struct {
+	Flows *FlowList `protobuf:"bytes,15,opt,name=flows,proto3,oneof"`
+}
+
 func (*Response_Hello) isResponse_Body() {}
 
 func (*Response_Load) isResponse_Body() {}
@@ -2033,6 +2377,12 @@ func (*Response_TraceStarted) isResponse_Body() {}
 func (*Response_Traced) isResponse_Body() {}
 
 func (*Response_Moved) isResponse_Body() {}
+
+func (*Response_Devices) isResponse_Body() {}
+
+func (*Response_FlowsUpdated) isResponse_Body() {}
+
+func (*Response_Flows) isResponse_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2142,6 +2492,7 @@ type Load struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Program       *Program               `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
 	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
+	Marks         *Marks                 `protobuf:"bytes,3,opt,name=marks,proto3" json:"marks,omitempty"` // absent: no packet's mark is believed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2186,6 +2537,13 @@ func (x *Load) GetProgram() *Program {
 func (x *Load) GetHash() []byte {
 	if x != nil {
 		return x.Hash
+	}
+	return nil
+}
+
+func (x *Load) GetMarks() *Marks {
+	if x != nil {
+		return x.Marks
 	}
 	return nil
 }
@@ -2419,13 +2777,21 @@ func (x *Stats) GetShards() []*ShardStats {
 }
 
 type PortStats struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Interface     string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
-	RxPackets     uint64                 `protobuf:"varint,2,opt,name=rx_packets,json=rxPackets,proto3" json:"rx_packets,omitempty"`
-	RxBytes       uint64                 `protobuf:"varint,3,opt,name=rx_bytes,json=rxBytes,proto3" json:"rx_bytes,omitempty"`
-	TxPackets     uint64                 `protobuf:"varint,4,opt,name=tx_packets,json=txPackets,proto3" json:"tx_packets,omitempty"`
-	TxBytes       uint64                 `protobuf:"varint,5,opt,name=tx_bytes,json=txBytes,proto3" json:"tx_bytes,omitempty"`
-	RxMissed      uint64                 `protobuf:"varint,6,opt,name=rx_missed,json=rxMissed,proto3" json:"rx_missed,omitempty"` // by the device
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Interface string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
+	RxPackets uint64                 `protobuf:"varint,2,opt,name=rx_packets,json=rxPackets,proto3" json:"rx_packets,omitempty"`
+	RxBytes   uint64                 `protobuf:"varint,3,opt,name=rx_bytes,json=rxBytes,proto3" json:"rx_bytes,omitempty"`
+	TxPackets uint64                 `protobuf:"varint,4,opt,name=tx_packets,json=txPackets,proto3" json:"tx_packets,omitempty"`
+	TxBytes   uint64                 `protobuf:"varint,5,opt,name=tx_bytes,json=txBytes,proto3" json:"tx_bytes,omitempty"`
+	RxMissed  uint64                 `protobuf:"varint,6,opt,name=rx_missed,json=rxMissed,proto3" json:"rx_missed,omitempty"` // by the device
+	Strays    uint64                 `protobuf:"varint,10,opt,name=strays,proto3" json:"strays,omitempty"`                    // whole TCP and UDP packets that came to another worker than their shard's
+	// Packets with which the installed flow rules were compared, see FlowState, and those that contradict them:
+	FlowChecked   uint64 `protobuf:"varint,11,opt,name=flow_checked,json=flowChecked,proto3" json:"flow_checked,omitempty"`
+	FlowUndropped uint64 `protobuf:"varint,12,opt,name=flow_undropped,json=flowUndropped,proto3" json:"flow_undropped,omitempty"` // a rule should have dropped it
+	FlowMisqueued uint64 `protobuf:"varint,13,opt,name=flow_misqueued,json=flowMisqueued,proto3" json:"flow_misqueued,omitempty"` // another queue than the rule's
+	FlowMismarked uint64 `protobuf:"varint,14,opt,name=flow_mismarked,json=flowMismarked,proto3" json:"flow_mismarked,omitempty"` // another mark than the rule's, or none
+	Marked        uint64 `protobuf:"varint,15,opt,name=marked,proto3" json:"marked,omitempty"`                                    // packets whose class was taken from their mark
+	Misclassified uint64 `protobuf:"varint,16,opt,name=misclassified,proto3" json:"misclassified,omitempty"`                      // believed marks that were compared with the classifier, which knew better
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2498,6 +2864,55 @@ func (x *PortStats) GetTxBytes() uint64 {
 func (x *PortStats) GetRxMissed() uint64 {
 	if x != nil {
 		return x.RxMissed
+	}
+	return 0
+}
+
+func (x *PortStats) GetStrays() uint64 {
+	if x != nil {
+		return x.Strays
+	}
+	return 0
+}
+
+func (x *PortStats) GetFlowChecked() uint64 {
+	if x != nil {
+		return x.FlowChecked
+	}
+	return 0
+}
+
+func (x *PortStats) GetFlowUndropped() uint64 {
+	if x != nil {
+		return x.FlowUndropped
+	}
+	return 0
+}
+
+func (x *PortStats) GetFlowMisqueued() uint64 {
+	if x != nil {
+		return x.FlowMisqueued
+	}
+	return 0
+}
+
+func (x *PortStats) GetFlowMismarked() uint64 {
+	if x != nil {
+		return x.FlowMismarked
+	}
+	return 0
+}
+
+func (x *PortStats) GetMarked() uint64 {
+	if x != nil {
+		return x.Marked
+	}
+	return 0
+}
+
+func (x *PortStats) GetMisclassified() uint64 {
+	if x != nil {
+		return x.Misclassified
 	}
 	return 0
 }
@@ -4315,6 +4730,1150 @@ func (x *Moved) GetBlockedNs() []uint64 {
 	return nil
 }
 
+// Marks says how rules write a class as the number on a packet: the program's generation above, below it the class, as its
+// index in the interface's segment, and one. Believed are marks of this generation, on whole packets with at least the
+// segment's TTL floor, of the ports that UpdateFlows.belief says.
+type Marks struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    uint32                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"` // 0..15
+	Shift         uint32                 `protobuf:"varint,2,opt,name=shift,proto3" json:"shift,omitempty"`           // bits below the generation, 1..28
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Marks) Reset() {
+	*x = Marks{}
+	mi := &file_program_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Marks) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Marks) ProtoMessage() {}
+
+func (x *Marks) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Marks.ProtoReflect.Descriptor instead.
+func (*Marks) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *Marks) GetGeneration() uint32 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *Marks) GetShift() uint32 {
+	if x != nil {
+		return x.Shift
+	}
+	return 0
+}
+
+// GetDevices asks what the ports' devices can do. It is tried with rules that take no packet which is forwarded, beside those
+// that are installed, and nothing is left of it.
+type GetDevices struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TryRules      uint32                 `protobuf:"varint,1,opt,name=try_rules,json=tryRules,proto3" json:"try_rules,omitempty"` // try how many rules there is room for, up to so many; 0: not tried
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetDevices) Reset() {
+	*x = GetDevices{}
+	mi := &file_program_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetDevices) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetDevices) ProtoMessage() {}
+
+func (x *GetDevices) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetDevices.ProtoReflect.Descriptor instead.
+func (*GetDevices) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *GetDevices) GetTryRules() uint32 {
+	if x != nil {
+		return x.TryRules
+	}
+	return 0
+}
+
+type DeviceList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Devices       []*Device              `protobuf:"bytes,1,rep,name=devices,proto3" json:"devices,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeviceList) Reset() {
+	*x = DeviceList{}
+	mi := &file_program_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeviceList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeviceList) ProtoMessage() {}
+
+func (x *DeviceList) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeviceList.ProtoReflect.Descriptor instead.
+func (*DeviceList) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *DeviceList) GetDevices() []*Device {
+	if x != nil {
+		return x.Devices
+	}
+	return nil
+}
+
+type Device struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Interface     string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
+	Device        string                 `protobuf:"bytes,2,opt,name=device,proto3" json:"device,omitempty"` // as bound
+	Driver        string                 `protobuf:"bytes,3,opt,name=driver,proto3" json:"driver,omitempty"`
+	Queues        uint32                 `protobuf:"varint,4,opt,name=queues,proto3" json:"queues,omitempty"` // receive queues: one for each worker
+	Flows         *FlowAbilities         `protobuf:"bytes,5,opt,name=flows,proto3" json:"flows,omitempty"`
+	Hash          *HashAbilities         `protobuf:"bytes,6,opt,name=hash,proto3" json:"hash,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Device) Reset() {
+	*x = Device{}
+	mi := &file_program_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Device) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Device) ProtoMessage() {}
+
+func (x *Device) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Device.ProtoReflect.Descriptor instead.
+func (*Device) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *Device) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *Device) GetDevice() string {
+	if x != nil {
+		return x.Device
+	}
+	return ""
+}
+
+func (x *Device) GetDriver() string {
+	if x != nil {
+		return x.Driver
+	}
+	return ""
+}
+
+func (x *Device) GetQueues() uint32 {
+	if x != nil {
+		return x.Queues
+	}
+	return 0
+}
+
+func (x *Device) GetFlows() *FlowAbilities {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *Device) GetHash() *HashAbilities {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+// FlowAbilities are what the driver takes. That the device executes it is another matter: see FlowState.
+type FlowAbilities struct {
+	state         protoimpl.MessageState         `protogen:"open.v1"`
+	Refused       string                         `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`        // the driver's words if it takes no rule at all
+	Rules         uint32                         `protobuf:"varint,2,opt,name=rules,proto3" json:"rules,omitempty"`           // that there is room for, with those that are installed; what was tried if all of it was taken
+	Priorities    uint32                         `protobuf:"varint,3,opt,name=priorities,proto3" json:"priorities,omitempty"` // 0 and 1: no order
+	Fields        []*FlowAbilities_FieldMatching `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`          // TCP, UDP and ICMP fields with an exact protocol; those missing: never
+	Untagged      bool                           `protobuf:"varint,5,opt,name=untagged,proto3" json:"untagged,omitempty"`
+	DstMac        bool                           `protobuf:"varint,6,opt,name=dst_mac,json=dstMac,proto3" json:"dst_mac,omitempty"`
+	Drop          bool                           `protobuf:"varint,7,opt,name=drop,proto3" json:"drop,omitempty"`
+	Count         bool                           `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
+	Queue         bool                           `protobuf:"varint,9,opt,name=queue,proto3" json:"queue,omitempty"`
+	MarkBits      uint32                         `protobuf:"varint,10,opt,name=mark_bits,json=markBits,proto3" json:"mark_bits,omitempty"`
+	Jump          bool                           `protobuf:"varint,11,opt,name=jump,proto3" json:"jump,omitempty"` // from table 0 to table 1
+	Fragments     FlowAbilities_Fragments        `protobuf:"varint,12,opt,name=fragments,proto3,enum=sinter.program.v1.FlowAbilities_Fragments" json:"fragments,omitempty"`
+	Refusals      []*FlowRefusal                 `protobuf:"bytes,13,rep,name=refusals,proto3" json:"refusals,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowAbilities) Reset() {
+	*x = FlowAbilities{}
+	mi := &file_program_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowAbilities) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowAbilities) ProtoMessage() {}
+
+func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowAbilities.ProtoReflect.Descriptor instead.
+func (*FlowAbilities) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *FlowAbilities) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *FlowAbilities) GetRules() uint32 {
+	if x != nil {
+		return x.Rules
+	}
+	return 0
+}
+
+func (x *FlowAbilities) GetPriorities() uint32 {
+	if x != nil {
+		return x.Priorities
+	}
+	return 0
+}
+
+func (x *FlowAbilities) GetFields() []*FlowAbilities_FieldMatching {
+	if x != nil {
+		return x.Fields
+	}
+	return nil
+}
+
+func (x *FlowAbilities) GetUntagged() bool {
+	if x != nil {
+		return x.Untagged
+	}
+	return false
+}
+
+func (x *FlowAbilities) GetDstMac() bool {
+	if x != nil {
+		return x.DstMac
+	}
+	return false
+}
+
+func (x *FlowAbilities) GetDrop() bool {
+	if x != nil {
+		return x.Drop
+	}
+	return false
+}
+
+func (x *FlowAbilities) GetCount() bool {
+	if x != nil {
+		return x.Count
+	}
+	return false
+}
+
+func (x *FlowAbilities) GetQueue() bool {
+	if x != nil {
+		return x.Queue
+	}
+	return false
+}
+
+func (x *FlowAbilities) GetMarkBits() uint32 {
+	if x != nil {
+		return x.MarkBits
+	}
+	return 0
+}
+
+func (x *FlowAbilities) GetJump() bool {
+	if x != nil {
+		return x.Jump
+	}
+	return false
+}
+
+func (x *FlowAbilities) GetFragments() FlowAbilities_Fragments {
+	if x != nil {
+		return x.Fragments
+	}
+	return FlowAbilities_FRAGMENTS_UNKNOWN
+}
+
+func (x *FlowAbilities) GetRefusals() []*FlowRefusal {
+	if x != nil {
+		return x.Refusals
+	}
+	return nil
+}
+
+type FlowRefusal struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Of            string                 `protobuf:"bytes,1,opt,name=of,proto3" json:"of,omitempty"`       // what was tried: "src by mask", "drop", …
+	Words         string                 `protobuf:"bytes,2,opt,name=words,proto3" json:"words,omitempty"` // the driver's
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRefusal) Reset() {
+	*x = FlowRefusal{}
+	mi := &file_program_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRefusal) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRefusal) ProtoMessage() {}
+
+func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRefusal.ProtoReflect.Descriptor instead.
+func (*FlowRefusal) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *FlowRefusal) GetOf() string {
+	if x != nil {
+		return x.Of
+	}
+	return ""
+}
+
+func (x *FlowRefusal) GetWords() string {
+	if x != nil {
+		return x.Words
+	}
+	return ""
+}
+
+type HashAbilities struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           bool                   `protobuf:"varint,1,opt,name=key,proto3" json:"key,omitempty"`         // can be set
+	Buckets       uint32                 `protobuf:"varint,2,opt,name=buckets,proto3" json:"buckets,omitempty"` // of the indirection table
+	Ports         bool                   `protobuf:"varint,3,opt,name=ports,proto3" json:"ports,omitempty"`     // TCP and UDP ports are hashed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HashAbilities) Reset() {
+	*x = HashAbilities{}
+	mi := &file_program_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HashAbilities) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HashAbilities) ProtoMessage() {}
+
+func (x *HashAbilities) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HashAbilities.ProtoReflect.Descriptor instead.
+func (*HashAbilities) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *HashAbilities) GetKey() bool {
+	if x != nil {
+		return x.Key
+	}
+	return false
+}
+
+func (x *HashAbilities) GetBuckets() uint32 {
+	if x != nil {
+		return x.Buckets
+	}
+	return 0
+}
+
+func (x *HashAbilities) GetPorts() bool {
+	if x != nil {
+		return x.Ports
+	}
+	return false
+}
+
+// UpdateFlows changes the rules of one port, step by step; packets flow meanwhile. A step that asks for what cannot be (a queue that
+// there is not, a number twice) is an error, and no step is done. The first that the driver refuses ends the update; those before it are done.
+// A port's rules are installed again after its device was reset.
+type UpdateFlows struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Interface     string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
+	Steps         []*FlowStep            `protobuf:"bytes,2,rep,name=steps,proto3" json:"steps,omitempty"`                                      // at most 65536
+	Turn          *FlowTurn              `protobuf:"bytes,3,opt,name=turn,proto3" json:"turn,omitempty"`                                        // absent: no shard's packets change their queue
+	Belief        MarkBelief             `protobuf:"varint,4,opt,name=belief,proto3,enum=sinter.program.v1.MarkBelief" json:"belief,omitempty"` // from after the steps on
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UpdateFlows) Reset() {
+	*x = UpdateFlows{}
+	mi := &file_program_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UpdateFlows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UpdateFlows) ProtoMessage() {}
+
+func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UpdateFlows.ProtoReflect.Descriptor instead.
+func (*UpdateFlows) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *UpdateFlows) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *UpdateFlows) GetSteps() []*FlowStep {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *UpdateFlows) GetTurn() *FlowTurn {
+	if x != nil {
+		return x.Turn
+	}
+	return nil
+}
+
+func (x *UpdateFlows) GetBelief() MarkBelief {
+	if x != nil {
+		return x.Belief
+	}
+	return MarkBelief_BELIEF_KEPT
+}
+
+type FlowStep struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Step:
+	//
+	//	*FlowStep_Create
+	//	*FlowStep_Destroy
+	Step          isFlowStep_Step `protobuf_oneof:"step"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowStep) Reset() {
+	*x = FlowStep{}
+	mi := &file_program_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowStep) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowStep) ProtoMessage() {}
+
+func (x *FlowStep) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowStep.ProtoReflect.Descriptor instead.
+func (*FlowStep) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *FlowStep) GetStep() isFlowStep_Step {
+	if x != nil {
+		return x.Step
+	}
+	return nil
+}
+
+func (x *FlowStep) GetCreate() *FlowRule {
+	if x != nil {
+		if x, ok := x.Step.(*FlowStep_Create); ok {
+			return x.Create
+		}
+	}
+	return nil
+}
+
+func (x *FlowStep) GetDestroy() uint32 {
+	if x != nil {
+		if x, ok := x.Step.(*FlowStep_Destroy); ok {
+			return x.Destroy
+		}
+	}
+	return 0
+}
+
+type isFlowStep_Step interface {
+	isFlowStep_Step()
+}
+
+type FlowStep_Create struct {
+	Create *FlowRule `protobuf:"bytes,1,opt,name=create,proto3,oneof"`
+}
+
+type FlowStep_Destroy struct {
+	Destroy uint32 `protobuf:"varint,2,opt,name=destroy,proto3,oneof"` // a rule's number
+}
+
+func (*FlowStep_Create) isFlowStep_Step() {}
+
+func (*FlowStep_Destroy) isFlowStep_Step() {}
+
+// FlowTurn: the steps give a shard's packets to its owner's queue, who holds them meanwhile: they must not overtake
+// those that still wait in the other queue.
+type FlowTurn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         uint32                 `protobuf:"varint,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // the worker to whose queue they came
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowTurn) Reset() {
+	*x = FlowTurn{}
+	mi := &file_program_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowTurn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowTurn) ProtoMessage() {}
+
+func (x *FlowTurn) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowTurn.ProtoReflect.Descriptor instead.
+func (*FlowTurn) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *FlowTurn) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
+}
+
+func (x *FlowTurn) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+// FlowRule of the IPv4 packets that meet all conditions; of the rules of a table that match a packet, the one with the lowest priority holds.
+type FlowRule struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // chosen by who asks; at most one installed rule of the port has it
+	Table         uint32                 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`   // 0 or 1; packets begin in 0
+	Priority      uint32                 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
+	Conds         []*FlowCond            `protobuf:"bytes,4,rep,name=conds,proto3" json:"conds,omitempty"`                 // at most one of a field
+	DstMac        []byte                 `protobuf:"bytes,5,opt,name=dst_mac,json=dstMac,proto3" json:"dst_mac,omitempty"` // empty: any
+	Action        FlowRule_Action        `protobuf:"varint,6,opt,name=action,proto3,enum=sinter.program.v1.FlowRule_Action" json:"action,omitempty"`
+	Queue         uint32                 `protobuf:"varint,7,opt,name=queue,proto3" json:"queue,omitempty"` // of QUEUE
+	Mark          uint32                 `protobuf:"varint,8,opt,name=mark,proto3" json:"mark,omitempty"`   // 0: none
+	Count         bool                   `protobuf:"varint,9,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowRule) Reset() {
+	*x = FlowRule{}
+	mi := &file_program_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowRule) ProtoMessage() {}
+
+func (x *FlowRule) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowRule.ProtoReflect.Descriptor instead.
+func (*FlowRule) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *FlowRule) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *FlowRule) GetTable() uint32 {
+	if x != nil {
+		return x.Table
+	}
+	return 0
+}
+
+func (x *FlowRule) GetPriority() uint32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *FlowRule) GetConds() []*FlowCond {
+	if x != nil {
+		return x.Conds
+	}
+	return nil
+}
+
+func (x *FlowRule) GetDstMac() []byte {
+	if x != nil {
+		return x.DstMac
+	}
+	return nil
+}
+
+func (x *FlowRule) GetAction() FlowRule_Action {
+	if x != nil {
+		return x.Action
+	}
+	return FlowRule_PASS
+}
+
+func (x *FlowRule) GetQueue() uint32 {
+	if x != nil {
+		return x.Queue
+	}
+	return 0
+}
+
+func (x *FlowRule) GetMark() uint32 {
+	if x != nil {
+		return x.Mark
+	}
+	return 0
+}
+
+func (x *FlowRule) GetCount() bool {
+	if x != nil {
+		return x.Count
+	}
+	return false
+}
+
+// FlowCond: the field's bits under the mask are the value's; without a mask, the field is in value..last. VLAN has the bit 4096 for
+// frames without a tag.
+type FlowCond struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Field         Field                  `protobuf:"varint,1,opt,name=field,proto3,enum=sinter.program.v1.Field" json:"field,omitempty"`
+	Value         uint32                 `protobuf:"fixed32,2,opt,name=value,proto3" json:"value,omitempty"`
+	Mask          uint32                 `protobuf:"fixed32,3,opt,name=mask,proto3" json:"mask,omitempty"`
+	Last          uint32                 `protobuf:"fixed32,4,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowCond) Reset() {
+	*x = FlowCond{}
+	mi := &file_program_proto_msgTypes[64]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowCond) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowCond) ProtoMessage() {}
+
+func (x *FlowCond) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[64]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowCond.ProtoReflect.Descriptor instead.
+func (*FlowCond) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{64}
+}
+
+func (x *FlowCond) GetField() Field {
+	if x != nil {
+		return x.Field
+	}
+	return Field_VLAN
+}
+
+func (x *FlowCond) GetValue() uint32 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *FlowCond) GetMask() uint32 {
+	if x != nil {
+		return x.Mask
+	}
+	return 0
+}
+
+func (x *FlowCond) GetLast() uint32 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+type FlowsUpdated struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Done          uint32                 `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`      // steps; fewer than asked for: the next one was refused
+	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"` // its driver's words
+	TookNs        uint64                 `protobuf:"varint,3,opt,name=took_ns,json=tookNs,proto3" json:"took_ns,omitempty"`
+	BlockedNs     uint64                 `protobuf:"varint,4,opt,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"` // for how long packets of the turned shard may have waited
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowsUpdated) Reset() {
+	*x = FlowsUpdated{}
+	mi := &file_program_proto_msgTypes[65]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowsUpdated) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowsUpdated) ProtoMessage() {}
+
+func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[65]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowsUpdated.ProtoReflect.Descriptor instead.
+func (*FlowsUpdated) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{65}
+}
+
+func (x *FlowsUpdated) GetDone() uint32 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *FlowsUpdated) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
+}
+
+func (x *FlowsUpdated) GetTookNs() uint64 {
+	if x != nil {
+		return x.TookNs
+	}
+	return 0
+}
+
+func (x *FlowsUpdated) GetBlockedNs() uint64 {
+	if x != nil {
+		return x.BlockedNs
+	}
+	return 0
+}
+
+// GetFlows asks what the installed rules of a port did.
+type GetFlows struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Interface     string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetFlows) Reset() {
+	*x = GetFlows{}
+	mi := &file_program_proto_msgTypes[66]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetFlows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetFlows) ProtoMessage() {}
+
+func (x *GetFlows) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[66]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetFlows.ProtoReflect.Descriptor instead.
+func (*GetFlows) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{66}
+}
+
+func (x *GetFlows) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+type FlowList struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Flows         []*FlowState           `protobuf:"bytes,1,rep,name=flows,proto3" json:"flows,omitempty"`                  // in the order of their numbers
+	Resets        uint64                 `protobuf:"varint,2,opt,name=resets,proto3" json:"resets,omitempty"`               // of the device, after each of which its rules were installed again
+	Lost          string                 `protobuf:"bytes,3,opt,name=lost,proto3" json:"lost,omitempty"`                    // why rules could not be; those are not among flows
+	Believed      bool                   `protobuf:"varint,4,opt,name=believed,proto3" json:"believed,omitempty"`           // the port's marks are
+	NoRule        uint64                 `protobuf:"varint,5,opt,name=no_rule,json=noRule,proto3" json:"no_rule,omitempty"` // compared packets that no rule matches
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowList) Reset() {
+	*x = FlowList{}
+	mi := &file_program_proto_msgTypes[67]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowList) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowList) ProtoMessage() {}
+
+func (x *FlowList) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[67]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowList.ProtoReflect.Descriptor instead.
+func (*FlowList) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{67}
+}
+
+func (x *FlowList) GetFlows() []*FlowState {
+	if x != nil {
+		return x.Flows
+	}
+	return nil
+}
+
+func (x *FlowList) GetResets() uint64 {
+	if x != nil {
+		return x.Resets
+	}
+	return 0
+}
+
+func (x *FlowList) GetLost() string {
+	if x != nil {
+		return x.Lost
+	}
+	return ""
+}
+
+func (x *FlowList) GetBelieved() bool {
+	if x != nil {
+		return x.Believed
+	}
+	return false
+}
+
+func (x *FlowList) GetNoRule() uint64 {
+	if x != nil {
+		return x.NoRule
+	}
+	return 0
+}
+
+// FlowState is what was seen of a rule. Some packets in each millisecond are compared with the rules, as they come by a queue: what the rule that
+// holds for a packet asks for is seen at it or is not. Drops are seen by the rule's counter. Packets that were received within
+// 100 ms after an update are left out.
+type FlowState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Packets       uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"` // of a counted rule, by the device
+	Bytes         uint64                 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Verdict       FlowState_Verdict      `protobuf:"varint,4,opt,name=verdict,proto3,enum=sinter.program.v1.FlowState_Verdict" json:"verdict,omitempty"`
+	Agreed        uint64                 `protobuf:"varint,5,opt,name=agreed,proto3" json:"agreed,omitempty"` // compared packets that came as the rule asks
+	Contradicted  uint64                 `protobuf:"varint,6,opt,name=contradicted,proto3" json:"contradicted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowState) Reset() {
+	*x = FlowState{}
+	mi := &file_program_proto_msgTypes[68]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowState) ProtoMessage() {}
+
+func (x *FlowState) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[68]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowState.ProtoReflect.Descriptor instead.
+func (*FlowState) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{68}
+}
+
+func (x *FlowState) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *FlowState) GetPackets() uint64 {
+	if x != nil {
+		return x.Packets
+	}
+	return 0
+}
+
+func (x *FlowState) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *FlowState) GetVerdict() FlowState_Verdict {
+	if x != nil {
+		return x.Verdict
+	}
+	return FlowState_UNSEEN
+}
+
+func (x *FlowState) GetAgreed() uint64 {
+	if x != nil {
+		return x.Agreed
+	}
+	return 0
+}
+
+func (x *FlowState) GetContradicted() uint64 {
+	if x != nil {
+		return x.Contradicted
+	}
+	return 0
+}
+
 type Shutdown struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -4323,7 +5882,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4335,7 +5894,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4348,7 +5907,59 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{53}
+	return file_program_proto_rawDescGZIP(), []int{69}
+}
+
+type FlowAbilities_FieldMatching struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Field         Field                  `protobuf:"varint,1,opt,name=field,proto3,enum=sinter.program.v1.Field" json:"field,omitempty"`
+	Matching      FlowAbilities_Matching `protobuf:"varint,2,opt,name=matching,proto3,enum=sinter.program.v1.FlowAbilities_Matching" json:"matching,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FlowAbilities_FieldMatching) Reset() {
+	*x = FlowAbilities_FieldMatching{}
+	mi := &file_program_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FlowAbilities_FieldMatching) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FlowAbilities_FieldMatching) ProtoMessage() {}
+
+func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FlowAbilities_FieldMatching.ProtoReflect.Descriptor instead.
+func (*FlowAbilities_FieldMatching) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{57, 0}
+}
+
+func (x *FlowAbilities_FieldMatching) GetField() Field {
+	if x != nil {
+		return x.Field
+	}
+	return Field_VLAN
+}
+
+func (x *FlowAbilities_FieldMatching) GetMatching() FlowAbilities_Matching {
+	if x != nil {
+		return x.Matching
+	}
+	return FlowAbilities_NEVER
 }
 
 var File_program_proto protoreflect.FileDescriptor
@@ -4458,7 +6069,7 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"ICMP_ERROR\x10\x00\x12\x0e\n" +
 	"\n" +
-	"ECHO_REPLY\x10\x01\"\xbd\x05\n" +
+	"ECHO_REPLY\x10\x01\"\x80\a\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\x05hello\x18\x02 \x01(\v2\x18.sinter.program.v1.HelloH\x00R\x05hello\x12-\n" +
@@ -4476,8 +6087,12 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"stop_trace\x18\v \x01(\v2\x1c.sinter.program.v1.StopTraceH\x00R\tstopTrace\x12@\n" +
 	"\vmove_shards\x18\f \x01(\v2\x1d.sinter.program.v1.MoveShardsH\x00R\n" +
-	"moveShardsB\x06\n" +
-	"\x04body\"\xb7\x04\n" +
+	"moveShards\x12@\n" +
+	"\vget_devices\x18\r \x01(\v2\x1d.sinter.program.v1.GetDevicesH\x00R\n" +
+	"getDevices\x12C\n" +
+	"\fupdate_flows\x18\x0e \x01(\v2\x1e.sinter.program.v1.UpdateFlowsH\x00R\vupdateFlows\x12:\n" +
+	"\tget_flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.GetFlowsH\x00R\bgetFlowsB\x06\n" +
+	"\x04body\"\xef\x05\n" +
 	"\bResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x125\n" +
@@ -4490,7 +6105,10 @@ const file_program_proto_rawDesc = "" +
 	"\rtrace_started\x18\t \x01(\v2\x1f.sinter.program.v1.TraceStartedH\x00R\ftraceStarted\x123\n" +
 	"\x06traced\x18\n" +
 	" \x01(\v2\x19.sinter.program.v1.TracedH\x00R\x06traced\x120\n" +
-	"\x05moved\x18\f \x01(\v2\x18.sinter.program.v1.MovedH\x00R\x05movedB\x06\n" +
+	"\x05moved\x18\f \x01(\v2\x18.sinter.program.v1.MovedH\x00R\x05moved\x129\n" +
+	"\adevices\x18\r \x01(\v2\x1d.sinter.program.v1.DeviceListH\x00R\adevices\x12F\n" +
+	"\rflows_updated\x18\x0e \x01(\v2\x1f.sinter.program.v1.FlowsUpdatedH\x00R\fflowsUpdated\x123\n" +
+	"\x05flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.FlowListH\x00R\x05flowsB\x06\n" +
 	"\x04body\"\x1f\n" +
 	"\x05Hello\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\"T\n" +
@@ -4498,10 +6116,11 @@ const file_program_proto_rawDesc = "" +
 	"HelloReply\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
-	"\x05ports\x18\x03 \x03(\tR\x05ports\"P\n" +
+	"\x05ports\x18\x03 \x03(\tR\x05ports\"\x80\x01\n" +
 	"\x04Load\x124\n" +
 	"\aprogram\x18\x01 \x01(\v2\x1a.sinter.program.v1.ProgramR\aprogram\x12\x12\n" +
-	"\x04hash\x18\x02 \x01(\fR\x04hash\"\xa0\x01\n" +
+	"\x04hash\x18\x02 \x01(\fR\x04hash\x12.\n" +
+	"\x05marks\x18\x03 \x01(\v2\x18.sinter.program.v1.MarksR\x05marks\"\xa0\x01\n" +
 	"\x06Loaded\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x19\n" +
 	"\bbuild_ns\x18\x02 \x01(\x04R\abuildNs\x12\x17\n" +
@@ -4519,7 +6138,7 @@ const file_program_proto_rawDesc = "" +
 	"\x05drops\x18\x06 \x03(\v2\x1c.sinter.program.v1.DropStatsR\x05drops\x125\n" +
 	"\x06tables\x18\a \x03(\v2\x1d.sinter.program.v1.TableStatsR\x06tables\x128\n" +
 	"\aworkers\x18\b \x03(\v2\x1e.sinter.program.v1.WorkerStatsR\aworkers\x125\n" +
-	"\x06shards\x18\t \x03(\v2\x1d.sinter.program.v1.ShardStatsR\x06shards\"\xba\x01\n" +
+	"\x06shards\x18\t \x03(\v2\x1d.sinter.program.v1.ShardStatsR\x06shards\"\xa8\x03\n" +
 	"\tPortStats\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x1d\n" +
 	"\n" +
@@ -4528,7 +6147,15 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"tx_packets\x18\x04 \x01(\x04R\ttxPackets\x12\x19\n" +
 	"\btx_bytes\x18\x05 \x01(\x04R\atxBytes\x12\x1b\n" +
-	"\trx_missed\x18\x06 \x01(\x04R\brxMissed\">\n" +
+	"\trx_missed\x18\x06 \x01(\x04R\brxMissed\x12\x16\n" +
+	"\x06strays\x18\n" +
+	" \x01(\x04R\x06strays\x12!\n" +
+	"\fflow_checked\x18\v \x01(\x04R\vflowChecked\x12%\n" +
+	"\x0eflow_undropped\x18\f \x01(\x04R\rflowUndropped\x12%\n" +
+	"\x0eflow_misqueued\x18\r \x01(\x04R\rflowMisqueued\x12%\n" +
+	"\x0eflow_mismarked\x18\x0e \x01(\x04R\rflowMismarked\x12\x16\n" +
+	"\x06marked\x18\x0f \x01(\x04R\x06marked\x12$\n" +
+	"\rmisclassified\x18\x10 \x01(\x04R\rmisclassified\">\n" +
 	"\fCounterStats\x12\x18\n" +
 	"\apackets\x18\x01 \x01(\x04R\apackets\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\"l\n" +
@@ -4673,7 +6300,123 @@ const file_program_proto_rawDesc = "" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\"*\n" +
 	"\x05Moved\x12!\n" +
 	"\n" +
-	"blocked_ns\x18\x01 \x03(\x04B\x02\x10\x01R\tblockedNs\"\n" +
+	"blocked_ns\x18\x01 \x03(\x04B\x02\x10\x01R\tblockedNs\"=\n" +
+	"\x05Marks\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\rR\n" +
+	"generation\x12\x14\n" +
+	"\x05shift\x18\x02 \x01(\rR\x05shift\")\n" +
+	"\n" +
+	"GetDevices\x12\x1b\n" +
+	"\ttry_rules\x18\x01 \x01(\rR\btryRules\"A\n" +
+	"\n" +
+	"DeviceList\x123\n" +
+	"\adevices\x18\x01 \x03(\v2\x19.sinter.program.v1.DeviceR\adevices\"\xdc\x01\n" +
+	"\x06Device\x12\x1c\n" +
+	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x16\n" +
+	"\x06device\x18\x02 \x01(\tR\x06device\x12\x16\n" +
+	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x16\n" +
+	"\x06queues\x18\x04 \x01(\rR\x06queues\x126\n" +
+	"\x05flows\x18\x05 \x01(\v2 .sinter.program.v1.FlowAbilitiesR\x05flows\x124\n" +
+	"\x04hash\x18\x06 \x01(\v2 .sinter.program.v1.HashAbilitiesR\x04hash\"\xf2\x05\n" +
+	"\rFlowAbilities\x12\x18\n" +
+	"\arefused\x18\x01 \x01(\tR\arefused\x12\x14\n" +
+	"\x05rules\x18\x02 \x01(\rR\x05rules\x12\x1e\n" +
+	"\n" +
+	"priorities\x18\x03 \x01(\rR\n" +
+	"priorities\x12F\n" +
+	"\x06fields\x18\x04 \x03(\v2..sinter.program.v1.FlowAbilities.FieldMatchingR\x06fields\x12\x1a\n" +
+	"\buntagged\x18\x05 \x01(\bR\buntagged\x12\x17\n" +
+	"\adst_mac\x18\x06 \x01(\bR\x06dstMac\x12\x12\n" +
+	"\x04drop\x18\a \x01(\bR\x04drop\x12\x14\n" +
+	"\x05count\x18\b \x01(\bR\x05count\x12\x14\n" +
+	"\x05queue\x18\t \x01(\bR\x05queue\x12\x1b\n" +
+	"\tmark_bits\x18\n" +
+	" \x01(\rR\bmarkBits\x12\x12\n" +
+	"\x04jump\x18\v \x01(\bR\x04jump\x12H\n" +
+	"\tfragments\x18\f \x01(\x0e2*.sinter.program.v1.FlowAbilities.FragmentsR\tfragments\x12:\n" +
+	"\brefusals\x18\r \x03(\v2\x1e.sinter.program.v1.FlowRefusalR\brefusals\x1a\x86\x01\n" +
+	"\rFieldMatching\x12.\n" +
+	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12E\n" +
+	"\bmatching\x18\x02 \x01(\x0e2).sinter.program.v1.FlowAbilities.MatchingR\bmatching\"D\n" +
+	"\bMatching\x12\t\n" +
+	"\x05NEVER\x10\x00\x12\t\n" +
+	"\x05EXACT\x10\x01\x12\n" +
+	"\n" +
+	"\x06PREFIX\x10\x02\x12\n" +
+	"\n" +
+	"\x06MASKED\x10\x03\x12\n" +
+	"\n" +
+	"\x06RANGED\x10\x04\"N\n" +
+	"\tFragments\x12\x15\n" +
+	"\x11FRAGMENTS_UNKNOWN\x10\x00\x12\x16\n" +
+	"\x12FRAGMENTS_PORTLESS\x10\x01\x12\x12\n" +
+	"\x0eFRAGMENTS_TOLD\x10\x02\"3\n" +
+	"\vFlowRefusal\x12\x0e\n" +
+	"\x02of\x18\x01 \x01(\tR\x02of\x12\x14\n" +
+	"\x05words\x18\x02 \x01(\tR\x05words\"Q\n" +
+	"\rHashAbilities\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\bR\x03key\x12\x18\n" +
+	"\abuckets\x18\x02 \x01(\rR\abuckets\x12\x14\n" +
+	"\x05ports\x18\x03 \x01(\bR\x05ports\"\xc6\x01\n" +
+	"\vUpdateFlows\x12\x1c\n" +
+	"\tinterface\x18\x01 \x01(\tR\tinterface\x121\n" +
+	"\x05steps\x18\x02 \x03(\v2\x1b.sinter.program.v1.FlowStepR\x05steps\x12/\n" +
+	"\x04turn\x18\x03 \x01(\v2\x1b.sinter.program.v1.FlowTurnR\x04turn\x125\n" +
+	"\x06belief\x18\x04 \x01(\x0e2\x1d.sinter.program.v1.MarkBeliefR\x06belief\"e\n" +
+	"\bFlowStep\x125\n" +
+	"\x06create\x18\x01 \x01(\v2\x1b.sinter.program.v1.FlowRuleH\x00R\x06create\x12\x1a\n" +
+	"\adestroy\x18\x02 \x01(\rH\x00R\adestroyB\x06\n" +
+	"\x04step\"4\n" +
+	"\bFlowTurn\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\rR\x05shard\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\"\xcf\x02\n" +
+	"\bFlowRule\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x14\n" +
+	"\x05table\x18\x02 \x01(\rR\x05table\x12\x1a\n" +
+	"\bpriority\x18\x03 \x01(\rR\bpriority\x121\n" +
+	"\x05conds\x18\x04 \x03(\v2\x1b.sinter.program.v1.FlowCondR\x05conds\x12\x17\n" +
+	"\adst_mac\x18\x05 \x01(\fR\x06dstMac\x12:\n" +
+	"\x06action\x18\x06 \x01(\x0e2\".sinter.program.v1.FlowRule.ActionR\x06action\x12\x14\n" +
+	"\x05queue\x18\a \x01(\rR\x05queue\x12\x12\n" +
+	"\x04mark\x18\b \x01(\rR\x04mark\x12\x14\n" +
+	"\x05count\x18\t \x01(\bR\x05count\"1\n" +
+	"\x06Action\x12\b\n" +
+	"\x04PASS\x10\x00\x12\t\n" +
+	"\x05QUEUE\x10\x01\x12\b\n" +
+	"\x04JUMP\x10\x02\x12\b\n" +
+	"\x04DROP\x10\x03\"x\n" +
+	"\bFlowCond\x12.\n" +
+	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\aR\x05value\x12\x12\n" +
+	"\x04mask\x18\x03 \x01(\aR\x04mask\x12\x12\n" +
+	"\x04last\x18\x04 \x01(\aR\x04last\"t\n" +
+	"\fFlowsUpdated\x12\x12\n" +
+	"\x04done\x18\x01 \x01(\rR\x04done\x12\x18\n" +
+	"\arefused\x18\x02 \x01(\tR\arefused\x12\x17\n" +
+	"\atook_ns\x18\x03 \x01(\x04R\x06tookNs\x12\x1d\n" +
+	"\n" +
+	"blocked_ns\x18\x04 \x01(\x04R\tblockedNs\"(\n" +
+	"\bGetFlows\x12\x1c\n" +
+	"\tinterface\x18\x01 \x01(\tR\tinterface\"\x9f\x01\n" +
+	"\bFlowList\x122\n" +
+	"\x05flows\x18\x01 \x03(\v2\x1c.sinter.program.v1.FlowStateR\x05flows\x12\x16\n" +
+	"\x06resets\x18\x02 \x01(\x04R\x06resets\x12\x12\n" +
+	"\x04lost\x18\x03 \x01(\tR\x04lost\x12\x1a\n" +
+	"\bbelieved\x18\x04 \x01(\bR\bbelieved\x12\x17\n" +
+	"\ano_rule\x18\x05 \x01(\x04R\x06noRule\"\x81\x02\n" +
+	"\tFlowState\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\rR\x06number\x12\x18\n" +
+	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12>\n" +
+	"\averdict\x18\x04 \x01(\x0e2$.sinter.program.v1.FlowState.VerdictR\averdict\x12\x16\n" +
+	"\x06agreed\x18\x05 \x01(\x04R\x06agreed\x12\"\n" +
+	"\fcontradicted\x18\x06 \x01(\x04R\fcontradicted\"0\n" +
+	"\aVerdict\x12\n" +
+	"\n" +
+	"\x06UNSEEN\x10\x00\x12\f\n" +
+	"\bEXECUTED\x10\x01\x12\v\n" +
+	"\aIGNORED\x10\x02\"\n" +
 	"\n" +
 	"\bShutdown*\x8e\x01\n" +
 	"\x05Field\x12\b\n" +
@@ -4720,7 +6463,12 @@ const file_program_proto_rawDesc = "" +
 	"DROP_DEPTH\x10\x16\x12\x19\n" +
 	"\x15DROP_TOO_BIG_ANSWERED\x10\x17\x12\x16\n" +
 	"\x12DROP_HANDOVER_FULL\x10\x18\x12\x11\n" +
-	"\rDROP_NOT_OURS\x10\x19B:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
+	"\rDROP_NOT_OURS\x10\x19*=\n" +
+	"\n" +
+	"MarkBelief\x12\x0f\n" +
+	"\vBELIEF_KEPT\x10\x00\x12\f\n" +
+	"\bBELIEVED\x10\x01\x12\x10\n" +
+	"\fNOT_BELIEVED\x10\x02B:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
 
 var (
 	file_program_proto_rawDescOnce sync.Once
@@ -4734,134 +6482,180 @@ func file_program_proto_rawDescGZIP() []byte {
 	return file_program_proto_rawDescData
 }
 
-var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
+var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
 var file_program_proto_goTypes = []any{
-	(Field)(0),             // 0: sinter.program.v1.Field
-	(DropReason)(0),        // 1: sinter.program.v1.DropReason
-	(Generator_Kind)(0),    // 2: sinter.program.v1.Generator.Kind
-	(TracedFrame_Kind)(0),  // 3: sinter.program.v1.TracedFrame.Kind
-	(*Program)(nil),        // 4: sinter.program.v1.Program
-	(*Interface)(nil),      // 5: sinter.program.v1.Interface
-	(*Neighbor)(nil),       // 6: sinter.program.v1.Neighbor
-	(*StateTable)(nil),     // 7: sinter.program.v1.StateTable
-	(*AddressRange)(nil),   // 8: sinter.program.v1.AddressRange
-	(*Run)(nil),            // 9: sinter.program.v1.Run
-	(*Segment)(nil),        // 10: sinter.program.v1.Segment
-	(*Table)(nil),          // 11: sinter.program.v1.Table
-	(*BitSet)(nil),         // 12: sinter.program.v1.BitSet
-	(*Class)(nil),          // 13: sinter.program.v1.Class
-	(*Leg)(nil),            // 14: sinter.program.v1.Leg
-	(*Drop)(nil),           // 15: sinter.program.v1.Drop
-	(*Op)(nil),             // 16: sinter.program.v1.Op
-	(*SetField)(nil),       // 17: sinter.program.v1.SetField
-	(*Generator)(nil),      // 18: sinter.program.v1.Generator
-	(*Request)(nil),        // 19: sinter.program.v1.Request
-	(*Response)(nil),       // 20: sinter.program.v1.Response
-	(*Hello)(nil),          // 21: sinter.program.v1.Hello
-	(*HelloReply)(nil),     // 22: sinter.program.v1.HelloReply
-	(*Load)(nil),           // 23: sinter.program.v1.Load
-	(*Loaded)(nil),         // 24: sinter.program.v1.Loaded
-	(*GetStats)(nil),       // 25: sinter.program.v1.GetStats
-	(*Stats)(nil),          // 26: sinter.program.v1.Stats
-	(*PortStats)(nil),      // 27: sinter.program.v1.PortStats
-	(*CounterStats)(nil),   // 28: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),     // 29: sinter.program.v1.ClassStats
-	(*DropStats)(nil),      // 30: sinter.program.v1.DropStats
-	(*TableStats)(nil),     // 31: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),    // 32: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),     // 33: sinter.program.v1.ShardStats
-	(*Inject)(nil),         // 34: sinter.program.v1.Inject
-	(*InjectedPacket)(nil), // 35: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),       // 36: sinter.program.v1.Injected
-	(*OutPacket)(nil),      // 37: sinter.program.v1.OutPacket
-	(*DropOf)(nil),         // 38: sinter.program.v1.DropOf
-	(*GetNeighbors)(nil),   // 39: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),   // 40: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),  // 41: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),    // 42: sinter.program.v1.GetSessions
-	(*SessionList)(nil),    // 43: sinter.program.v1.SessionList
-	(*Session)(nil),        // 44: sinter.program.v1.Session
-	(*StartTrace)(nil),     // 45: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),   // 46: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),   // 47: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),      // 48: sinter.program.v1.ReadTrace
-	(*Traced)(nil),         // 49: sinter.program.v1.Traced
-	(*TracedPacket)(nil),   // 50: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),    // 51: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),    // 52: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),      // 53: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),     // 54: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),      // 55: sinter.program.v1.ShardMove
-	(*Moved)(nil),          // 56: sinter.program.v1.Moved
-	(*Shutdown)(nil),       // 57: sinter.program.v1.Shutdown
+	(Field)(0),                          // 0: sinter.program.v1.Field
+	(DropReason)(0),                     // 1: sinter.program.v1.DropReason
+	(MarkBelief)(0),                     // 2: sinter.program.v1.MarkBelief
+	(Generator_Kind)(0),                 // 3: sinter.program.v1.Generator.Kind
+	(TracedFrame_Kind)(0),               // 4: sinter.program.v1.TracedFrame.Kind
+	(FlowAbilities_Matching)(0),         // 5: sinter.program.v1.FlowAbilities.Matching
+	(FlowAbilities_Fragments)(0),        // 6: sinter.program.v1.FlowAbilities.Fragments
+	(FlowRule_Action)(0),                // 7: sinter.program.v1.FlowRule.Action
+	(FlowState_Verdict)(0),              // 8: sinter.program.v1.FlowState.Verdict
+	(*Program)(nil),                     // 9: sinter.program.v1.Program
+	(*Interface)(nil),                   // 10: sinter.program.v1.Interface
+	(*Neighbor)(nil),                    // 11: sinter.program.v1.Neighbor
+	(*StateTable)(nil),                  // 12: sinter.program.v1.StateTable
+	(*AddressRange)(nil),                // 13: sinter.program.v1.AddressRange
+	(*Run)(nil),                         // 14: sinter.program.v1.Run
+	(*Segment)(nil),                     // 15: sinter.program.v1.Segment
+	(*Table)(nil),                       // 16: sinter.program.v1.Table
+	(*BitSet)(nil),                      // 17: sinter.program.v1.BitSet
+	(*Class)(nil),                       // 18: sinter.program.v1.Class
+	(*Leg)(nil),                         // 19: sinter.program.v1.Leg
+	(*Drop)(nil),                        // 20: sinter.program.v1.Drop
+	(*Op)(nil),                          // 21: sinter.program.v1.Op
+	(*SetField)(nil),                    // 22: sinter.program.v1.SetField
+	(*Generator)(nil),                   // 23: sinter.program.v1.Generator
+	(*Request)(nil),                     // 24: sinter.program.v1.Request
+	(*Response)(nil),                    // 25: sinter.program.v1.Response
+	(*Hello)(nil),                       // 26: sinter.program.v1.Hello
+	(*HelloReply)(nil),                  // 27: sinter.program.v1.HelloReply
+	(*Load)(nil),                        // 28: sinter.program.v1.Load
+	(*Loaded)(nil),                      // 29: sinter.program.v1.Loaded
+	(*GetStats)(nil),                    // 30: sinter.program.v1.GetStats
+	(*Stats)(nil),                       // 31: sinter.program.v1.Stats
+	(*PortStats)(nil),                   // 32: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                // 33: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                  // 34: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                   // 35: sinter.program.v1.DropStats
+	(*TableStats)(nil),                  // 36: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                 // 37: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                  // 38: sinter.program.v1.ShardStats
+	(*Inject)(nil),                      // 39: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),              // 40: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                    // 41: sinter.program.v1.Injected
+	(*OutPacket)(nil),                   // 42: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                      // 43: sinter.program.v1.DropOf
+	(*GetNeighbors)(nil),                // 44: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                // 45: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),               // 46: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                 // 47: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                 // 48: sinter.program.v1.SessionList
+	(*Session)(nil),                     // 49: sinter.program.v1.Session
+	(*StartTrace)(nil),                  // 50: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                // 51: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                // 52: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                   // 53: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                      // 54: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                // 55: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                 // 56: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                 // 57: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                   // 58: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                  // 59: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                   // 60: sinter.program.v1.ShardMove
+	(*Moved)(nil),                       // 61: sinter.program.v1.Moved
+	(*Marks)(nil),                       // 62: sinter.program.v1.Marks
+	(*GetDevices)(nil),                  // 63: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                  // 64: sinter.program.v1.DeviceList
+	(*Device)(nil),                      // 65: sinter.program.v1.Device
+	(*FlowAbilities)(nil),               // 66: sinter.program.v1.FlowAbilities
+	(*FlowRefusal)(nil),                 // 67: sinter.program.v1.FlowRefusal
+	(*HashAbilities)(nil),               // 68: sinter.program.v1.HashAbilities
+	(*UpdateFlows)(nil),                 // 69: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                    // 70: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                    // 71: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                    // 72: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                    // 73: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                // 74: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                    // 75: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                    // 76: sinter.program.v1.FlowList
+	(*FlowState)(nil),                   // 77: sinter.program.v1.FlowState
+	(*Shutdown)(nil),                    // 78: sinter.program.v1.Shutdown
+	(*FlowAbilities_FieldMatching)(nil), // 79: sinter.program.v1.FlowAbilities.FieldMatching
 }
 var file_program_proto_depIdxs = []int32{
-	5,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
-	7,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
-	9,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
-	10, // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	18, // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
-	6,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	8,  // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	11, // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	11, // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	13, // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	10, // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
+	12, // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
+	14, // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
+	15, // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
+	23, // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	11, // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	13, // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	16, // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	16, // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	18, // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
 	0,  // 10: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	12, // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	17, // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
 	0,  // 12: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	14, // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	16, // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	15, // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	19, // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	21, // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	20, // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
 	1,  // 16: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	17, // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	22, // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
 	0,  // 18: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	2,  // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	21, // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	23, // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	25, // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	34, // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	57, // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	39, // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	42, // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	45, // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	48, // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	53, // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	54, // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	22, // 31: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	24, // 32: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	26, // 33: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	36, // 34: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	40, // 35: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	43, // 36: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	47, // 37: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	49, // 38: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	56, // 39: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	4,  // 40: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	27, // 41: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	28, // 42: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	29, // 43: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	30, // 44: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	31, // 45: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	32, // 46: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	33, // 47: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	35, // 48: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	37, // 49: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	38, // 50: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	41, // 51: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	44, // 52: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	46, // 53: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	45, // 54: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	50, // 55: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	51, // 56: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	52, // 57: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	3,  // 58: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	55, // 59: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	60, // [60:60] is the sub-list for method output_type
-	60, // [60:60] is the sub-list for method input_type
-	60, // [60:60] is the sub-list for extension type_name
-	60, // [60:60] is the sub-list for extension extendee
-	0,  // [0:60] is the sub-list for field type_name
+	3,  // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	26, // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	28, // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	30, // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	39, // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	78, // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	44, // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	47, // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	50, // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	53, // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	58, // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	59, // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	63, // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	69, // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	75, // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	27, // 34: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	29, // 35: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	31, // 36: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	41, // 37: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	45, // 38: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	48, // 39: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	52, // 40: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	54, // 41: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	61, // 42: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	64, // 43: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	74, // 44: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	76, // 45: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	9,  // 46: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
+	62, // 47: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	32, // 48: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	33, // 49: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	34, // 50: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	35, // 51: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	36, // 52: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	37, // 53: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	38, // 54: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	40, // 55: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	42, // 56: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	43, // 57: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	46, // 58: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	49, // 59: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	51, // 60: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	50, // 61: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	55, // 62: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	56, // 63: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	57, // 64: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	4,  // 65: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	60, // 66: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	65, // 67: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	66, // 68: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
+	68, // 69: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
+	79, // 70: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
+	6,  // 71: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
+	67, // 72: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	70, // 73: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	71, // 74: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	2,  // 75: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	72, // 76: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	73, // 77: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	7,  // 78: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,  // 79: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	77, // 80: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	8,  // 81: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	0,  // 82: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	5,  // 83: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	84, // [84:84] is the sub-list for method output_type
+	84, // [84:84] is the sub-list for method input_type
+	84, // [84:84] is the sub-list for extension type_name
+	84, // [84:84] is the sub-list for extension extendee
+	0,  // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -4899,6 +6693,9 @@ func file_program_proto_init() {
 		(*Request_ReadTrace)(nil),
 		(*Request_StopTrace)(nil),
 		(*Request_MoveShards)(nil),
+		(*Request_GetDevices)(nil),
+		(*Request_UpdateFlows)(nil),
+		(*Request_GetFlows)(nil),
 	}
 	file_program_proto_msgTypes[16].OneofWrappers = []any{
 		(*Response_Hello)(nil),
@@ -4910,14 +6707,21 @@ func file_program_proto_init() {
 		(*Response_TraceStarted)(nil),
 		(*Response_Traced)(nil),
 		(*Response_Moved)(nil),
+		(*Response_Devices)(nil),
+		(*Response_FlowsUpdated)(nil),
+		(*Response_Flows)(nil),
+	}
+	file_program_proto_msgTypes[61].OneofWrappers = []any{
+		(*FlowStep_Create)(nil),
+		(*FlowStep_Destroy)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
-			NumEnums:      4,
-			NumMessages:   54,
+			NumEnums:      9,
+			NumMessages:   71,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
