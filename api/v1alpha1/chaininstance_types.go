@@ -63,6 +63,21 @@ type ChainInstanceSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Groups []InstanceGroup `json:"groups,omitempty"`
 
+	// NewShards are shards of its groups that nobody has, as after the end of an engine: the instance begins them without
+	// sessions. All other shards come from the peer that has them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	NewShards []ShardRange `json:"newShards,omitempty"`
+
+	// Peers are the chain's other instances, with which this one shares the chain's state: it gives shards that are theirs by
+	// this list, and passes on packets that are for them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=63
+	Peers []InstancePeer `json:"peers,omitempty"`
+
 	// Interfaces says what each interface of the chain is bound to.
 	// +required
 	// +listType=map
@@ -107,6 +122,44 @@ type InstanceGroup struct {
 	// +kubebuilder:validation:items:Minimum=0
 	// +kubebuilder:validation:items:Maximum=63
 	Cores []int32 `json:"cores,omitempty"`
+}
+
+// InstancePeer is another instance of the same chain.
+type InstancePeer struct {
+	// Name of the ChainInstance.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name,omitempty"`
+
+	// Address at which its agent takes shards ("10.244.1.7:9443"); absent while its pod has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=261
+	Address string `json:"address,omitempty"`
+
+	// Shards that are to be the peer's.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	Shards []ShardRange `json:"shards,omitempty"`
+
+	// Interfaces on which packets can be sent to it.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Interfaces []InterfaceMAC `json:"interfaces,omitempty"`
+}
+
+// InterfaceMAC is the address of an instance's interface.
+type InterfaceMAC struct {
+	// Name of the chain's interface.
+	// +required
+	Name Name `json:"name,omitempty"`
+
+	// MAC address.
+	// +required
+	MAC MACAddress `json:"mac,omitempty"`
 }
 
 // ShardRange is a shard or an unbroken run of shards ("0-127").
@@ -234,6 +287,19 @@ type ChainInstanceStatus struct {
 	// +listMapKey=interface
 	// +kubebuilder:validation:MaxItems=64
 	Dispatch []InterfaceDispatch `json:"dispatch,omitempty"`
+
+	// Shards that the engine has, those included that it is giving away.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=128
+	Shards []ShardRange `json:"shards,omitempty"`
+
+	// Interfaces are the addresses at which peers reach the engine.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Interfaces []InterfaceMAC `json:"interfaces,omitempty"`
 
 	// LastReportTime is when the agent reported.
 	// +optional

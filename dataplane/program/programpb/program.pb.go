@@ -132,6 +132,7 @@ const (
 	DropReason_DROP_TOO_BIG_ANSWERED    DropReason = 23 // larger than the MTU, DF set: answered with ICMP fragmentation needed
 	DropReason_DROP_HANDOVER_FULL       DropReason = 24 // for another worker, whose ring is full, or for a shard on its way for which too many wait
 	DropReason_DROP_NOT_OURS            DropReason = 25 // state of a second shard, which another worker has: never where chains are cut rightly
+	DropReason_DROP_NOT_HERE            DropReason = 26 // for a shard that is away, and no peer is known to have it, or it came from a peer
 )
 
 // Enum value maps for DropReason.
@@ -163,6 +164,7 @@ var (
 		23: "DROP_TOO_BIG_ANSWERED",
 		24: "DROP_HANDOVER_FULL",
 		25: "DROP_NOT_OURS",
+		26: "DROP_NOT_HERE",
 	}
 	DropReason_value = map[string]int32{
 		"DROP_NONE":                0,
@@ -191,6 +193,7 @@ var (
 		"DROP_TOO_BIG_ANSWERED":    23,
 		"DROP_HANDOVER_FULL":       24,
 		"DROP_NOT_OURS":            25,
+		"DROP_NOT_HERE":            26,
 	}
 )
 
@@ -219,6 +222,59 @@ func (x DropReason) Number() protoreflect.EnumNumber {
 // Deprecated: Use DropReason.Descriptor instead.
 func (DropReason) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{1}
+}
+
+// ShardPlace: several engines may share the state of a chain; a shard is one engine's at a time.
+type ShardPlace int32
+
+const (
+	ShardPlace_SHARD_HERE   ShardPlace = 0
+	ShardPlace_SHARD_GIVING ShardPlace = 1 // stands still here while its sessions are read; its packets wait
+	ShardPlace_SHARD_TAKING ShardPlace = 2 // its sessions come; its packets wait
+	ShardPlace_SHARD_AWAY   ShardPlace = 3 // another engine's, or nobody's: packets go to the peer that has it, or are dropped as not-here
+)
+
+// Enum value maps for ShardPlace.
+var (
+	ShardPlace_name = map[int32]string{
+		0: "SHARD_HERE",
+		1: "SHARD_GIVING",
+		2: "SHARD_TAKING",
+		3: "SHARD_AWAY",
+	}
+	ShardPlace_value = map[string]int32{
+		"SHARD_HERE":   0,
+		"SHARD_GIVING": 1,
+		"SHARD_TAKING": 2,
+		"SHARD_AWAY":   3,
+	}
+)
+
+func (x ShardPlace) Enum() *ShardPlace {
+	p := new(ShardPlace)
+	*p = x
+	return p
+}
+
+func (x ShardPlace) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ShardPlace) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[2].Descriptor()
+}
+
+func (ShardPlace) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[2]
+}
+
+func (x ShardPlace) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ShardPlace.Descriptor instead.
+func (ShardPlace) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{2}
 }
 
 type MarkBelief int32
@@ -254,11 +310,11 @@ func (x MarkBelief) String() string {
 }
 
 func (MarkBelief) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[2].Descriptor()
+	return file_program_proto_enumTypes[3].Descriptor()
 }
 
 func (MarkBelief) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[2]
+	return &file_program_proto_enumTypes[3]
 }
 
 func (x MarkBelief) Number() protoreflect.EnumNumber {
@@ -267,7 +323,7 @@ func (x MarkBelief) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MarkBelief.Descriptor instead.
 func (MarkBelief) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{2}
+	return file_program_proto_rawDescGZIP(), []int{3}
 }
 
 type Generator_Kind int32
@@ -300,11 +356,11 @@ func (x Generator_Kind) String() string {
 }
 
 func (Generator_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[3].Descriptor()
+	return file_program_proto_enumTypes[4].Descriptor()
 }
 
 func (Generator_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[3]
+	return &file_program_proto_enumTypes[4]
 }
 
 func (x Generator_Kind) Number() protoreflect.EnumNumber {
@@ -349,11 +405,11 @@ func (x TracedFrame_Kind) String() string {
 }
 
 func (TracedFrame_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[4].Descriptor()
+	return file_program_proto_enumTypes[5].Descriptor()
 }
 
 func (TracedFrame_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[4]
+	return &file_program_proto_enumTypes[5]
 }
 
 func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
@@ -404,11 +460,11 @@ func (x FlowAbilities_Matching) String() string {
 }
 
 func (FlowAbilities_Matching) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[5].Descriptor()
+	return file_program_proto_enumTypes[6].Descriptor()
 }
 
 func (FlowAbilities_Matching) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[5]
+	return &file_program_proto_enumTypes[6]
 }
 
 func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
@@ -453,11 +509,11 @@ func (x FlowAbilities_Fragments) String() string {
 }
 
 func (FlowAbilities_Fragments) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[6].Descriptor()
+	return file_program_proto_enumTypes[7].Descriptor()
 }
 
 func (FlowAbilities_Fragments) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[6]
+	return &file_program_proto_enumTypes[7]
 }
 
 func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
@@ -505,11 +561,11 @@ func (x FlowRule_Action) String() string {
 }
 
 func (FlowRule_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[7].Descriptor()
+	return file_program_proto_enumTypes[8].Descriptor()
 }
 
 func (FlowRule_Action) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[7]
+	return &file_program_proto_enumTypes[8]
 }
 
 func (x FlowRule_Action) Number() protoreflect.EnumNumber {
@@ -554,11 +610,11 @@ func (x FlowState_Verdict) String() string {
 }
 
 func (FlowState_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[8].Descriptor()
+	return file_program_proto_enumTypes[9].Descriptor()
 }
 
 func (FlowState_Verdict) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[8]
+	return &file_program_proto_enumTypes[9]
 }
 
 func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
@@ -568,6 +624,114 @@ func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
 // Deprecated: Use FlowState_Verdict.Descriptor instead.
 func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{68, 0}
+}
+
+type GiveShards_Step int32
+
+const (
+	GiveShards_BEGIN GiveShards_Step = 0 // they stand still, their packets wait: at most 4096 per worker, further ones are dropped as handover-full
+	GiveShards_READ  GiveShards_Step = 1 // some of their sessions
+	GiveShards_SEAL  GiveShards_Step = 2 // the peer is asked to commit next: from now on only COMMIT and ABORT end the transfer. Until then
+	// it ends by itself, as by ABORT, after two seconds without a step, and when another program is loaded
+	GiveShards_COMMIT GiveShards_Step = 3 // the peer has them: what waits goes to it, the sessions are forgotten
+	GiveShards_ABORT  GiveShards_Step = 4 // they go on here. For a transfer that is not known: done
+)
+
+// Enum value maps for GiveShards_Step.
+var (
+	GiveShards_Step_name = map[int32]string{
+		0: "BEGIN",
+		1: "READ",
+		2: "SEAL",
+		3: "COMMIT",
+		4: "ABORT",
+	}
+	GiveShards_Step_value = map[string]int32{
+		"BEGIN":  0,
+		"READ":   1,
+		"SEAL":   2,
+		"COMMIT": 3,
+		"ABORT":  4,
+	}
+)
+
+func (x GiveShards_Step) Enum() *GiveShards_Step {
+	p := new(GiveShards_Step)
+	*p = x
+	return p
+}
+
+func (x GiveShards_Step) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (GiveShards_Step) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[10].Descriptor()
+}
+
+func (GiveShards_Step) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[10]
+}
+
+func (x GiveShards_Step) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use GiveShards_Step.Descriptor instead.
+func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{74, 0}
+}
+
+type TakeShards_Step int32
+
+const (
+	TakeShards_BEGIN  TakeShards_Step = 0 // packets for the shards wait here from now on
+	TakeShards_PUT    TakeShards_Step = 1 // some sessions; all of the shards' are put, chunk by chunk
+	TakeShards_COMMIT TakeShards_Step = 2 // the shards are here, with their sessions
+	TakeShards_ABORT  TakeShards_Step = 3 // the shards are away. For a transfer that is not known: done; the answer tells whether it came too late.
+)
+
+// Enum value maps for TakeShards_Step.
+var (
+	TakeShards_Step_name = map[int32]string{
+		0: "BEGIN",
+		1: "PUT",
+		2: "COMMIT",
+		3: "ABORT",
+	}
+	TakeShards_Step_value = map[string]int32{
+		"BEGIN":  0,
+		"PUT":    1,
+		"COMMIT": 2,
+		"ABORT":  3,
+	}
+)
+
+func (x TakeShards_Step) Enum() *TakeShards_Step {
+	p := new(TakeShards_Step)
+	*p = x
+	return p
+}
+
+func (x TakeShards_Step) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TakeShards_Step) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[11].Descriptor()
+}
+
+func (TakeShards_Step) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[11]
+}
+
+func (x TakeShards_Step) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TakeShards_Step.Descriptor instead.
+func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{76, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -1863,6 +2027,10 @@ type Request struct {
 	//	*Request_GetDevices
 	//	*Request_UpdateFlows
 	//	*Request_GetFlows
+	//	*Request_AssignShards
+	//	*Request_GiveShards
+	//	*Request_TakeShards
+	//	*Request_SetPeers
 	Body          isRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2038,6 +2206,42 @@ func (x *Request) GetGetFlows() *GetFlows {
 	return nil
 }
 
+func (x *Request) GetAssignShards() *AssignShards {
+	if x != nil {
+		if x, ok := x.Body.(*Request_AssignShards); ok {
+			return x.AssignShards
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetGiveShards() *GiveShards {
+	if x != nil {
+		if x, ok := x.Body.(*Request_GiveShards); ok {
+			return x.GiveShards
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetTakeShards() *TakeShards {
+	if x != nil {
+		if x, ok := x.Body.(*Request_TakeShards); ok {
+			return x.TakeShards
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetSetPeers() *SetPeers {
+	if x != nil {
+		if x, ok := x.Body.(*Request_SetPeers); ok {
+			return x.SetPeers
+		}
+	}
+	return nil
+}
+
 type isRequest_Body interface {
 	isRequest_Body()
 }
@@ -2098,6 +2302,22 @@ type Request_GetFlows struct {
 	GetFlows *GetFlows `protobuf:"bytes,15,opt,name=get_flows,json=getFlows,proto3,oneof"`
 }
 
+type Request_AssignShards struct {
+	AssignShards *AssignShards `protobuf:"bytes,16,opt,name=assign_shards,json=assignShards,proto3,oneof"`
+}
+
+type Request_GiveShards struct {
+	GiveShards *GiveShards `protobuf:"bytes,17,opt,name=give_shards,json=giveShards,proto3,oneof"`
+}
+
+type Request_TakeShards struct {
+	TakeShards *TakeShards `protobuf:"bytes,18,opt,name=take_shards,json=takeShards,proto3,oneof"`
+}
+
+type Request_SetPeers struct {
+	SetPeers *SetPeers `protobuf:"bytes,19,opt,name=set_peers,json=setPeers,proto3,oneof"`
+}
+
 func (*Request_Hello) isRequest_Body() {}
 
 func (*Request_Load) isRequest_Body() {}
@@ -2126,6 +2346,14 @@ func (*Request_UpdateFlows) isRequest_Body() {}
 
 func (*Request_GetFlows) isRequest_Body() {}
 
+func (*Request_AssignShards) isRequest_Body() {}
+
+func (*Request_GiveShards) isRequest_Body() {}
+
+func (*Request_TakeShards) isRequest_Body() {}
+
+func (*Request_SetPeers) isRequest_Body() {}
+
 type Response struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2144,6 +2372,8 @@ type Response struct {
 	//	*Response_Devices
 	//	*Response_FlowsUpdated
 	//	*Response_Flows
+	//	*Response_Given
+	//	*Response_Taken
 	Body          isResponse_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2308,6 +2538,24 @@ func (x *Response) GetFlows() *FlowList {
 	return nil
 }
 
+func (x *Response) GetGiven() *Given {
+	if x != nil {
+		if x, ok := x.Body.(*Response_Given); ok {
+			return x.Given
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetTaken() *Taken {
+	if x != nil {
+		if x, ok := x.Body.(*Response_Taken); ok {
+			return x.Taken
+		}
+	}
+	return nil
+}
+
 type isResponse_Body interface {
 	isResponse_Body()
 }
@@ -2360,6 +2608,14 @@ type Response_Flows struct {
 	Flows *FlowList `protobuf:"bytes,15,opt,name=flows,proto3,oneof"`
 }
 
+type Response_Given struct {
+	Given *Given `protobuf:"bytes,17,opt,name=given,proto3,oneof"`
+}
+
+type Response_Taken struct {
+	Taken *Taken `protobuf:"bytes,18,opt,name=taken,proto3,oneof"`
+}
+
 func (*Response_Hello) isResponse_Body() {}
 
 func (*Response_Load) isResponse_Body() {}
@@ -2383,6 +2639,10 @@ func (*Response_Devices) isResponse_Body() {}
 func (*Response_FlowsUpdated) isResponse_Body() {}
 
 func (*Response_Flows) isResponse_Body() {}
+
+func (*Response_Given) isResponse_Body() {}
+
+func (*Response_Taken) isResponse_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3306,6 +3566,11 @@ type ShardStats struct {
 	Cycles        uint64                 `protobuf:"varint,3,opt,name=cycles,proto3" json:"cycles,omitempty"`   // its share of its workers' busy cycles, with several workers only
 	Sessions      uint64                 `protobuf:"varint,4,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	Exhausted     uint64                 `protobuf:"varint,5,opt,name=exhausted,proto3" json:"exhausted,omitempty"` // of its ports, or of its worker's share of max_sessions
+	Place         ShardPlace             `protobuf:"varint,10,opt,name=place,proto3,enum=sinter.program.v1.ShardPlace" json:"place,omitempty"`
+	Transfer      []byte                 `protobuf:"bytes,11,opt,name=transfer,proto3" json:"transfer,omitempty"` // by which it is given or taken
+	Peer          string                 `protobuf:"bytes,12,opt,name=peer,proto3" json:"peer,omitempty"`         // that it goes to, comes from, or is at
+	Passed        uint64                 `protobuf:"varint,13,opt,name=passed,proto3" json:"passed,omitempty"`    // packets that came while it was away, and went on to the peer
+	Sealed        bool                   `protobuf:"varint,14,opt,name=sealed,proto3" json:"sealed,omitempty"`    // see GiveShards
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3373,6 +3638,41 @@ func (x *ShardStats) GetExhausted() uint64 {
 		return x.Exhausted
 	}
 	return 0
+}
+
+func (x *ShardStats) GetPlace() ShardPlace {
+	if x != nil {
+		return x.Place
+	}
+	return ShardPlace_SHARD_HERE
+}
+
+func (x *ShardStats) GetTransfer() []byte {
+	if x != nil {
+		return x.Transfer
+	}
+	return nil
+}
+
+func (x *ShardStats) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *ShardStats) GetPassed() uint64 {
+	if x != nil {
+		return x.Passed
+	}
+	return 0
+}
+
+func (x *ShardStats) GetSealed() bool {
+	if x != nil {
+		return x.Sealed
+	}
+	return false
 }
 
 // Inject puts packets in and runs one round per packet list (harness; the clock is given).
@@ -5874,6 +6174,604 @@ func (x *FlowState) GetContradicted() uint64 {
 	return 0
 }
 
+// AssignShards says which shards are here; the others are away. Shards that come begin without sessions: nobody else may have them.
+// Shards that go must have none.
+type AssignShards struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Shards []uint32               `protobuf:"varint,1,rep,packed,name=shards,proto3" json:"shards,omitempty"`
+	// What tells the shard of a flow is made of it (--shards host): the same for all engines of a chain, and a secret, 16 to 64 bytes.
+	// Empty: as it is. It changes only while there are no sessions.
+	Key           []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AssignShards) Reset() {
+	*x = AssignShards{}
+	mi := &file_program_proto_msgTypes[69]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AssignShards) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AssignShards) ProtoMessage() {}
+
+func (x *AssignShards) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[69]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
+func (*AssignShards) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{69}
+}
+
+func (x *AssignShards) GetShards() []uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+func (x *AssignShards) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+// SetPeers names the other engines that share the chain's state, in place of those named before.
+type SetPeers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Peers         []*Peer                `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetPeers) Reset() {
+	*x = SetPeers{}
+	mi := &file_program_proto_msgTypes[70]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetPeers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetPeers) ProtoMessage() {}
+
+func (x *SetPeers) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[70]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
+func (*SetPeers) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{70}
+}
+
+func (x *SetPeers) GetPeers() []*Peer {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+type Peer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Interfaces    []*PeerInterface       `protobuf:"bytes,2,rep,name=interfaces,proto3" json:"interfaces,omitempty"` // on which packets can be sent to it
+	Shards        []uint32               `protobuf:"varint,3,rep,packed,name=shards,proto3" json:"shards,omitempty"` // that it has; those that are here are none of its, whatever is said
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Peer) Reset() {
+	*x = Peer{}
+	mi := &file_program_proto_msgTypes[71]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Peer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Peer) ProtoMessage() {}
+
+func (x *Peer) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[71]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Peer.ProtoReflect.Descriptor instead.
+func (*Peer) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{71}
+}
+
+func (x *Peer) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Peer) GetInterfaces() []*PeerInterface {
+	if x != nil {
+		return x.Interfaces
+	}
+	return nil
+}
+
+func (x *Peer) GetShards() []uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+type PeerInterface struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"` // of the chain's interface; the peer's is on the same network
+	Mac           []byte                 `protobuf:"bytes,2,opt,name=mac,proto3" json:"mac,omitempty"`   // of the peer's
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PeerInterface) Reset() {
+	*x = PeerInterface{}
+	mi := &file_program_proto_msgTypes[72]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PeerInterface) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PeerInterface) ProtoMessage() {}
+
+func (x *PeerInterface) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[72]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
+func (*PeerInterface) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{72}
+}
+
+func (x *PeerInterface) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PeerInterface) GetMac() []byte {
+	if x != nil {
+		return x.Mac
+	}
+	return nil
+}
+
+// ShardLayout is what two engines must have in common to hand shards over.
+type ShardLayout struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Program       []byte                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"` // hash
+	Cut           string                 `protobuf:"bytes,2,opt,name=cut,proto3" json:"cut,omitempty"`         // --shards
+	Units         uint32                 `protobuf:"varint,3,opt,name=units,proto3" json:"units,omitempty"`    // shards that there are
+	Key           []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`         // the first 8 bytes of the SHA-256 of the key (AssignShards)
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardLayout) Reset() {
+	*x = ShardLayout{}
+	mi := &file_program_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardLayout) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardLayout) ProtoMessage() {}
+
+func (x *ShardLayout) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
+func (*ShardLayout) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{73}
+}
+
+func (x *ShardLayout) GetProgram() []byte {
+	if x != nil {
+		return x.Program
+	}
+	return nil
+}
+
+func (x *ShardLayout) GetCut() string {
+	if x != nil {
+		return x.Cut
+	}
+	return ""
+}
+
+func (x *ShardLayout) GetUnits() uint32 {
+	if x != nil {
+		return x.Units
+	}
+	return 0
+}
+
+func (x *ShardLayout) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+// GiveShards hands shards over to another engine, which takes them (TakeShards). Each step may be repeated.
+type GiveShards struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Step          GiveShards_Step        `protobuf:"varint,1,opt,name=step,proto3,enum=sinter.program.v1.GiveShards_Step" json:"step,omitempty"`
+	Transfer      []byte                 `protobuf:"bytes,2,opt,name=transfer,proto3" json:"transfer,omitempty"`     // 16 bytes, of which none is used again
+	Shards        []uint32               `protobuf:"varint,3,rep,packed,name=shards,proto3" json:"shards,omitempty"` // BEGIN
+	Peer          string                 `protobuf:"bytes,4,opt,name=peer,proto3" json:"peer,omitempty"`             // BEGIN: who takes them, as in SetPeers
+	Cursor        uint64                 `protobuf:"varint,5,opt,name=cursor,proto3" json:"cursor,omitempty"`        // READ: 0, or that of an answer
+	Limit         uint32                 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`          // READ: sessions at most; 0: 4096; at most 65536
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GiveShards) Reset() {
+	*x = GiveShards{}
+	mi := &file_program_proto_msgTypes[74]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GiveShards) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GiveShards) ProtoMessage() {}
+
+func (x *GiveShards) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[74]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
+func (*GiveShards) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{74}
+}
+
+func (x *GiveShards) GetStep() GiveShards_Step {
+	if x != nil {
+		return x.Step
+	}
+	return GiveShards_BEGIN
+}
+
+func (x *GiveShards) GetTransfer() []byte {
+	if x != nil {
+		return x.Transfer
+	}
+	return nil
+}
+
+func (x *GiveShards) GetShards() []uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+func (x *GiveShards) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *GiveShards) GetCursor() uint64 {
+	if x != nil {
+		return x.Cursor
+	}
+	return 0
+}
+
+func (x *GiveShards) GetLimit() uint32 {
+	if x != nil {
+		return x.Limit
+	}
+	return 0
+}
+
+type Given struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Layout        *ShardLayout           `protobuf:"bytes,1,opt,name=layout,proto3" json:"layout,omitempty"`                         // BEGIN
+	Sessions      []byte                 `protobuf:"bytes,2,opt,name=sessions,proto3" json:"sessions,omitempty"`                     // READ: see TakeShards
+	Next          uint64                 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`                            // READ: the cursor of what follows; 0: nothing does
+	BlockedNs     uint64                 `protobuf:"varint,4,opt,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"` // COMMIT, ABORT: since BEGIN
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Given) Reset() {
+	*x = Given{}
+	mi := &file_program_proto_msgTypes[75]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Given) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Given) ProtoMessage() {}
+
+func (x *Given) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[75]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Given.ProtoReflect.Descriptor instead.
+func (*Given) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{75}
+}
+
+func (x *Given) GetLayout() *ShardLayout {
+	if x != nil {
+		return x.Layout
+	}
+	return nil
+}
+
+func (x *Given) GetSessions() []byte {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+func (x *Given) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *Given) GetBlockedNs() uint64 {
+	if x != nil {
+		return x.BlockedNs
+	}
+	return 0
+}
+
+type TakeShards struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Step     TakeShards_Step        `protobuf:"varint,1,opt,name=step,proto3,enum=sinter.program.v1.TakeShards_Step" json:"step,omitempty"`
+	Transfer []byte                 `protobuf:"bytes,2,opt,name=transfer,proto3" json:"transfer,omitempty"`
+	Shards   []uint32               `protobuf:"varint,3,rep,packed,name=shards,proto3" json:"shards,omitempty"` // BEGIN
+	Peer     string                 `protobuf:"bytes,4,opt,name=peer,proto3" json:"peer,omitempty"`             // BEGIN: who gives them
+	Layout   *ShardLayout           `protobuf:"bytes,5,opt,name=layout,proto3" json:"layout,omitempty"`         // BEGIN: the giver's
+	Sequence uint64                 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`    // PUT: number of the chunk, from 0. Chunks that came already are passed over
+	// PUT: 32 bytes per session, numbers big-endian: inside, outside and remote address (4 bytes each), inside, outside and remote
+	// port, run of the program (2 each), protocol, TCP seen (1: packets out, 2: packets back, 4: FIN or RST), shard, table (1 each), time
+	// since the last packet (8, ns).
+	Sessions      []byte `protobuf:"bytes,7,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Count         uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"` // COMMIT: sessions that were put in all
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeShards) Reset() {
+	*x = TakeShards{}
+	mi := &file_program_proto_msgTypes[76]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeShards) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeShards) ProtoMessage() {}
+
+func (x *TakeShards) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[76]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
+func (*TakeShards) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{76}
+}
+
+func (x *TakeShards) GetStep() TakeShards_Step {
+	if x != nil {
+		return x.Step
+	}
+	return TakeShards_BEGIN
+}
+
+func (x *TakeShards) GetTransfer() []byte {
+	if x != nil {
+		return x.Transfer
+	}
+	return nil
+}
+
+func (x *TakeShards) GetShards() []uint32 {
+	if x != nil {
+		return x.Shards
+	}
+	return nil
+}
+
+func (x *TakeShards) GetPeer() string {
+	if x != nil {
+		return x.Peer
+	}
+	return ""
+}
+
+func (x *TakeShards) GetLayout() *ShardLayout {
+	if x != nil {
+		return x.Layout
+	}
+	return nil
+}
+
+func (x *TakeShards) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *TakeShards) GetSessions() []byte {
+	if x != nil {
+		return x.Sessions
+	}
+	return nil
+}
+
+func (x *TakeShards) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type Taken struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`   // BEGIN, PUT: of the chunk that is wanted next
+	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`         // sessions that came
+	Committed     bool                   `protobuf:"varint,3,opt,name=committed,proto3" json:"committed,omitempty"` // the shards came here by this transfer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Taken) Reset() {
+	*x = Taken{}
+	mi := &file_program_proto_msgTypes[77]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Taken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Taken) ProtoMessage() {}
+
+func (x *Taken) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[77]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Taken.ProtoReflect.Descriptor instead.
+func (*Taken) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{77}
+}
+
+func (x *Taken) GetSequence() uint64 {
+	if x != nil {
+		return x.Sequence
+	}
+	return 0
+}
+
+func (x *Taken) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Taken) GetCommitted() bool {
+	if x != nil {
+		return x.Committed
+	}
+	return false
+}
+
 type Shutdown struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -5882,7 +6780,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5894,7 +6792,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5907,7 +6805,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69}
+	return file_program_proto_rawDescGZIP(), []int{78}
 }
 
 type FlowAbilities_FieldMatching struct {
@@ -5920,7 +6818,7 @@ type FlowAbilities_FieldMatching struct {
 
 func (x *FlowAbilities_FieldMatching) Reset() {
 	*x = FlowAbilities_FieldMatching{}
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5932,7 +6830,7 @@ func (x *FlowAbilities_FieldMatching) String() string {
 func (*FlowAbilities_FieldMatching) ProtoMessage() {}
 
 func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6069,7 +6967,7 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"ICMP_ERROR\x10\x00\x12\x0e\n" +
 	"\n" +
-	"ECHO_REPLY\x10\x01\"\x80\a\n" +
+	"ECHO_REPLY\x10\x01\"\x88\t\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\x05hello\x18\x02 \x01(\v2\x18.sinter.program.v1.HelloH\x00R\x05hello\x12-\n" +
@@ -6091,8 +6989,14 @@ const file_program_proto_rawDesc = "" +
 	"\vget_devices\x18\r \x01(\v2\x1d.sinter.program.v1.GetDevicesH\x00R\n" +
 	"getDevices\x12C\n" +
 	"\fupdate_flows\x18\x0e \x01(\v2\x1e.sinter.program.v1.UpdateFlowsH\x00R\vupdateFlows\x12:\n" +
-	"\tget_flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.GetFlowsH\x00R\bgetFlowsB\x06\n" +
-	"\x04body\"\xef\x05\n" +
+	"\tget_flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.GetFlowsH\x00R\bgetFlows\x12F\n" +
+	"\rassign_shards\x18\x10 \x01(\v2\x1f.sinter.program.v1.AssignShardsH\x00R\fassignShards\x12@\n" +
+	"\vgive_shards\x18\x11 \x01(\v2\x1d.sinter.program.v1.GiveShardsH\x00R\n" +
+	"giveShards\x12@\n" +
+	"\vtake_shards\x18\x12 \x01(\v2\x1d.sinter.program.v1.TakeShardsH\x00R\n" +
+	"takeShards\x12:\n" +
+	"\tset_peers\x18\x13 \x01(\v2\x1b.sinter.program.v1.SetPeersH\x00R\bsetPeersB\x06\n" +
+	"\x04body\"\xd3\x06\n" +
 	"\bResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x125\n" +
@@ -6108,7 +7012,9 @@ const file_program_proto_rawDesc = "" +
 	"\x05moved\x18\f \x01(\v2\x18.sinter.program.v1.MovedH\x00R\x05moved\x129\n" +
 	"\adevices\x18\r \x01(\v2\x1d.sinter.program.v1.DeviceListH\x00R\adevices\x12F\n" +
 	"\rflows_updated\x18\x0e \x01(\v2\x1f.sinter.program.v1.FlowsUpdatedH\x00R\fflowsUpdated\x123\n" +
-	"\x05flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.FlowListH\x00R\x05flowsB\x06\n" +
+	"\x05flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.FlowListH\x00R\x05flows\x120\n" +
+	"\x05given\x18\x11 \x01(\v2\x18.sinter.program.v1.GivenH\x00R\x05given\x120\n" +
+	"\x05taken\x18\x12 \x01(\v2\x18.sinter.program.v1.TakenH\x00R\x05takenB\x06\n" +
 	"\x04body\"\x1f\n" +
 	"\x05Hello\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\"T\n" +
@@ -6191,14 +7097,20 @@ const file_program_proto_rawDesc = "" +
 	"\x06tsc_hz\x18\t \x01(\x04R\x05tscHz\x12\x16\n" +
 	"\x06handed\x18\n" +
 	" \x01(\x04R\x06handed\x12\x14\n" +
-	"\x05taken\x18\v \x01(\x04R\x05taken\"\x90\x01\n" +
+	"\x05taken\x18\v \x01(\x04R\x05taken\"\xa5\x02\n" +
 	"\n" +
 	"ShardStats\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\rR\x06worker\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x16\n" +
 	"\x06cycles\x18\x03 \x01(\x04R\x06cycles\x12\x1a\n" +
 	"\bsessions\x18\x04 \x01(\x04R\bsessions\x12\x1c\n" +
-	"\texhausted\x18\x05 \x01(\x04R\texhausted\"\\\n" +
+	"\texhausted\x18\x05 \x01(\x04R\texhausted\x123\n" +
+	"\x05place\x18\n" +
+	" \x01(\x0e2\x1d.sinter.program.v1.ShardPlaceR\x05place\x12\x1a\n" +
+	"\btransfer\x18\v \x01(\fR\btransfer\x12\x12\n" +
+	"\x04peer\x18\f \x01(\tR\x04peer\x12\x16\n" +
+	"\x06passed\x18\r \x01(\x04R\x06passed\x12\x16\n" +
+	"\x06sealed\x18\x0e \x01(\bR\x06sealed\"\\\n" +
 	"\x06Inject\x12\x15\n" +
 	"\x06now_ns\x18\x01 \x01(\x04R\x05nowNs\x12;\n" +
 	"\apackets\x18\x02 \x03(\v2!.sinter.program.v1.InjectedPacketR\apackets\"B\n" +
@@ -6416,7 +7328,67 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"\x06UNSEEN\x10\x00\x12\f\n" +
 	"\bEXECUTED\x10\x01\x12\v\n" +
-	"\aIGNORED\x10\x02\"\n" +
+	"\aIGNORED\x10\x02\"<\n" +
+	"\fAssignShards\x12\x1a\n" +
+	"\x06shards\x18\x01 \x03(\rB\x02\x10\x01R\x06shards\x12\x10\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\"9\n" +
+	"\bSetPeers\x12-\n" +
+	"\x05peers\x18\x01 \x03(\v2\x17.sinter.program.v1.PeerR\x05peers\"x\n" +
+	"\x04Peer\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12@\n" +
+	"\n" +
+	"interfaces\x18\x02 \x03(\v2 .sinter.program.v1.PeerInterfaceR\n" +
+	"interfaces\x12\x1a\n" +
+	"\x06shards\x18\x03 \x03(\rB\x02\x10\x01R\x06shards\"5\n" +
+	"\rPeerInterface\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03mac\x18\x02 \x01(\fR\x03mac\"a\n" +
+	"\vShardLayout\x12\x18\n" +
+	"\aprogram\x18\x01 \x01(\fR\aprogram\x12\x10\n" +
+	"\x03cut\x18\x02 \x01(\tR\x03cut\x12\x14\n" +
+	"\x05units\x18\x03 \x01(\rR\x05units\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\fR\x03key\"\xfc\x01\n" +
+	"\n" +
+	"GiveShards\x126\n" +
+	"\x04step\x18\x01 \x01(\x0e2\".sinter.program.v1.GiveShards.StepR\x04step\x12\x1a\n" +
+	"\btransfer\x18\x02 \x01(\fR\btransfer\x12\x1a\n" +
+	"\x06shards\x18\x03 \x03(\rB\x02\x10\x01R\x06shards\x12\x12\n" +
+	"\x04peer\x18\x04 \x01(\tR\x04peer\x12\x16\n" +
+	"\x06cursor\x18\x05 \x01(\x04R\x06cursor\x12\x14\n" +
+	"\x05limit\x18\x06 \x01(\rR\x05limit\"<\n" +
+	"\x04Step\x12\t\n" +
+	"\x05BEGIN\x10\x00\x12\b\n" +
+	"\x04READ\x10\x01\x12\b\n" +
+	"\x04SEAL\x10\x02\x12\n" +
+	"\n" +
+	"\x06COMMIT\x10\x03\x12\t\n" +
+	"\x05ABORT\x10\x04\"\x8e\x01\n" +
+	"\x05Given\x126\n" +
+	"\x06layout\x18\x01 \x01(\v2\x1e.sinter.program.v1.ShardLayoutR\x06layout\x12\x1a\n" +
+	"\bsessions\x18\x02 \x01(\fR\bsessions\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\x04R\x04next\x12\x1d\n" +
+	"\n" +
+	"blocked_ns\x18\x04 \x01(\x04R\tblockedNs\"\xc9\x02\n" +
+	"\n" +
+	"TakeShards\x126\n" +
+	"\x04step\x18\x01 \x01(\x0e2\".sinter.program.v1.TakeShards.StepR\x04step\x12\x1a\n" +
+	"\btransfer\x18\x02 \x01(\fR\btransfer\x12\x1a\n" +
+	"\x06shards\x18\x03 \x03(\rB\x02\x10\x01R\x06shards\x12\x12\n" +
+	"\x04peer\x18\x04 \x01(\tR\x04peer\x126\n" +
+	"\x06layout\x18\x05 \x01(\v2\x1e.sinter.program.v1.ShardLayoutR\x06layout\x12\x1a\n" +
+	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12\x1a\n" +
+	"\bsessions\x18\a \x01(\fR\bsessions\x12\x14\n" +
+	"\x05count\x18\b \x01(\x04R\x05count\"1\n" +
+	"\x04Step\x12\t\n" +
+	"\x05BEGIN\x10\x00\x12\a\n" +
+	"\x03PUT\x10\x01\x12\n" +
+	"\n" +
+	"\x06COMMIT\x10\x02\x12\t\n" +
+	"\x05ABORT\x10\x03\"W\n" +
+	"\x05Taken\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x1c\n" +
+	"\tcommitted\x18\x03 \x01(\bR\tcommitted\"\n" +
 	"\n" +
 	"\bShutdown*\x8e\x01\n" +
 	"\x05Field\x12\b\n" +
@@ -6432,7 +7404,7 @@ const file_program_proto_rawDesc = "" +
 	"\tTCP_FLAGS\x10\t\x12\r\n" +
 	"\tICMP_TYPE\x10\n" +
 	"\x12\r\n" +
-	"\tICMP_CODE\x10\v*\xa8\x04\n" +
+	"\tICMP_CODE\x10\v*\xbb\x04\n" +
 	"\n" +
 	"DropReason\x12\r\n" +
 	"\tDROP_NONE\x10\x00\x12\x12\n" +
@@ -6463,7 +7435,16 @@ const file_program_proto_rawDesc = "" +
 	"DROP_DEPTH\x10\x16\x12\x19\n" +
 	"\x15DROP_TOO_BIG_ANSWERED\x10\x17\x12\x16\n" +
 	"\x12DROP_HANDOVER_FULL\x10\x18\x12\x11\n" +
-	"\rDROP_NOT_OURS\x10\x19*=\n" +
+	"\rDROP_NOT_OURS\x10\x19\x12\x11\n" +
+	"\rDROP_NOT_HERE\x10\x1a*P\n" +
+	"\n" +
+	"ShardPlace\x12\x0e\n" +
+	"\n" +
+	"SHARD_HERE\x10\x00\x12\x10\n" +
+	"\fSHARD_GIVING\x10\x01\x12\x10\n" +
+	"\fSHARD_TAKING\x10\x02\x12\x0e\n" +
+	"\n" +
+	"SHARD_AWAY\x10\x03*=\n" +
 	"\n" +
 	"MarkBelief\x12\x0f\n" +
 	"\vBELIEF_KEPT\x10\x00\x12\f\n" +
@@ -6482,180 +7463,205 @@ func file_program_proto_rawDescGZIP() []byte {
 	return file_program_proto_rawDescData
 }
 
-var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 71)
+var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
 var file_program_proto_goTypes = []any{
 	(Field)(0),                          // 0: sinter.program.v1.Field
 	(DropReason)(0),                     // 1: sinter.program.v1.DropReason
-	(MarkBelief)(0),                     // 2: sinter.program.v1.MarkBelief
-	(Generator_Kind)(0),                 // 3: sinter.program.v1.Generator.Kind
-	(TracedFrame_Kind)(0),               // 4: sinter.program.v1.TracedFrame.Kind
-	(FlowAbilities_Matching)(0),         // 5: sinter.program.v1.FlowAbilities.Matching
-	(FlowAbilities_Fragments)(0),        // 6: sinter.program.v1.FlowAbilities.Fragments
-	(FlowRule_Action)(0),                // 7: sinter.program.v1.FlowRule.Action
-	(FlowState_Verdict)(0),              // 8: sinter.program.v1.FlowState.Verdict
-	(*Program)(nil),                     // 9: sinter.program.v1.Program
-	(*Interface)(nil),                   // 10: sinter.program.v1.Interface
-	(*Neighbor)(nil),                    // 11: sinter.program.v1.Neighbor
-	(*StateTable)(nil),                  // 12: sinter.program.v1.StateTable
-	(*AddressRange)(nil),                // 13: sinter.program.v1.AddressRange
-	(*Run)(nil),                         // 14: sinter.program.v1.Run
-	(*Segment)(nil),                     // 15: sinter.program.v1.Segment
-	(*Table)(nil),                       // 16: sinter.program.v1.Table
-	(*BitSet)(nil),                      // 17: sinter.program.v1.BitSet
-	(*Class)(nil),                       // 18: sinter.program.v1.Class
-	(*Leg)(nil),                         // 19: sinter.program.v1.Leg
-	(*Drop)(nil),                        // 20: sinter.program.v1.Drop
-	(*Op)(nil),                          // 21: sinter.program.v1.Op
-	(*SetField)(nil),                    // 22: sinter.program.v1.SetField
-	(*Generator)(nil),                   // 23: sinter.program.v1.Generator
-	(*Request)(nil),                     // 24: sinter.program.v1.Request
-	(*Response)(nil),                    // 25: sinter.program.v1.Response
-	(*Hello)(nil),                       // 26: sinter.program.v1.Hello
-	(*HelloReply)(nil),                  // 27: sinter.program.v1.HelloReply
-	(*Load)(nil),                        // 28: sinter.program.v1.Load
-	(*Loaded)(nil),                      // 29: sinter.program.v1.Loaded
-	(*GetStats)(nil),                    // 30: sinter.program.v1.GetStats
-	(*Stats)(nil),                       // 31: sinter.program.v1.Stats
-	(*PortStats)(nil),                   // 32: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                // 33: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                  // 34: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                   // 35: sinter.program.v1.DropStats
-	(*TableStats)(nil),                  // 36: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                 // 37: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                  // 38: sinter.program.v1.ShardStats
-	(*Inject)(nil),                      // 39: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),              // 40: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                    // 41: sinter.program.v1.Injected
-	(*OutPacket)(nil),                   // 42: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                      // 43: sinter.program.v1.DropOf
-	(*GetNeighbors)(nil),                // 44: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                // 45: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),               // 46: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                 // 47: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                 // 48: sinter.program.v1.SessionList
-	(*Session)(nil),                     // 49: sinter.program.v1.Session
-	(*StartTrace)(nil),                  // 50: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                // 51: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                // 52: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                   // 53: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                      // 54: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                // 55: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                 // 56: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                 // 57: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                   // 58: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                  // 59: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                   // 60: sinter.program.v1.ShardMove
-	(*Moved)(nil),                       // 61: sinter.program.v1.Moved
-	(*Marks)(nil),                       // 62: sinter.program.v1.Marks
-	(*GetDevices)(nil),                  // 63: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                  // 64: sinter.program.v1.DeviceList
-	(*Device)(nil),                      // 65: sinter.program.v1.Device
-	(*FlowAbilities)(nil),               // 66: sinter.program.v1.FlowAbilities
-	(*FlowRefusal)(nil),                 // 67: sinter.program.v1.FlowRefusal
-	(*HashAbilities)(nil),               // 68: sinter.program.v1.HashAbilities
-	(*UpdateFlows)(nil),                 // 69: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                    // 70: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                    // 71: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                    // 72: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                    // 73: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                // 74: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                    // 75: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                    // 76: sinter.program.v1.FlowList
-	(*FlowState)(nil),                   // 77: sinter.program.v1.FlowState
-	(*Shutdown)(nil),                    // 78: sinter.program.v1.Shutdown
-	(*FlowAbilities_FieldMatching)(nil), // 79: sinter.program.v1.FlowAbilities.FieldMatching
+	(ShardPlace)(0),                     // 2: sinter.program.v1.ShardPlace
+	(MarkBelief)(0),                     // 3: sinter.program.v1.MarkBelief
+	(Generator_Kind)(0),                 // 4: sinter.program.v1.Generator.Kind
+	(TracedFrame_Kind)(0),               // 5: sinter.program.v1.TracedFrame.Kind
+	(FlowAbilities_Matching)(0),         // 6: sinter.program.v1.FlowAbilities.Matching
+	(FlowAbilities_Fragments)(0),        // 7: sinter.program.v1.FlowAbilities.Fragments
+	(FlowRule_Action)(0),                // 8: sinter.program.v1.FlowRule.Action
+	(FlowState_Verdict)(0),              // 9: sinter.program.v1.FlowState.Verdict
+	(GiveShards_Step)(0),                // 10: sinter.program.v1.GiveShards.Step
+	(TakeShards_Step)(0),                // 11: sinter.program.v1.TakeShards.Step
+	(*Program)(nil),                     // 12: sinter.program.v1.Program
+	(*Interface)(nil),                   // 13: sinter.program.v1.Interface
+	(*Neighbor)(nil),                    // 14: sinter.program.v1.Neighbor
+	(*StateTable)(nil),                  // 15: sinter.program.v1.StateTable
+	(*AddressRange)(nil),                // 16: sinter.program.v1.AddressRange
+	(*Run)(nil),                         // 17: sinter.program.v1.Run
+	(*Segment)(nil),                     // 18: sinter.program.v1.Segment
+	(*Table)(nil),                       // 19: sinter.program.v1.Table
+	(*BitSet)(nil),                      // 20: sinter.program.v1.BitSet
+	(*Class)(nil),                       // 21: sinter.program.v1.Class
+	(*Leg)(nil),                         // 22: sinter.program.v1.Leg
+	(*Drop)(nil),                        // 23: sinter.program.v1.Drop
+	(*Op)(nil),                          // 24: sinter.program.v1.Op
+	(*SetField)(nil),                    // 25: sinter.program.v1.SetField
+	(*Generator)(nil),                   // 26: sinter.program.v1.Generator
+	(*Request)(nil),                     // 27: sinter.program.v1.Request
+	(*Response)(nil),                    // 28: sinter.program.v1.Response
+	(*Hello)(nil),                       // 29: sinter.program.v1.Hello
+	(*HelloReply)(nil),                  // 30: sinter.program.v1.HelloReply
+	(*Load)(nil),                        // 31: sinter.program.v1.Load
+	(*Loaded)(nil),                      // 32: sinter.program.v1.Loaded
+	(*GetStats)(nil),                    // 33: sinter.program.v1.GetStats
+	(*Stats)(nil),                       // 34: sinter.program.v1.Stats
+	(*PortStats)(nil),                   // 35: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                // 36: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                  // 37: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                   // 38: sinter.program.v1.DropStats
+	(*TableStats)(nil),                  // 39: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                 // 40: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                  // 41: sinter.program.v1.ShardStats
+	(*Inject)(nil),                      // 42: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),              // 43: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                    // 44: sinter.program.v1.Injected
+	(*OutPacket)(nil),                   // 45: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                      // 46: sinter.program.v1.DropOf
+	(*GetNeighbors)(nil),                // 47: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                // 48: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),               // 49: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                 // 50: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                 // 51: sinter.program.v1.SessionList
+	(*Session)(nil),                     // 52: sinter.program.v1.Session
+	(*StartTrace)(nil),                  // 53: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                // 54: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                // 55: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                   // 56: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                      // 57: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                // 58: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                 // 59: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                 // 60: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                   // 61: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                  // 62: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                   // 63: sinter.program.v1.ShardMove
+	(*Moved)(nil),                       // 64: sinter.program.v1.Moved
+	(*Marks)(nil),                       // 65: sinter.program.v1.Marks
+	(*GetDevices)(nil),                  // 66: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                  // 67: sinter.program.v1.DeviceList
+	(*Device)(nil),                      // 68: sinter.program.v1.Device
+	(*FlowAbilities)(nil),               // 69: sinter.program.v1.FlowAbilities
+	(*FlowRefusal)(nil),                 // 70: sinter.program.v1.FlowRefusal
+	(*HashAbilities)(nil),               // 71: sinter.program.v1.HashAbilities
+	(*UpdateFlows)(nil),                 // 72: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                    // 73: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                    // 74: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                    // 75: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                    // 76: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                // 77: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                    // 78: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                    // 79: sinter.program.v1.FlowList
+	(*FlowState)(nil),                   // 80: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                // 81: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                    // 82: sinter.program.v1.SetPeers
+	(*Peer)(nil),                        // 83: sinter.program.v1.Peer
+	(*PeerInterface)(nil),               // 84: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                 // 85: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                  // 86: sinter.program.v1.GiveShards
+	(*Given)(nil),                       // 87: sinter.program.v1.Given
+	(*TakeShards)(nil),                  // 88: sinter.program.v1.TakeShards
+	(*Taken)(nil),                       // 89: sinter.program.v1.Taken
+	(*Shutdown)(nil),                    // 90: sinter.program.v1.Shutdown
+	(*FlowAbilities_FieldMatching)(nil), // 91: sinter.program.v1.FlowAbilities.FieldMatching
 }
 var file_program_proto_depIdxs = []int32{
-	10, // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
-	12, // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
-	14, // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
-	15, // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	23, // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
-	11, // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	13, // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	16, // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	16, // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	18, // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	13, // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
+	15, // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
+	17, // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
+	18, // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
+	26, // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	14, // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	16, // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	19, // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	19, // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	21, // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
 	0,  // 10: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	17, // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	20, // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
 	0,  // 12: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	19, // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	21, // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	20, // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	22, // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	24, // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	23, // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
 	1,  // 16: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	22, // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	25, // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
 	0,  // 18: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	3,  // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	26, // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	28, // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	30, // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	39, // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	78, // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	44, // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	47, // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	50, // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	53, // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	58, // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	59, // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	63, // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	69, // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	75, // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	27, // 34: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	29, // 35: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	31, // 36: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	41, // 37: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	45, // 38: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	48, // 39: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	52, // 40: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	54, // 41: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	61, // 42: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	64, // 43: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	74, // 44: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	76, // 45: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	9,  // 46: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	62, // 47: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	32, // 48: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	33, // 49: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	34, // 50: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	35, // 51: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	36, // 52: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	37, // 53: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	38, // 54: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	40, // 55: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	42, // 56: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	43, // 57: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	46, // 58: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	49, // 59: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	51, // 60: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	50, // 61: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	55, // 62: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	56, // 63: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	57, // 64: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	4,  // 65: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	60, // 66: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	65, // 67: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	66, // 68: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
-	68, // 69: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
-	79, // 70: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
-	6,  // 71: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
-	67, // 72: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	70, // 73: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	71, // 74: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	2,  // 75: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	72, // 76: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	73, // 77: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	7,  // 78: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,  // 79: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	77, // 80: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	8,  // 81: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	0,  // 82: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	5,  // 83: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
-	84, // [84:84] is the sub-list for method output_type
-	84, // [84:84] is the sub-list for method input_type
-	84, // [84:84] is the sub-list for extension type_name
-	84, // [84:84] is the sub-list for extension extendee
-	0,  // [0:84] is the sub-list for field type_name
+	4,  // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	29, // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	31, // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	33, // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	42, // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	90, // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	47, // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	50, // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	53, // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	56, // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	61, // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	62, // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	66, // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	72, // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	78, // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	81, // 34: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	86, // 35: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	88, // 36: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	82, // 37: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	30, // 38: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	32, // 39: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	34, // 40: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	44, // 41: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	48, // 42: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	51, // 43: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	55, // 44: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	57, // 45: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	64, // 46: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	67, // 47: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	77, // 48: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	79, // 49: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	87, // 50: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	89, // 51: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	12, // 52: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
+	65, // 53: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	35, // 54: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	36, // 55: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	37, // 56: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	38, // 57: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	39, // 58: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	40, // 59: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	41, // 60: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	2,  // 61: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	43, // 62: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	45, // 63: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	46, // 64: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	49, // 65: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	52, // 66: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	54, // 67: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	53, // 68: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	58, // 69: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	59, // 70: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	60, // 71: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	5,  // 72: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	63, // 73: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	68, // 74: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	69, // 75: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
+	71, // 76: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
+	91, // 77: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
+	7,  // 78: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
+	70, // 79: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	73, // 80: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	74, // 81: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	3,  // 82: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	75, // 83: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	76, // 84: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	8,  // 85: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,  // 86: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	80, // 87: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	9,  // 88: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	83, // 89: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	84, // 90: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	10, // 91: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	85, // 92: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	11, // 93: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	85, // 94: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	0,  // 95: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	6,  // 96: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	97, // [97:97] is the sub-list for method output_type
+	97, // [97:97] is the sub-list for method input_type
+	97, // [97:97] is the sub-list for extension type_name
+	97, // [97:97] is the sub-list for extension extendee
+	0,  // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -6696,6 +7702,10 @@ func file_program_proto_init() {
 		(*Request_GetDevices)(nil),
 		(*Request_UpdateFlows)(nil),
 		(*Request_GetFlows)(nil),
+		(*Request_AssignShards)(nil),
+		(*Request_GiveShards)(nil),
+		(*Request_TakeShards)(nil),
+		(*Request_SetPeers)(nil),
 	}
 	file_program_proto_msgTypes[16].OneofWrappers = []any{
 		(*Response_Hello)(nil),
@@ -6710,6 +7720,8 @@ func file_program_proto_init() {
 		(*Response_Devices)(nil),
 		(*Response_FlowsUpdated)(nil),
 		(*Response_Flows)(nil),
+		(*Response_Given)(nil),
+		(*Response_Taken)(nil),
 	}
 	file_program_proto_msgTypes[61].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),
@@ -6720,8 +7732,8 @@ func file_program_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   71,
+			NumEnums:      12,
+			NumMessages:   80,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
