@@ -212,6 +212,11 @@ type InterfaceBinding struct {
 type ChainInstanceStatus struct {
 	Status `json:",inline"`
 
+	// Program is the ChainProgram that the agent was told to run when it reported.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Program string `json:"program,omitempty"`
+
 	// AppliedHash is the hash of the program that the engine runs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
@@ -324,6 +329,12 @@ type CoreStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Packets int64 `json:"packets"`
 
+	// Lost is the packets that the core had no time for since its agent met the engine:
+	// those for which a queue had no room while the core was busy.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Lost int64 `json:"lost,omitempty"`
+
 	// CyclesPerPacket is the cycles that a packet took of late.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
@@ -352,6 +363,15 @@ type GroupStatus struct {
 	// +listMapKey=lcore
 	// +kubebuilder:validation:MaxItems=64
 	Owners []CoreShards `json:"owners,omitempty"`
+
+	// Work is what each shard wants, by its number from 0 on, in thousandths of a core.
+	// Shards after the last one want nothing. Absent where one core has all shards for good.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=64000
+	Work []int32 `json:"work,omitempty"`
 }
 
 // CoreShards is a core and the shards of a group that it owns.

@@ -107,6 +107,7 @@ func (a *Agent) report(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-a.keeper.Changed():
+		case <-a.balance.Hurry():
 		case <-a.config.Clock.After(watchReports):
 		}
 	}

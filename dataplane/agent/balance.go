@@ -48,6 +48,10 @@ type Balance struct {
 	life     uint64           // the connection that it came by
 	failures int              // in a row
 	resume   time.Time        // after them
+	lost     []float64        // packets that each core had no time for, of this engine
+	urgent   uint64
+
+	hurry chan struct{} // has something after an urgent step
 
 	moves   counts
 	blocked prometheus.Histogram // s that a move's packets may have waited
@@ -55,15 +59,18 @@ type Balance struct {
 
 // BalanceState is what the balancer has come to.
 type BalanceState struct {
-	Working int   // cores that shards are kept on, the first ones; 0: nothing is balanced
-	Heavy   []int // shards that are too heavy for a core, in order
-	Failed  error // why the last moves were not made
+	Working int     // cores that shards are kept on, the first ones; 0: nothing is balanced
+	Heavy   []int   // shards that are too heavy for a core, in order
+	Failed  error   // why the last moves were not made
+	Work    []int32 // that shards want, by number, in thousandths of a core
+	Lost    []int64 // packets that each core had no time for since the engine was met
+	Urgent  uint64  // steps in which packets were lost that a core which does not work could have saved
 }
 
 // NewBalance makes a balancer of an engine.
 func NewBalance(e mover, c clock.PassiveClock, log logr.Logger) *Balance {
 	return &Balance{
-		engine: e, clock: c, log: log, policy: scaling.DefaultBalancing,
+		engine: e, clock: c, log: log, policy: scaling.DefaultBalancing, hurry: make(chan struct{}, 1),
 		blocked: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sinter_shard_move_blocked_seconds", Help: "Time that a shard's packets may have waited while it moved.",
 			Buckets: []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1},
@@ -116,14 +123,39 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 		working = len(now.GetWorkers())
 	}
 	decision := b.balancer.Step(loadsOf(before, now), working)
-	b.set(BalanceState{Working: working, Heavy: numbers(decision.Heavy), Failed: b.move(ctx, decision.Moves)})
+	report := b.balancer.Report()
+	b.count(report.Cores)
+	urgent := decision.Urgent && working < len(now.GetWorkers())
+	if urgent {
+		b.urgent++
+	}
+	b.set(BalanceState{
+		Working: working, Heavy: numbers(decision.Heavy), Failed: b.move(ctx, decision.Moves),
+		Work: thousandths(report.Shards), Lost: whole(b.lost), Urgent: b.urgent,
+	})
+	if urgent {
+		signal(b.hurry)
+	}
 	return balancePeriod
+}
+
+// Hurry has something after a step that the operator should hear of at once.
+func (b *Balance) Hurry() <-chan struct{} { return b.hurry }
+
+// count adds up what cores lost.
+func (b *Balance) count(cores []scaling.CoreLoad) {
+	if len(b.lost) != len(cores) {
+		b.lost = make([]float64, len(cores))
+	}
+	for i, c := range cores {
+		b.lost[i] += c.Lost
+	}
 }
 
 // forget is called when the engine is gone, is another one, or has nothing to move.
 func (b *Balance) forget() {
-	b.before, b.balancer, b.failures = nil, nil, 0
-	b.set(BalanceState{})
+	b.before, b.balancer, b.failures, b.lost = nil, nil, 0, nil
+	b.set(BalanceState{Urgent: b.urgent})
 }
 
 // move has the engine make moves. Who owns what after an error the next reading says.

@@ -29,6 +29,7 @@ type simulated struct {
 	refuses error
 	asked   int
 	ordered int // calls of MoveShards
+	missed  uint64
 }
 
 // newSimulated makes an engine with so many cores and shards of the same work, all on the first core.
@@ -62,6 +63,7 @@ func (e *simulated) Loads(context.Context) (*programpb.Stats, uint64, error) {
 	e.read = e.clock.Now()
 	stats := &programpb.Stats{NowNs: uint64(e.read.UnixNano())}
 	idle := slices.Repeat([]float64{cycles}, len(e.workers))
+	stats.Ports = []*programpb.PortStats{{Interface: "in", RxMissed: e.missed}}
 	for i, s := range e.shards {
 		done := uint64(e.work[i] * cycles)
 		s.Worker, s.Cycles, s.Packets = e.owner[i], s.Cycles+done, s.Packets+done/100
@@ -233,6 +235,49 @@ func TestAShardThatIsTooHeavyIsNamed(t *testing.T) {
 	e.run(t, b, 0, 3*time.Second)
 	if got := b.State().Heavy; len(got) != 0 {
 		t.Errorf("too heavy are %v, want none any more", got)
+	}
+}
+
+func TestTheOperatorIsToldWhatShardsWantAndWhatCoresLost(t *testing.T) {
+	e := newSimulated(2, 8, 0.02)
+	e.work[3], e.work[6], e.work[7] = 0.3, 0.004, 0
+	b := balancer(e)
+	e.run(t, b, 1, 2*time.Second)
+	if got, want := b.State().Work, []int32{20, 20, 20, 300, 20, 20, 4}; !slices.Equal(got, want) {
+		t.Errorf("shards want %v thousandths of a core, want %v: the last one wants nothing", got, want)
+	}
+	if s := b.State(); !slices.Equal(s.Lost, []int64{0, 0}) || s.Urgent != 0 {
+		t.Errorf("without loss: lost %v, urgent %d times", s.Lost, s.Urgent)
+	}
+	heard := func() bool {
+		select {
+		case <-b.Hurry():
+			return true
+		default:
+			return false
+		}
+	}
+	lose := func(working int) {
+		e.missed += 500
+		e.clock.Step(b.Step(t.Context(), working))
+	}
+	e.work[3] = 0.85 // with the others, all of a core
+	e.run(t, b, 1, time.Second)
+	lose(1)
+	lose(1)
+	if s := b.State(); !slices.Equal(s.Lost, []int64{1000, 0}) || s.Urgent != 2 || !heard() {
+		t.Errorf("lost %v, urgent %d times; want 1000 packets by core 0 in two urgent steps", s.Lost, s.Urgent)
+	}
+	e.run(t, b, 2, time.Second)
+	e.work[1], e.work[2] = 0.45, 0.45
+	lose(2)
+	if s := b.State(); s.Urgent != 2 || heard() {
+		t.Errorf("urgent %d times, want 2: no core is left that could help", s.Urgent)
+	}
+	e.restart(2)
+	e.run(t, b, 2, time.Second)
+	if s := b.State(); len(s.Lost) != 2 || s.Lost[0] != 0 || s.Urgent != 2 {
+		t.Errorf("another engine: lost %v, urgent %d times; want none, and 2 as before", s.Lost, s.Urgent)
 	}
 }
 

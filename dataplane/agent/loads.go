@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -98,4 +99,29 @@ func numbers(heavy []scaling.Elephant) []int {
 	}
 	slices.Sort(list)
 	return list
+}
+
+// thousandths is the work that shards want, by their number, in thousandths of a core, up to the last that wants any.
+func thousandths(shards []scaling.ShardLoad) []int32 {
+	work := make([]int32, len(shards))
+	last := 0
+	for _, l := range shards {
+		w := int32(math.Round(1000 * min(max(l.Work, 0), mostWork)))
+		if work[l.Shard.Number] = w; w > 0 {
+			last = max(last, l.Shard.Number+1)
+		}
+	}
+	return work[:last]
+}
+
+// mostWork is the cores that a shard can want by the status' schema.
+const mostWork = 64
+
+// whole are counts without their fractions.
+func whole(counts []float64) []int64 {
+	out := make([]int64, len(counts))
+	for i, n := range counts {
+		out[i] = int64(n)
+	}
+	return out
 }

@@ -21,10 +21,12 @@ const (
 
 // Numbers move if they change by this much.
 const (
-	loadStep = 10   // percent of a core
-	rateStep = 0.25 // of a rate or count, and by at least
-	rateMin  = 1000 // packets per second, sessions
-	lossMin  = 10   // packets per second that were dropped
+	loadStep = 10    // percent of a core
+	rateStep = 0.25  // of a rate or count, and by at least
+	rateMin  = 1000  // packets per second, sessions
+	lossMin  = 10    // packets per second that were dropped
+	workStep = 0.125 // of the work that all shards want, and by at least
+	workMin  = 20    // thousandths of a core
 )
 
 // Pacer decides when a report is worth a write.
@@ -39,8 +41,8 @@ type Pacer struct {
 	settleAt time.Time // one report of a new program's numbers is due then
 }
 
-// Due tells whether to write a status now.
-func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus) bool {
+// Due tells whether to write a status now. Urgent: somebody should act on it.
+func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus, urgent bool) bool {
 	if p.failures > 0 && now.Sub(p.failedAt) < time.Second<<min(p.failures, maxFailures)-time.Second/2 {
 		return false
 	}
@@ -54,7 +56,7 @@ func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus) bool {
 	switch {
 	case !now.Before(p.next):
 		return true
-	case pause >= factPause<<p.since(now.Add(-ofLate)) && factsChanged(p.last, s):
+	case pause >= factPause<<p.since(now.Add(-ofLate)) && (urgent || factsChanged(p.last, s)):
 		return true
 	case !p.settleAt.IsZero() && !now.Before(p.settleAt):
 		return true
@@ -99,6 +101,7 @@ func (p *Pacer) Forget() { *p = Pacer{} }
 func facts(s *v1alpha1.ChainInstanceStatus) v1alpha1.ChainInstanceStatus {
 	f := v1alpha1.ChainInstanceStatus{
 		Status:        s.Status,
+		Program:       s.Program,
 		AppliedHash:   s.AppliedHash,
 		EngineVersion: s.EngineVersion,
 		Node:          s.Node,
@@ -124,8 +127,19 @@ func numbersMoved(a, b *v1alpha1.ChainInstanceStatus) bool {
 	if !slices.EqualFunc(a.Groups, b.Groups, sameOwners) {
 		return true
 	}
-	return moved(a.PacketRate, b.PacketRate, rateMin) || moved(a.Sessions, b.Sessions, rateMin) ||
-		moved(a.DropRate, b.DropRate, lossMin) || moved(a.LossRate, b.LossRate, lossMin)
+	return moved(a.PacketRate, b.PacketRate, rateStep, rateMin) || moved(a.Sessions, b.Sessions, rateStep, rateMin) ||
+		moved(a.DropRate, b.DropRate, rateStep, lossMin) || moved(a.LossRate, b.LossRate, rateStep, lossMin) ||
+		moved(workOf(a), workOf(b), workStep, workMin)
+}
+
+// workOf is the work that all shards want, in thousandths of a core.
+func workOf(s *v1alpha1.ChainInstanceStatus) (sum int64) {
+	for _, g := range s.Groups {
+		for _, w := range g.Work {
+			sum += int64(w)
+		}
+	}
+	return sum
 }
 
 // sameOwners tells whether each core still has its shards.
@@ -135,7 +149,7 @@ func sameOwners(a, b v1alpha1.GroupStatus) bool {
 	})
 }
 
-func moved(a, b, least int64) bool {
+func moved(a, b int64, step float64, least int64) bool {
 	d := max(a-b, b-a)
-	return d >= least && float64(d) >= rateStep*float64(max(a, b))
+	return d >= least && float64(d) >= step*float64(max(a, b))
 }

@@ -20,7 +20,7 @@ func simulate(length time.Duration, status statusOf, write func(second int) bool
 		now := start.Add(time.Duration(second) * time.Second)
 		s := status(second)
 		s.LastReportTime = metav1.NewTime(now)
-		if !p.Due(now, &s) {
+		if !p.Due(now, &s, false) {
 			continue
 		}
 		tried++
@@ -85,7 +85,10 @@ func TestWritesAreBoundedWhateverTheTrafficDoes(t *testing.T) {
 
 func TestWhatMattersIsWrittenAtOnce(t *testing.T) {
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	was := v1alpha1.ChainInstanceStatus{AppliedHash: "a", PacketRate: 100_000, Cores: []v1alpha1.CoreStatus{{LCore: 1, LoadPercent: 50}}}
+	was := v1alpha1.ChainInstanceStatus{
+		AppliedHash: "a", PacketRate: 100_000, Cores: []v1alpha1.CoreStatus{{LCore: 1, LoadPercent: 50}},
+		Groups: []v1alpha1.GroupStatus{{Name: "all", Work: []int32{0, 100, 60}}},
+	}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.ChainInstanceStatus)
 		after  time.Duration
@@ -102,6 +105,8 @@ func TestWhatMattersIsWrittenAtOnce(t *testing.T) {
 		"a few packets that are lost":  {func(s *v1alpha1.ChainInstanceStatus) { s.LossRate = 5 }, time.Minute, false},
 		"a tenth more packets":         {func(s *v1alpha1.ChainInstanceStatus) { s.PacketRate = 110_000 }, time.Minute, false},
 		"half of the packets are gone": {func(s *v1alpha1.ChainInstanceStatus) { s.PacketRate = 50_000 }, numberPause, true},
+		"shards that want more":        {func(s *v1alpha1.ChainInstanceStatus) { s.Groups[0].Work = []int32{0, 100, 60, 25} }, numberPause, true},
+		"shards that want a bit more":  {func(s *v1alpha1.ChainInstanceStatus) { s.Groups[0].Work = []int32{0, 100, 78} }, time.Minute, false},
 		"nothing":                      {func(*v1alpha1.ChainInstanceStatus) {}, time.Minute, false},
 		"nothing, but long ago":        {func(*v1alpha1.ChainInstanceStatus) {}, heartbeat * 6 / 5, true},
 	} {
@@ -110,9 +115,32 @@ func TestWhatMattersIsWrittenAtOnce(t *testing.T) {
 			p.Written(start, &was)
 			now := was.DeepCopy()
 			c.change(now)
-			if got := p.Due(start.Add(c.after), now); got != c.due {
+			if got := p.Due(start.Add(c.after), now, false); got != c.due {
 				t.Errorf("due after %s: %t, want %t", c.after, got, c.due)
 			}
 		})
+	}
+}
+
+func TestPacketsThatACoreCouldSaveAreToldAtOnceAndWithinTheBounds(t *testing.T) {
+	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	var p Pacer
+	s := v1alpha1.ChainInstanceStatus{AppliedHash: "a"}
+	p.Written(start, &s)
+	if p.Due(start.Add(factPause), &s, true) {
+		t.Errorf("due %s after a write, want a pause that doubles with each", factPause)
+	}
+	if !p.Due(start.Add(2*factPause), &s, true) {
+		t.Errorf("not due %s after a write, though packets are lost", 2*factPause)
+	}
+	writes := 0
+	for step := range 36_000 { // an hour of loss
+		if now := start.Add(time.Duration(step) * time.Second / 10); p.Due(now, &s, true) {
+			p.Written(now, &s)
+			writes++
+		}
+	}
+	if writes > 60*maxInMinute {
+		t.Errorf("%d writes in an hour, want at most %d a minute", writes, maxInMinute)
 	}
 }

@@ -32,6 +32,7 @@ type Reporter struct {
 	uid      types.UID
 	before   []metav1.Condition // as last written
 	lost     lostSessions
+	urgent   uint64 // urgent steps that were told
 	writes   counts
 }
 
@@ -67,7 +68,7 @@ func (r *Reporter) Step(ctx context.Context, s *Seen) {
 	status := s.Status(r.before)
 	status.LostSessions = r.lost.sum(&s.State, &s.State.Wanted.Instance.Status)
 	now := r.clock.Now()
-	if !r.pacer.Due(now, &status) {
+	if !r.pacer.Due(now, &status, s.Balance.Urgent > r.urgent) {
 		return
 	}
 	if err := r.write(ctx, &status); err != nil {
@@ -77,7 +78,7 @@ func (r *Reporter) Step(ctx context.Context, s *Seen) {
 		return
 	}
 	r.writes.done.Add(1)
-	r.before = status.Conditions
+	r.before, r.urgent = status.Conditions, s.Balance.Urgent
 	r.pacer.Written(now, &status)
 }
 

@@ -43,6 +43,7 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 			ObservedGeneration: instance.Generation,
 			Conditions:         s.conditions(before),
 		},
+		Program:        instance.Spec.Program,
 		AppliedHash:    s.State.Hash,
 		EngineVersion:  s.State.Version,
 		Node:           s.Node,
@@ -161,6 +162,9 @@ func (s *Seen) cores(r rates) []v1alpha1.CoreStatus {
 			Packets:         int64(w.GetPackets()),
 			CyclesPerPacket: int32(min(round(r.cores[i].cyclesPerPacket), 1<<30)),
 		}
+		if i < len(s.Balance.Lost) {
+			out[i].Lost = s.Balance.Lost[i]
+		}
 	}
 	return out
 }
@@ -171,7 +175,7 @@ func (s *Seen) groups(cores []v1alpha1.CoreStatus) []v1alpha1.GroupStatus {
 	if s.Now == nil || len(wanted) != 1 {
 		return nil
 	}
-	g := v1alpha1.GroupStatus{Name: wanted[0].Name, Owners: s.owners(cores)}
+	g := v1alpha1.GroupStatus{Name: wanted[0].Name, Owners: s.owners(cores), Work: s.Balance.Work}
 	for _, p := range s.Now.Stats.GetPorts() {
 		g.Packets += int64(p.GetRxPackets())
 		g.Bytes += int64(p.GetRxBytes())

@@ -79,6 +79,7 @@ func TestTheStatusTellsWhatTheEngineDoes(t *testing.T) {
 	got := s.Status(nil)
 	for what, c := range map[string]struct{ got, want any }{
 		"generation":        {got.ObservedGeneration, int64(3)},
+		"wanted program":    {got.Program, "edge-1"},
 		"applied hash":      {got.AppliedHash, s.State.Hash},
 		"engine":            {got.EngineVersion, "0.1.0"},
 		"node":              {got.Node, "node-1"},
@@ -206,7 +207,11 @@ func TestTheStatusTellsWhichCoreOwnsWhichShards(t *testing.T) {
 	if got := s.Status(nil).Groups[0].Owners; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+	s.Balance.Work, s.Balance.Lost = []int32{300, 0, 20}, []int64{40, 0}
 	before := s.Status(nil)
+	if !reflect.DeepEqual(before.Groups[0].Work, []int32{300, 0, 20}) || before.Cores[0].Lost != 40 || before.Cores[1].Lost != 0 {
+		t.Errorf("shards want %v and cores lost %d and %d; want 300, 0, 20 and 40, 0", before.Groups[0].Work, before.Cores[0].Lost, before.Cores[1].Lost)
+	}
 	s.Now.Stats.Shards[5].Worker = 0
 	now := s.Status(nil)
 	if factsChanged(&before, &now) || !numbersMoved(&before, &now) {
