@@ -5,165 +5,398 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <rte_ip.h>
-#include <rte_tcp.h>
-#include <rte_udp.h>
+#include <rte_errno.h>
 
-#define SN_STEER_MAGIC	0x53746565u /* before a probe's series */
-#define SN_STEER_SOURCE 0x0a630000u /* addresses and ports that a match leaves open begin here */
-#define SN_STEER_TARGET 0x0a640000u
-#define SN_STEER_SPORT	20000
-#define SN_STEER_DPORT	30000
+#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 
-/* A pattern with its specifications and masks. */
-struct pattern {
-	struct rte_flow_item items[5];
-	unsigned int n;
-	struct rte_flow_item_eth eth, eth_mask;
-	struct rte_flow_item_vlan vlan, vlan_mask;
-	struct rte_flow_item_ipv4 ip, ip_mask;
-	struct rte_flow_item_tcp tcp, tcp_mask;
-	struct rte_flow_item_udp udp, udp_mask;
+#define FRAGMENT_BITS 0x3fff /* of IPv4: more fragments, and the offset */
+#define ITEMS_MAX     5
+#define ACTIONS_MAX   4
+
+/* The parts of a pattern's items: what a field is to be, up to what, and which bits of it count. */
+enum part {
+	SPEC,
+	LAST,
+	MASK,
+	PARTS,
 };
 
-static void add(struct pattern *p, enum rte_flow_item_type type, const void *spec, const void *mask)
+struct pattern {
+	struct rte_flow_item items[ITEMS_MAX];
+	unsigned int n;
+	struct rte_flow_item_eth eth[PARTS];
+	struct rte_flow_item_vlan vlan[PARTS];
+	struct rte_flow_item_ipv4 ip[PARTS];
+	struct rte_flow_item_tcp tcp[PARTS];
+	struct rte_flow_item_udp udp[PARTS];
+	struct rte_flow_item_icmp icmp[PARTS];
+};
+
+struct actions {
+	struct rte_flow_action list[ACTIONS_MAX];
+	unsigned int n;
+	struct rte_flow_action_mark mark;
+	struct rte_flow_action_count count;
+	struct rte_flow_action_queue queue;
+	struct rte_flow_action_jump jump;
+	struct rte_flow_action_rss rss;
+	uint16_t queues[SN_STEER_QUEUES_MAX];
+};
+
+struct sn_steer_device sn_steer_device(uint16_t port, const char *driver, uint16_t queues)
 {
-	p->items[p->n++] = (struct rte_flow_item){.type = type, .spec = spec, .mask = mask};
+	return (struct sn_steer_device){
+		.port = port,
+		.queues = queues,
+		.tap = strcmp(driver, "net_tap") == 0,
+	};
 }
 
-static void add_ports(struct pattern *p, const struct sn_steer_match *m)
+uint32_t sn_steer_mask(enum sn_field field)
 {
-	rte_be16_t sport = rte_cpu_to_be_16(m->sport), dport = rte_cpu_to_be_16(m->dport);
-	rte_be16_t sport_mask = m->sport != 0 ? UINT16_MAX : 0, dport_mask = m->dport != 0 ? UINT16_MAX : 0;
-
-	if (m->proto == IPPROTO_TCP) {
-		p->tcp.hdr.src_port = sport;
-		p->tcp.hdr.dst_port = dport;
-		p->tcp_mask.hdr.src_port = sport_mask;
-		p->tcp_mask.hdr.dst_port = dport_mask;
-		add(p, RTE_FLOW_ITEM_TYPE_TCP, &p->tcp, &p->tcp_mask);
-	} else if (m->proto == IPPROTO_UDP) {
-		p->udp.hdr.src_port = sport;
-		p->udp.hdr.dst_port = dport;
-		p->udp_mask.hdr.src_port = sport_mask;
-		p->udp_mask.hdr.dst_port = dport_mask;
-		add(p, RTE_FLOW_ITEM_TYPE_UDP, &p->udp, &p->udp_mask);
+	switch (field) {
+	case SN_SRC:
+	case SN_DST:
+		return UINT32_MAX;
+	case SN_SPORT:
+	case SN_DPORT:
+		return UINT16_MAX;
+	case SN_VLAN:
+		return SN_VLAN_ABSENT | 0xfff;
+	case SN_DSCP:
+		return 0x3f;
+	case SN_FRAG:
+		return 3;
+	default:
+		return UINT8_MAX;
 	}
+}
+
+static bool asks(const struct sn_steer_match *m, enum sn_field field)
+{
+	return !sn_cond_any(&m->conds[field]);
+}
+
+/* The bits of a field under a condition's mask, of a part. */
+static uint32_t part_of(const struct sn_cond *c, enum sn_field field, enum part part)
+{
+	bool range = c->mask == 0 && !sn_cond_any(c);
+
+	switch (part) {
+	case SPEC:
+		return range ? c->value : c->value & c->mask;
+	case LAST:
+		return range ? c->last : 0;
+	default:
+		return range ? sn_steer_mask(field) : c->mask;
+	}
+}
+
+static bool has_range(const struct sn_steer_match *m, enum sn_field a, enum sn_field b)
+{
+	return (asks(m, a) && m->conds[a].mask == 0) || (asks(m, b) && m->conds[b].mask == 0);
 }
 
 /* Items without a condition have neither specification nor mask: some drivers refuse empty masks. */
-static void make_pattern(struct pattern *p, const struct sn_steer_match *m)
+static void add(struct pattern *p, enum rte_flow_item_type type, const void *spec, const void *last,
+		const void *mask)
 {
-	bool mac = !rte_is_zero_ether_addr(&m->mac), addresses = (m->src_mask | m->dst_mask) != 0;
-
-	memset(p, 0, sizeof(*p));
-	rte_ether_addr_copy(&m->mac, &p->eth.dst);
-	memset(&p->eth_mask.dst, UINT8_MAX, sizeof(p->eth_mask.dst));
-	add(p, RTE_FLOW_ITEM_TYPE_ETH, mac ? &p->eth : NULL, mac ? &p->eth_mask : NULL);
-	if (m->vlan != 0) {
-		p->vlan.tci = rte_cpu_to_be_16(m->vlan);
-		p->vlan_mask.tci = rte_cpu_to_be_16(m->priority ? 0xefff : 0x0fff); /* not DEI */
-		add(p, RTE_FLOW_ITEM_TYPE_VLAN, &p->vlan, &p->vlan_mask);
-	}
-	if (addresses || m->proto != 0) {
-		p->ip.hdr.src_addr = rte_cpu_to_be_32(m->src);
-		p->ip.hdr.dst_addr = rte_cpu_to_be_32(m->dst);
-		p->ip_mask.hdr.src_addr = rte_cpu_to_be_32(m->src_mask);
-		p->ip_mask.hdr.dst_addr = rte_cpu_to_be_32(m->dst_mask);
-		add(p, RTE_FLOW_ITEM_TYPE_IPV4, addresses ? &p->ip : NULL, addresses ? &p->ip_mask : NULL);
-	}
-	add_ports(p, m);
-	add(p, RTE_FLOW_ITEM_TYPE_END, NULL, NULL);
+	p->items[p->n++] = (struct rte_flow_item){.type = type, .spec = spec, .last = last, .mask = mask};
 }
 
-struct rte_flow *sn_steer_install(uint16_t port, const struct sn_steer_rule *rule, char *err, size_t err_len)
+static void add_eth(struct pattern *p, const struct sn_steer_match *m)
 {
-	const struct rte_flow_attr attr = {.ingress = 1};
-	const struct rte_flow_action_queue queue = {.index = rule->queue};
-	const struct rte_flow_action actions[] = {
-		{.type = rule->drop ? RTE_FLOW_ACTION_TYPE_DROP : RTE_FLOW_ACTION_TYPE_QUEUE,
-		 .conf = rule->drop ? NULL : &queue},
-		{.type = RTE_FLOW_ACTION_TYPE_END},
-	};
+	bool mac = !rte_is_zero_ether_addr(&m->mac);
+	bool untagged = (m->conds[SN_VLAN].value & m->conds[SN_VLAN].mask & SN_VLAN_ABSENT) != 0;
+
+	if (mac) {
+		rte_ether_addr_copy(&m->mac, &p->eth[SPEC].dst);
+		memset(&p->eth[MASK].dst, UINT8_MAX, sizeof(p->eth[MASK].dst));
+	}
+	if (untagged)
+		p->eth[MASK].has_vlan = 1;
+	if (mac || untagged)
+		add(p, RTE_FLOW_ITEM_TYPE_ETH, &p->eth[SPEC], NULL, &p->eth[MASK]);
+	else
+		add(p, RTE_FLOW_ITEM_TYPE_ETH, NULL, NULL, NULL);
+}
+
+static void add_vlan(struct pattern *p, const struct sn_steer_match *m, bool tap)
+{
+	const struct sn_cond *c = &m->conds[SN_VLAN];
+
+	if (sn_cond_any(c) || (c->value & c->mask & SN_VLAN_ABSENT) != 0)
+		return;
+	for (enum part part = 0; part < PARTS; part++)
+		p->vlan[part].tci = rte_cpu_to_be_16((uint16_t)(part_of(c, SN_VLAN, part) & 0xfff));
+	/* It reads the mask in the wrong byte order; of this one it makes the VLAN without bit 4, and
+	 * priority 0 is no condition to it. */
+	if (tap)
+		p->vlan[MASK].tci = rte_cpu_to_be_16(0xefff);
+	if (p->vlan[MASK].tci == 0) /* any tag */
+		add(p, RTE_FLOW_ITEM_TYPE_VLAN, NULL, NULL, NULL);
+	else
+		add(p, RTE_FLOW_ITEM_TYPE_VLAN, &p->vlan[SPEC], c->mask == 0 ? &p->vlan[LAST] : NULL,
+		    &p->vlan[MASK]);
+}
+
+static void add_ip(struct pattern *p, const struct sn_steer_match *m)
+{
+	static const enum sn_field fields[] = {SN_SRC, SN_DST, SN_PROTO, SN_DSCP, SN_TTL, SN_FRAG};
+	bool any = true, range = false;
+
+	for (size_t i = 0; i < RTE_DIM(fields); i++) {
+		if (!asks(m, fields[i]))
+			continue;
+		any = false;
+		range |= m->conds[fields[i]].mask == 0;
+	}
+	for (enum part part = 0; part < PARTS; part++) {
+		struct rte_ipv4_hdr *h = &p->ip[part].hdr;
+
+		h->src_addr = rte_cpu_to_be_32(part_of(&m->conds[SN_SRC], SN_SRC, part));
+		h->dst_addr = rte_cpu_to_be_32(part_of(&m->conds[SN_DST], SN_DST, part));
+		h->next_proto_id = (uint8_t)part_of(&m->conds[SN_PROTO], SN_PROTO, part);
+		h->type_of_service = (uint8_t)(part_of(&m->conds[SN_DSCP], SN_DSCP, part) << 2);
+		h->time_to_live = (uint8_t)part_of(&m->conds[SN_TTL], SN_TTL, part);
+		if (part == MASK && asks(m, SN_FRAG)) /* whole packets, see sn_steer_check() */
+			h->fragment_offset = rte_cpu_to_be_16(FRAGMENT_BITS);
+	}
+	if (any)
+		add(p, RTE_FLOW_ITEM_TYPE_IPV4, NULL, NULL, NULL);
+	else
+		add(p, RTE_FLOW_ITEM_TYPE_IPV4, &p->ip[SPEC], range ? &p->ip[LAST] : NULL, &p->ip[MASK]);
+}
+
+static void add_tcp(struct pattern *p, const struct sn_steer_match *m)
+{
+	bool range = has_range(m, SN_SPORT, SN_DPORT) || has_range(m, SN_TCP_FLAGS, SN_TCP_FLAGS);
+
+	for (enum part part = 0; part < PARTS; part++) {
+		struct rte_tcp_hdr *h = &p->tcp[part].hdr;
+
+		h->src_port = rte_cpu_to_be_16((uint16_t)part_of(&m->conds[SN_SPORT], SN_SPORT, part));
+		h->dst_port = rte_cpu_to_be_16((uint16_t)part_of(&m->conds[SN_DPORT], SN_DPORT, part));
+		h->tcp_flags = (uint8_t)part_of(&m->conds[SN_TCP_FLAGS], SN_TCP_FLAGS, part);
+	}
+	if (asks(m, SN_SPORT) || asks(m, SN_DPORT) || asks(m, SN_TCP_FLAGS))
+		add(p, RTE_FLOW_ITEM_TYPE_TCP, &p->tcp[SPEC], range ? &p->tcp[LAST] : NULL, &p->tcp[MASK]);
+	else
+		add(p, RTE_FLOW_ITEM_TYPE_TCP, NULL, NULL, NULL);
+}
+
+static void add_udp(struct pattern *p, const struct sn_steer_match *m)
+{
+	for (enum part part = 0; part < PARTS; part++) {
+		struct rte_udp_hdr *h = &p->udp[part].hdr;
+
+		h->src_port = rte_cpu_to_be_16((uint16_t)part_of(&m->conds[SN_SPORT], SN_SPORT, part));
+		h->dst_port = rte_cpu_to_be_16((uint16_t)part_of(&m->conds[SN_DPORT], SN_DPORT, part));
+	}
+	if (asks(m, SN_SPORT) || asks(m, SN_DPORT))
+		add(p, RTE_FLOW_ITEM_TYPE_UDP, &p->udp[SPEC],
+		    has_range(m, SN_SPORT, SN_DPORT) ? &p->udp[LAST] : NULL, &p->udp[MASK]);
+	else
+		add(p, RTE_FLOW_ITEM_TYPE_UDP, NULL, NULL, NULL);
+}
+
+static void add_icmp(struct pattern *p, const struct sn_steer_match *m)
+{
+	for (enum part part = 0; part < PARTS; part++) {
+		struct rte_icmp_hdr *h = &p->icmp[part].hdr;
+
+		h->icmp_type = (uint8_t)part_of(&m->conds[SN_ICMP_TYPE], SN_ICMP_TYPE, part);
+		h->icmp_code = (uint8_t)part_of(&m->conds[SN_ICMP_CODE], SN_ICMP_CODE, part);
+	}
+	if (asks(m, SN_ICMP_TYPE) || asks(m, SN_ICMP_CODE))
+		add(p, RTE_FLOW_ITEM_TYPE_ICMP, &p->icmp[SPEC],
+		    has_range(m, SN_ICMP_TYPE, SN_ICMP_CODE) ? &p->icmp[LAST] : NULL, &p->icmp[MASK]);
+	else
+		add(p, RTE_FLOW_ITEM_TYPE_ICMP, NULL, NULL, NULL);
+}
+
+/* The one protocol that a match asks for; 0: several. */
+static uint32_t only_proto(const struct sn_steer_match *m)
+{
+	const struct sn_cond *c = &m->conds[SN_PROTO];
+
+	return c->mask == UINT8_MAX ? c->value : 0;
+}
+
+static void make_pattern(struct pattern *p, const struct sn_steer_match *match, bool tap)
+{
+	struct sn_steer_match m = *match;
+	uint32_t proto = only_proto(&m);
+
+	memset(p, 0, sizeof(*p));
+	/* The item of a protocol says it, and some drivers take it but there. */
+	if (proto == IPPROTO_TCP || proto == IPPROTO_UDP || (proto == IPPROTO_ICMP && !tap))
+		m.conds[SN_PROTO] = (struct sn_cond){0};
+	add_eth(p, &m);
+	add_vlan(p, &m, tap);
+	add_ip(p, &m);
+	if (proto == IPPROTO_TCP)
+		add_tcp(p, &m);
+	else if (proto == IPPROTO_UDP)
+		add_udp(p, &m);
+	else if (proto == IPPROTO_ICMP && (!tap || asks(&m, SN_ICMP_TYPE) || asks(&m, SN_ICMP_CODE)))
+		add_icmp(p, &m);
+	add(p, RTE_FLOW_ITEM_TYPE_END, NULL, NULL, NULL);
+}
+
+static void act(struct actions *a, enum rte_flow_action_type type, const void *conf)
+{
+	a->list[a->n++] = (struct rte_flow_action){.type = type, .conf = conf};
+}
+
+/* Everywhere, as without a rule; net_tap would load programs into the kernel for it. */
+static bool spreads(const struct sn_steer_device *device, const struct sn_steer_rule *rule)
+{
+	return rule->action == SN_STEER_PASS && device->queues > 1 && !device->tap;
+}
+
+static void make_actions(struct actions *a, const struct sn_steer_device *device,
+			 const struct sn_steer_rule *rule, bool spread)
+{
+	memset(a, 0, sizeof(*a));
+	if (rule->mark != 0) {
+		a->mark.id = rule->mark;
+		act(a, RTE_FLOW_ACTION_TYPE_MARK, &a->mark);
+	}
+	if (rule->count)
+		act(a, RTE_FLOW_ACTION_TYPE_COUNT, &a->count);
+	switch (rule->action) {
+	case SN_STEER_DROP:
+		act(a, RTE_FLOW_ACTION_TYPE_DROP, NULL);
+		break;
+	case SN_STEER_JUMP:
+		a->jump.group = rule->table + 1;
+		act(a, RTE_FLOW_ACTION_TYPE_JUMP, &a->jump);
+		break;
+	case SN_STEER_PASS:
+	case SN_STEER_QUEUE:
+		if (!spread) {
+			a->queue.index = rule->action == SN_STEER_QUEUE ? rule->queue : 0;
+			act(a, RTE_FLOW_ACTION_TYPE_QUEUE, &a->queue);
+			break;
+		}
+		for (uint16_t i = 0; i < device->queues && i < SN_STEER_QUEUES_MAX; i++)
+			a->queues[a->rss.queue_num++] = i;
+		a->rss.queue = a->queues;
+		act(a, RTE_FLOW_ACTION_TYPE_RSS, &a->rss);
+		break;
+	}
+	act(a, RTE_FLOW_ACTION_TYPE_END, NULL);
+}
+
+int sn_steer_check(const struct sn_steer_rule *rule, char *err, size_t err_len)
+{
+	static const char *const names[SN_FIELDS] = {"vlan",  "src",	   "dst",	"proto",
+						     "dscp",  "ttl",	   "frag",	"sport",
+						     "dport", "tcp-flags", "icmp-type", "icmp-code"};
+	const struct sn_steer_match *m = &rule->match;
+	uint32_t proto = only_proto(m);
+	bool ports = proto == IPPROTO_TCP || proto == IPPROTO_UDP;
+
+	for (enum sn_field f = 0; f < SN_FIELDS; f++) {
+		const struct sn_cond *c = &m->conds[f];
+		uint32_t all = sn_steer_mask(f);
+
+		if (c->mask != 0 ? (c->value & ~c->mask) != 0 || c->last != 0 : c->value > c->last)
+			return SN_ERR(
+				"%s: value %#x, mask %#x, last %#x: want a value under its mask, or one that "
+				"is not above the last",
+				names[f], c->value, c->mask, c->last);
+		if (((c->value | c->mask | c->last) & ~all) != 0)
+			return SN_ERR("%s: value %#x, mask %#x, last %#x: the field has the bits %#x",
+				      names[f], c->value, c->mask, c->last, all);
+	}
+	if ((m->conds[SN_VLAN].mask & SN_VLAN_ABSENT) != 0 &&
+	    (m->conds[SN_VLAN].value & SN_VLAN_ABSENT) != 0 && (m->conds[SN_VLAN].value & 0xfff) != 0)
+		return SN_ERR("vlan: value %#x: want a VLAN, or %#x for frames without",
+			      m->conds[SN_VLAN].value, SN_VLAN_ABSENT);
+	if (asks(m, SN_FRAG) && (m->conds[SN_FRAG].mask != 3 || m->conds[SN_FRAG].value != 0))
+		return SN_ERR(
+			"frag: value %u, mask %#x: rules can ask for whole packets only: value 0, mask 0x3",
+			m->conds[SN_FRAG].value, m->conds[SN_FRAG].mask);
+	if ((asks(m, SN_SPORT) || asks(m, SN_DPORT)) && !ports)
+		return SN_ERR("ports: want a rule for one protocol, TCP or UDP");
+	if (asks(m, SN_TCP_FLAGS) && proto != IPPROTO_TCP)
+		return SN_ERR("tcp-flags: want a rule for TCP");
+	if ((asks(m, SN_ICMP_TYPE) || asks(m, SN_ICMP_CODE)) && proto != IPPROTO_ICMP)
+		return SN_ERR("icmp-type, icmp-code: want a rule for ICMP");
+	return 0;
+}
+
+static int refusal(const struct rte_flow_error *error, int rc, char *err, size_t err_len)
+{
+	return SN_ERR("%s", error->message != NULL ? error->message : rte_strerror(-rc));
+}
+
+static struct rte_flow *create(const struct sn_steer_device *device, const struct sn_steer_rule *rule,
+			       bool spread, char *err, size_t err_len)
+{
+	const struct rte_flow_attr attr = {.group = rule->table, .priority = rule->priority, .ingress = 1};
 	struct rte_flow_error error = {0};
 	struct rte_flow *flow = NULL;
 	struct pattern p;
+	struct actions a;
 	int rc;
 
-	make_pattern(&p, &rule->match);
-	rc = rte_flow_validate(port, &attr, p.items, actions, &error);
-	if (rc == 0)
-		flow = rte_flow_create(port, &attr, p.items, actions, &error);
+	make_pattern(&p, &rule->match, device->tap);
+	make_actions(&a, device, rule, spread);
+	rc = rte_flow_validate(device->port, &attr, p.items, a.list, &error);
+	if (rc == 0) {
+		flow = rte_flow_create(device->port, &attr, p.items, a.list, &error);
+		rc = -rte_errno;
+	}
 	if (flow == NULL)
-		snprintf(err, err_len, "%s", error.message != NULL ? error.message : strerror(-rc));
+		refusal(&error, rc, err, err_len);
 	return flow;
 }
 
-void sn_steer_remove(uint16_t port, struct rte_flow *flow)
+struct rte_flow *sn_steer_install(const struct sn_steer_device *device, const struct sn_steer_rule *rule,
+				  char *err, size_t err_len)
 {
-	struct rte_flow_error error;
+	const struct sn_cond *vlan = &rule->match.conds[SN_VLAN];
+	struct rte_flow *flow = NULL;
 
-	rte_flow_destroy(port, flow, &error); /* there is nothing else to do about it */
+	if (device->tap && !sn_cond_any(vlan) &&
+	    (vlan->mask != sn_steer_mask(SN_VLAN) || (vlan->value & 0x10) != 0 || vlan->value == 0)) {
+		snprintf(err, err_len,
+			 "net_tap would make a rule for another VLAN of this one: it can match whole numbers "
+			 "without bit 4, but 0");
+		return NULL;
+	}
+	if (spreads(device, rule))
+		flow = create(device, rule, true, err, err_len);
+	/* One queue is where some packets go without a rule. */
+	return flow != NULL ? flow : create(device, rule, false, err, err_len);
 }
 
-size_t sn_steer_probe(const struct sn_steer_match *m, uint32_t series, uint32_t number,
-		      uint8_t frame[SN_STEER_PROBE_LEN])
+int sn_steer_remove(const struct sn_steer_device *device, struct rte_flow *flow, char *err, size_t err_len)
 {
-	struct rte_ether_hdr *eth = (struct rte_ether_hdr *)frame;
-	struct rte_vlan_hdr *vlan = (struct rte_vlan_hdr *)(eth + 1);
-	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(frame + sizeof(*eth) + (m->vlan != 0 ? 4 : 0));
-	size_t l4_len = m->proto == IPPROTO_TCP ? sizeof(struct rte_tcp_hdr) : sizeof(struct rte_udp_hdr);
-	size_t ip_len = sizeof(*ip) + l4_len + 2 * sizeof(uint32_t);
-	uint16_t sport = m->sport != 0 ? m->sport : (uint16_t)(SN_STEER_SPORT + number);
-	uint16_t dport = m->dport != 0 ? m->dport : (uint16_t)(SN_STEER_DPORT + number);
-	uint32_t mark[2] = {rte_cpu_to_be_32(SN_STEER_MAGIC), rte_cpu_to_be_32(series)};
+	struct rte_flow_error error = {0};
+	int rc = rte_flow_destroy(device->port, flow, &error);
 
-	memset(frame, 0, SN_STEER_PROBE_LEN);
-	eth->src_addr = (struct rte_ether_addr){{0x02, 0x53, 0x6e, 0, 0, 1}};
-	eth->dst_addr = (struct rte_ether_addr){{0x02, 0x53, 0x6e, 0, 0, 2}};
-	if (!rte_is_zero_ether_addr(&m->mac))
-		rte_ether_addr_copy(&m->mac, &eth->dst_addr);
-	eth->ether_type = rte_cpu_to_be_16(m->vlan != 0 ? RTE_ETHER_TYPE_VLAN : RTE_ETHER_TYPE_IPV4);
-	if (m->vlan != 0)
-		*vlan = (struct rte_vlan_hdr){rte_cpu_to_be_16(m->vlan),
-					      rte_cpu_to_be_16(RTE_ETHER_TYPE_IPV4)};
-	ip->version_ihl = RTE_IPV4_VHL_DEF;
-	ip->total_length = rte_cpu_to_be_16((uint16_t)ip_len);
-	ip->time_to_live = 64;
-	ip->next_proto_id = m->proto != 0 ? m->proto : IPPROTO_UDP;
-	ip->src_addr = rte_cpu_to_be_32((m->src & m->src_mask) | ((SN_STEER_SOURCE + number) & ~m->src_mask));
-	ip->dst_addr = rte_cpu_to_be_32((m->dst & m->dst_mask) | ((SN_STEER_TARGET + number) & ~m->dst_mask));
-	ip->hdr_checksum = rte_ipv4_cksum(ip);
-	/* Both protocols begin with their ports; UDP's length follows, and its checksum may be left out. */
-	if (ip->next_proto_id == IPPROTO_TCP)
-		*(struct rte_tcp_hdr *)(ip + 1) =
-			(struct rte_tcp_hdr){.data_off = sizeof(struct rte_tcp_hdr) << 2};
-	else
-		((struct rte_udp_hdr *)(ip + 1))->dgram_len =
-			rte_cpu_to_be_16((uint16_t)(ip_len - sizeof(*ip)));
-	((struct rte_udp_hdr *)(ip + 1))->src_port = rte_cpu_to_be_16(sport);
-	((struct rte_udp_hdr *)(ip + 1))->dst_port = rte_cpu_to_be_16(dport);
-	memcpy((uint8_t *)(ip + 1) + l4_len, mark, sizeof(mark));
-	return RTE_MAX((size_t)((uint8_t *)ip - frame) + ip_len,
-		       (size_t)RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN);
+	return rc == 0 ? 0 : refusal(&error, rc, err, err_len);
 }
 
-uint32_t sn_steer_series(const uint8_t *frame, size_t len)
+int sn_steer_count(const struct sn_steer_device *device, struct rte_flow *flow, uint64_t *packets,
+		   uint64_t *bytes, char *err, size_t err_len)
 {
-	const struct rte_ether_hdr *eth = (const struct rte_ether_hdr *)frame;
-	size_t at = sizeof(*eth);
-	const struct rte_ipv4_hdr *ip;
-	uint32_t mark[2];
+	static const struct rte_flow_action_count conf;
+	const struct rte_flow_action actions[] = {
+		{.type = RTE_FLOW_ACTION_TYPE_COUNT, .conf = &conf},
+		{.type = RTE_FLOW_ACTION_TYPE_END},
+	};
+	struct rte_flow_query_count count = {0};
+	struct rte_flow_error error = {0};
+	int rc = rte_flow_query(device->port, flow, actions, &count, &error);
 
-	if (len < RTE_ETHER_MIN_LEN - RTE_ETHER_CRC_LEN)
-		return 0;
-	if (eth->ether_type == rte_cpu_to_be_16(RTE_ETHER_TYPE_VLAN))
-		at += sizeof(struct rte_vlan_hdr);
-	ip = (const struct rte_ipv4_hdr *)(frame + at);
-	at += sizeof(*ip) +
-	      (ip->next_proto_id == IPPROTO_TCP ? sizeof(struct rte_tcp_hdr) : sizeof(struct rte_udp_hdr));
-	if (at + sizeof(mark) > len)
-		return 0;
-	memcpy(mark, frame + at, sizeof(mark));
-	return mark[0] == rte_cpu_to_be_32(SN_STEER_MAGIC) ? rte_be_to_cpu_32(mark[1]) : 0;
+	if (rc != 0)
+		return refusal(&error, rc, err, err_len);
+	*packets = count.hits_set ? count.hits : 0;
+	*bytes = count.bytes_set ? count.bytes : 0;
+	return 0;
 }

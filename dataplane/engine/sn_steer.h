@@ -3,8 +3,8 @@
 #define SN_STEER_H
 
 /*
- * Flow rules of a device (rte_flow), and probes that show whether it executes them: there are drivers
- * that take rules for which their device has no use.
+ * One flow rule of a device (rte_flow): made, counted, taken out; and what it asks of a packet, in
+ * software.
  */
 
 #include <stdbool.h>
@@ -14,38 +14,80 @@
 #include <rte_ether.h>
 #include <rte_flow.h>
 
-/* What a rule asks for; zero: does not matter. Numbers in the host's byte order. */
+#include "sn_field.h"
+
+/* A condition on a field: with a mask, that the bits under it are the value's; without, that it is in
+ * value..last. Zero: none. Numbers in the host's byte order; SN_VLAN_ABSENT is a bit above the VLAN's twelve.
+ */
+struct sn_cond {
+	uint32_t value, mask, last;
+};
+
+/* What a rule asks of an IPv4 packet; zero: nothing. */
 struct sn_steer_match {
-	struct rte_ether_addr mac; /* destination */
-	uint16_t vlan;
-	bool priority; /* with vlan: and priority 0, on which some drivers insist */
-	uint32_t src, src_mask;
-	uint32_t dst, dst_mask;
-	uint8_t proto; /* of TCP and UDP */
-	uint16_t sport, dport;
+	struct sn_cond conds[SN_FIELDS];
+	struct rte_ether_addr mac; /* destination; zero: any */
+};
+
+/* As FlowRule.Action of program.proto. */
+enum sn_steer_action {
+	SN_STEER_PASS, /* to where the port sends packets without a rule */
+	SN_STEER_QUEUE,
+	SN_STEER_JUMP, /* to the next table */
+	SN_STEER_DROP,
 };
 
 struct sn_steer_rule {
 	struct sn_steer_match match;
-	bool drop;
-	uint16_t queue; /* if it does not drop */
+	uint32_t table, priority; /* the lowest of a table's holds */
+	enum sn_steer_action action;
+	uint16_t queue;
+	uint32_t mark; /* 0: none */
+	bool count;
 };
 
-/* NULL, and the driver's words, if the driver does not take it. The port is started. */
-struct rte_flow *sn_steer_install(uint16_t port, const struct sn_steer_rule *rule, char *err, size_t err_len);
+#define SN_STEER_QUEUES_MAX 64
 
-void sn_steer_remove(uint16_t port, struct rte_flow *flow);
+/* The device that rules are for, started. */
+struct sn_steer_device {
+	uint16_t port;
+	uint16_t queues;
+	bool tap; /* net_tap, which has ways of its own */
+};
 
-#define SN_STEER_PROBE_LEN 80
+struct sn_steer_device sn_steer_device(uint16_t port, const char *driver, uint16_t queues);
 
-/*
- * Write a frame that the match takes. Probes of one match differ in all that it leaves open, so that
- * hashing spreads them. Returns the frame's length.
- */
-size_t sn_steer_probe(const struct sn_steer_match *match, uint32_t series, uint32_t number,
-		      uint8_t frame[SN_STEER_PROBE_LEN]);
+/* All bits of a field, SN_VLAN_ABSENT included. */
+uint32_t sn_steer_mask(enum sn_field field);
 
-/* The series of a probe, 0 if the frame is none. */
-uint32_t sn_steer_series(const uint8_t *frame, size_t len);
+static inline struct sn_cond sn_cond_is(enum sn_field field, uint32_t value)
+{
+	return (struct sn_cond){.value = value, .mask = sn_steer_mask(field)};
+}
+
+static inline bool sn_cond_any(const struct sn_cond *c)
+{
+	return (c->value | c->mask | c->last) == 0;
+}
+
+static inline bool sn_cond_holds(const struct sn_cond *c, uint32_t value)
+{
+	return c->mask != 0 ? ((value ^ c->value) & c->mask) == 0
+			    : sn_cond_any(c) || (value >= c->value && value <= c->last);
+}
+
+/* Whether a rule can ask for that at all, whatever the device: -1 with a message in err if not. */
+int sn_steer_check(const struct sn_steer_rule *rule, char *err, size_t err_len);
+
+/* NULL, and the driver's words in err, if it does not take the rule. */
+struct rte_flow *sn_steer_install(const struct sn_steer_device *device, const struct sn_steer_rule *rule,
+				  char *err, size_t err_len);
+
+/* 0, or -1 with the driver's words; the rule may be there still. */
+int sn_steer_remove(const struct sn_steer_device *device, struct rte_flow *flow, char *err, size_t err_len);
+
+/* What a counted rule took. 0, or -1 with the driver's words. */
+int sn_steer_count(const struct sn_steer_device *device, struct rte_flow *flow, uint64_t *packets,
+		   uint64_t *bytes, char *err, size_t err_len);
 
 #endif /* SN_STEER_H */

@@ -24,7 +24,7 @@
 #include "sn_eal.h"
 #include "sn_log.h"
 #include "sn_port.h"
-#include "sn_steer.h"
+#include "sn_probe.h"
 
 #define PROBES	   16	/* per rule */
 #define WAIT_MS	   1000 /* for the last of them */
@@ -33,31 +33,35 @@
 
 #define IP(a, b, c, d) ((uint32_t)(a) << 24 | (b) << 16 | (c) << 8 | (d))
 
+/* Conditions, as a table of them is best read. */
+#define IS(field, number)	    [field] = {.value = (number), .mask = SN_ALL_##field}
+#define UNDER(field, number, under) [field] = {.value = (number), .mask = (under)}
+#define SN_ALL_SN_VLAN		    (SN_VLAN_ABSENT | 0xfff)
+#define SN_ALL_SN_SRC		    UINT32_MAX
+#define SN_ALL_SN_DST		    UINT32_MAX
+#define SN_ALL_SN_PROTO		    UINT8_MAX
+#define SN_ALL_SN_SPORT		    UINT16_MAX
+#define SN_ALL_SN_DPORT		    UINT16_MAX
+
 /* What dispatch asks of a device. */
 static const struct {
 	const char *name;
 	struct sn_steer_match match;
 } kinds[] = {
 	{"destination MAC address", {.mac = {{0x02, 0x53, 0x6e, 0, 0, 0xb1}}}},
-	{"VLAN", {.vlan = 100}},
-	{"VLAN and destination prefix", {.vlan = 101, .dst = IP(10, 101, 0, 0), .dst_mask = 0xffff0000}},
-	{"VLAN, priority 0 and destination prefix",
-	 {.vlan = 101, .priority = true, .dst = IP(10, 101, 0, 0), .dst_mask = 0xffff0000}},
-	{"source address", {.src = IP(10, 99, 7, 7), .src_mask = UINT32_MAX}},
-	{"source prefix", {.src = IP(10, 102, 0, 0), .src_mask = 0xffff0000}},
-	{"masked source address", {.src = IP(0, 0, 0, 2), .src_mask = 0x00000003}},
-	{"destination address", {.dst = IP(10, 99, 8, 8), .dst_mask = UINT32_MAX}},
-	{"destination port, UDP", {.proto = IPPROTO_UDP, .dport = 4789}},
-	{"destination port, TCP", {.proto = IPPROTO_TCP, .dport = 443}},
-	{"source port, UDP", {.proto = IPPROTO_UDP, .sport = 4789}},
+	{"VLAN", {.conds = {IS(SN_VLAN, 100)}}},
+	{"VLAN and destination prefix",
+	 {.conds = {IS(SN_VLAN, 101), UNDER(SN_DST, IP(10, 101, 0, 0), 0xffff0000)}}},
+	{"source address", {.conds = {IS(SN_SRC, IP(10, 99, 7, 7))}}},
+	{"source prefix", {.conds = {UNDER(SN_SRC, IP(10, 102, 0, 0), 0xffff0000)}}},
+	{"masked source address", {.conds = {UNDER(SN_SRC, IP(0, 0, 0, 2), 0x00000003)}}},
+	{"destination address", {.conds = {IS(SN_DST, IP(10, 99, 8, 8))}}},
+	{"destination port, UDP", {.conds = {IS(SN_PROTO, IPPROTO_UDP), IS(SN_DPORT, 4789)}}},
+	{"destination port, TCP", {.conds = {IS(SN_PROTO, IPPROTO_TCP), IS(SN_DPORT, 443)}}},
+	{"source port, UDP", {.conds = {IS(SN_PROTO, IPPROTO_UDP), IS(SN_SPORT, 4789)}}},
 	{"five-tuple",
-	 {.src = IP(10, 99, 9, 9),
-	  .src_mask = UINT32_MAX,
-	  .dst = IP(10, 99, 9, 8),
-	  .dst_mask = UINT32_MAX,
-	  .proto = IPPROTO_TCP,
-	  .sport = 1024,
-	  .dport = 80}},
+	 {.conds = {IS(SN_SRC, IP(10, 99, 9, 9)), IS(SN_DST, IP(10, 99, 9, 8)), IS(SN_PROTO, IPPROTO_TCP),
+		    IS(SN_SPORT, 1024), IS(SN_DPORT, 80)}}},
 };
 
 /* Where the probes of one trial came out. */
@@ -104,7 +108,7 @@ static void collect(struct check *c, struct seen *seen, unsigned int wanted)
 			for (uint16_t i = 0; i < n; i++) {
 				const uint8_t *frame = rte_pktmbuf_mtod(pkts[i], const uint8_t *);
 
-				if (sn_steer_series(frame, rte_pktmbuf_data_len(pkts[i])) == c->series) {
+				if (sn_probe_series(frame, rte_pktmbuf_data_len(pkts[i])) == c->series) {
 					seen->queue[queue]++;
 					seen->total++;
 				}
@@ -117,12 +121,12 @@ static void collect(struct check *c, struct seen *seen, unsigned int wanted)
 /* Send the probes of a match and see where they come out. */
 static struct seen probe(struct check *c, const struct sn_steer_match *match)
 {
-	uint8_t frame[SN_STEER_PROBE_LEN];
+	uint8_t frame[SN_PROBE_LEN];
 	struct seen seen = {0};
 
 	c->series++;
 	for (uint32_t i = 0; i < PROBES; i++) {
-		size_t len = sn_steer_probe(match, c->series, i, frame);
+		size_t len = sn_probe_write(match, c->series, i, frame);
 
 		if (send(c->socket, frame, len, 0) < 0)
 			sn_log(SN_LOG_WARN, "probe: %s", strerror(errno));
@@ -140,17 +144,19 @@ static void print_seen(const struct check *c, const struct seen *seen)
 /* Whether the rule is taken, and the probes obey it. Prints where they were seen. */
 static bool obeyed(struct check *c, const struct sn_steer_rule *rule, char *err)
 {
-	struct rte_flow *flow = sn_steer_install(c->port.id, rule, err, ERR_LEN);
+	struct sn_steer_device device = sn_steer_device(c->port.id, c->port.driver, c->queues);
+	struct rte_flow *flow = sn_steer_install(&device, rule, err, ERR_LEN);
+	char ignored[ERR_LEN]; /* it is in the way of nothing */
 	struct seen seen;
 
 	if (flow == NULL)
 		return false;
 	seen = probe(c, &rule->match);
-	sn_steer_remove(c->port.id, flow);
+	sn_steer_remove(&device, flow, ignored, sizeof(ignored));
 	printf("[");
 	print_seen(c, &seen);
 	printf("],");
-	return rule->drop ? seen.total == 0 : seen.queue[rule->queue] == PROBES;
+	return rule->action == SN_STEER_DROP ? seen.total == 0 : seen.queue[rule->queue] == PROBES;
 }
 
 /* A queue is proved by two of them: the first might be where the probes go anyway. */
@@ -162,7 +168,10 @@ static void try_queues(struct check *c, const struct sn_steer_match *match)
 
 	printf("\"queue\":{\"seen\":[");
 	for (size_t i = 0; i < RTE_DIM(queues) && err[0] == '\0'; i++)
-		all &= obeyed(c, &(struct sn_steer_rule){.match = *match, .queue = queues[i]}, err);
+		all &= obeyed(c,
+			      &(struct sn_steer_rule){
+				      .match = *match, .action = SN_STEER_QUEUE, .queue = queues[i]},
+			      err);
 	printf("[]],\"verdict\":\"%s\",\"why\":\"%s\"}",
 	       err[0] != '\0' ? "refused"
 	       : all	      ? "executed"
@@ -180,7 +189,7 @@ static void try_drop(struct check *c, const struct sn_steer_match *match)
 	printf("\"drop\":{\"before\":[");
 	print_seen(c, &before);
 	printf("],\"seen\":[");
-	dropped = obeyed(c, &(struct sn_steer_rule){.match = *match, .drop = true}, err);
+	dropped = obeyed(c, &(struct sn_steer_rule){.match = *match, .action = SN_STEER_DROP}, err);
 	printf("[]],\"verdict\":\"%s\",\"why\":\"%s\"}",
 	       err[0] != '\0'	       ? "refused"
 	       : before.total < PROBES ? "unseen"
