@@ -214,6 +214,17 @@ func (c *Client) MoveShards(ctx context.Context, moves []*programpb.ShardMove) (
 	return blocked, nil
 }
 
+// CutShards cuts flows in another way, which an engine does only before its first program. It returns for each of its ports why
+// its device does not hash as the cut wants it; empty: it does, or need not.
+func (c *Client) CutShards(ctx context.Context, cut *programpb.Cut) ([]string, error) {
+	r, err := c.call(ctx, "cut shards", &programpb.Request{Body: &programpb.Request_CutShards{CutShards: &programpb.CutShards{Cut: cut}}})
+	if err != nil {
+		return nil, err
+	}
+	b, err := body("cut shards", r.GetShardsCut())
+	return b.GetUnhashed(), err
+}
+
 // Shutdown ends the engine. It may close the stream instead of answering.
 func (c *Client) Shutdown(ctx context.Context) error {
 	_, err := c.call(ctx, "shutdown", &programpb.Request{

@@ -146,7 +146,7 @@ static int parse_cut(const char *text, struct sn_cut *cut)
 	}
 	if (strncmp(text, "address:", 8) == 0) {
 		cut->by = SN_CUT_BY_ADDRESS;
-		return parse_number("shards address", text + 8, 0, 25, &cut->shift);
+		return parse_number("shards address", text + 8, 0, SN_CUT_BIT_MAX, &cut->shift);
 	}
 	sn_log(SN_LOG_ERROR, "--shards %s: want host, address:BIT or rss", text);
 	return -1;

@@ -335,12 +335,15 @@ uint64_t sn_port_pace_missed(const struct sn_port *port, unsigned int queues)
 
 #define SN_HASHED (RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP)
 
-/* The device's part in dispatch by hash, asked for: key, hashed fields, table. */
-static int want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf,
-		     uint8_t *key, char *err, size_t err_len)
+static uint8_t key_len(const struct rte_eth_dev_info *info)
 {
-	struct rte_eth_rss_conf *rss = &conf->rx_adv_conf.rss_conf;
-	uint8_t len = info->hash_key_size != 0 ? info->hash_key_size : 40;
+	return info->hash_key_size != 0 ? info->hash_key_size : 40;
+}
+
+static int check_can_hash(const struct sn_port *port, const struct rte_eth_dev_info *info, char *err,
+			  size_t err_len)
+{
+	uint8_t len = key_len(info);
 
 	if ((info->flow_type_rss_offloads & SN_HASHED) != SN_HASHED || info->reta_size < SN_RSS_BUCKETS ||
 	    info->reta_size > RTE_ETH_RSS_RETA_SIZE_512 || (info->reta_size & (info->reta_size - 1)) != 0 ||
@@ -352,6 +355,29 @@ static int want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, 
 			port->bind.interface, port->bind.device,
 			(info->flow_type_rss_offloads & SN_HASHED) == SN_HASHED ? "yes" : "no",
 			info->reta_size, len, SN_RSS_KEY_MAX);
+	return 0;
+}
+
+int sn_port_can_hash(const struct sn_port *port, char *err, size_t err_len)
+{
+	struct rte_eth_dev_info info;
+	int rc = rte_eth_dev_info_get(port->id, &info);
+
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\": %s", port->bind.interface, port->bind.device,
+			      strerror(-rc));
+	return check_can_hash(port, &info, err, err_len);
+}
+
+/* The device's part in dispatch by hash, asked for: key, hashed fields, table. */
+static int want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf,
+		     uint8_t *key, char *err, size_t err_len)
+{
+	struct rte_eth_rss_conf *rss = &conf->rx_adv_conf.rss_conf;
+	uint8_t len = key_len(info);
+
+	if (check_can_hash(port, info, err, err_len) != 0)
+		return -1;
 	sn_rss_key(key, len);
 	conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 	rss->rss_key = key;
@@ -414,6 +440,7 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	char mac[RTE_ETHER_ADDR_FMT_SIZE];
 	int rc;
 
+	port->config = *config;
 	rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc != 0)
 		return SN_ERR("interface %s: device \"%s\": %s", port->bind.interface, port->bind.device,
@@ -454,6 +481,21 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	sn_log(SN_LOG_INFO, "port=%s device=%s driver=%s mac=%s mtu=%u queues=%u started",
 	       port->bind.interface, port->bind.device, port->driver, mac, port->mtu, config->queues);
 	return 0;
+}
+
+int sn_port_restart(struct sn_port *port, bool hash, char *err, size_t err_len)
+{
+	struct sn_port_config config = port->config;
+	int rc = rte_eth_dev_stop(port->id);
+
+	if (rc != 0)
+		return SN_ERR("interface %s: device \"%s\" does not stop: %s", port->bind.interface,
+			      port->bind.device, strerror(-rc));
+	free(port->paces);
+	port->paces = NULL;
+	port->buckets = 0;
+	config.hash = hash;
+	return sn_port_start(port, &config, err, err_len);
 }
 
 int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len)

@@ -34,8 +34,18 @@ struct sn_bind {
 	uint64_t pace; /* frames per second; 0: as the device has them */
 };
 
+/* What all ports of an engine have in common. */
+struct sn_port_config {
+	bool hash;	 /* packets go to queues by our hash (see sn_rss.h) and the map of sn_port_map() */
+	uint16_t queues; /* of each direction: one per worker */
+	uint16_t rx_desc;
+	uint16_t tx_desc;
+	struct rte_mempool *pool;
+};
+
 struct sn_port {
 	struct sn_bind bind;
+	struct sn_port_config config;		    /* it was started with */
 	char devargs[2 * SN_PORT_DEVICE_MAX + 128]; /* what EAL is given */
 	char driver[SN_PORT_NAME_MAX];
 	uint16_t id; /* ethdev port */
@@ -48,15 +58,6 @@ struct sn_port {
 	struct rte_ether_addr device_mac; /* as it came */
 	struct rte_ether_addr mac;	  /* in use */
 	struct sn_pace *paces;		  /* by queue; NULL: frames come when the device has them */
-};
-
-/* What all ports of an engine have in common. */
-struct sn_port_config {
-	bool hash;	 /* packets go to queues by our hash (see sn_rss.h) and the map of sn_port_map() */
-	uint16_t queues; /* of each direction: one per worker */
-	uint16_t rx_desc;
-	uint16_t tx_desc;
-	struct rte_mempool *pool;
 };
 
 /*
@@ -82,6 +83,15 @@ uint16_t sn_port_data_room(const struct sn_port *port);
 
 /* Configures queues and offloads, starts. */
 int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len);
+
+/* Whether the device says that it can hash as config.hash wants it; what it then does, starting tells. */
+int sn_port_can_hash(const struct sn_port *port, char *err, size_t err_len);
+
+/*
+ * Starts it anew, to hash or not, otherwise as before. No worker polls it; on error it may be left stopped,
+ * and can be started anew otherwise.
+ */
+int sn_port_restart(struct sn_port *port, bool hash, char *err, size_t err_len);
 
 /*
  * Sends the packets of each of SN_RSS_BUCKETS buckets to a queue, and reads back whether the device took it.

@@ -51,6 +51,24 @@ void sn_requests_free(struct sn_requests *requests)
 		sn_new;                                             \
 	})
 
+/* The numbers of a cut are the protocol's. */
+_Static_assert((int)SN_CUT_BY_HOST == (int)SINTER__PROGRAM__V1__CUT__BY__HOST, "by host");
+_Static_assert((int)SN_CUT_BY_ADDRESS == (int)SINTER__PROGRAM__V1__CUT__BY__ADDRESS, "by address");
+_Static_assert((int)SN_CUT_BY_RSS == (int)SINTER__PROGRAM__V1__CUT__BY__RSS, "by RSS");
+
+static Sinter__Program__V1__Cut *report_cut(struct sn_requests *requests)
+{
+	Sinter__Program__V1__Cut *reply =
+		SN_NEW(&requests->arena, Sinter__Program__V1__Cut, sinter__program__v1__cut__init);
+	struct sn_cut cut = sn_state_cut(requests->engine->state);
+
+	if (reply != NULL) {
+		reply->by = (Sinter__Program__V1__Cut__By)cut.by;
+		reply->bit = cut.shift;
+	}
+	return reply;
+}
+
 static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1__Hello *hello,
 			Sinter__Program__V1__Response *response, char *err, size_t err_len)
 {
@@ -65,6 +83,9 @@ static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1_
 			      hello->schema, SN_SCHEMA);
 	reply->schema = SN_SCHEMA;
 	reply->version = (char *)SN_VERSION;
+	reply->cut = report_cut(requests);
+	if (reply->cut == NULL)
+		return SN_ERR("no memory");
 	if (sn_report_ports(requests->engine, &requests->arena, &reply->ports, &reply->n_ports, err,
 			    err_len) != 0)
 		return -1;
@@ -214,6 +235,36 @@ static int answer_move(struct sn_requests *requests, const Sinter__Program__V1__
 	return 0;
 }
 
+static int answer_cut(struct sn_requests *requests, const Sinter__Program__V1__CutShards *request,
+		      Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__ShardsCut *reply = SN_NEW(&requests->arena, Sinter__Program__V1__ShardsCut,
+						       sinter__program__v1__shards_cut__init);
+	unsigned int n = requests->engine->config.n_ports;
+	char(*why)[SN_SHARDS_WHY] = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*why));
+	const Sinter__Program__V1__Cut *cut = request->cut;
+
+	if (cut == NULL || (unsigned int)cut->by > SN_CUT_BY_RSS || cut->bit > SN_CUT_BIT_MAX)
+		return SN_ERR("shards: want a cut by HOST, RSS or ADDRESS, and a bit from 0 to %d",
+			      SN_CUT_BIT_MAX);
+	if (reply != NULL)
+		reply->unhashed = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*reply->unhashed));
+	if (why == NULL || reply == NULL || reply->unhashed == NULL)
+		return SN_ERR("no memory");
+	if (sn_shards_cut(requests->engine, (struct sn_cut){(enum sn_cut_by)cut->by, cut->bit}, why, err,
+			  err_len) != 0) {
+		/* A port is gone: perhaps another engine can start it. */
+		requests->shutdown |= requests->engine->orders.plan == NULL;
+		return -1;
+	}
+	for (unsigned int i = 0; i < n; i++)
+		reply->unhashed[i] = why[i];
+	reply->n_unhashed = n;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_SHARDS_CUT;
+	response->shards_cut = reply;
+	return 0;
+}
+
 static int answer(struct sn_requests *requests, const Sinter__Program__V1__Request *request,
 		  Sinter__Program__V1__Response *response, char *err, size_t err_len)
 {
@@ -242,6 +293,8 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 		return 0;
 	case SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS:
 		return answer_move(requests, request->move_shards, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_CUT_SHARDS:
+		return answer_cut(requests, request->cut_shards, response, err, err_len);
 	default:
 		return SN_ERR("request %lu asks nothing that this engine (version %s) knows",
 			      (unsigned long)request->id, SN_VERSION);

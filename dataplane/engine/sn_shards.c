@@ -44,6 +44,34 @@ void sn_shards_place(struct sn_engine *engine)
 	map_owners(engine);
 }
 
+/* A device that does not hash goes on as before. */
+static int hash_port(struct sn_port *port, bool hash, char *why, char *err, size_t err_len)
+{
+	if (hash == (port->buckets > 0) || (hash && sn_port_can_hash(port, why, SN_SHARDS_WHY) != 0))
+		return 0;
+	if (hash && sn_port_restart(port, true, why, SN_SHARDS_WHY) == 0)
+		return 0;
+	return sn_port_restart(port, false, err, err_len);
+}
+
+int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SHARDS_WHY], char *err,
+		  size_t err_len)
+{
+	bool hash = cut.by == SN_CUT_BY_RSS && engine->config.n_workers > 1;
+
+	if (engine->orders.plan != NULL)
+		return SN_ERR(
+			"shards: the engine has a program, and cuts flows in another way only before its "
+			"first");
+	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
+		why[i][0] = '\0';
+		if (hash_port(&engine->config.ports[i], hash, why[i], err, err_len) != 0)
+			return -1;
+	}
+	sn_state_recut(engine->state, cut);
+	return 0;
+}
+
 static void order(struct sn_engine *engine)
 {
 	engine->moving_ns = sn_engine_now(engine);

@@ -6,6 +6,16 @@
 
 #include "sn_engine.h"
 
+#define SN_SHARDS_WHY 512
+
+/*
+ * Cuts flows in another way, before the engine's first program. By RSS, ports are started anew to hash; why
+ * (one per port) is empty or has why a device does not, whose packets are then handed over. -1, with a
+ * message in err: there was a program, or a port does not start any more.
+ */
+int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SHARDS_WHY], char *err,
+		  size_t err_len);
+
 /* After the state was fitted to a program, while the workers are held. */
 void sn_shards_place(struct sn_engine *engine);
 

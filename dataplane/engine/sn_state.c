@@ -1309,6 +1309,16 @@ struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_cu
 	return state;
 }
 
+struct sn_cut sn_state_cut(const struct sn_state *state)
+{
+	return state->cut;
+}
+
+void sn_state_recut(struct sn_state *state, struct sn_cut cut)
+{
+	state->cut = cut;
+}
+
 void sn_state_free(struct sn_state *state)
 {
 	if (!state)

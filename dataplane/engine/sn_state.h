@@ -72,9 +72,11 @@ enum sn_cut_by {
 	SN_CUT_BY_RSS,
 };
 
+#define SN_CUT_BIT_MAX 25
+
 struct sn_cut {
 	enum sn_cut_by by;
-	uint32_t shift; /* SN_CUT_BY_ADDRESS: the lowest of the bits, at most 25 */
+	uint32_t shift; /* SN_CUT_BY_ADDRESS: the lowest of the bits, at most SN_CUT_BIT_MAX */
 };
 
 /*
@@ -100,6 +102,11 @@ _Static_assert(sizeof(struct sn_part) == 192, "a part shares no cache line");
  */
 struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_cut cut);
 void sn_state_free(struct sn_state *state);
+
+struct sn_cut sn_state_cut(const struct sn_state *state);
+
+/* Another cut, before the first sn_state_apply(). */
+void sn_state_recut(struct sn_state *state, struct sn_cut cut);
 
 /* A worker's part; stays where it is as long as the state. */
 struct sn_part *sn_state_part(struct sn_state *state, uint32_t worker);

@@ -20,6 +20,7 @@
 #include "sn_file.h"
 #include "sn_frame.h"
 #include "sn_program.h"
+#include "sn_state.h"
 
 #define DEADLINE_S 30
 #define PACKETS	   100
@@ -369,6 +370,52 @@ static void shards_move_between_the_workers_of_a_running_engine(void **state)
 	expect_clean_end(f);
 }
 
+static Sinter__Program__V1__Response *cut_shards(struct fixture *f, Sinter__Program__V1__Cut__By by,
+						 uint32_t bit)
+{
+	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Program__V1__CutShards shards = SINTER__PROGRAM__V1__CUT_SHARDS__INIT;
+	Sinter__Program__V1__Cut cut = SINTER__PROGRAM__V1__CUT__INIT;
+
+	cut.by = by;
+	cut.bit = bit;
+	shards.cut = &cut;
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_CUT_SHARDS;
+	request.cut_shards = &shards;
+	return ask(f, &request);
+}
+
+static void shards_are_cut_anew_before_the_first_program_and_not_after_it(void **state)
+{
+	struct fixture *f = *state;
+	const char *const flags[] = {"--workers", "2", NULL};
+	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
+	Sinter__Program__V1__Response *response;
+
+	/* net_null hashes, or says so; rings do not. */
+	start_with(f, "inside=net_null0", "outside=net_ring0", flags);
+	dial(f);
+	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__ADDRESS, SN_CUT_BIT_MAX + 1);
+	assert_non_null(strstr(response->error, "a bit from 0 to 25"));
+	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__RSS, 0);
+	assert_string_equal(response->error, "");
+	assert_int_equal(response->shards_cut->n_unhashed, 2);
+	assert_string_equal(response->shards_cut->unhashed[0], "");
+	assert_non_null(strstr(response->shards_cut->unhashed[1], "interface outside: device"));
+	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__ADDRESS, 3);
+	assert_string_equal(response->error, "");
+	assert_string_equal(response->shards_cut->unhashed[1], "");
+	load.program = sn_sample_napt(&f->arena);
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
+	request.load = &load;
+	assert_string_equal(ask(f, &request)->error, "");
+	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__HOST, 0);
+	assert_non_null(strstr(response->error, "only before its first"));
+	kill(f->engine, SIGTERM);
+	expect_clean_end(f);
+}
+
 static void a_device_that_does_not_exist_ends_the_start_with_its_name(void **state)
 {
 	struct fixture *f = *state;
@@ -394,6 +441,7 @@ int main(void)
 		PROCESS_TEST(a_program_comes_by_the_socket_and_the_engine_ends_on_request),
 		PROCESS_TEST(packets_go_from_one_device_through_the_program_to_the_other),
 		PROCESS_TEST(shards_move_between_the_workers_of_a_running_engine),
+		PROCESS_TEST(shards_are_cut_anew_before_the_first_program_and_not_after_it),
 		PROCESS_TEST(a_device_that_does_not_exist_ends_the_start_with_its_name),
 	};
 

@@ -372,6 +372,55 @@ func (Generator_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{14, 0}
 }
 
+type Cut_By int32
+
+const (
+	Cut_HOST    Cut_By = 0 // a hash of the inside host's address and port
+	Cut_ADDRESS Cut_By = 1 // bits of the inside host's address, from `bit` on
+	Cut_RSS     Cut_By = 2 // the bucket into which devices hash the packet
+)
+
+// Enum value maps for Cut_By.
+var (
+	Cut_By_name = map[int32]string{
+		0: "HOST",
+		1: "ADDRESS",
+		2: "RSS",
+	}
+	Cut_By_value = map[string]int32{
+		"HOST":    0,
+		"ADDRESS": 1,
+		"RSS":     2,
+	}
+)
+
+func (x Cut_By) Enum() *Cut_By {
+	p := new(Cut_By)
+	*p = x
+	return p
+}
+
+func (x Cut_By) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Cut_By) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[5].Descriptor()
+}
+
+func (Cut_By) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[5]
+}
+
+func (x Cut_By) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Cut_By.Descriptor instead.
+func (Cut_By) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{19, 0}
+}
+
 type TracedFrame_Kind int32
 
 const (
@@ -405,11 +454,11 @@ func (x TracedFrame_Kind) String() string {
 }
 
 func (TracedFrame_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[5].Descriptor()
+	return file_program_proto_enumTypes[6].Descriptor()
 }
 
 func (TracedFrame_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[5]
+	return &file_program_proto_enumTypes[6]
 }
 
 func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
@@ -418,7 +467,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{48, 0}
+	return file_program_proto_rawDescGZIP(), []int{49, 0}
 }
 
 type FlowAbilities_Matching int32
@@ -460,11 +509,11 @@ func (x FlowAbilities_Matching) String() string {
 }
 
 func (FlowAbilities_Matching) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[6].Descriptor()
+	return file_program_proto_enumTypes[7].Descriptor()
 }
 
 func (FlowAbilities_Matching) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[6]
+	return &file_program_proto_enumTypes[7]
 }
 
 func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
@@ -473,7 +522,7 @@ func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowAbilities_Matching.Descriptor instead.
 func (FlowAbilities_Matching) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57, 0}
+	return file_program_proto_rawDescGZIP(), []int{58, 0}
 }
 
 type FlowAbilities_Fragments int32
@@ -509,11 +558,11 @@ func (x FlowAbilities_Fragments) String() string {
 }
 
 func (FlowAbilities_Fragments) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[7].Descriptor()
+	return file_program_proto_enumTypes[8].Descriptor()
 }
 
 func (FlowAbilities_Fragments) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[7]
+	return &file_program_proto_enumTypes[8]
 }
 
 func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
@@ -522,7 +571,7 @@ func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowAbilities_Fragments.Descriptor instead.
 func (FlowAbilities_Fragments) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57, 1}
+	return file_program_proto_rawDescGZIP(), []int{58, 1}
 }
 
 type FlowRule_Action int32
@@ -561,11 +610,11 @@ func (x FlowRule_Action) String() string {
 }
 
 func (FlowRule_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[8].Descriptor()
+	return file_program_proto_enumTypes[9].Descriptor()
 }
 
 func (FlowRule_Action) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[8]
+	return &file_program_proto_enumTypes[9]
 }
 
 func (x FlowRule_Action) Number() protoreflect.EnumNumber {
@@ -574,7 +623,7 @@ func (x FlowRule_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowRule_Action.Descriptor instead.
 func (FlowRule_Action) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63, 0}
+	return file_program_proto_rawDescGZIP(), []int{64, 0}
 }
 
 type FlowState_Verdict int32
@@ -610,11 +659,11 @@ func (x FlowState_Verdict) String() string {
 }
 
 func (FlowState_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[9].Descriptor()
+	return file_program_proto_enumTypes[10].Descriptor()
 }
 
 func (FlowState_Verdict) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[9]
+	return &file_program_proto_enumTypes[10]
 }
 
 func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
@@ -623,7 +672,7 @@ func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowState_Verdict.Descriptor instead.
 func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{68, 0}
+	return file_program_proto_rawDescGZIP(), []int{69, 0}
 }
 
 type GiveShards_Step int32
@@ -666,11 +715,11 @@ func (x GiveShards_Step) String() string {
 }
 
 func (GiveShards_Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[10].Descriptor()
+	return file_program_proto_enumTypes[11].Descriptor()
 }
 
 func (GiveShards_Step) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[10]
+	return &file_program_proto_enumTypes[11]
 }
 
 func (x GiveShards_Step) Number() protoreflect.EnumNumber {
@@ -679,7 +728,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74, 0}
+	return file_program_proto_rawDescGZIP(), []int{75, 0}
 }
 
 type TakeShards_Step int32
@@ -718,11 +767,11 @@ func (x TakeShards_Step) String() string {
 }
 
 func (TakeShards_Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[11].Descriptor()
+	return file_program_proto_enumTypes[12].Descriptor()
 }
 
 func (TakeShards_Step) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[11]
+	return &file_program_proto_enumTypes[12]
 }
 
 func (x TakeShards_Step) Number() protoreflect.EnumNumber {
@@ -731,7 +780,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76, 0}
+	return file_program_proto_rawDescGZIP(), []int{77, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -2031,6 +2080,7 @@ type Request struct {
 	//	*Request_GiveShards
 	//	*Request_TakeShards
 	//	*Request_SetPeers
+	//	*Request_CutShards
 	Body          isRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2242,6 +2292,15 @@ func (x *Request) GetSetPeers() *SetPeers {
 	return nil
 }
 
+func (x *Request) GetCutShards() *CutShards {
+	if x != nil {
+		if x, ok := x.Body.(*Request_CutShards); ok {
+			return x.CutShards
+		}
+	}
+	return nil
+}
+
 type isRequest_Body interface {
 	isRequest_Body()
 }
@@ -2318,6 +2377,10 @@ type Request_SetPeers struct {
 	SetPeers *SetPeers `protobuf:"bytes,19,opt,name=set_peers,json=setPeers,proto3,oneof"`
 }
 
+type Request_CutShards struct {
+	CutShards *CutShards `protobuf:"bytes,20,opt,name=cut_shards,json=cutShards,proto3,oneof"`
+}
+
 func (*Request_Hello) isRequest_Body() {}
 
 func (*Request_Load) isRequest_Body() {}
@@ -2354,6 +2417,8 @@ func (*Request_TakeShards) isRequest_Body() {}
 
 func (*Request_SetPeers) isRequest_Body() {}
 
+func (*Request_CutShards) isRequest_Body() {}
+
 type Response struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2374,6 +2439,7 @@ type Response struct {
 	//	*Response_Flows
 	//	*Response_Given
 	//	*Response_Taken
+	//	*Response_ShardsCut
 	Body          isResponse_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2556,6 +2622,15 @@ func (x *Response) GetTaken() *Taken {
 	return nil
 }
 
+func (x *Response) GetShardsCut() *ShardsCut {
+	if x != nil {
+		if x, ok := x.Body.(*Response_ShardsCut); ok {
+			return x.ShardsCut
+		}
+	}
+	return nil
+}
+
 type isResponse_Body interface {
 	isResponse_Body()
 }
@@ -2616,6 +2691,10 @@ type Response_Taken struct {
 	Taken *Taken `protobuf:"bytes,18,opt,name=taken,proto3,oneof"`
 }
 
+type Response_ShardsCut struct {
+	ShardsCut *ShardsCut `protobuf:"bytes,20,opt,name=shards_cut,json=shardsCut,proto3,oneof"`
+}
+
 func (*Response_Hello) isResponse_Body() {}
 
 func (*Response_Load) isResponse_Body() {}
@@ -2643,6 +2722,8 @@ func (*Response_Flows) isResponse_Body() {}
 func (*Response_Given) isResponse_Body() {}
 
 func (*Response_Taken) isResponse_Body() {}
+
+func (*Response_ShardsCut) isResponse_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2693,6 +2774,8 @@ type HelloReply struct {
 	Schema        uint32                 `protobuf:"varint,1,opt,name=schema,proto3" json:"schema,omitempty"`
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Ports         []string               `protobuf:"bytes,3,rep,name=ports,proto3" json:"ports,omitempty"` // devices bound, in the order of the chain's interfaces
+	Cut           *Cut                   `protobuf:"bytes,20,opt,name=cut,proto3" json:"cut,omitempty"`
+	Marks         *Marks                 `protobuf:"bytes,21,opt,name=marks,proto3" json:"marks,omitempty"` // of the program in force; absent: none are believed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2748,6 +2831,73 @@ func (x *HelloReply) GetPorts() []string {
 	return nil
 }
 
+func (x *HelloReply) GetCut() *Cut {
+	if x != nil {
+		return x.Cut
+	}
+	return nil
+}
+
+func (x *HelloReply) GetMarks() *Marks {
+	if x != nil {
+		return x.Marks
+	}
+	return nil
+}
+
+// Cut is what tells the shard of a flow: the engine's --shards.
+type Cut struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	By            Cut_By                 `protobuf:"varint,1,opt,name=by,proto3,enum=sinter.program.v1.Cut_By" json:"by,omitempty"`
+	Bit           uint32                 `protobuf:"varint,2,opt,name=bit,proto3" json:"bit,omitempty"` // at most 25
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Cut) Reset() {
+	*x = Cut{}
+	mi := &file_program_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Cut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Cut) ProtoMessage() {}
+
+func (x *Cut) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Cut.ProtoReflect.Descriptor instead.
+func (*Cut) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Cut) GetBy() Cut_By {
+	if x != nil {
+		return x.By
+	}
+	return Cut_HOST
+}
+
+func (x *Cut) GetBit() uint32 {
+	if x != nil {
+		return x.Bit
+	}
+	return 0
+}
+
 type Load struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Program       *Program               `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
@@ -2759,7 +2909,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2771,7 +2921,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2784,7 +2934,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{19}
+	return file_program_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Load) GetProgram() *Program {
@@ -2821,7 +2971,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2833,7 +2983,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2846,7 +2996,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{20}
+	return file_program_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Loaded) GetHash() []byte {
@@ -2893,7 +3043,7 @@ type GetStats struct {
 
 func (x *GetStats) Reset() {
 	*x = GetStats{}
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +3055,7 @@ func (x *GetStats) String() string {
 func (*GetStats) ProtoMessage() {}
 
 func (x *GetStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +3068,7 @@ func (x *GetStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStats.ProtoReflect.Descriptor instead.
 func (*GetStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{21}
+	return file_program_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GetStats) GetLoads() bool {
@@ -2945,7 +3095,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2957,7 +3107,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2970,7 +3120,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{22}
+	return file_program_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Stats) GetHash() []byte {
@@ -3058,7 +3208,7 @@ type PortStats struct {
 
 func (x *PortStats) Reset() {
 	*x = PortStats{}
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3070,7 +3220,7 @@ func (x *PortStats) String() string {
 func (*PortStats) ProtoMessage() {}
 
 func (x *PortStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3083,7 +3233,7 @@ func (x *PortStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortStats.ProtoReflect.Descriptor instead.
 func (*PortStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{23}
+	return file_program_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PortStats) GetInterface() string {
@@ -3187,7 +3337,7 @@ type CounterStats struct {
 
 func (x *CounterStats) Reset() {
 	*x = CounterStats{}
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3349,7 @@ func (x *CounterStats) String() string {
 func (*CounterStats) ProtoMessage() {}
 
 func (x *CounterStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3362,7 @@ func (x *CounterStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterStats.ProtoReflect.Descriptor instead.
 func (*CounterStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{24}
+	return file_program_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CounterStats) GetPackets() uint64 {
@@ -3241,7 +3391,7 @@ type ClassStats struct {
 
 func (x *ClassStats) Reset() {
 	*x = ClassStats{}
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3253,7 +3403,7 @@ func (x *ClassStats) String() string {
 func (*ClassStats) ProtoMessage() {}
 
 func (x *ClassStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3266,7 +3416,7 @@ func (x *ClassStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassStats.ProtoReflect.Descriptor instead.
 func (*ClassStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{25}
+	return file_program_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ClassStats) GetSegment() uint32 {
@@ -3308,7 +3458,7 @@ type DropStats struct {
 
 func (x *DropStats) Reset() {
 	*x = DropStats{}
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3320,7 +3470,7 @@ func (x *DropStats) String() string {
 func (*DropStats) ProtoMessage() {}
 
 func (x *DropStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3333,7 +3483,7 @@ func (x *DropStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropStats.ProtoReflect.Descriptor instead.
 func (*DropStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{26}
+	return file_program_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *DropStats) GetReason() string {
@@ -3370,7 +3520,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3382,7 +3532,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3395,7 +3545,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{27}
+	return file_program_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TableStats) GetName() string {
@@ -3452,7 +3602,7 @@ type WorkerStats struct {
 
 func (x *WorkerStats) Reset() {
 	*x = WorkerStats{}
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3464,7 +3614,7 @@ func (x *WorkerStats) String() string {
 func (*WorkerStats) ProtoMessage() {}
 
 func (x *WorkerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3477,7 +3627,7 @@ func (x *WorkerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStats.ProtoReflect.Descriptor instead.
 func (*WorkerStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{28}
+	return file_program_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WorkerStats) GetLcore() uint32 {
@@ -3577,7 +3727,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3589,7 +3739,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3602,7 +3752,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{29}
+	return file_program_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ShardStats) GetWorker() uint32 {
@@ -3686,7 +3836,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3698,7 +3848,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3711,7 +3861,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{30}
+	return file_program_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -3738,7 +3888,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3750,7 +3900,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3763,7 +3913,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{31}
+	return file_program_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -3790,7 +3940,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3802,7 +3952,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3815,7 +3965,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{32}
+	return file_program_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -3843,7 +3993,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3855,7 +4005,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3868,7 +4018,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{33}
+	return file_program_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -3902,7 +4052,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3914,7 +4064,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3927,7 +4077,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{34}
+	return file_program_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -3952,7 +4102,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3964,7 +4114,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3977,7 +4127,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{35}
+	return file_program_proto_rawDescGZIP(), []int{36}
 }
 
 type NeighborList struct {
@@ -3989,7 +4139,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4001,7 +4151,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4014,7 +4164,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{36}
+	return file_program_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -4036,7 +4186,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4048,7 +4198,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4061,7 +4211,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{37}
+	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -4102,7 +4252,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +4264,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4127,7 +4277,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{38}
+	return file_program_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -4153,7 +4303,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4165,7 +4315,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4178,7 +4328,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{39}
+	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -4206,7 +4356,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4218,7 +4368,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4231,7 +4381,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{40}
+	return file_program_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Session) GetRun() string {
@@ -4320,7 +4470,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4332,7 +4482,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4345,7 +4495,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{41}
+	return file_program_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -4400,7 +4550,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4412,7 +4562,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4425,7 +4575,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{42}
+	return file_program_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -4456,7 +4606,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4468,7 +4618,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4481,7 +4631,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{43}
+	return file_program_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -4534,7 +4684,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4546,7 +4696,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4559,7 +4709,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{44}
+	return file_program_proto_rawDescGZIP(), []int{45}
 }
 
 type Traced struct {
@@ -4575,7 +4725,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4587,7 +4737,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4600,7 +4750,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{45}
+	return file_program_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -4653,7 +4803,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4665,7 +4815,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4678,7 +4828,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{46}
+	return file_program_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -4740,7 +4890,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4752,7 +4902,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4765,7 +4915,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{47}
+	return file_program_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -4794,7 +4944,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4806,7 +4956,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4819,7 +4969,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{48}
+	return file_program_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -4858,7 +5008,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4870,7 +5020,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4883,7 +5033,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{49}
+	return file_program_proto_rawDescGZIP(), []int{50}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -4897,7 +5047,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4909,7 +5059,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4922,7 +5072,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{50}
+	return file_program_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -4942,7 +5092,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4954,7 +5104,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4967,7 +5117,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{51}
+	return file_program_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -4995,7 +5145,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5007,7 +5157,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5020,7 +5170,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{52}
+	return file_program_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -5043,7 +5193,7 @@ type Marks struct {
 
 func (x *Marks) Reset() {
 	*x = Marks{}
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5055,7 +5205,7 @@ func (x *Marks) String() string {
 func (*Marks) ProtoMessage() {}
 
 func (x *Marks) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5068,7 +5218,7 @@ func (x *Marks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marks.ProtoReflect.Descriptor instead.
 func (*Marks) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{53}
+	return file_program_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Marks) GetGeneration() uint32 {
@@ -5096,7 +5246,7 @@ type GetDevices struct {
 
 func (x *GetDevices) Reset() {
 	*x = GetDevices{}
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5108,7 +5258,7 @@ func (x *GetDevices) String() string {
 func (*GetDevices) ProtoMessage() {}
 
 func (x *GetDevices) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5121,7 +5271,7 @@ func (x *GetDevices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDevices.ProtoReflect.Descriptor instead.
 func (*GetDevices) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{54}
+	return file_program_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GetDevices) GetTryRules() uint32 {
@@ -5140,7 +5290,7 @@ type DeviceList struct {
 
 func (x *DeviceList) Reset() {
 	*x = DeviceList{}
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5152,7 +5302,7 @@ func (x *DeviceList) String() string {
 func (*DeviceList) ProtoMessage() {}
 
 func (x *DeviceList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5165,7 +5315,7 @@ func (x *DeviceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceList.ProtoReflect.Descriptor instead.
 func (*DeviceList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{55}
+	return file_program_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *DeviceList) GetDevices() []*Device {
@@ -5189,7 +5339,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5201,7 +5351,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5214,7 +5364,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{56}
+	return file_program_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Device) GetInterface() string {
@@ -5281,7 +5431,7 @@ type FlowAbilities struct {
 
 func (x *FlowAbilities) Reset() {
 	*x = FlowAbilities{}
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5293,7 +5443,7 @@ func (x *FlowAbilities) String() string {
 func (*FlowAbilities) ProtoMessage() {}
 
 func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5306,7 +5456,7 @@ func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowAbilities.ProtoReflect.Descriptor instead.
 func (*FlowAbilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57}
+	return file_program_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *FlowAbilities) GetRefused() string {
@@ -5410,7 +5560,7 @@ type FlowRefusal struct {
 
 func (x *FlowRefusal) Reset() {
 	*x = FlowRefusal{}
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5422,7 +5572,7 @@ func (x *FlowRefusal) String() string {
 func (*FlowRefusal) ProtoMessage() {}
 
 func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5435,7 +5585,7 @@ func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRefusal.ProtoReflect.Descriptor instead.
 func (*FlowRefusal) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58}
+	return file_program_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FlowRefusal) GetOf() string {
@@ -5463,7 +5613,7 @@ type HashAbilities struct {
 
 func (x *HashAbilities) Reset() {
 	*x = HashAbilities{}
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5475,7 +5625,7 @@ func (x *HashAbilities) String() string {
 func (*HashAbilities) ProtoMessage() {}
 
 func (x *HashAbilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5488,7 +5638,7 @@ func (x *HashAbilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashAbilities.ProtoReflect.Descriptor instead.
 func (*HashAbilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59}
+	return file_program_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *HashAbilities) GetKey() bool {
@@ -5527,7 +5677,7 @@ type UpdateFlows struct {
 
 func (x *UpdateFlows) Reset() {
 	*x = UpdateFlows{}
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5539,7 +5689,7 @@ func (x *UpdateFlows) String() string {
 func (*UpdateFlows) ProtoMessage() {}
 
 func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5552,7 +5702,7 @@ func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlows.ProtoReflect.Descriptor instead.
 func (*UpdateFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60}
+	return file_program_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *UpdateFlows) GetInterface() string {
@@ -5596,7 +5746,7 @@ type FlowStep struct {
 
 func (x *FlowStep) Reset() {
 	*x = FlowStep{}
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5608,7 +5758,7 @@ func (x *FlowStep) String() string {
 func (*FlowStep) ProtoMessage() {}
 
 func (x *FlowStep) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5621,7 +5771,7 @@ func (x *FlowStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowStep.ProtoReflect.Descriptor instead.
 func (*FlowStep) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61}
+	return file_program_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FlowStep) GetStep() isFlowStep_Step {
@@ -5677,7 +5827,7 @@ type FlowTurn struct {
 
 func (x *FlowTurn) Reset() {
 	*x = FlowTurn{}
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5689,7 +5839,7 @@ func (x *FlowTurn) String() string {
 func (*FlowTurn) ProtoMessage() {}
 
 func (x *FlowTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5702,7 +5852,7 @@ func (x *FlowTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowTurn.ProtoReflect.Descriptor instead.
 func (*FlowTurn) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{62}
+	return file_program_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FlowTurn) GetShard() uint32 {
@@ -5737,7 +5887,7 @@ type FlowRule struct {
 
 func (x *FlowRule) Reset() {
 	*x = FlowRule{}
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5749,7 +5899,7 @@ func (x *FlowRule) String() string {
 func (*FlowRule) ProtoMessage() {}
 
 func (x *FlowRule) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5762,7 +5912,7 @@ func (x *FlowRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRule.ProtoReflect.Descriptor instead.
 func (*FlowRule) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63}
+	return file_program_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FlowRule) GetNumber() uint32 {
@@ -5842,7 +5992,7 @@ type FlowCond struct {
 
 func (x *FlowCond) Reset() {
 	*x = FlowCond{}
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5854,7 +6004,7 @@ func (x *FlowCond) String() string {
 func (*FlowCond) ProtoMessage() {}
 
 func (x *FlowCond) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5867,7 +6017,7 @@ func (x *FlowCond) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCond.ProtoReflect.Descriptor instead.
 func (*FlowCond) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{64}
+	return file_program_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FlowCond) GetField() Field {
@@ -5910,7 +6060,7 @@ type FlowsUpdated struct {
 
 func (x *FlowsUpdated) Reset() {
 	*x = FlowsUpdated{}
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5922,7 +6072,7 @@ func (x *FlowsUpdated) String() string {
 func (*FlowsUpdated) ProtoMessage() {}
 
 func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5935,7 +6085,7 @@ func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowsUpdated.ProtoReflect.Descriptor instead.
 func (*FlowsUpdated) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65}
+	return file_program_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FlowsUpdated) GetDone() uint32 {
@@ -5976,7 +6126,7 @@ type GetFlows struct {
 
 func (x *GetFlows) Reset() {
 	*x = GetFlows{}
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5988,7 +6138,7 @@ func (x *GetFlows) String() string {
 func (*GetFlows) ProtoMessage() {}
 
 func (x *GetFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6001,7 +6151,7 @@ func (x *GetFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFlows.ProtoReflect.Descriptor instead.
 func (*GetFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{66}
+	return file_program_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *GetFlows) GetInterface() string {
@@ -6024,7 +6174,7 @@ type FlowList struct {
 
 func (x *FlowList) Reset() {
 	*x = FlowList{}
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6036,7 +6186,7 @@ func (x *FlowList) String() string {
 func (*FlowList) ProtoMessage() {}
 
 func (x *FlowList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6049,7 +6199,7 @@ func (x *FlowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowList.ProtoReflect.Descriptor instead.
 func (*FlowList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{67}
+	return file_program_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FlowList) GetFlows() []*FlowState {
@@ -6104,7 +6254,7 @@ type FlowState struct {
 
 func (x *FlowState) Reset() {
 	*x = FlowState{}
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6116,7 +6266,7 @@ func (x *FlowState) String() string {
 func (*FlowState) ProtoMessage() {}
 
 func (x *FlowState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6129,7 +6279,7 @@ func (x *FlowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowState.ProtoReflect.Descriptor instead.
 func (*FlowState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{68}
+	return file_program_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FlowState) GetNumber() uint32 {
@@ -6188,7 +6338,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6200,7 +6350,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6213,7 +6363,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69}
+	return file_program_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -6240,7 +6390,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6252,7 +6402,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6265,7 +6415,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{70}
+	return file_program_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -6286,7 +6436,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6298,7 +6448,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6311,7 +6461,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71}
+	return file_program_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *Peer) GetName() string {
@@ -6345,7 +6495,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6357,7 +6507,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6370,7 +6520,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{72}
+	return file_program_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -6400,7 +6550,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6412,7 +6562,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6425,7 +6575,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{73}
+	return file_program_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -6471,7 +6621,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6483,7 +6633,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6496,7 +6646,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74}
+	return file_program_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -6553,7 +6703,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6565,7 +6715,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6578,7 +6728,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{75}
+	return file_program_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -6628,7 +6778,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6640,7 +6790,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6653,7 +6803,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76}
+	return file_program_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -6723,7 +6873,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6735,7 +6885,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6748,7 +6898,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77}
+	return file_program_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -6772,6 +6922,97 @@ func (x *Taken) GetCommitted() bool {
 	return false
 }
 
+// CutShards cuts flows in another way, which an engine does only before its first program: then there are none. With RSS
+// ports are started anew, to hash; for which no worker polls them yet.
+type CutShards struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CutShards) Reset() {
+	*x = CutShards{}
+	mi := &file_program_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CutShards) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CutShards) ProtoMessage() {}
+
+func (x *CutShards) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CutShards.ProtoReflect.Descriptor instead.
+func (*CutShards) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{79}
+}
+
+func (x *CutShards) GetCut() *Cut {
+	if x != nil {
+		return x.Cut
+	}
+	return nil
+}
+
+type ShardsCut struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For each of HelloReply.ports why its device does not hash as the cut wants it; empty: it does, or need not.
+	Unhashed      []string `protobuf:"bytes,1,rep,name=unhashed,proto3" json:"unhashed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardsCut) Reset() {
+	*x = ShardsCut{}
+	mi := &file_program_proto_msgTypes[80]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardsCut) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardsCut) ProtoMessage() {}
+
+func (x *ShardsCut) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[80]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardsCut.ProtoReflect.Descriptor instead.
+func (*ShardsCut) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{80}
+}
+
+func (x *ShardsCut) GetUnhashed() []string {
+	if x != nil {
+		return x.Unhashed
+	}
+	return nil
+}
+
 type Shutdown struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -6780,7 +7021,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6792,7 +7033,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6805,7 +7046,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78}
+	return file_program_proto_rawDescGZIP(), []int{81}
 }
 
 type FlowAbilities_FieldMatching struct {
@@ -6818,7 +7059,7 @@ type FlowAbilities_FieldMatching struct {
 
 func (x *FlowAbilities_FieldMatching) Reset() {
 	*x = FlowAbilities_FieldMatching{}
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6830,7 +7071,7 @@ func (x *FlowAbilities_FieldMatching) String() string {
 func (*FlowAbilities_FieldMatching) ProtoMessage() {}
 
 func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6843,7 +7084,7 @@ func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowAbilities_FieldMatching.ProtoReflect.Descriptor instead.
 func (*FlowAbilities_FieldMatching) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57, 0}
+	return file_program_proto_rawDescGZIP(), []int{58, 0}
 }
 
 func (x *FlowAbilities_FieldMatching) GetField() Field {
@@ -6967,7 +7208,7 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"ICMP_ERROR\x10\x00\x12\x0e\n" +
 	"\n" +
-	"ECHO_REPLY\x10\x01\"\x88\t\n" +
+	"ECHO_REPLY\x10\x01\"\xc7\t\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\x05hello\x18\x02 \x01(\v2\x18.sinter.program.v1.HelloH\x00R\x05hello\x12-\n" +
@@ -6995,8 +7236,10 @@ const file_program_proto_rawDesc = "" +
 	"giveShards\x12@\n" +
 	"\vtake_shards\x18\x12 \x01(\v2\x1d.sinter.program.v1.TakeShardsH\x00R\n" +
 	"takeShards\x12:\n" +
-	"\tset_peers\x18\x13 \x01(\v2\x1b.sinter.program.v1.SetPeersH\x00R\bsetPeersB\x06\n" +
-	"\x04body\"\xd3\x06\n" +
+	"\tset_peers\x18\x13 \x01(\v2\x1b.sinter.program.v1.SetPeersH\x00R\bsetPeers\x12=\n" +
+	"\n" +
+	"cut_shards\x18\x14 \x01(\v2\x1c.sinter.program.v1.CutShardsH\x00R\tcutShardsB\x06\n" +
+	"\x04body\"\x92\a\n" +
 	"\bResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x125\n" +
@@ -7014,15 +7257,26 @@ const file_program_proto_rawDesc = "" +
 	"\rflows_updated\x18\x0e \x01(\v2\x1f.sinter.program.v1.FlowsUpdatedH\x00R\fflowsUpdated\x123\n" +
 	"\x05flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.FlowListH\x00R\x05flows\x120\n" +
 	"\x05given\x18\x11 \x01(\v2\x18.sinter.program.v1.GivenH\x00R\x05given\x120\n" +
-	"\x05taken\x18\x12 \x01(\v2\x18.sinter.program.v1.TakenH\x00R\x05takenB\x06\n" +
+	"\x05taken\x18\x12 \x01(\v2\x18.sinter.program.v1.TakenH\x00R\x05taken\x12=\n" +
+	"\n" +
+	"shards_cut\x18\x14 \x01(\v2\x1c.sinter.program.v1.ShardsCutH\x00R\tshardsCutB\x06\n" +
 	"\x04body\"\x1f\n" +
 	"\x05Hello\x12\x16\n" +
-	"\x06schema\x18\x01 \x01(\rR\x06schema\"T\n" +
+	"\x06schema\x18\x01 \x01(\rR\x06schema\"\xae\x01\n" +
 	"\n" +
 	"HelloReply\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
-	"\x05ports\x18\x03 \x03(\tR\x05ports\"\x80\x01\n" +
+	"\x05ports\x18\x03 \x03(\tR\x05ports\x12(\n" +
+	"\x03cut\x18\x14 \x01(\v2\x16.sinter.program.v1.CutR\x03cut\x12.\n" +
+	"\x05marks\x18\x15 \x01(\v2\x18.sinter.program.v1.MarksR\x05marks\"h\n" +
+	"\x03Cut\x12)\n" +
+	"\x02by\x18\x01 \x01(\x0e2\x19.sinter.program.v1.Cut.ByR\x02by\x12\x10\n" +
+	"\x03bit\x18\x02 \x01(\rR\x03bit\"$\n" +
+	"\x02By\x12\b\n" +
+	"\x04HOST\x10\x00\x12\v\n" +
+	"\aADDRESS\x10\x01\x12\a\n" +
+	"\x03RSS\x10\x02\"\x80\x01\n" +
 	"\x04Load\x124\n" +
 	"\aprogram\x18\x01 \x01(\v2\x1a.sinter.program.v1.ProgramR\aprogram\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12.\n" +
@@ -7388,7 +7642,11 @@ const file_program_proto_rawDesc = "" +
 	"\x05Taken\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x1c\n" +
-	"\tcommitted\x18\x03 \x01(\bR\tcommitted\"\n" +
+	"\tcommitted\x18\x03 \x01(\bR\tcommitted\"5\n" +
+	"\tCutShards\x12(\n" +
+	"\x03cut\x18\x01 \x01(\v2\x16.sinter.program.v1.CutR\x03cut\"'\n" +
+	"\tShardsCut\x12\x1a\n" +
+	"\bunhashed\x18\x01 \x03(\tR\bunhashed\"\n" +
 	"\n" +
 	"\bShutdown*\x8e\x01\n" +
 	"\x05Field\x12\b\n" +
@@ -7463,205 +7721,215 @@ func file_program_proto_rawDescGZIP() []byte {
 	return file_program_proto_rawDescData
 }
 
-var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
+var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_program_proto_goTypes = []any{
 	(Field)(0),                          // 0: sinter.program.v1.Field
 	(DropReason)(0),                     // 1: sinter.program.v1.DropReason
 	(ShardPlace)(0),                     // 2: sinter.program.v1.ShardPlace
 	(MarkBelief)(0),                     // 3: sinter.program.v1.MarkBelief
 	(Generator_Kind)(0),                 // 4: sinter.program.v1.Generator.Kind
-	(TracedFrame_Kind)(0),               // 5: sinter.program.v1.TracedFrame.Kind
-	(FlowAbilities_Matching)(0),         // 6: sinter.program.v1.FlowAbilities.Matching
-	(FlowAbilities_Fragments)(0),        // 7: sinter.program.v1.FlowAbilities.Fragments
-	(FlowRule_Action)(0),                // 8: sinter.program.v1.FlowRule.Action
-	(FlowState_Verdict)(0),              // 9: sinter.program.v1.FlowState.Verdict
-	(GiveShards_Step)(0),                // 10: sinter.program.v1.GiveShards.Step
-	(TakeShards_Step)(0),                // 11: sinter.program.v1.TakeShards.Step
-	(*Program)(nil),                     // 12: sinter.program.v1.Program
-	(*Interface)(nil),                   // 13: sinter.program.v1.Interface
-	(*Neighbor)(nil),                    // 14: sinter.program.v1.Neighbor
-	(*StateTable)(nil),                  // 15: sinter.program.v1.StateTable
-	(*AddressRange)(nil),                // 16: sinter.program.v1.AddressRange
-	(*Run)(nil),                         // 17: sinter.program.v1.Run
-	(*Segment)(nil),                     // 18: sinter.program.v1.Segment
-	(*Table)(nil),                       // 19: sinter.program.v1.Table
-	(*BitSet)(nil),                      // 20: sinter.program.v1.BitSet
-	(*Class)(nil),                       // 21: sinter.program.v1.Class
-	(*Leg)(nil),                         // 22: sinter.program.v1.Leg
-	(*Drop)(nil),                        // 23: sinter.program.v1.Drop
-	(*Op)(nil),                          // 24: sinter.program.v1.Op
-	(*SetField)(nil),                    // 25: sinter.program.v1.SetField
-	(*Generator)(nil),                   // 26: sinter.program.v1.Generator
-	(*Request)(nil),                     // 27: sinter.program.v1.Request
-	(*Response)(nil),                    // 28: sinter.program.v1.Response
-	(*Hello)(nil),                       // 29: sinter.program.v1.Hello
-	(*HelloReply)(nil),                  // 30: sinter.program.v1.HelloReply
-	(*Load)(nil),                        // 31: sinter.program.v1.Load
-	(*Loaded)(nil),                      // 32: sinter.program.v1.Loaded
-	(*GetStats)(nil),                    // 33: sinter.program.v1.GetStats
-	(*Stats)(nil),                       // 34: sinter.program.v1.Stats
-	(*PortStats)(nil),                   // 35: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                // 36: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                  // 37: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                   // 38: sinter.program.v1.DropStats
-	(*TableStats)(nil),                  // 39: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                 // 40: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                  // 41: sinter.program.v1.ShardStats
-	(*Inject)(nil),                      // 42: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),              // 43: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                    // 44: sinter.program.v1.Injected
-	(*OutPacket)(nil),                   // 45: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                      // 46: sinter.program.v1.DropOf
-	(*GetNeighbors)(nil),                // 47: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                // 48: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),               // 49: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                 // 50: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                 // 51: sinter.program.v1.SessionList
-	(*Session)(nil),                     // 52: sinter.program.v1.Session
-	(*StartTrace)(nil),                  // 53: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                // 54: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                // 55: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                   // 56: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                      // 57: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                // 58: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                 // 59: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                 // 60: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                   // 61: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                  // 62: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                   // 63: sinter.program.v1.ShardMove
-	(*Moved)(nil),                       // 64: sinter.program.v1.Moved
-	(*Marks)(nil),                       // 65: sinter.program.v1.Marks
-	(*GetDevices)(nil),                  // 66: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                  // 67: sinter.program.v1.DeviceList
-	(*Device)(nil),                      // 68: sinter.program.v1.Device
-	(*FlowAbilities)(nil),               // 69: sinter.program.v1.FlowAbilities
-	(*FlowRefusal)(nil),                 // 70: sinter.program.v1.FlowRefusal
-	(*HashAbilities)(nil),               // 71: sinter.program.v1.HashAbilities
-	(*UpdateFlows)(nil),                 // 72: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                    // 73: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                    // 74: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                    // 75: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                    // 76: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                // 77: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                    // 78: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                    // 79: sinter.program.v1.FlowList
-	(*FlowState)(nil),                   // 80: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                // 81: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                    // 82: sinter.program.v1.SetPeers
-	(*Peer)(nil),                        // 83: sinter.program.v1.Peer
-	(*PeerInterface)(nil),               // 84: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                 // 85: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                  // 86: sinter.program.v1.GiveShards
-	(*Given)(nil),                       // 87: sinter.program.v1.Given
-	(*TakeShards)(nil),                  // 88: sinter.program.v1.TakeShards
-	(*Taken)(nil),                       // 89: sinter.program.v1.Taken
-	(*Shutdown)(nil),                    // 90: sinter.program.v1.Shutdown
-	(*FlowAbilities_FieldMatching)(nil), // 91: sinter.program.v1.FlowAbilities.FieldMatching
+	(Cut_By)(0),                         // 5: sinter.program.v1.Cut.By
+	(TracedFrame_Kind)(0),               // 6: sinter.program.v1.TracedFrame.Kind
+	(FlowAbilities_Matching)(0),         // 7: sinter.program.v1.FlowAbilities.Matching
+	(FlowAbilities_Fragments)(0),        // 8: sinter.program.v1.FlowAbilities.Fragments
+	(FlowRule_Action)(0),                // 9: sinter.program.v1.FlowRule.Action
+	(FlowState_Verdict)(0),              // 10: sinter.program.v1.FlowState.Verdict
+	(GiveShards_Step)(0),                // 11: sinter.program.v1.GiveShards.Step
+	(TakeShards_Step)(0),                // 12: sinter.program.v1.TakeShards.Step
+	(*Program)(nil),                     // 13: sinter.program.v1.Program
+	(*Interface)(nil),                   // 14: sinter.program.v1.Interface
+	(*Neighbor)(nil),                    // 15: sinter.program.v1.Neighbor
+	(*StateTable)(nil),                  // 16: sinter.program.v1.StateTable
+	(*AddressRange)(nil),                // 17: sinter.program.v1.AddressRange
+	(*Run)(nil),                         // 18: sinter.program.v1.Run
+	(*Segment)(nil),                     // 19: sinter.program.v1.Segment
+	(*Table)(nil),                       // 20: sinter.program.v1.Table
+	(*BitSet)(nil),                      // 21: sinter.program.v1.BitSet
+	(*Class)(nil),                       // 22: sinter.program.v1.Class
+	(*Leg)(nil),                         // 23: sinter.program.v1.Leg
+	(*Drop)(nil),                        // 24: sinter.program.v1.Drop
+	(*Op)(nil),                          // 25: sinter.program.v1.Op
+	(*SetField)(nil),                    // 26: sinter.program.v1.SetField
+	(*Generator)(nil),                   // 27: sinter.program.v1.Generator
+	(*Request)(nil),                     // 28: sinter.program.v1.Request
+	(*Response)(nil),                    // 29: sinter.program.v1.Response
+	(*Hello)(nil),                       // 30: sinter.program.v1.Hello
+	(*HelloReply)(nil),                  // 31: sinter.program.v1.HelloReply
+	(*Cut)(nil),                         // 32: sinter.program.v1.Cut
+	(*Load)(nil),                        // 33: sinter.program.v1.Load
+	(*Loaded)(nil),                      // 34: sinter.program.v1.Loaded
+	(*GetStats)(nil),                    // 35: sinter.program.v1.GetStats
+	(*Stats)(nil),                       // 36: sinter.program.v1.Stats
+	(*PortStats)(nil),                   // 37: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                // 38: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                  // 39: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                   // 40: sinter.program.v1.DropStats
+	(*TableStats)(nil),                  // 41: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                 // 42: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                  // 43: sinter.program.v1.ShardStats
+	(*Inject)(nil),                      // 44: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),              // 45: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                    // 46: sinter.program.v1.Injected
+	(*OutPacket)(nil),                   // 47: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                      // 48: sinter.program.v1.DropOf
+	(*GetNeighbors)(nil),                // 49: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                // 50: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),               // 51: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                 // 52: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                 // 53: sinter.program.v1.SessionList
+	(*Session)(nil),                     // 54: sinter.program.v1.Session
+	(*StartTrace)(nil),                  // 55: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                // 56: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                // 57: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                   // 58: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                      // 59: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                // 60: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                 // 61: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                 // 62: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                   // 63: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                  // 64: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                   // 65: sinter.program.v1.ShardMove
+	(*Moved)(nil),                       // 66: sinter.program.v1.Moved
+	(*Marks)(nil),                       // 67: sinter.program.v1.Marks
+	(*GetDevices)(nil),                  // 68: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                  // 69: sinter.program.v1.DeviceList
+	(*Device)(nil),                      // 70: sinter.program.v1.Device
+	(*FlowAbilities)(nil),               // 71: sinter.program.v1.FlowAbilities
+	(*FlowRefusal)(nil),                 // 72: sinter.program.v1.FlowRefusal
+	(*HashAbilities)(nil),               // 73: sinter.program.v1.HashAbilities
+	(*UpdateFlows)(nil),                 // 74: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                    // 75: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                    // 76: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                    // 77: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                    // 78: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                // 79: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                    // 80: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                    // 81: sinter.program.v1.FlowList
+	(*FlowState)(nil),                   // 82: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                // 83: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                    // 84: sinter.program.v1.SetPeers
+	(*Peer)(nil),                        // 85: sinter.program.v1.Peer
+	(*PeerInterface)(nil),               // 86: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                 // 87: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                  // 88: sinter.program.v1.GiveShards
+	(*Given)(nil),                       // 89: sinter.program.v1.Given
+	(*TakeShards)(nil),                  // 90: sinter.program.v1.TakeShards
+	(*Taken)(nil),                       // 91: sinter.program.v1.Taken
+	(*CutShards)(nil),                   // 92: sinter.program.v1.CutShards
+	(*ShardsCut)(nil),                   // 93: sinter.program.v1.ShardsCut
+	(*Shutdown)(nil),                    // 94: sinter.program.v1.Shutdown
+	(*FlowAbilities_FieldMatching)(nil), // 95: sinter.program.v1.FlowAbilities.FieldMatching
 }
 var file_program_proto_depIdxs = []int32{
-	13, // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
-	15, // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
-	17, // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
-	18, // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	26, // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
-	14, // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	16, // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	19, // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	19, // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	21, // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	0,  // 10: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	20, // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	0,  // 12: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	22, // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	24, // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	23, // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	1,  // 16: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	25, // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	0,  // 18: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	4,  // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	29, // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	31, // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	33, // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	42, // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	90, // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	47, // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	50, // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	53, // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	56, // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	61, // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	62, // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	66, // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	72, // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	78, // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	81, // 34: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	86, // 35: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	88, // 36: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	82, // 37: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	30, // 38: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	32, // 39: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	34, // 40: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	44, // 41: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	48, // 42: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	51, // 43: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	55, // 44: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	57, // 45: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	64, // 46: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	67, // 47: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	77, // 48: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	79, // 49: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	87, // 50: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	89, // 51: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	12, // 52: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	65, // 53: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	35, // 54: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	36, // 55: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	37, // 56: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	38, // 57: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	39, // 58: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	40, // 59: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	41, // 60: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	2,  // 61: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	43, // 62: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	45, // 63: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	46, // 64: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	49, // 65: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	52, // 66: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	54, // 67: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	53, // 68: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	58, // 69: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	59, // 70: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	60, // 71: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	5,  // 72: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	63, // 73: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	68, // 74: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	69, // 75: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
-	71, // 76: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
-	91, // 77: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
-	7,  // 78: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
-	70, // 79: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	73, // 80: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	74, // 81: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	3,  // 82: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	75, // 83: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	76, // 84: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	8,  // 85: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,  // 86: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	80, // 87: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	9,  // 88: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	83, // 89: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	84, // 90: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	10, // 91: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	85, // 92: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	11, // 93: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	85, // 94: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	0,  // 95: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	6,  // 96: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
-	97, // [97:97] is the sub-list for method output_type
-	97, // [97:97] is the sub-list for method input_type
-	97, // [97:97] is the sub-list for extension type_name
-	97, // [97:97] is the sub-list for extension extendee
-	0,  // [0:97] is the sub-list for field type_name
+	14,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
+	16,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
+	18,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
+	19,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
+	27,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	15,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	17,  // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	20,  // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	20,  // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	22,  // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	0,   // 10: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	21,  // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	0,   // 12: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	23,  // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	25,  // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	24,  // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	1,   // 16: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	26,  // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	0,   // 18: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	4,   // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	30,  // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	33,  // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	35,  // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	44,  // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	94,  // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	49,  // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	52,  // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	55,  // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	58,  // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	63,  // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	64,  // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	68,  // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	74,  // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	80,  // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	83,  // 34: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	88,  // 35: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	90,  // 36: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	84,  // 37: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	92,  // 38: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
+	31,  // 39: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	34,  // 40: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	36,  // 41: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	46,  // 42: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	50,  // 43: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	53,  // 44: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	57,  // 45: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	59,  // 46: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	66,  // 47: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	69,  // 48: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	79,  // 49: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	81,  // 50: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	89,  // 51: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	91,  // 52: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	93,  // 53: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
+	32,  // 54: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
+	67,  // 55: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	5,   // 56: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
+	13,  // 57: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
+	67,  // 58: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	37,  // 59: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	38,  // 60: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	39,  // 61: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	40,  // 62: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	41,  // 63: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	42,  // 64: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	43,  // 65: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	2,   // 66: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	45,  // 67: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	47,  // 68: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	48,  // 69: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	51,  // 70: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	54,  // 71: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	56,  // 72: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	55,  // 73: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	60,  // 74: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	61,  // 75: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	62,  // 76: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	6,   // 77: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	65,  // 78: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	70,  // 79: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	71,  // 80: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
+	73,  // 81: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
+	95,  // 82: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
+	8,   // 83: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
+	72,  // 84: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	75,  // 85: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	76,  // 86: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	3,   // 87: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	77,  // 88: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	78,  // 89: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	9,   // 90: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,   // 91: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	82,  // 92: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	10,  // 93: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	85,  // 94: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	86,  // 95: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	11,  // 96: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	87,  // 97: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	12,  // 98: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	87,  // 99: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	32,  // 100: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
+	0,   // 101: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	7,   // 102: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	103, // [103:103] is the sub-list for method output_type
+	103, // [103:103] is the sub-list for method input_type
+	103, // [103:103] is the sub-list for extension type_name
+	103, // [103:103] is the sub-list for extension extendee
+	0,   // [0:103] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -7706,6 +7974,7 @@ func file_program_proto_init() {
 		(*Request_GiveShards)(nil),
 		(*Request_TakeShards)(nil),
 		(*Request_SetPeers)(nil),
+		(*Request_CutShards)(nil),
 	}
 	file_program_proto_msgTypes[16].OneofWrappers = []any{
 		(*Response_Hello)(nil),
@@ -7722,8 +7991,9 @@ func file_program_proto_init() {
 		(*Response_Flows)(nil),
 		(*Response_Given)(nil),
 		(*Response_Taken)(nil),
+		(*Response_ShardsCut)(nil),
 	}
-	file_program_proto_msgTypes[61].OneofWrappers = []any{
+	file_program_proto_msgTypes[62].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),
 		(*FlowStep_Destroy)(nil),
 	}
@@ -7732,8 +8002,8 @@ func file_program_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
-			NumEnums:      12,
-			NumMessages:   80,
+			NumEnums:      13,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
