@@ -129,7 +129,7 @@ func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Cont
 		// Where DPDK keeps what other processes of its may read: the root file system is read-only.
 		Env:             []corev1.EnvVar{{Name: "RUNTIME_DIRECTORY", Value: sharedFolder}},
 		Resources:       resources,
-		SecurityContext: security(capabilities(spec)...),
+		SecurityContext: security(EngineCapabilities(spec)...),
 		// Multus may be slow with the networks' status, and drivers with their devices.
 		StartupProbe: &corev1.Probe{ProbeHandler: probe, PeriodSeconds: 1, FailureThreshold: 240, TimeoutSeconds: 6},
 		// The engine is asked itself: an agent that is down must not take it with it.
@@ -219,8 +219,8 @@ func quantity(text, otherwise string) resource.Quantity {
 	return q
 }
 
-// capabilities are what the engine needs beyond none.
-func capabilities(spec *v1alpha1.ChainInstanceSpec) []corev1.Capability {
+// EngineCapabilities are what the engine of an instance needs beyond none.
+func EngineCapabilities(spec *v1alpha1.ChainInstanceSpec) []corev1.Capability {
 	// DPDK locks its memory: the device writes packets to fixed physical addresses. It says on which
 	// NUMA node each page shall be, which the runtime's seccomp profile ties to SYS_NICE; refused, it would have no memory.
 	list := []corev1.Capability{"IPC_LOCK", "SYS_NICE"}
@@ -235,7 +235,7 @@ func capabilities(spec *v1alpha1.ChainInstanceSpec) []corev1.Capability {
 		list = append(list, "NET_RAW", "NET_ADMIN")
 	}
 	if xdp {
-		// AF_XDP puts a small program before the interface.
+		// AF_XDP puts a small program before the interface; NET_ADMIN attaches it.
 		list = append(list, "BPF")
 	}
 	return list

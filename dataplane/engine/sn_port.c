@@ -19,6 +19,7 @@
 
 #include "sn_log.h"
 #include "sn_rss.h"
+#include "sn_xdp.h"
 
 #define SN_FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + 4 + RTE_ETHER_CRC_LEN) /* Ethernet, one tag, FCS */
 
@@ -146,21 +147,23 @@ static bool has_kernel_address(const char *name)
 	return found;
 }
 
-/* Brings a kernel interface up and reads its MTU. */
-static int kernel_interface_prepare(const struct sn_bind *bind, uint16_t *mtu, char *err, size_t err_len)
+/* Brings a kernel interface up, and reads its MTU, which must hold the chain's. */
+static int kernel_interface_prepare(const struct sn_bind *bind, const char *link, uint16_t chain_mtu,
+				    uint16_t *mtu, char *err, size_t err_len)
 {
 	struct ifreq request = {0};
 	int fd, result = 0;
 
-	if (strlen(bind->device) >= sizeof(request.ifr_name) || if_nametoindex(bind->device) == 0)
+	if (strlen(link) >= sizeof(request.ifr_name) || if_nametoindex(link) == 0)
 		return SN_ERR("interface %s: there is no network interface \"%s\" (and it is no PCI address "
 			      "such as "
 			      "0000:03:00.1 and no device such as net_tap0); \"ip link\" lists what there is",
-			      bind->interface, bind->device);
+			      bind->interface, link);
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return SN_ERR("interface %s: socket: %s", bind->interface, strerror(errno));
-	strcpy(request.ifr_name, bind->device);
+	strcpy(request.ifr_name, link);
+	*mtu = chain_mtu;
 	if (ioctl(fd, SIOCGIFMTU, &request) == 0)
 		*mtu = (uint16_t)RTE_MIN(request.ifr_mtu, UINT16_MAX);
 	if (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_UP) == 0) {
@@ -168,15 +171,20 @@ static int kernel_interface_prepare(const struct sn_bind *bind, uint16_t *mtu, c
 		if (ioctl(fd, SIOCSIFFLAGS, &request) != 0)
 			result = SN_ERR(
 				"interface %s: %s is down and cannot be set up: %s (needs CAP_NET_ADMIN)",
-				bind->interface, bind->device, strerror(errno));
+				bind->interface, link, strerror(errno));
 	}
 	close(fd);
-	if (result == 0 && has_kernel_address(bind->device))
+	if (result == 0 && *mtu < chain_mtu)
+		result = SN_ERR("interface %s: MTU of %s is %u, the chain wants %u: raise it (ip link "
+				"set %s mtu %u) or "
+				"lower the chain's",
+				bind->interface, link, *mtu, chain_mtu, link, chain_mtu);
+	if (result == 0 && has_kernel_address(link))
 		sn_log(SN_LOG_WARN,
 		       "port=%s device=%s the kernel has an IPv4 address on this interface and will answer "
 		       "beside the chain: "
 		       "remove it (ip addr flush dev %s)",
-		       bind->interface, bind->device, bind->device);
+		       bind->interface, link, link);
 	return result;
 }
 
@@ -202,6 +210,30 @@ static bool is_kernel_driver(const char *driver)
 	return false;
 }
 
+static bool is_xdp(const struct sn_port *port)
+{
+	return strcmp(port->driver, "net_af_xdp") == 0;
+}
+
+/* A kernel interface that net_af_xdp opens: claimed, up, and with what the driver needs among its arguments.
+ */
+static int prepare_xdp(struct sn_port *port, uint16_t queues, char *err, size_t err_len)
+{
+	const struct sn_bind *bind = &port->bind;
+	char link[IF_NAMESIZE], why[512];
+	uint16_t kernel_mtu;
+
+	if (sn_xdp_link(bind->device, link, why, sizeof(why)) != 0)
+		return SN_ERR("interface %s: %s", bind->interface, why);
+	if (kernel_interface_prepare(bind, link, port->mtu, &kernel_mtu, err, err_len) != 0)
+		return -1;
+	if (sn_xdp_devargs(bind->device, queues, port->devargs, sizeof(port->devargs), why, sizeof(why)) == 0)
+		port->claim = sn_xdp_claim(bind->device, queues, why, sizeof(why));
+	if (port->claim < 0)
+		return SN_ERR("interface %s: %s", bind->interface, why);
+	return 0;
+}
+
 int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t queues, uint16_t mtu, char *err,
 		   size_t err_len)
 {
@@ -212,18 +244,14 @@ int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t qu
 	memset(port, 0, sizeof(*port));
 	port->bind = *bind;
 	port->mtu = mtu;
+	port->claim = -1;
 	if (bind->kind == SN_PORT_KERNEL) {
-		uint16_t kernel_mtu = mtu;
-
-		if (kernel_interface_prepare(bind, &kernel_mtu, err, err_len) != 0)
+		if (kernel_interface_prepare(bind, bind->device, mtu, &port->mtu, err, err_len) != 0)
 			return -1;
-		if (kernel_mtu < mtu)
-			return SN_ERR("interface %s: MTU of %s is %u, the chain wants %u: raise it (ip link "
-				      "set %s mtu %u) or "
-				      "lower the chain's",
-				      bind->interface, bind->device, kernel_mtu, mtu, bind->device, mtu);
-		port->mtu = kernel_mtu;
 		af_packet_args(port, queues);
+	} else if (sn_xdp_drives(bind->device)) {
+		if (prepare_xdp(port, queues, err, err_len) != 0)
+			return -1;
 	} else {
 		snprintf(port->devargs, sizeof(port->devargs), "%s", bind->device);
 	}
@@ -274,8 +302,8 @@ uint16_t sn_port_data_room(const struct sn_port *port)
 {
 	uint32_t frame = (uint32_t)port->mtu + SN_FRAME_OVERHEAD;
 
-	/* net_af_packet wants room for a whole slot. */
-	if (port->kernel)
+	/* net_af_packet wants room for a whole slot; net_af_xdp has room for what fits a page. */
+	if (port->kernel && !is_xdp(port))
 		frame = rte_align32pow2(frame + SN_TPACKET_OVERHEAD);
 	return (uint16_t)RTE_MIN(RTE_MAX(frame, 2048u) + RTE_PKTMBUF_HEADROOM, UINT16_MAX);
 }
@@ -284,7 +312,7 @@ uint16_t sn_port_data_room(const struct sn_port *port)
 static int check_mtu(const struct sn_port *port, const struct rte_eth_dev_info *info, char *err,
 		     size_t err_len)
 {
-	if (port->kernel || info->max_mtu == 0 || port->mtu <= info->max_mtu)
+	if ((port->kernel && !is_xdp(port)) || info->max_mtu == 0 || port->mtu <= info->max_mtu)
 		return 0;
 	return SN_ERR("interface %s: MTU %u is more than device \"%s\" carries (%u)", port->bind.interface,
 		      port->mtu, port->bind.device, info->max_mtu);
@@ -523,16 +551,24 @@ int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char
 	return 0;
 }
 
-void sn_port_close(struct sn_port *port)
+static void stop(struct sn_port *port)
 {
-	free(port->paces);
-	port->paces = NULL;
-	if (!port->started)
-		return;
 	/* A kernel interface lives on, with the address that it had. */
 	if (!rte_is_same_ether_addr(&port->mac, &port->device_mac))
 		rte_eth_dev_default_mac_addr_set(port->id, &port->device_mac);
 	rte_eth_dev_stop(port->id);
 	rte_eth_dev_close(port->id);
 	port->started = false;
+}
+
+void sn_port_close(struct sn_port *port)
+{
+	free(port->paces);
+	port->paces = NULL;
+	if (port->started)
+		stop(port);
+	/* Last: until its program is gone the interface is not free for another engine. */
+	if (port->claim >= 0)
+		close(port->claim);
+	port->claim = -1;
 }

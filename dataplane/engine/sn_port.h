@@ -5,7 +5,7 @@
 /*
  * An EAL device bound to a chain interface. Any device will do: a PCI address,
  * a virtual device with its arguments, or the bare name of a kernel interface,
- * which is opened by net_af_packet.
+ * which is opened by net_af_packet. Kernel interfaces are set up, be it by net_af_packet or net_af_xdp.
  */
 
 #include <stdbool.h>
@@ -58,6 +58,7 @@ struct sn_port {
 	struct rte_ether_addr device_mac; /* as it came */
 	struct rte_ether_addr mac;	  /* in use */
 	struct sn_pace *paces;		  /* by queue; NULL: frames come when the device has them */
+	int claim; /* descriptor of an interface by AF_XDP, see sn_xdp_claim(); else -1 */
 };
 
 /*

@@ -5,14 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// enginePath is the engine's program: SINTER_ENGINE, else the one in its build folder.
-func enginePath(t testing.TB) string {
+// EnginePath is the engine's program: SINTER_ENGINE, else the one in its build folder.
+func EnginePath(t testing.TB) string {
 	return built(t, "SINTER_ENGINE", "dataplane/engine/build/sinter-engine", "make engine")
 }
 
@@ -52,12 +53,28 @@ func socketPath(t testing.TB) string {
 // StartEngine starts an engine with --bind arguments ("inside=veth0") and other flags, and waits until it answers.
 func StartEngine(t testing.TB, s *Space, binds []string, flags ...string) *Engine {
 	t.Helper()
+	return startEngine(t, s, nil, binds, flags)
+}
+
+// StartEngineWith starts an engine as root with these capabilities alone ("NET_ADMIN"), as a container has them.
+func StartEngineWith(t testing.TB, s *Space, capabilities, binds []string, flags ...string) *Engine {
+	t.Helper()
+	bounding := "--bounding-set=-all"
+	for _, c := range capabilities {
+		bounding += ",+" + strings.ToLower(c)
+	}
+	return startEngine(t, s, []string{"setpriv", "--no-new-privs", "--inh-caps=-all", bounding}, binds, flags)
+}
+
+func startEngine(t testing.TB, s *Space, wrapper, binds, flags []string) *Engine {
+	t.Helper()
 	socket := socketPath(t)
-	args := []string{"--socket", socket, "--no-huge"}
+	args := append(wrapper, EnginePath(t), "--socket", socket, "--no-huge")
 	for _, b := range binds {
 		args = append(args, "--bind", b)
 	}
-	e := &Engine{Process: s.Spawn(t, enginePath(t), append(args, flags...)...)}
+	args = append(args, flags...)
+	e := &Engine{Process: s.Spawn(t, args[0], args[1:]...)}
 	Until(t, Patience, func() (err error) {
 		select {
 		case <-e.Process.exited:
@@ -76,7 +93,7 @@ func StartEngine(t testing.TB, s *Space, binds []string, flags ...string) *Engin
 func StartSinterctl(t testing.TB, s *Space, chain string, binds []string, flags ...string) *Engine {
 	t.Helper()
 	socket := socketPath(t)
-	args := []string{"run", chain, "--socket", socket, "--no-huge", "--quiet", "--engine-dir", filepath.Dir(enginePath(t))}
+	args := []string{"run", chain, "--socket", socket, "--no-huge", "--quiet", "--engine-dir", filepath.Dir(EnginePath(t))}
 	for _, b := range binds {
 		args = append(args, "--bind", b)
 	}

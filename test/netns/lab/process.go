@@ -16,6 +16,7 @@ import (
 type Process struct {
 	cmd    *exec.Cmd
 	exited chan struct{}
+	killed bool // by the test
 
 	mu    sync.Mutex
 	lines []string // of its standard error
@@ -96,8 +97,18 @@ func (p *Process) Text() string {
 	return strings.Join(p.lines, "\n")
 }
 
+// Kill ends the process by SIGKILL, and leaves it no time to clean up.
+func (p *Process) Kill() {
+	p.killed = true
+	_ = p.cmd.Process.Kill()
+	<-p.exited
+}
+
 // Stop ends the process by SIGTERM, and the test fails if it does not end well.
 func (p *Process) Stop(t testing.TB) {
+	if p.killed {
+		return
+	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
 	select {
 	case <-p.exited:
