@@ -46,6 +46,7 @@ struct options {
 	unsigned int memory;
 	int idle_sleep_us;
 	struct sn_cut cut;
+	bool no_shards;
 	bool no_huge;
 	struct sn_eal eal;
 };
@@ -67,6 +68,9 @@ static const char usage[] =
 	"  --shards HOW        how the workers share a chain's state: by the inside host (default), by\n"
 	"                      address:BIT, the seven bits of its address from BIT on, or by rss, the hash\n"
 	"                      by which devices choose a queue\n"
+	"  --no-shards         begin with no shard of the state: they are assigned, or taken from a peer, "
+	"by\n"
+	"                      the control socket\n"
 	"  --idle-sleep US     microseconds that an idle worker sleeps; 0: never; auto (default):\n"
 	"                      only when all devices are kernel interfaces\n"
 	"  --mtu BYTES         largest IP packet that the devices shall carry (default 1500)\n"
@@ -87,6 +91,7 @@ enum {
 	OPT_PACE,
 	OPT_WORKERS,
 	OPT_SHARDS,
+	OPT_NO_SHARDS,
 	OPT_IDLE_SLEEP,
 	OPT_MTU,
 	OPT_RX_DESC,
@@ -106,6 +111,7 @@ static const struct option long_options[] = {
 	{"pace", required_argument, NULL, OPT_PACE},
 	{"workers", required_argument, NULL, OPT_WORKERS},
 	{"shards", required_argument, NULL, OPT_SHARDS},
+	{"no-shards", no_argument, NULL, OPT_NO_SHARDS},
 	{"idle-sleep", required_argument, NULL, OPT_IDLE_SLEEP},
 	{"mtu", required_argument, NULL, OPT_MTU},
 	{"rx-desc", required_argument, NULL, OPT_RX_DESC},
@@ -213,6 +219,9 @@ static int parse_flags(int argc, char **argv, struct options *options)
 			break;
 		case OPT_SHARDS:
 			rc = parse_cut(optarg, &options->cut);
+			break;
+		case OPT_NO_SHARDS:
+			options->no_shards = true;
 			break;
 		case OPT_IDLE_SLEEP:
 			options->idle_sleep_us = SN_IDLE_AUTO;
@@ -434,6 +443,7 @@ static int run(struct options *options, int signals, char *err, size_t err_len)
 			.n_ports = ports.n,
 			.n_workers = options->workers,
 			.cut = options->cut,
+			.bare = options->no_shards,
 			.pool = ports.pool,
 			.idle_sleep_us = options->idle_sleep_us,
 		};

@@ -17,6 +17,7 @@
 
 #include "sn_log.h"
 #include "sn_shards.h"
+#include "sn_transfer.h"
 
 #define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_KERNEL_NAP_US   50
@@ -91,6 +92,7 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 		.number = index,
 		.n_workers = engine->config.n_workers,
 		.station = engine->exchange != NULL ? sn_exchange_station(engine->exchange, index) : NULL,
+		.peers = engine->peers,
 		.tx = engine->config.harness ? engine->config.tx : sn_thread_tx,
 		.tx_ctx = engine->config.harness ? engine->config.harness_context : thread,
 		.drop = engine->config.drop,
@@ -100,6 +102,7 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 	thread->orders = &engine->orders;
 	thread->queue = (uint16_t)index;
 	thread->station = config.station;
+	thread->sharing = engine->config.n_workers > 1;
 	thread->part = sn_state_part(engine->state, index);
 	thread->clock = engine->config.harness ? &engine->now_ns : NULL;
 	if (engine->exchange != NULL)
@@ -107,6 +110,17 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 	thread->nap_us = choose_nap(&engine->config);
 	thread->worker = sn_worker_create(&config, err, err_len);
 	return thread->worker != NULL ? 0 : -1;
+}
+
+static int begin_bare(struct sn_engine *engine)
+{
+	bool all[SN_SHARDS];
+
+	if (sn_shards_ready(engine) != 0)
+		return -1;
+	memset(all, true, sizeof(all));
+	sn_shards_put(engine, all, SN_SHARD_AWAY);
+	return 0;
 }
 
 struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *err, size_t err_len)
@@ -121,9 +135,12 @@ struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *
 	engine->config = *config;
 	/* The harness repeats itself: its hash seed is fixed. */
 	engine->state = sn_state_create(config->harness ? 1 : rte_rand(), config->n_workers, config->cut);
+	engine->peers = calloc(1, sizeof(*engine->peers));
+	engine->transfers = sn_transfers_create();
 	if (config->n_workers > 1)
 		engine->exchange = sn_exchange_create(config->n_workers);
-	if (engine->state == NULL || (config->n_workers > 1 && engine->exchange == NULL)) {
+	if (engine->state == NULL || engine->peers == NULL || engine->transfers == NULL ||
+	    (config->n_workers > 1 && engine->exchange == NULL)) {
 		snprintf(err, err_len, "no memory for the state of %u workers", config->n_workers);
 		sn_engine_free(engine);
 		return NULL;
@@ -133,6 +150,11 @@ struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *
 			sn_engine_free(engine);
 			return NULL;
 		}
+	}
+	if (config->bare && begin_bare(engine) != 0) {
+		snprintf(err, err_len, "no memory to begin without shards");
+		sn_engine_free(engine);
+		return NULL;
 	}
 	return engine;
 }
@@ -154,6 +176,8 @@ void sn_engine_free(struct sn_engine *engine)
 	}
 	sn_exchange_free(engine->exchange, free_packet);
 	sn_state_free(engine->state);
+	free(engine->peers);
+	free(engine->transfers);
 	sn_ledger_free(&engine->reasons);
 	sn_ledger_free(&engine->counters);
 	sn_plan_free(engine->orders.plan);
@@ -297,6 +321,7 @@ static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine
 
 	if (use_macs(plan, err, err_len) != 0)
 		return -1;
+	sn_transfers_end(engine);
 	if (old != NULL && sn_plan_same_state(old, plan)) {
 		loaded->sessions_kept = count_sessions(engine, plan);
 		engine->orders.plan = plan;

@@ -21,6 +21,7 @@
 #include "program.pb-c.h"
 #include "sn_exchange.h"
 #include "sn_ledger.h"
+#include "sn_peers.h"
 #include "sn_plan.h"
 #include "sn_port.h"
 #include "sn_state.h"
@@ -33,6 +34,7 @@ struct sn_engine_config {
 	unsigned int n_ports;
 	unsigned int n_workers;
 	struct sn_cut cut; /* by RSS: the ports were started so */
+	bool bare;	   /* all shards are away at first */
 	struct rte_mempool *pool;
 	int idle_sleep_us; /* SN_IDLE_AUTO: when all ports are the kernel's */
 	/* No ports, no threads: interfaces are numbers, packets are injected and come out here. */
@@ -48,8 +50,10 @@ struct sn_engine {
 	struct sn_orders orders;
 	bool running;		      /* threads follow the orders by themselves */
 	uint64_t now_ns;	      /* the harness's clock */
-	struct sn_exchange *exchange; /* NULL: one worker */
+	struct sn_exchange *exchange; /* NULL: one worker, and all shards are here */
 	struct sn_state *state;
+	struct sn_peers *peers;
+	struct sn_transfers *transfers;
 	struct sn_move move; /* the last that was asked for */
 	bool moving;	     /* it is under way … */
 	uint64_t moving_ns;  /* … since; a turn's part is measured for itself */

@@ -46,7 +46,7 @@ struct sn_exchange *sn_exchange_create(uint32_t n_workers)
 		sn_exchange_free(x, NULL);
 		return NULL;
 	}
-	sn_exchange_set(x, SN_EXCHANGE_SHARDS, owner);
+	sn_exchange_set(x, SN_EXCHANGE_SHARDS, owner, NULL);
 	return x;
 }
 
@@ -85,12 +85,16 @@ void sn_exchange_join(struct sn_exchange *x, uint32_t worker, const struct sn_ex
 
 /* ---- the control thread ---- */
 
-void sn_exchange_set(struct sn_exchange *x, uint32_t units, const uint8_t *owner)
+void sn_exchange_set(struct sn_exchange *x, uint32_t units, const uint8_t *owner, const uint8_t *place)
 {
 	x->units = units;
-	for (uint32_t i = 0; i < x->n_workers; i++)
+	for (uint32_t i = 0; i < x->n_workers; i++) {
+		x->stations[i].review = true;
 		for (uint32_t s = 0; s < SN_EXCHANGE_SHARDS; s++)
-			x->stations[i].place[s] = owner[s] == i ? SN_PLACE_HERE : owner[s];
+			x->stations[i].place[s] = owner[s] != i	  ? owner[s]
+						  : place != NULL ? place[s]
+								  : SN_PLACE_HERE;
+	}
 }
 
 /* In one word, as a worker may look while the next order is given, if it has no part in this one. */
@@ -191,7 +195,7 @@ static void notice(struct sn_station *s)
 /* The giver has everybody's mark. */
 static void give(struct sn_station *s)
 {
-	if (s->marks < s->exchange->n_workers - 1 || !tell(s, s->move.to, GRANT))
+	if (s->marks == 0 || s->marks < s->exchange->n_workers - 1 || !tell(s, s->move.to, GRANT))
 		return;
 	s->marks = 0;
 	set_place(s, s->move.unit, s->move.to);
@@ -199,16 +203,24 @@ static void give(struct sn_station *s)
 	sn_ring_publish(ring_of(s->exchange, s->number, s->move.to));
 }
 
-/* The unit is here, all of it. */
-static void arrive(struct sn_station *s)
+/* What is held, in its order; packets whose unit is still on its way are held again, at or before where they
+ * were. */
+static uint32_t review(struct sn_station *s)
 {
 	uint32_t n = s->n_held;
 
-	set_place(s, s->move.unit, SN_PLACE_HERE);
-	s->taken_ns = s->ops->now(s->context);
 	s->n_held = 0;
 	if (n > 0)
 		s->ops->packets(s->context, s->held, n);
+	return n - s->n_held;
+}
+
+/* The unit is here, all of it. */
+static void arrive(struct sn_station *s)
+{
+	set_place(s, s->move.unit, SN_PLACE_HERE);
+	s->taken_ns = s->ops->now(s->context);
+	review(s);
 	end(s);
 }
 
@@ -255,6 +267,10 @@ uint32_t sn_station_poll(struct sn_station *s)
 	void *items[SN_EXCHANGE_BURST];
 	uint32_t sum = 0;
 
+	if (s->review) {
+		s->review = false;
+		sum += review(s);
+	}
 	notice(s);
 	for (uint32_t from = 0; from < s->exchange->n_workers; from++) {
 		uint32_t n;

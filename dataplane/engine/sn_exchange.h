@@ -26,6 +26,9 @@
  *  3. That one, when it has received all that was in its queues, puts a mark into its ring to the taker.
  *  4. The taker has processed all that came before the mark; it processes what it holds, and holds no more.
  *
+ * A unit may also be on its way to or from another engine, or there. Its owner then holds its packets or
+ * passes them on; to the other workers it is the owner's as ever.
+ *
  * Nothing here knows what a packet is: pointers to at least 2-aligned things.
  */
 
@@ -41,6 +44,7 @@
 #define SN_EXCHANGE_BURST  32
 
 enum sn_place {				 /* else the number of another worker */
+		SN_PLACE_AWAY = 0xfc,	 /* another engine's */
 		SN_PLACE_TURNING = 0xfd, /* here, but what comes by an own queue waits */
 		SN_PLACE_AWAITED = 0xfe,
 		SN_PLACE_HERE = 0xff,
@@ -80,6 +84,7 @@ struct sn_station {
 	uint16_t number;
 	bool marked;	     /* the giver was told of the latest move */
 	bool draining;	     /* see sn_station_drained() */
+	bool review;	     /* what is held may have a place now; set while the worker is quiescent */
 	struct sn_move move; /* the latest */
 	uint32_t seen;	     /* its number */
 	uint32_t marks;
@@ -102,7 +107,7 @@ struct sn_exchange {
 	struct sn_ring **rings; /* from * n_workers + to */
 };
 
-/* For at least 2 workers, at most 64. All shards are worker 0's. NULL without memory. */
+/* For at most 64 workers. All shards are worker 0's. NULL without memory. */
 struct sn_exchange *sn_exchange_create(uint32_t n_workers);
 
 /* drop gets the packets that are still on their way. Workers have ended. */
@@ -120,9 +125,11 @@ static inline struct sn_station *sn_exchange_station(const struct sn_exchange *e
 
 /*
  * While all workers are quiescent and no move is under way: units is a power of two of at most 128, a
- * unit's shards are those equal to it modulo units, owner holds a worker for each shard.
+ * unit's shards are those equal to it modulo units, owner holds a worker for each shard, place what it is to
+ * that worker (here, awaited or away; NULL: all are here). What is held is looked at again.
  */
-void sn_exchange_set(struct sn_exchange *exchange, uint32_t units, const uint8_t *owner);
+void sn_exchange_set(struct sn_exchange *exchange, uint32_t units, const uint8_t *owner,
+		     const uint8_t *place);
 
 /* Publish a move or a step of a turn; none may be under way. from and to are two workers; from has the unit
  * if its owner is to change, else to has it. */

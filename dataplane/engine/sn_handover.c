@@ -33,6 +33,27 @@ static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 	w->classes[i] = SN_TABLE_NONE;
 }
 
+/* To the peer that has the shard, by the network that the packet came from; never on from peer to peer. */
+static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
+{
+	struct sn_pkt *p = &w->pkts[i];
+	uint8_t *frame = rte_pktmbuf_mtod(p->m, uint8_t *);
+	uint16_t port = w->ports[p->iface];
+	uint64_t to = sn_peers_way(w->peers, shard, port);
+
+	if (to != 0 && !sn_peers_sent(w->peers, port, sn_mac_number(frame + 6))) {
+		memcpy(frame, &to, 6);
+		memcpy(frame + 6, &w->macs[p->iface], 6);
+		w->stats.shards[shard].passed++;
+		sn_worker_send(w, p->iface, p->m);
+	} else {
+		sn_worker_drop(w, p->m, SN_REASON_NOT_HERE);
+	}
+	p->reason = SN_REASON_HANDED;
+	w->candidates[i] = NULL;
+	w->classes[i] = SN_TABLE_NONE;
+}
+
 uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n)
 {
 	uint32_t handed = 0;
@@ -54,7 +75,10 @@ uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n)
 			w->shards[i] = shard;
 			continue;
 		}
-		pass(w, i, place);
+		if (unlikely(place == SN_PLACE_AWAY))
+			pass_on(w, i, shard);
+		else
+			pass(w, i, place);
 		handed++;
 	}
 	return handed;

@@ -4,7 +4,7 @@
 #include "program.pb-c.h"
 #include "sn_reason.h"
 
-_Static_assert((int)SN_REASON_NOT_OURS == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_NOT_OURS,
+_Static_assert((int)SN_REASON_NOT_HERE == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_NOT_HERE,
 	       "the reasons are those of program.proto");
 _Static_assert((int)SN_REASON_ARP == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_ARP,
 	       "the reasons are those of program.proto");
@@ -36,6 +36,7 @@ static const char *const names[SN_REASON_BUILTIN] = {
 	[SN_REASON_TOO_BIG_ANSWERED] = "too-big-answered",
 	[SN_REASON_HANDOVER_FULL] = "handover-full",
 	[SN_REASON_NOT_OURS] = "not-ours",
+	[SN_REASON_NOT_HERE] = "not-here",
 };
 
 const char *sn_reason_name(uint32_t reason)

@@ -7,6 +7,8 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
+#include "sn_transfer.h"
+
 #define SN_ERR(...)	    (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_NO_MEMORY	    SN_ERR("no memory for the answer")
 #define SN_SESSIONS_DEFAULT 1000
@@ -182,6 +184,24 @@ static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 	return 0;
 }
 
+/* Where a shard is, and who else has to do with it. */
+static void report_place(const struct sn_engine *engine, uint32_t unit,
+			 Sinter__Program__V1__ShardStats *shard)
+{
+	const struct sn_transfer *transfer = sn_transfer_of(engine, unit);
+	uint8_t at = engine->peers->at[unit];
+
+	shard->place = (Sinter__Program__V1__ShardPlace)sn_state_place(engine->state, unit);
+	if (transfer != NULL) {
+		shard->transfer =
+			(ProtobufCBinaryData){sizeof(transfer->id), (uint8_t *)(uintptr_t)transfer->id};
+		shard->peer = (char *)(uintptr_t)transfer->peer;
+		shard->sealed = transfer->sealed;
+	} else if (shard->place == SINTER__PROGRAM__V1__SHARD_PLACE__SHARD_AWAY && at > 0) {
+		shard->peer = engine->peers->names[at - 1];
+	}
+}
+
 static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
 			 Sinter__Program__V1__Stats *stats)
 {
@@ -198,6 +218,7 @@ static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
 
 		sn_state_unit_stats(engine->state, (uint32_t)i, &state);
 		shard->worker = sn_state_owner(engine->state, (uint32_t)i);
+		report_place(engine, (uint32_t)i, shard);
 		shard->sessions = state.sessions;
 		shard->exhausted = state.exhausted;
 		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
@@ -207,6 +228,7 @@ static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
 			for (size_t s = i; s < SN_SHARDS; s += n) {
 				shard->packets += counts[s].packets;
 				shard->cycles += counts[s].cycles;
+				shard->passed += counts[s].passed;
 			}
 		}
 	}

@@ -8,7 +8,9 @@
 #include "sn_frame.h"
 #include "sn_log.h"
 #include "sn_report.h"
+#include "sn_request_shards.h"
 #include "sn_shards.h"
+#include "sn_transfer.h"
 
 #define SN_ERR_LEN   512
 #define SN_MOVES_MAX 1024
@@ -30,8 +32,9 @@ int sn_requests_tick(struct sn_requests *requests)
 	bool tracing = sn_tracing_watch(&requests->tracing);
 
 	sn_shards_level(requests->engine);
+	sn_transfers_tick(requests->engine);
 	/* Workers do not wake the control thread: it looks what they want. */
-	if (requests->engine->config.n_workers > 1)
+	if (requests->engine->config.n_workers > 1 || sn_transfers_open(requests->engine))
 		return SN_LEVEL_MS;
 	return tracing ? SN_TICK_MS : -1;
 }
@@ -295,6 +298,16 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 		return answer_move(requests, request->move_shards, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_CUT_SHARDS:
 		return answer_cut(requests, request->cut_shards, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_ASSIGN_SHARDS:
+		return sn_answer_assign(requests->engine, request->assign_shards, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_SET_PEERS:
+		return sn_answer_peers(requests->engine, request->set_peers, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_GIVE_SHARDS:
+		return sn_answer_give(requests->engine, &requests->arena, request->give_shards, response, err,
+				      err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_TAKE_SHARDS:
+		return sn_answer_take(requests->engine, &requests->arena, request->take_shards, response, err,
+				      err_len);
 	default:
 		return SN_ERR("request %lu asks nothing that this engine (version %s) knows",
 			      (unsigned long)request->id, SN_VERSION);

@@ -32,15 +32,37 @@ static void map_owners(struct sn_engine *engine)
 			sn_log(SN_LOG_WARN, "%s", err);
 }
 
+/* What a shard is to the worker that owns it. */
+static uint8_t place_of(const struct sn_engine *engine, uint32_t shard)
+{
+	switch (sn_state_place(engine->state, shard)) {
+	case SN_SHARD_GIVING:
+	case SN_SHARD_TAKING:
+		return SN_PLACE_AWAITED;
+	case SN_SHARD_AWAY:
+		return SN_PLACE_AWAY;
+	case SN_SHARD_HERE:
+		break;
+	}
+	return SN_PLACE_HERE;
+}
+
+static void tell_stations(struct sn_engine *engine)
+{
+	uint8_t owner[SN_SHARDS], place[SN_SHARDS];
+
+	for (uint32_t i = 0; i < SN_SHARDS; i++) {
+		owner[i] = (uint8_t)sn_state_owner(engine->state, i);
+		place[i] = place_of(engine, i);
+	}
+	sn_exchange_set(engine->exchange, sn_state_units(engine->state), owner, place);
+}
+
 void sn_shards_place(struct sn_engine *engine)
 {
-	uint8_t owner[SN_SHARDS];
-
 	if (engine->exchange == NULL)
 		return;
-	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		owner[i] = (uint8_t)sn_state_owner(engine->state, i);
-	sn_exchange_set(engine->exchange, sn_state_units(engine->state), owner);
+	tell_stations(engine);
 	map_owners(engine);
 }
 
@@ -72,6 +94,37 @@ int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SH
 	return 0;
 }
 
+int sn_shards_ready(struct sn_engine *engine)
+{
+	struct sn_thread *thread = &engine->threads[0];
+
+	if (engine->exchange != NULL)
+		return 0;
+	engine->exchange = sn_exchange_create(engine->config.n_workers);
+	if (engine->exchange == NULL)
+		return -1;
+	sn_exchange_join(engine->exchange, 0, &sn_thread_exchange, thread);
+	sn_engine_hold(engine);
+	thread->station = sn_exchange_station(engine->exchange, 0);
+	sn_worker_set_station(thread->worker, thread->station);
+	tell_stations(engine);
+	sn_engine_release(engine);
+	return 0;
+}
+
+void sn_shards_put(struct sn_engine *engine, const bool shards[SN_SHARDS], enum sn_shard_place place)
+{
+	for (uint32_t unit = 0; unit < sn_state_units(engine->state); unit++) {
+		bool one = false;
+
+		for (uint32_t i = unit; i < SN_SHARDS; i += sn_state_units(engine->state))
+			one |= shards[i];
+		if (one)
+			sn_state_set_place(engine->state, unit, place);
+	}
+	tell_stations(engine);
+}
+
 static void order(struct sn_engine *engine)
 {
 	engine->moving_ns = sn_engine_now(engine);
@@ -88,6 +141,8 @@ int sn_shards_begin(struct sn_engine *engine, uint32_t unit, uint32_t worker, ch
 		return SN_ERR("move: shard %u, there are %u", unit, units);
 	if (worker >= engine->config.n_workers)
 		return SN_ERR("move: worker %u, there are %u", worker, engine->config.n_workers);
+	if (sn_state_place(engine->state, unit) != SN_SHARD_HERE)
+		return SN_ERR("move: shard %u is not here", unit);
 	engine->move = (struct sn_move){(uint8_t)unit, (uint8_t)sn_state_owner(engine->state, unit),
 					(uint8_t)worker, SN_MOVE_OWNER};
 	engine->moving = engine->move.from != worker;

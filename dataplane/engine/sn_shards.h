@@ -31,6 +31,13 @@ int sn_shards_move(struct sn_engine *engine, uint32_t unit, uint32_t worker, uin
 int sn_shards_begin(struct sn_engine *engine, uint32_t unit, uint32_t worker, char *err, size_t err_len);
 bool sn_shards_end(struct sn_engine *engine, uint64_t *blocked_ns);
 
+/* Before the first unit is not here, or is to be told from others: packets are looked at for whose they are
+ * from now on. Not 0 without memory. */
+int sn_shards_ready(struct sn_engine *engine);
+
+/* While the workers are held, after sn_shards_ready(): the units of the shards are at a place. */
+void sn_shards_put(struct sn_engine *engine, const bool shards[SN_SHARDS], enum sn_shard_place place);
+
 /* Splits anew what limits leave, if a worker has used up its part. Call it now and then. */
 void sn_shards_level(struct sn_engine *engine);
 

@@ -4,50 +4,17 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include <rte_branch_prediction.h>
-#include <rte_prefetch.h>
-
-#include "sn_hash.h"
 #include "sn_lines.h"
 #include "sn_parse.h"
-#include "sn_rss.h"
-#include "sn_state.h"
+#include "sn_state_impl.h"
 
-#define WHEEL_SHIFT	28     /* a slot is 0.27 s … */
-#define WHEEL_SLOTS	256u   /* … and a turn 69 s; what is due later is looked at once a turn */
 #define PORTS_PER_SHARD 64u    /* at least: fewer shards rather than shards with next to no ports */
 #define SLOTS_MAX	65536u /* outside addresses and ports of a shard and protocol that are used at most */
 #define RSS_SLOTS_MAX	(1u << 21) /* the same, where a remote can use but one of 128 of them */
 #define SHARDS_PER_TICK 8u
-#define SLOT_FREE	0x80000000u
 #define HUGE_PAGE	(2u << 20)
 #define HUGE_MAX	(64u << 20) /* a table larger than that is used thinly: small pages cost less */
 #define NO_LIMIT	(1 << 30)   /* of sessions: more than memory holds */
-
-/*
- * Outside addresses and ports that serve alike. A slot never used is 0; one in use holds the session's
- * index + 1; a free one SLOT_FREE and the next free one + 1, so that the port that rests longest is taken
- * next.
- */
-struct queue {
-	uint32_t fresh; /* slots from here on were never used (or are taken by sessions that moved in) */
-	uint32_t head;	/* + 1; 0: none */
-	uint32_t tail;
-};
-
-/* Those of a shard for one protocol. */
-struct ports {
-	uint32_t *slots;
-	struct queue queue; /* of all */
-};
-
-/* A queue with its slots; numbers of slots in the queue count from the first of these. */
-struct list {
-	uint32_t *slots;
-	struct queue *queue;
-	uint32_t begin; /* slots of the shard before it */
-	uint32_t n;
-};
 
 /* An outside address and port. */
 struct spot {
@@ -56,140 +23,12 @@ struct spot {
 	uint16_t port;
 };
 
-/*
- * The ports of a pool by the bucket that they alone would hash to: a return packet's bucket is its port's,
- * and that of the rest of its words.
- */
-struct cosets {
-	uint32_t first[SN_RSS_BUCKETS + 1]; /* into port */
-	uint16_t port[65536];
-	uint16_t position[65536]; /* by port */
-};
-
-/*
- * A shard of a table. Line 1 is read by every look-up, lines 2 and 3 only by
- * what makes and ends sessions.
- */
-struct shard {
-	struct sn_session *slab;
-	uint32_t *buckets; /* index + 1 of a chain's first session */
-	uint32_t bucket_mask;
-	uint32_t port_base; /* the shard's first port */
-	uint32_t n_slots;
-	uint32_t number;
-	uint32_t *wheel;
-	uint64_t tick; /* slots before it are done */
-	uint32_t slab_fresh;
-	uint32_t slab_free; /* + 1 */
-	uint32_t slab_max;
-	uint32_t live; /* sessions that are not reclaimed */
-	/* lines 2 and 3 */
-	struct ports ports[SN_PROTOS];
-	uint64_t created;
-	uint64_t expired;
-	uint64_t exhausted;
-	struct queue *queues; /* SN_CUT_BY_RSS: by protocol, coset and address */
-} __attribute__((aligned(64)));
-_Static_assert(sizeof(struct shard) == 192, "three cache lines");
-
-struct table {
-	char *name;
-	uint32_t mask; /* shards - 1 */
-	uint32_t shift;
-	uint32_t n_addresses;  /* that are used */
-	uint32_t max_sessions; /* 0: none */
-	uint32_t id;	       /* in state->tables */
-	struct shard *shards;
-	size_t size;	       /* of the mapping that holds the shards and all of theirs */
-	struct cosets *cosets; /* SN_CUT_BY_RSS */
-	uint32_t n_pool;
-	uint32_t port_min, port_max;
-	struct sn_range *pool;
-	uint32_t *pool_base; /* number of addresses before the range */
-};
-
-struct run {
-	char *name;
-	uint32_t index; /* in the program; SN_NO_INDEX: gone */
-	uint32_t table; /* in state->tables */
-	uint32_t max_sessions;
-	uint64_t timeout[SN_PROTOS];
-	uint64_t tcp_ns; /* established; timeout[SN_PROTO_TCP] is the transitory one */
-};
-
-/* Workers read it; what they write is in shards and parts. */
-struct sn_state {
-	uint64_t seed;
-	struct sn_cut cut;
-	uint32_t n_tables;
-	uint32_t n_runs;
-	struct table **tables; /* those of the program, in its order */
-	struct run *runs;
-	uint32_t *run_of; /* by the program's run */
-	uint32_t unit_mask;
-	uint32_t n_parts;
-	struct sn_part *parts;
-	int32_t *gift; /* goes with a unit from part to part */
-	uint8_t owner[SN_SHARDS];
-};
-
-/* Room: how many sessions may still be made, of a table, and of a run and protocol. */
-static inline uint32_t n_rooms(uint32_t n_tables, uint32_t n_runs)
-{
-	return n_tables + n_runs * SN_PROTOS;
-}
-
-static inline int32_t *run_room(const struct sn_part *part, uint32_t run, enum sn_proto_class class)
-{
-	return &part->left[part->state->n_tables + run * SN_PROTOS + class];
-}
-
 static inline int32_t limit(uint32_t max_sessions)
 {
 	return max_sessions && max_sessions < NO_LIMIT ? (int32_t)max_sessions : NO_LIMIT;
 }
 
-static inline enum sn_proto_class class_of(uint8_t proto)
-{
-	return proto == SN_TCP ? SN_PROTO_TCP : proto == SN_UDP ? SN_PROTO_UDP : SN_PROTO_ICMP;
-}
-
-static uint64_t timeout_of(const struct run *r, uint8_t proto, uint8_t seen)
-{
-	if (proto == SN_TCP && seen == (SN_SEEN_FORWARD | SN_SEEN_RETURN))
-		return r->tcp_ns;
-	return r->timeout[class_of(proto)];
-}
-
-/* ---- slab, chains, wheel ---- */
-
-static inline uint32_t index_of(const struct shard *sh, const struct sn_session *s)
-{
-	return (uint32_t)(s - sh->slab) + 1;
-}
-
-static inline struct sn_session *at_index(const struct shard *sh, uint32_t index)
-{
-	return &sh->slab[index - 1];
-}
-
-static void hang(struct shard *sh, struct sn_session *s)
-{
-	uint64_t tick = (s->last_use + s->timeout) >> WHEEL_SHIFT;
-	uint32_t index = index_of(sh, s), *head;
-
-	if (tick < sh->tick)
-		tick = sh->tick;
-	if (tick > sh->tick + WHEEL_SLOTS - 1)
-		tick = sh->tick + WHEEL_SLOTS - 1;
-	s->wheel_slot = tick & (WHEEL_SLOTS - 1);
-	head = &sh->wheel[s->wheel_slot];
-	s->wheel_prev = 0;
-	s->wheel_next = *head;
-	if (*head)
-		at_index(sh, *head)->wheel_prev = index;
-	*head = index;
-}
+/* ---- chains, wheel ---- */
 
 static void unhang(struct shard *sh, struct sn_session *s)
 {
@@ -201,25 +40,6 @@ static void unhang(struct shard *sh, struct sn_session *s)
 		at_index(sh, s->wheel_next)->wheel_prev = s->wheel_prev;
 }
 
-static inline uint64_t hash_inside(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
-{
-	return sn_hash2((uint64_t)f->src << 32 | f->dst,
-			(uint64_t)f->sport << 48 | (uint64_t)f->dport << 32 | run << 8 | f->proto,
-			state->seed);
-}
-
-static inline uint32_t *bucket_of(const struct shard *sh, uint64_t hash)
-{
-	return &sh->buckets[hash & sh->bucket_mask];
-}
-
-static uint64_t hash_session(const struct sn_state *state, const struct sn_session *s)
-{
-	struct sn_flow f = {s->inside_addr, s->remote_addr, s->inside_port, s->remote_port, s->proto};
-
-	return hash_inside(state, s->run, &f);
-}
-
 static void unchain(const struct sn_state *state, struct shard *sh, const struct sn_session *s)
 {
 	uint32_t *link = bucket_of(sh, hash_session(state, s)), index = index_of(sh, s);
@@ -227,25 +47,6 @@ static void unchain(const struct sn_state *state, struct shard *sh, const struct
 	while (*link != index)
 		link = &at_index(sh, *link)->hash_next;
 	*link = s->hash_next;
-}
-
-static struct sn_session *slab_take(struct shard *sh)
-{
-	struct sn_session *s;
-
-	/* Each time the line of the next one is sent for: its turn comes when other shards had theirs. */
-	if (sh->slab_free) {
-		s = at_index(sh, sh->slab_free);
-		sh->slab_free = s->hash_next;
-		if (sh->slab_free)
-			rte_prefetch0(at_index(sh, sh->slab_free));
-		return s;
-	}
-	if (sh->slab_fresh == sh->slab_max)
-		return NULL;
-	s = &sh->slab[sh->slab_fresh++];
-	rte_prefetch0(s + 1);
-	return s;
 }
 
 /* ---- ports ---- */
@@ -299,24 +100,6 @@ static void slot_untake(const struct list *l, uint32_t slot)
 	q->head = slot + 1;
 }
 
-static uint32_t address_index(const struct table *t, uint32_t address)
-{
-	uint32_t lo = 0, hi = t->n_pool, index;
-
-	while (hi - lo > 1) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (t->pool[mid].first <= address)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	if (address < t->pool[lo].first || address > t->pool[lo].last)
-		return SN_NO_INDEX;
-	index = t->pool_base[lo] + (address - t->pool[lo].first);
-	return index < t->n_addresses ? index : SN_NO_INDEX;
-}
-
 static uint32_t address_at(const struct table *t, uint32_t index)
 {
 	uint32_t i = t->n_pool - 1;
@@ -324,35 +107,6 @@ static uint32_t address_at(const struct table *t, uint32_t index)
 	while (t->pool_base[i] > index)
 		i--;
 	return t->pool[i].first + (index - t->pool_base[i]);
-}
-
-static inline uint32_t coset_of(const struct table *t, uint16_t words)
-{
-	return sn_rss_bucket(words) & t->mask;
-}
-
-/* The outside ports that serve alike, of the address with an index, for a protocol. */
-static inline struct list list_of(const struct table *t, struct shard *sh, enum sn_proto_class class,
-				  uint32_t coset, uint32_t address)
-{
-	const struct cosets *c = t->cosets;
-	struct list l = {sh->ports[class].slots, &sh->ports[class].queue, 0, sh->n_slots};
-
-	if (likely(!c))
-		return l;
-	l.n = c->first[coset + 1] - c->first[coset];
-	l.begin = c->first[coset] * t->n_addresses + address * l.n;
-	l.slots += l.begin;
-	l.queue = &sh->queues[(class * (t->mask + 1) + coset) * t->n_addresses + address];
-	return l;
-}
-
-static struct list list_of_session(const struct table *t, struct shard *sh, const struct sn_session *s)
-{
-	if (likely(!t->cosets))
-		return list_of(t, sh, class_of(s->proto), 0, 0);
-	return list_of(t, sh, class_of(s->proto), coset_of(t, s->outside_port),
-		       address_index(t, s->outside_addr));
 }
 
 /* An outside address and port whose return packets hash into the shard. */
@@ -388,27 +142,6 @@ static inline struct spot spot_take(const struct table *t, struct shard *sh, enu
 		return (struct spot){.slot = SN_NO_INDEX};
 	return (struct spot){slot, address_at(t, slot % t->n_addresses),
 			     (uint16_t)(sh->port_base + ((slot / t->n_addresses) << t->shift))};
-}
-
-/* The slot of an outside address and port; neighbouring slots are of different addresses. */
-static inline uint32_t slot_of(const struct table *t, const struct shard *sh, uint32_t address, uint32_t port)
-{
-	uint32_t index;
-	uint64_t slot;
-
-	if (port < sh->port_base || port > t->port_max)
-		return SN_NO_INDEX;
-	index = address_index(t, address);
-	if (index == SN_NO_INDEX)
-		return SN_NO_INDEX;
-	if (t->cosets) {
-		uint32_t coset = coset_of(t, port), first = t->cosets->first[coset];
-
-		return first * t->n_addresses + index * (t->cosets->first[coset + 1] - first) +
-		       t->cosets->position[port] - first;
-	}
-	slot = (uint64_t)((port - sh->port_base) >> t->shift) * t->n_addresses + index;
-	return slot < sh->n_slots ? slot : SN_NO_INDEX;
 }
 
 /* ---- the life of a session ---- */
@@ -501,24 +234,6 @@ static bool is_full(const struct sn_part *part, const struct table *t, uint32_t 
 	return part->left[t->id] <= 0 || *run_room(part, run, class) <= 0;
 }
 
-/* Put a session, whose tuples are set, where look-ups find it. */
-static void settle(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s,
-		   uint64_t hash)
-{
-	enum sn_proto_class class = class_of(s->proto);
-	uint32_t *bucket = bucket_of(sh, hash);
-
-	s->live = 1;
-	s->table = t->id;
-	s->hash_next = *bucket;
-	*bucket = index_of(sh, s);
-	sh->ports[class].slots[s->slot] = index_of(sh, s);
-	hang(sh, s);
-	sh->live++;
-	part->left[t->id]--;
-	--*run_room(part, s->run, class);
-}
-
 static struct sn_session *make(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
 			       uint32_t shard, const struct sn_flow *f, uint64_t hash, uint64_t now)
 {
@@ -577,7 +292,7 @@ exhausted:
 uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
 {
 	if (likely(state->cut.by == SN_CUT_BY_HOST))
-		return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->seed, 0x9e3779b97f4a7c15ull) &
+		return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->key, 0x9e3779b97f4a7c15ull) &
 		       (SN_SHARDS - 1);
 	if (state->cut.by == SN_CUT_BY_ADDRESS)
 		return f->src >> state->cut.shift & (SN_SHARDS - 1);
@@ -624,12 +339,6 @@ enum sn_state_result sn_state_forward(struct sn_part *part, uint32_t run, uint32
 		return SN_STATE_NONE;
 	*session = make(part, t, sh, r, shard, f, hash, now);
 	return *session ? SN_STATE_MADE : SN_STATE_NONE;
-}
-
-static inline uint32_t return_shard(const struct sn_state *state, const struct table *t,
-				    const struct sn_flow *f)
-{
-	return (state->cut.by == SN_CUT_BY_RSS ? sn_state_shard(state, f) : f->dport) & t->mask;
 }
 
 uint32_t sn_state_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
@@ -713,6 +422,21 @@ uint32_t sn_state_owner(const struct sn_state *state, uint32_t shard)
 	return state->owner[shard];
 }
 
+enum sn_shard_place sn_state_place(const struct sn_state *state, uint32_t shard)
+{
+	return state->place[shard];
+}
+
+uint64_t sn_state_key(const struct sn_state *state)
+{
+	return state->key;
+}
+
+void sn_state_set_key(struct sn_state *state, uint64_t key)
+{
+	state->key = key;
+}
+
 static void set_owned(struct sn_part *part, uint32_t unit, bool owned)
 {
 	for (uint32_t i = unit; i < SN_SHARDS; i += part->state->unit_mask + 1)
@@ -747,6 +471,17 @@ void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker)
 		state->owner[i] = worker;
 }
 
+void sn_state_set_place(struct sn_state *state, uint32_t unit, enum sn_shard_place place)
+{
+	struct sn_part *part = &state->parts[state->owner[unit]];
+
+	part->n_owned -= state->place[unit] == SN_SHARD_HERE;
+	part->n_owned += place == SN_SHARD_HERE;
+	set_owned(part, unit, place == SN_SHARD_HERE);
+	for (uint32_t i = unit; i < SN_SHARDS; i += state->unit_mask + 1)
+		state->place[i] = place;
+}
+
 bool sn_state_starved(const struct sn_state *state)
 {
 	bool starved = false;
@@ -767,8 +502,9 @@ static uint32_t claim(const struct sn_state *state, const struct sn_part *part)
 static void level_room(struct sn_state *state, uint32_t room)
 {
 	uint32_t claims = 0, most = 0;
-	int64_t left = 0, rest;
+	int64_t left = state->carried.left[room], rest;
 
+	state->carried.left[room] = 0;
 	for (uint32_t i = 0; i < state->n_parts; i++) {
 		left += state->parts[i].left[room];
 		claims += claim(state, &state->parts[i]);
@@ -777,7 +513,7 @@ static void level_room(struct sn_state *state, uint32_t room)
 	}
 	rest = left;
 	for (uint32_t i = 0; i < state->n_parts; i++) {
-		int64_t part = left > 0 ? left * claim(state, &state->parts[i]) / claims : 0;
+		int64_t part = left > 0 && claims ? left * claim(state, &state->parts[i]) / claims : 0;
 
 		state->parts[i].left[room] = (int32_t)part;
 		rest -= part;
@@ -970,6 +706,7 @@ struct change {
 	uint32_t *run_of;
 	uint32_t *renamed; /* by the old state's run; SN_NO_INDEX: gone */
 	int32_t *gift;
+	int32_t *carried;
 	int32_t **left; /* by part */
 	uint64_t **spent;
 	uint64_t kept, dropped;
@@ -994,6 +731,7 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 	free(c->left);
 	free(c->spent);
 	free(c->gift);
+	free(c->carried);
 	free(c->tables);
 	free(c->runs);
 	free(c->run_of);
@@ -1019,9 +757,11 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	c->run_of = calloc(p->n_runs + 1, sizeof(*c->run_of));
 	c->renamed = calloc(state->n_runs + 1, sizeof(*c->renamed));
 	c->gift = calloc(n_rooms(p->n_tables, p->n_runs) + 1, sizeof(*c->gift));
+	c->carried = calloc(n_rooms(p->n_tables, p->n_runs) + 1, sizeof(*c->carried));
 	c->left = calloc(state->n_parts, sizeof(*c->left));
 	c->spent = calloc(state->n_parts, sizeof(*c->spent));
-	if (!c->tables || !c->runs || !c->run_of || !c->renamed || !c->gift || !c->left || !c->spent)
+	if (!c->tables || !c->runs || !c->run_of || !c->renamed || !c->gift || !c->carried || !c->left ||
+	    !c->spent)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < state->n_parts; i++) {
 		c->left[i] = sn_lines(n_rooms(p->n_tables, p->n_runs), sizeof(**c->left));
@@ -1151,6 +891,8 @@ static void change_sessions(struct sn_state *state, struct change *c, struct tab
 
 				if (!s->live)
 					continue;
+				if (state->place[s->shard] == SN_SHARD_AWAY)
+					run = SN_NO_INDEX; /* its unit has become another engine's */
 				if (to == old[o])
 					kept = keep(state, sh, to, s, run);
 				else
@@ -1207,7 +949,9 @@ static void change_rooms(struct sn_state *state, struct change *c, const struct 
 	free(c->left);
 	free(c->spent);
 	free(state->gift);
+	free(state->carried.left);
 	state->gift = c->gift;
+	state->carried.left = c->carried;
 }
 
 static uint32_t unit_mask_of(const struct change *c, const struct sn_program *p)
@@ -1219,19 +963,26 @@ static uint32_t unit_mask_of(const struct change *c, const struct sn_program *p)
 	return p->uncut ? 0 : mask;
 }
 
-/* A unit is its first shard's owner's. */
+/*
+ * A unit is its first shard's owner's, and where that is: every engine that runs the program finds the same.
+ * But as long as it is not known whether another engine took one of its shards, it is nobody's.
+ */
 static void change_units(struct sn_state *state, uint32_t mask)
 {
 	state->unit_mask = mask;
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		if (state->place[i] == SN_SHARD_GIVING)
+			state->place[i & mask] = SN_SHARD_GIVING;
 	for (uint32_t i = 0; i < state->n_parts; i++)
 		state->parts[i].n_owned = 0;
 	for (uint32_t i = 0; i < SN_SHARDS; i++) {
 		state->owner[i] = state->owner[i & mask];
+		state->place[i] = state->place[i & mask];
 		for (uint32_t j = 0; j < state->n_parts; j++)
-			state->parts[j].owned[i] = j == state->owner[i];
+			state->parts[j].owned[i] = j == state->owner[i] && state->place[i] == SN_SHARD_HERE;
 	}
 	for (uint32_t i = 0; i <= mask; i++)
-		state->parts[state->owner[i]].n_owned++;
+		state->parts[state->owner[i]].n_owned += state->place[i] == SN_SHARD_HERE;
 }
 
 static bool tables_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
@@ -1251,7 +1002,8 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		change_free(&c, state, p);
 		return -ENOMEM;
 	}
-	same = tables_same(state, &c, p) && runs_same(state, &c, p);
+	same = tables_same(state, &c, p) && runs_same(state, &c, p) &&
+	       unit_mask_of(&c, p) == state->unit_mask;
 	for (uint32_t i = 0; same && i < p->n_tables; i++)
 		c.kept += live_in(c.tables[i]);
 	change_rooms(state, &c, p, same);
@@ -1289,11 +1041,12 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 
 struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_cut cut)
 {
-	struct sn_state *state = calloc(1, sizeof(*state));
+	struct sn_state *state = sn_lines(1, sizeof(*state));
 
 	if (!state)
 		return NULL;
-	state->seed = seed ^ 0xa0761d6478bd642full;
+	state->seed = state->key = seed ^ 0xa0761d6478bd642full;
+	state->carried.state = state;
 	state->cut = cut;
 	state->n_parts = n_workers;
 	state->parts = sn_lines(n_workers, sizeof(*state->parts));
@@ -1333,6 +1086,7 @@ void sn_state_free(struct sn_state *state)
 	}
 	free(state->parts);
 	free(state->gift);
+	free(state->carried.left);
 	free(state->tables);
 	free(state->runs);
 	free(state->run_of);

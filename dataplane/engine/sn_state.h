@@ -74,6 +74,14 @@ enum sn_cut_by {
 
 #define SN_CUT_BIT_MAX 25
 
+/* Several engines may share a chain's state. A unit of shards is one engine's at a time. */
+enum sn_shard_place {
+	SN_SHARD_HERE,
+	SN_SHARD_GIVING, /* stands still, its sessions are read */
+	SN_SHARD_TAKING, /* its sessions come */
+	SN_SHARD_AWAY,	 /* it has no sessions */
+};
+
 struct sn_cut {
 	enum sn_cut_by by;
 	uint32_t shift; /* SN_CUT_BY_ADDRESS: the lowest of the bits, at most SN_CUT_BIT_MAX */
@@ -129,8 +137,18 @@ void sn_part_take(struct sn_part *part, uint32_t unit);
 void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker);
 
 /*
- * Limits of tables and runs hold for the chain as a whole: each part has a share of what is left. Whether
- * one has used up its own (safe beside workers), and a new split of what all have left.
+ * Where a unit is, and what tells the shard of a flow from inside, which is the same for all engines that
+ * share the state: both change while workers are quiescent, the latter while there are no sessions. The
+ * worker that owns a unit which is not here has its packets, and may not look at its state.
+ */
+enum sn_shard_place sn_state_place(const struct sn_state *state, uint32_t shard);
+void sn_state_set_place(struct sn_state *state, uint32_t unit, enum sn_shard_place place);
+uint64_t sn_state_key(const struct sn_state *state);
+void sn_state_set_key(struct sn_state *state, uint64_t key);
+
+/*
+ * Limits of tables and runs hold for the chain as a whole, on this engine: each part has a share of what is
+ * left. Whether one has used up its own (safe beside workers), and a new split of what all have left.
  */
 bool sn_state_starved(const struct sn_state *state);
 void sn_state_level(struct sn_state *state);

@@ -174,7 +174,7 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 		if (n == 0)
 			continue;
 		stats->stage_cycles[SN_STAGE_RECEIVE] += rte_rdtsc() - before;
-		if (thread->station != NULL)
+		if (thread->sharing)
 			sn_share_replies(thread->worker, iface, pkts, n);
 		sn_worker_burst(thread->worker, iface, pkts, n, sn_now_ns());
 		sum += n;

@@ -27,7 +27,8 @@ struct sn_thread {
 	_Alignas(64) _Atomic uint32_t acknowledged; /* the last epoch that this worker follows */
 	const struct sn_orders *orders;
 	struct sn_worker *worker;
-	struct sn_station *station; /* NULL: the only worker */
+	struct sn_station *station; /* NULL: the only worker, of the only engine */
+	bool sharing;		    /* there are other workers */
 	struct sn_part *part;
 	const uint64_t *clock; /* ns; NULL: the time-stamp counter */
 	struct sn_plan *plan;

@@ -518,6 +518,22 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 
 /* ---- life ---- */
 
+static bool is_dispatching(const struct sn_worker *w)
+{
+	return w->station && w->program && w->program->n_tables > 0;
+}
+
+void sn_worker_set_station(struct sn_worker *w, struct sn_station *station)
+{
+	w->station = station;
+	w->dispatching = is_dispatching(w);
+}
+
+void sn_worker_forget(struct sn_worker *w)
+{
+	sn_cache_flush(&w->cache);
+}
+
 struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program,
 					struct sn_counts *counts)
 {
@@ -531,7 +547,7 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 	for (uint32_t i = 0; program && i < program->n_interfaces; i++)
 		w->macs[i] = program->interfaces[i].has_mac ? sn_mac_number(program->interfaces[i].mac)
 							    : w->device_macs[i];
-	w->dispatching = w->station && program && program->n_tables > 0;
+	w->dispatching = is_dispatching(w);
 	if (program) {
 		w->icmp_rate =
 			program->icmp_rate / w->n_workers + (w->number < program->icmp_rate % w->n_workers);
@@ -584,6 +600,7 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	w->state = config->state;
 	w->part = sn_state_part(config->state, config->number);
 	w->station = config->station;
+	w->peers = config->peers;
 	w->number = config->number;
 	w->n_workers = config->n_workers ? config->n_workers : 1;
 	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)

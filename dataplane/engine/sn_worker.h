@@ -33,9 +33,10 @@ struct sn_worker_config {
 	uint32_t lcore;
 	struct rte_mempool *pool; /* for generated packets and copies */
 	struct sn_state *state;
-	uint32_t number;	    /* which of the state's parts is this worker's */
-	uint32_t n_workers;	    /* 0: 1 */
-	struct sn_station *station; /* NULL: the only worker */
+	uint32_t number;	      /* which of the state's parts is this worker's */
+	uint32_t n_workers;	      /* 0: 1 */
+	struct sn_station *station;   /* NULL: the only worker, of the only engine */
+	const struct sn_peers *peers; /* where there is a station; lives as long as the worker */
 	sn_tx_fn tx;
 	void *tx_ctx;
 	sn_drop_fn drop; /* may be NULL */
@@ -69,6 +70,7 @@ struct sn_port_count {
 struct sn_shard_count {
 	uint64_t packets;
 	uint64_t cycles; /* its share of the bursts that they were in */
+	uint64_t passed; /* on to the peer that had it; not in packets */
 };
 
 #define SN_LATENCY_BUCKETS 40
@@ -121,6 +123,12 @@ void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6]
 /* The number of an interface's port, the same in all programs and on all workers; of interface i it is i if
  * nothing else is said. Takes effect at once. */
 void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port);
+
+/* While the worker is quiescent: it is no longer alone. */
+void sn_worker_set_station(struct sn_worker *w, struct sn_station *station);
+
+/* While the worker is quiescent: what it has decided is forgotten. */
+void sn_worker_forget(struct sn_worker *w);
 
 /*
  * Called on the worker between two bursts, after sn_state_apply(): from now on

@@ -8,6 +8,7 @@
 #include "sn_counts.h"
 #include "sn_neigh.h"
 #include "sn_parse.h"
+#include "sn_peers.h"
 #include "sn_trace.h"
 #include "sn_worker.h"
 
@@ -30,7 +31,7 @@ struct sn_worker {
 	struct sn_counts *counts;
 	const struct sn_state *state;
 	struct sn_part *part;
-	struct sn_station *station; /* NULL: the only worker */
+	struct sn_station *station; /* NULL: the only worker, of the only engine */
 	bool dispatching;	    /* packets may be for others */
 	struct rte_mempool *pool;
 	sn_tx_fn tx;
@@ -45,6 +46,7 @@ struct sn_worker {
 	struct sn_trace *trace; /* NULL: off */
 	/* The next hops: its head is read by slow packets, its entries by all. */
 	struct sn_neigh_table neigh;
+	const struct sn_peers *peers; /* read by packets for shards that are away */
 	/* Written by slow packets. */
 	bool taking; /* a burst from other workers */
 	uint32_t number;

@@ -184,7 +184,7 @@ static struct world *open_world(void)
 	memset(world->workers, 0, WORKERS * sizeof(*world->workers));
 	for (uint32_t i = 0; i < SN_EXCHANGE_SHARDS; i++)
 		world->shards[i].owner = owner[i] = (uint8_t)(i % WORKERS);
-	sn_exchange_set(world->exchange, SN_EXCHANGE_SHARDS, owner);
+	sn_exchange_set(world->exchange, SN_EXCHANGE_SHARDS, owner, NULL);
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		struct worker *w = &world->workers[i];
 
@@ -332,7 +332,7 @@ static void a_mark_of_an_order_that_came_during_a_poll_is_heard_as_such(void **s
 	(void)state;
 	memset(owner, 2, sizeof(owner));
 	owner[7] = 1;
-	sn_exchange_set(scene.exchange, SN_EXCHANGE_SHARDS, owner);
+	sn_exchange_set(scene.exchange, SN_EXCHANGE_SHARDS, owner, NULL);
 	for (uint32_t i = 0; i < WORKERS; i++)
 		sn_exchange_join(scene.exchange, i, &scene_ops, &scene);
 	for (uint8_t kind = SN_MOVE_HOLD; kind <= SN_MOVE_DRAIN; kind++) {

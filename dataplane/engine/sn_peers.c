@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_peers.h"
+
+#include <string.h>
+
+uint8_t sn_peers_find(const struct sn_peers *peers, const char *name)
+{
+	for (uint32_t i = 0; i < peers->n; i++)
+		if (strcmp(peers->names[i], name) == 0)
+			return (uint8_t)(i + 1);
+	return 0;
+}

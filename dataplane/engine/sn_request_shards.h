@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_REQUEST_SHARDS_H
+#define SN_REQUEST_SHARDS_H
+
+/* Requests about shards between engines. As the others of sn_request.c: 0, or -1 with a message in err;
+ * answers live in the arena. */
+
+#include "program.pb-c.h"
+#include "sn_arena.h"
+#include "sn_engine.h"
+
+int sn_answer_assign(struct sn_engine *engine, const Sinter__Program__V1__AssignShards *assign, char *err,
+		     size_t err_len);
+int sn_answer_peers(struct sn_engine *engine, const Sinter__Program__V1__SetPeers *peers, char *err,
+		    size_t err_len);
+int sn_answer_give(struct sn_engine *engine, struct sn_arena *arena,
+		   const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Response *response,
+		   char *err, size_t err_len);
+int sn_answer_take(struct sn_engine *engine, struct sn_arena *arena,
+		   const Sinter__Program__V1__TakeShards *take, Sinter__Program__V1__Response *response,
+		   char *err, size_t err_len);
+
+#endif /* SN_REQUEST_SHARDS_H */
