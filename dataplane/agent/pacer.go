@@ -14,6 +14,7 @@ const (
 	factPause   = time.Second / 4 // before a fact (condition, hash, …), doubled for each write of late
 	ofLate      = 20 * time.Second
 	numberPause = 10 * time.Second // between writes of numbers that moved
+	lasting     = time.Second      // for this long, so that the numbers are not those of the way between
 	heartbeat   = 5 * time.Minute  // between writes at least, give or take a fifth
 	maxInMinute = 8                // writes of any kind
 	maxFailures = 6                // pauses double up to here
@@ -39,10 +40,16 @@ type Pacer struct {
 	failures int
 	failedAt time.Time
 	settleAt time.Time // one report of a new program's numbers is due then
+	moving   time.Time // since when numbers are others than those written; zero: they are not
 }
 
 // Due tells whether to write a status now. Urgent: somebody should act on it.
 func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus, urgent bool) bool {
+	if p.last == nil || !numbersMoved(p.last, s) {
+		p.moving = time.Time{}
+	} else if p.moving.IsZero() {
+		p.moving = now
+	}
 	if p.failures > 0 && now.Sub(p.failedAt) < time.Second<<min(p.failures, maxFailures)-time.Second/2 {
 		return false
 	}
@@ -61,7 +68,7 @@ func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus, urgent bool)
 	case !p.settleAt.IsZero() && !now.Before(p.settleAt):
 		return true
 	default:
-		return pause >= numberPause && numbersMoved(p.last, s)
+		return pause >= numberPause && !p.moving.IsZero() && now.Sub(p.moving) >= lasting
 	}
 }
 
@@ -82,7 +89,7 @@ func (p *Pacer) Written(now time.Time, s *v1alpha1.ChainInstanceStatus) {
 	} else if !now.Before(p.settleAt) {
 		p.settleAt = time.Time{}
 	}
-	p.last, p.at, p.failures = s, now, 0
+	p.last, p.at, p.failures, p.moving = s, now, 0, time.Time{}
 	p.writes[p.written%maxInMinute] = now
 	p.written++
 	p.next = now.Add(heartbeat*4/5 + rand.N(heartbeat*2/5))

@@ -52,8 +52,13 @@ func TestWritesAreBoundedWhateverTheTrafficDoes(t *testing.T) {
 		"even traffic, whose counters grow": {
 			func(s int) v1alpha1.ChainInstanceStatus { return load(40+int32(s%5), int64(1_000_000+s%1000)) }, always, 11, 16,
 		},
-		"traffic that comes and goes every second: one every ten seconds": {
-			func(s int) v1alpha1.ChainInstanceStatus { return load(int32(s%2)*90, int64(s%2)*5_000_000) }, always, 200, 361,
+		"traffic that comes and goes every ten seconds: one every ten seconds": {
+			func(s int) v1alpha1.ChainInstanceStatus {
+				return load(int32(s/10%2)*90, int64(s/10%2)*5_000_000)
+			}, always, 300, 361,
+		},
+		"traffic that comes and goes faster than it can be told: a heartbeat every five minutes": {
+			func(s int) v1alpha1.ChainInstanceStatus { return load(int32(s%2)*90, int64(s%2)*5_000_000) }, always, 11, 16,
 		},
 		"a program that changes every minute: the change, and its numbers once": {
 			func(s int) v1alpha1.ChainInstanceStatus {
@@ -115,6 +120,7 @@ func TestWhatMattersIsWrittenAtOnce(t *testing.T) {
 			p.Written(start, &was)
 			now := was.DeepCopy()
 			c.change(now)
+			p.Due(start.Add(c.after-lasting), now, false)
 			if got := p.Due(start.Add(c.after), now, false); got != c.due {
 				t.Errorf("due after %s: %t, want %t", c.after, got, c.due)
 			}
