@@ -15,6 +15,8 @@ const (
 	ConditionProgrammed = "Programmed"
 	// ConditionHardwareDispatch: network cards give each packet to the core that it belongs to.
 	ConditionHardwareDispatch = "HardwareDispatch"
+	// ConditionScaled: as many cores work as the load wants.
+	ConditionScaled = "Scaled"
 	// ConditionBalanced, of a ChainInstance: the load lies on its cores as evenly as shards allow.
 	ConditionBalanced = "Balanced"
 )
@@ -73,6 +75,13 @@ const (
 	ReasonShardTooHeavy = "ShardTooHeavy" // a shard wants more than a core has; the message names it
 	ReasonMovesFail     = "MovesFail"     // the engine does not move shards; the message has its words
 	ReasonBalancingOff  = "BalancingOff"  // the agent was told not to
+)
+
+// Reasons of Scaled, beside those of Balanced that keep cores from being of use.
+const (
+	ReasonWithinBounds = "WithinBounds" // between minCores and maxCores
+	ReasonFixed        = "Fixed"        // minCores is maxCores
+	ReasonAtMaximum    = "AtMaximum"    // more would be wanted than maxCores
 )
 
 // ServiceChainStatus is what the operator has seen.

@@ -71,14 +71,16 @@ func podCondition(pod *corev1.Pod, name corev1.PodConditionType) *corev1.PodCond
 	return nil
 }
 
-// readyOf: placed, programmed as wanted now, and the pod passes its probes.
+// readyOf: placed, programmed as wanted now, and the pod passes its probes. A report of before
+// counts if it is about the wanted program: what else changes needs another pod, or is no
+// more than which cores work.
 func (s *scope) readyOf() verdict {
 	if s.placed.status != metav1.ConditionTrue {
 		return s.placed
 	}
 	c := meta.FindStatusCondition(s.instance.Status.Conditions, v1alpha1.ConditionProgrammed)
 	switch {
-	case c == nil || c.ObservedGeneration < s.instance.Generation:
+	case c == nil || c.ObservedGeneration < s.instance.Generation && s.instance.Status.Program != s.instance.Spec.Program:
 		return no(v1alpha1.ReasonNotReported, "the agent has not reported yet")
 	case c.Status != metav1.ConditionTrue:
 		return no(c.Reason, "%s", c.Message)

@@ -69,4 +69,63 @@ func ShardsOf(groups []v1alpha1.InstanceGroup) ([]Shard, error) {
 	return list, nil
 }
 
+// ReportOf is what an instance's agent reported: of each shard that the instance should
+// have, who owns it and what it wants. The packets of cores are not in it: they are
+// counted from a report to the next, by CoresSince.
+func ReportOf(i *v1alpha1.ChainInstance) (Report, error) {
+	shards, err := ShardsOf(i.Spec.Groups)
+	if err != nil {
+		return Report{}, err
+	}
+	core := map[int32]int{}
+	for k, c := range i.Status.Cores {
+		core[c.LCore] = k
+	}
+	works, owners := map[string][]int32{}, map[Shard]int{}
+	for _, g := range i.Status.Groups {
+		works[string(g.Name)] = g.Work
+		for _, o := range g.Owners {
+			owned, err := ShardsOf([]v1alpha1.InstanceGroup{{Name: g.Name, Shards: o.Shards}})
+			if err != nil {
+				return Report{}, err
+			}
+			for _, shard := range owned {
+				owners[shard] = core[o.LCore]
+			}
+		}
+	}
+	r := Report{At: i.Status.LastReportTime.Time}
+	for _, shard := range shards {
+		l := ShardLoad{Shard: shard, Core: owners[shard]}
+		if w := works[shard.Group]; shard.Number < len(w) {
+			l.Work = float64(w[shard.Number]) / 1000
+		}
+		r.Shards = append(r.Shards, l)
+	}
+	return r, nil
+}
+
+// CoresSince is what cores did between two reports. Of counters that began anew it knows
+// nothing.
+func CoresSince(before, now []v1alpha1.CoreStatus) []CoreLoad {
+	list := make([]CoreLoad, len(now))
+	for i, n := range now {
+		if i < len(before) && before[i].LCore == n.LCore && before[i].Packets <= n.Packets && before[i].Lost <= n.Lost {
+			list[i] = CoreLoad{Packets: float64(n.Packets - before[i].Packets), Lost: float64(n.Lost - before[i].Lost)}
+		}
+	}
+	return list
+}
+
+// Working is how many cores, the first ones, an instance's groups name.
+func Working(i *v1alpha1.ChainInstance) int {
+	most := int32(0)
+	for _, g := range i.Spec.Groups {
+		for _, c := range g.Cores {
+			most = max(most, c+1)
+		}
+	}
+	return int(most)
+}
+
 const mostShard = 9999 // that the schema of a range takes

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -40,5 +41,56 @@ func TestARangeThatIsNoneIsRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "group web: shards: \""+string(text)+"\"") {
 			t.Errorf("%q: %v, want an error that names it", text, err)
 		}
+	}
+}
+
+func TestAReportSaysOfEachShardWhoHasItAndWhatItWants(t *testing.T) {
+	at := metav1.NewTime(epoch)
+	i := &v1alpha1.ChainInstance{
+		Spec: v1alpha1.ChainInstanceSpec{Groups: []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-2", "5"}, Cores: []int32{0, 1}}}},
+		Status: v1alpha1.ChainInstanceStatus{
+			LastReportTime: at,
+			Cores:          []v1alpha1.CoreStatus{{LCore: 6}, {LCore: 2}},
+			Groups: []v1alpha1.GroupStatus{{
+				Name: "all", Work: []int32{250, 0, 1300, 70},
+				Owners: []v1alpha1.CoreShards{{LCore: 6, Shards: []v1alpha1.ShardRange{"0-1"}}, {LCore: 2, Shards: []v1alpha1.ShardRange{"2-5"}}},
+			}},
+		},
+	}
+	got, err := ReportOf(i)
+	want := []ShardLoad{
+		{Shard: Shard{"all", 0}, Core: 0, Work: 0.25},
+		{Shard: Shard{"all", 1}, Core: 0},
+		{Shard: Shard{"all", 2}, Core: 1, Work: 1.3},
+		{Shard: Shard{"all", 5}, Core: 1}, // after the last that wants anything
+	}
+	if err != nil || !slices.Equal(got.Shards, want) || !got.At.Equal(epoch) {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	if n := Working(i); n != 2 {
+		t.Errorf("%d cores work, want 2", n)
+	}
+	i.Status.Groups[0].Owners[0].Shards = []v1alpha1.ShardRange{"7-"}
+	if _, err := ReportOf(i); err == nil || !strings.Contains(err.Error(), `"7-"`) {
+		t.Errorf("%v, want an error that names the range", err)
+	}
+}
+
+func TestWhatCoresDidIsCountedFromReportToReport(t *testing.T) {
+	before := []v1alpha1.CoreStatus{{LCore: 2, Packets: 1000, Lost: 10}, {LCore: 3, Packets: 500}}
+	for name, c := range map[string]struct {
+		before, now []v1alpha1.CoreStatus
+		want        []CoreLoad
+	}{
+		"what was added": {before, []v1alpha1.CoreStatus{{LCore: 2, Packets: 3000, Lost: 40}, {LCore: 3, Packets: 500}}, []CoreLoad{{Packets: 2000, Lost: 30}, {}}},
+		"another engine": {before, []v1alpha1.CoreStatus{{LCore: 2, Packets: 700, Lost: 50}, {LCore: 3, Packets: 501}}, []CoreLoad{{}, {Packets: 1}}},
+		"other CPUs":     {before, []v1alpha1.CoreStatus{{LCore: 4, Packets: 9000, Lost: 90}, {LCore: 3, Packets: 500}}, []CoreLoad{{}, {}}},
+		"no report yet":  {nil, before, []CoreLoad{{}, {}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := CoresSince(c.before, c.now); !slices.Equal(got, c.want) {
+				t.Errorf("%+v, want %+v", got, c.want)
+			}
+		})
 	}
 }

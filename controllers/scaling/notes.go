@@ -13,7 +13,7 @@ const (
 	LoadRose    Reason = "LoadRose"    // more is wanted than the target allows
 	LoadFell    Reason = "LoadFell"    // less was wanted for a whole window
 	PacketsLost Reason = "PacketsLost" // the alarm
-	SpecChanged Reason = "SpecChanged" // the bounds allow no more
+	SpecChanged Reason = "SpecChanged" // the bounds allow no more, or no fewer
 )
 
 // Reasons of findings.
@@ -37,8 +37,10 @@ func (r reading) why(before, after int) Reason {
 		return SpecChanged
 	case after < before:
 		return LoadFell
-	case r.atLeast >= after:
+	case r.needed >= after:
 		return LoadRose
+	case r.atLeast >= after:
+		return SpecChanged
 	}
 	return PacketsLost
 }
@@ -52,9 +54,9 @@ func (d *Decision) noteCores(in Input, p Pod, s stair, before, after int, r read
 	for _, e := range p.Report.Heavy {
 		d.Findings = append(d.Findings, Note{p.Name, ShardTooHeavy, e.String()})
 	}
-	if after == b.MaxCores && b.MaxPods <= len(in.Pods) && (r.alarm || wanted > b.Target*float64(after)) {
+	if after == b.MaxCores && b.MaxPods <= len(in.Pods) && s.short {
 		d.Findings = append(d.Findings, Note{p.Name, AtMaximum, fmt.Sprintf(
-			"instance %s wants %.2f cores, and has all of its %d at work; more cores or instances would help", p.Name, wanted, after)})
+			"instance %s has %d of %d cores at work, and its load does not stay below the target of %.0f %%; more cores or instances would help", p.Name, after, after, 100*b.Target)})
 	}
 }
 
@@ -70,7 +72,7 @@ func (d *Decision) notePods(in Input, s stair, before, after int, r reading, wan
 	}
 	if b.LoseNodes > 0 && !survives(in, after, wanted, 1) {
 		d.Findings = append(d.Findings, Note{"", HeadroomLacking, fmt.Sprintf(
-			"%d instances of %d cores could not do %.2f cores of work if %d nodes were lost, and %d instances is the most", after, b.MaxCores, wanted, b.LoseNodes, b.MaxPods)})
+			"%d instances of %d cores could not do the work if %d nodes were lost, and %d instances is the most", after, b.MaxCores, b.LoseNodes, b.MaxPods)})
 	}
 }
 
@@ -78,14 +80,14 @@ func (d *Decision) notePods(in Input, s stair, before, after int, r reading, wan
 func because(why Reason, b Bounds, s stair, wanted float64, p Pod) string {
 	switch why {
 	case LoadFell:
-		return fmt.Sprintf("that was enough for the last %s, with %.2f cores wanted now", s.window.Round(time.Second), wanted)
+		return fmt.Sprintf("for %s that was enough to stay well below %.0f %% of each, with %.2f cores wanted now", s.window.Round(time.Second), 100*b.Target, wanted)
 	case PacketsLost:
 		if p.Name == "" {
 			return fmt.Sprintf("instances lose packets with all cores at work, %.2f cores are wanted", wanted)
 		}
 		return fmt.Sprintf("it lost %.2f %% of its packets", 100*p.Report.lost())
 	case SpecChanged:
-		return "the spec allows no more"
+		return fmt.Sprintf("the spec asks for %d to %d", b.MinCores, b.MaxCores)
 	default:
 		return fmt.Sprintf("%.2f cores are wanted, with at most %.0f %% of each", wanted, 100*b.Target)
 	}

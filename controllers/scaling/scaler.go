@@ -70,8 +70,18 @@ type Decision struct {
 	Plans []PodPlan
 	// Handovers are the shards that change their pod.
 	Handovers []Handover
-	// Changes are worth an event, Findings a condition.
+	// Changes are worth an event, Findings a condition: their words stay as long as they hold.
 	Changes, Findings []Note
+	// Again is after what time to decide again though nothing new was reported; 0: not
+	// before a report.
+	Again time.Duration
+}
+
+// wake has the decision made again after a time, if not sooner.
+func (d *Decision) wake(after time.Duration) {
+	if after > 0 && (d.Again == 0 || after < d.Again) {
+		d.Again = after
+	}
 }
 
 // PodPlan is what a pod should do.
@@ -144,7 +154,9 @@ func (s *Scaler) decidePods(in Input, d *Decision) int {
 		most:    b.MaxPods,
 		hold:    s.stale(in),
 	}
+	r.needed = least
 	after := s.pods.next(in.Now, r)
+	d.wake(s.pods.again())
 	d.notePods(in, s.pods, before, after, r, sum(works))
 	return after
 }
@@ -155,22 +167,39 @@ func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
 	st := s.cores[p.Name]
 	if st == nil {
 		st = &stair{damping: s.policy.Cores}
-		st.start(in.Now, min(max(p.Cores, b.MinCores), b.MaxCores))
+		st.start(in.Now, max(p.Cores, 1))
 		s.cores[p.Name] = st
 	}
 	before := st.count
 	works := h.works()
+	needed := need(works, b.Target, b.MaxCores)
 	r := reading{
-		atLeast: max(need(works, b.Target, b.MaxCores), b.MinCores),
+		needed:  needed,
+		atLeast: max(needed, b.MinCores),
 		enough:  max(need(works, b.Target*s.policy.Margin, b.MaxCores), b.MinCores),
 		alarm:   s.losing(p),
 		most:    b.MaxCores,
 		hold:    s.stale(in),
 	}
 	after := st.next(in.Now, r)
-	d.noteCores(in, p, *st, before, after, r, sum(works))
+	d.wake(st.again())
+	if r.alarm {
+		d.wake(s.policy.Cores.CoolDown)
+	}
+	wanted, limit := sum(works), b.Target*float64(after)
+	switch {
+	case r.alarm || wanted > limit:
+		st.short = true
+	case wanted <= relief*limit:
+		st.short = false
+	}
+	d.noteCores(in, p, *st, before, after, r, wanted)
 	return after
 }
+
+// relief is the part of what a pod bears at the target below which it is not short of cores
+// any more: what is said of it shall not follow noise.
+const relief = 0.9
 
 // losing tells whether a pod loses packets that more cores could save. A core that has
 // but one shard with work is not helped by others.

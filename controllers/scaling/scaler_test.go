@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
@@ -468,7 +470,7 @@ func TestWhatIsAtItsMostSaysSo(t *testing.T) {
 	w := chain(t, onePod(2), 3)
 	w.run(10 * time.Second)
 	d := w.operator()
-	if len(d.Findings) != 1 || d.Findings[0].Reason != AtMaximum || !strings.Contains(d.Findings[0].Message, "has all of its 2 at work") {
+	if len(d.Findings) != 1 || d.Findings[0].Reason != AtMaximum || !strings.Contains(d.Findings[0].Message, "has 2 of 2 cores at work, and its load does not stay below the target of 70 %") {
 		t.Errorf("findings %v, want AtMaximum", d.Findings)
 	}
 }
@@ -498,6 +500,59 @@ func TestNewBoundsHoldAtOnce(t *testing.T) {
 	if d.Plans[0].Cores != 2 || d.Changes[0].Reason != SpecChanged {
 		t.Errorf("%d cores, changes %v, want 2 because of the spec", d.Plans[0].Cores, d.Changes)
 	}
+}
+
+func TestMoreCoresThatTheSpecAsksForAreNotTheLoads(t *testing.T) {
+	w := chain(t, onePod(4), 0.3)
+	in := Input{Now: w.now, Bounds: onePod(4), Shards: w.shards, Pods: []Pod{{Name: "edge-0", Ready: true, Cores: 1, Report: w.pods[0].balancer.Report()}}}
+	in.Bounds.MinCores = 3
+	d := w.scaler.Decide(in)
+	if want := "instance edge-0 goes from 1 to 3 working cores: the spec asks for 3 to 4"; d.Plans[0].Cores != 3 || len(d.Changes) != 1 || d.Changes[0].Message != want {
+		t.Errorf("%d cores, changes %v, want 3: %q", d.Plans[0].Cores, d.Changes, want)
+	}
+}
+
+func TestWhoDecidesAtReportsAndWhenToldToDecidesAsWhoDoesEverySecond(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		seldom, often := chain(t, onePod(4), 0), chain(t, onePod(4), 0)
+		var r Report
+		due, calls := epoch, 0
+		cores := [2]int{1, 1}
+		changed := [2][]string{}
+		for second := range 300 {
+			now := epoch.Add(time.Duration(second) * time.Second)
+			fresh := second == 0 || rapid.IntRange(0, 19).Draw(t, "report") == 0
+			if fresh {
+				seldom.set(rapid.SampledFrom([]float64{0.1, 0.4, 0.6, 0.9, 1.5, 2.5, 4}).Draw(t, "load"))
+				r = Report{At: now}
+				for _, shard := range seldom.shards {
+					r.Shards = append(r.Shards, ShardLoad{Shard: shard, Work: seldom.work[shard]})
+				}
+			}
+			decide := func(who int, w *world) Decision {
+				d := w.scaler.Decide(Input{Now: now, Bounds: w.bounds, Shards: w.shards, Pods: []Pod{{Name: "edge-0", Ready: true, Cores: cores[who], Report: r}}})
+				if n := d.Plans[0].Cores; n != cores[who] {
+					changed[who] = append(changed[who], fmt.Sprintf("%d at %d s", n, second))
+					cores[who] = n
+				}
+				return d
+			}
+			decide(1, often)
+			if fresh || !due.IsZero() && !now.Before(due) {
+				calls++
+				due = time.Time{}
+				if d := decide(0, seldom); d.Again > 0 {
+					due = now.Add(d.Again + time.Second - 1).Truncate(time.Second)
+				}
+			}
+			if cores[0] != cores[1] {
+				t.Fatalf("after %d s %d cores, who decides every second has %d: %v, %v", second, cores[0], cores[1], changed[0], changed[1])
+			}
+		}
+		if calls > 200 {
+			t.Errorf("%d decisions in 300 s", calls)
+		}
+	})
 }
 
 func TestAFallThatIsTakenBackIsWaitedForLonger(t *testing.T) {

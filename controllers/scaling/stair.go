@@ -13,6 +13,8 @@ type stair struct {
 	window  time.Duration
 	rising  time.Time // since when more is needed
 	risen   int       // the least that was needed since
+	asked   time.Time // last
+	short   bool      // more would be wanted than the number bears
 }
 
 // Damping is how a number follows what is needed.
@@ -38,7 +40,8 @@ type mark struct {
 
 // reading is what is needed now.
 type reading struct {
-	atLeast int  // with less, cores are above the target
+	needed  int  // with less, cores are above the target
+	atLeast int  // the same, within the bounds
 	enough  int  // with this, they are below it by the margin
 	alarm   bool // packets are lost
 	most    int
@@ -49,11 +52,19 @@ func (s *stair) start(now time.Time, count int) {
 	s.count, s.since, s.window = count, now, s.damping.Window
 }
 
+// beat is how often a stair is meant to be asked. Who asks less often has seen nothing
+// new: what was needed then was needed until now.
+const beat = time.Second
+
 // next gives the number.
 func (s *stair) next(now time.Time, r reading) int {
 	if s.count == 0 {
 		s.start(now, r.atLeast)
 	}
+	if last := len(s.marks) - 1; last >= 0 && now.Sub(s.asked) > beat {
+		s.marks[last].at = now.Add(-beat)
+	}
+	s.asked = now
 	want := s.wanted(now, r.atLeast)
 	if r.alarm && s.mayGrow(now) {
 		want = max(want, s.count+1)
@@ -73,6 +84,24 @@ func (s *stair) next(now time.Time, r reading) int {
 		s.count, s.shrunk = fits, now
 	}
 	return s.count
+}
+
+// again is how long after the last reading the number changes if all stays as it is; 0:
+// it does not.
+func (s *stair) again() time.Duration {
+	if !s.rising.IsZero() {
+		return max(s.rising.Add(s.damping.Rise).Sub(s.asked), beat)
+	}
+	if len(s.marks) == 0 || s.marks[len(s.marks)-1].need >= s.count {
+		return 0
+	}
+	full := s.since.Add(s.window)
+	for _, m := range s.marks {
+		if end := m.at.Add(s.window + 1); m.need >= s.count && end.After(full) {
+			full = end
+		}
+	}
+	return max(full.Sub(s.asked), beat)
 }
 
 // wanted is the number, or what was needed at least for as long as growth takes.

@@ -1,6 +1,6 @@
 // Package servicechain reconciles ServiceChains: it compiles them, keeps their programs
-// as ChainPrograms, brings these to ChainInstances one after the other, and says in the
-// status what is in force. Pods are made by package chaininstance.
+// as ChainPrograms, brings these to ChainInstances one after the other, has as many cores
+// of these work as their load wants, and says in the status what is in force. Pods are made by package chaininstance.
 //
 // There is no finalizer: all that a chain has is owned by it and goes with it by
 // garbage collection, also when no operator runs. A pod drains by its own preStop.
@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -44,6 +45,7 @@ type Reconciler struct {
 	AgentClusterRole string
 
 	compiled compiled
+	scalers  scalers
 }
 
 // The user's objects are read, and only the status of chains is written.
@@ -78,6 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 	if err := r.Client.Get(ctx, req.NamespacedName, chain); err != nil {
 		if client.IgnoreNotFound(err) == nil {
 			r.compiled.forget(req.NamespacedName)
+			r.scalers.forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -98,9 +101,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		r.ensureAccess,
 		r.ensureBudget,
 		r.rollOut,
+		r.scale,
 		r.pruneHistory,
 	} {
-		if err := p(ctx, s); err != nil {
+		if err := p(ctx, s); apierrors.IsConflict(err) {
+			s.soon(0) // the cache is behind
+			break
+		} else if err != nil {
 			return ctrl.Result{}, err
 		}
 	}
@@ -191,7 +198,7 @@ type scope struct {
 
 // verdicts are what is to be said of the conditions that phases decide.
 type verdicts struct {
-	synthesized, placed, programmed *verdict
+	synthesized, placed, programmed, scaled *verdict
 }
 
 // verdict is a condition's status and reason.

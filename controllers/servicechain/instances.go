@@ -11,6 +11,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/apply"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
 )
 
 // rollOut makes the instances that are missing, takes away those that are too many, and
@@ -30,7 +31,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 			spec.Program = s.target.Name
 			return spec
 		}
-		return specOf(s.chain, s.target, bindings)
+		return specOf(s.chain, s.target, bindings, scaling.Working(i))
 	}
 	g := goal{program: s.target, want: want, proven: s.status.Program == s.target.Name, policy: s.chain.Spec.Rollout}
 	next := advance(g, s.instances, s.status.Rollout, s.now)
@@ -46,7 +47,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 		s.soon(next.wait)
 	}
 	if unbound == "" {
-		if err := r.createMissing(ctx, s, specOf(s.chain, s.target, bindings)); err != nil {
+		if err := r.createMissing(ctx, s, specOf(s.chain, s.target, bindings, 0)); err != nil {
 			return err
 		}
 	}
@@ -88,17 +89,17 @@ func (r *Reconciler) refuse(ctx context.Context, s *scope, why *refusal) error {
 	return nil
 }
 
-// specOf is what every instance of the chain should be.
-func specOf(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1alpha1.InterfaceBinding) v1alpha1.ChainInstanceSpec {
-	cores := c.Spec.Scaling.OwnedCores()
-	all := make([]int32, cores)
-	for i := range all {
-		all[i] = int32(i)
+// specOf is what an instance of the chain should be of which so many cores work; 0: a new one.
+// How many should work is decided elsewhere.
+func specOf(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1alpha1.InterfaceBinding, working int) v1alpha1.ChainInstanceSpec {
+	b := scaling.BoundsOf(&c.Spec.Scaling)
+	if working == 0 {
+		working = b.MinCores
 	}
 	return v1alpha1.ChainInstanceSpec{
-		Chain: c.Name, Program: p.Name, Cores: cores,
+		Chain: c.Name, Program: p.Name, Cores: int32(b.MaxCores),
 		// One group with all shards: each instance has state of its own.
-		Groups:     []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: all}},
+		Groups:     []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: first(min(working, b.MaxCores))}},
 		Interfaces: bindings,
 		Placement:  *c.Spec.Placement.DeepCopy(),
 		Resources:  c.Spec.Resources,
@@ -126,14 +127,16 @@ func (r *Reconciler) createMissing(ctx context.Context, s *scope, spec v1alpha1.
 }
 
 func (r *Reconciler) writeInstance(ctx context.Context, s *scope, i *v1alpha1.ChainInstance, spec v1alpha1.ChainInstanceSpec) error {
+	// What was seen of an instance and decided by must still be so.
+	head := metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, ResourceVersion: i.ResourceVersion, Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain)}
+	if err := apply.Object(ctx, r.Client, fieldManager, &v1alpha1.ChainInstance{ObjectMeta: head, Spec: spec}); err != nil {
+		return err
+	}
 	if i.Spec.Program != "" && i.Spec.Program != spec.Program {
 		r.event(s, i, normal, "InstanceUpdated", "RollOut", "instance %s goes from program %s to %s", i.Name, i.Spec.Program, spec.Program)
 	}
 	i.Spec = spec
-	return apply.Object(ctx, r.Client, fieldManager, &v1alpha1.ChainInstance{
-		ObjectMeta: metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain)},
-		Spec:       spec,
-	})
+	return nil
 }
 
 func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {

@@ -90,7 +90,7 @@ func watch(g goal, instances []v1alpha1.ChainInstance, last *v1alpha1.RolloutSta
 	if why := trouble(g, i, rollout, now); why != nil && !g.proven {
 		return step{refused: why, rollout: rollout}, true
 	}
-	if !settled(i, g.program.Spec.Hash) {
+	if !settled(i, g.program.Spec.Hash, rollout) {
 		left := rollout.Since.Add(time.Duration(g.policy.DeadlineSeconds) * time.Second).Sub(now)
 		return step{rollout: rollout, wait: max(left, time.Second)}, true
 	}
@@ -116,7 +116,7 @@ func trouble(g goal, i *v1alpha1.ChainInstance, rollout *v1alpha1.RolloutStatus,
 			return say(v1alpha1.ReasonEngineDown, "lost its engine while it ran it: %s", c.Message)
 		}
 	}
-	if !settled(i, g.program.Spec.Hash) {
+	if !settled(i, g.program.Spec.Hash, rollout) {
 		deadline := time.Duration(g.policy.DeadlineSeconds) * time.Second
 		if now.Sub(rollout.Since.Time) >= deadline && meta.IsStatusConditionTrue(i.Status.Conditions, v1alpha1.ConditionPlaced) {
 			return say(v1alpha1.ReasonDeadlinePassed, "did not report it within %s", deadline)
@@ -133,10 +133,12 @@ func trouble(g goal, i *v1alpha1.ChainInstance, rollout *v1alpha1.RolloutStatus,
 	return nil
 }
 
-// settled tells whether the instance's pod, as it is wanted now, runs the program.
-func settled(i *v1alpha1.ChainInstance, hash string) bool {
+// settled tells whether the instance's pod, as it is wanted now, runs the program. Once it did,
+// nothing but its working cores is changed while it is watched.
+func settled(i *v1alpha1.ChainInstance, hash string, rollout *v1alpha1.RolloutStatus) bool {
 	c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionReady)
-	return c != nil && c.Status == isTrue && c.ObservedGeneration == i.Generation && i.Status.AppliedHash == hash
+	return c != nil && c.Status == isTrue && i.Status.AppliedHash == hash &&
+		(c.ObservedGeneration == i.Generation || !rollout.AppliedTime.IsZero())
 }
 
 // lossPerMille is the part of its packets that an instance lost of late.

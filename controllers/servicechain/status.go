@@ -104,6 +104,11 @@ func (s *scope) summarize() {
 		s.set(c.name, c.verdict)
 	}
 	s.set(v1alpha1.ConditionHardwareDispatch, s.dispatch())
+	scaled := s.unread(v1alpha1.ConditionScaled)
+	if v := s.verdicts.scaled; v != nil {
+		scaled = *v
+	}
+	s.set(v1alpha1.ConditionScaled, scaled)
 }
 
 func (s *scope) set(name string, v verdict) {
@@ -152,7 +157,7 @@ func (s *scope) placed() verdict {
 		return verdict{isUnknown, v1alpha1.ReasonNoProgram, "there is no program to place"}
 	}
 	for i := range s.instances {
-		if v := instanceSays(&s.instances[i], v1alpha1.ConditionPlaced, v1alpha1.ReasonWaitingForPods, "its pod is being made"); v.status != isTrue {
+		if v := s.instanceSays(&s.instances[i], v1alpha1.ConditionPlaced, v1alpha1.ReasonWaitingForPods, "its pod is being made"); v.status != isTrue {
 			return v
 		}
 	}
@@ -218,7 +223,7 @@ func count(n int, what string) string {
 
 func (s *scope) firstNotReady() *verdict {
 	for i := range s.instances {
-		if v := instanceSays(&s.instances[i], v1alpha1.ConditionReady, v1alpha1.ReasonPodNotReady, "is not ready yet"); v.status != isTrue {
+		if v := s.instanceSays(&s.instances[i], v1alpha1.ConditionReady, v1alpha1.ReasonPodNotReady, "is not ready yet"); v.status != isTrue {
 			v.status = isFalse
 			return &v
 		}
@@ -247,10 +252,29 @@ func (s *scope) dispatch() verdict {
 	return verdict{isTrue, v1alpha1.ReasonInForce, "the network cards give each packet to its core"}
 }
 
-// instanceSays is an instance's condition as the chain tells it.
-func instanceSays(i *v1alpha1.ChainInstance, name, reason, message string) verdict {
+// judged is an instance's condition Placed or Ready, nil if it is not about what is wanted now.
+// Such a condition outlives a change of the working cores, and nothing else is changed of an
+// instance unless a program is being brought to it.
+func (s *scope) judged(i *v1alpha1.ChainInstance, name string) *metav1.Condition {
 	c := meta.FindStatusCondition(i.Status.Conditions, name)
-	if c == nil || c.ObservedGeneration < i.Generation {
+	ro := s.status.Rollout
+	changed := ro != nil && ro.Instance == i.Name && ro.AppliedTime.IsZero()
+	if c == nil || changed && c.ObservedGeneration < i.Generation {
+		return nil
+	}
+	return c
+}
+
+// isReady tells whether an instance takes packets with the wanted program.
+func (s *scope) isReady(i *v1alpha1.ChainInstance) bool {
+	c := s.judged(i, v1alpha1.ConditionReady)
+	return c != nil && c.Status == isTrue
+}
+
+// instanceSays is an instance's condition as the chain tells it.
+func (s *scope) instanceSays(i *v1alpha1.ChainInstance, name, reason, message string) verdict {
+	c := s.judged(i, name)
+	if c == nil {
 		return verdict{isFalse, reason, i.Name + ": " + message}
 	}
 	return verdict{c.Status, c.Reason, i.Name + ": " + c.Message}

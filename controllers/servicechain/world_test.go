@@ -212,7 +212,7 @@ func (w *world) report(instance string, change func(*v1alpha1.ChainInstance)) {
 	w.must(w.client.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: i.Spec.Program}, &p))
 	now := metav1.NewTime(w.clock.Now())
 	s := v1alpha1.ChainInstanceStatus{
-		AppliedHash: p.Spec.Hash, PacketRate: 1_000_000, LastReportTime: now, Node: "n",
+		Program: i.Spec.Program, AppliedHash: p.Spec.Hash, PacketRate: 1_000_000, LastReportTime: now, Node: "n",
 		Dispatch: []v1alpha1.InterfaceDispatch{{Interface: "inside", Dispatcher: v1alpha1.DispatcherFlow}},
 	}
 	s.ObservedGeneration = i.Generation

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
 )
 
 // Config is what an agent works with.
@@ -127,15 +128,10 @@ func (a *Agent) level(ctx context.Context) error {
 
 // workingCores is how many cores, the first ones, an instance's groups may be worked on by; 0: nobody has said.
 func workingCores(i *v1alpha1.ChainInstance) int {
-	most := int32(0)
-	if i != nil {
-		for _, g := range i.Spec.Groups {
-			for _, c := range g.Cores {
-				most = max(most, c+1)
-			}
-		}
+	if i == nil {
+		return 0
 	}
-	return int(most)
+	return scaling.Working(i)
 }
 
 // Report writes the status if it is worth a write.
