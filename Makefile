@@ -113,7 +113,7 @@ cluster-down: ## Take the cluster down; nothing of it is left.
 	hack/cluster/cluster.sh down
 
 .PHONY: e2e
-e2e: cluster-tools ## The end-to-end suite on the cluster (root, minutes).
+e2e: cluster-tools sinterctl ## The end-to-end suite on the cluster (root, minutes).
 	hack/cluster/e2e.sh -v
 
 .PHONY: demo-cluster
