@@ -1,0 +1,164 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// operator plays the operator's loop for the instance: by what its agent reports, and a target that the test sets.
+type operator struct {
+	*scaling.Scaler
+	cluster *cluster
+	target  float64
+	told    []string // changes
+}
+
+// step decides once, and returns how many cores are to work, and how much work was reported.
+func (o *operator) step(t *testing.T) (working int, work float64) {
+	t.Helper()
+	i := o.cluster.instance(t)
+	report, err := scaling.ReportOf(i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := scaling.Input{
+		Now:    time.Now(),
+		Bounds: scaling.Bounds{MinPods: 1, MaxPods: 1, MinCores: 1, MaxCores: int(i.Spec.Cores), Target: o.target},
+		Pods:   []scaling.Pod{{Name: i.Name, Ready: true, Cores: scaling.Working(i), Report: report}},
+	}
+	for _, l := range report.Shards {
+		in.Shards = append(in.Shards, l.Shard)
+		work += l.Work
+	}
+	d := o.Decide(in)
+	for _, c := range d.Changes {
+		o.told = append(o.told, string(c.Reason))
+	}
+	working = d.Plans[0].Cores
+	if working != scaling.Working(i) {
+		i.Spec.Groups[0].Cores = []int32{0, 1}[:working]
+		i.Generation++
+		if err := o.cluster.Update(t.Context(), i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return working, work
+}
+
+// firstShare is the part of the shards with sessions, one flow each, that the first worker has.
+func firstShare(s *programpb.Stats) float64 {
+	own, all := 0.0, 0.0
+	for _, shard := range s.GetShards() {
+		if shard.GetPackets() > 0 {
+			if all++; shard.GetWorker() == 0 {
+				own++
+			}
+		}
+	}
+	return own / max(all, 1)
+}
+
+// The operator's policy, the agent's own loops, a real engine and traffic. What is lost on a machine that others use too is told, and
+// only demanded to be nothing where nothing is lost without a change.
+func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.T) {
+	if n := runtime.NumCPU(); n < 2 {
+		t.Skipf("two workers need two CPUs, this process may use %d", n)
+	}
+	p := heavy(t)
+	i := testInstance("edge-1")
+	i.Spec.Cores = 2
+	c := newCluster(t, i, chainProgram(t, "edge-1", p))
+	dir := folder(t)
+	d := &pod{dir: dir}
+	d.engine = startEngineWith(t, filepath.Join(dir, "s"), "0", []string{
+		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", capture(t, dir, 2), capture(t, dir, 3)),
+		"outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1",
+	}, "--pace", "inside=5000", "--workers", "2", "--idle-sleep", "50", "--memory", "256", "--buffers", "32767", "--rx-desc", "4096", "--tx-desc", "1024")
+	d.policy = scaling.DefaultBalancing
+	d.policy.Start, d.policy.Stop = 0.02, 0.01 // the load is small, that a busy machine can bear it
+	d.startAgent(t, c)
+	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)
+	o := observe(t, d.engine.socket)
+	on := func(what string, fits func(share float64) bool) {
+		t.Helper()
+		eventually(t, func() error {
+			if part := firstShare(o.stats()); !fits(part) {
+				return fmt.Errorf("the first core has %.0f %% of the flows, want %s", 100*part, what)
+			}
+			return nil
+		})
+	}
+	policy := scaling.DefaultPolicy
+	policy.Cores.Window = 3 * time.Second
+	loop := &operator{Scaler: scaling.NewScaler(policy), cluster: c, target: 0.95}
+	follow := func(cores int) {
+		t.Helper()
+		eventually(t, func() error {
+			if n, work := loop.step(t); n != cores {
+				return fmt.Errorf("%d cores work at a target of %.2f with %.2f cores wanted, want %d", n, loop.target, work, cores)
+			}
+			return nil
+		})
+	}
+
+	on("all", func(share float64) bool { return share == 1 })
+	var work float64
+	eventually(t, func() error {
+		if _, work = loop.step(t); work < 0.02 || len(o.bindings()) != 2*flowsPerHost {
+			return fmt.Errorf("%.3f cores of work are reported, %d sessions; want some, and %d", work, len(o.bindings()), 2*flowsPerHost)
+		}
+		return nil
+	})
+	bindings, before := o.bindings(), o.stats()
+	time.Sleep(time.Second)
+	quiet := o.stats()
+	usual := refused(before, quiet)
+
+	loop.target = work / 1.5
+	follow(2)
+	on("a third to two thirds", func(share float64) bool { return share > 0.3 && share < 0.7 })
+	eventually(t, func() error {
+		if owners := c.instance(t).Status.Groups[0].Owners; len(owners) != 2 {
+			return fmt.Errorf("owners: %+v, want two cores", owners)
+		}
+		return nil
+	})
+	loop.target = 4 * work
+	follow(1)
+	on("all", func(share float64) bool { return share == 1 })
+
+	now := o.stats()
+	if !slices.Equal(loop.told, []string{string(scaling.LoadRose), string(scaling.LoadFell)}) {
+		t.Errorf("changes because of %v, want %s, then %s", loop.told, scaling.LoadRose, scaling.LoadFell)
+	}
+	if got := o.bindings(); !maps.Equal(got, bindings) {
+		t.Errorf("bindings changed: they are %v, were %v", got, bindings)
+	}
+	if n := now.GetTables()[0].GetCreated(); n != uint64(len(bindings)) {
+		t.Errorf("%d sessions were made for %d flows", n, len(bindings))
+	}
+	var lost error
+	for reason, n := range refused(quiet, now) {
+		if reason != handoverFull {
+			t.Errorf("%d packets dropped as %s", n, reason)
+		}
+		lost = errors.Join(lost, fmt.Errorf("%d packets dropped as %s", n, reason))
+	}
+	t.Logf("%.3f cores of work, %d packets, %d moves; %v", work, now.GetPorts()[0].GetRxPackets()-quiet.GetPorts()[0].GetRxPackets(), d.balance.moves.done.Load(), lost)
+	if lost != nil && len(usual) > 0 {
+		t.Skipf("this machine is too busy to tell: packets are lost without any move (%v)", usual)
+	}
+	if lost != nil {
+		t.Error(lost)
+	}
+}
