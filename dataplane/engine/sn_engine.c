@@ -16,6 +16,7 @@
 #include <rte_random.h>
 
 #include "sn_log.h"
+#include "sn_offload.h"
 #include "sn_shards.h"
 #include "sn_transfer.h"
 
@@ -105,6 +106,13 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 	thread->sharing = engine->config.n_workers > 1;
 	thread->part = sn_state_part(engine->state, index);
 	thread->clock = engine->config.harness ? &engine->now_ns : NULL;
+	if (engine->flows != NULL) {
+		thread->sights = aligned_alloc(64, sizeof(*thread->sights));
+		if (thread->sights == NULL)
+			return SN_ERR("no memory for worker %u", index);
+		memset(thread->sights, 0, sizeof(*thread->sights));
+	}
+	config.sights = thread->sights;
 	if (engine->exchange != NULL)
 		sn_exchange_join(engine->exchange, index, &sn_thread_exchange, thread);
 	thread->nap_us = choose_nap(&engine->config);
@@ -145,6 +153,10 @@ struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *
 		sn_engine_free(engine);
 		return NULL;
 	}
+	if (sn_offload_init(engine, err, err_len) != 0) {
+		sn_engine_free(engine);
+		return NULL;
+	}
 	for (unsigned int i = 0; i < config->n_workers; i++) {
 		if (create_worker(engine, i, err, err_len) != 0) {
 			sn_engine_free(engine);
@@ -173,6 +185,7 @@ void sn_engine_free(struct sn_engine *engine)
 			sn_worker_set_program(engine->threads[i].worker, NULL, NULL);
 			sn_worker_free(engine->threads[i].worker);
 		}
+		free(engine->threads[i].sights);
 	}
 	sn_exchange_free(engine->exchange, free_packet);
 	sn_state_free(engine->state);
@@ -180,6 +193,7 @@ void sn_engine_free(struct sn_engine *engine)
 	free(engine->transfers);
 	sn_ledger_free(&engine->reasons);
 	sn_ledger_free(&engine->counters);
+	sn_offload_free(engine);
 	sn_plan_free(engine->orders.plan);
 	free(engine);
 }
@@ -213,6 +227,7 @@ void sn_engine_stop(struct sn_engine *engine)
 	atomic_store(&engine->orders.stop, true);
 	rte_eal_mp_wait_lcore();
 	engine->running = false;
+	sn_offload_stop(engine);
 }
 
 /* Moves the epoch on and waits until every worker follows it. */
@@ -343,6 +358,14 @@ static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine
 int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
 		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len)
 {
+	return sn_engine_load_marked(engine, program, (struct sn_marks){0}, hash, hash_len, loaded, err,
+				     err_len);
+}
+
+int sn_engine_load_marked(struct sn_engine *engine, const Sinter__Program__V1__Program *program,
+			  struct sn_marks marks, const uint8_t *hash, size_t hash_len,
+			  struct sn_engine_loaded *loaded, char *err, size_t err_len)
+{
 	uint64_t start = clock_ns();
 	char ignored[256];
 	struct sn_plan *plan;
@@ -355,6 +378,7 @@ int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program 
 			      engine->config.n_workers, err, err_len);
 	if (plan == NULL)
 		return -1;
+	plan->marks = marks;
 	plan->hash_len = hash_len;
 	if (hash_len > 0)
 		memcpy(plan->hash, hash, hash_len);

@@ -20,6 +20,7 @@
 
 #include "program.pb-c.h"
 #include "sn_exchange.h"
+#include "sn_flows.h"
 #include "sn_ledger.h"
 #include "sn_peers.h"
 #include "sn_plan.h"
@@ -61,6 +62,8 @@ struct sn_engine {
 	uint8_t mapped[SN_SHARDS]; /* the worker to whose queue devices that hash give a shard's packets */
 	struct sn_ledger reasons;  /* drops under the reasons of programs that are gone */
 	struct sn_ledger counters; /* of programs that are gone */
+	struct sn_flows *flows;	   /* by port; NULL: there are no devices */
+	uint64_t *misclassified;   /* by port: wrong marks that are settled */
 	struct sn_thread threads[SN_WORKERS_MAX];
 };
 
@@ -86,6 +89,11 @@ void sn_engine_free(struct sn_engine *engine);
 /* Replaces the program. On error the running one goes on, untouched. */
 int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
 		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len);
+
+/* The same for a program for which devices write marks. */
+int sn_engine_load_marked(struct sn_engine *engine, const Sinter__Program__V1__Program *program,
+			  struct sn_marks marks, const uint8_t *hash, size_t hash_len,
+			  struct sn_engine_loaded *loaded, char *err, size_t err_len);
 
 /* The same for an encoded program, whose hash is its SHA-256 (as program.Hash in Go). */
 int sn_engine_load_bytes(struct sn_engine *engine, const uint8_t *data, size_t len,

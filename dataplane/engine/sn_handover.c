@@ -15,10 +15,19 @@ static inline uint32_t shard_of(const struct sn_worker *w, uint32_t i, uint32_t 
 	return sn_dispatch_shard(w->program, w->state, &w->pkts[i], segment, w->classes[i]);
 }
 
+/* A packet that a device with rules for shards would have given to the other's queue. */
+static bool is_stray(const struct sn_worker *w, const struct sn_pkt *p, uint8_t place)
+{
+	return place != SN_PLACE_AWAITED && !w->taking && p->frag == SN_FRAG_WHOLE &&
+	       (p->proto == SN_TCP || p->proto == SN_UDP);
+}
+
 static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 {
 	struct sn_pkt *p = &w->pkts[i];
 	bool passed;
+
+	w->stats.ports[p->iface].strays += is_stray(w, p, place);
 
 	/* Between workers an interface goes by its port: a program may number it anew. */
 	p->m->port = w->ports[p->iface];

@@ -19,7 +19,8 @@ struct sn_plan {
 	struct sn_program *program;
 	struct sn_port *ports[SN_IFACES_MAX]; /* by interface; all NULL without ports (harness) */
 	uint8_t macs[SN_IFACES_MAX]
-		    [6]; /* of the devices, for interfaces whose address the program leaves open */
+		    [6];       /* of the devices, for interfaces whose address the program leaves open */
+	struct sn_marks marks; /* that devices write for this program */
 	unsigned int n_workers;
 	struct sn_counts *counts[SN_WORKERS_MAX];
 	uint8_t hash[SN_HASH_MAX]; /* as the client named the program */

@@ -460,6 +460,18 @@ int sn_port_map(struct sn_port *port, const uint8_t *queues, char *err, size_t e
 	return 0;
 }
 
+/* Called by the driver, on a thread of its own. */
+static int note_reset(uint16_t id, enum rte_eth_event_type event, void *context, void *more)
+{
+	struct sn_port *port = context;
+
+	(void)id;
+	(void)event;
+	(void)more;
+	atomic_store_explicit(&port->wants_reset, true, memory_order_release);
+	return 0;
+}
+
 int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len)
 {
 	struct rte_eth_conf conf = {0};
@@ -502,6 +514,8 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	if (rc != 0)
 		return SN_ERR("interface %s: device \"%s\" does not start: %s", port->bind.interface,
 			      port->bind.device, strerror(-rc));
+	if (!port->started)
+		rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RESET, note_reset, port);
 	port->started = true;
 	if (config->hash && check_hash(port, &conf, err, err_len) != 0)
 		return -1;
@@ -524,6 +538,33 @@ int sn_port_restart(struct sn_port *port, bool hash, char *err, size_t err_len)
 	port->buckets = 0;
 	config.hash = hash;
 	return sn_port_start(port, &config, err, err_len);
+}
+
+int sn_port_reset(struct sn_port *port, char *err, size_t err_len)
+{
+	const struct sn_port_config config = port->config;
+	const struct rte_ether_addr mac = port->mac;
+	int rc;
+
+	atomic_store_explicit(&port->wants_reset, false, memory_order_relaxed);
+	rc = rte_eth_dev_reset(port->id);
+	if (rc != 0) {
+		snprintf(err, err_len, "interface %s: device \"%s\" cannot be reset: %s",
+			 port->bind.interface, port->bind.device, strerror(-rc));
+	} else {
+		free(port->paces);
+		port->paces = NULL;
+		port->buckets = 0;
+		port->mac = port->device_mac;
+		rc = sn_port_start(port, &config, err, err_len);
+	}
+	if (rc == 0)
+		rc = sn_port_use_mac(port, &mac, err, err_len);
+	if (rc == 0)
+		return 0;
+	port->mac = mac; /* still wanted */
+	atomic_store_explicit(&port->wants_reset, true, memory_order_relaxed);
+	return -1;
 }
 
 int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len)
@@ -553,6 +594,7 @@ int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char
 
 static void stop(struct sn_port *port)
 {
+	rte_eth_dev_callback_unregister(port->id, RTE_ETH_EVENT_INTR_RESET, note_reset, port);
 	/* A kernel interface lives on, with the address that it had. */
 	if (!rte_is_same_ether_addr(&port->mac, &port->device_mac))
 		rte_eth_dev_default_mac_addr_set(port->id, &port->device_mac);

@@ -8,6 +8,7 @@
  * which is opened by net_af_packet. Kernel interfaces are set up, be it by net_af_packet or net_af_xdp.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,10 @@ struct sn_port {
 	uint16_t mtu; /* largest IP packet that the port carries */
 	bool kernel;  /* frames come from the kernel, not from hardware: an idle worker may nap */
 	bool started;
+	/* Written by the control thread while the workers are held: */
+	bool watched;			  /* the device has flow rules */
+	bool believed;			  /* and the marks that they put on packets are */
+	_Atomic bool wants_reset;	  /* its driver says so, on a thread of its own */
 	uint16_t rx_desc;		  /* that a receive queue holds */
 	uint16_t buckets;		  /* of a device that hashes as configured; 0: it does not */
 	struct rte_ether_addr device_mac; /* as it came */
@@ -93,6 +98,16 @@ int sn_port_can_hash(const struct sn_port *port, char *err, size_t err_len);
  * and can be started anew otherwise.
  */
 int sn_port_restart(struct sn_port *port, bool hash, char *err, size_t err_len);
+
+/* Whether the device has to be reset: its other half (a VF's PF) was. */
+static inline bool sn_port_wants_reset(const struct sn_port *port)
+{
+	return atomic_load_explicit(&port->wants_reset, memory_order_acquire);
+}
+
+/* Resets and starts the device as it was; its flow rules are gone. No worker polls it meanwhile. After an
+ * error it still wants to be reset. */
+int sn_port_reset(struct sn_port *port, char *err, size_t err_len);
 
 /*
  * Sends the packets of each of SN_RSS_BUCKETS buckets to a queue, and reads back whether the device took it.

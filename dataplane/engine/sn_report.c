@@ -7,6 +7,8 @@
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 
+#include "sn_messages.h"
+#include "sn_offload.h"
 #include "sn_transfer.h"
 
 #define SN_ERR(...)	    (snprintf(err, err_len, __VA_ARGS__), -1)
@@ -15,20 +17,15 @@
 #define SN_SESSIONS_MAX	    65536
 #define SN_NEIGHBORS_MAX    16384
 
-/* An array of pointers to n messages of a type, all initialized. */
-#define SN_NEW_ARRAY(arena, type, init, n)                                           \
-	__extension__({                                                              \
-		size_t sn_n = (n);                                                   \
-		type **sn_list = sn_arena_alloc(arena, (sn_n + 1) * sizeof(type *)); \
-		type *sn_items = sn_arena_alloc(arena, (sn_n + 1) * sizeof(type));   \
-		if (sn_items == NULL)                                                \
-			sn_list = NULL;                                              \
-		for (size_t sn_i = 0; sn_list != NULL && sn_i < sn_n; sn_i++) {      \
-			init(&sn_items[sn_i]);                                       \
-			sn_list[sn_i] = &sn_items[sn_i];                             \
-		}                                                                    \
-		sn_list;                                                             \
-	})
+static void report_flows(const struct sn_flows *flows, Sinter__Program__V1__PortStats *port)
+{
+	if (flows == NULL)
+		return;
+	port->flow_checked = flows->counts.checked;
+	port->flow_undropped = flows->counts.undropped;
+	port->flow_misqueued = flows->counts.misqueued;
+	port->flow_mismarked = flows->counts.mismarked;
+}
 
 static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 			Sinter__Program__V1__Stats *stats)
@@ -54,11 +51,15 @@ static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 			port->rx_bytes += count->rx.bytes;
 			port->tx_packets += count->tx.packets;
 			port->tx_bytes += count->tx.bytes;
+			port->strays += count->strays;
+			port->marked += count->marked;
+			port->misclassified += count->misclassified;
 		}
 		if (plan->ports[i] != NULL && rte_eth_stats_get(plan->ports[i]->id, &device) == 0)
 			port->rx_missed = device.imissed + device.rx_nombuf;
 		if (plan->ports[i] != NULL)
 			port->rx_missed += sn_port_pace_missed(plan->ports[i], engine->config.n_workers);
+		report_flows(sn_offload_flows(engine, plan->ports[i]), port);
 	}
 	return 0;
 }

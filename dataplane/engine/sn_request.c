@@ -7,6 +7,8 @@
 
 #include "sn_frame.h"
 #include "sn_log.h"
+#include "sn_messages.h"
+#include "sn_offload.h"
 #include "sn_report.h"
 #include "sn_request_shards.h"
 #include "sn_shards.h"
@@ -30,13 +32,14 @@ void sn_requests_init(struct sn_requests *requests, struct sn_engine *engine, sn
 int sn_requests_tick(struct sn_requests *requests)
 {
 	bool tracing = sn_tracing_watch(&requests->tracing);
+	int offload_ms = sn_offload_watch(requests->engine);
 
 	sn_shards_level(requests->engine);
 	sn_transfers_tick(requests->engine);
 	/* Workers do not wake the control thread: it looks what they want. */
 	if (requests->engine->config.n_workers > 1 || sn_transfers_open(requests->engine))
 		return SN_LEVEL_MS;
-	return tracing ? SN_TICK_MS : -1;
+	return offload_ms >= 0 ? offload_ms : tracing ? SN_TICK_MS : -1;
 }
 
 void sn_requests_free(struct sn_requests *requests)
@@ -44,15 +47,6 @@ void sn_requests_free(struct sn_requests *requests)
 	sn_tracing_stop(&requests->tracing);
 	sn_arena_free(&requests->arena);
 }
-
-/* The answers live in the arena. */
-#define SN_NEW(arena, type, init)                                   \
-	__extension__({                                             \
-		type *sn_new = sn_arena_alloc(arena, sizeof(type)); \
-		if (sn_new != NULL)                                 \
-			init(sn_new);                               \
-		sn_new;                                             \
-	})
 
 /* The numbers of a cut are the protocol's. */
 _Static_assert((int)SN_CUT_BY_HOST == (int)SINTER__PROGRAM__V1__CUT__BY__HOST, "by host");
@@ -97,19 +91,36 @@ static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1_
 	return 0;
 }
 
+static int read_marks(const Sinter__Program__V1__Marks *message, struct sn_marks *marks, char *err,
+		      size_t err_len)
+{
+	*marks = (struct sn_marks){0};
+	if (message == NULL)
+		return 0;
+	*marks = (struct sn_marks){.generation = message->generation, .shift = message->shift};
+	if (message->generation >= SN_MARK_GENERATIONS)
+		return SN_ERR("load: marks: generation %u, want 0..%d", message->generation,
+			      SN_MARK_GENERATIONS - 1);
+	if (message->shift < 1 || message->shift > SN_MARK_SHIFT_MAX)
+		return SN_ERR("load: marks: shift %u, want 1..%d", message->shift, SN_MARK_SHIFT_MAX);
+	return 0;
+}
+
 static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__Load *load,
 		       Sinter__Program__V1__Response *response, char *err, size_t err_len)
 {
 	Sinter__Program__V1__Loaded *reply =
 		SN_NEW(&requests->arena, Sinter__Program__V1__Loaded, sinter__program__v1__loaded__init);
 	struct sn_engine_loaded loaded;
+	struct sn_marks marks;
 
 	if (reply == NULL)
 		return SN_ERR("no memory");
 	if (load->program == NULL)
 		return SN_ERR("load: the program is missing");
-	if (sn_engine_load(requests->engine, load->program, load->hash.data, load->hash.len, &loaded, err,
-			   err_len) != 0)
+	if (read_marks(load->marks, &marks, err, err_len) != 0 ||
+	    sn_engine_load_marked(requests->engine, load->program, marks, load->hash.data, load->hash.len,
+				  &loaded, err, err_len) != 0)
 		return -1;
 	reply->hash = load->hash;
 	reply->build_ns = loaded.build_ns;
@@ -129,6 +140,7 @@ static int answer_stats(struct sn_requests *requests, const Sinter__Program__V1_
 
 	if (stats == NULL)
 		return SN_ERR("no memory");
+	sn_offload_watch(requests->engine);
 	if (sn_report_stats(requests->engine, request, &requests->arena, stats, err, err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_STATS;
@@ -268,6 +280,53 @@ static int answer_cut(struct sn_requests *requests, const Sinter__Program__V1__C
 	return 0;
 }
 
+static int answer_devices(struct sn_requests *requests, const Sinter__Program__V1__GetDevices *request,
+			  Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__DeviceList *list = SN_NEW(&requests->arena, Sinter__Program__V1__DeviceList,
+						       sinter__program__v1__device_list__init);
+
+	if (list == NULL)
+		return SN_ERR("no memory");
+	if (sn_offload_devices(requests->engine, request, &requests->arena, list, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_DEVICES;
+	response->devices = list;
+	return 0;
+}
+
+static int answer_update_flows(struct sn_requests *requests, const Sinter__Program__V1__UpdateFlows *update,
+			       Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__FlowsUpdated *updated =
+		SN_NEW(&requests->arena, Sinter__Program__V1__FlowsUpdated,
+		       sinter__program__v1__flows_updated__init);
+
+	if (updated == NULL)
+		return SN_ERR("no memory");
+	if (sn_offload_update(requests->engine, update, &requests->arena, updated, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_FLOWS_UPDATED;
+	response->flows_updated = updated;
+	return 0;
+}
+
+static int answer_flows(struct sn_requests *requests, const Sinter__Program__V1__GetFlows *request,
+			Sinter__Program__V1__Response *response, char *err, size_t err_len)
+{
+	Sinter__Program__V1__FlowList *list =
+		SN_NEW(&requests->arena, Sinter__Program__V1__FlowList, sinter__program__v1__flow_list__init);
+
+	if (list == NULL)
+		return SN_ERR("no memory");
+	sn_offload_watch(requests->engine);
+	if (sn_offload_list(requests->engine, request, &requests->arena, list, err, err_len) != 0)
+		return -1;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_FLOWS;
+	response->flows = list;
+	return 0;
+}
+
 static int answer(struct sn_requests *requests, const Sinter__Program__V1__Request *request,
 		  Sinter__Program__V1__Response *response, char *err, size_t err_len)
 {
@@ -294,6 +353,12 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 	case SINTER__PROGRAM__V1__REQUEST__BODY_STOP_TRACE:
 		sn_tracing_stop(&requests->tracing);
 		return 0;
+	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_DEVICES:
+		return answer_devices(requests, request->get_devices, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_UPDATE_FLOWS:
+		return answer_update_flows(requests, request->update_flows, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_FLOWS:
+		return answer_flows(requests, request->get_flows, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS:
 		return answer_move(requests, request->move_shards, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_CUT_SHARDS:

@@ -17,8 +17,7 @@ static bool has_map(const struct sn_engine *engine)
 	return has;
 }
 
-/* Devices that hash give each worker its shards' packets; what one does not take is handed over. */
-static void map_owners(struct sn_engine *engine)
+void sn_shards_map(struct sn_engine *engine)
 {
 	char err[512];
 
@@ -63,7 +62,7 @@ void sn_shards_place(struct sn_engine *engine)
 	if (engine->exchange == NULL)
 		return;
 	tell_stations(engine);
-	map_owners(engine);
+	sn_shards_map(engine);
 }
 
 /* A device that does not hash goes on as before. */
@@ -85,6 +84,10 @@ int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SH
 		return SN_ERR(
 			"shards: the engine has a program, and cuts flows in another way only before its "
 			"first");
+	for (unsigned int i = 0; engine->flows != NULL && i < engine->config.n_ports; i++)
+		if (engine->flows[i].n > 0)
+			return SN_ERR("shards: interface %s has flow rules, which its device would lose",
+				      engine->config.ports[i].bind.interface);
 	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
 		why[i][0] = '\0';
 		if (hash_port(&engine->config.ports[i], hash, why[i], err, err_len) != 0)
@@ -167,7 +170,7 @@ static bool next_step(struct sn_engine *engine)
 		order(engine);
 		return true;
 	case SN_MOVE_HOLD:
-		map_owners(engine);
+		sn_shards_map(engine);
 		move->kind = SN_MOVE_DRAIN;
 		sn_exchange_begin(engine->exchange, *move); /* blocked since it holds */
 		return true;
@@ -216,6 +219,49 @@ int sn_shards_move(struct sn_engine *engine, uint32_t unit, uint32_t worker, uin
 		else
 			poll_all(engine);
 	}
+	return 0;
+}
+
+/* Waits for the step that was published. */
+static void await_step(struct sn_engine *engine, uint64_t *taken_ns)
+{
+	while (!sn_exchange_done(engine->exchange, taken_ns)) {
+		if (engine->running)
+			sched_yield();
+		else
+			poll_all(engine);
+	}
+}
+
+int sn_shards_turn(struct sn_engine *engine, uint32_t unit, uint32_t from, void (*change)(void *),
+		   void *context, uint64_t *blocked_ns, char *err, size_t err_len)
+{
+	uint64_t begun, taken_ns;
+	struct sn_move move;
+
+	*blocked_ns = 0;
+	if (engine->orders.plan == NULL || engine->orders.plan->program->n_tables == 0)
+		return SN_ERR("turn: the engine runs no program that keeps state");
+	if (unit >= sn_state_units(engine->state))
+		return SN_ERR("turn: shard %u, there are %u", unit, sn_state_units(engine->state));
+	if (sn_state_place(engine->state, unit) != SN_SHARD_HERE)
+		return SN_ERR("turn: shard %u is not this engine's", unit);
+	if (from >= engine->config.n_workers)
+		return SN_ERR("turn: worker %u, there are %u", from, engine->config.n_workers);
+	move = (struct sn_move){(uint8_t)unit, (uint8_t)from, (uint8_t)sn_state_owner(engine->state, unit),
+				SN_MOVE_HOLD};
+	if (move.from == move.to) {
+		change(context);
+		return 0;
+	}
+	begun = sn_engine_now(engine);
+	sn_exchange_begin(engine->exchange, move);
+	await_step(engine, &taken_ns);
+	change(context);
+	move.kind = SN_MOVE_DRAIN;
+	sn_exchange_begin(engine->exchange, move);
+	await_step(engine, &taken_ns);
+	*blocked_ns = taken_ns - begun;
 	return 0;
 }
 

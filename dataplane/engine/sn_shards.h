@@ -38,6 +38,17 @@ int sn_shards_ready(struct sn_engine *engine);
 /* While the workers are held, after sn_shards_ready(): the units of the shards are at a place. */
 void sn_shards_put(struct sn_engine *engine, const bool shards[SN_SHARDS], enum sn_shard_place place);
 
+/* Devices that hash give each worker its shards' packets; what one does not take is handed over. */
+void sn_shards_map(struct sn_engine *engine);
+
+/*
+ * Has a device changed that gives a unit's packets to a worker's queue, so that they come to their owner's;
+ * in their order: those that come to the owner wait until the other queue gave what it had. blocked_ns: how
+ * long they may have waited. 0, or -1 with a message in err, and nothing was changed.
+ */
+int sn_shards_turn(struct sn_engine *engine, uint32_t unit, uint32_t from, void (*change)(void *),
+		   void *context, uint64_t *blocked_ns, char *err, size_t err_len);
+
 /* Splits anew what limits leave, if a worker has used up its part. Call it now and then. */
 void sn_shards_level(struct sn_engine *engine);
 

@@ -64,9 +64,21 @@ static void take_plan(struct sn_thread *thread, struct sn_plan *next)
 		sn_worker_set_port(thread->worker, (uint16_t)i,
 				   next->ports[i] != NULL ? next->ports[i]->id : (uint16_t)i);
 	}
+	sn_worker_set_marks(thread->worker, next->marks);
 	/* The counters of the program before belong to its plan, and go with it. */
 	sn_worker_set_program(thread->worker, next->program, next->counts[thread->queue]);
 	thread->plan = next;
+}
+
+/* What is said of the devices' rules. */
+static void take_rules(struct sn_thread *thread)
+{
+	const struct sn_plan *plan = thread->plan;
+
+	for (uint32_t i = 0; plan != NULL && i < plan->program->n_interfaces; i++)
+		sn_worker_set_rules(thread->worker, (uint16_t)i,
+				    plan->ports[i] != NULL && plan->ports[i]->watched,
+				    plan->ports[i] != NULL && plan->ports[i]->believed);
 }
 
 void sn_thread_follow(struct sn_thread *thread)
@@ -86,6 +98,7 @@ void sn_thread_follow(struct sn_thread *thread)
 	}
 	if (thread->orders->plan != NULL && thread->orders->plan != thread->plan)
 		take_plan(thread, thread->orders->plan);
+	take_rules(thread);
 	atomic_store_explicit(&thread->acknowledged, epoch, memory_order_release);
 }
 

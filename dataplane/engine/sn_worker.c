@@ -428,11 +428,16 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		rx->packets += n;
 		rx->bytes += bytes;
 	}
+	if (unlikely(w->watched >> iface & 1) && !w->taking)
+		sn_worker_sight(w, n, now);
 	mark(w, stages, SN_STAGE_PARSE, &since);
 	if (w->caching)
 		look_up(w, n);
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
-	sn_worker_classify(w, &w->program->segments[segment], n);
+	if (unlikely(w->believed >> iface & 1))
+		sn_worker_classify_marked(w, iface, &w->program->segments[segment], n);
+	else
+		sn_worker_classify(w, &w->program->segments[segment], n);
 	if (unlikely(w->dispatching)) {
 		handed = sn_hand_over(w, segment, n);
 		handing = rte_rdtsc();
@@ -511,6 +516,8 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 		return;
 	if (w->trace)
 		sn_trace_tick(w->trace, now);
+	w->sights_left = w->sights ? SN_SIGHTS_PER_TICK : 0;
+	w->until_mark_check = 0;
 	sn_part_tick(w->part, now);
 	sn_neigh_tick(w, now);
 	flush_all(w);
@@ -573,6 +580,23 @@ void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port)
 		w->ports[iface] = port;
 }
 
+void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool believed)
+{
+	uint64_t bit = 1ull << iface;
+
+	if (iface >= SN_IFACES_MAX)
+		return;
+	w->watched = watched && w->sights ? w->watched | bit : w->watched & ~bit;
+	w->believed = believed && w->marks.shift > 0 ? w->believed | bit : w->believed & ~bit;
+}
+
+void sn_worker_set_marks(struct sn_worker *w, struct sn_marks marks)
+{
+	w->marks = marks;
+	if (marks.shift == 0)
+		w->believed = 0;
+}
+
 struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len)
 {
 	uint32_t entries = config->cache_entries ? config->cache_entries : CACHE_ENTRIES;
@@ -601,6 +625,7 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	w->part = sn_state_part(config->state, config->number);
 	w->station = config->station;
 	w->peers = config->peers;
+	w->sights = config->sights;
 	w->number = config->number;
 	w->n_workers = config->n_workers ? config->n_workers : 1;
 	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)

@@ -16,8 +16,10 @@
 #include <rte_mbuf.h>
 
 #include "sn_exchange.h"
+#include "sn_marks.h"
 #include "sn_program.h"
 #include "sn_reason.h"
+#include "sn_sight.h"
 #include "sn_state.h"
 
 #define SN_BURST_MAX   64
@@ -37,6 +39,7 @@ struct sn_worker_config {
 	uint32_t n_workers;	      /* 0: 1 */
 	struct sn_station *station;   /* NULL: the only worker, of the only engine */
 	const struct sn_peers *peers; /* where there is a station; lives as long as the worker */
+	struct sn_sights *sights;     /* of packets of devices that have flow rules; NULL: there are none */
 	sn_tx_fn tx;
 	void *tx_ctx;
 	sn_drop_fn drop; /* may be NULL */
@@ -64,6 +67,9 @@ struct sn_count {
 struct sn_port_count {
 	struct sn_count rx;
 	struct sn_count tx;
+	uint64_t strays;	/* whole TCP and UDP packets of other workers' shards */
+	uint64_t marked;	/* packets whose class was taken from their mark */
+	uint64_t misclassified; /* marks that were found wrong */
 };
 
 /* What a shard's packets were on one worker; with several workers only. */
@@ -129,6 +135,15 @@ void sn_worker_set_station(struct sn_worker *w, struct sn_station *station);
 
 /* While the worker is quiescent: what it has decided is forgotten. */
 void sn_worker_forget(struct sn_worker *w);
+
+/*
+ * Takes effect at once. watched: the interface's device has flow rules, and some packets are shown to who
+ * looks at the worker's sights. believed: marks of its packets are, until one is found wrong.
+ */
+void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool believed);
+
+/* How classes are written as marks, by the program that is set next or was set. */
+void sn_worker_set_marks(struct sn_worker *w, struct sn_marks marks);
 
 /*
  * Called on the worker between two bursts, after sn_state_apply(): from now on

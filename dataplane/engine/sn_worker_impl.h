@@ -6,9 +6,11 @@
 
 #include "sn_cache.h"
 #include "sn_counts.h"
+#include "sn_marks.h"
 #include "sn_neigh.h"
 #include "sn_parse.h"
 #include "sn_peers.h"
+#include "sn_sight.h"
 #include "sn_trace.h"
 #include "sn_worker.h"
 
@@ -33,6 +35,8 @@ struct sn_worker {
 	struct sn_part *part;
 	struct sn_station *station; /* NULL: the only worker, of the only engine */
 	bool dispatching;	    /* packets may be for others */
+	uint64_t watched;	    /* bit per interface: its device has rules, and is watched */
+	uint64_t believed;	    /* bit per interface: its packets' marks are */
 	struct rte_mempool *pool;
 	sn_tx_fn tx;
 	void *tx_ctx;
@@ -54,6 +58,11 @@ struct sn_worker {
 	uint32_t icmp_rate;   /* this worker's share of the program's */
 	uint64_t icmp_tokens; /* 10^9 are worth one error */
 	uint64_t icmp_filled; /* when */
+	/* Written by some packets of devices that have rules. */
+	struct sn_marks marks;
+	uint32_t until_mark_check; /* marks */
+	struct sn_sights *sights;  /* NULL: nobody looks */
+	uint32_t sights_left;	   /* until the next tick */
 	/* Written by every packet. */
 	uint64_t tx_pending; /* bit per interface */
 	uint32_t n_dead;
@@ -105,6 +114,9 @@ static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
 
 /* Classes of the first n of w->pkts that go by the segment's table; SN_TABLE_NONE for those that do not. */
 void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
+
+/* Some of the first n of w->pkts, as they came, are shown to the control thread. */
+void sn_worker_sight(struct sn_worker *w, uint32_t n, uint64_t now);
 
 /* Brings the state that these packets will look for, if they are not known yet. */
 void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_marks.h"
+
+#include "sn_exec.h"
+
+_Static_assert(SN_TABLE_NONE == UINT32_MAX, "what has no class has no mark's class either");
+
+/*
+ * The class that the mark says. Rules are made for the table of whole packets with enough TTL: a device may
+ * look for ports in a fragment, where there are none.
+ */
+static uint32_t class_by_mark(const struct sn_worker *w, const struct sn_segment *s, const struct sn_pkt *p)
+{
+	uint32_t class = sn_mark_class(w->marks, sn_mark_of(p->m));
+
+	return class < s->n_classes && p->frag == SN_FRAG_WHOLE ? class : SN_TABLE_NONE;
+}
+
+void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct sn_segment *s, uint32_t n)
+{
+	struct sn_port_count *count = &w->stats.ports[iface];
+	uint32_t found[SN_BURST_MAX], k = 0, marked = 0;
+	uint8_t index[SN_BURST_MAX];
+	bool wrong = false;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sn_pkt *p = &w->pkts[i];
+
+		w->classes[i] = SN_TABLE_NONE;
+		if (p->reason || w->candidates[i] || sn_segment_is_low(s, p))
+			continue;
+		w->classes[i] = class_by_mark(w, s, p);
+		if (w->classes[i] == SN_TABLE_NONE) {
+			index[k++] = i;
+			continue;
+		}
+		marked++;
+		if (unlikely(w->until_mark_check-- == 0)) {
+			w->until_mark_check = SN_MARK_SAMPLE - 1;
+			wrong |= sn_segment_class(s, p) != w->classes[i];
+		}
+	}
+	if (unlikely(wrong)) {
+		/* One that is wrong says nothing good of the others. */
+		count->misclassified++;
+		w->believed &= ~(1ull << iface);
+		sn_worker_classify(w, s, n);
+		return;
+	}
+	count->marked += marked;
+	if (k == 0)
+		return;
+	sn_classifier_lookup(&s->table, w->pkts, index, found, k);
+	for (uint32_t j = 0; j < k; j++)
+		w->classes[index[j]] = found[j];
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_MARKS_H
+#define SN_MARKS_H
+
+/*
+ * Marks that a device's rules put on packets: the program's generation, and below it the class in the
+ * interface's segment and one. A packet that comes with its class is not classified again.
+ */
+
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#define SN_MARK_GENERATIONS 16
+#define SN_MARK_SHIFT_MAX   28
+#define SN_MARK_SAMPLE \
+	1024 /* of so many marks one is compared with the classifier; and the first of each tick */
+
+struct sn_marks {
+	uint32_t generation;
+	uint32_t shift; /* bits below the generation; 0: no mark is believed */
+};
+
+/* The mark of a packet as the device gave it, 0 if there is none. */
+static inline uint32_t sn_mark_of(const struct rte_mbuf *m)
+{
+	return m->ol_flags & RTE_MBUF_F_RX_FDIR_ID ? m->hash.fdir.hi : 0;
+}
+
+/* The class of a mark of this generation, UINT32_MAX for others. */
+static inline uint32_t sn_mark_class(struct sn_marks marks, uint32_t mark)
+{
+	uint32_t low = mark & ((1u << marks.shift) - 1);
+
+	return low != 0 && mark >> marks.shift == marks.generation ? low - 1 : UINT32_MAX;
+}
+
+struct sn_worker;
+struct sn_segment;
+
+/* As sn_worker_classify(), for packets of an interface whose marks are believed. */
+void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct sn_segment *s, uint32_t n);
+
+#endif /* SN_MARKS_H */

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_offload.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sn_ability.h"
+#include "sn_flows.h"
+#include "sn_log.h"
+#include "sn_messages.h"
+#include "sn_shards.h"
+
+#define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
+#define SN_STEPS_MAX	   65536
+#define SN_FLOW_TABLES	   2
+#define SN_LOOKS_PER_WATCH (1u << 20) /* rules compared with packets: a few milliseconds */
+#define SN_WATCH_MS	   100
+#define SN_RESETS_MS	   1000
+
+/* ---- life ---- */
+
+int sn_offload_init(struct sn_engine *engine, char *err, size_t err_len)
+{
+	if (engine->config.harness || engine->config.n_ports == 0)
+		return 0;
+	engine->flows = calloc(engine->config.n_ports, sizeof(*engine->flows));
+	engine->misclassified = calloc(engine->config.n_ports, sizeof(*engine->misclassified));
+	if (engine->flows == NULL || engine->misclassified == NULL)
+		return SN_ERR("no memory for the rules of %u ports", engine->config.n_ports);
+	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
+		const struct sn_port *port = &engine->config.ports[i];
+
+		sn_flows_init(&engine->flows[i],
+			      sn_steer_device(port->id, port->driver, (uint16_t)engine->config.n_workers));
+	}
+	return 0;
+}
+
+void sn_offload_stop(struct sn_engine *engine)
+{
+	for (unsigned int i = 0; engine->flows != NULL && i < engine->config.n_ports; i++)
+		sn_flows_clear(&engine->flows[i]);
+}
+
+void sn_offload_free(struct sn_engine *engine)
+{
+	free(engine->flows);
+	free(engine->misclassified);
+}
+
+struct sn_flows *sn_offload_flows(const struct sn_engine *engine, const struct sn_port *port)
+{
+	return engine->flows != NULL && port != NULL ? &engine->flows[port - engine->config.ports] : NULL;
+}
+
+static struct sn_port *find_port(const struct sn_engine *engine, const char *interface, char *err,
+				 size_t err_len)
+{
+	for (unsigned int i = 0; engine->flows != NULL && i < engine->config.n_ports; i++)
+		if (strcmp(engine->config.ports[i].bind.interface, interface) == 0)
+			return &engine->config.ports[i];
+	snprintf(err, err_len, "flows: interface \"%s\" is bound to no device of this engine", interface);
+	return NULL;
+}
+
+/* ---- an update, read ---- */
+
+struct step {
+	uint32_t index; /* in the update */
+	uint32_t number;
+	bool create;
+	struct sn_steer_rule rule;
+};
+
+static int read_conds(const Sinter__Program__V1__FlowRule *message, struct sn_steer_match *match, char *err,
+		      size_t err_len)
+{
+	for (size_t i = 0; i < message->n_conds; i++) {
+		const Sinter__Program__V1__FlowCond *c = message->conds[i];
+
+		if ((unsigned int)c->field >= SN_FIELDS)
+			return SN_ERR("field %d, there are %d", (int)c->field, SN_FIELDS);
+		if (!sn_cond_any(&match->conds[c->field]))
+			return SN_ERR("field %d has two conditions, want one", (int)c->field);
+		match->conds[c->field] =
+			(struct sn_cond){.value = c->value, .mask = c->mask, .last = c->last};
+	}
+	return 0;
+}
+
+static int read_rule(const struct sn_flows *flows, const Sinter__Program__V1__FlowRule *message,
+		     struct sn_steer_rule *rule, char *err, size_t err_len)
+{
+	size_t mac = message->dst_mac.len;
+
+	*rule = (struct sn_steer_rule){
+		.table = message->table,
+		.priority = message->priority,
+		.action = (enum sn_steer_action)message->action,
+		.queue = (uint16_t)message->queue,
+		.mark = message->mark,
+		.count = message->count,
+	};
+	if (message->table >= SN_FLOW_TABLES)
+		return SN_ERR("table %u, there are %d", message->table, SN_FLOW_TABLES);
+	if ((unsigned int)message->action > SN_STEER_DROP)
+		return SN_ERR("action %d, want pass, queue, jump or drop", (int)message->action);
+	if (rule->action == SN_STEER_JUMP && message->table + 1 == SN_FLOW_TABLES)
+		return SN_ERR("a jump from table %u, which is the last", message->table);
+	if (rule->action == SN_STEER_QUEUE && message->queue >= flows->device.queues)
+		return SN_ERR("queue %u, the port has %u", message->queue, flows->device.queues);
+	if (rule->action == SN_STEER_DROP && message->mark != 0)
+		return SN_ERR("mark %#x on packets that are dropped", message->mark);
+	if (mac != 0 && mac != RTE_ETHER_ADDR_LEN)
+		return SN_ERR("dst_mac of %zu bytes, want %d", mac, RTE_ETHER_ADDR_LEN);
+	if (mac != 0)
+		memcpy(&rule->match.mac, message->dst_mac.data, mac);
+	if (read_conds(message, &rule->match, err, err_len) != 0)
+		return -1;
+	return sn_steer_check(rule, err, err_len);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct step *x = *(const struct step *const *)a, *y = *(const struct step *const *)b;
+
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Each number is free when a rule is made under it, and there when it is destroyed. */
+static int check_numbers(const struct sn_flows *flows, const struct step *steps, size_t n,
+			 const struct step **order, char *err, size_t err_len)
+{
+	bool there = false;
+
+	for (size_t i = 0; i < n; i++)
+		order[i] = &steps[i];
+	qsort(order, n, sizeof(struct step *), by_number);
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || order[i]->number != order[i - 1]->number)
+			there = sn_flows_find(flows, order[i]->number) != NULL;
+		if (order[i]->create == there)
+			return SN_ERR("step %u: there is %s rule %u", order[i]->index,
+				      there ? "already a" : "no", order[i]->number);
+		there = order[i]->create;
+	}
+	return 0;
+}
+
+/* The steps in the arena, NULL with a message in err. */
+static struct step *read_steps(const struct sn_flows *flows, const Sinter__Program__V1__UpdateFlows *update,
+			       struct sn_arena *arena, char *err, size_t err_len)
+{
+	struct step *steps = sn_arena_alloc(arena, (update->n_steps + 1) * sizeof(*steps));
+	const struct step **order = sn_arena_alloc(arena, (update->n_steps + 1) * sizeof(*order));
+	char why[256];
+
+	if (steps == NULL || order == NULL) {
+		snprintf(err, err_len, "no memory for %zu steps", update->n_steps);
+		return NULL;
+	}
+	for (size_t i = 0; i < update->n_steps; i++) {
+		const Sinter__Program__V1__FlowStep *step = update->steps[i];
+
+		steps[i] = (struct step){.index = (uint32_t)i, .number = step->destroy};
+		if (step->step_case == SINTER__PROGRAM__V1__FLOW_STEP__STEP_DESTROY)
+			continue;
+		if (step->step_case != SINTER__PROGRAM__V1__FLOW_STEP__STEP_CREATE) {
+			snprintf(err, err_len, "step %zu creates and destroys nothing", i);
+			return NULL;
+		}
+		steps[i].create = true;
+		steps[i].number = step->create->number;
+		if (read_rule(flows, step->create, &steps[i].rule, why, sizeof(why)) != 0) {
+			snprintf(err, err_len, "step %zu, rule %u: %s", i, steps[i].number, why);
+			return NULL;
+		}
+	}
+	return check_numbers(flows, steps, update->n_steps, order, err, err_len) == 0 ? steps : NULL;
+}
+
+/* ---- an update, done ---- */
+
+struct change {
+	struct sn_engine *engine;
+	struct sn_flows *flows;
+	const struct step *steps;
+	size_t n, done;
+	char words[SN_FLOWS_WORDS]; /* of the driver, about the step that it refused */
+};
+
+static void do_steps(void *context)
+{
+	struct change *c = context;
+
+	for (; c->done < c->n; c->done++) {
+		const struct step *s = &c->steps[c->done];
+		int rc = s->create
+				 ? sn_flows_create(c->flows, s->number, &s->rule, c->words, sizeof(c->words))
+				 : sn_flows_destroy(c->flows, sn_flows_find(c->flows, s->number), c->words,
+						    sizeof(c->words));
+
+		if (rc != 0)
+			break;
+	}
+	c->flows->changed_ns = sn_engine_now(c->engine);
+}
+
+static uint64_t sum_misclassified(const struct sn_engine *engine, const struct sn_port *port)
+{
+	const struct sn_plan *plan = engine->orders.plan;
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; plan != NULL && i < plan->program->n_interfaces; i++)
+		for (unsigned int w = 0; plan->ports[i] == port && w < engine->config.n_workers; w++)
+			sum += sn_worker_stats(engine->threads[w].worker)->ports[i].misclassified;
+	return sum;
+}
+
+/* The workers learn of it. */
+static void tell(struct sn_engine *engine, struct sn_port *port, bool watched, bool believed)
+{
+	sn_engine_hold(engine);
+	port->watched = watched;
+	port->believed = believed;
+	engine->misclassified[port - engine->config.ports] = sum_misclassified(engine, port);
+	sn_engine_release(engine);
+}
+
+static int check_belief(const struct sn_engine *engine, Sinter__Program__V1__MarkBelief belief, char *err,
+			size_t err_len)
+{
+	const struct sn_plan *plan = engine->orders.plan;
+
+	if ((unsigned int)belief > SINTER__PROGRAM__V1__MARK_BELIEF__NOT_BELIEVED)
+		return SN_ERR("belief %d, want kept, believed or not believed", (int)belief);
+	if (belief == SINTER__PROGRAM__V1__MARK_BELIEF__BELIEVED && (plan == NULL || plan->marks.shift == 0))
+		return SN_ERR("belief: no program with marks is loaded that could be believed");
+	return 0;
+}
+
+static void apply_belief(struct sn_engine *engine, struct sn_port *port, const struct sn_flows *flows,
+			 Sinter__Program__V1__MarkBelief belief)
+{
+	bool watched = flows->n > 0, believed = port->believed;
+
+	if (belief != SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT)
+		believed = belief == SINTER__PROGRAM__V1__MARK_BELIEF__BELIEVED;
+	/* A worker may have stopped believing by itself. */
+	if (watched != port->watched || belief != SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT)
+		tell(engine, port, watched, believed);
+}
+
+int sn_offload_update(struct sn_engine *engine, const Sinter__Program__V1__UpdateFlows *update,
+		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated, char *err,
+		      size_t err_len)
+{
+	struct sn_port *port = find_port(engine, update->interface, err, err_len);
+	uint64_t begun = sn_engine_now(engine);
+	struct change *change;
+
+	if (port == NULL)
+		return -1;
+	if (update->n_steps > SN_STEPS_MAX)
+		return SN_ERR("flows: %zu steps, at most %d", update->n_steps, SN_STEPS_MAX);
+	change = sn_arena_alloc(arena, sizeof(*change));
+	if (change == NULL)
+		return SN_ERR("no memory for an update");
+	*change = (struct change){
+		.engine = engine, .flows = sn_offload_flows(engine, port), .n = update->n_steps};
+	change->steps = read_steps(change->flows, update, arena, err, err_len);
+	if (change->steps == NULL || check_belief(engine, update->belief, err, err_len) != 0)
+		return -1;
+	if (update->turn != NULL) {
+		if (sn_shards_turn(engine, update->turn->shard, update->turn->from, do_steps, change,
+				   &updated->blocked_ns, err, err_len) != 0)
+			return -1;
+	} else {
+		do_steps(change);
+	}
+	apply_belief(engine, port, change->flows, update->belief);
+	updated->done = (uint32_t)change->done;
+	updated->refused = change->words;
+	updated->took_ns = sn_engine_now(engine) - begun;
+	if (change->done < change->n)
+		sn_log(SN_LOG_WARN, "port=%s rule %u is refused: %s", port->bind.interface,
+		       change->steps[change->done].number, change->words);
+	return 0;
+}
+
+/* ---- questions ---- */
+
+int sn_offload_list(struct sn_engine *engine, const Sinter__Program__V1__GetFlows *request,
+		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, char *err, size_t err_len)
+{
+	const struct sn_port *port = find_port(engine, request->interface, err, err_len);
+	struct sn_flows *flows;
+
+	if (port == NULL)
+		return -1;
+	flows = sn_offload_flows(engine, port);
+	sn_flows_count(flows);
+	list->flows = SN_NEW_ARRAY(arena, Sinter__Program__V1__FlowState,
+				   sinter__program__v1__flow_state__init, flows->n);
+	if (list->flows == NULL)
+		return SN_ERR("no memory for the answer");
+	list->n_flows = flows->n;
+	for (uint32_t i = 0; i < flows->n; i++) {
+		const struct sn_flow_rule *rule = flows->by_number[i];
+		Sinter__Program__V1__FlowState *state = list->flows[i];
+
+		state->number = rule->number;
+		state->packets = rule->packets;
+		state->bytes = rule->bytes;
+		state->verdict = (Sinter__Program__V1__FlowState__Verdict)sn_flow_verdict(rule);
+		state->agreed = rule->agreed;
+		state->contradicted = rule->contradicted;
+	}
+	list->resets = flows->resets;
+	list->lost = flows->lost;
+	list->believed = port->believed;
+	list->no_rule = flows->counts.no_rule;
+	return 0;
+}
+
+int sn_offload_devices(struct sn_engine *engine, const Sinter__Program__V1__GetDevices *request,
+		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, char *err,
+		       size_t err_len)
+{
+	if (engine->flows == NULL)
+		return SN_ERR("devices: this engine has none");
+	list->devices = SN_NEW_ARRAY(arena, Sinter__Program__V1__Device, sinter__program__v1__device__init,
+				     engine->config.n_ports);
+	if (list->devices == NULL)
+		return SN_ERR("no memory for the answer");
+	list->n_devices = engine->config.n_ports;
+	for (unsigned int i = 0; i < engine->config.n_ports; i++)
+		if (sn_ability_report(&engine->config.ports[i], &engine->flows[i], request->try_rules, arena,
+				      list->devices[i]) != 0)
+			return SN_ERR("no memory for the answer");
+	return 0;
+}
+
+/* ---- the watch ---- */
+
+static void see(struct sn_engine *engine, const struct sn_sight *sight, uint32_t *looks)
+{
+	for (unsigned int i = 0; i < engine->config.n_ports; i++)
+		if (engine->flows[i].device.port == sight->port && *looks < SN_LOOKS_PER_WATCH)
+			*looks += sn_flows_see(&engine->flows[i], sight);
+}
+
+static void doubt(struct sn_engine *engine, struct sn_port *port)
+{
+	if (!port->believed ||
+	    sum_misclassified(engine, port) == engine->misclassified[port - engine->config.ports])
+		return;
+	sn_log(SN_LOG_WARN, "port=%s a mark was wrong: its marks are no longer believed",
+	       port->bind.interface);
+	tell(engine, port, port->watched, false);
+}
+
+static void reset(struct sn_engine *engine, struct sn_port *port)
+{
+	struct sn_flows *flows = sn_offload_flows(engine, port);
+	char err[512] = "";
+	int rc;
+
+	if (!sn_port_wants_reset(port))
+		return;
+	sn_engine_hold(engine);
+	rc = sn_port_reset(port, err, sizeof(err));
+	if (rc == 0) {
+		sn_shards_map(engine);
+		sn_flows_restore(flows);
+		flows->changed_ns = sn_engine_now(engine);
+		port->watched = flows->n > 0;
+	}
+	sn_engine_release(engine);
+	if (rc != 0)
+		sn_log(SN_LOG_ERROR, "%s", err);
+	else
+		sn_log(SN_LOG_WARN, "port=%s was reset, with %u rules%s%s", port->bind.interface, flows->n,
+		       flows->lost[0] != '\0' ? "; lost some: " : "", flows->lost);
+}
+
+int sn_offload_watch(struct sn_engine *engine)
+{
+	struct sn_sight sight;
+	bool rules = false, resets = false;
+	uint32_t looks = 0;
+
+	if (engine->flows == NULL)
+		return -1;
+	for (unsigned int i = 0; i < engine->config.n_workers; i++)
+		while (sn_sights_take(engine->threads[i].sights, &sight))
+			see(engine, &sight, &looks);
+	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
+		struct sn_port *port = &engine->config.ports[i];
+
+		doubt(engine, port);
+		reset(engine, port);
+		rules |= engine->flows[i].n > 0;
+		resets |= port->bind.kind == SN_PORT_PCI;
+	}
+	return rules ? SN_WATCH_MS : resets ? SN_RESETS_MS : -1;
+}
