@@ -4,6 +4,7 @@
  * control socket: Requests in, Responses out, one for one.
  */
 #include <errno.h>
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,34 +94,70 @@ static int serve(struct sn_requests *requests, int in_fd, int out_fd, char *err,
 	return rc;
 }
 
-static int parse_workers(const char *text, unsigned int *workers)
+static const char usage[] =
+	"usage: sinter-harness [--workers N] [--shards host|address:BIT|rss] <requests >responses\n"
+	"\n"
+	"The packet engine without devices: frames of program.proto's Request and Response,\n"
+	"4 bytes big-endian length before each. Packets and clock come by Inject. Several\n"
+	"workers (at most 64) receive them by turns; with --shards rss as a device that hashes\n"
+	"gives them to its queues.\n";
+
+static int parse_workers(const char *text, unsigned int *workers, char *err, size_t err_len)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
 
 	if (end == text || *end != '\0' || n < 1 || n > SN_WORKERS_MAX)
-		return -1;
+		return SN_ERR("workers %s: want a number from 1 to %d", text, SN_WORKERS_MAX);
 	*workers = (unsigned int)n;
 	return 0;
+}
+
+/* 0: go on, 1: done, -1: error. */
+static int parse_flags(int argc, char **argv, unsigned int *workers, struct sn_cut *cut, char *err,
+		       size_t err_len)
+{
+	static const struct option options[] = {
+		{"workers", required_argument, NULL, 'w'},
+		{"shards", required_argument, NULL, 's'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int opt, rc = 0;
+
+	while (rc == 0 && (opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (opt) {
+		case 'w':
+			rc = parse_workers(optarg, workers, err, err_len);
+			break;
+		case 's':
+			rc = sn_cut_parse(optarg, cut, err, err_len);
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			return 1;
+		default:
+			return SN_ERR("see --help");
+		}
+	}
+	if (rc == 0 && optind < argc)
+		return SN_ERR("\"%s\": no such argument; see --help", argv[optind]);
+	return rc;
 }
 
 int main(int argc, char **argv)
 {
 	static struct sn_harness harness;
 	struct sn_requests requests;
+	struct sn_cut cut = {0};
 	char err[SN_ERR_LEN] = "";
 	unsigned int workers = 1;
-	int out, rc;
+	int out, rc = parse_flags(argc, argv, &workers, &cut, err, sizeof(err));
 
-	if (argc > 1 &&
-	    (argc != 3 || strcmp(argv[1], "--workers") != 0 || parse_workers(argv[2], &workers))) {
-		fputs("usage: sinter-harness [--workers N] <requests >responses\n"
-		      "\n"
-		      "The packet engine without devices: frames of program.proto's Request and Response,\n"
-		      "4 bytes big-endian length before each. Packets and clock come by Inject; several\n"
-		      "workers (at most 64) receive them by turns.\n",
-		      strcmp(argv[1], "--help") == 0 ? stdout : stderr);
-		return strcmp(argv[1], "--help") == 0 ? EXIT_SUCCESS : 2;
+	if (rc != 0) {
+		if (rc < 0)
+			sn_log(SN_LOG_ERROR, "%s", err);
+		return rc < 0 ? 2 : EXIT_SUCCESS;
 	}
 	/* Libraries that print shall not print among the answers. */
 	out = dup(STDOUT_FILENO);
@@ -131,7 +168,7 @@ int main(int argc, char **argv)
 	sn_log_limit(SN_LOG_ERROR); /* refusals are in the answers */
 	rc = sn_harness_eal(argv[0], err, sizeof(err));
 	if (rc == 0)
-		rc = sn_harness_open(&harness, workers, err, sizeof(err));
+		rc = sn_harness_open(&harness, workers, cut, err, sizeof(err));
 	if (rc == 0) {
 		sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);
 		rc = serve(&requests, STDIN_FILENO, out, err, sizeof(err));

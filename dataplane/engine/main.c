@@ -143,18 +143,11 @@ static int parse_number(const char *flag, const char *text, unsigned int min, un
 
 static int parse_cut(const char *text, struct sn_cut *cut)
 {
-	*cut = (struct sn_cut){0};
-	if (strcmp(text, "host") == 0)
+	char err[SN_ERR_LEN];
+
+	if (sn_cut_parse(text, cut, err, sizeof(err)) == 0)
 		return 0;
-	if (strcmp(text, "rss") == 0) {
-		cut->by = SN_CUT_BY_RSS;
-		return 0;
-	}
-	if (strncmp(text, "address:", 8) == 0) {
-		cut->by = SN_CUT_BY_ADDRESS;
-		return parse_number("shards address", text + 8, 0, SN_CUT_BIT_MAX, &cut->shift);
-	}
-	sn_log(SN_LOG_ERROR, "--shards %s: want host, address:BIT or rss", text);
+	sn_log(SN_LOG_ERROR, "--%s", err);
 	return -1;
 }
 

@@ -97,6 +97,7 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 		.tx = engine->config.harness ? engine->config.tx : sn_thread_tx,
 		.tx_ctx = engine->config.harness ? engine->config.harness_context : thread,
 		.drop = engine->config.drop,
+		.displaced = engine->config.displaced,
 		.drop_ctx = engine->config.harness_context,
 	};
 

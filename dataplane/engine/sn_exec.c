@@ -206,6 +206,10 @@ static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t r
 	if (!shard_for(x, p, &flow))
 		return SN_REASON_NOT_OURS;
 	result = sn_state_forward(x->w->part, run, p->shard, &flow, !x->rehearsal, x->now, &s);
+	if (unlikely(x->w->displaced != NULL) && x->w->ended.n > 0) {
+		x->w->displaced(x->w->drop_ctx, sn_source(p->m), &x->w->ended);
+		x->w->ended.n = 0;
+	}
 	if (result == SN_STATE_NONE)
 		return SN_REASON_NAT_EXHAUSTED;
 	p->src = s->outside_addr;

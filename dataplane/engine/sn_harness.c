@@ -5,9 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_ether.h>
 #include <rte_mbuf.h>
 
 #include "sn_eal.h"
+#include "sn_parse.h"
+#include "sn_report.h"
+#include "sn_rss.h"
 #include "sn_share.h"
 #include "sn_shards.h"
 
@@ -138,17 +142,46 @@ static void harness_drop(void *context, const struct rte_mbuf *pkt, uint32_t sou
 	drops[harness->n_drops++] = (struct sn_harness_drop){.source = source, .reason = reason};
 }
 
-int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, char *err, size_t err_len)
+static void harness_displaced(void *context, uint32_t source, const struct sn_ended *ended)
 {
+	struct sn_harness *harness = context;
+	struct sn_harness_displaced *list = grow(harness->displaced, harness->n_displaced, ended->n,
+						 &harness->displaced_cap, sizeof(*list));
+
+	if (list == NULL) {
+		harness->no_memory = true;
+		return;
+	}
+	harness->displaced = list;
+	for (uint32_t i = 0; i < ended->n; i++)
+		list[harness->n_displaced++] =
+			(struct sn_harness_displaced){source, ended->table, ended->sessions[i]};
+}
+
+static void harness_map(void *context, const uint8_t *workers)
+{
+	struct sn_harness *harness = context;
+
+	memcpy(harness->map, workers, sizeof(harness->map));
+}
+
+int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_cut cut, char *err,
+		    size_t err_len)
+{
+	bool hashes = cut.by == SN_CUT_BY_RSS && n_workers > 1;
 	struct sn_engine_config config = {
 		.n_workers = n_workers,
+		.cut = cut,
 		.harness = true,
 		.tx = harness_tx,
 		.drop = harness_drop,
+		.displaced = harness_displaced,
+		.map = hashes ? harness_map : NULL,
 		.harness_context = harness,
 	};
 
 	memset(harness, 0, sizeof(*harness));
+	harness->hashes = hashes;
 	/* Before the pool is made: every buffer shall have the field. */
 	if (sn_source_register() != 0)
 		return SN_ERR("packet buffers have no room to note their source");
@@ -167,6 +200,7 @@ void sn_harness_close(struct sn_harness *harness)
 	rte_mempool_free(harness->pool);
 	free(harness->out);
 	free(harness->drops);
+	free(harness->displaced);
 	free(harness->bytes);
 	memset(harness, 0, sizeof(*harness));
 }
@@ -203,9 +237,30 @@ static struct rte_mbuf *make_packet(struct sn_harness *harness, const ProtobufCB
 	return pkt;
 }
 
-/* The worker that receives a packet of a round, of several: three packets each. */
-static unsigned int receiver(const struct sn_harness *harness, size_t i)
+/*
+ * The hash bucket of a frame, as common devices find it: IPv4 behind at most one tag; TCP and UDP by
+ * addresses and ports, the rest, and fragments, by addresses; what is no IPv4 falls into the first.
+ */
+static uint32_t bucket_of(const uint8_t *frame, size_t len)
 {
+	size_t l3 = len >= 18 && sn_load16(frame + 12) == RTE_ETHER_TYPE_VLAN ? 18 : 14, l4;
+	const uint8_t *ip = frame + l3;
+	bool ports;
+
+	if (len < l3 + 20 || sn_load16(ip - 2) != RTE_ETHER_TYPE_IPV4 || ip[0] >> 4 != 4)
+		return 0;
+	l4 = l3 + (ip[0] & 15u) * 4;
+	ports = (ip[9] == SN_TCP || ip[9] == SN_UDP) && (sn_load16(ip + 6) & 0x3fff) == 0 && len >= l4 + 4;
+	return sn_rss_bucket(sn_rss_words(sn_load32(ip + 12), sn_load32(ip + 16),
+					  ports ? sn_load16(frame + l4) : 0,
+					  ports ? sn_load16(frame + l4 + 2) : 0));
+}
+
+/* The worker that receives a packet of a round: by its hash, or by turns, three packets each. */
+static unsigned int receiver(const struct sn_harness *harness, const ProtobufCBinaryData *data, size_t i)
+{
+	if (harness->hashes)
+		return harness->map[bucket_of(data->data, data->len)];
 	return (unsigned int)(i / SN_HARNESS_TURN % harness->engine->config.n_workers);
 }
 
@@ -239,7 +294,7 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 	struct sn_engine *engine = harness->engine;
 	struct rte_mbuf *burst[SN_HARNESS_BURST];
 
-	harness->n_out = harness->n_drops = harness->n_bytes = 0;
+	harness->n_out = harness->n_drops = harness->n_displaced = harness->n_bytes = 0;
 	harness->no_memory = false;
 	if (check_packets(harness, packets, n, err, err_len) != 0)
 		return -1;
@@ -251,11 +306,12 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 	for (unsigned int i = 0; i < engine->config.n_workers; i++)
 		sn_worker_tick(engine->threads[i].worker, now_ns);
 	for (size_t first = 0, i = 0; i < n; first = i) {
+		unsigned int to = receiver(harness, &packets[first]->data, first);
 		uint16_t filled = 0;
 
 		for (; i < n && filled < SN_HARNESS_BURST &&
 		       packets[i]->interface == packets[first]->interface &&
-		       receiver(harness, i) == receiver(harness, first);
+		       receiver(harness, &packets[i]->data, i) == to;
 		     i++) {
 			burst[filled] = make_packet(harness, &packets[i]->data, (uint32_t)i);
 			if (burst[filled] == NULL) {
@@ -264,11 +320,32 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 			}
 			filled++;
 		}
-		run_burst(harness, receiver(harness, first), (uint16_t)packets[first]->interface, burst,
-			  filled);
+		run_burst(harness, to, (uint16_t)packets[first]->interface, burst, filled);
 	}
 	if (harness->no_memory)
 		return SN_ERR("inject: no memory for what came out");
+	return 0;
+}
+
+static int report_displaced(const struct sn_harness *harness, struct sn_arena *arena,
+			    Sinter__Program__V1__Injected *injected)
+{
+	size_t n = harness->n_displaced;
+	Sinter__Program__V1__Displaced *list = sn_arena_alloc(arena, (n + 1) * sizeof(*list));
+	Sinter__Program__V1__Session *sessions = sn_arena_alloc(arena, (n + 1) * sizeof(*sessions));
+
+	injected->displaced = sn_arena_alloc(arena, (n + 1) * sizeof(*injected->displaced));
+	if (list == NULL || sessions == NULL || injected->displaced == NULL)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		sinter__program__v1__displaced__init(&list[i]);
+		list[i].source = harness->displaced[i].source;
+		list[i].table = harness->displaced[i].table;
+		list[i].session = &sessions[i];
+		sn_report_session(&harness->displaced[i].session, &sessions[i]);
+		injected->displaced[i] = &list[i];
+	}
+	injected->n_displaced = n;
 	return 0;
 }
 
@@ -306,5 +383,7 @@ int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, 
 	}
 	injected->n_out = harness->n_out;
 	injected->n_drops = harness->n_drops;
+	if (report_displaced(harness, arena, injected) != 0)
+		return SN_ERR("inject: no memory for the answer");
 	return 0;
 }

@@ -26,6 +26,12 @@ struct sn_harness_drop {
 	uint32_t reason;
 };
 
+struct sn_harness_displaced {
+	uint32_t source;
+	uint32_t table;
+	struct sn_session_info session;
+};
+
 struct sn_harness {
 	struct sn_engine *engine;
 	struct rte_mempool *pool;
@@ -33,13 +39,21 @@ struct sn_harness {
 	size_t n_out, out_cap;
 	struct sn_harness_drop *drops;
 	size_t n_drops, drops_cap;
+	struct sn_harness_displaced *displaced;
+	size_t n_displaced, displaced_cap;
 	uint8_t *bytes; /* of all packets in out */
 	size_t n_bytes, bytes_cap;
 	bool no_memory; /* some output was lost */
+	bool hashes;	/* packets come by a device that hashes them */
+	uint8_t map[SN_SHARDS];
 };
 
-/* After sn_harness_eal(). 0, or -1 with a message in err. */
-int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, char *err, size_t err_len);
+/*
+ * After sn_harness_eal(). Several workers receive by turns; if shards are cut by hash, as a device that
+ * hashes and has a queue for each gives it to them. 0, or -1 with a message in err.
+ */
+int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_cut cut, char *err,
+		    size_t err_len);
 void sn_harness_close(struct sn_harness *harness);
 
 /* Starts EAL as a harness needs it: one thread, no devices, no hugepages, nothing shared. */
@@ -47,8 +61,8 @@ int sn_harness_eal(const char *name, char *err, size_t err_len);
 
 /*
  * One round: the timers, then the packets in their order, in bursts of at most 32 of
- * one interface. Several workers receive by turns, and what they hand each other is processed before the
- * next burst. out, drops and bytes hold what came of it until the next round.
+ * one interface for one worker. What workers hand each other is processed before the next burst. out, drops
+ * and bytes hold what came of it until the next round.
  */
 int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 		     Sinter__Program__V1__InjectedPacket **packets, size_t n, char *err, size_t err_len);

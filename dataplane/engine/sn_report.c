@@ -181,6 +181,7 @@ static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 		stats->tables[i]->created = state.created;
 		stats->tables[i]->expired = state.expired;
 		stats->tables[i]->exhausted = state.exhausted;
+		stats->tables[i]->displaced = state.displaced;
 	}
 	return 0;
 }
@@ -323,6 +324,21 @@ int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char
 	return 0;
 }
 
+void sn_report_session(const struct sn_session_info *info, Sinter__Program__V1__Session *session)
+{
+	sinter__program__v1__session__init(session);
+	session->run = (char *)info->run;
+	session->proto = info->proto;
+	session->inside_address = info->inside_addr;
+	session->outside_address = info->outside_addr;
+	session->remote_address = info->remote_addr;
+	session->inside_port = info->inside_port;
+	session->outside_port = info->outside_port;
+	session->remote_port = info->remote_port;
+	session->idle_ms = info->idle_ns / 1000000;
+	session->shard = info->shard;
+}
+
 int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
 		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,
 		       size_t err_len)
@@ -350,20 +366,8 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 	if (list->sessions == NULL)
 		return SN_NO_MEMORY;
 	list->n_sessions = n;
-	for (size_t i = 0; i < n; i++) {
-		Sinter__Program__V1__Session *session = list->sessions[i];
-
-		session->run = (char *)infos[i].run;
-		session->proto = infos[i].proto;
-		session->inside_address = infos[i].inside_addr;
-		session->inside_port = infos[i].inside_port;
-		session->outside_address = infos[i].outside_addr;
-		session->outside_port = infos[i].outside_port;
-		session->remote_address = infos[i].remote_addr;
-		session->remote_port = infos[i].remote_port;
-		session->idle_ms = infos[i].idle_ns / 1000000;
-		session->shard = infos[i].shard;
-	}
+	for (size_t i = 0; i < n; i++)
+		sn_report_session(&infos[i], list->sessions[i]);
 	return 0;
 }
 

@@ -17,6 +17,9 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__G
 int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char ***names, size_t *n,
 		    char *err, size_t err_len);
 
+/* A session as a message; the run's name is not copied. */
+void sn_report_session(const struct sn_session_info *info, Sinter__Program__V1__Session *session);
+
 /* These two hold the workers while they copy. */
 int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
 		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,

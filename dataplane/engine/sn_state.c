@@ -15,6 +15,8 @@
 #define HUGE_PAGE	(2u << 20)
 #define HUGE_MAX	(64u << 20) /* a table larger than that is used thinly: small pages cost less */
 #define NO_LIMIT	(1 << 30)   /* of sessions: more than memory holds */
+#define OPENING_NS	1000000000u /* for an answer to a TCP opening, however scarce ports are */
+#define OPENINGS_LOOKED 16u	    /* ports that are looked at for one that is not answered */
 
 /* An outside address and port. */
 struct spot {
@@ -109,6 +111,18 @@ static uint32_t address_at(const struct table *t, uint32_t index)
 	return t->pool[i].first + (index - t->pool_base[i]);
 }
 
+/* What a slot of a list stands for. */
+static __rte_always_inline struct spot spot_at(const struct table *t, const struct shard *sh,
+					       const struct list *l, uint32_t coset, uint32_t address,
+					       uint32_t slot)
+{
+	if (t->cosets)
+		return (struct spot){slot, address_at(t, address),
+				     t->cosets->port[t->cosets->first[coset] + slot - l->begin]};
+	return (struct spot){slot, address_at(t, slot % t->n_addresses),
+			     (uint16_t)(sh->port_base + ((slot / t->n_addresses) << t->shift))};
+}
+
 /* An outside address and port whose return packets hash into the shard. */
 static __rte_noinline struct spot spot_by_hash(const struct table *t, struct shard *sh,
 					       enum sn_proto_class class, uint32_t shard,
@@ -122,8 +136,7 @@ static __rte_noinline struct spot spot_by_hash(const struct table *t, struct sha
 		uint32_t slot = slot_take(&l);
 
 		if (slot != SN_NO_INDEX)
-			return (struct spot){slot, address,
-					     t->cosets->port[t->cosets->first[coset] + slot - l.begin]};
+			return spot_at(t, sh, &l, coset, index, slot);
 	}
 	return (struct spot){.slot = SN_NO_INDEX};
 }
@@ -140,8 +153,7 @@ static inline struct spot spot_take(const struct table *t, struct shard *sh, enu
 	slot = slot_take(&l);
 	if (slot == SN_NO_INDEX)
 		return (struct spot){.slot = SN_NO_INDEX};
-	return (struct spot){slot, address_at(t, slot % t->n_addresses),
-			     (uint16_t)(sh->port_base + ((slot / t->n_addresses) << t->shift))};
+	return spot_at(t, sh, &l, 0, 0, slot);
 }
 
 /* ---- the life of a session ---- */
@@ -234,38 +246,157 @@ static bool is_full(const struct sn_part *part, const struct table *t, uint32_t 
 	return part->left[t->id] <= 0 || *run_room(part, run, class) <= 0;
 }
 
+/* A TCP session that nobody outside has answered, for long enough. */
+static bool is_unanswered(const struct sn_session *s, uint64_t now)
+{
+	return (s->seen & SN_SEEN_RETURN) == 0 && (int64_t)(now - s->last_use) >= (int64_t)OPENING_NS;
+}
+
+static struct sn_session_info info_of(const struct sn_state *state, const struct sn_session *s, uint64_t now)
+{
+	return (struct sn_session_info){
+		.run = state->runs[s->run].name,
+		.proto = s->proto,
+		.inside_addr = s->inside_addr,
+		.outside_addr = s->outside_addr,
+		.remote_addr = s->remote_addr,
+		.inside_port = s->inside_port,
+		.outside_port = s->outside_port,
+		.remote_port = s->remote_port,
+		.idle_ns = now - s->last_use,
+		.shard = s->shard,
+	};
+}
+
+/* Ends an opening, to make room; its slot is the caller's. */
+static void displace(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s,
+		     uint64_t now)
+{
+	if (part->ended != NULL) {
+		part->ended->table = t->id;
+		part->ended->sessions[part->ended->n++] = info_of(part->state, s, now);
+	}
+	dissolve(part, t, sh, s);
+	sh->displaced++;
+}
+
+/* The number of `n` that is looked at now; the next one is next. */
+static uint32_t turn(uint32_t *hand, uint32_t n)
+{
+	uint32_t now = *hand < n ? *hand : 0;
+
+	*hand = now + 1;
+	return now;
+}
+
+/* Ends an unanswered opening that has one of the ports; its slot, which is the caller's. */
+static uint32_t slot_displace(struct sn_part *part, struct table *t, struct shard *sh, const struct list *l,
+			      uint64_t now)
+{
+	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < l->n; looks++) {
+		uint32_t slot = turn(&l->queue->hand, l->n), index = l->slots[slot];
+
+		if (!index || index & SLOT_FREE || !is_unanswered(at_index(sh, index), now))
+			continue;
+		displace(part, t, sh, at_index(sh, index), now);
+		return l->begin + slot;
+	}
+	return SN_NO_INDEX;
+}
+
+/* Ends an unanswered opening of the shard, of the run if that is what is full. */
+static void session_displace(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
+			     uint64_t now)
+{
+	bool run_full = *run_room(part, run, SN_PROTO_TCP) <= 0;
+
+	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < sh->slab_fresh; looks++) {
+		struct sn_session *s = &sh->slab[turn(&sh->hand, sh->slab_fresh)];
+		struct list l;
+
+		if (!s->live || s->proto != SN_TCP || (run_full && s->run != run) || !is_unanswered(s, now))
+			continue;
+		l = list_of_session(t, sh, s);
+		displace(part, t, sh, s, now);
+		slot_rest(&l, s->slot);
+		return;
+	}
+}
+
+/*
+ * The port of a TCP opening that nobody answered, for one that begins: so a flood of openings cannot hold a
+ * shard's ports. What was answered keeps its port. Few are looked at, others at each try.
+ */
+static struct spot spot_displace(struct sn_part *part, struct table *t, struct shard *sh, uint32_t shard,
+				 const struct sn_flow *f, uint64_t now)
+{
+	uint32_t address = (uint32_t)((sh->created + sh->exhausted) % t->n_addresses), coset = 0, slot;
+	struct list l;
+
+	if (t->cosets)
+		coset = coset_of(t, sn_rss_words(address_at(t, address), f->dst, f->dport, 0)) ^
+			(shard & t->mask);
+	l = list_of(t, sh, SN_PROTO_TCP, coset, address);
+	slot = slot_displace(part, t, sh, &l, now);
+	if (slot == SN_NO_INDEX)
+		return (struct spot){.slot = SN_NO_INDEX};
+	return spot_at(t, sh, &l, coset, address, slot);
+}
+
+static inline bool slab_empty(const struct shard *sh)
+{
+	return !sh->slab_free && sh->slab_fresh == sh->slab_max;
+}
+
+/* Whether there is no room for one more session, after all that can be done about it. */
+static __rte_noinline bool stays_full(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
+				      enum sn_proto_class class, uint64_t now)
+{
+	reap(part, t, sh, now, true);
+	if (is_full(part, t, run, class)) {
+		reap_all(part, t, now);
+		if (is_full(part, t, run, class))
+			atomic_store_explicit(&part->starved, true, memory_order_relaxed);
+	}
+	if (class == SN_PROTO_TCP && (is_full(part, t, run, class) || slab_empty(sh)))
+		session_displace(part, t, sh, run, now);
+	return is_full(part, t, run, class) || slab_empty(sh);
+}
+
+/* An outside address and port for a session to be made, for which there is room then. */
+static struct spot spot_for(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
+			    uint32_t shard, const struct sn_flow *f, uint64_t now)
+{
+	enum sn_proto_class class = class_of(f->proto);
+	struct spot spot;
+
+	if (unlikely((is_full(part, t, run, class) || slab_empty(sh)) &&
+		     stays_full(part, t, sh, run, class, now)))
+		return (struct spot){.slot = SN_NO_INDEX};
+	if (!sh->live && sh->tick < now >> WHEEL_SHIFT)
+		sh->tick = now >> WHEEL_SHIFT;
+	spot = spot_take(t, sh, class, shard, f);
+	if (likely(spot.slot != SN_NO_INDEX))
+		return spot;
+	reap(part, t, sh, now, true);
+	spot = spot_take(t, sh, class, shard, f);
+	if (spot.slot == SN_NO_INDEX && class == SN_PROTO_TCP)
+		spot = spot_displace(part, t, sh, shard, f, now);
+	return spot;
+}
+
 static struct sn_session *make(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
 			       uint32_t shard, const struct sn_flow *f, uint64_t hash, uint64_t now)
 {
 	const struct run *r = &part->state->runs[run];
-	enum sn_proto_class class = class_of(f->proto);
-	struct sn_session *s = NULL;
-	struct spot spot;
+	struct spot spot = spot_for(part, t, sh, run, shard, f, now);
+	struct sn_session *s;
 
-	if (unlikely(is_full(part, t, run, class))) {
-		reap_all(part, t, now);
-		if (is_full(part, t, run, class)) {
-			atomic_store_explicit(&part->starved, true, memory_order_relaxed);
-			goto exhausted;
-		}
-	}
-	if (!sh->live && sh->tick < now >> WHEEL_SHIFT)
-		sh->tick = now >> WHEEL_SHIFT;
-	for (bool reaped = false;; reaped = true) {
-		spot = spot_take(t, sh, class, shard, f);
-		if (likely(spot.slot != SN_NO_INDEX))
-			break;
-		if (reaped)
-			goto exhausted;
-		reap(part, t, sh, now, true);
+	if (unlikely(spot.slot == SN_NO_INDEX)) {
+		sh->exhausted++;
+		return NULL;
 	}
 	s = slab_take(sh);
-	if (unlikely(!s)) {
-		struct list l = list_of(t, sh, class, coset_of(t, spot.port), address_index(t, spot.address));
-
-		slot_untake(&l, spot.slot);
-		goto exhausted;
-	}
 	s->last_use = now;
 	s->timeout = timeout_of(r, f->proto, 0);
 	s->inside_addr = f->src;
@@ -282,9 +413,6 @@ static struct sn_session *make(struct sn_part *part, struct table *t, struct sha
 	settle(part, t, sh, s, hash);
 	sh->created++;
 	return s;
-exhausted:
-	sh->exhausted++;
-	return NULL;
 }
 
 /* ---- the packet path ---- */
@@ -1099,6 +1227,7 @@ static void add_stats(struct sn_state_stats *stats, const struct shard *sh)
 	stats->created += sh->created;
 	stats->expired += sh->expired;
 	stats->exhausted += sh->exhausted;
+	stats->displaced += sh->displaced;
 }
 
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats)
@@ -1132,18 +1261,7 @@ size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t 
 
 			if (!sn_session_live(s, now))
 				continue;
-			out[n++] = (struct sn_session_info){
-				.run = state->runs[s->run].name,
-				.proto = s->proto,
-				.inside_addr = s->inside_addr,
-				.outside_addr = s->outside_addr,
-				.remote_addr = s->remote_addr,
-				.inside_port = s->inside_port,
-				.outside_port = s->outside_port,
-				.remote_port = s->remote_port,
-				.idle_ns = now - s->last_use,
-				.shard = s->shard,
-			};
+			out[n++] = info_of(state, s, now);
 		}
 	}
 	return n;

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_cut.h"
 #include "sn_program.h"
 
 #define SN_SHARDS   128
@@ -60,19 +61,15 @@ _Static_assert(sizeof(struct sn_session) == 64, "a session is one cache line");
 
 struct sn_state;
 
-/* What tells the shard of a flow. */
-enum sn_cut_by {
-	/* A hash of the inside host's address and port; a shard owns the outside ports whose low bits are its
-	 * number. */
-	SN_CUT_BY_HOST,
-	/* Bits of the inside host's address, which a device's flow rules can match; ports as above. */
-	SN_CUT_BY_ADDRESS,
-	/* The bucket into which a device hashes the packet (see sn_rss.h); a session's outside port is one of
-	 * those that take its return packets into the same. */
-	SN_CUT_BY_RSS,
+/* A session as others see it. */
+struct sn_session_info {
+	const char *run; /* lives until the next sn_state_apply() */
+	uint32_t proto;
+	uint32_t inside_addr, outside_addr, remote_addr;
+	uint16_t inside_port, outside_port, remote_port;
+	uint64_t idle_ns;
+	uint32_t shard;
 };
-
-#define SN_CUT_BIT_MAX 25
 
 /* Several engines may share a chain's state. A unit of shards is one engine's at a time. */
 enum sn_shard_place {
@@ -82,9 +79,11 @@ enum sn_shard_place {
 	SN_SHARD_AWAY,	 /* it has no sessions */
 };
 
-struct sn_cut {
-	enum sn_cut_by by;
-	uint32_t shift; /* SN_CUT_BY_ADDRESS: the lowest of the bits, at most SN_CUT_BIT_MAX */
+/* For tests: the sessions that made room for another one: one a session, one a port. */
+struct sn_ended {
+	uint32_t n;
+	uint32_t table; /* of the program */
+	struct sn_session_info sessions[2];
 };
 
 /*
@@ -97,8 +96,9 @@ struct sn_part {
 	uint64_t *spent; /* by table: when all of its shards were reaped for want of room */
 	uint64_t now;	 /* of the last tick */
 	uint32_t n_owned;
-	uint32_t cursor;      /* of the next tick */
-	_Atomic bool starved; /* wants more of what others have left */
+	uint32_t cursor;	/* of the next tick */
+	_Atomic bool starved;	/* wants more of what others have left */
+	struct sn_ended *ended; /* told of what makes room; NULL: nobody listens */
 	/* lines 2 and 3 */
 	_Alignas(64) bool owned[SN_SHARDS];
 } __attribute__((aligned(64)));
@@ -165,7 +165,8 @@ struct sn_state_stats {
 	uint64_t sessions;
 	uint64_t created;
 	uint64_t expired;
-	uint64_t exhausted;
+	uint64_t exhausted; /* refused for want of a port or of room */
+	uint64_t displaced; /* TCP openings that nobody answered, ended for want of a port or of room */
 };
 
 /* Of a table of the current program. These two may run beside workers: the numbers are then of slightly
@@ -174,15 +175,6 @@ void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_stat
 
 /* Of a unit, over all tables of the program. */
 void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_state_stats *stats);
-
-struct sn_session_info {
-	const char *run; /* lives until the next sn_state_apply() */
-	uint32_t proto;
-	uint32_t inside_addr, outside_addr, remote_addr;
-	uint16_t inside_port, outside_port, remote_port;
-	uint64_t idle_ns;
-	uint32_t shard;
-};
 
 /* The live sessions of a table of the current program, at most max; returns how many were written. */
 size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now,

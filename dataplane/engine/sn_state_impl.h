@@ -24,6 +24,7 @@ struct queue {
 	uint32_t fresh; /* slots from here on were never used (or are taken by sessions that moved in) */
 	uint32_t head;	/* + 1; 0: none */
 	uint32_t tail;
+	uint32_t hand; /* the slot that is looked at next for an opening that may end */
 };
 
 /* Those of a shard for one protocol. */
@@ -72,6 +73,8 @@ struct shard {
 	uint64_t created;
 	uint64_t expired;
 	uint64_t exhausted;
+	uint64_t displaced;
+	uint32_t hand;	      /* the same for sessions in the slab */
 	struct queue *queues; /* SN_CUT_BY_RSS: by protocol, coset and address */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct shard) == 192, "three cache lines");

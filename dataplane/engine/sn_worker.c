@@ -635,6 +635,9 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	w->tx_ctx = config->tx_ctx;
 	w->drop = config->drop;
 	w->drop_ctx = config->drop_ctx;
+	w->displaced = config->displaced;
+	if (w->displaced != NULL)
+		w->part->ended = &w->ended;
 	w->lcore = config->lcore;
 	w->tx_wake = SN_BURST_MAX;
 	if (sn_cache_init(&w->cache, entries) || sn_cache_init(&w->rehearsal.cache, entries) ||

@@ -31,6 +31,9 @@ typedef uint16_t (*sn_tx_fn)(void *ctx, uint16_t iface, struct rte_mbuf **pkts, 
 /* Sees every drop. m may be NULL (a copy that could not be made); source as in sn_source(). */
 typedef void (*sn_drop_fn)(void *ctx, const struct rte_mbuf *m, uint32_t source, uint32_t reason);
 
+/* Sees every session that made room for that of another packet. */
+typedef void (*sn_displaced_fn)(void *ctx, uint32_t source, const struct sn_ended *ended);
+
 struct sn_worker_config {
 	uint32_t lcore;
 	struct rte_mempool *pool; /* for generated packets and copies */
@@ -42,10 +45,11 @@ struct sn_worker_config {
 	struct sn_sights *sights;     /* of packets of devices that have flow rules; NULL: there are none */
 	sn_tx_fn tx;
 	void *tx_ctx;
-	sn_drop_fn drop; /* may be NULL */
-	void *drop_ctx;
-	uint32_t cache_entries; /* a power of two; 0: 65536 */
-	uint32_t neighbors;	/* at most; 0: 16384 */
+	sn_drop_fn drop;	   /* may be NULL */
+	sn_displaced_fn displaced; /* may be NULL */
+	void *drop_ctx;		   /* of both */
+	uint32_t cache_entries;	   /* a power of two; 0: 65536 */
+	uint32_t neighbors;	   /* at most; 0: 16384 */
 };
 
 /* Stages of a burst whose cycles are counted if profile is set. Receive is counted by the caller. */

@@ -53,6 +53,8 @@ struct sn_worker {
 	const struct sn_peers *peers; /* read by packets for shards that are away */
 	/* Written by slow packets. */
 	bool taking; /* a burst from other workers */
+	sn_displaced_fn displaced;
+	struct sn_ended ended;
 	uint32_t number;
 	uint32_t n_workers;
 	uint32_t icmp_rate;   /* this worker's share of the program's */

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -107,6 +108,37 @@ func (n *nat) forget(now time.Duration) {
 		delete(n.inside, f)
 		delete(n.outside, e.out)
 	}
+}
+
+// openingIdle is how long a TCP entry that nobody outside has answered is kept, however scarce ports are.
+const openingIdle = time.Second
+
+// displaceable tells whether the NAPT may end a live entry for a flow that finds no port.
+func (e *entry) displaceable(now time.Duration) bool {
+	return e.flow.proto == protoTCP && !e.fromOutside && now-e.last >= openingIdle
+}
+
+// Displace ends the entry of a flow, as a NAPT may for another one that finds no port or no room: it is a TCP entry that no packet
+// from outside has used, and that was idle for a second or longer. Anything else is an error.
+func (c *Chain) Displace(now time.Duration, b Binding) error {
+	for i := range c.nodes {
+		n := c.nodes[i].nat
+		if n == nil || n.name != b.Node || !b.Inside.Addr().Is4() || !b.Remote.Addr().Is4() {
+			continue
+		}
+		f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}
+		e := n.find(f, now)
+		switch {
+		case e == nil:
+			return fmt.Errorf("%s has no entry for %v → %v", b.Node, b.Inside, b.Remote)
+		case !e.displaceable(now):
+			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.fromOutside, now-e.last)
+		}
+		delete(n.inside, f)
+		delete(n.outside, e.out)
+		return nil
+	}
+	return fmt.Errorf("there is no NAPT %q", b.Node)
 }
 
 // find is the live entry of a flow from inside.

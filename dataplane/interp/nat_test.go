@@ -399,3 +399,42 @@ func TestTwoZonesWithTheSameAddressesGetTheirOwnAnswers(t *testing.T) {
 		}
 	}
 }
+
+func TestANAPTMayEndAnOpeningThatNobodyAnsweredForASecondAndNoOtherEntry(t *testing.T) {
+	syn := pkt{proto: 6, flags: "S", sport: 1, dport: 80}
+	answer := back(pkt{proto: 6, flags: "SA", sport: 80, dport: 2000}, "192.0.2.10")
+	for name, c := range map[string]struct {
+		first    pkt
+		answered bool
+		idle     time.Duration
+		want     string
+	}{
+		"not answered for a second":     {first: syn, idle: time.Second},
+		"not answered for not so long":  {first: syn, idle: time.Second - 1, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 6, answered: false, idle for 999.999999ms"},
+		"answered":                      {first: syn, answered: true, idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 6, answered: true, idle for 1s"},
+		"a protocol without an opening": {first: udp(1, 80), idle: time.Second, want: "nat may not end the entry for 10.0.0.2:1 → 198.51.100.1:80: protocol 17, answered: false, idle for 1s"},
+		"too old to be an entry anyway": {first: syn, idle: 10*time.Second + 1, want: "nat has no entry for 10.0.0.2:1 → 198.51.100.1:80"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chain := natted(pool()).chain()
+			only(t, chain.Process(0, inside, c.first.frame(), choosing("192.0.2.10:2000")))
+			if c.answered {
+				only(t, chain.Process(0, outside, answer.frame(), nil))
+			}
+			b := Binding{Node: "nat", Proto: 6, Inside: ap("10.0.0.2:1"), Remote: ap("198.51.100.1:80")}
+			if c.first.proto == 0 {
+				b.Proto = protoUDP
+			}
+			err := chain.Displace(c.idle, b)
+			if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
+				t.Fatalf("got %v, want %q", err, c.want)
+			}
+			if n := len(chain.Sessions(c.idle)); err == nil && n != 0 {
+				t.Errorf("%d entries are left", n)
+			}
+		})
+	}
+	if err := natted(pool()).chain().Displace(0, Binding{Node: "tan", Inside: ap("10.0.0.2:1"), Remote: ap("198.51.100.1:80")}); fmt.Sprint(err) != `there is no NAPT "tan"` {
+		t.Error(err)
+	}
+}

@@ -233,7 +233,7 @@ func (r *recording) record(ctx context.Context, n int) error {
 			}
 			s.packets = append(s.packets, p)
 		}
-		seen, err := r.inject(ctx, s)
+		seen, _, err := r.inject(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -432,7 +432,7 @@ func (r *recording) rerun(t *testing.T, name string, plans []*dispatch.Plan) {
 				want[r.res.Program.GetInterfaces()[p.iface].GetSegment()][class]++
 			}
 		}
-		seen, err := r.inject(t.Context(), rest)
+		seen, _, err := r.inject(t.Context(), rest)
 		if err != nil {
 			t.Fatal(err)
 		}

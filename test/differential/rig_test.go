@@ -110,7 +110,7 @@ func (r *rig) reset() {
 // *mismatch, or the engine's end.
 func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 	r.history = append(r.history, s)
-	seen, err := r.inject(ctx, s)
+	seen, ended, err := r.inject(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -119,6 +119,11 @@ func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 		for _, o := range seen[i].Out {
 			left[i] = append(left[i], sent{o.Interface, o.Frame})
 		}
+		for _, b := range ended[i] {
+			if err := r.oracle.Displace(s.now, b); err != nil {
+				return nil, &mismatch{chain: r.chain, now: s.now, packet: p, entry: r.g.Interfaces[p.iface].Name, detail: err.Error(), alone: -1}
+			}
+		}
 		if err := r.compare(ctx, s.now, i, p, seen[i]); err != nil {
 			return nil, err
 		}
@@ -126,20 +131,20 @@ func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 	return left, nil
 }
 
-// inject runs packets in the engine alone.
-func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, error) {
+// inject runs packets in the engine alone; for each, what came of it, and the bindings that made room for its own.
+func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, [][]interp.Binding, error) {
 	in := &programpb.Inject{NowNs: uint64(s.now)}
 	for _, p := range s.packets {
 		in.Packets = append(in.Packets, &programpb.InjectedPacket{Interface: uint32(p.iface), Data: p.frame})
 	}
 	answer, err := r.engine.Inject(ctx, in)
 	if err != nil {
-		return nil, fmt.Errorf("chain %s at %v: %w", r.chain, s.now, r.engine.died(err))
+		return nil, nil, fmt.Errorf("chain %s at %v: %w", r.chain, s.now, r.engine.died(err))
 	}
 	seen := make([]interp.Result, len(s.packets))
 	for _, o := range answer.GetOut() {
 		if int(o.GetSource()) >= len(seen) {
-			return nil, fmt.Errorf("chain %s at %v: a frame that no packet caused left by interface %d\n%s",
+			return nil, nil, fmt.Errorf("chain %s at %v: a frame that no packet caused left by interface %d\n%s",
 				r.chain, s.now, o.GetInterface(), packets.Describe(o.GetData()))
 		}
 		to := &seen[o.GetSource()]
@@ -147,12 +152,24 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, error) {
 	}
 	for _, d := range answer.GetDrops() {
 		if int(d.GetSource()) >= len(seen) {
-			return nil, fmt.Errorf("chain %s at %v: %s for packet %d of %d", r.chain, s.now, d.GetReason(), d.GetSource(), len(seen))
+			return nil, nil, fmt.Errorf("chain %s at %v: %s for packet %d of %d", r.chain, s.now, d.GetReason(), d.GetSource(), len(seen))
 		}
 		to := &seen[d.GetSource()]
 		to.Drops = append(to.Drops, interp.Drop{Reason: d.GetReason()})
 	}
-	return seen, nil
+	ended := make([][]interp.Binding, len(s.packets))
+	for _, d := range answer.GetDisplaced() {
+		if int(d.GetSource()) >= len(seen) {
+			return nil, nil, fmt.Errorf("chain %s at %v: packet %d of %d made room", r.chain, s.now, d.GetSource(), len(seen))
+		}
+		b := d.GetSession()
+		ended[d.GetSource()] = append(ended[d.GetSource()], interp.Binding{
+			Node: r.res.Program.GetTables()[d.GetTable()].GetName(), Proto: uint8(b.GetProto()),
+			Inside: netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort())),
+			Remote: netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort())),
+		})
+	}
+	return seen, ended, nil
 }
 
 func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, seen interp.Result) error {

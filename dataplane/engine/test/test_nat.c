@@ -200,6 +200,94 @@ static void a_pool_is_used_up_to_its_last_port_and_no_further(void **state)
 	go_out(f, &out); /* those that are too old make room, to the nanosecond */
 }
 
+/* A small pool with four TCP openings, of which the first was answered. */
+static void fill_with_openings(struct fixture *f, uint16_t ports[4])
+{
+	struct packet out = outward(SN_TCP, 5000), in;
+
+	for (int i = 0; i < 4; i++, out.sport++)
+		ports[i] = go_out(f, &out);
+	in = inward(SN_TCP, ports[0]);
+	send_packet(f, &in);
+	assert_sent(f, 0);
+}
+
+static void an_opening_that_nobody_answered_makes_room_after_a_second(void **state)
+{
+	struct fixture *f = *state;
+	struct packet next = outward(SN_TCP, 6000), udp = outward(SN_UDP, 5000), in;
+	struct sn_state_stats stats;
+	uint16_t ports[4];
+
+	small_pool(f);
+	load(f);
+	fill_with_openings(f, ports);
+	for (int i = 0; i < 4; i++, udp.sport++)
+		go_out(f, &udp);
+	f->now += SECOND - 1;
+	send_packet(f, &next);
+	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
+	f->now += 1;
+	for (int i = 1; i < 4; i++, next.sport++) /* the oldest first */
+		assert_int_equal(go_out(f, &next), ports[i]);
+	send_packet(f, &next);
+	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
+	send_packet(f, &udp); /* what has no handshake cannot be told from what is answered */
+	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
+	in = inward(SN_TCP, ports[0]);
+	send_packet(f, &in); /* the one that was answered lives */
+	assert_int_equal(dport_of(assert_sent(f, 0)), 5000);
+	sn_state_stats(f->state, 0, &stats);
+	assert_int_equal(stats.displaced, 3);
+	assert_int_equal(stats.exhausted, 3);
+	assert_int_equal(stats.sessions, 8);
+}
+
+static void the_decisions_of_an_opening_that_made_room_are_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward(SN_TCP, 5001), next = outward(SN_TCP, 6000), in;
+	uint16_t ports[4];
+
+	small_pool(f);
+	load(f);
+	fill_with_openings(f, ports);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(go_out(f, &out), ports[1]); /* known to the cache */
+	f->now += SECOND;
+	for (int i = 1; i < 4; i++, next.sport++)
+		go_out(f, &next);
+	in = inward(SN_TCP, ports[1]);
+	send_packet(f, &in);
+	assert_int_not_equal(dport_of(assert_sent(f, 0)), 5001); /* the port is the newer flow's */
+	send_packet(f, &out);
+	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
+}
+
+static void an_opening_makes_room_where_sessions_are_limited(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward(SN_TCP, 5000), udp = outward(SN_UDP, 5000);
+
+	f->msg->runs[0]->max_sessions = 3;
+	f->msg->tables[0]->max_sessions = 4;
+	load(f);
+	for (int i = 0; i < 3; i++, out.dst++) { /* of one shard */
+		send_packet(f, &out);
+		assert_sent(f, 1);
+	}
+	go_out(f, &udp);
+	send_packet(f, &out);
+	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
+	f->now += SECOND;
+	send_packet(f, &out);
+	assert_sent(f, 1);
+	assert_int_equal(sessions(f), 4);
+	udp.dst++;
+	send_packet(f, &udp);
+	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
+}
+
 static void the_port_that_rests_longest_is_taken_next(void **state)
 {
 	struct fixture *f = *state;
@@ -398,6 +486,9 @@ int main(void)
 		WITH_FIXTURE(tcp_is_established_by_both_directions_and_transitory_after_fin),
 		WITH_FIXTURE(timers_give_ports_of_idle_sessions_back),
 		WITH_FIXTURE(a_pool_is_used_up_to_its_last_port_and_no_further),
+		WITH_FIXTURE(an_opening_that_nobody_answered_makes_room_after_a_second),
+		WITH_FIXTURE(the_decisions_of_an_opening_that_made_room_are_forgotten),
+		WITH_FIXTURE(an_opening_makes_room_where_sessions_are_limited),
 		WITH_FIXTURE(the_port_that_rests_longest_is_taken_next),
 		WITH_FIXTURE(sessions_are_bounded_by_the_run_and_by_the_table),
 		WITH_FIXTURE(a_packet_that_is_dropped_later_leaves_no_session),

@@ -467,7 +467,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{49, 0}
+	return file_program_proto_rawDescGZIP(), []int{50, 0}
 }
 
 type FlowAbilities_Matching int32
@@ -522,7 +522,7 @@ func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowAbilities_Matching.Descriptor instead.
 func (FlowAbilities_Matching) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58, 0}
+	return file_program_proto_rawDescGZIP(), []int{59, 0}
 }
 
 type FlowAbilities_Fragments int32
@@ -571,7 +571,7 @@ func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowAbilities_Fragments.Descriptor instead.
 func (FlowAbilities_Fragments) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58, 1}
+	return file_program_proto_rawDescGZIP(), []int{59, 1}
 }
 
 type FlowRule_Action int32
@@ -623,7 +623,7 @@ func (x FlowRule_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowRule_Action.Descriptor instead.
 func (FlowRule_Action) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{64, 0}
+	return file_program_proto_rawDescGZIP(), []int{65, 0}
 }
 
 type FlowState_Verdict int32
@@ -672,7 +672,7 @@ func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowState_Verdict.Descriptor instead.
 func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69, 0}
+	return file_program_proto_rawDescGZIP(), []int{70, 0}
 }
 
 type GiveShards_Step int32
@@ -728,7 +728,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{75, 0}
+	return file_program_proto_rawDescGZIP(), []int{76, 0}
 }
 
 type TakeShards_Step int32
@@ -780,7 +780,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77, 0}
+	return file_program_proto_rawDescGZIP(), []int{78, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -3514,6 +3514,7 @@ type TableStats struct {
 	Created       uint64                 `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
 	Expired       uint64                 `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
 	Exhausted     uint64                 `protobuf:"varint,5,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
+	Displaced     uint64                 `protobuf:"varint,6,opt,name=displaced,proto3" json:"displaced,omitempty"` // TCP openings that nobody answered, ended for want of a port or of room
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3579,6 +3580,13 @@ func (x *TableStats) GetExpired() uint64 {
 func (x *TableStats) GetExhausted() uint64 {
 	if x != nil {
 		return x.Exhausted
+	}
+	return 0
+}
+
+func (x *TableStats) GetDisplaced() uint64 {
+	if x != nil {
+		return x.Displaced
 	}
 	return 0
 }
@@ -3934,6 +3942,7 @@ type Injected struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Out           []*OutPacket           `protobuf:"bytes,1,rep,name=out,proto3" json:"out,omitempty"` // in the order sent
 	Drops         []*DropOf              `protobuf:"bytes,2,rep,name=drops,proto3" json:"drops,omitempty"`
+	Displaced     []*Displaced           `protobuf:"bytes,3,rep,name=displaced,proto3" json:"displaced,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3978,6 +3987,13 @@ func (x *Injected) GetOut() []*OutPacket {
 func (x *Injected) GetDrops() []*DropOf {
 	if x != nil {
 		return x.Drops
+	}
+	return nil
+}
+
+func (x *Injected) GetDisplaced() []*Displaced {
+	if x != nil {
+		return x.Displaced
 	}
 	return nil
 }
@@ -4094,6 +4110,66 @@ func (x *DropOf) GetReason() string {
 	return ""
 }
 
+type Displaced struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Source        uint32                 `protobuf:"varint,1,opt,name=source,proto3" json:"source,omitempty"`
+	Table         uint32                 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`
+	Session       *Session               `protobuf:"bytes,3,opt,name=session,proto3" json:"session,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Displaced) Reset() {
+	*x = Displaced{}
+	mi := &file_program_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Displaced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Displaced) ProtoMessage() {}
+
+func (x *Displaced) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Displaced.ProtoReflect.Descriptor instead.
+func (*Displaced) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Displaced) GetSource() uint32 {
+	if x != nil {
+		return x.Source
+	}
+	return 0
+}
+
+func (x *Displaced) GetTable() uint32 {
+	if x != nil {
+		return x.Table
+	}
+	return 0
+}
+
+func (x *Displaced) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
 type GetNeighbors struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -4102,7 +4178,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +4190,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4127,7 +4203,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{36}
+	return file_program_proto_rawDescGZIP(), []int{37}
 }
 
 type NeighborList struct {
@@ -4139,7 +4215,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4151,7 +4227,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4164,7 +4240,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{37}
+	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -4186,7 +4262,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4198,7 +4274,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4211,7 +4287,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{38}
+	return file_program_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -4252,7 +4328,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4264,7 +4340,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4277,7 +4353,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{39}
+	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -4303,7 +4379,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4315,7 +4391,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4328,7 +4404,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{40}
+	return file_program_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -4356,7 +4432,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4368,7 +4444,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4381,7 +4457,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{41}
+	return file_program_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Session) GetRun() string {
@@ -4470,7 +4546,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4482,7 +4558,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4495,7 +4571,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{42}
+	return file_program_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -4550,7 +4626,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4562,7 +4638,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4575,7 +4651,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{43}
+	return file_program_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -4606,7 +4682,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4618,7 +4694,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4631,7 +4707,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{44}
+	return file_program_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -4684,7 +4760,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4696,7 +4772,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4709,7 +4785,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{45}
+	return file_program_proto_rawDescGZIP(), []int{46}
 }
 
 type Traced struct {
@@ -4725,7 +4801,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4737,7 +4813,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4750,7 +4826,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{46}
+	return file_program_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -4803,7 +4879,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4815,7 +4891,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4828,7 +4904,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{47}
+	return file_program_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -4890,7 +4966,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4902,7 +4978,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4915,7 +4991,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{48}
+	return file_program_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -4944,7 +5020,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4956,7 +5032,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4969,7 +5045,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{49}
+	return file_program_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -5008,7 +5084,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5020,7 +5096,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5033,7 +5109,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{50}
+	return file_program_proto_rawDescGZIP(), []int{51}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -5047,7 +5123,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5059,7 +5135,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5072,7 +5148,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{51}
+	return file_program_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -5092,7 +5168,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5180,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5117,7 +5193,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{52}
+	return file_program_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -5145,7 +5221,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5157,7 +5233,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5170,7 +5246,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{53}
+	return file_program_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -5193,7 +5269,7 @@ type Marks struct {
 
 func (x *Marks) Reset() {
 	*x = Marks{}
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5205,7 +5281,7 @@ func (x *Marks) String() string {
 func (*Marks) ProtoMessage() {}
 
 func (x *Marks) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5218,7 +5294,7 @@ func (x *Marks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marks.ProtoReflect.Descriptor instead.
 func (*Marks) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{54}
+	return file_program_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Marks) GetGeneration() uint32 {
@@ -5246,7 +5322,7 @@ type GetDevices struct {
 
 func (x *GetDevices) Reset() {
 	*x = GetDevices{}
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5258,7 +5334,7 @@ func (x *GetDevices) String() string {
 func (*GetDevices) ProtoMessage() {}
 
 func (x *GetDevices) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5271,7 +5347,7 @@ func (x *GetDevices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDevices.ProtoReflect.Descriptor instead.
 func (*GetDevices) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{55}
+	return file_program_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetDevices) GetTryRules() uint32 {
@@ -5290,7 +5366,7 @@ type DeviceList struct {
 
 func (x *DeviceList) Reset() {
 	*x = DeviceList{}
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5302,7 +5378,7 @@ func (x *DeviceList) String() string {
 func (*DeviceList) ProtoMessage() {}
 
 func (x *DeviceList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5315,7 +5391,7 @@ func (x *DeviceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceList.ProtoReflect.Descriptor instead.
 func (*DeviceList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{56}
+	return file_program_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *DeviceList) GetDevices() []*Device {
@@ -5339,7 +5415,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5351,7 +5427,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5364,7 +5440,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57}
+	return file_program_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Device) GetInterface() string {
@@ -5431,7 +5507,7 @@ type FlowAbilities struct {
 
 func (x *FlowAbilities) Reset() {
 	*x = FlowAbilities{}
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5443,7 +5519,7 @@ func (x *FlowAbilities) String() string {
 func (*FlowAbilities) ProtoMessage() {}
 
 func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5456,7 +5532,7 @@ func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowAbilities.ProtoReflect.Descriptor instead.
 func (*FlowAbilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58}
+	return file_program_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FlowAbilities) GetRefused() string {
@@ -5560,7 +5636,7 @@ type FlowRefusal struct {
 
 func (x *FlowRefusal) Reset() {
 	*x = FlowRefusal{}
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5572,7 +5648,7 @@ func (x *FlowRefusal) String() string {
 func (*FlowRefusal) ProtoMessage() {}
 
 func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5585,7 +5661,7 @@ func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRefusal.ProtoReflect.Descriptor instead.
 func (*FlowRefusal) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59}
+	return file_program_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FlowRefusal) GetOf() string {
@@ -5613,7 +5689,7 @@ type HashAbilities struct {
 
 func (x *HashAbilities) Reset() {
 	*x = HashAbilities{}
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5625,7 +5701,7 @@ func (x *HashAbilities) String() string {
 func (*HashAbilities) ProtoMessage() {}
 
 func (x *HashAbilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5638,7 +5714,7 @@ func (x *HashAbilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashAbilities.ProtoReflect.Descriptor instead.
 func (*HashAbilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60}
+	return file_program_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *HashAbilities) GetKey() bool {
@@ -5677,7 +5753,7 @@ type UpdateFlows struct {
 
 func (x *UpdateFlows) Reset() {
 	*x = UpdateFlows{}
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5689,7 +5765,7 @@ func (x *UpdateFlows) String() string {
 func (*UpdateFlows) ProtoMessage() {}
 
 func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5702,7 +5778,7 @@ func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlows.ProtoReflect.Descriptor instead.
 func (*UpdateFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61}
+	return file_program_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *UpdateFlows) GetInterface() string {
@@ -5746,7 +5822,7 @@ type FlowStep struct {
 
 func (x *FlowStep) Reset() {
 	*x = FlowStep{}
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5758,7 +5834,7 @@ func (x *FlowStep) String() string {
 func (*FlowStep) ProtoMessage() {}
 
 func (x *FlowStep) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5771,7 +5847,7 @@ func (x *FlowStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowStep.ProtoReflect.Descriptor instead.
 func (*FlowStep) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{62}
+	return file_program_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FlowStep) GetStep() isFlowStep_Step {
@@ -5827,7 +5903,7 @@ type FlowTurn struct {
 
 func (x *FlowTurn) Reset() {
 	*x = FlowTurn{}
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5839,7 +5915,7 @@ func (x *FlowTurn) String() string {
 func (*FlowTurn) ProtoMessage() {}
 
 func (x *FlowTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5852,7 +5928,7 @@ func (x *FlowTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowTurn.ProtoReflect.Descriptor instead.
 func (*FlowTurn) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63}
+	return file_program_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FlowTurn) GetShard() uint32 {
@@ -5887,7 +5963,7 @@ type FlowRule struct {
 
 func (x *FlowRule) Reset() {
 	*x = FlowRule{}
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5899,7 +5975,7 @@ func (x *FlowRule) String() string {
 func (*FlowRule) ProtoMessage() {}
 
 func (x *FlowRule) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5912,7 +5988,7 @@ func (x *FlowRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRule.ProtoReflect.Descriptor instead.
 func (*FlowRule) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{64}
+	return file_program_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FlowRule) GetNumber() uint32 {
@@ -5992,7 +6068,7 @@ type FlowCond struct {
 
 func (x *FlowCond) Reset() {
 	*x = FlowCond{}
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6004,7 +6080,7 @@ func (x *FlowCond) String() string {
 func (*FlowCond) ProtoMessage() {}
 
 func (x *FlowCond) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6017,7 +6093,7 @@ func (x *FlowCond) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCond.ProtoReflect.Descriptor instead.
 func (*FlowCond) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65}
+	return file_program_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FlowCond) GetField() Field {
@@ -6060,7 +6136,7 @@ type FlowsUpdated struct {
 
 func (x *FlowsUpdated) Reset() {
 	*x = FlowsUpdated{}
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6072,7 +6148,7 @@ func (x *FlowsUpdated) String() string {
 func (*FlowsUpdated) ProtoMessage() {}
 
 func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6085,7 +6161,7 @@ func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowsUpdated.ProtoReflect.Descriptor instead.
 func (*FlowsUpdated) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{66}
+	return file_program_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *FlowsUpdated) GetDone() uint32 {
@@ -6126,7 +6202,7 @@ type GetFlows struct {
 
 func (x *GetFlows) Reset() {
 	*x = GetFlows{}
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6138,7 +6214,7 @@ func (x *GetFlows) String() string {
 func (*GetFlows) ProtoMessage() {}
 
 func (x *GetFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6151,7 +6227,7 @@ func (x *GetFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFlows.ProtoReflect.Descriptor instead.
 func (*GetFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{67}
+	return file_program_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *GetFlows) GetInterface() string {
@@ -6174,7 +6250,7 @@ type FlowList struct {
 
 func (x *FlowList) Reset() {
 	*x = FlowList{}
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6186,7 +6262,7 @@ func (x *FlowList) String() string {
 func (*FlowList) ProtoMessage() {}
 
 func (x *FlowList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6199,7 +6275,7 @@ func (x *FlowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowList.ProtoReflect.Descriptor instead.
 func (*FlowList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{68}
+	return file_program_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FlowList) GetFlows() []*FlowState {
@@ -6254,7 +6330,7 @@ type FlowState struct {
 
 func (x *FlowState) Reset() {
 	*x = FlowState{}
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6266,7 +6342,7 @@ func (x *FlowState) String() string {
 func (*FlowState) ProtoMessage() {}
 
 func (x *FlowState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6279,7 +6355,7 @@ func (x *FlowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowState.ProtoReflect.Descriptor instead.
 func (*FlowState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69}
+	return file_program_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FlowState) GetNumber() uint32 {
@@ -6338,7 +6414,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6350,7 +6426,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6363,7 +6439,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{70}
+	return file_program_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -6390,7 +6466,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6402,7 +6478,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6415,7 +6491,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71}
+	return file_program_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -6436,7 +6512,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6448,7 +6524,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6461,7 +6537,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{72}
+	return file_program_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *Peer) GetName() string {
@@ -6495,7 +6571,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6507,7 +6583,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6520,7 +6596,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{73}
+	return file_program_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -6550,7 +6626,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6562,7 +6638,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6575,7 +6651,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74}
+	return file_program_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -6621,7 +6697,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6633,7 +6709,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6646,7 +6722,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{75}
+	return file_program_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -6703,7 +6779,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6715,7 +6791,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6728,7 +6804,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76}
+	return file_program_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -6778,7 +6854,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6790,7 +6866,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6803,7 +6879,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77}
+	return file_program_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -6873,7 +6949,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6885,7 +6961,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6898,7 +6974,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78}
+	return file_program_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -6933,7 +7009,7 @@ type CutShards struct {
 
 func (x *CutShards) Reset() {
 	*x = CutShards{}
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6945,7 +7021,7 @@ func (x *CutShards) String() string {
 func (*CutShards) ProtoMessage() {}
 
 func (x *CutShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6958,7 +7034,7 @@ func (x *CutShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutShards.ProtoReflect.Descriptor instead.
 func (*CutShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{79}
+	return file_program_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *CutShards) GetCut() *Cut {
@@ -6978,7 +7054,7 @@ type ShardsCut struct {
 
 func (x *ShardsCut) Reset() {
 	*x = ShardsCut{}
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6990,7 +7066,7 @@ func (x *ShardsCut) String() string {
 func (*ShardsCut) ProtoMessage() {}
 
 func (x *ShardsCut) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7003,7 +7079,7 @@ func (x *ShardsCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsCut.ProtoReflect.Descriptor instead.
 func (*ShardsCut) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{80}
+	return file_program_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ShardsCut) GetUnhashed() []string {
@@ -7021,7 +7097,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7033,7 +7109,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7046,7 +7122,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{81}
+	return file_program_proto_rawDescGZIP(), []int{82}
 }
 
 type FlowAbilities_FieldMatching struct {
@@ -7059,7 +7135,7 @@ type FlowAbilities_FieldMatching struct {
 
 func (x *FlowAbilities_FieldMatching) Reset() {
 	*x = FlowAbilities_FieldMatching{}
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7071,7 +7147,7 @@ func (x *FlowAbilities_FieldMatching) String() string {
 func (*FlowAbilities_FieldMatching) ProtoMessage() {}
 
 func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7084,7 +7160,7 @@ func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowAbilities_FieldMatching.ProtoReflect.Descriptor instead.
 func (*FlowAbilities_FieldMatching) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58, 0}
+	return file_program_proto_rawDescGZIP(), []int{59, 0}
 }
 
 func (x *FlowAbilities_FieldMatching) GetField() Field {
@@ -7328,14 +7404,15 @@ const file_program_proto_rawDesc = "" +
 	"\tDropStats\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"\x8e\x01\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"\xac\x01\n" +
 	"\n" +
 	"TableStats\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bsessions\x18\x02 \x01(\x04R\bsessions\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\x04R\acreated\x12\x18\n" +
 	"\aexpired\x18\x04 \x01(\x04R\aexpired\x12\x1c\n" +
-	"\texhausted\x18\x05 \x01(\x04R\texhausted\"\xcb\x02\n" +
+	"\texhausted\x18\x05 \x01(\x04R\texhausted\x12\x1c\n" +
+	"\tdisplaced\x18\x06 \x01(\x04R\tdisplaced\"\xcb\x02\n" +
 	"\vWorkerStats\x12\x14\n" +
 	"\x05lcore\x18\x01 \x01(\rR\x05lcore\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x1f\n" +
@@ -7370,17 +7447,22 @@ const file_program_proto_rawDesc = "" +
 	"\apackets\x18\x02 \x03(\v2!.sinter.program.v1.InjectedPacketR\apackets\"B\n" +
 	"\x0eInjectedPacket\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\rR\tinterface\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"k\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\xa7\x01\n" +
 	"\bInjected\x12.\n" +
 	"\x03out\x18\x01 \x03(\v2\x1c.sinter.program.v1.OutPacketR\x03out\x12/\n" +
-	"\x05drops\x18\x02 \x03(\v2\x19.sinter.program.v1.DropOfR\x05drops\"U\n" +
+	"\x05drops\x18\x02 \x03(\v2\x19.sinter.program.v1.DropOfR\x05drops\x12:\n" +
+	"\tdisplaced\x18\x03 \x03(\v2\x1c.sinter.program.v1.DisplacedR\tdisplaced\"U\n" +
 	"\tOutPacket\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\rR\tinterface\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
 	"\x06source\x18\x03 \x01(\rR\x06source\"8\n" +
 	"\x06DropOf\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\rR\x06source\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x0e\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"o\n" +
+	"\tDisplaced\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\rR\x06source\x12\x14\n" +
+	"\x05table\x18\x02 \x01(\rR\x05table\x124\n" +
+	"\asession\x18\x03 \x01(\v2\x1a.sinter.program.v1.SessionR\asession\"\x0e\n" +
 	"\fGetNeighbors\"N\n" +
 	"\fNeighborList\x12>\n" +
 	"\tneighbors\x18\x01 \x03(\v2 .sinter.program.v1.NeighborStateR\tneighbors\"o\n" +
@@ -7722,7 +7804,7 @@ func file_program_proto_rawDescGZIP() []byte {
 }
 
 var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
 var file_program_proto_goTypes = []any{
 	(Field)(0),                          // 0: sinter.program.v1.Field
 	(DropReason)(0),                     // 1: sinter.program.v1.DropReason
@@ -7773,53 +7855,54 @@ var file_program_proto_goTypes = []any{
 	(*Injected)(nil),                    // 46: sinter.program.v1.Injected
 	(*OutPacket)(nil),                   // 47: sinter.program.v1.OutPacket
 	(*DropOf)(nil),                      // 48: sinter.program.v1.DropOf
-	(*GetNeighbors)(nil),                // 49: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                // 50: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),               // 51: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                 // 52: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                 // 53: sinter.program.v1.SessionList
-	(*Session)(nil),                     // 54: sinter.program.v1.Session
-	(*StartTrace)(nil),                  // 55: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                // 56: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                // 57: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                   // 58: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                      // 59: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                // 60: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                 // 61: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                 // 62: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                   // 63: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                  // 64: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                   // 65: sinter.program.v1.ShardMove
-	(*Moved)(nil),                       // 66: sinter.program.v1.Moved
-	(*Marks)(nil),                       // 67: sinter.program.v1.Marks
-	(*GetDevices)(nil),                  // 68: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                  // 69: sinter.program.v1.DeviceList
-	(*Device)(nil),                      // 70: sinter.program.v1.Device
-	(*FlowAbilities)(nil),               // 71: sinter.program.v1.FlowAbilities
-	(*FlowRefusal)(nil),                 // 72: sinter.program.v1.FlowRefusal
-	(*HashAbilities)(nil),               // 73: sinter.program.v1.HashAbilities
-	(*UpdateFlows)(nil),                 // 74: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                    // 75: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                    // 76: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                    // 77: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                    // 78: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                // 79: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                    // 80: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                    // 81: sinter.program.v1.FlowList
-	(*FlowState)(nil),                   // 82: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                // 83: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                    // 84: sinter.program.v1.SetPeers
-	(*Peer)(nil),                        // 85: sinter.program.v1.Peer
-	(*PeerInterface)(nil),               // 86: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                 // 87: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                  // 88: sinter.program.v1.GiveShards
-	(*Given)(nil),                       // 89: sinter.program.v1.Given
-	(*TakeShards)(nil),                  // 90: sinter.program.v1.TakeShards
-	(*Taken)(nil),                       // 91: sinter.program.v1.Taken
-	(*CutShards)(nil),                   // 92: sinter.program.v1.CutShards
-	(*ShardsCut)(nil),                   // 93: sinter.program.v1.ShardsCut
-	(*Shutdown)(nil),                    // 94: sinter.program.v1.Shutdown
-	(*FlowAbilities_FieldMatching)(nil), // 95: sinter.program.v1.FlowAbilities.FieldMatching
+	(*Displaced)(nil),                   // 49: sinter.program.v1.Displaced
+	(*GetNeighbors)(nil),                // 50: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                // 51: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),               // 52: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                 // 53: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                 // 54: sinter.program.v1.SessionList
+	(*Session)(nil),                     // 55: sinter.program.v1.Session
+	(*StartTrace)(nil),                  // 56: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                // 57: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                // 58: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                   // 59: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                      // 60: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                // 61: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                 // 62: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                 // 63: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                   // 64: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                  // 65: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                   // 66: sinter.program.v1.ShardMove
+	(*Moved)(nil),                       // 67: sinter.program.v1.Moved
+	(*Marks)(nil),                       // 68: sinter.program.v1.Marks
+	(*GetDevices)(nil),                  // 69: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                  // 70: sinter.program.v1.DeviceList
+	(*Device)(nil),                      // 71: sinter.program.v1.Device
+	(*FlowAbilities)(nil),               // 72: sinter.program.v1.FlowAbilities
+	(*FlowRefusal)(nil),                 // 73: sinter.program.v1.FlowRefusal
+	(*HashAbilities)(nil),               // 74: sinter.program.v1.HashAbilities
+	(*UpdateFlows)(nil),                 // 75: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                    // 76: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                    // 77: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                    // 78: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                    // 79: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                // 80: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                    // 81: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                    // 82: sinter.program.v1.FlowList
+	(*FlowState)(nil),                   // 83: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                // 84: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                    // 85: sinter.program.v1.SetPeers
+	(*Peer)(nil),                        // 86: sinter.program.v1.Peer
+	(*PeerInterface)(nil),               // 87: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                 // 88: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                  // 89: sinter.program.v1.GiveShards
+	(*Given)(nil),                       // 90: sinter.program.v1.Given
+	(*TakeShards)(nil),                  // 91: sinter.program.v1.TakeShards
+	(*Taken)(nil),                       // 92: sinter.program.v1.Taken
+	(*CutShards)(nil),                   // 93: sinter.program.v1.CutShards
+	(*ShardsCut)(nil),                   // 94: sinter.program.v1.ShardsCut
+	(*Shutdown)(nil),                    // 95: sinter.program.v1.Shutdown
+	(*FlowAbilities_FieldMatching)(nil), // 96: sinter.program.v1.FlowAbilities.FieldMatching
 }
 var file_program_proto_depIdxs = []int32{
 	14,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -7846,41 +7929,41 @@ var file_program_proto_depIdxs = []int32{
 	33,  // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
 	35,  // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
 	44,  // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	94,  // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	49,  // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	52,  // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	55,  // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	58,  // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	63,  // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	64,  // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	68,  // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	74,  // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	80,  // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	83,  // 34: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	88,  // 35: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	90,  // 36: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	84,  // 37: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	92,  // 38: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
+	95,  // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	50,  // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	53,  // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	56,  // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	59,  // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	64,  // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	65,  // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	69,  // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	75,  // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	81,  // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	84,  // 34: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	89,  // 35: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	91,  // 36: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	85,  // 37: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	93,  // 38: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
 	31,  // 39: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
 	34,  // 40: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
 	36,  // 41: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
 	46,  // 42: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	50,  // 43: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	53,  // 44: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	57,  // 45: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	59,  // 46: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	66,  // 47: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	69,  // 48: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	79,  // 49: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	81,  // 50: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	89,  // 51: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	91,  // 52: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	93,  // 53: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
+	51,  // 43: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	54,  // 44: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	58,  // 45: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	60,  // 46: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	67,  // 47: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	70,  // 48: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	80,  // 49: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	82,  // 50: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	90,  // 51: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	92,  // 52: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	94,  // 53: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
 	32,  // 54: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
-	67,  // 55: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	68,  // 55: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
 	5,   // 56: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
 	13,  // 57: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	67,  // 58: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	68,  // 58: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
 	37,  // 59: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
 	38,  // 60: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
 	39,  // 61: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
@@ -7892,44 +7975,46 @@ var file_program_proto_depIdxs = []int32{
 	45,  // 67: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
 	47,  // 68: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
 	48,  // 69: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	51,  // 70: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	54,  // 71: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	56,  // 72: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	55,  // 73: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	60,  // 74: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	61,  // 75: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	62,  // 76: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	6,   // 77: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	65,  // 78: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	70,  // 79: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	71,  // 80: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
-	73,  // 81: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
-	95,  // 82: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
-	8,   // 83: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
-	72,  // 84: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	75,  // 85: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	76,  // 86: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	3,   // 87: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	77,  // 88: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	78,  // 89: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	9,   // 90: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,   // 91: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	82,  // 92: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	10,  // 93: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	85,  // 94: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	86,  // 95: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	11,  // 96: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	87,  // 97: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	12,  // 98: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	87,  // 99: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	32,  // 100: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
-	0,   // 101: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	7,   // 102: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
-	103, // [103:103] is the sub-list for method output_type
-	103, // [103:103] is the sub-list for method input_type
-	103, // [103:103] is the sub-list for extension type_name
-	103, // [103:103] is the sub-list for extension extendee
-	0,   // [0:103] is the sub-list for field type_name
+	49,  // 70: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
+	55,  // 71: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
+	52,  // 72: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	55,  // 73: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	57,  // 74: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	56,  // 75: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	61,  // 76: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	62,  // 77: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	63,  // 78: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	6,   // 79: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	66,  // 80: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	71,  // 81: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	72,  // 82: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
+	74,  // 83: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
+	96,  // 84: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
+	8,   // 85: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
+	73,  // 86: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	76,  // 87: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	77,  // 88: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	3,   // 89: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	78,  // 90: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	79,  // 91: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	9,   // 92: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,   // 93: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	83,  // 94: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	10,  // 95: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	86,  // 96: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	87,  // 97: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	11,  // 98: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	88,  // 99: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	12,  // 100: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	88,  // 101: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	32,  // 102: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
+	0,   // 103: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	7,   // 104: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	105, // [105:105] is the sub-list for method output_type
+	105, // [105:105] is the sub-list for method input_type
+	105, // [105:105] is the sub-list for extension type_name
+	105, // [105:105] is the sub-list for extension extendee
+	0,   // [0:105] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -7993,7 +8078,7 @@ func file_program_proto_init() {
 		(*Response_Taken)(nil),
 		(*Response_ShardsCut)(nil),
 	}
-	file_program_proto_msgTypes[62].OneofWrappers = []any{
+	file_program_proto_msgTypes[63].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),
 		(*FlowStep_Destroy)(nil),
 	}
@@ -8003,7 +8088,7 @@ func file_program_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   83,
+			NumMessages:   84,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
