@@ -54,10 +54,15 @@ func loadsOf(before, now *programpb.Stats) scaling.Sample {
 		}
 		s.Shards = append(s.Shards, l)
 	}
-	if lost := overflowed(before, now); lost > 0 && worked > 0 {
+	lost := overflowed(before, now)
+	for i, n := range now.GetWorkers() {
+		s.Cores[i].Lost = perSecond(before.GetWorkers()[i].GetRxMissed(), n.GetRxMissed(), 1)
+		lost -= s.Cores[i].Lost
+	}
+	if lost > 0 && worked > 0 {
 		for i := range s.Cores {
-			if busy[i] { // which of them it was, devices do not tell
-				s.Cores[i].Lost = lost * s.Cores[i].Packets / worked
+			if busy[i] { // which of them it was, nobody tells
+				s.Cores[i].Lost += lost * s.Cores[i].Packets / worked
 			}
 		}
 	}

@@ -47,15 +47,18 @@ func TestPacketsThatFindNoRoomAreLostByTheCoresThatHaveNoTime(t *testing.T) {
 	for name, c := range map[string]struct {
 		busy [2]uint64 // cycles of 1,000
 		want [2]float64
+		told [2]uint64 // of the device's 50, by queue
 	}{
-		"by the one that is fully busy":               {[2]uint64{950, 400}, [2]float64{80, 0}},
-		"by both, as they have packets":               {[2]uint64{950, 900}, [2]float64{60, 20}},
-		"by none if both have time: it was a burst's": {[2]uint64{700, 400}, [2]float64{0, 0}},
+		"by the one that is fully busy":                           {[2]uint64{950, 400}, [2]float64{80, 0}, [2]uint64{}},
+		"by both, as they have packets":                           {[2]uint64{950, 900}, [2]float64{60, 20}, [2]uint64{}},
+		"by none if both have time: it was a burst's":             {[2]uint64{700, 400}, [2]float64{0, 0}, [2]uint64{}},
+		"by the one whose queue was full, and the rest as before": {[2]uint64{950, 400}, [2]float64{30, 50}, [2]uint64{0, 50}},
+		"by the one whose queue was full, whatever time it has":   {[2]uint64{700, 400}, [2]float64{40, 10}, [2]uint64{40, 10}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, now := readings()
 			for i, w := range now.GetWorkers() {
-				w.BusyCycles, w.IdleCycles = c.busy[i], 1000-c.busy[i]
+				w.BusyCycles, w.IdleCycles, w.RxMissed = c.busy[i], 1000-c.busy[i], c.told[i]
 			}
 			now.Ports[0].RxMissed = 50
 			now.Drops = []*programpb.DropStats{{Reason: handoverFull, Packets: 30}, {Reason: "fw/deny", Packets: 1000}}

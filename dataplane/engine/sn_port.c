@@ -352,13 +352,33 @@ static int set_pace(struct sn_port *port, const struct sn_port_config *config)
 	return 0;
 }
 
-uint64_t sn_port_pace_missed(const struct sn_port *port, unsigned int queues)
+void sn_port_device_missed(const struct rte_eth_stats *device, unsigned int queues,
+			   struct sn_port_missed *missed)
 {
+	unsigned int told = RTE_MIN(queues, (unsigned int)RTE_ETHDEV_QUEUE_STAT_CNTRS);
 	uint64_t sum = 0;
 
-	for (unsigned int queue = 0; port->paces != NULL && queue < queues; queue++)
-		sum += __atomic_load_n(&port->paces[queue].missed, __ATOMIC_RELAXED);
-	return sum;
+	missed->all = device->imissed + device->rx_nombuf;
+	for (unsigned int queue = 0; queue < told; queue++)
+		sum += device->q_errors[queue];
+	/* Drivers that count other errors by queue do not tell it. */
+	for (unsigned int queue = 0; sum <= missed->all && queue < told; queue++)
+		missed->queue[queue] = device->q_errors[queue];
+}
+
+void sn_port_missed(const struct sn_port *port, unsigned int queues, struct sn_port_missed *missed)
+{
+	struct rte_eth_stats device;
+
+	memset(missed, 0, sizeof(*missed));
+	if (rte_eth_stats_get(port->id, &device) == 0)
+		sn_port_device_missed(&device, queues, missed);
+	for (unsigned int queue = 0; port->paces != NULL && queue < queues; queue++) {
+		uint64_t n = __atomic_load_n(&port->paces[queue].missed, __ATOMIC_RELAXED);
+
+		missed->all += n;
+		missed->queue[queue] += n;
+	}
 }
 
 #define SN_HASHED (RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP)

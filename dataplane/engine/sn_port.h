@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <rte_ethdev.h>
 #include <rte_ether.h>
 #include <rte_mempool.h>
 
@@ -20,6 +21,7 @@
 
 #define SN_PORT_NAME_MAX   64
 #define SN_PORT_DEVICE_MAX 512
+#define SN_PORT_QUEUES_MAX 64 /* that are looked at */
 
 enum sn_port_kind {
 	SN_PORT_PCI,
@@ -118,8 +120,17 @@ int sn_port_map(struct sn_port *port, const uint8_t *queues, char *err, size_t e
 /* Uses mac (NULL: the device's own again); a device that cannot change it receives all frames instead. */
 int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len);
 
-/* Frames that found the ring of a paced port full. */
-uint64_t sn_port_pace_missed(const struct sn_port *port, unsigned int queues);
+/* Frames for which a port had no room. */
+struct sn_port_missed {
+	uint64_t all;
+	uint64_t queue[SN_PORT_QUEUES_MAX]; /* of these, as far as it is told by queue */
+};
+
+void sn_port_missed(const struct sn_port *port, unsigned int queues, struct sn_port_missed *missed);
+
+/* The part of it that a device tells. */
+void sn_port_device_missed(const struct rte_eth_stats *device, unsigned int queues,
+			   struct sn_port_missed *missed);
 
 void sn_port_close(struct sn_port *port);
 

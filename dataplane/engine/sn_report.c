@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <rte_cycles.h>
-#include <rte_ethdev.h>
 
 #include "sn_messages.h"
 #include "sn_offload.h"
@@ -17,6 +16,8 @@
 #define SN_SESSIONS_MAX	    65536
 #define SN_NEIGHBORS_MAX    16384
 
+_Static_assert(SN_PORT_QUEUES_MAX >= SN_WORKERS_MAX, "a queue per worker");
+
 static void report_flows(const struct sn_flows *flows, Sinter__Program__V1__PortStats *port)
 {
 	if (flows == NULL)
@@ -25,6 +26,18 @@ static void report_flows(const struct sn_flows *flows, Sinter__Program__V1__Port
 	port->flow_undropped = flows->counts.undropped;
 	port->flow_misqueued = flows->counts.misqueued;
 	port->flow_mismarked = flows->counts.mismarked;
+}
+
+/* The workers are in the statistics already; a worker's queue has its number. */
+static void report_missed(const struct sn_port *port, Sinter__Program__V1__PortStats *to,
+			  Sinter__Program__V1__Stats *stats)
+{
+	struct sn_port_missed missed;
+
+	sn_port_missed(port, (unsigned int)stats->n_workers, &missed);
+	to->rx_missed = missed.all;
+	for (size_t i = 0; i < stats->n_workers; i++)
+		stats->workers[i]->rx_missed += missed.queue[i];
 }
 
 static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
@@ -40,7 +53,6 @@ static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 	stats->n_ports = n;
 	for (size_t i = 0; i < n; i++) {
 		Sinter__Program__V1__PortStats *port = stats->ports[i];
-		struct rte_eth_stats device;
 
 		port->interface = plan->program->interfaces[i].name;
 		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
@@ -55,10 +67,8 @@ static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 			port->marked += count->marked;
 			port->misclassified += count->misclassified;
 		}
-		if (plan->ports[i] != NULL && rte_eth_stats_get(plan->ports[i]->id, &device) == 0)
-			port->rx_missed = device.imissed + device.rx_nombuf;
 		if (plan->ports[i] != NULL)
-			port->rx_missed += sn_port_pace_missed(plan->ports[i], engine->config.n_workers);
+			report_missed(plan->ports[i], port, stats);
 		report_flows(sn_offload_flows(engine, plan->ports[i]), port);
 	}
 	return 0;

@@ -102,6 +102,37 @@ static void paced_frames_come_at_their_rate_and_wait_in_a_ring_or_are_missed(voi
 	assert_int_equal(sn_pace_take(&pace, now += 400, 64), 64);
 }
 
+static void what_is_missed_is_told_by_queue_where_the_device_or_the_pace_tells_it(void **state)
+{
+	static const struct {
+		struct rte_eth_stats device;
+		uint64_t all, queue[2];
+	} cases[] = {
+		{{.imissed = 10, .q_errors = {7, 3}}, 10, {7, 3}},
+		{{.imissed = 10, .rx_nombuf = 2, .q_errors = {0, 12}}, 12, {0, 12}},
+		{{.imissed = 10}, 10, {0, 0}},
+		{{.imissed = 10, .q_errors = {4}}, 10, {4, 0}},
+		{{.imissed = 10, .q_errors = {8, 3}}, 10, {0, 0}}, /* of something else */
+		{{.imissed = 10, .q_errors = {5, 2, 9}}, 10, {5, 2}},
+	};
+	struct sn_pace paces[2] = {{.missed = 5}, {.missed = 6}};
+	struct sn_port port = {.id = RTE_MAX_ETHPORTS, .paces = paces};
+	struct sn_port_missed missed;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		memset(&missed, 0, sizeof(missed));
+		sn_port_device_missed(&cases[i].device, 2, &missed);
+		assert_int_equal(missed.all, cases[i].all);
+		assert_int_equal(missed.queue[0], cases[i].queue[0]);
+		assert_int_equal(missed.queue[1], cases[i].queue[1]);
+	}
+	sn_port_missed(&port, 2, &missed);
+	assert_int_equal(missed.all, 11);
+	assert_int_equal(missed.queue[0], 5);
+	assert_int_equal(missed.queue[1], 6);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -110,6 +141,7 @@ int main(void)
 		cmocka_unit_test(arguments_behind_a_kernel_interface_are_refused_with_what_to_write),
 		cmocka_unit_test(a_pace_is_of_an_interface_that_is_bound),
 		cmocka_unit_test(paced_frames_come_at_their_rate_and_wait_in_a_ring_or_are_missed),
+		cmocka_unit_test(what_is_missed_is_told_by_queue_where_the_device_or_the_pace_tells_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3602,8 +3602,9 @@ type WorkerStats struct {
 	CacheHits     uint64                 `protobuf:"varint,7,opt,name=cache_hits,json=cacheHits,proto3" json:"cache_hits,omitempty"`
 	CacheMisses   uint64                 `protobuf:"varint,8,opt,name=cache_misses,json=cacheMisses,proto3" json:"cache_misses,omitempty"`
 	TscHz         uint64                 `protobuf:"varint,9,opt,name=tsc_hz,json=tscHz,proto3" json:"tsc_hz,omitempty"`
-	Handed        uint64                 `protobuf:"varint,10,opt,name=handed,proto3" json:"handed,omitempty"` // packets received for another worker's shard, and given to it; not in packets
-	Taken         uint64                 `protobuf:"varint,11,opt,name=taken,proto3" json:"taken,omitempty"`   // packets that came so
+	Handed        uint64                 `protobuf:"varint,10,opt,name=handed,proto3" json:"handed,omitempty"`                     // packets received for another worker's shard, and given to it; not in packets
+	Taken         uint64                 `protobuf:"varint,11,opt,name=taken,proto3" json:"taken,omitempty"`                       // packets that came so
+	RxMissed      uint64                 `protobuf:"varint,12,opt,name=rx_missed,json=rxMissed,proto3" json:"rx_missed,omitempty"` // for want of room in its queues, a part of the ports': as far as devices tell it by queue
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3711,6 +3712,13 @@ func (x *WorkerStats) GetHanded() uint64 {
 func (x *WorkerStats) GetTaken() uint64 {
 	if x != nil {
 		return x.Taken
+	}
+	return 0
+}
+
+func (x *WorkerStats) GetRxMissed() uint64 {
+	if x != nil {
+		return x.RxMissed
 	}
 	return 0
 }
@@ -7412,7 +7420,7 @@ const file_program_proto_rawDesc = "" +
 	"\acreated\x18\x03 \x01(\x04R\acreated\x12\x18\n" +
 	"\aexpired\x18\x04 \x01(\x04R\aexpired\x12\x1c\n" +
 	"\texhausted\x18\x05 \x01(\x04R\texhausted\x12\x1c\n" +
-	"\tdisplaced\x18\x06 \x01(\x04R\tdisplaced\"\xcb\x02\n" +
+	"\tdisplaced\x18\x06 \x01(\x04R\tdisplaced\"\xe8\x02\n" +
 	"\vWorkerStats\x12\x14\n" +
 	"\x05lcore\x18\x01 \x01(\rR\x05lcore\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x1f\n" +
@@ -7428,7 +7436,8 @@ const file_program_proto_rawDesc = "" +
 	"\x06tsc_hz\x18\t \x01(\x04R\x05tscHz\x12\x16\n" +
 	"\x06handed\x18\n" +
 	" \x01(\x04R\x06handed\x12\x14\n" +
-	"\x05taken\x18\v \x01(\x04R\x05taken\"\xa5\x02\n" +
+	"\x05taken\x18\v \x01(\x04R\x05taken\x12\x1b\n" +
+	"\trx_missed\x18\f \x01(\x04R\brxMissed\"\xa5\x02\n" +
 	"\n" +
 	"ShardStats\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\rR\x06worker\x12\x18\n" +
