@@ -116,8 +116,8 @@ func (c *cluster) get(t testing.TB, into client.Object, in, name string) {
 	}
 }
 
-// applyChain applies the chain of testdata/chain.yaml under a name, its interfaces on VFs of these networks.
-func (c *cluster) applyChain(t testing.TB, name, inside, outside string) {
+// applyChain applies the chain of testdata/chain.yaml under a name, its interfaces on VFs of these networks, with one core if not said otherwise.
+func (c *cluster) applyChain(t testing.TB, name, inside, outside string, change ...func(*v1alpha1.ServiceChainSpec)) {
 	t.Helper()
 	text, err := os.ReadFile("testdata/chain.yaml")
 	if err != nil {
@@ -138,6 +138,9 @@ func (c *cluster) applyChain(t testing.TB, name, inside, outside string) {
 		Tolerations: []corev1.Toleration{{Key: taint, Operator: corev1.TolerationOpExists}},
 	}
 	chain.Spec.Scaling = v1alpha1.Scaling{Instances: 1, MinCores: 1, MaxCores: 1}
+	for _, f := range change {
+		f(&chain.Spec)
+	}
 	manifest, err := yaml.Marshal(chain)
 	if err != nil {
 		t.Fatal(err)
@@ -171,12 +174,18 @@ func (c *cluster) exec(t testing.TB, chain string, command ...string) string {
 	return c.kubectl(t, append([]string{"exec", chain + "-0", "-c", "engine", "--"}, command...)...)
 }
 
-// packets is how many came to a chain.
-func (c *cluster) packets(t testing.TB, chain string) uint64 {
+// engineCounters are those of a chain's engine.
+func (c *cluster) engineCounters(t testing.TB, chain string) counters {
 	t.Helper()
 	var pod corev1.Pod
 	c.get(t, &pod, namespace, chain+"-0")
-	return c.counters(t, "/var/lib/kubelet/pods/"+string(pod.UID)+"/volumes/kubernetes.io~empty-dir/sinter/engine.sock").packets()
+	return c.counters(t, "/var/lib/kubelet/pods/"+string(pod.UID)+"/volumes/kubernetes.io~empty-dir/sinter/engine.sock")
+}
+
+// packets is how many came to a chain.
+func (c *cluster) packets(t testing.TB, chain string) uint64 {
+	t.Helper()
+	return c.engineCounters(t, chain).packets()
 }
 
 func TestChainsRunOnVFsOfASRIOVNode(t *testing.T) {

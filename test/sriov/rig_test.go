@@ -116,6 +116,11 @@ done`)
 // counters are what an engine counts.
 type counters struct {
 	Classes, Drops []struct{ Packets uint64 }
+	Interfaces     []struct {
+		Name     string
+		Received struct{ Packets uint64 }
+		Missed   uint64
+	}
 }
 
 // counters are those of an engine in the guest.
