@@ -235,6 +235,21 @@ program_msg *sn_sample_napt(struct sn_arena *arena)
 	return program;
 }
 
+void sn_sample_hosts(struct sn_arena *arena, program_msg *napt, uint32_t n)
+{
+	interface_msg *inside = napt->interfaces[0];
+	Sinter__Program__V1__Neighbor *hosts = sn_arena_alloc(arena, n * sizeof(*hosts));
+	Sinter__Program__V1__Neighbor **list = sn_arena_alloc(arena, n * sizeof(*list));
+
+	for (uint32_t i = 0; i < n; i++) {
+		hosts[i] = *inside->neighbors[0];
+		hosts[i].address = SN_SAMPLE_HOST + i;
+		list[i] = &hosts[i];
+	}
+	inside->neighbors = list;
+	inside->n_neighbors = n;
+}
+
 size_t sn_sample_udp(const struct sn_sample_packet *packet, uint8_t frame[SN_SAMPLE_FRAME])
 {
 	struct rte_ether_hdr *ether = (struct rte_ether_hdr *)frame;

@@ -23,6 +23,9 @@
  */
 Sinter__Program__V1__Program *sn_sample_napt(struct sn_arena *arena);
 
+/* The sample NAPT's inside has so many hosts, from SN_SAMPLE_HOST on, all static neighbours. */
+void sn_sample_hosts(struct sn_arena *arena, Sinter__Program__V1__Program *napt, uint32_t n);
+
 /* Stateless: what comes in by one interface leaves by the other. Interfaces "a" and "b". */
 Sinter__Program__V1__Program *sn_sample_wire(struct sn_arena *arena);
 

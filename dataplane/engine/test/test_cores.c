@@ -2,7 +2,8 @@
 /*
  * The engine with two workers on lcores of their own, between ports that are rings: each port has a receive
  * queue per worker, and what both workers send by a port comes out of one ring, in the order in which they
- * sent it.
+ * sent it. Which worker receives a packet is a matter of chance, or that of a device whose rules follow the
+ * shards: a stand-in, see stand_in.h.
  */
 #include "fixture.h"
 
@@ -19,6 +20,7 @@
 #include "sn_log.h"
 #include "sn_parse.h"
 #include "sn_shards.h"
+#include "stand_in.h"
 
 #define WORKERS		 2
 #define FLOWS		 4096
@@ -30,6 +32,8 @@
 #define BURST		 64
 #define FIRST_PORT	 2000
 #define DEADLINE_S	 300
+#define TURNS		 500
+#define HOSTS		 128 /* of flows whose shard is their host's */
 
 struct flow {
 	uint16_t outside_port; /* 0: none yet */
@@ -43,6 +47,7 @@ struct cores {
 	struct rte_ring *tx[2];
 	struct sn_port ports[2];
 	struct sn_engine *engine;
+	bool steered; /* by the devices' rules */
 	struct sn_arena arena;
 	struct flow flows[FLOWS];
 	uint64_t sent, seen;
@@ -103,15 +108,16 @@ static void open_port(struct cores *c, unsigned int i, const char *name)
 	for (unsigned int q = 0; q < WORKERS; q++)
 		tx[q] = c->tx[i];
 	assert_true(rte_eth_from_rings(name, c->rx[i], WORKERS, tx, WORKERS, 0) >= 0);
-	snprintf(text, sizeof(text), "%s=net_ring_%s", name, name);
+	snprintf(text, sizeof(text), "%s=net_ring_%s", i == 0 ? "inside" : "outside", name);
 	assert_int_equal(sn_bind_parse(text, &bind, c->err, sizeof(c->err)), 0);
 	if (sn_port_attach(&c->ports[i], &bind, WORKERS, 1500, c->err, sizeof(c->err)) != 0 ||
 	    sn_port_start(&c->ports[i], &config, c->err, sizeof(c->err)) != 0)
 		fail_msg("%s", c->err);
 }
 
-static int open_cores(void **state)
+static int open_engine(void **state, struct sn_cut cut)
 {
+	static unsigned int opened; /* names of pools are not used twice */
 	struct cores *c = calloc(1, sizeof(*c));
 	struct sn_engine_config config = {.n_ports = 2, .n_workers = WORKERS, .idle_sleep_us = 0};
 	struct sn_engine_loaded loaded;
@@ -119,12 +125,18 @@ static int open_cores(void **state)
 	uint8_t macs[2][6] = {{0x02, 0x73, 0x6e, 0, 0, 0}, {0x02, 0x73, 0x6e, 0, 0, 1}};
 
 	*state = c;
-	c->pool = rte_pktmbuf_pool_create("cores", BUFFERS, 0, 0, 2048, SOCKET_ID_ANY);
+	stand_in_reset(WORKERS);
+	c->steered = cut.by == SN_CUT_BY_ADDRESS;
+	config.cut = cut;
+	snprintf(c->err, sizeof(c->err), "cores%u", opened);
+	c->pool = rte_pktmbuf_pool_create(c->err, BUFFERS, 0, 0, 2048, SOCKET_ID_ANY);
 	assert_non_null(c->pool);
-	open_port(c, 0, "inside");
-	open_port(c, 1, "outside");
+	open_port(c, 0, opened == 0 ? "inside" : "inside2");
+	open_port(c, 1, opened == 0 ? "outside" : "outside2");
+	opened++;
 	sn_arena_init(&c->arena);
 	msg = sn_sample_napt(&c->arena);
+	sn_sample_hosts(&c->arena, msg, HOSTS);
 	for (unsigned int i = 0; i < 2; i++) {
 		msg->interfaces[i]->mac.data = macs[i];
 		msg->interfaces[i]->mac.len = sizeof(macs[i]);
@@ -136,6 +148,16 @@ static int open_cores(void **state)
 	    sn_engine_start(c->engine, c->err, sizeof(c->err)) != 0)
 		fail_msg("%s", c->err);
 	return 0;
+}
+
+static int open_cores(void **state)
+{
+	return open_engine(state, (struct sn_cut){0});
+}
+
+static int open_steered_cores(void **state)
+{
+	return open_engine(state, (struct sn_cut){.by = SN_CUT_BY_ADDRESS});
 }
 
 static int close_cores(void **state)
@@ -160,7 +182,22 @@ static uint32_t dice(uint32_t sides)
 	return (uint32_t)(seed >> 33) % sides;
 }
 
-/* A packet of a flow, by the queue that the device would choose for its direction. */
+/* With rules for hosts, flows are of several. */
+static uint32_t host_of(const struct cores *c, uint32_t flow)
+{
+	return SN_SAMPLE_HOST + (c->steered ? flow % HOSTS : 0);
+}
+
+static uint32_t queue_of(const struct cores *c, uint32_t index, bool back, const uint8_t *frame, uint32_t len)
+{
+	uint32_t mark;
+
+	if (!c->steered)
+		return (index * 7 + back * 3) / 5 % WORKERS;
+	return (uint32_t)stand_in_receive(c->ports[back].id, frame, len, &mark);
+}
+
+/* A packet of a flow, by the queue that the device chooses for its direction. */
 static void send_flow(struct cores *c, uint32_t index, bool back)
 {
 	struct flow *f = &c->flows[index];
@@ -168,16 +205,18 @@ static void send_flow(struct cores *c, uint32_t index, bool back)
 	uint8_t payload[8], frame[FRAME_MAX];
 	struct packet p =
 		back ? inward(SN_UDP, f->outside_port) : outward(SN_UDP, (uint16_t)(FIRST_PORT + index));
-	uint32_t len, queue = (index * 7 + back * 3) / 5 % WORKERS;
+	uint32_t len;
 
 	assert_non_null(m);
+	if (!back)
+		p.src = host_of(c, index);
 	sn_store32(payload, index);
 	sn_store32(payload + 4, f->sent[back]++);
 	p.payload = payload;
 	p.payload_len = sizeof(payload);
 	len = write_frame(&p, frame);
 	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);
-	assert_int_equal(rte_ring_enqueue(c->rx[back][queue], m), 0);
+	assert_int_equal(rte_ring_enqueue(c->rx[back][queue_of(c, index, back, frame, len)], m), 0);
 	c->sent++;
 }
 
@@ -353,10 +392,107 @@ static void shards_move_between_cores_under_load(void **state)
 		fclose(c->status[i]);
 }
 
+/* The devices give a shard's packets to a worker's queue. */
+static void steer(struct cores *c, uint32_t shard, uint16_t worker)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		struct sn_steer_rule rule = {.action = SN_STEER_QUEUE, .queue = worker};
+		struct sn_flows *flows = &c->engine->flows[i];
+		struct sn_flow_rule *before = sn_flows_find(flows, shard);
+		const struct sn_cond cond = {.value = shard, .mask = SN_SHARDS - 1};
+
+		if (i == 0) {
+			rule.match.conds[SN_SRC] = cond;
+		} else {
+			rule.match.conds[SN_PROTO] = sn_cond_is(SN_PROTO, SN_UDP);
+			rule.match.conds[SN_DPORT] = cond;
+		}
+		if ((before != NULL && sn_flows_destroy(flows, before, c->err, sizeof(c->err)) != 0) ||
+		    sn_flows_create(flows, shard, &rule, c->err, sizeof(c->err)) != 0)
+			fail_msg("%s", c->err);
+	}
+}
+
+struct turning {
+	struct cores *c;
+	uint32_t shard;
+};
+
+/* A shard's flows, in both directions. */
+static void send_shard(struct cores *c, uint32_t shard)
+{
+	uint32_t first = (shard - SN_SAMPLE_HOST) % HOSTS;
+
+	for (uint32_t i = first; i < FLOWS; i += HOSTS)
+		send_flow(c, i, dice(2));
+}
+
+/* What the rule sends to the new queue at once would overtake what waits in the old one. */
+static void turn(void *context)
+{
+	struct turning *t = context;
+
+	send_shard(t->c, t->shard);
+	steer(t->c, t->shard, (uint16_t)sn_state_owner(t->c->engine->state, t->shard));
+	send_shard(t->c, t->shard);
+}
+
+static uint64_t handed(const struct cores *c)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int w = 0; w < WORKERS; w++)
+		sum += sn_worker_stats(c->engine->threads[w].worker)->handed;
+	return sum;
+}
+
+static void rules_follow_shards_under_load(void **state)
+{
+	struct cores *c = *state;
+	uint64_t blocked, before;
+
+	/* Each search goes through the room for rules. */
+	stand_in[c->ports[0].id].rules = stand_in[c->ports[1].id].rules = SN_SHARDS + 1;
+	for (uint32_t shard = 0; shard < SN_SHARDS; shard++)
+		steer(c, shard, (uint16_t)sn_state_owner(c->engine->state, shard));
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		send_flow(c, i, false);
+		if (i % BURST == BURST - 1)
+			collect_all(c);
+	}
+	for (uint32_t i = 0; i < TURNS; i++) {
+		struct turning t = {.c = c, .shard = dice(SN_SHARDS)};
+		uint32_t from = sn_state_owner(c->engine->state, t.shard);
+
+		for (uint32_t j = 0; j < BURST; j++)
+			send_flow(c, dice(FLOWS), dice(2));
+		if (sn_shards_move(c->engine, t.shard, 1 - from, &blocked, c->err, sizeof(c->err)) != 0 ||
+		    sn_shards_turn(c->engine, t.shard, from, turn, &t, &c->blocked[i], c->err,
+				   sizeof(c->err)) != 0)
+			fail_msg("%s", c->err);
+		while (c->sent - c->seen > ON_THE_WAY / 2) {
+			nap();
+			collect(c);
+		}
+	}
+	collect_all(c);
+	assert_int_equal(drops(c), 0);
+	before = handed(c);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		send_flow(c, i, i % 2);
+		if (i % BURST == BURST - 1)
+			collect_all(c);
+	}
+	assert_int_equal(handed(c), before);
+	print_blocked("shards that changed their queue", c->blocked, TURNS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(shards_move_between_cores_under_load, open_cores,
+						close_cores),
+		cmocka_unit_test_setup_teardown(rules_follow_shards_under_load, open_steered_cores,
 						close_cores),
 	};
 

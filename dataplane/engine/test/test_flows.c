@@ -270,22 +270,6 @@ static void open_port(struct flows *f, unsigned int i, const char *name)
 	assert_true(f->ports[i].id < STAND_IN_PORTS);
 }
 
-/* All hosts are static neighbours. */
-static void know_hosts(struct flows *f)
-{
-	Sinter__Program__V1__Interface *inside = f->program->interfaces[0];
-	Sinter__Program__V1__Neighbor *hosts = sn_arena_alloc(&f->arena, HOSTS * sizeof(*hosts));
-	Sinter__Program__V1__Neighbor **list = sn_arena_alloc(&f->arena, HOSTS * sizeof(*list));
-
-	for (uint32_t i = 0; i < HOSTS; i++) {
-		hosts[i] = *inside->neighbors[0];
-		hosts[i].address = SN_SAMPLE_HOST + i;
-		list[i] = &hosts[i];
-	}
-	inside->neighbors = list;
-	inside->n_neighbors = HOSTS;
-}
-
 static int open_flows(void **state)
 {
 	static uint8_t macs[2][6] = {{0x02, 0x73, 0x6e, 0, 0, 0}, {0x02, 0x73, 0x6e, 0, 0, 1}};
@@ -303,7 +287,7 @@ static int open_flows(void **state)
 	open_port(f, 1, "outside");
 	sn_arena_init(&f->arena);
 	f->program = sn_sample_napt(&f->arena);
-	know_hosts(f);
+	sn_sample_hosts(&f->arena, f->program, HOSTS);
 	for (unsigned int i = 0; i < 2; i++) {
 		f->program->interfaces[i]->mac.data = macs[i];
 		f->program->interfaces[i]->mac.len = sizeof(macs[i]);
