@@ -293,7 +293,7 @@ func (c *Client) exchange(req *programpb.Request) (*programpb.Response, error) {
 		return nil, err
 	}
 	resp := new(programpb.Response)
-	if err := readMessage(c.rw, resp); err != nil {
+	if err := readMessage(c.rw, resp, MaxMessage); err != nil {
 		return nil, err
 	}
 	if resp.GetId() != req.GetId() {

@@ -23,7 +23,7 @@ func fakeEngine(t *testing.T, answer func(*programpb.Request) *programpb.Respons
 	go func() {
 		for {
 			req := new(programpb.Request)
-			if readMessage(there, req) != nil {
+			if readMessage(there, req, MaxMessage) != nil {
 				return
 			}
 			resp := answer(req)
@@ -168,7 +168,7 @@ func TestAMessageThatIsTooLongIsNotRead(t *testing.T) {
 	here, there := net.Pipe()
 	t.Cleanup(func() { _ = here.Close(); _ = there.Close() })
 	go func() {
-		_ = readMessage(there, new(programpb.Request))
+		_ = readMessage(there, new(programpb.Request), MaxMessage)
 		_, _ = there.Write(binary.BigEndian.AppendUint32(nil, MaxMessage+1))
 	}()
 	if _, err := NewClient(here).Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "at most 268435456 are read") {
@@ -177,7 +177,7 @@ func TestAMessageThatIsTooLongIsNotRead(t *testing.T) {
 }
 
 func TestAMessageThatIsCutShortIsAnError(t *testing.T) {
-	err := readMessage(strings.NewReader("\x00\x00\x00\x09abc"), new(programpb.Response))
+	err := readMessage(strings.NewReader("\x00\x00\x00\x09abc"), new(programpb.Response), MaxMessage)
 	if !errors.Is(err, io.ErrUnexpectedEOF) || !strings.Contains(err.Error(), "message of 9 bytes cut short") {
 		t.Errorf("got %v", err)
 	}

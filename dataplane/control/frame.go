@@ -6,12 +6,23 @@ import (
 	"io"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // MaxMessage is the most bytes that one message may have, in either direction; the engine has the same bound.
 const MaxMessage = 256 << 20
 
 const lengthBytes = 4
+
+// ReadRequest reads one request of a stream of at most so many bytes each; the stream's end before its first byte is io.EOF.
+func ReadRequest(r io.Reader, most int) (*programpb.Request, error) {
+	req := new(programpb.Request)
+	return req, readMessage(r, req, most)
+}
+
+// WriteResponse answers a request.
+func WriteResponse(w io.Writer, resp *programpb.Response) error { return writeMessage(w, resp) }
 
 // writeMessage sends a message behind its length, in one write.
 func writeMessage(w io.Writer, m proto.Message) error {
@@ -28,14 +39,14 @@ func writeMessage(w io.Writer, m proto.Message) error {
 }
 
 // readMessage reads one message; the stream's end before its first byte is io.EOF.
-func readMessage(r io.Reader, m proto.Message) error {
+func readMessage(r io.Reader, m proto.Message, most int) error {
 	var length [lengthBytes]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
 		return err
 	}
 	n := binary.BigEndian.Uint32(length[:])
-	if n > MaxMessage {
-		return fmt.Errorf("message of %d bytes announced, at most %d are read: is this an engine's control socket?", n, MaxMessage)
+	if int64(n) > int64(most) {
+		return fmt.Errorf("message of %d bytes announced, at most %d are read: is this an engine's control socket?", n, most)
 	}
 	b := make([]byte, n)
 	if _, err := io.ReadFull(r, b); err != nil {

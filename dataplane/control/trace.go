@@ -90,7 +90,7 @@ func (t TraceWriter) Traced(traced *programpb.Traced) error {
 func ReadTraces(r io.Reader, to Traces) error {
 	for {
 		resp := new(programpb.Response)
-		err := readMessage(r, resp)
+		err := readMessage(r, resp, MaxMessage)
 		switch {
 		case errors.Is(err, io.EOF):
 			return fmt.Errorf("trace: %w before it was over", io.ErrUnexpectedEOF)

@@ -349,6 +349,28 @@ void sn_report_session(const struct sn_session_info *info, Sinter__Program__V1__
 	session->shard = info->shard;
 }
 
+int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
+			Sinter__Program__V1__HelloReply *reply, char *err, size_t err_len)
+{
+	const struct sn_plan *plan = engine->orders.plan;
+	size_t n = plan != NULL ? plan->program->n_interfaces : 0;
+
+	reply->addresses =
+		SN_NEW_ARRAY(arena, Sinter__Program__V1__Address, sinter__program__v1__address__init, n);
+	if (reply->addresses == NULL)
+		return SN_NO_MEMORY;
+	reply->n_addresses = n;
+	for (size_t i = 0; i < n; i++) {
+		const struct sn_interface *interface = &plan->program->interfaces[i];
+		const uint8_t *mac = interface->has_mac ? interface->mac : plan->macs[i];
+
+		reply->addresses[i]->interface = (char *)interface->name;
+		reply->addresses[i]->mac =
+			(ProtobufCBinaryData){sizeof(plan->macs[i]), (uint8_t *)(uintptr_t)mac};
+	}
+	return 0;
+}
+
 int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
 		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,
 		       size_t err_len)

@@ -20,6 +20,10 @@ int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char
 /* A session as a message; the run's name is not copied. */
 void sn_report_session(const struct sn_session_info *info, Sinter__Program__V1__Session *session);
 
+/* MAC addresses of the program's interfaces; none without a program. */
+int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
+			Sinter__Program__V1__HelloReply *reply, char *err, size_t err_len);
+
 /* These two hold the workers while they copy. */
 int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
 		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,

@@ -84,7 +84,8 @@ static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1_
 	if (reply->cut == NULL)
 		return SN_ERR("no memory");
 	if (sn_report_ports(requests->engine, &requests->arena, &reply->ports, &reply->n_ports, err,
-			    err_len) != 0)
+			    err_len) != 0 ||
+	    sn_report_addresses(requests->engine, &requests->arena, reply, err, err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_HELLO;
 	response->hello = reply;

@@ -96,8 +96,8 @@ static int check_id(const ProtobufCBinaryData *id, char *err, size_t err_len)
 	return 0;
 }
 
-static int answer_begin(const struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Program__V1__Given *given, char *err, size_t err_len)
+static int answer_layout(const struct sn_engine *engine, struct sn_arena *arena,
+			 Sinter__Program__V1__Given *given, char *err, size_t err_len)
 {
 	Sinter__Program__V1__ShardLayout *to = sn_arena_alloc(arena, sizeof(*to));
 	struct sn_transfer_layout *layout = sn_arena_alloc(arena, sizeof(*layout));
@@ -143,7 +143,9 @@ static int do_give(struct sn_engine *engine, struct sn_arena *arena,
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__BEGIN:
 		if (sn_give_begin(engine, &order, err, err_len) != 0)
 			return -1;
-		return answer_begin(engine, arena, given, err, err_len);
+		return answer_layout(engine, arena, given, err, err_len);
+	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__LAYOUT:
+		return answer_layout(engine, arena, given, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__READ:
 		return answer_read(engine, arena, give, given, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__SEAL:

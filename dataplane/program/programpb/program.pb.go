@@ -418,7 +418,7 @@ func (x Cut_By) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Cut_By.Descriptor instead.
 func (Cut_By) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{19, 0}
+	return file_program_proto_rawDescGZIP(), []int{20, 0}
 }
 
 type TracedFrame_Kind int32
@@ -467,7 +467,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{50, 0}
+	return file_program_proto_rawDescGZIP(), []int{51, 0}
 }
 
 type FlowAbilities_Matching int32
@@ -522,7 +522,7 @@ func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowAbilities_Matching.Descriptor instead.
 func (FlowAbilities_Matching) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59, 0}
+	return file_program_proto_rawDescGZIP(), []int{60, 0}
 }
 
 type FlowAbilities_Fragments int32
@@ -571,7 +571,7 @@ func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowAbilities_Fragments.Descriptor instead.
 func (FlowAbilities_Fragments) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59, 1}
+	return file_program_proto_rawDescGZIP(), []int{60, 1}
 }
 
 type FlowRule_Action int32
@@ -623,7 +623,7 @@ func (x FlowRule_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowRule_Action.Descriptor instead.
 func (FlowRule_Action) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65, 0}
+	return file_program_proto_rawDescGZIP(), []int{66, 0}
 }
 
 type FlowState_Verdict int32
@@ -672,7 +672,7 @@ func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowState_Verdict.Descriptor instead.
 func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{70, 0}
+	return file_program_proto_rawDescGZIP(), []int{71, 0}
 }
 
 type GiveShards_Step int32
@@ -684,6 +684,7 @@ const (
 	// it ends by itself, as by ABORT, after two seconds without a step, and when another program is loaded
 	GiveShards_COMMIT GiveShards_Step = 3 // the peer has them: what waits goes to it, the sessions are forgotten
 	GiveShards_ABORT  GiveShards_Step = 4 // they go on here. For a transfer that is not known: done
+	GiveShards_LAYOUT GiveShards_Step = 5 // nothing: the layout comes back, with which the peer begins first
 )
 
 // Enum value maps for GiveShards_Step.
@@ -694,6 +695,7 @@ var (
 		2: "SEAL",
 		3: "COMMIT",
 		4: "ABORT",
+		5: "LAYOUT",
 	}
 	GiveShards_Step_value = map[string]int32{
 		"BEGIN":  0,
@@ -701,6 +703,7 @@ var (
 		"SEAL":   2,
 		"COMMIT": 3,
 		"ABORT":  4,
+		"LAYOUT": 5,
 	}
 )
 
@@ -728,7 +731,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76, 0}
+	return file_program_proto_rawDescGZIP(), []int{77, 0}
 }
 
 type TakeShards_Step int32
@@ -780,7 +783,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78, 0}
+	return file_program_proto_rawDescGZIP(), []int{79, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -2773,7 +2776,8 @@ type HelloReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Schema        uint32                 `protobuf:"varint,1,opt,name=schema,proto3" json:"schema,omitempty"`
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
-	Ports         []string               `protobuf:"bytes,3,rep,name=ports,proto3" json:"ports,omitempty"` // devices bound, in the order of the chain's interfaces
+	Ports         []string               `protobuf:"bytes,3,rep,name=ports,proto3" json:"ports,omitempty"`         // devices bound, in the order of the chain's interfaces
+	Addresses     []*Address             `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"` // of the program's interfaces
 	Cut           *Cut                   `protobuf:"bytes,20,opt,name=cut,proto3" json:"cut,omitempty"`
 	Marks         *Marks                 `protobuf:"bytes,21,opt,name=marks,proto3" json:"marks,omitempty"` // of the program in force; absent: none are believed
 	unknownFields protoimpl.UnknownFields
@@ -2831,6 +2835,13 @@ func (x *HelloReply) GetPorts() []string {
 	return nil
 }
 
+func (x *HelloReply) GetAddresses() []*Address {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
 func (x *HelloReply) GetCut() *Cut {
 	if x != nil {
 		return x.Cut
@@ -2841,6 +2852,58 @@ func (x *HelloReply) GetCut() *Cut {
 func (x *HelloReply) GetMarks() *Marks {
 	if x != nil {
 		return x.Marks
+	}
+	return nil
+}
+
+type Address struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Interface     string                 `protobuf:"bytes,1,opt,name=interface,proto3" json:"interface,omitempty"` // its name
+	Mac           []byte                 `protobuf:"bytes,2,opt,name=mac,proto3" json:"mac,omitempty"`             // in use
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Address) Reset() {
+	*x = Address{}
+	mi := &file_program_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Address) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Address) ProtoMessage() {}
+
+func (x *Address) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Address.ProtoReflect.Descriptor instead.
+func (*Address) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *Address) GetInterface() string {
+	if x != nil {
+		return x.Interface
+	}
+	return ""
+}
+
+func (x *Address) GetMac() []byte {
+	if x != nil {
+		return x.Mac
 	}
 	return nil
 }
@@ -2856,7 +2919,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2868,7 +2931,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2881,7 +2944,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{19}
+	return file_program_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Cut) GetBy() Cut_By {
@@ -2909,7 +2972,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2921,7 +2984,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2934,7 +2997,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{20}
+	return file_program_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Load) GetProgram() *Program {
@@ -2971,7 +3034,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2983,7 +3046,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2996,7 +3059,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{21}
+	return file_program_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Loaded) GetHash() []byte {
@@ -3043,7 +3106,7 @@ type GetStats struct {
 
 func (x *GetStats) Reset() {
 	*x = GetStats{}
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3055,7 +3118,7 @@ func (x *GetStats) String() string {
 func (*GetStats) ProtoMessage() {}
 
 func (x *GetStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3068,7 +3131,7 @@ func (x *GetStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStats.ProtoReflect.Descriptor instead.
 func (*GetStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{22}
+	return file_program_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *GetStats) GetLoads() bool {
@@ -3095,7 +3158,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3107,7 +3170,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3120,7 +3183,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{23}
+	return file_program_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Stats) GetHash() []byte {
@@ -3208,7 +3271,7 @@ type PortStats struct {
 
 func (x *PortStats) Reset() {
 	*x = PortStats{}
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3220,7 +3283,7 @@ func (x *PortStats) String() string {
 func (*PortStats) ProtoMessage() {}
 
 func (x *PortStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3233,7 +3296,7 @@ func (x *PortStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortStats.ProtoReflect.Descriptor instead.
 func (*PortStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{24}
+	return file_program_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PortStats) GetInterface() string {
@@ -3337,7 +3400,7 @@ type CounterStats struct {
 
 func (x *CounterStats) Reset() {
 	*x = CounterStats{}
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3349,7 +3412,7 @@ func (x *CounterStats) String() string {
 func (*CounterStats) ProtoMessage() {}
 
 func (x *CounterStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3362,7 +3425,7 @@ func (x *CounterStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterStats.ProtoReflect.Descriptor instead.
 func (*CounterStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{25}
+	return file_program_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CounterStats) GetPackets() uint64 {
@@ -3391,7 +3454,7 @@ type ClassStats struct {
 
 func (x *ClassStats) Reset() {
 	*x = ClassStats{}
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3403,7 +3466,7 @@ func (x *ClassStats) String() string {
 func (*ClassStats) ProtoMessage() {}
 
 func (x *ClassStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3416,7 +3479,7 @@ func (x *ClassStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassStats.ProtoReflect.Descriptor instead.
 func (*ClassStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{26}
+	return file_program_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ClassStats) GetSegment() uint32 {
@@ -3458,7 +3521,7 @@ type DropStats struct {
 
 func (x *DropStats) Reset() {
 	*x = DropStats{}
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3470,7 +3533,7 @@ func (x *DropStats) String() string {
 func (*DropStats) ProtoMessage() {}
 
 func (x *DropStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3483,7 +3546,7 @@ func (x *DropStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropStats.ProtoReflect.Descriptor instead.
 func (*DropStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{27}
+	return file_program_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *DropStats) GetReason() string {
@@ -3521,7 +3584,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3596,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3609,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{28}
+	return file_program_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TableStats) GetName() string {
@@ -3611,7 +3674,7 @@ type WorkerStats struct {
 
 func (x *WorkerStats) Reset() {
 	*x = WorkerStats{}
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +3686,7 @@ func (x *WorkerStats) String() string {
 func (*WorkerStats) ProtoMessage() {}
 
 func (x *WorkerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +3699,7 @@ func (x *WorkerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStats.ProtoReflect.Descriptor instead.
 func (*WorkerStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{29}
+	return file_program_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WorkerStats) GetLcore() uint32 {
@@ -3743,7 +3806,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3755,7 +3818,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3768,7 +3831,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{30}
+	return file_program_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ShardStats) GetWorker() uint32 {
@@ -3852,7 +3915,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3864,7 +3927,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3877,7 +3940,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{31}
+	return file_program_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -3904,7 +3967,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3916,7 +3979,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3929,7 +3992,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{32}
+	return file_program_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -3957,7 +4020,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3969,7 +4032,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3982,7 +4045,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{33}
+	return file_program_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -4017,7 +4080,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4029,7 +4092,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4042,7 +4105,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{34}
+	return file_program_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -4076,7 +4139,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4088,7 +4151,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4101,7 +4164,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{35}
+	return file_program_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -4129,7 +4192,7 @@ type Displaced struct {
 
 func (x *Displaced) Reset() {
 	*x = Displaced{}
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4141,7 +4204,7 @@ func (x *Displaced) String() string {
 func (*Displaced) ProtoMessage() {}
 
 func (x *Displaced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4154,7 +4217,7 @@ func (x *Displaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displaced.ProtoReflect.Descriptor instead.
 func (*Displaced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{36}
+	return file_program_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Displaced) GetSource() uint32 {
@@ -4186,7 +4249,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4198,7 +4261,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4211,7 +4274,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{37}
+	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
 type NeighborList struct {
@@ -4223,7 +4286,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4235,7 +4298,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4248,7 +4311,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{38}
+	return file_program_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -4270,7 +4333,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4282,7 +4345,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4295,7 +4358,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{39}
+	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -4336,7 +4399,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4348,7 +4411,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4361,7 +4424,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{40}
+	return file_program_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -4387,7 +4450,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4399,7 +4462,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4412,7 +4475,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{41}
+	return file_program_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -4440,7 +4503,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4452,7 +4515,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4465,7 +4528,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{42}
+	return file_program_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Session) GetRun() string {
@@ -4554,7 +4617,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4566,7 +4629,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4579,7 +4642,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{43}
+	return file_program_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -4634,7 +4697,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4646,7 +4709,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4659,7 +4722,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{44}
+	return file_program_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -4690,7 +4753,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4702,7 +4765,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4715,7 +4778,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{45}
+	return file_program_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -4768,7 +4831,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4780,7 +4843,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4793,7 +4856,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{46}
+	return file_program_proto_rawDescGZIP(), []int{47}
 }
 
 type Traced struct {
@@ -4809,7 +4872,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4821,7 +4884,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4834,7 +4897,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{47}
+	return file_program_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -4887,7 +4950,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4899,7 +4962,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4912,7 +4975,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{48}
+	return file_program_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -4974,7 +5037,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4986,7 +5049,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4999,7 +5062,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{49}
+	return file_program_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -5028,7 +5091,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5040,7 +5103,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5053,7 +5116,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{50}
+	return file_program_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -5092,7 +5155,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5104,7 +5167,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5117,7 +5180,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{51}
+	return file_program_proto_rawDescGZIP(), []int{52}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -5131,7 +5194,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5143,7 +5206,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5156,7 +5219,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{52}
+	return file_program_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -5176,7 +5239,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5188,7 +5251,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5201,7 +5264,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{53}
+	return file_program_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -5229,7 +5292,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5241,7 +5304,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5254,7 +5317,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{54}
+	return file_program_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -5277,7 +5340,7 @@ type Marks struct {
 
 func (x *Marks) Reset() {
 	*x = Marks{}
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5289,7 +5352,7 @@ func (x *Marks) String() string {
 func (*Marks) ProtoMessage() {}
 
 func (x *Marks) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5302,7 +5365,7 @@ func (x *Marks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marks.ProtoReflect.Descriptor instead.
 func (*Marks) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{55}
+	return file_program_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Marks) GetGeneration() uint32 {
@@ -5330,7 +5393,7 @@ type GetDevices struct {
 
 func (x *GetDevices) Reset() {
 	*x = GetDevices{}
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5342,7 +5405,7 @@ func (x *GetDevices) String() string {
 func (*GetDevices) ProtoMessage() {}
 
 func (x *GetDevices) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5355,7 +5418,7 @@ func (x *GetDevices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDevices.ProtoReflect.Descriptor instead.
 func (*GetDevices) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{56}
+	return file_program_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *GetDevices) GetTryRules() uint32 {
@@ -5374,7 +5437,7 @@ type DeviceList struct {
 
 func (x *DeviceList) Reset() {
 	*x = DeviceList{}
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5386,7 +5449,7 @@ func (x *DeviceList) String() string {
 func (*DeviceList) ProtoMessage() {}
 
 func (x *DeviceList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5399,7 +5462,7 @@ func (x *DeviceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceList.ProtoReflect.Descriptor instead.
 func (*DeviceList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57}
+	return file_program_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *DeviceList) GetDevices() []*Device {
@@ -5423,7 +5486,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5435,7 +5498,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5448,7 +5511,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58}
+	return file_program_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Device) GetInterface() string {
@@ -5515,7 +5578,7 @@ type FlowAbilities struct {
 
 func (x *FlowAbilities) Reset() {
 	*x = FlowAbilities{}
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5527,7 +5590,7 @@ func (x *FlowAbilities) String() string {
 func (*FlowAbilities) ProtoMessage() {}
 
 func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5540,7 +5603,7 @@ func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowAbilities.ProtoReflect.Descriptor instead.
 func (*FlowAbilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59}
+	return file_program_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FlowAbilities) GetRefused() string {
@@ -5644,7 +5707,7 @@ type FlowRefusal struct {
 
 func (x *FlowRefusal) Reset() {
 	*x = FlowRefusal{}
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5656,7 +5719,7 @@ func (x *FlowRefusal) String() string {
 func (*FlowRefusal) ProtoMessage() {}
 
 func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5669,7 +5732,7 @@ func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRefusal.ProtoReflect.Descriptor instead.
 func (*FlowRefusal) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60}
+	return file_program_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FlowRefusal) GetOf() string {
@@ -5697,7 +5760,7 @@ type HashAbilities struct {
 
 func (x *HashAbilities) Reset() {
 	*x = HashAbilities{}
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5709,7 +5772,7 @@ func (x *HashAbilities) String() string {
 func (*HashAbilities) ProtoMessage() {}
 
 func (x *HashAbilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5722,7 +5785,7 @@ func (x *HashAbilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashAbilities.ProtoReflect.Descriptor instead.
 func (*HashAbilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61}
+	return file_program_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *HashAbilities) GetKey() bool {
@@ -5761,7 +5824,7 @@ type UpdateFlows struct {
 
 func (x *UpdateFlows) Reset() {
 	*x = UpdateFlows{}
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5773,7 +5836,7 @@ func (x *UpdateFlows) String() string {
 func (*UpdateFlows) ProtoMessage() {}
 
 func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5786,7 +5849,7 @@ func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlows.ProtoReflect.Descriptor instead.
 func (*UpdateFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{62}
+	return file_program_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *UpdateFlows) GetInterface() string {
@@ -5830,7 +5893,7 @@ type FlowStep struct {
 
 func (x *FlowStep) Reset() {
 	*x = FlowStep{}
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5842,7 +5905,7 @@ func (x *FlowStep) String() string {
 func (*FlowStep) ProtoMessage() {}
 
 func (x *FlowStep) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5855,7 +5918,7 @@ func (x *FlowStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowStep.ProtoReflect.Descriptor instead.
 func (*FlowStep) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63}
+	return file_program_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FlowStep) GetStep() isFlowStep_Step {
@@ -5911,7 +5974,7 @@ type FlowTurn struct {
 
 func (x *FlowTurn) Reset() {
 	*x = FlowTurn{}
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5923,7 +5986,7 @@ func (x *FlowTurn) String() string {
 func (*FlowTurn) ProtoMessage() {}
 
 func (x *FlowTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5936,7 +5999,7 @@ func (x *FlowTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowTurn.ProtoReflect.Descriptor instead.
 func (*FlowTurn) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{64}
+	return file_program_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FlowTurn) GetShard() uint32 {
@@ -5971,7 +6034,7 @@ type FlowRule struct {
 
 func (x *FlowRule) Reset() {
 	*x = FlowRule{}
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5983,7 +6046,7 @@ func (x *FlowRule) String() string {
 func (*FlowRule) ProtoMessage() {}
 
 func (x *FlowRule) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5996,7 +6059,7 @@ func (x *FlowRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRule.ProtoReflect.Descriptor instead.
 func (*FlowRule) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65}
+	return file_program_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FlowRule) GetNumber() uint32 {
@@ -6076,7 +6139,7 @@ type FlowCond struct {
 
 func (x *FlowCond) Reset() {
 	*x = FlowCond{}
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6088,7 +6151,7 @@ func (x *FlowCond) String() string {
 func (*FlowCond) ProtoMessage() {}
 
 func (x *FlowCond) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6101,7 +6164,7 @@ func (x *FlowCond) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCond.ProtoReflect.Descriptor instead.
 func (*FlowCond) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{66}
+	return file_program_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *FlowCond) GetField() Field {
@@ -6144,7 +6207,7 @@ type FlowsUpdated struct {
 
 func (x *FlowsUpdated) Reset() {
 	*x = FlowsUpdated{}
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6156,7 +6219,7 @@ func (x *FlowsUpdated) String() string {
 func (*FlowsUpdated) ProtoMessage() {}
 
 func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6169,7 +6232,7 @@ func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowsUpdated.ProtoReflect.Descriptor instead.
 func (*FlowsUpdated) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{67}
+	return file_program_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FlowsUpdated) GetDone() uint32 {
@@ -6210,7 +6273,7 @@ type GetFlows struct {
 
 func (x *GetFlows) Reset() {
 	*x = GetFlows{}
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6222,7 +6285,7 @@ func (x *GetFlows) String() string {
 func (*GetFlows) ProtoMessage() {}
 
 func (x *GetFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6235,7 +6298,7 @@ func (x *GetFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFlows.ProtoReflect.Descriptor instead.
 func (*GetFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{68}
+	return file_program_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *GetFlows) GetInterface() string {
@@ -6258,7 +6321,7 @@ type FlowList struct {
 
 func (x *FlowList) Reset() {
 	*x = FlowList{}
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6270,7 +6333,7 @@ func (x *FlowList) String() string {
 func (*FlowList) ProtoMessage() {}
 
 func (x *FlowList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6283,7 +6346,7 @@ func (x *FlowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowList.ProtoReflect.Descriptor instead.
 func (*FlowList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69}
+	return file_program_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FlowList) GetFlows() []*FlowState {
@@ -6338,7 +6401,7 @@ type FlowState struct {
 
 func (x *FlowState) Reset() {
 	*x = FlowState{}
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6350,7 +6413,7 @@ func (x *FlowState) String() string {
 func (*FlowState) ProtoMessage() {}
 
 func (x *FlowState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6363,7 +6426,7 @@ func (x *FlowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowState.ProtoReflect.Descriptor instead.
 func (*FlowState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{70}
+	return file_program_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FlowState) GetNumber() uint32 {
@@ -6422,7 +6485,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6434,7 +6497,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6447,7 +6510,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71}
+	return file_program_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -6474,7 +6537,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6486,7 +6549,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6499,7 +6562,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{72}
+	return file_program_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -6520,7 +6583,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6532,7 +6595,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6545,7 +6608,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{73}
+	return file_program_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *Peer) GetName() string {
@@ -6579,7 +6642,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6591,7 +6654,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6604,7 +6667,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74}
+	return file_program_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -6634,7 +6697,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6646,7 +6709,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6659,7 +6722,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{75}
+	return file_program_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -6705,7 +6768,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6717,7 +6780,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6730,7 +6793,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76}
+	return file_program_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -6777,7 +6840,7 @@ func (x *GiveShards) GetLimit() uint32 {
 
 type Given struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Layout        *ShardLayout           `protobuf:"bytes,1,opt,name=layout,proto3" json:"layout,omitempty"`                         // BEGIN
+	Layout        *ShardLayout           `protobuf:"bytes,1,opt,name=layout,proto3" json:"layout,omitempty"`                         // BEGIN, LAYOUT
 	Sessions      []byte                 `protobuf:"bytes,2,opt,name=sessions,proto3" json:"sessions,omitempty"`                     // READ: see TakeShards
 	Next          uint64                 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`                            // READ: the cursor of what follows; 0: nothing does
 	BlockedNs     uint64                 `protobuf:"varint,4,opt,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"` // COMMIT, ABORT: since BEGIN
@@ -6787,7 +6850,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6799,7 +6862,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6812,7 +6875,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77}
+	return file_program_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -6862,7 +6925,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6874,7 +6937,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6887,7 +6950,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78}
+	return file_program_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -6957,7 +7020,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6969,7 +7032,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6982,7 +7045,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{79}
+	return file_program_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -7017,7 +7080,7 @@ type CutShards struct {
 
 func (x *CutShards) Reset() {
 	*x = CutShards{}
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7029,7 +7092,7 @@ func (x *CutShards) String() string {
 func (*CutShards) ProtoMessage() {}
 
 func (x *CutShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7042,7 +7105,7 @@ func (x *CutShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutShards.ProtoReflect.Descriptor instead.
 func (*CutShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{80}
+	return file_program_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CutShards) GetCut() *Cut {
@@ -7062,7 +7125,7 @@ type ShardsCut struct {
 
 func (x *ShardsCut) Reset() {
 	*x = ShardsCut{}
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7074,7 +7137,7 @@ func (x *ShardsCut) String() string {
 func (*ShardsCut) ProtoMessage() {}
 
 func (x *ShardsCut) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7087,7 +7150,7 @@ func (x *ShardsCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsCut.ProtoReflect.Descriptor instead.
 func (*ShardsCut) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{81}
+	return file_program_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *ShardsCut) GetUnhashed() []string {
@@ -7105,7 +7168,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7117,7 +7180,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7130,7 +7193,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{82}
+	return file_program_proto_rawDescGZIP(), []int{83}
 }
 
 type FlowAbilities_FieldMatching struct {
@@ -7143,7 +7206,7 @@ type FlowAbilities_FieldMatching struct {
 
 func (x *FlowAbilities_FieldMatching) Reset() {
 	*x = FlowAbilities_FieldMatching{}
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7155,7 +7218,7 @@ func (x *FlowAbilities_FieldMatching) String() string {
 func (*FlowAbilities_FieldMatching) ProtoMessage() {}
 
 func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7168,7 +7231,7 @@ func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowAbilities_FieldMatching.ProtoReflect.Descriptor instead.
 func (*FlowAbilities_FieldMatching) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59, 0}
+	return file_program_proto_rawDescGZIP(), []int{60, 0}
 }
 
 func (x *FlowAbilities_FieldMatching) GetField() Field {
@@ -7346,14 +7409,18 @@ const file_program_proto_rawDesc = "" +
 	"shards_cut\x18\x14 \x01(\v2\x1c.sinter.program.v1.ShardsCutH\x00R\tshardsCutB\x06\n" +
 	"\x04body\"\x1f\n" +
 	"\x05Hello\x12\x16\n" +
-	"\x06schema\x18\x01 \x01(\rR\x06schema\"\xae\x01\n" +
+	"\x06schema\x18\x01 \x01(\rR\x06schema\"\xe8\x01\n" +
 	"\n" +
 	"HelloReply\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
-	"\x05ports\x18\x03 \x03(\tR\x05ports\x12(\n" +
+	"\x05ports\x18\x03 \x03(\tR\x05ports\x128\n" +
+	"\taddresses\x18\x04 \x03(\v2\x1a.sinter.program.v1.AddressR\taddresses\x12(\n" +
 	"\x03cut\x18\x14 \x01(\v2\x16.sinter.program.v1.CutR\x03cut\x12.\n" +
-	"\x05marks\x18\x15 \x01(\v2\x18.sinter.program.v1.MarksR\x05marks\"h\n" +
+	"\x05marks\x18\x15 \x01(\v2\x18.sinter.program.v1.MarksR\x05marks\"9\n" +
+	"\aAddress\x12\x1c\n" +
+	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x10\n" +
+	"\x03mac\x18\x02 \x01(\fR\x03mac\"h\n" +
 	"\x03Cut\x12)\n" +
 	"\x02by\x18\x01 \x01(\x0e2\x19.sinter.program.v1.Cut.ByR\x02by\x12\x10\n" +
 	"\x03bit\x18\x02 \x01(\rR\x03bit\"$\n" +
@@ -7692,7 +7759,7 @@ const file_program_proto_rawDesc = "" +
 	"\aprogram\x18\x01 \x01(\fR\aprogram\x12\x10\n" +
 	"\x03cut\x18\x02 \x01(\tR\x03cut\x12\x14\n" +
 	"\x05units\x18\x03 \x01(\rR\x05units\x12\x10\n" +
-	"\x03key\x18\x04 \x01(\fR\x03key\"\xfc\x01\n" +
+	"\x03key\x18\x04 \x01(\fR\x03key\"\x88\x02\n" +
 	"\n" +
 	"GiveShards\x126\n" +
 	"\x04step\x18\x01 \x01(\x0e2\".sinter.program.v1.GiveShards.StepR\x04step\x12\x1a\n" +
@@ -7700,14 +7767,16 @@ const file_program_proto_rawDesc = "" +
 	"\x06shards\x18\x03 \x03(\rB\x02\x10\x01R\x06shards\x12\x12\n" +
 	"\x04peer\x18\x04 \x01(\tR\x04peer\x12\x16\n" +
 	"\x06cursor\x18\x05 \x01(\x04R\x06cursor\x12\x14\n" +
-	"\x05limit\x18\x06 \x01(\rR\x05limit\"<\n" +
+	"\x05limit\x18\x06 \x01(\rR\x05limit\"H\n" +
 	"\x04Step\x12\t\n" +
 	"\x05BEGIN\x10\x00\x12\b\n" +
 	"\x04READ\x10\x01\x12\b\n" +
 	"\x04SEAL\x10\x02\x12\n" +
 	"\n" +
 	"\x06COMMIT\x10\x03\x12\t\n" +
-	"\x05ABORT\x10\x04\"\x8e\x01\n" +
+	"\x05ABORT\x10\x04\x12\n" +
+	"\n" +
+	"\x06LAYOUT\x10\x05\"\x8e\x01\n" +
 	"\x05Given\x126\n" +
 	"\x06layout\x18\x01 \x01(\v2\x1e.sinter.program.v1.ShardLayoutR\x06layout\x12\x1a\n" +
 	"\bsessions\x18\x02 \x01(\fR\bsessions\x12\x12\n" +
@@ -7813,7 +7882,7 @@ func file_program_proto_rawDescGZIP() []byte {
 }
 
 var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 84)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
 var file_program_proto_goTypes = []any{
 	(Field)(0),                          // 0: sinter.program.v1.Field
 	(DropReason)(0),                     // 1: sinter.program.v1.DropReason
@@ -7847,71 +7916,72 @@ var file_program_proto_goTypes = []any{
 	(*Response)(nil),                    // 29: sinter.program.v1.Response
 	(*Hello)(nil),                       // 30: sinter.program.v1.Hello
 	(*HelloReply)(nil),                  // 31: sinter.program.v1.HelloReply
-	(*Cut)(nil),                         // 32: sinter.program.v1.Cut
-	(*Load)(nil),                        // 33: sinter.program.v1.Load
-	(*Loaded)(nil),                      // 34: sinter.program.v1.Loaded
-	(*GetStats)(nil),                    // 35: sinter.program.v1.GetStats
-	(*Stats)(nil),                       // 36: sinter.program.v1.Stats
-	(*PortStats)(nil),                   // 37: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                // 38: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                  // 39: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                   // 40: sinter.program.v1.DropStats
-	(*TableStats)(nil),                  // 41: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                 // 42: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                  // 43: sinter.program.v1.ShardStats
-	(*Inject)(nil),                      // 44: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),              // 45: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                    // 46: sinter.program.v1.Injected
-	(*OutPacket)(nil),                   // 47: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                      // 48: sinter.program.v1.DropOf
-	(*Displaced)(nil),                   // 49: sinter.program.v1.Displaced
-	(*GetNeighbors)(nil),                // 50: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                // 51: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),               // 52: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                 // 53: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                 // 54: sinter.program.v1.SessionList
-	(*Session)(nil),                     // 55: sinter.program.v1.Session
-	(*StartTrace)(nil),                  // 56: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                // 57: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                // 58: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                   // 59: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                      // 60: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                // 61: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                 // 62: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                 // 63: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                   // 64: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                  // 65: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                   // 66: sinter.program.v1.ShardMove
-	(*Moved)(nil),                       // 67: sinter.program.v1.Moved
-	(*Marks)(nil),                       // 68: sinter.program.v1.Marks
-	(*GetDevices)(nil),                  // 69: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                  // 70: sinter.program.v1.DeviceList
-	(*Device)(nil),                      // 71: sinter.program.v1.Device
-	(*FlowAbilities)(nil),               // 72: sinter.program.v1.FlowAbilities
-	(*FlowRefusal)(nil),                 // 73: sinter.program.v1.FlowRefusal
-	(*HashAbilities)(nil),               // 74: sinter.program.v1.HashAbilities
-	(*UpdateFlows)(nil),                 // 75: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                    // 76: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                    // 77: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                    // 78: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                    // 79: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                // 80: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                    // 81: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                    // 82: sinter.program.v1.FlowList
-	(*FlowState)(nil),                   // 83: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                // 84: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                    // 85: sinter.program.v1.SetPeers
-	(*Peer)(nil),                        // 86: sinter.program.v1.Peer
-	(*PeerInterface)(nil),               // 87: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                 // 88: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                  // 89: sinter.program.v1.GiveShards
-	(*Given)(nil),                       // 90: sinter.program.v1.Given
-	(*TakeShards)(nil),                  // 91: sinter.program.v1.TakeShards
-	(*Taken)(nil),                       // 92: sinter.program.v1.Taken
-	(*CutShards)(nil),                   // 93: sinter.program.v1.CutShards
-	(*ShardsCut)(nil),                   // 94: sinter.program.v1.ShardsCut
-	(*Shutdown)(nil),                    // 95: sinter.program.v1.Shutdown
-	(*FlowAbilities_FieldMatching)(nil), // 96: sinter.program.v1.FlowAbilities.FieldMatching
+	(*Address)(nil),                     // 32: sinter.program.v1.Address
+	(*Cut)(nil),                         // 33: sinter.program.v1.Cut
+	(*Load)(nil),                        // 34: sinter.program.v1.Load
+	(*Loaded)(nil),                      // 35: sinter.program.v1.Loaded
+	(*GetStats)(nil),                    // 36: sinter.program.v1.GetStats
+	(*Stats)(nil),                       // 37: sinter.program.v1.Stats
+	(*PortStats)(nil),                   // 38: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                // 39: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                  // 40: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                   // 41: sinter.program.v1.DropStats
+	(*TableStats)(nil),                  // 42: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                 // 43: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                  // 44: sinter.program.v1.ShardStats
+	(*Inject)(nil),                      // 45: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),              // 46: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                    // 47: sinter.program.v1.Injected
+	(*OutPacket)(nil),                   // 48: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                      // 49: sinter.program.v1.DropOf
+	(*Displaced)(nil),                   // 50: sinter.program.v1.Displaced
+	(*GetNeighbors)(nil),                // 51: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                // 52: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),               // 53: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                 // 54: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                 // 55: sinter.program.v1.SessionList
+	(*Session)(nil),                     // 56: sinter.program.v1.Session
+	(*StartTrace)(nil),                  // 57: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                // 58: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                // 59: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                   // 60: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                      // 61: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                // 62: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                 // 63: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                 // 64: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                   // 65: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                  // 66: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                   // 67: sinter.program.v1.ShardMove
+	(*Moved)(nil),                       // 68: sinter.program.v1.Moved
+	(*Marks)(nil),                       // 69: sinter.program.v1.Marks
+	(*GetDevices)(nil),                  // 70: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                  // 71: sinter.program.v1.DeviceList
+	(*Device)(nil),                      // 72: sinter.program.v1.Device
+	(*FlowAbilities)(nil),               // 73: sinter.program.v1.FlowAbilities
+	(*FlowRefusal)(nil),                 // 74: sinter.program.v1.FlowRefusal
+	(*HashAbilities)(nil),               // 75: sinter.program.v1.HashAbilities
+	(*UpdateFlows)(nil),                 // 76: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                    // 77: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                    // 78: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                    // 79: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                    // 80: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                // 81: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                    // 82: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                    // 83: sinter.program.v1.FlowList
+	(*FlowState)(nil),                   // 84: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                // 85: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                    // 86: sinter.program.v1.SetPeers
+	(*Peer)(nil),                        // 87: sinter.program.v1.Peer
+	(*PeerInterface)(nil),               // 88: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                 // 89: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                  // 90: sinter.program.v1.GiveShards
+	(*Given)(nil),                       // 91: sinter.program.v1.Given
+	(*TakeShards)(nil),                  // 92: sinter.program.v1.TakeShards
+	(*Taken)(nil),                       // 93: sinter.program.v1.Taken
+	(*CutShards)(nil),                   // 94: sinter.program.v1.CutShards
+	(*ShardsCut)(nil),                   // 95: sinter.program.v1.ShardsCut
+	(*Shutdown)(nil),                    // 96: sinter.program.v1.Shutdown
+	(*FlowAbilities_FieldMatching)(nil), // 97: sinter.program.v1.FlowAbilities.FieldMatching
 }
 var file_program_proto_depIdxs = []int32{
 	14,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -7935,95 +8005,96 @@ var file_program_proto_depIdxs = []int32{
 	0,   // 18: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
 	4,   // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
 	30,  // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	33,  // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	35,  // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	44,  // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	95,  // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	50,  // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	53,  // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	56,  // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	59,  // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	64,  // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	65,  // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	69,  // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	75,  // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	81,  // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	84,  // 34: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	89,  // 35: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	91,  // 36: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	85,  // 37: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	93,  // 38: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
+	34,  // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	36,  // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	45,  // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	96,  // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	51,  // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	54,  // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	57,  // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	60,  // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	65,  // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	66,  // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	70,  // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	76,  // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	82,  // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	85,  // 34: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	90,  // 35: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	92,  // 36: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	86,  // 37: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	94,  // 38: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
 	31,  // 39: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	34,  // 40: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	36,  // 41: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	46,  // 42: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	51,  // 43: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	54,  // 44: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	58,  // 45: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	60,  // 46: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	67,  // 47: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	70,  // 48: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	80,  // 49: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	82,  // 50: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	90,  // 51: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	92,  // 52: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	94,  // 53: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
-	32,  // 54: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
-	68,  // 55: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	5,   // 56: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
-	13,  // 57: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	68,  // 58: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	37,  // 59: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	38,  // 60: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	39,  // 61: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	40,  // 62: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	41,  // 63: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	42,  // 64: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	43,  // 65: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	2,   // 66: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	45,  // 67: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	47,  // 68: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	48,  // 69: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	49,  // 70: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
-	55,  // 71: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
-	52,  // 72: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	55,  // 73: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	57,  // 74: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	56,  // 75: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	61,  // 76: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	62,  // 77: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	63,  // 78: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	6,   // 79: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	66,  // 80: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	71,  // 81: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	72,  // 82: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
-	74,  // 83: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
-	96,  // 84: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
-	8,   // 85: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
-	73,  // 86: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	76,  // 87: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	77,  // 88: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	3,   // 89: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	78,  // 90: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	79,  // 91: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	9,   // 92: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,   // 93: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	83,  // 94: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	10,  // 95: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	86,  // 96: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	87,  // 97: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	11,  // 98: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	88,  // 99: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	12,  // 100: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	88,  // 101: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	32,  // 102: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
-	0,   // 103: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	7,   // 104: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
-	105, // [105:105] is the sub-list for method output_type
-	105, // [105:105] is the sub-list for method input_type
-	105, // [105:105] is the sub-list for extension type_name
-	105, // [105:105] is the sub-list for extension extendee
-	0,   // [0:105] is the sub-list for field type_name
+	35,  // 40: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	37,  // 41: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	47,  // 42: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	52,  // 43: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	55,  // 44: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	59,  // 45: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	61,  // 46: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	68,  // 47: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	71,  // 48: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	81,  // 49: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	83,  // 50: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	91,  // 51: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	93,  // 52: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	95,  // 53: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
+	32,  // 54: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	33,  // 55: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
+	69,  // 56: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	5,   // 57: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
+	13,  // 58: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
+	69,  // 59: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	38,  // 60: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	39,  // 61: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	40,  // 62: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	41,  // 63: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	42,  // 64: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	43,  // 65: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	44,  // 66: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	2,   // 67: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	46,  // 68: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	48,  // 69: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	49,  // 70: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	50,  // 71: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
+	56,  // 72: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
+	53,  // 73: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	56,  // 74: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	58,  // 75: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	57,  // 76: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	62,  // 77: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	63,  // 78: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	64,  // 79: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	6,   // 80: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	67,  // 81: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	72,  // 82: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	73,  // 83: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
+	75,  // 84: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
+	97,  // 85: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
+	8,   // 86: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
+	74,  // 87: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	77,  // 88: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	78,  // 89: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	3,   // 90: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	79,  // 91: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	80,  // 92: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	9,   // 93: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,   // 94: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	84,  // 95: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	10,  // 96: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	87,  // 97: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	88,  // 98: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	11,  // 99: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	89,  // 100: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	12,  // 101: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	89,  // 102: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	33,  // 103: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
+	0,   // 104: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	7,   // 105: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	106, // [106:106] is the sub-list for method output_type
+	106, // [106:106] is the sub-list for method input_type
+	106, // [106:106] is the sub-list for extension type_name
+	106, // [106:106] is the sub-list for extension extendee
+	0,   // [0:106] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8087,7 +8158,7 @@ func file_program_proto_init() {
 		(*Response_Taken)(nil),
 		(*Response_ShardsCut)(nil),
 	}
-	file_program_proto_msgTypes[63].OneofWrappers = []any{
+	file_program_proto_msgTypes[64].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),
 		(*FlowStep_Destroy)(nil),
 	}
@@ -8097,7 +8168,7 @@ func file_program_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   84,
+			NumMessages:   85,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

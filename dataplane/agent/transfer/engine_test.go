@@ -1,0 +1,254 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+	"github.com/gopacket/gopacket/pcapgo"
+
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// patience is how long tests wait for processes on a busy machine.
+const patience = 30 * time.Second
+
+// engine is a sinter-engine on devices that need no privileges. What is asked of it goes by one connection, that is made anew when it breaks.
+type engine struct {
+	t      *testing.T
+	socket string
+	args   []string
+	own    []uint32 // shards that it has when its first packet comes
+	key    []byte
+	cmd    *exec.Cmd
+	exited chan struct{}
+	log    bytes.Buffer
+
+	mu     sync.Mutex
+	client *control.Client
+}
+
+// startEngine starts an engine that has some shards, receives a capture ("": nothing) and runs the tests' chain.
+func startEngine(t *testing.T, own []uint32, key []byte, pcap string, flags ...string) *engine {
+	t.Helper()
+	path := os.Getenv("SINTER_ENGINE")
+	if path == "" {
+		path = filepath.Join("..", "..", "engine", "build", "sinter-engine")
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the engine is not built (%v): run make engine, or set SINTER_ENGINE", err)
+	}
+	dir, err := os.MkdirTemp("", "transfer") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	inside := "inside=net_null1,no-rx=1"
+	if pcap != "" {
+		inside = "inside=net_pcap0,rx_pcap=" + pcap
+	}
+	e := &engine{t: t, socket: filepath.Join(dir, "s"), own: own, key: key}
+	e.args = append([]string{path, "--socket", e.socket, "--no-huge", "--bind", inside, "--bind", "outside=net_null0,no-rx=1", "--idle-sleep", "50", "--no-shards"}, flags...)
+	e.start()
+	t.Cleanup(e.kill)
+	return e
+}
+
+func (e *engine) start() {
+	e.t.Helper()
+	e.log.Reset()
+	e.cmd = exec.Command(e.args[0], e.args[1:]...)
+	e.cmd.Stderr = &e.log
+	e.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := e.cmd.Start(); err != nil {
+		e.t.Fatal(err)
+	}
+	exited := make(chan struct{})
+	e.exited = exited
+	go func(c *exec.Cmd) { _ = c.Wait(); close(exited) }(e.cmd)
+	eventually(e.t, func() error {
+		select {
+		case <-e.exited:
+			e.t.Fatalf("the engine ended at once:\n%s", e.log.String())
+		default:
+		}
+		return e.ask(e.t.Context(), func(c *control.Client) error {
+			encoded, err := program.Encode(chain(e.t))
+			if err != nil {
+				return err
+			}
+			if err := c.AssignShards(e.t.Context(), &programpb.AssignShards{Shards: e.own, Key: e.key}); err != nil {
+				return err
+			}
+			_, err = c.Load(e.t.Context(), chain(e.t), program.Hash(encoded))
+			return err
+		})
+	})
+}
+
+func (e *engine) kill() {
+	_ = e.cmd.Process.Kill()
+	<-e.exited
+}
+
+func (e *engine) ask(ctx context.Context, what func(*control.Client) error) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.client == nil {
+		c, err := control.Dial(ctx, e.socket)
+		if err != nil {
+			return err
+		}
+		e.client = c
+	}
+	err := what(e.client)
+	if err != nil && !isRefusal(err) {
+		_ = e.client.Close()
+		e.client = nil
+	}
+	return err
+}
+
+func (e *engine) GiveShards(ctx context.Context, g *programpb.GiveShards) (given *programpb.Given, err error) {
+	err = e.ask(ctx, func(c *control.Client) (err error) { given, err = c.GiveShards(ctx, g); return err })
+	return given, err
+}
+
+func (e *engine) TakeShards(ctx context.Context, g *programpb.TakeShards) (taken *programpb.Taken, err error) {
+	err = e.ask(ctx, func(c *control.Client) (err error) { taken, err = c.TakeShards(ctx, g); return err })
+	return taken, err
+}
+
+func (e *engine) stats() *programpb.Stats {
+	e.t.Helper()
+	var stats *programpb.Stats
+	err := e.ask(e.t.Context(), func(c *control.Client) (err error) { stats, err = c.Stats(e.t.Context()); return err })
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return stats
+}
+
+func (e *engine) sessions() uint64 { return e.stats().GetTables()[0].GetSessions() }
+
+func eventually(t *testing.T, try func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("after %s: %v", patience, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// all are all shards.
+func all() []uint32 {
+	shards := make([]uint32, 128)
+	for i := range shards {
+		shards[i] = uint32(i)
+	}
+	return shards
+}
+
+// chain is a router and a NAPT with 16 addresses.
+var chain = func() func(t *testing.T) *programpb.Program {
+	var once sync.Once
+	var p *programpb.Program
+	return func(t *testing.T) *programpb.Program {
+		t.Helper()
+		once.Do(func() { p = synthesize(t) })
+		return p
+	}
+}()
+
+func synthesize(t *testing.T) *programpb.Program {
+	t.Helper()
+	bundle, findings := manifest.Parse("chain.yaml", []byte(`
+apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata: {name: edge}
+spec:
+  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 198.51.100.2/24, gateway: 198.51.100.1, neighbors: [{address: 198.51.100.1, mac: "02:00:00:00:00:01"}]}
+  functions:
+  - name: rt
+    router: {routes: [{prefix: 0.0.0.0/0, port: outside}]}
+  - name: nat
+    napt: {pool: [198.51.100.16-198.51.100.31]}
+  path: [inside, rt, nat, outside]
+`), os.ReadFile)
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	g, findings := graph.Build(bundle.Chains[0], graph.Inputs{})
+	if err := findings.Err(); err != nil {
+		t.Fatal(err)
+	}
+	result, err := synth.Synthesize(g, synth.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Program
+}
+
+// capture is a file with the packets of UDP flows of inside hosts, a number of each, in turn.
+func capture(t *testing.T, flows, packetsEach int) string {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "inside.pcap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var out bytes.Buffer
+	w := pcapgo.NewWriter(&out)
+	if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
+		t.Fatal(err)
+	}
+	for range packetsEach {
+		for n := range flows {
+			src, dst := 0x0a000002+uint32(n/50000), uint32(0xcb007105)
+			ip := packets.IPv4{Src: src, Dst: dst, Proto: packets.ProtoUDP, TTL: 64, Payload: packets.UDP(src, dst, uint16(1024+n%50000), 53, nil)}
+			// DPDK gives the first of its pcap devices this address.
+			b := packets.Ethernet(packets.MAC{2, 'p', 'c', 'a', 'p', 0}, packets.MAC{2, 0, 0, 0, 0, 9}, nil, packets.EtherIPv4, ip.Bytes(), make([]byte, 18))
+			if err := w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(b), Length: len(b)}, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := f.Write(out.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	return f.Name()
+}
+
+// await waits until so many sessions are there.
+func (e *engine) await(n uint64) {
+	e.t.Helper()
+	eventually(e.t, func() error {
+		if got := e.sessions(); got != n {
+			return fmt.Errorf("%d sessions, want %d", got, n)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,106 @@
+package transfer
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Bounds of a server.
+const (
+	maxConnections = 16
+	maxRequest     = 4 << 20
+	handshakeTime  = 5 * time.Second
+	idleTime       = 30 * time.Second
+)
+
+// Server lets the chain's other pods give shards to this pod's engine.
+type Server struct {
+	Engine   Taker
+	Identity *Identity
+	Log      logr.Logger
+}
+
+// Serve serves until the context ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	group, ctx := errgroup.WithContext(ctx)
+	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
+	group.SetLimit(maxConnections + 1)
+	group.Go(func() error {
+		for {
+			conn, err := l.Accept()
+			if ctx.Err() != nil {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("shards of other pods: %w", err)
+			}
+			if !group.TryGo(func() error { s.serve(ctx, conn); return nil }) {
+				_ = conn.Close() // the giver tries again
+			}
+		}
+	})
+	return group.Wait()
+}
+
+// serve answers one giver. What its engine refuses is an answer; an engine that does not answer ends the connection, so that the giver asks
+// again and does not take silence for a word.
+func (s *Server) serve(ctx context.Context, raw net.Conn) {
+	conn := tls.Server(raw, s.Identity.config())
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { _ = raw.Close() })()
+	log := s.Log.WithValues("from", raw.RemoteAddr().String())
+	handshake, cancel := context.WithTimeout(ctx, handshakeTime)
+	err := conn.HandshakeContext(handshake)
+	cancel()
+	if err != nil {
+		log.Info("giver refused", "error", err.Error())
+		return
+	}
+	for {
+		if err := conn.SetDeadline(time.Now().Add(idleTime)); err != nil {
+			return
+		}
+		req, err := control.ReadRequest(conn, maxRequest)
+		if err != nil {
+			return
+		}
+		resp, err := s.answer(ctx, req)
+		if err != nil {
+			log.Error(err, "giver is not answered")
+			return
+		}
+		if err := control.WriteResponse(conn, resp); err != nil {
+			return
+		}
+	}
+}
+
+func (s *Server) answer(ctx context.Context, req *programpb.Request) (*programpb.Response, error) {
+	resp := &programpb.Response{Id: req.GetId()}
+	take := req.GetTakeShards()
+	if take == nil {
+		resp.Error = "other pods may give shards, and ask for nothing else"
+		return resp, nil
+	}
+	taken, err := s.Engine.TakeShards(ctx, take)
+	var refused *control.EngineError
+	switch {
+	case errors.As(err, &refused):
+		resp.Error = refused.Message
+	case err != nil:
+		return nil, err
+	default:
+		resp.Body = &programpb.Response_Taken{Taken: taken}
+	}
+	return resp, nil
+}

@@ -1,0 +1,304 @@
+// Package transfer hands shards of a chain's state from one pod's engine to another's. The giver's agent drives both engines: its own by
+// the control socket, the other by that pod's agent, which passes on what the giver asks of its engine, and nothing else.
+//
+// The engines see to it that a shard is in one place (docs/sharding.md); here is the order in which they are asked, and what is asked
+// again when connections break or an agent ends in the middle.
+package transfer
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Giver is the engine that has the shards.
+type Giver interface {
+	GiveShards(context.Context, *programpb.GiveShards) (*programpb.Given, error)
+}
+
+// Taker is the engine that is to have them.
+type Taker interface {
+	TakeShards(context.Context, *programpb.TakeShards) (*programpb.Taken, error)
+}
+
+// Bounds of a transfer.
+const (
+	chunkSessions = 4096                   // that travel at once: 128 KiB
+	chunksAhead   = 4                      // that are read before the taker has acknowledged the first
+	lease         = 2 * time.Second        // after which engines end a transfer that nobody goes on with
+	firstPause    = 20 * time.Millisecond  // before a broken connection is made again
+	longestPause  = 500 * time.Millisecond // the pauses double
+	cleanUp       = time.Second            // to tell both engines that a transfer is given up
+)
+
+// ErrInDoubt says that the peer does not answer whether it has the shards. They stand still until it does: Resolve asks again.
+var ErrInDoubt = errors.New("it is not known whether the peer has the shards")
+
+// Peer is the pod that is to have the shards.
+type Peer struct {
+	Name    string // of its ChainInstance
+	Address string // of its agent
+}
+
+// Report is what a transfer did.
+type Report struct {
+	Sessions uint64
+	Blocked  time.Duration // that packets waited, at most, until the peer's engine processed them
+	Resumed  int           // times that the connection was made again
+}
+
+// Mover gives shards of one engine.
+type Mover struct {
+	Name   string // of this pod's ChainInstance
+	Engine Giver
+	Dial   func(ctx context.Context, address string) (net.Conn, error)
+	Log    logr.Logger
+}
+
+// transfer is one in the making.
+type transfer struct {
+	engine   Giver
+	peer     *remote
+	id       []byte
+	sessions uint64
+}
+
+// Give hands shards over to a peer, and returns when one of both engines has them and the other knows. With an error other than
+// ErrInDoubt, that is this one, unless it died.
+func (m *Mover) Give(ctx context.Context, shards []uint32, to Peer) (Report, error) {
+	t := &transfer{engine: m.Engine, peer: m.remote(to), id: make([]byte, 16)}
+	defer t.peer.close()
+	_, _ = rand.Read(t.id) // never fails
+	begun, err := t.carry(ctx, m.Name, shards, to.Name)
+	if err != nil {
+		t.giveUp(ctx)
+		return Report{}, fmt.Errorf("shards to %s: %w", to.Name, err)
+	}
+	committed, err := t.commit(ctx)
+	if err != nil {
+		return Report{}, fmt.Errorf("shards to %s: %w", to.Name, err)
+	}
+	report := Report{Sessions: t.sessions, Blocked: time.Since(begun), Resumed: max(t.peer.dials-1, 0)}
+	if err := t.end(ctx, committed); err != nil {
+		return Report{}, fmt.Errorf("shards to %s: %w", to.Name, err)
+	}
+	if !committed {
+		return Report{}, fmt.Errorf("shards to %s: its engine has lost what came", to.Name)
+	}
+	return report, nil
+}
+
+// Resolve ends a transfer that another agent process began, and tells whether the peer has the shards.
+func (m *Mover) Resolve(ctx context.Context, id []byte, sealed bool, to Peer) (committed bool, err error) {
+	t := &transfer{engine: m.Engine, peer: m.remote(to), id: id}
+	defer t.peer.close()
+	if !sealed {
+		t.giveUp(ctx)
+		return false, nil
+	}
+	t.peer.patient = true
+	committed, err = t.ask(ctx)
+	if err == nil {
+		err = t.end(ctx, committed)
+	}
+	if err != nil {
+		return false, fmt.Errorf("shards to %s: %w", to.Name, err)
+	}
+	return committed, nil
+}
+
+// Abandon ends a transfer to a peer that is known to be dead: the shards go on here.
+func (m *Mover) Abandon(ctx context.Context, id []byte) error {
+	return (&transfer{engine: m.Engine, id: id}).end(ctx, false)
+}
+
+func (m *Mover) remote(to Peer) *remote {
+	return &remote{dial: func(ctx context.Context) (net.Conn, error) { return m.Dial(ctx, to.Address) }, log: m.Log.WithValues("peer", to.Name)}
+}
+
+// carry brings all sessions to the taker, and seals. It returns when packets began to wait.
+func (t *transfer) carry(ctx context.Context, from string, shards []uint32, to string) (begun time.Time, err error) {
+	given, err := t.engine.GiveShards(ctx, t.give(programpb.GiveShards_LAYOUT))
+	if err != nil {
+		return begun, err
+	}
+	take := t.take(programpb.TakeShards_BEGIN)
+	take.Shards, take.Peer, take.Layout = shards, from, given.GetLayout()
+	begun = time.Now()
+	if _, err := t.peer.do(ctx, take); err != nil {
+		return begun, err
+	}
+	begin := t.give(programpb.GiveShards_BEGIN)
+	begin.Shards, begin.Peer = shards, to
+	if _, err := t.engine.GiveShards(ctx, begin); err != nil {
+		return begun, err
+	}
+	if err := t.stream(ctx); err != nil {
+		return begun, err
+	}
+	_, err = t.engine.GiveShards(ctx, t.give(programpb.GiveShards_SEAL))
+	return begun, err
+}
+
+// stream reads chunks of one engine while the other acknowledges those before.
+func (t *transfer) stream(ctx context.Context) error {
+	chunks := make(chan []byte, chunksAhead)
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(chunks)
+		for cursor := uint64(0); ; {
+			read := t.give(programpb.GiveShards_READ)
+			read.Cursor, read.Limit = cursor, chunkSessions
+			given, err := t.engine.GiveShards(ctx, read)
+			if err != nil {
+				return err
+			}
+			select {
+			case chunks <- given.GetSessions():
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			if cursor = given.GetNext(); cursor == 0 {
+				return nil
+			}
+		}
+	})
+	group.Go(func() error {
+		sequence := uint64(0)
+		for chunk := range chunks {
+			put := t.take(programpb.TakeShards_PUT)
+			put.Sequence, put.Sessions = sequence, chunk
+			taken, err := t.peer.do(ctx, put)
+			if err != nil {
+				return err
+			}
+			sequence++
+			if taken.GetSequence() != sequence {
+				return fmt.Errorf("the peer wants chunk %d next, %d came", taken.GetSequence(), sequence)
+			}
+			t.sessions = taken.GetCount()
+		}
+		return nil
+	})
+	return group.Wait()
+}
+
+// commit asks the taker to have the shards from now on. Only its engine knows what became of it.
+func (t *transfer) commit(ctx context.Context) (bool, error) {
+	commit := t.take(programpb.TakeShards_COMMIT)
+	commit.Count = t.sessions
+	t.peer.patient = true
+	taken, err := t.peer.do(ctx, commit)
+	if err == nil {
+		return taken.GetCommitted(), nil
+	}
+	return t.ask(ctx)
+}
+
+// ask learns from the taker whether it has committed; if not, it never will.
+func (t *transfer) ask(ctx context.Context) (bool, error) {
+	taken, err := t.peer.do(ctx, t.take(programpb.TakeShards_ABORT))
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrInDoubt, err)
+	}
+	return taken.GetCommitted(), nil
+}
+
+// end has the giver do what the taker did.
+func (t *transfer) end(ctx context.Context, committed bool) error {
+	step := programpb.GiveShards_ABORT
+	if committed {
+		step = programpb.GiveShards_COMMIT
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+	defer cancel()
+	_, err := t.engine.GiveShards(ctx, t.give(step))
+	return err
+}
+
+// giveUp ends a transfer that is not sealed. Who does not hear of it, ends it after its lease.
+func (t *transfer) giveUp(ctx context.Context) {
+	_ = t.end(ctx, false)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
+	defer cancel()
+	_, _ = t.peer.try(ctx, t.take(programpb.TakeShards_ABORT))
+}
+
+func (t *transfer) give(step programpb.GiveShards_Step) *programpb.GiveShards {
+	return &programpb.GiveShards{Step: step, Transfer: t.id}
+}
+
+func (t *transfer) take(step programpb.TakeShards_Step) *programpb.TakeShards {
+	return &programpb.TakeShards{Step: step, Transfer: t.id}
+}
+
+// remote is the peer's engine, behind a connection that is made anew when it breaks.
+type remote struct {
+	dial    func(context.Context) (net.Conn, error)
+	patient bool // an answer is waited for however long it takes; else as long as engines wait for the next step
+	log     logr.Logger
+	client  *control.Client
+	dials   int
+}
+
+// do asks until there is an answer: the engine's, be it a refusal. Each step may be asked for again.
+func (r *remote) do(ctx context.Context, req *programpb.TakeShards) (*programpb.Taken, error) {
+	if !r.patient {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lease)
+		defer cancel()
+	}
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		taken, err := r.try(ctx, req)
+		var refused *control.EngineError
+		if err == nil || errors.As(err, &refused) {
+			return taken, err
+		}
+		r.log.V(1).Info("the connection broke", "error", err)
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (r *remote) try(ctx context.Context, req *programpb.TakeShards) (*programpb.Taken, error) {
+	ctx, cancel := context.WithTimeout(ctx, lease)
+	defer cancel()
+	if r.client == nil {
+		conn, err := r.dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.client = control.NewClient(conn)
+		r.dials++
+	}
+	taken, err := r.client.TakeShards(ctx, req)
+	return taken, r.broken(err)
+}
+
+// broken gives up a connection after an error that is no refusal.
+func (r *remote) broken(err error) error {
+	var refused *control.EngineError
+	if err != nil && !errors.As(err, &refused) {
+		r.close()
+	}
+	return err
+}
+
+func (r *remote) close() {
+	if r.client != nil {
+		_ = r.client.Close()
+		r.client = nil
+	}
+}

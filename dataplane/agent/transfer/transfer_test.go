@@ -1,0 +1,439 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+var small = []string{"--memory", "128", "--buffers", "8191", "--rx-desc", "64", "--tx-desc", "64"}
+
+func isRefusal(err error) bool {
+	var refused *control.EngineError
+	return errors.As(err, &refused)
+}
+
+func identity(t *testing.T, secret string) *Identity {
+	t.Helper()
+	i, err := NewIdentity(bytes.Repeat([]byte(secret), 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// agent is the taker's side of an agent process.
+type agent struct {
+	taker   Taker
+	id      *Identity
+	address string
+	stop    func()
+}
+
+func (a *agent) start(t *testing.T) {
+	t.Helper()
+	l, err := net.Listen("tcp", a.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.address = l.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	server := &Server{Engine: a.taker, Identity: a.id, Log: logr.Discard()}
+	go func() { done <- server.Serve(ctx, l) }()
+	a.stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(a.stop)
+}
+
+func newAgent(t *testing.T, taker Taker, id *Identity) *agent {
+	t.Helper()
+	a := &agent{taker: taker, id: id, address: "127.0.0.1:0"}
+	a.start(t)
+	return a
+}
+
+func mover(from Giver, id *Identity) *Mover {
+	return &Mover{Name: "edge-0", Engine: from, Dial: id.Dial, Log: logr.Discard()}
+}
+
+// recorder keeps the sessions that were read.
+type recorder struct {
+	Giver
+	sessions map[string]bool // all but the age
+}
+
+func (r *recorder) GiveShards(ctx context.Context, g *programpb.GiveShards) (*programpb.Given, error) {
+	given, err := r.Giver.GiveShards(ctx, g)
+	for b := given.GetSessions(); len(b) >= 32; b = b[32:] {
+		r.sessions[string(b[:24])] = true
+	}
+	return given, err
+}
+
+func TestAHundredThousandSessionsMoveBetweenTwoProcessesUnchanged(t *testing.T) {
+	const flows = 100_000
+	id := identity(t, "a secret")
+	a := startEngine(t, all(), id.ShardKey(), capture(t, flows, 1), "--memory", "256", "--buffers", "16383")
+	b := startEngine(t, nil, id.ShardKey(), "", small...)
+	a.await(flows)
+	n := uint64(flows)
+	sides := [2]*engine{a, b}
+	agents := [2]*agent{newAgent(t, a, id), newAgent(t, b, id)}
+	var sent []map[string]bool // of the first move and the last: keeping account takes its time
+	best := time.Hour
+	const moves = 10
+	for move := range moves {
+		from, to := sides[move%2], sides[1-move%2]
+		var giver Giver = from
+		if move == 0 || move == moves-1 {
+			r := &recorder{from, map[string]bool{}}
+			giver, sent = r, append(sent, r.sessions)
+		}
+		report, err := mover(giver, id).Give(t.Context(), all(), Peer{"edge-1", agents[1-move%2].address})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if report.Sessions != n || to.sessions() != n || from.sessions() != 0 {
+			t.Fatalf("%d sessions went, the giver has %d, the taker %d, want all %d there", report.Sessions, from.sessions(), to.sessions(), n)
+		}
+		best = min(best, report.Blocked)
+		t.Logf("%d sessions in %s", report.Sessions, report.Blocked.Round(100*time.Microsecond))
+	}
+	if len(sent[0]) != flows || !maps.Equal(sent[0], sent[1]) {
+		t.Fatalf("%d different sessions went, %d came, want the same %d", len(sent[0]), len(sent[1]), flows)
+	}
+	if best > time.Second { // 50 ms are demanded of a machine that nobody else uses
+		t.Errorf("packets waited for %s at the best", best)
+	}
+}
+
+func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {
+	const flows, each = 1000, 60
+	id := identity(t, "a secret")
+	a := startEngine(t, all(), id.ShardKey(), capture(t, flows, each), "--memory", "192", "--buffers", "16383", "--pace", "inside=20000")
+	b := startEngine(t, nil, id.ShardKey(), "", small...)
+	to := newAgent(t, b, id)
+	err := a.ask(t.Context(), func(c *control.Client) error {
+		return c.SetPeers(t.Context(), []*programpb.Peer{{
+			Name:       "edge-1",
+			Interfaces: []*programpb.PeerInterface{{Name: "inside", Mac: []byte{2, 0, 0, 0, 0, 7}}},
+		}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.await(flows)
+	if _, err := mover(a, id).Give(t.Context(), all(), Peer{"edge-1", to.address}); err != nil {
+		t.Fatal(err)
+	}
+	var s *programpb.Stats
+	eventually(t, func() error {
+		s = a.stats()
+		if in := s.GetPorts()[0].GetRxPackets(); in != flows*each {
+			return fmt.Errorf("%d packets came, want %d", in, flows*each)
+		}
+		return nil
+	})
+	passed, dropped := uint64(0), uint64(0)
+	for _, shard := range s.GetShards() {
+		passed += shard.GetPassed()
+		if shard.GetPlace() != programpb.ShardPlace_SHARD_AWAY || shard.GetPeer() != "edge-1" {
+			t.Fatalf("shard: %v, want it at edge-1", shard)
+		}
+	}
+	reasons := map[string]uint64{}
+	for _, d := range s.GetDrops() {
+		reasons[d.GetReason()] = d.GetPackets()
+		dropped += d.GetPackets()
+	}
+	out, came := s.GetPorts()[1].GetTxPackets(), s.GetPorts()[0].GetRxPackets()
+	t.Logf("%d packets: %d by the chain, %d to the peer, dropped %v", came, out, passed, reasons)
+	if out == 0 || passed == 0 || came != out+passed+dropped {
+		t.Errorf("%d packets came, %d left by the chain, %d went to the peer, %d were dropped: want all of them to be one of these", came, out, passed, dropped)
+	}
+	for reason := range reasons {
+		if reason != "handover-full" && reason != "not-here" {
+			t.Errorf("packets dropped: %v", reasons)
+		}
+	}
+	if b.sessions() != flows {
+		t.Errorf("the peer has %d sessions, want %d", b.sessions(), flows)
+	}
+}
+
+func TestStrangersGiveNothing(t *testing.T) {
+	id := identity(t, "a secret")
+	a := startEngine(t, all(), id.ShardKey(), "", small...)
+	b := startEngine(t, nil, id.ShardKey(), "", small...)
+	to := newAgent(t, b, id)
+	_, err := mover(a, identity(t, "another secret")).Give(t.Context(), all(), Peer{"edge-1", to.address})
+	if err == nil || !strings.Contains(err.Error(), errStranger.Error()) && !strings.Contains(err.Error(), "remote error") {
+		t.Errorf("error: %v, want that one side is a stranger", err)
+	}
+	for _, s := range a.stats().GetShards() {
+		if s.GetPlace() != programpb.ShardPlace_SHARD_HERE {
+			t.Fatalf("shard: %v, want it here", s)
+		}
+	}
+	conn, err := id.Dial(t.Context(), to.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := control.NewClient(conn).Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "ask for nothing else") {
+		t.Errorf("error: %v, want that peers may only give", err)
+	}
+	if _, err := NewIdentity([]byte("short")); err == nil || !strings.Contains(err.Error(), "5 bytes, want 32 or more") {
+		t.Errorf("error: %v, want the length", err)
+	}
+}
+
+func TestEnginesThatAreNotAlikeSaySo(t *testing.T) {
+	id := identity(t, "a secret")
+	a := startEngine(t, all(), id.ShardKey(), "", small...)
+	b := startEngine(t, nil, identity(t, "another secret").ShardKey(), "", small...)
+	to := newAgent(t, b, id)
+	_, err := mover(a, id).Give(t.Context(), all(), Peer{"edge-1", to.address})
+	if err == nil || !strings.Contains(err.Error(), "shards to edge-1: engine refused take shards: take: the giver tells shards by another key") {
+		t.Errorf("error: %v, want that keys differ", err)
+	}
+}
+
+// errDead is what a process does that is no more.
+var errDead = errors.New("killed")
+
+// stage is where something dies: before a step is asked of an engine, or after it was done.
+type stage struct {
+	step  string // "give READ"
+	after bool
+}
+
+func (s stage) String() string {
+	if s.after {
+		return "after " + s.step
+	}
+	return "before " + s.step
+}
+
+// tap does something at a stage, once, between agents and engines.
+type tap struct {
+	stage
+	strike func() error
+	once   sync.Once
+	dead   func() error // not nil: what all further steps of the giver come to
+}
+
+func (p *tap) hit(step string, after bool) (err error) {
+	if step == p.step && after == p.after {
+		p.once.Do(func() { err = p.strike() })
+	}
+	return err
+}
+
+type tappedGiver struct {
+	Giver
+	*tap
+}
+
+func (g tappedGiver) GiveShards(ctx context.Context, m *programpb.GiveShards) (*programpb.Given, error) {
+	step := "give " + m.GetStep().String()
+	if g.dead != nil && g.dead() != nil {
+		return nil, g.dead()
+	}
+	if err := g.hit(step, false); err != nil {
+		return nil, err
+	}
+	given, err := g.Giver.GiveShards(ctx, m)
+	if err == nil {
+		err = g.hit(step, true)
+	}
+	return given, err
+}
+
+type tappedTaker struct {
+	Taker
+	*tap
+}
+
+func (k tappedTaker) TakeShards(ctx context.Context, m *programpb.TakeShards) (*programpb.Taken, error) {
+	step := "take " + m.GetStep().String()
+	if err := k.hit(step, false); err != nil {
+		return nil, err
+	}
+	taken, err := k.Taker.TakeShards(ctx, m)
+	if err == nil {
+		err = k.hit(step, true)
+	}
+	return taken, err
+}
+
+// sides are two engines with their agents.
+type sides struct {
+	t    *testing.T
+	id   *Identity
+	a, b *engine
+}
+
+const few = 500 // flows
+
+func newSides(t *testing.T) *sides {
+	t.Helper()
+	s := &sides{t: t, id: identity(t, "a secret")}
+	s.a = startEngine(t, all(), s.id.ShardKey(), capture(t, few, 1), small...)
+	s.b = startEngine(t, nil, s.id.ShardKey(), "", small...)
+	s.a.await(few)
+	return s
+}
+
+// restart is the end of an engine, and the beginning of another that has some shards.
+func (e *engine) restart(own []uint32) {
+	e.t.Helper()
+	e.kill()
+	e.own = own
+	e.start()
+}
+
+// places counts where an engine's shards are.
+func (e *engine) places() map[programpb.ShardPlace]int {
+	e.t.Helper()
+	out := map[programpb.ShardPlace]int{}
+	for _, s := range e.stats().GetShards() {
+		out[s.GetPlace()]++
+	}
+	return out
+}
+
+// resolve is what an agent does that comes after one that died.
+func (s *sides) resolve(to *agent) {
+	s.t.Helper()
+	for _, shard := range s.a.stats().GetShards() {
+		if shard.GetPlace() == programpb.ShardPlace_SHARD_GIVING {
+			if _, err := mover(s.a, s.id).Resolve(s.t.Context(), shard.GetTransfer(), shard.GetSealed(), Peer{shard.GetPeer(), to.address}); err != nil {
+				s.t.Fatal(err)
+			}
+			return
+		}
+	}
+}
+
+// Whoever dies at whatever step, a shard is on exactly one side afterwards, with its sessions; or on none, where the engine that had it died.
+func TestAShardIsOnExactlyOneSideWhoeverDiesWhen(t *testing.T) {
+	var stages []stage
+	for _, step := range []string{"take BEGIN", "give BEGIN", "give READ", "take PUT", "give SEAL", "take COMMIT", "give COMMIT"} {
+		stages = append(stages, stage{step, false}, stage{step, true})
+	}
+	s := newSides(t)
+	for _, at := range stages {
+		for _, victim := range []string{"the giver's agent", "the taker's agent", "the giver's engine", "the taker's engine"} {
+			t.Run(victim+" dies "+at.String(), func(t *testing.T) { s.dies(t, victim, at) })
+			if t.Failed() {
+				return
+			}
+		}
+	}
+}
+
+func (s *sides) dies(t *testing.T, victim string, at stage) {
+	p := &tap{stage: at}
+	to := newAgent(t, tappedTaker{s.b, p}, s.id)
+	var dead error
+	var mu sync.Mutex
+	m := mover(tappedGiver{s.a, p}, s.id)
+	p.dead = func() error { mu.Lock(); defer mu.Unlock(); return dead }
+	m.Dial = func(ctx context.Context, address string) (net.Conn, error) {
+		if err := p.dead(); err != nil {
+			return nil, err
+		}
+		return s.id.Dial(ctx, address)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var work sync.WaitGroup
+	p.strike = func() error {
+		switch victim {
+		case "the giver's agent":
+			mu.Lock()
+			dead = errDead
+			mu.Unlock()
+			cancel()
+		case "the taker's agent":
+			work.Go(func() {
+				to.stop()
+				to.start(t)
+			})
+		case "the giver's engine":
+			s.a.kill()
+		case "the taker's engine":
+			s.b.kill()
+			work.Go(func() { s.b.restart(nil) })
+		}
+		return errDead
+	}
+	_, err := m.Give(ctx, all(), Peer{"edge-1", to.address})
+	work.Wait()
+	t.Logf("the giver's agent: %v", err)
+
+	if victim == "the giver's engine" {
+		s.a.restart(nil)
+	} else {
+		s.resolve(to)
+	}
+	eventually(t, func() error { // what nobody goes on with ends
+		if a, b := s.a.places(), s.b.places(); a[programpb.ShardPlace_SHARD_GIVING]+b[programpb.ShardPlace_SHARD_TAKING] > 0 {
+			return fmt.Errorf("the giver's shards are %v, the taker's %v", a, b)
+		}
+		return nil
+	})
+	here := [2]int{s.a.places()[programpb.ShardPlace_SHARD_HERE], s.b.places()[programpb.ShardPlace_SHARD_HERE]}
+	sessions := [2]uint64{s.a.sessions(), s.b.sessions()}
+	committed := at.step == "give COMMIT" || at == stage{"take COMMIT", true}
+	none := here == [2]int{} // the engine that had them died
+	if none && victim != "the giver's engine" && (victim != "the taker's engine" || at != stage{"give COMMIT", true}) {
+		t.Errorf("no engine has the shards, though %s died", victim)
+	}
+	switch {
+	case none && sessions == [2]uint64{}:
+	case here == [2]int{128, 0} && sessions == [2]uint64{few, 0}:
+	case here == [2]int{0, 128} && sessions == [2]uint64{0, few}:
+	default:
+		t.Fatalf("shards of giver and taker: %d, sessions: %d; want all on one side, with %d sessions", here, sessions, few)
+	}
+	if there := here[1] == 128; committed && !there && strings.Contains(victim, "giver's") || !committed && there && victim == "the giver's agent" {
+		t.Errorf("the taker has %d shards; it committed: %t", here[1], committed)
+	}
+	to.stop()
+	s.again(none, here[1] == 128)
+}
+
+// again has all shards at the first engine, for the next one to die.
+func (s *sides) again(none, there bool) {
+	s.t.Helper()
+	switch {
+	case none:
+		s.a.restart(all())
+		s.a.await(few)
+	case there:
+		back := newAgent(s.t, s.a, s.id)
+		if _, err := mover(s.b, s.id).Give(s.t.Context(), all(), Peer{"edge-0", back.address}); err != nil {
+			s.t.Fatal(err)
+		}
+		back.stop()
+	}
+}
