@@ -343,7 +343,9 @@ static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine
 		engine->orders.plan = plan;
 		announce(engine, 2);
 	} else {
+		sn_shards_finish(engine);
 		sn_engine_hold(engine);
+		sn_shards_drain(engine);
 		if (apply_state(engine, plan, loaded) != 0) {
 			sn_engine_release(engine);
 			return SN_ERR("no memory for the sessions of %u state tables: lower max_sessions",

@@ -213,13 +213,32 @@ int sn_shards_move(struct sn_engine *engine, uint32_t unit, uint32_t worker, uin
 {
 	if (sn_shards_begin(engine, unit, worker, err, err_len) != 0)
 		return -1;
-	while (!sn_shards_end(engine, blocked_ns)) {
+	*blocked_ns = sn_shards_finish(engine);
+	return 0;
+}
+
+uint64_t sn_shards_finish(struct sn_engine *engine)
+{
+	uint64_t blocked_ns;
+
+	while (!sn_shards_end(engine, &blocked_ns)) {
 		if (engine->running)
 			sched_yield();
 		else
 			poll_all(engine);
 	}
-	return 0;
+	return blocked_ns;
+}
+
+void sn_shards_drain(struct sn_engine *engine)
+{
+	uint32_t polled = engine->exchange != NULL;
+
+	while (polled > 0) {
+		polled = 0;
+		for (unsigned int i = 0; i < engine->config.n_workers; i++)
+			polled += sn_station_poll(engine->threads[i].station);
+	}
 }
 
 /* Waits for the step that was published. */

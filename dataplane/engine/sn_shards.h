@@ -31,6 +31,15 @@ int sn_shards_move(struct sn_engine *engine, uint32_t unit, uint32_t worker, uin
 int sn_shards_begin(struct sn_engine *engine, uint32_t unit, uint32_t worker, char *err, size_t err_len);
 bool sn_shards_end(struct sn_engine *engine, uint64_t *blocked_ns);
 
+/* Waits for the end of a move that is under way, if any; returns its blocked_ns. */
+uint64_t sn_shards_finish(struct sn_engine *engine);
+
+/*
+ * While the workers are held: what they have handed to each other is processed, in its order, by the program
+ * that they run. Then shards may be others'.
+ */
+void sn_shards_drain(struct sn_engine *engine);
+
 /* Before the first unit is not here, or is to be told from others: packets are looked at for whose they are
  * from now on. Not 0 without memory. */
 int sn_shards_ready(struct sn_engine *engine);

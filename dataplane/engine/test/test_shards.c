@@ -55,6 +55,7 @@ struct world {
 	uint32_t n_hosts; /* every fourth address from the sample's on */
 	struct sn_cut cut;
 	uint32_t current; /* worker at work */
+	bool swapping;	  /* all of them may be */
 	uint64_t n_drops;
 	uint32_t last_reason;
 	uint64_t n_out;
@@ -108,6 +109,8 @@ static void see(struct world *w, uint16_t iface, const uint8_t *frame)
 			 sport_of(frame));
 	if (back)
 		assert_int_equal(dport_of(frame), FIRST_PORT + index % PORTS);
+	if (w->swapping)
+		return;
 	f->wandered |= f->worker != w->current;
 	f->worker = w->current;
 	assert_true(sn_state_part(w->engine->state, w->current)->owned[shard_of(w, index)]);
@@ -153,8 +156,10 @@ static void load_message(struct world *w)
 {
 	struct sn_engine_loaded loaded;
 
+	w->swapping = true;
 	if (sn_engine_load(w->engine, w->msg, NULL, 0, &loaded, w->err, sizeof(w->err)) != 0)
 		fail_msg("%s", w->err);
+	w->swapping = false;
 }
 
 static void open_workers(struct world *w, uint32_t n)
@@ -292,6 +297,17 @@ static void settle(struct world *w)
 		for (uint32_t i = 0; i < w->n_workers; i++)
 			if (poll_worker(w, i))
 				quiet = 0;
+}
+
+/* A move goes on beside packets: nobody may have any, and it is not over yet. */
+static void end_move(struct world *w)
+{
+	uint64_t blocked;
+
+	settle(w);
+	for (uint32_t i = 0; i < 5 && !sn_shards_end(w->engine, &blocked); i++)
+		settle(w);
+	assert_false(w->engine->moving);
 }
 
 /* A packet received by a worker, and all that comes of it. */
@@ -469,8 +485,7 @@ static void moves_under_load_lose_reorder_and_change_nothing(void **state)
 			fail_msg("%s", w->err);
 		moves += w->engine->moving;
 	}
-	settle(w);
-	assert_true(sn_shards_end(w->engine, &blocked));
+	end_move(w);
 	all_packets_came(w, n_flows);
 	for (uint32_t i = 0; i < n_flows; i++)
 		wandered += w->flows[i].wandered;
@@ -510,11 +525,86 @@ static void moves_and_swaps_of_the_program_may_meet(void **state)
 			0);
 		moves++;
 	}
-	settle(w);
-	assert_true(sn_shards_end(w->engine, &blocked));
+	end_move(w);
 	all_packets_came(w, n_flows);
 	assert_int_equal(w->n_drops, 0);
 	assert_int_equal(sum_sessions(w), n_flows);
+}
+
+/* Another table, which no packet meets; its pool has ports for four shards only. */
+static void add_small_table(struct world *w)
+{
+	Sinter__Program__V1__StateTable **tables = sn_arena_alloc(&w->arena, 2 * sizeof(*tables));
+	Sinter__Program__V1__StateTable *table = sn_arena_alloc(&w->arena, sizeof(*table));
+
+	*table = *w->msg->tables[0];
+	table->name = (char *)"small";
+	table->port_min = 2000;
+	table->port_max = 2255;
+	tables[0] = w->msg->tables[0];
+	tables[1] = table;
+	w->msg->tables = tables;
+}
+
+enum change {
+	CHANGE_NOTHING, /* the swap is rehearsed */
+	CHANGE_LIMIT,	/* sessions are visited */
+	CHANGE_UNITS,	/* 128 or four */
+	CHANGES,
+};
+
+static void load_changed(struct world *w, enum change change)
+{
+	if (change == CHANGE_LIMIT)
+		w->msg->tables[0]->max_sessions = 10000 + w->msg->tables[0]->max_sessions % 7;
+	if (change == CHANGE_UNITS)
+		w->msg->n_tables = 3 - w->msg->n_tables;
+	load_message(w);
+	assert_int_equal(sn_state_units(w->engine->state), w->msg->n_tables == 1 ? SN_SHARDS : 4);
+}
+
+static void a_program_may_be_loaded_at_each_step_of_a_move(void **state)
+{
+	struct world *w = *state;
+	const uint32_t n_flows = 600, most = 40;
+	uint32_t under_way = 0, in_rings = 0;
+	uint64_t blocked;
+
+	add_small_table(w);
+	open_workers(w, WORKERS);
+	load_message(w);
+	for (uint32_t i = 0; i < n_flows; i++)
+		send_flow(w, i % WORKERS, i, false);
+	for (uint32_t i = 0; i < CHANGES * most * 5; i++) {
+		uint64_t handed = 0, taken = 0;
+
+		assert_int_equal(sn_shards_begin(w->engine, dice(sn_state_units(w->engine->state)),
+						 dice(WORKERS), w->err, sizeof(w->err)),
+				 0);
+		for (uint32_t n = 0; n < i / CHANGES % most; n++) {
+			step(w, n_flows);
+			sn_shards_end(w->engine, &blocked);
+		}
+		under_way += w->engine->moving;
+		for (uint32_t j = 0; j < WORKERS; j++) {
+			handed += stats_of(w, j)->handed;
+			taken += stats_of(w, j)->taken;
+		}
+		in_rings += handed > taken;
+		load_changed(w, i % CHANGES);
+		for (uint32_t n = 0; n < 20; n++)
+			step(w, n_flows);
+		while (!sn_shards_end(w->engine, &blocked))
+			step(w, n_flows);
+	}
+	settle(w);
+	all_packets_came(w, n_flows);
+	assert_int_equal(w->n_drops, 0);
+	assert_int_equal(sum_sessions(w), n_flows);
+	assert_in_range(under_way, CHANGES * most * 5 / 4, CHANGES * most * 5);
+	assert_in_range(in_rings, CHANGES * most * 5 / 2, CHANGES * most * 5);
+	print_message("%u programs, %u of them during a move, %u with packets in the rings\n",
+		      CHANGES * most * 5, under_way, in_rings);
 }
 
 /* A flow whose owner is, or is not, the worker. */
@@ -1062,6 +1152,8 @@ int main(void)
 		WITH_WORLD(a_million_flows_through_nat_are_each_seen_by_one_worker),
 		WITH_WORLD(moves_under_load_lose_reorder_and_change_nothing),
 		WITH_WORLD(moves_and_swaps_of_the_program_may_meet),
+		WITH_WORLD(a_program_may_be_loaded_at_each_step_of_a_move),
+		WITH_RSS_WORLD(a_program_may_be_loaded_at_each_step_of_a_move),
 		WITH_WORLD(packets_for_a_shard_on_its_way_wait_for_it),
 		WITH_WORLD(a_ring_that_is_full_costs_packets_under_a_reason_of_their_own),
 		WITH_WORLD(icmp_errors_go_to_the_worker_of_the_flow_that_they_quote),
