@@ -29,34 +29,57 @@ type PortChoice struct {
 // 1<<shardBits shards: flow rules, then RSS, then the engine itself. All ports need one function from flows to shards: where some can only do the
 // one and some only the other, the one that serves more ports is taken. caps are by interface.
 func Choose(p *programpb.Program, caps []Capabilities, workers, shardBits int) Choice {
-	refusals := map[Dispatcher][]string{Flow: make([]string, len(caps)), RSS: make([]string, len(caps))}
-	count := map[Dispatcher]int{}
-	for i := range caps {
-		refusals[Flow][i] = flowRefusal(p, uint32(i), &caps[i], workers, shardBits)
-		refusals[RSS][i] = rssRefusal(&caps[i], workers, shardBits)
-		for _, d := range [...]Dispatcher{Flow, RSS} {
-			if refusals[d][i] == "" {
-				count[d]++
-			}
-		}
-	}
+	r := refusalsOf(p, caps, workers, shardBits)
 	best := Software
-	switch {
-	case count[Flow] > 0 && count[Flow] >= count[RSS]:
+	switch flow, rss := r.able(Flow), r.able(RSS); {
+	case flow > 0 && flow >= rss:
 		best = Flow
-	case count[RSS] > 0:
+	case rss > 0:
 		best = RSS
 	}
-	out := Choice{Shards: Shards{Dispatcher: best, Bits: shardBits}}
-	if best == RSS {
+	return r.choice(p, best, shardBits, fmt.Sprintf("the chain's ports share one function from flows to shards, and more of them can do %v", best))
+}
+
+// ChooseUnder is Choose where the function from flows to shards is settled, as there are flows already.
+func ChooseUnder(shards Dispatcher, p *programpb.Program, caps []Capabilities, workers, shardBits int) Choice {
+	r := refusalsOf(p, caps, workers, shardBits)
+	return r.choice(p, shards, shardBits, fmt.Sprintf("the engine's first program divided flows for %v dispatch, and that stays", shards))
+}
+
+// refusals are why a dispatcher cannot be had, by port; empty if it can.
+type refusals map[Dispatcher][]string
+
+func refusalsOf(p *programpb.Program, caps []Capabilities, workers, shardBits int) refusals {
+	r := refusals{Flow: make([]string, len(caps)), RSS: make([]string, len(caps))}
+	for i := range caps {
+		r[Flow][i] = flowRefusal(p, uint32(i), &caps[i], workers, shardBits)
+		r[RSS][i] = rssRefusal(&caps[i], workers, shardBits)
+	}
+	return r
+}
+
+// able is the number of ports that can do a dispatcher.
+func (r refusals) able(d Dispatcher) (n int) {
+	for _, refusal := range r[d] {
+		if refusal == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// choice is what ports do whose flows are divided for a dispatcher; other says why not for another one.
+func (r refusals) choice(p *programpb.Program, shards Dispatcher, shardBits int, other string) Choice {
+	out := Choice{Shards: Shards{Dispatcher: shards, Bits: shardBits}}
+	if shards == RSS {
 		out.Shards.Key = SymmetricKey(keyBytes)
 	}
-	for i := range caps {
+	for i := range r[Flow] {
 		c := PortChoice{Interface: p.GetInterfaces()[i].GetName()}
-		if best != Software && refusals[best][i] == "" {
-			c.Dispatcher = best
+		if shards != Software && r[shards][i] == "" {
+			c.Dispatcher = shards
 		}
-		c.Why = why(c.Dispatcher, best, refusals[Flow][i], refusals[RSS][i])
+		c.Why = why(c.Dispatcher, other, r[Flow][i], r[RSS][i])
 		out.Ports = append(out.Ports, c)
 	}
 	return out
@@ -84,7 +107,7 @@ func (c *Choice) Message() string {
 const keyBytes = 40
 
 // why tells why a port has no stronger dispatcher.
-func why(is, shards Dispatcher, flow, rss string) string {
+func why(is Dispatcher, other, flow, rss string) string {
 	var parts []string
 	for _, d := range [...]struct {
 		Dispatcher
@@ -94,7 +117,7 @@ func why(is, shards Dispatcher, flow, rss string) string {
 			continue
 		}
 		if d.refusal == "" {
-			d.refusal = fmt.Sprintf("the chain's ports share one function from flows to shards, and more of them can do %v", shards)
+			d.refusal = other
 		}
 		parts = append(parts, fmt.Sprintf("no %v: %s", d.Dispatcher, d.refusal))
 	}

@@ -70,6 +70,22 @@ func TestEachPortGetsTheStrongestDispatcherThatItsDeviceCanDo(t *testing.T) {
 	}
 }
 
+func TestWhereFlowsAreDividedAlreadyADispatcherThatWantsThemOtherwiseIsNotTaken(t *testing.T) {
+	p, both := edge(t), []Capabilities{able(1000), able(1000)}
+	for shards, want := range map[Dispatcher][2]string{
+		Flow:     {"flow", ""},
+		RSS:      {"rss", "no flow: the engine's first program divided flows for rss dispatch, and that stays"},
+		Software: {"software", "no flow: the engine's first program divided flows for software dispatch, and that stays; no rss: the engine's first"},
+	} {
+		c := ChooseUnder(shards, p, both, 2, ShardBits)
+		for _, port := range c.Ports {
+			if port.Dispatcher.String() != want[0] || !strings.HasPrefix(port.Why, want[1]) || c.Shards.Dispatcher != shards {
+				t.Errorf("divided for %v: %v because %q; want %v", shards, port.Dispatcher, port.Why, want)
+			}
+		}
+	}
+}
+
 func TestTheConditionSaysWhatIsInForceAndWhyNothingStronger(t *testing.T) {
 	c := Choose(edge(t), []Capabilities{able(1000), {}}, 2, ShardBits)
 	want := "inside: flow\noutside: software (no flow: the device takes no flow rules; no rss: the device has no RSS)"

@@ -92,6 +92,8 @@ type Plan struct {
 	Count bool
 	// Marks is how the marks are written.
 	Marks Marks
+
+	classes []Rule // before they were combined with those that choose queues
 }
 
 // MakePlan plans the flow rules of a port. It fails if the groups' queues or shards do not fit the capabilities: see Choose.
@@ -108,7 +110,7 @@ func MakePlan(in *Input) (*Plan, error) {
 		return nil, fmt.Errorf("queues need %d rules, the device has room for %d", len(steering), in.Capabilities.Rules)
 	}
 	plan := &Plan{Count: in.Capabilities.Count, Marks: marksOf(in.Capabilities.MarkBits, in.Generation)}
-	jump := len(steering) > 0 && in.Capabilities.Jump && in.Capabilities.ordered() && in.Capabilities.Rules >= len(steering)+2
+	jump := in.jumps(steering)
 	levels := max(in.Capabilities.Priorities/2, 1)
 	switch {
 	case len(steering) == 0:
@@ -130,8 +132,30 @@ func MakePlan(in *Input) (*Plan, error) {
 		chosen = p.plan(room, perPass, levels)
 		plan.shares(p, chosen)
 	}
-	plan.Rules = combine(merge(flatten(chosen), &in.Capabilities), steering, jump, total)
+	plan.classes = merge(flatten(chosen), &in.Capabilities)
+	plan.Rules = combine(slices.Clone(plan.classes), steering, jump, total)
 	return plan, nil
+}
+
+// Steer is the plan with the queues of another input, which otherwise is that of the plan. What is done with classes stays as it is, so that
+// it takes no time. It is nil if the device has no room for both: then a new plan has to give up some of it.
+func (plan *Plan) Steer(in *Input) *Plan {
+	steering, total, err := in.steering()
+	if err != nil || len(steering) == 0 && len(in.Groups) > 0 {
+		return nil
+	}
+	steered := *plan
+	steered.Rules = combine(slices.Clone(plan.classes), steering, in.jumps(steering), total)
+	if len(steered.Rules) > in.Capabilities.Rules {
+		return nil
+	}
+	return &steered
+}
+
+// jumps tells whether rules that choose queues have a table of their own.
+func (in *Input) jumps(steering []Rule) bool {
+	c := &in.Capabilities
+	return len(steering) > 0 && c.Jump && c.ordered() && c.Rules >= len(steering)+2
 }
 
 // shares sums up what the chosen elements save.

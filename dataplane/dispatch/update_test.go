@@ -37,6 +37,28 @@ func TestAnUpdateLeavesWhatStaysAlone(t *testing.T) {
 	}
 }
 
+func TestAPlanIsSteeredAnewWithoutBeingMadeAnew(t *testing.T) {
+	for _, jump := range []bool{false, true} {
+		in := &Input{
+			Program: chain(row{anyPort, hosts(1), "no", 0}, row{anyPort, hosts(9), "", 3}), Capabilities: able(100),
+			Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: spread(2, ShardBits)}},
+		}
+		in.Capabilities.Jump = jump
+		plan := mustPlan(t, in)
+		moved := slices.Clone(in.Groups[0].Queues)
+		moved[5] = 1
+		in.Groups[0].Queues = moved
+		steered := plan.Steer(in)
+		if fresh := mustPlan(t, in); steered == nil || !slices.Equal(steered.Rules, fresh.Rules) {
+			t.Errorf("jump %v: steered\n%vwant as if made anew\n%v", jump, steered, lines(fresh))
+		}
+		in.Capabilities.Rules = len(plan.Rules)
+		if got := plan.Steer(in); got != nil {
+			t.Errorf("jump %v: %d rules in room for %d", jump, len(got.Rules), in.Capabilities.Rules)
+		}
+	}
+}
+
 func TestARuleThatDoesSomethingElseIsCreatedBesideTheOldOne(t *testing.T) {
 	in := &Input{Program: chain(), Capabilities: able(100), Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: spread(2, ShardBits)}}}
 	in.Capabilities.MarkBits = 0
