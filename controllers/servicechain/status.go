@@ -1,6 +1,7 @@
 package servicechain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -233,23 +234,21 @@ func (s *scope) firstNotReady() *verdict {
 
 // dispatch is how packets really come to cores.
 func (s *scope) dispatch() verdict {
-	var software []string
-	reports := 0
+	var says []string
+	software := false
 	for i := range s.instances {
 		for _, d := range s.instances[i].Status.Dispatch {
-			reports++
-			if d.Dispatcher == v1alpha1.DispatcherSoftware {
-				software = append(software, fmt.Sprintf("%s/%s: %s", s.instances[i].Name, d.Interface, d.Reason))
-			}
+			software = software || d.Dispatcher == v1alpha1.DispatcherSoftware
+			says = append(says, fmt.Sprintf("%s/%s: %s", s.instances[i].Name, d.Interface, cmp.Or(d.Reason, string(d.Dispatcher))))
 		}
 	}
 	switch {
-	case reports == 0:
+	case len(says) == 0:
 		return verdict{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported yet"}
-	case len(software) > 0:
-		return verdict{isFalse, v1alpha1.ReasonSoftwareDispatch, strings.Join(software, "; ")}
+	case software:
+		return verdict{isFalse, v1alpha1.ReasonSoftwareDispatch, strings.Join(says, "; ")}
 	}
-	return verdict{isTrue, v1alpha1.ReasonInForce, "the network cards give each packet to its core"}
+	return verdict{isTrue, v1alpha1.ReasonInForce, strings.Join(says, "; ")}
 }
 
 // judged is an instance's condition Placed or Ready, nil if it is not about what is wanted now.

@@ -6,9 +6,9 @@
 // that holds an API token. As they are, kubelet restarts each alone and sees how it died: the engine forwards while there
 // is no agent, and an agent that comes (back) finds the engine by its socket and adopts what runs there.
 //
-// Four loops share nothing but a few small records. The keeper speaks only to the engine and the disk, so that an API
-// server that hangs never delays the program of an engine that comes back; so does the balancer, which moves shards between
-// the engine's cores. The source only reads the cluster, the reporter only writes to it.
+// Five loops share nothing but a few small records. The keeper speaks only to the engine and the disk, so that an API
+// server that hangs never delays the program of an engine that comes back; so do the balancer, which moves shards between
+// the engine's cores, and dispatch, which gives rules to its devices. The source only reads the cluster, the reporter only writes to it.
 package agent
 
 import (
@@ -48,13 +48,14 @@ type Agent struct {
 	source   *Source
 	reporter *Reporter
 	balance  *Balance
+	dispatch *Dispatch
 }
 
 // New makes an agent; Run starts it.
 func New(c Config) *Agent {
 	engine := &Engine{Socket: c.Socket}
 	sampler := NewSampler(engine, c.Clock)
-	return &Agent{
+	a := &Agent{
 		config:   c,
 		engine:   engine,
 		sampler:  sampler,
@@ -63,6 +64,9 @@ func New(c Config) *Agent {
 		reporter: NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
 		balance:  NewBalance(engine, c.Clock, c.Log.WithName("balance")),
 	}
+	a.dispatch = NewDispatch(engine, sampler.drops, sampler.classes, c.Clock, c.Log.WithName("dispatch"))
+	a.keeper.devices = a.dispatch
+	return a
 }
 
 // Pauses between steps.
@@ -78,6 +82,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.keep(ctx) })
 	group.Go(func() error { return a.source.Run(ctx, a.keeper.Want) })
 	group.Go(func() error { return a.report(ctx) })
+	group.Go(func() error { return a.steer(ctx) })
 	if a.config.Balance {
 		group.Go(func() error { return a.level(ctx) })
 	}
@@ -110,6 +115,20 @@ func (a *Agent) report(ctx context.Context) error {
 		case <-a.keeper.Changed():
 		case <-a.balance.Hurry():
 		case <-a.config.Clock.After(watchReports):
+		}
+	}
+}
+
+// steer has the engine's devices do what they can.
+func (a *Agent) steer(ctx context.Context) error {
+	for {
+		state := a.keeper.State()
+		pause := a.dispatch.Step(ctx, state.Program, workingCores(state.Wanted.Instance))
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.dispatch.Wake():
+		case <-a.config.Clock.After(pause):
 		}
 	}
 }
@@ -155,6 +174,7 @@ func (a *Agent) see() *Seen {
 		Draining: exists(a.config.Draining),
 		Moving:   a.config.Balance,
 		Balance:  a.balance.State(),
+		Dispatch: a.dispatch.State(),
 	}
 }
 

@@ -12,9 +12,10 @@ import (
 
 // Limits of patience with an engine.
 const (
-	answerTimeout = 2 * time.Second
-	moveTimeout   = 10 * time.Second // of a step's moves: each needs every worker to come by a few times
-	loadTimeout   = 2 * time.Minute  // the largest programs build for seconds; the workers forward meanwhile
+	answerTimeout  = 2 * time.Second
+	moveTimeout    = 10 * time.Second // of a step's moves: each needs every worker to come by a few times; of some hundred flow rules
+	devicesTimeout = time.Minute      // each kind of rule is tried, and how many there is room for
+	loadTimeout    = 2 * time.Minute  // the largest programs build for seconds; the workers forward meanwhile
 )
 
 // errNoEngine says that the keeper has no connection.
@@ -73,62 +74,79 @@ func (e *Engine) setLoading(loading bool) {
 	e.loading = loading
 }
 
-// Load puts a program into force. An error that is no control.EngineError ends the connection.
-func (e *Engine) Load(ctx context.Context, p *Program) (*programpb.Loaded, error) {
-	client := e.connection()
-	if client == nil {
-		return nil, errNoEngine
-	}
-	e.setLoading(true)
-	defer e.setLoading(false)
-	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
-	defer cancel()
-	loaded, err := client.Load(ctx, p.Program, p.Hash)
-	e.drop(client, err)
-	return loaded, err
-}
-
-// Stats reads the engine's counters. An error ends the connection.
-func (e *Engine) Stats(ctx context.Context) (*programpb.Stats, error) {
-	client := e.connection()
-	if client == nil {
-		return nil, errNoEngine
-	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	stats, err := client.Stats(ctx)
-	e.drop(client, err)
-	return stats, err
-}
-
-// Loads reads the counters that tell loads, and which connection they came by: of another one they may be another engine's. An
-// error ends the connection.
-func (e *Engine) Loads(ctx context.Context) (stats *programpb.Stats, life uint64, err error) {
+// ask puts a question to the engine, and returns which connection it went by: another one may be another engine's. An
+// error that is no control.EngineError ends the connection.
+func ask[T any](ctx context.Context, e *Engine, patience time.Duration, question func(context.Context, *control.Client) (T, error)) (answer T, life uint64, err error) {
 	e.mu.Lock()
 	client, life := e.client, e.life
 	e.mu.Unlock()
 	if client == nil {
-		return nil, life, errNoEngine
+		return answer, life, errNoEngine
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	stats, err = client.Loads(ctx)
+	answer, err = question(ctx, client)
 	e.drop(client, err)
-	return stats, life, err
+	return answer, life, err
 }
 
-// MoveShards moves shards to other workers, and returns how long the packets of each may have waited. An error that is no
-// control.EngineError ends the connection.
+// Load puts a program into force whose classes devices may write on packets; marks nil: they do not.
+func (e *Engine) Load(ctx context.Context, p *Program, marks *programpb.Marks) (*programpb.Loaded, error) {
+	e.setLoading(true)
+	defer e.setLoading(false)
+	loaded, _, err := ask(ctx, e, loadTimeout, func(ctx context.Context, c *control.Client) (*programpb.Loaded, error) {
+		return c.LoadMarked(ctx, p.Program, p.Hash, marks)
+	})
+	return loaded, err
+}
+
+// Stats reads the engine's counters.
+func (e *Engine) Stats(ctx context.Context) (*programpb.Stats, error) {
+	stats, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Stats(ctx) })
+	return stats, err
+}
+
+// Loads reads the counters that tell loads.
+func (e *Engine) Loads(ctx context.Context) (stats *programpb.Stats, life uint64, err error) {
+	return ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Loads(ctx) })
+}
+
+// MoveShards moves shards to other workers, and returns how long the packets of each may have waited.
 func (e *Engine) MoveShards(ctx context.Context, moves []*programpb.ShardMove) ([]time.Duration, error) {
-	client := e.connection()
-	if client == nil {
-		return nil, errNoEngine
-	}
-	ctx, cancel := context.WithTimeout(ctx, moveTimeout)
-	defer cancel()
-	blocked, err := client.MoveShards(ctx, moves)
-	e.drop(client, err)
+	blocked, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) ([]time.Duration, error) { return c.MoveShards(ctx, moves) })
 	return blocked, err
+}
+
+// Hello is what the engine says of itself: how it cuts flows, and how marks of the program in force are written.
+func (e *Engine) Hello(ctx context.Context) (hello *programpb.HelloReply, life uint64, err error) {
+	return ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.HelloReply, error) { return c.Hello(ctx) })
+}
+
+// Devices asks what the engine's devices can do, trying how many rules they have room for up to a number.
+func (e *Engine) Devices(ctx context.Context, tryRules uint32) (devices []*programpb.Device, life uint64, err error) {
+	return ask(ctx, e, devicesTimeout, func(ctx context.Context, c *control.Client) ([]*programpb.Device, error) {
+		return c.Devices(ctx, tryRules)
+	})
+}
+
+// CutShards cuts flows in another way, and returns for each device why it does not hash as that wants it.
+func (e *Engine) CutShards(ctx context.Context, cut *programpb.Cut) ([]string, error) {
+	unhashed, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) ([]string, error) { return c.CutShards(ctx, cut) })
+	return unhashed, err
+}
+
+// UpdateFlows changes a port's flow rules.
+func (e *Engine) UpdateFlows(ctx context.Context, u *programpb.UpdateFlows) (*programpb.FlowsUpdated, error) {
+	done, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowsUpdated, error) {
+		return c.UpdateFlows(ctx, u)
+	})
+	return done, err
+}
+
+// Flows reads what a port's flow rules did.
+func (e *Engine) Flows(ctx context.Context, iface string) (*programpb.FlowList, error) {
+	flows, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowList, error) { return c.Flows(ctx, iface) })
+	return flows, err
 }
 
 // Close ends the connection; the engine goes on.

@@ -59,6 +59,7 @@ type Keeper struct {
 	store   *Store
 	clock   clock.PassiveClock
 	log     logr.Logger
+	devices swapper // nil: they have no part in it
 
 	mu    sync.Mutex
 	state State
@@ -72,6 +73,12 @@ type Keeper struct {
 
 	wanted  chan struct{}
 	changed chan struct{}
+}
+
+// swapper prepares the engine's devices for another program, and has them follow it.
+type swapper interface {
+	Before(ctx context.Context, next *Program, first bool) (*programpb.Marks, error)
+	After(loaded *Program)
 }
 
 // NewKeeper makes a keeper.
@@ -148,7 +155,7 @@ func (k *Keeper) step(ctx context.Context) bool {
 	wanted := k.State().Wanted
 	k.found(sample.Hash(), wanted)
 	if next := k.choose(sample.Hash(), wanted); next != nil {
-		return k.load(ctx, next)
+		return k.load(ctx, next, sample.Hash() == "")
 	}
 	return true
 }
@@ -263,13 +270,32 @@ func (k *Keeper) choose(inForce string, wanted Wanted) *Program {
 	return stored
 }
 
-// load tells whether the engine lived through it.
-func (k *Keeper) load(ctx context.Context, p *Program) bool {
+// exchange puts a program into force, with what the engine's devices have to do with it.
+func (k *Keeper) exchange(ctx context.Context, p *Program, first bool) (loaded *programpb.Loaded, err error) {
+	if k.devices == nil {
+		return k.engine.Load(ctx, p, nil)
+	}
+	marks, err := k.devices.Before(ctx, p, first)
+	if err == nil {
+		loaded, err = k.engine.Load(ctx, p, marks)
+	}
+	if err != nil {
+		k.devices.After(nil)
+		return nil, err
+	}
+	k.devices.After(p)
+	return loaded, nil
+}
+
+// load tells whether the engine lived through it. first: it has no program yet.
+func (k *Keeper) load(ctx context.Context, p *Program, first bool) bool {
 	good := k.trial == nil || k.clock.Since(k.tried) >= probation // the one before
 	k.trial, k.tried = p, k.clock.Now()
-	loaded, err := k.engine.Load(ctx, p)
+	loaded, err := k.exchange(ctx, p, first)
 	var refused *control.EngineError
 	switch {
+	case errors.Is(err, control.ErrNotAsked):
+		k.trial = nil // it is at another request for long: again in the next step
 	case errors.As(err, &refused):
 		k.trial = nil
 		k.refuse(p.Hash, err)

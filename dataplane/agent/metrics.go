@@ -25,6 +25,14 @@ var (
 	portTxBytes   = metric("interface_sent_bytes_total", "Bytes sent.", "interface")
 	portMissed    = metric("interface_missed_packets_total", "Packets that the device dropped as the engine did not come by in time.", "interface")
 
+	portRules     = metric("interface_flow_rules", "Flow rules that the device has.", "interface")
+	rulesRefused  = metric("interface_flow_rules_refused_total", "Flow rules that the device's driver refused.", "interface")
+	rulesTakenOut = metric("interface_flow_rules_withdrawn_total", "Flow rules that were taken out of the device.", "interface")
+	deviceDropped = metric("interface_device_dropped_packets_total", "Packets that the device dropped by flow rules, as the chain would have; they are among those received.", "interface")
+	portMarked    = metric("interface_marked_packets_total", "Packets whose class was taken from the device's mark.", "interface")
+	portStrays    = metric("interface_stray_packets_total", "Packets that the device gave to another core than their shard's.", "interface")
+	contradicting = metric("interface_contradicting_packets_total", "Packets that came as the device's flow rules say they cannot.", "interface")
+
 	classPackets   = metric("class_packets_total", "Packets of a traffic class.", "program", "segment", "class", "outcome")
 	classBytes     = metric("class_bytes_total", "Bytes of a traffic class.", "program", "segment", "class", "outcome")
 	groupPackets   = metric("group_packets_total", "Packets of a group of traffic classes.", "group")
@@ -102,6 +110,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	e.ports(s.Now.Stats)
+	e.rules(&s.Dispatch)
 	e.classes(s)
 	e.drops(s.Now.Stats)
 	e.tables(s.Now.Stats)
@@ -130,6 +139,19 @@ func (e exposition) ports(s *programpb.Stats) {
 		e.counter(portTxPackets, p.GetTxPackets(), p.GetInterface())
 		e.counter(portTxBytes, p.GetTxBytes(), p.GetInterface())
 		e.counter(portMissed, p.GetRxMissed(), p.GetInterface())
+		e.counter(portMarked, p.GetMarked(), p.GetInterface())
+		e.counter(portStrays, p.GetStrays(), p.GetInterface())
+		e.counter(contradicting, contradictions(p), p.GetInterface())
+	}
+}
+
+func (e exposition) rules(s *DispatchState) {
+	for i := range s.Ports {
+		p := &s.Ports[i]
+		e.gauge(portRules, float64(p.Rules), p.Interface)
+		e.counter(rulesRefused, p.Refused, p.Interface)
+		e.counter(rulesTakenOut, p.Withdrawn, p.Interface)
+		e.counter(deviceDropped, p.Dropped.packets, p.Interface)
 	}
 }
 

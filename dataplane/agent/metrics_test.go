@@ -34,6 +34,7 @@ func seenAgent(t *testing.T, s *Seen) *Agent {
 	}
 	a.sampler.samples = []*Sample{s.Before, s.Now}
 	a.keeper.state = s.State
+	a.dispatch.state = s.Dispatch
 	return a
 }
 

@@ -48,6 +48,7 @@ func (s *Sample) Sessions() (sum int64) {
 type Sampler struct {
 	engine *Engine
 	clock  clock.PassiveClock
+	drops  *deviceDrops // of devices, counted as if by the engine
 
 	turn sync.Mutex // held while the engine is asked
 	mu   sync.Mutex
@@ -57,7 +58,7 @@ type Sampler struct {
 
 // NewSampler makes a sampler of an engine.
 func NewSampler(e *Engine, c clock.PassiveClock) *Sampler {
-	return &Sampler{engine: e, clock: c}
+	return &Sampler{engine: e, clock: c, drops: newDeviceDrops()}
 }
 
 // Read is the newest sample: one of the last second, or a new one. While a program is loaded it is the last one.
@@ -76,6 +77,7 @@ func (s *Sampler) Read(ctx context.Context) (*Sample, error) {
 		s.Reset()
 		return nil, err
 	}
+	s.drops.mergeInto(stats)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sample := &Sample{At: s.clock.Now(), Stats: stats}
@@ -114,6 +116,14 @@ func (s *Sampler) Window() (before, now *Sample) {
 	default:
 		return s.samples[0], s.samples[n-1]
 	}
+}
+
+// classes are the last counters by class, of devices as well; nil if there are none.
+func (s *Sampler) classes() *programpb.Stats {
+	if _, now := s.Window(); now != nil {
+		return now.Stats
+	}
+	return nil
 }
 
 // Last are the two newest samples; the first is nil if there is one only.

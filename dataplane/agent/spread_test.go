@@ -72,6 +72,12 @@ spec:
   - {from: nat.outside, to: outside}
   - {from: copies.probe, to: probe, direction: Forward}
 `
+	return synthesized(t, text)
+}
+
+// synthesized is the program of a chain.
+func synthesized(t *testing.T, text string) *Program {
+	t.Helper()
 	bundle, findings := manifest.Parse("chain.yaml", []byte(text), os.ReadFile)
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)

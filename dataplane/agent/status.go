@@ -2,7 +2,6 @@ package agent
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +24,7 @@ type Seen struct {
 	Draining bool
 	Moving   bool // shards are moved between cores
 	Balance  BalanceState
+	Dispatch DispatchState
 }
 
 // Bounds of the status' schema.
@@ -79,7 +79,8 @@ func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
 	}
 	status, reason, message := s.programmed()
 	set(v1alpha1.ConditionProgrammed, status, reason, message)
-	set(v1alpha1.ConditionHardwareDispatch, metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, s.hardware())
+	status, reason, message = s.hardware()
+	set(v1alpha1.ConditionHardwareDispatch, status, reason, message)
 	status, reason, message = s.balanced()
 	set(v1alpha1.ConditionBalanced, status, reason, message)
 	return conditions
@@ -113,41 +114,53 @@ func (s *Seen) programmed() (status metav1.ConditionStatus, reason, message stri
 	}
 }
 
-// hardware says why network cards do not give packets to cores, and what else costs speed.
-func (s *Seen) hardware() string {
-	text := []string{"the engine itself takes the packets: " + s.dispatchReason("")}
+// hardware says whether network cards give packets to cores, per interface what is in force and why nothing stronger, and what else
+// costs speed.
+func (s *Seen) hardware() (status metav1.ConditionStatus, reason, message string) {
+	status, reason = metav1.ConditionTrue, v1alpha1.ReasonInForce
+	var text []string
+	interfaces := map[string][]string{} // by what is said of them
+	for _, d := range s.dispatch() {
+		if d.Dispatcher == v1alpha1.DispatcherSoftware {
+			status, reason = metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch
+		}
+		if interfaces[d.Reason] == nil {
+			text = append(text, d.Reason)
+		}
+		interfaces[d.Reason] = append(interfaces[d.Reason], string(d.Interface))
+	}
+	for i, said := range text {
+		text[i] = strings.Join(interfaces[said], ", ") + ": " + said
+	}
 	if s.Binding != nil {
 		text = append(append(text, s.Binding.Notes...), s.Binding.Remote...)
 	}
-	return strings.Join(text, "; ")
+	return status, reason, strings.Join(text, "; ")
 }
 
-// dispatch is how packets come to cores. The engine of this release steers no network card.
+// dispatch is how packets come to cores.
 func (s *Seen) dispatch() []v1alpha1.InterfaceDispatch {
 	out := make([]v1alpha1.InterfaceDispatch, 0, len(s.State.Wanted.Instance.Spec.Interfaces))
 	for _, i := range s.State.Wanted.Instance.Spec.Interfaces {
-		out = append(out, v1alpha1.InterfaceDispatch{
-			Interface:  i.Name,
-			Dispatcher: v1alpha1.DispatcherSoftware,
-			Reason:     clip(s.dispatchReason(i.Name), maxReason),
-		})
+		dispatcher, reason := s.dispatchOf(string(i.Name))
+		out = append(out, v1alpha1.InterfaceDispatch{Interface: i.Name, Dispatcher: dispatcher, Reason: clip(reason, maxReason)})
 	}
 	return out
 }
 
-// dispatchReason says why: for an interface, or, if the name is empty, for all.
-func (s *Seen) dispatchReason(name v1alpha1.Name) string {
-	if s.Now != nil && len(s.Now.Stats.GetWorkers()) == 1 {
-		return "one core takes all packets, nothing is to be divided"
+func (s *Seen) dispatchOf(name string) (v1alpha1.Dispatcher, string) {
+	if s.State.Engine != nil {
+		return v1alpha1.DispatcherSoftware, "the engine does not answer"
 	}
-	if s.Binding != nil {
-		for _, d := range s.Binding.Devices {
-			if d.Interface == string(name) && d.Link != "" {
-				return fmt.Sprintf("%s is a kernel interface, driven by %s", d.Link, d.Driver)
-			}
+	for _, p := range s.Dispatch.Ports {
+		if p.Interface == name {
+			return p.Dispatcher, p.Reason
 		}
 	}
-	return "this engine gives no rules to network cards"
+	if s.Dispatch.Unknown != "" {
+		return v1alpha1.DispatcherSoftware, "the engine does not tell what its devices can do: " + s.Dispatch.Unknown
+	}
+	return v1alpha1.DispatcherSoftware, "it is not known yet what the device can do"
 }
 
 func (s *Seen) cores(r rates) []v1alpha1.CoreStatus {

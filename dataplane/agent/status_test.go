@@ -68,8 +68,15 @@ func testSeen(t *testing.T) *Seen {
 			Version: "0.1.0", Hash: p.Hash, Program: p,
 			Loaded: &programpb.Loaded{BuildNs: 2_000_000, SwapNs: 30_000}, Loads: 1,
 		},
-		Before:  sample(1, 10),
-		Now:     sample(6, 20),
+		Before: sample(1, 10),
+		Now:    sample(6, 20),
+		Dispatch: DispatchState{Ports: []PortDispatch{
+			{Interface: "in", Dispatcher: v1alpha1.DispatcherSoftware, Reason: "one core takes all packets; net_af_packet offers neither flow rules nor RSS"},
+			{
+				Interface: "out", Dispatcher: v1alpha1.DispatcherFlow, Reason: "one core takes all packets; net_mlx5 drops and marks packets by class",
+				Rules: 24, Refused: 1, Withdrawn: 3, Dropped: count{packets: 700, bytes: 44800},
+			},
+		}},
 		Binding: &binding.Plan{Workers: []int{3}, Devices: []binding.Device{{Interface: "in", Device: "net1", Link: "net1", Driver: binding.AFPacket}}},
 	}
 }
@@ -92,7 +99,7 @@ func TestTheStatusTellsWhatTheEngineDoes(t *testing.T) {
 		"group":             {got.Groups[0], v1alpha1.GroupStatus{Name: "all", Packets: 30_000, Bytes: 1_920_000}},
 		"drops of a reason": {got.Drops[1], v1alpha1.DropCount{Reason: "fw/deny", Packets: 2000}},
 		"missed packets":    {got.Drops[2], v1alpha1.DropCount{Reason: "rx-missed", Packets: 100}},
-		"dispatch":          {got.Dispatch[0], v1alpha1.InterfaceDispatch{Interface: "in", Dispatcher: v1alpha1.DispatcherSoftware, Reason: "one core takes all packets, nothing is to be divided"}},
+		"dispatch":          {got.Dispatch[0], v1alpha1.InterfaceDispatch{Interface: "in", Dispatcher: v1alpha1.DispatcherSoftware, Reason: "one core takes all packets; net_af_packet offers neither flow rules nor RSS"}},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("%s: got %v, want %v", what, c.got, c.want)
@@ -100,14 +107,55 @@ func TestTheStatusTellsWhatTheEngineDoes(t *testing.T) {
 	}
 }
 
-func TestDispatchSaysWhyItIsSoftware(t *testing.T) {
-	s := testSeen(t)
-	for _, sample := range []*Sample{s.Before, s.Now} {
-		sample.Stats.Workers = append(sample.Stats.Workers, &programpb.WorkerStats{Lcore: 2})
-	}
-	got := s.Status(nil).Dispatch
-	if got[0].Reason != "net1 is a kernel interface, driven by AFPacket" || got[1].Reason != "this engine gives no rules to network cards" {
-		t.Errorf("got %v", got)
+func TestHardwareDispatchSaysWhatIsInForceAndWhyNothingStronger(t *testing.T) {
+	const af = "one core takes all packets; net_af_packet offers neither flow rules nor RSS"
+	for name, c := range map[string]struct {
+		change  func(*Seen)
+		status  metav1.ConditionStatus
+		reason  string
+		message string
+	}{
+		"one interface has rules, the other cannot": {
+			func(*Seen) {}, metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch,
+			"in: " + af + "; out: one core takes all packets; net_mlx5 drops and marks packets by class",
+		},
+		"both cannot, for the same reason": {
+			func(s *Seen) {
+				s.Dispatch.Ports[1].Dispatcher, s.Dispatch.Ports[1].Reason = v1alpha1.DispatcherSoftware, af
+			},
+			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: " + af,
+		},
+		"both have rules": {
+			func(s *Seen) {
+				s.Dispatch.Ports[0].Dispatcher, s.Dispatch.Ports[0].Reason = v1alpha1.DispatcherFlow, "flow rules choose"
+			},
+			metav1.ConditionTrue, v1alpha1.ReasonInForce, "in: flow rules choose; out: one core",
+		},
+		"another NUMA node": {
+			func(s *Seen) { s.Binding.Remote = []string{"interface out: 0000:03:00.1 is on NUMA node 1"} },
+			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "by class; interface out: 0000:03:00.1 is on NUMA node 1",
+		},
+		"an engine that tells nothing": {
+			func(s *Seen) { s.Dispatch = DispatchState{Unknown: "no memory"} },
+			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: the engine does not tell what its devices can do: no memory",
+		},
+		"not asked yet": {
+			func(s *Seen) { s.Dispatch = DispatchState{} },
+			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: it is not known yet what the device can do",
+		},
+		"no engine": {
+			func(s *Seen) { s.State.Engine = errNoEngine },
+			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: the engine does not answer",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testSeen(t)
+			c.change(s)
+			got := meta.FindStatusCondition(s.Status(nil).Conditions, v1alpha1.ConditionHardwareDispatch)
+			if got.Status != c.status || got.Reason != c.reason || !strings.Contains(got.Message, c.message) {
+				t.Errorf("got %s, %s: %q; want %s, %s: %q", got.Status, got.Reason, got.Message, c.status, c.reason, c.message)
+			}
+		})
 	}
 }
 

@@ -99,12 +99,17 @@ func (c *Client) Hello(ctx context.Context) (*programpb.HelloReply, error) {
 
 // Load puts a program into force. The hash is program.Hash of its encoding; the engine shows it in Stats.
 func (c *Client) Load(ctx context.Context, p *programpb.Program, hash string) (*programpb.Loaded, error) {
+	return c.LoadMarked(ctx, p, hash, nil)
+}
+
+// LoadMarked is Load of a program whose classes devices may write on packets; nil: none is believed.
+func (c *Client) LoadMarked(ctx context.Context, p *programpb.Program, hash string, marks *programpb.Marks) (*programpb.Loaded, error) {
 	sum, err := hex.DecodeString(hash)
 	if err != nil {
 		return nil, fmt.Errorf("load: hash %q is not hexadecimal: %w", hash, err)
 	}
 	r, err := c.call(ctx, "load", &programpb.Request{
-		Body: &programpb.Request_Load{Load: &programpb.Load{Program: p, Hash: sum}},
+		Body: &programpb.Request_Load{Load: &programpb.Load{Program: p, Hash: sum, Marks: marks}},
 	})
 	if err != nil {
 		return nil, err
@@ -212,6 +217,34 @@ func (c *Client) MoveShards(ctx context.Context, moves []*programpb.ShardMove) (
 		blocked[i] = time.Duration(ns)
 	}
 	return blocked, nil
+}
+
+// Devices asks what the ports' devices can do; how many rules there is room for is tried up to a number.
+func (c *Client) Devices(ctx context.Context, tryRules uint32) ([]*programpb.Device, error) {
+	r, err := c.call(ctx, "devices", &programpb.Request{Body: &programpb.Request_GetDevices{GetDevices: &programpb.GetDevices{TryRules: tryRules}}})
+	if err != nil {
+		return nil, err
+	}
+	l, err := body("devices", r.GetDevices())
+	return l.GetDevices(), err
+}
+
+// UpdateFlows changes the flow rules of a port. The answer tells how many steps were done, and the driver's words about the next one.
+func (c *Client) UpdateFlows(ctx context.Context, u *programpb.UpdateFlows) (*programpb.FlowsUpdated, error) {
+	r, err := c.call(ctx, "update flows", &programpb.Request{Body: &programpb.Request_UpdateFlows{UpdateFlows: u}})
+	if err != nil {
+		return nil, err
+	}
+	return body("update flows", r.GetFlowsUpdated())
+}
+
+// Flows reads what the flow rules of a port did.
+func (c *Client) Flows(ctx context.Context, iface string) (*programpb.FlowList, error) {
+	r, err := c.call(ctx, "flows", &programpb.Request{Body: &programpb.Request_GetFlows{GetFlows: &programpb.GetFlows{Interface: iface}}})
+	if err != nil {
+		return nil, err
+	}
+	return body("flows", r.GetFlows())
 }
 
 // CutShards cuts flows in another way, which an engine does only before its first program. It returns for each of its ports why

@@ -52,6 +52,8 @@ type Capabilities struct {
 	RSS    RSSCapabilities
 	// Refused is why the device takes no rules, in its driver's words; empty if it does, or says nothing.
 	Refused string
+	// Distrusted is what was seen of a device that takes rules and does otherwise; then Rules is 0.
+	Distrusted string
 }
 
 // RSSCapabilities are what receive-side scaling can do.
@@ -59,6 +61,8 @@ type RSSCapabilities struct {
 	Key     bool // its key can be set
 	Buckets int  // entries of its indirection table
 	Ports   bool // hashes ports of TCP and UDP, not only addresses
+	// Refused is why it does not hash as it has to, whatever it says of itself; empty otherwise.
+	Refused string
 }
 
 // validate checks what later arithmetic relies on.

@@ -126,6 +126,9 @@ func why(is Dispatcher, other, flow, rss string) string {
 
 // flowRefusal is why flow rules cannot give each of several workers its shards; empty if they can.
 func flowRefusal(p *programpb.Program, iface uint32, caps *Capabilities, workers, shardBits int) string {
+	if caps.Distrusted != "" {
+		return caps.Distrusted
+	}
 	if caps.Rules == 0 {
 		if caps.Refused != "" {
 			return "the device takes no flow rules: " + caps.Refused
@@ -134,7 +137,7 @@ func flowRefusal(p *programpb.Program, iface uint32, caps *Capabilities, workers
 	}
 	in := Input{
 		Program: p, Interface: iface, Capabilities: *caps, Shards: Shards{Bits: shardBits},
-		Groups: []Group{{Queues: spread(max(workers, 2), shardBits)}},
+		Groups: []Group{{Queues: Spread(max(workers, 2), shardBits)}},
 	}
 	rules, _, err := in.steering()
 	switch {
@@ -146,8 +149,8 @@ func flowRefusal(p *programpb.Program, iface uint32, caps *Capabilities, workers
 	return ""
 }
 
-// spread gives each worker its share of the shards.
-func spread(workers, shardBits int) []uint16 {
+// Spread gives each worker its share of 1<<shardBits shards.
+func Spread(workers, shardBits int) []uint16 {
 	out := make([]uint16, 1<<shardBits)
 	for i := range out {
 		out[i] = uint16(i * workers >> shardBits)
@@ -158,6 +161,8 @@ func spread(workers, shardBits int) []uint16 {
 func rssRefusal(caps *Capabilities, workers, shardBits int) string {
 	workers = max(workers, 2)
 	switch r := caps.RSS; {
+	case r.Refused != "":
+		return r.Refused
 	case r.Buckets == 0:
 		return "the device has no RSS"
 	case !r.Key:

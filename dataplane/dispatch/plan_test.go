@@ -178,7 +178,7 @@ func TestADropThatSomebodyCountsStaysInSoftwareIfTheDeviceCannotCount(t *testing
 func TestTagsAndShardsSendPacketsToTheirQueues(t *testing.T) {
 	in := &Input{
 		Program: chain(), Capabilities: able(100), Shards: Shards{Dispatcher: Flow, Bits: ShardBits},
-		Groups: []Group{{Tag: Tag{VLAN: 7}, Queues: []uint16{5}}, {Tag: Tag{DstMAC: MAC{2, 0, 0, 0, 0, 9}}, Queues: []uint16{6}}, {Queues: spread(2, ShardBits)}},
+		Groups: []Group{{Tag: Tag{VLAN: 7}, Queues: []uint16{5}}, {Tag: Tag{DstMAC: MAC{2, 0, 0, 0, 0, 9}}, Queues: []uint16{6}}, {Queues: Spread(2, ShardBits)}},
 	}
 	in.Capabilities.MarkBits = 0
 	want := `0.0 dst-mac=020000000009 → queue 6

@@ -48,7 +48,7 @@ func TestAKeyUnderWhichSomeShardHasNoPortIsRefused(t *testing.T) {
 }
 
 func TestTheIndirectionTableIsTheShardMap(t *testing.T) {
-	queues := spread(3, ShardBits)
+	queues := Spread(3, ShardBits)
 	for _, buckets := range []int{128, 512} {
 		table, err := Indirection(queues, buckets)
 		if err != nil {
@@ -64,7 +64,7 @@ func TestTheIndirectionTableIsTheShardMap(t *testing.T) {
 }
 
 func TestShardsThatShareABucketCannotPart(t *testing.T) {
-	if _, err := Indirection(spread(2, ShardBits), 64); err == nil || !strings.Contains(err.Error(), "shards 0 and 64 share bucket 0 of 64") {
+	if _, err := Indirection(Spread(2, ShardBits), 64); err == nil || !strings.Contains(err.Error(), "shards 0 and 64 share bucket 0 of 64") {
 		t.Errorf("halves in 64 buckets: %v", err)
 	}
 	alternating := make([]uint16, 128)

@@ -111,7 +111,7 @@ func (in *Input) canSteer(rules []Rule) error {
 			return fmt.Errorf("rules cannot match destination MAC addresses")
 		}
 		for f, cond := range r.Match.Conds {
-			if need := cond.how(hs.Field(f)); c.Fields[f] < need {
+			if need := cond.How(hs.Field(f)); c.Fields[f] < need {
 				return fmt.Errorf("rules have to match %s by %s, the device does it by %s", hs.Field(f), need, c.Fields[f])
 			}
 		}
@@ -122,8 +122,8 @@ func (in *Input) canSteer(rules []Rule) error {
 	return nil
 }
 
-// how is the least that a device must be able to do for a condition.
-func (c Cond) how(f hs.Field) How {
+// How is the least that a device must be able to do for a condition.
+func (c Cond) How(f hs.Field) How {
 	switch {
 	case c.Any():
 		return Never

@@ -41,7 +41,7 @@ func TestAPlanIsSteeredAnewWithoutBeingMadeAnew(t *testing.T) {
 	for _, jump := range []bool{false, true} {
 		in := &Input{
 			Program: chain(row{anyPort, hosts(1), "no", 0}, row{anyPort, hosts(9), "", 3}), Capabilities: able(100),
-			Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: spread(2, ShardBits)}},
+			Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: Spread(2, ShardBits)}},
 		}
 		in.Capabilities.Jump = jump
 		plan := mustPlan(t, in)
@@ -60,10 +60,10 @@ func TestAPlanIsSteeredAnewWithoutBeingMadeAnew(t *testing.T) {
 }
 
 func TestARuleThatDoesSomethingElseIsCreatedBesideTheOldOne(t *testing.T) {
-	in := &Input{Program: chain(), Capabilities: able(100), Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: spread(2, ShardBits)}}}
+	in := &Input{Program: chain(), Capabilities: able(100), Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: Spread(2, ShardBits)}}}
 	in.Capabilities.MarkBits = 0
 	_, installed := install(t, in)
-	moved := spread(2, ShardBits)
+	moved := Spread(2, ShardBits)
 	slices.Reverse(moved)
 	in.Groups[0].Queues = moved
 	steps, after := Update(installed, mustPlan(t, in), &in.Capabilities, false)
@@ -119,7 +119,7 @@ func TestAtTheSwapOnlyRulesThatAreRightForBothProgramsAreThere(t *testing.T) {
 }
 
 func TestTheSecondTableEndsBeforeTheFirstLeadsThere(t *testing.T) {
-	in := &Input{Program: chain(row{anyPort, hosts(1), "no", 0}), Capabilities: able(100), Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: spread(2, ShardBits)}}}
+	in := &Input{Program: chain(row{anyPort, hosts(1), "no", 0}), Capabilities: able(100), Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: Spread(2, ShardBits)}}}
 	in.Capabilities.Jump = true
 	steps, _ := Update(nil, mustPlan(t, in), &in.Capabilities, false)
 	if first := steps[0].Rule; first.Table != 1 || first.Match != (Match{}) || first.Action.Kind != Pass {

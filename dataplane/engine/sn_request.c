@@ -66,6 +66,21 @@ static Sinter__Program__V1__Cut *report_cut(struct sn_requests *requests)
 	return reply;
 }
 
+/* Of the program in force; no memory: false. */
+static bool report_marks(struct sn_requests *requests, Sinter__Program__V1__HelloReply *reply)
+{
+	const struct sn_plan *plan = requests->engine->orders.plan;
+
+	if (plan == NULL || plan->marks.shift == 0)
+		return true;
+	reply->marks = SN_NEW(&requests->arena, Sinter__Program__V1__Marks, sinter__program__v1__marks__init);
+	if (reply->marks == NULL)
+		return false;
+	reply->marks->generation = plan->marks.generation;
+	reply->marks->shift = plan->marks.shift;
+	return true;
+}
+
 static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1__Hello *hello,
 			Sinter__Program__V1__Response *response, char *err, size_t err_len)
 {
@@ -81,7 +96,7 @@ static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1_
 	reply->schema = SN_SCHEMA;
 	reply->version = (char *)SN_VERSION;
 	reply->cut = report_cut(requests);
-	if (reply->cut == NULL)
+	if (reply->cut == NULL || !report_marks(requests, reply))
 		return SN_ERR("no memory");
 	if (sn_report_ports(requests->engine, &requests->arena, &reply->ports, &reply->n_ports, err,
 			    err_len) != 0 ||

@@ -1,0 +1,255 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// cards is an engine at the border of its socket, whose devices keep the rules that they are given, and which the test tells what packets show.
+type cards struct {
+	t       *testing.T
+	clock   *clocktesting.FakeClock
+	life    uint64
+	hello   *programpb.HelloReply
+	devices []*programpb.Device
+	hash    []byte
+	owner   []uint32 // of each shard
+	workers int
+	ports   []*programpb.PortStats
+	rules   map[string]map[uint32]*programpb.FlowRule
+	state   map[string]*programpb.FlowList // of what is told beside rules
+	obeyed  bool                           // packets show that rules are executed
+	dropped uint64                         // packets that each dropping rule has dropped
+	// why a driver refuses a rule; empty: it does not.
+	refuses func(rule *programpb.FlowRule, has int) string
+
+	cuts    []*programpb.Cut
+	unhash  []string
+	turns   []*programpb.FlowTurn
+	believe []programpb.MarkBelief
+	created int
+	broken  error // of all requests
+}
+
+// newCards is an engine with capable devices for an inside and an outside interface.
+func newCards(t *testing.T, workers int) *cards {
+	c := &cards{
+		t: t, clock: clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), workers: workers, owner: make([]uint32, 128), obeyed: true,
+		refuses: func(*programpb.FlowRule, int) string { return "" },
+	}
+	for i := range c.owner {
+		c.owner[i] = uint32(i * workers >> 7)
+	}
+	for _, name := range []string{"inside", "outside"} {
+		c.devices = append(c.devices, capable(name, workers))
+	}
+	c.restart()
+	return c
+}
+
+// restart is another engine, whose devices have no rules.
+func (c *cards) restart() {
+	c.life++
+	c.hash, c.ports = nil, nil
+	c.hello = &programpb.HelloReply{Cut: &programpb.Cut{}}
+	c.rules, c.state = map[string]map[uint32]*programpb.FlowRule{}, map[string]*programpb.FlowList{}
+	for _, d := range c.devices {
+		c.ports = append(c.ports, &programpb.PortStats{Interface: d.GetInterface()})
+		c.rules[d.GetInterface()] = map[uint32]*programpb.FlowRule{}
+		c.state[d.GetInterface()] = &programpb.FlowList{}
+	}
+}
+
+// capable is a device that can do everything.
+func capable(name string, queues int) *programpb.Device {
+	f := &programpb.FlowAbilities{
+		Rules: 4096, Priorities: 1 << 16, Untagged: true, DstMac: true, Drop: true, Count: true, Queue: true, MarkBits: 24,
+		Fragments: programpb.FlowAbilities_FRAGMENTS_TOLD,
+	}
+	for field := range hs.NumFields {
+		f.Fields = append(f.Fields, &programpb.FlowAbilities_FieldMatching{Field: programpb.Field(field), Matching: programpb.FlowAbilities_MASKED})
+	}
+	return &programpb.Device{
+		Interface: name, Device: "0000:03:00." + name, Driver: "net_able", Queues: uint32(queues), Flows: f,
+		Hash: &programpb.HashAbilities{Key: true, Buckets: 128, Ports: true},
+	}
+}
+
+// plain is a device that can neither.
+func plain(name string, queues int) *programpb.Device {
+	return &programpb.Device{
+		Interface: name, Device: "0000:04:00." + name, Driver: "net_e1000_igb_vf", Queues: uint32(queues),
+		Flows: &programpb.FlowAbilities{Refused: "Function not implemented"}, Hash: &programpb.HashAbilities{},
+	}
+}
+
+func (c *cards) Loading() bool { return false }
+
+func (c *cards) Hello(context.Context) (*programpb.HelloReply, uint64, error) {
+	return c.hello, c.life, c.broken
+}
+
+func (c *cards) Loads(context.Context) (*programpb.Stats, uint64, error) {
+	s := &programpb.Stats{Hash: c.hash, Workers: slices.Repeat([]*programpb.WorkerStats{{}}, c.workers)}
+	for _, o := range c.owner {
+		s.Shards = append(s.Shards, &programpb.ShardStats{Worker: o})
+	}
+	for _, p := range c.ports {
+		s.Ports = append(s.Ports, &programpb.PortStats{
+			Interface: p.GetInterface(), RxPackets: p.GetRxPackets(), Strays: p.GetStrays(), FlowChecked: p.GetFlowChecked(),
+			FlowUndropped: p.GetFlowUndropped(), FlowMisqueued: p.GetFlowMisqueued(), FlowMismarked: p.GetFlowMismarked(),
+		})
+	}
+	return s, c.life, c.broken
+}
+
+func (c *cards) Devices(context.Context, uint32) ([]*programpb.Device, uint64, error) {
+	return c.devices, c.life, c.broken
+}
+
+func (c *cards) CutShards(_ context.Context, cut *programpb.Cut) ([]string, error) {
+	if c.hash != nil {
+		return nil, &control.EngineError{Request: "cut shards", Message: "the engine has a program"}
+	}
+	c.cuts = append(c.cuts, cut)
+	c.hello.Cut = cut
+	return c.unhash, c.broken
+}
+
+func (c *cards) UpdateFlows(_ context.Context, u *programpb.UpdateFlows) (*programpb.FlowsUpdated, error) {
+	if c.broken != nil {
+		return nil, c.broken
+	}
+	has := c.rules[u.GetInterface()]
+	done := &programpb.FlowsUpdated{}
+	for _, s := range u.GetSteps() {
+		if r := s.GetCreate(); r != nil {
+			if has[r.GetNumber()] != nil {
+				c.t.Fatalf("interface %s: rule %d is there already", u.GetInterface(), r.GetNumber())
+			}
+			if done.Refused = c.refuses(r, len(has)); done.Refused != "" {
+				return done, nil
+			}
+			has[r.GetNumber()] = r
+			c.created++
+		} else {
+			if has[s.GetDestroy()] == nil {
+				c.t.Fatalf("interface %s: there is no rule %d", u.GetInterface(), s.GetDestroy())
+			}
+			delete(has, s.GetDestroy())
+		}
+		done.Done++
+	}
+	if u.GetTurn() != nil {
+		c.turns = append(c.turns, u.GetTurn())
+	}
+	switch u.GetBelief() {
+	case programpb.MarkBelief_BELIEVED:
+		c.state[u.GetInterface()].Believed = true
+		c.believe = append(c.believe, u.GetBelief())
+	case programpb.MarkBelief_NOT_BELIEVED:
+		c.state[u.GetInterface()].Believed = false
+		c.believe = append(c.believe, u.GetBelief())
+	case programpb.MarkBelief_BELIEF_KEPT:
+	}
+	return done, nil
+}
+
+func (c *cards) Flows(_ context.Context, iface string) (*programpb.FlowList, error) {
+	state := c.state[iface]
+	list := &programpb.FlowList{Resets: state.GetResets(), Lost: state.GetLost(), Believed: state.GetBelieved()}
+	for n, r := range c.rules[iface] {
+		f := &programpb.FlowState{Number: n}
+		if r.GetAction() == programpb.FlowRule_DROP && r.GetCount() {
+			f.Packets, f.Bytes = c.dropped, 100*c.dropped
+		}
+		if c.obeyed {
+			f.Verdict, f.Agreed = programpb.FlowState_EXECUTED, 10
+		}
+		list.Flows = append(list.Flows, f)
+	}
+	return list, c.broken
+}
+
+// kinds counts an interface's rules by what they do.
+func (c *cards) kinds(iface string) map[programpb.FlowRule_Action]int {
+	out := map[programpb.FlowRule_Action]int{}
+	for _, r := range c.rules[iface] {
+		out[r.GetAction()]++
+	}
+	return out
+}
+
+// queues is how many of the shards the rules for packets from inside give to each queue.
+func (c *cards) queues() map[uint32]int {
+	out := map[uint32]int{}
+	for shard := range uint32(128) {
+		for _, r := range c.rules["inside"] {
+			if r.GetAction() != programpb.FlowRule_QUEUE || len(r.GetConds()) != 1 { // others are about classes as well
+				continue
+			}
+			if cond := r.GetConds()[0]; cond.GetField() == programpb.Field_SRC && shard&cond.GetMask() == cond.GetValue() {
+				out[r.GetQueue()]++
+			}
+		}
+	}
+	return out
+}
+
+// dispatching is an agent's part that has such an engine.
+func dispatching(c *cards) *Dispatch {
+	return NewDispatch(c, newDeviceDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+}
+
+// load is what the keeper does.
+func (c *cards) load(d *Dispatch, p *Program) {
+	c.t.Helper()
+	marks, err := d.Before(c.t.Context(), p, c.hash == nil)
+	if err != nil {
+		d.After(nil)
+		c.t.Fatal(err)
+	}
+	c.hello.Marks = marks
+	c.hash, _ = hexBytes(p.Hash)
+	d.After(p)
+}
+
+// run has the agent's part look at the engine for some seconds.
+func (c *cards) run(d *Dispatch, p *Program, seconds int) {
+	for end := c.clock.Now().Add(time.Duration(seconds) * time.Second); c.clock.Now().Before(end); {
+		c.clock.Step(d.Step(c.t.Context(), p, 0))
+	}
+}
+
+// office is a chain with drops and a NAPT.
+func office(t *testing.T, drops string) *Program {
+	return synthesized(t, `
+apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata: {name: edge}
+spec:
+  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 198.51.100.2/24, gateway: 198.51.100.1}
+  functions:
+  - name: fw
+    firewall:
+      rules:
+      - {name: no-telnet, from: Inside, protocol: tcp, destinationPorts: [`+drops+`], action: Drop}
+      - {name: out, from: Inside, action: Accept}
+      - {name: replies, from: Outside, action: Accept}
+  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside}]}}
+  - {name: nat, napt: {pool: [198.51.100.16]}}
+  path: [inside, fw, rt, nat, outside]
+`)
+}

@@ -1,0 +1,52 @@
+package agent
+
+import (
+	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
+
+	"github.com/sinter-nfv/sinter/dataplane/dispatch"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// capabilitiesOf is what an engine found out about a device, for the planner. The protocol's numbers for fields, ways of
+// matching and fragments are the planner's.
+func capabilitiesOf(d *programpb.Device) dispatch.Capabilities {
+	f, h := d.GetFlows(), d.GetHash()
+	caps := dispatch.Capabilities{
+		Rules: int(f.GetRules()), Priorities: int(f.GetPriorities()),
+		Untagged: f.GetUntagged(), DstMAC: f.GetDstMac(), Fragments: dispatch.Fragments(f.GetFragments()),
+		Drop: f.GetDrop(), Count: f.GetCount(), Queue: f.GetQueue(), MarkBits: int(f.GetMarkBits()), Jump: f.GetJump(),
+		Queues:  int(d.GetQueues()),
+		RSS:     dispatch.RSSCapabilities{Key: h.GetKey(), Buckets: int(h.GetBuckets()), Ports: h.GetPorts()},
+		Refused: f.GetRefused(),
+	}
+	for _, m := range f.GetFields() {
+		if field := hs.Field(m.GetField()); field < hs.NumFields {
+			caps.Fields[field] = dispatch.How(m.GetMatching())
+		}
+	}
+	return caps
+}
+
+// dispatcherOf is the dispatcher for which flows are cut so.
+func dispatcherOf(c *programpb.Cut) dispatch.Dispatcher {
+	switch c.GetBy() {
+	case programpb.Cut_ADDRESS:
+		return dispatch.Flow
+	case programpb.Cut_RSS:
+		return dispatch.RSS
+	case programpb.Cut_HOST:
+	}
+	return dispatch.Software
+}
+
+// cutFor is how flows are cut for a function from flows to shards.
+func cutFor(s *dispatch.Shards) *programpb.Cut {
+	switch s.Dispatcher {
+	case dispatch.Flow:
+		return &programpb.Cut{By: programpb.Cut_ADDRESS, Bit: uint32(s.AddressShift)}
+	case dispatch.RSS:
+		return &programpb.Cut{By: programpb.Cut_RSS}
+	case dispatch.Software:
+	}
+	return &programpb.Cut{By: programpb.Cut_HOST}
+}
