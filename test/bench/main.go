@@ -54,6 +54,8 @@ func run(ctx context.Context) error {
 		core    = flag.Int("core", 1, "core to measure on")
 		control = flag.Int("control-core", 0, "core for testpmd's main thread")
 		only    = flag.String("only", "", "one scenario's name")
+		daemon  = flag.String("daemon", "dataplane/engine/build/sinter-engine", "sinter-engine")
+		workers = flag.Int("workers", 0, "2: only compare one worker with two on two cores, into cores.md")
 	)
 	flag.Parse()
 	list, err := scenarios(*data)
@@ -66,6 +68,12 @@ func run(ctx context.Context) error {
 	}
 	defer remove()
 	b := bench{engine: engine{*binary, *core}, baseline: testpmd{*core, *control, 2 * time.Second}, dir: dir, rounds: *rounds}
+	if *workers != 0 && *workers != 2 {
+		return fmt.Errorf("-workers %d: want 2", *workers)
+	}
+	if *workers == 2 {
+		return twoCores(ctx, pair{*daemon, dir, *rounds, 2 * time.Second}, &b, list, *out)
+	}
 	var results []result
 	for _, s := range list {
 		if *only != "" && s.Name != *only {
