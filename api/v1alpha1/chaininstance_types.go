@@ -335,6 +335,13 @@ type CoreStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Lost int64 `json:"lost,omitempty"`
 
+	// Other is the work beside that for the core's shards, in thousandths of a core: packets
+	// that it receives for other cores, or that meet no state.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Other int32 `json:"other,omitempty"`
+
 	// CyclesPerPacket is the cycles that a packet took of late.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

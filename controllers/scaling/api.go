@@ -105,14 +105,15 @@ func ReportOf(i *v1alpha1.ChainInstance) (Report, error) {
 	return r, nil
 }
 
-// CoresSince is what cores did between two reports. Of counters that began anew it knows
-// nothing.
+// CoresSince is what cores did between two reports, and do beside shards by the second. Of
+// counters that began anew it knows nothing.
 func CoresSince(before, now []v1alpha1.CoreStatus) []CoreLoad {
 	list := make([]CoreLoad, len(now))
 	for i, n := range now {
 		if i < len(before) && before[i].LCore == n.LCore && before[i].Packets <= n.Packets && before[i].Lost <= n.Lost {
 			list[i] = CoreLoad{Packets: float64(n.Packets - before[i].Packets), Lost: float64(n.Lost - before[i].Lost)}
 		}
+		list[i].Other = float64(n.Other) / 1000
 	}
 	return list
 }

@@ -82,7 +82,7 @@ func TestWhatCoresDidIsCountedFromReportToReport(t *testing.T) {
 		before, now []v1alpha1.CoreStatus
 		want        []CoreLoad
 	}{
-		"what was added": {before, []v1alpha1.CoreStatus{{LCore: 2, Packets: 3000, Lost: 40}, {LCore: 3, Packets: 500}}, []CoreLoad{{Packets: 2000, Lost: 30}, {}}},
+		"what was added": {before, []v1alpha1.CoreStatus{{LCore: 2, Packets: 3000, Lost: 40, Other: 120}, {LCore: 3, Packets: 500}}, []CoreLoad{{Packets: 2000, Lost: 30, Other: 0.12}, {}}},
 		"another engine": {before, []v1alpha1.CoreStatus{{LCore: 2, Packets: 700, Lost: 50}, {LCore: 3, Packets: 501}}, []CoreLoad{{}, {Packets: 1}}},
 		"other CPUs":     {before, []v1alpha1.CoreStatus{{LCore: 4, Packets: 9000, Lost: 90}, {LCore: 3, Packets: 500}}, []CoreLoad{{}, {}}},
 		"no report yet":  {nil, before, []CoreLoad{{}, {}}},

@@ -119,6 +119,9 @@ func losing(s Sample) bool {
 // Report is what the operator is to be told. It counts packets from the report before.
 func (b *Balancer) Report() Report {
 	r := Report{At: b.seen, Cores: b.cores, Heavy: b.elephants(b.seen)}
+	for i := range r.Cores {
+		r.Cores[i].Other = b.other[i]
+	}
 	b.cores = nil
 	for _, t := range b.shards {
 		l := t.ShardLoad

@@ -105,7 +105,7 @@ func TestScalerLaws(t *testing.T) {
 		},
 		"growth is just enough for the target, and no core less would do": func(t *rapid.T) {
 			works := rapid.SliceOfN(rapid.Float64Range(0, 0.6), 1, 64).Draw(t, "works")
-			n := need(works, 0.7, 64)
+			n := need(works, nil, 0.7, 64)
 			if total := sum(works); float64(n)*0.7 < total-1e-9 {
 				t.Fatalf("%d cores for %.2f cores of work", n, total)
 			} else if float64(n-1)*0.7*3/4 > total+0.7 {

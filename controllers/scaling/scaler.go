@@ -172,11 +172,12 @@ func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
 	}
 	before := st.count
 	works := h.works()
-	needed := need(works, b.Target, b.MaxCores)
+	others := p.others()
+	needed := need(works, others, b.Target, b.MaxCores)
 	r := reading{
 		needed:  needed,
 		atLeast: max(needed, b.MinCores),
-		enough:  max(need(works, b.Target*s.policy.Margin, b.MaxCores), b.MinCores),
+		enough:  max(need(works, others, b.Target*s.policy.Margin, b.MaxCores), b.MinCores),
 		alarm:   s.losing(p),
 		most:    b.MaxCores,
 		hold:    s.stale(in),
@@ -186,7 +187,7 @@ func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
 	if r.alarm {
 		d.wake(s.policy.Cores.CoolDown)
 	}
-	wanted, limit := sum(works), b.Target*float64(after)
+	wanted, limit := sum(works)+sum(others), b.Target*float64(after)
 	switch {
 	case r.alarm || wanted > limit:
 		st.short = true
@@ -200,6 +201,15 @@ func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
 // relief is the part of what a pod bears at the target below which it is not short of cores
 // any more: what is said of it shall not follow noise.
 const relief = 0.9
+
+// others is what the working cores have to do beside their shards.
+func (p Pod) others() []float64 {
+	var list []float64
+	for _, c := range p.Report.Cores[:min(p.Cores, len(p.Report.Cores))] {
+		list = append(list, c.Other)
+	}
+	return list
+}
 
 // losing tells whether a pod loses packets that more cores could save. A core that has
 // but one shard with work is not helped by others.
@@ -257,7 +267,7 @@ func (s *Scaler) forget(pods []Pod) {
 // to lose the nodes that must be bearable.
 func podsFor(in Input, works []float64, target, brink float64) int {
 	b := in.Bounds
-	cores := need(works, target, b.MaxPods*b.MaxCores)
+	cores := need(works, nil, target, b.MaxPods*b.MaxCores)
 	n := (cores + b.MaxCores - 1) / b.MaxCores
 	for wanted := sum(works); n < b.MaxPods && !survives(in, n, wanted, brink); {
 		n++

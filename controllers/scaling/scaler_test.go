@@ -502,6 +502,26 @@ func TestNewBoundsHoldAtOnce(t *testing.T) {
 	}
 }
 
+func TestCoresAreNeededForWhatTheyDoBesideShards(t *testing.T) {
+	for name, c := range map[string]struct {
+		work   float64
+		others []float64
+		most   int
+		want   int
+	}{
+		"shards alone": {1.2, nil, 4, 2},
+		"a core that receives for the others has less room":  {1.2, []float64{0.3, 0}, 4, 3},
+		"but as much as is left":                             {1.0, []float64{0.3, 0}, 4, 2},
+		"a core that does nothing else is no reason for all": {0.5, []float64{0.95}, 4, 2},
+		"no shard has work: more cores are of no use":        {0.01, []float64{0.95}, 4, 1},
+	} {
+		works := slices.Repeat([]float64{c.work / 128}, 128)
+		if got := need(works, c.others, 0.7, c.most); got != c.want {
+			t.Errorf("%s: %d cores for %.2f beside %v, want %d", name, got, c.work, c.others, c.want)
+		}
+	}
+}
+
 func TestMoreCoresThatTheSpecAsksForAreNotTheLoads(t *testing.T) {
 	w := chain(t, onePod(4), 0.3)
 	in := Input{Now: w.now, Bounds: onePod(4), Shards: w.shards, Pods: []Pod{{Name: "edge-0", Ready: true, Cores: 1, Report: w.pods[0].balancer.Report()}}}

@@ -64,6 +64,7 @@ type BalanceState struct {
 	Failed  error   // why the last moves were not made
 	Work    []int32 // that shards want, by number, in thousandths of a core
 	Lost    []int64 // packets that each core had no time for since the engine was met
+	Other   []int32 // what each core does beside its shards, in thousandths of a core
 	Urgent  uint64  // steps in which packets were lost that a core which does not work could have saved
 }
 
@@ -131,7 +132,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 	}
 	b.set(BalanceState{
 		Working: working, Heavy: numbers(decision.Heavy), Failed: b.move(ctx, decision.Moves),
-		Work: thousandths(report.Shards), Lost: whole(b.lost), Urgent: b.urgent,
+		Work: thousandths(report.Shards), Lost: whole(b.lost), Other: others(report.Cores), Urgent: b.urgent,
 	})
 	if urgent {
 		signal(b.hurry)

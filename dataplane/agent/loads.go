@@ -122,6 +122,15 @@ func thousandths(shards []scaling.ShardLoad) []int32 {
 // mostWork is the cores that a shard can want by the status' schema.
 const mostWork = 64
 
+// others is what cores do beside their shards, in thousandths of a core.
+func others(cores []scaling.CoreLoad) []int32 {
+	out := make([]int32, len(cores))
+	for i, c := range cores {
+		out[i] = int32(math.Round(1000 * min(max(c.Other, 0), 1)))
+	}
+	return out
+}
+
 // whole are counts without their fractions.
 func whole(counts []float64) []int64 {
 	out := make([]int64, len(counts))

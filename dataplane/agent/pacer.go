@@ -139,8 +139,11 @@ func numbersMoved(a, b *v1alpha1.ChainInstanceStatus) bool {
 		moved(workOf(a), workOf(b), workStep, workMin)
 }
 
-// workOf is the work that all shards want, in thousandths of a core.
+// workOf is the work that all shards want and that is done beside, in thousandths of a core.
 func workOf(s *v1alpha1.ChainInstanceStatus) (sum int64) {
+	for _, c := range s.Cores {
+		sum += int64(c.Other)
+	}
 	for _, g := range s.Groups {
 		for _, w := range g.Work {
 			sum += int64(w)

@@ -176,7 +176,7 @@ func (s *Seen) cores(r rates) []v1alpha1.CoreStatus {
 			CyclesPerPacket: int32(min(round(r.cores[i].cyclesPerPacket), 1<<30)),
 		}
 		if i < len(s.Balance.Lost) {
-			out[i].Lost = s.Balance.Lost[i]
+			out[i].Lost, out[i].Other = s.Balance.Lost[i], s.Balance.Other[i]
 		}
 	}
 	return out

@@ -255,9 +255,9 @@ func TestTheStatusTellsWhichCoreOwnsWhichShards(t *testing.T) {
 	if got := s.Status(nil).Groups[0].Owners; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	s.Balance.Work, s.Balance.Lost = []int32{300, 0, 20}, []int64{40, 0}
+	s.Balance.Work, s.Balance.Lost, s.Balance.Other = []int32{300, 0, 20}, []int64{40, 0}, []int32{15, 0}
 	before := s.Status(nil)
-	if !reflect.DeepEqual(before.Groups[0].Work, []int32{300, 0, 20}) || before.Cores[0].Lost != 40 || before.Cores[1].Lost != 0 {
+	if !reflect.DeepEqual(before.Groups[0].Work, []int32{300, 0, 20}) || before.Cores[0].Lost != 40 || before.Cores[1].Lost != 0 || before.Cores[0].Other != 15 {
 		t.Errorf("shards want %v and cores lost %d and %d; want 300, 0, 20 and 40, 0", before.Groups[0].Work, before.Cores[0].Lost, before.Cores[1].Lost)
 	}
 	s.Now.Stats.Shards[5].Worker = 0
