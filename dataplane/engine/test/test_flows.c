@@ -499,7 +499,9 @@ static void a_rule_that_drops_is_seen_by_its_counter(void **state)
 	struct packet p = from_host(0, 9);
 	const Sinter__Program__V1__FlowList *l;
 
+	assert_int_equal(sn_offload_watch(f->engine), -1); /* nothing to watch */
 	drop_port_9(f);
+	assert_in_range(sn_offload_watch(f->engine), 1, 100); /* ms */
 	assert_int_equal(list(f, "inside")->flows[0]->verdict,
 			 SINTER__PROGRAM__V1__FLOW_STATE__VERDICT__UNSEEN);
 	for (uint32_t i = 0; i < 3; i++)
