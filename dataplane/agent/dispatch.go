@@ -60,6 +60,7 @@ type Dispatch struct {
 	met      bool
 	life     uint64 // the connection to the engine that was met
 	unknown  string // why it is not known what the devices can do
+	deadly   bool   // an engine ended when it was asked
 	cut      dispatch.Dispatcher
 	workers  int
 	program  *Program         // in force; nil: not known
@@ -166,14 +167,13 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 	if err != nil {
 		return err
 	}
-	devices, is, err := d.engine.Devices(ctx, tryRules)
-	var refused *control.EngineError
-	if errors.As(err, &refused) {
-		d.unknown, d.met, d.life = refused.Message, true, life // until another engine says more
-		return nil
-	}
+	devices, is, err := d.ask(ctx)
 	if err != nil {
 		return err
+	}
+	if d.unknown != "" { // until another engine says more
+		d.met, d.life = true, life
+		return nil
 	}
 	if was != life || is != life {
 		return errNoEngine
@@ -192,10 +192,27 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 		d.log.Info("device", "interface", p.name, "driver", p.driver, "queues", p.caps.Queues, "rules", p.caps.Rules,
 			"refused", p.caps.Refused, "hash buckets", p.caps.RSS.Buckets)
 	}
-	d.unknown, d.ports, d.met, d.life = "", ports, true, life
+	d.ports, d.met, d.life = ports, true, life
 	d.cut, d.marks = dispatcherOf(hello.GetCut()), hello.GetMarks()
 	d.bind()
 	return nil
+}
+
+// ask asks what the devices can do; if that cannot be known, it is noted why. A driver may not bear to be tried: then the engine is not asked
+// again, as its end would be taken for the program's fault.
+func (d *Dispatch) ask(ctx context.Context) (devices []*programpb.Device, life uint64, err error) {
+	if d.unknown = ""; d.deadly {
+		d.unknown = "the engine ended, or took more than a minute, when it was asked"
+		return nil, 0, nil
+	}
+	devices, life, err = d.engine.Devices(ctx, tryRules)
+	var refused *control.EngineError
+	if errors.As(err, &refused) {
+		d.unknown = refused.Message
+		return nil, life, nil
+	}
+	d.deadly = err != nil && !errors.Is(err, control.ErrNotAsked) && !errors.Is(err, errNoEngine) && ctx.Err() == nil
+	return devices, life, err
 }
 
 // wipe takes out rules of which nothing but the numbers is known.

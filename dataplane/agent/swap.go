@@ -72,6 +72,9 @@ func (d *Dispatch) cutFor(ctx context.Context, next *Program) error {
 	for {
 		choice := dispatch.Choose(next.Program, d.capabilities(next), d.workers, dispatch.ShardBits)
 		unhashed, err := d.engine.CutShards(ctx, cutFor(&choice.Shards))
+		if err != nil && !errors.Is(err, control.ErrNotAsked) && choice.Shards.Dispatcher == dispatch.RSS {
+			d.leaveUnhashed(err)
+		}
 		var refused *control.EngineError
 		if errors.As(err, &refused) {
 			d.log.Error(err, "flows stay cut as they are")
@@ -83,6 +86,15 @@ func (d *Dispatch) cutFor(ctx context.Context, next *Program) error {
 		d.cut = choice.Shards.Dispatcher
 		if d.cut != dispatch.RSS || !d.unhash(unhashed) {
 			return nil
+		}
+	}
+}
+
+// leaveUnhashed has the next engine not ask devices to hash: some port did not bear to be started anew.
+func (d *Dispatch) leaveUnhashed(err error) {
+	for _, p := range d.ports {
+		if p.caps.RSS.Buckets > 0 {
+			d.astray[p.key()] = "a port could not be started anew to hash: " + err.Error()
 		}
 	}
 }
