@@ -1,6 +1,7 @@
 package servicechain_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
@@ -11,8 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
@@ -318,4 +321,36 @@ func TestTheOperatorComesBackByItselfToMerge(t *testing.T) {
 		t.Errorf("%d writes while nothing changes", n)
 	}
 	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
+}
+
+func TestWhatAnotherHasChangedMeanwhileIsDecidedAgain(t *testing.T) {
+	w := scalable(t)
+	conflicts := 1
+	c, ok := w.client.(client.WithWatch)
+	if !ok {
+		t.Fatalf("the test's client is %T, which cannot watch", w.client)
+	}
+	w.chains.Client = interceptor.NewClient(c, interceptor.Funcs{
+		Apply: func(ctx context.Context, c client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if conflicts > 0 {
+				conflicts-- // somebody writes before us: the version that was read is not the newest any more
+				w.wants(0.8)
+			}
+			return c.Apply(ctx, o, opts...)
+		},
+	})
+	w.events = nil
+	w.wants(0.9)
+	request := ctrl.Request{NamespacedName: client.ObjectKey{Namespace: w.namespace, Name: "edge"}}
+	result, err := w.chains.Reconcile(t.Context(), request)
+	if err != nil || result.RequeueAfter == 0 || len(w.events) > 0 {
+		t.Fatalf("%v, again after %s, told %v; want to look again soon, and nothing told that is not so", err, result.RequeueAfter, w.events)
+	}
+	w.works(0)
+	_, err = w.chains.Reconcile(t.Context(), request)
+	w.must(err)
+	w.works(0, 1)
+	if len(w.events) != 1 || !strings.Contains(w.events[0], "CoresAdded: instance edge-0 goes from 1 to 2") {
+		t.Errorf("told %v, want CoresAdded once", w.events)
+	}
 }
