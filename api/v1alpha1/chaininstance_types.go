@@ -63,15 +63,8 @@ type ChainInstanceSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Groups []InstanceGroup `json:"groups,omitempty"`
 
-	// NewShards are shards of its groups that nobody has, as after the end of an engine: the instance begins them without
-	// sessions. All other shards come from the peer that has them.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=128
-	NewShards []ShardRange `json:"newShards,omitempty"`
-
-	// Peers are the chain's other instances, with which this one shares the chain's state: it gives shards that are theirs by
-	// this list, and passes on packets that are for them.
+	// Peers are the chain's other instances, all of them, with which this one shares the chain's state. It gives them shards that are theirs
+	// by this list, passes on packets that are for them, and begins shards of its own groups that none of them has.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -80,11 +80,6 @@ func (in *ChainInstanceSpec) DeepCopyInto(out *ChainInstanceSpec) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.NewShards != nil {
-		in, out := &in.NewShards, &out.NewShards
-		*out = make([]ShardRange, len(*in))
-		copy(*out, *in)
-	}
 	if in.Peers != nil {
 		in, out := &in.Peers, &out.Peers
 		*out = make([]InstancePeer, len(*in))

@@ -21,6 +21,7 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 	var node, kubeconfig, probes string
 	var metrics metricsServer
 	var balance bool
+	var peers peering
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the agent",
@@ -39,7 +40,13 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			identity, listener, err := peers.open(cmd.Context())
+			if err != nil {
+				return err
+			}
 			a := agent.New(agent.Config{
+				Identity: identity,
+				Peers:    listener,
 				Client:   cluster,
 				Instance: instance,
 				Node:     cmp.Or(node, os.Getenv("NODE_NAME")),
@@ -64,6 +71,8 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 	flags.StringVar(&node, "node", "", "node that the pod is on (default: $NODE_NAME)")
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "how to reach the cluster from outside of it")
 	flags.BoolVar(&balance, "balance", true, "move shards between the engine's cores by their load")
+	flags.StringVar(&peers.secret, "chain-secret", "", "file with the secret of the chain's pods, which share its state; none: the pod has all of it")
+	flags.StringVar(&peers.address, "peers-bind", ":9443", "address at which other pods of the chain give shards")
 	flags.StringVar(&probes, "probes-bind", ":8081", "address of /livez, /healthz and /readyz")
 	flags.StringVar(&metrics.address, "metrics-bind", ":9090", `address of /metrics, "" for none`)
 	flags.BoolVar(&metrics.auth, "metrics-auth", true, "serve metrics by TLS, and only to those whom the cluster allows to get /metrics")

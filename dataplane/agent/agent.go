@@ -6,13 +6,15 @@
 // that holds an API token. As they are, kubelet restarts each alone and sees how it died: the engine forwards while there
 // is no agent, and an agent that comes (back) finds the engine by its socket and adopts what runs there.
 //
-// Five loops share nothing but a few small records. The keeper speaks only to the engine and the disk, so that an API
+// Six loops share nothing but a few small records. The keeper speaks only to the engine and the disk, so that an API
 // server that hangs never delays the program of an engine that comes back; so do the balancer, which moves shards between
-// the engine's cores, and dispatch, which gives rules to its devices. The source only reads the cluster, the reporter only writes to it.
+// the engine's cores, dispatch, which gives rules to its
+// devices, and the sharing, which hands shards to other pods. The source only reads the cluster, the reporter only writes to it.
 package agent
 
 import (
 	"context"
+	"net"
 	"os"
 	"time"
 
@@ -23,18 +25,21 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 )
 
 // Config is what an agent works with.
 type Config struct {
-	Client   client.WithWatch // of the cluster
-	Instance client.ObjectKey // the pod's ChainInstance
-	Node     string           // that the pod is on
-	Socket   string           // the engine's control socket
-	Programs string           // folder of the last good programs
-	Binding  string           // file in which exec-engine says what it started the engine with
-	Draining string           // file that is there once the pod is being drained
-	Balance  bool             // whether shards are moved between the engine's cores
+	Client   client.WithWatch   // of the cluster
+	Instance client.ObjectKey   // the pod's ChainInstance
+	Node     string             // that the pod is on
+	Socket   string             // the engine's control socket
+	Programs string             // folder of the last good programs
+	Binding  string             // file in which exec-engine says what it started the engine with
+	Draining string             // file that is there once the pod is being drained
+	Balance  bool               // whether shards are moved between the engine's cores
+	Identity *transfer.Identity // of the chain's pods; nil: the pod shares its state with none
+	Peers    net.Listener       // by which they give shards; nil: they do not
 	Clock    clock.WithTicker
 	Log      logr.Logger
 }
@@ -49,6 +54,7 @@ type Agent struct {
 	reporter *Reporter
 	balance  *Balance
 	dispatch *Dispatch
+	sharing  *Sharing // nil: the pod shares its state with none
 }
 
 // New makes an agent; Run starts it.
@@ -66,6 +72,9 @@ func New(c Config) *Agent {
 	}
 	a.dispatch = NewDispatch(engine, sampler.drops, sampler.classes, c.Clock, c.Log.WithName("dispatch"))
 	a.keeper.devices = a.dispatch
+	if c.Identity != nil {
+		a.sharing = NewSharing(engine, c.Instance.Name, c.Identity, c.Clock, c.Log.WithName("sharing"))
+	}
 	return a
 }
 
@@ -85,6 +94,13 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.steer(ctx) })
 	if a.config.Balance {
 		group.Go(func() error { return a.level(ctx) })
+	}
+	if a.sharing != nil {
+		group.Go(func() error { return a.share(ctx) })
+	}
+	if a.sharing != nil && a.config.Peers != nil {
+		server := &transfer.Server{Engine: a.engine, Identity: a.config.Identity, Log: a.config.Log.WithName("peers")}
+		group.Go(func() error { return server.Serve(ctx, a.config.Peers) })
 	}
 	return group.Wait()
 }
@@ -133,6 +149,18 @@ func (a *Agent) steer(ctx context.Context) error {
 	}
 }
 
+// share has shards be in the pods where they are wanted.
+func (a *Agent) share(ctx context.Context) error {
+	for {
+		pause := a.sharing.Step(ctx, a.keeper.State().Wanted.Instance)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-a.config.Clock.After(pause):
+		}
+	}
+}
+
 // level keeps the load of the cores even.
 func (a *Agent) level(ctx context.Context) error {
 	for {
@@ -164,7 +192,13 @@ func (a *Agent) Report(ctx context.Context) {
 // see is all that the agent knows at this moment.
 func (a *Agent) see() *Seen {
 	before, now := a.sampler.Window()
+	var sharing *SharingState
+	if a.sharing != nil {
+		state := a.sharing.State()
+		sharing = &state
+	}
 	return &Seen{
+		Sharing:  sharing,
 		At:       a.config.Clock.Now(),
 		Node:     a.config.Node,
 		State:    a.keeper.State(),

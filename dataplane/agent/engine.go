@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -147,6 +148,46 @@ func (e *Engine) UpdateFlows(ctx context.Context, u *programpb.UpdateFlows) (*pr
 func (e *Engine) Flows(ctx context.Context, iface string) (*programpb.FlowList, error) {
 	flows, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowList, error) { return c.Flows(ctx, iface) })
 	return flows, err
+}
+
+// AssignShards says which shards are the engine's.
+func (e *Engine) AssignShards(ctx context.Context, a *programpb.AssignShards) error {
+	_, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
+		return struct{}{}, c.AssignShards(ctx, a)
+	})
+	return err
+}
+
+// SetPeers names the other engines that share the chain's state.
+func (e *Engine) SetPeers(ctx context.Context, peers []*programpb.Peer) error {
+	_, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
+		return struct{}{}, c.SetPeers(ctx, peers)
+	})
+	return err
+}
+
+// GiveShards does a step of handing shards over.
+func (e *Engine) GiveShards(ctx context.Context, g *programpb.GiveShards) (*programpb.Given, error) {
+	given, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Given, error) { return c.GiveShards(ctx, g) })
+	return given, err
+}
+
+// TakeShards does a step of taking shards over.
+func (e *Engine) TakeShards(ctx context.Context, t *programpb.TakeShards) (*programpb.Taken, error) {
+	taken, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Taken, error) { return c.TakeShards(ctx, t) })
+	return taken, err
+}
+
+// Places are those of the engine's shards.
+func (e *Engine) Places(ctx context.Context) ([]programpb.ShardPlace, error) {
+	stats, _, err := e.Loads(ctx)
+	return transfer.PlacesOf(stats), err
+}
+
+// Addresses are the MAC addresses of the program's interfaces.
+func (e *Engine) Addresses(ctx context.Context) ([]*programpb.Address, error) {
+	hello, _, err := e.Hello(ctx)
+	return hello.GetAddresses(), err
 }
 
 // Close ends the connection; the engine goes on.

@@ -47,6 +47,9 @@ func loadsOf(before, now *programpb.Stats) scaling.Sample {
 		}
 	}
 	for i, n := range now.GetShards() {
+		if n.GetPlace() != programpb.ShardPlace_SHARD_HERE {
+			continue // another pod's, or on its way
+		}
 		l := scaling.ShardLoad{Shard: scaling.Shard{Group: everything, Number: i}, Core: int(n.GetWorker())}
 		if l.Core < len(cycles) && cycles[l.Core] > 0 {
 			l.Work = float64(n.GetCycles()-before.GetShards()[i].GetCycles()) / cycles[l.Core]
@@ -89,7 +92,7 @@ func overflowed(before, now *programpb.Stats) float64 {
 func owned(s *programpb.Stats) [][]int {
 	shards := make([][]int, len(s.GetWorkers()))
 	for i, shard := range s.GetShards() {
-		if w := int(shard.GetWorker()); w < len(shards) {
+		if w := int(shard.GetWorker()); w < len(shards) && isHere(shard) {
 			shards[w] = append(shards[w], i)
 		}
 	}
@@ -108,8 +111,12 @@ func numbers(heavy []scaling.Elephant) []int {
 
 // thousandths is the work that shards want, by their number, in thousandths of a core, up to the last that wants any.
 func thousandths(shards []scaling.ShardLoad) []int32 {
-	work := make([]int32, len(shards))
 	last := 0
+	for _, l := range shards {
+		last = max(last, l.Shard.Number+1)
+	}
+	work := make([]int32, last)
+	last = 0
 	for _, l := range shards {
 		w := int32(math.Round(1000 * min(max(l.Work, 0), mostWork)))
 		if work[l.Shard.Number] = w; w > 0 {

@@ -114,6 +114,8 @@ func facts(s *v1alpha1.ChainInstanceStatus) v1alpha1.ChainInstanceStatus {
 		Node:          s.Node,
 		Dispatch:      s.Dispatch,
 		LostSessions:  s.LostSessions,
+		Shards:        s.Shards,
+		Interfaces:    s.Interfaces,
 	}
 	for _, c := range s.Cores {
 		f.Cores = append(f.Cores, v1alpha1.CoreStatus{LCore: c.LCore})

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -10,7 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // Seen is all that an agent knows at a moment.
@@ -25,6 +28,7 @@ type Seen struct {
 	Moving   bool // shards are moved between cores
 	Balance  BalanceState
 	Dispatch DispatchState
+	Sharing  *SharingState // nil: the pod shares its state with none
 }
 
 // Bounds of the status' schema.
@@ -57,10 +61,34 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 		LastReportTime: metav1.NewTime(s.At.Truncate(time.Second)),
 	}
 	status.Groups = s.groups(status.Cores)
+	status.Shards, status.Interfaces = s.shared()
 	for _, c := range status.Cores {
 		status.LoadPercent = max(status.LoadPercent, c.LoadPercent)
 	}
 	return status
+}
+
+// shared is what other pods are to know: which shards are here, and where packets for them go.
+func (s *Seen) shared() ([]v1alpha1.ShardRange, []v1alpha1.InterfaceMAC) {
+	if s.Sharing == nil || s.Now == nil {
+		return nil, nil
+	}
+	var here []int
+	for i, shard := range s.Now.Stats.GetShards() {
+		if isHere(shard) {
+			here = append(here, i)
+		}
+	}
+	var macs []v1alpha1.InterfaceMAC
+	for _, a := range s.Sharing.Addresses {
+		macs = append(macs, v1alpha1.InterfaceMAC{Name: v1alpha1.Name(a.GetInterface()), MAC: v1alpha1.MACAddress(net.HardwareAddr(a.GetMac()).String())})
+	}
+	return scaling.Ranges(here), macs
+}
+
+// isHere tells whether the engine has a shard, be it that it is giving it away.
+func isHere(s *programpb.ShardStats) bool {
+	return s.GetPlace() == programpb.ShardPlace_SHARD_HERE || s.GetPlace() == programpb.ShardPlace_SHARD_GIVING
 }
 
 func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {

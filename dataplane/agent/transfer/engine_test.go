@@ -134,6 +134,10 @@ func (e *engine) TakeShards(ctx context.Context, g *programpb.TakeShards) (taken
 	return taken, err
 }
 
+func (e *engine) Places(context.Context) ([]programpb.ShardPlace, error) {
+	return PlacesOf(e.stats()), nil
+}
+
 func (e *engine) stats() *programpb.Stats {
 	e.t.Helper()
 	var stats *programpb.Stats

@@ -87,20 +87,27 @@ func (s *Server) serve(ctx context.Context, raw net.Conn) {
 
 func (s *Server) answer(ctx context.Context, req *programpb.Request) (*programpb.Response, error) {
 	resp := &programpb.Response{Id: req.GetId()}
-	take := req.GetTakeShards()
-	if take == nil {
-		resp.Error = "other pods may give shards, and ask for nothing else"
+	var err error
+	switch {
+	case req.GetTakeShards() != nil:
+		var taken *programpb.Taken
+		taken, err = s.Engine.TakeShards(ctx, req.GetTakeShards())
+		resp.Body = &programpb.Response_Taken{Taken: taken}
+	case req.GetGetStats().GetLoads():
+		var places []programpb.ShardPlace
+		places, err = s.Engine.Places(ctx)
+		stats := &programpb.Stats{}
+		for _, p := range places {
+			stats.Shards = append(stats.Shards, &programpb.ShardStats{Place: p})
+		}
+		resp.Body = &programpb.Response_Stats{Stats: stats}
+	default:
+		resp.Error = "other pods may give shards and ask where shards are, and nothing else"
 		return resp, nil
 	}
-	taken, err := s.Engine.TakeShards(ctx, take)
 	var refused *control.EngineError
-	switch {
-	case errors.As(err, &refused):
-		resp.Error = refused.Message
-	case err != nil:
-		return nil, err
-	default:
-		resp.Body = &programpb.Response_Taken{Taken: taken}
+	if errors.As(err, &refused) {
+		return &programpb.Response{Id: req.GetId(), Error: refused.Message}, nil
 	}
-	return resp, nil
+	return resp, err
 }

@@ -28,6 +28,7 @@ type Giver interface {
 // Taker is the engine that is to have them.
 type Taker interface {
 	TakeShards(context.Context, *programpb.TakeShards) (*programpb.Taken, error)
+	Places(context.Context) ([]programpb.ShardPlace, error) // of each shard
 }
 
 // Bounds of a transfer.
@@ -119,6 +120,32 @@ func (m *Mover) Resolve(ctx context.Context, id []byte, sealed bool, to Peer) (c
 // Abandon ends a transfer to a peer that is known to be dead: the shards go on here.
 func (m *Mover) Abandon(ctx context.Context, id []byte) error {
 	return (&transfer{engine: m.Engine, id: id}).end(ctx, false)
+}
+
+// Places asks a peer where its shards are.
+func (m *Mover) Places(ctx context.Context, of Peer) ([]programpb.ShardPlace, error) {
+	ctx, cancel := context.WithTimeout(ctx, lease)
+	defer cancel()
+	conn, err := m.Dial(ctx, of.Address)
+	if err != nil {
+		return nil, fmt.Errorf("shards of %s: %w", of.Name, err)
+	}
+	client := control.NewClient(conn)
+	defer client.Close()
+	stats, err := client.Loads(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("shards of %s: %w", of.Name, err)
+	}
+	return PlacesOf(stats), nil
+}
+
+// PlacesOf are the places of an engine's shards.
+func PlacesOf(stats *programpb.Stats) []programpb.ShardPlace {
+	places := make([]programpb.ShardPlace, len(stats.GetShards()))
+	for i, s := range stats.GetShards() {
+		places[i] = s.GetPlace()
+	}
+	return places
 }
 
 func (m *Mover) remote(to Peer) *remote {

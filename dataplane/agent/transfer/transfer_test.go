@@ -197,7 +197,7 @@ func TestStrangersGiveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := control.NewClient(conn).Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "ask for nothing else") {
+	if _, err := control.NewClient(conn).Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "and nothing else") {
 		t.Errorf("error: %v, want that peers may only give", err)
 	}
 	if _, err := NewIdentity([]byte("short")); err == nil || !strings.Contains(err.Error(), "5 bytes, want 32 or more") {

@@ -1,0 +1,294 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"google.golang.org/protobuf/proto"
+	"k8s.io/utils/clock"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Bounds of sharing.
+const (
+	sharePause    = time.Second
+	shardsAtOnce  = 16 // whose packets wait while all of them move
+	maxSharePause = 30 * time.Second
+	giveTime      = 15 * time.Second // after which the operator is looked at again, who may know that the peer is gone
+	resolveTime   = 5 * time.Second  // that a peer is asked what it took, before all else is looked at again
+)
+
+// sharer is an engine that shares a chain's state with others.
+type sharer interface {
+	transfer.Giver
+	Loading() bool
+	Loads(context.Context) (stats *programpb.Stats, life uint64, err error)
+	Addresses(context.Context) ([]*programpb.Address, error)
+	AssignShards(context.Context, *programpb.AssignShards) error
+	SetPeers(context.Context, []*programpb.Peer) error
+}
+
+// Sharing has the shards of the chain's state where the operator wants them, among the pods of the chain.
+type Sharing struct {
+	engine sharer
+	key    []byte
+	mover  *transfer.Mover
+	clock  clock.PassiveClock
+	log    logr.Logger
+
+	mu    sync.Mutex
+	state SharingState
+
+	// Of Step alone.
+	life     uint64               // the connection by which the engine was told:
+	keyed    bool                 // the key,
+	told     *programpb.SetPeers  // the peers
+	program  string               // and of which program addresses are
+	addrs    []*programpb.Address //
+	failures int                  // in a row
+	resume   time.Time            // after them
+	moved    counts               // shards that were given
+}
+
+// SharingState is what sharing has come to.
+type SharingState struct {
+	Addresses []*programpb.Address
+	Failed    error // why shards are not where they are wanted
+}
+
+// NewSharing makes the sharing of an engine by an instance.
+func NewSharing(e sharer, instance string, id *transfer.Identity, c clock.PassiveClock, log logr.Logger) *Sharing {
+	dial := func(ctx context.Context, address string) (net.Conn, error) { return id.Dial(ctx, address) }
+	return &Sharing{
+		engine: e, key: id.ShardKey(), clock: c, log: log,
+		mover: &transfer.Mover{Name: instance, Engine: e, Dial: dial, Log: log},
+	}
+}
+
+// State is what sharing has come to.
+func (s *Sharing) State() SharingState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state
+}
+
+// Step does what is to be done for an instance; nil: nobody has said. It returns when to look again.
+func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) time.Duration {
+	if wait := s.resume.Sub(s.clock.Now()); wait > 0 {
+		return min(wait, sharePause)
+	}
+	if instance == nil || s.engine.Loading() {
+		return sharePause
+	}
+	err := s.share(ctx, instance)
+	s.mu.Lock()
+	s.state = SharingState{Addresses: s.addrs, Failed: err}
+	s.mu.Unlock()
+	if err == nil {
+		s.failures = 0
+		return sharePause
+	}
+	s.log.Error(err, "shards are not where they are wanted")
+	pause := min(sharePause<<min(s.failures, 8), maxSharePause)
+	s.failures++
+	s.resume = s.clock.Now().Add(pause)
+	return min(pause, sharePause)
+}
+
+func (s *Sharing) share(ctx context.Context, instance *v1alpha1.ChainInstance) error {
+	stats, life, err := s.engine.Loads(ctx)
+	if err != nil {
+		return err
+	}
+	if life != s.life {
+		s.life, s.keyed, s.told, s.program = life, false, nil, ""
+	}
+	if program := string(stats.GetHash()); program != s.program {
+		if s.addrs, err = s.engine.Addresses(ctx); err != nil {
+			return err
+		}
+		s.program, s.told = program, nil // its interfaces may be others
+	}
+	if len(stats.GetShards()) == 0 {
+		return nil // the chain keeps no state, or there is no program yet
+	}
+	w, err := wantedShards(instance, len(stats.GetShards()))
+	if err != nil {
+		return err
+	}
+	if busy, err := s.resolve(ctx, stats, w); busy || err != nil {
+		return err // what is where is to be read again
+	}
+	if err := s.tell(ctx, stats, w); err != nil {
+		return err
+	}
+	if err := s.begin(ctx, stats, w); err != nil {
+		return err
+	}
+	return s.give(ctx, stats, w)
+}
+
+// resolve ends transfers that an agent before this one began. Busy: there was one, or one comes.
+func (s *Sharing) resolve(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) (busy bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, resolveTime)
+	defer cancel()
+	for _, shard := range stats.GetShards() {
+		if shard.GetPlace() == programpb.ShardPlace_SHARD_TAKING {
+			busy = true
+		}
+		if shard.GetPlace() != programpb.ShardPlace_SHARD_GIVING {
+			continue
+		}
+		peer, known := w.peer(shard.GetPeer())
+		switch {
+		case !known: // the operator knows that it is gone
+			return true, s.mover.Abandon(ctx, shard.GetTransfer())
+		case peer.Address == "":
+			return true, fmt.Errorf("shards to %s: its pod has no address, and may have taken them", peer.Name)
+		}
+		_, err := s.mover.Resolve(ctx, shard.GetTransfer(), shard.GetSealed(), transfer.Peer{Name: peer.Name, Address: peer.Address})
+		return true, err
+	}
+	return busy, nil
+}
+
+// tell has the engine know the chain's key and its peers.
+func (s *Sharing) tell(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) error {
+	if !s.keyed {
+		if err := s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: at(stats, programpb.ShardPlace_SHARD_HERE), Key: s.key}); err != nil {
+			return err
+		}
+		s.keyed = true
+	}
+	peers := &programpb.SetPeers{Peers: w.peers}
+	if s.told != nil && proto.Equal(s.told, peers) {
+		return nil
+	}
+	if err := s.engine.SetPeers(ctx, w.peers); err != nil {
+		return err
+	}
+	s.told = peers
+	return nil
+}
+
+// begin takes shards of its own that nobody has. A peer that does not answer may have them; one without an address has no pod.
+func (s *Sharing) begin(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) error {
+	missing := slices.DeleteFunc(at(stats, programpb.ShardPlace_SHARD_AWAY), func(n uint32) bool { return !w.own[n] })
+	again := slices.Clone(w.spec)
+	slices.Reverse(again) // one that moved from a peer that was not asked yet to one that was is seen there
+	for _, p := range append(slices.Clone(w.spec), again...) {
+		if p.Address == "" || len(missing) == 0 {
+			continue
+		}
+		places, err := s.mover.Places(ctx, transfer.Peer{Name: p.Name, Address: p.Address})
+		if err != nil {
+			return err
+		}
+		if len(places) != len(stats.GetShards()) {
+			return fmt.Errorf("shards of %s: it has %d, this engine %d: they run different programs", p.Name, len(places), len(stats.GetShards()))
+		}
+		missing = slices.DeleteFunc(missing, func(n uint32) bool { return places[n] != programpb.ShardPlace_SHARD_AWAY })
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	s.log.Info("shards that nobody has begin here", "shards", len(missing))
+	return s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: append(at(stats, programpb.ShardPlace_SHARD_HERE), missing...)})
+}
+
+// give hands over what is to be others'.
+func (s *Sharing) give(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) error {
+	for i, p := range w.spec {
+		theirs := slices.DeleteFunc(at(stats, programpb.ShardPlace_SHARD_HERE), func(n uint32) bool {
+			return w.own[n] || !slices.Contains(w.peers[i].GetShards(), n)
+		})
+		if p.Address == "" {
+			continue
+		}
+		for some := range slices.Chunk(theirs, shardsAtOnce) {
+			report, err := s.giveTo(ctx, some, transfer.Peer{Name: p.Name, Address: p.Address})
+			if err != nil {
+				return err
+			}
+			s.moved.done.Add(uint64(len(some)))
+			s.log.Info("shards given", "peer", p.Name, "shards", len(some), "sessions", report.Sessions, "blocked", report.Blocked)
+		}
+	}
+	return nil
+}
+
+func (s *Sharing) giveTo(ctx context.Context, shards []uint32, to transfer.Peer) (transfer.Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, giveTime)
+	defer cancel()
+	return s.mover.Give(ctx, shards, to)
+}
+
+// at are the shards at a place.
+func at(stats *programpb.Stats, place programpb.ShardPlace) []uint32 {
+	var list []uint32
+	for i, s := range stats.GetShards() {
+		if s.GetPlace() == place {
+			list = append(list, uint32(i))
+		}
+	}
+	return list
+}
+
+// wantedPlaces is where an instance's spec wants shards.
+type wantedPlaces struct {
+	own   []bool // by shard
+	spec  []v1alpha1.InstancePeer
+	peers []*programpb.Peer // in the order of spec
+}
+
+func (w *wantedPlaces) peer(name string) (v1alpha1.InstancePeer, bool) {
+	i := slices.IndexFunc(w.spec, func(p v1alpha1.InstancePeer) bool { return p.Name == name })
+	if i < 0 {
+		return v1alpha1.InstancePeer{}, false
+	}
+	return w.spec[i], true
+}
+
+// wantedShards reads a spec for an engine that has so many shards: of more than it has, those beyond go with the others.
+func wantedShards(i *v1alpha1.ChainInstance, shards int) (*wantedPlaces, error) {
+	w := &wantedPlaces{own: make([]bool, shards), spec: i.Spec.Peers}
+	own, err := scaling.ShardsOf(i.Spec.Groups)
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range own {
+		if s.Number < shards {
+			w.own[s.Number] = true
+		}
+	}
+	for _, p := range i.Spec.Peers {
+		peer := &programpb.Peer{Name: p.Name}
+		theirs, err := scaling.ShardsOf([]v1alpha1.InstanceGroup{{Name: v1alpha1.Name(p.Name), Shards: p.Shards}})
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range theirs {
+			if s.Number < shards {
+				peer.Shards = append(peer.Shards, uint32(s.Number))
+			}
+		}
+		for _, f := range p.Interfaces {
+			mac, err := net.ParseMAC(string(f.MAC))
+			if err != nil {
+				return nil, fmt.Errorf("peer %s: interface %s: %w", p.Name, f.Name, err)
+			}
+			peer.Interfaces = append(peer.Interfaces, &programpb.PeerInterface{Name: string(f.Name), Mac: mac})
+		}
+		w.peers = append(w.peers, peer)
+	}
+	return w, nil
+}

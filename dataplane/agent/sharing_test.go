@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"k8s.io/utils/clock"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// sharedPod is a real engine of a chain of two pods, and the part of its agent that shares state.
+type sharedPod struct {
+	t        *testing.T
+	process  *testEngine
+	engine   *Engine
+	sharing  *Sharing
+	program  *Program
+	address  string
+	stop     func() // the server
+	instance *v1alpha1.ChainInstance
+}
+
+func newSharedPod(t *testing.T, name, inside string, p *Program, id *transfer.Identity) *sharedPod {
+	t.Helper()
+	s := &sharedPod{t: t, program: p, instance: testInstance("edge-1")}
+	s.process = startEngineWith(t, filepath.Join(folder(t), "s"), "5", []string{inside, "outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1"},
+		"--no-shards", "--idle-sleep", "50", "--memory", "128", "--buffers", "8191", "--rx-desc", "256", "--tx-desc", "256")
+	s.process.load(p)
+	s.engine = &Engine{Socket: s.process.socket}
+	t.Cleanup(s.engine.Close)
+	s.sharing = NewSharing(s.engine, name, id, clock.RealClock{}, testr.New(t))
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- (&transfer.Server{Engine: s.engine, Identity: id, Log: testr.New(t)}).Serve(ctx, l) }()
+	s.address = l.Addr().String()
+	s.stop = func() {
+		cancel()
+		done <- <-done
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// want is what the operator writes: the pod's own shards, and the other pod with its.
+func (s *sharedPod) want(own v1alpha1.ShardRange, peer string, at string, theirs ...v1alpha1.ShardRange) {
+	s.instance.Spec.Groups, s.instance.Spec.Peers = nil, nil
+	if own != "" {
+		s.instance.Spec.Groups = []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{own}, Cores: []int32{0}}}
+	}
+	if peer != "" {
+		s.instance.Spec.Peers = []v1alpha1.InstancePeer{{
+			Name: peer, Address: at, Shards: theirs,
+			Interfaces: []v1alpha1.InterfaceMAC{{Name: "inside", MAC: "02:00:00:00:00:77"}},
+		}}
+	}
+}
+
+// step is one of the agent's, whatever it waited for before.
+func (s *sharedPod) step() error {
+	s.t.Helper()
+	eventually(s.t, func() error { _, err := s.engine.Connect(s.t.Context()); return err })
+	s.sharing.resume = time.Time{}
+	s.sharing.Step(s.t.Context(), s.instance)
+	return s.sharing.State().Failed
+}
+
+func (s *sharedPod) has(want string) {
+	s.t.Helper()
+	var runs []string
+	places, err := s.engine.Places(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var here []int
+	for i, p := range places {
+		if p == programpb.ShardPlace_SHARD_HERE {
+			here = append(here, i)
+		}
+	}
+	for _, r := range scaling.Ranges(here) {
+		runs = append(runs, string(r))
+	}
+	if got := strings.Join(runs, ","); got != want {
+		s.t.Fatalf("the engine has shards %q, want %q", got, want)
+	}
+}
+
+func (s *sharedPod) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
+	id, err := transfer.NewIdentity(bytes.Repeat([]byte("secret"), 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := heavy(t)
+	a := newSharedPod(t, "edge-0", "inside=net_pcap0,infinite_rx=1,rx_pcap="+capture(t, t.TempDir(), 2), p, id)
+	b := newSharedPod(t, "edge-1", "inside=net_null2,no-rx=1", p, id)
+
+	// The first pod is alone: nobody has its shards.
+	a.want("0-127", "edge-1", "")
+	a.must(a.step())
+	a.has("0-127")
+	o := observe(t, a.process.socket)
+	eventually(t, func() error {
+		if n := len(o.bindings()); n != flowsPerHost {
+			return fmt.Errorf("%d sessions, want %d", n, flowsPerHost)
+		}
+		return nil
+	})
+	before := o.bindings()
+
+	// The second is wanted to have half of them. It does not begin what the first still has, and gets it.
+	a.want("0-63", "edge-1", b.address, "64-127")
+	b.want("64-127", "edge-0", a.address, "0-63")
+	b.must(b.step())
+	b.has("")
+	a.must(a.step())
+	a.has("0-63")
+	b.has("64-127")
+	after := o.bindings()
+	maps.Copy(after, observe(t, b.process.socket).bindings())
+	if !maps.Equal(before, after) {
+		t.Fatalf("bindings: %v, were %v", after, before)
+	}
+	if passed := o.stats().GetShards(); len(o.bindings()) < flowsPerHost {
+		eventually(t, func() error {
+			sum := uint64(0)
+			for _, s := range o.stats().GetShards() {
+				sum += s.GetPassed()
+			}
+			if sum == 0 {
+				return fmt.Errorf("no packet went to the peer: %v", passed[127])
+			}
+			return nil
+		})
+	}
+
+	// Its engine dies: what nobody has begins anew, but not while the first pod does not say what it has.
+	b.process.end(9)
+	b.process.start()
+	b.process.load(p)
+	eventually(t, func() error { // the connection to the one before is noticed to be over
+		b.want("64-127", "edge-0", "127.0.0.1:1", "0-63")
+		if err := b.step(); err == nil || !strings.Contains(err.Error(), "shards of edge-0") {
+			return fmt.Errorf("error: %w, want that edge-0 does not answer", err)
+		}
+		return nil
+	})
+	b.has("")
+	b.want("64-127", "edge-0", a.address, "0-63")
+	b.must(b.step())
+	b.has("64-127")
+
+	// All is to be in one pod again.
+	a.want("0-127", "edge-1", b.address)
+	b.want("", "edge-0", a.address, "0-127")
+	a.must(a.step())
+	a.has("0-63")
+	b.must(b.step())
+	b.has("")
+	a.has("0-127")
+}
+
+func TestSharingTellsWhatOthersMustKnow(t *testing.T) {
+	s := &Seen{
+		Now:     &Sample{Stats: &programpb.Stats{Shards: []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_GIVING}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Place: programpb.ShardPlace_SHARD_TAKING}}}},
+		Sharing: &SharingState{Addresses: []*programpb.Address{{Interface: "inside", Mac: []byte{2, 0, 0, 0, 0, 0xa}}}},
+	}
+	shards, macs := s.shared()
+	if fmt.Sprint(shards) != "[0-1]" || fmt.Sprint(macs) != "[{inside 02:00:00:00:00:0a}]" {
+		t.Errorf("shards %v, interfaces %v", shards, macs)
+	}
+	s.Sharing = nil
+	if shards, macs = s.shared(); shards != nil || macs != nil {
+		t.Errorf("a pod that shares nothing tells shards %v, interfaces %v", shards, macs)
+	}
+}
+
+func TestTheBalancerLeavesShardsAloneThatAreNotHere(t *testing.T) {
+	stats := func(now uint64) *programpb.Stats {
+		return &programpb.Stats{
+			NowNs:   now,
+			Workers: []*programpb.WorkerStats{{BusyCycles: now, IdleCycles: now}},
+			Shards:  []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Cycles: now}},
+		}
+	}
+	sample := loadsOf(stats(1000), stats(2000))
+	if len(sample.Shards) != 2 || sample.Shards[1].Shard.Number != 2 {
+		t.Errorf("shards: %v, want 0 and 2", sample.Shards)
+	}
+	if work := thousandths(sample.Shards); fmt.Sprint(work) != "[0 0 500]" {
+		t.Errorf("work: %v, want half a core for shard 2", work)
+	}
+}
