@@ -6,6 +6,7 @@
 #include "sn_harness.h"
 #include "sn_log.h"
 #include "sn_request.h"
+#include "sn_transfer.h"
 #include "test/sample.h"
 
 static struct sn_harness harness;
@@ -22,6 +23,22 @@ static void check(int rc, const char *err)
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* One shard is being given, one taken: what is asked of them needs no more than their ids. */
+static void begin_transfers(void)
+{
+	static const uint8_t give[SN_TRANSFER_ID] = {1}, take[SN_TRANSFER_ID] = {2};
+	const uint32_t here = 0, away = 1;
+	const struct sn_transfer_order giving = {give, &here, 1, "peer"}, taking = {take, &away, 1, "peer"};
+	struct sn_transfer_layout layout;
+	struct sn_taken taken;
+	char err[512];
+
+	check(sn_shards_assign(harness.engine, &here, 1, NULL, 0, err, sizeof(err)), err);
+	sn_transfer_layout(harness.engine, &layout);
+	check(sn_give_begin(harness.engine, &giving, err, sizeof(err)), err);
+	check(sn_take_begin(harness.engine, &taking, &layout, &taken, err, sizeof(err)), err);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct sn_engine_loaded loaded;
@@ -33,9 +50,10 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	check(sn_harness_eal((*argv)[0], err, sizeof(err)), err);
 	check(sn_harness_open(&harness, 2, (struct sn_cut){0}, err, sizeof(err)), err);
 	sn_arena_init(&arena);
-	check(sn_engine_load(harness.engine, sn_sample_wire(&arena), NULL, 0, &loaded, err, sizeof(err)),
+	check(sn_engine_load(harness.engine, sn_sample_napt(&arena), NULL, 0, &loaded, err, sizeof(err)),
 	      err);
 	sn_arena_free(&arena);
+	begin_transfers();
 	sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);
 	return 0;
 }
