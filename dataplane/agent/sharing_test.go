@@ -32,11 +32,11 @@ type sharedPod struct {
 	instance *v1alpha1.ChainInstance
 }
 
-func newSharedPod(t *testing.T, name, inside string, p *Program, id *transfer.Identity) *sharedPod {
+func newSharedPod(t *testing.T, name, inside string, p *Program, id *transfer.Identity, flags ...string) *sharedPod {
 	t.Helper()
 	s := &sharedPod{t: t, program: p, instance: testInstance("edge-1")}
 	s.process = startEngineWith(t, filepath.Join(folder(t), "s"), "5", []string{inside, "outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1"},
-		"--no-shards", "--idle-sleep", "50", "--memory", "128", "--buffers", "8191", "--rx-desc", "256", "--tx-desc", "256")
+		append([]string{"--no-shards", "--idle-sleep", "50", "--memory", "128", "--buffers", "8191", "--rx-desc", "256", "--tx-desc", "256"}, flags...)...)
 	s.process.load(p)
 	s.engine = &Engine{Socket: s.process.socket}
 	t.Cleanup(s.engine.Close)
@@ -101,11 +101,10 @@ func (s *sharedPod) has(want string) {
 	}
 }
 
-func (s *sharedPod) must(err error) {
+// settle has the agent do its steps until one has nothing to complain of: on a busy machine an answer may come too late.
+func (s *sharedPod) settle() {
 	s.t.Helper()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	eventually(s.t, s.step)
 }
 
 func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
@@ -114,12 +113,12 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := heavy(t)
-	a := newSharedPod(t, "edge-0", "inside=net_pcap0,infinite_rx=1,rx_pcap="+capture(t, t.TempDir(), 2), p, id)
+	a := newSharedPod(t, "edge-0", "inside=net_pcap0,infinite_rx=1,rx_pcap="+capture(t, t.TempDir(), 2), p, id, "--pace", "inside=2000")
 	b := newSharedPod(t, "edge-1", "inside=net_null2,no-rx=1", p, id)
 
 	// The first pod is alone: nobody has its shards.
 	a.want("0-127", "edge-1", "")
-	a.must(a.step())
+	a.settle()
 	a.has("0-127")
 	o := observe(t, a.process.socket)
 	eventually(t, func() error {
@@ -133,9 +132,9 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	// The second is wanted to have half of them. It does not begin what the first still has, and gets it.
 	a.want("0-63", "edge-1", b.address, "64-127")
 	b.want("64-127", "edge-0", a.address, "0-63")
-	b.must(b.step())
+	b.settle()
 	b.has("")
-	a.must(a.step())
+	a.settle()
 	a.has("0-63")
 	b.has("64-127")
 	after := o.bindings()
@@ -169,15 +168,15 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	})
 	b.has("")
 	b.want("64-127", "edge-0", a.address, "0-63")
-	b.must(b.step())
+	b.settle()
 	b.has("64-127")
 
 	// All is to be in one pod again.
 	a.want("0-127", "edge-1", b.address)
 	b.want("", "edge-0", a.address, "0-127")
-	a.must(a.step())
+	a.settle()
 	a.has("0-63")
-	b.must(b.step())
+	b.settle()
 	b.has("")
 	a.has("0-127")
 }

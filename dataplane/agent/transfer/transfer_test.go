@@ -125,9 +125,9 @@ func TestAHundredThousandSessionsMoveBetweenTwoProcessesUnchanged(t *testing.T) 
 }
 
 func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {
-	const flows, each = 1000, 60
+	const flows, each = 200, 200
 	id := identity(t, "a secret")
-	a := startEngine(t, all(), id.ShardKey(), capture(t, flows, each), "--memory", "192", "--buffers", "16383", "--pace", "inside=20000")
+	a := startEngine(t, all(), id.ShardKey(), capture(t, flows, each), "--memory", "192", "--buffers", "16383", "--pace", "inside=5000")
 	b := startEngine(t, nil, id.ShardKey(), "", small...)
 	to := newAgent(t, b, id)
 	err := a.ask(t.Context(), func(c *control.Client) error {
