@@ -195,6 +195,42 @@ func TestTagsAndShardsSendPacketsToTheirQueues(t *testing.T) {
 	}
 }
 
+func TestAFewPortsAreMatchedWholeWhereTheDeviceCannotMask(t *testing.T) {
+	const first, last = 1024, 1535 // 8 shards of 64 ports
+	p := edge(t)
+	for _, table := range p.GetTables() {
+		table.PortMin, table.PortMax = first, last
+	}
+	in := &Input{Program: p, Interface: 1, Capabilities: able(2000), Shards: Shards{Dispatcher: Flow, Bits: 3}, Groups: []Group{{Queues: []uint16{1, 0, 0, 0, 1, 1, 1, 1}}}}
+	in.Capabilities.Fields[hs.DPort], in.Capabilities.Jump = Exact, true
+	queues := map[[2]uint32]uint16{} // by protocol and port
+	for _, r := range mustPlan(t, in).Rules {
+		if r.Action.Kind != ToQueue {
+			continue
+		}
+		if proto, port := r.Match.Conds[hs.Proto], r.Match.Conds[hs.DPort]; port.Mask == 0xffff {
+			queues[[2]uint32{proto.Value, port.Value}] = r.Action.Queue
+		} else {
+			t.Errorf("%v: want whole ports", r)
+		}
+	}
+	for _, proto := range []uint32{protoTCP, protoUDP} {
+		for port := uint32(first); port <= last; port++ {
+			want := in.Groups[0].Queues[in.Shards.OfOutside(uint16(port))]
+			if got, ok := queues[[2]uint32{proto, port}]; !ok || got != want {
+				t.Fatalf("protocol %d, port %d: queue %d (%v), want %d", proto, port, got, ok, want)
+			}
+		}
+	}
+	if len(queues) != 2*(last-first+1) {
+		t.Errorf("%d ports, want %d", len(queues), 2*(last-first+1))
+	}
+	in.Capabilities.Rules = 1000
+	if _, err := MakePlan(in); err == nil || !strings.Contains(err.Error(), "match dport by any bits, the device does it by whole value") {
+		t.Errorf("with room for 1000 rules: %v", err)
+	}
+}
+
 // TestThePlanOfTheEdgeChain shows a whole plan.
 func TestThePlanOfTheEdgeChain(t *testing.T) {
 	p := edge(t)

@@ -85,15 +85,32 @@ func (in *Input) groupRules(g Group, w *directions) ([]Rule, error) {
 		port := Cond{Value: run.First << in.Shards.PortShift, Mask: under << in.Shards.PortShift}
 		for _, pool := range w.pools() {
 			for _, p := range [...]uint32{protoTCP, protoUDP} {
-				var m Match
-				m.Conds[hs.Proto] = Cond{Value: p, Mask: widthMask(hs.Proto)}
-				m.Conds[hs.DPort] = port
-				m.Conds[hs.Dst] = pool
-				out = append(out, to(run.Queue, 0, m))
+				for _, dport := range in.ports(port, w) {
+					var m Match
+					m.Conds[hs.Proto] = Cond{Value: p, Mask: widthMask(hs.Proto)}
+					m.Conds[hs.DPort] = dport
+					m.Conds[hs.Dst] = pool
+					out = append(out, to(run.Queue, 0, m))
+				}
 			}
 		}
 	}
 	return out, nil
+}
+
+// ports are the conditions that tell the ports under a mask: the mask itself; or, where the device matches ports only whole and the
+// NAPTs have so few that there may be room for them, each of theirs.
+func (in *Input) ports(masked Cond, w *directions) (out []Cond) {
+	c := &in.Capabilities
+	if masked.Any() || c.Fields[hs.DPort] == Never || c.Fields[hs.DPort] >= Masked || w.portMax-w.portMin >= uint32(min(c.Rules, 1<<16)/2) {
+		return []Cond{masked}
+	}
+	for p := w.portMin; p <= w.portMax; p++ {
+		if (p^masked.Value)&masked.Mask == 0 {
+			out = append(out, Cond{Value: p, Mask: widthMask(hs.DPort)})
+		}
+	}
+	return out
 }
 
 // canSteer tells what the device lacks for the rules.
@@ -154,6 +171,8 @@ type directions struct {
 	inside  bool // some start flows
 	outside bool // some are looked up as returning ones
 	ranges  []*programpb.AddressRange
+	// of the tables in which they are looked up
+	portMin, portMax uint32
 }
 
 // directionsOf follows an interface's packets as far as the first state table.
@@ -182,8 +201,7 @@ func directionsOf(p *programpb.Program, iface uint32) (d directions) {
 				case *programpb.Leg_StateReturn:
 					if !started && !tables[o.StateReturn] {
 						tables[o.StateReturn] = true
-						d.outside = true
-						d.ranges = append(d.ranges, p.GetTables()[o.StateReturn].GetPool()...)
+						d.look(p.GetTables()[o.StateReturn])
 					}
 				}
 			}
@@ -191,6 +209,16 @@ func directionsOf(p *programpb.Program, iface uint32) (d directions) {
 	}
 	walk(p.GetInterfaces()[iface].GetSegment())
 	return d
+}
+
+// look adds a table in which packets are looked up.
+func (d *directions) look(t *programpb.StateTable) {
+	if !d.outside {
+		d.portMin = t.GetPortMin()
+	}
+	d.outside = true
+	d.portMin, d.portMax = min(d.portMin, t.GetPortMin()), max(d.portMax, t.GetPortMax())
+	d.ranges = append(d.ranges, t.GetPool()...)
 }
 
 // pools are the conditions on the destination that tell returning packets from others; one that asks nothing if there are no others.

@@ -355,17 +355,29 @@ static struct rte_flow *create(const struct sn_steer_device *device, const struc
 	return flow;
 }
 
+/* What net_tap of DPDK 22.11 takes and makes a rule for other packets of; NULL: nothing. */
+static const char *mistaken_by_tap(const struct sn_steer_match *match)
+{
+	const struct sn_cond *vlan = &match->conds[SN_VLAN], *proto = &match->conds[SN_PROTO];
+
+	if (!sn_cond_any(vlan) &&
+	    (vlan->mask != sn_steer_mask(SN_VLAN) || (vlan->value & 0x10) != 0 || vlan->value == 0))
+		return "net_tap would make a rule for another VLAN of this one: it can match whole numbers "
+		       "without bit 4, but 0";
+	if (!sn_cond_any(proto) && (proto->mask != sn_steer_mask(SN_PROTO) || proto->value == 0))
+		return "net_tap would make a rule for other protocols of this one: it leaves out the mask, "
+		       "and can match whole numbers but 0";
+	return NULL;
+}
+
 struct rte_flow *sn_steer_install(const struct sn_steer_device *device, const struct sn_steer_rule *rule,
 				  char *err, size_t err_len)
 {
-	const struct sn_cond *vlan = &rule->match.conds[SN_VLAN];
+	const char *mistaken = device->tap ? mistaken_by_tap(&rule->match) : NULL;
 	struct rte_flow *flow = NULL;
 
-	if (device->tap && !sn_cond_any(vlan) &&
-	    (vlan->mask != sn_steer_mask(SN_VLAN) || (vlan->value & 0x10) != 0 || vlan->value == 0)) {
-		snprintf(err, err_len,
-			 "net_tap would make a rule for another VLAN of this one: it can match whole numbers "
-			 "without bit 4, but 0");
+	if (mistaken != NULL) {
+		snprintf(err, err_len, "%s", mistaken);
 		return NULL;
 	}
 	if (spreads(device, rule))

@@ -289,6 +289,25 @@ static void net_tap_is_not_asked_for_a_vlan_that_it_would_mistake(void **state)
 	assert_non_null(strstr(err, "another VLAN"));
 }
 
+/* Of UDP and ICMP, which differ in one bit, it would make ICMP. */
+static void net_tap_is_not_asked_for_protocols_by_mask(void **state)
+{
+	const struct sn_steer_device tap = sn_steer_device(0, "net_tap", 4);
+	struct sn_steer_rule rule = {.action = SN_STEER_QUEUE};
+	char err[256] = "";
+	struct rte_flow *flow;
+
+	(void)state;
+	stand_in_reset(4);
+	rule.match.conds[SN_PROTO] = sn_cond_is(SN_PROTO, IPPROTO_UDP);
+	flow = sn_steer_install(&tap, &rule, err, sizeof(err));
+	assert_non_null(flow);
+	assert_int_equal(sn_steer_remove(&tap, flow, err, sizeof(err)), 0);
+	rule.match.conds[SN_PROTO] = (struct sn_cond){.value = IPPROTO_ICMP, .mask = 0xff ^ 0x10};
+	assert_null(sn_steer_install(&tap, &rule, err, sizeof(err)));
+	assert_non_null(strstr(err, "other protocols"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +317,7 @@ int main(void)
 		cmocka_unit_test(a_rule_that_cannot_be_is_explained),
 		cmocka_unit_test(the_drivers_words_come_back),
 		cmocka_unit_test(net_tap_is_not_asked_for_a_vlan_that_it_would_mistake),
+		cmocka_unit_test(net_tap_is_not_asked_for_protocols_by_mask),
 		cmocka_unit_test(a_probe_has_what_its_match_asks_for),
 		cmocka_unit_test(probes_differ_in_what_their_match_leaves_open),
 		cmocka_unit_test(a_probe_is_a_sound_packet),
