@@ -5,7 +5,7 @@ make_disk() { # file
   local tmp engine=../../dataplane/engine/build-image
   tmp=$(mktemp -d)
   mkdir "$tmp/bin"
-  ../images/binaries.sh "$(git describe --tags --always --dirty)" "$tmp/bin" sinterctl
+  ../images/binaries.sh "$(git describe --tags --always --dirty)" "$tmp/bin" sinterctl sinter-agent
   # For any processor, as in the image.
   [[ -e $engine/build.ninja ]] || meson setup "$engine" ../../dataplane/engine --buildtype=release >/dev/null
   ninja -C "$engine" --quiet sinter-engine sinter-steercheck >&2

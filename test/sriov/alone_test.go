@@ -109,7 +109,12 @@ func TestChainsRunOnVFsBehindAnIOMMU(t *testing.T) {
 // compile writes the chain's program to a file.
 func compile(t testing.TB) string {
 	t.Helper()
-	data, err := program.Encode(lab.Compile(t, lab.Parse(t, "testdata/chain.yaml")).Program)
+	return writeProgram(t, lab.Compile(t, lab.Parse(t, "testdata/chain.yaml")))
+}
+
+func writeProgram(t testing.TB, p *lab.Program) string {
+	t.Helper()
+	data, err := program.Encode(p.Program)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,23 @@ type steerReport struct {
 // The card without VFs, and the kernel interface on its cable, as hack/sriov/node.sh makes them.
 const (
 	spareCard = "0000:02:00.0"
+	spareMAC  = "52:54:00:00:00:03"
 	probeMAC  = "52:54:00:00:00:04"
 	eal       = "--in-memory -l 0 -m 64"
 )
+
+// spareCard gives the card to vfio-pci, and returns the interface on its cable.
+func (r *rig) spareCard(t *testing.T) (probe string) {
+	t.Helper()
+	r.run(t, `
+cd /sys/bus/pci/devices/%[1]s
+echo vfio-pci >driver_override
+[[ ! -e driver ]] || echo %[1]s >driver/unbind
+echo %[1]s >/sys/bus/pci/drivers_probe`, spareCard)
+	probe = r.run(t, "basename $(dirname $(grep -l %s /sys/class/net/*/address))", probeMAC)
+	r.run(t, "ip link set %s up", probe)
+	return probe
+}
 
 func (r *rig) steercheck(t *testing.T, device, probe, more string) steerReport {
 	t.Helper()
@@ -72,13 +86,7 @@ for i in wire rules; do ip link set $i master bridge; done`)
 		}
 	})
 	t.Run("a card that takes rules and does not execute them is found out", func(t *testing.T) {
-		r.run(t, `
-cd /sys/bus/pci/devices/%[1]s
-echo vfio-pci >driver_override
-echo %[1]s >driver/unbind
-echo %[1]s >/sys/bus/pci/drivers_probe`, spareCard)
-		probe := r.run(t, "basename $(dirname $(grep -l %s /sys/class/net/*/address))", probeMAC)
-		r.run(t, "ip link set %s up", probe)
+		probe := r.spareCard(t)
 		taken := 0
 		for _, rule := range r.steercheck(t, spareCard, probe, "-a "+spareCard).Rules {
 			t.Logf("%s: %s %v %s", rule.Match, rule.Queue.Verdict, rule.Queue.Seen, rule.Queue.Why)
