@@ -32,7 +32,7 @@ func main() {
 	flag.StringVar(&c.outside, "outside", "outside", "the same of outside")
 	flag.IntVar(&c.flows, "flows", 20000, "flows through the NAPT")
 	flag.IntVar(&c.moved, "moved", 2, "shards to be moved, from shard 0 on")
-	flag.DurationVar(&c.limit, "limit", time.Minute, "how long the device's rules may take to be as shards' owners want them")
+	flag.DurationVar(&c.limit, "limit", 2*time.Minute, "how long the device's rules may take to be as shards' owners want them")
 	flag.StringVar(&c.alone, "alone", "", "MAC address of the engine's port inside, a card's: have one flow's rule tried, and nothing else")
 	flag.Parse()
 	steps, err := run(context.Background(), c)
