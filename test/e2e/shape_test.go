@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,8 +21,12 @@ func TestKubectlPrintsWhatTheReadmeShows(t *testing.T) {
 	w.waitReady(time.Minute)
 	load := w.sendFrom(w.container("client", "traffic"), 1500, 40*time.Second)
 	w.eventually("the chain reports the traffic", 30*time.Second, func() error {
-		if n := w.chain().Status.PacketRate; n < 1000 {
-			return fmt.Errorf("%d packets per second", n)
+		said := w.chain().Status
+		if said.PacketRate < 1000 {
+			return fmt.Errorf("%d packets per second", said.PacketRate)
+		}
+		if len(said.Groups) == 0 || len(said.Groups[0].Owners) == 0 {
+			return errors.New("nobody owns its shards")
 		}
 		return nil
 	})
