@@ -206,7 +206,7 @@ func (s *search) hand(m *made, wishes map[*made]*wish) {
 	if w == nil || !w.addr || !w.port || m.by.src == nil || m.by.src != m.by.sport {
 		return
 	}
-	e := m.nat.findOutside(question{m.nat, w.at, m.flow.dst, m.flow.dport}, s.now)
+	e := m.nat.findOutside(question{m.nat, w.at, m.flow.dst, m.flow.dport, nil}, s.now)
 	if e == nil || e.hidden || e.flow == m.flow {
 		return
 	}
@@ -286,8 +286,8 @@ func (s *search) otherChoices(first *run) *run {
 	learned := s.learn(first)
 	nth := map[*nat]int{}
 	for _, m := range first.made {
-		for at := range s.candidates(m, first.readsChoice) {
-			if !m.nat.movable(at, first) {
+		for at := range s.candidates(m, first) {
+			if !m.nat.movable(m.flow, at, first) {
 				continue
 			}
 			w := cloneWishes(learned)
@@ -304,16 +304,22 @@ func (s *search) otherChoices(first *run) *run {
 }
 
 // candidates are choices that a NAPT can have: those that frames show, for where the run found
-// no port and so had no frame to learn by; then, for chains that tell choices apart without showing
-// them, all. These go around the ports in wide steps, to meet every range of ports early.
-func (s *search) candidates(m *made, all bool) iter.Seq[endpoint] {
+// no port and so had no frame to learn by; the endpoint that the packet itself goes to, by which it comes back; then, for
+// chains that tell choices apart without showing them, all. These go around the ports in wide steps, to meet every range
+// of ports early.
+func (s *search) candidates(m *made, first *run) iter.Seq[endpoint] {
 	return func(yield func(endpoint) bool) {
 		for _, o := range s.seen.Out {
 			if f, ok := look(o.Frame); ok && !yield(endpoint{m.flow.proto, f.src, f.sport}) {
 				return
 			}
 		}
-		if !all {
+		for _, q := range first.asked {
+			if q.asker == m && q.nat == m.nat && !yield(q.at) {
+				return
+			}
+		}
+		if !first.readsChoice {
 			return
 		}
 		low := int(m.nat.element.PortMin)
@@ -343,7 +349,7 @@ func gcd(a, b int) int {
 func (m *made) why(now time.Duration) string {
 	b := m.nat.binding(m.flow)
 	p := m.nat.element
-	e := m.nat.holder(*m.denied, now)
+	e := m.nat.holder(m.flow, *m.denied, now)
 	why := fmt.Sprintf("not of the pool %v, ports %d-%d", p.Pool, p.PortMin, p.PortMax)
 	if e != nil {
 		why = fmt.Sprintf("in use by %v → %v, idle for %v", m.nat.binding(e.flow).Inside, m.nat.binding(e.flow).Remote, now-e.last)

@@ -3,6 +3,7 @@ package interp
 import (
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ func randomly(rng *rand.Rand) Chooser {
 // oracle must follow, also for the packets that come later.
 func TestAnyOtherChoiceIsAdopted(t *testing.T) {
 	for name, build := range map[string]func() *builder{
+		"one NAT whose ports overlap": func() *builder { return natted(pool()) }, "nested NATs and a router, and ports overlap": func() *builder { return nestedRouter(false) },
 		"one NAT": func() *builder { return natted(pool()) }, "nested NATs": nested, "answers from behind": answering,
 		"nested NATs and a router": func() *builder { return nestedRouter(false) }, "nested NATs of uneven timeouts": func() *builder { return nestedRouter(true) }, "a firewall behind": guarded, "a firewall on the chosen port": portFirewall,
 		"a NAT whose choices the next hides only of some": partlyHidden,
@@ -39,6 +41,9 @@ func TestAnyOtherChoiceIsAdopted(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, 2))
 			b := build()
 			engine, oracle := b.chain(), b.chain()
+			if strings.HasSuffix(name, "overlap") {
+				engine, oracle = b.overlapping(), b.overlapping()
+			}
 			now, outs, drops := time.Duration(0), 0, 0
 			for i := range 20000 {
 				now += time.Duration(rng.Int64N(int64(2 * time.Second)))

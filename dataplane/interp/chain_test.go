@@ -85,6 +85,9 @@ func (b *builder) out(i int) int { return b.g.Interfaces[i].Out }
 
 func (b *builder) chain() *Chain { return New(&b.g, Options{}) }
 
+// overlapping is the chain whose NAPTs may give a port to several flows.
+func (b *builder) overlapping() *Chain { return New(&b.g, Options{PortOverlapping: true}) }
+
 // oneElement is the chain inside → element → outside, its other outputs dropped as "port <n>".
 func oneElement(e element.Element) *Chain {
 	b := newBuilder()

@@ -18,11 +18,16 @@ type question struct {
 	at     endpoint
 	remote uint32
 	port   uint16
+	// asker is the choice of this run that the remote is, if it is one: the packet comes from a NAPT's inside.
+	asker *made
 }
 
-// movable tells whether an entry could have the endpoint, others' guesses set aside.
-func (n *nat) movable(at endpoint, r *run) bool {
-	e := n.holder(at, r.now)
+// flow is what is known of the flow whose entry answers.
+func (q question) flow() flow { return flow{proto: q.at.proto, dst: q.remote, dport: q.port} }
+
+// movable tells whether an entry of the flow could have the endpoint, others' guesses set aside.
+func (n *nat) movable(f flow, at endpoint, r *run) bool {
+	e := n.holder(f, at, r.now)
 	return n.owns(at) && (e == nil || e.hidden)
 }
 
@@ -31,10 +36,10 @@ func (n *nat) move(r *run, e *entry, at endpoint) bool {
 	if e.out == at {
 		return true
 	}
-	if !e.hidden || !n.movable(at, r) {
+	if !e.hidden || !n.movable(e.flow, at, r) {
 		return false
 	}
-	return n.exchange(r, e, n.holder(at, r.now), at)
+	return n.exchange(r, e, n.holder(e.flow, at, r.now), at)
 }
 
 // exchange moves e to an endpoint, and other, which holds it (nil: nobody), to e's.
@@ -47,7 +52,7 @@ func (n *nat) exchange(r *run, e, other *entry, at endpoint) bool {
 	if !r.rename(moved) {
 		return false
 	}
-	n.evict(r, at)
+	n.evict(r, e.flow, at)
 	n.place(e, other, old, at)
 	r.undoable(func() { n.place(e, other, at, old) })
 	return true
@@ -55,23 +60,23 @@ func (n *nat) exchange(r *run, e, other *entry, at endpoint) bool {
 
 // place moves e from one endpoint to another, and other, if any, the other way.
 func (n *nat) place(e, other *entry, from, to endpoint) {
-	delete(n.outside, from)
+	delete(n.outside, n.seatOf(e))
 	if other != nil {
 		other.out = from
-		n.outside[from] = other
+		n.outside[n.seatOf(other)] = other
 	}
 	e.out = to
-	n.outside[to] = e
+	n.outside[n.seatOf(e)] = e
 }
 
-// vacate moves a hidden entry away from an endpoint, to a free one.
-func (n *nat) vacate(r *run, at endpoint) bool {
-	e := n.holder(at, r.now)
+// vacate moves a hidden entry away from where an entry of the flow would go, to a free endpoint.
+func (n *nat) vacate(r *run, f flow, at endpoint) bool {
+	e := n.holder(f, at, r.now)
 	if e == nil || !e.hidden {
 		return false
 	}
 	for range n.size() {
-		if free, ok := n.choose(at.proto, wish{}, r.now); !ok {
+		if free, ok := n.choose(e.flow, wish{}, r.now); !ok {
 			return false
 		} else if n.move(r, e, free) {
 			return true
@@ -80,13 +85,13 @@ func (n *nat) vacate(r *run, at endpoint) bool {
 	return false
 }
 
-// displace makes room at an endpoint that the engine shows for another flow: a hidden
-// entry there moves to a free one, or if there is none, nowhere.
-func (n *nat) displace(r *run, at endpoint) {
-	if n.vacate(r, at) {
+// displace makes room for a flow at the endpoint that the engine shows for it: a hidden
+// entry of another flow there moves to a free one, or if there is none, nowhere.
+func (n *nat) displace(r *run, f flow, at endpoint) {
+	if n.vacate(r, f, at) {
 		return
 	}
-	if e := n.holder(at, r.now); e != nil && e.hidden {
+	if e := n.holder(f, at, r.now); e != nil && e.hidden {
 		n.exchange(r, e, nil, n.nowhere(at.proto))
 	}
 }
@@ -177,7 +182,7 @@ func (r *run) reveal() {
 // otherGuesses tries whether hidden entries elsewhere explain what was seen of a packet from outside.
 func (s *search) otherGuesses(first *run) *run {
 	for _, q := range first.asked {
-		moves := []func(*run) bool{func(r *run) bool { return q.nat.vacate(r, q.at) }}
+		moves := []func(*run) bool{func(r *run) bool { return q.nat.vacate(r, q.flow(), q.at) }}
 		for _, e := range q.nat.hiddenFor(q, s.now) {
 			moves = append(moves, func(r *run) bool { return q.nat.move(r, e, q.at) })
 		}
@@ -196,9 +201,10 @@ func (s *search) otherGuesses(first *run) *run {
 }
 
 // hiddenFor are the hidden entries that change the answer to the question when they move to
-// where it asks: those that are one, and, if another entry is there, those that can push it away.
+// where it asks: those that are one, and, if another entry is there, those that can push it away (with port
+// overlapping these are the same).
 func (n *nat) hiddenFor(q question, now time.Duration) []*entry {
-	occupied := n.holder(q.at, now) != nil
+	occupied := !n.overlaps && n.holder(q.flow(), q.at, now) != nil
 	var out []*entry
 	for f, e := range n.inside {
 		answers := f.dst == q.remote && f.dport == q.port

@@ -122,9 +122,34 @@ func TestAnAnswerAlongAGuessDoesNotProveIt(t *testing.T) {
 	follow(t, c, 1, udp(2, 54), pkt{src: "100.64.0.1", sport: 2000, dport: 54})
 }
 
+func TestAFlowToAnEndpointThatItIsGivenItselfComesBack(t *testing.T) {
+	e := pool()
+	e.PortMax = 2999
+	b := natted(e)
+	n := b.node("nat")
+	own := b.add("own", element.Lookup{Outs: 2, NoRoute: 1, Routes: []element.Route{{Prefix: prefix("192.0.2.10/32"), Out: 0}}})
+	b.wire(n, element.NAPTOutside, own, 0)
+	b.wire(own, 0, n, element.NAPTOutside)
+	b.wire(own, 1, b.out(outside), 0)
+	for name, k := range map[string]struct{ src, chosen string }{
+		"to its host":                 {"10.0.0.2", "192.0.2.10:2502"},
+		"to a host that nobody knows": {"172.20.0.9", "192.0.2.10:2502"},
+		"but not by another endpoint": {"10.0.0.2", "192.0.2.10:2503"},
+		"but not a host nobody knows": {"172.20.0.9", "192.0.2.10:2503"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			frame := pkt{src: k.src, dst: "192.0.2.10", sport: 1, dport: 2502}.frame()
+			seen := b.chain().Process(0, inside, frame, choosing(k.chosen))
+			if _, diff := b.chain().ProcessAgainst(0, inside, frame, seen); len(diff) != 0 {
+				t.Fatalf("%v, of %v", diff, seen.Drops)
+			}
+		})
+	}
+}
+
 // state is all that look-ups in a chain's NAPTs can find.
-func state(c *Chain) (inside map[flow]entry, outside map[endpoint]flow) {
-	inside, outside = map[flow]entry{}, map[endpoint]flow{}
+func state(c *Chain) (inside map[flow]entry, outside map[seat]flow) {
+	inside, outside = map[flow]entry{}, map[seat]flow{}
 	for _, n := range c.nodes {
 		if n.nat == nil {
 			continue
@@ -158,7 +183,7 @@ func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
 				r.start(inside, udp(1+uint16(i), 53).frame())
 			}
 			wasInside, wasOutside := state(c)
-			e := first.outside[port(2001)]
+			e := first.outside[seat{at: port(2001)}]
 			r := c.newRun(seconds(21), nil, nil)
 			if at == (endpoint{}) {
 				at = first.nowhere(17)
@@ -166,7 +191,7 @@ func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
 			} else {
 				first.move(r, e, at)
 			}
-			if e.out != at || first.outside[at] != e {
+			if e.out != at || first.outside[seat{at: at}] != e {
 				t.Fatalf("the entry is at %v, want %v", e.out, at)
 			}
 			r.start(inside, udp(2, 53).frame())

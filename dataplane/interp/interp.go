@@ -24,6 +24,9 @@ type Options struct {
 	// Trace, if set, is told every element that a packet passes, in order; the
 	// copies of a tee one after the other.
 	Trace func(Step)
+	// PortOverlapping lets NAPTs give one outside address and port to several flows of a protocol at the same
+	// time, as long as their remotes differ (RFC 7857 section 3). Without, none does.
+	PortOverlapping bool
 }
 
 // Step is a packet's passage through one element.
@@ -140,7 +143,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 		case element.Lookup:
 			c.nodes[i].lookup = newLookup(e)
 		case element.NAPT:
-			c.nodes[i].nat = newNAT(n.Name, e)
+			c.nodes[i].nat = newNAT(n.Name, e, opts.PortOverlapping)
 		case element.Counter:
 			c.counts[n.Name] = Count{}
 		}

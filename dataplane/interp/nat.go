@@ -15,8 +15,10 @@ type nat struct {
 	name    string
 	element element.NAPT
 	pool    []uint32
-	inside  map[flow]*entry     // by the packet from inside
-	outside map[endpoint]*entry // by what it is translated to
+	// overlaps says that flows to different remotes may share an endpoint (Options.PortOverlapping).
+	overlaps bool
+	inside   map[flow]*entry // by the packet from inside
+	outside  map[seat]*entry // by what it is translated to
 	// cursor is where the search for a free port starts. It is not state of the
 	// NAT: which port it chooses is its own choice.
 	cursor map[uint8]int
@@ -41,6 +43,23 @@ type endpoint struct {
 	port  uint16
 }
 
+// seat is what one live entry has at a time: an endpoint, or, with port overlapping, an endpoint and a remote.
+type seat struct {
+	at     endpoint
+	remote uint32
+	port   uint16
+}
+
+// seat is what an entry of the flow takes at the endpoint.
+func (n *nat) seat(f flow, at endpoint) seat {
+	if !n.overlaps {
+		return seat{at: at}
+	}
+	return seat{at, f.dst, f.dport}
+}
+
+func (n *nat) seatOf(e *entry) seat { return n.seat(e.flow, e.out) }
+
 func (e endpoint) addrPort() netip.AddrPort { return netip.AddrPortFrom(addr(e.addr), e.port) }
 
 type entry struct {
@@ -57,10 +76,10 @@ type entry struct {
 	behind []*entry
 }
 
-func newNAT(name string, e element.NAPT) *nat {
+func newNAT(name string, e element.NAPT, overlaps bool) *nat {
 	n := &nat{
-		name: name, element: e, cursor: map[uint8]int{},
-		inside: map[flow]*entry{}, outside: map[endpoint]*entry{},
+		name: name, element: e, cursor: map[uint8]int{}, overlaps: overlaps,
+		inside: map[flow]*entry{}, outside: map[seat]*entry{},
 	}
 	for _, a := range e.Pool {
 		n.pool = append(n.pool, num(a))
@@ -106,7 +125,7 @@ func (n *nat) forget(now time.Duration) {
 			continue
 		}
 		delete(n.inside, f)
-		delete(n.outside, e.out)
+		delete(n.outside, n.seatOf(e))
 	}
 }
 
@@ -135,7 +154,7 @@ func (c *Chain) Displace(now time.Duration, b Binding) error {
 			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.fromOutside, now-e.last)
 		}
 		delete(n.inside, f)
-		delete(n.outside, e.out)
+		delete(n.outside, n.seatOf(e))
 		return nil
 	}
 	return fmt.Errorf("there is no NAPT %q", b.Node)
@@ -149,9 +168,9 @@ func (n *nat) find(f flow, now time.Duration) *entry {
 	return nil
 }
 
-// holder is the live entry that has the endpoint.
-func (n *nat) holder(at endpoint, now time.Duration) *entry {
-	if e := n.outside[at]; e != nil && n.live(e, now) {
+// holder is the live entry that has what an entry of the flow would take at the endpoint.
+func (n *nat) holder(f flow, at endpoint, now time.Duration) *entry {
+	if e := n.outside[n.seat(f, at)]; e != nil && n.live(e, now) {
 		return e
 	}
 	return nil
@@ -159,7 +178,7 @@ func (n *nat) holder(at endpoint, now time.Duration) *entry {
 
 // findOutside is the live entry that a look-up from outside finds.
 func (n *nat) findOutside(q question, now time.Duration) *entry {
-	e := n.holder(q.at, now)
+	e := n.holder(q.flow(), q.at, now)
 	if e == nil || e.flow.dst != q.remote || e.flow.dport != q.port {
 		return nil
 	}
@@ -186,9 +205,9 @@ func (n *nat) owns(at endpoint) bool {
 	return at.port >= n.element.PortMin && at.port <= n.element.PortMax && slices.Contains(n.pool, at.addr)
 }
 
-// allowed tells whether a new entry may take the endpoint.
-func (n *nat) allowed(at endpoint, now time.Duration) bool {
-	return n.owns(at) && n.holder(at, now) == nil
+// allowed tells whether a new entry of the flow may take the endpoint.
+func (n *nat) allowed(f flow, at endpoint, now time.Duration) bool {
+	return n.owns(at) && n.holder(f, at, now) == nil
 }
 
 // wish narrows a NAT's own choice; the zero wish leaves it free.
@@ -198,23 +217,23 @@ type wish struct {
 	exhausted  bool // choose none
 }
 
-// choose is the next allowed endpoint that fits the wish.
-func (n *nat) choose(proto uint8, w wish, now time.Duration) (endpoint, bool) {
+// choose is the next allowed endpoint for a flow that fits the wish.
+func (n *nat) choose(f flow, w wish, now time.Duration) (endpoint, bool) {
 	if w.exhausted {
 		return endpoint{}, false
 	}
 	if w.addr && w.port {
-		return w.at, n.allowed(w.at, now)
+		return w.at, n.allowed(f, w.at, now)
 	}
 	ports := int(n.element.PortMax) - int(n.element.PortMin) + 1
 	for range n.size() {
-		i := n.cursor[proto] % n.size()
-		n.cursor[proto] = i + 1
-		at := endpoint{proto, n.pool[i/ports], n.element.PortMin + uint16(i%ports)}
+		i := n.cursor[f.proto] % n.size()
+		n.cursor[f.proto] = i + 1
+		at := endpoint{f.proto, n.pool[i/ports], n.element.PortMin + uint16(i%ports)}
 		if w.addr && at.addr != w.at.addr || w.port && at.port != w.at.port {
 			continue
 		}
-		if n.allowed(at, now) {
+		if n.allowed(f, at, now) {
 			return at, true
 		}
 	}
@@ -227,28 +246,28 @@ func (n *nat) add(r *run, f flow, at endpoint) *entry {
 	if old := n.inside[f]; old != nil {
 		n.remove(r, old)
 	}
-	n.evict(r, at)
-	n.inside[f], n.outside[at] = e, e
+	n.evict(r, f, at)
+	n.inside[f], n.outside[n.seatOf(e)] = e, e
 	n.expires(e)
 	r.undoable(func() {
 		delete(n.inside, f)
-		delete(n.outside, at)
+		delete(n.outside, n.seatOf(e))
 	})
 	return e
 }
 
-// evict removes an expired entry from an endpoint.
-func (n *nat) evict(r *run, at endpoint) {
-	if e := n.outside[at]; e != nil && !n.live(e, r.now) {
+// evict removes an expired entry from where an entry of the flow goes.
+func (n *nat) evict(r *run, f flow, at endpoint) {
+	if e := n.outside[n.seat(f, at)]; e != nil && !n.live(e, r.now) {
 		n.remove(r, e)
 	}
 }
 
 func (n *nat) remove(r *run, e *entry) {
 	delete(n.inside, e.flow)
-	delete(n.outside, e.out)
+	delete(n.outside, n.seatOf(e))
 	r.undoable(func() {
-		n.inside[e.flow], n.outside[e.out] = e, e
+		n.inside[e.flow], n.outside[n.seatOf(e)] = e, e
 		n.expires(e)
 	})
 }
@@ -368,7 +387,7 @@ func (r *run) fromOutside(n *nat, p *packet) string {
 	if !ok || request(p.ip) {
 		return element.ReasonNATNoBinding
 	}
-	e := r.ask(question{n, endpoint{f.proto, f.dst, f.dport}, f.src, f.sport}, p.by.dport)
+	e := r.ask(question{n, endpoint{f.proto, f.dst, f.dport}, f.src, f.sport, p.by.sport}, p.by.dport)
 	if e == nil {
 		return element.ReasonNATNoBinding
 	}
@@ -399,7 +418,7 @@ func (r *run) errorFromOutside(n *nat, p *packet) string {
 	if reply(q) || dstOf(p.ip) != f.src {
 		return element.ReasonNATNoBinding
 	}
-	e := r.ask(question{n, endpoint{f.proto, f.src, f.sport}, f.dst, f.dport}, p.by.qsport)
+	e := r.ask(question{n, endpoint{f.proto, f.src, f.sport}, f.dst, f.dport, nil}, p.by.qsport)
 	if e == nil {
 		return element.ReasonNATNoBinding
 	}

@@ -90,14 +90,14 @@ func (r *run) count(name string, p *packet) { r.counts = append(r.counts, counte
 
 // chosen asks for the choice of a new entry.
 func (r *run) chosen(m *made) (endpoint, bool) {
-	n, proto := m.nat, m.flow.proto
+	n := m.nat
 	r.made = append(r.made, m)
 	if n.full(r.now) {
 		return endpoint{}, false
 	}
 	if r.choose != nil {
-		toEndpoint := func(a netip.AddrPort) endpoint { return endpoint{proto, num(a.Addr()), a.Port()} }
-		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(toEndpoint(a), r.now) }
+		toEndpoint := func(a netip.AddrPort) endpoint { return endpoint{m.flow.proto, num(a.Addr()), a.Port()} }
+		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(m.flow, toEndpoint(a), r.now) }
 		a, ok := r.choose(n.binding(m.flow), allowed)
 		if !ok || !allowed(a) {
 			return endpoint{}, false
@@ -106,12 +106,12 @@ func (r *run) chosen(m *made) (endpoint, bool) {
 	}
 	w := r.nextWish(m)
 	if w.addr && w.port {
-		n.displace(r, w.at)
+		n.displace(r, m.flow, w.at)
 	}
-	at, ok := n.choose(proto, w, r.now)
+	at, ok := n.choose(m.flow, w, r.now)
 	if !ok && (w.addr || w.port) {
 		m.denied = &w.at
-		return n.choose(proto, wish{}, r.now)
+		return n.choose(m.flow, wish{}, r.now)
 	}
 	return at, ok
 }
@@ -142,7 +142,7 @@ func (r *run) guessed(e *entry, by origins) {
 			m.denied = &w.at
 		}
 	case !n.owns(e.out):
-		if at, ok := n.choose(e.flow.proto, wish{}, r.now); ok {
+		if at, ok := n.choose(e.flow, wish{}, r.now); ok {
 			n.move(r, e, at)
 		}
 	}

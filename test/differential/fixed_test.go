@@ -19,6 +19,12 @@ func TestTheEngineRunsTheSamplesAsWritten(t *testing.T) {
 	eachSample(t, func(t *testing.T, g *graph.Graph) { driveFixed(t, g, scale(50_000, 2_000)) })
 }
 
+// TestTheEngineRunsTheSamplesWithADeviceThatHashes has a device that gives each of three workers the packets of its buckets, in
+// both directions.
+func TestTheEngineRunsTheSamplesWithADeviceThatHashes(t *testing.T) {
+	eachSample(t, func(t *testing.T, g *graph.Graph) { driveHashed(t, g, scale(50_000, 4_000)) })
+}
+
 // TestTheEngineRunsClassBenchRuleSets has a firewall with each rule set, a router and a NAPT.
 func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
 	eachRuleSet(t, func(t *testing.T, g *graph.Graph) { driveFixed(t, g, scale(60_000, 2_000)) })
@@ -83,30 +89,46 @@ func TestTheEngineRunsFunctionsOfOneKindInARow(t *testing.T) {
 	for _, n := range []int{1, 2, 4, 8, 10} {
 		for kind, row := range map[string]func(*builder, int) (left, right side){"routers": oneRouter, "NAPTs": oneNAPT} {
 			t.Run(fmt.Sprintf("%d %s", n, kind), func(t *testing.T) {
-				b := new(builder)
-				b.g.Chain = t.Name()
-				s, end := b.plainLinks()
-				for i := range n {
-					left, right := row(b, i)
-					b.link(s, left)
-					s = right
-				}
-				b.link(s, end)
-				driveFixed(t, &b.g, scale(30_000, 2_000))
+				driveFixed(t, inARow(t.Name(), n, row), scale(30_000, 2_000))
 			})
 		}
 	}
 }
 
+// inARow is a chain of n functions of one kind.
+func inARow(name string, n int, row func(*builder, int) (left, right side)) *graph.Graph {
+	b := new(builder)
+	b.g.Chain = name
+	s, end := b.plainLinks()
+	for i := range n {
+		left, right := row(b, i)
+		b.link(s, left)
+		s = right
+	}
+	b.link(s, end)
+	return &b.g
+}
+
 func driveFixed(t *testing.T, g *graph.Graph, n int) {
 	t.Helper()
 	t.Parallel()
-	engines <- struct{}{}
-	defer func() { <-engines }()
 	r, err := newRig(g)
 	if err != nil {
 		t.Fatal(err)
 	}
+	driveRig(t, r, n)
+}
+
+func driveHashed(t *testing.T, g *graph.Graph, n int) {
+	t.Helper()
+	t.Parallel()
+	driveRig(t, hashedRig(t, g), n)
+}
+
+func driveRig(t *testing.T, r *rig, n int) {
+	t.Helper()
+	engines <- struct{}{}
+	defer func() { <-engines }()
 	if err := r.drive(t.Context(), 1, n, true); err != nil {
 		var m *mismatch
 		if errors.As(err, &m) {

@@ -48,12 +48,18 @@ func workers(chain string) int {
 	return 3 - 2*int(sum.Sum32()%2)
 }
 
-func startHarness(ctx context.Context, workers int) (*harness, error) {
+// How the harness's engine cuts flows into shards (docs/sharding.md).
+const (
+	cutByHost = "host"
+	cutByHash = "rss" // it receives as a device that hashes, too
+)
+
+func startHarness(ctx context.Context, workers int, cut string) (*harness, error) {
 	path, err := harnessPath()
 	if err != nil {
 		return nil, err
 	}
-	h := &harness{cmd: exec.Command(path, "--workers", strconv.Itoa(workers))}
+	h := &harness{cmd: exec.Command(path, "--workers", strconv.Itoa(workers), "--shards", cut)}
 	h.cmd.Stderr = &h.stderr
 	in, err := h.cmd.StdinPipe()
 	if err != nil {

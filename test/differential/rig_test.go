@@ -26,7 +26,8 @@ type rig struct {
 	res   *synth.Result
 	// exhausts says that a NAPT of the chain may run out of the ports of one shard.
 	exhausts bool
-	workers  int // of the engine
+	workers  int    // of the engine
+	cut      string // what tells it the shard of a flow
 
 	engine  *harness
 	oracle  *interp.Chain
@@ -43,6 +44,7 @@ type step struct {
 // tally is what the oracle saw, to be compared with the engine's statistics at the end.
 type tally struct {
 	packets int
+	shared  int    // sessions at the end whose outside address and port another has too
 	early   uint64 // dropped by a later function than in the oracle: counters between may count them
 	drops   map[string]uint64
 	out     []uint64 // per interface
@@ -79,7 +81,7 @@ func newRig(g *graph.Graph) (*rig, error) {
 		return nil, err
 	}
 	res.Program.IcmpRate = 0 // the oracle answers everything
-	return &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain)}, nil
+	return &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: cutByHost}, nil
 }
 
 // start starts an engine with the chain's program, and an oracle, both without state.
@@ -88,7 +90,7 @@ func (r *rig) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.engine, err = startHarness(ctx, r.workers)
+	r.engine, err = startHarness(ctx, r.workers, r.cut)
 	if err != nil {
 		return err
 	}
@@ -101,7 +103,7 @@ func (r *rig) start(ctx context.Context) error {
 
 // reset forgets what the oracle knows and what was run.
 func (r *rig) reset() {
-	r.oracle = interp.New(r.g, interp.Options{})
+	r.oracle = interp.New(r.g, interp.Options{PortOverlapping: r.cut == cutByHash})
 	r.history = nil
 	r.stats = tally{drops: map[string]uint64{}, out: make([]uint64, len(r.g.Interfaces))}
 }
@@ -126,6 +128,9 @@ func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 		}
 		if err := r.compare(ctx, s.now, i, p, seen[i]); err != nil {
 			return nil, err
+		}
+		if detail := r.astray(p, left[i]); detail != "" {
+			return nil, &mismatch{chain: r.chain, now: s.now, packet: p, entry: r.g.Interfaces[p.iface].Name, detail: detail, alone: -1}
 		}
 	}
 	return left, nil
@@ -335,6 +340,13 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 		return err
 	}
 	diff = append(diff, sessions...)
+	if r.cut == cutByHash {
+		wrong, err := r.compareShards(ctx)
+		if err != nil {
+			return err
+		}
+		diff = append(diff, wrong...)
+	}
 	if len(diff) > 0 {
 		slices.Sort(diff)
 		return &mismatch{chain: r.chain, now: now, detail: strings.Join(diff, "\n"), alone: -1}
