@@ -63,6 +63,11 @@ type ChainInstanceSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Groups []InstanceGroup `json:"groups,omitempty"`
 
+	// Shared says that the instance shares the chain's state with others: its engine begins without shards, which
+	// its agent takes from peers, or begins if no peer has them. It takes another pod to change that.
+	// +optional
+	Shared bool `json:"shared,omitempty"`
+
 	// Peers are the chain's other instances, all of them, with which this one shares the chain's state. It gives them shards that are theirs
 	// by this list, passes on packets that are for them, and begins shards of its own groups that none of them has.
 	// +optional

@@ -16,6 +16,12 @@ const (
 // with another hash is replaced.
 const AnnotationPodHash = "nfv.sinter.dev/pod-hash"
 
-// DataPlaneName names what all instances of a chain share: account, role binding and
-// disruption budget.
+// DataPlaneName names what all instances of a chain share: account, role binding,
+// disruption budget, and the secret where they share state.
 func DataPlaneName(chain string) string { return chain + "-dataplane" }
+
+// ChainSecretKey is the key, within the secret of a chain that shares its state, of what its pods know each other by.
+const ChainSecretKey = "secret"
+
+// PeersPort is where agents take shards of other pods.
+const PeersPort = 9443

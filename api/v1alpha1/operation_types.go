@@ -6,14 +6,29 @@ import corev1 "k8s.io/api/core/v1"
 // are exclusive and cannot be changed while it runs, so an instance owns the most
 // that it may come to use.
 // +kubebuilder:validation:XValidation:rule="!has(self.maxCores) || self.minCores <= self.maxCores",message="minCores must not be larger than maxCores"
+// +kubebuilder:validation:XValidation:rule="!has(self.maxInstances) || self.instances <= self.maxInstances",message="instances must not be larger than maxInstances"
+// +kubebuilder:validation:XValidation:rule="!has(self.nodeFailures) || self.nodeFailures == 0 || has(self.maxInstances)",message="nodeFailures needs maxInstances: only instances that share the chain's state take over from each other"
 type Scaling struct {
-	// Instances is the number of data-plane pods. More than one needs a network that
+	// Instances is the number of data-plane pods, at least where maxInstances is set. More than one needs a network that
 	// divides the flows among them.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Instances int32 `json:"instances,omitempty"`
+
+	// MaxInstances is the number of data-plane pods at most. With it they share the chain's state, its shards move between
+	// them, and there are as many as the load wants. Absent: instances, each with state of its own.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=64
+	MaxInstances int32 `json:"maxInstances,omitempty"`
+
+	// NodeFailures is how many nodes, those with most of the chain's instances, may be lost without the others wanting for cores.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=16
+	NodeFailures int32 `json:"nodeFailures,omitempty"`
 
 	// MinCores is the number of cores per instance that work at least.
 	// +optional
@@ -38,6 +53,9 @@ type Scaling struct {
 
 // OwnedCores is the number of cores that each instance owns.
 func (s *Scaling) OwnedCores() int32 { return max(s.MinCores, s.MaxCores, 1) }
+
+// Shared tells whether the instances share the chain's state.
+func (s *Scaling) Shared() bool { return s.MaxInstances > 0 }
 
 // Spread says how the instances of a chain lie apart.
 // +kubebuilder:validation:Enum=None;Nodes;Zones

@@ -79,9 +79,10 @@ const (
 
 // Reasons of Scaled, beside those of Balanced that keep cores from being of use.
 const (
-	ReasonWithinBounds = "WithinBounds" // between minCores and maxCores
-	ReasonFixed        = "Fixed"        // minCores is maxCores
-	ReasonAtMaximum    = "AtMaximum"    // more would be wanted than maxCores
+	ReasonWithinBounds    = "WithinBounds"    // between minCores and maxCores, instances and maxInstances
+	ReasonFixed           = "Fixed"           // minCores is maxCores, and instances are not added
+	ReasonAtMaximum       = "AtMaximum"       // more would be wanted than maxCores or maxInstances
+	ReasonHeadroomLacking = "HeadroomLacking" // the loss of nodeFailures nodes would not be borne
 )
 
 // ServiceChainStatus is what the operator has seen.

@@ -38,6 +38,10 @@ const (
 	volumeInfo   = "podinfo"
 	volumeToken  = "api-access"
 	volumePages  = "hugepages"
+	volumeSecret = "chain-secret"
+
+	// secretFolder has the secret by which the pods of a chain know each other.
+	secretFolder = "/etc/sinter/chain"
 
 	// sharedFolder has control socket, last good programs, and DPDK's files.
 	sharedFolder = "/run/sinter"
@@ -56,7 +60,11 @@ const (
 // loaded in place; neither is the image: an upgrade of the operator takes no packets
 // away. Who wants the new engine deletes the pod.
 func podHash(spec *v1alpha1.ChainInstanceSpec) string {
-	data, err := json.Marshal([]any{spec.Chain, spec.Cores, spec.Interfaces, spec.Placement, spec.Resources})
+	parts := []any{spec.Chain, spec.Cores, spec.Interfaces, spec.Placement, spec.Resources}
+	if spec.Shared {
+		parts = append(parts, "shared")
+	}
+	data, err := json.Marshal(parts)
 	if err != nil {
 		panic(err) // plain data
 	}
@@ -90,8 +98,8 @@ func newPod(i *v1alpha1.ChainInstance, o PodOptions, affinity *corev1.NodeAffini
 			Tolerations:                   spec.Placement.Tolerations,
 			TopologySpreadConstraints:     spread(spec),
 			SecurityContext:               &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-			Containers:                    []corev1.Container{engineContainer(spec, o), agentContainer(o)},
-			Volumes:                       volumes(),
+			Containers:                    []corev1.Container{engineContainer(spec, o), agentContainer(spec, o)},
+			Volumes:                       volumes(spec),
 		},
 	}
 	if affinity != nil {
@@ -118,6 +126,9 @@ func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Cont
 	if mtu := mtuOf(spec); mtu > 0 {
 		engine = append(engine, "--mtu", fmt.Sprint(mtu))
 	}
+	if spec.Shared {
+		engine = append(engine, "--no-shards")
+	}
 	probe := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"sinter-agent", "probe"}}}
 	resources := engineResources(spec)
 	return corev1.Container{
@@ -143,14 +154,14 @@ func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Cont
 	}
 }
 
-func agentContainer(o PodOptions) corev1.Container {
+func agentContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Container {
 	http := func(path string) corev1.ProbeHandler {
 		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(portProbes)}}
 	}
 	env := func(name, field string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
 	}
-	return corev1.Container{
+	c := corev1.Container{
 		Name:            containerAgent,
 		Image:           o.Image,
 		ImagePullPolicy: o.PullPolicy,
@@ -173,6 +184,12 @@ func agentContainer(o PodOptions) corev1.Container {
 			{Name: volumeToken, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
 		},
 	}
+	if spec.Shared {
+		c.Args = append(c.Args, "--chain-secret", secretFolder+"/"+v1alpha1.ChainSecretKey, "--peers-bind", fmt.Sprintf(":%d", v1alpha1.PeersPort))
+		c.Ports = append(c.Ports, corev1.ContainerPort{Name: "peers", ContainerPort: v1alpha1.PeersPort, Protocol: corev1.ProtocolTCP})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volumeSecret, MountPath: secretFolder, ReadOnly: true})
+	}
+	return c
 }
 
 // drained keeps a container until no more packets come.
@@ -253,13 +270,13 @@ func security(add ...corev1.Capability) *corev1.SecurityContext {
 	}
 }
 
-func volumes() []corev1.Volume {
+func volumes(spec *v1alpha1.ChainInstanceSpec) []corev1.Volume {
 	limit := resource.MustParse("64Mi")
 	expires := int64(3607)
 	field := func(path, name string) corev1.DownwardAPIVolumeFile {
 		return corev1.DownwardAPIVolumeFile{Path: path, FieldRef: &corev1.ObjectFieldSelector{FieldPath: name}}
 	}
-	return []corev1.Volume{
+	list := []corev1.Volume{
 		// Control socket and last good programs: lives as long as the pod.
 		{Name: volumeShared, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &limit}}},
 		{Name: volumePages, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumHugePages}}},
@@ -274,6 +291,13 @@ func volumes() []corev1.Volume {
 			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{field("namespace", "metadata.namespace")}}},
 		}}}},
 	}
+	if spec.Shared {
+		mode := int32(0o400)
+		list = append(list, corev1.Volume{Name: volumeSecret, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: v1alpha1.DataPlaneName(spec.Chain), DefaultMode: &mode,
+		}}})
+	}
+	return list
 }
 
 func spread(spec *v1alpha1.ChainInstanceSpec) []corev1.TopologySpreadConstraint {

@@ -118,6 +118,36 @@ func TestNoContainerHasMoreRightsThanIsArgued(t *testing.T) {
 	}
 }
 
+func TestThePodOfAChainThatSharesItsStateMeetsOthers(t *testing.T) {
+	i := instanceWith(v1alpha1.InterfaceBinding{Name: "a", Driver: v1alpha1.DriverAFPacket, Device: "net1"})
+	alone := newPod(i, PodOptions{Image: "x"}, nil)
+	if args := alone.Spec.Containers[0].Args; slices.Contains(args, "--no-shards") || len(alone.Spec.Containers[1].Args) != 1 {
+		t.Errorf("a pod with state of its own is started with %v and %v", args, alone.Spec.Containers[1].Args)
+	}
+	i.Spec.Shared = true
+	pod := newPod(i, PodOptions{Image: "x"}, nil)
+	engine, agent := pod.Spec.Containers[0], pod.Spec.Containers[1]
+	if got := strings.Join(engine.Args, " "); !strings.HasSuffix(got, "-- sinter-engine --no-shards") {
+		t.Errorf("the engine is started with %s: it is to begin without shards", got)
+	}
+	if got := strings.Join(agent.Args, " "); got != "run --chain-secret /etc/sinter/chain/secret --peers-bind :9443" {
+		t.Errorf("the agent is started with %s", got)
+	}
+	for _, c := range pod.Spec.Containers {
+		mounted := slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/etc/sinter/chain" && m.ReadOnly })
+		if mounted != (c.Name == containerAgent) {
+			t.Errorf("container %s has the chain's secret: %t, want the agent alone to have it", c.Name, mounted)
+		}
+	}
+	k := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil })
+	if k < 0 || pod.Spec.Volumes[k].Secret.SecretName != "edge-dataplane" || *pod.Spec.Volumes[k].Secret.DefaultMode != 0o400 {
+		t.Errorf("volumes are %+v, want the chain's secret, for root alone", pod.Spec.Volumes)
+	}
+	if pod.Annotations[v1alpha1.AnnotationPodHash] == alone.Annotations[v1alpha1.AnnotationPodHash] {
+		t.Error("a pod with state of its own is taken for one that shares it")
+	}
+}
+
 func TestOnlyWhatThePodIsMadeFromReplacesIt(t *testing.T) {
 	i := instanceWith(v1alpha1.InterfaceBinding{Name: "a", Driver: v1alpha1.DriverAFPacket, Device: "net1"})
 	before := podHash(&i.Spec)

@@ -13,7 +13,7 @@ type Bounds struct {
 	LoseNodes int
 }
 
-// BoundsOf reads a chain's spec, which fixes the number of pods and keeps no headroom.
+// BoundsOf reads a chain's spec. Where instances have state of their own, their number is fixed.
 func BoundsOf(s *v1alpha1.Scaling) Bounds {
 	pods := max(int(s.Instances), 1)
 	target := float64(s.TargetUtilization) / 100
@@ -21,8 +21,8 @@ func BoundsOf(s *v1alpha1.Scaling) Bounds {
 		target = 0.7 // the schema's default
 	}
 	return Bounds{
-		MinPods: pods, MaxPods: pods,
+		MinPods: pods, MaxPods: max(int(s.MaxInstances), pods),
 		MinCores: max(int(s.MinCores), 1), MaxCores: int(s.OwnedCores()),
-		Target: target,
+		Target: target, LoseNodes: int(s.NodeFailures),
 	}
 }

@@ -101,6 +101,9 @@ func (s *Scaler) house(in Input, keep int) *house {
 		}
 	}
 	h.deal(free)
+	if in.Hold {
+		return h // what was begun goes on later
+	}
 	for i, p := range in.Pods {
 		if p.Ready && !h.homes[i].open {
 			h.empty(h.homes[i], h.left)

@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -54,10 +55,15 @@ func (d *Decision) noteCores(in Input, p Pod, s stair, before, after int, r read
 	for _, e := range p.Report.Heavy {
 		d.Findings = append(d.Findings, Note{p.Name, ShardTooHeavy, e.String()})
 	}
-	if after == b.MaxCores && b.MaxPods <= len(in.Pods) && s.short {
+	if after == b.MaxCores && b.MaxPods <= len(in.Pods) && in.allReady() && s.short {
 		d.Findings = append(d.Findings, Note{p.Name, AtMaximum, fmt.Sprintf(
 			"instance %s has %d of %d cores at work, and its load does not stay below the target of %.0f %%; more cores or instances would help", p.Name, after, after, 100*b.Target)})
 	}
+}
+
+// allReady tells whether no help is on its way.
+func (in Input) allReady() bool {
+	return !slices.ContainsFunc(in.Pods, func(p Pod) bool { return !p.Ready })
 }
 
 func (d *Decision) notePods(in Input, s stair, before, after int, r reading, wanted float64) {

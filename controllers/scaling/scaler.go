@@ -42,6 +42,8 @@ type Input struct {
 	Bounds Bounds
 	Shards []Shard // of all groups of the chain
 	Pods   []Pod   // by their number; the last ones go first
+	// Hold says that shards are not to leave pods that work, for now: others are on their way, say.
+	Hold bool
 }
 
 // Pod is a data-plane pod.

@@ -262,6 +262,37 @@ func TestWhoBeginsGivesNothingUpBeforeAWindowIsFull(t *testing.T) {
 	}
 }
 
+func TestShardsThatAreHeldGoOnlyFromWhereNobodyWorks(t *testing.T) {
+	load := func(shards []Shard, work float64) (list []ShardLoad) {
+		for _, s := range shards {
+			list = append(list, ShardLoad{Shard: s, Work: work})
+		}
+		return list
+	}
+	all := shardsOf("g", 12)
+	in := Input{
+		Now: epoch, Bounds: Bounds{MinPods: 3, MaxPods: 3, MinCores: 1, MaxCores: 1, Target: 0.7}, Shards: all, Hold: true,
+		Pods: []Pod{
+			{Name: "much", Ready: true, Cores: 1, Report: Report{Shards: load(all[:8], 0.1)}},
+			{Name: "lost", Report: Report{Shards: load(all[8:10], 0.1)}}, // and two that nobody has
+			{Name: "new", Ready: true, Cores: 1},
+		},
+	}
+	s := NewScaler(DefaultPolicy)
+	for _, h := range s.Decide(in).Handovers {
+		if h.From == "much" || h.Shard.Number < 8 {
+			t.Errorf("%+v: shards leave a pod that works", h)
+		}
+	}
+	if n := len(s.Decide(in).Handovers); n != 4 {
+		t.Errorf("%d shards change hands, want the 4 that nobody works on", n)
+	}
+	in.Hold = false
+	if n := len(s.Decide(in).Handovers); n <= 4 {
+		t.Errorf("%d shards change hands, want the new pod to get some of the others, too", n)
+	}
+}
+
 func TestNothingIsDrainedWhileAPodIsMissing(t *testing.T) {
 	b := manyPods(2)
 	b.MinPods = 2
@@ -604,6 +635,10 @@ func TestBoundsOfASpec(t *testing.T) {
 		"all said": {
 			v1alpha1.Scaling{Instances: 3, MinCores: 2, MaxCores: 4, TargetUtilization: 60},
 			Bounds{MinPods: 3, MaxPods: 3, MinCores: 2, MaxCores: 4, Target: 0.6},
+		},
+		"more instances": {
+			v1alpha1.Scaling{Instances: 2, MaxInstances: 5, NodeFailures: 1, TargetUtilization: 70},
+			Bounds{MinPods: 2, MaxPods: 5, MinCores: 1, MaxCores: 1, Target: 0.7, LoseNodes: 1},
 		},
 		"no most: all cores work all the time": {
 			v1alpha1.Scaling{Instances: 1, MinCores: 2, TargetUtilization: 70},

@@ -42,7 +42,11 @@ func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 // ensureBudget lets evictions take one instance at a time. It says how many must stay:
 // how many may go is counted for the cluster's own workloads only.
 func (r *Reconciler) ensureBudget(ctx context.Context, s *scope) error {
-	rest := intstr.FromInt32(max(s.chain.Spec.Scaling.Instances-1, 0))
+	instances := s.chain.Spec.Scaling.Instances
+	if s.chain.Spec.Scaling.Shared() {
+		instances = max(instances, int32(len(s.instances)))
+	}
+	rest := intstr.FromInt32(max(instances-1, 0))
 	want := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.chain.Namespace, Name: v1alpha1.DataPlaneName(s.chain.Name),

@@ -1,6 +1,6 @@
 // Package servicechain reconciles ServiceChains: it compiles them, keeps their programs
 // as ChainPrograms, brings these to ChainInstances one after the other, has as many cores
-// of these work as their load wants, and says in the status what is in force. Pods are made by package chaininstance.
+// of these work as their load wants, divides the chain's state among them where they share it, and says in the status what is in force. Pods are made by package chaininstance.
 //
 // There is no finalizer: all that a chain has is owned by it and goes with it by
 // garbage collection, also when no operator runs. A pod drains by its own preStop.
@@ -66,6 +66,9 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;patch
 // That role alone may be given away.
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=sinter-agent
+// Where instances share state, their pods are found, and have a secret to know each other by. It is never read.
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 // One disruption budget per chain.
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch
 // Decisions are told as events.
@@ -187,11 +190,14 @@ type scope struct {
 	sources   *source.Sources
 	programs  []v1alpha1.ChainProgram  // by revision
 	instances []v1alpha1.ChainInstance // by index
+	pods      map[string]*corev1.Pod   // of instances that share the chain's state, by name
 	read      bool                     // all of these
 
 	newest   string // name of the program that the spec compiles to
 	target   *v1alpha1.ChainProgram
-	chosen   bool // the target, or that there is none
+	chosen   bool                        // the target, or that there is none
+	bindings []v1alpha1.InterfaceBinding // of its interfaces; nil: not all are known
+	drains   map[string]bool             // instances that are to go, by name
 	verdicts verdicts
 	requeue  time.Duration
 }

@@ -20,7 +20,11 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 	if err := r.removeSurplus(ctx, s); err != nil || s.target == nil {
 		return err
 	}
+	if err := r.ensureSecret(ctx, s); err != nil {
+		return err
+	}
 	bindings, unbound := bind(s.chain, s.target)
+	s.bindings = bindings
 	if unbound != "" {
 		s.verdicts.placed = &verdict{isFalse, v1alpha1.ReasonInterfaceUnbound, unbound}
 	}
@@ -31,10 +35,17 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 			spec.Program = s.target.Name
 			return spec
 		}
-		return specOf(s.chain, s.target, bindings, scaling.Working(i))
+		spec := specOf(s.chain, s.target, bindings, scaling.Working(i))
+		if spec.Shared && i.Spec.Shared { // what is where is decided elsewhere
+			spec.Groups, spec.Peers = owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers
+		}
+		return spec
 	}
 	g := goal{program: s.target, want: want, proven: s.status.Program == s.target.Name, policy: s.chain.Spec.Rollout}
 	next := advance(g, s.instances, s.status.Rollout, s.now)
+	if len(next.write) > 0 && s.status.Rollout == nil && r.handingOver(s) {
+		next = step{} // one after the other
+	}
 	for _, k := range next.write {
 		if err := r.writeInstance(ctx, s, &s.instances[k], want(&s.instances[k])); err != nil {
 			return err
@@ -96,25 +107,30 @@ func specOf(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1alp
 	if working == 0 {
 		working = b.MinCores
 	}
-	return v1alpha1.ChainInstanceSpec{
+	spec := v1alpha1.ChainInstanceSpec{
 		Chain: c.Name, Program: p.Name, Cores: int32(b.MaxCores),
-		// One group with all shards: each instance has state of its own.
-		Groups:     []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: first(min(working, b.MaxCores))}},
+		Shared:     c.Spec.Scaling.Shared(),
 		Interfaces: bindings,
 		Placement:  *c.Spec.Placement.DeepCopy(),
 		Resources:  c.Spec.Resources,
 	}
+	if !spec.Shared { // the instance has state of its own: all shards
+		spec.Groups = groupOf(dealt(0, 1), min(working, b.MaxCores))
+	}
+	return spec
+}
+
+// groupOf is the one group, with some shards and the first cores.
+func groupOf(shards []v1alpha1.ShardRange, cores int) []v1alpha1.InstanceGroup {
+	return []v1alpha1.InstanceGroup{{Name: groupAll, Shards: shards, Cores: first(cores)}}
 }
 
 func (r *Reconciler) createMissing(ctx context.Context, s *scope, spec v1alpha1.ChainInstanceSpec) error {
-	there := map[string]bool{}
-	for i := range s.instances {
-		there[s.instances[i].Name] = true
-	}
-	for k := range int(s.chain.Spec.Scaling.Instances) {
-		name := instanceName(s.chain.Name, k)
-		if there[name] {
-			continue
+	wanted := int(s.chain.Spec.Scaling.Instances)
+	isNew := len(s.instances) == 0
+	for k, name := range s.missing(wanted) {
+		if spec.Shared && isNew {
+			spec.Groups = groupOf(dealt(k, wanted), scaling.BoundsOf(&s.chain.Spec.Scaling).MinCores)
 		}
 		i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Namespace: s.chain.Namespace, Name: name}}
 		if err := r.writeInstance(ctx, s, &i, spec); err != nil {
@@ -143,7 +159,8 @@ func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
 	kept := s.instances[:0]
 	for k := range s.instances {
 		i := &s.instances[k]
-		if index(s.chain.Name, i.Name) < int(s.chain.Spec.Scaling.Instances) {
+		// Where state is shared, an instance gives it to others before it goes.
+		if s.chain.Spec.Scaling.Shared() || index(s.chain.Name, i.Name) < int(s.chain.Spec.Scaling.Instances) {
 			if i.DeletionTimestamp.IsZero() {
 				kept = append(kept, *i)
 			}

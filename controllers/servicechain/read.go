@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,7 +69,25 @@ func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
 	slices.SortFunc(s.instances, func(a, b v1alpha1.ChainInstance) int {
 		return cmp.Compare(index(s.chain.Name, a.Name), index(s.chain.Name, b.Name))
 	})
+	if s.chain.Spec.Scaling.Shared() {
+		if err := r.readPods(ctx, s); err != nil {
+			return err
+		}
+	}
 	s.read = true
+	return nil
+}
+
+// readPods reads the pods of the chain's instances.
+func (r *Reconciler) readPods(ctx context.Context, s *scope) error {
+	var pods corev1.PodList
+	if err := r.Client.List(ctx, &pods, client.InNamespace(s.chain.Namespace), client.MatchingLabels{v1alpha1.LabelChain: s.chain.Name}); err != nil {
+		return fmt.Errorf("list Pods: %w", err)
+	}
+	s.pods = map[string]*corev1.Pod{}
+	for k := range pods.Items {
+		s.pods[pods.Items[k].Name] = &pods.Items[k]
+	}
 	return nil
 }
 

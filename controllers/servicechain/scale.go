@@ -19,9 +19,10 @@ import (
 type scalers struct {
 	mu     sync.Mutex
 	chains map[types.NamespacedName]map[types.UID]*scaler
+	shared map[types.NamespacedName]*sharing // chains whose instances share state
 }
 
-// scaler decides how many cores of an instance work. There is one per instance: each has
+// scaler decides how many cores of an instance work. There is one per instance that has
 // state of its own, which no other can take over.
 type scaler struct {
 	*scaling.Scaler
@@ -52,10 +53,27 @@ func (s *scalers) forget(key types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.chains, key)
+	delete(s.shared, key)
 }
 
-// scale has as many cores of each instance work as its load wants.
+// sharing decides about a chain whose instances share its state.
+func (s *scalers) sharing(key types.NamespacedName) *sharing {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.shared == nil {
+		s.shared = map[types.NamespacedName]*sharing{}
+	}
+	if s.shared[key] == nil {
+		s.shared[key] = newSharing()
+	}
+	return s.shared[key]
+}
+
+// scale has as many cores of each instance work as its load wants, and where instances share state, as many instances.
 func (r *Reconciler) scale(ctx context.Context, s *scope) error {
+	if s.chain.Spec.Scaling.Shared() {
+		return r.share(ctx, s)
+	}
 	known := r.scalers.of(client.ObjectKeyFromObject(s.chain), s.instances)
 	var findings []scaling.Note
 	var errs []error
@@ -117,7 +135,7 @@ func (m *scaler) see(s *scope, i *v1alpha1.ChainInstance) (scaling.Input, error)
 // the chain says now.
 func boundsOf(c *v1alpha1.ServiceChain, i *v1alpha1.ChainInstance) scaling.Bounds {
 	b := scaling.BoundsOf(&c.Spec.Scaling)
-	b.MinPods, b.MaxPods = 1, 1
+	b.MinPods, b.MaxPods, b.LoseNodes = 1, 1, 0
 	b.MaxCores = min(b.MaxCores, int(i.Spec.Cores))
 	b.MinCores = min(b.MinCores, b.MaxCores)
 	return b
@@ -156,8 +174,13 @@ func scaled(spec *v1alpha1.Scaling, instances []v1alpha1.ChainInstance, findings
 		short, reason = append(short, n.Message), string(n.Reason)
 	}
 	b := scaling.BoundsOf(spec)
+	fixed := b.MinCores == b.MaxCores && b.MinPods == b.MaxPods
 	for k := range instances {
 		i := &instances[k]
+		if i.Spec.Shared && len(i.Spec.Groups) == 0 {
+			works = append(works, i.Name+" has no shards"+why(i))
+			continue
+		}
 		c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionBalanced)
 		if c == nil || c.Status == isUnknown {
 			continue
@@ -165,7 +188,7 @@ func scaled(spec *v1alpha1.Scaling, instances []v1alpha1.ChainInstance, findings
 		switch text := i.Name + ": " + c.Message; {
 		case c.Reason == v1alpha1.ReasonShardTooHeavy:
 			heavy = append(heavy, text)
-		case b.MinCores == b.MaxCores || c.Reason == v1alpha1.ReasonBalancing || c.Reason == v1alpha1.ReasonOneCore:
+		case fixed || c.Reason == v1alpha1.ReasonBalancing || c.Reason == v1alpha1.ReasonOneCore:
 			works = append(works, fmt.Sprintf("%s works with %d of %s", i.Name, scaling.Working(i), count(int(i.Spec.Cores), "core")))
 		default:
 			stuck, reason = append(stuck, text), c.Reason
@@ -181,10 +204,19 @@ func scaled(spec *v1alpha1.Scaling, instances []v1alpha1.ChainInstance, findings
 		works = stuck
 	case len(works) == 0:
 		return verdict{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported what its shards want"}
-	case b.MinCores == b.MaxCores:
+	case fixed:
 		status, reason = isTrue, v1alpha1.ReasonFixed
 	default:
 		status, reason = isTrue, v1alpha1.ReasonWithinBounds
 	}
 	return verdict{status, reason, strings.Join(works, "; ")}
+}
+
+// why is what keeps an instance from being ready, as the end of a sentence.
+func why(i *v1alpha1.ChainInstance) string {
+	c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionReady)
+	if c == nil || c.Status == isTrue {
+		return ""
+	}
+	return " and is not ready: " + c.Message
 }

@@ -157,15 +157,16 @@ func (s *scope) placed() verdict {
 	if s.target == nil {
 		return verdict{isUnknown, v1alpha1.ReasonNoProgram, "there is no program to place"}
 	}
-	for i := range s.instances {
-		if v := s.instanceSays(&s.instances[i], v1alpha1.ConditionPlaced, v1alpha1.ReasonWaitingForPods, "its pod is being made"); v.status != isTrue {
+	needed := s.needed()
+	for _, i := range needed {
+		if v := s.instanceSays(i, v1alpha1.ConditionPlaced, v1alpha1.ReasonWaitingForPods, "its pod is being made"); v.status != isTrue {
 			return v
 		}
 	}
-	nodes := make([]string, 0, len(s.instances))
-	for i := range s.instances {
-		text := s.instances[i].Name
-		if node := s.instances[i].Status.Node; node != "" { // else its agent has not reported yet
+	nodes := make([]string, 0, len(needed))
+	for _, i := range needed {
+		text := i.Name
+		if node := i.Status.Node; node != "" { // else its agent has not reported yet
 			text += " on " + node
 		}
 		nodes = append(nodes, text)
@@ -182,8 +183,8 @@ func (s *scope) programmed() verdict {
 		return s.unread(v1alpha1.ConditionProgrammed)
 	}
 	var waits *verdict
-	for k := range s.instances {
-		i := &s.instances[k]
+	needed := s.needed()
+	for _, i := range needed {
 		c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionProgrammed)
 		if c == nil || c.Status != isFalse || c.ObservedGeneration < i.Generation {
 			continue
@@ -202,8 +203,7 @@ func (s *scope) programmed() verdict {
 	if waits != nil {
 		return *waits
 	}
-	for k := range s.instances {
-		i := &s.instances[k]
+	for _, i := range needed {
 		if p := s.program(i.Spec.Program); p == nil || i.Status.AppliedHash != p.Spec.Hash {
 			return verdict{isFalse, v1alpha1.ReasonNotReported, i.Name + ": has not reported to run program " + i.Spec.Program}
 		}
@@ -222,9 +222,19 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
+// needed are the instances that the chain does not forward without: not those that have no shards yet, or none any more.
+func (s *scope) needed() (list []*v1alpha1.ChainInstance) {
+	for k := range s.instances {
+		if i := &s.instances[k]; !i.Spec.Shared || len(i.Spec.Groups) > 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
 func (s *scope) firstNotReady() *verdict {
-	for i := range s.instances {
-		if v := s.instanceSays(&s.instances[i], v1alpha1.ConditionReady, v1alpha1.ReasonPodNotReady, "is not ready yet"); v.status != isTrue {
+	for _, i := range s.needed() {
+		if v := s.instanceSays(i, v1alpha1.ConditionReady, v1alpha1.ReasonPodNotReady, "is not ready yet"); v.status != isTrue {
 			v.status = isFalse
 			return &v
 		}

@@ -191,6 +191,7 @@ func (w *world) startPods() {
 			w.bind(&p)
 		}
 		p.Status.Phase = corev1.PodRunning
+		p.Status.PodIP = "10.244.0." + p.Name[strings.LastIndex(p.Name, "-")+1:]
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue}}
 		w.must(w.client.Status().Update(w.Context(), &p))
 	}

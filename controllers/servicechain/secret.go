@@ -1,0 +1,40 @@
+package servicechain
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// secretBytes are random; agents derive keys from them.
+const secretBytes = 32
+
+// ensureSecret makes the secret of a chain whose first instance that shares its state is about to be made. It
+// is never read, nor made anew: pods that have one secret do not talk to pods that have another.
+func (r *Reconciler) ensureSecret(ctx context.Context, s *scope) error {
+	shares := func(i v1alpha1.ChainInstance) bool { return i.Spec.Shared }
+	if !s.chain.Spec.Scaling.Shared() || slices.ContainsFunc(s.instances, shares) {
+		return nil
+	}
+	secret := make([]byte, secretBytes)
+	_, _ = rand.Read(secret) // never fails
+	err := r.Client.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.chain.Namespace, Name: v1alpha1.DataPlaneName(s.chain.Name),
+			Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain),
+		},
+		Data: map[string][]byte{v1alpha1.ChainSecretKey: []byte(hex.EncodeToString(secret))},
+	}, fieldManager)
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create Secret %s: %w", v1alpha1.DataPlaneName(s.chain.Name), err)
+	}
+	return nil
+}

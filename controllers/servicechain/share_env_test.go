@@ -1,0 +1,362 @@
+package servicechain_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
+)
+
+const (
+	oneOrTwo = "  scaling: {instances: 1, maxInstances: 2}\n"
+	two      = "  scaling: {instances: 2, maxInstances: 2}\n"
+)
+
+// agents plays the agents of edge, whose instances share its state.
+type agents struct {
+	*world
+	has   map[string]map[int]bool // shards that engines have, by instance
+	work  int32                   // that each shard wants, in thousandths of a core
+	begun int                     // shards that began without sessions
+	idle  bool                    // none of them hands anything over
+}
+
+func sharing(t *testing.T, text string) *agents {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(text)
+	w.settle()
+	a := &agents{world: w, has: map[string]map[int]bool{}, work: 1}
+	a.startPods()
+	a.report()
+	a.settle()
+	a.pass(10*time.Second, 2)
+	return a
+}
+
+func (a *agents) instances() (list []v1alpha1.ChainInstance) {
+	a.Helper()
+	var all v1alpha1.ChainInstanceList
+	a.must(a.client.List(a.Context(), &all, client.InNamespace(a.namespace)))
+	return all.Items
+}
+
+// runs tells whether an instance's pod runs.
+func (a *agents) runs(name string) bool {
+	p := &corev1.Pod{}
+	err := a.client.Get(a.Context(), client.ObjectKey{Namespace: a.namespace, Name: name}, p)
+	a.must(client.IgnoreNotFound(err))
+	return err == nil && p.Status.Phase == corev1.PodRunning
+}
+
+func (a *agents) shardsOf(groups []v1alpha1.InstanceGroup) map[int]bool {
+	a.Helper()
+	list, err := scaling.ShardsOf(groups)
+	a.must(err)
+	own := map[int]bool{}
+	for _, s := range list {
+		own[s.Number] = true
+	}
+	return own
+}
+
+// report has agents do what their instances say, as dataplane/agent does, and report.
+func (a *agents) report() {
+	a.Helper()
+	for _, i := range a.instances() {
+		if !a.runs(i.Name) {
+			delete(a.has, i.Name)
+		} else if a.has[i.Name] == nil {
+			a.has[i.Name] = map[int]bool{} // a new engine
+		}
+	}
+	for _, i := range a.instances() {
+		has := a.has[i.Name]
+		if has == nil || a.idle {
+			continue
+		}
+		if !slices.Contains(a.pod(i.Name).Spec.Containers[0].Args, "--no-shards") {
+			a.Fatalf("the engine of %s begins with all shards", i.Name)
+		}
+		own := a.shardsOf(i.Spec.Groups)
+		anywhere := map[int]bool{}
+		for _, p := range i.Spec.Peers {
+			for n := range a.has[p.Name] {
+				anywhere[n] = true
+			}
+		}
+		for n := range own {
+			if !has[n] && !anywhere[n] {
+				has[n], a.begun = true, a.begun+1
+			}
+		}
+		for _, p := range i.Spec.Peers {
+			for n := range a.shardsOf([]v1alpha1.InstanceGroup{{Name: "all", Shards: p.Shards}}) {
+				if has[n] && !own[n] && p.Address != "" {
+					delete(has, n)
+					a.has[p.Name][n] = true
+				}
+			}
+		}
+	}
+	for _, i := range a.instances() {
+		if a.has[i.Name] != nil {
+			a.tell(i.Name)
+		}
+	}
+}
+
+// tell reports what an engine has.
+func (a *agents) tell(name string) {
+	a.Helper()
+	a.world.report(name, func(i *v1alpha1.ChainInstance) {
+		c := i.Status.Conditions[0]
+		c.Type, c.Reason, c.Message = v1alpha1.ConditionBalanced, v1alpha1.ReasonOneCore, "one core has all shards"
+		i.Status.Conditions = append(i.Status.Conditions, c)
+		i.Status.Cores = []v1alpha1.CoreStatus{{LCore: 2, Packets: a.clock.Now().Unix()}}
+		i.Status.Interfaces = []v1alpha1.InterfaceMAC{{Name: "inside", MAC: v1alpha1.MACAddress("02:00:00:00:00:0" + name[len(name)-1:])}}
+		var numbers []int
+		works := make([]int32, 128)
+		for n := range a.has[name] {
+			numbers = append(numbers, n)
+			works[n] = a.work
+		}
+		i.Status.Shards = scaling.Ranges(numbers)
+		i.Status.Groups = []v1alpha1.GroupStatus{{Name: "all", Owners: []v1alpha1.CoreShards{{LCore: 2, Shards: i.Status.Shards}}, Work: works}}
+	})
+}
+
+// pass lets time pass in steps: agents act and report, then the operator. Each shard is somewhere, once, after each.
+func (a *agents) pass(step time.Duration, n int) {
+	a.Helper()
+	for range n {
+		a.clock.SetTime(a.clock.Now().Add(step))
+		a.report()
+		a.settle()
+		specs, engines := map[int]int{}, map[int]int{}
+		for _, i := range a.instances() {
+			for n := range a.shardsOf(i.Spec.Groups) {
+				specs[n]++
+			}
+			for n := range a.has[i.Name] {
+				engines[n]++
+			}
+		}
+		for n := range 128 {
+			if specs[n] != 1 || engines[n] > 1 {
+				a.Fatalf("shard %d is in %d specs and %d engines, want it in one; events:\n%s", n, specs[n], engines[n], strings.Join(a.events, "\n"))
+			}
+		}
+	}
+}
+
+// halves checks that two engines have about half of the shards each.
+func (a *agents) halves() {
+	a.Helper()
+	x, y := len(a.has["edge-0"]), len(a.has["edge-1"])
+	if x+y != 128 || max(x, y)-min(x, y) > 16 {
+		a.Fatalf("engines have %d and %d shards, want about half of 128 each; events:\n%s", x, y, strings.Join(a.events, "\n"))
+	}
+}
+
+// holds checks how many shards the engines have, by the instances' indexes.
+func (a *agents) holds(counts ...int) {
+	a.Helper()
+	var got []int
+	for _, i := range a.instances() {
+		got = append(got, len(a.has[i.Name]))
+	}
+	if !slices.Equal(got, counts) {
+		a.Fatalf("engines have %v shards, want %v; events:\n%s", got, counts, strings.Join(a.events, "\n"))
+	}
+}
+
+func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
+	a := sharing(t, edge(443, oneOrTwo))
+	a.holds(128)
+	secret := &corev1.Secret{}
+	a.must(a.client.Get(t.Context(), client.ObjectKey{Namespace: a.namespace, Name: "edge-dataplane"}, secret))
+	if n := len(secret.Data[v1alpha1.ChainSecretKey]); n < 32 {
+		t.Errorf("the pods' secret has %d bytes, want 32 at least", n)
+	}
+	begun := a.begun
+
+	a.work = 9
+	a.pass(2*time.Second, 2)
+	a.told("Normal InstanceAdded: instance edge-1 with program " + a.instance("edge-0").Spec.Program + " on 1 core: the chain goes from 1 to 2 instances of 1 cores: 1.15 cores are wanted, with at most 70 % of each")
+	a.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "") // while the pod starts
+	a.pass(2*time.Second, 3)
+	a.holds(128, 0) // there is no pod to hand anything to
+	if n := len(a.instance("edge-1").Spec.Groups); n > 0 {
+		t.Errorf("edge-1 is to have %d groups though its pod does not run yet", n)
+	}
+	a.startPods()
+	a.pass(2*time.Second, 2)
+	a.told("Normal ShardsHandedOver: shards 0-15 from edge-0 go to instance edge-1: the load is divided")
+	a.pass(10*time.Second, 8)
+	a.halves()
+	peer := a.instance("edge-0").Spec.Peers[0]
+	if peer.Name != "edge-1" || peer.Address != "10.244.0.1:9443" || len(peer.Interfaces) != 1 || peer.Interfaces[0].MAC != "02:00:00:00:00:01" {
+		t.Errorf("edge-0 knows its peer as %+v", peer)
+	}
+	a.says(v1alpha1.ConditionScaled, yes, v1alpha1.ReasonWithinBounds, "edge-0 works with 1 of 1 core; edge-1 works with 1 of 1 core")
+
+	a.work = 2
+	a.pass(10*time.Second, 11)
+	a.halves() // the window is not full
+	a.pass(10*time.Second, 3)
+	if n := len(a.has["edge-1"]); n == 0 || n > 50 {
+		t.Errorf("edge-1 has %d shards, want it to be on the way to none", n)
+	}
+	a.told("from edge-1 go to instance edge-0: it is to go")
+	a.pass(10*time.Second, 6)
+	a.holds(128)
+	a.told("Normal InstanceRemoved: instance edge-1 has no shards any more and goes: the chain goes from 2 to 1 instances of 1 cores: for 2m0s that was enough")
+	if a.begun != begun {
+		t.Errorf("%d shards began without sessions, want all handed over", a.begun-begun)
+	}
+	a.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
+}
+
+func TestOthersTakeTheShardsOfAPodThatIsLost(t *testing.T) {
+	a := sharing(t, edge(443, two))
+	a.holds(64, 64)
+	a.work = 8
+	a.pass(10*time.Second, 2)
+	a.events = nil
+	a.must(a.client.Delete(t.Context(), a.pod("edge-1"), client.GracePeriodSeconds(0)))
+	a.pass(2*time.Second, 2)
+	a.holds(128, 0)
+	a.told("Normal ShardsHandedOver: shards 64-127 from edge-1 go to instance edge-0: its pod is gone, and their sessions with it")
+	if a.begun != 128+64 {
+		t.Errorf("%d shards began, want those of the chain, and those that were lost", a.begun)
+	}
+	a.startPods()
+	a.pass(10*time.Second, 8)
+	a.halves()
+	if a.begun != 128+64 {
+		t.Errorf("%d shards began, want what went back to be handed over", a.begun)
+	}
+	for _, e := range a.events {
+		if strings.Contains(e, "InstanceAdded") || strings.Contains(e, "InstanceRemoved") {
+			t.Errorf("told %q, though there are to be two all the time", e)
+		}
+	}
+}
+
+func TestInstancesThatShareStateInSteadyStateAreNotWritten(t *testing.T) {
+	a := sharing(t, edge(443, two))
+	a.writes, a.events = nil, nil
+	a.reconcile()
+	for range 20 {
+		a.clock.SetTime(a.clock.Now().Add(5 * time.Minute))
+		a.report()
+		a.reconcile()
+	}
+	if len(a.writes)+len(a.events) > 0 {
+		t.Errorf("nothing has changed, and written was %v, told %v", a.writes, a.events)
+	}
+}
+
+func TestAProgramWaitsForShardsOnTheirWayAndShardsForAProgram(t *testing.T) {
+	a := sharing(t, edge(443, oneOrTwo, quickRollout))
+	a.work = 9
+	a.pass(2*time.Second, 2)
+	a.startPods()
+	a.pass(2*time.Second, 1)
+	a.idle = true
+	a.pass(2*time.Second, 2) // 16 shards are to go
+	before := a.instance("edge-0").Spec.Program
+	a.apply(edge(8443, oneOrTwo, quickRollout))
+	a.pass(2*time.Second, 3)
+	if p := a.instance("edge-0").Spec.Program; p != before {
+		t.Fatalf("edge-0 is brought to %s while shards are on their way", p)
+	}
+	a.idle = false
+	a.pass(2*time.Second, 1)
+	if p := a.instance("edge-0").Spec.Program; p == before {
+		t.Fatal("edge-0 is not brought to the new program though all shards are where they are wanted")
+	}
+	moved := len(a.has["edge-1"])
+	a.pass(2*time.Second, 4)
+	if n := len(a.has["edge-1"]); n != moved {
+		t.Errorf("during the rollout edge-1 has %d shards, %d before", n, moved)
+	}
+	a.pass(10*time.Second, 12)
+	a.told("RolloutCompleted")
+	a.halves()
+	for _, e := range a.events {
+		if strings.Contains(e, "from edge-1 go") {
+			t.Errorf("the rollout took shards from an instance: %s", e)
+		}
+	}
+}
+
+func TestFewerInstancesThanThereAreAreEmptiedFirst(t *testing.T) {
+	a := sharing(t, edge(443, two))
+	a.apply(edge(443, "  scaling: {instances: 1, maxInstances: 1}\n"))
+	a.settle()
+	a.holds(64, 64)
+	a.pass(10*time.Second, 8)
+	a.holds(128)
+	a.told("InstanceRemoved: instance edge-1")
+	if a.begun != 128 {
+		t.Errorf("%d shards began, want all handed over", a.begun)
+	}
+}
+
+func TestBoundsOfInstancesAreChecked(t *testing.T) {
+	w := newWorld(t)
+	for scaling, want := range map[string]string{
+		"{instances: 3, maxInstances: 2}":    "instances must not be larger than maxInstances",
+		"{nodeFailures: 1}":                  "nodeFailures needs maxInstances",
+		"{maxInstances: 65}":                 "less than or equal to 64",
+		"{maxInstances: 2}":                  "",
+		"{maxInstances: 2, nodeFailures: 1}": "",
+	} {
+		o := document(t, edge(443, "  scaling: "+scaling+"\n"))
+		o.SetNamespace(w.namespace)
+		err := w.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("user"), client.ForceOwnership)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("scaling %s: %v, want %q", scaling, err, want)
+		}
+		w.must(client.IgnoreNotFound(w.client.Delete(t.Context(), o)))
+	}
+}
+
+func TestTheOperatorsRightsSufficeToShareState(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.start(nil)
+	w.apply(edge(443, two))
+	w.eventually("two pods", func() bool {
+		var pods corev1.PodList
+		w.must(w.client.List(t.Context(), &pods, client.InNamespace(w.namespace)))
+		return len(pods.Items) == 2
+	})
+	w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "edge-dataplane"}, &corev1.Secret{}))
+	a := &agents{world: w, has: map[string]map[int]bool{}, work: 1}
+	a.startPods()
+	w.eventually("each instance told where the other is", func() bool {
+		for _, i := range a.instances() {
+			if len(i.Spec.Peers) != 1 || i.Spec.Peers[0].Address == "" {
+				return false
+			}
+		}
+		return true
+	})
+	a.report()
+	w.eventually("Ready", func() bool { return w.has("edge", v1alpha1.ConditionReady, yes) })
+	w.rest()
+	a.report()
+	if n := w.rest(); n > 0 {
+		t.Errorf("%d writes while nothing changes", n)
+	}
+	a.holds(64, 64)
+}
