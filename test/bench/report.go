@@ -41,7 +41,7 @@ Made by ` + "`make bench`" + `: one core, 60-byte frames replayed from memory (`
 send, median over full bursts of 32, median of alternating runs. *5tswap* is DPDK's testpmd on the same device, core and packets in the same
 alternation; it swaps MAC addresses, IP addresses and ports and looks nothing up. *Unmerged* is the same chain in the same engine and process, each
 function a program of its own, one after the other. Absolute cycles differ from machine to machine; the ratios are what to read.
-What a second core brings is measured by ` + "`hack/bench.sh -workers 2`" + `, into cores.md beside this page.
+What a second core brings is measured by ` + "`hack/bench.sh -workers 2`" + `, into [cores.md](cores.md).
 
 `
 
