@@ -104,7 +104,6 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 	thread->orders = &engine->orders;
 	thread->queue = (uint16_t)index;
 	thread->station = config.station;
-	thread->sharing = engine->config.n_workers > 1;
 	thread->part = sn_state_part(engine->state, index);
 	thread->clock = engine->config.harness ? &engine->now_ns : NULL;
 	if (engine->flows != NULL) {

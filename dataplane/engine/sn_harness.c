@@ -12,7 +12,6 @@
 #include "sn_parse.h"
 #include "sn_report.h"
 #include "sn_rss.h"
-#include "sn_share.h"
 #include "sn_shards.h"
 
 #define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
@@ -282,8 +281,6 @@ static void run_burst(struct sn_harness *harness, unsigned int receiver, uint16_
 	struct sn_engine *engine = harness->engine;
 	struct sn_worker *worker = engine->threads[receiver].worker;
 
-	if (engine->exchange != NULL)
-		sn_share_replies(worker, iface, burst, n);
 	sn_worker_burst(worker, iface, burst, n, engine->now_ns);
 	settle(engine);
 }

@@ -7,9 +7,9 @@
  * that receives a reply hands a copy to each of the others.
  */
 
-#include "sn_worker.h"
+#include "sn_worker_impl.h"
 
-/* Copies the ARP replies among n packets of an interface to the other workers. */
-void sn_share_replies(struct sn_worker *worker, uint16_t iface, struct rte_mbuf **pkts, uint16_t n);
+/* Copies an ARP packet to the other workers, if there are any and it is a reply. */
+void sn_share_reply(struct sn_worker *worker, const struct sn_pkt *p);
 
 #endif /* SN_SHARE_H */

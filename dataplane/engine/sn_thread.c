@@ -11,7 +11,6 @@
 #include <rte_pause.h>
 
 #include "sn_neigh.h"
-#include "sn_share.h"
 
 #define SN_RX_BURST	     32
 #define SN_IDLE_ROUNDS	     512 /* empty rounds before a nap */
@@ -187,8 +186,6 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 		if (n == 0)
 			continue;
 		stats->stage_cycles[SN_STAGE_RECEIVE] += rte_rdtsc() - before;
-		if (thread->sharing)
-			sn_share_replies(thread->worker, iface, pkts, n);
 		sn_worker_burst(thread->worker, iface, pkts, n, sn_now_ns());
 		sum += n;
 	}

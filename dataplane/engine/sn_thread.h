@@ -28,7 +28,6 @@ struct sn_thread {
 	const struct sn_orders *orders;
 	struct sn_worker *worker;
 	struct sn_station *station; /* NULL: the only worker, of the only engine */
-	bool sharing;		    /* there are other workers */
 	struct sn_sights *sights;   /* NULL: there are no devices */
 	struct sn_part *part;
 	const uint64_t *clock; /* ns; NULL: the time-stamp counter */

@@ -10,6 +10,7 @@
 #include "sn_exec.h"
 #include "sn_handover.h"
 #include "sn_rewrite.h"
+#include "sn_share.h"
 
 #define SECOND	      1000000000ull
 #define CACHE_ENTRIES 65536u
@@ -272,12 +273,15 @@ static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 {
 	if (p->reason == SN_REASON_HANDED)
 		return;
-	if (p->reason == SN_REASON_ARP)
+	if (p->reason == SN_REASON_ARP) {
 		sn_neigh_arp(w, p, now);
-	if (w->taking && p->reason == SN_REASON_ARP)
-		rte_pktmbuf_free(p->m); /* a copy: the packet was counted where it came */
-	else
-		sn_worker_drop(w, p->m, p->reason);
+		if (w->taking) {
+			rte_pktmbuf_free(p->m); /* a copy: the packet was counted where it came */
+			return;
+		}
+		sn_share_reply(w, p);
+	}
+	sn_worker_drop(w, p->m, p->reason);
 }
 
 void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
