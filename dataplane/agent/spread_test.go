@@ -12,18 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
-	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
-	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -79,19 +73,7 @@ spec:
 // synthesized is the program of a chain.
 func synthesized(t *testing.T, text string) *Program {
 	t.Helper()
-	bundle, findings := manifest.Parse("chain.yaml", []byte(text), os.ReadFile)
-	if err := findings.Err(); err != nil {
-		t.Fatal(err)
-	}
-	g, findings := graph.Build(bundle.Chains[0], graph.Inputs{})
-	if err := findings.Err(); err != nil {
-		t.Fatal(err)
-	}
-	result, err := synth.Synthesize(g, synth.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	encoded, err := program.Encode(result.Program)
+	encoded, err := program.Encode(lab.Compile(t, lab.ParseText(t, text)).Program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,25 +89,18 @@ const flowsPerHost = 16 // heavy enough to be worth a move each
 // capture is a file with a packet of each of an inside host's UDP flows.
 func capture(t *testing.T, dir string, host uint8) string {
 	t.Helper()
-	f, err := os.Create(filepath.Join(dir, fmt.Sprintf("host-%d.pcap", host)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	w := pcapgo.NewWriter(f)
-	if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
+	var frames [][]byte
 	for n := range uint16(flowsPerHost) {
 		src, dst := 0x0a000000|uint32(host), uint32(0xcb007105)
 		ip := packets.IPv4{Src: src, Dst: dst, Proto: packets.ProtoUDP, TTL: 64, Payload: packets.UDP(src, dst, 1024+n, 53, nil)}
 		// DPDK gives the first of its pcap devices this address.
-		b := packets.Ethernet(packets.MAC{2, 'p', 'c', 'a', 'p', 0}, packets.MAC{2, 0, 0, 0, 0, 9}, nil, packets.EtherIPv4, ip.Bytes(), make([]byte, 18))
-		if err := w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(b), Length: len(b)}, b); err != nil {
-			t.Fatal(err)
-		}
+		frames = append(frames, packets.Ethernet(packets.MAC{2, 'p', 'c', 'a', 'p', 0}, packets.MAC{2, 0, 0, 0, 0, 9}, nil, packets.EtherIPv4, ip.Bytes(), make([]byte, 18)))
 	}
-	return f.Name()
+	path := filepath.Join(dir, fmt.Sprintf("host-%d.pcap", host))
+	if err := packets.WriteCapture(path, frames); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // observer looks at an engine beside its agent.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // pair measures the engine itself with one worker and with two, each of which has a queue that replays flows of its own shards from
@@ -58,7 +59,7 @@ func (p pair) measure(ctx context.Context, b *bench, s scenario) (*gain, error) 
 	var halves []string
 	for w := range uint32(2) {
 		halves = append(halves, filepath.Join(p.dir, fmt.Sprintf("%s-%d.pcap", s.Name, w)))
-		if err := writePcap(halves[w], ofWorker(s.frames, w)); err != nil {
+		if err := packets.WriteCapture(halves[w], ofWorker(s.frames, w)); err != nil {
 			return nil, err
 		}
 	}

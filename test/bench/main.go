@@ -23,6 +23,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // scenario is a chain and the packets that it is measured with.
@@ -153,7 +154,7 @@ type result struct {
 
 func (b *bench) measure(ctx context.Context, s scenario) (*result, error) {
 	pcap := filepath.Join(b.dir, s.Name+".pcap")
-	if err := writePcap(pcap, s.frames); err != nil {
+	if err := packets.WriteCapture(pcap, s.frames); err != nil {
 		return nil, err
 	}
 	one, err := b.compile(merged(s.Name, s.fns))

@@ -6,10 +6,6 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/test/packets"
@@ -125,26 +121,4 @@ func accepted(list []rules.Rule, p *headerspace.Packet) bool {
 		}
 	}
 	return false
-}
-
-func writePcap(path string, frames [][]byte) (err error) {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
-		}
-	}()
-	w := pcapgo.NewWriter(f)
-	if err := w.WriteFileHeader(65536, layers.LinkTypeEthernet); err != nil {
-		return err
-	}
-	for _, b := range frames {
-		if err := w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(b), Length: len(b)}, b); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package netns
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -10,10 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -207,14 +202,7 @@ const liveAtMost = 100 * time.Millisecond
 // writeFlows writes a capture with a packet of each flow.
 func writeFlows(t *testing.T, path string, to packets.MAC, flows []tuple) {
 	t.Helper()
-	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := pcapgo.NewWriter(f)
-	if err := w.WriteFileHeader(65536, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
+	var frames [][]byte
 	for _, flow := range flows {
 		p := packets.IPv4{Src: flow.src, Dst: flow.dst, Proto: flow.proto, TTL: 64}
 		if flow.proto == packets.ProtoTCP {
@@ -222,12 +210,9 @@ func writeFlows(t *testing.T, path string, to packets.MAC, flows []tuple) {
 		} else {
 			p.Payload = packets.UDP(flow.src, flow.dst, flow.sport, flow.dport, nil)
 		}
-		frame := packets.Ethernet(to, hostMAC, nil, packets.EtherIPv4, p.Bytes(), make([]byte, 6))
-		if err := w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(frame), Length: len(frame)}, frame); err != nil {
-			t.Fatal(err)
-		}
+		frames = append(frames, packets.Ethernet(to, hostMAC, nil, packets.EtherIPv4, p.Bytes(), make([]byte, 6)))
 	}
-	if err := f.Close(); err != nil {
+	if err := packets.WriteCapture(path, frames); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -12,16 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
-	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
-	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -187,7 +181,7 @@ var chain = func() func(t *testing.T) *programpb.Program {
 
 func synthesize(t *testing.T) *programpb.Program {
 	t.Helper()
-	bundle, findings := manifest.Parse("chain.yaml", []byte(`
+	return lab.Compile(t, lab.ParseText(t, `
 apiVersion: nfv.sinter.dev/v1alpha1
 kind: ServiceChain
 metadata: {name: edge}
@@ -201,49 +195,26 @@ spec:
   - name: nat
     napt: {pool: [198.51.100.16-198.51.100.31]}
   path: [inside, rt, nat, outside]
-`), os.ReadFile)
-	if err := findings.Err(); err != nil {
-		t.Fatal(err)
-	}
-	g, findings := graph.Build(bundle.Chains[0], graph.Inputs{})
-	if err := findings.Err(); err != nil {
-		t.Fatal(err)
-	}
-	result, err := synth.Synthesize(g, synth.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result.Program
+`)).Program
 }
 
 // capture is a file with the packets of UDP flows of inside hosts, a number of each, in turn.
 func capture(t *testing.T, flows, packetsEach int) string {
 	t.Helper()
-	f, err := os.Create(filepath.Join(t.TempDir(), "inside.pcap"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out bytes.Buffer
-	w := pcapgo.NewWriter(&out)
-	if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
+	frames := make([][]byte, 0, flows*packetsEach)
 	for range packetsEach {
 		for n := range flows {
 			src, dst := 0x0a000002+uint32(n/50000), uint32(0xcb007105)
 			ip := packets.IPv4{Src: src, Dst: dst, Proto: packets.ProtoUDP, TTL: 64, Payload: packets.UDP(src, dst, uint16(1024+n%50000), 53, nil)}
 			// DPDK gives the first of its pcap devices this address.
-			b := packets.Ethernet(packets.MAC{2, 'p', 'c', 'a', 'p', 0}, packets.MAC{2, 0, 0, 0, 0, 9}, nil, packets.EtherIPv4, ip.Bytes(), make([]byte, 18))
-			if err := w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(b), Length: len(b)}, b); err != nil {
-				t.Fatal(err)
-			}
+			frames = append(frames, packets.Ethernet(packets.MAC{2, 'p', 'c', 'a', 'p', 0}, packets.MAC{2, 0, 0, 0, 0, 9}, nil, packets.EtherIPv4, ip.Bytes(), make([]byte, 18)))
 		}
 	}
-	if _, err := f.Write(out.Bytes()); err != nil {
+	path := filepath.Join(t.TempDir(), "inside.pcap")
+	if err := packets.WriteCapture(path, frames); err != nil {
 		t.Fatal(err)
 	}
-	return f.Name()
+	return path
 }
 
 // await waits until so many sessions are there.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -16,6 +17,16 @@ import (
 func Parse(t testing.TB, path string) *manifest.Bundle {
 	t.Helper()
 	b, found := manifest.Load(path)
+	if err := found.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// ParseText reads the chain of a text.
+func ParseText(t testing.TB, text string) *manifest.Bundle {
+	t.Helper()
+	b, found := manifest.Parse("chain.yaml", []byte(text), os.ReadFile)
 	if err := found.Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
-	"github.com/gopacket/gopacket/pcapgo"
-
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
@@ -74,19 +70,9 @@ func Run(t *testing.T, dir string, p *programpb.Program, hash string, frames ...
 // capture is a file of the frames.
 func capture(t *testing.T, folder string, frames [][]byte) string {
 	t.Helper()
-	f, err := os.Create(filepath.Join(folder, "in.pcap"))
-	if err != nil {
+	path := filepath.Join(folder, "in.pcap")
+	if err := packets.WriteCapture(path, frames); err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	w := pcapgo.NewWriter(f)
-	if err := w.WriteFileHeader(65535, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range frames {
-		if err := w.WritePacket(gopacket.CaptureInfo{CaptureLength: len(b), Length: len(b)}, b); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return f.Name()
+	return path
 }
