@@ -203,10 +203,10 @@ func (e *Engine) connection() *control.Client {
 	return e.client
 }
 
-// drop gives up a connection after an error, unless the engine only refused, or was not asked at all.
+// drop gives up a connection after an error, unless it holds and the engine only refused, or was not asked at all.
 func (e *Engine) drop(client *control.Client, err error) {
 	var refused *control.EngineError
-	if err == nil || errors.As(err, &refused) || errors.Is(err, control.ErrNotAsked) {
+	if client.Err() == nil && (err == nil || errors.As(err, &refused) || errors.Is(err, control.ErrNotAsked)) {
 		return
 	}
 	_ = client.Close()

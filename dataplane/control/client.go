@@ -39,7 +39,7 @@ func (e *VersionError) Error() string {
 		e.Engine, e.Schema, program.SchemaVersion)
 }
 
-// ErrNotAsked says that a request was given up before it went out: another one took too long. The connection holds.
+// ErrNotAsked says that a request was given up before it went out, nearly always as another one took too long. The connection holds.
 var ErrNotAsked = errors.New("another request is under way")
 
 // Client is a connection to one engine. Its methods may be called concurrently; requests go out one
@@ -282,9 +282,13 @@ func (c *Client) call(ctx context.Context, name string, req *programpb.Request) 
 	select {
 	case <-c.turn:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%s: %w: %w", name, ErrNotAsked, context.Cause(ctx))
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrNotAsked, ended(ctx))
 	}
-	if err := c.failed(); err != nil {
+	if ctx.Err() != nil { // both may have been ready
+		c.turn <- struct{}{}
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrNotAsked, ended(ctx))
+	}
+	if err := c.Err(); err != nil {
 		c.turn <- struct{}{}
 		return nil, fmt.Errorf("%s: connection to the engine is over: %w", name, err)
 	}
@@ -311,12 +315,20 @@ func (c *Client) call(ctx context.Context, name string, req *programpb.Request) 
 		}
 		return r.resp, nil
 	case <-ctx.Done():
-		c.fail(fmt.Errorf("%s was cancelled: %w", name, context.Cause(ctx)))
+		c.fail(fmt.Errorf("%s was cancelled: %w", name, ended(ctx)))
 		if closer, ok := c.rw.(io.Closer); ok {
 			_ = closer.Close() // wakes the exchange
 		}
-		return nil, fmt.Errorf("%s: %w", name, context.Cause(ctx))
+		return nil, fmt.Errorf("%s: %w", name, ended(ctx))
 	}
+}
+
+// ended is why a context is over. Of its cause it has the words alone: that may be what another engine answered, which is no answer of this one.
+func ended(ctx context.Context) error {
+	if cause := context.Cause(ctx).Error(); cause != ctx.Err().Error() {
+		return fmt.Errorf("%w: %s", ctx.Err(), cause)
+	}
+	return ctx.Err()
 }
 
 func (c *Client) exchange(req *programpb.Request) (*programpb.Response, error) {
@@ -344,7 +356,8 @@ func (c *Client) fail(err error) {
 	}
 }
 
-func (c *Client) failed() error {
+// Err is why the connection is over; nil: it holds.
+func (c *Client) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.broken

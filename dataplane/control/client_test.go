@@ -164,6 +164,43 @@ func TestACancelledRequestReturnsAtOnceAndEndsTheConnection(t *testing.T) {
 	}
 }
 
+func TestARequestThatIsCancelledAsAnotherEngineRefusedIsNoRefusal(t *testing.T) {
+	asked := make(chan struct{})
+	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
+		close(asked)
+		<-t.Context().Done()
+		return nil
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() { <-asked; cancel(&EngineError{Request: "take shards", Message: "no memory"}) }()
+	var refused *EngineError
+	if _, err := c.Stats(ctx); errors.As(err, &refused) || !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "no memory") {
+		t.Errorf("got %v, want that it was cancelled, and why", err)
+	}
+	if _, err := c.Stats(t.Context()); err == nil || errors.As(err, &refused) {
+		t.Errorf("next request: got %v, want that the connection is over", err)
+	}
+	if c.Err() == nil {
+		t.Error("the connection is said to hold")
+	}
+}
+
+func TestARequestWhoseTimeIsOverDoesNotGoOut(t *testing.T) {
+	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
+		return &programpb.Response{Body: &programpb.Response_Stats{Stats: &programpb.Stats{}}}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 { // nobody else asks, so the turn is free as well
+		if _, err := c.Stats(ctx); !errors.Is(err, ErrNotAsked) || !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want ErrNotAsked and why", err)
+		}
+	}
+	if _, err := c.Stats(t.Context()); err != nil {
+		t.Errorf("next request: %v", err)
+	}
+}
+
 func TestAMessageThatIsTooLongIsNotRead(t *testing.T) {
 	here, there := net.Pipe()
 	t.Cleanup(func() { _ = here.Close(); _ = there.Close() })

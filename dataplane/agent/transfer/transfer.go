@@ -20,7 +20,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// Giver is the engine that has the shards.
+// Giver is the engine that has the shards. It bounds how long it is waited for.
 type Giver interface {
 	GiveShards(context.Context, *programpb.GiveShards) (*programpb.Given, error)
 }
@@ -38,7 +38,7 @@ const (
 	lease         = 2 * time.Second        // after which engines end a transfer that nobody goes on with
 	firstPause    = 20 * time.Millisecond  // before a broken connection is made again
 	longestPause  = 500 * time.Millisecond // the pauses double
-	cleanUp       = time.Second            // to tell both engines that a transfer is given up
+	cleanUp       = time.Second            // to tell the peer that a transfer is given up
 )
 
 // ErrInDoubt says that the peer does not answer whether it has the shards. They stand still until it does: Resolve asks again.
@@ -154,7 +154,7 @@ func (m *Mover) remote(to Peer) *remote {
 
 // carry brings all sessions to the taker, and seals. It returns when packets began to wait.
 func (t *transfer) carry(ctx context.Context, from string, shards []uint32, to string) (begun time.Time, err error) {
-	given, err := t.engine.GiveShards(ctx, t.give(programpb.GiveShards_LAYOUT))
+	given, err := t.own(ctx, t.give(programpb.GiveShards_LAYOUT))
 	if err != nil {
 		return begun, err
 	}
@@ -166,13 +166,13 @@ func (t *transfer) carry(ctx context.Context, from string, shards []uint32, to s
 	}
 	begin := t.give(programpb.GiveShards_BEGIN)
 	begin.Shards, begin.Peer = shards, to
-	if _, err := t.engine.GiveShards(ctx, begin); err != nil {
+	if _, err := t.own(ctx, begin); err != nil {
 		return begun, err
 	}
 	if err := t.stream(ctx); err != nil {
 		return begun, err
 	}
-	_, err = t.engine.GiveShards(ctx, t.give(programpb.GiveShards_SEAL))
+	_, err = t.own(ctx, t.give(programpb.GiveShards_SEAL))
 	return begun, err
 }
 
@@ -185,7 +185,7 @@ func (t *transfer) stream(ctx context.Context) error {
 		for cursor := uint64(0); ; {
 			read := t.give(programpb.GiveShards_READ)
 			read.Cursor, read.Limit = cursor, chunkSessions
-			given, err := t.engine.GiveShards(ctx, read)
+			given, err := t.own(ctx, read)
 			if err != nil {
 				return err
 			}
@@ -246,10 +246,20 @@ func (t *transfer) end(ctx context.Context, committed bool) error {
 	if committed {
 		step = programpb.GiveShards_COMMIT
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
-	defer cancel()
-	_, err := t.engine.GiveShards(ctx, t.give(step))
+	_, err := t.engine.GiveShards(context.WithoutCancel(ctx), t.give(step))
 	return err
+}
+
+// own asks this pod's engine, and returns an error if ctx is over before or meanwhile. The answer is waited for all the same: a question
+// that is cut short ends the connection by which all of the agent speaks to its engine.
+func (t *transfer) own(ctx context.Context, g *programpb.GiveShards) (given *programpb.Given, err error) {
+	if ctx.Err() == nil {
+		given, err = t.engine.GiveShards(context.WithoutCancel(ctx), g)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return given, err
 }
 
 // giveUp ends a transfer that is not sealed. Who does not hear of it, ends it after its lease.
