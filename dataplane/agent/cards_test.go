@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"google.golang.org/protobuf/proto"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -32,6 +33,8 @@ type cards struct {
 	dropped uint64                         // packets that each dropping rule has dropped
 	// why a driver refuses a rule; empty: it does not.
 	refuses func(rule *programpb.FlowRule, has int) string
+
+	stuck string // why no rule can be taken out; empty: they can
 
 	cuts    []*programpb.Cut
 	unhash  []string
@@ -105,6 +108,9 @@ func (c *cards) Loads(context.Context) (*programpb.Stats, uint64, error) {
 		s.Shards = append(s.Shards, &programpb.ShardStats{Worker: o})
 	}
 	for _, p := range c.ports {
+		if c.hash == nil {
+			break // interfaces are the program's
+		}
 		s.Ports = append(s.Ports, &programpb.PortStats{
 			Interface: p.GetInterface(), RxPackets: p.GetRxPackets(), Strays: p.GetStrays(), FlowChecked: p.GetFlowChecked(),
 			FlowUndropped: p.GetFlowUndropped(), FlowMisqueued: p.GetFlowMisqueued(), FlowMismarked: p.GetFlowMismarked(),
@@ -113,8 +119,28 @@ func (c *cards) Loads(context.Context) (*programpb.Stats, uint64, error) {
 	return s, c.life, c.broken
 }
 
+// Devices tries what devices take. One that is full takes nothing.
 func (c *cards) Devices(context.Context, uint32) ([]*programpb.Device, uint64, error) {
-	return c.devices, c.life, c.broken
+	tried := slices.Clone(c.devices)
+	for i, d := range tried {
+		if c.full(d.GetInterface()) {
+			tried[i] = proto.CloneOf(d)
+			tried[i].Flows = &programpb.FlowAbilities{Refused: noSpace, Refusals: []*programpb.FlowRefusal{{Of: "src by whole value", Words: noSpace}}}
+		}
+	}
+	return tried, c.life, c.broken
+}
+
+const noSpace = "No space left on device"
+
+// full tells whether a device that takes rules has room for none.
+func (c *cards) full(iface string) bool {
+	for _, d := range c.devices {
+		if room := d.GetFlows().GetRules(); d.GetInterface() == iface && room > 0 {
+			return len(c.rules[iface]) >= int(room)
+		}
+	}
+	return false
 }
 
 func (c *cards) CutShards(_ context.Context, cut *programpb.Cut) ([]string, error) {
@@ -137,12 +163,18 @@ func (c *cards) UpdateFlows(_ context.Context, u *programpb.UpdateFlows) (*progr
 			if has[r.GetNumber()] != nil {
 				c.t.Fatalf("interface %s: rule %d is there already", u.GetInterface(), r.GetNumber())
 			}
-			if done.Refused = c.refuses(r, len(has)); done.Refused != "" {
+			if done.Refused = c.refuses(r, len(has)); c.full(u.GetInterface()) {
+				done.Refused = noSpace
+			}
+			if done.Refused != "" {
 				return done, nil
 			}
 			has[r.GetNumber()] = r
 			c.created++
 		} else {
+			if done.Refused = c.stuck; c.stuck != "" {
+				return done, nil
+			}
 			if has[s.GetDestroy()] == nil {
 				c.t.Fatalf("interface %s: there is no rule %d", u.GetInterface(), s.GetDestroy())
 			}

@@ -157,7 +157,8 @@ func (d *Dispatch) Step(ctx context.Context, known *Program, working int) time.D
 }
 
 // meet gets to know the devices of an engine that answers by another connection than before. Rules that another agent, or
-// this one by another connection, has left there are taken out: what they say is not known.
+// this one by another connection, has left there are taken out: what they say is not known. That is done first, as a device that is full
+// takes nothing that it is tried with.
 func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 	if d.met && d.life == life {
 		return nil
@@ -165,6 +166,9 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 	d.met, d.ports, d.choice, d.chosen = false, nil, dispatch.Choice{}, choiceKey{}
 	hello, was, err := d.engine.Hello(ctx)
 	if err != nil {
+		return err
+	}
+	if err := d.clear(ctx); err != nil {
 		return err
 	}
 	devices, is, err := d.ask(ctx)
@@ -185,7 +189,7 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 			p.distrust(seen)
 		}
 		p.caps.RSS.Refused = d.astray[p.key()]
-		if err := d.wipe(ctx, p); err != nil {
+		if err := d.wipe(ctx, p.name); err != nil { // of an interface that the program in force does not have
 			return err
 		}
 		ports = append(ports, p)
@@ -215,23 +219,40 @@ func (d *Dispatch) ask(ctx context.Context) (devices []*programpb.Device, life u
 	return devices, life, err
 }
 
-// wipe takes out rules of which nothing but the numbers is known.
-func (d *Dispatch) wipe(ctx context.Context, p *port) error {
-	if p.caps.Rules == 0 && p.caps.Distrusted == "" {
-		return nil
+// clear takes out the rules of the interfaces of the program in force.
+func (d *Dispatch) clear(ctx context.Context) error {
+	stats, _, err := d.engine.Loads(ctx)
+	if err != nil {
+		return err
 	}
-	list, err := d.engine.Flows(ctx, p.name)
+	for _, p := range stats.GetPorts() {
+		if err := d.wipe(ctx, p.GetInterface()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wipe takes out an interface's rules, of which nothing but the numbers is known.
+func (d *Dispatch) wipe(ctx context.Context, iface string) error {
+	list, err := d.engine.Flows(ctx, iface)
+	var refused *control.EngineError
+	if errors.As(err, &refused) {
+		return nil // an engine that does not know what rules are
+	}
 	if err != nil || len(list.GetFlows()) == 0 {
 		return err
 	}
 	updates := []*programpb.UpdateFlows{
-		{Interface: p.name, Belief: programpb.MarkBelief_NOT_BELIEVED},
-		{Interface: p.name, Steps: wipe(list.GetFlows())},
+		{Interface: iface, Belief: programpb.MarkBelief_NOT_BELIEVED},
+		{Interface: iface, Steps: wipe(list.GetFlows())},
 	}
 	for _, u := range updates {
 		done, err := d.engine.UpdateFlows(ctx, u)
 		if err == nil && done.GetRefused() != "" {
-			err = fmt.Errorf("interface %s: a flow rule from before cannot be taken out: %s", p.name, done.GetRefused())
+			err = &control.EngineError{
+				Request: "update flows", Message: fmt.Sprintf("interface %s: a flow rule from before cannot be taken out: %s", iface, done.GetRefused()),
+			}
 		}
 		if err != nil {
 			return err

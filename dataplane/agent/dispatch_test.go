@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -320,6 +321,40 @@ func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
 	}
 	if len(c.cuts) != 1 {
 		t.Errorf("flows were cut %d times, want once, before the first program", len(c.cuts))
+	}
+}
+
+func TestRulesThatFillADeviceAreTakenOutByTheNextAgent(t *testing.T) {
+	c, first, second := newCards(t, 2), office(t, "23"), office(t, "25")
+	before := dispatching(c)
+	c.load(before, first)
+	c.run(before, first, 3)
+	room := len(c.rules["inside"])
+	c.devices[0].Flows.Rules = uint32(room)
+	d := dispatching(c)
+	c.load(d, second) // the first that it does
+	for n, r := range c.rules["inside"] {
+		t.Errorf("rule %d of the program before, %v, is there under the next", n, r)
+	}
+	c.run(d, second, 3)
+	says(t, d, "inside", v1alpha1.DispatcherFlow)
+	if n := len(c.rules["inside"]); n == 0 || n > room {
+		t.Errorf("%d rules, want some, and %d at most", n, room)
+	}
+}
+
+func TestARuleFromBeforeThatCannotBeTakenOutKeepsTheNextProgramOut(t *testing.T) {
+	c, first, second := newCards(t, 2), office(t, "23"), office(t, "25")
+	before := dispatching(c)
+	c.load(before, first)
+	c.run(before, first, 3)
+	c.stuck = "Device or resource busy"
+	d := dispatching(c)
+	_, err := d.Before(t.Context(), second, false)
+	d.After(nil)
+	var refused *control.EngineError
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "interface inside: a flow rule from before cannot be taken out: "+c.stuck) {
+		t.Errorf("got %v, want a refusal with the driver's words", err)
 	}
 }
 
