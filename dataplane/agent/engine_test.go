@@ -114,6 +114,32 @@ func (e *testEngine) restart() {
 	e.start()
 }
 
+// busy does something while the engine is at a request of an agent, and waits for its answer.
+func (e *testEngine) busy(of *Engine, what func()) {
+	e.t.Helper()
+	signal := func(s syscall.Signal) {
+		if err := e.cmd.Process.Signal(s); err != nil {
+			e.t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	asked, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		_, _, err := ask(e.t.Context(), of, patience, func(ctx context.Context, c *control.Client) (*programpb.HelloReply, error) {
+			close(asked)
+			return c.Hello(ctx)
+		})
+		done <- err
+	}()
+	<-asked
+	time.Sleep(100 * time.Millisecond) // until it has gone out
+	what()
+	signal(syscall.SIGCONT)
+	if err := <-done; err != nil {
+		e.t.Errorf("what the engine was busy with: %v", err)
+	}
+}
+
 // runs is the hash of the program that the engine runs.
 func (e *testEngine) runs() string {
 	e.t.Helper()

@@ -70,6 +70,7 @@ type Keeper struct {
 	trial   *Program         // the program that was loaded last
 	tried   time.Time        // when
 	live    int64            // sessions of the engine when it answered last
+	fresh   bool             // it has not been seen yet by this connection
 
 	wanted  chan struct{}
 	changed chan struct{}
@@ -144,13 +145,17 @@ func (k *Keeper) step(ctx context.Context) bool {
 	if err == nil {
 		sample, err = k.sampler.Read(ctx)
 	}
+	if errors.Is(err, control.ErrNotAsked) {
+		return true // it is at another request for long; whoever asked that hears if it is gone
+	}
 	if err != nil {
 		k.lost(err)
 		return false
 	}
-	if fresh && sample.Hash() == "" {
+	if k.fresh && sample.Hash() == "" {
 		k.update(func(s *State) { s.Empty, s.Lost = s.Empty+1, s.Lost+k.live })
 	}
+	k.fresh = false
 	k.live = sample.Sessions()
 	wanted := k.State().Wanted
 	k.found(sample.Hash(), wanted)
@@ -162,6 +167,7 @@ func (k *Keeper) step(ctx context.Context) bool {
 
 // met is called for each new connection. What an engine refused may have been for want of memory; another one is asked again.
 func (k *Keeper) met() {
+	k.fresh = true
 	k.sampler.Reset()
 	for hash := range k.refused {
 		if k.strikes[hash] < maxStrikes {

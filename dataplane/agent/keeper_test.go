@@ -126,6 +126,22 @@ func TestWhileTheEngineIsDownTheKeeperSaysSo(t *testing.T) {
 	}
 }
 
+func TestAnEngineThatIsBusyForLongIsNotDead(t *testing.T) {
+	b := newBench(t)
+	p := testProgram(t, "mine", "in", "out")
+	b.want(p)
+	b.step(time.Second)
+	b.engine.busy(b.Keeper.engine, func() { b.step(time.Second) })
+	if s := b.State(); s.Engine != nil || s.Hash != p.Hash {
+		t.Errorf("engine: %v, hash %q; want no error, and %s", s.Engine, s.Hash, p.Hash)
+	}
+	if n := b.strikes[p.Hash]; n != 0 || b.trial != p {
+		t.Errorf("the program is charged with %d deaths, and on trial: %t; want none, and that it still is", n, b.trial == p)
+	}
+	b.step(time.Second)
+	b.runs(p)
+}
+
 func TestAnAgentThatComesBackAdoptsTheRunningProgram(t *testing.T) {
 	b := newBench(t)
 	p := testProgram(t, "mine", "in", "out")
