@@ -215,7 +215,7 @@ func (d *Dispatch) ask(ctx context.Context) (devices []*programpb.Device, life u
 		d.unknown = refused.Message
 		return nil, life, nil
 	}
-	d.deadly = err != nil && !errors.Is(err, control.ErrNotAsked) && !errors.Is(err, errNoEngine) && ctx.Err() == nil
+	d.deadly = err != nil && !unasked(err) && ctx.Err() == nil
 	return devices, life, err
 }
 

@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -507,6 +508,30 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 		t.Errorf("the next engine was asked to cut by %v, want by host", mortal.cuts)
 	}
 	says(t, d, "inside", v1alpha1.DispatcherSoftware, "a port could not be started anew to hash", "device does not start")
+}
+
+func TestAnEngineThatEndsBeforeItIsAskedIsAskedAgain(t *testing.T) {
+	c, p := newCards(t, 2), office(t, "23")
+	early := &fragile{cards: c, devices: fmt.Errorf("devices: %w: EOF", control.ErrOver)}
+	d := NewDispatch(early, newDeviceDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	if _, err := d.Before(t.Context(), p, true); err == nil {
+		t.Error("the engine ended, and nobody is told")
+	}
+	d.After(nil)
+	c.restart()
+	early.devices, early.cut = nil, fmt.Errorf("cut shards: %w: EOF", control.ErrOver)
+	for _, device := range c.devices {
+		device.Flows = &programpb.FlowAbilities{}
+	}
+	if _, err := d.Before(t.Context(), p, true); err == nil {
+		t.Error("the engine ended, and nobody is told")
+	}
+	d.After(nil)
+	c.restart()
+	early.cut = nil
+	c.load(d, p)
+	c.run(d, p, 2)
+	says(t, d, "inside", v1alpha1.DispatcherRSS)
 }
 
 // fragile is an engine that does not bear some questions.

@@ -22,6 +22,11 @@ const (
 // errNoEngine says that the keeper has no connection.
 var errNoEngine = errors.New("the engine does not answer")
 
+// unasked tells whether a request did not reach the engine: nothing that became of that is the request's fault.
+func unasked(err error) bool {
+	return errors.Is(err, control.ErrNotAsked) || errors.Is(err, control.ErrOver) || errors.Is(err, errNoEngine)
+}
+
 // Engine is the engine in the pod, behind a socket that comes and goes with it.
 type Engine struct {
 	Socket string

@@ -276,34 +276,36 @@ func (k *Keeper) choose(inForce string, wanted Wanted) *Program {
 	return stored
 }
 
-// exchange puts a program into force, with what the engine's devices have to do with it.
+// exchange puts a program into force, with what the engine's devices have to do with it. The program is on trial from when the engine gets it.
 func (k *Keeper) exchange(ctx context.Context, p *Program, first bool) (loaded *programpb.Loaded, err error) {
-	if k.devices == nil {
-		return k.engine.Load(ctx, p, nil)
+	var marks *programpb.Marks
+	if k.devices != nil {
+		marks, err = k.devices.Before(ctx, p, first)
 	}
-	marks, err := k.devices.Before(ctx, p, first)
 	if err == nil {
+		k.trial, k.tried = p, k.clock.Now()
 		loaded, err = k.engine.Load(ctx, p, marks)
 	}
-	if err != nil {
+	switch {
+	case k.devices == nil:
+	case err != nil:
 		k.devices.After(nil)
-		return nil, err
+	default:
+		k.devices.After(p)
 	}
-	k.devices.After(p)
-	return loaded, nil
+	return loaded, err
 }
 
 // load tells whether the engine lived through it. first: it has no program yet.
 func (k *Keeper) load(ctx context.Context, p *Program, first bool) bool {
-	good := k.trial == nil || k.clock.Since(k.tried) >= probation // the one before
-	k.trial, k.tried = p, k.clock.Now()
+	before, since := k.trial, k.tried
 	loaded, err := k.exchange(ctx, p, first)
 	var refused *control.EngineError
 	switch {
 	case errors.Is(err, control.ErrNotAsked):
-		k.trial = nil // it is at another request for long: again in the next step
+		k.trial, k.tried = before, since // it is at another request for long: again in the next step
 	case errors.As(err, &refused):
-		k.trial = nil
+		k.trial, k.tried = before, since
 		k.refuse(p.Hash, err)
 		k.update(func(s *State) { s.Refused = k.refused[s.Wanted.hash()] })
 	case err != nil:
@@ -313,6 +315,7 @@ func (k *Keeper) load(ctx context.Context, p *Program, first bool) bool {
 		k.tried = k.clock.Now()
 		k.log.Info("program loaded", "chain", p.GetChain(), "hash", p.Hash, "build", time.Duration(loaded.GetBuildNs()),
 			"swap", time.Duration(loaded.GetSwapNs()), "sessionsKept", loaded.GetSessionsKept(), "sessionsDropped", loaded.GetSessionsDropped())
+		good := before == nil || k.clock.Since(since) >= probation
 		if err := k.store.Save(p, good); err != nil {
 			k.log.Error(err, "program runs, but is not kept for a restart")
 		}

@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"context"
+	"io"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -11,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // bench is a keeper beside a real engine, in a time of its own.
@@ -192,6 +195,57 @@ func TestAProgramThatKillsTheEngineTwiceIsTakenBack(t *testing.T) {
 	b.engine.restart()
 	b.step(time.Second)
 	b.runs(good)
+}
+
+// deadlyDevices take the engine with them when they are tried.
+type deadlyDevices struct {
+	engine *testEngine
+	times  int
+}
+
+func (d *deadlyDevices) Before(context.Context, *Program, bool) (*programpb.Marks, error) {
+	if d.times == 0 {
+		return nil, nil
+	}
+	d.times--
+	d.engine.restart()
+	return nil, io.EOF
+}
+
+func (d *deadlyDevices) After(*Program) {}
+
+func TestAProgramIsNotChargedForWhatHappenedBeforeTheEngineGotIt(t *testing.T) {
+	b := newBench(t)
+	good, next := testProgram(t, "good", "in", "out"), testProgram(t, "next", "in", "out")
+	b.want(good)
+	b.step(time.Second)
+	b.step(time.Minute)
+	b.devices = &deadlyDevices{b.engine, maxStrikes}
+	b.want(next)
+	for range 3 * maxStrikes {
+		b.step(time.Second)
+	}
+	b.runs(next)
+	if n := b.strikes[next.Hash]; n != 0 {
+		t.Errorf("it is charged with %d deaths", n)
+	}
+}
+
+func TestAProgramStaysOnTrialThoughAnotherIsRefused(t *testing.T) {
+	b := newBench(t)
+	good, deadly := testProgram(t, "good", "in", "out"), testProgram(t, "deadly", "in", "out")
+	b.want(good)
+	b.step(time.Second)
+	b.step(time.Minute)
+	b.want(deadly)
+	b.step(time.Second)
+	b.want(testProgram(t, "bad", "in", "dmz"))
+	b.step(time.Second)
+	b.engine.restart()
+	b.step(time.Second)
+	if n := b.strikes[deadly.Hash]; n != 1 {
+		t.Errorf("the program in force is charged with %d deaths, want the one", n)
+	}
 }
 
 func TestAnEngineThatDiesLongAfterALoadDidNotDieOfIt(t *testing.T) {

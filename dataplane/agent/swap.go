@@ -72,7 +72,7 @@ func (d *Dispatch) cutFor(ctx context.Context, next *Program) error {
 	for {
 		choice := dispatch.Choose(next.Program, d.capabilities(next), d.workers, dispatch.ShardBits)
 		unhashed, err := d.engine.CutShards(ctx, cutFor(&choice.Shards))
-		if err != nil && !errors.Is(err, control.ErrNotAsked) && choice.Shards.Dispatcher == dispatch.RSS {
+		if err != nil && !unasked(err) && choice.Shards.Dispatcher == dispatch.RSS {
 			d.leaveUnhashed(err)
 		}
 		var refused *control.EngineError

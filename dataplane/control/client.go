@@ -42,6 +42,9 @@ func (e *VersionError) Error() string {
 // ErrNotAsked says that a request was given up before it went out, nearly always as another one took too long. The connection holds.
 var ErrNotAsked = errors.New("another request is under way")
 
+// ErrOver says that a request did not reach the engine: the connection was over before.
+var ErrOver = errors.New("connection to the engine is over")
+
 // Client is a connection to one engine. Its methods may be called concurrently; requests go out one
 // after the other. A request that is cancelled or cut short ends the connection, since what
 // the engine has read of it is unknown; except with ErrNotAsked.
@@ -290,7 +293,7 @@ func (c *Client) call(ctx context.Context, name string, req *programpb.Request) 
 	}
 	if err := c.Err(); err != nil {
 		c.turn <- struct{}{}
-		return nil, fmt.Errorf("%s: connection to the engine is over: %w", name, err)
+		return nil, fmt.Errorf("%s: %w: %w", name, ErrOver, err)
 	}
 	type result struct {
 		resp *programpb.Response
@@ -335,7 +338,7 @@ func (c *Client) exchange(req *programpb.Request) (*programpb.Response, error) {
 	c.lastID++
 	req.Id = c.lastID
 	if err := writeMessage(c.rw, req); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w: %w", ErrOver, err)
 	}
 	resp := new(programpb.Response)
 	if err := readMessage(c.rw, resp, MaxMessage); err != nil {

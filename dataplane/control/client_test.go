@@ -159,8 +159,8 @@ func TestACancelledRequestReturnsAtOnceAndEndsTheConnection(t *testing.T) {
 	if _, err := c.Stats(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v, want context.Canceled", err)
 	}
-	if _, err := c.Stats(t.Context()); err == nil || !strings.Contains(err.Error(), "stats was cancelled") {
-		t.Errorf("next request: got %v, want the reason why the connection is over", err)
+	if _, err := c.Stats(t.Context()); !errors.Is(err, ErrOver) || !strings.Contains(err.Error(), "stats was cancelled") {
+		t.Errorf("next request: got %v, want that the connection is over, and why", err)
 	}
 }
 
@@ -182,6 +182,18 @@ func TestARequestThatIsCancelledAsAnotherEngineRefusedIsNoRefusal(t *testing.T) 
 	}
 	if c.Err() == nil {
 		t.Error("the connection is said to hold")
+	}
+}
+
+func TestARequestThatAnEngineCannotReadDidNotReachIt(t *testing.T) {
+	here, there := net.Pipe()
+	_ = there.Close()
+	if _, err := NewClient(here).Stats(t.Context()); !errors.Is(err, ErrOver) {
+		t.Errorf("got %v, want ErrOver", err)
+	}
+	c := fakeEngine(t, func(*programpb.Request) *programpb.Response { return nil })
+	if _, err := c.Stats(t.Context()); err == nil || errors.Is(err, ErrOver) {
+		t.Errorf("got %v, want that the engine ended when it was asked", err)
 	}
 }
 
