@@ -298,6 +298,32 @@ func TestAfterARestartOrAResetAllRulesAreMadeAgain(t *testing.T) {
 	says(t, d, "inside", v1alpha1.DispatcherFlow)
 }
 
+func TestRulesThatAreFoundLostWhenTheyAreToGoAreNotTakenOutAgain(t *testing.T) {
+	c, p := newCards(t, 2), office(t, "23")
+	d := dispatching(c)
+	c.load(d, p)
+	c.run(d, p, 3)
+	c.state["inside"].Resets++
+	for n, r := range c.rules["inside"] {
+		if r.GetMark() != 0 {
+			delete(c.rules["inside"], n)
+		}
+	}
+	inside := d.ports[0]
+	inside.read = c.clock.Now() // they are not looked at again before they are changed
+	inside.caps.MarkBits = 0
+	inside.version++
+	c.run(d, p, 1)
+	for _, r := range c.rules["inside"] {
+		if r.GetMark() != 0 {
+			t.Errorf("rule %v marks", r)
+		}
+	}
+	if k := c.kinds("inside"); k[programpb.FlowRule_DROP] == 0 || k[programpb.FlowRule_QUEUE] == 0 || len(inside.table.rules) != len(c.rules["inside"]) {
+		t.Errorf("rules: %v, want drops and queues, and all %d that the agent knows of", k, len(inside.table.rules))
+	}
+}
+
 func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
 	c, p := newCards(t, 2), office(t, "23")
 	before := dispatching(c)

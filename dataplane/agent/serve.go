@@ -106,6 +106,7 @@ func (d *Dispatch) update(ctx context.Context, p *port) error {
 		if err := d.readRules(ctx, p); err != nil { // what they count goes with them
 			return err
 		}
+		steps, _ = dispatch.Update(p.table.rules, p.plan, &p.caps, false) // some may have been lost
 	}
 	all, err := d.run(ctx, p, steps, nil)
 	if p.complete = all; all {
