@@ -140,6 +140,9 @@ becomes the engine: kubelet sees the engine's own signals and end.`,
 			if err := agent.WriteBinding(dir().binding(), plan); err != nil {
 				return err
 			}
+			if err := agent.Undrain(dir().draining()); err != nil {
+				return err
+			}
 			argv := append([]string{args[0], "--socket", dir().socket()}, plan.Args()...)
 			return fmt.Errorf("engine %s: %w", path, syscall.Exec(path, append(argv, args[1:]...), os.Environ()))
 		},

@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -81,6 +83,34 @@ func TestNetworkStatusIsWaitedForAndItsAbsenceExplained(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatIsStartedIsNotOfAPodThatIsBeingDrained(t *testing.T) {
+	dir := t.TempDir()
+	marker := folder(dir).draining()
+	if err := os.WriteFile(marker, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(config, []byte("{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], contexts: [{name: c, context: {cluster: c}}], current-context: c}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := command(t, "run", "--folder", dir, "--kubeconfig", config, "--namespace", "default", "--instance", "edge-0",
+		"--probes-bind", "127.0.0.1:0", "--metrics-bind", "")
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Process.Kill(); _ = c.Wait() }()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		_, err := os.Stat(marker)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the pod is being drained (%v), although its agent was started", err)
+		}
+	}
+}
+
 func TestWrongUsageIsExplained(t *testing.T) {
 	for want, args := range map[string][]string{
 		"--interface: want one for each interface of the chain": {"bind"},
@@ -107,6 +137,9 @@ func TestExecEngineBecomesAnEngineThatProbeAndDrainReach(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if out, err := command(t, "drain", "--folder", dir).CombinedOutput(); err != nil { // of an engine before
+		t.Fatalf("drain: %v: %s", err, out)
+	}
 	var log bytes.Buffer
 	c := command(t, "exec-engine", "--folder", dir, "--workers", "1",
 		"--interface", "in,device=net_null0,no-rx=1", "--interface", "out,device=net_null1,no-rx=1",
@@ -124,6 +157,9 @@ func TestExecEngineBecomesAnEngineThatProbeAndDrainReach(t *testing.T) {
 		}
 	}
 	_ = client.Close()
+	if _, err := os.Stat(folder(dir).draining()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the pod is being drained (%v), although its engine was started", err)
+	}
 	for _, args := range [][]string{{"probe", "--folder", dir}, {"drain", "--folder", dir, "--quiet", "300ms"}} {
 		if out, err := command(t, args...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", args, err, out)

@@ -40,6 +40,9 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := agent.Undrain(dir().draining()); err != nil {
+				return err
+			}
 			identity, listener, err := peers.open(cmd.Context())
 			if err != nil {
 				return err

@@ -2,7 +2,9 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"time"
 
@@ -19,6 +21,15 @@ type Drain struct {
 	Quiet  time.Duration // without a packet that leaves: done
 	Limit  time.Duration // done in any case
 	Clock  clock.Clock
+}
+
+// Undrain takes a Drain's word back. A container that is started is not of a pod that ends: kubelet runs the hook as well before it restarts one
+// whose liveness has failed.
+func Undrain(marker string) error {
+	if err := os.Remove(marker); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("drain: %w", err)
+	}
+	return nil
 }
 
 const drainPause = 250 * time.Millisecond
