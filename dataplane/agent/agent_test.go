@@ -236,6 +236,40 @@ func TestProbesTellEngineAndProgram(t *testing.T) {
 	answers("/healthz", http.StatusOK, "ok")
 }
 
+func TestWhoAsksAndGoesAwayLeavesTheEngineConnected(t *testing.T) {
+	dir := folder(t)
+	engine := startEngine(t, filepath.Join(dir, "s"), quietPorts)
+	a := New(Config{Socket: engine.socket, Clock: clock.RealClock{}, Log: testr.New(t)})
+	t.Cleanup(a.engine.Close)
+	if _, err := a.engine.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	context.AfterFunc(ctx, func() { _ = engine.cmd.Process.Signal(syscall.SIGCONT) })
+	a.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", nil))
+	if fresh, err := a.engine.Connect(t.Context()); fresh || err != nil {
+		t.Errorf("connected anew: %t, %v; want the connection of before", fresh, err)
+	}
+}
+
+func TestWhileTheEngineIsAtAnotherRequestItIsHealthy(t *testing.T) {
+	engine := startEngine(t, filepath.Join(folder(t), "s"), quietPorts)
+	a := New(Config{Socket: engine.socket, Clock: clock.RealClock{}, Log: testr.New(t)})
+	t.Cleanup(a.engine.Close)
+	if _, err := a.engine.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	engine.busy(a.engine, func() {
+		if err := a.healthy(t.Context()); err != nil {
+			t.Errorf("healthz: %v", err)
+		}
+	})
+}
+
 func TestTheStatusFollowsTheTraffic(t *testing.T) {
 	program := testProgram(t, "mine", "in", "out")
 	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", program))

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
 )
 
 // Handler answers kubelet's questions.
@@ -22,7 +24,8 @@ func (a *Agent) Handler() http.Handler {
 
 func answer(check func(context.Context) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if err := check(r.Context()); err != nil {
+		// Who asks and goes away does not take the engine's connection along.
+		if err := check(context.WithoutCancel(r.Context())); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
@@ -34,7 +37,7 @@ func (a *Agent) healthy(ctx context.Context) error {
 	if a.engine.Loading() {
 		return nil // busy with a program; the workers forward meanwhile
 	}
-	if _, err := a.sampler.Read(ctx); err != nil {
+	if _, err := a.sampler.Read(ctx); err != nil && !errors.Is(err, control.ErrNotAsked) {
 		return fmt.Errorf("engine: %w", err)
 	}
 	if before, now := a.sampler.Last(); now != nil && !advanced(before, now) {

@@ -2,10 +2,12 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -93,7 +95,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	_, err := a.sampler.Read(context.Background())
 	s := a.see()
 	e := exposition{out}
-	e.gauge(engineUp, number(err == nil))
+	e.gauge(engineUp, number(err == nil || errors.Is(err, control.ErrNotAsked)))
 	e.counter(statusWrites, a.reporter.writes.done.Load(), "done")
 	e.counter(statusWrites, a.reporter.writes.failed.Load(), "failed")
 	e.counter(programsLoaded, s.State.Loads)
