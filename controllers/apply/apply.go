@@ -26,7 +26,7 @@ func Object(ctx context.Context, c client.Client, owner client.FieldOwner, obj c
 	return nil
 }
 
-// Status applies an object's status alone, all of its fields.
+// Status applies an object's status alone, all of its fields. The object gets the version that this makes.
 func Status(ctx context.Context, c client.Client, owner client.FieldOwner, obj client.Object) error {
 	u, err := toUnstructured(c, obj)
 	if err != nil {
@@ -35,7 +35,8 @@ func Status(ctx context.Context, c client.Client, owner client.FieldOwner, obj c
 	return status(ctx, c, owner, obj, u.Object["status"])
 }
 
-// Conditions applies some conditions of an object, whose status is otherwise another's.
+// Conditions applies some conditions of an object, whose status is otherwise another's. The object gets the
+// version that this makes.
 func Conditions(ctx context.Context, c client.Client, owner client.FieldOwner, obj client.Object, list []metav1.Condition) error {
 	conditions := make([]any, len(list))
 	for i := range list {
@@ -61,6 +62,7 @@ func status(ctx context.Context, c client.Client, owner client.FieldOwner, obj c
 	if err := c.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership); err != nil {
 		return fmt.Errorf("status of %s %s: %w", gvk.Kind, obj.GetName(), err)
 	}
+	obj.SetResourceVersion(u.GetResourceVersion())
 	return nil
 }
 

@@ -46,6 +46,7 @@ type Reconciler struct {
 
 	compiled compiled
 	scalers  scalers
+	written  written
 }
 
 // The user's objects are read, and only the status of chains is written.
@@ -79,12 +80,13 @@ type phase func(context.Context, *scope) error
 
 // Reconcile brings one chain nearer to its spec.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
-	chain := &v1alpha1.ServiceChain{}
-	if err := r.Client.Get(ctx, req.NamespacedName, chain); err != nil {
-		if client.IgnoreNotFound(err) == nil {
-			r.compiled.forget(req.NamespacedName)
-			r.scalers.forget(req.NamespacedName)
-		}
+	chain, err := r.readChain(ctx, req.NamespacedName)
+	if apierrors.IsNotFound(err) {
+		r.compiled.forget(req.NamespacedName)
+		r.scalers.forget(req.NamespacedName)
+		r.written.forget(req.NamespacedName)
+	}
+	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if !chain.DeletionTimestamp.IsZero() {

@@ -93,6 +93,7 @@ func (r *Reconciler) refuse(ctx context.Context, s *scope, why *refusal) error {
 	if err := apply.Status(ctx, r.Client, fieldManager, p); err != nil {
 		return err
 	}
+	r.written.put(client.ObjectKeyFromObject(s.chain), p)
 	r.event(s, p, warning, "ProgramRefused", "RollBack", "program %s is taken back: %s", p.Name, why.message)
 	s.verdicts.programmed = &verdict{isFalse, v1alpha1.ReasonRolledBack, fmt.Sprintf("program %s is taken back: %s", p.Name, why.message)}
 	s.status.Rollout = nil

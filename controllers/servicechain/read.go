@@ -10,7 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -38,6 +40,15 @@ func (s *scope) program(name string) *v1alpha1.ChainProgram {
 	return nil
 }
 
+// readChain reads a chain, with the status that was written last.
+func (r *Reconciler) readChain(ctx context.Context, key types.NamespacedName) (*v1alpha1.ServiceChain, error) {
+	chain := &v1alpha1.ServiceChain{}
+	if err := r.Client.Get(ctx, key, chain); err != nil {
+		return nil, err
+	}
+	return latest(ctx, r, key, chain)
+}
+
 // readObjects reads what the chain refers to and what it has.
 func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
 	var err error
@@ -45,18 +56,9 @@ func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
 	if s.sources, err = reader.Read(ctx, s.chain); err != nil {
 		return err
 	}
-	var programs v1alpha1.ChainProgramList
-	if err := r.Client.List(ctx, &programs, client.InNamespace(s.chain.Namespace), client.MatchingLabels{v1alpha1.LabelChain: s.chain.Name}); err != nil {
-		return fmt.Errorf("list ChainPrograms: %w", err)
+	if err := r.readPrograms(ctx, s); err != nil {
+		return err
 	}
-	for _, p := range programs.Items {
-		if metav1.IsControlledBy(&p, s.chain) && p.DeletionTimestamp.IsZero() {
-			s.programs = append(s.programs, p)
-		}
-	}
-	slices.SortFunc(s.programs, func(a, b v1alpha1.ChainProgram) int {
-		return cmp.Or(cmp.Compare(a.Spec.Revision, b.Spec.Revision), strings.Compare(a.Name, b.Name))
-	})
 	var instances v1alpha1.ChainInstanceList
 	if err := r.Client.List(ctx, &instances, client.InNamespace(s.chain.Namespace), client.MatchingLabels{v1alpha1.LabelChain: s.chain.Name}); err != nil {
 		return fmt.Errorf("list ChainInstances: %w", err)
@@ -76,6 +78,34 @@ func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
 	}
 	s.read = true
 	return nil
+}
+
+// readPrograms reads the chain's programs, with the marks that were written last.
+func (r *Reconciler) readPrograms(ctx context.Context, s *scope) error {
+	var programs v1alpha1.ChainProgramList
+	if err := r.Client.List(ctx, &programs, client.InNamespace(s.chain.Namespace), client.MatchingLabels{v1alpha1.LabelChain: s.chain.Name}); err != nil {
+		return fmt.Errorf("list ChainPrograms: %w", err)
+	}
+	for k := range programs.Items {
+		p, err := latest(ctx, r, client.ObjectKeyFromObject(s.chain), &programs.Items[k])
+		if apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if s.owns(p) {
+			s.programs = append(s.programs, *p)
+		}
+	}
+	slices.SortFunc(s.programs, func(a, b v1alpha1.ChainProgram) int {
+		return cmp.Or(cmp.Compare(a.Spec.Revision, b.Spec.Revision), strings.Compare(a.Name, b.Name))
+	})
+	return nil
+}
+
+// owns tells whether an object is the chain's, and stays.
+func (s *scope) owns(o client.Object) bool {
+	return metav1.IsControlledBy(o, s.chain) && o.GetDeletionTimestamp().IsZero()
 }
 
 // readPods reads the pods of the chain's instances.

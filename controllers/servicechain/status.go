@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/apply"
@@ -42,6 +43,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	if err := apply.Status(ctx, r.Client, fieldManager, next); err != nil {
 		return err
 	}
+	r.written.put(client.ObjectKeyFromObject(s.chain), next)
 	for _, c := range s.status.Conditions {
 		before := meta.FindStatusCondition(s.chain.Status.Conditions, c.Type)
 		if before != nil && before.Status == c.Status && before.Reason == c.Reason && (c.Type != v1alpha1.ConditionSynthesized || before.Message == c.Message) {

@@ -97,14 +97,29 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 		},
 	}
 	switch err := r.Client.Create(ctx, p, fieldManager); {
-	case apierrors.IsAlreadyExists(err): // the cache is behind, and will call again
-		s.soon(0)
-		return nil
+	case apierrors.IsAlreadyExists(err):
+		return r.readProgram(ctx, s)
 	case err != nil:
 		return fmt.Errorf("create ChainProgram %s: %w", p.Name, err)
 	}
 	r.event(s, p, normal, "ProgramCreated", "Synthesize", "revision %d is program %s with %d traffic classes", p.Spec.Revision, p.Name, p.Spec.Classes)
 	s.programs = append(s.programs, *p)
+	return nil
+}
+
+// readProgram reads the newest program past the cache, which does not show it yet: without it, instances that have
+// been brought to it would be taken back.
+func (r *Reconciler) readProgram(ctx context.Context, s *scope) error {
+	p := &v1alpha1.ChainProgram{}
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.chain.Namespace, Name: s.newest}, p)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("get ChainProgram %s: %w", s.newest, err)
+	case err != nil || !s.owns(p): // it goes, and will be made again
+		s.soon(0)
+	default:
+		s.programs = append(s.programs, *p)
+	}
 	return nil
 }
 

@@ -36,6 +36,8 @@ type world struct {
 	chains    *servicechain.Reconciler
 	instances *chaininstance.Reconciler
 
+	frozen *frozen // what the controllers see of chains and programs; nil: what there is
+
 	mu     sync.Mutex
 	writes []string // of the controllers
 	events []string
@@ -52,7 +54,7 @@ func newWorld(t *testing.T) *world {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chain-"}}
 	w.must(c.Create(t.Context(), ns))
 	w.namespace = ns.Name
-	watched := interceptor.NewClient(c, w.counting())
+	watched := interceptor.NewClient(c, w.cached(w.counting()))
 	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, AgentClusterRole: "sinter-agent"}
 	w.instances = &chaininstance.Reconciler{Client: watched, Recorder: w, Clock: w.clock, Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
 	return w
