@@ -37,6 +37,7 @@ type world struct {
 	pods   []*worldPod
 	scaler *Scaler
 	moves  int
+	made   int // pods
 }
 
 type worldPod struct {
@@ -60,8 +61,13 @@ func newWorld(t reporter, b Bounds, shards []Shard, total float64) *world {
 	return w
 }
 
+// addPod makes a pod with the lowest name that is free.
 func (w *world) addPod(ready bool) {
-	n := len(w.pods)
+	n := 0
+	for slices.ContainsFunc(w.pods, func(p *worldPod) bool { return p.name == fmt.Sprintf("edge-%d", n) }) {
+		n++
+	}
+	w.made++
 	w.pods = append(w.pods, &worldPod{name: fmt.Sprintf("edge-%d", n), node: fmt.Sprintf("n%d", n), ready: ready, cores: w.bounds.MinCores, owner: map[Shard]int{}, balancer: NewBalancer(DefaultBalancing)})
 }
 
@@ -137,9 +143,13 @@ func (w *world) operator() Decision {
 			p.owner[shard] = had[shard]
 		}
 	}
-	for len(w.pods) > d.Pods {
-		w.pods = w.pods[:len(w.pods)-1]
+	var kept []*worldPod
+	for i, plan := range d.Plans {
+		if !plan.Drain || len(in.Pods[i].Report.Shards) > 0 {
+			kept = append(kept, w.pods[i])
+		}
 	}
+	w.pods = kept
 	for len(w.pods) < d.Pods {
 		w.addPod(true)
 	}

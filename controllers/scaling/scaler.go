@@ -65,8 +65,8 @@ type Report struct {
 
 // Decision is what should be.
 type Decision struct {
-	// Pods is how many there should be. Those that are too many keep existing until they
-	// have no shards.
+	// Pods is how many there should be: those that are wanted, and those beyond that still
+	// have shards. Which of these are the first to have none is not said.
 	Pods int
 	// Plans are for the pods of the input, in their order.
 	Plans []PodPlan
@@ -127,7 +127,7 @@ func (s *Scaler) Decide(in Input) Decision {
 	d.Pods = wanted
 	for i, p := range in.Pods {
 		if i >= wanted && len(p.Report.Shards) > 0 {
-			d.Pods = i + 1
+			d.Pods++
 		}
 		plan := PodPlan{Pod: p.Name, Cores: p.Cores, Shards: h.homes[i].list(), Drain: i >= keep}
 		if p.Ready && !plan.Drain {

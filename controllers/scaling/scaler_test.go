@@ -354,6 +354,19 @@ func TestAPodIsDrainedShardByShard(t *testing.T) {
 	}
 }
 
+func TestSeveralPodsAreGivenUpOneAfterTheOther(t *testing.T) {
+	w := chain(t, manyPods(3), 3.8)
+	w.run(20 * time.Second)
+	if len(w.pods) != 3 {
+		t.Fatalf("%d pods, want 3", len(w.pods))
+	}
+	w.set(0.5)
+	w.run(3 * time.Minute)
+	if len(w.pods) != 1 || w.made != 3 {
+		t.Errorf("%d pods are left and %d were made, want the first of three to be left, and none made anew", len(w.pods), w.made)
+	}
+}
+
 func TestAnEngineThatDrownsIsUrgent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		works []float64

@@ -311,6 +311,24 @@ func TestFewerInstancesThanThereAreAreEmptiedFirst(t *testing.T) {
 	}
 }
 
+func TestOfSeveralInstancesThatGoNoneIsMadeAnew(t *testing.T) {
+	a := sharing(t, edge(443, "  scaling: {instances: 3, maxInstances: 3}\n"))
+	a.holds(42, 43, 43)
+	a.events = nil
+	a.apply(edge(443, "  scaling: {instances: 1, maxInstances: 1}\n"))
+	a.settle()
+	a.pass(10*time.Second, 4)
+	a.holds(106, 22) // edge-1 is gone, while edge-2 still has shards
+	a.pass(10*time.Second, 8)
+	a.holds(128)
+	if made, gone := a.countTold("InstanceAdded"), a.countTold("InstanceRemoved"); made != 0 || gone != 2 {
+		t.Errorf("%d instances are made and %d removed, want none and two; events:\n%s", made, gone, strings.Join(a.events, "\n"))
+	}
+	if a.begun != 128 {
+		t.Errorf("%d shards began, want all handed over", a.begun)
+	}
+}
+
 func TestBoundsOfInstancesAreChecked(t *testing.T) {
 	w := newWorld(t)
 	for scaling, want := range map[string]string{

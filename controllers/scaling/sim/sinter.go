@@ -94,8 +94,14 @@ func (s *sinter) operate(w *world) {
 			w.move(s.index[m.Shard], pod*podCores+m.To)
 		}
 	}
-	w.resize(d.Pods)
-	s.fit(d.Pods)
+	pods := d.Pods
+	for pod, p := range in.Pods { // only the last ones can end here
+		if len(p.Report.Shards) > 0 {
+			pods = max(pods, pod+1)
+		}
+	}
+	w.resize(pods)
+	s.fit(pods)
 }
 
 // fit has a balancer for each pod.
