@@ -21,6 +21,9 @@ type goal struct {
 	policy v1alpha1.Rollout
 }
 
+// deadline is how long an instance may take to run the program.
+func (g *goal) deadline() time.Duration { return time.Duration(g.policy.DeadlineSeconds) * time.Second }
+
 // step is what a rollout does next.
 type step struct {
 	write   []int // instances to be brought to the goal now
@@ -58,7 +61,7 @@ func advance(g goal, instances []v1alpha1.ChainInstance, last *v1alpha1.RolloutS
 		return step{}
 	}
 	next := behind[0]
-	return step{write: []int{next}, wait: time.Duration(g.policy.DeadlineSeconds) * time.Second, rollout: &v1alpha1.RolloutStatus{
+	return step{write: []int{next}, wait: g.deadline(), rollout: &v1alpha1.RolloutStatus{
 		Program:  g.program.Name,
 		Updated:  int32(len(instances) - len(behind)),
 		Instance: instances[next].Name, Since: metav1.NewTime(now), LossPerMille: lossPerMille(&instances[next]),
@@ -91,8 +94,11 @@ func watch(g goal, instances []v1alpha1.ChainInstance, last *v1alpha1.RolloutSta
 		return step{refused: why, rollout: rollout}, true
 	}
 	if !settled(i, g.program.Spec.Hash, rollout) {
-		left := rollout.Since.Add(time.Duration(g.policy.DeadlineSeconds) * time.Second).Sub(now)
-		return step{rollout: rollout, wait: max(left, time.Second)}, true
+		left := deadline(g, i, rollout).Sub(now)
+		if left <= 0 { // there is no pod; that there is one will be heard of
+			left = g.deadline()
+		}
+		return step{rollout: rollout, wait: left}, true
 	}
 	if rollout.AppliedTime.IsZero() {
 		rollout.AppliedTime = metav1.NewTime(now)
@@ -117,11 +123,13 @@ func trouble(g goal, i *v1alpha1.ChainInstance, rollout *v1alpha1.RolloutStatus,
 		}
 	}
 	if !settled(i, g.program.Spec.Hash, rollout) {
-		deadline := time.Duration(g.policy.DeadlineSeconds) * time.Second
-		if now.Sub(rollout.Since.Time) >= deadline && meta.IsStatusConditionTrue(i.Status.Conditions, v1alpha1.ConditionPlaced) {
-			return say(v1alpha1.ReasonDeadlinePassed, "did not report it within %s", deadline)
+		switch {
+		case now.Before(deadline(g, i, rollout)) || !meta.IsStatusConditionTrue(i.Status.Conditions, v1alpha1.ConditionPlaced):
+			return nil
+		case rollout.AppliedTime.IsZero():
+			return say(v1alpha1.ReasonDeadlinePassed, "did not report it within %s", g.deadline())
 		}
-		return nil
+		return say(v1alpha1.ReasonDeadlinePassed, "ran it, and then was not ready for %s", g.deadline())
 	}
 	if rollout.AppliedTime.IsZero() || i.Status.LastReportTime.Before(&rollout.AppliedTime) {
 		return nil // what it reports is from before
@@ -131,6 +139,22 @@ func trouble(g goal, i *v1alpha1.ChainInstance, rollout *v1alpha1.RolloutStatus,
 			loss/10, loss%10, rollout.LossPerMille/10, rollout.LossPerMille%10)
 	}
 	return nil
+}
+
+// deadline is when an instance must run the program at the latest. Time without a pod does not count; one that ran
+// the program has as much time again if it is not ready any more.
+func deadline(g goal, i *v1alpha1.ChainInstance, rollout *v1alpha1.RolloutStatus) time.Time {
+	begins := []string{v1alpha1.ConditionPlaced}
+	if !rollout.AppliedTime.IsZero() {
+		begins = append(begins, v1alpha1.ConditionReady)
+	}
+	since := rollout.Since.Time
+	for _, kind := range begins {
+		if c := meta.FindStatusCondition(i.Status.Conditions, kind); c != nil && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since.Add(g.deadline())
 }
 
 // settled tells whether the instance's pod, as it is wanted now, runs the program. Once it did,

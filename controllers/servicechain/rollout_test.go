@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -46,6 +47,13 @@ func says(kind string, status condition, reason string) func(*v1alpha1.ChainInst
 				c.Status, c.Reason, c.ObservedGeneration = status, reason, i.Generation
 			}
 		}
+	}
+}
+
+// since tells when a condition was last another.
+func since(kind string, seconds int) func(*v1alpha1.ChainInstance) {
+	return func(i *v1alpha1.ChainInstance) {
+		meta.FindStatusCondition(i.Status.Conditions, kind).LastTransitionTime = metav1.NewTime(at(seconds))
 	}
 }
 
@@ -111,6 +119,22 @@ func TestARolloutGoesFromInstanceToInstance(t *testing.T) {
 		"an instance whose pod has no node is waited for": {
 			instances: []v1alpha1.ChainInstance{running("a", before, told(next), says(v1alpha1.ConditionPlaced, isFalse, v1alpha1.ReasonUnschedulable)), running("b", before)},
 			last:      watched("a", 0, 0), now: 600, instance: "a",
+		},
+		"once its pod has a node its time begins": {
+			instances: []v1alpha1.ChainInstance{running("a", before, told(next), since(v1alpha1.ConditionPlaced, 590)), running("b", before)},
+			last:      watched("a", 0, 0), now: 600, instance: "a",
+		},
+		"and then it ends": {
+			instances: []v1alpha1.ChainInstance{running("a", before, told(next), since(v1alpha1.ConditionPlaced, 590)), running("b", before)},
+			last:      watched("a", 0, 0), now: 650, instance: "a", refused: "DeadlinePassed: instance a did not report it within 1m0s",
+		},
+		"an instance that ran it and is not ready for a moment is waited for": {
+			instances: []v1alpha1.ChainInstance{running("a", next, says(v1alpha1.ConditionReady, isFalse, v1alpha1.ReasonPodNotReady), since(v1alpha1.ConditionReady, 65)), running("b", before)},
+			last:      watched("a", 0, 58), now: 66, instance: "a",
+		},
+		"one that ran it and does not become ready again ends it": {
+			instances: []v1alpha1.ChainInstance{running("a", next, says(v1alpha1.ConditionReady, isFalse, v1alpha1.ReasonPodNotReady), since(v1alpha1.ConditionReady, 65)), running("b", before)},
+			last:      watched("a", 0, 58), now: 125, instance: "a", refused: "DeadlinePassed: instance a ran it, and then was not ready for 1m0s",
 		},
 		"an instance that loses packets ends it": {
 			instances: []v1alpha1.ChainInstance{running("a", next, loses(61)), running("b", before)},
