@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
@@ -24,6 +25,10 @@ func choose(s *scope) (*v1alpha1.ChainProgram, *verdict) {
 	inForce := s.inForce()
 	if pin := s.chain.Spec.RollbackTo; pin != "" {
 		if p := s.program(pin); p != nil {
+			if c := refused(p, inForce); c != nil {
+				return inForce, &verdict{isFalse, v1alpha1.ReasonRolledBack, fmt.Sprintf(
+					"spec.rollbackTo: program %s was taken back, %s runs on: %s; take the field away, or name another program", pin, inForce.Name, c.Message)}
+			}
 			return p, &verdict{isTrue, v1alpha1.ReasonPinned, fmt.Sprintf("spec.rollbackTo holds the chain at program %s; take it away to run what the rest of the spec says", pin)}
 		}
 		return inForce, &verdict{isFalse, v1alpha1.ReasonUnknownPin, fmt.Sprintf("spec.rollbackTo: %q: is no program of this chain; it has %s", pin, s.programNames())}
@@ -35,14 +40,20 @@ func choose(s *scope) (*v1alpha1.ChainProgram, *verdict) {
 	case newest == nil:
 		return inForce, nil // Synthesized says why
 	}
-	if c := meta.FindStatusCondition(newest.Status.Conditions, v1alpha1.ConditionRefused); c != nil && c.Status == isTrue {
-		if inForce == nil || inForce.Name == newest.Name {
-			return newest, nil // there is nothing to go back to
-		}
+	if c := refused(newest, inForce); c != nil {
 		return inForce, &verdict{isFalse, v1alpha1.ReasonRolledBack, fmt.Sprintf(
 			"program %s was taken back, %s runs again: %s; delete ChainProgram %s to try it once more", newest.Name, inForce.Name, c.Message, newest.Name)}
 	}
 	return newest, nil
+}
+
+// refused is the condition by which a program is not to be tried again; nil: it is good, or there is no other to go back to.
+func refused(p, inForce *v1alpha1.ChainProgram) *metav1.Condition {
+	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionRefused)
+	if c == nil || c.Status != isTrue || inForce == nil || inForce.Name == p.Name {
+		return nil
+	}
+	return c
 }
 
 // inForce is the program that was last brought to all instances; should the status be

@@ -115,6 +115,38 @@ func TestAnOlderProgramIsPinnedByTheUser(t *testing.T) {
 	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, second)
 }
 
+func TestAPinnedProgramThatLosesPacketsIsTakenBack(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	settings := threeInstances + quickRollout
+	rollOut := func(chain string) string {
+		w.apply(chain)
+		for range 4 {
+			w.run()
+			w.pass(11 * time.Second)
+		}
+		w.run()
+		return w.chain("edge").Status.Program
+	}
+	first := rollOut(edge(443, settings))
+	second := rollOut(edge(8443, settings))
+	w.apply(edge(8443, settings, "  rollbackTo: "+first+"\n"))
+	w.run()
+	w.pass(5 * time.Second)
+	w.report("edge-0", func(i *v1alpha1.ChainInstance) { i.Status.LossRate = 200_000 })
+	w.settle()
+	w.run()
+	w.pass(time.Minute)
+	w.run()
+	if n := w.inProgram(second); first == second || n != 3 {
+		t.Errorf("%d instances are back at the program before the pinned one, wanted all", n)
+	}
+	w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonRolledBack, "spec.rollbackTo: program "+first+" was taken back, "+second+" runs on")
+	w.apply(edge(8443, settings))
+	w.run()
+	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, second)
+}
+
 func TestFiveOldProgramsAreKept(t *testing.T) {
 	w := newWorld(t)
 	w.node("a")
