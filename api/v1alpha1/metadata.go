@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/types"
+
 // Labels of what the operator makes.
 const (
 	// LabelChain is the chain that an object belongs to.
@@ -17,8 +19,14 @@ const (
 const AnnotationPodHash = "nfv.sinter.dev/pod-hash"
 
 // DataPlaneName names what all instances of a chain share: account, role binding,
-// disruption budget, and the secret where they share state.
+// disruption budget.
 func DataPlaneName(chain string) string { return chain + "-dataplane" }
+
+// ChainSecretName names the secret of a chain that shares its state. One that is made anew under its name has another
+// secret: that of before goes with the chain of before, whenever that may be.
+func ChainSecretName(chain string, uid types.UID) string {
+	return DataPlaneName(chain) + "-" + string(uid)
+}
 
 // ChainSecretKey is the key, within the secret of a chain that shares its state, of what its pods know each other by.
 const ChainSecretKey = "secret"

@@ -99,7 +99,7 @@ func newPod(i *v1alpha1.ChainInstance, o PodOptions, affinity *corev1.NodeAffini
 			TopologySpreadConstraints:     spread(spec),
 			SecurityContext:               &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 			Containers:                    []corev1.Container{engineContainer(spec, o), agentContainer(spec, o)},
-			Volumes:                       volumes(spec),
+			Volumes:                       volumes(i),
 		},
 	}
 	if affinity != nil {
@@ -270,7 +270,7 @@ func security(add ...corev1.Capability) *corev1.SecurityContext {
 	}
 }
 
-func volumes(spec *v1alpha1.ChainInstanceSpec) []corev1.Volume {
+func volumes(i *v1alpha1.ChainInstance) []corev1.Volume {
 	limit := resource.MustParse("64Mi")
 	expires := int64(3607)
 	field := func(path, name string) corev1.DownwardAPIVolumeFile {
@@ -291,10 +291,10 @@ func volumes(spec *v1alpha1.ChainInstanceSpec) []corev1.Volume {
 			{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{field("namespace", "metadata.namespace")}}},
 		}}}},
 	}
-	if spec.Shared {
+	if chain := metav1.GetControllerOf(i); i.Spec.Shared && chain != nil {
 		mode := int32(0o400)
 		list = append(list, corev1.Volume{Name: volumeSecret, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName: v1alpha1.DataPlaneName(spec.Chain), DefaultMode: &mode,
+			SecretName: v1alpha1.ChainSecretName(i.Spec.Chain, chain.UID), DefaultMode: &mode,
 		}}})
 	}
 	return list

@@ -13,7 +13,9 @@ import (
 
 func instanceWith(interfaces ...v1alpha1.InterfaceBinding) *v1alpha1.ChainInstance {
 	return &v1alpha1.ChainInstance{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "nfv", Name: "edge-0", UID: "u"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "nfv", Name: "edge-0", UID: "u", OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindServiceChain, Name: "edge", UID: "c", Controller: new(true)},
+		}},
 		Spec: v1alpha1.ChainInstanceSpec{
 			Chain: "edge", Program: "edge-1", Cores: 2, Interfaces: interfaces,
 			Resources: v1alpha1.Resources{Hugepages: "1Gi", Memory: "256Mi"},
@@ -140,7 +142,7 @@ func TestThePodOfAChainThatSharesItsStateMeetsOthers(t *testing.T) {
 		}
 	}
 	k := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Secret != nil })
-	if k < 0 || pod.Spec.Volumes[k].Secret.SecretName != "edge-dataplane" || *pod.Spec.Volumes[k].Secret.DefaultMode != 0o400 {
+	if k < 0 || pod.Spec.Volumes[k].Secret.SecretName != "edge-dataplane-c" || *pod.Spec.Volumes[k].Secret.DefaultMode != 0o400 {
 		t.Errorf("volumes are %+v, want the chain's secret, for root alone", pod.Spec.Volumes)
 	}
 	if pod.Annotations[v1alpha1.AnnotationPodHash] == alone.Annotations[v1alpha1.AnnotationPodHash] {

@@ -24,17 +24,18 @@ func (r *Reconciler) ensureSecret(ctx context.Context, s *scope) error {
 	if !s.chain.Spec.Scaling.Shared() || slices.ContainsFunc(s.instances, shares) {
 		return nil
 	}
+	name := v1alpha1.ChainSecretName(s.chain.Name, s.chain.UID)
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // never fails
 	err := r.Client.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.chain.Namespace, Name: v1alpha1.DataPlaneName(s.chain.Name),
+			Namespace: s.chain.Namespace, Name: name,
 			Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain),
 		},
 		Data: map[string][]byte{v1alpha1.ChainSecretKey: []byte(hex.EncodeToString(secret))},
 	}, fieldManager)
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create Secret %s: %w", v1alpha1.DataPlaneName(s.chain.Name), err)
+		return fmt.Errorf("create Secret %s: %w", name, err)
 	}
 	return nil
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -180,8 +183,7 @@ func (a *agents) holds(counts ...int) {
 func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
 	a := sharing(t, edge(443, oneOrTwo))
 	a.holds(128)
-	secret := &corev1.Secret{}
-	a.must(a.client.Get(t.Context(), client.ObjectKey{Namespace: a.namespace, Name: "edge-dataplane"}, secret))
+	secret := a.secret()
 	if n := len(secret.Data[v1alpha1.ChainSecretKey]); n < 32 {
 		t.Errorf("the pods' secret has %d bytes, want 32 at least", n)
 	}
@@ -222,6 +224,43 @@ func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
 		t.Errorf("%d shards began without sessions, want all handed over", a.begun-begun)
 	}
 	a.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
+}
+
+// secret is what the pods of edge know each other by, as they mount it.
+func (w *world) secret() *corev1.Secret {
+	w.Helper()
+	for _, v := range w.pod("edge-0").Spec.Volumes {
+		if v.Secret == nil {
+			continue
+		}
+		s := &corev1.Secret{}
+		w.must(w.client.Get(w.Context(), client.ObjectKey{Namespace: w.namespace, Name: v.Secret.SecretName}, s))
+		return s
+	}
+	w.Fatal("the pod edge-0 mounts no secret")
+	return nil
+}
+
+func TestAChainThatIsMadeAnewHasASecretOfItsOwn(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(edge(443, oneOrTwo))
+	w.settle()
+	first, before := w.secret(), w.chain("edge")
+	// As kubectl replace --force: the garbage of the chain before is collected some time later, the secret last.
+	w.must(w.client.Delete(t.Context(), before))
+	head := metav1.ObjectMeta{Namespace: w.namespace, Name: "edge-dataplane"}
+	for _, o := range []client.Object{
+		w.pod("edge-0"), w.instance("edge-0"), &w.programs()[0],
+		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head},
+	} {
+		w.must(w.client.Delete(t.Context(), o, client.GracePeriodSeconds(0)))
+	}
+	w.apply(edge(443, oneOrTwo))
+	w.settle()
+	if s := w.secret(); s.Name == first.Name || !metav1.IsControlledBy(s, w.chain("edge")) {
+		t.Errorf("the pod of the chain that was made anew mounts secret %s of %v, which goes with the chain before", s.Name, s.OwnerReferences)
+	}
 }
 
 func TestOthersTakeTheShardsOfAPodThatIsLost(t *testing.T) {
@@ -358,7 +397,7 @@ func TestTheOperatorsRightsSufficeToShareState(t *testing.T) {
 		w.must(w.client.List(t.Context(), &pods, client.InNamespace(w.namespace)))
 		return len(pods.Items) == 2
 	})
-	w.must(w.client.Get(t.Context(), client.ObjectKey{Namespace: w.namespace, Name: "edge-dataplane"}, &corev1.Secret{}))
+	w.secret()
 	a := &agents{world: w, has: map[string]map[int]bool{}, work: 1}
 	a.startPods()
 	w.eventually("each instance told where the other is", func() bool {
