@@ -176,6 +176,9 @@ func refusal(pod *corev1.Pod) string {
 // createPod makes the pod on one of the nodes that fit.
 func (r *Reconciler) createPod(ctx context.Context, s *scope) error {
 	if s.pod != nil {
+		if !metav1.IsControlledBy(s.pod, s.instance) {
+			s.requeue = askAgainAfter // nothing tells this instance that the pod is gone
+		}
 		return nil
 	}
 	r.recent.Lock()

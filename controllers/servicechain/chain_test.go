@@ -10,6 +10,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -208,6 +209,27 @@ func TestAPodThatIsNotTakenIsReplaced(t *testing.T) {
 	}
 	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
 	w.told("PodEnded: pod edge-0 is replaced: UnexpectedAdmissionError")
+}
+
+func TestAPodOfAnotherIsWaitedFor(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	foreign := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "edge-0"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "other"}}},
+	}
+	w.must(w.client.Create(t.Context(), foreign))
+	w.apply(edge(443))
+	w.settle()
+	w.says(v1alpha1.ConditionPlaced, no, v1alpha1.ReasonWaitingForPods, "belongs to something else")
+	result, err := w.instances.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(foreign)})
+	w.must(err)
+	if d := result.RequeueAfter; d <= 0 || d > time.Minute {
+		t.Errorf("the instance is looked at again after %v; nothing tells it when the pod goes, want it to look within a minute", d)
+	}
+	w.must(w.client.Delete(t.Context(), foreign, client.GracePeriodSeconds(0)))
+	w.run()
+	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
 }
 
 func TestAPodThatTheNamespaceForbidsIsToldOf(t *testing.T) {
