@@ -14,6 +14,8 @@ for line in sys.stdin:
     try:
         e = json.loads(line)
     except json.JSONDecodeError:
+        e = None
+    if not isinstance(e, dict) or "Action" not in e:
         print(line, end="")
         continue
     key = (e.get("Package", e.get("ImportPath")), e.get("Test"))

@@ -11,8 +11,10 @@ trap 'rm -f "$tally"' EXIT
 
 # check runs a command that counts as one test.
 check() {
-  if "$@"; then echo "ok    $*"; echo 1 0 >>"$tally"; else echo "FAIL  $*"; echo 0 1 >>"$tally"; fi
+  if "$@"; then echo "ok    $*"; echo 1 0 >>"$tally"; else fail "$@"; fi
 }
+fail() { echo "FAIL  $*"; echo 0 1 >>"$tally"; }
+failed() { awk '{ n += $2 } END { print n + 0 }' "$tally"; }
 
 c_files() { git ls-files -co --exclude-standard -- "$engine/*.c" "$engine/*.h"; }
 
@@ -33,10 +35,12 @@ generated_current() {
 }
 tree_state() { { git diff HEAD; git ls-files -o --exclude-standard -z | xargs -0 -r sha256sum; } 2>/dev/null | sha256sum; }
 
-# go_test runs packages under the summary.
+# go_test runs packages under the summary. What ends badly without a failed test, as if it was killed, counts as one.
 go_test() { # all|failures, packages…
-  local show=$1; shift
-  go test -json -timeout 40m "$@" 2>&1 | hack/gotest.py "$tally" $([[ $show == all ]] && echo --all)
+  local show=$1 before; shift
+  before=$(failed)
+  go test -json -timeout 40m "$@" 2>&1 | hack/gotest.py "$tally" $([[ $show == all ]] && echo --all) ||
+    (($(failed) > before)) || fail go test "$@"
 }
 
 # meson_test runs the engine's suites in a build directory and counts them.
@@ -51,12 +55,17 @@ stage_format() { check gofumpt_clean; check clang_format_clean; check go mod tid
 stage_generate() { check generated_current; }
 stage_vet() { check go vet ./...; }
 stage_lint() { check golangci-lint run ./...; }
-stage_unit() { go_test failures $(go list ./... | grep -v /test/); }
-stage_engine() { make --no-print-directory engine && meson_test "$engine/build" || echo 0 1 >>"$tally"; }
+stage_unit() {
+  local packages
+  packages=$(go list ./... | grep -v /test/) || { fail go list ./...; return; }
+  # shellcheck disable=SC2086 # one word each
+  go_test failures $packages
+}
+stage_engine() { make --no-print-directory engine && meson_test "$engine/build" || fail engine; }
 stage_engine-asan() {
   make --no-print-directory engine-asan &&
     ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 meson_test "$engine/build-asan" ||
-    echo 0 1 >>"$tally"
+    fail engine-asan
 }
 stage_suites() { go_test all -count=1 -p 1 ./test/...; }
 
@@ -65,7 +74,7 @@ stage_chart() { go_test all -count=1 ./test/chart; }
 # The operator against a real API server, whose first build takes minutes.
 stage_envtest() {
   local assets
-  assets=$(hack/envtest.sh) || { echo 0 1 >>"$tally"; return; }
+  assets=$(hack/envtest.sh) || { fail hack/envtest.sh; return; }
   KUBEBUILDER_ASSETS=$assets go_test failures -count=1 -p 1 ./controllers/... ./cmd/... ./dataplane/agent ./test/chart
 }
 
@@ -74,7 +83,7 @@ stages=("$@")
 for s in "${stages[@]}"; do
   began=$SECONDS
   echo "=== $s"
-  "stage_$s"
+  if declare -F "stage_$s" >/dev/null; then "stage_$s"; else fail "no stage $s"; fi
   echo "=== $s: $((SECONDS - began)) s"
 done
 
