@@ -40,28 +40,32 @@ func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 }
 
 // ensureBudget lets evictions take one instance at a time. It says how many must stay:
-// how many may go is counted for the cluster's own workloads only.
+// how many may go is counted for the cluster's own workloads only. An instance that is not ready forwards nothing, and
+// keeps no node from being drained.
 func (r *Reconciler) ensureBudget(ctx context.Context, s *scope) error {
 	instances := s.chain.Spec.Scaling.Instances
 	if s.chain.Spec.Scaling.Shared() {
 		instances = max(instances, int32(len(s.instances)))
 	}
 	rest := intstr.FromInt32(max(instances-1, 0))
+	always := policyv1.AlwaysAllow
 	want := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: s.chain.Namespace, Name: v1alpha1.DataPlaneName(s.chain.Name),
 			Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain),
 		},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &rest,
-			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelChain: s.chain.Name}},
+			MinAvailable:               &rest,
+			Selector:                   &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelChain: s.chain.Name}},
+			UnhealthyPodEvictionPolicy: &always,
 		},
 	}
 	var budget policyv1.PodDisruptionBudget
 	return r.ensure(ctx, &budget, want, func() bool {
 		return metav1.IsControlledBy(&budget, s.chain) &&
 			equality.Semantic.DeepEqual(budget.Spec.MinAvailable, want.Spec.MinAvailable) &&
-			equality.Semantic.DeepEqual(budget.Spec.Selector, want.Spec.Selector)
+			equality.Semantic.DeepEqual(budget.Spec.Selector, want.Spec.Selector) &&
+			equality.Semantic.DeepEqual(budget.Spec.UnhealthyPodEvictionPolicy, want.Spec.UnhealthyPodEvictionPolicy)
 	})
 }
 

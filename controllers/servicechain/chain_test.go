@@ -310,6 +310,29 @@ func TestWhatAChainHasGoesWithIt(t *testing.T) {
 	}
 }
 
+func TestADrainTakesOneInstanceThatWorksAndAnyThatDoesNot(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(edge(443, threeInstances))
+	w.run()
+	budget := &policyv1.PodDisruptionBudget{}
+	key := client.ObjectKey{Namespace: w.namespace, Name: "edge-dataplane"}
+	right := func() bool {
+		w.must(w.client.Get(t.Context(), key, budget))
+		p := budget.Spec.UnhealthyPodEvictionPolicy
+		return budget.Spec.MinAvailable.IntValue() == 2 && p != nil && *p == policyv1.AlwaysAllow
+	}
+	if !right() {
+		t.Errorf("the disruption budget is %+v, wanted two of three to be kept, and pods that are not ready to go always", budget.Spec)
+	}
+	budget.Spec.UnhealthyPodEvictionPolicy = nil // as an operator of before made it
+	w.must(w.client.Update(t.Context(), budget))
+	w.settle()
+	if !right() {
+		t.Errorf("the disruption budget is %+v, wanted it to be put right", budget.Spec)
+	}
+}
+
 func TestFewerInstancesTakeTheLastAway(t *testing.T) {
 	w := newWorld(t)
 	w.node("a")
