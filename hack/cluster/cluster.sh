@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 here=hack/cluster
 source $here/settings.sh
+source hack/lib/boot.sh
 source $here/pki.sh
 source $here/host.sh
 source $here/services.sh
@@ -17,7 +18,8 @@ pause_image=sinter.test/pause:1
 export KUBECONFIG=$kubeconfigs/admin
 
 say() { printf '%4d.%d s  %s\n' $(((${EPOCHREALTIME/./} - began) / 1000000)) $(((${EPOCHREALTIME/./} - began) / 100000 % 10)) "$*"; }
-is_up() { [[ -e $state/init.pid && -d /proc/$(cat "$state/init.pid") ]]; }
+is_up() { of_this_boot "$state" && [[ -e $state/init.pid && -d /proc/$(cat "$state/init.pid") ]]; }
+must_be_up() { is_up || { echo "the cluster is not up: make cluster brings it up" >&2; exit 1; }; }
 use_binaries() { binaries=$($here/binaries.sh "$@") && PATH=$binaries:$PATH; }
 
 up() {
@@ -27,6 +29,7 @@ up() {
   [[ ! -e $state ]] || down
   mkdir -p "$state"/{log,pid,daemon,pki,kubeconfig,node}
   chmod 700 "$state"
+  mark_boot "$state"
   save_sysctls
   add_hugepages
   make_cgroups
@@ -77,6 +80,12 @@ load() {
 }
 
 down() {
+  # A reboot leaves nothing but the files.
+  ! of_this_boot "$state" || undo
+  rm -rf "$state"
+}
+
+undo() {
   # All processes of a PID namespace end with its first, and with them their mounts and networks.
   if is_up; then
     kill -KILL "$(cat "$state/init.pid")"
@@ -87,7 +96,6 @@ down() {
   remove_cgroups
   remove_hugepages
   restore_sysctls
-  rm -rf "$state"
 }
 
 [[ $EUID == 0 ]] || { echo "the cluster needs root: namespaces, mounts, cgroups" >&2; exit 2; }
@@ -96,10 +104,10 @@ command=${1:-}
 case $command in
 up) up ;;
 down) down ;;
-in) use_binaries --cached; inside "$@" ;;
-start) use_binaries --cached; for service; do start "$service"; done ;;
-stop) for service; do stop "$service"; done ;;
-load) use_binaries --cached; load "$@" ;;
+in) must_be_up; use_binaries --cached; inside "$@" ;;
+start) must_be_up; use_binaries --cached; for service; do start "$service"; done ;;
+stop) must_be_up; for service; do stop "$service"; done ;;
+load) must_be_up; use_binaries --cached; load "$@" ;;
 credentials) use_binaries --cached; node_credentials "$@" ;;
 *) sed -n '/^#!/d; /^#/!q; s/^# \?//p' "$0" >&2; exit 2 ;;
 esac

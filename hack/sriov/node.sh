@@ -8,8 +8,9 @@ set -euo pipefail
 cd "$(dirname "$0")"
 source settings.sh
 source disk.sh
+source ../lib/boot.sh
 
-is_up() { [[ -e $state/qemu.pid && -d /proc/$(cat "$state/qemu.pid") ]]; }
+is_up() { of_this_boot "$state" && [[ -e $state/qemu.pid && -d /proc/$(cat "$state/qemu.pid") ]]; }
 has_cluster() { [[ -e $cluster/ready ]]; }
 
 # wait_for tries a command until it succeeds.
@@ -33,6 +34,7 @@ up() {
   down
   mkdir -p "$state"
   chmod 700 "$state"
+  mark_boot "$state"
   make_disk "$state/node.img"
   say "images"
   ! has_cluster || make_cable
