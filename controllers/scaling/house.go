@@ -72,7 +72,7 @@ type house struct {
 // house says which pod owns which shard. A shard stays where it is unless its pod goes
 // or is gone, or has too much.
 func (s *Scaler) house(in Input, keep int) *house {
-	h := &house{full: in.Bounds.Target * float64(in.Bounds.MaxCores), left: s.policy.Handovers, moved: map[Shard]Handover{}}
+	h := &house{full: in.Bounds.Target * float64(in.Bounds.MaxCores), moved: map[Shard]Handover{}}
 	free := make(map[Shard]bool, len(in.Shards))
 	for _, shard := range in.Shards {
 		free[shard] = true
@@ -100,6 +100,7 @@ func (s *Scaler) house(in Input, keep int) *house {
 			h.empty(h.homes[i], math.MaxInt) // nothing works there any more
 		}
 	}
+	h.left = s.policy.Handovers // from here on entries are copied
 	h.deal(free)
 	if in.Hold {
 		return h // what was begun goes on later

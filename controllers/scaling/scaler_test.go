@@ -293,6 +293,31 @@ func TestShardsThatAreHeldGoOnlyFromWhereNobodyWorks(t *testing.T) {
 	}
 }
 
+func TestShardsOfALostPodDoNotHoldOthersUp(t *testing.T) {
+	all := shardsOf("g", 64)
+	load := func(shards []Shard) (list []ShardLoad) {
+		for _, s := range shards {
+			list = append(list, ShardLoad{Shard: s, Work: 0.02})
+		}
+		return list
+	}
+	in := Input{
+		Now: epoch, Bounds: Bounds{MinPods: 3, MaxPods: 3, MinCores: 1, MaxCores: 1, Target: 0.7}, Shards: all,
+		Pods: []Pod{
+			{Name: "much", Ready: true, Cores: 1, Report: Report{Shards: load(all[:40])}},
+			{Name: "lost", Report: Report{Shards: load(all[40:])}},
+			{Name: "new", Ready: true, Cores: 1},
+		},
+	}
+	by := map[string]int{}
+	for _, h := range NewScaler(DefaultPolicy).Decide(in).Handovers {
+		by[h.From]++
+	}
+	if by["lost"] != 24 || by["much"] == 0 || by["much"] > DefaultPolicy.Handovers {
+		t.Errorf("handovers are %v, want all 24 of the pod that is lost, and at most %d of the one that has too much", by, DefaultPolicy.Handovers)
+	}
+}
+
 func TestNothingIsDrainedWhileAPodIsMissing(t *testing.T) {
 	b := manyPods(2)
 	b.MinPods = 2
