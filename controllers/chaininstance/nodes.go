@@ -36,7 +36,11 @@ func (s *scope) related() runtime.Object {
 func (r *Reconciler) place(ctx context.Context, s *scope) (placement.Decision, error) {
 	spec := &s.instance.Spec
 	var nodes corev1.NodeList
-	if err := r.Client.List(ctx, &nodes, client.MatchingLabelsSelector{Selector: labels.SelectorFromSet(spec.Placement.NodeSelector)}, client.UnsafeDisableDeepCopy); err != nil {
+	selector := labels.SelectorFromSet(spec.Placement.NodeSelector)
+	if spec.Placement.NodeName != "" {
+		selector = labels.Everything() // should a label be missing of the node that is named, that is told
+	}
+	if err := r.Client.List(ctx, &nodes, client.MatchingLabelsSelector{Selector: selector}, client.UnsafeDisableDeepCopy); err != nil {
 		return placement.Decision{}, fmt.Errorf("list Nodes: %w", err)
 	}
 	var instances v1alpha1.ChainInstanceList
@@ -69,7 +73,7 @@ func requestOf(i *v1alpha1.ChainInstance, siblings []corev1.Pod) placement.Reque
 	memory := quantity(string(i.Spec.Resources.Memory), "256Mi")
 	memory.Add(agentResources[corev1.ResourceMemory])
 	req := placement.Request{
-		Node: i.Spec.Placement.NodeName, Cores: int(i.Spec.Cores), Memory: memory.Value(), Candidates: 2,
+		Node: i.Spec.Placement.NodeName, Selector: i.Spec.Placement.NodeSelector, Cores: int(i.Spec.Cores), Memory: memory.Value(), Candidates: 2,
 		Hugepages: placement.Hugepages{PageSize: 2 << 20, Bytes: hugepages.Value()},
 	}
 	for _, n := range i.Spec.Interfaces {
@@ -156,7 +160,7 @@ func (f *nodeFacts) Ask(i int) placement.Node {
 	whole := (free.Cpu().MilliValue() - agentResources.Cpu().MilliValue()) / 1000
 	cores := int(n.Status.Allocatable.Cpu().MilliValue() / 1000)
 	out := placement.Node{
-		Name: n.Name, NotReady: !nodeReady(n), Cordoned: n.Spec.Unschedulable, Taint: f.taint(n),
+		Name: n.Name, Labels: n.Labels, NotReady: !nodeReady(n), Cordoned: n.Spec.Unschedulable, Taint: f.taint(n),
 		CPUManagerPolicy: n.Labels[labelCPUManager], TopologyPolicy: n.Labels[labelTopologyManager],
 		Cores: cores, FreeCores: int(max(0, whole)), FreeMemory: free.Memory().Value(),
 		FreeHugepages: map[int64]int64{}, FreeDevices: map[string]int64{},

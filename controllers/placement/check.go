@@ -2,6 +2,8 @@ package placement
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +16,7 @@ type Reason string
 // Reasons for which a node is refused.
 const (
 	NodeNotFound        Reason = "NodeNotFound"
+	NodeNotSelected     Reason = "NodeNotSelected"
 	NodeNotReady        Reason = "NodeNotReady"
 	NodeCordoned        Reason = "NodeCordoned"
 	NodeTainted         Reason = "NodeTainted"
@@ -41,7 +44,7 @@ type Check func(Node, Request) (reason Reason, lack Lack, failed bool)
 
 // checks go from what no waiting mends to what may change any minute.
 var checks = []Check{
-	ready, schedulable, tolerated, unused,
+	selected, ready, schedulable, tolerated, unused,
 	staticCPUManager, alignedTopology, largeEnough,
 	freeCores, freeHugepages, freeMemory, freeDevices, oneZone,
 }
@@ -55,6 +58,17 @@ func Preflight(n Node, r Request) (Refusal, bool) {
 		}
 	}
 	return Refusal{}, false
+}
+
+func selected(n Node, r Request) (Reason, Lack, bool) {
+	for _, key := range slices.Sorted(maps.Keys(r.Selector)) {
+		if has, ok := n.Labels[key]; !ok {
+			return NodeNotSelected, Lack{"label " + key + " of the node selector", strconv.Quote(r.Selector[key]), "none"}, true
+		} else if has != r.Selector[key] {
+			return NodeNotSelected, Lack{"label " + key + " of the node selector", strconv.Quote(r.Selector[key]), strconv.Quote(has)}, true
+		}
+	}
+	return "", Lack{}, false
 }
 
 func ready(n Node, _ Request) (Reason, Lack, bool) {

@@ -18,6 +18,19 @@ func TestPreflight(t *testing.T) {
 			node: worker("n", func(n *Node) { n.NotReady = true }),
 			want: "NodeNotReady: n (condition Ready: wanted True, has False or Unknown)",
 		},
+		"a node without a label of the selector is refused": {
+			node: worker("n"), req: edge(func(r *Request) { r.Selector = map[string]string{"nfv": "yes"} }),
+			want: `NodeNotSelected: n (label nfv of the node selector: wanted "yes", has none)`,
+		},
+		"a node with another value of the selector's label is refused": {
+			node: worker("n", func(n *Node) { n.Labels = map[string]string{"a": "b", "nfv": "no"} }),
+			req:  edge(func(r *Request) { r.Selector = map[string]string{"nfv": "yes", "a": "b"} }),
+			want: `NodeNotSelected: n (label nfv of the node selector: wanted "yes", has "no")`,
+		},
+		"a node with all labels of the selector fits": {
+			node: worker("n", func(n *Node) { n.Labels = map[string]string{"a": "b", "nfv": "yes"} }),
+			req:  edge(func(r *Request) { r.Selector = map[string]string{"nfv": "yes"} }),
+		},
 		"a cordoned node is refused": {
 			node: worker("n", func(n *Node) { n.Cordoned = true }),
 			want: "NodeCordoned: n (spec.unschedulable: wanted false, has true)",

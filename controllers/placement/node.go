@@ -8,7 +8,8 @@ import (
 // Node is what is known of a node. What is not known refuses nothing: the engine
 // checks what it was really given when it starts.
 type Node struct {
-	Name string
+	Name   string
+	Labels map[string]string
 
 	NotReady bool   // the condition Ready is not True
 	Cordoned bool   // spec.unschedulable

@@ -7,7 +7,8 @@ import (
 
 // Request is what one instance of a chain needs.
 type Request struct {
-	Node string // the chain's explicit choice; empty: none
+	Node     string            // the chain's explicit choice; empty: none
+	Selector map[string]string // labels that the node must have
 
 	Cores     int
 	Memory    int64 // bytes

@@ -190,6 +190,17 @@ func TestWhereNoNodeFitsTheConditionSaysWhatIsMissing(t *testing.T) {
 	w.told("Warning TooFewCores")
 }
 
+func TestANamedNodeThatTheSelectorDoesNotTakeIsToldOf(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(edge(443, "  placement: {nodeName: "+w.namespace+"-a, nodeSelector: {test: "+w.namespace+", nfv: \"yes\"}}\n"))
+	w.settle()
+	w.says(v1alpha1.ConditionPlaced, no, "NodeNotSelected", `label nfv of the node selector: wanted "yes", has none`)
+	w.apply(edge(443, "  placement: {nodeName: "+w.namespace+"-a, nodeSelector: {test: "+w.namespace+"}}\n"))
+	w.run()
+	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
+}
+
 func TestAPodThatIsNotTakenIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.node("a")
