@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/servicechain"
 )
 
 // edge is a chain whose firewall lets one TCP port out.
@@ -357,6 +358,33 @@ func TestFewerInstancesTakeTheLastAway(t *testing.T) {
 		t.Errorf("instances are %v, wanted edge-0 alone", list.Items)
 	}
 	w.told("InstanceRemoved: instance edge-2")
+}
+
+func TestLostSessionsAreCountedBeyondTheirInstance(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(edge(443, threeInstances))
+	w.run()
+	lost := func(instance string, sessions, want int64) {
+		t.Helper()
+		w.report(instance, func(i *v1alpha1.ChainInstance) { i.Status.LostSessions = sessions })
+		w.settle()
+		if n := w.chain("edge").Status.LostSessions; n != want {
+			t.Errorf("%d sessions are lost, wanted %d", n, want)
+		}
+	}
+	lost("edge-2", 5, 5)
+	lost("edge-0", 2, 7)
+	w.apply(edge(443, "  scaling: {instances: 1}\n"))
+	w.settle()
+	lost("edge-0", 2, 7)
+	lost("edge-0", 3, 8)
+	w.chains = &servicechain.Reconciler{Client: w.chains.Client, Live: w.chains.Live, Recorder: w, Clock: w.clock, AgentClusterRole: w.chains.AgentClusterRole} // another operator takes over
+	lost("edge-0", 3, 8)
+	lost("edge-0", 4, 9)
+	w.apply(edge(443, threeInstances))
+	w.run()
+	lost("edge-2", 1, 10) // one that begins anew
 }
 
 func TestAgentsThatReportTroubleAreHeard(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -47,6 +48,7 @@ type Reconciler struct {
 	compiled compiled
 	scalers  scalers
 	written  written
+	losses   losses
 }
 
 // The user's objects are read, and only the status of chains is written.
@@ -85,6 +87,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		r.compiled.forget(req.NamespacedName)
 		r.scalers.forget(req.NamespacedName)
 		r.written.forget(req.NamespacedName)
+		r.losses.forget(req.NamespacedName)
 	}
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -194,6 +197,7 @@ type scope struct {
 	instances []v1alpha1.ChainInstance // by index
 	pods      map[string]*corev1.Pod   // of instances that share the chain's state, by name
 	read      bool                     // all of these
+	lost      map[types.UID]int64      // sessions, as instances report
 
 	newest   string // name of the program that the spec compiles to
 	target   *v1alpha1.ChainProgram

@@ -68,6 +68,7 @@ func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
 			s.instances = append(s.instances, i)
 		}
 	}
+	s.lost = lostSessions(s.instances)
 	slices.SortFunc(s.instances, func(a, b v1alpha1.ChainInstance) int {
 		return cmp.Compare(index(s.chain.Name, a.Name), index(s.chain.Name, b.Name))
 	})

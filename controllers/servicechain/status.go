@@ -35,7 +35,10 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 		return nil // nothing was seen; what was said before may still be true
 	}
 	s.summarize()
+	key := client.ObjectKeyFromObject(s.chain)
+	s.status.LostSessions = r.losses.total(key, s.chain.Status.LostSessions, s.lost)
 	if equality.Semantic.DeepEqual(&s.chain.Status, s.status) {
+		r.losses.said(key, s.lost)
 		return nil
 	}
 	next := s.chain.DeepCopy()
@@ -43,7 +46,8 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	if err := apply.Status(ctx, r.Client, fieldManager, next); err != nil {
 		return err
 	}
-	r.written.put(client.ObjectKeyFromObject(s.chain), next)
+	r.written.put(key, next)
+	r.losses.said(key, s.lost)
 	for _, c := range s.status.Conditions {
 		before := meta.FindStatusCondition(s.chain.Status.Conditions, c.Type)
 		if before != nil && before.Status == c.Status && before.Reason == c.Reason && (c.Type != v1alpha1.ConditionSynthesized || before.Message == c.Message) {
@@ -293,14 +297,13 @@ func (s *scope) instanceSays(i *v1alpha1.ChainInstance, name, reason, message st
 
 // sumUp adds up what the instances report.
 func (s *scope) sumUp() {
-	var packets, drops, lost int64
+	var packets, drops int64
 	s.status.Cores, s.status.Instances = 0, 0
 	for i := range s.instances {
 		instance := &s.instances[i]
 		s.status.Cores += instance.Spec.Cores
 		packets += instance.Status.PacketRate
 		drops += instance.Status.DropRate
-		lost += instance.Status.LostSessions
 		if meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha1.ConditionReady) {
 			s.status.Instances++
 		}
@@ -308,7 +311,6 @@ func (s *scope) sumUp() {
 	if p := s.program(s.status.Program); p != nil {
 		s.status.Classes = p.Spec.Classes
 	}
-	s.status.LostSessions = lost
 	s.status.Groups = groupPlaces(s.chain.Status.Groups, s.instances)
 	s.status.PacketRate = steady(s.chain.Status.PacketRate, packets)
 	s.status.DropRate = steady(s.chain.Status.DropRate, drops)

@@ -123,16 +123,24 @@ func TestARolloutIsWatchedThoughTheCacheIsBehind(t *testing.T) {
 	}
 }
 
-func TestWhatIsToldIsNotToldAgainByACacheThatIsBehind(t *testing.T) {
+func TestWhatIsToldIsNotToldAgainWhereTheCacheIsBehind(t *testing.T) {
 	w := newWorld(t)
 	w.node("a")
 	w.apply(edge(443))
 	w.run()
 	w.freeze()
-	w.report("edge-0", func(i *v1alpha1.ChainInstance) { i.Status.LostSessions = 5 })
+	w.report("edge-0", func(i *v1alpha1.ChainInstance) {
+		i.Status.LostSessions = 5
+		programmed(i, no, v1alpha1.ReasonEngineDown, "the engine does not answer")
+	})
 	w.reconcile()
 	w.reconcile()
-	if n := w.countTold("SessionsLost: 5 sessions"); n != 1 {
-		t.Errorf("the loss of five sessions is told %d times, want it told once; events:\n%s", n, strings.Join(w.events, "\n"))
+	for _, text := range []string{"EngineDown: Programmed is False", "SessionsLost: 5 sessions"} {
+		if n := w.countTold(text); n != 1 {
+			t.Errorf("%q is told %d times, want it told once; events:\n%s", text, n, strings.Join(w.events, "\n"))
+		}
+	}
+	if n := w.chain("edge").Status.LostSessions; n != 5 {
+		t.Errorf("%d sessions are lost, want 5", n)
 	}
 }
