@@ -23,6 +23,7 @@ func TestKustomizeInstallsWhatTheChartInstalls(t *testing.T) {
 		}
 	}
 	same(t, chart, built, "Deployment", "sinter-operator", "spec", "template", "spec")
+	same(t, chart, built, "NetworkPolicy", "sinter-operator", "spec")
 	same(t, chart, built, "PriorityClass", "sinter-dataplane", "value")
 	same(t, chart, built, "Service", "sinter-webhook", "spec", "ports")
 	same(t, chart, built, "Service", "sinter-metrics", "spec", "ports")
