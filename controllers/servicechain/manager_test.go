@@ -194,6 +194,26 @@ func TestTheWebhookRefusesWhatDoesNotCompile(t *testing.T) {
 		err := apply(bad)
 		return err != nil && strings.Contains(err.Error(), "chain edge") && strings.Contains(err.Error(), "300.0.0.1")
 	})
+
+	// Nobody judges ConfigMaps. What they spoil is not the function's fault.
+	w.must(apply(fmt.Sprintf(acl, "tpc")))
+	if err := apply(filter + "    countRules: true\n"); err != nil {
+		t.Errorf("a function of a chain that does not compile for another reason is refused: %v", err)
+	}
+	w.must(apply(fmt.Sprintf(acl, "tcp")))
+	gone := document(t, filter)
+	gone.SetNamespace(w.namespace)
+	w.must(w.client.Delete(t.Context(), gone))
+	w.eventually("taken with a path that leads nowhere, as the function is missing", func() bool {
+		return apply(strings.Replace(filtered(), "[inside, fw", "[inside, fv", 1)) == nil
+	})
+	w.eventually("seen", func() bool { return w.has("edge", v1alpha1.ConditionSynthesized, no) })
+	if err := apply(bad); err == nil || !strings.Contains(err.Error(), "300.0.0.1") {
+		t.Errorf("a new function that is wrong itself is taken where the chain's path is wrong as well: %v", err)
+	}
+	if err := apply(filter); err != nil {
+		t.Errorf("a new function is refused for the chain's path: %v", err)
+	}
 }
 
 // TestManyChainsCostLittleEach tells what a chain costs; SINTER_CHAINS=1000 for the number in the documentation.

@@ -38,7 +38,7 @@ type Chains struct{ Reader source.Reader }
 
 // ValidateCreate compiles a new chain.
 func (v *Chains) ValidateCreate(ctx context.Context, c *v1alpha1.ServiceChain) (admission.Warnings, error) {
-	return check(ctx, &v.Reader, c, nil)
+	return v.check(ctx, c)
 }
 
 // ValidateUpdate compiles a chain whose spec has changed.
@@ -46,7 +46,7 @@ func (v *Chains) ValidateUpdate(ctx context.Context, before, c *v1alpha1.Service
 	if !c.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, c.Spec) {
 		return nil, nil
 	}
-	return check(ctx, &v.Reader, c, nil)
+	return v.check(ctx, c)
 }
 
 // ValidateDelete lets every chain go.
@@ -54,12 +54,24 @@ func (v *Chains) ValidateDelete(context.Context, *v1alpha1.ServiceChain) (admiss
 	return nil, nil
 }
 
+func (v *Chains) check(ctx context.Context, c *v1alpha1.ServiceChain) (admission.Warnings, error) {
+	found, err := compiled(ctx, &v.Reader, c, nil)
+	if err != nil {
+		return nil, err
+	}
+	warnings, bad := judged(found)
+	if len(bad) > 0 {
+		return warnings, errors.New(compile.Summary(bad))
+	}
+	return warnings, nil
+}
+
 // Functions judges NetworkFunctions by the chains that refer to them.
 type Functions struct{ Reader source.Reader }
 
 // ValidateCreate compiles the chains that have waited for the function.
 func (v *Functions) ValidateCreate(ctx context.Context, f *v1alpha1.NetworkFunction) (admission.Warnings, error) {
-	return v.check(ctx, f)
+	return v.check(ctx, nil, f)
 }
 
 // ValidateUpdate compiles the chains that refer to a function whose spec has changed.
@@ -67,7 +79,7 @@ func (v *Functions) ValidateUpdate(ctx context.Context, before, f *v1alpha1.Netw
 	if !f.DeletionTimestamp.IsZero() || equality.Semantic.DeepEqual(before.Spec, f.Spec) {
 		return nil, nil
 	}
-	return v.check(ctx, f)
+	return v.check(ctx, before, f)
 }
 
 // ValidateDelete lets every function go: chains that refer to it keep their last program.
@@ -75,7 +87,8 @@ func (v *Functions) ValidateDelete(context.Context, *v1alpha1.NetworkFunction) (
 	return nil, nil
 }
 
-func (v *Functions) check(ctx context.Context, f *v1alpha1.NetworkFunction) (admission.Warnings, error) {
+// check refuses what keeps a chain from being compiled that was compiled before.
+func (v *Functions) check(ctx context.Context, before, f *v1alpha1.NetworkFunction) (admission.Warnings, error) {
 	var chains v1alpha1.ServiceChainList
 	if err := v.Reader.Cached.List(ctx, &chains, client.InNamespace(f.Namespace)); err != nil {
 		return nil, fmt.Errorf("list ServiceChains: %w", err)
@@ -86,18 +99,38 @@ func (v *Functions) check(ctx context.Context, f *v1alpha1.NetworkFunction) (adm
 		if len(compile.Used(c, []*v1alpha1.NetworkFunction{f})) == 0 {
 			continue
 		}
-		w, err := check(ctx, &v.Reader, c, f)
+		found, err := compiled(ctx, &v.Reader, c, f)
 		if err != nil {
 			return warnings, fmt.Errorf("chain %s: %w", c.Name, err)
 		}
-		warnings = append(warnings, w...)
+		more, bad := judged(found)
+		warnings = append(warnings, more...)
+		if len(bad) == 0 {
+			continue
+		}
+		had, err := compiled(ctx, &v.Reader, c, before)
+		if err != nil {
+			return warnings, fmt.Errorf("chain %s: %w", c.Name, err)
+		}
+		if !wrongBefore(had.Errors(), bad) {
+			return warnings, fmt.Errorf("chain %s: %s", c.Name, compile.Summary(bad))
+		}
+		warnings = append(warnings, fmt.Sprintf("chain %s does not compile, as before: %s", c.Name, compile.Summary(bad)))
 	}
 	return warnings, nil
 }
 
-// check compiles a chain as if the function, unless it is nil, were there already.
-// What is missing altogether is a warning, since it may be applied next.
-func check(ctx context.Context, reader *source.Reader, c *v1alpha1.ServiceChain, instead *v1alpha1.NetworkFunction) (admission.Warnings, error) {
+// wrongBefore tells whether a chain did not compile before either. If that was for want of something, what else was wrong
+// with it must be all that is wrong now.
+func wrongBefore(had, bad finding.List) bool {
+	if !slices.ContainsFunc(had, missing) {
+		return len(had) > 0
+	}
+	return !slices.ContainsFunc(bad, func(f finding.Finding) bool { return !slices.Contains(had, f) })
+}
+
+// compiled is what the compiler finds of a chain, as if the function, unless it is nil, were there already.
+func compiled(ctx context.Context, reader *source.Reader, c *v1alpha1.ServiceChain, instead *v1alpha1.NetworkFunction) (finding.List, error) {
 	sources, err := reader.Read(ctx, c)
 	if err != nil {
 		return nil, err
@@ -107,14 +140,15 @@ func check(ctx context.Context, reader *source.Reader, c *v1alpha1.ServiceChain,
 	}
 	inputs, failed := sources.Inputs(ctx)
 	outcome := compile.Chain(c, inputs)
-	if err := failed(); err != nil {
-		return nil, err
-	}
-	var warnings admission.Warnings
-	for _, f := range outcome.Findings.Warnings() {
+	return outcome.Findings, failed()
+}
+
+// judged are findings to warn of, and such to refuse for. What is missing altogether is a warning, since it may be applied next.
+func judged(found finding.List) (warnings admission.Warnings, bad finding.List) {
+	for _, f := range found.Warnings() {
 		warnings = append(warnings, f.String())
 	}
-	bad := outcome.Findings.Errors()
+	bad = found.Errors()
 	if slices.ContainsFunc(bad, missing) {
 		// What hangs on it would be judged wrongly.
 		for _, f := range bad {
@@ -122,10 +156,7 @@ func check(ctx context.Context, reader *source.Reader, c *v1alpha1.ServiceChain,
 		}
 		return warnings, nil
 	}
-	if len(bad) > 0 {
-		return warnings, errors.New(compile.Summary(bad))
-	}
-	return warnings, nil
+	return warnings, bad
 }
 
 // missing tells a reference to something that is not there.
