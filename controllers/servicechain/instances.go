@@ -43,7 +43,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 	}
 	g := goal{program: s.target, want: want, proven: s.status.Program == s.target.Name, policy: s.chain.Spec.Rollout}
 	next := advance(g, s.instances, s.status.Rollout, s.now)
-	if len(next.write) > 0 && s.status.Rollout == nil && r.handingOver(s) {
+	if len(next.write) > 0 && !next.back && s.status.Rollout == nil && r.handingOver(s) {
 		next = step{} // one after the other
 	}
 	for _, k := range next.write {

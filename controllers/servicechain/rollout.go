@@ -27,6 +27,7 @@ func (g *goal) deadline() time.Duration { return time.Duration(g.policy.Deadline
 // step is what a rollout does next.
 type step struct {
 	write   []int // instances to be brought to the goal now
+	back    bool  // to what is known to work
 	rollout *v1alpha1.RolloutStatus
 	refused *refusal
 	wait    time.Duration
@@ -49,7 +50,7 @@ func advance(g goal, instances []v1alpha1.ChainInstance, last *v1alpha1.RolloutS
 	}
 	if g.proven {
 		if astray := others(instances, g.program.Name); len(astray) > 0 {
-			return step{write: astray} // back to what is known to work, all at once
+			return step{write: astray, back: true} // all at once
 		}
 	}
 	if last != nil && last.Instance != "" {

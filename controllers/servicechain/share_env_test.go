@@ -337,6 +337,28 @@ func TestAProgramWaitsForShardsOnTheirWayAndShardsForAProgram(t *testing.T) {
 	}
 }
 
+func TestABadProgramIsTakenBackThoughShardsAreOnTheirWay(t *testing.T) {
+	a := sharing(t, edge(443, two, quickRollout))
+	first := a.instance("edge-0").Spec.Program
+	a.apply(edge(8443, two, quickRollout))
+	a.pass(2*time.Second, 1)
+	if p := a.instance("edge-0").Spec.Program; p == first {
+		t.Fatal("edge-0 is not brought to the new program")
+	}
+	a.idle = true
+	a.must(a.client.Delete(t.Context(), a.pod("edge-1"))) // it drains
+	a.settle()
+	if n := len(a.shardsOf(a.instance("edge-1").Spec.Groups)); n > 0 {
+		t.Fatalf("edge-1 is to have %d shards though its pod ends", n)
+	}
+	a.world.report("edge-0", func(i *v1alpha1.ChainInstance) { programmed(i, no, v1alpha1.ReasonLoadFailed, "no memory") })
+	a.settle()
+	a.told("ProgramRefused")
+	if p := a.instance("edge-0").Spec.Program; p != first {
+		t.Errorf("edge-0 keeps program %s, which it cannot load, until the shards of edge-1 have arrived", p)
+	}
+}
+
 func TestFewerInstancesThanThereAreAreEmptiedFirst(t *testing.T) {
 	a := sharing(t, edge(443, two))
 	a.apply(edge(443, "  scaling: {instances: 1, maxInstances: 1}\n"))
