@@ -12,6 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/apply"
+	"github.com/sinter-nfv/sinter/controllers/words"
 )
 
 // verdict is a condition's status and reason.
@@ -111,7 +112,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 			next = append(next, *before)
 		}
 		meta.SetStatusCondition(&next, metav1.Condition{
-			Type: c.name, Status: c.status, Reason: c.reason, Message: bounded(c.message),
+			Type: c.name, Status: c.status, Reason: c.reason, Message: words.Message(c.message),
 			ObservedGeneration: s.instance.Generation, LastTransitionTime: metav1.NewTime(s.now),
 		})
 		after := meta.FindStatusCondition(next, c.name)
@@ -130,19 +131,6 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	return apply.Conditions(ctx, r.Client, fieldManager, s.instance, next)
 }
 
-// bounded is a message that fits into a condition.
-func bounded(message string) string {
-	const limit = 2048
-	if len(message) <= limit {
-		return message
-	}
-	return strings.ToValidUTF8(message[:limit], "") + "…"
-}
-
 func (r *Reconciler) event(s *scope, kind, reason, action, format string, args ...any) {
-	note := fmt.Sprintf(format, args...)
-	if len(note) > 1024 { // what the API takes
-		note = strings.ToValidUTF8(note[:1020], "") + "…"
-	}
-	r.Recorder.Eventf(s.instance, s.related(), kind, reason, action, "%s", note)
+	words.Event(r.Recorder, s.instance, s.related(), kind, reason, action, format, args...)
 }

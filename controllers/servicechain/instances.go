@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/apply"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/controllers/words"
 )
 
 // rollOut makes the instances that are missing, takes away those that are too many, and
@@ -86,7 +87,7 @@ func (s *scope) report(r *Reconciler, rollout *v1alpha1.RolloutStatus) {
 func (r *Reconciler) refuse(ctx context.Context, s *scope, why *refusal) error {
 	p := s.target.DeepCopy()
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionRefused, Status: isTrue, Reason: why.reason, Message: bounded(why.message),
+		Type: v1alpha1.ConditionRefused, Status: isTrue, Reason: why.reason, Message: words.Message(why.message),
 		ObservedGeneration: p.Generation, LastTransitionTime: metav1.NewTime(s.now),
 	})
 	p.Status.ObservedGeneration = p.Generation

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/apply"
+	"github.com/sinter-nfv/sinter/controllers/words"
 )
 
 type condition = metav1.ConditionStatus
@@ -70,11 +71,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 
 // event tells a decision about the chain.
 func (r *Reconciler) event(s *scope, related runtime.Object, kind, reason, action, format string, args ...any) {
-	note := fmt.Sprintf(format, args...)
-	if len(note) > 1024 { // what the API takes
-		note = strings.ToValidUTF8(note[:1020], "") + "…"
-	}
-	r.Recorder.Eventf(s.chain, related, kind, reason, action, "%s", note)
+	words.Event(r.Recorder, s.chain, related, kind, reason, action, format, args...)
 }
 
 // summarize makes the status of what the phases found and the instances report.
@@ -120,18 +117,9 @@ func (s *scope) summarize() {
 
 func (s *scope) set(name string, v verdict) {
 	meta.SetStatusCondition(&s.status.Conditions, metav1.Condition{
-		Type: name, Status: v.status, Reason: v.reason, Message: bounded(v.message),
+		Type: name, Status: v.status, Reason: v.reason, Message: words.Message(v.message),
 		ObservedGeneration: s.chain.Generation, LastTransitionTime: metav1.NewTime(s.now),
 	})
-}
-
-// bounded is a message that fits into a condition.
-func bounded(message string) string {
-	const limit = 4096
-	if len(message) <= limit {
-		return message
-	}
-	return strings.ToValidUTF8(message[:limit], "") + "…"
 }
 
 func (s *scope) synthesized() verdict {
