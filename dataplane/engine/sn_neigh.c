@@ -223,23 +223,22 @@ void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, u
 	ask(w, n, sn_source(p->m), now);
 }
 
+/* What an ARP packet says. */
+struct heard {
+	uint32_t sender, target;
+	const uint8_t *mac; /* the sender's */
+	bool to_us;	    /* it asks for an address of ours, or answers us */
+};
+
 static bool on_link(const struct sn_interface *i, uint32_t address)
 {
 	return ((address ^ i->address) & i->mask) == 0 && address != i->address;
 }
 
-static void learn(struct sn_worker *w, uint8_t iface, uint32_t address, const uint8_t mac[6], uint64_t now)
+static void learn(struct sn_worker *w, struct sn_neigh *n, const uint8_t mac[6], uint64_t now)
 {
 	struct sn_neigh_table *t = &w->neigh;
-	struct sn_neigh *n;
 
-	if (!on_link(&w->program->interfaces[iface], address) || mac[0] & 1 || !sn_mac_number(mac))
-		return;
-	n = sn_neigh_find(t, iface, address);
-	if (!n)
-		n = add(w, iface, address);
-	if (!n || n->state == SN_NEIGH_STATIC)
-		return;
 	if (n->state == SN_NEIGH_INCOMPLETE)
 		t->incomplete--;
 	n->state = SN_NEIGH_REACHABLE;
@@ -250,9 +249,28 @@ static void learn(struct sn_worker *w, uint8_t iface, uint32_t address, const ui
 		struct rte_mbuf *m = t->waiting[index_of(t, n)][i];
 
 		sn_write_l2(rte_pktmbuf_mtod(m, uint8_t *), n);
-		sn_worker_send(w, iface, m);
+		sn_worker_send(w, n->iface, m);
 	}
 	n->n_wait = 0;
+}
+
+/* What a packet says of its sender: who speaks to us is learnt, who is known is updated, whatever it asks.
+ * False: nothing that another worker would want to know, which may know more than this one. */
+static bool hear(struct sn_worker *w, uint8_t iface, const struct heard *h, uint64_t now)
+{
+	struct sn_neigh *n;
+
+	if (!on_link(&w->program->interfaces[iface], h->sender) || h->mac[0] & 1 || !sn_mac_number(h->mac))
+		return false;
+	n = sn_neigh_find(&w->neigh, iface, h->sender);
+	if (!n && h->to_us)
+		n = add(w, iface, h->sender);
+	if (!n)
+		return h->to_us || h->sender == h->target;
+	if (n->state == SN_NEIGH_STATIC)
+		return false;
+	learn(w, n, h->mac, now);
+	return true;
 }
 
 static bool is_ours(const struct sn_interface *i, uint32_t address)
@@ -265,36 +283,41 @@ static bool is_ours(const struct sn_interface *i, uint32_t address)
 	return false;
 }
 
-void sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
+static void answer(struct sn_worker *w, const struct sn_pkt *p, const struct heard *h)
 {
-	const struct sn_interface *i = &w->program->interfaces[p->iface];
-	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *), *a = f + p->l3;
-	uint16_t op;
-	uint32_t sender, target;
-	struct rte_mbuf *m;
+	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *);
 	bool tagged = p->vlan0 != SN_VLAN_ABSENT;
+	struct rte_mbuf *m = arp_frame(w, p->iface, tagged ? sn_load16(f + 12) : 0,
+				       tagged ? sn_load16(f + 14) : 0, sn_source(p->m), h->mac);
 
-	if (p->m->data_len < p->l3 + ARP_LEN || sn_load16(a) != 1 || sn_load16(a + 2) != 0x0800 ||
-	    a[4] != 6 || a[5] != 4)
-		return;
-	op = sn_load16(a + 6);
-	sender = sn_load32(a + 14);
-	target = sn_load32(a + 24);
-	if (op == ARP_REPLY && sn_mac_number(f) != MAC_BROADCAST) {
-		learn(w, p->iface, sender, a + 8, now);
-		return;
-	}
-	if (op != ARP_REQUEST || !is_ours(i, target))
-		return;
-	learn(w, p->iface, sender, a + 8, now);
-	m = arp_frame(w, p->iface, tagged ? sn_load16(f + 12) : 0, tagged ? sn_load16(f + 14) : 0,
-		      sn_source(p->m), a + 8);
 	if (!m) {
 		sn_worker_count_drop(w, NULL, sn_source(p->m), 0, SN_REASON_NO_MEMORY);
 		return;
 	}
-	fill_arp(w, p->iface, m, ARP_REPLY, target, a + 8, sender);
+	fill_arp(w, p->iface, m, ARP_REPLY, h->target, h->mac, h->sender);
 	sn_worker_send(w, p->iface, m);
+}
+
+bool sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
+{
+	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *), *a = f + p->l3;
+	struct heard h;
+	uint16_t op;
+	bool news;
+
+	if (p->m->data_len < p->l3 + ARP_LEN || sn_load16(a) != 1 || sn_load16(a + 2) != 0x0800 ||
+	    a[4] != 6 || a[5] != 4)
+		return false;
+	op = sn_load16(a + 6);
+	if (op != ARP_REQUEST && op != ARP_REPLY)
+		return false;
+	h = (struct heard){.sender = sn_load32(a + 14), .mac = a + 8, .target = sn_load32(a + 24)};
+	h.to_us = op == ARP_REPLY ? sn_mac_number(f) != MAC_BROADCAST
+				  : is_ours(&w->program->interfaces[p->iface], h.target);
+	news = hear(w, p->iface, &h, now);
+	if (op == ARP_REQUEST && h.to_us && !w->taking)
+		answer(w, p, &h);
+	return news;
 }
 
 void sn_neigh_tick(struct sn_worker *w, uint64_t now)

@@ -75,8 +75,9 @@ static inline bool sn_neigh_usable(const struct sn_neigh *n, uint64_t now)
 void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address,
 		   uint64_t now);
 
-/* An ARP frame that Entry let pass. Stays the caller's. */
-void sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);
+/* An ARP frame that Entry let pass. Stays the caller's. A copy (w->taking) is learnt from, not answered.
+ * True: the other workers may learn from it. */
+bool sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);
 
 /* Tell all neighbours on these interfaces, with the next ticks, where the program's addresses are now: a pod
  * that takes another's place has its addresses, but not its MAC. */

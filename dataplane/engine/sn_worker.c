@@ -274,12 +274,14 @@ static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 	if (p->reason == SN_REASON_HANDED)
 		return;
 	if (p->reason == SN_REASON_ARP) {
-		sn_neigh_arp(w, p, now);
+		bool news = sn_neigh_arp(w, p, now);
+
 		if (w->taking) {
 			rte_pktmbuf_free(p->m); /* a copy: the packet was counted where it came */
 			return;
 		}
-		sn_share_reply(w, p);
+		if (news)
+			sn_share(w, p);
 	}
 	sn_worker_drop(w, p->m, p->reason);
 }

@@ -5,6 +5,7 @@
 #include "sn_parse.h"
 
 #define HOST_MAC    ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 9})
+#define NEXT_MAC    ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 10})
 #define ALL_MAC	    ((const uint8_t[]){0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 #define OUTSIDE_MAC ((const uint8_t[]){0x02, 0x73, 0x6e, 0, 0, 1})
 #define GATEWAY2    (SN_SAMPLE_OUTSIDE + 8)
@@ -44,6 +45,19 @@ static void send_arp(struct fixture *f, const uint8_t *to, uint16_t tag, uint16_
 	send_frame(f, 1, frame, write_arp(frame, to, tag, op, sender, target));
 	assert_int_equal(f->n_drops, 1);
 	assert_int_equal(f->drops[0].reason, SN_REASON_ARP);
+}
+
+/* A frame of another host, which took the place of the first. */
+static void send_arp_of_next(struct fixture *f, const uint8_t *to, uint16_t op, uint32_t sender,
+			     uint32_t target)
+{
+	uint8_t frame[64];
+	uint32_t len = write_arp(frame, to, 0, op, sender, target);
+
+	memcpy(frame + 6, NEXT_MAC, 6);
+	memcpy(frame + 14 + 8, NEXT_MAC, 6);
+	send_frame(f, 1, frame, len);
+	assert_int_equal(f->n_out, 0);
 }
 
 static void tick(struct fixture *f, uint64_t by)
@@ -173,6 +187,53 @@ static void static_and_foreign_neighbours_are_not_learnt(void **state)
 	assert_memory_not_equal(assert_sent(f, 1), HOST_MAC, 6);
 }
 
+static void the_mac_of_a_known_neighbour_follows_what_it_says_whatever_it_asks(void **state)
+{
+	static const struct {
+		uint16_t op;
+		uint32_t target;
+	} cases[] = {
+		{ARP_REQUEST, GATEWAY2},	       /* an announcement */
+		{ARP_REQUEST, SN_SAMPLE_OUTSIDE + 77}, /* a question to another host */
+		{ARP_REPLY, GATEWAY2},		       /* an announcement as some make it */
+	};
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	struct sn_neigh_info list[8];
+
+	unknown_gateway(f);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
+		for (int j = 0; j < 2; j++) { /* decided, and by the cache */
+			send_packet(f, &p);
+			assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+		}
+		send_arp_of_next(f, ALL_MAC, cases[i].op, GATEWAY2, cases[i].target);
+		send_packet(f, &p);
+		assert_memory_equal(assert_sent(f, 1), NEXT_MAC, 6);
+	}
+	/* Who is not known is not learnt, and what is configured stays. */
+	send_arp_of_next(f, ALL_MAC, ARP_REQUEST, SN_SAMPLE_OUTSIDE + 78, SN_SAMPLE_OUTSIDE + 78);
+	send_arp_of_next(f, ALL_MAC, ARP_REQUEST, SN_SAMPLE_GATEWAY, SN_SAMPLE_GATEWAY);
+	assert_int_equal(sn_worker_neighbors(f->worker, f->now, list, 8), 3);
+	for (int i = 0; i < 3; i++)
+		if (list[i].address != GATEWAY2)
+			assert_memory_not_equal(list[i].mac, NEXT_MAC, 6);
+}
+
+static void an_announcement_answers_who_is_asked_for(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	uint8_t frame[64];
+
+	unknown_gateway(f);
+	send_packet(f, &p);
+	send_frame(f, 1, frame, write_arp(frame, ALL_MAC, 0, ARP_REQUEST, GATEWAY2, GATEWAY2));
+	assert_int_equal(f->n_out, 1);
+	assert_memory_equal(f->out[0].data, HOST_MAC, 6);
+}
+
 static void what_is_learnt_stays_over_a_swap(void **state)
 {
 	struct fixture *f = *state;
@@ -248,6 +309,8 @@ int main(void)
 		WITH_FIXTURE(a_question_is_repeated_and_given_up_after_three_seconds),
 		WITH_FIXTURE(a_neighbour_without_use_for_a_minute_is_asked_again),
 		WITH_FIXTURE(static_and_foreign_neighbours_are_not_learnt),
+		WITH_FIXTURE(the_mac_of_a_known_neighbour_follows_what_it_says_whatever_it_asks),
+		WITH_FIXTURE(an_announcement_answers_who_is_asked_for),
 		WITH_FIXTURE(what_is_learnt_stays_over_a_swap),
 		WITH_FIXTURE(our_addresses_are_announced_three_times),
 		WITH_FIXTURE(a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it),

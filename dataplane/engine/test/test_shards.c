@@ -1095,27 +1095,89 @@ static void a_hashed_pool_is_used_up_to_the_last_port_that_leads_home(void **sta
 	assert_int_equal(sum_sessions(w), 0);
 }
 
+#define ARP_REQUEST 1
+#define ARP_REPLY   2
+#define NEIGHBOR    (SN_SAMPLE_HOST + 1)
+
+/* A neighbour's ARP comes to a worker. */
+static void hear_arp(struct world *w, uint32_t worker, uint16_t op, uint8_t mac, uint32_t target)
+{
+	uint8_t frame[60] = {0x02, 0x73, 0x6e, 0, 0, 0, 0x02, 1, 1,    1, 1, mac, 0x08, 0x06,
+			     0,	   1,	 8,    0, 6, 4, 0,    0, 0x02, 1, 1, 1,	  1,	mac};
+	struct rte_mbuf *m;
+
+	if (op == ARP_REQUEST)
+		memset(frame, 0xff, 6);
+	sn_store16(frame + 20, op);
+	sn_store32(frame + 28, NEIGHBOR);
+	sn_store32(frame + 38, target);
+	m = buffer(frame, sizeof(frame));
+	receive(w, worker, 0, &m, 1);
+	settle(w);
+}
+
+/* The last byte of the MAC that a worker knows the neighbour by; 0: it does not. */
+static uint8_t known_mac(const struct world *w, uint32_t worker)
+{
+	struct sn_neigh_info infos[8];
+	size_t n = sn_worker_neighbors(w->engine->threads[worker].worker, w->engine->now_ns, infos, 8);
+
+	for (size_t i = 0; i < n; i++)
+		if (infos[i].address == NEIGHBOR)
+			return infos[i].mac[5];
+	return 0;
+}
+
 static void an_arp_reply_reaches_every_worker(void **state)
 {
 	struct world *w = *state;
-	struct sn_neigh_info infos[8];
-	uint8_t frame[60] = {0x02, 0x73, 0x6e, 0, 0, 0, 0x02, 1, 1,    1, 1, 1, 0x08, 0x06,
-			     0,	   1,	 8,    0, 6, 4, 0,    2, 0x02, 1, 1, 1, 1,    1};
-	struct rte_mbuf *m;
 
 	open_workers(w, WORKERS);
 	load_message(w);
-	sn_store32(frame + 28, SN_SAMPLE_HOST + 1);
-	sn_store32(frame + 38, SN_SAMPLE_INSIDE);
-	m = buffer(frame, sizeof(frame));
-	receive(w, 1, 0, &m, 1);
-	settle(w);
+	hear_arp(w, 1, ARP_REPLY, 1, SN_SAMPLE_INSIDE);
 	for (uint32_t i = 0; i < WORKERS; i++) {
-		assert_int_equal(
-			sn_worker_neighbors(w->engine->threads[i].worker, w->engine->now_ns, infos, 8), 3);
+		assert_int_equal(known_mac(w, i), 1);
 		assert_int_equal(stats_of(w, i)->ports[0].rx.packets, i == 1);
 		assert_int_equal(stats_of(w, i)->drops[SN_REASON_ARP].packets, i == 1);
 	}
+}
+
+static void a_question_for_us_teaches_every_worker_and_one_answers(void **state)
+{
+	struct world *w = *state;
+
+	open_workers(w, WORKERS);
+	load_message(w);
+	hear_arp(w, 1, ARP_REQUEST, 1, SN_SAMPLE_INSIDE);
+	assert_int_equal(w->n_out, 1);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		assert_int_equal(known_mac(w, i), 1);
+}
+
+static void a_neighbours_new_mac_reaches_every_worker_that_uses_it(void **state)
+{
+	struct world *w = *state;
+
+	open_workers(w, WORKERS);
+	load_message(w);
+	hear_arp(w, 1, ARP_REPLY, 1, SN_SAMPLE_INSIDE);
+	hear_arp(w, 2, ARP_REQUEST, 2, SN_SAMPLE_INSIDE);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		assert_int_equal(known_mac(w, i), 2);
+	hear_arp(w, 0, ARP_REQUEST, 3, NEIGHBOR + 1); /* it asks for another */
+	for (uint32_t i = 0; i < WORKERS; i++)
+		assert_int_equal(known_mac(w, i), 3);
+	/* The one to which the device gives ARP does not use the neighbour, and has forgotten it. */
+	w->engine->now_ns += 50 * SECOND;
+	for (uint32_t i = 1; i < WORKERS; i++)
+		sn_neigh_find(&w->engine->threads[i].worker->neigh, 0, NEIGHBOR)->used = w->engine->now_ns;
+	w->engine->now_ns += 50 * SECOND;
+	tick_all(w);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		assert_int_equal(known_mac(w, i), i == 0 ? 0 : 3);
+	hear_arp(w, 0, ARP_REQUEST, 4, NEIGHBOR);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		assert_int_equal(known_mac(w, i), i == 0 ? 0 : 4);
 }
 
 static void a_move_says_what_is_wrong_with_it(void **state)
@@ -1174,6 +1236,8 @@ int main(void)
 		WITH_ADDRESS_WORLD(flow_rules_on_address_and_port_bits_need_no_worker_to_hand_over),
 		WITH_RSS_WORLD(a_hashed_pool_is_used_up_to_the_last_port_that_leads_home),
 		WITH_WORLD(an_arp_reply_reaches_every_worker),
+		WITH_WORLD(a_question_for_us_teaches_every_worker_and_one_answers),
+		WITH_WORLD(a_neighbours_new_mac_reaches_every_worker_that_uses_it),
 		WITH_WORLD(a_move_says_what_is_wrong_with_it),
 	};
 
