@@ -57,30 +57,36 @@ static uint32_t index_of(const struct sn_neigh_table *t, const struct sn_neigh *
 	return (uint32_t)(n - t->entries);
 }
 
-/* NULL if there is no room. */
-static struct sn_neigh *add(struct sn_worker *w, uint8_t iface, uint32_t address)
-{
-	struct sn_neigh_table *t = &w->neigh;
-	struct sn_neigh *n;
-	uint32_t *bucket;
+/* ---- which are asked for, in the order in which that began ---- */
 
-	if (t->fresh < t->max) {
-		n = &t->entries[t->fresh++];
-	} else if (t->free) {
-		n = &t->entries[t->free];
-		t->free = n->hash_next;
-		sn_cache_flush(&w->cache); /* decisions may still name what was here before */
-	} else {
-		return NULL;
-	}
-	bucket = &t->buckets[sn_neigh_bucket(t, iface, address)];
-	memset(n, 0, sizeof(*n));
-	n->iface = iface;
-	n->address = address;
-	n->hash_next = *bucket;
-	*bucket = index_of(t, n);
-	return n;
+static void begin_asking(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
+{
+	n->state = SN_NEIGH_INCOMPLETE;
+	n->asked_first = now;
+	n->older = t->newest;
+	n->newer = SN_NEIGH_NONE;
+	t->newest = (uint16_t)index_of(t, n);
+	if (n->older != SN_NEIGH_NONE)
+		t->entries[n->older].newer = t->newest;
+	else
+		t->oldest = t->newest;
 }
+
+static void end_asking(struct sn_neigh_table *t, const struct sn_neigh *n)
+{
+	if (n->state != SN_NEIGH_INCOMPLETE)
+		return;
+	if (n->older != SN_NEIGH_NONE)
+		t->entries[n->older].newer = n->newer;
+	else
+		t->oldest = n->newer;
+	if (n->newer != SN_NEIGH_NONE)
+		t->entries[n->newer].older = n->older;
+	else
+		t->newest = n->older;
+}
+
+/* ---- entries ---- */
 
 static void drop_waiting(struct sn_worker *w, struct sn_neigh *n)
 {
@@ -95,8 +101,7 @@ static void forget(struct sn_worker *w, struct sn_neigh *n)
 	uint32_t i = index_of(t, n), *link = &t->buckets[sn_neigh_bucket(t, n->iface, n->address)];
 
 	drop_waiting(w, n);
-	if (n->state == SN_NEIGH_INCOMPLETE)
-		t->incomplete--;
+	end_asking(t, n);
 	while (*link != i)
 		link = &t->entries[*link].hash_next;
 	*link = n->hash_next;
@@ -106,8 +111,49 @@ static void forget(struct sn_worker *w, struct sn_neigh *n)
 	t->free = i;
 }
 
+/* An entry that nothing names; NULL if there is no room. In a full table the one that was asked for longest
+ * gives way: a scan of addresses that nobody has leaves room for those that somebody has. */
+static struct sn_neigh *vacant(struct sn_worker *w)
+{
+	struct sn_neigh_table *t = &w->neigh;
+	struct sn_neigh *n;
+
+	if (t->fresh < t->max)
+		return &t->entries[t->fresh++];
+	if (!t->free && t->oldest)
+		forget(w, &t->entries[t->oldest]);
+	if (!t->free)
+		return NULL;
+	n = &t->entries[t->free];
+	t->free = n->hash_next;
+	if (n->named) {
+		sn_cache_flush(&w->cache);
+		sn_cache_flush(&w->rehearsal.cache);
+	}
+	return n;
+}
+
+/* NULL if there is no room. */
+static struct sn_neigh *add(struct sn_worker *w, uint8_t iface, uint32_t address)
+{
+	struct sn_neigh_table *t = &w->neigh;
+	struct sn_neigh *n = vacant(w);
+	uint32_t *bucket;
+
+	if (!n)
+		return NULL;
+	bucket = &t->buckets[sn_neigh_bucket(t, iface, address)];
+	memset(n, 0, sizeof(*n));
+	n->iface = iface;
+	n->address = address;
+	n->hash_next = *bucket;
+	*bucket = index_of(t, n);
+	return n;
+}
+
 static void set_l2(const struct sn_worker *w, struct sn_neigh *n, const uint8_t mac[6])
 {
+	n->named = true; /* from now on it is usable */
 	memcpy(n->l2, mac, 6);
 	memcpy(n->l2 + 6, &w->macs[n->iface], 6);
 }
@@ -215,10 +261,8 @@ void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, u
 	t->waiting[index_of(t, n)][n->n_wait++] = p->m;
 	if (n->state == SN_NEIGH_INCOMPLETE)
 		return;
-	n->state = SN_NEIGH_INCOMPLETE;
+	begin_asking(t, n, now);
 	n->vlan = p->vlan;
-	n->asked_first = now;
-	t->incomplete++;
 	t->next_visit = 0;
 	ask(w, n, sn_source(p->m), now);
 }
@@ -239,8 +283,7 @@ static void learn(struct sn_worker *w, struct sn_neigh *n, const uint8_t mac[6],
 {
 	struct sn_neigh_table *t = &w->neigh;
 
-	if (n->state == SN_NEIGH_INCOMPLETE)
-		t->incomplete--;
+	end_asking(t, n);
 	n->state = SN_NEIGH_REACHABLE;
 	n->age = AGE;
 	n->used = now;
@@ -340,7 +383,7 @@ void sn_neigh_tick(struct sn_worker *w, uint64_t now)
 			forget(w, n);
 		}
 	}
-	t->next_visit = now + (t->incomplete ? VISIT_WAITING : VISIT_IDLE);
+	t->next_visit = now + (t->oldest ? VISIT_WAITING : VISIT_IDLE);
 }
 
 static bool is_configured(const struct sn_interface *ifc, const struct sn_neigh *n)

@@ -21,15 +21,16 @@ struct sn_neigh {
 	uint8_t iface;
 	uint8_t state; /* enum sn_neigh_state */
 	uint8_t n_wait;
-	uint8_t pad;
+	bool named; /* by decisions, perhaps: it was usable */
 	uint64_t used;
 	uint64_t age; /* usable while now - used <= age */
 	uint32_t address;
 	uint32_t hash_next;
 	uint64_t asked_first;
 	uint64_t asked_last;
-	uint16_t vlan; /* of the packet that asked */
-	uint16_t pad2[3];
+	uint16_t vlan;	       /* of the packet that asked */
+	uint16_t older, newer; /* of those that are asked for; SN_NEIGH_NONE: the end */
+	uint16_t pad;
 };
 _Static_assert(sizeof(struct sn_neigh) == 64, "a neighbour is one cache line");
 
@@ -39,9 +40,9 @@ struct sn_neigh_table {
 	uint32_t *buckets;
 	uint32_t bucket_mask;
 	uint32_t max;
-	uint32_t fresh; /* entries from here on were never used */
-	uint32_t free;	/* chain of those that were */
-	uint32_t incomplete;
+	uint32_t fresh;		 /* entries from here on were never used */
+	uint32_t free;		 /* chain of those that were */
+	uint16_t oldest, newest; /* that are asked for; SN_NEIGH_NONE: none is */
 	uint64_t next_visit;
 	uint64_t next_announcement;
 	uint64_t announced;	/* interfaces, one bit each */

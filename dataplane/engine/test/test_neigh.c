@@ -3,6 +3,7 @@
 
 #include "sn_neigh.h"
 #include "sn_parse.h"
+#include "sn_worker_impl.h"
 
 #define HOST_MAC    ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 9})
 #define NEXT_MAC    ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 10})
@@ -270,6 +271,103 @@ static void a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follow
 	assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
 }
 
+static void answer_of(struct fixture *f, uint32_t host)
+{
+	uint8_t frame[64];
+
+	send_frame(f, 1, frame,
+		   write_arp(frame, OUTSIDE_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE + host, SN_SAMPLE_OUTSIDE));
+}
+
+static void a_scan_of_addresses_that_nobody_has_costs_neither_decisions_nor_neighbours(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000), scan = p;
+	const struct sn_worker_stats *stats = sn_worker_stats(f->worker);
+
+	load(f);
+	for (int i = 0; i < 2; i++)
+		send_packet(f, &p);
+	for (uint32_t round = 0; round < 3; round++) {
+		uint64_t hits = stats->cache_hits;
+
+		for (uint32_t i = 0; i < 100; i++) { /* more than there is room for */
+			scan.dst = SN_SAMPLE_OUTSIDE + 100 + i;
+			send_packet(f, &scan);
+			if (i == 90) /* the table is full */
+				answer_of(f, 20 + round);
+			send_packet(f, &p);
+			assert_sent(f, 1);
+		}
+		assert_int_equal(stats->cache_hits, hits + 100);
+		tick(f, 4 * SECOND); /* all are given up, and their entries used again */
+	}
+	for (uint32_t round = 0; round < 3; round++) {
+		scan.dst = SN_SAMPLE_OUTSIDE + 20 + round;
+		send_packet(f, &scan);
+		assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+	}
+}
+
+static void of_those_that_are_asked_for_the_first_gives_way(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+
+	load(f);
+	for (uint32_t i = 0; i < 61; i++) { /* the table has room for 63, of which two are configured */
+		p.dst = SN_SAMPLE_OUTSIDE + 100 + i;
+		send_packet(f, &p);
+		assert_int_equal(f->n_drops, 0);
+	}
+	answer_of(f, 100);
+	answer_of(f, 102);
+	for (uint32_t i = 61; i < 64; i++) { /* in place of 101, 103 and 104 */
+		p.dst = SN_SAMPLE_OUTSIDE + 100 + i;
+		send_packet(f, &p);
+		assert_int_equal(f->n_drops, 1);
+		assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
+		assert_int_equal(f->n_out, 1); /* the question */
+	}
+	for (uint32_t i = 100; i < 106; i++) {
+		p.dst = SN_SAMPLE_OUTSIDE + i;
+		if (i == 101 || i == 103 || i == 104)
+			assert_null(sn_neigh_find(&f->worker->neigh, 1, p.dst));
+		else
+			assert_non_null(sn_neigh_find(&f->worker->neigh, 1, p.dst));
+	}
+}
+
+static void a_rehearsed_decision_follows_no_neighbour_that_is_forgotten(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	struct sn_program *next;
+	struct sn_counts *counts;
+
+	unknown_gateway(f);
+	for (uint32_t i = 0; i < 60; i++)
+		answer_of(f, 100 + i);
+	answer_of(f, GATEWAY2 - SN_SAMPLE_OUTSIDE); /* the last that there is room for */
+	for (int i = 0; i < 2; i++) {
+		send_packet(f, &p);
+		assert_sent(f, 1);
+	}
+	next = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
+	assert_non_null(next);
+	counts = sn_counts_create(next);
+	while (!sn_worker_rehearse(f->worker, next, counts, f->now))
+		;
+	tick(f, 61 * SECOND);
+	answer_of(f, 50); /* has the gateway's place */
+	sn_counts_free(sn_worker_set_program(f->worker, next, counts));
+	sn_program_free(f->program);
+	f->program = next;
+	send_packet(f, &p);
+	assert_int_equal(f->n_out, 1);
+	assert_memory_equal(f->out[0].data, ALL_MAC, 6);
+}
+
 static void our_addresses_are_announced_three_times(void **state)
 {
 	static const uint32_t ours[] = {SN_SAMPLE_INSIDE, SN_SAMPLE_OUTSIDE, SN_SAMPLE_POOL};
@@ -313,6 +411,9 @@ int main(void)
 		WITH_FIXTURE(an_announcement_answers_who_is_asked_for),
 		WITH_FIXTURE(what_is_learnt_stays_over_a_swap),
 		WITH_FIXTURE(our_addresses_are_announced_three_times),
+		WITH_FIXTURE(a_scan_of_addresses_that_nobody_has_costs_neither_decisions_nor_neighbours),
+		WITH_FIXTURE(of_those_that_are_asked_for_the_first_gives_way),
+		WITH_FIXTURE(a_rehearsed_decision_follows_no_neighbour_that_is_forgotten),
 		WITH_FIXTURE(a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it),
 	};
 
