@@ -32,14 +32,6 @@ static int compare_places(const struct sn_flow_rule *a, const struct sn_flow_rul
 	return (a->order > b->order) - (a->order < b->order);
 }
 
-static int compare_orders(const void *a, const void *b)
-{
-	const struct sn_flow_rule *x = *(struct sn_flow_rule *const *)a,
-				  *y = *(struct sn_flow_rule *const *)b;
-
-	return (x->order > y->order) - (x->order < y->order);
-}
-
 typedef int (*compare_fn)(const struct sn_flow_rule *a, const struct sn_flow_rule *b);
 
 /* Where the rule is, or belongs. */
@@ -137,7 +129,7 @@ static void forget(struct sn_flows *f, struct sn_flow_rule *rule)
 
 int sn_flows_destroy(struct sn_flows *f, struct sn_flow_rule *rule, char *err, size_t err_len)
 {
-	if (sn_steer_remove(&f->device, rule->flow, err, err_len) != 0)
+	if (rule->flow != NULL && sn_steer_remove(&f->device, rule->flow, err, err_len) != 0)
 		return -1;
 	forget(f, rule);
 	return 0;
@@ -150,7 +142,7 @@ void sn_flows_clear(struct sn_flows *f)
 	while (f->n > 0) {
 		struct sn_flow_rule *last = f->by_number[f->n - 1];
 
-		if (sn_steer_remove(&f->device, last->flow, err, sizeof(err)) != 0)
+		if (last->flow != NULL && sn_steer_remove(&f->device, last->flow, err, sizeof(err)) != 0)
 			sn_log(SN_LOG_WARN, "port=%u rule %u is not taken out: %s", f->device.port,
 			       last->number, err);
 		forget(f, last);
@@ -161,29 +153,54 @@ void sn_flows_clear(struct sn_flows *f)
 	f->room = 0;
 }
 
+void sn_flows_lose(struct sn_flows *f)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		f->by_number[i]->flow = NULL;
+}
+
+/* Rules in an order in which each relies on those before it only: the last table, from its end, before what
+ * jumps there; the first from the top. */
+static void order_for_making(const struct sn_flows *f, struct sn_flow_rule **list)
+{
+	uint32_t n = 0, first = 0;
+
+	while (first < f->n && f->by_place[first]->rule.table == 0)
+		first++;
+	for (uint32_t i = f->n; i > first; i--)
+		list[n++] = f->by_place[i - 1];
+	memcpy(&list[n], f->by_place, first * sizeof(*list));
+}
+
 void sn_flows_restore(struct sn_flows *f)
 {
-	uint32_t n = f->n;
+	uint32_t n = f->n, made = 0;
 	struct sn_flow_rule **list = calloc(n + 1, sizeof(struct sn_flow_rule *));
+	char err[SN_FLOWS_WORDS];
 
 	f->resets++;
 	f->lost[0] = '\0';
 	if (list == NULL) {
 		snprintf(f->lost, sizeof(f->lost), "no memory");
+		sn_flows_clear(f);
 		return;
 	}
 	if (n > 0)
-		memcpy(list, f->by_place, n * sizeof(struct sn_flow_rule *));
-	qsort(list, n, sizeof(struct sn_flow_rule *), compare_orders);
-	for (uint32_t i = 0; i < n; i++) {
-		struct sn_flow_rule *rule = list[i];
+		order_for_making(f, list);
+	for (; made < n; made++) {
+		struct sn_flow_rule *rule = list[made];
 
 		rule->packets_before = rule->packets;
 		rule->bytes_before = rule->bytes;
-		rule->flow = sn_steer_install(&f->device, &rule->rule, f->lost, sizeof(f->lost));
-		if (rule->flow == NULL)
-			forget(f, rule);
+		rule->flow = sn_steer_install(&f->device, &rule->rule, err, sizeof(err));
+		if (rule->flow != NULL)
+			continue;
+		snprintf(f->lost, sizeof(f->lost), "%s", err);
+		break;
 	}
+	/* Without the one that was refused, those behind it could take packets that are its. */
+	while (made < n)
+		forget(f, list[made++]);
 	free(list);
 }
 
@@ -195,7 +212,7 @@ void sn_flows_count(struct sn_flows *f)
 		struct sn_flow_rule *rule = f->by_number[i];
 		uint64_t packets, bytes;
 
-		if (!rule->rule.count ||
+		if (!rule->rule.count || rule->flow == NULL ||
 		    sn_steer_count(&f->device, rule->flow, &packets, &bytes, err, sizeof(err)) != 0)
 			continue;
 		rule->packets = rule->packets_before + packets;

@@ -17,9 +17,9 @@
 
 struct sn_flow_rule {
 	uint32_t number; /* as its client calls it */
-	uint32_t order;	 /* rules are made again in the order in which they were made */
+	uint32_t order;	 /* of two at one place the older decides */
 	struct sn_steer_rule rule;
-	struct rte_flow *flow; /* NULL: the device lost it */
+	struct rte_flow *flow; /* NULL: the device lost it, and is to be reset */
 	/* Of a counted rule, by the device; and what it had before the device was reset, as far as somebody
 	 * asked. */
 	uint64_t packets, bytes;
@@ -51,6 +51,8 @@ struct sn_flows {
 	uint32_t orders;
 	uint64_t changed_ns; /* by the workers' clock */
 	uint64_t resets;
+	uint64_t reset_ns,
+		pause_ns; /* after a reset that failed: when to try again, how long that was put off */
 	char lost[SN_FLOWS_WORDS]; /* why a rule could not be made again; empty: all were */
 	struct sn_flow_counts counts;
 };
@@ -70,7 +72,13 @@ int sn_flows_destroy(struct sn_flows *flows, struct sn_flow_rule *rule, char *er
 /* Takes out all rules, whatever the driver says. */
 void sn_flows_clear(struct sn_flows *flows);
 
-/* The device lost its rules: make them again, in their order. Those that it refuses now are gone. */
+/* The device lost its rules, and the driver has freed them. */
+void sn_flows_lose(struct sn_flows *flows);
+
+/*
+ * Makes rules that were lost again, such that none is there without those above it. One that the device
+ * refuses now is gone, with all that would have followed.
+ */
 void sn_flows_restore(struct sn_flows *flows);
 
 /* Reads the counters of counted rules. */

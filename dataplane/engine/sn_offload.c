@@ -17,6 +17,9 @@
 #define SN_LOOKS_PER_WATCH (1u << 20) /* rules compared with packets: a few milliseconds */
 #define SN_WATCH_MS	   100
 #define SN_RESETS_MS	   1000
+#define SN_SECOND	   UINT64_C(1000000000) /* ns */
+#define SN_RESET_PAUSE	   SN_SECOND		/* after a reset that failed; doubled each time */
+#define SN_RESET_PAUSE_MAX (32 * SN_SECOND)
 
 /* ---- life ---- */
 
@@ -221,6 +224,14 @@ static uint64_t sum_misclassified(const struct sn_engine *engine, const struct s
 }
 
 /* The workers learn of it. */
+static void watch(struct sn_engine *engine, struct sn_port *port, bool watched)
+{
+	sn_engine_hold(engine);
+	port->watched = watched;
+	sn_engine_release(engine);
+}
+
+/* And that wrong marks of before are settled. */
 static void tell(struct sn_engine *engine, struct sn_port *port, bool watched, bool believed)
 {
 	sn_engine_hold(engine);
@@ -363,28 +374,49 @@ static void doubt(struct sn_engine *engine, struct sn_port *port)
 	tell(engine, port, port->watched, false);
 }
 
+/* The device as it was, without rules. */
+static int reset_port(struct sn_engine *engine, struct sn_port *port, char *err, size_t err_len)
+{
+	int rc;
+
+	sn_engine_hold(engine);
+	rc = sn_port_reset(port, err, err_len);
+	if (rc == 0)
+		sn_shards_map(engine);
+	sn_engine_release(engine);
+	return rc;
+}
+
+static void put_off_reset(struct sn_flows *flows, uint64_t now)
+{
+	flows->pause_ns = RTE_MIN(RTE_MAX(2 * flows->pause_ns, SN_RESET_PAUSE), SN_RESET_PAUSE_MAX);
+	flows->reset_ns = now + flows->pause_ns;
+}
+
 static void reset(struct sn_engine *engine, struct sn_port *port)
 {
 	struct sn_flows *flows = sn_offload_flows(engine, port);
 	char err[512] = "";
 	int rc;
 
-	if (!sn_port_wants_reset(port))
+	if (!sn_port_wants_reset(port) || sn_engine_now(engine) < flows->reset_ns)
 		return;
-	sn_engine_hold(engine);
-	rc = sn_port_reset(port, err, sizeof(err));
-	if (rc == 0) {
-		sn_shards_map(engine);
-		sn_flows_restore(flows);
-		flows->changed_ns = sn_engine_now(engine);
-		port->watched = flows->n > 0;
+	rc = reset_port(engine, port, err, sizeof(err));
+	sn_flows_lose(flows);
+	if (rc != 0) {
+		put_off_reset(flows, sn_engine_now(engine));
+		sn_log(SN_LOG_ERROR, "%s; tried again in %lu s", err,
+		       (unsigned long)(flows->pause_ns / SN_SECOND));
+		return;
 	}
-	sn_engine_release(engine);
-	if (rc != 0)
-		sn_log(SN_LOG_ERROR, "%s", err);
-	else
-		sn_log(SN_LOG_WARN, "port=%s was reset, with %u rules%s%s", port->bind.interface, flows->n,
-		       flows->lost[0] != '\0' ? "; lost some: " : "", flows->lost);
+	flows->reset_ns = flows->pause_ns = 0;
+	/* Thousands of rules take a driver seconds: packets go on without them. */
+	sn_flows_restore(flows);
+	flows->changed_ns = sn_engine_now(engine);
+	if (port->watched != (flows->n > 0))
+		watch(engine, port, flows->n > 0);
+	sn_log(SN_LOG_WARN, "port=%s was reset, with %u rules%s%s", port->bind.interface, flows->n,
+	       flows->lost[0] != '\0' ? "; lost some: " : "", flows->lost);
 }
 
 int sn_offload_watch(struct sn_engine *engine)

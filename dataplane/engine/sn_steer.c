@@ -383,7 +383,11 @@ struct rte_flow *sn_steer_install(const struct sn_steer_device *device, const st
 	if (spreads(device, rule))
 		flow = create(device, rule, true, err, err_len);
 	/* One queue is where some packets go without a rule. */
-	return flow != NULL ? flow : create(device, rule, false, err, err_len);
+	if (flow == NULL)
+		flow = create(device, rule, false, err, err_len);
+	if (flow != NULL && err_len > 0)
+		err[0] = '\0';
+	return flow;
 }
 
 int sn_steer_remove(const struct sn_steer_device *device, struct rte_flow *flow, char *err, size_t err_len)

@@ -79,7 +79,7 @@ static inline bool sn_cond_holds(const struct sn_cond *c, uint32_t value)
 /* Whether a rule can ask for that at all, whatever the device: -1 with a message in err if not. */
 int sn_steer_check(const struct sn_steer_rule *rule, char *err, size_t err_len);
 
-/* NULL, and the driver's words in err, if it does not take the rule. */
+/* NULL, and the driver's words in err, if it does not take the rule; else err is empty. */
 struct rte_flow *sn_steer_install(const struct sn_steer_device *device, const struct sn_steer_rule *rule,
 				  char *err, size_t err_len);
 

@@ -186,6 +186,8 @@ static int take_actions(const struct stand_in *d, struct rte_flow *f, const stru
 			f->fate = actions->type;
 			break;
 		case RTE_FLOW_ACTION_TYPE_RSS:
+			if (d->spreads_not)
+				return refuse(error, "no RSS");
 			f->fate = actions->type;
 			break;
 		case RTE_FLOW_ACTION_TYPE_JUMP:
@@ -234,6 +236,8 @@ struct rte_flow *rte_flow_create(uint16_t port, const struct rte_flow_attr *attr
 	struct stand_in *d = &stand_in[port];
 	struct rte_flow f;
 
+	if (d->look != NULL)
+		d->look(d->context);
 	if (take(port, &f, attr, items, actions, error) != 0)
 		return NULL;
 	for (uint32_t i = 0; i < d->rules; i++) {
@@ -418,7 +422,8 @@ int rte_eth_dev_callback_unregister(uint16_t port, enum rte_eth_event_type event
 
 int rte_eth_dev_reset(uint16_t port)
 {
-	return rte_eth_dev_stop(port);
+	stand_in[port].resets++;
+	return stand_in[port].stuck ? -EIO : rte_eth_dev_stop(port);
 }
 
 void stand_in_lose(uint16_t port)

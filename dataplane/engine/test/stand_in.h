@@ -30,9 +30,15 @@ struct stand_in {
 	bool ignores;	      /* takes rules, and does nothing with them */
 	bool ignores_drops;   /* does everything else */
 	uint32_t mark_errors; /* added to marks */
+	bool stuck;	      /* cannot be reset */
+	bool spreads_not;     /* knows no RSS action */
 	/* What happened: */
 	uint32_t installed;
 	uint32_t created, destroyed;
+	uint32_t resets; /* that were tried */
+	/* Called before a rule is made; may be NULL. */
+	void (*look)(void *context);
+	void *context;
 };
 
 extern struct stand_in stand_in[STAND_IN_PORTS];
