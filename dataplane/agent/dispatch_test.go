@@ -482,7 +482,7 @@ func TestWhatDevicesDropIsCountedAsTheEngineWouldHave(t *testing.T) {
 		t.Errorf("dropped by the device: %v", got)
 	}
 
-	c.dropped = 300 // it was reset, and counts anew
+	c.dropped = 1300 // it was reset; the engine counts on
 	c.state["inside"].Resets++
 	c.run(d, p, 6)
 	if got := d.State().Ports[0].Dropped.packets; got != 1300*n {

@@ -212,7 +212,6 @@ func (d *Dispatch) readRules(ctx context.Context, p *port) error {
 	p.read = d.clock.Now()
 	if list.GetResets() != p.resets {
 		p.resets = list.GetResets()
-		clear(p.counted) // a reset device counts anew
 		d.log.Info("device was reset, its rules were installed again", "interface", p.name, "lost", list.GetLost())
 	}
 	rules, has := p.table.byNumber(), map[uint32]bool{}
