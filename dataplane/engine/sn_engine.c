@@ -293,6 +293,7 @@ static int apply_state(struct sn_engine *engine, const struct sn_plan *plan, str
 	if (sn_state_apply(engine->state, plan->program, &loaded->sessions_kept, &loaded->sessions_dropped) <
 	    0)
 		return -1;
+	sn_transfers_fit(engine);
 	sn_shards_place(engine);
 	return 0;
 }

@@ -1091,16 +1091,11 @@ static uint32_t unit_mask_of(const struct change *c, const struct sn_program *p)
 	return p->uncut ? 0 : mask;
 }
 
-/*
- * A unit is its first shard's owner's, and where that is: every engine that runs the program finds the same.
- * But as long as it is not known whether another engine took one of its shards, it is nobody's.
+/* A unit is its first shard's owner's, and where that is: every engine that runs the program finds the same.
  */
 static void change_units(struct sn_state *state, uint32_t mask)
 {
 	state->unit_mask = mask;
-	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		if (state->place[i] == SN_SHARD_GIVING)
-			state->place[i & mask] = SN_SHARD_GIVING;
 	for (uint32_t i = 0; i < state->n_parts; i++)
 		state->parts[i].n_owned = 0;
 	for (uint32_t i = 0; i < SN_SHARDS; i++) {

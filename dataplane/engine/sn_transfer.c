@@ -14,11 +14,16 @@
 #define SN_KEY_MIN    16
 #define SN_KEY_MAX    64
 
+/* Ids, the oldest overwritten. */
+struct memory {
+	uint8_t ids[SN_REMEMBERED][SN_TRANSFER_ID];
+	uint64_t n;
+};
+
 struct sn_transfers {
 	struct sn_transfer all[SN_TRANSFERS_MAX];
-	/* Ids of those that were committed, the oldest overwritten. */
-	uint8_t committed[SN_REMEMBERED][SN_TRANSFER_ID];
-	uint64_t n_committed;
+	struct memory committed;
+	struct memory moot; /* given, until a program came that knows none of their units */
 };
 
 struct sn_transfers *sn_transfers_create(void)
@@ -39,22 +44,24 @@ static struct sn_transfer *find(const struct sn_engine *engine, const uint8_t *i
 	return NULL;
 }
 
-static bool is_committed(const struct sn_engine *engine, const uint8_t *id)
+static bool knows(const struct memory *m, const uint8_t *id)
 {
-	const struct sn_transfers *all = engine->transfers;
-	uint64_t n = RTE_MIN(all->n_committed, (uint64_t)SN_REMEMBERED);
+	uint64_t n = RTE_MIN(m->n, (uint64_t)SN_REMEMBERED);
 
 	for (uint64_t i = 0; i < n; i++)
-		if (memcmp(all->committed[i], id, SN_TRANSFER_ID) == 0)
+		if (memcmp(m->ids[i], id, SN_TRANSFER_ID) == 0)
 			return true;
 	return false;
 }
 
-static void remember(struct sn_engine *engine, const uint8_t *id)
+static void remember(struct memory *m, const uint8_t *id)
 {
-	struct sn_transfers *all = engine->transfers;
+	memcpy(m->ids[m->n++ % SN_REMEMBERED], id, SN_TRANSFER_ID);
+}
 
-	memcpy(all->committed[all->n_committed++ % SN_REMEMBERED], id, SN_TRANSFER_ID);
+static bool is_committed(const struct sn_engine *engine, const uint8_t *id)
+{
+	return knows(&engine->transfers->committed, id);
 }
 
 const struct sn_transfer *sn_transfer_of(const struct sn_engine *engine, uint32_t shard)
@@ -224,17 +231,6 @@ int sn_give_seal(struct sn_engine *engine, const uint8_t *id, char *err, size_t 
 	return 0;
 }
 
-/* There may be fewer units than when the transfer began. */
-static void spread_over_units(const struct sn_engine *engine, bool *shards)
-{
-	uint32_t units = sn_state_units(engine->state);
-
-	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		shards[i % units] |= shards[i];
-	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		shards[i] = shards[i % units];
-}
-
 int sn_give_commit(struct sn_engine *engine, const uint8_t *id, uint64_t *blocked_ns, char *err,
 		   size_t err_len)
 {
@@ -242,14 +238,13 @@ int sn_give_commit(struct sn_engine *engine, const uint8_t *id, uint64_t *blocke
 	uint8_t at;
 
 	*blocked_ns = 0;
-	if (t == NULL && is_committed(engine, id))
+	if (t == NULL && (is_committed(engine, id) || knows(&engine->transfers->moot, id)))
 		return 0;
 	t = step(engine, id, false, err, err_len);
 	if (t == NULL)
 		return -1;
 	if (!t->sealed)
 		return SN_ERR("the transfer is not sealed: it may have ended at the peer");
-	spread_over_units(engine, t->shards);
 	at = sn_peers_find(engine->peers, t->peer);
 	sn_engine_hold(engine);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
@@ -259,7 +254,7 @@ int sn_give_commit(struct sn_engine *engine, const uint8_t *id, uint64_t *blocke
 	sn_engine_release(engine);
 	*blocked_ns = sn_engine_now(engine) - t->began_ns;
 	forget(engine, t);
-	remember(engine, id);
+	remember(&engine->transfers->committed, id);
 	t->open = false;
 	return 0;
 }
@@ -429,7 +424,7 @@ int sn_take_commit(struct sn_engine *engine, const uint8_t *id, uint64_t count, 
 	sn_engine_release(engine);
 	*taken = taken_of(t);
 	taken->committed = true;
-	remember(engine, id);
+	remember(&engine->transfers->committed, id);
 	t->open = false;
 	return 0;
 }
@@ -460,6 +455,36 @@ void sn_transfers_end(struct sn_engine *engine)
 
 		if (t->open && !t->sealed)
 			end(engine, t);
+	}
+}
+
+/* As for their places, a unit's first shard decides for all. */
+static bool fit(struct sn_transfer *t, uint32_t units)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < SN_SHARDS; i++) {
+		t->shards[i] = t->shards[i % units];
+		any |= t->shards[i];
+	}
+	return any;
+}
+
+void sn_transfers_fit(struct sn_engine *engine)
+{
+	uint32_t units = sn_state_units(engine->state);
+
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		engine->peers->at[i] = engine->peers->at[i % units];
+	for (uint32_t i = 0; i < SN_TRANSFERS_MAX; i++) {
+		struct sn_transfer *t = &engine->transfers->all[i];
+
+		if (!t->open || fit(t, units))
+			continue;
+		sn_log(SN_LOG_WARN,
+		       "transfer peer=%s: its shards became part of others, and go where those are", t->peer);
+		remember(&engine->transfers->moot, t->id);
+		t->open = false;
 	}
 }
 

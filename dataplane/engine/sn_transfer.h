@@ -57,6 +57,10 @@ void sn_transfers_tick(struct sn_engine *engine);
 /* Before the state changes: ends all that are not sealed. */
 void sn_transfers_end(struct sn_engine *engine);
 
+/* When it has changed, while the workers are held: there may be fewer units. A transfer of which none is left
+ * is over, whichever end of it is asked for then. */
+void sn_transfers_fit(struct sn_engine *engine);
+
 void sn_transfer_layout(const struct sn_engine *engine, struct sn_transfer_layout *layout);
 
 /* What a transfer is about. */
