@@ -274,6 +274,7 @@ static int answer_cut(struct sn_requests *requests, const Sinter__Program__V1__C
 	unsigned int n = requests->engine->config.n_ports;
 	char(*why)[SN_SHARDS_WHY] = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*why));
 	const Sinter__Program__V1__Cut *cut = request->cut;
+	bool gone;
 
 	if (cut == NULL || (unsigned int)cut->by > SN_CUT_BY_RSS || cut->bit > SN_CUT_BIT_MAX)
 		return SN_ERR("shards: want a cut by HOST, RSS or ADDRESS, and a bit from 0 to %d",
@@ -282,10 +283,9 @@ static int answer_cut(struct sn_requests *requests, const Sinter__Program__V1__C
 		reply->unhashed = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*reply->unhashed));
 	if (why == NULL || reply == NULL || reply->unhashed == NULL)
 		return SN_ERR("no memory");
-	if (sn_shards_cut(requests->engine, (struct sn_cut){(enum sn_cut_by)cut->by, cut->bit}, why, err,
-			  err_len) != 0) {
-		/* A port is gone: perhaps another engine can start it. */
-		requests->shutdown |= requests->engine->orders.plan == NULL;
+	if (sn_shards_cut(requests->engine, (struct sn_cut){(enum sn_cut_by)cut->by, cut->bit}, why, &gone,
+			  err, err_len) != 0) {
+		requests->shutdown |= gone; /* perhaps another engine can start the port */
 		return -1;
 	}
 	for (unsigned int i = 0; i < n; i++)

@@ -75,11 +75,12 @@ static int hash_port(struct sn_port *port, bool hash, char *why, char *err, size
 	return sn_port_restart(port, false, err, err_len);
 }
 
-int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SHARDS_WHY], char *err,
-		  size_t err_len)
+int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SHARDS_WHY], bool *gone,
+		  char *err, size_t err_len)
 {
 	bool hash = cut.by == SN_CUT_BY_RSS && engine->config.n_workers > 1;
 
+	*gone = false;
 	if (engine->orders.plan != NULL)
 		return SN_ERR(
 			"shards: the engine has a program, and cuts flows in another way only before its "
@@ -90,7 +91,8 @@ int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SH
 				      engine->config.ports[i].bind.interface);
 	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
 		why[i][0] = '\0';
-		if (hash_port(&engine->config.ports[i], hash, why[i], err, err_len) != 0)
+		*gone = hash_port(&engine->config.ports[i], hash, why[i], err, err_len) != 0;
+		if (*gone)
 			return -1;
 	}
 	sn_state_recut(engine->state, cut);

@@ -11,10 +11,11 @@
 /*
  * Cuts flows in another way, before the engine's first program. By RSS, ports are started anew to hash; why
  * (one per port) is empty or has why a device does not, whose packets are then handed over. -1, with a
- * message in err: there was a program, or a port does not start any more.
+ * message in err: gone, a port does not start any more; else the engine has a program or rules, and nothing
+ * was changed.
  */
-int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SHARDS_WHY], char *err,
-		  size_t err_len);
+int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SHARDS_WHY], bool *gone,
+		  char *err, size_t err_len);
 
 /* After the state was fitted to a program, while the workers are held. */
 void sn_shards_place(struct sn_engine *engine);

@@ -270,7 +270,7 @@ static void open_port(struct flows *f, unsigned int i, const char *name)
 	assert_true(f->ports[i].id < STAND_IN_PORTS);
 }
 
-static int open_flows(void **state)
+static int open_without_program(void **state)
 {
 	static uint8_t macs[2][6] = {{0x02, 0x73, 0x6e, 0, 0, 0}, {0x02, 0x73, 0x6e, 0, 0, 1}};
 	struct flows *f = calloc(1, sizeof(*f));
@@ -299,7 +299,13 @@ static int open_flows(void **state)
 		fail_msg("%s", err);
 	sn_requests_init(&f->requests, f->engine, NULL, NULL);
 	f->now = sn_engine_now(f->engine);
-	load_program(f, GENERATION);
+	return 0;
+}
+
+static int open_flows(void **state)
+{
+	open_without_program(state);
+	load_program(*state, GENERATION);
 	return 0;
 }
 
@@ -935,6 +941,27 @@ static void rules_follow_a_shard_to_its_owner(void **state)
 	assert_int_equal(sn_worker_stats(f->engine->threads[1].worker)->drops[SN_REASON_NOT_OURS].packets, 0);
 }
 
+static void a_cut_that_rules_forbid_changes_nothing_and_ends_nothing(void **state)
+{
+	struct flows *f = *state;
+	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Program__V1__CutShards shards = SINTER__PROGRAM__V1__CUT_SHARDS__INIT;
+	Sinter__Program__V1__Cut cut = SINTER__PROGRAM__V1__CUT__INIT;
+
+	cut.by = SINTER__PROGRAM__V1__CUT__BY__HOST;
+	shards.cut = &cut;
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_CUT_SHARDS;
+	request.cut_shards = &shards;
+	add_cond(f, step_create(f, 7, 0, QUEUE, 1), SN_DST, 7, UINT32_MAX);
+	update_well(f, "inside");
+	assert_says(ask(f, &request)->error, "shards: interface inside has flow rules");
+	assert_false(f->requests.shutdown);
+	step_destroy(f, 7);
+	update_well(f, "inside");
+	ask_well(f, &request);
+	assert_int_equal(sn_state_cut(f->engine->state).by, SN_CUT_BY_HOST);
+}
+
 static uint32_t matching_of(const Sinter__Program__V1__Device *d, enum sn_field field)
 {
 	for (size_t i = 0; i < d->flows->n_fields; i++)
@@ -1026,6 +1053,8 @@ int main(void)
 		TEST(workers_go_on_while_rules_are_made_again),
 		TEST(a_refusal_that_another_way_made_good_is_not_told),
 		TEST(rules_follow_a_shard_to_its_owner),
+		cmocka_unit_test_setup_teardown(a_cut_that_rules_forbid_changes_nothing_and_ends_nothing,
+						open_without_program, close_flows),
 		TEST(what_a_device_can_do_is_found_by_trying),
 		TEST(what_a_device_cannot_do_comes_with_its_drivers_words),
 	};
