@@ -47,7 +47,8 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 		sn_worker_classify(w, s, n);
 		return;
 	}
-	count->marked += marked;
+	if (!w->taking) /* else they counted where they came */
+		count->marked += marked;
 	if (k == 0)
 		return;
 	sn_classifier_lookup(&s->table, w->pkts, index, found, k);

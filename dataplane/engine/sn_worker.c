@@ -277,7 +277,8 @@ static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 		bool news = sn_neigh_arp(w, p, now);
 
 		if (w->taking) {
-			rte_pktmbuf_free(p->m); /* a copy: the packet was counted where it came */
+			w->copies++;
+			rte_pktmbuf_free(p->m);
 			return;
 		}
 		if (news)
@@ -466,7 +467,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	cycles = rte_rdtsc() - begun;
 	if (unlikely(w->dispatching))
 		sn_hand_over_finish(w, n, handed, handing - begun, cycles - (handing - begun));
-	w->stats.packets += n - handed;
+	w->stats.packets += n - handed - w->copies;
 	w->stats.bursts++;
 	w->stats.busy_cycles += cycles;
 	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
@@ -500,7 +501,6 @@ static uint32_t iface_of(const struct sn_worker *w, uint16_t port)
 void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uint64_t now)
 {
 	w->taking = true;
-	w->stats.taken += n;
 	for (uint32_t first = 0, i = 1; i <= n; i++) {
 		uint32_t iface;
 
@@ -511,6 +511,8 @@ void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uin
 			sn_worker_burst(w, SN_IFACES_MAX, pkts + first, i - first, now);
 		else
 			burst(w, iface, pkts + first, i - first, now);
+		w->stats.taken += i - first - w->copies;
+		w->copies = 0;
 		first = i;
 	}
 	w->taking = false;

@@ -52,7 +52,8 @@ struct sn_worker {
 	struct sn_neigh_table neigh;
 	const struct sn_peers *peers; /* read by packets for shards that are away */
 	/* Written by slow packets. */
-	bool taking; /* a burst from other workers */
+	bool taking;	 /* a burst from other workers */
+	uint32_t copies; /* in it, of packets that count where they came */
 	sn_displaced_fn displaced;
 	struct sn_ended ended;
 	uint32_t number;

@@ -652,6 +652,19 @@ static void a_believed_mark_is_the_class(void **state)
 	assert_true(list(f, "inside")->believed);
 }
 
+static void a_marked_packet_of_another_workers_shard_counts_once(void **state)
+{
+	struct flows *f = *state;
+	struct packet p = from_host(100, 80);
+
+	mark_classes(f, GENERATION);
+	believe(f, "inside");
+	assert_int_equal(come(f, 0, &p), 1);
+	assert_int_equal(handed(f), 1);
+	assert_int_equal(stats(f, 0)->rx_packets, 1);
+	assert_int_equal(stats(f, 0)->marked, 1);
+}
+
 static void marks_of_another_generation_are_not_believed(void **state)
 {
 	struct flows *f = *state;
@@ -1041,6 +1054,7 @@ int main(void)
 		TEST(an_update_ends_at_the_first_step_that_is_refused),
 		TEST(an_update_that_cannot_be_does_nothing),
 		TEST(a_believed_mark_is_the_class),
+		TEST(a_marked_packet_of_another_workers_shard_counts_once),
 		TEST(marks_of_another_generation_are_not_believed),
 		TEST(packets_about_to_die_and_fragments_are_classified_whatever_their_mark),
 		TEST(a_wrong_mark_is_found_and_marks_are_no_longer_believed),

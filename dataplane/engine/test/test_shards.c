@@ -1139,6 +1139,8 @@ static void an_arp_reply_reaches_every_worker(void **state)
 		assert_int_equal(known_mac(w, i), 1);
 		assert_int_equal(stats_of(w, i)->ports[0].rx.packets, i == 1);
 		assert_int_equal(stats_of(w, i)->drops[SN_REASON_ARP].packets, i == 1);
+		assert_int_equal(stats_of(w, i)->packets, i == 1);
+		assert_int_equal(stats_of(w, i)->handed + stats_of(w, i)->taken, 0);
 	}
 }
 
