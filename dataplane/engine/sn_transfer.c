@@ -23,7 +23,8 @@ struct memory {
 struct sn_transfers {
 	struct sn_transfer all[SN_TRANSFERS_MAX];
 	struct memory committed;
-	struct memory moot; /* given, until a program came that knows none of their units */
+	struct memory given_up; /* at the taker, by who may have committed else */
+	struct memory moot;	/* given, until a program came that knows none of their units */
 };
 
 struct sn_transfers *sn_transfers_create(void)
@@ -207,6 +208,7 @@ int sn_give_begin(struct sn_engine *engine, const struct sn_transfer_order *orde
 	if (t == NULL)
 		return -1;
 	put(engine, t, SN_SHARD_GIVING);
+	t->still_ns = sn_engine_now(engine);
 	return 0;
 }
 
@@ -217,7 +219,7 @@ int sn_give_read(struct sn_engine *engine, const uint8_t *id, uint64_t *cursor, 
 
 	if (t == NULL)
 		return -1;
-	*n = sn_carry_read(engine->state, t->shards, cursor, sn_engine_now(engine), out, max);
+	*n = sn_carry_read(engine->state, t->shards, cursor, t->still_ns, out, max);
 	return 0;
 }
 
@@ -355,6 +357,8 @@ int sn_take_begin(struct sn_engine *engine, const struct sn_transfer_order *orde
 	*taken = (struct sn_taken){.committed = is_committed(engine, order->id)};
 	if (taken->committed)
 		return 0;
+	if (knows(&engine->transfers->given_up, order->id))
+		return SN_ERR("the transfer was given up");
 	if (t == NULL) {
 		if (check_layout(engine, layout, err, err_len) != 0)
 			return -1;
@@ -434,6 +438,9 @@ void sn_take_abort(struct sn_engine *engine, const uint8_t *id, struct sn_taken 
 	struct sn_transfer *t = find(engine, id, true);
 
 	*taken = (struct sn_taken){.committed = is_committed(engine, id)};
+	/* Also one that is not known: its beginning may be on its way still. */
+	if (!taken->committed && !knows(&engine->transfers->given_up, id))
+		remember(&engine->transfers->given_up, id);
 	if (t != NULL)
 		discard(engine, t);
 }

@@ -30,6 +30,7 @@ struct sn_transfer {
 	char peer[SN_PEER_NAME];
 	bool shards[SN_SHARDS];
 	uint64_t began_ns;
+	uint64_t still_ns; /* of a give: nothing was used after it */
 	uint64_t step_ns;  /* the last step */
 	uint64_t sequence; /* of the next chunk */
 	uint64_t count;	   /* of sessions that came */

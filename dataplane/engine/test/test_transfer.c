@@ -766,6 +766,50 @@ static void a_broken_connection_is_resumed_where_it_was(void **state)
 	assert_nothing_lost(w);
 }
 
+static void what_is_read_again_is_what_was_read(void **state)
+{
+	struct world *w = *state;
+	struct side *giver = &w->sides[0];
+	uint8_t first[CHUNK * SN_CARRY_BYTES];
+	struct journey j;
+
+	open_sides(w, 1);
+	send_all(w, CHUNK, false);
+	for (uint32_t i = 0; i < 2; i++)
+		w->sides[i].engine->now_ns += 299 * SECOND;
+	j = journey(w, 0, 0, SN_SHARDS);
+	begin(&j);
+	for (uint32_t i = 0; i < 3; i++) {
+		j.cursor = 0;
+		read_chunk(&j);
+		assert_int_equal(j.n, CHUNK);
+		if (i == 0)
+			memcpy(first, j.chunk, sizeof(first));
+		assert_memory_equal(j.chunk, first, sizeof(first));
+		giver->engine->now_ns += SECOND; /* the third time they would have expired */
+	}
+	give_abort(&j);
+}
+
+static void what_was_given_up_at_the_taker_never_commits(void **state)
+{
+	struct world *w = *state;
+	struct journey j;
+
+	open_sides(w, 1);
+	j = journey(w, 0, 0, SN_SHARDS);
+	assert_int_equal(sn_give_begin(w->sides[0].engine, order_of(&j), w->err, sizeof(w->err)), 0);
+	/* The beginning is on its way when the driver gives up; there are no sessions. */
+	sn_take_abort(w->sides[1].engine, j.id, &j.last);
+	assert_false(j.last.committed);
+	give_abort(&j);
+	assert_int_equal(take_begin(&j), -1);
+	assert_string_equal(w->err, "the transfer was given up");
+	assert_int_equal(sn_take_commit(w->sides[1].engine, j.id, 0, &j.last, w->err, sizeof(w->err)), -1);
+	assert_int_equal(place(&w->sides[1], 0), SN_SHARD_AWAY);
+	transfer(w, 0, 0, SN_SHARDS);
+}
+
 /* A transfer of which the first session of the first chunk is spoilt. */
 static void refuse_spoilt(struct world *w, uint32_t at, uint8_t with, const char *why)
 {
@@ -1143,6 +1187,8 @@ int main(void)
 		WITH_WORLD(a_transfer_that_is_given_up_at_any_step_changes_nothing),
 		WITH_WORLD(a_giver_that_asks_after_the_end_learns_what_the_taker_did),
 		WITH_WORLD(a_broken_connection_is_resumed_where_it_was),
+		WITH_WORLD(what_is_read_again_is_what_was_read),
+		WITH_WORLD(what_was_given_up_at_the_taker_never_commits),
 		WITH_WORLD(a_session_that_cannot_be_is_refused_and_ends_the_transfer),
 		WITH_WORLD(engines_that_are_not_alike_hand_nothing_over),
 		WITH_WORLD(transfers_that_nobody_goes_on_with_end_unless_the_taker_decides),
