@@ -95,7 +95,7 @@ static struct sn_cond cond_of(enum sn_field field, matching how)
 		all &= ~3u;
 		return (struct sn_cond){.value = value & all, .mask = all};
 	case MATCHING(MASKED):
-		all &= ~(all >> 1 & ~(all >> 2)); /* all but the second bit from above */
+		all &= ~2u; /* of 255.255.255.255: 255.255.255.253 is meant as well */
 		return (struct sn_cond){.value = value & all, .mask = all};
 	default:
 		return (struct sn_cond){.value = value - 5, .last = value};

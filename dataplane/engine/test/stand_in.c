@@ -16,7 +16,8 @@ enum layer {
 	LAYERS,
 };
 
-#define LAYER_BYTES 24
+#define LAYER_BYTES   24
+#define BYSTANDER_LEN 60
 
 struct bytes {
 	uint8_t b[LAYER_BYTES];
@@ -229,30 +230,6 @@ int rte_flow_validate(uint16_t port, const struct rte_flow_attr *attr, const str
 	return take(port, &f, attr, items, actions, error);
 }
 
-struct rte_flow *rte_flow_create(uint16_t port, const struct rte_flow_attr *attr,
-				 const struct rte_flow_item items[], const struct rte_flow_action actions[],
-				 struct rte_flow_error *error)
-{
-	struct stand_in *d = &stand_in[port];
-	struct rte_flow f;
-
-	if (d->look != NULL)
-		d->look(d->context);
-	if (take(port, &f, attr, items, actions, error) != 0)
-		return NULL;
-	for (uint32_t i = 0; i < d->rules; i++) {
-		if (flows[port][i].used)
-			continue;
-		f.used = true;
-		f.number = d->created++;
-		d->installed++;
-		flows[port][i] = f;
-		return &flows[port][i];
-	}
-	refuse(error, "no room for another rule");
-	return NULL;
-}
-
 int rte_flow_destroy(uint16_t port, struct rte_flow *flow, struct rte_flow_error *error)
 {
 	if (!flow->used)
@@ -357,6 +334,35 @@ static void split(const uint8_t *frame, size_t len, struct bytes *out)
 	at += (frame[at] & 15) * 4u;
 	for (size_t i = 0; i < 20 && at + i < len; i++)
 		out[L4].b[i] = frame[at + i];
+}
+
+struct rte_flow *rte_flow_create(uint16_t port, const struct rte_flow_attr *attr,
+				 const struct rte_flow_item items[], const struct rte_flow_action actions[],
+				 struct rte_flow_error *error)
+{
+	struct stand_in *d = &stand_in[port];
+	struct bytes layers[LAYERS];
+	struct rte_flow f;
+
+	if (d->look != NULL)
+		d->look(d->context);
+	if (take(port, &f, attr, items, actions, error) != 0)
+		return NULL;
+	if (d->bystander != NULL) {
+		split(d->bystander, BYSTANDER_LEN, layers);
+		d->disturbed += meets(&f, layers);
+	}
+	for (uint32_t i = 0; i < d->rules; i++) {
+		if (flows[port][i].used)
+			continue;
+		f.used = true;
+		f.number = d->created++;
+		d->installed++;
+		flows[port][i] = f;
+		return &flows[port][i];
+	}
+	refuse(error, "no room for another rule");
+	return NULL;
 }
 
 /* Where packets go that no rule sends anywhere: by their addresses. */

@@ -35,7 +35,9 @@ struct stand_in {
 	/* What happened: */
 	uint32_t installed;
 	uint32_t created, destroyed;
-	uint32_t resets; /* that were tried */
+	uint32_t resets;	  /* that were tried */
+	const uint8_t *bystander; /* a frame; NULL: none is looked at */
+	uint32_t disturbed;	  /* rules that were made which hold for it */
 	/* Called before a rule is made; may be NULL. */
 	void (*look)(void *context);
 	void *context;

@@ -1013,6 +1013,25 @@ static void what_a_device_can_do_is_found_by_trying(void **state)
 	assert_int_equal(stand_in[f->ports[0].id].installed, 0);
 }
 
+static void what_a_device_can_do_is_tried_with_no_packet_that_may_come(void **state)
+{
+	struct flows *f = *state;
+	struct stand_in *s = &stand_in[f->ports[0].id];
+	struct packet p = from_host(0, 80);
+	uint8_t frame[FRAME_MAX] = {0};
+
+	s->bystander = frame;
+	for (uint32_t bit = 0; bit < 8; bit++) { /* what is like 255.255.255.255 and a host's address */
+		p.src = ~(UINT32_C(1) << (24 + bit));
+		if (p.src >> 28 == 15)
+			continue;
+		write_frame(&p, frame);
+		(void)device(f, 0);
+	}
+	assert_true(s->created > 0);
+	assert_int_equal(s->disturbed, 0);
+}
+
 static void what_a_device_cannot_do_comes_with_its_drivers_words(void **state)
 {
 	struct flows *f = *state;
@@ -1070,6 +1089,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_cut_that_rules_forbid_changes_nothing_and_ends_nothing,
 						open_without_program, close_flows),
 		TEST(what_a_device_can_do_is_found_by_trying),
+		TEST(what_a_device_can_do_is_tried_with_no_packet_that_may_come),
 		TEST(what_a_device_cannot_do_comes_with_its_drivers_words),
 	};
 
