@@ -135,6 +135,28 @@ static struct seen probe(struct check *c, const struct sn_steer_match *match)
 	return seen;
 }
 
+/* Drivers' words as a JSON string. */
+static void print_text(const char *text)
+{
+	putchar('"');
+	for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+		if (*c == '"' || *c == '\\')
+			printf("\\%c", *c);
+		else if (*c < 0x20)
+			printf("\\u%04x", *c);
+		else
+			putchar(*c < 0x80 ? *c : '?');
+	}
+	putchar('"');
+}
+
+static void print_verdict(const char *verdict, const char *why)
+{
+	printf("[]],\"verdict\":\"%s\",\"why\":", verdict);
+	print_text(why);
+	printf("}");
+}
+
 static void print_seen(const struct check *c, const struct seen *seen)
 {
 	for (uint16_t queue = 0; queue < c->queues; queue++)
@@ -172,11 +194,7 @@ static void try_queues(struct check *c, const struct sn_steer_match *match)
 			      &(struct sn_steer_rule){
 				      .match = *match, .action = SN_STEER_QUEUE, .queue = queues[i]},
 			      err);
-	printf("[]],\"verdict\":\"%s\",\"why\":\"%s\"}",
-	       err[0] != '\0' ? "refused"
-	       : all	      ? "executed"
-			      : "ignored",
-	       err);
+	print_verdict(err[0] != '\0' ? "refused" : all ? "executed" : "ignored", err);
 }
 
 /* A drop is proved by what arrives without the rule. */
@@ -190,12 +208,11 @@ static void try_drop(struct check *c, const struct sn_steer_match *match)
 	print_seen(c, &before);
 	printf("],\"seen\":[");
 	dropped = obeyed(c, &(struct sn_steer_rule){.match = *match, .action = SN_STEER_DROP}, err);
-	printf("[]],\"verdict\":\"%s\",\"why\":\"%s\"}",
-	       err[0] != '\0'	       ? "refused"
-	       : before.total < PROBES ? "unseen"
-	       : dropped	       ? "executed"
-				       : "ignored",
-	       err);
+	print_verdict(err[0] != '\0'	      ? "refused"
+		      : before.total < PROBES ? "unseen"
+		      : dropped		      ? "executed"
+					      : "ignored",
+		      err);
 }
 
 static int try_all(struct check *c)
@@ -207,8 +224,11 @@ static int try_all(struct check *c)
 		sn_log(SN_LOG_ERROR, "device %s: %s", c->port.bind.device, strerror(-rc));
 		return -1;
 	}
-	printf("{\"device\":\"%s\",\"driver\":\"%s\",\"queues\":%u,", c->port.bind.device, c->port.driver,
-	       info.max_rx_queues);
+	printf("{\"device\":");
+	print_text(c->port.bind.device);
+	printf(",\"driver\":");
+	print_text(c->port.driver);
+	printf(",\"queues\":%u,", info.max_rx_queues);
 	printf("\"rss\":{\"hashes\":%s,\"buckets\":%u,\"keyBytes\":%u},\"rules\":[",
 	       info.flow_type_rss_offloads != 0 ? "true" : "false", info.reta_size, info.hash_key_size);
 	for (size_t i = 0; i < RTE_DIM(kinds); i++) {
