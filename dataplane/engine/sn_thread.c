@@ -145,11 +145,12 @@ static void begin_drain(struct sn_thread *thread)
 	memset(thread->drained, 0, sizeof(thread->drained));
 }
 
-/* A queue that was empty once, or gave as much as it can hold, has nothing from before. */
+/* A queue that was empty once, or gave as much as it can hold, has nothing from before. A short burst says
+ * nothing: some drivers end bursts where a cache line of descriptors does. */
 static void note_drain(struct sn_thread *thread, uint16_t iface, uint16_t n)
 {
 	thread->drained[iface] += n;
-	if (n < SN_RX_BURST || thread->drained[iface] >= thread->plan->ports[iface]->rx_desc)
+	if (n == 0 || thread->drained[iface] >= thread->plan->ports[iface]->rx_desc)
 		thread->undrained &= ~(UINT64_C(1) << iface);
 }
 
