@@ -16,7 +16,6 @@
 #define REFUSALS_MAX   64
 #define TRY_RULES_MAX  65536
 #define OF_MAX	       64
-#define HASHED	       (RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP)
 
 typedef Sinter__Program__V1__FlowAbilities abilities;
 typedef Sinter__Program__V1__FlowAbilities__Matching matching;
@@ -104,14 +103,11 @@ static struct sn_cond cond_of(enum sn_field field, matching how)
 
 static bool matches(struct trial *t, enum sn_field field, matching how, uint32_t proto)
 {
-	static const char *const names[SN_FIELDS] = {"vlan",  "src",	   "dst",	"proto",
-						     "dscp",  "ttl",	   "frag",	"sport",
-						     "dport", "tcp-flags", "icmp-type", "icmp-code"};
 	static const char *const ways[] = {"", "by whole value", "by prefix", "by any bits", "by range"};
 	struct sn_steer_rule rule = for_nobody();
 	char of[OF_MAX];
 
-	snprintf(of, sizeof(of), "%s %s%s", names[field], ways[how],
+	snprintf(of, sizeof(of), "%s %s%s", sn_steer_field_name(field), ways[how],
 		 proto == IPPROTO_TCP	? " of TCP"
 		 : proto == IPPROTO_UDP ? " of UDP"
 					: "");
@@ -292,8 +288,8 @@ static void report_hash(const struct sn_port *port, Sinter__Program__V1__HashAbi
 	if (rte_eth_dev_info_get(port->id, &info) != 0)
 		return;
 	hash->buckets = info.reta_size;
-	hash->ports = (info.flow_type_rss_offloads & HASHED) == HASHED;
-	conf.rss_key_len = info.hash_key_size != 0 ? info.hash_key_size : 40;
+	hash->ports = (info.flow_type_rss_offloads & SN_PORT_HASHED) == SN_PORT_HASHED;
+	conf.rss_key_len = sn_port_key_len(&info);
 	hash->key = info.flow_type_rss_offloads != 0 && conf.rss_key_len <= SN_RSS_KEY_MAX &&
 		    rte_eth_dev_rss_hash_conf_get(port->id, &conf) == 0 &&
 		    rte_eth_dev_rss_hash_update(port->id, &conf) == 0;

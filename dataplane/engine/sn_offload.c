@@ -60,11 +60,14 @@ struct sn_flows *sn_offload_flows(const struct sn_engine *engine, const struct s
 static struct sn_port *find_port(const struct sn_engine *engine, const char *interface, char *err,
 				 size_t err_len)
 {
-	for (unsigned int i = 0; engine->flows != NULL && i < engine->config.n_ports; i++)
-		if (strcmp(engine->config.ports[i].bind.interface, interface) == 0)
-			return &engine->config.ports[i];
-	snprintf(err, err_len, "flows: interface \"%s\" is bound to no device of this engine", interface);
-	return NULL;
+	struct sn_port *port = engine->flows != NULL
+				       ? sn_port_of(engine->config.ports, engine->config.n_ports, interface)
+				       : NULL;
+
+	if (port == NULL)
+		snprintf(err, err_len, "flows: interface \"%s\" is bound to no device of this engine",
+			 interface);
+	return port;
 }
 
 /* ---- an update, read ---- */

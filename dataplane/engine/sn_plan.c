@@ -7,20 +7,12 @@
 
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 
-static struct sn_port *find_port(struct sn_port *ports, unsigned int n_ports, const char *interface)
-{
-	for (unsigned int i = 0; i < n_ports; i++)
-		if (strcmp(ports[i].bind.interface, interface) == 0)
-			return &ports[i];
-	return NULL;
-}
-
 static int bind_ports(struct sn_plan *plan, struct sn_port *ports, unsigned int n_ports, char *err,
 		      size_t err_len)
 {
 	for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
 		const struct sn_interface *interface = &plan->program->interfaces[i];
-		struct sn_port *port = find_port(ports, n_ports, interface->name);
+		struct sn_port *port = sn_port_of(ports, n_ports, interface->name);
 
 		if (port == NULL)
 			return SN_ERR("interface %s has no device: start the engine with --bind %s=<device>",

@@ -132,6 +132,14 @@ static uint16_t find_port(const char *name)
 	return RTE_MAX_ETHPORTS;
 }
 
+struct sn_port *sn_port_of(struct sn_port *ports, unsigned int n, const char *interface)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (strcmp(ports[i].bind.interface, interface) == 0)
+			return &ports[i];
+	return NULL;
+}
+
 static bool has_kernel_address(const char *name)
 {
 	struct ifaddrs *list, *entry;
@@ -381,9 +389,7 @@ void sn_port_missed(const struct sn_port *port, unsigned int queues, struct sn_p
 	}
 }
 
-#define SN_HASHED (RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP)
-
-static uint8_t key_len(const struct rte_eth_dev_info *info)
+uint8_t sn_port_key_len(const struct rte_eth_dev_info *info)
 {
 	return info->hash_key_size != 0 ? info->hash_key_size : 40;
 }
@@ -391,17 +397,17 @@ static uint8_t key_len(const struct rte_eth_dev_info *info)
 static int check_can_hash(const struct sn_port *port, const struct rte_eth_dev_info *info, char *err,
 			  size_t err_len)
 {
-	uint8_t len = key_len(info);
+	uint8_t len = sn_port_key_len(info);
 
-	if ((info->flow_type_rss_offloads & SN_HASHED) != SN_HASHED || info->reta_size < SN_RSS_BUCKETS ||
-	    info->reta_size > RTE_ETH_RSS_RETA_SIZE_512 || (info->reta_size & (info->reta_size - 1)) != 0 ||
-	    len > SN_RSS_KEY_MAX)
+	if ((info->flow_type_rss_offloads & SN_PORT_HASHED) != SN_PORT_HASHED ||
+	    info->reta_size < SN_RSS_BUCKETS || info->reta_size > RTE_ETH_RSS_RETA_SIZE_512 ||
+	    (info->reta_size & (info->reta_size - 1)) != 0 || len > SN_RSS_KEY_MAX)
 		return SN_ERR(
 			"interface %s: device \"%s\" cannot spread flows by hash as --shards rss needs it "
 			"(TCP and UDP ports hashed: %s; table of %u entries, want 128, 256 or 512; key "
 			"of %u bytes, at most %d): use --shards host",
 			port->bind.interface, port->bind.device,
-			(info->flow_type_rss_offloads & SN_HASHED) == SN_HASHED ? "yes" : "no",
+			(info->flow_type_rss_offloads & SN_PORT_HASHED) == SN_PORT_HASHED ? "yes" : "no",
 			info->reta_size, len, SN_RSS_KEY_MAX);
 	return 0;
 }
@@ -422,7 +428,7 @@ static int want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, 
 		     uint8_t *key, char *err, size_t err_len)
 {
 	struct rte_eth_rss_conf *rss = &conf->rx_adv_conf.rss_conf;
-	uint8_t len = key_len(info);
+	uint8_t len = sn_port_key_len(info);
 
 	if (check_can_hash(port, info, err, err_len) != 0)
 		return -1;
@@ -430,7 +436,7 @@ static int want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, 
 	conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
 	rss->rss_key = key;
 	rss->rss_key_len = len;
-	rss->rss_hf = info->flow_type_rss_offloads & (SN_HASHED | RTE_ETH_RSS_IP);
+	rss->rss_hf = info->flow_type_rss_offloads & (SN_PORT_HASHED | RTE_ETH_RSS_IP);
 	port->buckets = info->reta_size;
 	return 0;
 }
@@ -449,7 +455,8 @@ static int check_hash(const struct sn_port *port, struct rte_eth_conf *conf, cha
 	if (rc != 0)
 		return SN_ERR("interface %s: device \"%s\" does not tell its hash key: %s; use --shards host",
 			      port->bind.interface, port->bind.device, strerror(-rc));
-	if ((seen.rss_hf & SN_HASHED) != SN_HASHED || memcmp(key, want->rss_key, want->rss_key_len) != 0)
+	if ((seen.rss_hf & SN_PORT_HASHED) != SN_PORT_HASHED ||
+	    memcmp(key, want->rss_key, want->rss_key_len) != 0)
 		return SN_ERR(
 			"interface %s: device \"%s\" hashes with a key or fields of its own; use --shards "
 			"host",

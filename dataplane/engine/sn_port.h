@@ -68,6 +68,13 @@ struct sn_port {
 	int claim; /* descriptor of an interface by AF_XDP, see sn_xdp_claim(); else -1 */
 };
 
+/* The port of a chain's interface; NULL: none of them. */
+struct sn_port *sn_port_of(struct sn_port *ports, unsigned int n, const char *interface);
+
+/* What a device has to hash for --shards rss, and the bytes of its key. */
+#define SN_PORT_HASHED (RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP)
+uint8_t sn_port_key_len(const struct rte_eth_dev_info *info);
+
 /*
  * The functions below return 0, or -1 with a message in err that names the
  * interface, the device and what would be right.

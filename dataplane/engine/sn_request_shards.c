@@ -23,11 +23,11 @@ int sn_answer_assign(struct sn_engine *engine, const Sinter__Program__V1__Assign
 /* The port of an interface; SN_NO_INDEX: there is none. */
 static uint32_t port_of(const struct sn_engine *engine, const char *interface)
 {
+	const struct sn_port *port = sn_port_of(engine->config.ports, engine->config.n_ports, interface);
 	const struct sn_plan *plan = engine->orders.plan;
 
-	for (unsigned int i = 0; i < engine->config.n_ports; i++)
-		if (strcmp(engine->config.ports[i].bind.interface, interface) == 0)
-			return engine->config.ports[i].id;
+	if (port != NULL)
+		return port->id;
 	for (uint32_t i = 0; engine->config.harness && plan != NULL && i < plan->program->n_interfaces; i++)
 		if (strcmp(plan->program->interfaces[i].name, interface) == 0)
 			return i;

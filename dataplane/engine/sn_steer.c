@@ -72,6 +72,15 @@ uint32_t sn_steer_mask(enum sn_field field)
 	}
 }
 
+const char *sn_steer_field_name(enum sn_field field)
+{
+	static const char *const names[SN_FIELDS] = {"vlan",  "src",	   "dst",	"proto",
+						     "dscp",  "ttl",	   "frag",	"sport",
+						     "dport", "tcp-flags", "icmp-type", "icmp-code"};
+
+	return names[field];
+}
+
 static bool asks(const struct sn_steer_match *m, enum sn_field field)
 {
 	return !sn_cond_any(&m->conds[field]);
@@ -291,9 +300,6 @@ static void make_actions(struct actions *a, const struct sn_steer_device *device
 
 int sn_steer_check(const struct sn_steer_rule *rule, char *err, size_t err_len)
 {
-	static const char *const names[SN_FIELDS] = {"vlan",  "src",	   "dst",	"proto",
-						     "dscp",  "ttl",	   "frag",	"sport",
-						     "dport", "tcp-flags", "icmp-type", "icmp-code"};
 	const struct sn_steer_match *m = &rule->match;
 	uint32_t proto = only_proto(m);
 	bool ports = proto == IPPROTO_TCP || proto == IPPROTO_UDP;
@@ -306,10 +312,10 @@ int sn_steer_check(const struct sn_steer_rule *rule, char *err, size_t err_len)
 			return SN_ERR(
 				"%s: value %#x, mask %#x, last %#x: want a value under its mask, or one that "
 				"is not above the last",
-				names[f], c->value, c->mask, c->last);
+				sn_steer_field_name(f), c->value, c->mask, c->last);
 		if (((c->value | c->mask | c->last) & ~all) != 0)
 			return SN_ERR("%s: value %#x, mask %#x, last %#x: the field has the bits %#x",
-				      names[f], c->value, c->mask, c->last, all);
+				      sn_steer_field_name(f), c->value, c->mask, c->last, all);
 	}
 	if ((m->conds[SN_VLAN].mask & SN_VLAN_ABSENT) != 0 &&
 	    (m->conds[SN_VLAN].value & SN_VLAN_ABSENT) != 0 && (m->conds[SN_VLAN].value & 0xfff) != 0)

@@ -60,6 +60,9 @@ struct sn_steer_device sn_steer_device(uint16_t port, const char *driver, uint16
 /* All bits of a field, SN_VLAN_ABSENT included. */
 uint32_t sn_steer_mask(enum sn_field field);
 
+/* As users know it: "tcp-flags". */
+const char *sn_steer_field_name(enum sn_field field);
+
 static inline struct sn_cond sn_cond_is(enum sn_field field, uint32_t value)
 {
 	return (struct sn_cond){.value = value, .mask = sn_steer_mask(field)};
