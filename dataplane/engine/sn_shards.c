@@ -210,6 +210,14 @@ static void poll_all(struct sn_engine *engine)
 	}
 }
 
+static void let_workers_go_on(struct sn_engine *engine)
+{
+	if (engine->running)
+		sched_yield();
+	else
+		poll_all(engine);
+}
+
 int sn_shards_move(struct sn_engine *engine, uint32_t unit, uint32_t worker, uint64_t *blocked_ns, char *err,
 		   size_t err_len)
 {
@@ -223,12 +231,8 @@ uint64_t sn_shards_finish(struct sn_engine *engine)
 {
 	uint64_t blocked_ns;
 
-	while (!sn_shards_end(engine, &blocked_ns)) {
-		if (engine->running)
-			sched_yield();
-		else
-			poll_all(engine);
-	}
+	while (!sn_shards_end(engine, &blocked_ns))
+		let_workers_go_on(engine);
 	return blocked_ns;
 }
 
@@ -246,12 +250,8 @@ void sn_shards_drain(struct sn_engine *engine)
 /* Waits for the step that was published. */
 static void await_step(struct sn_engine *engine, uint64_t *taken_ns)
 {
-	while (!sn_exchange_done(engine->exchange, taken_ns)) {
-		if (engine->running)
-			sched_yield();
-		else
-			poll_all(engine);
-	}
+	while (!sn_exchange_done(engine->exchange, taken_ns))
+		let_workers_go_on(engine);
 }
 
 int sn_shards_turn(struct sn_engine *engine, uint32_t unit, uint32_t from, void (*change)(void *),
