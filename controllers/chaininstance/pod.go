@@ -49,6 +49,11 @@ const (
 	portProbes  = 8081
 	portMetrics = 9090
 
+	// An engine that answers late is not dead: it builds a program, or tries a device. So a probe waits, longer in all than agent.LongestSilence;
+	// an engine that is gone, or has a core that does no rounds, fails it at once.
+	probeSeconds  = 60
+	probeFailures = 4
+
 	// graceSeconds is longer than what a drain takes.
 	graceSeconds = 40
 
@@ -129,7 +134,9 @@ func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Cont
 	if spec.Shared {
 		engine = append(engine, "--no-shards")
 	}
-	probe := corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"sinter-agent", "probe"}}}
+	probe := func(args ...string) corev1.ProbeHandler {
+		return corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: append([]string{"sinter-agent", "probe"}, args...)}}
+	}
 	resources := engineResources(spec)
 	return corev1.Container{
 		Name:            containerEngine,
@@ -142,10 +149,13 @@ func engineContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Cont
 		Resources:       resources,
 		SecurityContext: security(EngineCapabilities(spec)...),
 		// Multus may be slow with the networks' status, and drivers with their devices.
-		StartupProbe: &corev1.Probe{ProbeHandler: probe, PeriodSeconds: 1, FailureThreshold: 240, TimeoutSeconds: 6},
+		StartupProbe: &corev1.Probe{ProbeHandler: probe(), PeriodSeconds: 1, FailureThreshold: 240, TimeoutSeconds: 6},
 		// The engine is asked itself: an agent that is down must not take it with it.
-		LivenessProbe: &corev1.Probe{ProbeHandler: probe, PeriodSeconds: 10, FailureThreshold: 3, TimeoutSeconds: 6},
-		Lifecycle:     drained(),
+		LivenessProbe: &corev1.Probe{
+			ProbeHandler:  probe(fmt.Sprintf("--timeout=%ds", probeSeconds)),
+			PeriodSeconds: 10, FailureThreshold: probeFailures, TimeoutSeconds: probeSeconds + 2,
+		},
+		Lifecycle: drained(),
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: volumeShared, MountPath: sharedFolder},
 			{Name: volumeInfo, MountPath: "/etc/podinfo", ReadOnly: true},

@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent"
 )
 
 func instanceWith(interfaces ...v1alpha1.InterfaceBinding) *v1alpha1.ChainInstance {
@@ -117,6 +119,25 @@ func TestNoContainerHasMoreRightsThanIsArgued(t *testing.T) {
 				t.Errorf("container %s asks for %s of %s and may use %s: the pod is not Guaranteed", c.Name, r.String(), name, q.String())
 			}
 		}
+	}
+}
+
+func TestAnEngineThatAnswersLateIsNotKilled(t *testing.T) {
+	i := instanceWith(v1alpha1.InterfaceBinding{Name: "inside", Driver: v1alpha1.DriverAFPacket, Device: "net1", Network: "nfv/lan"})
+	live := newPod(i, PodOptions{}, nil).Spec.Containers[0].LivenessProbe
+	text, given := strings.CutPrefix(live.Exec.Command[len(live.Exec.Command)-1], "--timeout=")
+	waits, err := time.ParseDuration(text)
+	if !given || err != nil {
+		t.Fatalf("command %v: want a --timeout (%v)", live.Exec.Command, err)
+	}
+	if all := waits * time.Duration(live.FailureThreshold); all <= agent.LongestSilence {
+		t.Errorf("%d probes wait for %s in all, and an engine may be silent for %s", live.FailureThreshold, all, agent.LongestSilence)
+	}
+	if kubelet := time.Duration(live.TimeoutSeconds) * time.Second; kubelet <= waits {
+		t.Errorf("kubelet waits for %s, the probe for %s", kubelet, waits)
+	}
+	if stuck := live.FailureThreshold * live.PeriodSeconds; stuck > 60 {
+		t.Errorf("a core that does no rounds is borne for %d s, want a minute at most", stuck)
 	}
 }
 

@@ -19,6 +19,10 @@ const (
 	loadTimeout    = 2 * time.Minute  // the largest programs build for seconds; the workers forward meanwhile
 )
 
+// LongestSilence is how long an engine may answer nobody else: until it has its first program, it may be asked for all of these in a row. Liveness
+// has to bear that.
+const LongestSilence = devicesTimeout + moveTimeout + loadTimeout
+
 // errNoEngine says that the keeper has no connection.
 var errNoEngine = errors.New("the engine does not answer")
 
