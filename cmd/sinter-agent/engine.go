@@ -62,7 +62,7 @@ func (b *binder) plan(ctx context.Context) (*binding.Plan, error) {
 		if grant.Networks, err = binding.ParseNetworkStatus(text); err != nil {
 			return nil, err
 		}
-		if len(binding.Waiting(interfaces, grant.Networks, grant.Env)) == 0 || time.Now().After(deadline) {
+		if len(binding.Waiting(interfaces, grant)) == 0 || time.Now().After(deadline) {
 			break // what is still missing the decision will name
 		}
 		select {

@@ -138,10 +138,15 @@ var (
 	sharedDrivers = []string{"mlx4_core", "mlx5_core", "mana"}
 )
 
+// drives tells whether DPDK drives a device that is bound to a driver; empty: not known, and tried.
+func drives(driver string) bool {
+	return driver == "" || slices.Contains(userDrivers, driver) || slices.Contains(sharedDrivers, driver)
+}
+
 // pci is a VF: driven by DPDK, or, if it is the kernel's, as the kernel interface that it is in the pod.
 func (d *decision) pci(i Interface, address, link string) (Device, error) {
 	driver := d.sys.pciDriver(address)
-	if driver == "" || slices.Contains(userDrivers, driver) || slices.Contains(sharedDrivers, driver) {
+	if drives(driver) {
 		return Device{Interface: i.Name, Device: address, Driver: VFIO, Node: d.sys.pciNode(address)}, nil
 	}
 	if link == "" {

@@ -202,3 +202,39 @@ func TestNetworkStatusThatIsNoListIsExplained(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestNetworkStatusIsWaitedForIfADeviceDependsOnIt(t *testing.T) {
+	vfs := func(addresses string) map[string]string {
+		return map[string]string{"PCIDEVICE_INTEL_COM_VF": addresses}
+	}
+	for name, c := range map[string]struct {
+		text  string
+		env   map[string]string
+		waits bool
+	}{
+		"a plain network":                                   {"in,network=default/lan", nil, true},
+		"the interface's name in the pod is given":          {"in,network=default/lan,device=sn0", nil, false},
+		"one of several VFs":                                {"in,network=default/lan,resource=intel.com/vf", vfs("0000:03:00.1,0000:83:00.1"), true},
+		"the only VF, which DPDK drives":                    {"in,network=default/lan,resource=intel.com/vf", vfs("0000:83:00.1"), false},
+		"the only VF, of a driver that is not known":        {"in,network=default/lan,resource=intel.com/vf", vfs("0000:83:00.3"), false},
+		"the only VF, which is the kernel's":                {"in,network=default/lan,resource=intel.com/vf", vfs("0000:83:00.2"), true},
+		"the only VF, the kernel's by a name that is given": {"in,network=default/lan,resource=intel.com/vf,device=sn0", vfs("0000:83:00.2"), false},
+		"a VF by packet socket":                             {"in,network=default/lan,resource=intel.com/vf,driver=AFPacket", vfs("0000:83:00.1"), true},
+		"no network":                                        {"in,device=eth1", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i, err := ParseInterface(c.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := Grant{Env: c.env, Sys: twoNodes}
+			if got := len(Waiting([]Interface{i}, g)) > 0; got != c.waits {
+				t.Errorf("it is waited for: %t, want %t", got, c.waits)
+			}
+			g.Networks = []NetworkStatus{{Name: "default/lan", Interface: "net1"}}
+			if got := Waiting([]Interface{i}, g); len(got) > 0 {
+				t.Errorf("with network-status it is still waited for %v", got)
+			}
+		})
+	}
+}
