@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -21,7 +22,8 @@ func newBench() *cobra.Command {
 		Use:   "bench " + files + " [-- EAL arguments]",
 		Short: "Measure the cycles per packet of a chain",
 		Long: `Bench runs a chain on one core with packets from memory and measures CPU cycles per packet, in
-all and by stage. The packets are flows that differ by their source port, described as for explain.`,
+all and by stage. The packets are flows that differ by their source port (of ICMP echo: the identifier),
+described as for explain.`,
 		Example: `  sinterctl bench chain.yaml --in inside --src 10.0.0.10 --dst 203.0.113.80 --tcp-flags ACK --flows 10000`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			paths, _ := splitDash(cmd, args)
@@ -39,6 +41,9 @@ all and by stage. The packets are flows that differ by their source port, descri
 			}
 			if c.Frames, err = p.flows(e, c.Entry, flows); err != nil {
 				return err
+			}
+			if c.UniqueFlows && !explain.Portable(c.Frames[0]) {
+				return usageError{errors.New("--unique-flows: the packet has no source port to tell flows by: want untagged TCP or UDP over IPv4")}
 			}
 			c.EAL, c.Log = rest, cmd.ErrOrStderr()
 			bar := progress.Start(os.Stderr, f.progress, "measuring")
@@ -69,6 +74,12 @@ func (p *packetFlags) flows(e *explain.Explainer, in, n int) ([][]byte, error) {
 	const first, last = 1024, 65535
 	if n < 1 || n > last-first+1 {
 		return nil, usageError{fmt.Errorf("--flows %d: want 1 to %d", n, last-first+1)}
+	}
+	switch {
+	case n > 1 && (p.hex != "" || p.pcap != ""):
+		return nil, usageError{fmt.Errorf("--flows %d: the packet of --hex or --pcap is one flow: describe it by --src and --dst", n)}
+	case n > 1 && !p.spec.Flows():
+		return nil, usageError{fmt.Errorf("--flows %d: flows differ by their source port, which --proto %s has not: want tcp, udp, or icmp with --icmp-type 8 or 0", n, p.spec.Proto)}
 	}
 	var out [][]byte
 	for i := range n {

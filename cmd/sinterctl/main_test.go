@@ -111,7 +111,21 @@ func TestWrongUseIsToldApartFromErrorsAndSaysWhatIsRight(t *testing.T) {
 		"undo with a revision":            {[]string{"cluster", "rollback", "office", "2", "--undo"}, exitUsage, "accepts 1 arg(s)"},
 		"a class without its segment":     {[]string{"trace", "--class", ":4"}, exitUsage, "the segment is missing"},
 		"no engine to trace":              {[]string{"trace", "--socket", "testdata/none.sock", "-f", filepath.Join(t.TempDir(), "none")}, exitError, "none.sock"},
-		"a misspelt field":                {[]string{"validate", misspelt(t)}, exitError, "gatway"},
+		"flows of a packet as it is": {
+			[]string{"bench", office, "--in", "inside", "--hex", "00", "--flows", "2"}, exitUsage, "--flows 2: the packet of --hex or --pcap is one flow",
+		},
+		"flows of a protocol without ports": {
+			[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "47", "--flows", "2"}, exitUsage, "--proto 47 has not",
+		},
+		"flows of ICMP errors": {
+			[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "icmp", "--icmp-type", "3", "--flows", "2"},
+			exitUsage, "icmp with --icmp-type 8 or 0",
+		},
+		"a flow for each packet without ports": {
+			[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "icmp", "--unique-flows"},
+			exitUsage, "--unique-flows: the packet has no source port",
+		},
+		"a misspelt field": {[]string{"validate", misspelt(t)}, exitError, "gatway"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, said := runProcess(t, c.args)

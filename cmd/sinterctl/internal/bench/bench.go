@@ -98,7 +98,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 func (c Config) args(programFile, pcap string) []string {
 	args := []string{"--entry", c.Chain.Graph.Interfaces[c.Entry].Name}
 	if c.UniqueFlows {
-		args = append(args, "--unique-flows")
+		args = append(args, "--unique-flows=1")
 	}
 	if c.NoHuge {
 		args = append(args, "--no-huge")

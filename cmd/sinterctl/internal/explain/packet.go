@@ -74,6 +74,26 @@ func (s Spec) Frame(to net.HardwareAddr) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
+// Flows tells whether packets that differ by SPort are of different flows. Of a protocol that is none they are not.
+func (s Spec) Flows() bool {
+	proto, err := protocol(s.Proto)
+	switch {
+	case err != nil:
+		return false
+	case proto == layers.IPProtocolICMPv4:
+		return s.ICMPType == layers.ICMPv4TypeEchoRequest || s.ICMPType == layers.ICMPv4TypeEchoReply
+	default:
+		return proto == layers.IPProtocolTCP || proto == layers.IPProtocolUDP
+	}
+}
+
+// Portable tells whether a frame is untagged TCP or UDP over IPv4, which can be given another source port.
+func Portable(frame []byte) bool {
+	p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.DecodeOptions{NoCopy: true})
+	return p.Layer(layers.LayerTypeDot1Q) == nil && p.Layer(layers.LayerTypeIPv4) != nil &&
+		(p.Layer(layers.LayerTypeTCP) != nil || p.Layer(layers.LayerTypeUDP) != nil)
+}
+
 func protocol(s string) (layers.IPProtocol, error) {
 	switch strings.ToLower(s) {
 	case "tcp":
