@@ -19,7 +19,7 @@ type Bundle struct {
 	Functions []*v1alpha1.NetworkFunction
 	// Files is the content of the rule and route files that the objects name.
 	Files rules.Files
-	// Sources are the names of all files that were read: what to watch for changes.
+	// Sources are the names of all files that were read, or were named and could not be: what to watch for changes.
 	Sources []string
 
 	documents map[finding.Object]*document

@@ -109,6 +109,7 @@ func (l *loader) file(name string, wanted func(finding.Object) bool) {
 	}
 	data, err := l.read(name)
 	if err != nil {
+		l.bundle.Sources = append(l.bundle.Sources, name)
 		l.findings = append(l.findings, finding.Finding{File: name, Message: reason(err)})
 		return
 	}

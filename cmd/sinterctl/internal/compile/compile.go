@@ -19,7 +19,7 @@ type Chain struct {
 	Encoded  []byte // the program
 	Hash     string // of Encoded
 	Warnings []string
-	Files    []string // all that were read
+	Files    []string // all that were read, or were named and could not be
 	Took     Took
 }
 
@@ -27,21 +27,22 @@ type Chain struct {
 type Took struct{ Read, Synthesize time.Duration }
 
 // Graph reads the chain with the name (empty: the only one) from files and folders, up to its graph of
-// elements. The error has a line for everything that is wrong.
+// elements. The error has a line for everything that is wrong; with it, the chain has Files alone.
 func Graph(paths []string, name string) (*Chain, error) {
 	began := time.Now()
 	bundle, findings := manifest.Load(paths...)
+	read := &Chain{Files: bundle.Sources}
 	if err := findings.Sorted().Err(); err != nil {
-		return nil, err
+		return read, err
 	}
 	sc, err := bundle.Chain(name)
 	if err != nil {
-		return nil, err
+		return read, err
 	}
 	g, more := graph.Build(sc, graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
 	findings = append(findings, bundle.Locate(more)...).Sorted()
 	if err := findings.Err(); err != nil {
-		return nil, err
+		return read, err
 	}
 	return &Chain{
 		Graph: g, Files: bundle.Sources, Warnings: warnings(findings),
@@ -49,11 +50,11 @@ func Graph(paths []string, name string) (*Chain, error) {
 	}, nil
 }
 
-// Files compiles the chain with the name (empty: the only one) from files and folders.
+// Files compiles the chain with the name (empty: the only one) from files and folders. With an error, the chain is good for its Files alone.
 func Files(paths []string, name string) (*Chain, error) {
 	c, err := Graph(paths, name)
 	if err != nil {
-		return nil, err
+		return c, err
 	}
 	return c, c.synthesize()
 }

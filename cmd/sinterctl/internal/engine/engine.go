@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
 )
@@ -44,11 +47,14 @@ const (
 	stopTimeout  = 5 * time.Second
 )
 
-// Start starts an engine, without a program, and waits until it answers.
+// Start starts an engine, without a program, and waits until it answers. One that answers on the socket already is left alone: an error.
 func Start(ctx context.Context, c Config) (*Process, error) {
 	path, err := Find("sinter-engine", c.Dir)
 	if err != nil {
 		return nil, err
+	}
+	if pid, err := listener(c.Socket); err == nil {
+		return nil, foreign(c.Socket, pid)
 	}
 	p := &Process{cmd: exec.Command(path, c.args()...), exited: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = c.Log, c.Log
@@ -87,6 +93,9 @@ func (p *Process) dial(ctx context.Context, socket string) (*control.Client, err
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("engine does not answer on %s", socket))
 	defer cancel()
 	for {
+		if pid, err := listener(socket); err == nil && pid != p.cmd.Process.Pid { // it was faster
+			return nil, foreign(socket, pid)
+		}
 		client, err := control.Dial(ctx, socket)
 		if err == nil || !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED) {
 			return client, err
@@ -99,6 +108,31 @@ func (p *Process) dial(ctx context.Context, socket string) (*control.Client, err
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// listener is the process that listens on a socket.
+func listener(socket string) (pid int, err error) {
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: socket, Net: "unix"})
+	if err != nil {
+		return 0, err
+	}
+	defer conn.Close()
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var peer *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { peer, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err = errors.Join(err, failed); err != nil {
+		return 0, err
+	}
+	return int(peer.Pid), nil
+}
+
+// foreign says that an engine is not to be taken over.
+func foreign(socket string, pid int) error {
+	return fmt.Errorf("on %s another engine listens (process %d): stop it, or choose another --socket", socket, pid)
 }
 
 // Exited is closed when the engine has ended.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
@@ -82,7 +83,7 @@ func stop(p *engine.Process) error {
 func (c Config) compile() (*compile.Chain, error) {
 	chain, err := compile.Files(c.Paths, c.Chain)
 	if err != nil {
-		return nil, err
+		return chain, err
 	}
 	for _, w := range chain.Warnings {
 		c.Say("warning: %s", w)
@@ -182,8 +183,12 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 func (r *running) reload(ctx context.Context, files *watch.Files) {
 	began := time.Now()
 	chain, err := r.compile()
-	if err == nil && files != nil {
-		err = files.Set(ctx, chain.Files)
+	if files != nil {
+		watched := chain.Files
+		if err != nil { // not all may have been read
+			watched = slices.Concat(watched, r.chain.Files)
+		}
+		err = errors.Join(err, files.Set(ctx, watched))
 	}
 	if err != nil {
 		r.Say("reload refused, the running program is untouched:\n%v", err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/live"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -37,9 +38,15 @@ type rig struct {
 	hashes hashes
 	said   chan string
 	reload chan os.Signal
+	config Config
 }
 
 func start(t *testing.T) *rig {
+	t.Helper()
+	return startWith(t, false)
+}
+
+func startWith(t *testing.T, watched bool) *rig {
 	t.Helper()
 	if _, err := engine.Find("sinter-engine", engineDir); err != nil {
 		t.Skipf("the engine is not built (make engine): %v", err)
@@ -55,7 +62,7 @@ func start(t *testing.T) *rig {
 	}
 	r.write(r.text)
 	c := Config{
-		Paths: []string{r.file}, Every: 20 * time.Millisecond, View: r.hashes,
+		Paths: []string{r.file}, Every: 20 * time.Millisecond, View: r.hashes, Watch: watched,
 		Binds: map[string]string{"inside": "net_null0,no-rx=1", "outside": "net_null1,no-rx=1"},
 		Engine: engine.Config{
 			Dir: engineDir, Socket: filepath.Join(dir, "engine.sock"), Workers: 1, NoHuge: true,
@@ -63,6 +70,7 @@ func start(t *testing.T) *rig {
 		},
 		Say: func(format string, args ...any) { r.said <- fmt.Sprintf(format, args...) },
 	}
+	r.config = c
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- Run(ctx, c, r.reload) }()
@@ -172,4 +180,38 @@ func TestAChangedChainIsLiveAfterAReload(t *testing.T) {
 	}
 	r.hup()
 	r.expect("the program is the same")
+}
+
+func TestARunningEngineIsNotTakenOver(t *testing.T) {
+	r := start(t)
+	before := r.runs()
+	c := r.config
+	c.View, c.For = live.Quiet{}, time.Second
+	if err := Run(t.Context(), c, nil); err == nil || !strings.Contains(err.Error(), "another engine listens (process ") {
+		t.Errorf("got %v, want that another engine listens on the socket", err)
+	}
+	if now := r.runs(); now != before {
+		t.Errorf("program %s runs, want %s as before", now, before)
+	}
+}
+
+func TestFilesOfARefusedChainAreWatched(t *testing.T) {
+	r := startWith(t, true)
+	r.write(strings.Replace(r.text, "firewall:", "firewall:\n        rulesFrom: { file: rules/acl.csv, format: CSV }", 1))
+	r.expect("the running program is untouched", "acl.csv")
+	acl := filepath.Join(filepath.Dir(r.file), "rules", "acl.csv")
+	if err := os.Mkdir(filepath.Dir(acl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.expect("the running program is untouched", "acl.csv") // the folder came
+	if err := os.WriteFile(acl, []byte("action,protocol\nAcept,tcp\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.expect("the running program is untouched", "Acept")
+	if err := os.WriteFile(acl, []byte("action,protocol\nAccept,tcp\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.expect("warning: fw/inside ", "acl.csv:2: never decides a packet")
+	r.expect("warning: fw/outside ", "acl.csv:2: never decides a packet")
+	r.expect("reload: the program is the same")
 }

@@ -3,7 +3,9 @@ package watch
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"time"
 
@@ -37,7 +39,7 @@ func New(ctx context.Context) (*Files, error) {
 	return f, nil
 }
 
-// Set says which files to watch from now on. It is not to be called after the end of the context.
+// Set says which files to watch from now on, be they there or not. It is not to be called after the end of the context.
 func (f *Files) Set(ctx context.Context, paths []string) error {
 	files := map[string]bool{}
 	for _, p := range paths {
@@ -46,8 +48,13 @@ func (f *Files) Set(ctx context.Context, paths []string) error {
 			return fmt.Errorf("watch %s: %w", p, err)
 		}
 		files[abs] = true
-		if err := f.watcher.Add(filepath.Dir(abs)); err != nil {
-			return fmt.Errorf("watch %s: %w", filepath.Dir(abs), err)
+		dir := filepath.Dir(abs)
+		for err = f.watcher.Add(dir); errors.Is(err, fs.ErrNotExist); err = f.watcher.Add(dir) {
+			files[dir] = true // it may come
+			dir = filepath.Dir(dir)
+		}
+		if err != nil {
+			return fmt.Errorf("watch %s: %w", dir, err)
 		}
 	}
 	select {
