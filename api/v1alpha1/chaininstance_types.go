@@ -17,6 +17,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Drops/s",type=integer,JSONPath=`.status.dropRate`
 // +kubebuilder:printcolumn:name="Sessions",type=integer,JSONPath=`.status.sessions`
 // +kubebuilder:printcolumn:name="Node",type=string,priority=1,JSONPath=`.status.node`
+// +kubebuilder:printcolumn:name="Front",type=boolean,priority=1,JSONPath=`.spec.front`
 // +kubebuilder:printcolumn:name="Program",type=string,priority=1,JSONPath=`.spec.program`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ChainInstance struct {
@@ -67,6 +68,11 @@ type ChainInstanceSpec struct {
 	// its agent takes from peers, or begins if no peer has them. It takes another pod to change that.
 	// +optional
 	Shared bool `json:"shared,omitempty"`
+
+	// Front says that the networks send to this instance, of all that share the chain's state: its engine answers ARP for the chain's
+	// addresses, and announces them. The others do neither. Without meaning where state is not shared: each engine answers.
+	// +optional
+	Front bool `json:"front,omitempty"`
 
 	// Peers are the chain's other instances, all of them, with which this one shares the chain's state. It gives them shards that are theirs
 	// by this list, passes on packets that are for them, and begins shards of its own groups that none of them has.

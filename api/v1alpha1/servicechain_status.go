@@ -129,6 +129,12 @@ type ServiceChainStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	LostSessions int64 `json:"lostSessions,omitempty"`
 
+	// Front is the instance to which the networks send, of those that share the chain's state: it answers ARP for the
+	// chain's addresses.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Front string `json:"front,omitempty"`
+
 	// Groups of traffic classes, and where they are worked on.
 	// +optional
 	// +listType=map

@@ -79,7 +79,7 @@ func (s *Scaler) house(in Input, keep int) *house {
 	}
 	over := map[*home]bool{}
 	for i, p := range in.Pods {
-		pod := &home{name: p.Name, open: p.Ready && i < keep, groups: map[string][]ShardLoad{}}
+		pod := &home{name: p.Name, open: p.Ready && i < keep, load: sum(p.others()), groups: map[string][]ShardLoad{}}
 		for _, l := range p.Report.Shards {
 			if free[l.Shard] { // known, and not another pod's
 				delete(free, l.Shard)

@@ -303,11 +303,15 @@ func survives(in Input, n int, wanted, brink float64) bool {
 	return in.Bounds.LoseNodes == 0 || float64(left*in.Bounds.MaxCores)*brink >= wanted
 }
 
+// worksOf is what pods have to do: each shard, and what each core does beside its shards, which is no other pod's to do.
 func worksOf(pods []Pod) []float64 {
 	var works []float64
 	for _, p := range pods {
 		for _, l := range p.Report.Shards {
 			works = append(works, l.Work)
+		}
+		if p.Ready {
+			works = append(works, p.others()...)
 		}
 	}
 	return works

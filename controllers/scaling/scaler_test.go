@@ -691,3 +691,50 @@ func TestBoundsOfASpec(t *testing.T) {
 		})
 	}
 }
+
+// Packets for shards of other pods come by the front, which passes them on.
+func TestAPodThatPassesOnForOthersHasFewerShardsItself(t *testing.T) {
+	const total, passing = 0.8, 0.6 // of what a packet costs where its shard is
+	b := Bounds{MinPods: 1, MaxPods: 4, MinCores: 1, MaxCores: 1, Target: 0.7}
+	s, all := NewScaler(DefaultPolicy), shardsOf("all", 128)
+	owner := map[Shard]int{}
+	pods, loads := 1, []float64{}
+	for now := range 120 {
+		in := Input{Now: epoch.Add(time.Duration(now) * time.Second), Bounds: b, Shards: all}
+		loads = make([]float64, pods)
+		for i := range pods {
+			p := Pod{Name: fmt.Sprintf("edge-%d", i), Node: "n", Ready: true, Cores: 1, Report: Report{At: in.Now, Cores: make([]CoreLoad, 1)}}
+			for _, shard := range all {
+				if owner[shard] == i {
+					p.Report.Shards = append(p.Report.Shards, ShardLoad{Shard: shard, Work: total / 128})
+					loads[i] += total / 128
+				} else if i == 0 {
+					p.Report.Cores[0].Other += passing * total / 128
+				}
+			}
+			loads[i] += p.Report.Cores[0].Other
+			in.Pods = append(in.Pods, p)
+		}
+		d := s.Decide(in)
+		for _, h := range d.Handovers {
+			owner[h.Shard] = int(h.To[len("edge-")] - '0')
+		}
+		pods = max(pods, d.Pods)
+	}
+	if pods != 2 || slices.Max(loads) > 0.7 || slices.Max(loads)-slices.Min(loads) > 0.12 {
+		t.Errorf("%d pods with loads %.2f, want two with about the same and at most 0.7", pods, loads)
+	}
+	t.Run("and one more is wanted where its share is too much", func(t *testing.T) {
+		p := Pod{Name: "edge-0", Node: "n", Ready: true, Cores: 1, Report: Report{Cores: []CoreLoad{{Other: 0.5}}}}
+		for _, shard := range all {
+			p.Report.Shards = append(p.Report.Shards, ShardLoad{Shard: shard, Work: 0.5 / 128})
+		}
+		s := NewScaler(DefaultPolicy)
+		for now := range 3 {
+			p.Report.At = epoch.Add(time.Duration(now) * time.Second)
+			if d := s.Decide(Input{Now: p.Report.At, Bounds: b, Shards: all, Pods: []Pod{p}}); now == 2 && d.Pods != 2 {
+				t.Errorf("%d pods for half a core of shards on a core that does half a core beside them, want 2", d.Pods)
+			}
+		}
+	})
+}

@@ -38,7 +38,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 		}
 		spec := specOf(s.chain, s.target, bindings, scaling.Working(i))
 		if spec.Shared && i.Spec.Shared { // what is where is decided elsewhere
-			spec.Groups, spec.Peers = owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers
+			spec.Groups, spec.Peers, spec.Front = owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers, i.Spec.Front
 		}
 		return spec
 	}
@@ -132,7 +132,7 @@ func (r *Reconciler) createMissing(ctx context.Context, s *scope, spec v1alpha1.
 	isNew := len(s.instances) == 0
 	for k, name := range s.missing(wanted) {
 		if spec.Shared && isNew {
-			spec.Groups = groupOf(dealt(k, wanted), scaling.BoundsOf(&s.chain.Spec.Scaling).MinCores)
+			spec.Groups, spec.Front = groupOf(dealt(k, wanted), scaling.BoundsOf(&s.chain.Spec.Scaling).MinCores), k == 0
 		}
 		i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Namespace: s.chain.Namespace, Name: name}}
 		if err := r.writeInstance(ctx, s, &i, spec); err != nil {

@@ -241,15 +241,16 @@ func assign(in scaling.Input, d scaling.Decision) map[string][]v1alpha1.Instance
 	return groups
 }
 
-// assignShards writes who has which shards, and where the others are. Who gets some is told first: it asks for
-// them, while the giver would take back what it gave if the other was not told yet.
+// assignShards writes who has which shards, where the others are, and who is the front. Who gets some is told first: it asks for
+// them, while the giver would take back what it gave if the other was not told yet. So is the front: better two answer than none.
 func (r *Reconciler) assignShards(ctx context.Context, s *scope, m *sharing, groups map[string][]v1alpha1.InstanceGroup, handed []scaling.Handover) error {
+	front, before, moved := s.front(), "", false
 	var order []*v1alpha1.ChainInstance
 	for k := range s.instances {
 		order = append(order, &s.instances[k])
 	}
 	gets := func(i *v1alpha1.ChainInstance) int {
-		if slices.ContainsFunc(handed, func(h scaling.Handover) bool { return h.To == i.Name }) {
+		if i.Name == front || slices.ContainsFunc(handed, func(h scaling.Handover) bool { return h.To == i.Name }) {
 			return 0
 		}
 		return 1
@@ -264,6 +265,10 @@ func (r *Reconciler) assignShards(ctx context.Context, s *scope, m *sharing, gro
 		spec := *i.Spec.DeepCopy()
 		spec.Groups = owned(groups[i.Name], int(spec.Cores))
 		spec.Peers = s.peers(i, groups)
+		spec.Front = i.Name == front
+		if moved = moved || spec.Front != i.Spec.Front; i.Spec.Front && !spec.Front {
+			before = i.Name
+		}
 		if equality.Semantic.DeepEqual(spec, i.Spec) {
 			continue
 		}
@@ -276,6 +281,9 @@ func (r *Reconciler) assignShards(ctx context.Context, s *scope, m *sharing, gro
 		if has := scaling.Working(i); had > 0 && has > 0 && has != had {
 			r.tell(s, i, take(&m.untold, i.Name), has > had)
 		}
+	}
+	if moved {
+		r.event(s, nil, normal, "FrontMoved", "Scale", "instance %s answers ARP for the chain's addresses from now on: %s", front, s.whyNotFront(before))
 	}
 	return nil
 }

@@ -159,6 +159,20 @@ func (a *agents) pass(step time.Duration, n int) {
 	}
 }
 
+// faces checks that one instance alone is told to answer for the chain's addresses, and that the status says so.
+func (a *agents) faces(want string) {
+	a.Helper()
+	var got []string
+	for _, i := range a.instances() {
+		if i.Spec.Front {
+			got = append(got, i.Name)
+		}
+	}
+	if said := a.chain("edge").Status.Front; said != want || !slices.Equal(got, []string{want}) {
+		a.Fatalf("the front is said to be %q, and %v are told so, want %s; events:\n%s", said, got, want, strings.Join(a.events, "\n"))
+	}
+}
+
 // halves checks that two engines have about half of the shards each.
 func (a *agents) halves() {
 	a.Helper()
@@ -208,6 +222,7 @@ func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
 		t.Errorf("edge-0 knows its peer as %+v", peer)
 	}
 	a.says(v1alpha1.ConditionScaled, yes, v1alpha1.ReasonWithinBounds, "edge-0 works with 1 of 1 core; edge-1 works with 1 of 1 core")
+	a.faces("edge-0")
 
 	a.work = 2
 	a.pass(10*time.Second, 11)
@@ -287,6 +302,33 @@ func TestOthersTakeTheShardsOfAPodThatIsLost(t *testing.T) {
 			t.Errorf("told %q, though there are to be two all the time", e)
 		}
 	}
+}
+
+func TestAnotherInstanceIsTheFrontWhenThePodEnds(t *testing.T) {
+	a := sharing(t, edge(443, two))
+	a.faces("edge-0")
+	a.work = 8
+	a.pass(10*time.Second, 1)
+	a.must(a.client.Delete(t.Context(), a.pod("edge-0")))
+	a.pass(time.Second, 1)
+	a.faces("edge-1")
+	a.told("Normal FrontMoved: instance edge-1 answers ARP for the chain's addresses from now on: the pod of instance edge-0 ends")
+	a.pass(2*time.Second, 6) // what it had is handed over while it ends
+	a.holds(0, 128)
+	if a.begun != 128 {
+		t.Errorf("%d shards began, want all handed over", a.begun)
+	}
+	a.must(a.client.Delete(t.Context(), a.pod("edge-0"), client.GracePeriodSeconds(0)))
+	a.settle()
+	a.startPods()
+	a.pass(10*time.Second, 8)
+	a.halves()
+	a.faces("edge-1") // no host has to learn it anew
+	a.apply(edge(443, "  scaling: {instances: 1, maxInstances: 1}\n"))
+	a.settle()
+	a.pass(10*time.Second, 1)
+	a.faces("edge-0")
+	a.told("Normal FrontMoved: instance edge-0 answers ARP for the chain's addresses from now on: instance edge-1 is to go")
 }
 
 func TestInstancesThatShareStateInSteadyStateAreNotWritten(t *testing.T) {

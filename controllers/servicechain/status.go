@@ -286,12 +286,15 @@ func (s *scope) instanceSays(i *v1alpha1.ChainInstance, name, reason, message st
 // sumUp adds up what the instances report.
 func (s *scope) sumUp() {
 	var packets, drops int64
-	s.status.Cores, s.status.Instances = 0, 0
+	s.status.Cores, s.status.Instances, s.status.Front = 0, 0, ""
 	for i := range s.instances {
 		instance := &s.instances[i]
 		s.status.Cores += instance.Spec.Cores
 		packets += instance.Status.PacketRate
 		drops += instance.Status.DropRate
+		if instance.Spec.Shared && instance.Spec.Front {
+			s.status.Front = instance.Name
+		}
 		if meta.IsStatusConditionTrue(instance.Status.Conditions, v1alpha1.ConditionReady) {
 			s.status.Instances++
 		}

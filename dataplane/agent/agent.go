@@ -74,6 +74,7 @@ func New(c Config) *Agent {
 	a.keeper.devices = a.dispatch
 	if c.Identity != nil {
 		a.sharing = NewSharing(engine, c.Instance.Name, c.Identity, c.Clock, c.Log.WithName("sharing"))
+		a.balance.shared = true
 	}
 	return a
 }

@@ -38,6 +38,7 @@ type Balance struct {
 	clock  clock.PassiveClock
 	log    logr.Logger
 	policy scaling.Balancing
+	shared bool // with other pods: what shards want is told though one core has them all
 
 	mu    sync.Mutex
 	state BalanceState
@@ -109,7 +110,8 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 		b.forget()
 		before = nil
 	}
-	if err != nil || len(now.GetWorkers()) < 2 || len(now.GetShards()) < 2 {
+	alone := len(now.GetWorkers()) == 1
+	if err != nil || len(now.GetWorkers()) == 0 || alone && !b.shared || len(now.GetShards()) < 2 {
 		b.forget()
 		return balanceIdle
 	}
@@ -136,6 +138,9 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 	})
 	if urgent {
 		signal(b.hurry)
+	}
+	if alone {
+		return balanceIdle
 	}
 	return balancePeriod
 }

@@ -110,6 +110,25 @@ func (e *simulated) run(t *testing.T, b *Balance, working int, d time.Duration) 
 
 func balancer(e *simulated) *Balance { return NewBalance(e, e.clock, logr.Discard()) }
 
+func TestWhatShardsOfOneCoreWantIsToldWhereOtherPodsCouldHaveThem(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		e := newSimulated(1, 128, 0.5/128)
+		b := balancer(e)
+		b.shared = shared
+		e.run(t, b, 1, 20*time.Second)
+		sum := int32(0)
+		for _, w := range b.State().Work {
+			sum += w
+		}
+		if shared && (sum < 450 || sum > 550) || !shared && sum != 0 {
+			t.Errorf("shared %t: shards are said to want %d thousandths of a core", shared, sum)
+		}
+		if e.asked > 25 || e.ordered > 0 {
+			t.Errorf("shared %t: in 20 s the engine was asked %d times, %d times to move shards", shared, e.asked, e.ordered)
+		}
+	}
+}
+
 func TestTheLoadOfOneCoreSpreadsOverAllWithinASecond(t *testing.T) {
 	e := newSimulated(4, 128, 0.9/128)
 	b := balancer(e)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -14,11 +15,11 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// Drain is the end of a pod in order: others are told, and packets are forwarded until none come any more.
+// Drain is the end of a pod in order: others are told, peers get the shards, and packets are forwarded until none come any more.
 type Drain struct {
 	Socket string        // the engine's
 	Marker string        // file by which the agent learns of it
-	Quiet  time.Duration // without a packet that leaves: done
+	Quiet  time.Duration // without a packet that leaves, or sessions that a peer is to get: done
 	Limit  time.Duration // done in any case
 	Clock  clock.Clock
 }
@@ -55,12 +56,15 @@ func (d *Drain) Run(ctx context.Context) (string, error) {
 			return "the engine ended: " + err.Error(), nil
 		}
 		now := d.Clock.Now()
-		if n := sent(stats); n != last || first {
+		n, holds := sent(stats), holds(stats)
+		if n != last || first || holds {
 			quietSince, last = now, n
 		}
 		switch {
 		case now.Sub(quietSince) >= d.Quiet:
 			return fmt.Sprintf("no packet left for %s", d.Quiet), nil
+		case now.Sub(begin) >= d.Limit && holds:
+			return fmt.Sprintf("sessions are still here after %s", d.Limit), nil
 		case now.Sub(begin) >= d.Limit:
 			return fmt.Sprintf("packets still come after %s", d.Limit), nil
 		}
@@ -70,6 +74,13 @@ func (d *Drain) Run(ctx context.Context) (string, error) {
 		case <-d.Clock.After(drainPause):
 		}
 	}
+}
+
+// holds tells whether sessions are here that a peer may still get.
+func holds(s *programpb.Stats) bool {
+	return s.GetPeers() > 0 && slices.ContainsFunc(s.GetShards(), func(shard *programpb.ShardStats) bool {
+		return isHere(shard) && shard.GetSessions() > 0
+	})
 }
 
 // sent is the packets that left.

@@ -167,10 +167,10 @@ func (e *Engine) AssignShards(ctx context.Context, a *programpb.AssignShards) er
 	return err
 }
 
-// SetPeers names the other engines that share the chain's state.
-func (e *Engine) SetPeers(ctx context.Context, peers []*programpb.Peer) error {
+// SetPeers names the other engines that share the chain's state, and says whether this one is the front.
+func (e *Engine) SetPeers(ctx context.Context, p *programpb.SetPeers) error {
 	_, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
-		return struct{}{}, c.SetPeers(ctx, peers)
+		return struct{}{}, c.SetPeers(ctx, p)
 	})
 	return err
 }

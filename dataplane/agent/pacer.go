@@ -72,6 +72,11 @@ func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus, urgent bool)
 	}
 }
 
+// Changed tells whether there are other facts than those written.
+func (p *Pacer) Changed(s *v1alpha1.ChainInstanceStatus) bool {
+	return p.last == nil || factsChanged(p.last, s)
+}
+
 // since is the number of writes after a time, as far as the circle goes back.
 func (p *Pacer) since(t time.Time) (n int) {
 	for _, w := range p.writes {

@@ -68,7 +68,8 @@ func (r *Reporter) Step(ctx context.Context, s *Seen) {
 	status := s.Status(r.before)
 	status.LostSessions = r.lost.sum(&s.State, &s.State.Wanted.Instance.Status)
 	now := r.clock.Now()
-	if !r.pacer.Due(now, &status, s.Balance.Urgent > r.urgent) {
+	due := r.pacer.Due(now, &status, s.Balance.Urgent > r.urgent)
+	if !due && (!s.Draining || !r.pacer.Changed(&status)) { // which shards are here still, nobody can say when the pod is gone
 		return
 	}
 	if err := r.write(ctx, &status); err != nil {

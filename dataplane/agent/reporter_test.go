@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -8,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 func TestReportsAreFewAndAnAPIServerThatIsDownIsSpared(t *testing.T) {
@@ -38,6 +41,26 @@ func TestReportsAreFewAndAnAPIServerThatIsDownIsSpared(t *testing.T) {
 	}
 	if reason, _ := programmed(c.instance(t)); reason != "EngineDown" {
 		t.Errorf("status says %s, want EngineDown", reason)
+	}
+}
+
+func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
+	for _, draining := range []bool{false, true} {
+		c := newCluster(t, testInstance("edge-1"))
+		clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+		r := NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+		seen := testSeen(t)
+		seen.Draining, seen.Sharing = draining, &SharingState{}
+		shards := slices.Repeat([]*programpb.ShardStats{{}}, 7)
+		for i := range shards { // one after the other goes to a peer
+			shards[i] = &programpb.ShardStats{Place: programpb.ShardPlace_SHARD_AWAY}
+			seen.Now.Stats.Shards = shards
+			clock.Step(watchReports)
+			r.Step(t.Context(), seen)
+		}
+		if left := c.instance(t).Status.Shards; len(left) == 0 != draining {
+			t.Errorf("draining %t: the cluster is told that shards %v are here", draining, left)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ type sharer interface {
 	Loads(context.Context) (stats *programpb.Stats, life uint64, err error)
 	Addresses(context.Context) ([]*programpb.Address, error)
 	AssignShards(context.Context, *programpb.AssignShards) error
-	SetPeers(context.Context, []*programpb.Peer) error
+	SetPeers(context.Context, *programpb.SetPeers) error
 }
 
 // Sharing has the shards of the chain's state where the operator wants them, among the pods of the chain.
@@ -51,11 +51,12 @@ type Sharing struct {
 	// Of Step alone.
 	life     uint64               // the connection by which the engine was told:
 	keyed    bool                 // the key,
-	told     *programpb.SetPeers  // the peers
+	told     *programpb.SetPeers  // the peers, and who is the front
 	program  string               // and of which program addresses are
 	addrs    []*programpb.Address //
 	failures int                  // in a row
-	resume   time.Time            // after them
+	resume   time.Time            // after them,
+	tried    int64                // or when the spec is another one than this generation's
 	moved    counts               // shards that were given
 }
 
@@ -83,12 +84,13 @@ func (s *Sharing) State() SharingState {
 
 // Step does what is to be done for an instance; nil: nobody has said. It returns when to look again.
 func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) time.Duration {
-	if wait := s.resume.Sub(s.clock.Now()); wait > 0 {
-		return min(wait, sharePause)
-	}
 	if instance == nil || s.engine.Loading() {
 		return sharePause
 	}
+	if wait := s.resume.Sub(s.clock.Now()); wait > 0 && instance.Generation == s.tried {
+		return min(wait, sharePause)
+	}
+	s.tried = instance.Generation
 	err := s.share(ctx, instance)
 	s.mu.Lock()
 	s.state = SharingState{Addresses: s.addrs, Failed: err}
@@ -118,17 +120,20 @@ func (s *Sharing) share(ctx context.Context, instance *v1alpha1.ChainInstance) e
 		}
 		s.program, s.told = program, nil // its interfaces may be others
 	}
-	if len(stats.GetShards()) == 0 {
-		return nil // the chain keeps no state, or there is no program yet
-	}
 	w, err := wantedShards(instance, len(stats.GetShards()))
 	if err != nil {
 		return err
 	}
+	if err := s.tell(ctx, w); err != nil {
+		return err
+	}
+	if len(stats.GetShards()) == 0 {
+		return nil // the chain keeps no state, or there is no program yet
+	}
 	if busy, err := s.resolve(ctx, stats, w); busy || err != nil {
 		return err // what is where is to be read again
 	}
-	if err := s.tell(ctx, stats, w); err != nil {
+	if err := s.rekey(ctx, stats); err != nil {
 		return err
 	}
 	if err := s.begin(ctx, stats, w); err != nil {
@@ -161,23 +166,30 @@ func (s *Sharing) resolve(ctx context.Context, stats *programpb.Stats, w *wanted
 	return busy, nil
 }
 
-// tell has the engine know the chain's key and its peers.
-func (s *Sharing) tell(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) error {
-	if !s.keyed {
-		if err := s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: at(stats, programpb.ShardPlace_SHARD_HERE), Key: s.key}); err != nil {
-			return err
-		}
-		s.keyed = true
-	}
-	peers := &programpb.SetPeers{Peers: w.peers}
+// tell has the engine know its peers, and whether it is the front. It comes before all that a peer which is gone could hold up.
+func (s *Sharing) tell(ctx context.Context, w *wantedPlaces) error {
+	peers := &programpb.SetPeers{Peers: w.peers, Front: w.front}
 	if s.told != nil && proto.Equal(s.told, peers) {
 		return nil
 	}
-	if err := s.engine.SetPeers(ctx, w.peers); err != nil {
+	if err := s.engine.SetPeers(ctx, peers); err != nil {
 		return err
+	}
+	if s.told.GetFront() != w.front {
+		s.log.Info("who answers ARP for the chain's addresses", "this engine", w.front)
 	}
 	s.told = peers
 	return nil
+}
+
+// rekey has the engine know the chain's key.
+func (s *Sharing) rekey(ctx context.Context, stats *programpb.Stats) error {
+	if s.keyed {
+		return nil
+	}
+	err := s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: at(stats, programpb.ShardPlace_SHARD_HERE), Key: s.key})
+	s.keyed = err == nil
+	return err
 }
 
 // begin takes shards of its own that nobody has. A peer that does not answer may have them; one without an address has no pod.
@@ -246,6 +258,7 @@ func at(stats *programpb.Stats, place programpb.ShardPlace) []uint32 {
 // wantedPlaces is where an instance's spec wants shards.
 type wantedPlaces struct {
 	own   []bool // by shard
+	front bool
 	spec  []v1alpha1.InstancePeer
 	peers []*programpb.Peer // in the order of spec
 }
@@ -260,7 +273,7 @@ func (w *wantedPlaces) peer(name string) (v1alpha1.InstancePeer, bool) {
 
 // wantedShards reads a spec for an engine that has so many shards: of more than it has, those beyond go with the others.
 func wantedShards(i *v1alpha1.ChainInstance, shards int) (*wantedPlaces, error) {
-	w := &wantedPlaces{own: make([]bool, shards), spec: i.Spec.Peers}
+	w := &wantedPlaces{own: make([]bool, shards), front: i.Spec.Front, spec: i.Spec.Peers}
 	own, err := scaling.ShardsOf(i.Spec.Groups)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr/testr"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
@@ -155,6 +156,13 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 		})
 	}
 
+	// A pod that ends waits for its sessions to be given.
+	marker := filepath.Join(folder(t), "draining")
+	drain := Drain{Socket: b.process.socket, Marker: marker, Quiet: 50 * time.Millisecond, Limit: time.Second, Clock: clock.RealClock{}}
+	if how, err := drain.Run(t.Context()); err != nil || how != "sessions are still here after 1s" {
+		t.Fatalf("the pod may end as %q, %v", how, err)
+	}
+
 	// Its engine dies: what nobody has begins anew, but not while the first pod does not say what it has.
 	b.process.end(9)
 	b.process.start()
@@ -179,6 +187,10 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	b.settle()
 	b.has("")
 	a.has("0-127")
+	drain.Limit = patience
+	if how, err := drain.Run(t.Context()); err != nil || how != "no packet left for 50ms" {
+		t.Errorf("the pod that has no shards may end as %q, %v", how, err)
+	}
 }
 
 func TestSharingTellsWhatOthersMustKnow(t *testing.T) {
@@ -210,5 +222,62 @@ func TestTheBalancerLeavesShardsAloneThatAreNotHere(t *testing.T) {
 	}
 	if work := thousandths(sample.Shards); fmt.Sprint(work) != "[0 0 500]" {
 		t.Errorf("work: %v, want half a core for shard 2", work)
+	}
+}
+
+// told is an engine whose shards are all away, and what it was told of peers.
+type told struct {
+	sharer
+	shards int
+	peers  []*programpb.SetPeers
+}
+
+func (e *told) Loading() bool                                               { return false }
+func (e *told) Addresses(context.Context) ([]*programpb.Address, error)     { return nil, nil }
+func (e *told) AssignShards(context.Context, *programpb.AssignShards) error { return nil }
+func (e *told) Loads(context.Context) (s *programpb.Stats, life uint64, err error) {
+	s = &programpb.Stats{}
+	for range e.shards {
+		s.Shards = append(s.Shards, &programpb.ShardStats{Place: programpb.ShardPlace_SHARD_AWAY})
+	}
+	return s, 1, nil
+}
+
+func (e *told) SetPeers(_ context.Context, p *programpb.SetPeers) error {
+	e.peers = append(e.peers, p)
+	return nil
+}
+
+func (e *told) front() bool { return len(e.peers) > 0 && e.peers[len(e.peers)-1].GetFront() }
+
+func TestWhoIsTheFrontIsToldWhateverElseCannotBeDone(t *testing.T) {
+	id, err := transfer.NewIdentity(bytes.Repeat([]byte("secret"), 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, shards := range map[string]int{"a peer that may have the shards does not answer": 128, "the chain keeps no state": 0} {
+		t.Run(name, func(t *testing.T) {
+			e := &told{shards: shards}
+			now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+			s := NewSharing(e, "edge-0", id, now, testr.New(t))
+			i := testInstance("edge-1")
+			i.Spec.Groups = []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-63"}, Cores: []int32{0}}}
+			i.Spec.Peers = []v1alpha1.InstancePeer{{Name: "edge-1", Address: "127.0.0.1:1", Shards: []v1alpha1.ShardRange{"64-127"}}}
+			for k, front := range []bool{false, true, false} { // one after the other: the operator's word is not kept waiting
+				i.Generation, i.Spec.Front = int64(k+1), front
+				s.Step(t.Context(), i)
+				if failed := s.State().Failed; (failed != nil) != (shards > 0) {
+					t.Fatalf("error %v with %d shards that the peer may have", failed, shards)
+				}
+				if e.front() != front {
+					t.Errorf("the engine is told to be the front: %t, want %t", e.front(), front)
+				}
+			}
+			n := len(e.peers)
+			s.Step(t.Context(), i)
+			if len(e.peers) != n {
+				t.Errorf("told again, though nothing has changed")
+			}
+		})
 	}
 }

@@ -12,11 +12,9 @@ func (c *Client) AssignShards(ctx context.Context, a *programpb.AssignShards) er
 	return err
 }
 
-// SetPeers names the other engines that share the chain's state.
-func (c *Client) SetPeers(ctx context.Context, peers []*programpb.Peer) error {
-	_, err := c.call(ctx, "set peers", &programpb.Request{
-		Body: &programpb.Request_SetPeers{SetPeers: &programpb.SetPeers{Peers: peers}},
-	})
+// SetPeers names the other engines that share the chain's state, and says whether this one is the front.
+func (c *Client) SetPeers(ctx context.Context, p *programpb.SetPeers) error {
+	_, err := c.call(ctx, "set peers", &programpb.Request{Body: &programpb.Request_SetPeers{SetPeers: p}})
 	return err
 }
 

@@ -16,6 +16,7 @@
 #include <rte_random.h>
 
 #include "sn_log.h"
+#include "sn_neigh.h"
 #include "sn_offload.h"
 #include "sn_shards.h"
 #include "sn_transfer.h"
@@ -117,7 +118,10 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 		sn_exchange_join(engine->exchange, index, &sn_thread_exchange, thread);
 	thread->nap_us = choose_nap(&engine->config);
 	thread->worker = sn_worker_create(&config, err, err_len);
-	return thread->worker != NULL ? 0 : -1;
+	if (thread->worker == NULL)
+		return -1;
+	sn_neigh_silence(thread->worker, !engine->front);
+	return 0;
 }
 
 static int begin_bare(struct sn_engine *engine)
@@ -141,6 +145,7 @@ struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *
 	}
 	memset(engine, 0, sizeof(*engine));
 	engine->config = *config;
+	engine->front = !config->bare;
 	/* The harness repeats itself: its hash seed is fixed. */
 	engine->state = sn_state_create(config->harness ? 1 : rte_rand(), config->n_workers, config->cut);
 	engine->peers = calloc(1, sizeof(*engine->peers));
@@ -258,6 +263,17 @@ void sn_engine_hold(struct sn_engine *engine)
 void sn_engine_release(struct sn_engine *engine)
 {
 	announce(engine, 1);
+}
+
+void sn_engine_front(struct sn_engine *engine, bool front, bool again)
+{
+	bool announces = front && (again || !engine->front);
+
+	for (unsigned int i = 0; i < engine->config.n_workers; i++)
+		sn_neigh_silence(engine->threads[i].worker, !front);
+	if (announces)
+		sn_thread_announce(&engine->threads[0]);
+	engine->front = front;
 }
 
 /* The devices' addresses as a plan wants them. */

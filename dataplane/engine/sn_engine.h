@@ -35,7 +35,7 @@ struct sn_engine_config {
 	unsigned int n_ports;
 	unsigned int n_workers;
 	struct sn_cut cut; /* by RSS: the ports were started so */
-	bool bare;	   /* all shards are away at first */
+	bool bare;	   /* all shards are away at first, and another engine is the front */
 	struct rte_mempool *pool;
 	int idle_sleep_us; /* SN_IDLE_AUTO: when all ports are the kernel's */
 	/* No ports, no threads: interfaces are numbers, packets are injected and come out here. */
@@ -55,6 +55,7 @@ struct sn_engine {
 	struct sn_exchange *exchange; /* NULL: one worker, and all shards are here */
 	struct sn_state *state;
 	struct sn_peers *peers;
+	bool front; /* answers ARP for the chain's addresses, and announces them */
 	struct sn_transfers *transfers;
 	struct sn_move move; /* the last that was asked for */
 	bool moving;	     /* it is under way … */
@@ -104,6 +105,10 @@ int sn_engine_load_bytes(struct sn_engine *engine, const uint8_t *data, size_t l
  * short. */
 void sn_engine_hold(struct sn_engine *engine);
 void sn_engine_release(struct sn_engine *engine);
+
+/* While the workers are held: the engine is the front, or silent. Who becomes the front announces the
+ * addresses; who was it before, if it is to do so again. */
+void sn_engine_front(struct sn_engine *engine, bool front, bool again);
 
 /* The workers' clock. */
 uint64_t sn_engine_now(const struct sn_engine *engine);

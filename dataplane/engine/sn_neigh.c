@@ -204,13 +204,14 @@ static void fill_arp(const struct sn_worker *w, uint8_t iface, struct rte_mbuf *
 static void ask(struct sn_worker *w, struct sn_neigh *n, uint32_t source, uint64_t now)
 {
 	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, none[6];
+	uint32_t own = w->neigh.silent ? 0 : w->program->interfaces[n->iface].address;
 	struct rte_mbuf *m;
 
 	n->asked_last = now;
 	m = arp_frame(w, n->iface, n->vlan == SN_VLAN_ABSENT ? 0 : 0x8100, n->vlan, source, all);
 	if (!m)
 		return; /* asked again in a second */
-	fill_arp(w, n->iface, m, ARP_REQUEST, w->program->interfaces[n->iface].address, none, n->address);
+	fill_arp(w, n->iface, m, ARP_REQUEST, own, none, n->address);
 	sn_worker_send(w, n->iface, m);
 }
 
@@ -225,8 +226,17 @@ static void announce_address(struct sn_worker *w, uint8_t iface, uint32_t addres
 	sn_worker_send(w, iface, m);
 }
 
+void sn_neigh_silence(struct sn_worker *w, bool silent)
+{
+	w->neigh.silent = silent;
+	if (silent)
+		w->neigh.announcements = 0;
+}
+
 void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces)
 {
+	if (w->neigh.silent)
+		return;
 	w->neigh.announced = ifaces;
 	w->neigh.announcements = ANNOUNCE_NUM;
 	w->neigh.next_announcement = 0;
@@ -358,7 +368,7 @@ bool sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
 	h.to_us = op == ARP_REPLY ? sn_mac_number(f) != MAC_BROADCAST
 				  : is_ours(&w->program->interfaces[p->iface], h.target);
 	news = hear(w, p->iface, &h, now);
-	if (op == ARP_REQUEST && h.to_us && !w->taking)
+	if (op == ARP_REQUEST && h.to_us && !w->taking && !w->neigh.silent)
 		answer(w, p, &h);
 	return news;
 }

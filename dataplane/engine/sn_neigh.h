@@ -47,6 +47,7 @@ struct sn_neigh_table {
 	uint64_t next_announcement;
 	uint64_t announced;	/* interfaces, one bit each */
 	uint32_t announcements; /* that are still to be made */
+	bool silent;
 };
 
 int sn_neigh_init(struct sn_neigh_table *t, uint32_t max);
@@ -80,8 +81,13 @@ void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, u
  * True: the other workers may learn from it. */
 bool sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);
 
+/* While the worker is quiescent: another engine answers for the program's addresses, or no longer. Who is
+ * silent gives no neighbour a reason to send to it: it answers no request, announces nothing, and asks
+ * without an address of its own, as who probes (RFC 5227, 2.1.1). */
+void sn_neigh_silence(struct sn_worker *w, bool silent);
+
 /* Tell all neighbours on these interfaces, with the next ticks, where the program's addresses are now: a pod
- * that takes another's place has its addresses, but not its MAC. */
+ * that takes another's place has its addresses, but not its MAC. Nothing if silent. */
 void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces);
 
 /* Announce, ask again, give up, forget. */

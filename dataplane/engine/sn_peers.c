@@ -10,3 +10,11 @@ uint8_t sn_peers_find(const struct sn_peers *peers, const char *name)
 			return (uint8_t)(i + 1);
 	return 0;
 }
+
+bool sn_peers_left(const struct sn_peers *before, const struct sn_peers *now)
+{
+	for (uint32_t i = 0; i < before->n; i++)
+		if (sn_peers_find(now, before->names[i]) == 0)
+			return true;
+	return false;
+}

@@ -25,6 +25,9 @@ struct sn_peers {
 /* The number of the peer with the name plus one; 0: there is none. */
 uint8_t sn_peers_find(const struct sn_peers *peers, const char *name);
 
+/* Whether a peer that was is none any more. */
+bool sn_peers_left(const struct sn_peers *before, const struct sn_peers *now);
+
 /* Where a shard's packets that came by a port go; 0: nowhere. */
 static inline uint64_t sn_peers_way(const struct sn_peers *peers, uint32_t shard, uint16_t port)
 {

@@ -292,6 +292,7 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__G
 	struct sn_count *classes, *counters, *reasons;
 
 	stats->now_ns = sn_engine_now(engine);
+	stats->peers = engine->peers->n;
 	if (report_workers(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;
 	if (plan == NULL)

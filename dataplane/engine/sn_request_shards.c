@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "sn_log.h"
 #include "sn_parse.h"
 #include "sn_transfer.h"
 
@@ -79,9 +80,14 @@ int sn_answer_peers(struct sn_engine *engine, const Sinter__Program__V1__SetPeer
 	for (size_t i = 0; rc == 0 && i < message->n_peers; i++)
 		rc = read_peer(engine, message->peers[i], peers, err, err_len);
 	if (rc == 0) {
+		bool left = sn_peers_left(engine->peers, peers), before = engine->front;
+
 		sn_engine_hold(engine);
 		*engine->peers = *peers;
+		sn_engine_front(engine, message->front, left);
 		sn_engine_release(engine);
+		if (engine->front != before)
+			sn_log(SN_LOG_INFO, "arp=%s", engine->front ? "answered" : "silent");
 	}
 	free(peers);
 	return rc;

@@ -239,15 +239,21 @@ static void nap(uint32_t us)
 	nanosleep(&duration, NULL);
 }
 
-/* Captures and rings have no neighbours. */
-static void announce(struct sn_thread *thread)
+/* Captures and rings have none. */
+static bool has_neighbours(const struct sn_port *port)
+{
+	return port == NULL || port->kernel || port->bind.kind == SN_PORT_PCI;
+}
+
+void sn_thread_announce(struct sn_thread *thread)
 {
 	uint64_t ifaces = 0;
 
 	for (uint32_t i = 0; thread->plan != NULL && i < thread->plan->program->n_interfaces; i++)
-		if (thread->plan->ports[i]->kernel || thread->plan->ports[i]->bind.kind == SN_PORT_PCI)
+		if (has_neighbours(thread->plan->ports[i]))
 			ifaces |= 1ull << i;
-	sn_neigh_announce(thread->worker, ifaces);
+	if (ifaces != 0)
+		sn_neigh_announce(thread->worker, ifaces);
 }
 
 int sn_thread_main(void *context)
@@ -269,7 +275,7 @@ int sn_thread_main(void *context)
 
 			sn_thread_follow(thread);
 			if (first && thread->queue == 0)
-				announce(thread);
+				sn_thread_announce(thread);
 		}
 		if (thread->plan == NULL) {
 			nap(SN_NAP_NO_PROGRAM_US);

@@ -56,6 +56,9 @@ bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, bool idle);
 /* What a station's worker does; the context is the thread. */
 extern const struct sn_exchange_ops sn_thread_exchange;
 
+/* While the worker is quiescent: has it tell its neighbours where the program's addresses are. */
+void sn_thread_announce(struct sn_thread *thread);
+
 /* An lcore's main function: runs until told to stop. */
 int sn_thread_main(void *thread);
 

@@ -131,10 +131,10 @@ func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {
 	b := startEngine(t, nil, id.ShardKey(), "", small...)
 	to := newAgent(t, b, id)
 	err := a.ask(t.Context(), func(c *control.Client) error {
-		return c.SetPeers(t.Context(), []*programpb.Peer{{
+		return c.SetPeers(t.Context(), &programpb.SetPeers{Peers: []*programpb.Peer{{
 			Name:       "edge-1",
 			Interfaces: []*programpb.PeerInterface{{Name: "inside", Mac: []byte{2, 0, 0, 0, 0, 7}}},
-		}})
+		}}})
 	})
 	if err != nil {
 		t.Fatal(err)

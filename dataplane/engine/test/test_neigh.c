@@ -397,6 +397,56 @@ static void our_addresses_are_announced_three_times(void **state)
 	assert_int_equal(f->n_out, 0);
 }
 
+/* The gateway asks for our address. */
+static void ask_for_ours(struct fixture *f)
+{
+	send_arp(f, ALL_MAC, 0, ARP_REQUEST, GATEWAY2, SN_SAMPLE_OUTSIDE);
+}
+
+static void who_is_silent_gives_no_neighbour_a_reason_to_send_to_it(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+
+	unknown_gateway(f);
+	sn_neigh_silence(f->worker, true);
+	sn_neigh_announce(f->worker, 3);
+	tick(f, 2 * SECOND);
+	assert_int_equal(f->n_out, 0);
+	send_packet(f, &p);
+	assert_int_equal(f->n_out, 1); /* it asks, as nobody */
+	assert_int_equal(sn_load16(f->out[0].data + 14 + 6), ARP_REQUEST);
+	assert_int_equal(sn_load32(f->out[0].data + 14 + 14), 0);
+	assert_int_equal(sn_load32(f->out[0].data + 14 + 24), GATEWAY2);
+	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, 0);
+	assert_int_equal(f->n_out, 1);
+	assert_memory_equal(f->out[0].data, HOST_MAC, 6);
+	ask_for_ours(f);
+	assert_int_equal(f->n_out, 0);
+	tick(f, 61 * SECOND);
+	ask_for_ours(f); /* from which it learns */
+	send_packet(f, &p);
+	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+	sn_neigh_silence(f->worker, false);
+	ask_for_ours(f);
+	assert_int_equal(f->n_out, 1);
+	assert_int_equal(sn_load16(f->out[0].data + 14 + 6), ARP_REPLY);
+}
+
+static void who_falls_silent_announces_no_more(void **state)
+{
+	struct fixture *f = *state;
+
+	load(f);
+	sn_neigh_announce(f->worker, 3);
+	tick(f, SECOND);
+	assert_int_equal(f->n_out, 3);
+	sn_neigh_silence(f->worker, true);
+	sn_neigh_silence(f->worker, false);
+	tick(f, 10 * SECOND);
+	assert_int_equal(f->n_out, 0);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -414,6 +464,8 @@ int main(void)
 		WITH_FIXTURE(a_scan_of_addresses_that_nobody_has_costs_neither_decisions_nor_neighbours),
 		WITH_FIXTURE(of_those_that_are_asked_for_the_first_gives_way),
 		WITH_FIXTURE(a_rehearsed_decision_follows_no_neighbour_that_is_forgotten),
+		WITH_FIXTURE(who_is_silent_gives_no_neighbour_a_reason_to_send_to_it),
+		WITH_FIXTURE(who_falls_silent_announces_no_more),
 		WITH_FIXTURE(a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it),
 	};
 

@@ -41,6 +41,7 @@ struct side {
 		uint16_t iface;
 	} wire[WIRE];
 	uint32_t head, tail;
+	uint32_t announced; /* addresses */
 	uint64_t drops[SN_REASON_BUILTIN];
 };
 
@@ -122,7 +123,10 @@ static uint16_t tx(void *ctx, uint16_t iface, struct rte_mbuf **pkts, uint16_t n
 			peer->wire[peer->tail++ % WIRE].iface = iface;
 			continue;
 		}
-		see(side, iface, frame);
+		if (sn_load16(frame + 12) == 0x0806)
+			side->announced++;
+		else
+			see(side, iface, frame);
 		rte_pktmbuf_free(pkts[i]);
 	}
 	return n;
@@ -173,8 +177,9 @@ static void open_side(struct world *w, uint8_t number, bool bare)
 	load_hashed(side, program_hash, sizeof(program_hash));
 }
 
-/* What the agents tell: the other's name, addresses and shards. */
-static int introduce_with(struct side *side, const char *interface, char *err, size_t err_len)
+/* What the agents tell: the other's name, addresses and shards, if there is another; and who is the front. */
+static int introduce_with(struct side *side, const char *interface, size_t n_peers, bool front, char *err,
+			  size_t err_len)
 {
 	Sinter__Program__V1__PeerInterface ifaces[2], *list[2];
 	Sinter__Program__V1__SetPeers message = SINTER__PROGRAM__V1__SET_PEERS__INIT;
@@ -192,13 +197,14 @@ static int introduce_with(struct side *side, const char *interface, char *err, s
 	peer.interfaces = list;
 	peer.n_interfaces = 2;
 	message.peers = peers;
-	message.n_peers = 1;
+	message.n_peers = n_peers;
+	message.front = front;
 	return sn_answer_peers(side->engine, &message, err, err_len);
 }
 
 static void introduce(struct side *side)
 {
-	if (introduce_with(side, "outside", side->world->err, sizeof(side->world->err)) != 0)
+	if (introduce_with(side, "outside", 1, false, side->world->err, sizeof(side->world->err)) != 0)
 		fail_msg("%s", side->world->err);
 }
 
@@ -1167,8 +1173,50 @@ static void peers_say_what_is_wrong_with_them(void **state)
 	struct world *w = *state;
 
 	open_sides(w, 1);
-	assert_int_equal(introduce_with(&w->sides[0], "elsewhere", w->err, sizeof(w->err)), -1);
+	assert_int_equal(introduce_with(&w->sides[0], "elsewhere", 1, false, w->err, sizeof(w->err)), -1);
 	assert_string_equal(w->err, "peer peer: interface elsewhere is none of this engine");
+}
+
+/* The addresses that a side announces within seconds. */
+static uint32_t announced(struct world *w, uint8_t number, uint32_t seconds)
+{
+	struct side *side = &w->sides[number];
+
+	side->announced = 0;
+	for (uint32_t i = 0; i < seconds; i++) {
+		side->engine->now_ns += SECOND;
+		for (uint32_t worker = 0; worker < w->n_workers; worker++)
+			sn_worker_tick(side->engine->threads[worker].worker, side->engine->now_ns);
+	}
+	return side->announced;
+}
+
+static void tell_front(struct world *w, uint8_t number, size_t n_peers, bool front)
+{
+	if (introduce_with(&w->sides[number], "outside", n_peers, front, w->err, sizeof(w->err)) != 0)
+		fail_msg("%s", w->err);
+}
+
+static void the_front_alone_announces_the_addresses_and_again_when_a_peer_goes(void **state)
+{
+	const uint32_t addresses = 3, times = 3;
+	struct world *w = *state;
+
+	open_sides(w, 2);
+	assert_int_equal(announced(w, 0, 10), 0); /* neither is it */
+	assert_int_equal(announced(w, 1, 10), 0);
+	tell_front(w, 1, 1, true);
+	assert_int_equal(announced(w, 1, 10), times * addresses);
+	tell_front(w, 1, 1, true);
+	assert_int_equal(announced(w, 1, 10), 0);
+	tell_front(w, 0, 1, true);
+	assert_int_equal(announced(w, 0, 1), addresses);
+	tell_front(w, 0, 1, false); /* while it has some left to do */
+	assert_int_equal(announced(w, 0, 10), 0);
+	tell_front(w, 0, 0, false);
+	assert_int_equal(announced(w, 0, 10), 0);
+	tell_front(w, 1, 0, true);
+	assert_int_equal(announced(w, 1, 10), times * addresses);
 }
 
 #define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
@@ -1203,6 +1251,7 @@ int main(void)
 		WITH_WORLD(an_assignment_takes_no_session_away),
 		WITH_WORLD(a_shard_that_is_not_here_is_not_moved_between_workers),
 		WITH_WORLD(peers_say_what_is_wrong_with_them),
+		WITH_WORLD(the_front_alone_announces_the_addresses_and_again_when_a_peer_goes),
 		WITH_RSS_WORLD(all_sessions_move_and_no_binding_changes),
 		WITH_RSS_WORLD(moves_between_engines_of_three_workers_are_exact),
 	};

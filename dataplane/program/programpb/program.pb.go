@@ -3152,6 +3152,7 @@ type Stats struct {
 	Tables        []*TableStats          `protobuf:"bytes,7,rep,name=tables,proto3" json:"tables,omitempty"`
 	Workers       []*WorkerStats         `protobuf:"bytes,8,rep,name=workers,proto3" json:"workers,omitempty"`
 	Shards        []*ShardStats          `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"` // shard by shard; none without state
+	Peers         uint32                 `protobuf:"varint,60,opt,name=peers,proto3" json:"peers,omitempty"` // that SetPeers named
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3247,6 +3248,13 @@ func (x *Stats) GetShards() []*ShardStats {
 		return x.Shards
 	}
 	return nil
+}
+
+func (x *Stats) GetPeers() uint32 {
+	if x != nil {
+		return x.Peers
+	}
+	return 0
 }
 
 type PortStats struct {
@@ -6527,10 +6535,15 @@ func (x *AssignShards) GetKey() []byte {
 	return nil
 }
 
-// SetPeers names the other engines that share the chain's state, in place of those named before.
+// SetPeers names the other engines that share the chain's state, in place of those named before, and says which of all of them the
+// networks send to.
 type SetPeers struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Peers         []*Peer                `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"`
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Peers []*Peer                `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"` // at most 63
+	// The engine is the front: it answers ARP for the chain's addresses, and announces them when it becomes it and when a peer is named
+	// no longer. Else it answers for none, announces none, and asks for neighbours without an address of its own. An engine that
+	// begins with --no-shards is not the front.
+	Front         bool `protobuf:"varint,60,opt,name=front,proto3" json:"front,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6570,6 +6583,13 @@ func (x *SetPeers) GetPeers() []*Peer {
 		return x.Peers
 	}
 	return nil
+}
+
+func (x *SetPeers) GetFront() bool {
+	if x != nil {
+		return x.Front
+	}
+	return false
 }
 
 type Peer struct {
@@ -7439,7 +7459,7 @@ const file_program_proto_rawDesc = "" +
 	"\rsessions_kept\x18\x04 \x01(\x04R\fsessionsKept\x12)\n" +
 	"\x10sessions_dropped\x18\x05 \x01(\x04R\x0fsessionsDropped\" \n" +
 	"\bGetStats\x12\x14\n" +
-	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xb8\x03\n" +
+	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xce\x03\n" +
 	"\x05Stats\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x15\n" +
 	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x122\n" +
@@ -7449,7 +7469,8 @@ const file_program_proto_rawDesc = "" +
 	"\x05drops\x18\x06 \x03(\v2\x1c.sinter.program.v1.DropStatsR\x05drops\x125\n" +
 	"\x06tables\x18\a \x03(\v2\x1d.sinter.program.v1.TableStatsR\x06tables\x128\n" +
 	"\aworkers\x18\b \x03(\v2\x1e.sinter.program.v1.WorkerStatsR\aworkers\x125\n" +
-	"\x06shards\x18\t \x03(\v2\x1d.sinter.program.v1.ShardStatsR\x06shards\"\xa8\x03\n" +
+	"\x06shards\x18\t \x03(\v2\x1d.sinter.program.v1.ShardStatsR\x06shards\x12\x14\n" +
+	"\x05peers\x18< \x01(\rR\x05peers\"\xa8\x03\n" +
 	"\tPortStats\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x1d\n" +
 	"\n" +
@@ -7743,9 +7764,10 @@ const file_program_proto_rawDesc = "" +
 	"\aIGNORED\x10\x02\"<\n" +
 	"\fAssignShards\x12\x1a\n" +
 	"\x06shards\x18\x01 \x03(\rB\x02\x10\x01R\x06shards\x12\x10\n" +
-	"\x03key\x18\x02 \x01(\fR\x03key\"9\n" +
+	"\x03key\x18\x02 \x01(\fR\x03key\"O\n" +
 	"\bSetPeers\x12-\n" +
-	"\x05peers\x18\x01 \x03(\v2\x17.sinter.program.v1.PeerR\x05peers\"x\n" +
+	"\x05peers\x18\x01 \x03(\v2\x17.sinter.program.v1.PeerR\x05peers\x12\x14\n" +
+	"\x05front\x18< \x01(\bR\x05front\"x\n" +
 	"\x04Peer\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12@\n" +
 	"\n" +

@@ -1,0 +1,61 @@
+package servicechain
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// front is the instance that answers ARP for the chain's addresses: of those that share its state exactly one, the first that
+// takes packets. It stays while it can, as hosts have to be told of another one. Empty: none shares state.
+func (s *scope) front() (name string) {
+	best := 0
+	for k := range s.instances {
+		i := &s.instances[k]
+		if !i.Spec.Shared {
+			continue
+		}
+		rank := 1
+		if i.Spec.Front {
+			rank++ // none takes packets: then it may as well be who it was
+		}
+		if takes(i, s.pods[i.Name]) && !s.drains[i.Name] {
+			rank += 2
+		}
+		if rank > best {
+			name, best = i.Name, rank
+		}
+	}
+	return name
+}
+
+// takes tells whether an instance's pod takes packets, be it with the program before the one that it is brought to.
+func takes(i *v1alpha1.ChainInstance, pod *corev1.Pod) bool {
+	return alive(pod, i) && pod.DeletionTimestamp.IsZero() && isReady(pod) && i.Status.AppliedHash != ""
+}
+
+func isReady(pod *corev1.Pod) bool {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// whyNotFront is why an instance is the front no longer; empty: there was none.
+func (s *scope) whyNotFront(name string) string {
+	switch pod := s.pods[name]; {
+	case name == "":
+		return "none did"
+	case s.drains[name]:
+		return fmt.Sprintf("instance %s is to go", name)
+	case pod == nil:
+		return fmt.Sprintf("the pod of instance %s is gone", name)
+	case !pod.DeletionTimestamp.IsZero():
+		return fmt.Sprintf("the pod of instance %s ends", name)
+	}
+	return fmt.Sprintf("instance %s does not take packets", name)
+}

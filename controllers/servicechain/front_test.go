@@ -1,0 +1,68 @@
+package servicechain
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+func TestExactlyOneInstanceIsTheFrontAndStaysItWhileItTakesPackets(t *testing.T) {
+	const is, ready, ends, down, drains, old = 1, 2, 4, 8, 16, 32
+	for name, test := range map[string]struct {
+		instances []int
+		want      string
+	}{
+		"a new chain":                             {[]int{is, 0}, "i-0"},
+		"of two the first":                        {[]int{ready, ready}, "i-0"},
+		"not who does not take packets":           {[]int{0, ready}, "i-1"},
+		"it stays where it is":                    {[]int{ready, is | ready}, "i-1"},
+		"another one when its pod ends":           {[]int{is | ready | ends, ready}, "i-1"},
+		"another one when its engine is gone":     {[]int{is | ready | down, ready}, "i-1"},
+		"another one when it is to go":            {[]int{ready, is | ready | drains}, "i-0"},
+		"another one when it takes none":          {[]int{is, ready}, "i-1"},
+		"none takes packets: as it was":           {[]int{0, is, 0}, "i-1"},
+		"none but who is to go: nothing is won":   {[]int{0, is | ready | drains}, "i-1"},
+		"two were told, as one write failed":      {[]int{is | ready | ends, is | ready}, "i-1"},
+		"who has state of its own answers anyway": {[]int{old | ready, ready}, "i-1"},
+		"none shares state":                       {[]int{old | ready}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &scope{pods: map[string]*corev1.Pod{}, drains: map[string]bool{}}
+			for k, has := range test.instances {
+				i := sharer(instanceName("i", k))
+				i.Spec.Shared, i.Spec.Front = has&old == 0, has&is != 0
+				pod := podOf(&i)
+				if has&ready != 0 {
+					pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+				}
+				if has&ends != 0 {
+					now := metav1.NewTime(at(1000))
+					pod.DeletionTimestamp = &now
+				}
+				if has&down != 0 {
+					i.Status.AppliedHash = ""
+				}
+				s.pods[i.Name], s.drains[i.Name] = pod, has&drains != 0
+				s.instances = append(s.instances, i)
+			}
+			if got := s.front(); got != test.want {
+				t.Errorf("the front is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTheFrontStaysWhileAProgramIsLoaded(t *testing.T) {
+	i := sharer("a", "0-127")
+	says(v1alpha1.ConditionProgrammed, isFalse, v1alpha1.ReasonNoProgram)(&i) // the one before goes on
+	says(v1alpha1.ConditionReady, isFalse, v1alpha1.ReasonNoProgram)(&i)
+	ready := func(p *corev1.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	if !takes(&i, podOf(&i, ready)) {
+		t.Error("an instance that is brought to another program is taken for one without packets")
+	}
+}
