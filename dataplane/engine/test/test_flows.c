@@ -832,6 +832,9 @@ static void after_a_reset_no_rule_jumps_where_rules_are_missing(void **state)
 	step_create(f, 2, 0, QUEUE, 1)->table = 1;
 	step_create(f, 3, 0, JUMP, 0);
 	update_well(f, "inside");
+	step_destroy(f, 1);
+	step_create(f, 1, 1, QUEUE, 1)->table = 1; /* is younger than what jumps there */
+	update_well(f, "inside");
 	s->rules = 2;
 	stand_in_lose(f->ports[0].id);
 	assert_int_equal(list(f, "inside")->n_flows, 2);
