@@ -18,3 +18,10 @@ bool sn_peers_left(const struct sn_peers *before, const struct sn_peers *now)
 			return true;
 	return false;
 }
+
+void sn_peers_keep(struct sn_peers *now, const struct sn_peers *before)
+{
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		if (now->at[i] == 0 && before->at[i] > 0)
+			now->at[i] = sn_peers_find(now, before->names[before->at[i] - 1]);
+}

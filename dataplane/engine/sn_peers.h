@@ -28,6 +28,9 @@ uint8_t sn_peers_find(const struct sn_peers *peers, const char *name);
 /* Whether a peer that was is none any more. */
 bool sn_peers_left(const struct sn_peers *before, const struct sn_peers *now);
 
+/* A shard that no peer is to have is where it was, be it that it is on its way here. */
+void sn_peers_keep(struct sn_peers *now, const struct sn_peers *before);
+
 /* Where a shard's packets that came by a port go; 0: nowhere. */
 static inline uint64_t sn_peers_way(const struct sn_peers *peers, uint32_t shard, uint16_t port)
 {

@@ -82,6 +82,7 @@ int sn_answer_peers(struct sn_engine *engine, const Sinter__Program__V1__SetPeer
 	if (rc == 0) {
 		bool left = sn_peers_left(engine->peers, peers), before = engine->front;
 
+		sn_peers_keep(peers, engine->peers);
 		sn_engine_hold(engine);
 		*engine->peers = *peers;
 		sn_engine_front(engine, message->front, left);

@@ -1120,6 +1120,24 @@ static void a_packet_that_no_engine_wants_goes_to_and_fro_at_most_once(void **st
 	assert_int_equal(w->sides[0].drops[SN_REASON_NOT_HERE], 5 + 10);
 }
 
+static void packets_for_a_shard_on_its_way_here_go_to_who_has_it_still(void **state)
+{
+	struct world *w = *state;
+
+	open_sides(w, 2);
+	introduce(&w->sides[1]); /* nobody but itself is to have them */
+	for (uint32_t i = 0; i < 10; i++)
+		send_to(w, 1, i, false);
+	settle(w);
+	assert_nothing_lost(w);
+	assert_int_equal(sessions_of(&w->sides[0]), 10);
+	assert_int_equal(introduce_with(&w->sides[1], "outside", 0, false, w->err, sizeof(w->err)), 0);
+	for (uint32_t i = 0; i < 10; i++)
+		send_to(w, 1, i, false);
+	settle(w);
+	assert_int_equal(dropped(w, SN_REASON_NOT_HERE), 10); /* the peer is gone, and so may they be */
+}
+
 static void an_assignment_takes_no_session_away(void **state)
 {
 	struct world *w = *state;
@@ -1248,6 +1266,7 @@ int main(void)
 		WITH_WORLD(a_sealed_transfer_leaves_units_here_that_the_taker_does_not_commit),
 		WITH_WORLD(packets_that_wait_are_bounded_and_keep_their_order),
 		WITH_WORLD(a_packet_that_no_engine_wants_goes_to_and_fro_at_most_once),
+		WITH_WORLD(packets_for_a_shard_on_its_way_here_go_to_who_has_it_still),
 		WITH_WORLD(an_assignment_takes_no_session_away),
 		WITH_WORLD(a_shard_that_is_not_here_is_not_moved_between_workers),
 		WITH_WORLD(peers_say_what_is_wrong_with_them),

@@ -6536,7 +6536,7 @@ func (x *AssignShards) GetKey() []byte {
 }
 
 // SetPeers names the other engines that share the chain's state, in place of those named before, and says which of all of them the
-// networks send to.
+// networks send to. A shard that no peer is said to have stays where it was known to be, if that peer is still named.
 type SetPeers struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Peers []*Peer                `protobuf:"bytes,1,rep,name=peers,proto3" json:"peers,omitempty"` // at most 63
