@@ -10,7 +10,7 @@ static inline uint32_t shard_of(const struct sn_worker *w, uint32_t i, uint32_t 
 {
 	const struct sn_cache_entry *e = w->candidates[i];
 
-	if (e && likely(sn_cache_is(e, &w->keys[i]) && sn_cache_current(&w->cache, &w->keys[i])))
+	if (likely(e && sn_cache_is(e, &w->keys[i]))) /* looked up just now: nothing was forgotten since */
 		return e->shard;
 	return sn_dispatch_shard(w->program, w->state, &w->pkts[i], segment, w->classes[i]);
 }
@@ -63,50 +63,58 @@ static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 	w->classes[i] = SN_TABLE_NONE;
 }
 
+/* A packet of a shard that is not simply here. Whether it is gone. */
+static __rte_noinline bool move_on(struct sn_worker *w, uint32_t i, uint32_t shard)
+{
+	uint8_t place = w->station->place[shard];
+
+	if (place == SN_PLACE_TURNING && w->taking)
+		return false;
+	if (place == SN_PLACE_AWAY)
+		pass_on(w, i, shard);
+	else
+		pass(w, i, place == SN_PLACE_TURNING ? SN_PLACE_AWAITED : place);
+	w->shards[i] = SN_PKT_NO_SHARD;
+	return true;
+}
+
 uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n)
 {
+	const uint8_t *place = w->station->place;
 	uint32_t handed = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t shard;
-		uint8_t place;
+		uint32_t shard = likely(!w->pkts[i].reason) ? shard_of(w, i, segment) : SN_PKT_NO_SHARD;
 
-		w->shards[i] = SN_PKT_NO_SHARD;
-		if (unlikely(w->pkts[i].reason))
-			continue;
-		shard = shard_of(w, i, segment);
-		if (shard == SN_PKT_NO_SHARD)
-			continue;
-		place = w->station->place[shard];
-		if (unlikely(place == SN_PLACE_TURNING))
-			place = w->taking ? SN_PLACE_HERE : SN_PLACE_AWAITED;
-		if (likely(place == SN_PLACE_HERE)) {
-			w->shards[i] = shard;
-			continue;
-		}
-		if (unlikely(place == SN_PLACE_AWAY))
-			pass_on(w, i, shard);
-		else
-			pass(w, i, place);
-		handed++;
+		w->shards[i] = (uint8_t)shard;
+		if (shard != SN_PKT_NO_SHARD && unlikely(place[shard] != SN_PLACE_HERE))
+			handed += move_on(w, i, shard);
 	}
 	return handed;
 }
 
-void sn_hand_over_finish(struct sn_worker *w, uint32_t n, uint32_t handed, uint64_t until, uint64_t after)
+uint32_t sn_hand_over_weight(struct sn_worker *w, uint32_t n)
+{
+	if (n < SN_BURST_MAX / 2)
+		return 1;
+	w->lot = w->lot * 1664525 + 1013904223; /* Knuth's and Lewis' generator: its high bits are good */
+	return w->lot >> 29 == 0 ? 8 : 0;
+}
+
+void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t handed, uint32_t weight, uint64_t until,
+			uint64_t after)
 {
 	uint64_t cycles;
 
-	sn_station_publish(w->station);
 	if (n == handed)
 		return;
-	cycles = until / n + after / (n - handed);
+	cycles = (until / n + after / (n - handed)) * weight;
 	for (uint32_t i = 0; i < n; i++) {
-		struct sn_shard_count *count = &w->stats.shards[w->shards[i] % SN_SHARDS];
+		uint32_t shard = w->shards[i];
 
-		if (w->shards[i] == SN_PKT_NO_SHARD)
+		if (shard == SN_PKT_NO_SHARD)
 			continue;
-		count->packets++;
-		count->cycles += cycles;
+		w->stats.shards[shard].packets += weight;
+		w->stats.shards[shard].cycles += cycles;
 	}
 }

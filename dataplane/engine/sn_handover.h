@@ -12,8 +12,14 @@
  * that is here. */
 uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n);
 
-/* At the end of the burst: what was handed is seen by the others, and what the shards took is counted. The
- * cycles until the hand-over were spent on all packets, those after it on what was left. */
-void sn_hand_over_finish(struct sn_worker *w, uint32_t n, uint32_t handed, uint64_t until, uint64_t after);
+/* How many bursts of so many packets one stands for when the work for shards is counted; 0: it is left out.
+ * Of large bursts one in eight is counted, by lot: those come in thousands, and when there is no time to
+ * lose. */
+uint32_t sn_hand_over_weight(struct sn_worker *w, uint32_t n);
+
+/* What a burst took is counted for its shards: the cycles until the hand-over were spent on all packets,
+ * those after it on what was left. */
+void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t handed, uint32_t weight, uint64_t until,
+			uint64_t after);
 
 #endif /* SN_HANDOVER_H */

@@ -422,7 +422,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, handing = since, cycles,
 		 bytes = 0;
 	struct sn_count *rx = &w->stats.ports[iface].rx;
-	uint32_t segment = w->program->interfaces[iface].segment, handed = 0;
+	uint32_t segment = w->program->interfaces[iface].segment, handed = 0, weight = 0;
 
 	if (unlikely(w->trace))
 		sn_trace_begin(w->trace, iface, frames, n, now);
@@ -447,7 +447,9 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		sn_worker_classify(w, &w->program->segments[segment], n);
 	if (unlikely(w->dispatching)) {
 		handed = sn_hand_over(w, segment, n);
-		handing = rte_rdtsc();
+		weight = sn_hand_over_weight(w, n);
+		if (weight > 0)
+			handing = rte_rdtsc();
 	}
 	if (w->caching)
 		sn_worker_prefetch_state(w, &w->program->segments[segment], n);
@@ -465,8 +467,10 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	mark(w, stages, SN_STAGE_SEND, &since);
 
 	cycles = rte_rdtsc() - begun;
+	if (unlikely(weight > 0))
+		sn_hand_over_count(w, n, handed, weight, handing - begun, cycles - (handing - begun));
 	if (unlikely(w->dispatching))
-		sn_hand_over_finish(w, n, handed, handing - begun, cycles - (handing - begun));
+		sn_station_publish(w->station);
 	w->stats.packets += n - handed - w->copies;
 	w->stats.bursts++;
 	w->stats.busy_cycles += cycles;

@@ -243,7 +243,7 @@ static void an_elephant_is_one_session_on_one_worker(void **state)
 	stats = report(f);
 	assert_int_equal(stats->tables[0]->sessions, 149 + 1);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		busy += stats->shards[i]->packets >= 95000; /* what names it */
+		busy += stats->shards[i]->packets >= 75000; /* of 95000, by lot: what names it */
 	assert_int_equal(busy, 1);
 }
 

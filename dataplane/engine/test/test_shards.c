@@ -427,7 +427,7 @@ static void a_million_flows_through_nat_are_each_seen_by_one_worker(void **state
 		}
 	}
 	assert_int_equal(packets, 3 * n);
-	assert_int_equal(of_shards, 3 * n);
+	assert_in_range(of_shards, 3 * n / 20 * 19, 3 * n / 20 * 21); /* large bursts are counted by lot */
 	assert_int_equal(handed, taken);
 	assert_in_range(handed, n, 2 * n); /* every other packet comes to the wrong worker */
 }

@@ -3799,8 +3799,8 @@ func (x *WorkerStats) GetRxMissed() uint64 {
 type ShardStats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Worker        uint32                 `protobuf:"varint,1,opt,name=worker,proto3" json:"worker,omitempty"`   // that owns it: an index into Stats.workers
-	Packets       uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"` // with several workers only
-	Cycles        uint64                 `protobuf:"varint,3,opt,name=cycles,proto3" json:"cycles,omitempty"`   // its share of its workers' busy cycles, with several workers only
+	Packets       uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"` // with several workers only; of bursts of 32 and more one in eight is counted, by lot, for eight
+	Cycles        uint64                 `protobuf:"varint,3,opt,name=cycles,proto3" json:"cycles,omitempty"`   // its share of its workers' busy cycles, in the same way
 	Sessions      uint64                 `protobuf:"varint,4,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	Exhausted     uint64                 `protobuf:"varint,5,opt,name=exhausted,proto3" json:"exhausted,omitempty"` // of its ports, or of its worker's share of max_sessions
 	Place         ShardPlace             `protobuf:"varint,10,opt,name=place,proto3,enum=sinter.program.v1.ShardPlace" json:"place,omitempty"`
