@@ -14,6 +14,7 @@ const (
 	stillness = 5 * time.Second // after which what did not come is lost
 	rest      = time.Second     // in which packets that nobody hands over show that rules are in force
 	bannedPer = 4               // packets to the banned server, by shard
+	lately    = 100_000         // flows at the end, of which no session is too old yet
 )
 
 // session is one run of all steps.
@@ -32,12 +33,15 @@ func (s *session) steps(ctx context.Context) ([]Step, error) {
 		return nil, err
 	}
 	var steps []Step
-	var moved []int // flows of the shards that move
 	all := make([]int, s.flows)
 	for i := range all {
 		all[i] = i
-		if shardOf(i, shards) < s.moved && len(moved) < 4096 {
-			moved = append(moved, i)
+	}
+	recent := all[max(0, len(all)-lately):]
+	var moved []int // flows of the shards that move
+	for _, flow := range recent {
+		if shardOf(flow, shards) < s.moved && len(moved) < 4096 {
+			moved = append(moved, flow)
 		}
 	}
 	for _, step := range []struct {
@@ -45,14 +49,14 @@ func (s *session) steps(ctx context.Context) ([]Step, error) {
 		do   func() error
 	}{
 		{"neighbours are found", func() error { return s.converse(all[:1], 1) }},
-		{"rules are made", func() error { return s.untilSteered(ctx, all[:min(len(all), hosts)]) }},
+		{"rules are made", func() error { return s.untilSteered(ctx, all[:hosts]) }},
 		{"first packets", func() error { return s.converse(all, 1) }},
-		{"later packets", func() error { return s.converse(all, 1) }},
+		{"later packets", func() error { return s.converse(recent, 1) }},
 		{"banned packets", s.banned},
 		{"before the move", func() error { return s.converse(moved, 2) }},
-		{"during the move", func() error { return s.move(ctx, all[:min(len(all), hosts)]) }},
+		{"during the move", func() error { return s.move(ctx, recent[:hosts]) }},
 		{"after the move", func() error { return s.converse(moved, 2) }},
-		{"all again", func() error { return s.converse(all[:min(len(all), 16*hosts)], 1) }},
+		{"all again", func() error { return s.converse(recent[:min(len(recent), 16*hosts)], 1) }},
 	} {
 		did, err := s.step(ctx, step.do)
 		if err != nil {
