@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -24,9 +26,24 @@ func ReadRequest(r io.Reader, most int) (*programpb.Request, error) {
 // WriteResponse answers a request.
 func WriteResponse(w io.Writer, resp *programpb.Response) error { return writeMessage(w, resp) }
 
+// buffers are encoded messages that were. Streams of messages would else have the collector run all the time.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// keep is the largest buffer that is used again: programs are larger, and rare.
+const keep = 1 << 20
+
+func release(b *[]byte) {
+	if cap(*b) <= keep {
+		buffers.Put(b)
+	}
+}
+
 // writeMessage sends a message behind its length, in one write.
 func writeMessage(w io.Writer, m proto.Message) error {
-	b, err := proto.MarshalOptions{}.MarshalAppend(make([]byte, lengthBytes), m)
+	buffer := buffers.Get().(*[]byte)
+	defer release(buffer)
+	b, err := proto.MarshalOptions{}.MarshalAppend(append((*buffer)[:0], make([]byte, lengthBytes)...), m)
+	*buffer = b
 	if err != nil {
 		return err
 	}
@@ -48,7 +65,10 @@ func readMessage(r io.Reader, m proto.Message, most int) error {
 	if int64(n) > int64(most) {
 		return fmt.Errorf("message of %d bytes announced, at most %d are read: is this an engine's control socket?", n, most)
 	}
-	b := make([]byte, n)
+	buffer := buffers.Get().(*[]byte)
+	defer release(buffer)
+	*buffer = slices.Grow((*buffer)[:0], int(n))
+	b := (*buffer)[:n]
 	if _, err := io.ReadFull(r, b); err != nil {
 		return fmt.Errorf("message of %d bytes cut short: %w", n, err)
 	}

@@ -3,11 +3,16 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+
+#include <rte_common.h>
 
 #include "sn_parse.h"
 #include "sn_state_impl.h"
 
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
+#define PAGE	    4096u
+#define AHEAD	    16 /* sessions whose lines are on their way at a time */
 
 /* ---- bytes ---- */
 
@@ -112,63 +117,137 @@ size_t sn_carry_read(const struct sn_state *state, const bool shards[SN_SHARDS],
 
 /* ---- in ---- */
 
-/* Whether a session could have been made here; its slot is set. */
-static int check(const struct sn_state *state, const bool *shards, struct sn_session *s, char *err,
-		 size_t err_len)
+/* A kernel that does not know how (before 5.14) brings pages as they are written. */
+static void populate(const void *from, size_t len)
 {
+	uintptr_t begin = RTE_ALIGN_FLOOR((uintptr_t)from, PAGE);
+
+	if (len > 0)
+		(void)madvise((void *)begin, (uintptr_t)from + len - begin, MADV_POPULATE_WRITE);
+}
+
+/* What sessions find by a hash, or by their ports: of few, most pages would never be used. */
+static void populate_scattered(const void *from, size_t len, uint32_t sessions)
+{
+	if (sessions >= len / PAGE)
+		populate(from, len);
+}
+
+static void reserve_shard(const struct shard *sh, uint32_t sessions)
+{
+	if (sessions == 0)
+		return;
+	populate(sh->slab, RTE_MIN(sessions, sh->slab_max) * sizeof(*sh->slab));
+	populate(sh->wheel, WHEEL_SLOTS * sizeof(*sh->wheel));
+	populate_scattered(sh->buckets, (sh->bucket_mask + 1) * sizeof(*sh->buckets), sessions);
+	for (int p = 0; p < SN_PROTOS; p++)
+		populate_scattered(sh->ports[p].slots, sh->n_slots * sizeof(*sh->ports[p].slots), sessions);
+}
+
+void sn_carry_reserve(const struct sn_state *state, uint32_t unit, uint32_t sessions)
+{
+	for (uint32_t i = 0; i < state->n_tables; i++) {
+		const struct table *t = state->tables[i];
+		uint32_t n = (t->mask + 1) / (state->unit_mask + 1); /* shards of the unit */
+
+		for (uint32_t s = unit; s <= t->mask; s += state->unit_mask + 1)
+			reserve_shard(&t->shards[s], sessions / n + (sessions % n > 0));
+	}
+}
+
+/* A session on its way to where it belongs. */
+struct comer {
+	struct sn_session session;
+	struct table *table;
+	struct shard *shard;
+	uint64_t hash;
+};
+
+/* Whether a session could have been made here, if its port is free. */
+static int check(const struct sn_state *state, const bool *shards, struct comer *c, char *err, size_t err_len)
+{
+	struct sn_session *s = &c->session;
 	const struct sn_flow back = {s->remote_addr, s->outside_addr, s->remote_port, s->outside_port,
 				     s->proto};
-	const struct table *t;
-	const struct shard *sh;
 
 	if (s->table >= state->n_tables || s->run >= state->n_runs || state->runs[s->run].table != s->table)
 		return SN_ERR("session of table %u and run %u, which the program does not have so", s->table,
 			      s->run);
 	if (s->proto != SN_TCP && s->proto != SN_UDP && s->proto != SN_ICMP)
 		return SN_ERR("session of protocol %u, want 1, 6 or 17", s->proto);
-	t = state->tables[s->table];
+	c->table = state->tables[s->table];
 	if (s->shard >= SN_SHARDS || !shards[s->shard] ||
-	    (s->shard & t->mask) != return_shard(state, t, &back))
+	    (s->shard & c->table->mask) != return_shard(state, c->table, &back))
 		return SN_ERR("session of shard %u with outside port %u, which are none of the transfer's",
 			      s->shard, s->outside_port);
-	sh = &t->shards[s->shard & t->mask];
-	s->slot = slot_of(t, sh, s->outside_addr, s->outside_port);
+	c->shard = &c->table->shards[s->shard & c->table->mask];
+	s->slot = slot_of(c->table, c->shard, s->outside_addr, s->outside_port);
 	if (s->slot == SN_NO_INDEX)
 		return SN_ERR(
 			"session with outside address %u.%u.%u.%u and port %u, which are not the pool's",
 			s->outside_addr >> 24, s->outside_addr >> 16 & 255, s->outside_addr >> 8 & 255,
 			s->outside_addr & 255, s->outside_port);
-	if (sh->ports[class_of(s->proto)].slots[s->slot])
-		return SN_ERR("session of shard %u with outside port %u, which another one has", s->shard,
-			      s->outside_port);
 	return 0;
 }
 
-int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uint8_t in[SN_CARRY_BYTES],
-		 uint64_t now, char *err, size_t err_len)
+/* Reads a session and sends for the lines that it will be put into. */
+static int expect(const struct sn_state *state, const bool *shards, const uint8_t *in, uint64_t now,
+		  struct comer *c, char *err, size_t err_len)
 {
-	struct sn_session came = read_session(in, now), *s;
-	struct table *t;
-	struct shard *sh;
+	struct sn_session *s = &c->session;
+
+	*s = read_session(in, now);
+	if (check(state, shards, c, err, err_len) != 0)
+		return -1;
+	s->seen &= SN_SEEN_FORWARD | SN_SEEN_RETURN | SN_SEEN_CLOSE;
+	s->timeout = timeout_of(&state->runs[s->run], s->proto, s->seen);
+	c->hash = hash_session(state, s);
+	rte_prefetch0(bucket_of(c->shard, c->hash));
+	rte_prefetch0(&c->shard->ports[class_of(s->proto)].slots[s->slot]);
+	return 0;
+}
+
+static int admit(struct sn_state *state, const struct comer *c, uint64_t now, char *err, size_t err_len)
+{
+	const struct sn_session *came = &c->session;
+	struct shard *sh = c->shard;
+	struct sn_session *s;
 	uint32_t generation;
 
-	if (check(state, shards, &came, err, err_len) != 0)
-		return -1;
-	came.seen &= SN_SEEN_FORWARD | SN_SEEN_RETURN | SN_SEEN_CLOSE;
-	came.timeout = timeout_of(&state->runs[came.run], came.proto, came.seen);
-	if (now - came.last_use > came.timeout)
+	if (sh->ports[class_of(came->proto)].slots[came->slot])
+		return SN_ERR("session of shard %u with outside port %u, which another one has", came->shard,
+			      came->outside_port);
+	if (now - came->last_use > came->timeout)
 		return 0;
-	t = state->tables[came.table];
-	sh = &t->shards[came.shard & t->mask];
 	if (!sh->live)
 		sh->tick = now >> WHEEL_SHIFT;
 	s = slab_take(sh);
 	if (s == NULL)
-		return SN_ERR("shard %u of table %s has no room for another session", came.shard, t->name);
+		return SN_ERR("shard %u of table %s has no room for another session", came->shard,
+			      c->table->name);
 	generation = s->generation;
-	*s = came;
+	*s = *came;
 	s->generation = generation;
-	settle(&state->carried, t, sh, s, hash_session(state, s));
+	settle(&state->carried, c->table, sh, s, c->hash);
+	return 0;
+}
+
+int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uint8_t *in, size_t n,
+		 uint64_t now, char *err, size_t err_len)
+{
+	struct comer comers[AHEAD];
+
+	for (size_t done = 0; done < n; done += AHEAD) {
+		size_t some = RTE_MIN(n - done, (size_t)AHEAD);
+
+		for (size_t i = 0; i < some; i++)
+			if (expect(state, shards, in + SN_CARRY_BYTES * (done + i), now, &comers[i], err,
+				   err_len) != 0)
+				return -1;
+		for (size_t i = 0; i < some; i++)
+			if (admit(state, &comers[i], now, err, err_len) != 0)
+				return -1;
+	}
 	return 0;
 }
 
@@ -201,9 +280,8 @@ static void reset_ports(const struct table *t, struct shard *sh)
 	}
 }
 
-/* Sessions keep their lines and change their generations: decisions that remember them do not hold any more.
- */
-static void end_session(struct sn_state *state, struct shard *sh, struct sn_session *s)
+/* Its line stays, with another generation: decisions that remember the session do not hold any more. */
+static void end_session(struct sn_state *state, const struct shard *sh, struct sn_session *s)
 {
 	enum sn_proto_class class = class_of(s->proto);
 
@@ -211,8 +289,6 @@ static void end_session(struct sn_state *state, struct shard *sh, struct sn_sess
 	sh->ports[class].slots[s->slot] = 0;
 	s->live = 0;
 	s->generation++;
-	s->hash_next = sh->slab_free;
-	sh->slab_free = index_of(sh, s);
 	state->carried.left[s->table]++;
 	++*run_room(&state->carried, s->run, class);
 }
@@ -223,7 +299,7 @@ static void forget_shard(struct sn_state *state, const struct table *t, struct s
 		if (sh->slab[i].live)
 			end_session(state, sh, &sh->slab[i]);
 	memset(sh->wheel, 0, WHEEL_SLOTS * sizeof(*sh->wheel));
-	sh->live = 0;
+	sh->live = sh->slab_free = sh->slab_fresh = 0; /* lines are used again in their order: that is fast */
 	reset_ports(t, sh);
 }
 

@@ -25,11 +25,17 @@ size_t sn_carry_read(const struct sn_state *state, const bool shards[SN_SHARDS],
 		     uint64_t now, uint8_t *out, size_t max);
 
 /*
- * Puts a session into one of the shards; one that is too old is passed over. Its limit is not asked: nobody
- * loses a session by a move. 0, or -1 with a message in err if it cannot be one of the shards', or its place
- * is taken.
+ * Has the memory there that about so many sessions of a unit without any will need: what is written for the
+ * first time costs a page fault each, for which packets would wait.
  */
-int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uint8_t in[SN_CARRY_BYTES],
+void sn_carry_reserve(const struct sn_state *state, uint32_t unit, uint32_t sessions);
+
+/*
+ * Puts n sessions into the shards; those that are too old are passed over. Limits are not asked: nobody
+ * loses a session by a move. 0, or -1 with a message in err if one cannot be one of the shards', or its place
+ * is taken: others may have been put then.
+ */
+int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uint8_t *in, size_t n,
 		 uint64_t now, char *err, size_t err_len);
 
 /* Ends all sessions of the shards, and forgets which ports they have used. Rooms are right after

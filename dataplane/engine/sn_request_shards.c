@@ -121,6 +121,24 @@ static int answer_layout(const struct sn_engine *engine, struct sn_arena *arena,
 	return 0;
 }
 
+static int answer_counts(const struct sn_engine *engine, struct sn_arena *arena,
+			 const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given,
+			 char *err, size_t err_len)
+{
+	uint32_t units = sn_state_units(engine->state);
+
+	given->counts = sn_arena_alloc(arena, (give->n_shards + 1) * sizeof(*given->counts));
+	if (given->counts == NULL)
+		return SN_ERR("no memory");
+	for (size_t i = 0; i < give->n_shards; i++) {
+		if (give->shards[i] >= units)
+			return SN_ERR("shard %u, there are %u", give->shards[i], units);
+		given->counts[i] = sn_transfer_count(engine, give->shards[i]);
+	}
+	given->n_counts = give->n_shards;
+	return 0;
+}
+
 static int answer_read(struct sn_engine *engine, struct sn_arena *arena,
 		       const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given,
 		       char *err, size_t err_len)
@@ -143,8 +161,8 @@ static int do_give(struct sn_engine *engine, struct sn_arena *arena,
 		   const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given, char *err,
 		   size_t err_len)
 {
-	const struct sn_transfer_order order = {give->transfer.data, give->shards, give->n_shards,
-						give->peer};
+	const struct sn_transfer_order order = {give->transfer.data, give->shards, give->n_shards, give->peer,
+						NULL};
 
 	switch ((int)give->step) {
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__BEGIN:
@@ -152,6 +170,8 @@ static int do_give(struct sn_engine *engine, struct sn_arena *arena,
 			return -1;
 		return answer_layout(engine, arena, given, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__LAYOUT:
+		if (answer_counts(engine, arena, give, given, err, err_len) != 0)
+			return -1;
 		return answer_layout(engine, arena, given, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__READ:
 		return answer_read(engine, arena, give, given, err, err_len);
@@ -216,14 +236,17 @@ static int read_layout(const Sinter__Program__V1__ShardLayout *from, struct sn_t
 static int do_take(struct sn_engine *engine, const Sinter__Program__V1__TakeShards *take,
 		   struct sn_taken *taken, char *err, size_t err_len)
 {
-	const struct sn_transfer_order order = {take->transfer.data, take->shards, take->n_shards,
-						take->peer};
+	const struct sn_transfer_order order = {take->transfer.data, take->shards, take->n_shards, take->peer,
+						take->n_counts > 0 ? take->counts : NULL};
 	struct sn_transfer_layout layout;
 
 	switch ((int)take->step) {
 	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__BEGIN:
 		if (read_layout(take->layout, &layout, err, err_len) != 0)
 			return -1;
+		if (take->n_counts != 0 && take->n_counts != take->n_shards)
+			return SN_ERR("%zu counts of sessions, of %zu shards: want one of each, or none",
+				      take->n_counts, take->n_shards);
 		return sn_take_begin(engine, &order, &layout, taken, err, err_len);
 	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__PUT:
 		return sn_take_put(engine, order.id, take->sequence, take->sessions.data, take->sessions.len,
@@ -255,6 +278,7 @@ int sn_answer_take(struct sn_engine *engine, struct sn_arena *arena,
 	reply->sequence = taken.sequence;
 	reply->count = taken.count;
 	reply->committed = taken.committed;
+	reply->blocked_ns = taken.blocked_ns;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TAKEN;
 	response->taken = reply;
 	return 0;

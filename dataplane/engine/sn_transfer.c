@@ -319,6 +319,14 @@ void sn_transfer_layout(const struct sn_engine *engine, struct sn_transfer_layou
 	}
 }
 
+uint32_t sn_transfer_count(const struct sn_engine *engine, uint32_t unit)
+{
+	struct sn_state_stats stats;
+
+	sn_state_unit_stats(engine->state, unit, &stats);
+	return (uint32_t)RTE_MIN(stats.sessions, (uint64_t)UINT32_MAX);
+}
+
 static void print_hash(char *to, const struct sn_transfer_layout *layout)
 {
 	to[0] = '\0';
@@ -349,6 +357,13 @@ static int check_layout(const struct sn_engine *engine, const struct sn_transfer
 	return 0;
 }
 
+/* Before a packet waits. */
+static void reserve(const struct sn_engine *engine, const struct sn_transfer_order *order)
+{
+	for (size_t i = 0; order->counts != NULL && i < order->n_units; i++)
+		sn_carry_reserve(engine->state, order->units[i], order->counts[i]);
+}
+
 int sn_take_begin(struct sn_engine *engine, const struct sn_transfer_order *order,
 		  const struct sn_transfer_layout *layout, struct sn_taken *taken, char *err, size_t err_len)
 {
@@ -365,6 +380,8 @@ int sn_take_begin(struct sn_engine *engine, const struct sn_transfer_order *orde
 		t = open_transfer(engine, order, true, err, err_len);
 		if (t == NULL)
 			return -1;
+		reserve(engine, order);
+		t->began_ns = sn_engine_now(engine);
 		put(engine, t, SN_SHARD_TAKING);
 	}
 	t->step_ns = sn_engine_now(engine);
@@ -391,12 +408,13 @@ int sn_take_put(struct sn_engine *engine, const uint8_t *id, uint64_t sequence, 
 	if (sequence > t->sequence)
 		return SN_ERR("chunk %lu, want %lu", (unsigned long)sequence, (unsigned long)t->sequence);
 	if (sequence == t->sequence) {
-		int rc = 0;
+		int rc;
 
 		if (len % SN_CARRY_BYTES != 0)
 			rc = SN_ERR("chunk of %zu bytes, want a multiple of %d", len, SN_CARRY_BYTES);
-		for (size_t i = 0; rc == 0 && i < len; i += SN_CARRY_BYTES)
-			rc = sn_carry_put(engine->state, t->shards, data + i, now, err, err_len);
+		else
+			rc = sn_carry_put(engine->state, t->shards, data, len / SN_CARRY_BYTES, now, err,
+					  err_len);
 		if (rc != 0) {
 			discard(engine, t);
 			return -1;
@@ -428,6 +446,7 @@ int sn_take_commit(struct sn_engine *engine, const uint8_t *id, uint64_t count, 
 	sn_engine_release(engine);
 	*taken = taken_of(t);
 	taken->committed = true;
+	taken->blocked_ns = sn_engine_now(engine) - t->began_ns;
 	remember(&engine->transfers->committed, id);
 	t->open = false;
 	return 0;

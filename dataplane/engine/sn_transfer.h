@@ -64,12 +64,16 @@ void sn_transfers_fit(struct sn_engine *engine);
 
 void sn_transfer_layout(const struct sn_engine *engine, struct sn_transfer_layout *layout);
 
+/* Sessions of a unit. */
+uint32_t sn_transfer_count(const struct sn_engine *engine, uint32_t unit);
+
 /* What a transfer is about. */
 struct sn_transfer_order {
 	const uint8_t *id; /* SN_TRANSFER_ID bytes */
 	const uint32_t *units;
 	size_t n_units;
 	const char *peer;
+	const uint32_t *counts; /* of a take: its sessions by unit, for which memory is had; or NULL */
 };
 
 int sn_give_begin(struct sn_engine *engine, const struct sn_transfer_order *order, char *err, size_t err_len);
@@ -88,6 +92,7 @@ struct sn_taken {
 	uint64_t sequence; /* of the chunk that is wanted next */
 	uint64_t count;
 	bool committed;
+	uint64_t blocked_ns; /* from the beginning to the commit; 0 if it was over already */
 };
 
 int sn_take_begin(struct sn_engine *engine, const struct sn_transfer_order *order,

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
+
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -98,6 +100,15 @@ func (e *engine) start() {
 func (e *engine) kill() {
 	_ = e.cmd.Process.Kill()
 	<-e.exited
+}
+
+func (e *engine) proc() procfs.Proc {
+	e.t.Helper()
+	p, err := procfs.NewProc(e.cmd.Process.Pid)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return p
 }
 
 func (e *engine) ask(ctx context.Context, what func(*control.Client) error) error {

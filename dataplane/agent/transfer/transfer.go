@@ -53,7 +53,7 @@ type Peer struct {
 // Report is what a transfer did.
 type Report struct {
 	Sessions uint64
-	Blocked  time.Duration // that packets waited, at most, until the peer's engine processed them
+	Blocked  time.Duration // that packets waited, at most, at either engine
 	Resumed  int           // times that the connection was made again
 }
 
@@ -71,6 +71,7 @@ type transfer struct {
 	peer     *remote
 	id       []byte
 	sessions uint64
+	blocked  time.Duration // that packets waited at either engine
 }
 
 // Give hands shards over to a peer, and returns when one of both engines has them and the other knows. With an error other than
@@ -79,8 +80,7 @@ func (m *Mover) Give(ctx context.Context, shards []uint32, to Peer) (Report, err
 	t := &transfer{engine: m.Engine, peer: m.remote(to), id: make([]byte, 16)}
 	defer t.peer.close()
 	_, _ = rand.Read(t.id) // never fails
-	begun, err := t.carry(ctx, m.Name, shards, to.Name)
-	if err != nil {
+	if err := t.carry(ctx, m.Name, shards, to.Name); err != nil {
 		t.giveUp(ctx)
 		return Report{}, fmt.Errorf("shards to %s: %w", to.Name, err)
 	}
@@ -88,14 +88,13 @@ func (m *Mover) Give(ctx context.Context, shards []uint32, to Peer) (Report, err
 	if err != nil {
 		return Report{}, fmt.Errorf("shards to %s: %w", to.Name, err)
 	}
-	report := Report{Sessions: t.sessions, Blocked: time.Since(begun), Resumed: max(t.peer.dials-1, 0)}
 	if err := t.end(ctx, committed); err != nil {
 		return Report{}, fmt.Errorf("shards to %s: %w", to.Name, err)
 	}
 	if !committed {
 		return Report{}, fmt.Errorf("shards to %s: its engine has lost what came", to.Name)
 	}
-	return report, nil
+	return Report{Sessions: t.sessions, Blocked: t.blocked, Resumed: max(t.peer.dials-1, 0)}, nil
 }
 
 // Resolve ends a transfer that another agent process began, and tells whether the peer has the shards.
@@ -152,28 +151,30 @@ func (m *Mover) remote(to Peer) *remote {
 	return &remote{dial: func(ctx context.Context) (net.Conn, error) { return m.Dial(ctx, to.Address) }, log: m.Log.WithValues("peer", to.Name)}
 }
 
-// carry brings all sessions to the taker, and seals. It returns when packets began to wait.
-func (t *transfer) carry(ctx context.Context, from string, shards []uint32, to string) (begun time.Time, err error) {
-	given, err := t.own(ctx, t.give(programpb.GiveShards_LAYOUT))
+// carry brings all sessions to the taker, and seals. Packets begin to wait when the connection is made, and the taker has memory for as many
+// sessions as there were.
+func (t *transfer) carry(ctx context.Context, from string, shards []uint32, to string) error {
+	layout := t.give(programpb.GiveShards_LAYOUT)
+	layout.Shards = shards
+	given, err := t.own(ctx, layout)
 	if err != nil {
-		return begun, err
+		return err
 	}
 	take := t.take(programpb.TakeShards_BEGIN)
-	take.Shards, take.Peer, take.Layout = shards, from, given.GetLayout()
-	begun = time.Now()
+	take.Shards, take.Peer, take.Layout, take.Counts = shards, from, given.GetLayout(), given.GetCounts()
 	if _, err := t.peer.do(ctx, take); err != nil {
-		return begun, err
+		return err
 	}
 	begin := t.give(programpb.GiveShards_BEGIN)
 	begin.Shards, begin.Peer = shards, to
 	if _, err := t.own(ctx, begin); err != nil {
-		return begun, err
+		return err
 	}
 	if err := t.stream(ctx); err != nil {
-		return begun, err
+		return err
 	}
 	_, err = t.own(ctx, t.give(programpb.GiveShards_SEAL))
-	return begun, err
+	return err
 }
 
 // stream reads chunks of one engine while the other acknowledges those before.
@@ -226,6 +227,7 @@ func (t *transfer) commit(ctx context.Context) (bool, error) {
 	t.peer.patient = true
 	taken, err := t.peer.do(ctx, commit)
 	if err == nil {
+		t.waited(taken.GetBlockedNs())
 		return taken.GetCommitted(), nil
 	}
 	return t.ask(ctx)
@@ -246,9 +248,12 @@ func (t *transfer) end(ctx context.Context, committed bool) error {
 	if committed {
 		step = programpb.GiveShards_COMMIT
 	}
-	_, err := t.engine.GiveShards(context.WithoutCancel(ctx), t.give(step))
+	given, err := t.engine.GiveShards(context.WithoutCancel(ctx), t.give(step))
+	t.waited(given.GetBlockedNs())
 	return err
 }
+
+func (t *transfer) waited(ns uint64) { t.blocked = max(t.blocked, time.Duration(ns)) }
 
 // own asks this pod's engine, and returns an error if ctx is over before or meanwhile. The answer is waited for all the same: a question
 // that is cut short ends the connection by which all of the agent speaks to its engine.

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 
@@ -71,57 +69,6 @@ func newAgent(t *testing.T, taker Taker, id *Identity) *agent {
 
 func mover(from Giver, id *Identity) *Mover {
 	return &Mover{Name: "edge-0", Engine: from, Dial: id.Dial, Log: logr.Discard()}
-}
-
-// recorder keeps the sessions that were read.
-type recorder struct {
-	Giver
-	sessions map[string]bool // all but the age
-}
-
-func (r *recorder) GiveShards(ctx context.Context, g *programpb.GiveShards) (*programpb.Given, error) {
-	given, err := r.Giver.GiveShards(ctx, g)
-	for b := given.GetSessions(); len(b) >= 32; b = b[32:] {
-		r.sessions[string(b[:24])] = true
-	}
-	return given, err
-}
-
-func TestAHundredThousandSessionsMoveBetweenTwoProcessesUnchanged(t *testing.T) {
-	const flows = 100_000
-	id := identity(t, "a secret")
-	a := startEngine(t, all(), id.ShardKey(), capture(t, flows, 1), "--memory", "256", "--buffers", "16383")
-	b := startEngine(t, nil, id.ShardKey(), "", small...)
-	a.await(flows)
-	n := uint64(flows)
-	sides := [2]*engine{a, b}
-	agents := [2]*agent{newAgent(t, a, id), newAgent(t, b, id)}
-	var sent []map[string]bool // of the first move and the last: keeping account takes its time
-	best := time.Hour
-	const moves = 10
-	for move := range moves {
-		from, to := sides[move%2], sides[1-move%2]
-		var giver Giver = from
-		if move == 0 || move == moves-1 {
-			r := &recorder{from, map[string]bool{}}
-			giver, sent = r, append(sent, r.sessions)
-		}
-		report, err := mover(giver, id).Give(t.Context(), all(), Peer{"edge-1", agents[1-move%2].address})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if report.Sessions != n || to.sessions() != n || from.sessions() != 0 {
-			t.Fatalf("%d sessions went, the giver has %d, the taker %d, want all %d there", report.Sessions, from.sessions(), to.sessions(), n)
-		}
-		best = min(best, report.Blocked)
-		t.Logf("%d sessions in %s", report.Sessions, report.Blocked.Round(100*time.Microsecond))
-	}
-	if len(sent[0]) != flows || !maps.Equal(sent[0], sent[1]) {
-		t.Fatalf("%d different sessions went, %d came, want the same %d", len(sent[0]), len(sent[1]), flows)
-	}
-	if best > time.Second { // 50 ms are demanded of a machine that nobody else uses
-		t.Errorf("packets waited for %s at the best", best)
-	}
 }
 
 func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {

@@ -4,6 +4,7 @@
 #include "fixture.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
 
 #include <rte_eal.h>
 #include <rte_mempool.h>
@@ -416,7 +417,7 @@ static struct journey journey(struct world *w, uint8_t from, uint32_t first, uin
 
 	for (uint32_t i = 0; i < n; i++)
 		j.units[i] = first + i;
-	j.order = (struct sn_transfer_order){NULL, NULL, n, "peer"};
+	j.order = (struct sn_transfer_order){NULL, NULL, n, "peer", NULL};
 	return j;
 }
 
@@ -503,6 +504,14 @@ static void transfer(struct world *w, uint8_t from, uint32_t first, uint32_t n)
 	seal(&j);
 	take_commit(&j);
 	give_commit(&j);
+}
+
+static uint64_t page_faults(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return (uint64_t)usage.ru_minflt;
 }
 
 /* ---- tests ---- */
@@ -1237,6 +1246,102 @@ static void the_front_alone_announces_the_addresses_and_again_when_a_peer_goes(v
 	assert_int_equal(announced(w, 1, 10), times * addresses);
 }
 
+/* Asks the first engine to say how much there is of some units, as its agent does. */
+static int ask_layout(struct journey *j, size_t n_units, uint32_t *counts)
+{
+	Sinter__Program__V1__GiveShards give = SINTER__PROGRAM__V1__GIVE_SHARDS__INIT;
+	Sinter__Program__V1__Response response = SINTER__PROGRAM__V1__RESPONSE__INIT;
+
+	give.step = SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__LAYOUT;
+	give.transfer = (ProtobufCBinaryData){SN_TRANSFER_ID, j->id};
+	give.shards = j->units;
+	give.n_shards = n_units;
+	if (sn_answer_give(j->from->engine, &j->w->arena, &give, &response, ERR) != 0)
+		return -1;
+	assert_int_equal(response.given->n_counts, n_units);
+	memcpy(counts, response.given->counts, n_units * sizeof(*counts));
+	return 0;
+}
+
+static void memory_is_there_before_packets_wait(void **state)
+{
+	struct world *w = *state;
+	uint64_t faults[2]; /* of a taker that knows how many sessions come, and one that does not */
+	uint32_t counts[SN_SHARDS], sum = 0;
+
+	/* More than is had in huge pages. */
+	w->msg->tables[0]->pool[0]->last = w->msg->tables[0]->pool[0]->first + 4;
+	w->msg->tables[0]->max_sessions = 0;
+	open_sides(w, 1);
+	send_all(w, FLOWS, false);
+	for (uint32_t i = 0; i < 2; i++) {
+		struct journey trip = journey(w, 0, i * SN_SHARDS / 2, SN_SHARDS / 2), *j = &trip;
+
+		OK(ask_layout(j, SN_SHARDS / 2, counts));
+		for (uint32_t s = 0; s < SN_SHARDS / 2; s++)
+			sum += counts[s];
+		j->order.counts = i == 0 ? counts : NULL;
+		begin(j);
+		faults[i] = page_faults();
+		carry_all(j);
+		faults[i] = page_faults() - faults[i];
+		seal(j);
+		take_commit(j);
+		give_commit(j);
+	}
+	assert_int_equal(sum, FLOWS);
+	assert_int_equal(sessions_of(&w->sides[1]), FLOWS);
+	print_message("%lu page faults, %lu without knowing\n", (unsigned long)faults[0],
+		      (unsigned long)faults[1]);
+	assert_in_range(faults[0], 0, faults[1] / 2);
+}
+
+static void counts_that_are_none_are_refused(void **state)
+{
+	Sinter__Program__V1__TakeShards take = SINTER__PROGRAM__V1__TAKE_SHARDS__INIT;
+	Sinter__Program__V1__ShardLayout layout = SINTER__PROGRAM__V1__SHARD_LAYOUT__INIT;
+	Sinter__Program__V1__Response response = SINTER__PROGRAM__V1__RESPONSE__INIT;
+	struct world *w = *state;
+	uint32_t counts[SN_SHARDS];
+	struct journey trip = journey(w, 0, 0, 3), *j = &trip;
+
+	open_sides(w, 1);
+	take.transfer = (ProtobufCBinaryData){SN_TRANSFER_ID, j->id};
+	take.layout = &layout;
+	take.shards = j->units;
+	take.n_shards = 3;
+	take.counts = counts;
+	take.n_counts = 2;
+	assert_int_equal(sn_answer_take(j->to->engine, &w->arena, &take, &response, ERR), -1);
+	assert_string_equal(w->err, "take: 2 counts of sessions, of 3 shards: want one of each, or none");
+	j->units[2] = 128;
+	assert_int_equal(ask_layout(j, 3, counts), -1);
+	assert_string_equal(w->err, "give: shard 128, there are 128");
+}
+
+static void both_engines_say_how_long_packets_waited(void **state)
+{
+	struct world *w = *state;
+	struct journey trip = journey(w, 0, 0, SN_SHARDS), *j = &trip;
+
+	open_sides(w, 1);
+	send_all(w, 10, false);
+	OK(take_begin(j));
+	w->sides[1].engine->now_ns += 1000;
+	OK(sn_give_begin(j->from->engine, order_of(j), ERR));
+	for (uint32_t i = 0; i < 2; i++)
+		w->sides[i].engine->now_ns += 5000;
+	carry_all(j);
+	seal(j);
+	take_commit(j);
+	assert_int_equal(j->last.blocked_ns, 6000);
+	w->sides[0].engine->now_ns += 2000;
+	give_commit(j);
+	assert_int_equal(j->blocked, 7000);
+	take_commit(j);
+	assert_int_equal(j->last.blocked_ns, 0);
+}
+
 #define WITH_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 #define WITH_RSS_WORLD(test)                                            \
 	{                                                               \
@@ -1271,6 +1376,9 @@ int main(void)
 		WITH_WORLD(a_shard_that_is_not_here_is_not_moved_between_workers),
 		WITH_WORLD(peers_say_what_is_wrong_with_them),
 		WITH_WORLD(the_front_alone_announces_the_addresses_and_again_when_a_peer_goes),
+		WITH_WORLD(memory_is_there_before_packets_wait),
+		WITH_WORLD(counts_that_are_none_are_refused),
+		WITH_WORLD(both_engines_say_how_long_packets_waited),
 		WITH_RSS_WORLD(all_sessions_move_and_no_binding_changes),
 		WITH_RSS_WORLD(moves_between_engines_of_three_workers_are_exact),
 	};

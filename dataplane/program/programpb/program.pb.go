@@ -684,7 +684,7 @@ const (
 	// it ends by itself, as by ABORT, after two seconds without a step, and when another program is loaded
 	GiveShards_COMMIT GiveShards_Step = 3 // the peer has them: what waits goes to it, the sessions are forgotten
 	GiveShards_ABORT  GiveShards_Step = 4 // they go on here. For a transfer that is not known: done
-	GiveShards_LAYOUT GiveShards_Step = 5 // nothing: the layout comes back, with which the peer begins first
+	GiveShards_LAYOUT GiveShards_Step = 5 // nothing: the layout comes back, with which the peer begins first, and how much there is of the shards
 )
 
 // Enum value maps for GiveShards_Step.
@@ -737,7 +737,7 @@ func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
 type TakeShards_Step int32
 
 const (
-	TakeShards_BEGIN  TakeShards_Step = 0 // packets for the shards wait here from now on
+	TakeShards_BEGIN  TakeShards_Step = 0 // memory is made ready; then packets for the shards wait here
 	TakeShards_PUT    TakeShards_Step = 1 // some sessions; all of the shards' are put, chunk by chunk
 	TakeShards_COMMIT TakeShards_Step = 2 // the shards are here, with their sessions
 	TakeShards_ABORT  TakeShards_Step = 3 // the shards are away. For a transfer that is not known: done; the answer tells whether it came too late.
@@ -6778,7 +6778,7 @@ type GiveShards struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Step          GiveShards_Step        `protobuf:"varint,1,opt,name=step,proto3,enum=sinter.program.v1.GiveShards_Step" json:"step,omitempty"`
 	Transfer      []byte                 `protobuf:"bytes,2,opt,name=transfer,proto3" json:"transfer,omitempty"`     // 16 bytes, of which none is used again
-	Shards        []uint32               `protobuf:"varint,3,rep,packed,name=shards,proto3" json:"shards,omitempty"` // BEGIN
+	Shards        []uint32               `protobuf:"varint,3,rep,packed,name=shards,proto3" json:"shards,omitempty"` // BEGIN, LAYOUT
 	Peer          string                 `protobuf:"bytes,4,opt,name=peer,proto3" json:"peer,omitempty"`             // BEGIN: who takes them, as in SetPeers
 	Cursor        uint64                 `protobuf:"varint,5,opt,name=cursor,proto3" json:"cursor,omitempty"`        // READ: 0, or that of an answer
 	Limit         uint32                 `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`          // READ: sessions at most; 0: 4096; at most 65536
@@ -6863,7 +6863,8 @@ type Given struct {
 	Layout        *ShardLayout           `protobuf:"bytes,1,opt,name=layout,proto3" json:"layout,omitempty"`                         // BEGIN, LAYOUT
 	Sessions      []byte                 `protobuf:"bytes,2,opt,name=sessions,proto3" json:"sessions,omitempty"`                     // READ: see TakeShards
 	Next          uint64                 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`                            // READ: the cursor of what follows; 0: nothing does
-	BlockedNs     uint64                 `protobuf:"varint,4,opt,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"` // COMMIT, ABORT: since BEGIN
+	BlockedNs     uint64                 `protobuf:"varint,4,opt,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"` // COMMIT, ABORT: that packets waited here, since BEGIN
+	Counts        []uint32               `protobuf:"varint,5,rep,packed,name=counts,proto3" json:"counts,omitempty"`                 // LAYOUT: sessions of each of the shards
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6926,6 +6927,13 @@ func (x *Given) GetBlockedNs() uint64 {
 	return 0
 }
 
+func (x *Given) GetCounts() []uint32 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 type TakeShards struct {
 	state    protoimpl.MessageState `protogen:"open.v1"`
 	Step     TakeShards_Step        `protobuf:"varint,1,opt,name=step,proto3,enum=sinter.program.v1.TakeShards_Step" json:"step,omitempty"`
@@ -6937,8 +6945,9 @@ type TakeShards struct {
 	// PUT: 32 bytes per session, numbers big-endian: inside, outside and remote address (4 bytes each), inside, outside and remote
 	// port, run of the program (2 each), protocol, TCP seen (1: packets out, 2: packets back, 4: FIN or RST), shard, table (1 each), time
 	// since the last packet (8, ns).
-	Sessions      []byte `protobuf:"bytes,7,opt,name=sessions,proto3" json:"sessions,omitempty"`
-	Count         uint64 `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"` // COMMIT: sessions that were put in all
+	Sessions      []byte   `protobuf:"bytes,7,opt,name=sessions,proto3" json:"sessions,omitempty"`
+	Count         uint64   `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`          // COMMIT: sessions that were put in all
+	Counts        []uint32 `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"` // BEGIN: sessions of each of the shards, as far as known: what memory is made ready for
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7029,11 +7038,19 @@ func (x *TakeShards) GetCount() uint64 {
 	return 0
 }
 
+func (x *TakeShards) GetCounts() []uint32 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
 type Taken struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`   // BEGIN, PUT: of the chunk that is wanted next
-	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`         // sessions that came
-	Committed     bool                   `protobuf:"varint,3,opt,name=committed,proto3" json:"committed,omitempty"` // the shards came here by this transfer
+	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`                    // BEGIN, PUT: of the chunk that is wanted next
+	Count         uint64                 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`                          // sessions that came
+	Committed     bool                   `protobuf:"varint,3,opt,name=committed,proto3" json:"committed,omitempty"`                  // the shards came here by this transfer
+	BlockedNs     uint64                 `protobuf:"varint,4,opt,name=blocked_ns,json=blockedNs,proto3" json:"blocked_ns,omitempty"` // COMMIT: that packets waited here, since BEGIN; 0 if it was over already
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -7087,6 +7104,13 @@ func (x *Taken) GetCommitted() bool {
 		return x.Committed
 	}
 	return false
+}
+
+func (x *Taken) GetBlockedNs() uint64 {
+	if x != nil {
+		return x.BlockedNs
+	}
+	return 0
 }
 
 // CutShards cuts flows in another way, which an engine does only before its first program: then there are none. With RSS
@@ -7798,13 +7822,14 @@ const file_program_proto_rawDesc = "" +
 	"\x06COMMIT\x10\x03\x12\t\n" +
 	"\x05ABORT\x10\x04\x12\n" +
 	"\n" +
-	"\x06LAYOUT\x10\x05\"\x8e\x01\n" +
+	"\x06LAYOUT\x10\x05\"\xaa\x01\n" +
 	"\x05Given\x126\n" +
 	"\x06layout\x18\x01 \x01(\v2\x1e.sinter.program.v1.ShardLayoutR\x06layout\x12\x1a\n" +
 	"\bsessions\x18\x02 \x01(\fR\bsessions\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x04R\x04next\x12\x1d\n" +
 	"\n" +
-	"blocked_ns\x18\x04 \x01(\x04R\tblockedNs\"\xc9\x02\n" +
+	"blocked_ns\x18\x04 \x01(\x04R\tblockedNs\x12\x1a\n" +
+	"\x06counts\x18\x05 \x03(\rB\x02\x10\x01R\x06counts\"\xe5\x02\n" +
 	"\n" +
 	"TakeShards\x126\n" +
 	"\x04step\x18\x01 \x01(\x0e2\".sinter.program.v1.TakeShards.StepR\x04step\x12\x1a\n" +
@@ -7814,17 +7839,20 @@ const file_program_proto_rawDesc = "" +
 	"\x06layout\x18\x05 \x01(\v2\x1e.sinter.program.v1.ShardLayoutR\x06layout\x12\x1a\n" +
 	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12\x1a\n" +
 	"\bsessions\x18\a \x01(\fR\bsessions\x12\x14\n" +
-	"\x05count\x18\b \x01(\x04R\x05count\"1\n" +
+	"\x05count\x18\b \x01(\x04R\x05count\x12\x1a\n" +
+	"\x06counts\x18\t \x03(\rB\x02\x10\x01R\x06counts\"1\n" +
 	"\x04Step\x12\t\n" +
 	"\x05BEGIN\x10\x00\x12\a\n" +
 	"\x03PUT\x10\x01\x12\n" +
 	"\n" +
 	"\x06COMMIT\x10\x02\x12\t\n" +
-	"\x05ABORT\x10\x03\"W\n" +
+	"\x05ABORT\x10\x03\"v\n" +
 	"\x05Taken\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x1c\n" +
-	"\tcommitted\x18\x03 \x01(\bR\tcommitted\"5\n" +
+	"\tcommitted\x18\x03 \x01(\bR\tcommitted\x12\x1d\n" +
+	"\n" +
+	"blocked_ns\x18\x04 \x01(\x04R\tblockedNs\"5\n" +
 	"\tCutShards\x12(\n" +
 	"\x03cut\x18\x01 \x01(\v2\x16.sinter.program.v1.CutR\x03cut\"'\n" +
 	"\tShardsCut\x12\x1a\n" +
