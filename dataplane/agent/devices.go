@@ -27,16 +27,16 @@ func capabilitiesOf(d *programpb.Device) dispatch.Capabilities {
 	return caps
 }
 
-// dispatcherOf is the dispatcher for which flows are cut so.
-func dispatcherOf(c *programpb.Cut) dispatch.Dispatcher {
+// shardsOf is the function from flows to shards by which flows are cut.
+func shardsOf(c *programpb.Cut) dispatch.Shards {
 	switch c.GetBy() {
 	case programpb.Cut_ADDRESS:
-		return dispatch.Flow
+		return dispatch.Shards{Dispatcher: dispatch.Flow, AddressShift: int(c.GetBit())}
 	case programpb.Cut_RSS:
-		return dispatch.RSS
+		return dispatch.Shards{Dispatcher: dispatch.RSS}
 	case programpb.Cut_HOST:
 	}
-	return dispatch.Software
+	return dispatch.Shards{Dispatcher: dispatch.Software}
 }
 
 // cutFor is how flows are cut for a function from flows to shards.

@@ -58,10 +58,10 @@ type Dispatch struct {
 
 	// Of whoever has the turn.
 	met      bool
-	life     uint64 // the connection to the engine that was met
-	unknown  string // why it is not known what the devices can do
-	deadly   bool   // an engine ended when it was asked
-	cut      dispatch.Dispatcher
+	life     uint64          // the connection to the engine that was met
+	unknown  string          // why it is not known what the devices can do
+	deadly   bool            // an engine ended when it was asked
+	cut      dispatch.Shards // how flows are divided, but for how many shards there are
 	workers  int
 	program  *Program         // in force; nil: not known
 	marks    *programpb.Marks // of the program in force; nil: none are believed
@@ -197,7 +197,7 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 			"refused", p.caps.Refused, "hash buckets", p.caps.RSS.Buckets)
 	}
 	d.ports, d.met, d.life = ports, true, life
-	d.cut, d.marks = dispatcherOf(hello.GetCut()), hello.GetMarks()
+	d.cut, d.marks = shardsOf(hello.GetCut()), hello.GetMarks()
 	d.bind()
 	return nil
 }
@@ -300,9 +300,16 @@ func (d *Dispatch) bind() {
 func (d *Dispatch) choose() {
 	key := choiceKey{d.program, d.workers, d.shards.bits(), d.version}
 	if key != d.chosen {
-		d.choice = dispatch.ChooseUnder(d.cut, d.program.Program, d.capabilities(d.program), key.workers, key.bits)
+		d.choice = d.chooseFor(d.program)
 		d.chosen = key
 	}
+}
+
+// chooseFor chooses for a program under that cut.
+func (d *Dispatch) chooseFor(p *Program) dispatch.Choice {
+	shards := d.cut
+	shards.Bits = d.shards.bits()
+	return dispatch.ChooseUnder(shards, p.Program, d.capabilities(p), d.workers)
 }
 
 // capabilities are those of the devices of a program's interfaces.

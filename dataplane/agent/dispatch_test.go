@@ -351,6 +351,29 @@ func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+func TestRulesMatchTheBitsOfTheAddressByWhichTheEngineCutsFlows(t *testing.T) {
+	c, p := newCards(t, 2), office(t, "23")
+	c.hello.Cut = &programpb.Cut{By: programpb.Cut_ADDRESS, Bit: 8} // by its flags, and it has its program
+	c.hash, _ = hexBytes(p.Hash)
+	d := dispatching(c)
+	c.run(d, p, 3)
+	says(t, d, "inside", v1alpha1.DispatcherFlow)
+	found := 0
+	for _, r := range c.rules["inside"] {
+		for _, cond := range r.GetConds() {
+			if r.GetAction() == programpb.FlowRule_QUEUE && cond.GetField() == programpb.Field_SRC {
+				found++
+				if cond.GetMask() != 0x40<<8 {
+					t.Errorf("rule %v: want bit 14 of the source address, which tells the halves of 128 shards from bit 8 on", r)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no rule chooses a queue by the source address")
+	}
+}
+
 func TestRulesThatFillADeviceAreTakenOutByTheNextAgent(t *testing.T) {
 	c, first, second := newCards(t, 2), office(t, "23"), office(t, "25")
 	before := dispatching(c)

@@ -83,8 +83,8 @@ func (d *Dispatch) cutFor(ctx context.Context, next *Program) error {
 		if err != nil {
 			return err
 		}
-		d.cut = choice.Shards.Dispatcher
-		if d.cut != dispatch.RSS || !d.unhash(unhashed) {
+		d.cut = choice.Shards
+		if d.cut.Dispatcher != dispatch.RSS || !d.unhash(unhashed) {
 			return nil
 		}
 	}
@@ -157,7 +157,7 @@ func (d *Dispatch) planAhead(p *port, next *Program) *dispatch.Plan {
 		if iface.GetName() != p.name {
 			continue
 		}
-		choice := dispatch.ChooseUnder(d.cut, next.Program, d.capabilities(next), d.workers, d.shards.bits())
+		choice := d.chooseFor(next)
 		queues := p.queues
 		if choice.Ports[i].Dispatcher != dispatch.Flow {
 			queues = nil

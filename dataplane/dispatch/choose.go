@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -29,31 +28,31 @@ type PortChoice struct {
 // 1<<shardBits shards: flow rules, then RSS, then the engine itself. All ports need one function from flows to shards: where some can only do the
 // one and some only the other, the one that serves more ports is taken. caps are by interface.
 func Choose(p *programpb.Program, caps []Capabilities, workers, shardBits int) Choice {
-	r := refusalsOf(p, caps, workers, shardBits)
-	best := Software
+	shards := Shards{Bits: shardBits}
+	r := refusalsOf(p, caps, workers, shards)
 	switch flow, rss := r.able(Flow), r.able(RSS); {
 	case flow > 0 && flow >= rss:
-		best = Flow
+		shards.Dispatcher = Flow
 	case rss > 0:
-		best = RSS
+		shards.Dispatcher = RSS
 	}
-	return r.choice(p, best, shardBits, fmt.Sprintf("the chain's ports share one function from flows to shards, and more of them can do %v", best))
+	return r.choice(p, shards, fmt.Sprintf("the chain's ports share one function from flows to shards, and more of them can do %v", shards.Dispatcher))
 }
 
 // ChooseUnder is Choose where the function from flows to shards is settled, as there are flows already.
-func ChooseUnder(shards Dispatcher, p *programpb.Program, caps []Capabilities, workers, shardBits int) Choice {
-	r := refusalsOf(p, caps, workers, shardBits)
-	return r.choice(p, shards, shardBits, fmt.Sprintf("the engine's first program divided flows for %v dispatch, and that stays", shards))
+func ChooseUnder(shards Shards, p *programpb.Program, caps []Capabilities, workers int) Choice {
+	r := refusalsOf(p, caps, workers, shards)
+	return r.choice(p, shards, fmt.Sprintf("the engine's first program divided flows for %v dispatch, and that stays", shards.Dispatcher))
 }
 
 // refusals are why a dispatcher cannot be had, by port; empty if it can.
 type refusals map[Dispatcher][]string
 
-func refusalsOf(p *programpb.Program, caps []Capabilities, workers, shardBits int) refusals {
+func refusalsOf(p *programpb.Program, caps []Capabilities, workers int, shards Shards) refusals {
 	r := refusals{Flow: make([]string, len(caps)), RSS: make([]string, len(caps))}
 	for i := range caps {
-		r[Flow][i] = flowRefusal(p, uint32(i), &caps[i], workers, shardBits)
-		r[RSS][i] = rssRefusal(&caps[i], workers, shardBits)
+		r[Flow][i] = flowRefusal(p, uint32(i), &caps[i], workers, shards)
+		r[RSS][i] = rssRefusal(&caps[i], workers, shards.Bits)
 	}
 	return r
 }
@@ -69,42 +68,18 @@ func (r refusals) able(d Dispatcher) (n int) {
 }
 
 // choice is what ports do whose flows are divided for a dispatcher; other says why not for another one.
-func (r refusals) choice(p *programpb.Program, shards Dispatcher, shardBits int, other string) Choice {
-	out := Choice{Shards: Shards{Dispatcher: shards, Bits: shardBits}}
-	if shards == RSS {
-		out.Shards.Key = SymmetricKey(keyBytes)
-	}
+func (r refusals) choice(p *programpb.Program, shards Shards, other string) Choice {
+	out := Choice{Shards: shards}
 	for i := range r[Flow] {
 		c := PortChoice{Interface: p.GetInterfaces()[i].GetName()}
-		if shards != Software && r[shards][i] == "" {
-			c.Dispatcher = shards
+		if by := shards.Dispatcher; by != Software && r[by][i] == "" {
+			c.Dispatcher = by
 		}
 		c.Why = why(c.Dispatcher, other, r[Flow][i], r[RSS][i])
 		out.Ports = append(out.Ports, c)
 	}
 	return out
 }
-
-// Hardware tells whether no port needs the engine to hand packets over.
-func (c *Choice) Hardware() bool {
-	return !slices.ContainsFunc(c.Ports, func(p PortChoice) bool { return p.Dispatcher == Software })
-}
-
-// Message is a line for each port, for the condition HardwareDispatch.
-func (c *Choice) Message() string {
-	var lines []string
-	for _, p := range c.Ports {
-		line := p.Interface + ": " + p.Dispatcher.String()
-		if p.Why != "" {
-			line += " (" + p.Why + ")"
-		}
-		lines = append(lines, line)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// keyBytes is the usual length of RSS keys; devices with longer ones repeat it.
-const keyBytes = 40
 
 // why tells why a port has no stronger dispatcher.
 func why(is Dispatcher, other, flow, rss string) string {
@@ -125,7 +100,7 @@ func why(is Dispatcher, other, flow, rss string) string {
 }
 
 // flowRefusal is why flow rules cannot give each of several workers its shards; empty if they can.
-func flowRefusal(p *programpb.Program, iface uint32, caps *Capabilities, workers, shardBits int) string {
+func flowRefusal(p *programpb.Program, iface uint32, caps *Capabilities, workers int, shards Shards) string {
 	if caps.Distrusted != "" {
 		return caps.Distrusted
 	}
@@ -136,8 +111,8 @@ func flowRefusal(p *programpb.Program, iface uint32, caps *Capabilities, workers
 		return "the device takes no flow rules"
 	}
 	in := Input{
-		Program: p, Interface: iface, Capabilities: *caps, Shards: Shards{Bits: shardBits},
-		Groups: []Group{{Queues: Spread(max(workers, 2), shardBits)}},
+		Program: p, Interface: iface, Capabilities: *caps, Shards: shards,
+		Groups: []Group{{Queues: Spread(max(workers, 2), shards.Bits)}},
 	}
 	rules, _, err := in.steering()
 	switch {

@@ -77,7 +77,7 @@ func TestWhereFlowsAreDividedAlreadyADispatcherThatWantsThemOtherwiseIsNotTaken(
 		RSS:      {"rss", "no flow: the engine's first program divided flows for rss dispatch, and that stays"},
 		Software: {"software", "no flow: the engine's first program divided flows for software dispatch, and that stays; no rss: the engine's first"},
 	} {
-		c := ChooseUnder(shards, p, both, 2, ShardBits)
+		c := ChooseUnder(Shards{Dispatcher: shards, Bits: ShardBits}, p, both, 2)
 		for _, port := range c.Ports {
 			if port.Dispatcher.String() != want[0] || !strings.HasPrefix(port.Why, want[1]) || c.Shards.Dispatcher != shards {
 				t.Errorf("divided for %v: %v because %q; want %v", shards, port.Dispatcher, port.Why, want)
@@ -86,10 +86,18 @@ func TestWhereFlowsAreDividedAlreadyADispatcherThatWantsThemOtherwiseIsNotTaken(
 	}
 }
 
-func TestTheConditionSaysWhatIsInForceAndWhyNothingStronger(t *testing.T) {
-	c := Choose(edge(t), []Capabilities{able(1000), {}}, 2, ShardBits)
-	want := "inside: flow\noutside: software (no flow: the device takes no flow rules; no rss: the device has no RSS)"
-	if got := c.Message(); got != want || c.Hardware() {
-		t.Errorf("got %q, by hardware alone: %v; want %q, not by hardware alone", got, c.Hardware(), want)
+func TestRulesMatchTheBitsOfTheAddressByWhichFlowsAreDivided(t *testing.T) {
+	p := edge(t)
+	prefixes := able(1000)
+	prefixes.Fields[hs.Src] = Prefix
+	for shift, want := range map[int]Dispatcher{
+		0:  Software, // the low bits of an address are no prefix
+		25: Flow,     // the seven high ones are
+	} {
+		shards := Shards{Dispatcher: Flow, Bits: ShardBits, AddressShift: shift}
+		c := ChooseUnder(shards, p, []Capabilities{prefixes, able(1000)}, 2)
+		if got := c.Ports[0]; got.Dispatcher != want || c.Shards != shards {
+			t.Errorf("divided by the bits from %d on: %v by %+v because %q, want %v", shift, got.Dispatcher, c.Shards, got.Why, want)
+		}
 	}
 }

@@ -16,20 +16,12 @@ func (d Dispatcher) String() string { return [...]string{"software", "rss", "flo
 // data: the engine computes what it says, and rules match what it says.
 type Shards struct {
 	Dispatcher Dispatcher
-	Bits       int // there are 1<<Bits shards
+	Bits       int // there are 1<<Bits shards. RSS: the shard is so many low bits of the hash
 	// Flow: the shard is the bits of the inside host's address from AddressShift on (the engine's --shards address:BIT).
 	AddressShift int
 	// Flow and software: NAPTs choose outside ports with the shard in the bits from PortShift on. The engine knows only 0.
 	PortShift int
-	// RSS: the shard is the low bits of the Toeplitz hash under this key; NAPTs choose among Ports.
-	Key []byte
 }
-
-// OfInside is the shard of a flow's packets from inside, for Flow.
-func (s *Shards) OfInside(address uint32) uint32 { return address >> s.AddressShift & s.mask() }
-
-// OfOutside is the shard of a flow's packets from outside, for Flow and Software.
-func (s *Shards) OfOutside(port uint16) uint32 { return uint32(port) >> s.PortShift & s.mask() }
 
 func (s *Shards) mask() uint32 { return 1<<s.Bits - 1 }
 

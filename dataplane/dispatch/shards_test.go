@@ -49,10 +49,3 @@ func TestRunsAreAsFewAsAlignmentAllows(t *testing.T) {
 		})
 	}
 }
-
-func TestBothDirectionsOfAFlowHaveOneShard(t *testing.T) {
-	s := Shards{Dispatcher: Flow, Bits: 7, AddressShift: 2, PortShift: 0}
-	if in, out := s.OfInside(0x0a000001|77<<2), s.OfOutside(1024+77); in != 77 || out != 77 {
-		t.Errorf("inside %d, outside %d, want 77", in, out)
-	}
-}
