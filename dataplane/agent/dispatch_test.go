@@ -186,7 +186,7 @@ func TestBeforeANewProgramOnlyRulesStayThatAreRightForBoth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if marks.GetGeneration() != (c.hello.GetMarks().GetGeneration()+1)%markPrograms {
+	if marks.GetGeneration() != (c.hello.GetMarks().GetGeneration()+1)%dispatch.Generations {
 		t.Errorf("marks: %v after %v, want another generation", marks, c.hello.GetMarks())
 	}
 	for n, r := range c.rules["inside"] {

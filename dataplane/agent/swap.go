@@ -10,12 +10,6 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// markGeneration is the width of the part of a mark that tells programs apart, in bits, and markPrograms how many it tells.
-const (
-	markGeneration = 4
-	markPrograms   = 1 << markGeneration
-)
-
 // Before makes the devices ready for another program: rules that are not right for both are taken out. If the engine has no
 // program yet, flows are cut for the strongest dispatcher that its devices can do with this one. It returns how the program's marks
 // will be written. Nobody else changes rules before After, which is called in any case.
@@ -114,7 +108,7 @@ func (d *Dispatch) unhash(why []string) (news bool) {
 func (d *Dispatch) nextMarks() *programpb.Marks {
 	bits := 0
 	for _, p := range d.ports {
-		if b := p.caps.MarkBits; p.caps.Rules > 0 && b > markGeneration && (bits == 0 || b < bits) {
+		if b := p.caps.MarkBits; p.caps.Rules > 0 && b > dispatch.GenerationBits && (bits == 0 || b < bits) {
 			bits = b
 		}
 	}
@@ -123,9 +117,9 @@ func (d *Dispatch) nextMarks() *programpb.Marks {
 	}
 	generation := uint32(0)
 	if d.marks != nil {
-		generation = (d.marks.GetGeneration() + 1) % markPrograms
+		generation = (d.marks.GetGeneration() + 1) % dispatch.Generations
 	}
-	return &programpb.Marks{Generation: generation, Shift: uint32(bits - markGeneration)}
+	return &programpb.Marks{Generation: generation, Shift: uint32(bits - dispatch.GenerationBits)}
 }
 
 // prepare takes the rules of a port out that are not right for the next program as well.

@@ -1,10 +1,10 @@
 package dispatch
 
-// generations tell marks of one program from those of the programs before it, of which packets may still wait in a
-// receive queue.
+// Generations tell marks of one program from those of the programs before it, of which packets may still wait in a
+// receive queue: so many, in so many bits of a mark.
 const (
-	generationBits = 4
-	generations    = 1 << generationBits
+	GenerationBits = 4
+	Generations    = 1 << GenerationBits
 )
 
 // Marks is how a class is written as the number on a packet: the program's generation above, the class and one
@@ -16,10 +16,10 @@ type Marks struct {
 }
 
 func marksOf(bits int, generation uint32) Marks {
-	if bits <= generationBits {
+	if bits <= GenerationBits {
 		return Marks{}
 	}
-	return Marks{Generation: generation % generations, Shift: bits - generationBits}
+	return Marks{Generation: generation % Generations, Shift: bits - GenerationBits}
 }
 
 // classes is the number of classes that have a mark.
