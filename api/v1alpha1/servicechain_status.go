@@ -73,7 +73,7 @@ const (
 	ReasonNoState       = "NoState"       // no shards, as the chain keeps no state
 	ReasonOneShard      = "OneShard"      // the chain's state cannot be divided
 	ReasonShardTooHeavy = "ShardTooHeavy" // a shard wants more than a core has; the message names it
-	ReasonMovesFail     = "MovesFail"     // the engine does not move shards; the message has its words
+	ReasonMovesFail     = "MovesFail"     // shards do not move between cores, or to their pods; the message has why
 	ReasonBalancingOff  = "BalancingOff"  // the agent was told not to
 )
 

@@ -61,6 +61,7 @@ var (
 	coreShards    = metric("core_shards", "Shards of the chain's state that the core owns.", "core")
 	coreHandovers = metric("core_handovers_total", "Packets that the core received and gave to the owner of their shard, and that it took so.", "core", "direction")
 	shardMoves    = metric("shard_moves_total", "Shards moved between cores, and orders to move some that failed.", "result")
+	shardsGiven   = metric("shards_given_total", "Shards given to the chain's other pods, and attempts to bring shards to their pods that failed.", "result")
 	shardsHeavy   = metric("shards_too_heavy", "Shards that want more than a core can give them.")
 
 	statusWrites = metric("agent_status_writes_total", "Writes of the ChainInstance's status.", "result")
@@ -108,6 +109,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.counter(shardMoves, a.balance.moves.done.Load(), "done")
 	e.counter(shardMoves, a.balance.moves.failed.Load(), "failed")
 	a.balance.blocked.Collect(out)
+	if a.sharing != nil {
+		e.counter(shardsGiven, a.sharing.moved.done.Load(), "done")
+		e.counter(shardsGiven, a.sharing.moved.failed.Load(), "failed")
+	}
 	if err != nil || s.Now == nil {
 		return
 	}

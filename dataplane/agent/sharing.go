@@ -57,13 +57,15 @@ type Sharing struct {
 	failures int                  // in a row
 	resume   time.Time            // after them,
 	tried    int64                // or when the spec is another one than this generation's
-	moved    counts               // shards that were given
+
+	moved counts // shards that were given; steps that failed
 }
 
 // SharingState is what sharing has come to.
 type SharingState struct {
 	Addresses []*programpb.Address
 	Failed    error // why shards are not where they are wanted
+	Failures  int   // in a row
 }
 
 // NewSharing makes the sharing of an engine by an instance.
@@ -92,16 +94,19 @@ func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) ti
 	}
 	s.tried = instance.Generation
 	err := s.share(ctx, instance)
+	before := s.failures
+	if s.failures++; err == nil {
+		s.failures = 0
+	}
 	s.mu.Lock()
-	s.state = SharingState{Addresses: s.addrs, Failed: err}
+	s.state = SharingState{Addresses: s.addrs, Failed: err, Failures: s.failures}
 	s.mu.Unlock()
 	if err == nil {
-		s.failures = 0
 		return sharePause
 	}
 	s.log.Error(err, "shards are not where they are wanted")
-	pause := min(sharePause<<min(s.failures, 8), maxSharePause)
-	s.failures++
+	s.moved.failed.Add(1)
+	pause := min(sharePause<<min(before, 8), maxSharePause)
 	s.resume = s.clock.Now().Add(pause)
 	return min(pause, sharePause)
 }

@@ -193,6 +193,40 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	}
 }
 
+func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
+	id, err := transfer.NewIdentity(bytes.Repeat([]byte("secret"), 6))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := newSharedPod(t, "edge-0", "inside=net_null2,no-rx=1", heavy(t), id)
+	a.want("0-63", "edge-1", "127.0.0.1:1", "64-127") // where nobody listens
+	reason := func() (string, string) {
+		state := a.sharing.State()
+		s := &Seen{Sharing: &state, Now: &Sample{Stats: &programpb.Stats{Hash: []byte{1}, Workers: []*programpb.WorkerStats{{}}}}}
+		_, reason, message := s.balanced()
+		return reason, message
+	}
+	for n := range seenFailures {
+		if got, _ := reason(); got != v1alpha1.ReasonOneCore {
+			t.Errorf("after %d attempts: %s, want nothing said yet", n, got)
+		}
+		if a.step() == nil {
+			t.Fatal("the peer does not answer, and nobody is told")
+		}
+	}
+	if got, message := reason(); got != v1alpha1.ReasonMovesFail || !strings.Contains(message, "shards of edge-1: ") {
+		t.Errorf("%s: %s; want that shards do not come, and the peer", got, message)
+	}
+	if n := a.sharing.moved.failed.Load(); n != seenFailures {
+		t.Errorf("%d attempts are counted that failed, want %d", n, seenFailures)
+	}
+	a.want("0-63", "edge-1", "", "64-127")
+	a.settle()
+	if got, _ := reason(); got != v1alpha1.ReasonOneCore {
+		t.Errorf("after all went well: %s", got)
+	}
+}
+
 func TestSharingTellsWhatOthersMustKnow(t *testing.T) {
 	s := &Seen{
 		Now:     &Sample{Stats: &programpb.Stats{Shards: []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_GIVING}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Place: programpb.ShardPlace_SHARD_TAKING}}}},
