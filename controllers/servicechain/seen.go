@@ -89,6 +89,9 @@ func (m *sharing) see(s *scope) (scaling.Input, error) {
 		if left > 0 {
 			s.soon(left)
 		}
+		if len(i.Spec.Groups) == 0 && len(i.Status.Interfaces) == 0 {
+			ready = false // peers could not pass on packets for its shards
+		}
 		in.Pods = append(in.Pods, scaling.Pod{Name: i.Name, Node: i.Status.Node, Ready: ready, Cores: scaling.Working(i), Report: report})
 	}
 	m.cores = cores

@@ -146,3 +146,18 @@ func TestShardsOfANewChainAreDealtOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestAnInstanceGetsNoShardsBeforeItsPeersKnowWhereToSendTheirPackets(t *testing.T) {
+	a, b := sharer("a", "0-127"), sharer("b")
+	s := &scope{chain: &v1alpha1.ServiceChain{}, now: at(1000), pods: map[string]*corev1.Pod{"a": podOf(&a), "b": podOf(&b)}}
+	for _, known := range []bool{false, true} {
+		if known {
+			b.Status.Interfaces = []v1alpha1.InterfaceMAC{{Name: "inside", MAC: "02:00:00:00:00:0b"}}
+		}
+		s.instances = []v1alpha1.ChainInstance{a, b}
+		in, err := newSharing().see(s)
+		if err != nil || !in.Pods[0].Ready || in.Pods[1].Ready != known {
+			t.Errorf("addresses known: %t: pods are %+v, %v", known, in.Pods, err)
+		}
+	}
+}
