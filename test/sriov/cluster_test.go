@@ -177,9 +177,12 @@ func (c *cluster) exec(t testing.TB, chain string, command ...string) string {
 // engineCounters are those of a chain's engine.
 func (c *cluster) engineCounters(t testing.TB, chain string) counters {
 	t.Helper()
-	var pod corev1.Pod
-	c.get(t, &pod, namespace, chain+"-0")
-	return c.counters(t, "/var/lib/kubelet/pods/"+string(pod.UID)+"/volumes/kubernetes.io~empty-dir/sinter/engine.sock")
+	return c.counters(t, socketOf(c.pod(t, chain+"-0")))
+}
+
+// socketOf is the control socket of a pod's engine in the guest.
+func socketOf(pod *corev1.Pod) string {
+	return "/var/lib/kubelet/pods/" + string(pod.UID) + "/volumes/kubernetes.io~empty-dir/sinter/engine.sock"
 }
 
 // packets is how many came to a chain.

@@ -115,31 +115,81 @@ done`)
 
 // counters are what an engine counts.
 type counters struct {
-	Classes, Drops []struct{ Packets uint64 }
-	Interfaces     []struct {
-		Name     string
-		Received struct{ Packets uint64 }
-		Missed   uint64
+	Classes []struct{ Packets uint64 }
+	Drops   []struct {
+		Reason  string
+		Packets uint64
+	}
+	Interfaces []struct {
+		Name           string
+		Received, Sent struct{ Packets uint64 }
+		Missed         uint64
 	}
 }
 
 // counters are those of an engine in the guest.
 func (r *rig) counters(t testing.TB, socket string) counters {
 	t.Helper()
-	// The names of sockets are short: one in a pod's folder must be called from there.
-	out := r.run(t, "cd %s; /opt/sinter/bin/sinterctl stats --socket %s --output json", path.Dir(socket), path.Base(socket))
-	var c counters
-	if err := json.Unmarshal([]byte(out), &c); err != nil {
-		t.Fatalf("sinterctl stats: %v\n%s", err, out)
+	c, err := r.tryCounters(socket)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return c
 }
 
+func (r *rig) tryCounters(socket string) (c counters, err error) {
+	// The names of sockets are short: one in a pod's folder must be called from there.
+	out, err := r.try("cd %s; /opt/sinter/bin/sinterctl stats --socket %s --output json", path.Dir(socket), path.Base(socket))
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal([]byte(out), &c); err != nil {
+		return c, fmt.Errorf("sinterctl stats: %w\n%s", err, out)
+	}
+	return c, nil
+}
+
 // packets is how many the chain passed or dropped: frames without ARP, which goes on between neighbours when nobody talks.
 func (c counters) packets() (n uint64) {
-	for _, list := range [][]struct{ Packets uint64 }{c.Classes, c.Drops} {
-		for _, row := range list {
-			n += row.Packets
+	for _, row := range c.Classes {
+		n += row.Packets
+	}
+	return n + c.dropped()
+}
+
+func (c counters) received() (n uint64) {
+	for _, i := range c.Interfaces {
+		n += i.Received.Packets
+	}
+	return n
+}
+
+func (c counters) sent() (n uint64) {
+	for _, i := range c.Interfaces {
+		n += i.Sent.Packets
+	}
+	return n
+}
+
+func (c counters) missed() (n uint64) {
+	for _, i := range c.Interfaces {
+		n += i.Missed
+	}
+	return n
+}
+
+// dropped is how many were dropped, ARP not counted.
+func (c counters) dropped() (n uint64) {
+	for _, d := range c.Drops {
+		n += d.Packets
+	}
+	return n - c.arp()
+}
+
+func (c counters) arp() (n uint64) {
+	for _, d := range c.Drops {
+		if d.Reason == "arp" {
+			n = d.Packets
 		}
 	}
 	return n

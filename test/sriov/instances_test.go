@@ -1,0 +1,420 @@
+package sriov
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/test/netns/lab"
+)
+
+// highTarget is the highest that there is: on a busy machine an emulated core seems to work when it has little to do.
+const highTarget = 95
+
+// lightLoad, in packets per second, is next to nothing, also for an emulated core.
+const lightLoad = 50
+
+func TestInstancesOfAChainOnVFsComeAndGoAndNoSessionEnds(t *testing.T) {
+	if os.Getenv("SINTER_INSTANCES") == "" {
+		t.Skip("takes minutes: SINTER_INSTANCES=1 make e2e-sriov runs it")
+	}
+	c := newCluster(t)
+	began := time.Now()
+	scale := func(instances, most, target int32) {
+		c.applyChain(t, "a", "inside-a", "outside-a", func(s *v1alpha1.ServiceChainSpec) {
+			s.Scaling = v1alpha1.Scaling{Instances: instances, MaxInstances: most, MinCores: 1, MaxCores: 1, TargetUtilization: target}
+		})
+	}
+	scale(1, 2, highTarget)
+	c.waitReady(t, "a")
+	p := &peers{host: lab.New(t, "host"), server: lab.New(t, "server")}
+	c.cable.Join(t, p.host, 101, "eth0", hostAddress+"/24")
+	c.cable.Join(t, p.server, 102, "eth0", serverAddress+"/24")
+	p.host.Run(t, "ip", "route", "add", "default", "via", hostGateway)
+	f, books := newFlows(t, p), newBooks(c, "a")
+	f.send(t, lightLoad)
+	eventually(t, patience, func() error {
+		if got, _, _ := f.seen(); got == 0 {
+			return fmt.Errorf("no packet has passed")
+		}
+		return nil
+	})
+	talks := newTalks(t, p)
+	books.open(t, f)
+	phase := func(name string, do func(t *testing.T)) {
+		t.Run(name, do)
+		t.Logf("%3.0f s", time.Since(began).Seconds())
+		if t.Failed() {
+			t.FailNow() // what follows begins with what this left
+		}
+	}
+
+	phase("it begins with one instance, which has all shards, and to which the networks send", func(t *testing.T) {
+		c.waitShards(t, "a", map[string]int{"a-0": 128})
+		c.waitFront(t, p, "a", "a-0")
+	})
+	phase("an instance is added when the target is exceeded, and gets shards", func(t *testing.T) {
+		scale(1, 2, lowTarget)
+		// With more the sender and the switch take the time from the guest, and less comes to it.
+		for rate, start := 1000, time.Now(); len(c.instances(t, "a")) < 2; rate = min(2*rate, 16_000) {
+			if time.Since(start) > patience {
+				t.Fatalf("still one instance at %d packets per second", rate)
+			}
+			f.send(t, rate)
+			t.Logf("%d packets per second", rate)
+			for wait := time.Now(); len(c.instances(t, "a")) < 2 && time.Since(wait) < 25*time.Second; { // two reports of the agent
+				time.Sleep(time.Second)
+			}
+		}
+		c.waitEvent(t, "a", "InstanceAdded", "on 1 core: the chain goes from 1 to 2 instances of 1 cores: ")
+		c.waitEvent(t, "a", "ShardsHandedOver", "from a-0 go to instance a-1: the load is divided")
+		c.waitShards(t, "a", map[string]int{"a-0": 0, "a-1": 0})
+		f.send(t, lightLoad)
+		scale(2, 2, highTarget)       // whatever the load
+		c.waitFront(t, p, "a", "a-0") // as before
+		talks.say(t, "with two instances")
+	})
+	phase("its status shows both", func(t *testing.T) {
+		eventually(t, patience, func() error {
+			scaled, err := c.condition(t, "a", v1alpha1.ConditionScaled, metav1.ConditionTrue)
+			if want := "a-0 works with 1 of 1 core; a-1 works with 1 of 1 core"; err == nil && (scaled.Reason != v1alpha1.ReasonFixed || scaled.Message != want) {
+				err = fmt.Errorf("condition %+v, want %s: %q", scaled, v1alpha1.ReasonFixed, want)
+			}
+			return err
+		})
+		describe := c.kubectl(t, "describe", "servicechain", "a")
+		for _, want := range []string{`(?m)^  Front: +a-0$`, `(?m)^    Instance: +a-0$`, `(?m)^    Instance: +a-1$`, `(?m)^  Instances: +2$`, `(?m)^  Cores: +2$`} {
+			if !regexp.MustCompile(want).MatchString(describe) {
+				t.Errorf("kubectl describe has no %s:\n%s", want, describe)
+			}
+		}
+	})
+	phase("no binding and no order changed, and what engines did not pass they counted", func(t *testing.T) {
+		books.close(t, f, false)
+		if n := books.since(c.pod(t, "a-1").UID, counters.received); n == 0 {
+			t.Error("nothing came to the second instance")
+		}
+	})
+
+	phase("the pod to which the networks send is deleted: the other gets its shards and its packets", func(t *testing.T) {
+		books.open(t, f)
+		f.send(t, lightLoad)
+		before := c.pod(t, "a-0").UID
+		c.kubectl(t, "delete", "pod", "a-0", "--wait=false")
+		c.waitFront(t, p, "a", "a-1")
+		c.waitEvent(t, "a", "FrontMoved", "instance a-1 answers ARP for the chain's addresses from now on: the pod of instance a-0 ends")
+		talks.say(t, "while a pod ends")
+		eventually(t, patience, func() error {
+			books.look(t)
+			return c.placed(t, "a", map[string]int{"a-0": -1, "a-1": 128})
+		})
+		eventually(t, patience, func() error {
+			books.look(t)
+			var pod corev1.Pod
+			err := c.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a-0"}, &pod)
+			if err == nil && pod.UID == before {
+				err = errors.New("the pod still ends")
+			}
+			return err
+		})
+		talks.say(t, "when it has ended")
+		c.waitReady(t, "a")
+		eventually(t, patience, func() error {
+			if s := c.chain(t, "a").Status; s.Instances != 2 || s.Front != "a-1" {
+				return fmt.Errorf("%d instances run, the front is %s, want 2 and still a-1", s.Instances, s.Front)
+			}
+			return nil
+		})
+		talks.say(t, "when there is another one")
+	})
+	phase("not a packet was lost, and no session", func(t *testing.T) {
+		books.close(t, f, true)
+		if n := c.chain(t, "a").Status.LostSessions; n != 0 {
+			t.Errorf("%d sessions are said to be lost", n)
+		}
+	})
+
+	phase("with one instance wanted the last gives what it has, and goes", func(t *testing.T) {
+		books.open(t, f)
+		f.send(t, lightLoad)
+		scale(1, 1, highTarget)
+		c.waitFront(t, p, "a", "a-0")
+		c.waitEvent(t, "a", "FrontMoved", "instance a-0 answers ARP for the chain's addresses from now on: instance a-1 is to go")
+		eventually(t, patience, func() error {
+			books.look(t)
+			return c.placed(t, "a", map[string]int{"a-0": 128})
+		})
+		c.waitEvent(t, "a", "ShardsHandedOver", "from a-1 go to instance a-0: it is to go")
+		c.waitEvent(t, "a", "InstanceRemoved", "instance a-1 has no shards any more and goes: ")
+		eventually(t, patience, func() error {
+			books.look(t)
+			err := c.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a-1"}, &corev1.Pod{})
+			if !apierrors.IsNotFound(err) {
+				return fmt.Errorf("its pod is there still (%w)", err)
+			}
+			return nil
+		})
+		talks.say(t, "with one instance again")
+	})
+	phase("again not a packet was lost, and no session", func(t *testing.T) {
+		books.close(t, f, true)
+		if n := c.chain(t, "a").Status.LostSessions; n != 0 {
+			t.Errorf("%d sessions are said to be lost", n)
+		}
+	})
+}
+
+// instances are those of a chain, by name.
+func (c *cluster) instances(t testing.TB, chain string) map[string]*v1alpha1.ChainInstance {
+	t.Helper()
+	var list v1alpha1.ChainInstanceList
+	if err := c.api.List(t.Context(), &list, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelChain: chain}); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]*v1alpha1.ChainInstance{}
+	for k := range list.Items {
+		out[list.Items[k].Name] = &list.Items[k]
+	}
+	return out
+}
+
+func (c *cluster) pod(t testing.TB, name string) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{}
+	c.get(t, pod, namespace, name)
+	return pod
+}
+
+// placed checks that each of these instances, and none else, has so many shards by spec, engine and the chain's status; 0: some; -1: none.
+func (c *cluster) placed(t testing.TB, chain string, want map[string]int) error {
+	t.Helper()
+	told, sum := map[string]int{}, 0
+	for _, g := range c.chain(t, chain).Status.Groups {
+		told[g.Instance] += count(t, g.Shards)
+	}
+	instances := c.instances(t, chain)
+	if len(instances) != len(want) {
+		return fmt.Errorf("%d instances, want %d", len(instances), len(want))
+	}
+	for name, n := range want {
+		i := instances[name]
+		if i == nil {
+			return fmt.Errorf("instance %s is missing", name)
+		}
+		var own []v1alpha1.ShardRange
+		for _, g := range i.Spec.Groups {
+			own = append(own, g.Shards...)
+		}
+		if !slices.Equal(own, i.Status.Shards) || told[name] != count(t, own) {
+			return fmt.Errorf("instance %s is to have shards %v, has %v, and %d by the chain's status", name, own, i.Status.Shards, told[name])
+		}
+		if n == 0 && len(own) == 0 || n == -1 && len(own) > 0 || n > 0 && count(t, own) != n {
+			return fmt.Errorf("instance %s has shards %v, want %d", name, own, n)
+		}
+		sum += count(t, own)
+	}
+	if sum != 128 {
+		return fmt.Errorf("%d shards are somewhere, want 128", sum)
+	}
+	return nil
+}
+
+func count(t testing.TB, runs []v1alpha1.ShardRange) int {
+	t.Helper()
+	list, err := scaling.ShardsOf([]v1alpha1.InstanceGroup{{Shards: runs}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(list)
+}
+
+// waitShards waits until shards are placed, and stay there for some seconds.
+func (c *cluster) waitShards(t testing.TB, chain string, want map[string]int) {
+	t.Helper()
+	var since time.Time
+	eventually(t, patience, func() error {
+		if err := c.placed(t, chain, want); err != nil {
+			since = time.Time{}
+			return err
+		}
+		if since.IsZero() {
+			since = time.Now()
+		}
+		if time.Since(since) < 5*time.Second {
+			return fmt.Errorf("shards have not stayed where they are yet")
+		}
+		return nil
+	})
+	for name, i := range c.instances(t, chain) {
+		t.Logf("%s has shards %v", name, i.Status.Shards)
+	}
+}
+
+// waitFront waits until an instance is the front: its status says so, and host and server send to it.
+func (c *cluster) waitFront(t testing.TB, p *peers, chain, instance string) {
+	t.Helper()
+	start := time.Now()
+	eventually(t, patience, func() error {
+		if s := c.chain(t, chain).Status.Front; s != instance {
+			return fmt.Errorf("the front is %s, want %s", s, instance)
+		}
+		macs := map[v1alpha1.Name]string{}
+		for _, i := range c.instances(t, chain)[instance].Status.Interfaces {
+			macs[i.Name] = string(i.MAC)
+		}
+		for _, way := range []struct {
+			from         *lab.Space
+			address, mac string
+		}{{p.host, hostGateway, macs["inside"]}, {p.server, pool, macs["outside"]}} {
+			neighbour, err := way.from.Try("ip", "neighbour", "show", "to", way.address)
+			if err != nil || way.mac == "" || neighbour != "" && !strings.Contains(neighbour, "lladdr "+way.mac) {
+				return fmt.Errorf("%s is taken to be at %q (%w), want %s: that of %s", way.address, neighbour, err, way.mac, instance)
+			}
+		}
+		return nil
+	})
+	t.Logf("the networks send to %s after %.0f s", instance, time.Since(start).Seconds())
+}
+
+// talks are TCP connections from the host to the server, on which each line comes back in capitals.
+type talks []net.Conn
+
+func newTalks(t testing.TB, p *peers) (list talks) {
+	t.Helper()
+	address := net.JoinHostPort(serverAddress, fmt.Sprint(port))
+	l := lab.In(t, p.server, func() (net.Listener, error) { return net.Listen("tcp4", address) })
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				for lines := bufio.NewScanner(c); lines.Scan(); {
+					_, _ = fmt.Fprintln(c, strings.ToUpper(lines.Text()))
+				}
+			}()
+		}
+	}()
+	for range 16 {
+		c := lab.In(t, p.host, func() (net.Conn, error) { return net.DialTimeout("tcp4", address, 30*time.Second) })
+		t.Cleanup(func() { _ = c.Close() })
+		list = append(list, c)
+	}
+	list.say(t, "hello")
+	return list
+}
+
+// say says something on all of them, and wants it back.
+func (list talks) say(t testing.TB, text string) {
+	t.Helper()
+	for k, c := range list {
+		err := c.SetDeadline(time.Now().Add(time.Minute))
+		if err == nil {
+			_, err = fmt.Fprintln(c, text)
+		}
+		var answer string
+		if err == nil {
+			answer, err = bufio.NewReader(c).ReadString('\n')
+		}
+		if err != nil || answer != strings.ToUpper(text)+"\n" {
+			t.Fatalf("connection %d of %d: said %q, the answer is %q: %v", k, len(list), text, answer, err)
+		}
+	}
+}
+
+// books are the counters of a chain's engines, also of those that are gone, as they were read last.
+type books struct {
+	*cluster
+	chain         string
+	opened, last  map[types.UID]counters // by pod
+	answers       []types.UID            // pods whose engines answered last
+	sent, arrived uint64                 // when they were opened
+}
+
+func newBooks(c *cluster, chain string) *books {
+	return &books{cluster: c, chain: chain, last: map[types.UID]counters{}}
+}
+
+// look reads the counters of the engines that answer.
+func (b *books) look(t testing.TB) {
+	t.Helper()
+	var pods corev1.PodList
+	if err := b.api.List(t.Context(), &pods, client.InNamespace(namespace), client.MatchingLabels{v1alpha1.LabelChain: b.chain}); err != nil {
+		t.Fatal(err)
+	}
+	b.answers = nil
+	for _, p := range pods.Items {
+		if c, err := b.tryCounters(socketOf(&p)); err == nil {
+			b.last[p.UID] = c
+			b.answers = append(b.answers, p.UID)
+		}
+	}
+}
+
+// settle waits until what was sent has come or was lost.
+func (b *books) settle(t testing.TB, f *flows) {
+	t.Helper()
+	b.sent, b.arrived = f.send(t, 0), settled(t, func() uint64 { n, _, _ := f.seen(); return n })
+	b.look(t)
+}
+
+// open begins to count anew, with nothing on its way.
+func (b *books) open(t testing.TB, f *flows) {
+	t.Helper()
+	b.settle(t, f)
+	b.opened = maps.Clone(b.last)
+}
+
+// since is what an engine counted since the books were opened.
+func (b *books) since(pod types.UID, of func(counters) uint64) uint64 {
+	before, now := b.opened[pod], b.last[pod]
+	return of(now) - of(before)
+}
+
+// close checks what became of the packets that were sent since the books were opened. All: not only those that came to an engine.
+func (b *books) close(t testing.TB, f *flows, all bool) {
+	t.Helper()
+	sent, arrived := b.sent, b.arrived
+	b.settle(t, f)
+	sent, arrived = b.sent-sent, b.arrived-arrived
+	_, moved, disordered := f.seen()
+	if moved > 0 {
+		t.Errorf("%d packets came from another address or port than their flow's", moved)
+	}
+	var lost uint64
+	for pod := range b.last {
+		received, left := b.since(pod, counters.received), b.since(pod, counters.sent)
+		dropped, arp, missed := b.since(pod, counters.dropped), b.since(pod, counters.arp), b.since(pod, counters.missed)
+		lost += dropped + missed
+		t.Logf("engine of pod %s: %d received, %d sent, %d dropped and %d ARP, %d missed; drops %+v", pod, received, left, dropped, arp, missed, b.last[pod].Drops)
+		if slices.Contains(b.answers, pod) && received > left+dropped+arp {
+			t.Errorf("the engine received %d packets; it sent %d and counted %d: %d are neither", received, left, dropped+arp, received-left-dropped-arp)
+		}
+	}
+	t.Logf("%d packets sent, %d came, %d of them after a later one of their flow", sent, arrived, disordered)
+	if all && sent > arrived+lost {
+		t.Errorf("%d packets were sent, %d came and %d are counted as lost: %d are neither", sent, arrived, lost, sent-arrived-lost)
+	}
+	if all && arrived < sent-sent/50 {
+		t.Errorf("of %d packets %d came, want nearly all", sent, arrived)
+	}
+}
