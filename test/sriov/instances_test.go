@@ -105,7 +105,7 @@ func TestInstancesOfAChainOnVFsComeAndGoAndNoSessionEnds(t *testing.T) {
 			}
 		}
 	})
-	phase("no binding and no order changed, and what engines did not pass they counted", func(t *testing.T) {
+	phase("no binding changed, and what engines did not pass they counted", func(t *testing.T) {
 		books.close(t, f, false)
 		if n := books.since(c.pod(t, "a-1").UID, counters.received); n == 0 {
 			t.Error("nothing came to the second instance")
