@@ -68,7 +68,7 @@ struct sn_worker {
 	uint32_t sights_left;	   /* until the next tick */
 	/* Written by every packet. */
 	uint64_t tx_pending; /* bit per interface */
-	uint32_t lot; /* see sn_hand_over_weight() */
+	uint32_t lot;	     /* see sn_hand_over_weight() */
 	uint32_t n_dead;
 	struct rte_mbuf *dead[SN_BURST_MAX];
 	struct sn_tx_buffer out[SN_IFACES_MAX];
