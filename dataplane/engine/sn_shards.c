@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_shards.h"
 
-#include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "sn_log.h"
 
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
+#define SN_STEP_NS  10000 /* a worker takes that long to do its part */
 
 static bool has_map(const struct sn_engine *engine)
 {
@@ -210,10 +211,15 @@ static void poll_all(struct sn_engine *engine)
 	}
 }
 
+/*
+ * Where the control thread shares a worker's CPU, one that yields comes by again only after the worker's
+ * whole turn, milliseconds later, while packets wait for its next step. One that sleeps is let in when it
+ * wakes up.
+ */
 static void let_workers_go_on(struct sn_engine *engine)
 {
 	if (engine->running)
-		sched_yield();
+		nanosleep(&(struct timespec){.tv_nsec = SN_STEP_NS}, NULL);
 	else
 		poll_all(engine);
 }
