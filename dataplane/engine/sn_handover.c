@@ -6,15 +6,6 @@
 _Static_assert(SN_EXCHANGE_SHARDS == SN_SHARDS, "the exchange moves the state's shards");
 _Static_assert((int)SN_REASON_HANDED >= (int)SN_REASON_BUILTIN, "what is handed over is not dropped");
 
-static inline uint32_t shard_of(const struct sn_worker *w, uint32_t i, uint32_t segment)
-{
-	const struct sn_cache_entry *e = w->candidates[i];
-
-	if (likely(e && sn_cache_is(e, &w->keys[i]))) /* looked up just now: nothing was forgotten since */
-		return e->shard;
-	return sn_dispatch_shard(w->program, w->state, &w->pkts[i], segment, w->classes[i]);
-}
-
 /* A packet that a device with rules for shards would have given to the other's queue. */
 static bool is_stray(const struct sn_worker *w, const struct sn_pkt *p, uint8_t place)
 {
@@ -37,9 +28,6 @@ static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 		w->stats.handed++;
 	else
 		sn_worker_drop(w, p->m, SN_REASON_HANDOVER_FULL);
-	p->reason = SN_REASON_HANDED;
-	w->candidates[i] = NULL;
-	w->classes[i] = SN_TABLE_NONE;
 }
 
 /* To the peer that has the shard, by the network that the packet came from; never on from peer to peer. */
@@ -58,39 +46,47 @@ static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 	} else {
 		sn_worker_drop(w, p->m, SN_REASON_NOT_HERE);
 	}
-	p->reason = SN_REASON_HANDED;
-	w->candidates[i] = NULL;
-	w->classes[i] = SN_TABLE_NONE;
 }
 
-/* A packet of a shard that is not simply here. Whether it is gone. */
-static __rte_noinline bool move_on(struct sn_worker *w, uint32_t i, uint32_t shard)
+void sn_hand_over(struct sn_worker *w, uint32_t i)
 {
+	uint32_t shard = w->shards[i];
 	uint8_t place = w->station->place[shard];
 
-	if (place == SN_PLACE_TURNING && w->taking)
-		return false;
 	if (place == SN_PLACE_AWAY)
 		pass_on(w, i, shard);
 	else
 		pass(w, i, place == SN_PLACE_TURNING ? SN_PLACE_AWAITED : place);
+	w->pkts[i].reason = SN_REASON_HANDED;
 	w->shards[i] = SN_PKT_NO_SHARD;
-	return true;
+	w->gone++;
 }
 
-uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n)
+/* Asks the program. Whether the packet is to be processed here. */
+static bool find(struct sn_worker *w, uint32_t i, uint32_t segment)
 {
-	const uint8_t *place = w->station->place;
-	uint32_t handed = 0;
+	uint32_t shard = sn_dispatch_shard(w->program, w->state, &w->pkts[i], segment, w->classes[i]);
 
+	w->shards[i] = (uint8_t)shard;
+	return sn_hand_over_is_here(w, shard);
+}
+
+void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n)
+{
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t shard = likely(!w->pkts[i].reason) ? shard_of(w, i, segment) : SN_PKT_NO_SHARD;
-
-		w->shards[i] = (uint8_t)shard;
-		if (shard != SN_PKT_NO_SHARD && unlikely(place[shard] != SN_PLACE_HERE))
-			handed += move_on(w, i, shard);
+		if (w->candidates[i] || unlikely(w->pkts[i].reason) || likely(find(w, i, segment)))
+			continue;
+		w->pkts[i].reason = SN_REASON_HANDED;
+		w->classes[i] = SN_TABLE_NONE; /* its state is not ours to fetch */
 	}
-	return handed;
+}
+
+bool sn_hand_over_late(struct sn_worker *w, uint32_t i, uint32_t segment)
+{
+	if (find(w, i, segment))
+		return true;
+	sn_hand_over(w, i);
+	return false;
 }
 
 uint32_t sn_hand_over_weight(struct sn_worker *w, uint32_t n)
@@ -101,14 +97,13 @@ uint32_t sn_hand_over_weight(struct sn_worker *w, uint32_t n)
 	return w->lot >> 29 == 0 ? 8 : 0;
 }
 
-void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t handed, uint32_t weight, uint64_t until,
-			uint64_t after)
+void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t weight, uint64_t until, uint64_t after)
 {
 	uint64_t cycles;
 
-	if (n == handed)
+	if (n == w->gone)
 		return;
-	cycles = (until / n + after / (n - handed)) * weight;
+	cycles = (until / n + after / (n - w->gone)) * weight;
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t shard = w->shards[i];
 

@@ -2,24 +2,42 @@
 #ifndef SN_HANDOVER_H
 #define SN_HANDOVER_H
 
-/* The packets of a burst whose state is another worker's: handed over before anything is done to them. */
+/* The packets of a burst whose state is another worker's: handed over before anything is done to them, in
+ * their turn, so that those of a flow keep their order. */
 
 #include "sn_worker_impl.h"
 
-#define SN_REASON_HANDED (SN_REASON_CHAIN - 1) /* in sn_pkt.reason: no reason, but gone to another worker */
+#define SN_REASON_HANDED (SN_REASON_CHAIN - 1) /* in sn_pkt.reason: no reason, but another worker's */
 
-/* After look-up and classification. Returns how many packets are gone; what is left is of no shard or of one
- * that is here. */
-uint32_t sn_hand_over(struct sn_worker *w, uint32_t segment, uint32_t n);
+/* Whether a shard's packets are processed here. */
+static inline bool sn_hand_over_is_here(const struct sn_worker *w, uint32_t shard)
+{
+	uint8_t place;
+
+	if (shard == SN_PKT_NO_SHARD)
+		return true;
+	place = w->station->place[shard];
+	return likely(place == SN_PLACE_HERE) || (place == SN_PLACE_TURNING && w->taking);
+}
+
+/* After classification: finds the shards of the packets that have no entry in the cache. What is not to be
+ * processed here has SN_REASON_HANDED, and no class. */
+void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n);
+
+/* A packet that is not what its entry is for, in its turn. Whether it is to be processed here; else it is
+ * gone. */
+bool sn_hand_over_late(struct sn_worker *w, uint32_t i, uint32_t segment);
+
+/* A packet, in its turn, of a shard (w->shards) that is not here: gone then. */
+void sn_hand_over(struct sn_worker *w, uint32_t i);
 
 /* How many bursts of so many packets one stands for when the work for shards is counted; 0: it is left out.
  * Of large bursts one in eight is counted, by lot: those come in thousands, and when there is no time to
  * lose. */
 uint32_t sn_hand_over_weight(struct sn_worker *w, uint32_t n);
 
-/* What a burst took is counted for its shards: the cycles until the hand-over were spent on all packets,
- * those after it on what was left. */
-void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t handed, uint32_t weight, uint64_t until,
-			uint64_t after);
+/* What a burst took is counted for its shards: the cycles until the first packet's turn were spent on all
+ * packets, those after it on what was left. */
+void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t weight, uint64_t until, uint64_t after);
 
 #endif /* SN_HANDOVER_H */

@@ -271,8 +271,6 @@ static inline void mark(const struct sn_worker *w, uint64_t *stages, enum sn_sta
 /* What Entry refuses. */
 static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 {
-	if (p->reason == SN_REASON_HANDED)
-		return;
 	if (p->reason == SN_REASON_ARP) {
 		bool news = sn_neigh_arp(w, p, now);
 
@@ -305,9 +303,11 @@ void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_
 		w->classes[index[j]] = found[j];
 }
 
-/* Find what is known of the packets' flows. */
-static void look_up(struct sn_worker *w, uint32_t n)
+/* Find what is known of the packets' flows. Returns of how many there may be something. */
+static uint32_t look_up(struct sn_worker *w, uint32_t n)
 {
+	uint32_t known = 0;
+
 	for (uint32_t i = 0; i < n; i++) {
 		if (unlikely(w->pkts[i].reason))
 			continue;
@@ -318,6 +318,7 @@ static void look_up(struct sn_worker *w, uint32_t n)
 		if (unlikely(w->pkts[i].reason) || !sn_cache_eligible(&w->pkts[i]))
 			continue;
 		w->candidates[i] = sn_cache_candidate(&w->cache, w->hashes[i]);
+		known += w->candidates[i] != NULL;
 		rte_prefetch0(w->candidates[i] ? w->candidates[i] : sn_cache_vacant(&w->cache, w->hashes[i]));
 	}
 	for (uint32_t i = 0; i < n; i++) {
@@ -326,6 +327,7 @@ static void look_up(struct sn_worker *w, uint32_t n)
 		if (e && e->sessions[0])
 			rte_prefetch0(sn_cache_session_of(e->sessions[0]));
 	}
+	return known;
 }
 
 void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
@@ -349,7 +351,8 @@ void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, u
 }
 
 /* One packet, in its turn. */
-static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, bool dispatching,
+					uint64_t now)
 {
 	struct sn_pkt *p = &w->pkts[i];
 	const struct sn_cache_entry *e = w->candidates[i];
@@ -358,13 +361,26 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_
 	uint32_t class;
 
 	if (unlikely(p->reason)) {
-		refuse(w, p, now);
+		if (dispatching && p->reason == SN_REASON_HANDED)
+			sn_hand_over(w, i);
+		else
+			refuse(w, p, now);
 		return;
 	}
 	if (w->caching) {
-		if (e && likely(sn_cache_is(e, &w->keys[i]) && sn_cache_current(&w->cache, &w->keys[i])) &&
-		    likely(forward_cached(w, p, e, now))) {
-			w->stats.cache_hits++;
+		if (e && likely(sn_cache_is(e, &w->keys[i]) && sn_cache_current(&w->cache, &w->keys[i]))) {
+			if (dispatching) {
+				w->shards[i] = e->shard;
+				if (unlikely(!sn_hand_over_is_here(w, e->shard))) {
+					sn_hand_over(w, i);
+					return;
+				}
+			}
+			if (likely(forward_cached(w, p, e, now))) {
+				w->stats.cache_hits++;
+				return;
+			}
+		} else if (dispatching && e && !sn_hand_over_late(w, i, segment)) {
 			return;
 		}
 		w->stats.cache_misses++;
@@ -402,12 +418,10 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 		uint64_t hits = w->stats.cache_hits;
 		bool watched = sn_trace_turn(w->trace, i);
 
-		if (w->pkts[i].reason == SN_REASON_HANDED) {
+		forward(w, i, segment, w->dispatching, now);
+		if (w->pkts[i].reason == SN_REASON_HANDED)
 			sn_trace_handed(w->trace);
-			continue;
-		}
-		forward(w, i, segment, now);
-		if (!watched)
+		if (!watched || w->pkts[i].reason == SN_REASON_HANDED)
 			continue;
 		if (w->stats.cache_hits != hits)
 			trace_path(w, w->candidates[i]->path);
@@ -422,7 +436,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, handing = since, cycles,
 		 bytes = 0;
 	struct sn_count *rx = &w->stats.ports[iface].rx;
-	uint32_t segment = w->program->interfaces[iface].segment, handed = 0, weight = 0;
+	uint32_t segment = w->program->interfaces[iface].segment, known = 0, weight = 0;
 
 	if (unlikely(w->trace))
 		sn_trace_begin(w->trace, iface, frames, n, now);
@@ -439,14 +453,17 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		sn_worker_sight(w, n, now);
 	mark(w, stages, SN_STAGE_PARSE, &since);
 	if (w->caching)
-		look_up(w, n);
+		known = look_up(w, n);
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
 	if (unlikely(w->believed >> iface & 1))
 		sn_worker_classify_marked(w, iface, &w->program->segments[segment], n);
 	else
 		sn_worker_classify(w, &w->program->segments[segment], n);
+	w->gone = 0;
 	if (unlikely(w->dispatching)) {
-		handed = sn_hand_over(w, segment, n);
+		memset(w->shards, SN_PKT_NO_SHARD, sizeof(w->shards));
+		if (known < n)
+			sn_hand_over_find(w, segment, n);
 		weight = sn_hand_over_weight(w, n);
 		if (weight > 0)
 			handing = rte_rdtsc();
@@ -456,9 +473,12 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	mark(w, stages, SN_STAGE_CLASSIFY, &since);
 	if (unlikely(w->trace)) {
 		forward_traced(w, n, segment, now);
+	} else if (unlikely(w->dispatching)) {
+		for (uint32_t i = 0; i < n; i++)
+			forward(w, i, segment, true, now);
 	} else {
 		for (uint32_t i = 0; i < n; i++)
-			forward(w, i, segment, now);
+			forward(w, i, segment, false, now);
 	}
 	mark(w, stages, SN_STAGE_REWRITE, &since);
 	flush_all(w);
@@ -468,10 +488,10 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 
 	cycles = rte_rdtsc() - begun;
 	if (unlikely(weight > 0))
-		sn_hand_over_count(w, n, handed, weight, handing - begun, cycles - (handing - begun));
+		sn_hand_over_count(w, n, weight, handing - begun, cycles - (handing - begun));
 	if (unlikely(w->dispatching))
 		sn_station_publish(w->station);
-	w->stats.packets += n - handed - w->copies;
+	w->stats.packets += n - w->gone - w->copies;
 	w->stats.bursts++;
 	w->stats.busy_cycles += cycles;
 	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;

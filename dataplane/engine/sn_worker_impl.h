@@ -83,6 +83,7 @@ struct sn_worker {
 	struct sn_cache_entry *candidates[SN_BURST_MAX];
 	uint32_t classes[SN_BURST_MAX];
 	uint8_t shards[SN_BURST_MAX]; /* if dispatching */
+	uint32_t gone;		      /* to other workers and engines */
 	struct sn_rehearsal rehearsal;
 } __rte_cache_aligned;
 
