@@ -35,6 +35,9 @@ func seenAgent(t *testing.T, s *Seen) *Agent {
 	a.sampler.samples = []*Sample{s.Before, s.Now}
 	a.keeper.state = s.State
 	a.dispatch.state = s.Dispatch
+	a.sharing = &Sharing{}
+	a.sharing.moved.done.Store(32)
+	a.sharing.moved.failed.Store(1)
 	return a
 }
 
