@@ -15,8 +15,8 @@ import (
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 )
 
-// flowCount is how many flows go through the NAPT: what an emulated processor does in a minute; SINTER_FLOWS asks for others.
-const flowCount = 20_000
+// flowCount is how many flows go through the NAPT: what an emulated processor does in seconds; SINTER_FLOWS asks for others.
+const flowCount = 10_000
 
 // What test/sriov/flows prints.
 type flowStep struct {
