@@ -248,7 +248,7 @@ static void announce(struct sn_engine *engine, uint32_t step)
 			while (atomic_load_explicit(&thread->acknowledged, memory_order_acquire) != epoch)
 				sched_yield();
 		} else if ((epoch & 1) == 0) {
-			while (!sn_thread_prepare(thread, epoch, true))
+			while (!sn_thread_prepare(thread, epoch, 1))
 				; /* no thread does */
 			sn_thread_follow(thread);
 		}

@@ -33,6 +33,7 @@ struct sn_thread {
 	const uint64_t *clock; /* ns; NULL: the time-stamp counter */
 	struct sn_plan *plan;
 	bool draining;
+	bool pressed;			 /* a port gave as much as a burst holds, this round */
 	uint64_t undrained;		 /* ports that may hold packets from before an order to drain */
 	uint32_t drained[SN_IFACES_MAX]; /* packets received since */
 	uint16_t queue;			 /* of every port; also the worker's number */
@@ -48,10 +49,10 @@ void sn_thread_follow(struct sn_thread *thread);
 
 /*
  * Does a part of what is to be done before the orders are followed; true: nothing is left. A new program's
- * decisions are rehearsed: in idle rounds, and in a part of the time under load; for some time at most, for
+ * decisions are rehearsed, in one of so many parts of the time (1: all of it), and for some time at most, for
  * someone waits for the change.
  */
-bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, bool idle);
+bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, unsigned int share);
 
 /* What a station's worker does; the context is the thread. */
 extern const struct sn_exchange_ops sn_thread_exchange;
