@@ -60,7 +60,8 @@ remove_cable() {
 }
 
 # The card's cable ends in a socket: package trunk of the tests. What the guest changes on its disk is kept until
-# QEMU ends, so it outlives a reset.
+# QEMU ends, so it outlives a reset. Pages are not cleared when the kernel takes them: for the hugepages alone that
+# takes an emulated processor seconds.
 boot() { # QEMU's folder, guest's folder
   local enter=() args=(
     -machine q35,kernel-irqchip=off -accel tcg,thread=multi -cpu max -smp $vcpus -m $memory
@@ -68,7 +69,7 @@ boot() { # QEMU's folder, guest's folder
     -nodefaults -nographic -monitor none -serial file:/state/console.log
     -qmp unix:/state/qmp.sock,server=on,wait=off
     -kernel /guest/kernel -initrd /guest/initrd.img
-    -append "console=ttyS0 root=LABEL=root rw net.ifnames=0 mitigations=off intel_iommu=on iommu=pt hugepages=$hugepages"
+    -append "console=ttyS0 tsc=reliable init_on_alloc=0 root=LABEL=root rw net.ifnames=0 mitigations=off intel_iommu=on iommu=pt hugepages=$hugepages"
     -drive file=/guest/root.img,if=virtio,format=raw,snapshot=on
     -drive file=/state/node.img,if=virtio,format=raw
     -device intel-iommu,intremap=on,caching-mode=on
@@ -97,13 +98,15 @@ boot() { # QEMU's folder, guest's folder
     mount --bind "$state" "$root/state"
     echo $$ >"$state/qemu.pid"
     exec chroot "$root" qemu-system-x86_64 "$@"' qemu "$1" "$2" "$state" "${args[@]}" >"$state/qemu.log" 2>&1 </dev/null &
-  for _ in $(seq 100); do [[ ! -S $state/agent.sock ]] || return 0; sleep 0.1; done
-  echo "QEMU does not start: $(cat "$state/qemu.log")" >&2
-  return 1
+  for _ in $(seq 100); do [[ ! -S $state/agent.sock ]] || break; sleep 0.1; done
+  [[ -S $state/agent.sock ]] || { echo "QEMU does not start: $(cat "$state/qemu.log")" >&2; return 1; }
+  setsid ./watchdog.py "$state" >"$state/watchdog.log" 2>&1 </dev/null &
+  echo $! >"$state/watchdog.pid"
 }
 
 down() {
   if is_up; then
+    kill "$(cat "$state/watchdog.pid")" 2>/dev/null || true
     kill "$(cat "$state/qemu.pid")"
     while is_up; do sleep 0.1; done
     ! has_cluster || kubectl delete node $node --ignore-not-found --timeout=10s || true
