@@ -9,6 +9,13 @@ enum message {
 	GRANT = 3,
 };
 
+#define AHEAD 8 /* so many packets later their shard is asked for */
+
+static bool is_message(const void *item)
+{
+	return ((uintptr_t)item & 1) != 0;
+}
+
 static struct sn_ring *ring_of(const struct sn_exchange *x, uint32_t from, uint32_t to)
 {
 	return x->rings[from * x->n_workers + to];
@@ -55,7 +62,7 @@ static void drop_ring(struct sn_ring *ring, void (*drop)(void *packet))
 	void *item;
 
 	while (ring != NULL && sn_ring_take(ring, &item, 1) > 0)
-		if (((uintptr_t)item & 1) == 0)
+		if (!is_message(item))
 			drop(item);
 	free(ring);
 }
@@ -159,6 +166,7 @@ static void obey(struct sn_station *s)
 	switch ((enum sn_move_kind)s->move.kind) {
 	case SN_MOVE_OWNER:
 		s->marked = s->number == s->move.from;
+		s->awaits = s->number == s->move.from || s->number == s->move.to;
 		if (s->number == s->move.to)
 			set_place(s, s->move.unit, SN_PLACE_AWAITED);
 		break;
@@ -170,6 +178,7 @@ static void obey(struct sn_station *s)
 		break;
 	case SN_MOVE_DRAIN:
 		s->draining = s->number == s->move.from;
+		s->awaits = s->number == s->move.to;
 		break;
 	}
 }
@@ -198,6 +207,7 @@ static void give(struct sn_station *s)
 	if (s->marks == 0 || s->marks < s->exchange->n_workers - 1 || !tell(s, s->move.to, GRANT))
 		return;
 	s->marks = 0;
+	s->awaits = false;
 	set_place(s, s->move.unit, s->move.to);
 	s->ops->give(s->context, s->move.unit);
 	sn_ring_publish(ring_of(s->exchange, s->number, s->move.to));
@@ -218,6 +228,7 @@ static uint32_t review(struct sn_station *s)
 /* The unit is here, all of it. */
 static void arrive(struct sn_station *s)
 {
+	s->awaits = false;
 	set_place(s, s->move.unit, SN_PLACE_HERE);
 	s->taken_ns = s->ops->now(s->context);
 	review(s);
@@ -244,13 +255,63 @@ void sn_station_drained(struct sn_station *s)
 	sn_ring_publish(ring_of(s->exchange, s->number, s->move.to));
 }
 
+static bool is_moving(const struct sn_station *s, const void *packet)
+{
+	return (s->ops->shard(packet) & (s->exchange->units - 1)) == s->move.unit;
+}
+
+/* Processes the moving unit's packets before a place in a ring. Returns how many there were. */
+static uint32_t process_moving(struct sn_station *s, struct sn_ring *ring, uint32_t end)
+{
+	void *own[SN_EXCHANGE_BURST];
+	uint32_t n = 0, sum = 0;
+
+	for (uint32_t at = sn_ring_head(ring); at != end; at++) {
+		void **item = sn_ring_at(ring, at);
+
+		if (end - at > AHEAD)
+			__builtin_prefetch(*sn_ring_at(ring, at + AHEAD));
+		if (is_moving(s, *item)) {
+			own[n++] = *item;
+			*item = NULL;
+		}
+		if (n == SN_EXCHANGE_BURST || (n > 0 && at + 1 == end)) {
+			s->ops->packets(s->context, own, n);
+			sum += n;
+			n = 0;
+		}
+	}
+	return sum;
+}
+
+/* Hears a message that stands in a ring, before its turn. */
+static uint32_t overtake(struct sn_station *s, struct sn_ring *ring)
+{
+	uint32_t tail = sn_ring_tail(ring), at = ring->looked, sum;
+	void *message;
+
+	if ((int32_t)(at - sn_ring_head(ring)) < 0)
+		at = sn_ring_head(ring);
+	while (at != tail && !is_message(*sn_ring_at(ring, at)))
+		at++;
+	ring->looked = at;
+	if (at == tail)
+		return 0;
+	sum = process_moving(s, ring, at);
+	message = *sn_ring_at(ring, at);
+	*sn_ring_at(ring, at) = NULL;
+	sn_ring_close_up(ring, at + 1);
+	hear(s, (enum message)(uintptr_t)message);
+	return sum;
+}
+
 /* Packets and messages in their order. */
 static uint32_t process(struct sn_station *s, void **items, uint32_t n)
 {
 	uint32_t packets = 0, first = 0;
 
 	for (uint32_t i = 0; i <= n; i++) {
-		if (i < n && ((uintptr_t)items[i] & 1) == 0)
+		if (i < n && !is_message(items[i]))
 			continue;
 		if (i > first)
 			s->ops->packets(s->context, items + first, i - first);
@@ -272,6 +333,9 @@ uint32_t sn_station_poll(struct sn_station *s)
 		sum += review(s);
 	}
 	notice(s);
+	for (uint32_t from = 0; s->awaits && from < s->exchange->n_workers; from++)
+		if (from != s->number)
+			sum += overtake(s, ring_of(s->exchange, from, s->number));
 	for (uint32_t from = 0; from < s->exchange->n_workers; from++) {
 		uint32_t n;
 

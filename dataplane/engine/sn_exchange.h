@@ -26,6 +26,9 @@
  *  3. That one, when it has received all that was in its queues, puts a mark into its ring to the taker.
  *  4. The taker has processed all that came before the mark; it processes what it holds, and holds no more.
  *
+ * However much waits in the rings, a move does not wait for it: who waits for a mark looks for it in its
+ * rings, and processes what stands before it of this one unit. The rest stays as it is.
+ *
  * A unit may also be on its way to or from another engine, or there. Its owner then holds its packets or
  * passes them on; to the other workers it is the owner's as ever.
  *
@@ -57,6 +60,8 @@ struct sn_exchange_ops {
 	void (*give)(void *context, uint32_t unit);
 	void (*take)(void *context, uint32_t unit);
 	uint64_t (*now)(void *context); /* ns */
+	/* Of a packet that waits in a ring. */
+	uint32_t (*shard)(const void *packet);
 };
 
 enum sn_move_kind {
@@ -84,6 +89,7 @@ struct sn_station {
 	uint16_t number;
 	bool marked;	     /* the giver was told of the latest move */
 	bool draining;	     /* see sn_station_drained() */
+	bool awaits;	     /* the latest move waits for a message to this worker */
 	bool review;	     /* what is held may have a place now; set while the worker is quiescent */
 	struct sn_move move; /* the latest */
 	uint32_t seen;	     /* its number */

@@ -22,6 +22,7 @@ static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 
 	/* Between workers an interface goes by its port: a program may number it anew. */
 	p->m->port = w->ports[p->iface];
+	p->m->hash.rss = w->shards[i];
 	passed = place == SN_PLACE_AWAITED ? sn_station_hold(w->station, p->m)
 					   : sn_station_hand(w->station, place, p->m);
 	if (passed)

@@ -24,9 +24,10 @@ struct sn_ring {
 	/* written by the consumer */
 	_Alignas(SN_RING_LINE) _Atomic uint32_t head;
 	uint32_t tail_seen;
+	uint32_t looked; /* the consumer's own mark, for whatever it looks for */
 	/* never written */
 	_Alignas(SN_RING_LINE) uint32_t mask;
-	/* written by the producer, before it publishes */
+	/* the producer's, until it publishes; then the consumer's, until it takes */
 	_Alignas(SN_RING_LINE) void *slots[];
 };
 _Static_assert(offsetof(struct sn_ring, head) / SN_RING_LINE >
@@ -48,7 +49,7 @@ static inline struct sn_ring *sn_ring_create(uint32_t size)
 		return NULL;
 	atomic_init(&ring->tail, 0);
 	atomic_init(&ring->head, 0);
-	ring->next = ring->head_seen = ring->tail_seen = 0;
+	ring->next = ring->head_seen = ring->tail_seen = ring->looked = 0;
 	ring->mask = size - 1;
 	return ring;
 }
@@ -85,6 +86,37 @@ static inline uint32_t sn_ring_take(struct sn_ring *ring, void **items, uint32_t
 	if (n > 0)
 		atomic_store_explicit(&ring->head, head + n, memory_order_release);
 	return n;
+}
+
+/* For the consumer: what it has not taken stands at the places from the head, which is the oldest, to the
+ * tail. */
+static inline uint32_t sn_ring_head(const struct sn_ring *ring)
+{
+	return atomic_load_explicit(&ring->head, memory_order_relaxed);
+}
+
+static inline uint32_t sn_ring_tail(struct sn_ring *ring)
+{
+	return ring->tail_seen = atomic_load_explicit(&ring->tail, memory_order_acquire);
+}
+
+static inline void **sn_ring_at(struct sn_ring *ring, uint32_t place)
+{
+	return &ring->slots[place & ring->mask];
+}
+
+/* Takes away what the consumer has set to NULL, from the head to before a place; the rest moves up to it. */
+static inline void sn_ring_close_up(struct sn_ring *ring, uint32_t end)
+{
+	uint32_t head = sn_ring_head(ring), to = end;
+
+	for (uint32_t from = end; from != head; from--) {
+		void *item = *sn_ring_at(ring, from - 1);
+
+		if (item != NULL)
+			*sn_ring_at(ring, --to) = item;
+	}
+	atomic_store_explicit(&ring->head, to, memory_order_release);
 }
 
 #endif /* SN_RING_H */

@@ -223,6 +223,14 @@ static void station_packets(void *context, void **packets, uint32_t n)
 	sn_worker_take(thread->worker, (struct rte_mbuf **)packets, n, station_now(context));
 }
 
+/* Whoever handed it over has noted it: see sn_hand_over(). */
+static uint32_t station_shard(const void *packet)
+{
+	const struct rte_mbuf *m = packet;
+
+	return m->hash.rss;
+}
+
 static void station_give(void *context, uint32_t unit)
 {
 	const struct sn_thread *thread = context;
@@ -242,6 +250,7 @@ const struct sn_exchange_ops sn_thread_exchange = {
 	.give = station_give,
 	.take = station_take,
 	.now = station_now,
+	.shard = station_shard,
 };
 
 static void nap(uint32_t us)

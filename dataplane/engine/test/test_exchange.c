@@ -127,7 +127,12 @@ static uint64_t on_now(void *context)
 	return w->made;
 }
 
-static const struct sn_exchange_ops ops = {on_packets, on_give, on_take, on_now};
+static uint32_t on_shard(const void *packet)
+{
+	return ((const struct packet *)packet)->flow % SN_EXCHANGE_SHARDS;
+}
+
+static const struct sn_exchange_ops ops = {on_packets, on_give, on_take, on_now, on_shard};
 
 static uint64_t done_of(const struct worker *w)
 {
@@ -196,6 +201,13 @@ static struct world *open_world(void)
 	return world;
 }
 
+static void close_world(struct world *world)
+{
+	sn_exchange_free(world->exchange, NULL);
+	free(world->workers);
+	free(world);
+}
+
 static void threads_lose_and_reorder_nothing_while_shards_move(void **state)
 {
 	struct world *world = open_world();
@@ -237,9 +249,60 @@ static void threads_lose_and_reorder_nothing_while_shards_move(void **state)
 	for (uint32_t i = 0; i < SN_EXCHANGE_SHARDS; i++)
 		assert_int_equal(world->shards[i].owner, owner[i]);
 	print_message("%d moves, %lu packets\n", MOVES, (unsigned long)made);
-	sn_exchange_free(world->exchange, NULL);
-	free(world->workers);
-	free(world);
+	close_world(world);
+}
+
+/* So many packets of each of a worker's flows, one after the other, as dispatched by another. */
+static void hand_over(struct worker *w, uint32_t owner, uint32_t rounds)
+{
+	for (uint32_t round = 0; round < rounds; round++) {
+		for (uint32_t shard = owner; shard < SN_EXCHANGE_SHARDS; shard += WORKERS) {
+			uint32_t flow = shard + SN_EXCHANGE_SHARDS * w->number;
+			struct packet *p = &w->packets[w->made++];
+
+			*p = (struct packet){flow, w->sent[flow]++};
+			assert_true(dispatch(w, p));
+		}
+	}
+	sn_station_publish(w->station);
+}
+
+static void a_move_does_not_wait_for_what_the_rings_hold(void **state)
+{
+	const uint32_t rounds = 70, handed = rounds * (SN_EXCHANGE_SHARDS / WORKERS);
+	struct world *world = open_world();
+	struct worker *giver = &world->workers[0], *other = &world->workers[1], *taker = &world->workers[2];
+	uint64_t taken_ns, processed;
+
+	(void)state;
+	hand_over(other, 0, rounds);
+	hand_over(giver, 2, rounds);
+	sn_exchange_begin(world->exchange, (struct sn_move){3, 0, 2, SN_MOVE_OWNER});
+	sn_station_poll(other->station);
+	sn_station_poll(taker->station);
+	assert_int_equal(world->shards[3].owner, 0);
+	sn_station_poll(giver->station);
+	assert_int_equal(world->shards[3].owner, WORKERS);
+	assert_int_equal(world->shards[3].next[other->number], rounds);
+	assert_in_range(giver->processed, rounds, rounds + (uint64_t)WORKERS * SN_EXCHANGE_BURST);
+	sn_station_poll(taker->station);
+	assert_int_equal(world->shards[3].owner, 2);
+	assert_true(sn_exchange_done(world->exchange, &taken_ns));
+	assert_in_range(taker->processed, 0, (uint64_t)WORKERS * SN_EXCHANGE_BURST);
+
+	hand_over(other, 0, 1); /* the moved shard's to the taker, the rest behind what waits */
+	do {
+		processed = giver->processed + taker->processed;
+		for (uint32_t i = 0; i < WORKERS; i++)
+			sn_station_poll(world->workers[i].station);
+	} while (giver->processed + taker->processed > processed);
+	assert_in_range(processed, 2 * handed, other->made + giver->made);
+	assert_int_equal(processed, other->made + giver->made);
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		assert_int_equal(world->workers[i].misplaced, 0);
+		assert_int_equal(world->workers[i].reordered, 0);
+	}
+	close_world(world);
 }
 
 static void a_ring_keeps_its_order_over_its_end_and_says_when_it_is_full(void **state)
@@ -323,11 +386,12 @@ static void scene_poll_all(const struct scene *scene)
  */
 static void a_mark_of_an_order_that_came_during_a_poll_is_heard_as_such(void **state)
 {
-	static const struct sn_exchange_ops scene_ops = {scene_packets, scene_give, scene_take, scene_now};
+	static const struct sn_exchange_ops scene_ops = {scene_packets, scene_give, scene_take, scene_now,
+							 on_shard};
 	struct scene scene = {.exchange = sn_exchange_create(WORKERS)};
 	uint8_t owner[SN_EXCHANGE_SHARDS];
 	uint64_t taken_ns;
-	uint16_t packet;
+	struct packet packet = {.flow = 8};
 
 	(void)state;
 	memset(owner, 2, sizeof(owner));
@@ -367,6 +431,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_keeps_its_order_over_its_end_and_says_when_it_is_full),
+		cmocka_unit_test(a_move_does_not_wait_for_what_the_rings_hold),
 		cmocka_unit_test(a_mark_of_an_order_that_came_during_a_poll_is_heard_as_such),
 		cmocka_unit_test(threads_lose_and_reorder_nothing_while_shards_move),
 	};
