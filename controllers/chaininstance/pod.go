@@ -52,7 +52,7 @@ const (
 	// An engine that answers late is not dead: it builds a program, or tries a device. So a probe waits, longer in all than agent.LongestSilence;
 	// an engine that is gone, or has a core that does no rounds, fails it at once.
 	probeSeconds  = 60
-	probeFailures = 4
+	probeFailures = 5
 
 	// graceSeconds is longer than what a drain takes.
 	graceSeconds = 40

@@ -14,14 +14,15 @@ import (
 // Limits of patience with an engine.
 const (
 	answerTimeout  = 2 * time.Second
-	moveTimeout    = 10 * time.Second // of a step's moves: each needs every worker to come by a few times; of some hundred flow rules
+	moveTimeout    = 10 * time.Second // of a step's moves: each needs every worker to come by a few times
+	flowsTimeout   = time.Minute      // of some hundred rules, each with a turn: an engine that is given up has all of its rules taken out and made anew
 	devicesTimeout = time.Minute      // each kind of rule is tried, and how many there is room for
 	loadTimeout    = 2 * time.Minute  // the largest programs build for seconds; the workers forward meanwhile
 )
 
 // LongestSilence is how long an engine may answer nobody else: until it has its first program, it may be asked for all of these in a row. Liveness
 // has to bear that.
-const LongestSilence = devicesTimeout + moveTimeout + loadTimeout
+const LongestSilence = devicesTimeout + flowsTimeout + loadTimeout
 
 // errNoEngine says that the keeper has no connection.
 var errNoEngine = errors.New("the engine does not answer")
@@ -147,7 +148,7 @@ func (e *Engine) CutShards(ctx context.Context, cut *programpb.Cut) ([]string, e
 
 // UpdateFlows changes a port's flow rules.
 func (e *Engine) UpdateFlows(ctx context.Context, u *programpb.UpdateFlows) (*programpb.FlowsUpdated, error) {
-	done, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowsUpdated, error) {
+	done, _, err := ask(ctx, e, flowsTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowsUpdated, error) {
 		return c.UpdateFlows(ctx, u)
 	})
 	return done, err
@@ -155,7 +156,7 @@ func (e *Engine) UpdateFlows(ctx context.Context, u *programpb.UpdateFlows) (*pr
 
 // Flows reads what a port's flow rules did.
 func (e *Engine) Flows(ctx context.Context, iface string) (*programpb.FlowList, error) {
-	flows, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowList, error) { return c.Flows(ctx, iface) })
+	flows, _, err := ask(ctx, e, flowsTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowList, error) { return c.Flows(ctx, iface) })
 	return flows, err
 }
 

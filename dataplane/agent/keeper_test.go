@@ -53,6 +53,13 @@ func (b *bench) want(p *Program) {
 	b.Want(Wanted{Instance: &v1alpha1.ChainInstance{}, Program: p})
 }
 
+// passes has a program put in force, and runs it for long.
+func (b *bench) passes(p *Program) {
+	b.want(p)
+	b.step(time.Second)
+	b.step(time.Minute)
+}
+
 func (b *bench) runs(want *Program) {
 	b.t.Helper()
 	if err := wants(b.engine.runs(), want); err != nil {
@@ -105,9 +112,7 @@ func TestAProgramThatTheEngineRefusesLeavesTheOldOneInForce(t *testing.T) {
 func TestAnEngineThatWasKilledGetsItsProgramBackWithoutTheCluster(t *testing.T) {
 	b := newBench(t)
 	p := testProgram(t, "mine", "in", "out")
-	b.want(p)
-	b.step(time.Second)
-	b.step(time.Minute)
+	b.passes(p)
 	b.engine.restart()
 	b.step(time.Second)
 	b.runs(p)
@@ -217,9 +222,7 @@ func (d *deadlyDevices) After(*Program) {}
 func TestAProgramIsNotChargedForWhatHappenedBeforeTheEngineGotIt(t *testing.T) {
 	b := newBench(t)
 	good, next := testProgram(t, "good", "in", "out"), testProgram(t, "next", "in", "out")
-	b.want(good)
-	b.step(time.Second)
-	b.step(time.Minute)
+	b.passes(good)
 	b.devices = &deadlyDevices{b.engine, maxStrikes}
 	b.want(next)
 	for range 3 * maxStrikes {
@@ -234,9 +237,7 @@ func TestAProgramIsNotChargedForWhatHappenedBeforeTheEngineGotIt(t *testing.T) {
 func TestAProgramStaysOnTrialThoughAnotherIsRefused(t *testing.T) {
 	b := newBench(t)
 	good, deadly := testProgram(t, "good", "in", "out"), testProgram(t, "deadly", "in", "out")
-	b.want(good)
-	b.step(time.Second)
-	b.step(time.Minute)
+	b.passes(good)
 	b.want(deadly)
 	b.step(time.Second)
 	b.want(testProgram(t, "bad", "in", "dmz"))
@@ -251,9 +252,7 @@ func TestAProgramStaysOnTrialThoughAnotherIsRefused(t *testing.T) {
 func TestAnEngineThatDiesLongAfterALoadDidNotDieOfIt(t *testing.T) {
 	b := newBench(t)
 	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
-	b.want(first)
-	b.step(time.Second)
-	b.step(time.Minute)
+	b.passes(first)
 	b.want(second)
 	for range 3 {
 		b.step(time.Second)

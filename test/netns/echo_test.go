@@ -23,34 +23,24 @@ type echo struct {
 func serveEcho(t *testing.T, s *lab.Space, address string) *echo {
 	t.Helper()
 	e := &echo{peers: map[string]netip.AddrPort{}}
-	l := lab.In(t, s, func() (net.Listener, error) { return net.Listen("tcp4", address) })
+	lab.ServeTCP(t, s, address, e.tcp)
 	p := lab.In(t, s, func() (net.PacketConn, error) { return net.ListenPacket("udp4", address) })
-	t.Cleanup(func() { _ = l.Close(); _ = p.Close() })
-	go e.tcp(l)
+	t.Cleanup(func() { _ = p.Close() })
 	go e.udp(p)
 	return e
 }
 
-func (e *echo) tcp(l net.Listener) {
+func (e *echo) tcp(c net.Conn) {
+	buf := make([]byte, 64<<10)
 	for {
-		c, err := l.Accept()
+		n, err := c.Read(buf)
 		if err != nil {
 			return
 		}
-		go func() {
-			defer c.Close()
-			buf := make([]byte, 64<<10)
-			for {
-				n, err := c.Read(buf)
-				if err != nil {
-					return
-				}
-				e.note(buf[:n], c.RemoteAddr())
-				if _, err := c.Write(buf[:n]); err != nil {
-					return
-				}
-			}
-		}()
+		e.note(buf[:n], c.RemoteAddr())
+		if _, err := c.Write(buf[:n]); err != nil {
+			return
+		}
 	}
 }
 

@@ -64,6 +64,12 @@ func TestInstancesOfAChainOnVFsComeAndGoAndNoSessionEnds(t *testing.T) {
 			t.FailNow() // what follows begins with what this left
 		}
 	}
+	nothingLost := func(t *testing.T) {
+		books.close(t, f, true)
+		if n := c.chain(t, "a").Status.LostSessions; n != 0 {
+			t.Errorf("%d sessions are said to be lost", n)
+		}
+	}
 
 	phase("it begins with one instance, which has all shards, and to which the networks send", func(t *testing.T) {
 		c.waitShards(t, "a", map[string]int{"a-0": 128})
@@ -143,12 +149,7 @@ func TestInstancesOfAChainOnVFsComeAndGoAndNoSessionEnds(t *testing.T) {
 		})
 		talks.say(t, "when there is another one")
 	})
-	phase("not a packet was lost, and no session", func(t *testing.T) {
-		books.close(t, f, true)
-		if n := c.chain(t, "a").Status.LostSessions; n != 0 {
-			t.Errorf("%d sessions are said to be lost", n)
-		}
-	})
+	phase("not a packet was lost, and no session", nothingLost)
 
 	phase("with one instance wanted the last gives what it has, and goes", func(t *testing.T) {
 		books.open(t, f)
@@ -172,12 +173,7 @@ func TestInstancesOfAChainOnVFsComeAndGoAndNoSessionEnds(t *testing.T) {
 		})
 		talks.say(t, "with one instance again")
 	})
-	phase("again not a packet was lost, and no session", func(t *testing.T) {
-		books.close(t, f, true)
-		if n := c.chain(t, "a").Status.LostSessions; n != 0 {
-			t.Errorf("%d sessions are said to be lost", n)
-		}
-	})
+	phase("again not a packet was lost, and no session", nothingLost)
 }
 
 // instances are those of a chain, by name.
@@ -298,22 +294,11 @@ type talks []net.Conn
 func newTalks(t testing.TB, p *peers) (list talks) {
 	t.Helper()
 	address := net.JoinHostPort(serverAddress, fmt.Sprint(port))
-	l := lab.In(t, p.server, func() (net.Listener, error) { return net.Listen("tcp4", address) })
-	t.Cleanup(func() { _ = l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				for lines := bufio.NewScanner(c); lines.Scan(); {
-					_, _ = fmt.Fprintln(c, strings.ToUpper(lines.Text()))
-				}
-			}()
+	lab.ServeTCP(t, p.server, address, func(c net.Conn) {
+		for lines := bufio.NewScanner(c); lines.Scan(); {
+			_, _ = fmt.Fprintln(c, strings.ToUpper(lines.Text()))
 		}
-	}()
+	})
 	for range 16 {
 		c := lab.In(t, p.host, func() (net.Conn, error) { return net.DialTimeout("tcp4", address, 30*time.Second) })
 		t.Cleanup(func() { _ = c.Close() })

@@ -40,31 +40,20 @@ func newPeers(t *testing.T, cable *trunk.Trunk, insideVLAN, outsideVLAN uint16) 
 func (p *peers) serve(t *testing.T) {
 	t.Helper()
 	address := net.JoinHostPort(serverAddress, fmt.Sprint(port))
-	l := lab.In(t, p.server, func() (net.Listener, error) { return net.Listen("tcp4", address) })
 	u := lab.In(t, p.server, func() (net.PacketConn, error) { return net.ListenPacket("udp4", address) })
-	t.Cleanup(func() { _ = l.Close(); _ = u.Close() })
+	t.Cleanup(func() { _ = u.Close() })
 	note := func(from net.Addr) {
 		select {
 		case p.seen <- from.(interface{ String() string }).String():
 		default: // nobody looks
 		}
 	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				note(c.RemoteAddr())
-				text, err := io.ReadAll(c)
-				if err == nil {
-					_, _ = io.WriteString(c, strings.ToUpper(string(text)))
-				}
-			}()
+	lab.ServeTCP(t, p.server, address, func(c net.Conn) {
+		note(c.RemoteAddr())
+		if text, err := io.ReadAll(c); err == nil {
+			_, _ = io.WriteString(c, strings.ToUpper(string(text)))
 		}
-	}()
+	})
 	go func() {
 		buf := make([]byte, 2048)
 		for {
