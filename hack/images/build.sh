@@ -3,7 +3,7 @@
 #   hack/images/build.sh [operator|dataplane]…      (both without arguments)
 #   ctr -n k8s.io images import bin/images/sinter-operator.tar
 # The Dockerfiles beside this script describe the same images. Needs Debian 12;
-# mmdebstrap for the data plane (its Debian root is kept in .deps/images and
+# mmdebstrap for the data plane (its Debian root is kept in ~/.cache/sinter and
 # made anew when dataplane.packages changes, or with REFRESH=1).
 #   VERSION   the tag (git describe)      REPOSITORY  ghcr.io/sinter-nfv
 #   OUT       bin/images                  MIRROR      Debian's (mmdebstrap's default)
@@ -15,7 +15,7 @@ version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || echo un
 repository=${REPOSITORY:-ghcr.io/sinter-nfv}
 out=${OUT:-bin/images}
 here=hack/images
-cache=.deps/images
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/sinter
 arch=$(dpkg --print-architecture)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || echo 0)}
 export SOURCE_DATE_EPOCH
@@ -51,11 +51,11 @@ debian_root() {
   local packages key tar
   packages=$(grep -v '^#' $here/dataplane.packages | paste -sd,)
   key=$(printf '%s %s' "$arch" "$packages" | sha256sum | cut -c1-16)
-  tar=$cache/debian-$key.tar
+  tar=$cache/dataplane-debian-$key.tar
   if [[ ! -e $tar || -n ${REFRESH:-} ]]; then
     command -v mmdebstrap >/dev/null || { echo "build.sh: mmdebstrap is missing: apt-get install mmdebstrap" >&2; return 1; }
     mkdir -p "$cache"
-    rm -f "$cache"/debian-*.tar
+    rm -f "$cache"/dataplane-debian-*.tar
     # The root's time is the packages' own, not the last commit's: the layer stays the same from commit to commit.
     SOURCE_DATE_EPOCH=0 mmdebstrap --quiet --format=tar --variant=essential --skip=output/dev --include="$packages" \
       --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
