@@ -10,6 +10,9 @@ enum message {
 };
 
 #define AHEAD 8 /* so many packets later their shard is asked for */
+#define OVERTAKING                                                                              \
+	256 /* packets of a ring that are processed before their turn, in a round: devices wait \
+	     */
 
 static bool is_message(const void *item)
 {
@@ -260,48 +263,64 @@ static bool is_moving(const struct sn_station *s, const void *packet)
 	return (s->ops->shard(packet) & (s->exchange->units - 1)) == s->move.unit;
 }
 
-/* Processes the moving unit's packets before a place in a ring. Returns how many there were. */
+/* Processes the moving unit's packets before a place in a ring, up to OVERTAKING. Returns how many there
+ * were. */
 static uint32_t process_moving(struct sn_station *s, struct sn_ring *ring, uint32_t end)
 {
 	void *own[SN_EXCHANGE_BURST];
 	uint32_t n = 0, sum = 0;
 
-	for (uint32_t at = sn_ring_head(ring); at != end; at++) {
+	for (uint32_t at = sn_ring_head(ring); at != end && sum + n < OVERTAKING; at++) {
 		void **item = sn_ring_at(ring, at);
 
 		if (end - at > AHEAD)
 			__builtin_prefetch(*sn_ring_at(ring, at + AHEAD));
-		if (is_moving(s, *item)) {
-			own[n++] = *item;
-			*item = NULL;
-		}
-		if (n == SN_EXCHANGE_BURST || (n > 0 && at + 1 == end)) {
-			s->ops->packets(s->context, own, n);
-			sum += n;
-			n = 0;
-		}
+		if (!is_moving(s, *item))
+			continue;
+		own[n++] = *item;
+		*item = NULL;
+		if (n < SN_EXCHANGE_BURST)
+			continue;
+		s->ops->packets(s->context, own, n);
+		sum += n;
+		n = 0;
 	}
-	return sum;
+	if (n > 0)
+		s->ops->packets(s->context, own, n);
+	return sum + n;
 }
 
-/* Hears a message that stands in a ring, before its turn. */
-static uint32_t overtake(struct sn_station *s, struct sn_ring *ring)
+/* Whether there is a message in a ring, and where. */
+static bool find_message(struct sn_ring *ring, uint32_t *place)
 {
-	uint32_t tail = sn_ring_tail(ring), at = ring->looked, sum;
-	void *message;
+	uint32_t head = sn_ring_head(ring), tail = sn_ring_tail(ring), at = ring->looked;
 
-	if ((int32_t)(at - sn_ring_head(ring)) < 0)
-		at = sn_ring_head(ring);
+	if (at - head > tail - head) /* it was taken long ago */
+		at = head;
 	while (at != tail && !is_message(*sn_ring_at(ring, at)))
 		at++;
-	ring->looked = at;
-	if (at == tail)
+	*place = ring->looked = at;
+	return at != tail;
+}
+
+/* Hears a message that stands in a ring, before its turn. Before a grant there are no packets of its unit. */
+static uint32_t overtake(struct sn_station *s, struct sn_ring *ring)
+{
+	enum message message;
+	uint32_t at, sum = 0;
+
+	if (!find_message(ring, &at))
 		return 0;
-	sum = process_moving(s, ring, at);
-	message = *sn_ring_at(ring, at);
+	message = (enum message)(uintptr_t)*sn_ring_at(ring, at);
+	if (message == MARK)
+		sum = process_moving(s, ring, at);
+	if (sum == OVERTAKING) { /* there may be more: in the next round */
+		sn_ring_close_up(ring, at);
+		return sum;
+	}
 	*sn_ring_at(ring, at) = NULL;
 	sn_ring_close_up(ring, at + 1);
-	hear(s, (enum message)(uintptr_t)message);
+	hear(s, message);
 	return sum;
 }
 

@@ -21,6 +21,8 @@
  * holds. */
 #define SN_REHEARSAL_SHARE	   5
 #define SN_REHEARSAL_SHARE_PRESSED 20
+/* A step takes some microseconds; one that took longer had lost its CPU. */
+#define SN_REHEARSAL_STEPS_PER_SECOND 10000
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -119,7 +121,7 @@ static uint16_t receive_paced(const struct sn_port *port, uint16_t queue, uint64
 bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, unsigned int share)
 {
 	const struct sn_plan *plan = thread->orders->plan;
-	uint64_t now = rte_rdtsc();
+	uint64_t now = rte_rdtsc(), took;
 	bool done;
 
 	if ((epoch & 1) != 0 || plan == NULL || thread->plan == NULL || plan == thread->plan)
@@ -135,7 +137,8 @@ bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, unsigned int sh
 	if (thread->rehearsal_took * share > now - thread->rehearsal_began)
 		return false;
 	done = sn_worker_rehearse(thread->worker, plan->program, plan->counts[thread->queue], sn_now_ns());
-	thread->rehearsal_took += rte_rdtsc() - now;
+	took = rte_rdtsc() - now;
+	thread->rehearsal_took += RTE_MIN(took, rte_get_tsc_hz() / SN_REHEARSAL_STEPS_PER_SECOND);
 	return done;
 }
 
@@ -204,8 +207,12 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 	}
 	if (unlikely(draining))
 		end_drain(thread);
-	if (thread->station != NULL)
-		sum += sn_station_poll(thread->station);
+	if (thread->station != NULL) {
+		uint32_t taken = sn_station_poll(thread->station);
+
+		thread->pressed |= taken >= SN_EXCHANGE_BURST;
+		sum += taken;
+	}
 	return sum;
 }
 
@@ -223,7 +230,7 @@ static void station_packets(void *context, void **packets, uint32_t n)
 	sn_worker_take(thread->worker, (struct rte_mbuf **)packets, n, station_now(context));
 }
 
-/* Whoever handed it over has noted it: see sn_hand_over(). */
+/* Whoever handed it over has noted it: see sn_hand_over(). Of a copied ARP reply it is any. */
 static uint32_t station_shard(const void *packet)
 {
 	const struct rte_mbuf *m = packet;

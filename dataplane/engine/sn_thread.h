@@ -33,7 +33,7 @@ struct sn_thread {
 	const uint64_t *clock; /* ns; NULL: the time-stamp counter */
 	struct sn_plan *plan;
 	bool draining;
-	bool pressed;			 /* a port gave as much as a burst holds, this round */
+	bool pressed; /* packets wait: a port, or the others, gave as much as a burst holds, this round */
 	uint64_t undrained;		 /* ports that may hold packets from before an order to drain */
 	uint32_t drained[SN_IFACES_MAX]; /* packets received since */
 	uint16_t queue;			 /* of every port; also the worker's number */

@@ -267,14 +267,28 @@ static void hand_over(struct worker *w, uint32_t owner, uint32_t rounds)
 	sn_station_publish(w->station);
 }
 
-static void a_move_does_not_wait_for_what_the_rings_hold(void **state)
+/* Rings of which so many packets were taken before. */
+static void begin_rings(struct sn_exchange *x, uint32_t taken)
+{
+	for (uint32_t i = 0; i < WORKERS * WORKERS; i++) {
+		struct sn_ring *ring = x->rings[i];
+
+		if (ring == NULL)
+			continue;
+		atomic_store(&ring->tail, taken);
+		atomic_store(&ring->head, taken);
+		ring->next = ring->head_seen = ring->tail_seen = taken;
+	}
+}
+
+static void move_while_rings_are_full(uint32_t taken)
 {
 	const uint32_t rounds = 70, handed = rounds * (SN_EXCHANGE_SHARDS / WORKERS);
 	struct world *world = open_world();
 	struct worker *giver = &world->workers[0], *other = &world->workers[1], *taker = &world->workers[2];
 	uint64_t taken_ns, processed;
 
-	(void)state;
+	begin_rings(world->exchange, taken);
 	hand_over(other, 0, rounds);
 	hand_over(giver, 2, rounds);
 	sn_exchange_begin(world->exchange, (struct sn_move){3, 0, 2, SN_MOVE_OWNER});
@@ -302,6 +316,44 @@ static void a_move_does_not_wait_for_what_the_rings_hold(void **state)
 		assert_int_equal(world->workers[i].misplaced, 0);
 		assert_int_equal(world->workers[i].reordered, 0);
 	}
+	close_world(world);
+}
+
+static void a_move_does_not_wait_for_what_the_rings_hold(void **state)
+{
+	const uint32_t taken[] = {0, 0x7fffffff, 0x90000000, 0xfffffff0};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		move_while_rings_are_full(taken[i]);
+}
+
+/* A unit of which more waits than is processed at once. */
+static void a_move_leaves_time_for_others(void **state)
+{
+	struct world *world = open_world();
+	struct worker *giver = &world->workers[0], *other = &world->workers[1];
+	uint32_t polls = 0;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2000; i++) {
+		struct packet *p = &other->packets[other->made++];
+
+		*p = (struct packet){3 + SN_EXCHANGE_SHARDS, other->sent[3 + SN_EXCHANGE_SHARDS]++};
+		assert_true(dispatch(other, p));
+	}
+	sn_station_publish(other->station);
+	sn_exchange_begin(world->exchange, (struct sn_move){3, 0, 2, SN_MOVE_OWNER});
+	for (; world->shards[3].owner != 2; polls++) {
+		uint64_t before = giver->processed;
+
+		for (uint32_t i = 0; i < WORKERS; i++)
+			sn_station_poll(world->workers[i].station);
+		assert_in_range(giver->processed - before, 0, 256 + SN_EXCHANGE_BURST);
+		assert_in_range(polls, 0, 2000 / 256 + 2);
+	}
+	assert_int_equal(giver->processed, 2000);
+	assert_int_equal(giver->misplaced + giver->reordered, 0);
 	close_world(world);
 }
 
@@ -432,6 +484,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_keeps_its_order_over_its_end_and_says_when_it_is_full),
 		cmocka_unit_test(a_move_does_not_wait_for_what_the_rings_hold),
+		cmocka_unit_test(a_move_leaves_time_for_others),
 		cmocka_unit_test(a_mark_of_an_order_that_came_during_a_poll_is_heard_as_such),
 		cmocka_unit_test(threads_lose_and_reorder_nothing_while_shards_move),
 	};
