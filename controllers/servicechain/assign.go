@@ -26,7 +26,10 @@ func assign(in scaling.Input, d scaling.Decision) map[string][]v1alpha1.Instance
 // assignShards writes who has which shards, where the others are, and who is the front. Who gets some is told first: it asks for
 // them, while the giver would take back what it gave if the other was not told yet. So is the front: better two answer than none.
 func (r *Reconciler) assignShards(ctx context.Context, s *scope, m *sharing, groups map[string][]v1alpha1.InstanceGroup, handed []scaling.Handover) error {
-	front, before, moved := s.front(), "", false
+	front, before, moved := s.front(), s.chain.Status.Front, false
+	if before == front {
+		before = "" // what was the front under this name is gone
+	}
 	var order []*v1alpha1.ChainInstance
 	for k := range s.instances {
 		order = append(order, &s.instances[k])

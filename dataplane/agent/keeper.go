@@ -301,11 +301,12 @@ func (k *Keeper) load(ctx context.Context, p *Program, first bool) bool {
 	before, since := k.trial, k.tried
 	loaded, err := k.exchange(ctx, p, first)
 	var refused *control.EngineError
-	switch {
-	case errors.Is(err, control.ErrNotAsked):
-		k.trial, k.tried = before, since // it is at another request for long: again in the next step
-	case errors.As(err, &refused):
+	if unasked(err) || errors.As(err, &refused) {
 		k.trial, k.tried = before, since
+	}
+	switch {
+	case errors.Is(err, control.ErrNotAsked): // it is at another request for long: again in the next step
+	case refused != nil:
 		k.refuse(p.Hash, err)
 		k.update(func(s *State) { s.Refused = k.refused[s.Wanted.hash()] })
 	case err != nil:

@@ -50,7 +50,7 @@ func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus, urgent bool)
 	} else if p.moving.IsZero() {
 		p.moving = now
 	}
-	if p.failures > 0 && now.Sub(p.failedAt) < time.Second<<min(p.failures, maxFailures)-time.Second/2 {
+	if p.rests(now) {
 		return false
 	}
 	if p.last == nil {
@@ -72,9 +72,15 @@ func (p *Pacer) Due(now time.Time, s *v1alpha1.ChainInstanceStatus, urgent bool)
 	}
 }
 
-// Changed tells whether there are other facts than those written.
-func (p *Pacer) Changed(s *v1alpha1.ChainInstanceStatus) bool {
-	return p.last == nil || factsChanged(p.last, s)
+// LastWords tells whether to write the status of a pod that ends: whenever it has other facts than those written, as nobody can say them when
+// the pod is gone.
+func (p *Pacer) LastWords(now time.Time, s *v1alpha1.ChainInstanceStatus) bool {
+	return !p.rests(now) && (p.last == nil || factsChanged(p.last, s))
+}
+
+// rests tells whether a write failed not long ago.
+func (p *Pacer) rests(now time.Time) bool {
+	return p.failures > 0 && now.Sub(p.failedAt) < time.Second<<min(p.failures, maxFailures)-time.Second/2
 }
 
 // since is the number of writes after a time, as far as the circle goes back.

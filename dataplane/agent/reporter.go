@@ -69,7 +69,7 @@ func (r *Reporter) Step(ctx context.Context, s *Seen) {
 	status.LostSessions = r.lost.sum(&s.State, &s.State.Wanted.Instance.Status)
 	now := r.clock.Now()
 	due := r.pacer.Due(now, &status, s.Balance.Urgent > r.urgent)
-	if !due && (!s.Draining || !r.pacer.Changed(&status)) { // which shards are here still, nobody can say when the pod is gone
+	if !due && (!s.Draining || !r.pacer.LastWords(now, &status)) {
 		return
 	}
 	if err := r.write(ctx, &status); err != nil {

@@ -64,6 +64,23 @@ func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
 	}
 }
 
+func TestAPodThatEndsDoesNotPressAnAPIServerThatFails(t *testing.T) {
+	c := newCluster(t, testInstance("edge-1"))
+	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	r := NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+	seen := testSeen(t)
+	r.Step(t.Context(), seen)
+	c.down.Store(true)
+	seen.Draining, seen.State.Engine = true, errNoEngine
+	for range 60 * time.Second / watchReports {
+		clock.Step(watchReports)
+		r.Step(t.Context(), seen)
+	}
+	if n := r.writes.failed.Load(); n < 2 || n > 8 {
+		t.Errorf("%d attempts in a minute, want some, less and less often", n)
+	}
+}
+
 func TestAnInstanceThatWasMadeAnewIsToldEverything(t *testing.T) {
 	c := newCluster(t, testInstance("edge-1"))
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
+	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -94,6 +96,9 @@ func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) ti
 	}
 	s.tried = instance.Generation
 	err := s.share(ctx, instance)
+	if errors.Is(err, control.ErrNotAsked) {
+		return sharePause // it is at another request for long
+	}
 	before := s.failures
 	if s.failures++; err == nil {
 		s.failures = 0

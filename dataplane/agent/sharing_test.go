@@ -225,6 +225,11 @@ func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
 	if got, _ := reason(); got != v1alpha1.ReasonOneCore {
 		t.Errorf("after all went well: %s", got)
 	}
+	failed := a.sharing.moved.failed.Load()
+	a.process.busy(a.engine, func() { a.sharing.Step(t.Context(), a.instance) })
+	if n, err := a.sharing.moved.failed.Load(), a.sharing.State().Failed; n != failed || err != nil {
+		t.Errorf("while the engine is at another request: %d attempts are counted that failed, want %d; told is %v", n, failed, err)
+	}
 }
 
 func TestSharingTellsWhatOthersMustKnow(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -21,13 +20,13 @@ import (
 // buckets of a device's table, as many as there are shards at most.
 const buckets = 128
 
-var hashKey = dispatch.SymmetricKey(40)
+var hashKey = packets.SymmetricKey(40)
 
 // bucket is where a device hashes the packets of a flow, in either direction. Unlike the engine's, this is the hash as it
 // was published, bit by bit.
 func bucket(src, dst uint32, sport, dport uint16) uint32 {
-	in := dispatch.FlowInput(src, dst, sport, dport)
-	return dispatch.Hash(hashKey, in[:]) % buckets
+	in := packets.FlowInput(src, dst, sport, dport)
+	return packets.Toeplitz(hashKey, in[:]) % buckets
 }
 
 // bucketOf is the bucket of a frame, if it is one of TCP or UDP that devices hash by its ports.

@@ -262,7 +262,7 @@ func (c *cluster) waitShards(t testing.TB, chain string, want map[string]int) {
 	}
 }
 
-// waitFront waits until an instance is the front: its status says so, and host and server send to it.
+// waitFront waits until an instance is the front: its status says so, and host and server, if they know where to send, send to it.
 func (c *cluster) waitFront(t testing.TB, p *peers, chain, instance string) {
 	t.Helper()
 	start := time.Now()

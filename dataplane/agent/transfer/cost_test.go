@@ -187,8 +187,12 @@ func TestAHundredThousandSessionsMoveBetweenTwoProcessesUnchanged(t *testing.T) 
 		slices.Sort(processor[i])
 		w, p := waited[i][rounds/2], processor[i][rounds/2]
 		t.Logf("memory that is %s: packets waited %s, processors worked %s (medians); others used %.2f processors", memory, w, p, share)
-		if p > 2*bound { // there are two
-			t.Errorf("memory that is %s: processors worked for %s, want %s at most", memory, p, 2*bound)
+		most := 2 * bound // there are two
+		if share >= crowded {
+			most *= 3 // who shares its caches works for longer
+		}
+		if p > most {
+			t.Errorf("memory that is %s: processors worked for %s, want %s at most", memory, p, most)
 		}
 		if w > bound && share < crowded {
 			t.Errorf("memory that is %s: packets waited for %s, want %s at most", memory, w, bound)

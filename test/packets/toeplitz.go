@@ -1,10 +1,10 @@
-package dispatch
+package packets
 
 import "encoding/binary"
 
-// Hash is the Toeplitz hash of receive-side scaling ("RSS Hashing Functions", Microsoft): for each bit of the
+// Toeplitz is the Toeplitz hash of receive-side scaling ("RSS Hashing Functions", Microsoft): for each bit of the
 // input that is set, the 32 bits of the key from there on. The key has at least 4 bytes more than the input.
-func Hash(key, input []byte) (hash uint32) {
+func Toeplitz(key, input []byte) (hash uint32) {
 	window := uint64(binary.BigEndian.Uint32(key)) << 32
 	for i, b := range input {
 		window |= uint64(key[i+4]) << 24

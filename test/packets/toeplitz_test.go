@@ -1,4 +1,4 @@
-package dispatch
+package packets
 
 import (
 	"encoding/binary"
@@ -27,10 +27,10 @@ func TestTheHashIsThatOfThePublishedVectors(t *testing.T) {
 	} {
 		src, dst := netip.MustParseAddrPort(c.src), netip.MustParseAddrPort(c.dst)
 		in := FlowInput(number(src.Addr()), number(dst.Addr()), src.Port(), dst.Port())
-		if got := Hash(verificationKey, in[:]); got != c.ports {
+		if got := Toeplitz(verificationKey, in[:]); got != c.ports {
 			t.Errorf("%s to %s with ports: got %#x, want %#x", c.src, c.dst, got, c.ports)
 		}
-		if got := Hash(verificationKey, in[:8]); got != c.addresses {
+		if got := Toeplitz(verificationKey, in[:8]); got != c.addresses {
 			t.Errorf("%s to %s: got %#x, want %#x", c.src, c.dst, got, c.addresses)
 		}
 	}
@@ -47,7 +47,7 @@ func TestBothDirectionsOfAFlowHashAlikeUnderTheSymmetricKey(t *testing.T) {
 		a, b := rapid.Uint32().Draw(t, "a"), rapid.Uint32().Draw(t, "b")
 		p, q := rapid.Uint16().Draw(t, "p"), rapid.Uint16().Draw(t, "q")
 		forth, back := FlowInput(a, b, p, q), FlowInput(b, a, q, p)
-		if x, y := Hash(key, forth[:]), Hash(key, back[:]); x != y {
+		if x, y := Toeplitz(key, forth[:]), Toeplitz(key, back[:]); x != y {
 			t.Fatalf("forth %#x, back %#x", x, y)
 		}
 	})
