@@ -48,9 +48,9 @@ func TestAChainOnVFsGoesToTwoCoresUnderLoadAndBack(t *testing.T) {
 
 	t.Run("it begins with one of its two cores", func(t *testing.T) { c.waitCores(t, "a", 1) })
 	t.Run("it goes to two when the target is exceeded, and says so", func(t *testing.T) {
-		for rate := 16_000; c.working(t, "a") < 2; rate *= 4 {
+		for rate := 32_000; c.working(t, "a") < 2; rate *= 2 {
 			if rate > 64_000 {
-				t.Fatalf("still one core at %d packets per second", rate/4)
+				t.Fatalf("still one core at %d packets per second", rate/2)
 			}
 			f.send(t, rate)
 			t.Logf("%d packets per second", rate)
