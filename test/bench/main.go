@@ -63,6 +63,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(*out, 0o755); err != nil { // not found out when all is measured
+		return err
+	}
 	dir, remove, err := scratch()
 	if err != nil {
 		return err
