@@ -13,10 +13,15 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
+// newReporter is one of an instance in a cluster, in a time of its own.
+func newReporter(c *cluster) (*clocktesting.FakeClock, *Reporter) {
+	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	return clock, NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+}
+
 func TestReportsAreFewAndAnAPIServerThatIsDownIsSpared(t *testing.T) {
 	c := newCluster(t, testInstance("edge-1"))
-	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
-	r := NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+	clock, r := newReporter(c)
 	seen := testSeen(t)
 	run := func(length time.Duration) int64 {
 		before := c.writes.Load()
@@ -47,8 +52,7 @@ func TestReportsAreFewAndAnAPIServerThatIsDownIsSpared(t *testing.T) {
 func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
 	for _, draining := range []bool{false, true} {
 		c := newCluster(t, testInstance("edge-1"))
-		clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
-		r := NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+		clock, r := newReporter(c)
 		seen := testSeen(t)
 		seen.Draining, seen.Sharing = draining, &SharingState{}
 		shards := slices.Repeat([]*programpb.ShardStats{{}}, 7)
@@ -66,8 +70,7 @@ func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
 
 func TestAPodThatEndsDoesNotPressAnAPIServerThatFails(t *testing.T) {
 	c := newCluster(t, testInstance("edge-1"))
-	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
-	r := NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+	clock, r := newReporter(c)
 	seen := testSeen(t)
 	r.Step(t.Context(), seen)
 	c.down.Store(true)
@@ -83,8 +86,7 @@ func TestAPodThatEndsDoesNotPressAnAPIServerThatFails(t *testing.T) {
 
 func TestAnInstanceThatWasMadeAnewIsToldEverything(t *testing.T) {
 	c := newCluster(t, testInstance("edge-1"))
-	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
-	r := NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
+	clock, r := newReporter(c)
 	seen := testSeen(t)
 	r.Step(t.Context(), seen)
 	clock.Step(time.Second)

@@ -9,10 +9,10 @@ enum message {
 	GRANT = 3,
 };
 
-#define AHEAD 8 /* so many packets later their shard is asked for */
-#define OVERTAKING                                                                              \
-	256 /* packets of a ring that are processed before their turn, in a round: devices wait \
-	     */
+/* Of what waits in a ring: packets whose memory is asked for before their shard is looked at, and packets
+ * that are processed before their turn in a round, as devices wait meanwhile. */
+#define AHEAD	   8
+#define OVERTAKING 256
 
 static bool is_message(const void *item)
 {
