@@ -17,18 +17,10 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 
+#include "sn_af_packet.h"
 #include "sn_log.h"
 #include "sn_rss.h"
 #include "sn_xdp.h"
-
-#define SN_FRAME_OVERHEAD (RTE_ETHER_HDR_LEN + 4 + RTE_ETHER_CRC_LEN) /* Ethernet, one tag, FCS */
-
-/* Of a TPACKET_V2 slot, header and address are taken from the frame's room. */
-#define SN_TPACKET_OVERHEAD 96
-
-/* Kernel rings hold this many frames: what arrives while the workers are held for a program swap waits there.
- */
-#define SN_KERNEL_RING 4096
 
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 
@@ -196,18 +188,6 @@ static int kernel_interface_prepare(const struct sn_bind *bind, const char *link
 	return result;
 }
 
-/* Arguments of net_af_packet for a kernel interface: slots that hold its MTU, a deep ring, no qdisc. */
-static void af_packet_args(struct sn_port *port, uint16_t queues)
-{
-	uint32_t frame = rte_align32pow2((uint32_t)port->mtu + SN_FRAME_OVERHEAD + SN_TPACKET_OVERHEAD);
-	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
-	uint32_t block = RTE_MAX(frame, page * 8);
-
-	snprintf(port->devargs, sizeof(port->devargs),
-		 "net_af_packet_%s,iface=%s,qpairs=%u,blocksz=%u,framesz=%u,framecnt=%u,qdisc_bypass=1",
-		 port->bind.device, port->bind.device, queues, block, frame, SN_KERNEL_RING);
-}
-
 static bool is_kernel_driver(const char *driver)
 {
 	static const char *const drivers[] = {"net_af_packet", "net_af_xdp", "net_tap", "net_virtio_user"};
@@ -256,7 +236,7 @@ int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t qu
 	if (bind->kind == SN_PORT_KERNEL) {
 		if (kernel_interface_prepare(bind, bind->device, mtu, &port->mtu, err, err_len) != 0)
 			return -1;
-		af_packet_args(port, queues);
+		sn_af_packet_devargs(bind->device, port->mtu, queues, port->devargs, sizeof(port->devargs));
 	} else if (sn_xdp_drives(bind->device)) {
 		if (prepare_xdp(port, queues, err, err_len) != 0)
 			return -1;
@@ -312,7 +292,7 @@ uint16_t sn_port_data_room(const struct sn_port *port)
 
 	/* net_af_packet wants room for a whole slot; net_af_xdp has room for what fits a page. */
 	if (port->kernel && !is_xdp(port))
-		frame = rte_align32pow2(frame + SN_TPACKET_OVERHEAD);
+		frame = sn_af_packet_slot(port->mtu);
 	return (uint16_t)RTE_MIN(RTE_MAX(frame, 2048u) + RTE_PKTMBUF_HEADROOM, UINT16_MAX);
 }
 
