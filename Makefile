@@ -138,6 +138,10 @@ e2e-sriov: ## Chains on VFs of that guest; then guest and cluster are taken down
 test-suites: build ## Suites across packages: engine against oracle, network namespaces.
 	hack/test.sh suites
 
+.PHONY: networks
+networks: engine ## Engine against oracle on NETWORKS (400) random networks of routers: millions of packets, minutes.
+	SINTER_NETWORKS=$(or $(NETWORKS),400) go test ./test/differential -count=1 -timeout 4h -run 'NetworksOfRouters' -v
+
 .PHONY: fuzz
 fuzz: ## Each fuzz target for FUZZTIME (5m).
 	hack/fuzz.sh $(FUZZTIME)

@@ -126,15 +126,20 @@ func (r *rig) drive(ctx context.Context, seed uint64, n int, counted bool) error
 		err = r.engine.stop()
 	}
 	if counted {
-		total.Lock()
-		defer total.Unlock()
-		total.chains++
-		total.packets += r.stats.packets
-		if err != nil {
-			total.mismatches++
-		}
+		r.count(err)
 	}
 	return err
+}
+
+// count adds what was run to the suite's totals.
+func (r *rig) count(err error) {
+	total.Lock()
+	defer total.Unlock()
+	total.chains++
+	total.packets += r.stats.packets
+	if err != nil {
+		total.mismatches++
+	}
 }
 
 func (r *rig) traffic(ctx context.Context, seed uint64, n int) error {

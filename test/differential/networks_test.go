@@ -1,0 +1,199 @@
+package differential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// TestTheEngineRunsNetworksOfRoutersWithLoops runs random networks, each in a subtest named after its seed. To run one, say 17:
+//
+//	SINTER_NETWORKS=17 go test ./test/differential -run 'TestTheEngineRunsNetworks.*/^17$' -v
+//
+// SINTER_NETWORKS is the number of networks; make networks runs 400.
+func TestTheEngineRunsNetworksOfRoutersWithLoops(t *testing.T) {
+	needHarness(t)
+	for seed := range networks(t, scale(24, 6)) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			engines <- struct{}{}
+			defer func() { <-engines }()
+			n := drawNetwork(seed)
+			g := n.graph(t)
+			r, err := newRig(g)
+			if err != nil {
+				skipUntilLoopsAreExact(t, err)
+				t.Fatalf("%v: %v", n, err)
+			}
+			if err := r.driveNetwork(t.Context(), seed, scale(8_000, 3_000)); err != nil {
+				skipUntilLoopsAreExact(t, err)
+				var m *mismatch
+				if errors.As(err, &m) {
+					reportSmallest(t, r, m)
+				}
+				t.Fatalf("%v: %v", n, err)
+			}
+			t.Logf("%v: %d segments", n, len(r.res.Segments))
+		})
+	}
+}
+
+// networks are the seeds of the networks to be run: 1 to the number in SINTER_NETWORKS.
+func networks(t *testing.T, usual int) func(func(uint64) bool) {
+	t.Helper()
+	if s := os.Getenv("SINTER_NETWORKS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 1 {
+			t.Fatalf("SINTER_NETWORKS is %q, want a number of networks, such as 400", s)
+		}
+		usual = n
+	}
+	return func(yield func(uint64) bool) {
+		for seed := uint64(1); seed <= uint64(usual) && yield(seed); seed++ {
+		}
+	}
+}
+
+// skipUntilLoopsAreExact skips networks that today's compiler takes for loops, or cuts into segments that nobody takes.
+func skipUntilLoopsAreExact(t *testing.T, err error) {
+	t.Helper()
+	if os.Getenv("SINTER_NETWORKS_ALL") != "" {
+		return
+	}
+	for _, s := range []string{"go round in a loop", "leads back to itself", "depth", "boxes"} {
+		if strings.Contains(err.Error(), s) {
+			t.Skip("not yet: ", strings.SplitN(err.Error(), "\n", 2)[0])
+		}
+	}
+}
+
+// String is the network's size.
+func (n *network) String() string {
+	routes := 0
+	for _, r := range n.routers {
+		routes += len(r.spec.Routes)
+	}
+	return fmt.Sprintf("%d routers, %d routes, %d firewalls, %d interfaces", len(n.routers), routes, n.walls, len(n.edges))
+}
+
+// graph builds the chain as the compiler does for users.
+func (n *network) graph(t *testing.T) *graph.Graph {
+	t.Helper()
+	g, findings := graph.Build(n.chain("network"), graph.Inputs{})
+	if findings.HasErrors() {
+		t.Fatalf("%v: %v", n, findings)
+	}
+	for i := range g.Interfaces {
+		populate(&g.Interfaces[i], i)
+	}
+	return g
+}
+
+// driveNetwork runs packets that are aimed at the bounds of the routes.
+func (r *rig) driveNetwork(ctx context.Context, seed uint64, packets int) error {
+	if err := r.start(ctx); err != nil {
+		return err
+	}
+	defer r.engine.kill()
+	t := newAimed(seed, r.g)
+	now := time.Second
+	var err error
+	for r.stats.packets < packets && err == nil {
+		now += pause(t.Rand)
+		s := step{now: now}
+		for range batch {
+			s.packets = append(s.packets, t.next())
+		}
+		var left [][]sent
+		left, err = r.run(ctx, s)
+		for i := range left {
+			t.saw(s.packets[i], left[i])
+		}
+	}
+	if err == nil {
+		err = r.finish(ctx, now)
+	}
+	if err == nil {
+		err = r.engine.stop()
+	}
+	r.count(err)
+	return err
+}
+
+// aimed is traffic to the first and the last address of every route, and to those just outside: all places where what the
+// tables say together may change, holes and loops among them.
+type aimed struct {
+	*traffic
+	at    []uint32
+	shots int
+}
+
+func newAimed(seed uint64, g *graph.Graph) *aimed {
+	a := &aimed{traffic: newTraffic(seed, g, nil)}
+	for _, n := range g.Nodes {
+		l, ok := n.Element.(element.Lookup)
+		if !ok {
+			continue
+		}
+		for _, r := range l.Routes {
+			first := number(r.Prefix.Addr())
+			last := first | uint32(uint64(1)<<(32-r.Prefix.Bits())-1)
+			a.at = append(a.at, first-1, first, last, last+1)
+		}
+	}
+	slices.Sort(a.at)
+	a.at = slices.Compact(a.at)
+	a.Shuffle(len(a.at), func(i, j int) { a.at[i], a.at[j] = a.at[j], a.at[i] })
+	return a
+}
+
+func (a *aimed) next() sent {
+	if a.IntN(3) == 0 {
+		return a.traffic.next()
+	}
+	iface := a.IntN(len(a.g.Interfaces))
+	f := packets.Fields{
+		VLAN: -1, Src: a.source(iface), Dst: a.at[a.shots%len(a.at)], TTL: aimedTTL(a.Rand),
+		Proto: []uint8{packets.ProtoTCP, packets.ProtoUDP, packets.ProtoUDP, packets.ProtoICMP}[a.IntN(4)],
+		Sport: uint16(a.usual(hs.SPort)), Dport: uint16(a.usual(hs.DPort)), Flags: a.flags(),
+		Type: 8, ICMPRest: a.Uint32(),
+	}
+	if a.IntN(40) == 0 {
+		f.Frag = a.IntN(3)
+	}
+	a.shots++
+	return sent{iface, a.build(iface, f)}
+}
+
+// source is a host on the interface's link, or any that a route leads to.
+func (a *aimed) source(iface int) uint32 {
+	if p := a.g.Interfaces[iface].Prefix; a.IntN(3) > 0 {
+		return number(p.Masked().Addr()) + 2 + a.Uint32N(uint32(1)<<(32-p.Bits())-3)
+	}
+	return a.at[a.IntN(len(a.at))]
+}
+
+// aimedTTL is enough for the way, about as much as it, or too little.
+func aimedTTL(r *rand.Rand) uint8 {
+	switch r.IntN(4) {
+	case 0:
+		return uint8(1 + r.IntN(10))
+	case 1:
+		return 255
+	case 2:
+		return uint8(2 + r.IntN(40))
+	}
+	return 64
+}
