@@ -120,6 +120,16 @@ type Interface struct {
 	// +required
 	Address Prefix `json:"address,omitempty"`
 
+	// Addresses are more addresses of the interface, within its prefix or not. ARP
+	// requests for them are answered, and pings, from every side. Where the chain
+	// translates to one of them (a NAT's pool holds it, or a set-field writes it as
+	// source), all else that is sent to it goes on into the chain.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	Addresses []Address `json:"addresses,omitempty"`
+
 	// MTU is the size in bytes of the largest IP packet that leaves.
 	// +optional
 	// +kubebuilder:default=1500

@@ -34,6 +34,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	if !b.unlinked {
 		b.checkReached()
 		b.checkInterfaces()
+		b.checkAddresses()
 	}
 	b.lowerInterfaces()
 	for _, f := range b.functions {
@@ -41,6 +42,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	}
 	if !b.unlinked {
 		b.wireExits()
+		b.shareAddresses()
 		b.addProxies()
 	}
 	if !b.findings.HasErrors() {

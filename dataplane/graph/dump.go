@@ -16,6 +16,9 @@ func (g *Graph) Dump(w io.Writer) error {
 	fmt.Fprintf(&b, "chain %s\n", g.Chain)
 	for _, i := range g.Interfaces {
 		fmt.Fprintf(&b, "interface %s %s mtu %d", i.Name, i.Prefix, i.MTU)
+		for _, a := range i.Addresses {
+			fmt.Fprintf(&b, " address %s", a)
+		}
 		if i.Gateway.IsValid() {
 			fmt.Fprintf(&b, " gateway %s", i.Gateway)
 		}

@@ -23,6 +23,8 @@ type Interface struct {
 	Name string
 	// Prefix holds the interface's address and its on-link prefix.
 	Prefix netip.Prefix
+	// Addresses are further addresses of its own, within Prefix or not: ARP and ping are answered.
+	Addresses []netip.Addr
 	// MTU is the largest IP packet, in bytes, that leaves.
 	MTU int
 	// Gateway is the next hop for what is not on-link; not valid: none.

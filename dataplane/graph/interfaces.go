@@ -8,7 +8,6 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // chainInterface is an interface on its way into the graph.
@@ -18,7 +17,10 @@ type chainInterface struct {
 	spec  *v1alpha1.Interface
 	// prefix is not valid if it could not be read.
 	prefix netip.Prefix
-	out    int
+	// addresses are further ones; those that cannot be read are left out.
+	addresses []netip.Addr
+	local     int // node: the classifier of own addresses
+	out       int
 }
 
 func (b *builder) resolveInterface(spec *v1alpha1.Interface, field string) {
@@ -28,6 +30,7 @@ func (b *builder) resolveInterface(spec *v1alpha1.Interface, field string) {
 	if b.problem(b.object, field+".address", problem) {
 		i.prefix = p
 	}
+	b.readAddresses(i)
 }
 
 // checkInterfaces finds prefixes that overlap though no NAPT keeps them apart.
@@ -48,17 +51,13 @@ func (b *builder) checkInterfaces() {
 func (b *builder) lowerInterfaces() {
 	for _, i := range b.interfaces {
 		in := b.add("", i.name+"/in", element.Input{Interface: i.name})
-		local := headerspace.Filter{}.With(headerspace.Dst, headerspace.Single(headerspace.Addr(addrOf(i.prefix))))
-		cls := b.add("", i.name+"/local", element.Classifier{
-			Rules:   []element.Rule{{Name: i.name + "/address", Filters: []headerspace.Filter{local}, Out: 0}},
-			Default: 1, Outs: 2,
-		})
+		i.local = b.add("", i.name+"/local", localClassifier(i.name, append([]netip.Addr{addrOf(i.prefix)}, i.addresses...)))
 		echo := b.add("", i.name+"/echo", element.EchoResponder{})
 		i.out = b.add("", i.name+"/out", element.Output{Interface: i.name})
-		b.wire(in, 0, cls)
-		b.wire(cls, 0, echo)
+		b.wire(in, 0, i.local)
+		b.wire(i.local, 0, echo)
 		b.wire(echo, 0, i.out)
-		b.exits = append(b.exits, exit{cls, 1, port{i.name, ""}})
+		b.exits = append(b.exits, exit{i.local, 1, port{i.name, ""}})
 		b.g.Interfaces = append(b.g.Interfaces, b.graphInterface(i, in))
 	}
 }
@@ -72,7 +71,7 @@ func addrOf(p netip.Prefix) netip.Addr {
 
 func (b *builder) graphInterface(i *chainInterface, in int) Interface {
 	out := Interface{
-		Name: i.name, Prefix: i.prefix, MTU: int(i.spec.MTU), Device: i.spec.Device, In: in, Out: i.out,
+		Name: i.name, Prefix: i.prefix, Addresses: i.addresses, MTU: int(i.spec.MTU), Device: i.spec.Device, In: in, Out: i.out,
 		Gateway: b.onLink(i, i.field+".gateway", i.spec.Gateway),
 		MAC:     b.mac(i.field+".mac", i.spec.MAC),
 	}
@@ -127,7 +126,7 @@ func (b *builder) addProxies() {
 				continue
 			}
 			for _, a := range n.pool {
-				if i.Prefix.Contains(a) && !slices.Contains(i.Proxy, a) {
+				if i.Prefix.Contains(a) && !slices.Contains(i.Addresses, a) && !slices.Contains(i.Proxy, a) {
 					i.Proxy = append(i.Proxy, a)
 				}
 			}

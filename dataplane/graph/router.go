@@ -122,13 +122,8 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 }
 
 func localClassifier(name string, own []netip.Addr) element.Classifier {
-	var iv []headerspace.Interval
-	for _, a := range own {
-		iv = append(iv, headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)})
-	}
-	filter := headerspace.Filter{}.With(headerspace.Dst, headerspace.NewSet(iv...))
 	return element.Classifier{
-		Rules:   []element.Rule{{Name: name + "/address", Filters: []headerspace.Filter{filter}, Out: 0}},
+		Rules:   []element.Rule{{Name: name + "/address", Filters: []headerspace.Filter{sentTo(own)}, Out: 0}},
 		Default: 1, Outs: 2,
 	}
 }
@@ -240,7 +235,7 @@ func (b *builder) nextHop(f *function, field string, name v1alpha1.Name, s v1alp
 		if !i.prefix.IsValid() {
 			return via, true // an error of its own
 		}
-		if i.prefix.Addr() == via {
+		if i.prefix.Addr() == via || slices.Contains(i.addresses, via) {
 			b.fail(f.object, field+".via", string(s), "is the chain's own address on interface %q; give that of the neighbour", i.name)
 			return via, false
 		}

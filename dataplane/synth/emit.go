@@ -59,7 +59,7 @@ func (e *emitter) interfaces() {
 		for _, n := range i.Neighbors {
 			out.Neighbors = append(out.Neighbors, &programpb.Neighbor{Address: v4(n.Addr), Mac: n.MAC})
 		}
-		for _, a := range i.Proxy {
+		for _, a := range slices.Concat(i.Addresses, i.Proxy) {
 			out.Proxy = append(out.Proxy, v4(a))
 		}
 		e.p.Interfaces = append(e.p.Interfaces, out)

@@ -1,0 +1,79 @@
+package explain
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
+)
+
+// explainer compiles the spec of a chain.
+func explainer(t *testing.T, spec string) *Explainer {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "chain.yaml")
+	text := "apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServiceChain\nmetadata: {name: c}\nspec:\n" + spec
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := compile.Files([]string{path}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(c.Graph, c.Result)
+}
+
+// sends explains a packet that enters by the interface of a name.
+func (e *Explainer) sends(t *testing.T, in, proto, src, dst string) Story {
+	t.Helper()
+	i, err := e.Interface(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := Spec{Src: netip.MustParseAddr(src), Dst: netip.MustParseAddr(dst), Proto: proto, SPort: 4000, DPort: 80, TTL: 64, VLAN: -1, ICMPType: 8}
+	frame, err := s.Frame(e.MAC(i))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Explain(i, frame)
+}
+
+func TestAFurtherAddressAnswersPingsAndLeavesTheRestToWhatTranslatesToIt(t *testing.T) {
+	e := explainer(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - name: outside
+    address: 203.0.113.1/24
+    gateway: 203.0.113.254
+    addresses: [203.0.113.5, 198.51.100.7, 203.0.113.6]
+  functions:
+  - {name: nat, napt: {pool: [203.0.113.6]}}
+  path: [inside, nat, outside]
+`)
+	for _, c := range []struct{ what, proto, dst, want string }{
+		{"a ping to an address within the prefix", "icmp", "203.0.113.5", "leaves by outside to next hop 203.0.113.254"},
+		{"a ping to an address outside of it", "icmp", "198.51.100.7", "leaves by outside to next hop 203.0.113.254"},
+		{"a ping to an address that a pool holds", "icmp", "203.0.113.6", "leaves by outside to next hop 203.0.113.254"},
+		{"TCP to an address that a pool holds", "tcp", "203.0.113.6", "dropped as nat-no-binding"},
+	} {
+		s := e.sends(t, "outside", c.proto, "192.0.2.9", c.dst)
+		if got := strings.Join(s.Fate, ", "); got != c.want {
+			t.Errorf("%s: %s, want %s", c.what, got, c.want)
+		}
+	}
+	bound := e.sends(t, "inside", "tcp", "10.0.0.7", "192.0.2.9")
+	if len(bound.Out) != 1 {
+		t.Fatalf("a packet from inside does not leave: %v", bound.Fate)
+	}
+	reply, err := Reply(bound.Out[0].Frame, e.MAC(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := e.Explain(1, reply); strings.Join(s.Fate, ", ") != "leaves by inside to next hop 10.0.0.7" {
+		t.Errorf("a reply to an address of the interface's that the NAT uses: %v", s.Fate)
+	}
+	if p := e.result.Program.GetInterfaces()[1].GetProxy(); len(p) != 3 {
+		t.Errorf("ARP is answered for %d further addresses, want 3: %v", len(p), p)
+	}
+}

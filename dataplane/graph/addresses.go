@@ -1,0 +1,119 @@
+package graph
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// readAddresses reads an interface's further addresses.
+func (b *builder) readAddresses(i *chainInterface) {
+	for n, s := range i.spec.Addresses {
+		field := index(i.field+".addresses", n)
+		a, problem := rules.ParseAddress(string(s))
+		if !b.problem(b.object, field, problem) {
+			continue
+		}
+		if why := i.refuses(a); why != "" {
+			b.fail(b.object, field, string(s), "%s", why)
+			continue
+		}
+		i.addresses = append(i.addresses, a)
+	}
+}
+
+// refuses says why the interface cannot have a further address; empty: it can.
+func (i *chainInterface) refuses(a netip.Addr) string {
+	if s, ok := rules.SpecialIn(rules.Range{First: a, Last: a}); ok {
+		return "is a " + s.What + " address (" + s.Prefix.String() + "); give one that a host can have"
+	}
+	if !i.prefix.IsValid() {
+		return ""
+	}
+	broadcast, has := rules.Broadcast(i.prefix)
+	switch {
+	case a == i.prefix.Addr():
+		return "is the interface's address already; leave it out here"
+	case has && a == i.prefix.Masked().Addr():
+		return "is the network address of " + i.prefix.Masked().String() + "; take another of its addresses"
+	case has && a == broadcast:
+		return "is the broadcast address of " + i.prefix.Masked().String() + "; take another of its addresses"
+	case string(i.spec.Gateway) == a.String():
+		return "is the interface's gateway; addresses are the chain's own"
+	case slices.ContainsFunc(i.spec.Neighbors, func(n v1alpha1.Neighbor) bool { return string(n.Address) == a.String() }):
+		return "is a static neighbour's; addresses are the chain's own"
+	}
+	return ""
+}
+
+// checkAddresses finds addresses that belong to the net of another interface, where hosts ask for them.
+func (b *builder) checkAddresses() {
+	for _, i := range b.interfaces {
+		for n, s := range i.spec.Addresses {
+			a, err := netip.ParseAddr(string(s))
+			if err != nil || !slices.Contains(i.addresses, a) {
+				continue // has an error of its own
+			}
+			for _, j := range b.interfaces {
+				if i != j && j.prefix.IsValid() && j.prefix.Contains(a) &&
+					b.realm.find(port{i.name, ""}) == b.realm.find(port{j.name, ""}) {
+					b.fail(b.object, index(i.field+".addresses", n), string(s),
+						"lies in %s of interface %q, whose hosts ask for it there; list it there", j.prefix.Masked(), j.name)
+				}
+			}
+		}
+	}
+}
+
+// shareAddresses has the interfaces leave to the chain what it translates: of what is sent to a
+// further address that a NAT's pool holds, or that a set-field writes as source, they take pings only.
+func (b *builder) shareAddresses() {
+	translated := b.translatedSources()
+	for _, i := range b.interfaces {
+		own, shared := []netip.Addr{addrOf(i.prefix)}, []netip.Addr(nil)
+		for _, a := range i.addresses {
+			if slices.Contains(translated, a) {
+				shared = append(shared, a)
+			} else {
+				own = append(own, a)
+			}
+		}
+		if len(shared) == 0 {
+			continue
+		}
+		c := localClassifier(i.name, own)
+		c.Rules = append(c.Rules, element.Rule{
+			Name: i.name + "/ping", Filters: []headerspace.Filter{sentTo(shared).Intersect(echoRequests)}, Out: 0,
+		})
+		b.g.Nodes[i.local].Element = c
+	}
+}
+
+var echoRequests = headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(8))
+
+// sentTo is the packets to some addresses.
+func sentTo(addrs []netip.Addr) headerspace.Filter {
+	iv := make([]headerspace.Interval, len(addrs))
+	for n, a := range addrs {
+		iv[n] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
+	}
+	return headerspace.Filter{}.With(headerspace.Dst, headerspace.NewSet(iv...))
+}
+
+// translatedSources are the addresses that the chain writes as source: replies to them must get back into it.
+func (b *builder) translatedSources() []netip.Addr {
+	var out []netip.Addr
+	for _, n := range b.pools {
+		out = append(out, n.pool...)
+	}
+	for _, n := range b.g.Nodes {
+		if e, ok := n.Element.(element.SetField); ok && e.Field == headerspace.Src {
+			out = append(out, headerspace.AsAddr(e.Value))
+		}
+	}
+	return out
+}
