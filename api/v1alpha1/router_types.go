@@ -46,14 +46,38 @@ type RouterPort struct {
 	Address Address `json:"address,omitempty"`
 }
 
-// Route sends a prefix to a port.
+// RouteType is what becomes of the packets of a route.
+// +kubebuilder:validation:Enum=Forward;Discard;Unreachable;Prohibit
+type RouteType string
+
+// Types of routes.
+const (
+	// RouteForward sends packets to a port.
+	RouteForward RouteType = "Forward"
+	// RouteDiscard drops packets silently, as "<router>/discard".
+	RouteDiscard RouteType = "Discard"
+	// RouteUnreachable answers with ICMP host unreachable (type 3, code 1).
+	RouteUnreachable RouteType = "Unreachable"
+	// RouteProhibit answers with ICMP communication administratively prohibited (type 3, code 13).
+	RouteProhibit RouteType = "Prohibit"
+)
+
+// Route sends a prefix to a port, or says that nothing goes there.
+// +kubebuilder:validation:XValidation:rule="has(self.type) && self.type != 'Forward' || has(self.port)",message="set port: a route of type Forward leads to one"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Forward' || !has(self.port) && !has(self.via)",message="leave port and via out: a route of type Discard, Unreachable or Prohibit leads nowhere"
 type Route struct {
 	// Prefix of destinations.
 	// +required
 	Prefix Prefix `json:"prefix,omitempty"`
 
-	// Port that the packets leave by.
-	// +required
+	// Type: Forward sends packets to `port`; Discard drops them silently; Unreachable
+	// answers with ICMP host unreachable, Prohibit with administratively prohibited.
+	// +optional
+	// +kubebuilder:default=Forward
+	Type RouteType `json:"type,omitempty"`
+
+	// Port that the packets leave by, if the type is Forward.
+	// +optional
 	Port Name `json:"port,omitempty"`
 
 	// Via is the next hop, an address on-link at the port; absent: the
@@ -69,8 +93,10 @@ type RouteFormat string
 // FormatPrefixes is a file with one prefix per line.
 const FormatPrefixes RouteFormat = "Prefixes"
 
-// RoutesFrom is a text of prefixes that go to one port.
+// RoutesFrom is a text of prefixes that go to one port, or nowhere.
 // +kubebuilder:validation:XValidation:rule="has(self.file) != has(self.configMapRef)",message="set exactly one of file, configMapRef"
+// +kubebuilder:validation:XValidation:rule="has(self.type) && self.type != 'Forward' || has(self.port)",message="set port: routes of type Forward lead to one"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Forward' || !has(self.port) && !has(self.via)",message="leave port and via out: routes of type Discard, Unreachable or Prohibit lead nowhere"
 type RoutesFrom struct {
 	// File with the prefixes, relative to the file that names it; may end in .gz.
 	// Files are for sinterctl; in a cluster the text comes from a ConfigMap.
@@ -86,8 +112,13 @@ type RoutesFrom struct {
 	// +kubebuilder:default=Prefixes
 	Format RouteFormat `json:"format,omitempty"`
 
-	// Port that the packets leave by.
-	// +required
+	// Type of all routes of the text, as in `routes`.
+	// +optional
+	// +kubebuilder:default=Forward
+	Type RouteType `json:"type,omitempty"`
+
+	// Port that the packets leave by, if the type is Forward.
+	// +optional
 	Port Name `json:"port,omitempty"`
 
 	// Via is the next hop, as in `routes`.

@@ -28,9 +28,10 @@ var files = map[string]string{
 	"bad.classbench": "@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t80 : 80\t0x06/0xFF\n" +
 		"@10.0.0.0/8\t0.0.0.0/0\t2000 : 1000\t80 : 80\t0x06/0xFF\n" +
 		"10.0.0.0/8 0.0.0.0/0\n",
-	"bad.csv":    "action,source\nAccept,10.0.0.0/8\nPass,10.0.0.0/8\nDrop,10.0.0.1/8\n",
-	"typo.csv":   "action,sorce\nAccept,10.0.0.0/8\n",
-	"bad.routes": "192.0.2.0/24\n2001:db8::/32\n198.51.100/24\n",
+	"bad.csv":        "action,source\nAccept,10.0.0.0/8\nPass,10.0.0.0/8\nDrop,10.0.0.1/8\n",
+	"typo.csv":       "action,sorce\nAccept,10.0.0.0/8\n",
+	"blocked.routes": "198.51.100.0/24\n",
+	"bad.routes":     "192.0.2.0/24\n2001:db8::/32\n198.51.100/24\n",
 }
 
 func readTestFile(name string) ([]byte, error) {

@@ -14,10 +14,12 @@ import (
 
 // ICMP types and codes of a router's errors (RFC 792).
 const (
-	icmpUnreachable    = 3
-	codeNetUnreachable = 0
-	icmpTimeExceeded   = 11
-	codeTTLExceeded    = 0
+	icmpUnreachable     = 3
+	codeNetUnreachable  = 0
+	codeHostUnreachable = 1
+	codeProhibited      = 13 // RFC 1812 section 5.2.7.1
+	icmpTimeExceeded    = 11
+	codeTTLExceeded     = 0
 )
 
 // lowerRouter makes "rt/local" (own addresses), "rt/lookup", and per port that has
@@ -86,9 +88,10 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 			to.number(p)
 		}
 	}
+	ports := len(to.names)
 	l := element.Lookup{Routes: make([]element.Route, len(routes))}
 	for i, r := range routes {
-		l.Routes[i] = element.Route{Prefix: r.prefix, Via: r.via, Out: to.number(r.port)}
+		l.Routes[i] = element.Route{Prefix: r.prefix, Via: r.via, Out: to.number(r.leads())}
 	}
 	l.NoRoute, l.Outs = len(to.names), len(to.names)+1
 	entry := -1
@@ -105,7 +108,7 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		entry = lookup
 	}
 	expired := -1
-	for i, p := range to.names {
+	for i, p := range to.names[:ports] {
 		ttl := b.add(f.name, name+"/ttl-"+p, element.DecTTL{})
 		b.wire(lookup, i, ttl)
 		b.exit(ttl, element.TTLAlive, f, p)
@@ -115,9 +118,23 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		}
 		b.wire(ttl, element.TTLExpired, expired)
 	}
-	unreachable := b.add(f.name, name+"/no-route", element.ICMPError{Type: icmpUnreachable, Code: codeNetUnreachable, Source: source})
-	b.wire(lookup, l.NoRoute, unreachable)
-	b.wire(unreachable, 0, lookup)
+	refuse := func(out int, what string, code uint8) {
+		n := b.add(f.name, name+"/"+what, element.ICMPError{Type: icmpUnreachable, Code: code, Source: source})
+		b.wire(lookup, out, n)
+		b.wire(n, 0, lookup)
+	}
+	for i, kind := range to.names[ports:] {
+		switch v1alpha1.RouteType(kind) {
+		case v1alpha1.RouteDiscard:
+			b.wire(lookup, ports+i, b.add(f.name, name+"/discard", element.Discard{Reason: f.name + "/discard"}))
+		case v1alpha1.RouteUnreachable:
+			refuse(ports+i, "unreachable", codeHostUnreachable)
+		case v1alpha1.RouteProhibit:
+			refuse(ports+i, "prohibit", codeProhibited)
+		case v1alpha1.RouteForward:
+		}
+	}
+	refuse(l.NoRoute, "no-route", codeNetUnreachable)
 	return Edge{To: entry}
 }
 
@@ -128,14 +145,23 @@ func localClassifier(name string, own []netip.Addr) element.Classifier {
 	}
 }
 
-// portRoute is a route to a port, and where it comes from: routes, then files in
-// order, then what is connected.
+// portRoute is a route to a port, or nowhere, and where it comes from: routes, then
+// files in order, then what is connected.
 type portRoute struct {
 	prefix netip.Prefix
 	via    netip.Addr
 	port   string
+	kind   v1alpha1.RouteType // empty: Forward
 	rank   int
 	field  string
+}
+
+// leads names the lookup's output: the port, or the type of a route that leads nowhere (no port is written so).
+func (r *portRoute) leads() string {
+	if r.port == "" {
+		return string(r.kind)
+	}
+	return r.port
 }
 
 // routes are all routes of a router, one per prefix, ordered by prefix.
@@ -192,16 +218,16 @@ func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]
 		field := index(f.path+".routes", i)
 		p, problem := rules.ParsePrefix(string(r.Prefix))
 		ok := b.problem(f.object, field+".prefix", problem)
-		via, viaOK := b.nextHop(f, field, r.Port, r.Via, near)
+		via, viaOK := b.nextHop(f, field, r.Type, r.Port, r.Via, near)
 		if ok && viaOK {
-			list = append(list, portRoute{prefix: p, via: via, port: string(r.Port), field: field + ".prefix"})
+			list = append(list, portRoute{prefix: p, via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"})
 		}
 	}
 	return list
 }
 
 func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int) []portRoute {
-	via, ok := b.nextHop(f, field, from.Port, from.Via, near)
+	via, ok := b.nextHop(f, field, from.Type, from.Port, from.Via, near)
 	prefixes, read := b.in.Files.Prefixes[from.Name()]
 	if !read {
 		b.fail(f.object, field, from.Name(), "the file was not read")
@@ -211,13 +237,17 @@ func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFro
 	}
 	list := make([]portRoute, len(prefixes))
 	for i, p := range prefixes {
-		list[i] = portRoute{prefix: p, via: via, port: string(from.Port), rank: rank}
+		list[i] = portRoute{prefix: p, via: via, port: string(from.Port), kind: from.Type, rank: rank}
 	}
 	return list
 }
 
-// nextHop reads a route's port and next hop, which must be on-link at the port.
-func (b *builder) nextHop(f *function, field string, name v1alpha1.Name, s v1alpha1.Address, near map[string]behind) (netip.Addr, bool) {
+// nextHop reads a route's port and next hop, which must be on-link at the port. Of a route that leads
+// nowhere there is nothing to read.
+func (b *builder) nextHop(f *function, field string, kind v1alpha1.RouteType, name v1alpha1.Name, s v1alpha1.Address, near map[string]behind) (netip.Addr, bool) {
+	if kind != "" && kind != v1alpha1.RouteForward {
+		return netip.Addr{}, true // the schema has seen to it that there is neither
+	}
 	at, known := near[string(name)]
 	if !known {
 		b.fail(f.object, field+".port", string(name), "router %q has no such port%s", f.name, finding.DidYouMean(string(name), f.ports))

@@ -139,12 +139,16 @@ func (b *builder) napt(name string, n element.NAPT) (inside, outside side) {
 	return face(element.NAPTInside), face(element.NAPTOutside)
 }
 
-// route is a router's route: by a face, and a next hop if the face is an interface's.
+// route is a router's route: by a face, and a next hop if the face is an interface's. From faces on come
+// the refusals.
 type route struct {
 	prefix netip.Prefix
 	face   int
 	via    netip.Addr
 }
+
+// refusals are the ICMP codes of routes that lead nowhere (type 3); the last one is silent.
+var refusals = []int{1, 13, -1}
 
 // router adds a router with an address of its own. A packet never leaves by the face that it came in by, so
 // that no two routers in a row can pass it to and fro; answers may leave by all.
@@ -155,18 +159,22 @@ func (b *builder) router(name string, addr netip.Addr, faces int, routes []route
 	}
 	hairpin := b.add(name, "hairpin", element.Discard{Reason: name + "-hairpin"})
 	// Answers are looked up among all faces; one without a route ends there.
-	answers := element.Lookup{Outs: faces + 1, NoRoute: faces}
+	answers := element.Lookup{Outs: faces + len(refusals) + 1, NoRoute: faces + len(refusals)}
 	for _, r := range routes {
 		answers.Routes = append(answers.Routes, element.Route{Prefix: r.prefix, Via: r.via, Out: r.face})
 	}
 	all := b.add(name, "answers", answers)
 	lost := b.add(name, "lost", element.Discard{Reason: name + "-lost"})
-	b.wire(all, faces, lost)
+	b.wire(all, answers.NoRoute, lost)
 	expired := b.add(name, "expired", element.ICMPError{Type: 11, Source: addr})
 	unreachable := b.add(name, "unreachable", element.ICMPError{Type: 3, Source: addr})
 	echo := b.add(name, "echo", element.EchoResponder{})
 	for _, n := range []int{expired, unreachable, echo} {
 		b.wire(n, 0, all)
+	}
+	refused := b.refusals(name, addr, all)
+	for i, n := range refused {
+		b.wire(all, faces+i, n)
 	}
 	for i := range sides {
 		suffix := fmt.Sprint(i)
@@ -174,13 +182,15 @@ func (b *builder) router(name string, addr netip.Addr, faces int, routes []route
 			{Name: "self", Out: 0, Filters: []hs.Filter{where(hs.Dst, hs.Single(hs.Addr(addr)))}},
 		}})
 		ttl := b.add(name, "ttl"+suffix, element.DecTTL{})
-		l := element.Lookup{Outs: faces + 1, NoRoute: faces, Routes: answers.Routes}
-		look := b.add(name, "lookup"+suffix, l)
+		look := b.add(name, "lookup"+suffix, answers)
 		b.wire(self, 0, echo)
 		b.wire(self, 1, ttl)
 		b.wire(ttl, element.TTLAlive, look)
 		b.wire(ttl, element.TTLExpired, expired)
-		b.wire(look, faces, unreachable)
+		b.wire(look, answers.NoRoute, unreachable)
+		for r, n := range refused {
+			b.wire(look, faces+r, n)
+		}
 		b.wire(look, i, hairpin)
 		sides[i].in = graph.Edge{To: self}
 		for j := range sides {
@@ -193,6 +203,21 @@ func (b *builder) router(name string, addr netip.Addr, faces int, routes []route
 		sides[i].outs = append(sides[i].outs, graph.Edge{To: all, Port: i})
 	}
 	return sides
+}
+
+// refusals are where a router's routes lead that lead nowhere; what they answer goes to the element.
+func (b *builder) refusals(name string, addr netip.Addr, answers int) []int {
+	var out []int
+	for i, code := range refusals {
+		if code < 0 {
+			out = append(out, b.add(name, "discard", element.Discard{Reason: name + "-discard"}))
+			continue
+		}
+		n := b.add(name, fmt.Sprintf("refuse%d", i), element.ICMPError{Type: 3, Code: uint8(code), Source: addr})
+		b.wire(n, 0, answers)
+		out = append(out, n)
+	}
+	return out
 }
 
 func where(f hs.Field, s hs.Set) hs.Filter { return hs.Filter{}.With(f, s) }

@@ -186,6 +186,10 @@ func (d *drawer) drawRouter(faces int, end func(int) int) []side {
 			return
 		}
 		r := route{prefix: p, face: face}
+		if face >= faces {
+			routes = append(routes, r)
+			return
+		}
 		if i := end(face); i >= 0 && d.one("via", 2) {
 			r.via = addr4(192, 168, i, d.int("next hop", 2, 3))
 		}
@@ -201,7 +205,7 @@ func (d *drawer) drawRouter(faces int, end func(int) int) []side {
 		add(netip.PrefixFrom(addr4(0, 0, 0, 0), 0), d.int("default", 0, faces-1))
 	}
 	for range d.int("routes", 0, 8) {
-		add(d.prefix(), d.int("face", 0, faces-1))
+		add(d.prefix(), d.int("face", 0, faces+len(refusals)-1))
 	}
 	self := addr4(172, 16, d.names, 1)
 	d.bases = append(d.bases, self)

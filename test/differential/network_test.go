@@ -326,7 +326,7 @@ func (n *network) toward(at int, p netip.Prefix, to, edge int) {
 	n.astray(r)
 }
 
-// astray adds a route that nobody planned: within a block or a real prefix, or over one, by any port.
+// astray adds a route that nobody planned: within a block or a real prefix, or over one, by any port or nowhere.
 func (n *network) astray(r *router) {
 	if n.careful {
 		return
@@ -340,7 +340,21 @@ func (n *network) astray(r *router) {
 	} else {
 		p = n.within(p, 16)
 	}
+	if n.chance(4) {
+		n.nowhere(r, p)
+		return
+	}
 	n.by(r, p, n.IntN(len(r.spec.Ports)))
+}
+
+// nowhere adds a route that says that there is nothing, unless there is one of the prefix.
+func (n *network) nowhere(r *router, p netip.Prefix) {
+	if r.known[p] || p.Bits() == 0 || p.Addr().As4()[0] == 0 || p.Addr().As4()[0] >= 224 {
+		return
+	}
+	r.known[p] = true
+	kinds := []v1alpha1.RouteType{v1alpha1.RouteDiscard, v1alpha1.RouteUnreachable, v1alpha1.RouteProhibit}
+	r.spec.Routes = append(r.spec.Routes, v1alpha1.Route{Prefix: v1alpha1.Prefix(p.String()), Type: kinds[n.IntN(3)]})
 }
 
 // by adds a route by a port, unless there is one of the prefix.

@@ -10,7 +10,7 @@ import (
 // seal is the packet with every checksum moved by what was written (RFC 1624), right or wrong as it was before.
 func (s *shot) seal() []byte {
 	ip := bytes.Clone(s.ip)
-	if isError(s) && s.frag() == 0 {
+	if s.frag() == 0 && isError(s) { // a later fragment may be empty
 		if q := quote(&shot{ip: ip}); q != nil {
 			move(s.before[len(s.before)-len(q):], q)
 		}

@@ -77,3 +77,36 @@ func TestAFurtherAddressAnswersPingsAndLeavesTheRestToWhatTranslatesToIt(t *test
 		t.Errorf("ARP is answered for %d further addresses, want 3: %v", len(p), p)
 	}
 }
+
+func TestRoutesThatLeadNowhereAreSilentOrAnswerWithTheirICMPCodes(t *testing.T) {
+	e := explainer(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254}
+  functions:
+  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside}
+      - {prefix: 10.0.0.0/8, type: Discard}
+      - {prefix: 172.16.0.0/12, type: Unreachable}
+      - {prefix: 192.168.0.0/16, type: Prohibit}
+      - {prefix: 192.168.7.0/24, port: outside}
+  path: [inside, rt, outside]
+`)
+	for dst, want := range map[string]string{
+		"10.9.0.1":    "dropped as rt/discard",
+		"172.16.0.1":  "icmp 10.0.0.1 → 10.0.0.7, icmp-type 3, icmp-code 1,",
+		"192.168.0.1": "icmp 10.0.0.1 → 10.0.0.7, icmp-type 3, icmp-code 13,",
+		"192.168.7.1": "leaves by outside to next hop 203.0.113.254",
+		"8.8.8.8":     "leaves by outside to next hop 203.0.113.254",
+	} {
+		s := e.sends(t, "inside", "udp", "10.0.0.7", dst)
+		got := s.Answer
+		if got == "" {
+			got = strings.Join(s.Fate, ", ")
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("to %s: %s, want %s", dst, got, want)
+		}
+	}
+}
