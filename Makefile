@@ -142,6 +142,10 @@ test-suites: build ## Suites across packages: engine against oracle, network nam
 networks: engine ## Engine against oracle on NETWORKS (400) random networks of routers: millions of packets, minutes.
 	SINTER_NETWORKS=$(or $(NETWORKS),400) go test ./test/differential -count=1 -timeout 4h -run 'NetworksOfRouters' -v
 
+.PHONY: conformance
+conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared field by field (root, minutes).
+	go test ./test/conformance -count=1 -timeout 60m -v -packets 200000 -seed $${SEED:-$$(date +%s)}
+
 .PHONY: fuzz
 fuzz: ## Each fuzz target for FUZZTIME (5m).
 	hack/fuzz.sh $(FUZZTIME)

@@ -1,0 +1,152 @@
+package conformance
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/test/netns/lab"
+)
+
+var (
+	packetCount = flag.Int("packets", 20_000, "how many packets to send, over all scenarios")
+	seed        = flag.Uint64("seed", 1, "what the packets are drawn from")
+)
+
+const (
+	batchSize = 64
+	maxShown  = 20 // unexplained packets of a scenario that are told in full
+)
+
+func TestSinterForwardsAsLinuxDoesButForTheListedDifferences(t *testing.T) {
+	lab.Require(t, "nft")
+	used := map[string]int{}
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			c := &comparison{rig: newRig(t, s), used: used}
+			g := &generator{Rand: rand.New(rand.NewPCG(*seed, 0)), s: s}
+			for sent := 0; sent < *packetCount/len(scenarios); sent += batchSize {
+				c.run(t, g.batch(batchSize))
+			}
+			c.report(t)
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	for _, d := range differences {
+		t.Logf("%6d packets: %s", used[d.name], d.name)
+		if used[d.name] == 0 {
+			t.Errorf("no packet showed the difference %q any more: take it out of the list, and out of docs/conformance.md", d.name)
+		}
+	}
+}
+
+// comparison sends batches through a rig, and judges what comes out.
+type comparison struct {
+	*rig
+	used        map[string]int // packets by difference
+	unreachable map[uint32]int // "unreachable" errors of Linux by the host that got them
+	sent, alone int
+	unexplained map[string]int // by what was different
+	shown       []string
+}
+
+// run compares a batch. A packet with which something is different that no listed difference explains is sent again alone,
+// so that neither a lost frame nor a misleading tag fails the test.
+func (c *comparison) run(t *testing.T, batch []*probe) {
+	t.Helper()
+	together := slices.DeleteFunc(slices.Clone(batch), func(p *probe) bool { return p.solo })
+	outs := c.exchange(t, together)
+	c.note(&outs)
+	by, ok := owners(together, outs)
+	c.sent += len(batch)
+	for _, p := range batch {
+		if !p.solo && ok && c.judge(p, by[p], false) {
+			continue
+		}
+		c.alone++
+		before := c.drops(t)
+		outs := c.exchange(t, []*probe{p})
+		c.note(&outs)
+		p.dropped = since(c.drops(t), before)
+		c.judge(p, &outs, true)
+	}
+}
+
+// judge looks for each mismatch among the listed differences, and notes the packet unless something is
+// left that may be looked at once more.
+func (c *comparison) judge(p *probe, outs *[sides][]output, final bool) bool {
+	e := newEvidence(c, p, outs)
+	known := slices.Concat(differences, pending)
+	explained := map[string]bool{}
+	var left []*mismatch
+	for _, m := range e.mismatches {
+		i := slices.IndexFunc(known, func(d *difference) bool { return d.explains(e, m) })
+		if i < 0 {
+			left = append(left, m)
+			continue
+		}
+		explained[known[i].name] = true
+	}
+	if len(left) > 0 && !final {
+		return false
+	}
+	for name := range explained {
+		c.used[name]++
+	}
+	if len(left) > 0 {
+		c.fail(p, left)
+	}
+	return true
+}
+
+func (c *comparison) fail(p *probe, left []*mismatch) {
+	if c.unexplained == nil {
+		c.unexplained = map[string]int{}
+	}
+	for _, m := range left {
+		c.unexplained[p.kind+": "+m.short()]++
+	}
+	if len(c.shown) < maxShown {
+		c.shown = append(c.shown, p.describe(left))
+	}
+}
+
+func (c *comparison) report(t *testing.T) {
+	t.Helper()
+	t.Logf("%d packets, %d of them also alone", c.sent, c.alone)
+	if len(c.unexplained) == 0 {
+		return
+	}
+	var b strings.Builder
+	for _, k := range slices.SortedFunc(maps.Keys(c.unexplained), func(x, y string) int { return c.unexplained[y] - c.unexplained[x] }) {
+		fmt.Fprintf(&b, "\n%6d %s", c.unexplained[k], k)
+	}
+	t.Errorf("differences that are not listed (-seed %d):%s\n\nthe first of them:\n\n%s", *seed, b.String(), strings.Join(c.shown, "\n"))
+}
+
+// drops are Sinter's counts of dropped packets by reason, for messages.
+func (c *comparison) drops(t *testing.T) map[string]uint64 {
+	t.Helper()
+	counts := map[string]uint64{}
+	for _, d := range c.engine.Counters(t).GetDrops() {
+		counts[d.GetReason()] = d.GetPackets()
+	}
+	return counts
+}
+
+// since names the reasons whose counts have risen.
+func since(now, before map[string]uint64) (reasons []string) {
+	for reason, n := range now {
+		if n > before[reason] {
+			reasons = append(reasons, reason)
+		}
+	}
+	slices.Sort(reasons)
+	return reasons
+}

@@ -1,0 +1,176 @@
+package conformance
+
+import (
+	"fmt"
+
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// difference is one thing that Sinter does differently from Linux, and why. This list is the table of docs/conformance.md.
+type difference struct {
+	name, linux, sinter, reason string
+	explains                    func(e *evidence, m *mismatch) bool
+}
+
+// differences are looked through in order; the first that explains a mismatch is counted.
+var differences = []*difference{
+	{
+		name:   "identification of generated packets",
+		linux:  "numbers them",
+		sinter: "ICMP errors have 0, echo replies that of the request",
+		reason: "RFC 6864 section 4.1: the field means nothing in packets that are not fragmented, as these",
+		explains: func(_ *evidence, m *mismatch) bool {
+			return m.field == "identification" && (m.role == icmpError || m.role == echoReply || m.role == reset)
+		},
+	},
+	{
+		name:   "TOS of ICMP errors",
+		linux:  "precedence 6 and the other bits of the packet's TOS",
+		sinter: "DSCP CS6, ECN 0",
+		reason: "RFC 1812 section 4.3.2.5 asks for precedence 6 or 7; its other TOS bits are DSCP and ECN today (RFC 2474, RFC 3168 section 6.1.4), which an error does not inherit",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.role == icmpError && m.field == "TOS" && m.values[sinter] == "0xc0" && m.values[linux] == fmt.Sprintf("%#02x", e.ip.TOS&0x1e|0xc0)
+		},
+	},
+	{
+		name:   "errors about ICMP that is neither query nor error",
+		linux:  "takes all types but 0, 8 and 13 to 18 for errors, and sends no error about them",
+		sinter: "sends one, but for types 3, 4, 5, 11 and 12",
+		reason: "RFC 1812 section 4.3.2.7 forbids errors about ICMP errors only; section 4.3.2 lists these",
+		explains: func(e *evidence, m *mismatch) bool {
+			if m.only != sinter || m.role != icmpError || e.ip.Proto != packets.ProtoICMP {
+				return false
+			}
+			t := e.ip.Payload[0]
+			return t != 0 && t != 8 && (t < 13 || t > 18)
+		},
+	},
+	{
+		name:   "limit of unreachable errors",
+		linux:  "after five, sends a host one a second (`net.ipv4.route.error_cost`, which namespaces do not have)",
+		sinter: "sends all",
+		reason: "RFC 1812 section 4.3.2.8 leaves the limit open",
+		explains: func(e *evidence, m *mismatch) bool {
+			if m.only != sinter || m.role != icmpError {
+				return false
+			}
+			v, _ := packets.Parse(m.frame[sinter])
+			return isUnreachable(v.IP) && e.unreachable[v.IP.Dst] >= 5
+		},
+	},
+	{
+		name:   "too big, and may be fragmented",
+		linux:  "fragments",
+		sinter: "drops (`too-big`)",
+		reason: "against RFC 1812 section 5.2.6: Sinter does not fragment. Hosts that follow RFC 1191 or RFC 8899 never need it",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == linux && m.role == forwarded && !e.ip.DF && len(e.outs[sinter]) == 0 &&
+				20+len(e.ip.Options)+len(e.ip.Payload) > e.interfaces[m.out].mtu
+		},
+	},
+	{
+		name:   "what an error that says \"too big\" quotes",
+		linux:  "the packet with the TTL that it came with",
+		sinter: "the packet with the TTL that it would have left with",
+		reason: "RFC 1812 section 4.3.2.3 allows both",
+		explains: func(_ *evidence, m *mismatch) bool {
+			t, c := errorCode(m.frame[sinter])
+			return m.only == sides && m.role == icmpError && t == 3 && c == 4 && (m.field == "quoted TTL" || m.field == "quoted header checksum")
+		},
+	},
+	{
+		name:   "padding",
+		linux:  "takes Ethernet padding off",
+		sinter: "sends it on",
+		reason: "RFC 894 and RFC 1042: padding is no part of the IP packet; receivers ignore it",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.role == forwarded && m.field == "padding" && m.values[linux] == "" &&
+				m.values[sinter] == fmt.Sprintf("%x", e.raw[20+len(e.ip.Options)+len(e.ip.Payload):])
+		},
+	},
+	{
+		name:     "options that break RFC 791",
+		linux:    "drops the packet, and sends parameter problem",
+		sinter:   "does not look at options",
+		reason:   "RFC 7126 section 4: operators filter or ignore options; RFC 1812 section 4.2.2.1 asks routers to process some",
+		explains: func(e *evidence, _ *mismatch) bool { return e.optionFault() },
+	},
+	{
+		name:   "options on the way",
+		linux:  "fills in record route and timestamp, and clears what follows the end of the list",
+		sinter: "sends options on unchanged",
+		reason: "RFC 7126 sections 4.5 and 4.7: both tell strangers about the network. Against RFC 1812 section 4.2.2.1",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == sides && (e.option(7, 68) || e.behindEnd()) && (m.role == forwarded && (m.field == "options" || m.field == "header checksum") ||
+				m.role == icmpError && (m.field == "quoted options" || m.field == "quoted header checksum"))
+		},
+	},
+	{
+		name:   "options of errors",
+		linux:  "puts the packet's options into the error",
+		sinter: "sends errors without options",
+		reason: "RFC 1812 section 4.3.2.6 wants source routes back alone, and these are dropped",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == sides && m.role == icmpError && len(e.ip.Options) > 0 && (m.field == "options" || m.field == "total length" || m.field == "quote length")
+		},
+	},
+	{
+		name:   "options of echo replies",
+		linux:  "fills in record route and timestamp, and leaves out options that it does not know",
+		sinter: "sends those of the request back",
+		reason: "RFC 792: to form a reply, the addresses are reversed and the type changed. Against RFC 1122 section 3.2.2.6 for record route and timestamp",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == sides && m.role == echoReply && len(e.ip.Options) > 0 && (m.field == "options" || m.field == "total length")
+		},
+	},
+	{
+		name:   "DF of echo replies",
+		linux:  "clears it",
+		sinter: "keeps that of the request",
+		reason: "RFC 792: to form a reply, the addresses are reversed and the type changed",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.role == echoReply && m.field == "flags" && e.ip.DF && m.values[sinter] == "010" && m.values[linux] == "000"
+		},
+	},
+	{
+		name:   "source of errors",
+		linux:  "the address of the interface by which the error leaves",
+		sinter: "the address of the interface by which the packet came in; for \"too big\", of the one that it would have left by",
+		reason: "RFC 5837 section 1: so traceroute shows the way of the packet, as with Linux's `icmp_errors_use_inbound_ifaddr`. Against RFC 1812 section 4.3.2.4 where the ways differ",
+		explains: func(e *evidence, m *mismatch) bool {
+			if m.only != sides || m.role != icmpError || m.field != "source" {
+				return false
+			}
+			t, c := errorCode(m.frame[sinter])
+			return t == 3 && c == 4 || m.out != e.p.in
+		},
+	},
+	{
+		name:   "reserved addresses",
+		linux:  "forwards to and from 0.0.0.0/8 and 240.0.0.0/4, but for 0.0.0.0 and 255.255.255.255",
+		sinter: "drops (`martian`)",
+		reason: "RFC 1812 section 5.3.7, RFC 1122 section 3.2.1.3 and RFC 1112 section 4: no host has such an address",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == linux && len(e.outs[sinter]) == 0 && (reserved(e.ip.Src) || reserved(e.ip.Dst))
+		},
+	},
+	{
+		name:   "ARP for an address that its sender has too",
+		linux:  "does not answer",
+		sinter: "answers",
+		reason: "RFC 5227 section 2.4: the owner may defend its address",
+		explains: func(_ *evidence, m *mismatch) bool {
+			f := m.frame[sinter]
+			return m.only == sinter && m.role == arpReply && string(f[28:32]) == string(f[38:42])
+		},
+	},
+	{
+		name:   "the first address of a prefix",
+		linux:  "takes 192.0.2.0 of 192.0.2.0/24 for a host",
+		sinter: "takes it for a broadcast address",
+		reason: "RFC 1812 section 4.2.3.1: an old form of broadcast, to be dropped",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == linux && (e.first(e.ip.Src) || e.first(e.ip.Dst))
+		},
+	},
+}

@@ -1,0 +1,187 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// evidence is a packet and what came of it, as the differences look at it.
+type evidence struct {
+	*comparison
+	p          *probe
+	ip         packets.IPv4 // the packet, if whole
+	raw        []byte       // from its IP header on
+	outs       *[sides][]output
+	mismatches []*mismatch
+}
+
+func newEvidence(c *comparison, p *probe, outs *[sides][]output) *evidence {
+	v, _ := packets.Parse(p.frames[sinter])
+	return &evidence{comparison: c, p: p, ip: v.IP, raw: ipOf(p.frames[sinter]), outs: outs, mismatches: compare(p, *outs)}
+}
+
+// note counts Linux's "unreachable" errors by the host that they went to.
+func (c *comparison) note(outs *[sides][]output) {
+	if c.unreachable == nil {
+		c.unreachable = map[uint32]int{}
+	}
+	for _, o := range outs[linux] {
+		if v, ok := packets.Parse(o.frame); ok && v.EtherType == packets.EtherIPv4 && isUnreachable(v.IP) {
+			c.unreachable[v.IP.Dst]++
+		}
+	}
+}
+
+// isUnreachable is for errors of packets that have no way: network or host unreachable, or prohibited.
+func isUnreachable(p packets.IPv4) bool {
+	if !isICMPError(p) || p.Payload[0] != packets.ICMPUnreachable {
+		return false
+	}
+	switch p.Payload[1] {
+	case 0, 1, 13:
+		return true
+	}
+	return false
+}
+
+// errorCode is the type and code of a frame that is an ICMP error.
+func errorCode(frame []byte) (typ, code byte) {
+	v, ok := packets.Parse(frame)
+	if !ok || !isICMPError(v.IP) {
+		return 0, 0
+	}
+	return v.IP.Payload[0], v.IP.Payload[1]
+}
+
+// ownAddress tells whether an address is that of an interface.
+func (s *scenario) ownAddress(a uint32) bool {
+	for _, l := range s.interfaces {
+		if number(l.prefix().Addr()) == a {
+			return true
+		}
+	}
+	return false
+}
+
+// fragment tells whether the packet says that it is part of a larger one.
+func (e *evidence) fragment() bool { return e.ip.Fragment() }
+
+// option walks over the options of an IP header (RFC 791 section 3.1), and tells whether one is of the types.
+func (e *evidence) option(types ...byte) bool {
+	for o := e.ip.Options; len(o) > 0; {
+		for _, t := range types {
+			if o[0] == t {
+				return true
+			}
+		}
+		switch {
+		case o[0] == 0:
+			return false
+		case o[0] == 1:
+			o = o[1:]
+		case len(o) < 2 || o[1] < 2 || int(o[1]) > len(o):
+			return false
+		default:
+			o = o[o[1]:]
+		}
+	}
+	return false
+}
+
+// behindEnd tells whether something stands behind the end of the option list.
+func (e *evidence) behindEnd() bool {
+	if !e.option(0) {
+		return false
+	}
+	return len(bytes.TrimRight(e.ip.Options, "\x00")) > e.optionsEnd()
+}
+
+// optionsEnd is where the walk over the options ends.
+func (e *evidence) optionsEnd() int {
+	at := 0
+	for o := e.ip.Options; at < len(o) && o[at] != 0; {
+		if o[at] == 1 {
+			at++
+		} else {
+			at += max(int(o[min(at+1, len(o)-1)]), 2)
+		}
+	}
+	return at
+}
+
+// badTransport tells whether the transport header is not what its protocol asks for: too short, or with lengths that
+// the packet does not have.
+func (e *evidence) badTransport() bool {
+	b := e.ip.Payload
+	if e.ip.Offset != 0 {
+		return false
+	}
+	switch e.ip.Proto {
+	case packets.ProtoTCP:
+		return len(b) < 20 || int(b[12]>>4)*4 < 20 || int(b[12]>>4)*4 > len(b)
+	case packets.ProtoUDP:
+		return len(b) < 8 || binary.BigEndian.Uint16(b[4:]) < 8 || !e.fragment() && int(binary.BigEndian.Uint16(b[4:])) > len(b)
+	case packets.ProtoICMP:
+		return len(b) < 8
+	}
+	return false
+}
+
+// optionFault tells whether the options break RFC 791 section 3.1: a length that does not fit, a pointer into the option's
+// own head or between two entries, an option twice that may be there once, a full overflow counter.
+func (e *evidence) optionFault() bool {
+	seen := map[byte]bool{}
+	for o := e.ip.Options; len(o) > 0 && o[0] != 0; {
+		if o[0] == 1 {
+			o = o[1:]
+			continue
+		}
+		if len(o) < 2 || o[1] < 2 || int(o[1]) > len(o) {
+			return true
+		}
+		if one := o[:o[1]]; faulty(one) || onceOnly[one[0]] != 0 && seen[onceOnly[one[0]]] {
+			return true
+		}
+		seen[onceOnly[o[0]]] = true
+		o = o[o[1]:]
+	}
+	return false
+}
+
+// onceOnly are options that a header may have once; source routes count as one.
+var onceOnly = map[byte]byte{7: 7, 68: 68, 131: 131, 137: 131}
+
+func faulty(o []byte) bool {
+	size := len(o)
+	switch o[0] {
+	case 7, 131, 137: // record route, loose and strict source route: addresses
+		return size < 3 || o[2]%4 != 0 || o[2] == 0 || o[0] == 7 && int(o[2]) <= size && int(o[2])+3 > size
+	case 68: // timestamp: alone, or with addresses
+		if size < 4 || o[2] < 5 || o[2]%4 != 1 {
+			return true
+		}
+		entry := 3
+		if o[3]&15 != 0 {
+			entry = 7
+		}
+		return int(o[2]) <= size && int(o[2])+entry > size || int(o[2]) > size && o[3]>>4 == 15
+	case 148: // router alert (RFC 2113)
+		return size < 4
+	}
+	return false
+}
+
+// reserved is for addresses that are "this network's" or of class E.
+func reserved(a uint32) bool { return a>>24 == 0 || a>>28 == 15 }
+
+// first tells whether an address is the first one of an interface's prefix.
+func (s *scenario) first(a uint32) bool {
+	for _, l := range s.interfaces {
+		if number(l.prefix().Masked().Addr()) == a {
+			return true
+		}
+	}
+	return false
+}

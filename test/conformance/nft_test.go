@@ -1,0 +1,152 @@
+package conformance
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
+// ruleset is the functions on the router's legs as rules of nftables; empty without functions.
+//
+// A function judges packets that come in by the leg's device before they are routed (hook prerouting, where addresses of
+// the interface itself are none of its business), and those that leave by it after that, the
+// router's own among them (hooks forward and output).
+func (r *kernelRouter) ruleset() string {
+	var b strings.Builder
+	for _, l := range r.legs {
+		for i, s := range l.functions {
+			switch {
+			case s.Firewall != nil:
+				l.firewall(&b, s, i)
+			case s.NAPT != nil:
+				l.napt(&b, s)
+			}
+		}
+	}
+	return b.String()
+}
+
+func (l *leg) firewall(b *strings.Builder, s standing, n int) {
+	away := v1alpha1.SideInside
+	if s.toward == v1alpha1.SideInside {
+		away = v1alpha1.SideOutside
+	}
+	translated := 0 // functions nearer to the router see addresses as they are behind the NAPT
+	for i, o := range l.functions {
+		if o.NAPT != nil && i > n {
+			translated = 1
+		}
+	}
+	in := map[int]int{0: -150, 1: -10 + n}[translated] // conntrack translates at -100
+	fmt.Fprintf(b, "table ip %s {\n", s.Name)
+	l.chain(b, s, "in", fmt.Sprintf("type filter hook prerouting priority %d", in), "iifname", away)
+	l.chain(b, s, "through", "type filter hook forward priority 0", "oifname", s.toward)
+	l.chain(b, s, "own", "type filter hook output priority 0", "oifname", s.toward)
+	b.WriteString("}\n")
+}
+
+// chain judges packets that came in by a side of the firewall.
+func (l *leg) chain(b *strings.Builder, s standing, name, hook, device string, from v1alpha1.Side) {
+	fmt.Fprintf(b, " chain %s {\n  %s; policy accept;\n  %s != %q accept\n", name, hook, device, l.device)
+	if name == "in" {
+		fmt.Fprintf(b, "  ip daddr %s accept\n", l.iface.prefix().Addr())
+	}
+	for i := range s.Firewall.Rules {
+		if r := &s.Firewall.Rules[i]; r.From == "" || r.From == from {
+			fmt.Fprintf(b, "  %s\n", rule(r))
+		}
+	}
+	fmt.Fprintf(b, "  %s\n }\n", verdict(s.Firewall.Default))
+}
+
+func verdict(a v1alpha1.Action) string {
+	if a == v1alpha1.ActionAccept {
+		return "accept"
+	}
+	return "drop"
+}
+
+// rule is a rule of a firewall as nftables has it.
+func rule(r *v1alpha1.FirewallRule) string {
+	var w []string
+	if len(r.Source) > 0 {
+		w = append(w, "ip saddr "+set(r.Source))
+	}
+	if len(r.Destination) > 0 {
+		w = append(w, "ip daddr "+set(r.Destination))
+	}
+	if r.Protocol != nil {
+		w = append(w, "ip protocol "+r.Protocol.String())
+	}
+	if r.DSCP != nil {
+		w = append(w, "ip dscp "+strconv.Itoa(int(*r.DSCP)))
+	}
+	if len(r.SourcePorts)+len(r.DestinationPorts) > 0 {
+		w = append(w, "meta l4proto { 6, 17 }")
+	}
+	if len(r.SourcePorts) > 0 {
+		w = append(w, "th sport "+set(texts(r.SourcePorts)))
+	}
+	if len(r.DestinationPorts) > 0 {
+		w = append(w, "th dport "+set(texts(r.DestinationPorts)))
+	}
+	if f := r.TCPFlags; f != nil {
+		w = append(w, fmt.Sprintf("tcp flags & %d == %d", bits(f.Set)|bits(f.Clear), bits(f.Set)))
+	}
+	if r.ICMPType != nil {
+		w = append(w, "icmp type "+strconv.Itoa(int(*r.ICMPType)))
+	}
+	if r.ICMPCode != nil {
+		w = append(w, "icmp code "+strconv.Itoa(int(*r.ICMPCode)))
+	}
+	return strings.Join(append(w, verdict(r.Action)), " ")
+}
+
+func set[T ~string](values []T) string {
+	var w []string
+	for _, v := range values {
+		w = append(w, string(v))
+	}
+	return "{ " + strings.Join(w, ", ") + " }"
+}
+
+func texts(list []intstr.IntOrString) (out []string) {
+	for _, v := range list {
+		out = append(out, v.String())
+	}
+	return out
+}
+
+var tcpFlags = []v1alpha1.TCPFlag{"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"}
+
+func bits(flags []v1alpha1.TCPFlag) (mask int) {
+	for i, name := range tcpFlags {
+		for _, f := range flags {
+			if f == name {
+				mask |= 1 << i
+			}
+		}
+	}
+	return mask
+}
+
+// napt translates what leaves by the device, and lets nothing leave that it could not translate.
+func (l *leg) napt(b *strings.Builder, s standing) {
+	pool := string(s.NAPT.Pool[0])
+	fmt.Fprintf(b, `table ip %[1]s {
+ chain translate {
+  type nat hook postrouting priority 100; policy accept;
+  oifname %[2]q meta l4proto { 6, 17 } snat to %[3]s:%[4]d-%[5]d
+  oifname %[2]q snat to %[3]s
+ }
+ chain leave {
+  type filter hook postrouting priority 300; policy accept;
+  oifname %[2]q ip saddr != %[3]s drop
+ }
+}
+`, s.Name, l.device, pool, s.NAPT.Ports.Min, s.NAPT.Ports.Max)
+}

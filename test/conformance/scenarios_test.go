@@ -1,0 +1,167 @@
+package conformance
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/test/netns/lab"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// scenario is a chain, and what of its surroundings packets are drawn from.
+type scenario struct {
+	name       string
+	what       string // the chain, in words
+	kernel     string // what it is on Linux
+	interfaces []link
+	functions  string // of the chain, with its path or links: YAML below spec
+	remote     map[string][]string
+	// through: packets that mark the end of a batch cross the whole chain, where several kernels
+	// must be done. Else each interface is pinged by its first neighbour.
+	through bool
+}
+
+// link is an interface of the chain. All hosts of its prefix are static neighbours, on both sides, so that what
+// happens does not depend on when ARP is answered.
+type link struct {
+	name, address string
+	mtu           int
+	gateway       string
+}
+
+func (l link) prefix() netip.Prefix { return netip.MustParsePrefix(l.address) }
+
+// hosts are all addresses of the prefix but the network's, the broadcast address and the interface's own.
+func (l link) hosts() []netip.Addr {
+	p := l.prefix()
+	var out []netip.Addr
+	for a := p.Masked().Addr().Next(); p.Contains(a.Next()); a = a.Next() {
+		if a != p.Addr() {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// hostMAC is the MAC of the n-th interface's host, boxMAC that of the interface.
+func hostMAC(n int, host netip.Addr) packets.MAC {
+	return packets.MAC{2, 1, byte(n), 0, 0, host.As4()[3]}
+}
+
+func boxMAC(n int) packets.MAC { return packets.MAC{2, 0, 0, 0, 0, byte(n + 1)} }
+
+func macText(m packets.MAC) string {
+	return fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4], m[5])
+}
+
+// chain is the scenario as the user of a chain writes it.
+func (s *scenario) chain(t *testing.T) (*v1alpha1.ServiceChain, *lab.Program) {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServiceChain\nmetadata: {name: conformance}\nspec:\n  interfaces:\n")
+	for i, l := range s.interfaces {
+		fmt.Fprintf(&b, "  - name: %s\n    address: %s\n    mtu: %d\n", l.name, l.address, l.mtu)
+		if l.gateway != "" {
+			fmt.Fprintf(&b, "    gateway: %s\n", l.gateway)
+		}
+		b.WriteString("    neighbors:\n")
+		for _, h := range l.hosts() {
+			fmt.Fprintf(&b, "    - {address: %s, mac: \"%s\"}\n", h, macText(hostMAC(i, h)))
+		}
+	}
+	b.WriteString(s.functions)
+	bundle := lab.ParseText(t, b.String())
+	c, err := bundle.Chain("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := lab.Compile(t, bundle)
+	p.IcmpRate = 0 // as many errors as there are reasons: see kernelSettings
+	encoded, err := program.Encode(p.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Hash = program.Hash(encoded)
+	return c, p
+}
+
+// scenarios are the worlds that are compared.
+var scenarios = []*scenario{
+	{
+		name:   "router",
+		what:   "a router with three interfaces, one of them with a small MTU, and overlapping routes",
+		kernel: "one namespace that forwards",
+		interfaces: []link{
+			{"left", "10.1.0.1/28", 1500, ""},
+			{"right", "10.2.0.1/28", 1500, "10.2.0.14"},
+			{"thin", "10.3.0.1/28", 620, ""},
+		},
+		functions: `  functions:
+  - name: rt
+    router:
+      ports: [{name: left}, {name: right}, {name: thin}]
+      routes:
+      - {prefix: 172.16.0.0/12, port: left, via: 10.1.0.2}
+      - {prefix: 172.16.5.0/24, port: right, via: 10.2.0.3}
+      - {prefix: 172.16.5.128/25, port: thin, via: 10.3.0.4}
+      - {prefix: 172.20.0.1/32, port: thin, via: 10.3.0.5}
+      - {prefix: 198.18.0.0/15, port: right}
+      - {prefix: 198.19.128.0/17, port: left, via: 10.1.0.7}
+      - {prefix: 203.0.113.0/24, port: thin, via: 10.3.0.2}
+  links:
+  - {from: left, to: rt.left}
+  - {from: rt.right, to: right}
+  - {from: rt.thin, to: thin}
+`,
+		remote: map[string][]string{
+			"left":  {"172.16.0.0/12", "198.19.128.0/17"},
+			"right": {"172.16.5.0/24", "198.18.0.0/15"},
+			"thin":  {"172.16.5.128/25", "172.20.0.1/32", "203.0.113.0/24"},
+		},
+	},
+	{
+		name:    "row",
+		what:    "three routers in a row",
+		kernel:  "three namespaces, joined by pairs of veth devices",
+		through: true,
+		interfaces: []link{
+			{"left", "10.1.0.1/28", 1500, ""},
+			{"right", "10.2.0.1/28", 900, ""},
+		},
+		functions: `  functions:
+  - name: r1
+    router:
+      ports: [{name: inside}, {name: outside, address: 192.0.2.1}]
+      routes:
+      - {prefix: 10.2.0.0/28, port: outside, via: 192.0.2.2}
+      - {prefix: 192.0.2.0/24, port: outside, via: 192.0.2.2}
+      - {prefix: 172.16.0.0/16, port: outside, via: 192.0.2.2}
+      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
+  - name: r2
+    router:
+      ports: [{name: inside, address: 192.0.2.2}, {name: outside, address: 192.0.2.5}]
+      routes:
+      - {prefix: 10.1.0.0/28, port: inside, via: 192.0.2.1}
+      - {prefix: 172.17.0.0/16, port: inside, via: 192.0.2.1}
+      - {prefix: 10.2.0.0/28, port: outside, via: 192.0.2.6}
+      - {prefix: 172.16.0.0/16, port: outside, via: 192.0.2.6}
+  - name: r3
+    router:
+      ports: [{name: inside, address: 192.0.2.6}, {name: outside}]
+      routes:
+      - {prefix: 10.1.0.0/28, port: inside, via: 192.0.2.5}
+      - {prefix: 192.0.2.0/24, port: inside, via: 192.0.2.5}
+      - {prefix: 172.17.0.0/16, port: inside, via: 192.0.2.5}
+      - {prefix: 172.16.0.0/17, port: outside, via: 10.2.0.9}
+  path: [left, r1, r2, r3, right]
+`,
+		remote: map[string][]string{
+			"left":  {"172.17.0.0/16"},
+			"right": {"172.16.0.0/16", "172.16.128.0/17"},
+		},
+	},
+}
