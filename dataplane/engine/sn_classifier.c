@@ -101,10 +101,11 @@ static int check_bits(const table_msg *msg, size_t n_words, const char *at, char
 			return fail(err, len, "%s: bits[%zu]: has %zu range ends, want pairs", at, i,
 				    b->n_ranges);
 		for (size_t j = 0; j < b->n_ranges; j += 2)
-			if (b->ranges[j] > b->ranges[j + 1] || b->ranges[j + 1] > fields[b->field].max)
+			if (b->ranges[j] > b->ranges[j + 1] || b->ranges[j + 1] > fields[b->field].max ||
+			    (j && b->ranges[j] <= b->ranges[j - 1]))
 				return fail(err, len,
-					    "%s: bits[%zu]: %s %u-%u, want an ascending range up to %u", at,
-					    i, fields[b->field].name, b->ranges[j], b->ranges[j + 1],
+					    "%s: bits[%zu]: %s %u-%u, want ascending ranges up to %u", at, i,
+					    fields[b->field].name, b->ranges[j], b->ranges[j + 1],
 					    fields[b->field].max);
 	}
 	if (msg->n_bits % 64)
@@ -112,6 +113,29 @@ static int check_bits(const table_msg *msg, size_t n_words, const char *at, char
 			if (msg->required[i] >> msg->n_bits % 64)
 				return fail(err, len, "%s: box %zu requires a bit beyond the %zu bit sets",
 					    at, i / n_words, msg->n_bits);
+	return 0;
+}
+
+/* The last box holds every packet, so the table does. */
+static int check_last(const table_msg *msg, size_t n_words, const char *at, char *err, size_t len)
+{
+	size_t last = msg->n_classes - 1;
+
+	for (size_t d = 0; d < msg->n_dims; d++) {
+		const uint32_t *range = &msg->bounds[2 * (last * msg->n_dims + d)];
+
+		if (range[0] || range[1] != fields[msg->dims[d]].max)
+			return fail(err, len,
+				    "%s: box %zu is the last and holds %s %u-%u alone: want one that holds "
+				    "every packet",
+				    at, last, fields[msg->dims[d]].name, range[0], range[1]);
+	}
+	for (size_t w = 0; w < n_words; w++)
+		if (msg->required[last * n_words + w])
+			return fail(err, len,
+				    "%s: box %zu is the last and requires bits: want one that holds every "
+				    "packet",
+				    at, last);
 	return 0;
 }
 
@@ -139,7 +163,9 @@ static int check(const table_msg *msg, uint32_t n_classes, const char *at, char 
 			return fail(err, len, "%s: classes[%zu] is %u, but there are only %u", at, i,
 				    msg->classes[i], n_classes);
 	rc = check_dims(msg, at, err, len);
-	return rc ? rc : check_bits(msg, words, at, err, len);
+	if (!rc)
+		rc = check_bits(msg, words, at, err, len);
+	return rc ? rc : check_last(msg, words, at, err, len);
 }
 
 static bool in_set(const bitset_msg *b, uint32_t v)

@@ -8,6 +8,7 @@
 #include "sn_dispatch.h"
 #include "sn_parse.h"
 #include "sn_program.h"
+#include "sn_program_cycles.h"
 #include "sn_reason.h"
 
 typedef Sinter__Program__V1__Program program_msg;
@@ -89,6 +90,8 @@ static int copy_names(struct builder *b, char ***to, uint32_t *count, char **fro
 
 static int build_interface(struct builder *b, struct sn_interface *to, const interface_msg *from)
 {
+	if (!from->name[0])
+		return fail(b, "has no name");
 	if (from->prefix_len > 32)
 		return fail(b, "prefix_len is %u, want at most 32", from->prefix_len);
 	if (from->mtu < 68 || from->mtu > 65535) /* RFC 791: every link carries 68 bytes */
@@ -339,10 +342,9 @@ static int build_drop(struct builder *b, struct sn_leg *to, const Sinter__Progra
 		to->target = SN_REASON_CHAIN + from->chain;
 		return check_index(b, "drop.chain", from->chain, b->msg->n_reasons);
 	case SINTER__PROGRAM__V1__DROP__REASON_BUILTIN:
-		to->target = from->builtin;
-		if (to->target == SN_REASON_NONE || to->target >= SN_REASON_BUILTIN)
-			return fail(b, "drop.builtin is %d, want 1..%d", (int)from->builtin,
-				    SN_REASON_BUILTIN - 1);
+		to->target = (uint32_t)from->builtin;
+		if (to->target == SN_REASON_NONE || !sn_reason_name(to->target))
+			return fail(b, "drop.builtin %d is no drop reason", (int)from->builtin);
 		return 0;
 	default:
 		return fail(b, "drop has no reason");
@@ -544,8 +546,6 @@ static int allocate(struct builder *b)
 
 static int build_segments(struct builder *b)
 {
-	if (!b->msg->n_segments)
-		return fail(b, "there are none, want at least one");
 	b->p->n_segments = b->msg->n_segments;
 	for (uint32_t s = 0; s < b->msg->n_segments; s++) {
 		int rc = build_segment(b, s);
@@ -553,7 +553,7 @@ static int build_segments(struct builder *b)
 		if (rc)
 			return rc;
 	}
-	return 0;
+	return sn_program_check_cycles(b->p, b->err, b->len);
 }
 
 static bool sets_field(const struct sn_program *p, enum sn_field field)
@@ -625,6 +625,9 @@ static int build(struct builder *b)
 	b->p->chain = strdup(b->msg->chain);
 	if (!b->p->chain)
 		return no_memory(b);
+	at(b, "segments");
+	if (!b->msg->n_segments)
+		return fail(b, "there are none, want at least one");
 	b->p->icmp_rate = b->msg->icmp_rate;
 	b->p->cacheable = true;
 	rc = copy_names(b, &b->p->counters, &b->p->n_counters, b->msg->counters, b->msg->n_counters);

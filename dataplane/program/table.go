@@ -18,8 +18,10 @@ var dims = []programpb.Field{
 func table(at string, t *programpb.Table, classes int) error {
 	boxes, words := len(t.GetClasses()), (len(t.GetBits())+63)/64
 	switch {
-	case boxes == 0:
-		return fmt.Errorf("%s: has no boxes; a table holds every packet", at)
+	case t == nil:
+		return fmt.Errorf("%s: is missing", at)
+	case boxes < 1 || boxes > maxBoxes:
+		return fmt.Errorf("%s: has %d boxes, want 1..%d", at, boxes, maxBoxes)
 	case len(t.GetBits()) > MaxBits:
 		return fmt.Errorf("%s: has %d bit sets, want at most %d", at, len(t.GetBits()), MaxBits)
 	case len(t.GetBounds()) != boxes*len(t.GetDims())*2:
@@ -33,7 +35,31 @@ func table(at string, t *programpb.Table, classes int) error {
 			return err
 		}
 	}
-	return first(tableDims(at, t), tableBits(at, t, words))
+	if err := tableDims(at, t); err != nil {
+		return err
+	}
+	if err := tableBits(at, t, words); err != nil {
+		return err
+	}
+	return lastBox(at, t, words)
+}
+
+// lastBox checks that the last box holds every packet, so that the table does.
+func lastBox(at string, t *programpb.Table, words int) error {
+	last := len(t.GetClasses()) - 1
+	bounds, required := t.GetBounds()[last*len(t.GetDims())*2:], t.GetRequired()[last*words:]
+	for d, f := range t.GetDims() {
+		if bounds[2*d] != 0 || bounds[2*d+1] != FieldMax(f) {
+			return fmt.Errorf("%s: box %d is the last and holds %s %d-%d alone: want one that holds every packet",
+				at, last, f, bounds[2*d], bounds[2*d+1])
+		}
+	}
+	for _, w := range required {
+		if w != 0 {
+			return fmt.Errorf("%s: box %d is the last and requires bits: want one that holds every packet", at, last)
+		}
+	}
+	return nil
 }
 
 func tableDims(at string, t *programpb.Table) error {
@@ -48,9 +74,9 @@ func tableDims(at string, t *programpb.Table) error {
 	for i := 0; i < len(t.GetBounds()); i += 2 {
 		f := t.GetDims()[i/2%len(t.GetDims())]
 		lo, hi := t.GetBounds()[i], t.GetBounds()[i+1]
-		if lo > hi || hi > fieldMax(f) {
+		if lo > hi || hi > FieldMax(f) {
 			return fmt.Errorf("%s: box %d: %s %d-%d: want an ascending range up to %d",
-				at, i/2/len(t.GetDims()), f, lo, hi, fieldMax(f))
+				at, i/2/len(t.GetDims()), f, lo, hi, FieldMax(f))
 		}
 	}
 	return nil
@@ -81,15 +107,15 @@ func ranges(at string, b *programpb.BitSet) error {
 		return fmt.Errorf("%s: has %d range ends, want pairs", at, len(r))
 	}
 	for i := 0; i < len(r); i += 2 {
-		if r[i] > r[i+1] || r[i+1] > fieldMax(b.GetField()) || i > 0 && r[i] <= r[i-1] {
-			return fmt.Errorf("%s: %s %d-%d: want ascending ranges up to %d", at, b.GetField(), r[i], r[i+1], fieldMax(b.GetField()))
+		if r[i] > r[i+1] || r[i+1] > FieldMax(b.GetField()) || i > 0 && r[i] <= r[i-1] {
+			return fmt.Errorf("%s: %s %d-%d: want ascending ranges up to %d", at, b.GetField(), r[i], r[i+1], FieldMax(b.GetField()))
 		}
 	}
 	return nil
 }
 
-// fieldMax is the largest value of a field in a program, absence included.
-func fieldMax(f programpb.Field) uint32 {
+// FieldMax is the largest value of a field in a program, absence included.
+func FieldMax(f programpb.Field) uint32 {
 	switch f {
 	case programpb.Field_VLAN:
 		return 4096

@@ -1,13 +1,25 @@
 package program
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// MaxBits is the most bit sets that a table may have.
-const MaxBits = 256
+// Limits of a program; the engine has the same (sn_program.h).
+const (
+	MaxInterfaces = 64
+	MaxTables     = 256 // of state
+	MaxRuns       = 1024
+	MaxLegs       = 64    // of a class
+	MaxOps        = 256   // of a leg
+	MaxCounters   = 65535 // of a leg
+	MaxBits       = 256   // bit sets of a table
+	maxBoxes      = 1<<28 - 1
+)
 
 // SchemaError says that a program was written for another release.
 type SchemaError struct{ Schema uint32 }
@@ -17,27 +29,44 @@ func (e *SchemaError) Error() string {
 		e.Schema, SchemaVersion)
 }
 
-// Validate checks the schema, that every index is within bounds, that the tables' arrays fit each other, and
-// that segments do not lead back to themselves. It does not judge what the program does.
+// Validate checks the schema, the limits, that every index is within bounds, that the tables' arrays fit each other and
+// hold every packet, and that segments lead back to themselves only where the TTL ends that. It does not judge what the program
+// does. The engine accepts and refuses the same programs: testdata/rules has examples for both.
 func Validate(p *programpb.Program) error {
 	if p.GetSchema() != SchemaVersion {
 		return &SchemaError{p.GetSchema()}
 	}
 	v := validator{p}
-	if err := first(
-		each(p.GetInterfaces(), v.iface),
-		each(p.GetTables(), v.stateTable),
-		each(p.GetRuns(), v.run),
-		each(p.GetGenerators(), v.generator),
-		each(p.GetSegments(), v.segment),
-		v.loops(),
-	); err != nil {
-		return fmt.Errorf("program of chain %q: %w", p.GetChain(), err)
+	for _, check := range []func() error{
+		v.counts,
+		func() error { return each(p.GetInterfaces(), v.iface) },
+		func() error { return each(p.GetTables(), v.stateTable) },
+		func() error { return each(p.GetRuns(), v.run) },
+		func() error { return each(p.GetGenerators(), v.generator) },
+		func() error { return each(p.GetSegments(), v.segment) },
+		func() error { return checkCycles(p) },
+	} {
+		if err := check(); err != nil {
+			return fmt.Errorf("program of chain %q: %w", p.GetChain(), err)
+		}
 	}
 	return nil
 }
 
 type validator struct{ p *programpb.Program }
+
+func (v validator) counts() error {
+	if len(v.p.GetSegments()) == 0 {
+		return errors.New("segments: there are none, want at least one")
+	}
+	return first(
+		count("interfaces", len(v.p.GetInterfaces()), MaxInterfaces),
+		count("tables", len(v.p.GetTables()), MaxTables),
+		count("runs", len(v.p.GetRuns()), MaxRuns),
+		distinct("tables", v.p.GetTables()),
+		distinct("runs", v.p.GetRuns()),
+	)
+}
 
 func (v validator) iface(i int, n *programpb.Interface) error {
 	at := fmt.Sprintf("interfaces[%d] (%s)", i, n.GetName())
@@ -75,10 +104,24 @@ func (v validator) stateTable(i int, t *programpb.StateTable) error {
 			return fmt.Errorf("%s: pool[%d]: first %#x is after last %#x", at, j, r.GetFirst(), r.GetLast())
 		}
 	}
+	if a, twice := heldTwice(t.GetPool()); twice {
+		return fmt.Errorf("%s: pool holds %#x twice, want disjoint ranges", at, a)
+	}
 	if t.GetPortMin() > t.GetPortMax() || t.GetPortMax() > 65535 {
 		return fmt.Errorf("%s: ports %d-%d: want an ascending range up to 65535", at, t.GetPortMin(), t.GetPortMax())
 	}
 	return nil
+}
+
+// heldTwice is an address that two ranges hold.
+func heldTwice(pool []*programpb.AddressRange) (uint32, bool) {
+	pool = slices.SortedFunc(slices.Values(pool), func(a, b *programpb.AddressRange) int { return cmp.Compare(a.GetFirst(), b.GetFirst()) })
+	for i := 1; i < len(pool); i++ {
+		if pool[i].GetFirst() <= pool[i-1].GetLast() {
+			return pool[i].GetFirst(), true
+		}
+	}
+	return 0, false
 }
 
 func (v validator) run(i int, r *programpb.Run) error {
@@ -115,8 +158,8 @@ func (v validator) segment(i int, s *programpb.Segment) error {
 		}
 	}
 	return each(s.GetClasses(), func(j int, c *programpb.Class) error {
-		if len(c.GetLegs()) == 0 {
-			return fmt.Errorf("%s: classes[%d]: has no leg", at, j)
+		if n := len(c.GetLegs()); n < 1 || n > MaxLegs {
+			return fmt.Errorf("%s: classes[%d]: has %d legs, want 1..%d", at, j, n, MaxLegs)
 		}
 		return each(c.GetLegs(), func(k int, l *programpb.Leg) error {
 			return v.leg(fmt.Sprintf("%s: classes[%d].legs[%d]", at, j, k), l)
@@ -125,6 +168,9 @@ func (v validator) segment(i int, s *programpb.Segment) error {
 }
 
 func (v validator) leg(at string, l *programpb.Leg) error {
+	if err := first(count(at+".ops", len(l.GetOps()), MaxOps), count(at+".counters", len(l.GetCounters()), MaxCounters)); err != nil {
+		return err
+	}
 	if err := each(l.GetOps(), func(i int, o *programpb.Op) error {
 		return v.op(fmt.Sprintf("%s.ops[%d]", at, i), o)
 	}); err != nil {
@@ -183,7 +229,7 @@ func (v validator) op(at string, o *programpb.Op) error {
 }
 
 func setField(at string, s *programpb.SetField) error {
-	limit := fieldMax(s.GetField())
+	limit := FieldMax(s.GetField())
 	switch s.GetField() {
 	case programpb.Field_VLAN, programpb.Field_SRC, programpb.Field_DST, programpb.Field_DSCP, programpb.Field_TTL:
 		return atMost(at, "set "+s.GetField().String(), s.GetValue(), limit)
@@ -194,35 +240,21 @@ func setField(at string, s *programpb.SetField) error {
 	}
 }
 
-// loops refuses segments from which the same packet could come back.
-func (v validator) loops() error {
-	const onWay, done = 1, 2
-	seen := make([]int, len(v.p.GetSegments()))
-	var walk func(s uint32) error
-	walk = func(s uint32) error {
-		switch seen[s] {
-		case onWay:
-			return fmt.Errorf("segments[%d] (%s): leads back to itself", s, v.p.GetSegments()[s].GetName())
-		case done:
-			return nil
-		}
-		seen[s] = onWay
-		for _, c := range v.p.GetSegments()[s].GetClasses() {
-			for _, l := range c.GetLegs() {
-				if next, ok := l.GetOutcome().(*programpb.Leg_Segment); ok && int(next.Segment) < len(seen) {
-					if err := walk(next.Segment); err != nil {
-						return err
-					}
-				}
-			}
-		}
-		seen[s] = done
+func count(at string, n, limit int) error {
+	if n <= limit {
 		return nil
 	}
-	for s := range seen {
-		if err := walk(uint32(s)); err != nil {
-			return err
+	return fmt.Errorf("%s: there are %d, want at most %d", at, n, limit)
+}
+
+// distinct refuses two of one name: state is kept by it over a swap.
+func distinct[T interface{ GetName() string }](field string, list []T) error {
+	seen := map[string]int{}
+	for i, x := range list {
+		if j, ok := seen[x.GetName()]; ok {
+			return fmt.Errorf("%s[%d] (%s): name is that of %s[%d], want names that differ", field, i, x.GetName(), field, j)
 		}
+		seen[x.GetName()] = i
 	}
 	return nil
 }

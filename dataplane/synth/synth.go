@@ -6,6 +6,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 )
 
 // Synthesize makes one packet program of a chain. The same graph and options give
@@ -27,6 +28,9 @@ func Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 			return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
 		}
 		r, err := emit(w)
+		if err == nil {
+			err = program.Validate(r.Program) // what leaves here, agent and engine take
+		}
 		if err != nil {
 			return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
 		}

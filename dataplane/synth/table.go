@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -61,7 +62,22 @@ func buildTable(in []headerspace.Filter, classes []int, nClasses int) (*programp
 			return nil, nil, fmt.Errorf("more than %d boxes in one classifier; use fewer ranges per rule", maxBoxes)
 		}
 	}
+	b.widen()
 	return b.out, b.boxes, nil
+}
+
+// widen lets the last box hold every packet: what comes there is held by no other, and a table must be total.
+func (b *tableBuilder) widen() {
+	last := len(b.out.Classes) - 1
+	if last < 0 { // no packet goes by this table
+		b.out.Classes, last = []uint32{0}, 0
+		b.out.Bounds, b.out.Required = make([]uint32, 2*len(b.out.Dims)), make([]uint64, b.words)
+	}
+	for d, f := range b.out.Dims {
+		at := 2 * (last*len(b.out.Dims) + d)
+		b.out.Bounds[at], b.out.Bounds[at+1] = 0, program.FieldMax(f)
+	}
+	clear(b.out.Required[last*b.words:])
 }
 
 // layout finds the dimensions and bits that the filters use.

@@ -310,6 +310,8 @@ static void segments_that_lead_in_a_circle_end_after_sixteen(void **state)
 	f->msg->interfaces[1]->segment = 3;
 	leg->outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_SEGMENT;
 	leg->segment = 3;
+	leg->n_ops = 1; /* lowers the TTL, else the program would be refused */
+	leg->ops = f->msg->segments[2]->classes[0]->legs[0]->ops;
 	load(f);
 	send_packet(f, &p);
 	assert_dropped(f, SN_REASON_DEPTH);

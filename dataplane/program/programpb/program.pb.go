@@ -1387,7 +1387,7 @@ func (x *Segment) GetWholeOnly() bool {
 }
 
 // Table is an ordered list of boxes; the first that holds the packet decides. A
-// table is total: some box holds every packet that can exist.
+// table is total: the last box holds every packet that can exist.
 //
 // A box is a range per dimension and a set of required bits. A packet's bits:
 // for every BitSet whose field value is in the set, the set's bit.
@@ -1694,7 +1694,7 @@ type Leg_Generator struct {
 }
 
 type Leg_Segment struct {
-	Segment uint32 `protobuf:"varint,5,opt,name=segment,proto3,oneof"` // classified again there
+	Segment uint32 `protobuf:"varint,5,opt,name=segment,proto3,oneof"` // classified again there; cycles must lower the TTL (docs/program.md)
 }
 
 type Leg_StateReturn struct {

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sn_program_cycles.h"
+
+#define NAMED_MAX 4 /* segments of a cycle, in a message */
+
+/* An edge is a leg that leads to another segment. Legs are numbered through, segment by segment. */
+struct cycles {
+	const struct sn_program *p;
+	char *err;
+	size_t len;
+	uint32_t n;		     /* segments */
+	uint32_t *space;	     /* the arrays that follow */
+	uint32_t *component;	     /* strongly connected, from 1 on */
+	uint32_t *a, *b, *c, *d, *e; /* by segment, for what is at work */
+};
+
+static uint32_t first_leg(const struct cycles *c, uint32_t s)
+{
+	uint32_t class = s < c->n ? c->p->segments[s].first_class : c->p->n_classes;
+
+	return class < c->p->n_classes ? c->p->classes[class].first_leg : c->p->n_legs;
+}
+
+static bool leads_on(const struct cycles *c, uint32_t leg)
+{
+	return c->p->legs[leg].outcome == SN_OUT_SEGMENT;
+}
+
+static bool lowers(const struct cycles *c, uint32_t leg)
+{
+	const struct sn_leg *l = &c->p->legs[leg];
+
+	for (uint32_t i = 0; i < l->n_ops; i++) {
+		const struct sn_op *op = &c->p->ops[l->first_op + i];
+
+		if (op->kind == SN_OP_ADD_TTL && (int32_t)op->value < 0)
+			return true;
+	}
+	return false;
+}
+
+/* Raises the TTL, or sets it. */
+static bool raises(const struct cycles *c, uint32_t leg)
+{
+	const struct sn_leg *l = &c->p->legs[leg];
+
+	for (uint32_t i = 0; i < l->n_ops; i++) {
+		const struct sn_op *op = &c->p->ops[l->first_op + i];
+
+		if ((op->kind == SN_OP_ADD_TTL && (int32_t)op->value > 0) ||
+		    (op->kind == SN_OP_SET && op->field == SN_TTL))
+			return true;
+	}
+	return false;
+}
+
+static void say(struct cycles *c, const char *text)
+{
+	size_t at = strlen(c->err);
+
+	snprintf(c->err + at, c->len - at, "%s", text);
+}
+
+static void name(struct cycles *c, uint32_t s)
+{
+	size_t at = strlen(c->err);
+
+	snprintf(c->err + at, c->len - at, "segments[%u] (%.64s)", s, c->p->segments[s].name);
+}
+
+/* Refuses a cycle: n segments from the last of way to the first. */
+static int refuse(struct cycles *c, const uint32_t *way, uint32_t n, const char *why)
+{
+	char more[32];
+
+	c->err[0] = '\0';
+	name(c, way[n - 1]);
+	say(c, ": leads back to itself by ");
+	if (n == 1)
+		say(c, "itself");
+	for (uint32_t i = 1; i < n; i++) {
+		if (i > NAMED_MAX) {
+			snprintf(more, sizeof(more), "%u more", n - i);
+			say(c, more);
+			break;
+		}
+		if (i > 1)
+			say(c, ", ");
+		name(c, way[n - 1 - i]);
+	}
+	say(c, why);
+	return -EINVAL;
+}
+
+/* Closes the component of s, if s is the segment of it that was come to first. */
+static void close_component(struct cycles *c, uint32_t s, uint32_t *open, uint32_t *n_open, uint32_t *closed)
+{
+	const uint32_t *index = c->a, *low = c->b;
+
+	if (low[s] < index[s])
+		return;
+	++*closed;
+	while (!c->component[s])
+		c->component[open[--*n_open]] = *closed;
+}
+
+/* Tarjan's algorithm. */
+static void find_components(struct cycles *c)
+{
+	uint32_t *index = c->a, *low = c->b, *next = c->c, *way = c->d, *open = c->e;
+	uint32_t n_way = 0, n_open = 0, count = 0, closed = 0, s, to;
+
+	for (s = 0; s < c->n; s++)
+		next[s] = first_leg(c, s);
+	for (uint32_t root = 0; root < c->n; root++) {
+		if (!index[root]) {
+			index[root] = low[root] = ++count;
+			way[n_way++] = open[n_open++] = root;
+		}
+		while (n_way) {
+			s = way[n_way - 1];
+			if (next[s] == first_leg(c, s + 1)) {
+				n_way--;
+				if (n_way && low[s] < low[way[n_way - 1]])
+					low[way[n_way - 1]] = low[s];
+				close_component(c, s, open, &n_open, &closed);
+				continue;
+			}
+			if (!leads_on(c, next[s]++))
+				continue;
+			to = c->p->legs[next[s] - 1].target;
+			if (!index[to]) {
+				index[to] = low[to] = ++count;
+				way[n_way++] = open[n_open++] = to;
+			} else if (!c->component[to] && index[to] < low[s]) {
+				low[s] = index[to];
+			}
+		}
+	}
+}
+
+/* The shortest cycle that begins with the edge between two segments of one component. */
+static int refuse_raise(struct cycles *c, uint32_t from, uint32_t to)
+{
+	uint32_t *before = c->a, *todo = c->b, *way = c->c; /* before: from 1 on */
+	uint32_t n_todo = 1, n = 0, s;
+
+	memset(before, 0, c->n * sizeof(*before));
+	todo[0] = to;
+	before[to] = to + 1;
+	for (uint32_t i = 0; !before[from]; i++)
+		for (uint32_t l = first_leg(c, todo[i]); l < first_leg(c, todo[i] + 1); l++) {
+			s = c->p->legs[l].target;
+			if (!leads_on(c, l) || before[s])
+				continue;
+			before[s] = todo[i] + 1;
+			todo[n_todo++] = s;
+		}
+	for (s = from; s != to; s = before[s] - 1)
+		way[n++] = s;
+	way[n++] = to;
+	return refuse(c, way, n, ", and the TTL is set or raised on the way: want it lowered alone");
+}
+
+static int check_raises(struct cycles *c)
+{
+	for (uint32_t s = 0; s < c->n; s++)
+		for (uint32_t l = first_leg(c, s); l < first_leg(c, s + 1); l++) {
+			uint32_t to = c->p->legs[l].target;
+
+			if (leads_on(c, l) && raises(c, l) && c->component[s] == c->component[to])
+				return refuse_raise(c, s, to);
+		}
+	return 0;
+}
+
+/* How many edges that do not lower the TTL lead into each segment; the segments without any follow from
+ * each other until only cycles, and what they lead to, are left. */
+static void peel(struct cycles *c, uint32_t *into, uint32_t *ready)
+{
+	uint32_t n = 0;
+
+	memset(into, 0, c->n * sizeof(*into));
+	for (uint32_t l = 0; l < c->p->n_legs; l++)
+		if (leads_on(c, l) && !lowers(c, l))
+			into[c->p->legs[l].target]++;
+	for (uint32_t s = 0; s < c->n; s++)
+		if (!into[s])
+			ready[n++] = s;
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t l = first_leg(c, ready[i]); l < first_leg(c, ready[i] + 1); l++) {
+			uint32_t to = c->p->legs[l].target;
+
+			if (leads_on(c, l) && !lowers(c, l) && !--into[to])
+				ready[n++] = to;
+		}
+}
+
+static int check_lowers(struct cycles *c)
+{
+	uint32_t *into = c->a, *from = c->b, *way = c->c, *seen = c->d;
+	uint32_t start = SN_NO_INDEX, n = 0, s;
+
+	peel(c, into, way);
+	/* Into what is left leads something that is left: going back, it closes. */
+	for (s = 0; s < c->n; s++) {
+		if (!into[s])
+			continue;
+		start = s;
+		for (uint32_t l = first_leg(c, s); l < first_leg(c, s + 1); l++)
+			if (leads_on(c, l) && !lowers(c, l))
+				from[c->p->legs[l].target] = s;
+	}
+	if (start == SN_NO_INDEX)
+		return 0;
+	memset(seen, 0, c->n * sizeof(*seen));
+	for (; !seen[start]; start = from[start])
+		seen[start] = 1;
+	way[n++] = start;
+	for (s = from[start]; s != start; s = from[s])
+		way[n++] = s;
+	return refuse(c, way, n, ", and the TTL is not lowered on the way: want an add_ttl below 0");
+}
+
+int sn_program_check_cycles(const struct sn_program *p, char *err, size_t len)
+{
+	struct cycles c = {.p = p, .err = err, .len = len, .n = p->n_segments};
+	int rc;
+
+	c.space = calloc((size_t)c.n * 6 + 1, sizeof(*c.space));
+	if (!c.space) {
+		snprintf(err, len, "no memory for %u segments", c.n);
+		return -ENOMEM;
+	}
+	c.component = c.space;
+	c.a = c.space + c.n;
+	c.b = c.a + c.n;
+	c.c = c.b + c.n;
+	c.d = c.c + c.n;
+	c.e = c.d + c.n;
+	find_components(&c);
+	rc = check_raises(&c);
+	if (!rc)
+		rc = check_lowers(&c);
+	free(c.space);
+	return rc;
+}
