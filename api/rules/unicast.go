@@ -19,7 +19,7 @@ var Specials = []Special{
 // SpecialIn finds a block that has addresses in common with the range.
 func SpecialIn(r Range) (Special, bool) {
 	for _, s := range Specials {
-		if !r.Last.Less(s.Prefix.Addr()) && !lastOf(s.Prefix).Less(r.First) {
+		if r.Overlaps(Range{s.Prefix.Addr(), lastOf(s.Prefix)}) {
 			return s, true
 		}
 	}
@@ -33,3 +33,6 @@ func Broadcast(p netip.Prefix) (netip.Addr, bool) {
 
 // Holds tells whether the range holds the address.
 func (r Range) Holds(a netip.Addr) bool { return !a.Less(r.First) && !r.Last.Less(a) }
+
+// Overlaps tells whether the ranges have an address in common.
+func (r Range) Overlaps(o Range) bool { return !r.Last.Less(o.First) && !o.Last.Less(r.First) }

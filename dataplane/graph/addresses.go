@@ -59,8 +59,7 @@ func (b *builder) checkAddresses() {
 				continue // has an error of its own
 			}
 			for _, j := range b.interfaces {
-				if i != j && j.prefix.IsValid() && j.prefix.Contains(a) &&
-					b.realm.find(port{i.name, ""}) == b.realm.find(port{j.name, ""}) {
+				if i != j && j.prefix.IsValid() && j.prefix.Contains(a) && b.sees(i, port{j.name, ""}) {
 					b.fail(b.object, index(i.field+".addresses", n), string(s),
 						"lies in %s of interface %q, whose hosts ask for it there; list it there", j.prefix.Masked(), j.name)
 				}

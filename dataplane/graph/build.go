@@ -30,6 +30,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	b.resolve(chain)
 	b.link(&chain.Spec)
 	b.unlinked = b.findings.HasErrors()
+	b.checkDevices()
 	b.reach()
 	if !b.unlinked {
 		b.checkReached()
@@ -42,6 +43,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	}
 	if !b.unlinked {
 		b.wireExits()
+		b.checkPools()
 		b.shareAddresses()
 		b.addProxies()
 	}
@@ -68,6 +70,7 @@ type builder struct {
 	g     *Graph
 	exits []exit
 	pools []pooled
+	vias  []via
 	// unlinked says that links have errors: what lies behind a port is not known.
 	unlinked bool
 }

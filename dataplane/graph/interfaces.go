@@ -3,7 +3,9 @@ package graph
 import (
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -38,12 +40,44 @@ func (b *builder) checkInterfaces() {
 	for n, i := range b.interfaces {
 		for _, j := range b.interfaces[:n] {
 			if i.prefix.IsValid() && j.prefix.IsValid() && i.prefix.Overlaps(j.prefix) &&
-				b.realm.find(port{i.name, ""}) == b.realm.find(port{j.name, ""}) {
+				b.sees(i, port{j.name, ""}) {
 				b.fail(b.object, i.field+".address", string(i.spec.Address),
 					"overlaps %s of interface %q, and no NAPT lies between them; give them prefixes of their own", j.prefix, j.name)
 			}
 		}
 	}
+}
+
+// checkDevices finds interfaces that are bound to one device, which the engine opens once.
+func (b *builder) checkDevices() {
+	first := map[string]string{}
+	for _, i := range b.interfaces {
+		if i.spec.Device == "" {
+			continue
+		}
+		device := DeviceName(i.spec.Device)
+		if other, ok := first[device]; ok {
+			b.fail(b.object, i.field+".device", i.spec.Device, "interface %q is bound to this device; give each interface one of its own", other)
+			continue
+		}
+		first[device] = i.name
+	}
+}
+
+// DeviceName is a device without its arguments, a PCI address with its domain.
+func DeviceName(device string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(device, "pci:"), ",")
+	if shortPCI.MatchString(name) {
+		name = "0000:" + name
+	}
+	return name
+}
+
+var shortPCI = regexp.MustCompile(`^[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]$`)
+
+// sees tells whether the interface lies in the address realm of a port.
+func (b *builder) sees(i *chainInterface, p port) bool {
+	return b.realm.find(port{i.name, ""}) == b.realm.find(p)
 }
 
 // lowerInterfaces makes each interface's nodes: packets for its own address are

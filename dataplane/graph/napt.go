@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -15,15 +16,23 @@ const (
 	natProtocols = 3
 )
 
-// pooled is a NAPT's pool, and the port that the pool's realm lies at.
+// pooled is a NAPT's pool as it is written, and the ports at its two sides.
 type pooled struct {
-	pool    []netip.Addr
-	outside port
+	pool            []netip.Addr
+	entries         []poolEntry
+	inside, outside port
+	object          finding.Object
+}
+
+// poolEntry is a range of a pool.
+type poolEntry struct {
+	rules.Range
+	field, text string
 }
 
 // lowerNAPT makes one element, "nat/napt".
 func (b *builder) lowerNAPT(f *function, spec *v1alpha1.NAPT) {
-	e := b.napt(f, f.path, spec, port{f.name, outside})
+	e := b.napt(f, f.path, spec, f.name)
 	n := b.add(f.name, f.name+"/napt", e)
 	for side, name := range twoSides {
 		if b.reached[port{f.name, name}] {
@@ -33,10 +42,13 @@ func (b *builder) lowerNAPT(f *function, spec *v1alpha1.NAPT) {
 	}
 }
 
-// napt reads a NAPT's parameters. Its pool is seen from the given port.
-func (b *builder) napt(f *function, field string, spec *v1alpha1.NAPT, at port) element.NAPT {
+// napt reads a NAPT's parameters. Its two sides are ports of the owner.
+func (b *builder) napt(f *function, field string, spec *v1alpha1.NAPT, owner string) element.NAPT {
+	p := pooled{inside: port{owner, inside}, outside: port{owner, outside}, object: f.object}
+	b.readPool(&p, field+".pool", spec.Pool)
+	b.pools = append(b.pools, p)
 	e := element.NAPT{
-		Pool:    b.pool(f, field+".pool", spec.Pool),
+		Pool:    p.pool,
 		PortMin: uint16(spec.Ports.Min),
 		PortMax: uint16(spec.Ports.Max),
 		Timeouts: element.Timeouts{
@@ -51,41 +63,36 @@ func (b *builder) napt(f *function, field string, spec *v1alpha1.NAPT, at port) 
 	}
 	ports := max(0, int(spec.Ports.Max)-int(spec.Ports.Min)+1)
 	e.MaxSessions = min(int(spec.MaxSessions), len(e.Pool)*ports*natProtocols)
-	b.pools = append(b.pools, pooled{e.Pool, at})
 	return e
 }
 
-func (b *builder) pool(f *function, field string, entries []v1alpha1.AddressSet) []netip.Addr {
+func (b *builder) readPool(p *pooled, field string, entries []v1alpha1.AddressSet) {
 	if len(entries) == 0 {
-		b.fail(f.object, field, "", "the pool is empty; give it at least one outside address")
+		b.fail(p.object, field, "", "the pool is empty; give it at least one outside address")
 	}
-	var pool []netip.Addr
 	taken := map[netip.Addr]int{}
 	for i, s := range entries {
 		at := index(field, i)
 		r, problem := rules.ParseAddressSet(string(s))
-		if !b.problem(f.object, at, problem) {
+		if !b.problem(p.object, at, problem) {
 			continue
 		}
-		for _, n := range b.interfaces {
-			if a := n.prefix; a.IsValid() && !a.Addr().Less(r.First) && !r.Last.Less(a.Addr()) {
-				b.fail(f.object, at, string(s), "holds the address %s of interface %q; pool addresses must be none of the chain's own", a.Addr(), n.name)
-			}
-		}
+		e := poolEntry{r, at, string(s)}
+		p.entries = append(p.entries, e)
+		b.checkPoolEntry(p, e)
 		for a := r.First; a.IsValid() && !r.Last.Less(a); a = a.Next() {
 			if first, ok := taken[a]; ok {
-				b.fail(f.object, at, string(s), "%s is also in %s; name each address once", a, index(field, first))
+				b.fail(p.object, at, string(s), "%s is also in %s; name each address once", a, index(field, first))
 				break
 			}
-			if len(pool) == maxPool {
-				b.fail(f.object, at, string(s), "the pool has more than %d addresses; take fewer: each serves 64,512 flows per protocol", maxPool)
-				return pool
+			if len(p.pool) == maxPool {
+				b.fail(p.object, at, string(s), "the pool has more than %d addresses; take fewer: each serves 64,512 flows per protocol", maxPool)
+				return
 			}
 			taken[a] = i
-			pool = append(pool, a)
+			p.pool = append(p.pool, a)
 		}
 	}
-	return pool
 }
 
 func (b *builder) timeout(f *function, field string, d v1alpha1.Duration) time.Duration {

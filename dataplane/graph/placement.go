@@ -83,7 +83,7 @@ func (b *builder) placeElement(f *function, e *v1alpha1.Element, p *placed) {
 			return
 		}
 		p.ins, p.outs = twoSides, twoSides
-		p.el = b.napt(f, p.path+".napt", e.NAPT, port{f.name + "/" + p.name, outside})
+		p.el = b.napt(f, p.path+".napt", e.NAPT, f.name+"/"+p.name)
 	default:
 		b.fail(f.object, p.path+".kind", string(e.Kind), "unknown kind of element")
 	}

@@ -117,7 +117,13 @@ func (f *function) joinRealms(r realms) {
 type behind struct {
 	interfaces []*chainInterface
 	routers    []*function
-	pools      []netip.Prefix
+	pools      []poolPrefix
+}
+
+// poolPrefix is a part of the pool of a function's NAPT.
+type poolPrefix struct {
+	prefix netip.Prefix
+	of     string
 }
 
 func (b *builder) behind(p port) behind {
@@ -143,7 +149,9 @@ func (b *builder) behind(p port) behind {
 		}
 		outs, pools := f.translated(w.to.name)
 		for _, n := range pools {
-			out.pools = append(out.pools, poolPrefixes(n)...)
+			for _, p := range poolPrefixes(n) {
+				out.pools = append(out.pools, poolPrefix{p, f.name})
+			}
 		}
 		for _, o := range outs {
 			visit(port{f.name, o})

@@ -152,6 +152,7 @@ type portRoute struct {
 	via    netip.Addr
 	port   string
 	kind   v1alpha1.RouteType // empty: Forward
+	pool   string             // the function whose NAPT's pool the prefix is of; empty: none
 	rank   int
 	field  string
 }
@@ -183,7 +184,7 @@ func (b *builder) routes(f *function, spec *v1alpha1.Router) []portRoute {
 			}
 		}
 		for _, pool := range near[p].pools {
-			list = append(list, portRoute{prefix: pool, port: p, rank: connected, field: field})
+			list = append(list, portRoute{prefix: pool.prefix, port: p, pool: pool.of, rank: connected, field: field})
 		}
 	}
 	slices.SortStableFunc(list, func(x, y portRoute) int {
@@ -192,15 +193,15 @@ func (b *builder) routes(f *function, spec *v1alpha1.Router) []portRoute {
 	return b.oncePerPrefix(f, list, connected)
 }
 
-// oncePerPrefix keeps the first route of each prefix, and finds prefixes that
-// are connected at two ports.
+// oncePerPrefix keeps the first route of each prefix, and finds prefixes that are
+// connected at two ports. Of two pools checkPools says what is wrong.
 func (b *builder) oncePerPrefix(f *function, list []portRoute, connected int) []portRoute {
 	out := list[:0]
 	for _, r := range list {
 		if n := len(out); n > 0 && out[n-1].prefix == r.prefix {
 			first := out[n-1]
 			switch {
-			case first.rank == connected && first.port != r.port:
+			case first.rank == connected && first.port != r.port && (first.pool == "" || first.pool == r.pool):
 				b.fail(b.object, r.field, r.prefix.String(), "lies behind port %q and behind port %q of router %q; add a route that says which", first.port, r.port, f.name)
 			case first.rank == 0 && r.rank == 0:
 				b.fail(f.object, r.field, r.prefix.String(), "the route is there twice, first as %s; leave one out", first.field)
@@ -260,6 +261,7 @@ func (b *builder) nextHop(f *function, field string, kind v1alpha1.RouteType, na
 	if !b.problem(f.object, field+".via", problem) {
 		return via, false
 	}
+	b.noteVia(f, field+".via", string(name), via)
 	var prefixes []string
 	for _, i := range at.interfaces {
 		if !i.prefix.IsValid() {

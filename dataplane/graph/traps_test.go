@@ -60,3 +60,72 @@ func TestRoutesThatLeadNowhereHaveNeitherPortNorNextHop(t *testing.T) {
 		t.Run(name, func(t *testing.T) { checkFindings(t, test.chain, test.want) })
 	}
 }
+
+func TestPoolsThatHoldAddressesOfOthersAreRefused(t *testing.T) {
+	with := func(pool string) string {
+		return "  interfaces:\n  - {name: inside, address: 10.0.0.1/24, addresses: [172.16.0.1]}\n" +
+			"  - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.14, neighbors: [{address: 203.0.113.20, mac: 02:00:00:00:00:01}]}\n" +
+			"  functions:\n  - {name: nat, napt: {pool: [" + pool + "]}}\n" +
+			"  - {name: rt, router: {address: 203.0.113.30, routes: [{prefix: 198.18.0.0/15, port: outside, via: 203.0.113.40}]}}\n  path: [inside, nat, rt, outside]\n"
+	}
+	of := func(pool, message string) string {
+		return `chain.yaml:9: spec.functions[0].napt.pool[0]: "` + pool + `": ` + message
+	}
+	for name, test := range map[string]struct{ pool, says string }{
+		"the gateway":                 {"203.0.113.10-203.0.113.15", `holds 203.0.113.14, the gateway of interface "outside"; leave it out: the engine would answer ARP requests for it`},
+		"the next hop of a route":     {"203.0.113.40", `holds 203.0.113.40, the next hop of spec.functions[1].router.routes[0].via; leave it out: the engine would answer ARP requests for it`},
+		"a static neighbour":          {"203.0.113.16/29", `holds 203.0.113.20, a neighbour of interface "outside"; leave it out: the engine would answer ARP requests for it`},
+		"a router of the chain":       {"203.0.113.30", `holds the address 203.0.113.30 of router "rt"; pool addresses must be none of the chain's own`},
+		"the network address":         {"203.0.113.0", `holds 203.0.113.0, the network address of interface "outside"; leave it out: the engine would answer ARP requests for it`},
+		"the broadcast address":       {"203.0.113.248/29", `holds 203.0.113.255, the broadcast address of interface "outside"; leave it out: the engine would answer ARP requests for it`},
+		"an inside address":           {"10.0.0.200", `holds inside addresses: interface "inside", with 10.0.0.0/24, lies on the NAPT's inside; give outside addresses`},
+		"an inside interface's VIP":   {"172.16.0.0/30", `holds a further address of interface "inside", which lies on the NAPT's inside; give outside addresses`},
+		"the unspecified address":     {"0.0.0.0", `holds unspecified addresses (0.0.0.0/8), from which no packet may come; give addresses that hosts can have`},
+		"a loopback address":          {"127.0.0.5", `holds loopback addresses (127.0.0.0/8), from which no packet may come; give addresses that hosts can have`},
+		"a multicast address":         {"223.255.255.250-224.0.0.1", `holds multicast addresses (224.0.0.0/4), from which no packet may come; give addresses that hosts can have`},
+		"a class E address":           {"240.0.0.1", `holds class E addresses (240.0.0.0/4), from which no packet may come; give addresses that hosts can have`},
+		"addresses that nobody has":   {"203.0.113.64-203.0.113.95", ""},
+		"addresses routed to us":      {"198.51.100.0/24", ""},
+		"the network of another pool": {"203.0.113.2-203.0.113.9", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := ""
+			if test.says != "" {
+				want = of(test.pool, test.says)
+			}
+			checkFindings(t, with(test.pool), want)
+		})
+	}
+}
+
+func TestOverlappingPoolsOfTwoNAPTsAreRefused(t *testing.T) {
+	tenants := func(b string) string {
+		return "  interfaces:\n  - {name: a, address: 10.0.0.1/24}\n  - {name: b, address: 10.0.0.1/24}\n  - {name: up, address: 203.0.113.1/24, gateway: 203.0.113.254}\n" +
+			"  functions:\n  - {name: n1, napt: {pool: [203.0.113.8/29]}}\n  - {name: n2, napt: {pool: [" + b + "]}}\n" +
+			"  - {name: rt, router: {ports: [{name: a}, {name: b}, {name: up}], routes: [{prefix: 0.0.0.0/0, port: up}]}}\n" +
+			"  links:\n  - {from: a, to: n1.inside}\n  - {from: n1.outside, to: rt.a}\n  - {from: b, to: n2.inside}\n  - {from: n2.outside, to: rt.b}\n  - {from: rt.up, to: up}\n"
+	}
+	overlap := func(b string) string {
+		return `chain.yaml:11: spec.functions[1].napt.pool[0]: "` + b + `": overlaps 203.0.113.8/29 of the pool of "n1", and no NAPT lies between them: ` +
+			`replies would come to one of the two alone; give each addresses of its own`
+	}
+	checkFindings(t, tenants("203.0.113.8/29"), overlap("203.0.113.8/29"))
+	checkFindings(t, tenants("203.0.113.15"), overlap("203.0.113.15"))
+	checkFindings(t, tenants("203.0.113.16"), "")
+	// The outer NAPT keeps the two pools apart, as it keeps the prefixes of interfaces apart.
+	checkFindings(t, twoInterfaces+"  functions:\n  - {name: n1, napt: {pool: [192.0.2.1]}}\n  - {name: n2, napt: {pool: [192.0.2.1]}}\n  path: [inside, n1, n2, outside]\n", "")
+}
+
+func TestTwoInterfacesBoundToOneDeviceAreRefused(t *testing.T) {
+	with := func(a, b string) string {
+		return "  interfaces:\n  - {name: inside, address: 10.0.0.1/24, device: \"" + a + "\"}\n  - {name: outside, address: 203.0.113.1/24, device: \"" + b + "\"}\n" + routerBetween
+	}
+	says := func(device string) string {
+		return `chain.yaml:7: spec.interfaces[1].device: "` + device + `": interface "inside" is bound to this device; give each interface one of its own`
+	}
+	checkFindings(t, with("eth1", "eth1"), says("eth1"))
+	checkFindings(t, with("0000:03:00.1", "03:00.1"), says("03:00.1"))
+	checkFindings(t, with("0000:03:00.1", "0000:03:00.1,promisc=1"), says("0000:03:00.1,promisc=1"))
+	checkFindings(t, with("0000:03:00.1", "0000:03:00.0"), "")
+	checkFindings(t, with("net_af_packet0,iface=eth1", "net_af_packet1,iface=eth2"), "")
+}

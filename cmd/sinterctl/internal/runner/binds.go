@@ -8,12 +8,14 @@ import (
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
 
 // Binds finds a device for each of the chain's interfaces: the one given by name, else the chain's.
 func Binds(chain *compile.Chain, given map[string]string) ([]engine.Bind, error) {
 	var out []engine.Bind
 	var names []string
+	bound := map[string]string{}
 	for i, n := range chain.Graph.Interfaces {
 		device := n.Device
 		if d, ok := given[n.Name]; ok {
@@ -23,6 +25,10 @@ func Binds(chain *compile.Chain, given map[string]string) ([]engine.Bind, error)
 			return nil, fmt.Errorf("interface %s has no device: bind it with --bind %s=<device>, or set spec.interfaces[%d].device",
 				n.Name, n.Name, i)
 		}
+		if other, ok := bound[graph.DeviceName(device)]; ok {
+			return nil, fmt.Errorf("interface %s: device %q is bound to interface %s already; give each interface one of its own", n.Name, device, other)
+		}
+		bound[graph.DeviceName(device)] = n.Name
 		out = append(out, engine.Bind{Interface: n.Name, Device: device})
 		names = append(names, n.Name)
 	}
