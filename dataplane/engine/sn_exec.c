@@ -131,7 +131,10 @@ static void add_ttl(struct exec *x, struct sn_pkt *p, int32_t value)
 	p->ttl += value;
 }
 
-/* Sets the packet's shard. False: it is another worker's. */
+/*
+ * Sets the shard of a packet from inside. Behind one NAPT the next one's state is of the same shard. False:
+ * it is another worker's.
+ */
 static bool shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *flow)
 {
 	if (p->shard == SN_PKT_NO_SHARD)
@@ -139,7 +142,11 @@ static bool shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *fl
 	return likely(x->w->part->owned[p->shard]);
 }
 
-/* The session of a return packet, NULL if there is none. False: it would be another worker's. */
+/*
+ * The session of a return packet, NULL if there is none. False: it would be another worker's. Where the
+ * packet leaves by a NAPT again, its flow tells the shard, as if it had come from inside: the flow has one
+ * binding, whoever begins it.
+ */
 static bool find_return(struct exec *x, struct sn_pkt *p, uint32_t table, const struct sn_flow *flow,
 			struct sn_session **session)
 {
@@ -148,8 +155,7 @@ static bool find_return(struct exec *x, struct sn_pkt *p, uint32_t table, const 
 	if (unlikely(!x->w->part->owned[sn_state_return_shard(state, table, flow)]))
 		return false;
 	*session = sn_state_return(state, table, flow, x->now);
-	if (*session && p->shard == SN_PKT_NO_SHARD)
-		p->shard = (*session)->shard;
+	p->shard = SN_PKT_NO_SHARD;
 	return true;
 }
 
@@ -351,6 +357,16 @@ static struct next too_big(struct exec *x, struct sn_pkt *p, uint32_t iface)
 	return (struct next){ifc->segment};
 }
 
+/* Whether the packet used state of shards that may come to have different owners: a decision notes but one.
+ */
+static bool spans_shards(const struct exec *x)
+{
+	for (uint32_t i = 1; i < x->n_uses; i++)
+		if (x->uses[i].session->shard != x->uses[0].session->shard)
+			return !x->w->program->uncut;
+	return false;
+}
+
 /* Keep the decision for the packets of this flow that follow. */
 static void remember(struct exec *x, const struct sn_pkt *p, const struct sn_neigh *n)
 {
@@ -358,7 +374,8 @@ static void remember(struct exec *x, const struct sn_pkt *p, const struct sn_nei
 	struct sn_cache_entry *e;
 	uint32_t path;
 
-	if (x->n_uses > SN_CACHE_SESSIONS || x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key))
+	if (x->n_uses > SN_CACHE_SESSIONS || x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key) ||
+	    spans_shards(x))
 		return;
 	path = sn_counts_path(w->counts, x->steps, x->n_steps);
 	if (path == SN_NO_INDEX)
@@ -377,7 +394,7 @@ static void remember(struct exec *x, const struct sn_pkt *p, const struct sn_nei
 	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
 	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
 	e->path = path;
-	e->shard = p->shard;
+	e->shard = x->n_uses > 0 ? x->uses[0].session->shard : SN_PKT_NO_SHARD;
 	e->ttl_dec = p->ttl0 - p->ttl;
 	e->min_ttl = x->min_ttl > e->ttl_dec ? x->min_ttl : e->ttl_dec;
 	e->flags = p->stripped ? SN_CACHE_STRIPPED : 0;

@@ -380,6 +380,9 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_
 				w->stats.cache_hits++;
 				return;
 			}
+			/* An answer to it may be of another shard than its flow. */
+			if (dispatching && !sn_hand_over_late(w, i, segment))
+				return;
 		} else if (dispatching && e && !sn_hand_over_late(w, i, segment)) {
 			return;
 		}

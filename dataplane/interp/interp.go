@@ -160,6 +160,17 @@ func (c *Chain) Process(now time.Duration, iface int, frame []byte, choose Choos
 	return r.res
 }
 
+// Peek tells what would become of a frame now, and each step that it would take; nothing is changed.
+func (c *Chain) Peek(now time.Duration, iface int, frame []byte, trace func(Step)) Result {
+	was := c.trace
+	c.trace = trace
+	defer func() { c.trace = was }()
+	r := c.newRun(now, nil, nil)
+	r.start(iface, frame)
+	r.rollback(0)
+	return r.res
+}
+
 // Counters are the values of the chain's counters: of every Counter by its
 // node's name, of every counting rule by the rule's.
 func (c *Chain) Counters() map[string]Count { return maps.Clone(c.counts) }

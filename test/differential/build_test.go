@@ -150,14 +150,24 @@ type route struct {
 // refusals are the ICMP codes of routes that lead nowhere (type 3); the last one is silent.
 var refusals = []int{1, 13, -1}
 
-// router adds a router with an address of its own. A packet never leaves by the face that it came in by, so
-// that no two routers in a row can pass it to and fro; answers may leave by all.
-func (b *builder) router(name string, addr netip.Addr, faces int, routes []route) []side {
+// turns says what a router does with a packet whose route leads back where it came from.
+type turns int
+
+const (
+	discards turns = iota
+	hairpins       // it goes back: at most one router of a chain, so that no two can pass a packet to and fro
+)
+
+// router adds a router with an address of its own; answers may leave by all faces.
+func (b *builder) router(name string, addr netip.Addr, faces int, back turns, routes []route) []side {
 	sides := make([]side, faces)
 	for i := range sides {
 		sides[i].in.To = -1
 	}
-	hairpin := b.add(name, "hairpin", element.Discard{Reason: name + "-hairpin"})
+	hairpin := -1
+	if back == discards {
+		hairpin = b.add(name, "hairpin", element.Discard{Reason: name + "-hairpin"})
+	}
 	// Answers are looked up among all faces; one without a route ends there.
 	answers := element.Lookup{Outs: faces + len(refusals) + 1, NoRoute: faces + len(refusals)}
 	for _, r := range routes {
@@ -191,10 +201,12 @@ func (b *builder) router(name string, addr netip.Addr, faces int, routes []route
 		for r, n := range refused {
 			b.wire(look, faces+r, n)
 		}
-		b.wire(look, i, hairpin)
+		if back == discards {
+			b.wire(look, i, hairpin)
+		}
 		sides[i].in = graph.Edge{To: self}
 		for j := range sides {
-			if j != i {
+			if j != i || back == hairpins {
 				sides[j].outs = append(sides[j].outs, graph.Edge{To: look, Port: j})
 			}
 		}

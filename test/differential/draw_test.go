@@ -21,6 +21,8 @@ type drawer struct {
 	ports []uint64
 	names int
 	napts int
+	// hairpins says that a router sends packets back by the face that they came by.
+	hairpins bool
 }
 
 // shape is a kind of chain.
@@ -122,7 +124,7 @@ func (d *drawer) zones() {
 		routes = append(routes, route{prefix: netip.PrefixFrom(p, 32), face: 1})
 	}
 	routes = append(routes, route{prefix: netip.PrefixFrom(addr4(0, 0, 0, 0), 0), face: 2})
-	faces := d.router(d.name("rt"), addr4(172, 16, 0, 1), 3, routes)
+	faces := d.router(d.name("rt"), addr4(172, 16, 0, 1), 3, d.turns(), routes)
 	d.bases = append(d.bases, addr4(172, 16, 0, 1))
 	d.link(out1, faces[0])
 	d.link(out2, faces[1])
@@ -209,7 +211,16 @@ func (d *drawer) drawRouter(faces int, end func(int) int) []side {
 	}
 	self := addr4(172, 16, d.names, 1)
 	d.bases = append(d.bases, self)
-	return d.router(d.name("rt"), self, faces, routes)
+	return d.router(d.name("rt"), self, faces, d.turns(), routes)
+}
+
+// turns draws what a router does with a packet that would leave as it came: one of a chain may send it back.
+func (d *drawer) turns() turns {
+	if d.hairpins || d.one("discards hairpins", 2) {
+		return discards
+	}
+	d.hairpins = true
+	return hairpins
 }
 
 func (d *drawer) prefix() netip.Prefix {

@@ -165,7 +165,7 @@ func (b *builder) plainLinks() (inside, outside side) {
 }
 
 func oneRouter(b *builder, i int) (left, right side) {
-	faces := b.router(fmt.Sprintf("rt%d", i), addr4(172, 16, i, 1), 2, []route{
+	faces := b.router(fmt.Sprintf("rt%d", i), addr4(172, 16, i, 1), 2, discards, []route{
 		{prefix: netip.MustParsePrefix("10.0.0.0/8"), face: 0},
 		{prefix: netip.MustParsePrefix("192.168.0.0/24"), face: 0},
 		{prefix: netip.MustParsePrefix("10.3.0.0/16"), face: 1},

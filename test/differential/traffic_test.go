@@ -195,7 +195,16 @@ func (t *traffic) plain() sent {
 		if f, ok := packets.ErrorAbout(t.Rand, o.frame, t.address(hs.Src), typ, uint8(t.IntN(6)), quote); ok {
 			return sent{o.iface, f}
 		}
-	case n < 12 && len(t.good.list) > 0:
+	case n < 8 && len(t.good.list) > 0: // the flow's other direction, begun from the same side or another
+		i := t.good.list[t.IntN(len(t.good.list))]
+		if f, ok := packets.FieldsOf(i.frame); ok {
+			f.Src, f.Dst, f.Sport, f.Dport, f.Flags = f.Dst, f.Src, f.Dport, f.Sport, t.flags()
+			if t.IntN(3) == 0 {
+				i.iface = t.IntN(len(t.g.Interfaces))
+			}
+			return sent{i.iface, t.build(i.iface, f)}
+		}
+	case n < 13 && len(t.good.list) > 0:
 		i := t.good.list[t.IntN(len(t.good.list))]
 		if f, ok := packets.FieldsOf(i.frame); ok {
 			t.vary(&f)

@@ -1,0 +1,144 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// asymmetric is a router with its default route outside, and a NAPT: what comes back for a host that the router has no
+// route to inside goes out again.
+func asymmetric(name string) *graph.Graph {
+	b := new(builder)
+	b.g.Chain = name
+	inside, outside := b.plainLinks()
+	faces := b.router("rt", addr4(172, 16, 0, 1), 2, hairpins, []route{
+		{prefix: netip.MustParsePrefix("10.0.0.0/8"), face: 0},
+		{prefix: netip.MustParsePrefix("0.0.0.0/0"), face: 1},
+	})
+	b.link(inside, faces[0])
+	left, right := oneNAPT(b, 0)
+	b.link(faces[1], left)
+	b.link(right, outside)
+	return &b.g
+}
+
+// udp is a packet into an interface.
+func udp(g *graph.Graph, iface int, src, dst netip.AddrPort) sent {
+	from, to := number(src.Addr()), number(dst.Addr())
+	ip := packets.IPv4{Src: from, Dst: to, Proto: packets.ProtoUDP, TTL: 64, Payload: packets.UDP(from, to, src.Port(), dst.Port(), []byte("datagram"))}
+	return sent{iface, ethernet(g, iface, ip)}
+}
+
+// ethernet is a packet's frame from a neighbour to an interface.
+func ethernet(g *graph.Graph, iface int, ip packets.IPv4) []byte {
+	var dst, src packets.MAC
+	copy(dst[:], g.Interfaces[iface].MAC)
+	copy(src[:], g.Interfaces[iface].Neighbors[0].MAC)
+	return packets.Ethernet(dst, src, nil, packets.EtherIPv4, ip.Bytes(), nil)
+}
+
+// must runs one packet and gives the only frame that left.
+func (r *rig) must(t *testing.T, now time.Duration, p sent) sent {
+	t.Helper()
+	left, err := r.run(t.Context(), step{now, []sent{p}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left[0]) != 1 {
+		t.Fatalf("%d frames left, want 1 (drops so far: %v), upon\n%s", len(left[0]), r.stats.drops, packets.Describe(p.frame))
+	}
+	return left[0][0]
+}
+
+func TestAFlowHasOneBindingWhicheverWayItsPacketsComeToTheNAPT(t *testing.T) {
+	needHarness(t)
+	for _, cut := range []string{cutByHost, cutByHash} {
+		t.Run(cut, func(t *testing.T) {
+			g := asymmetric(t.Name())
+			r, err := newRig(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.workers, r.cut = 1, cut
+			if err := r.start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer r.engine.kill()
+			for i := range 200 {
+				a := netip.AddrPortFrom(addr4(33, 0, i, 1), 53)
+				b := netip.AddrPortFrom(addr4(69, 0, i, 1), 5190)
+				oneBinding(t, r, g, a, b)
+			}
+			if err := r.finish(t.Context(), time.Second); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// oneBinding sends from a to b, has b reply, which goes out again, sends from b to a, and complains about that.
+func oneBinding(t *testing.T, r *rig, g *graph.Graph, a, b netip.AddrPort) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, uint64(number(a.Addr()))))
+	out := r.must(t, time.Second, udp(g, 0, a, b))
+	reply, ok := packets.Reply(random, out.frame, 0, nil)
+	if !ok {
+		t.Fatal("no reply")
+	}
+	turned := r.must(t, time.Second, sent{1, reply})
+	direct := r.must(t, time.Second, udp(g, 0, b, a))
+	if x, y := endsOf(t, turned), endsOf(t, direct); x != y {
+		t.Fatalf("%v → %v has two bindings: %v and %v", b, a, x, y)
+	}
+	for _, about := range []sent{turned, direct} {
+		r.must(t, time.Second, complaint(g, about))
+	}
+}
+
+// complaint is an error about a packet that left.
+func complaint(g *graph.Graph, about sent) sent {
+	v, _ := packets.Parse(about.frame)
+	return sent{about.iface, ethernet(g, about.iface, packets.IPv4{
+		Src: 0x08080808, Dst: v.IP.Src, Proto: packets.ProtoICMP, TTL: 64, Payload: packets.ICMP(3, 1, 0, v.IP.Bytes()),
+	})}
+}
+
+// endsOf are source and destination of a frame.
+func endsOf(t *testing.T, s sent) [2]netip.AddrPort {
+	t.Helper()
+	v, ok := packets.Parse(s.frame)
+	if !ok {
+		t.Fatal("no frame")
+	}
+	src, dst := ends(v.IP.Bytes())
+	return [2]netip.AddrPort{src, dst}
+}
+
+// TestWhatComesBackAndGoesOutAgainHasOneBindingAmongSeveralWorkers has the other directions of flows begun from both sides.
+// Where two workers would have to look at their state, the packet is dropped and counted, and no binding is a wrong one.
+func TestWhatComesBackAndGoesOutAgainHasOneBindingAmongSeveralWorkers(t *testing.T) {
+	needHarness(t)
+	for _, cut := range []string{cutByHost, cutByHash} {
+		for _, workers := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%s, %d workers", cut, workers), func(t *testing.T) {
+				t.Parallel()
+				r, err := newRig(asymmetric(t.Name()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.workers, r.cut = workers, cut
+				driveRig(t, r, scale(60_000, 5_000))
+				// The hash of a device is the same for both directions.
+				if dropped := r.stats.drops[notOurs]; dropped > 0 != (workers > 1 && cut == cutByHost) {
+					t.Errorf("%d workers drop %d packets as %s", workers, dropped, notOurs)
+				}
+			})
+		}
+	}
+}
