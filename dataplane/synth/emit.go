@@ -36,7 +36,7 @@ func emit(w *walker) (*Result, error) {
 	e.r = &Result{Program: e.p, graph: w.g}
 	e.interfaces()
 	e.tables()
-	u := &usage{used: map[int][]bool{}, by: map[[2]int]int{}, g: w.g}
+	u := &usage{used: map[int][]bool{}, by: w.shadows, g: w.g}
 	for _, s := range w.segments {
 		if err := e.segment(s, u); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)

@@ -155,7 +155,7 @@ func (w *walker) translateBack(t *tcu, node int, n element.NAPT) error {
 		}
 		ways, decided := u.read(p, headerspace.Dst, *addrs)
 		if !decided {
-			return w.undecided(t, node)
+			return w.undecided(t, node, element.NAPTOutside)
 		}
 		for _, q := range ways {
 			v := *u

@@ -53,3 +53,13 @@ func (r *runs) use(run runID) (i int, fresh bool) {
 	r.used = append(r.used, nodes)
 	return i, true
 }
+
+// forget takes runs out of use again but the first n.
+func (r *runs) forget(n int) {
+	r.used = r.used[:n]
+	for id, i := range r.at {
+		if i >= n {
+			delete(r.at, id)
+		}
+	}
+}

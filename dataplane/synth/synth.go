@@ -17,12 +17,12 @@ func Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 	if limit <= 0 {
 		limit = DefaultMaxBoxes
 	}
-	apart, cuts := map[int]bool{}, map[int]bool{}
+	apart, wide := map[int]bool{}, map[wideAt]bool{}
 	for {
-		w := newWalker(g, limit, apart, cuts)
+		w := newWalker(g, limit, apart, wide)
 		err := w.all()
 		if errors.Is(err, errAgain) {
-			continue // each time with one NAPT or classifier more set apart
+			continue // each time with one NAPT more set apart
 		}
 		if err != nil {
 			return nil, fmt.Errorf("chain %s: %w", g.Chain, err)

@@ -93,12 +93,26 @@ type values struct {
 	// symbolically: the packet was translated back through all of them at once.
 	unwind   []int
 	counters *counted
+	// lookups are those passed, last first.
+	lookups *visit
+}
+
+// visit is a lookup as a packet passed it, with its fields as they were then. The TTL is left out.
+type visit struct {
+	prev *visit
+	node int
+	val  *exprs
 }
 
 // tcu is a traffic class unit (SNF): packets that enter the segment with the filter, and
 // what has happened to them up to here.
 type tcu struct {
 	filter headerspace.Filter
+	// live are the destinations, as the packets entered, for which no way before this one is taken: longer
+	// prefixes and earlier rules on destinations alone are taken away. The filter still holds those.
+	live spans
+	// parted tells that a large look-up has divided the unit's packets.
+	parted bool
 	values
 	trace *step
 	depth int

@@ -39,8 +39,8 @@ type walker struct {
 	max int
 
 	// What earlier attempts learnt.
-	apart map[int]bool // NAPTs that end a run always: their choice is looked at
-	cuts  map[int]bool // classifiers kept as look-ups of their own
+	apart map[int]bool    // NAPTs that end a run always: their choice is looked at
+	wide  map[wideAt]bool // see budget
 
 	segments []*segment
 	index    map[start]int
@@ -48,20 +48,16 @@ type walker struct {
 	tables   []int // NAPT nodes
 	counters counterIndex
 
-	seg    *segment
-	fresh  bool // the segment's packets come from outside: no next hop is noted
-	visits []int
-	stack  []*tcu // branches by depth
-	steps  []step
-	routes map[int]*routeList
-	pools  map[int][2]*headerspace.Set // addresses, ports
-	known  map[exprs]*exprs            // those that units point to
-}
-
-// routeList is a lookup as an ordered rule list.
-type routeList struct {
-	order   []int // routes by precedence
-	filters []headerspace.Filter
+	seg     *segment
+	fresh   bool // the segment's packets come from outside: no next hop is noted
+	budget  budget
+	shadows map[[2]int]int // rules of which rules on destinations leave nothing, by node and rule: those rules
+	stack   []*tcu         // branches by depth
+	steps   []step
+	fibs    map[int]*fib
+	targets map[int]*targets
+	pools   map[int][2]*headerspace.Set // addresses, ports
+	known   map[exprs]*exprs            // those that units point to
 }
 
 // segment is a walked segment.
@@ -79,10 +75,10 @@ type found struct {
 	trace  *step
 }
 
-func newWalker(g *graph.Graph, limit int, apart, cuts map[int]bool) *walker {
+func newWalker(g *graph.Graph, limit int, apart map[int]bool, wide map[wideAt]bool) *walker {
 	return &walker{
-		g: g, max: limit, apart: apart, cuts: cuts,
-		index: map[start]int{}, runs: newRuns(), counters: indexCounters(g), routes: map[int]*routeList{},
+		g: g, max: limit, apart: apart, wide: wide,
+		index: map[start]int{}, runs: newRuns(), counters: indexCounters(g), fibs: map[int]*fib{}, targets: map[int]*targets{}, shadows: map[[2]int]int{},
 		pools: map[int][2]*headerspace.Set{}, known: map[exprs]*exprs{},
 	}
 }
@@ -95,9 +91,16 @@ func (w *walker) all() error {
 		e := w.g.Nodes[i.In].Out[0]
 		enter(start{kind: startEntry, node: e.To, port: e.Port})
 	}
+	each := allowance(w.g, w.max)
 	for n := 0; n < len(w.segments); n++ {
 		todo = w.starts(todo[:0])
-		if err := w.walkSegment(n, todo[n]); err != nil {
+		known := w.extent()
+		err := w.walkSegment(n, todo[n], each)
+		for errors.Is(err, errWide) {
+			w.forget(known)
+			err = w.walkSegment(n, todo[n], each)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -146,10 +149,11 @@ func (w *walker) runName(run int) string {
 	return strings.Join(names, ">")
 }
 
-func (w *walker) walkSegment(n int, s start) error {
+func (w *walker) walkSegment(n int, s start, each int) error {
 	w.seg, w.fresh = w.segments[n], s.kind == startEntry || s.kind == startAnswer
-	w.visits = make([]int, len(w.g.Nodes))
-	t := tcu{filter: everything, known: w.known} // the identity: every packet, no operation (SNF, tcu_0)
+	w.seg.leaves = nil
+	w.budget = budget{start: place{s.kind, s.node}, left: each, visits: make([]int, len(w.g.Nodes))}
+	t := tcu{filter: everything, live: everyAddress, known: w.known} // the identity: every packet, no operation (SNF, tcu_0)
 	node, port := s.node, s.port
 	switch s.kind {
 	case startEntry, startCut:
@@ -246,8 +250,8 @@ func (w *walker) follow(t *tcu, node, out, rule int) error {
 // narrower unit goes on. first says that the segment starts here. t is walk's to change.
 func (w *walker) walk(t *tcu, node, port int, first bool) error {
 	t.depth++
-	if t.depth > 3*len(w.g.Nodes)+64 {
-		return w.loop(t)
+	if t.depth > 3*len(w.g.Nodes)+64 { // round and round, by ways that longest match alone does not tell
+		return w.cut(t, node, port)
 	}
 	switch e := w.g.Nodes[node].Element.(type) {
 	case element.Classifier:
@@ -273,7 +277,7 @@ func (w *walker) walk(t *tcu, node, port int, first bool) error {
 		return w.follow(t, node, 0, -1)
 	case element.Tee:
 		if len(t.runs) > 0 { // translated once, then copied
-			return w.cut(t, node)
+			return w.cut(t, node, port)
 		}
 		return w.tee(t, node)
 	case element.Discard:
@@ -294,118 +298,6 @@ func (w *walker) walk(t *tcu, node, port int, first bool) error {
 
 func (w *walker) interfaceOf(out int) int {
 	return slices.IndexFunc(w.g.Interfaces, func(i graph.Interface) bool { return i.Out == out })
-}
-
-// classify takes the unit through an ordered rule list. Order is kept as
-// priority: nothing is subtracted, leaves come out in the order in which they match first.
-func (w *walker) classify(t *tcu, node int, first bool, n, deflt int, rule func(int) (int, []headerspace.Filter)) error {
-	if cut, err := w.tooLarge(node, first, n); err != nil || cut {
-		if err != nil {
-			return err
-		}
-		return w.cut(t, node)
-	}
-	if n > cap(w.seg.leaves)-len(w.seg.leaves) {
-		w.seg.leaves = slices.Grow(w.seg.leaves, 2*n+n/4) // most rules: enough TTL, and not
-	}
-	for i := range n {
-		out, filters := rule(i)
-		for _, f := range filters {
-			ways, decided := t.match(f)
-			if !decided {
-				return w.undecided(t, node)
-			}
-			for k := range ways.n {
-				p := *ways.at(k)
-				if _, possible := p.Feasible(); !possible {
-					continue
-				}
-				u := w.branch(t, p)
-				w.countRule(u, node, i)
-				if err := w.follow(u, node, out, i); err != nil {
-					return err
-				}
-			}
-			if ways.n == 1 && t.filter.SubsetOf(ways.first) {
-				return nil // nothing is left for the rules below
-			}
-		}
-	}
-	return w.follow(t, node, deflt, -1)
-}
-
-// tooLarge tells whether the node is kept as a look-up of its own, because the product with what
-// comes before it would pass the budget.
-func (w *walker) tooLarge(node int, first bool, n int) (bool, error) {
-	if first {
-		return false, nil
-	}
-	if w.cuts[node] {
-		return true, nil
-	}
-	w.visits[node]++
-	if v := w.visits[node]; v > 1 && (v*n > w.max || n > w.max/8) {
-		w.cuts[node] = true
-		return false, errAgain
-	}
-	return false, nil
-}
-
-func (w *walker) countRule(t *tcu, node, rule int) {
-	if c, ok := w.counters.rule[[2]int{node, rule}]; ok {
-		t.count(c)
-	}
-}
-
-// lookup is classify with routes ordered by prefix length, the longest first.
-func (w *walker) lookup(t *tcu, node int, first bool, l element.Lookup) error {
-	if cut, err := w.tooLarge(node, first, len(l.Routes)); err != nil || cut {
-		if err != nil {
-			return err
-		}
-		return w.cut(t, node)
-	}
-	list := w.routeList(node, l)
-	for _, i := range list.order {
-		ways, decided := t.match(list.filters[i])
-		if !decided {
-			return w.undecided(t, node)
-		}
-		if ways.n == 0 {
-			continue
-		}
-		u := w.branch(t, ways.first)
-		u.hop = hop{addr: hopAddr(l.Routes[i].Via), set: true}
-		if err := w.follow(u, node, l.Routes[i].Out, i); err != nil {
-			return err
-		}
-		if t.filter.SubsetOf(ways.first) {
-			return nil
-		}
-	}
-	return w.follow(t, node, l.NoRoute, -1)
-}
-
-// routeList orders a lookup's routes by precedence, equal lengths by address.
-func (w *walker) routeList(node int, l element.Lookup) *routeList {
-	if list := w.routes[node]; list != nil {
-		return list
-	}
-	order := make([]int, len(l.Routes))
-	filters := make([]headerspace.Filter, len(l.Routes))
-	for i, r := range l.Routes {
-		order[i] = i
-		filters[i] = headerspace.Filter{}.With(headerspace.Dst, headerspace.Prefix(r.Prefix))
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		p, q := l.Routes[a].Prefix, l.Routes[b].Prefix
-		if p.Bits() != q.Bits() {
-			return q.Bits() - p.Bits()
-		}
-		return p.Addr().Compare(q.Addr())
-	})
-	w.routes[node] = &routeList{order, filters}
-	return w.routes[node]
 }
 
 func hopAddr(a netip.Addr) uint32 {
@@ -505,34 +397,22 @@ func (w *walker) generator(node int) int {
 
 // undecided is a read that hangs on a run-time choice: the chain is cut here, and the
 // next segment reads what was chosen.
-func (w *walker) undecided(t *tcu, node int) error {
+func (w *walker) undecided(t *tcu, node, port int) error {
 	if len(t.unwind) > 0 {
 		w.apart[t.unwind[0]] = true
 		return errAgain
 	}
-	return w.cut(t, node)
+	return w.cut(t, node, port)
 }
 
 // cut ends the segment before a node. The last NAPT's choice is made here, so it is made
 // apart everywhere: all packets of a flow find the same entries, whichever way they take.
-func (w *walker) cut(t *tcu, node int) error {
+func (w *walker) cut(t *tcu, node, port int) error {
 	if n := len(t.runs); n > 0 && !w.apart[w.runs.last(t.runs[n-1])] {
 		w.apart[w.runs.last(t.runs[n-1])] = true
 		return errAgain
 	}
-	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: startCut, node: node})})
-}
-
-func (w *walker) loop(t *tcu) error {
-	var names []string
-	seen := map[int]bool{}
-	for s := t.trace; s != nil && !(seen[s.node] && len(seen) > 1); s = s.prev {
-		seen[s.node] = true
-		names = append(names, w.g.Nodes[s.node].Name)
-	}
-	slices.Reverse(names)
-	return fmt.Errorf("%s: packets with %s go round in a loop: … → %s → …; change a route or link so that they leave",
-		w.seg.name, t.filter, strings.Join(names, " → "))
+	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: startCut, node: node, port: port})})
 }
 
 func (c *counted) list() []int {
