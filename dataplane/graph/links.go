@@ -17,7 +17,6 @@ type wire struct {
 
 // link wires the ports by path and links.
 func (b *builder) link(spec *v1alpha1.ServiceChainSpec) {
-	after := map[string][]string{} // functions by the functions that links lead from
 	connect := func(from, to port, direction v1alpha1.LinkDirection, fromField, toField string) {
 		if from.owner == to.owner {
 			b.fail(b.object, toField, to.String(), "links %q to itself; packets would never leave it", from.owner)
@@ -27,14 +26,6 @@ func (b *builder) link(spec *v1alpha1.ServiceChainSpec) {
 		if direction != v1alpha1.LinkForward {
 			b.leads(to, from, toField)
 		}
-		if from.name == "" || to.name == "" {
-			return // interfaces end the way: no loop leads through them
-		}
-		if way := wayBetween(after, to.owner, from.owner); way != nil {
-			b.fail(b.object, toField, to.String(), "makes a loop: %s; turn a link round, or take one out", strings.Join(append([]string{from.owner}, way...), " -> "))
-			return
-		}
-		after[from.owner] = append(after[from.owner], to.owner)
 	}
 	for i := 1; i < len(spec.Path); i++ {
 		from, ok1 := b.pathEnd(spec.Path, i-1, outside)
@@ -148,28 +139,6 @@ func (b *builder) findFunction(name string) *function {
 		}
 	}
 	return nil
-}
-
-// wayBetween is the functions from one to another along links, nil if there is no way.
-func wayBetween(after map[string][]string, from, to string) []string {
-	tried := map[string]bool{}
-	var walk func(at string) []string
-	walk = func(at string) []string {
-		if at == to {
-			return []string{at}
-		}
-		if tried[at] {
-			return nil
-		}
-		tried[at] = true
-		for _, n := range after[at] {
-			if way := walk(n); way != nil {
-				return append([]string{at}, way...)
-			}
-		}
-		return nil
-	}
-	return walk(from)
 }
 
 func dedupe(list finding.List) finding.List {

@@ -42,7 +42,7 @@ func emit(w *walker) (*Result, error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	e.r.Warnings = u.warnings()
+	e.r.Warnings = append(w.loops(), u.warnings()...)
 	return e.r, nil
 }
 

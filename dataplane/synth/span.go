@@ -75,8 +75,16 @@ func (s spans) union(o spans) spans {
 	}
 	all := slices.Concat(s, o)
 	slices.SortFunc(all, func(a, b span) int { return compareUint32(a.lo, b.lo) })
-	out := all[:1]
-	for _, a := range all[1:] {
+	return all.merged()
+}
+
+// merged joins sorted spans that overlap or touch, in place.
+func (s spans) merged() spans {
+	if len(s) == 0 {
+		return nil
+	}
+	out := s[:1]
+	for _, a := range s[1:] {
 		last := &out[len(out)-1]
 		if last.hi != ^uint32(0) && a.lo > last.hi+1 {
 			out = append(out, a)

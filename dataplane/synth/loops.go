@@ -1,0 +1,389 @@
+package synth
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// Loops of routes, found exactly: destinations are followed from lookup to lookup by longest match. What can be sent on
+// for ever is what remains when all is taken away, again and again, that leads to where nothing remains (a greatest
+// fixpoint). Then the functions on each round are asked whether they let such a packet pass.
+
+const (
+	maxRounds = 16   // loops that are reported
+	maxPieces = 4096 // filters of a round's packets; with more the functions on it are not asked
+	maxNamed  = 6    // prefixes that a warning names
+)
+
+// hopTo is a way from one lookup to the next.
+type hopTo struct {
+	to   int
+	live spans // destinations that may take it
+	way  []hopStep
+	// written is the destination that the way writes, if it does.
+	written *uint32
+}
+
+type hopStep struct{ node, out int }
+
+// looper finds loops.
+type looper struct {
+	w       *walker
+	hops    map[int][]hopTo // by lookup
+	reached map[int]spans
+	looping map[int]spans
+	lookups []int
+}
+
+// loops are the warnings about packets that go round until their TTL is used up.
+func (w *walker) loops() []Warning {
+	l := &looper{w: w, hops: map[int][]hopTo{}, reached: map[int]spans{}, looping: map[int]spans{}}
+	for n, node := range w.g.Nodes {
+		if e, ok := node.Element.(element.Lookup); ok {
+			l.lookups = append(l.lookups, n)
+			l.hops[n] = l.leaving(n, e)
+		}
+	}
+	l.reach()
+	l.settle()
+	var out []Warning
+	for range maxRounds {
+		round, at := l.next()
+		if round == nil {
+			break
+		}
+		if packets, sure := l.pass(round, at); len(packets) > 0 {
+			out = append(out, w.loopWarning(round, packets, sure))
+		}
+		for _, h := range round {
+			l.looping[h.to] = l.looping[h.to].subtract(at)
+		}
+		l.settle()
+	}
+	return out
+}
+
+// leaving are the hops from a lookup.
+func (l *looper) leaving(n int, e element.Lookup) []hopTo {
+	f := l.w.fibOf(n, e)
+	by := make([]spans, e.Outs)
+	for _, r := range f.order {
+		by[e.Routes[r].Out] = append(by[e.Routes[r].Out], f.won[r]...)
+	}
+	by[e.NoRoute] = append(by[e.NoRoute], f.without...)
+	var out []hopTo
+	for o, live := range by {
+		slices.SortFunc(live, func(a, b span) int { return compareUint32(a.lo, b.lo) })
+		out = l.follow(hopTo{live: live.merged(), way: []hopStep{{n, o}}}, out)
+	}
+	return out
+}
+
+// follow goes on from the end of a hop's way to the lookups next on it.
+func (l *looper) follow(h hopTo, out []hopTo) []hopTo {
+	last := h.way[len(h.way)-1]
+	e := l.w.g.Nodes[last.node].Out[last.out]
+	if e.To < 0 || len(h.live) == 0 {
+		return out
+	}
+	for _, s := range h.way[1:] { // a round without lookup
+		if s.node == e.To {
+			return out
+		}
+	}
+	on := func(port int, live spans) {
+		next := h
+		next.live = live
+		next.way = append(h.way[:len(h.way):len(h.way)], hopStep{e.To, port})
+		out = l.follow(next, out)
+	}
+	switch el := l.w.g.Nodes[e.To].Element.(type) {
+	case element.Lookup:
+		h.to = e.To
+		return append(out, h)
+	case element.Classifier:
+		for port, live := range l.divide(e.To, el, h) {
+			on(port, live)
+		}
+	case element.SetField:
+		if el.Field == headerspace.Dst {
+			to := uint32(el.Value.Lo)
+			h.written = &to
+		}
+		on(0, h.live)
+	case element.Tee:
+		for port := range el.Outs {
+			on(port, h.live)
+		}
+	case element.NAPT:
+		if e.Port == element.NAPTInside { // from outside the destination becomes what the session says
+			on(element.NAPTOutside, h.live)
+		}
+	default:
+		if t := el.Traits(); !t.Terminal && !t.Generates {
+			on(0, h.live) // alive, pass, good, counted
+		}
+	}
+	return out
+}
+
+// divide is the destinations that may leave a classifier by each port.
+func (l *looper) divide(node int, c element.Classifier, h hopTo) []spans {
+	to := l.w.targetsOf(node, len(c.Rules), func(i int) (int, []headerspace.Filter) { return c.Rules[i].Out, c.Rules[i].Filters })
+	out := make([]spans, c.Outs)
+	left := h.live
+	if h.written != nil {
+		left = spans{{*h.written, *h.written}}
+	}
+	for i, r := range c.Rules {
+		for _, t := range to.of[i] {
+			out[r.Out] = out[r.Out].union(left.intersect(t.spans))
+			if t.only {
+				left = left.subtract(t.spans)
+			}
+		}
+	}
+	out[c.Default] = out[c.Default].union(left)
+	if h.written != nil {
+		for i := range out {
+			if len(out[i]) > 0 {
+				out[i] = h.live
+			}
+		}
+	}
+	return out
+}
+
+// reach finds which destinations get to which lookup.
+func (l *looper) reach() {
+	var todo []hopTo
+	for _, i := range l.w.g.Interfaces {
+		todo = l.follow(hopTo{live: everyAddress, way: []hopStep{{i.In, 0}}}, todo)
+	}
+	for len(todo) > 0 {
+		h := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		fresh := h.becomes().subtract(l.reached[h.to])
+		if len(fresh) == 0 {
+			continue
+		}
+		l.reached[h.to] = l.reached[h.to].union(fresh)
+		for _, next := range l.hops[h.to] {
+			if next.live = next.live.intersect(fresh); len(next.live) > 0 {
+				todo = append(todo, next)
+			}
+		}
+	}
+	for n, s := range l.reached {
+		l.looping[n] = s
+	}
+}
+
+// becomes is the hop's destinations at its end.
+func (h hopTo) becomes() spans {
+	if h.written != nil && len(h.live) > 0 {
+		return spans{{*h.written, *h.written}}
+	}
+	return h.live
+}
+
+// settle takes away, until nothing changes, what leads to where it is not looping.
+func (l *looper) settle() {
+	for changed := true; changed; {
+		changed = false
+		for _, n := range l.lookups {
+			var stay spans
+			for _, h := range l.hops[n] {
+				stay = stay.union(l.stays(h))
+			}
+			if stay = stay.intersect(l.looping[n]); !slices.Equal(stay, l.looping[n]) {
+				l.looping[n], changed = stay, true
+			}
+		}
+	}
+}
+
+// stays is the destinations for which a hop leads to where they loop.
+func (l *looper) stays(h hopTo) spans {
+	if h.written == nil {
+		return h.live.intersect(l.looping[h.to])
+	}
+	if len(h.becomes().intersect(l.looping[h.to])) > 0 {
+		return h.live
+	}
+	return nil
+}
+
+// next is a round that remains, and the destinations that take it; nil: there is none.
+func (l *looper) next() ([]hopTo, spans) {
+	for _, n := range l.lookups {
+		if len(l.looping[n]) == 0 {
+			continue
+		}
+		at, node := l.looping[n][0].lo, n
+		var way []hopTo
+		passed := map[int]int{}
+		for {
+			if first, ok := passed[node]; ok {
+				return l.round(way[first:])
+			}
+			passed[node] = len(way)
+			i := slices.IndexFunc(l.hops[node], func(h hopTo) bool {
+				return len(l.stays(h).intersect(spans{{at, at}})) > 0
+			})
+			h := l.hops[node][i]
+			way = append(way, h)
+			node = h.to
+			if h.written != nil {
+				at = *h.written
+			}
+		}
+	}
+	return nil, nil
+}
+
+// round begins a way that leads round at its first lookup, and adds who takes it.
+func (l *looper) round(way []hopTo) ([]hopTo, spans) {
+	at := everyAddress
+	for _, h := range way {
+		if h.written != nil { // all that it takes becomes one
+			return way, spans{{*h.written, *h.written}}
+		}
+		at = at.intersect(l.stays(h))
+	}
+	first := 0
+	for i := range way {
+		if way[i].way[0].node < way[first].way[0].node {
+			first = i
+		}
+	}
+	return append(way[first:len(way):len(way)], way[:first]...), at
+}
+
+// pass is those of the packets to the destinations that the functions on the round let go round; sure is
+// false if they were not asked to the end.
+func (l *looper) pass(round []hopTo, to spans) (packets []headerspace.Filter, sure bool) {
+	t := &tcu{live: everyAddress, known: l.w.known}
+	packets = []headerspace.Filter{everything.And(headerspace.Dst, to.set())}
+	for range 2 { // what is written the first time is read the second time
+		for _, h := range round {
+			for _, s := range h.way {
+				switch e := l.w.g.Nodes[s.node].Element.(type) {
+				case element.SetField:
+					t.set(e.Field, e.Value)
+				case element.Classifier:
+					next, ok := t.filtered(packets, e, s.out)
+					if !ok {
+						return packets, false
+					}
+					packets = next
+				}
+			}
+		}
+	}
+	return packets, true
+}
+
+// filtered is the packets that leave a classifier by a port; ok is false if there are too many filters of them, or
+// something that is chosen at run time decides.
+func (t *tcu) filtered(packets []headerspace.Filter, c element.Classifier, port int) (out []headerspace.Filter, ok bool) {
+	rest := packets
+	for _, r := range c.Rules {
+		for _, f := range r.Filters {
+			var left []headerspace.Filter
+			for _, p := range rest {
+				t.filter = p
+				ways, decided := t.match(f)
+				if !decided || len(out)+len(left) > maxPieces {
+					return nil, false
+				}
+				keep := []headerspace.Filter{p}
+				for i := range ways.n {
+					q, possible := ways.at(i).Feasible()
+					if !possible {
+						continue
+					}
+					if r.Out == port {
+						out = append(out, q)
+					}
+					keep = subtractFrom(keep, q)
+				}
+				left = append(left, keep...)
+			}
+			rest = left
+		}
+	}
+	if c.Default == port {
+		out = append(out, rest...)
+	}
+	return out, true
+}
+
+func subtractFrom(list []headerspace.Filter, q headerspace.Filter) []headerspace.Filter {
+	var out []headerspace.Filter
+	for _, p := range list {
+		for _, r := range p.Subtract(q) {
+			if r, possible := r.Feasible(); possible {
+				out = append(out, r)
+			}
+		}
+	}
+	return out
+}
+
+func (w *walker) loopWarning(round []hopTo, packets []headerspace.Filter, sure bool) Warning {
+	var to spans
+	for _, p := range packets {
+		to = to.union(spansOf(p.Get(headerspace.Dst)))
+	}
+	var names []string
+	for _, h := range round {
+		names = append(names, functionOf(w.g, h.way[0].node))
+	}
+	names = append(names, names[0])
+	may := ""
+	if !sure {
+		may = "may "
+	}
+	return Warning{
+		Node: w.g.Nodes[round[0].way[0].node].Name,
+		Message: fmt.Sprintf("packets to %s %sgo round (%s) until their TTL is used up; "+
+			"change a route so that they leave, or give them one of type Discard", to, may, strings.Join(names, " → ")),
+	}
+}
+
+func functionOf(g *graph.Graph, node int) string {
+	if f := g.Nodes[node].Function; f != "" {
+		return f
+	}
+	return g.Nodes[node].Name
+}
+
+// String names the first of the prefixes that make up the spans.
+func (s spans) String() string {
+	var out []string
+	n := 0
+	for _, a := range s {
+		for lo, more := a.lo, true; more; n++ {
+			bits := 32
+			for bits > 0 && lo&(1<<(32-bits)) == 0 && uint64(lo)+1<<(33-bits)-1 <= uint64(a.hi) {
+				bits--
+			}
+			last := lo + uint32(uint64(1)<<(32-bits)-1)
+			if n < maxNamed {
+				out = append(out, netip.PrefixFrom(headerspace.AsAddr(address(lo)), bits).String())
+			}
+			lo, more = last+1, last < a.hi
+		}
+	}
+	if n > maxNamed {
+		return fmt.Sprintf("%s and %d more prefixes", strings.Join(out, ", "), n-maxNamed)
+	}
+	return strings.Join(out, ", ")
+}
