@@ -187,7 +187,7 @@ func eventually(t *testing.T, try func() error) {
 func testProgram(t *testing.T, reason string, interfaces ...string) *Program {
 	t.Helper()
 	p := &programpb.Program{
-		Schema:   program.SchemaVersion,
+		Schema: program.SchemaVersion, LongestWay: 4,
 		Chain:    "edge",
 		Reasons:  []string{reason},
 		Counters: []string{"fw/seen"},

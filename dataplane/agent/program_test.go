@@ -52,7 +52,7 @@ func TestAChainProgramIsTakenOnlyIfItIsWhatItSays(t *testing.T) {
 		want   string
 	}{
 		"as it should be":              {func(*v1alpha1.ChainProgramSpec) {}, ""},
-		"of a newer release":           {func(s *v1alpha1.ChainProgramSpec) { s.Schema = 9 }, "schema: the program's is 9, this agent and its engine know 1"},
+		"of a newer release":           {func(s *v1alpha1.ChainProgramSpec) { s.Schema = 9 }, "schema: the program's is 9, this agent and its engine know 2"},
 		"packed in another way":        {func(s *v1alpha1.ChainProgramSpec) { s.Encoding = "zstd" }, `encoding: "zstd", want gzip`},
 		"not packed":                   {func(s *v1alpha1.ChainProgramSpec) { s.Program = p.Encoded }, "not a gzip stream"},
 		"cut short":                    {func(s *v1alpha1.ChainProgramSpec) { s.Program = s.Program[:20] }, "gzip stream: unexpected EOF"},

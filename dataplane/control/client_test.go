@@ -114,7 +114,7 @@ func TestAnEngineOfAnotherReleaseIsNamed(t *testing.T) {
 		return &programpb.Response{Body: &programpb.Response_Hello{Hello: &programpb.HelloReply{Schema: 7, Version: "v0.9.0"}}}
 	})
 	_, err := c.Hello(t.Context())
-	want := "engine v0.9.0 speaks schema 7, this Sinter speaks schema 1: run an engine of the same release"
+	want := "engine v0.9.0 speaks schema 7, this Sinter speaks schema 2: run an engine of the same release"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -19,7 +19,7 @@ import (
 func nothing() *programpb.Program {
 	drop := &programpb.Leg{Outcome: &programpb.Leg_Drop{Drop: &programpb.Drop{Reason: &programpb.Drop_Builtin{Builtin: programpb.DropReason_DROP_LOCAL}}}}
 	return &programpb.Program{
-		Schema: program.SchemaVersion, Chain: "nothing",
+		Schema: program.SchemaVersion, LongestWay: 1, Chain: "nothing",
 		Interfaces: []*programpb.Interface{{Name: "in", Address: 0x0a000001, PrefixLen: 24, Mtu: 1500}},
 		Segments: []*programpb.Segment{{
 			Name: "all", Table: &programpb.Table{Classes: []uint32{0}}, Classes: []*programpb.Class{{Legs: []*programpb.Leg{drop}}},

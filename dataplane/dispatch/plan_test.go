@@ -48,7 +48,7 @@ func chain(rows ...row) *programpb.Program {
 	rows = append(rows, row{dport: anyPort, src: anySrc})
 	s := &programpb.Segment{Name: "in", WholeOnly: true, Table: &programpb.Table{Dims: []programpb.Field{programpb.Field_DPORT, programpb.Field_SRC}}}
 	p := &programpb.Program{
-		Schema: program.SchemaVersion, Chain: "test", Segments: []*programpb.Segment{s},
+		Schema: program.SchemaVersion, LongestWay: 4, Chain: "test", Segments: []*programpb.Segment{s},
 		Interfaces: []*programpb.Interface{{Name: "in", Mtu: 1500}},
 	}
 	classes := map[string]uint32{}

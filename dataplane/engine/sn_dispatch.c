@@ -166,13 +166,27 @@ int sn_dispatch_prepare(struct sn_program *p)
 
 /* ---- what a packet tells ---- */
 
-#define STEPS_MAX 64 /* classifications on all ways of a packet that are looked at */
-
 struct look {
 	const struct sn_program *program;
 	const struct sn_state *state;
-	uint32_t steps;
+	uint32_t steps; /* classifications on all ways of the packet that are still looked at */
 };
+
+/* Where a packet goes on, or SN_NO_INDEX; then `shard` is what its way tells. */
+struct ahead {
+	uint32_t segment;
+	uint32_t shard;
+};
+
+static struct ahead on_to(uint32_t segment)
+{
+	return (struct ahead){segment, SN_PKT_NO_SHARD};
+}
+
+static struct ahead of_shard(uint32_t shard)
+{
+	return (struct ahead){SN_NO_INDEX, shard};
+}
 
 static uint32_t forward_shard(const struct sn_state *state, struct sn_pkt *p)
 {
@@ -202,42 +216,39 @@ static uint32_t return_shard(const struct sn_state *state, struct sn_pkt *p, uin
 	return sn_state_return_shard(state, table, &flow);
 }
 
-static uint32_t follow(struct look *look, struct sn_pkt *p, uint32_t segment, uint32_t class);
-
-static uint32_t answered(struct look *look, struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source,
-			 uint32_t segment)
+static struct ahead answered(struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source, uint32_t segment)
 {
 	if (sn_icmp_suppressed(p))
-		return SN_PKT_NO_SHARD;
+		return of_shard(SN_PKT_NO_SHARD);
 	sn_icmp_foresee_error(p, type, code, source);
-	return follow(look, p, segment, SN_TABLE_NONE);
+	return on_to(segment);
 }
 
-static uint32_t follow_generator(struct look *look, struct sn_pkt *p, const struct sn_generator *g)
+static struct ahead follow_generator(const struct look *look, struct sn_pkt *p, const struct sn_generator *g)
 {
 	if (g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY)
-		return sn_icmp_echo(p) ? SN_PKT_NO_SHARD : follow(look, p, g->segment, SN_TABLE_NONE);
-	return answered(look, p, g->type, g->code,
+		return sn_icmp_echo(p) ? of_shard(SN_PKT_NO_SHARD) : on_to(g->segment);
+	return answered(p, g->type, g->code,
 			g->source ? g->source : look->program->interfaces[p->iface].address, g->segment);
 }
 
-static uint32_t follow_output(struct look *look, struct sn_pkt *p, uint32_t iface)
+static struct ahead follow_output(const struct look *look, struct sn_pkt *p, uint32_t iface)
 {
 	const struct sn_interface *ifc = &look->program->interfaces[iface];
 
 	if (p->ip_len <= ifc->mtu || !p->df)
-		return SN_PKT_NO_SHARD;
+		return of_shard(SN_PKT_NO_SHARD);
 	p->iface = iface;
-	return answered(look, p, SN_ICMP_UNREACHABLE, 4, ifc->address, ifc->segment);
+	return answered(p, SN_ICMP_UNREACHABLE, 4, ifc->address, ifc->segment);
 }
 
-static uint32_t follow_leg(struct look *look, struct sn_pkt *p, const struct sn_leg *leg)
+static struct ahead follow_leg(const struct look *look, struct sn_pkt *p, const struct sn_leg *leg)
 {
 	const struct sn_op *op = &look->program->ops[leg->first_op], *end = op + leg->n_ops;
 
 	for (; op < end; op++) {
 		if (op->kind == SN_OP_STATE_FORWARD)
-			return forward_shard(look->state, p);
+			return of_shard(forward_shard(look->state, p));
 		if (op->kind == SN_OP_SET)
 			sn_pkt_set(p, op->field, op->value);
 		else if (op->kind == SN_OP_ADD_TTL)
@@ -247,43 +258,55 @@ static uint32_t follow_leg(struct look *look, struct sn_pkt *p, const struct sn_
 	case SN_OUT_OUTPUT:
 		return follow_output(look, p, leg->target);
 	case SN_OUT_DROP:
-		return SN_PKT_NO_SHARD;
+		break;
 	case SN_OUT_GENERATOR:
 		return follow_generator(look, p, &look->program->generators[leg->target]);
 	case SN_OUT_SEGMENT:
-		return follow(look, p, leg->target, SN_TABLE_NONE);
+		return on_to(leg->target);
 	case SN_OUT_STATE_RETURN:
-		return return_shard(look->state, p, leg->target);
+		return of_shard(return_shard(look->state, p, leg->target));
 	}
-	return SN_PKT_NO_SHARD;
+	return of_shard(SN_PKT_NO_SHARD);
 }
 
 static uint32_t follow(struct look *look, struct sn_pkt *p, uint32_t segment, uint32_t class)
 {
 	const struct sn_program *program = look->program;
-	const struct sn_segment *s = &program->segments[segment];
-	const struct sn_class *c;
-	uint32_t shard = SN_PKT_NO_SHARD;
+	struct ahead ahead = on_to(segment);
 
-	if (look->steps++ == STEPS_MAX)
-		return SN_PKT_NO_SHARD;
-	if (class == SN_TABLE_NONE)
-		class = sn_segment_class(s, p);
-	if (class == SN_TABLE_NONE)
-		return SN_PKT_NO_SHARD;
-	c = &program->classes[s->first_class + class];
-	for (uint32_t i = 0; i < c->n_legs && shard == SN_PKT_NO_SHARD; i++) {
-		struct sn_pkt copy = *p;
+	while (ahead.segment != SN_NO_INDEX) {
+		const struct sn_segment *s = &program->segments[ahead.segment];
+		const struct sn_leg *leg;
+		const struct sn_class *c;
 
-		shard = follow_leg(look, &copy, &program->legs[c->first_leg + i]);
+		if (look->steps-- == 0)
+			return SN_PKT_NO_SHARD;
+		if (class == SN_TABLE_NONE)
+			class = sn_segment_class(s, p);
+		if (class == SN_TABLE_NONE)
+			return SN_PKT_NO_SHARD;
+		c = &program->classes[s->first_class + class];
+		class = SN_TABLE_NONE;
+		leg = &program->legs[c->first_leg];
+		for (uint32_t i = 0; i + 1 < c->n_legs; i++, leg++) {
+			struct sn_pkt copy = *p;
+
+			ahead = follow_leg(look, &copy, leg);
+			if (ahead.segment != SN_NO_INDEX)
+				ahead.shard = follow(look, &copy, ahead.segment, SN_TABLE_NONE);
+			if (ahead.shard != SN_PKT_NO_SHARD)
+				return ahead.shard;
+		}
+		ahead = follow_leg(look, p, leg);
 	}
-	return shard;
+	return ahead.shard;
 }
 
 uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_state *state,
 			   const struct sn_pkt *p, uint32_t segment, uint32_t class)
 {
-	struct look look = {.program = program, .state = state};
+	struct look look = {
+		.program = program, .state = state, .steps = program->longest_way + SN_COPIES_MAX};
 	struct sn_pkt copy;
 
 	if (likely(class != SN_TABLE_NONE)) {

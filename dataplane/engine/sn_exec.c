@@ -5,7 +5,7 @@
 #include "sn_icmp.h"
 #include "sn_rewrite.h"
 
-#define STEPS_MAX 64
+#define STEPS_MAX 256 /* segments and counters on a way that the decision cache remembers */
 
 /* A use of a session that is not done yet. */
 struct use {
@@ -509,7 +509,7 @@ static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uin
 		const struct sn_class *c;
 		uint32_t floor = s->ttl_floor + (uint8_t)(p->ttl0 - p->ttl);
 
-		if (depth++ == SN_DEPTH_MAX) {
+		if (unlikely(depth++ == program->longest_way)) {
 			drop(x, p, SN_REASON_DEPTH);
 			return;
 		}

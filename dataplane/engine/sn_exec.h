@@ -13,7 +13,6 @@
 #include "sn_classifier.h"
 #include "sn_worker_impl.h"
 
-#define SN_DEPTH_MAX   16  /* segments on a packet's way */
 #define SN_COPIES_MAX  256 /* of one packet, over all its ways */
 #define SN_JOURNAL_MAX 64  /* uses of state on one way */
 

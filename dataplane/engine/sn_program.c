@@ -629,6 +629,9 @@ static int build(struct builder *b)
 	if (!b->msg->n_segments)
 		return fail(b, "there are none, want at least one");
 	b->p->icmp_rate = b->msg->icmp_rate;
+	if (b->msg->longest_way < 1 || b->msg->longest_way > SN_WAY_MAX)
+		return fail(b, "longest_way is %u, want 1..%d", b->msg->longest_way, SN_WAY_MAX);
+	b->p->longest_way = b->msg->longest_way;
 	b->p->cacheable = true;
 	rc = copy_names(b, &b->p->counters, &b->p->n_counters, b->msg->counters, b->msg->n_counters);
 	if (!rc)

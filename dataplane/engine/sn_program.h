@@ -15,7 +15,8 @@
 #include "sn_classifier.h"
 #include "sn_field.h"
 
-#define SN_SCHEMA     1
+#define SN_SCHEMA     2
+#define SN_WAY_MAX    65535 /* segments on a packet's way, those of its answers included */
 #define SN_IFACES_MAX 64
 #define SN_TABLES_MAX 256 /* state tables */
 #define SN_RUNS_MAX   1024
@@ -175,9 +176,10 @@ struct sn_program {
 	uint32_t n_ops;
 	uint32_t n_leg_counters;
 	uint32_t icmp_rate;
-	bool stateful;	/* some leg reads or makes state: decisions are worth a cache */
-	bool uncut;	/* a packet may meet state of two shards: all are one unit */
-	bool cacheable; /* no classifier for high TTLs reads the TTL */
+	uint32_t longest_way; /* segments that a packet and its answers pass at most */
+	bool stateful;	      /* some leg reads or makes state: decisions are worth a cache */
+	bool uncut;	      /* a packet may meet state of two shards: all are one unit */
+	bool cacheable;	      /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;
 	struct sn_run *runs;

@@ -17,7 +17,10 @@ import (
 
 // SchemaVersion is the schema that this release writes and reads. It grows with every
 // change after which an old program would be read wrongly.
-const SchemaVersion = 1
+const SchemaVersion = 2
+
+// MaxWay is the most segments that a packet may pass, those of its answers included.
+const MaxWay = 65535
 
 // Program is one synthesized service chain.
 type Program = programpb.Program

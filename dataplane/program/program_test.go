@@ -16,8 +16,8 @@ func sample() *programpb.Program {
 	drop := &programpb.Leg{Outcome: &programpb.Leg_Drop{Drop: &programpb.Drop{Reason: &programpb.Drop_Chain{Chain: 0}}}}
 	whole := func(class uint32) *programpb.Table { return &programpb.Table{Classes: []uint32{class}} }
 	return &programpb.Program{
-		Schema: SchemaVersion,
-		Chain:  "edge",
+		Schema: SchemaVersion, LongestWay: 4,
+		Chain: "edge",
 		Interfaces: []*programpb.Interface{
 			{Name: "in", Address: 0x0a000001, PrefixLen: 24, Mtu: 1500, Neighbors: []*programpb.Neighbor{{Address: 0x0a000002, Mac: make([]byte, 6)}}},
 			{Name: "out", Address: 0xc0000201, PrefixLen: 24, Mtu: 1500, Mac: make([]byte, 6), Segment: 1},
@@ -83,7 +83,7 @@ func TestAProgramOfAnotherReleaseIsRefusedWithTheWayOut(t *testing.T) {
 	if !errors.As(err, &schema) || schema.Schema != 7 {
 		t.Fatalf("got %v, want a SchemaError", err)
 	}
-	want := "program has schema 7, this Sinter reads schema 1: synthesize the chain again with this release"
+	want := "program has schema 7, this Sinter reads schema 2: synthesize the chain again with this release"
 	if err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}

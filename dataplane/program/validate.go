@@ -36,6 +36,9 @@ func Validate(p *programpb.Program) error {
 	if p.GetSchema() != SchemaVersion {
 		return &SchemaError{p.GetSchema()}
 	}
+	if n := p.GetLongestWay(); n < 1 || n > MaxWay {
+		return fmt.Errorf("program of chain %q: longest_way is %d, want 1..%d", p.GetChain(), n, MaxWay)
+	}
 	v := validator{p}
 	for _, check := range []func() error{
 		v.counts,

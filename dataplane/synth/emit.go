@@ -42,6 +42,11 @@ func emit(w *walker) (*Result, error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	longest, err := longestWay(e.p)
+	if err != nil {
+		return nil, err
+	}
+	e.p.LongestWay = uint32(longest)
 	e.r.Warnings = append(w.loops(), u.warnings()...)
 	return e.r, nil
 }

@@ -83,6 +83,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (program == NULL)
 		return 0;
 	program->schema = SN_SCHEMA; /* the first check, and the dullest */
+	program->longest_way = 1 + program->longest_way % SN_WAY_MAX;
 	if (small(program) &&
 	    sn_engine_load(harness.engine, program, NULL, 0, &loaded, err, sizeof(err)) == 0)
 		run_packets(harness.engine->orders.plan->program->n_interfaces);

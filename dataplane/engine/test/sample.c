@@ -144,6 +144,7 @@ program_msg *sn_sample_wire(struct sn_arena *arena)
 	program_msg *program = NEW(arena, program);
 
 	program->schema = SN_SCHEMA;
+	program->longest_way = 64;
 	program->chain = (char *)"wire";
 	program->n_interfaces = 2;
 	program->interfaces =
@@ -208,6 +209,7 @@ program_msg *sn_sample_napt(struct sn_arena *arena)
 	in->ops = LIST(arena, op_msg *, add_ttl(arena, -1));
 
 	program->schema = SN_SCHEMA;
+	program->longest_way = 64;
 	program->chain = (char *)"sample";
 	program->icmp_rate = 100;
 	program->n_interfaces = 2;

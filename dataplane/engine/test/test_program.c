@@ -167,7 +167,7 @@ static void bits(program_msg *m)
 }
 
 static const struct wrong wrongs[] = {
-	{schema, {"schema is 9", "reads 1"}},
+	{schema, {"schema is 9", "reads 2"}},
 	{segment_index, {"interfaces[1] (outside)", "segment is 4, but there are only 4"}},
 	{prefix, {"prefix_len is 33", "at most 32"}},
 	{mtu, {"mtu is 67", "68..65535"}},

@@ -301,13 +301,14 @@ static void an_echo_request_to_a_generator_of_echoes_is_answered(void **state)
 	assert_dropped(f, SN_REASON_LOCAL);
 }
 
-static void segments_that_lead_in_a_circle_end_after_sixteen(void **state)
+static void a_circle_of_segments_ends_after_the_longest_way(void **state)
 {
 	struct fixture *f = *state;
 	struct packet p = inward(SN_UDP, 5000);
 	Sinter__Program__V1__Leg *leg = f->msg->segments[3]->classes[0]->legs[0];
 
 	f->msg->interfaces[1]->segment = 3;
+	f->msg->longest_way = 16;
 	leg->outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_SEGMENT;
 	leg->segment = 3;
 	leg->n_ops = 1; /* lowers the TTL, else the program would be refused */
@@ -427,7 +428,7 @@ int main(void)
 		WITH_FIXTURE(errors_are_limited_to_their_rate),
 		WITH_FIXTURE(a_packet_too_big_that_must_not_be_cut_is_answered_through_the_chain),
 		WITH_FIXTURE(an_echo_request_to_a_generator_of_echoes_is_answered),
-		WITH_FIXTURE(segments_that_lead_in_a_circle_end_after_sixteen),
+		WITH_FIXTURE(a_circle_of_segments_ends_after_the_longest_way),
 		WITH_FIXTURE(packets_leave_in_the_order_in_which_they_came),
 		WITH_FIXTURE(what_the_port_does_not_take_is_dropped_as_tx_full),
 		WITH_FIXTURE(classes_and_counters_count_alike_decided_and_cached),

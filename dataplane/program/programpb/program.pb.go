@@ -797,9 +797,10 @@ type Program struct {
 	Runs          []*Run                 `protobuf:"bytes,5,rep,name=runs,proto3" json:"runs,omitempty"`
 	Segments      []*Segment             `protobuf:"bytes,6,rep,name=segments,proto3" json:"segments,omitempty"`
 	Generators    []*Generator           `protobuf:"bytes,7,rep,name=generators,proto3" json:"generators,omitempty"`
-	Counters      []string               `protobuf:"bytes,8,rep,name=counters,proto3" json:"counters,omitempty"`                   // names of the chain's counters
-	Reasons       []string               `protobuf:"bytes,9,rep,name=reasons,proto3" json:"reasons,omitempty"`                     // drop reasons of the chain's own
-	IcmpRate      uint32                 `protobuf:"varint,10,opt,name=icmp_rate,json=icmpRate,proto3" json:"icmp_rate,omitempty"` // ICMP errors per second at most; 0: no limit
+	Counters      []string               `protobuf:"bytes,8,rep,name=counters,proto3" json:"counters,omitempty"`                         // names of the chain's counters
+	Reasons       []string               `protobuf:"bytes,9,rep,name=reasons,proto3" json:"reasons,omitempty"`                           // drop reasons of the chain's own
+	IcmpRate      uint32                 `protobuf:"varint,10,opt,name=icmp_rate,json=icmpRate,proto3" json:"icmp_rate,omitempty"`       // ICMP errors per second at most; 0: no limit
+	LongestWay    uint32                 `protobuf:"varint,20,opt,name=longest_way,json=longestWay,proto3" json:"longest_way,omitempty"` // segments that a packet passes at most, those of its answers included; 1..65535
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -900,6 +901,13 @@ func (x *Program) GetReasons() []string {
 func (x *Program) GetIcmpRate() uint32 {
 	if x != nil {
 		return x.IcmpRate
+	}
+	return 0
+}
+
+func (x *Program) GetLongestWay() uint32 {
+	if x != nil {
+		return x.LongestWay
 	}
 	return 0
 }
@@ -7296,7 +7304,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\"\xa1\x03\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\"\xc2\x03\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -7312,7 +7320,9 @@ const file_program_proto_rawDesc = "" +
 	"\bcounters\x18\b \x03(\tR\bcounters\x12\x18\n" +
 	"\areasons\x18\t \x03(\tR\areasons\x12\x1b\n" +
 	"\ticmp_rate\x18\n" +
-	" \x01(\rR\bicmpRate\"\x81\x02\n" +
+	" \x01(\rR\bicmpRate\x12\x1f\n" +
+	"\vlongest_way\x18\x14 \x01(\rR\n" +
+	"longestWay\"\x81\x02\n" +
 	"\tInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x1d\n" +
