@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/yaml"
 
+	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 )
@@ -38,11 +38,11 @@ func TestChainsAreWhatTheirNamesSay(t *testing.T) {
 
 func compiled(t *testing.T, text []byte) compile.Outcome {
 	t.Helper()
-	var chain v1alpha1.ServiceChain
-	if err := yaml.UnmarshalStrict(text, &chain); err != nil {
-		t.Fatal(err)
+	bundle, findings := manifest.Parse("chain.yaml", text, nil) // sets the defaults, as the API server does
+	if findings.HasErrors() {
+		t.Fatal(findings)
 	}
-	return compile.Chain(&chain, compile.Inputs{})
+	return compile.Chain(bundle.Chains[0], compile.Inputs{})
 }
 
 func TestBadChainMustBeRefusedForItsFault(t *testing.T) {

@@ -24,7 +24,7 @@ type arc struct {
 
 // connected is a program of n segments and the arcs between them.
 func connected(n int, arcs ...arc) *programpb.Program {
-	p := &programpb.Program{Schema: SchemaVersion, Chain: "c"}
+	p := &programpb.Program{Schema: SchemaVersion, LongestWay: 1, Chain: "c"}
 	for i := range n {
 		p.Segments = append(p.Segments, &programpb.Segment{
 			Name: fmt.Sprint("s", i), Table: &programpb.Table{Classes: []uint32{0}},
@@ -144,7 +144,7 @@ func endlessByTrial(n int, arcs []arc) bool {
 }
 
 func TestManySegmentsInARowAreJudgedWithoutRecursion(t *testing.T) {
-	p := &programpb.Program{Schema: SchemaVersion, Segments: make([]*programpb.Segment, 200_000)}
+	p := &programpb.Program{Schema: SchemaVersion, LongestWay: 1, Segments: make([]*programpb.Segment, 200_000)}
 	for i := range p.Segments {
 		next := &programpb.Leg{Ops: []*programpb.Op{addTTL(-1)}, Outcome: &programpb.Leg_Segment{Segment: uint32((i + 1) % len(p.Segments))}}
 		p.Segments[i] = &programpb.Segment{Classes: []*programpb.Class{{Legs: []*programpb.Leg{next}}}}

@@ -341,10 +341,10 @@ static void hello_of_another_release_is_told_which_to_use(void **state)
 	assert_string_equal(
 		response->error,
 		"program schema 3, this engine runs schema 2: use the sinterctl of the same release");
-	hello.schema = 1;
+	hello.schema = 2;
 	response = ask(f, &request);
 	assert_string_equal(response->error, "");
-	assert_int_equal(response->hello->schema, 1);
+	assert_int_equal(response->hello->schema, 2);
 }
 
 static void bytes_that_are_no_request_are_answered_with_an_error(void **state)
