@@ -72,8 +72,8 @@ static int check_dims(const table_msg *msg, const char *at, char *err, size_t le
 		uint32_t f = (uint32_t)msg->dims[i];
 
 		if (!is_dim(f))
-			return fail(err, len, "%s: dims[%zu] is %u, want src, dst, sport, dport, vlan or ttl",
-				    at, i, f);
+			return fail(err, len, "%s: dims[%zu]: %s is no dimension; use a bit set", at, i,
+				    f < SN_FIELDS ? fields[f].name : "an unknown field");
 		if (seen & 1u << f)
 			return fail(err, len, "%s: dims[%zu]: %s is there twice", at, i, fields[f].name);
 		seen |= 1u << f;
@@ -111,7 +111,7 @@ static int check_bits(const table_msg *msg, size_t n_words, const char *at, char
 	if (msg->n_bits % 64)
 		for (size_t i = n_words - 1; i < msg->n_required; i += n_words)
 			if (msg->required[i] >> msg->n_bits % 64)
-				return fail(err, len, "%s: box %zu requires a bit beyond the %zu bit sets",
+				return fail(err, len, "%s: box %zu: requires a bit beyond the %zu bit sets",
 					    at, i / n_words, msg->n_bits);
 	return 0;
 }

@@ -115,7 +115,7 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 		return no_memory(b);
 	for (size_t i = 0; i < from->n_neighbors; i++) {
 		if (from->neighbors[i]->mac.len != 6)
-			return fail(b, "neighbors[%zu].mac has %zu bytes, want 6", i,
+			return fail(b, "neighbors[%zu]: mac has %zu bytes, want 6", i,
 				    from->neighbors[i]->mac.len);
 		to->neighbors[i].address = from->neighbors[i]->address;
 		memcpy(to->neighbors[i].mac, from->neighbors[i]->mac.data, 6);
@@ -269,8 +269,10 @@ static int build_generators(struct builder *b)
 		if (from->kind != SINTER__PROGRAM__V1__GENERATOR__KIND__ICMP_ERROR &&
 		    from->kind != SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY)
 			return fail(b, "kind is %d, want ICMP_ERROR or ECHO_REPLY", (int)from->kind);
-		if (from->type > 255 || from->code > 255)
-			return fail(b, "type is %u and code %u, want at most 255", from->type, from->code);
+		if (from->type > 255)
+			return fail(b, "type is %u, want at most 255", from->type);
+		if (from->code > 255)
+			return fail(b, "code is %u, want at most 255", from->code);
 		if (check_index(b, "segment", from->segment, b->msg->n_segments))
 			return -EINVAL;
 		b->p->generators[i] = (struct sn_generator){
@@ -301,7 +303,8 @@ static int build_set(struct builder *b, struct sn_op *to, const Sinter__Program_
 		max = SN_PORT_ABSENT - 1;
 		break;
 	default:
-		return fail(b, "sets field %u, want vlan, src, dst, dscp, ttl, sport or dport", field);
+		return fail(b, "field %u cannot be set: want VLAN, SRC, DST, DSCP, TTL, SPORT or DPORT",
+			    field);
 	}
 	if (from->value > max)
 		return fail(b, "sets %s to %u, want at most %u", sn_field_name(field), from->value, max);
@@ -397,8 +400,9 @@ static int build_leg(struct builder *b, struct sn_leg *to, const leg_msg *from)
 	to->first_counter = p->n_leg_counters;
 	to->n_counters = from->n_counters;
 	for (size_t i = 0; i < from->n_counters; i++) {
-		if (check_index(b, "a counter", from->counters[i], b->msg->n_counters))
-			return -EINVAL;
+		if (from->counters[i] >= b->msg->n_counters)
+			return fail(b, "counters[%zu] is %u, but there are only %zu", i, from->counters[i],
+				    b->msg->n_counters);
 		p->leg_counters[p->n_leg_counters++] = from->counters[i];
 	}
 	return build_outcome(b, to, from);

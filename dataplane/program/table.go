@@ -75,7 +75,7 @@ func tableDims(at string, t *programpb.Table) error {
 		f := t.GetDims()[i/2%len(t.GetDims())]
 		lo, hi := t.GetBounds()[i], t.GetBounds()[i+1]
 		if lo > hi || hi > FieldMax(f) {
-			return fmt.Errorf("%s: box %d: %s %d-%d: want an ascending range up to %d",
+			return fmt.Errorf("%s: box %d: %s %d-%d, want an ascending range up to %d",
 				at, i/2/len(t.GetDims()), f, lo, hi, FieldMax(f))
 		}
 	}
@@ -108,7 +108,7 @@ func ranges(at string, b *programpb.BitSet) error {
 	}
 	for i := 0; i < len(r); i += 2 {
 		if r[i] > r[i+1] || r[i+1] > FieldMax(b.GetField()) || i > 0 && r[i] <= r[i-1] {
-			return fmt.Errorf("%s: %s %d-%d: want ascending ranges up to %d", at, b.GetField(), r[i], r[i+1], FieldMax(b.GetField()))
+			return fmt.Errorf("%s: %s %d-%d, want ascending ranges up to %d", at, b.GetField(), r[i], r[i+1], FieldMax(b.GetField()))
 		}
 	}
 	return nil

@@ -104,14 +104,14 @@ func (v validator) stateTable(i int, t *programpb.StateTable) error {
 	}
 	for j, r := range t.GetPool() {
 		if r.GetFirst() > r.GetLast() {
-			return fmt.Errorf("%s: pool[%d]: first %#x is after last %#x", at, j, r.GetFirst(), r.GetLast())
+			return fmt.Errorf("%s: pool[%d] is %#x-%#x, want an ascending range", at, j, r.GetFirst(), r.GetLast())
 		}
 	}
 	if a, twice := heldTwice(t.GetPool()); twice {
 		return fmt.Errorf("%s: pool holds %#x twice, want disjoint ranges", at, a)
 	}
 	if t.GetPortMin() > t.GetPortMax() || t.GetPortMax() > 65535 {
-		return fmt.Errorf("%s: ports %d-%d: want an ascending range up to 65535", at, t.GetPortMin(), t.GetPortMax())
+		return fmt.Errorf("%s: ports are %d-%d, want an ascending range up to 65535", at, t.GetPortMin(), t.GetPortMax())
 	}
 	return nil
 }
@@ -171,7 +171,7 @@ func (v validator) segment(i int, s *programpb.Segment) error {
 }
 
 func (v validator) leg(at string, l *programpb.Leg) error {
-	if err := first(count(at+".ops", len(l.GetOps()), MaxOps), count(at+".counters", len(l.GetCounters()), MaxCounters)); err != nil {
+	if err := first(has(at, "ops", len(l.GetOps()), MaxOps), has(at, "counters", len(l.GetCounters()), MaxCounters)); err != nil {
 		return err
 	}
 	if err := each(l.GetOps(), func(i int, o *programpb.Op) error {
@@ -248,6 +248,13 @@ func count(at string, n, limit int) error {
 		return nil
 	}
 	return fmt.Errorf("%s: there are %d, want at most %d", at, n, limit)
+}
+
+func has(at, what string, n, limit int) error {
+	if n <= limit {
+		return nil
+	}
+	return fmt.Errorf("%s: has %d %s, want at most %d", at, n, what, limit)
 }
 
 // distinct refuses two of one name: state is kept by it over a swap.

@@ -171,7 +171,7 @@ static const struct wrong wrongs[] = {
 	{segment_index, {"interfaces[1] (outside)", "segment is 4, but there are only 4"}},
 	{prefix, {"prefix_len is 33", "at most 32"}},
 	{mtu, {"mtu is 67", "68..65535"}},
-	{mac, {"neighbors[0].mac has 5 bytes", "want 6"}},
+	{mac, {"neighbors[0]: mac has 5 bytes", "want 6"}},
 	{pool, {"tables[0] (nat)", "ascending"}},
 	{no_pool, {"tables[0] (nat)", "pool is empty"}},
 	{ports, {"ports are 1024-65536", "up to 65535"}},
@@ -186,15 +186,15 @@ static const struct wrong wrongs[] = {
 	{no_outcome, {"segments[0] (inside): classes[0].legs[0]", "no outcome"}},
 	{state_return, {"segments[1] (outside)", "state_return is 1"}},
 	{reason, {"drop.chain is 1", "only 1"}},
-	{counter, {"a counter is 0", "only 0"}},
+	{counter, {"counters[0] is 0", "only 0"}},
 	{no_legs, {"classes[0]: has 0 legs", "1..64"}},
 	{table_class, {"segments[0] (inside): table", "classes[1] is 3"}},
 	{table_bounds, {"3 bounds", "want 4"}},
 	{table_range, {"dport 0-65537", "up to 65536"}},
-	{table_dim, {"dims[0] is 3", "want src"}},
+	{table_dim, {"dims[0]: proto", "no dimension"}},
 	{table_missing, {"segments[0] (inside): table", "is missing"}},
 	{low_missing, {"segments[0] (inside): low", "is missing"}},
-	{bits, {"box 1 requires a bit beyond", "1 bit sets"}},
+	{bits, {"box 1: requires a bit beyond", "1 bit sets"}},
 };
 
 static void a_wrong_program_is_refused_with_what_is_wrong_and_what_is_right(void **state)
