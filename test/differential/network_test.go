@@ -365,6 +365,12 @@ func (n *network) by(r *router, p netip.Prefix, port int) {
 	r.known[p] = true
 	name := r.spec.Ports[port].Name
 	out := v1alpha1.Route{Prefix: v1alpha1.Prefix(p.String()), Port: name}
+	if n.chance(25) {
+		out.Type = []v1alpha1.RouteType{v1alpha1.RouteDiscard, v1alpha1.RouteUnreachable, v1alpha1.RouteProhibit}[n.IntN(3)]
+		out.Port = ""
+		r.spec.Routes = append(r.spec.Routes, out)
+		return
+	}
 	for i, f := range n.spec.Interfaces {
 		if f.Name == name && n.edges[i].gateway.IsValid() && !n.chance(4) {
 			out.Via = v1alpha1.Address(n.edges[i].gateway.String())

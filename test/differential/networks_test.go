@@ -69,14 +69,21 @@ func networks(t *testing.T, usual int) func(func(uint64) bool) {
 // skipUntilLoopsAreExact skips networks that today's compiler takes for loops, or cuts into segments that nobody takes.
 func skipUntilLoopsAreExact(t *testing.T, err error) {
 	t.Helper()
-	if os.Getenv("SINTER_NETWORKS_ALL") != "" {
-		return
+	if notYet(err) {
+		t.Skip("not yet: ", strings.SplitN(err.Error(), "\n", 2)[0])
+	}
+}
+
+func notYet(err error) bool {
+	if err == nil || os.Getenv("SINTER_NETWORKS_ALL") != "" {
+		return false
 	}
 	for _, s := range []string{"go round in a loop", "leads back to itself", "depth", "boxes"} {
 		if strings.Contains(err.Error(), s) {
-			t.Skip("not yet: ", strings.SplitN(err.Error(), "\n", 2)[0])
+			return true
 		}
 	}
+	return false
 }
 
 // String is the network's size.
