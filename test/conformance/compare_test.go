@@ -32,10 +32,11 @@ func roleOf(in, out []byte) role {
 		return other
 	case isICMPError(o.IP) && quotes(o.IP, in):
 		return icmpError
-	case o.IP.Src == i.IP.Dst && o.IP.Dst == i.IP.Src && o.IP.Proto == packets.ProtoICMP && i.IP.Proto == packets.ProtoICMP &&
-		len(o.IP.Payload) > 0 && o.IP.Payload[0] == packets.ICMPEchoReply:
+	case o.IP.Src != i.IP.Dst || o.IP.Dst != i.IP.Src || i.IP.Src == i.IP.Dst || o.IP.Proto != i.IP.Proto:
+		return forwarded
+	case o.IP.Proto == packets.ProtoICMP && len(o.IP.Payload) > 0 && o.IP.Payload[0] == packets.ICMPEchoReply:
 		return echoReply
-	case o.IP.Src == i.IP.Dst && o.IP.Dst == i.IP.Src && o.IP.Proto == packets.ProtoTCP && len(o.IP.Payload) > 13 && o.IP.Payload[13]&packets.RST != 0:
+	case o.IP.Proto == packets.ProtoTCP && len(o.IP.Payload) > 13 && o.IP.Payload[13]&packets.RST != 0:
 		return reset
 	}
 	return forwarded
@@ -91,7 +92,10 @@ func (m *mismatch) String() string {
 }
 
 // compare lists what the two did differently with a packet. Frames of the same role and interface belong together.
-func compare(p *probe, outs [sides][]output) (list []*mismatch) {
+func compare(nat *bindings, p *probe, outs [sides][]output) (list []*mismatch) {
+	if nat != nil {
+		outs, list = nat.normalAll(p, outs)
+	}
 	taken := make([]bool, len(outs[linux]))
 sent:
 	for _, s := range outs[sinter] {
@@ -237,6 +241,9 @@ func (m *mismatch) short() string {
 func brief(frame []byte) string {
 	v, ok := packets.Parse(frame)
 	text := "  no whole IPv4 packet"
+	if ok && v.EtherType == packets.EtherARP {
+		text = "  ARP"
+	}
 	if ok && v.EtherType == packets.EtherIPv4 {
 		p := v.IP
 		text = fmt.Sprintf("  %s > %s protocol %d TTL %d TOS %#02x id %d DF %t MF %t offset %d options %x, %d bytes of payload",

@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -19,18 +20,18 @@ type evidence struct {
 
 func newEvidence(c *comparison, p *probe, outs *[sides][]output) *evidence {
 	v, _ := packets.Parse(p.frames[sinter])
-	return &evidence{comparison: c, p: p, ip: v.IP, raw: ipOf(p.frames[sinter]), outs: outs, mismatches: compare(p, *outs)}
+	return &evidence{comparison: c, p: p, ip: v.IP, raw: ipOf(p.frames[sinter]), outs: outs, mismatches: compare(c.nat, p, *outs)}
 }
 
-// note counts Linux's "unreachable" errors by the host that they went to.
-func (c *comparison) note(outs *[sides][]output) {
-	if c.unreachable == nil {
-		c.unreachable = map[uint32]int{}
-	}
+// note counts the packets of a host that Linux did not forward: for each it may have thought of an error.
+func (c *comparison) note(p *probe, outs *[sides][]output) {
 	for _, o := range outs[linux] {
-		if v, ok := packets.Parse(o.frame); ok && v.EtherType == packets.EtherIPv4 && isUnreachable(v.IP) {
-			c.unreachable[v.IP.Dst]++
+		if roleOf(p.frames[linux], o.frame) == forwarded {
+			return
 		}
+	}
+	if ip := ipOf(p.frames[linux]); len(ip) >= 20 {
+		c.refused[binary.BigEndian.Uint32(ip[12:])] += 1 + len(p.before)
 	}
 }
 
@@ -58,7 +59,7 @@ func errorCode(frame []byte) (typ, code byte) {
 // ownAddress tells whether an address is that of an interface.
 func (s *scenario) ownAddress(a uint32) bool {
 	for _, l := range s.interfaces {
-		if number(l.prefix().Addr()) == a {
+		if number(l.prefix().Addr()) == a || slices.Contains(l.more, packets.Addr(a).String()) {
 			return true
 		}
 	}
@@ -157,9 +158,9 @@ func faulty(o []byte) bool {
 	size := len(o)
 	switch o[0] {
 	case 7, 131, 137: // record route, loose and strict source route: addresses
-		return size < 3 || o[2]%4 != 0 || o[2] == 0 || o[0] == 7 && int(o[2]) <= size && int(o[2])+3 > size
+		return size < 3 || size%4 != 3 || o[2]%4 != 0 || o[2] == 0 || o[0] == 7 && int(o[2]) <= size && int(o[2])+3 > size
 	case 68: // timestamp: alone, or with addresses
-		if size < 4 || o[2] < 5 || o[2]%4 != 1 {
+		if size < 4 || size%4 != 0 || o[2] < 5 || o[2]%4 != 1 {
 			return true
 		}
 		entry := 3
@@ -167,6 +168,8 @@ func faulty(o []byte) bool {
 			entry = 7
 		}
 		return int(o[2]) <= size && int(o[2])+entry > size || int(o[2]) > size && o[3]>>4 == 15
+	case 134: // CIPSO, of which random bytes are none (FIPS 188)
+		return true
 	case 148: // router alert (RFC 2113)
 		return size < 4
 	}
@@ -184,4 +187,28 @@ func (s *scenario) first(a uint32) bool {
 		}
 	}
 	return false
+}
+
+// unsettled tells whether the packet is one of a TCP connection that Linux follows by more than ACKs.
+func (e *evidence) unsettled() bool {
+	if e.nat == nil || e.ip.Proto != packets.ProtoTCP || len(e.ip.Payload) < 20 {
+		return false
+	}
+	f := flowOf(e.ip)
+	if e.p.in == e.nat.out {
+		f = e.nat.byBinding[sinter][binding{f.proto, f.remote, f.inside}]
+	}
+	return oddStart(e.ip.Payload[13]) || e.nat.handshake[f]
+}
+
+// oddStart is for TCP flags that no connection begins with, nor goes on with when its beginning was missed: all but SYN alone and
+// ACK, each with any of PSH, URG, ECE and CWR as far as Linux knows them together.
+func oddStart(flags byte) bool {
+	switch flags & (packets.SYN | packets.ACK | packets.FIN | packets.RST) {
+	case packets.SYN:
+		return flags&packets.PSH != 0
+	case packets.ACK:
+		return false
+	}
+	return true
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -11,9 +12,11 @@ import (
 // generator draws packets, kind after kind, so that each kind occurs in every run.
 type generator struct {
 	*rand.Rand
-	s    *scenario
-	turn int
-	tags map[uint16]bool // of the batch that is being drawn
+	s     *scenario
+	nat   *bindings // nil without a NAPT
+	kinds []kind
+	turn  int
+	tags  map[uint16]bool // of the batch that is being drawn
 }
 
 // packet is a packet that is being made: its IP header and payload, and what is done to its bytes afterwards.
@@ -26,13 +29,15 @@ type packet struct {
 	padding  []byte
 	damage   func(ip []byte) // before the header checksum is made right again
 	ruin     func(frame []byte) []byte
+	each     func(side int, ip []byte) // what only one side's packet has
+	before   [][]byte
 }
 
 // batch draws packets whose tags differ.
 func (g *generator) batch(n int) (list []*probe) {
 	g.tags = map[uint16]bool{}
 	for len(list) < n {
-		k := &kinds[g.turn%len(kinds)]
+		k := &g.kinds[g.turn%len(g.kinds)]
 		g.turn++
 		p := g.draw()
 		k.make(g, p)
@@ -42,9 +47,29 @@ func (g *generator) batch(n int) (list []*probe) {
 			continue
 		}
 		g.tags[t] = true
-		list = append(list, &probe{kind: k.name, in: p.in, frames: [sides][]byte{frame, frame}, solo: k.solo})
+		list = append(list, p.probe(k, frame))
 	}
 	return list
+}
+
+// newGenerator draws all kinds of packets that a scenario has a use for.
+func newGenerator(seed uint64, s *scenario, nat *bindings) *generator {
+	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0)), s: s, nat: nat, kinds: kinds}
+	if nat != nil {
+		g.kinds = slices.Concat(kinds, natKinds)
+	}
+	return g
+}
+
+func (p *packet) probe(k *kind, frame []byte) *probe {
+	out := &probe{kind: k.name, in: p.in, solo: k.solo, before: p.before}
+	for side := range sides {
+		out.frames[side] = slices.Clone(frame)
+		if p.each != nil {
+			p.each(side, ipOf(out.frames[side]))
+		}
+	}
+	return out
 }
 
 func (p *packet) bytes() []byte {

@@ -112,6 +112,11 @@ var kernelSettings = []struct{ key, value, why string }{
 	{"net.ipv4.conf.all.arp_ignore", "1", "ARP answers for the addresses of the interface that was asked alone: RFC 826, RFC 1812 section 3.3.2"},
 	{"net.ipv4.conf.all.rp_filter", "0", "what Sinter checks of sources is compared, not assumed"},
 	{"net.ipv4.conf.default.rp_filter", "0", "the same"},
+	{"net.netfilter.nf_conntrack_checksum", "0", "a NAPT verifies no checksums of hosts: RFC 3022 section 4.1"},
+	{"net.netfilter.nf_conntrack_tcp_be_liberal", "1", "nor sequence numbers"},
+	{"net.netfilter.nf_conntrack_udp_timeout", "300", "as Sinter by default: RFC 4787 section 4.3"},
+	{"net.netfilter.nf_conntrack_udp_timeout_stream", "300", "the same"},
+	{"net.netfilter.nf_conntrack_icmp_timeout", "60", "as Sinter by default: RFC 5508 section 3.2"},
 }
 
 // follow goes from a router's port to what lies behind it.
@@ -213,6 +218,9 @@ func (k *kernel) configure(t *testing.T) {
 func (l *leg) address(t *testing.T, s *lab.Space, sc *scenario) {
 	t.Helper()
 	s.Run(t, "ip", "address", "add", l.iface.address, "broadcast", "+", "dev", l.device)
+	for _, a := range l.iface.more {
+		s.Run(t, "ip", "address", "add", a+"/32", "dev", l.device)
+	}
 	var batch strings.Builder
 	for i := range sc.interfaces {
 		if &sc.interfaces[i] != l.iface {
@@ -226,8 +234,15 @@ func (l *leg) address(t *testing.T, s *lab.Space, sc *scenario) {
 	feed(t, s, batch.String(), "ip", "-batch", "-")
 }
 
+var routeTypes = map[v1alpha1.RouteType]string{
+	v1alpha1.RouteDiscard: "blackhole", v1alpha1.RouteUnreachable: "unreachable", v1alpha1.RouteProhibit: "prohibit",
+}
+
 // route is a route as ip(8) takes it.
 func (r *kernelRouter) route(p *v1alpha1.Route) string {
+	if kind := routeTypes[p.Type]; kind != "" {
+		return kind + " " + string(p.Prefix)
+	}
 	for _, l := range r.legs {
 		if l.port != string(p.Port) {
 			continue

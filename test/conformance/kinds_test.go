@@ -37,6 +37,7 @@ var kinds = []kind{
 		}
 	}},
 	{name: "fragment", make: (*generator).fragment},
+	{name: "whole in fragments", make: (*generator).inFragments},
 	{name: "total length", make: func(g *generator, p *packet) {
 		p.damage = func(ip []byte) {
 			n := len(ip)
@@ -81,6 +82,7 @@ var kinds = []kind{
 	{name: "broadcast source", make: func(g *generator, p *packet) { g.from(p, g.broadcast()) }},
 	{name: "multicast", make: func(g *generator, p *packet) { g.to(p, 0xe0000000|g.Uint32N(1<<28)>>pick[uint](g, 0, 20)) }},
 	{name: "no route", make: func(g *generator, p *packet) {
+		g.from(p, g.stranger(p.in))
 		g.to(p, g.within(netip.MustParsePrefix(pick(g, "8.0.0.0/8", "192.168.0.0/16"))))
 	}},
 	{name: "own address", make: func(g *generator, p *packet) { g.toOwn(p, p.in) }},
@@ -166,6 +168,33 @@ func (g *generator) fragment(p *packet) {
 	p.ip.TTL = pick[uint8](g, 1, 64, 64)
 }
 
+// inFragments sends all fragments of a packet, often those of a ping to an own address, in order or not.
+func (g *generator) inFragments(p *packet) {
+	if g.IntN(2) == 0 {
+		p.ip.Dst = g.own(p.in)
+		p.ip.Payload = packets.ICMP(packets.ICMPEchoRequest, 0, g.Uint32()&0xffff0000|uint32(p.ip.ID), g.payload(100+g.IntN(1200)))
+		p.ip.Proto = packets.ProtoICMP
+	} else {
+		g.udp(p, g.port(), g.payload(100+g.IntN(1200)))
+	}
+	p.ip.DF = false
+	whole, size := p.ip, 8*(5+g.IntN(60))
+	var parts []packets.IPv4
+	for at := 0; at < len(whole.Payload); at += size {
+		part := whole
+		part.Offset, part.MF = uint16(at/8), at+size < len(whole.Payload)
+		part.Payload = whole.Payload[at:min(at+size, len(whole.Payload))]
+		parts = append(parts, part)
+	}
+	if g.IntN(3) == 0 {
+		g.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
+	}
+	for _, part := range parts[:len(parts)-1] {
+		p.before = append(p.before, packets.Ethernet(p.dst, p.src, nil, packets.EtherIPv4, part.Bytes(), nil))
+	}
+	p.ip = parts[len(parts)-1]
+}
+
 // icmpError quotes a packet that a host behind an interface might have sent.
 func (g *generator) icmpError(p *packet) {
 	quoted := g.draw()
@@ -192,7 +221,21 @@ func (g *generator) broadcast() uint32 {
 	return pick(g, first, first|(1<<(32-p.Bits())-1), 0xffffffff)
 }
 
-func (g *generator) own(i int) uint32 { return number(g.s.interfaces[i].prefix().Addr()) }
+// own is an address of an interface.
+func (g *generator) own(i int) uint32 {
+	l := g.s.interfaces[i]
+	if len(l.more) > 0 && g.IntN(3) == 0 {
+		return number(netip.MustParseAddr(pick(g, l.more...)))
+	}
+	return number(l.prefix().Addr())
+}
+
+// stranger is a host far behind an interface that was hardly drawn before.
+func (g *generator) stranger(i int) uint32 {
+	remote := g.s.remote[g.s.interfaces[i].name]
+	p := netip.MustParsePrefix(remote[g.IntN(len(remote))])
+	return number(p.Masked().Addr()) + g.Uint32N(uint32(1)<<(32-p.Bits()))
+}
 
 // toOwn sends the packet to an interface's address, often as ping.
 func (g *generator) toOwn(p *packet, i int) {

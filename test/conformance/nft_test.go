@@ -85,6 +85,9 @@ func rule(r *v1alpha1.FirewallRule) string {
 	if r.DSCP != nil {
 		w = append(w, "ip dscp "+strconv.Itoa(int(*r.DSCP)))
 	}
+	if len(r.SourcePorts)+len(r.DestinationPorts) > 0 || r.TCPFlags != nil || r.ICMPType != nil {
+		w = append(w, "ip frag-off & 0x1fff == 0") // else nftables takes the payload of later fragments for a header
+	}
 	if len(r.SourcePorts)+len(r.DestinationPorts) > 0 {
 		w = append(w, "meta l4proto { 6, 17 }")
 	}
@@ -134,7 +137,7 @@ func bits(flags []v1alpha1.TCPFlag) (mask int) {
 	return mask
 }
 
-// napt translates what leaves by the device, and lets nothing leave that it could not translate.
+// napt translates what leaves by the device, lets nothing leave that it could not translate, and nothing in that is no reply.
 func (l *leg) napt(b *strings.Builder, s standing) {
 	pool := string(s.NAPT.Pool[0])
 	fmt.Fprintf(b, `table ip %[1]s {
@@ -145,8 +148,12 @@ func (l *leg) napt(b *strings.Builder, s standing) {
  }
  chain leave {
   type filter hook postrouting priority 300; policy accept;
-  oifname %[2]q ip saddr != %[3]s drop
+  oifname %[2]q ip saddr != { %[3]s, %[6]s } drop
+ }
+ chain enter {
+  type filter hook prerouting priority -50; policy accept;
+  iifname %[2]q ip daddr != %[6]s ct state != { established, related } drop
  }
 }
-`, s.Name, l.device, pool, s.NAPT.Ports.Min, s.NAPT.Ports.Max)
+`, s.Name, l.device, pool, s.NAPT.Ports.Min, s.NAPT.Ports.Max, l.iface.prefix().Addr())
 }

@@ -31,7 +31,7 @@ func owners(batch []*probe, outs [sides][]output) (by map[*probe]*[sides][]outpu
 		for _, o := range outs[side] {
 			p := ownerOf(tags, o.frame)
 			if p == nil {
-				return nil, false
+				return by, false
 			}
 			by[p][side] = append(by[p][side], o)
 		}

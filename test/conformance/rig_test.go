@@ -26,7 +26,8 @@ type rig struct {
 	wires  [sides][]*lab.Wire // by interface
 	engine *lab.Engine
 	kernel *kernel
-	fences uint32 // sent so far
+	nat    *bindings // nil without a NAPT
+	fences uint32    // sent so far
 }
 
 // probe is a packet that goes into both. Behind a NAPT, a packet from outside names the binding of its side.
@@ -36,6 +37,7 @@ type probe struct {
 	solo    bool
 	dropped []string // why Sinter dropped it, when it was sent alone
 	frames  [sides][]byte
+	before  [][]byte // fragments that go ahead
 }
 
 // output is a frame that came out.
@@ -48,6 +50,11 @@ func newRig(t *testing.T, s *scenario) *rig {
 	t.Helper()
 	chain, program := s.chain(t)
 	r := &rig{scenario: s, kernel: newKernel(t, s, &chain.Spec)}
+	for i := range chain.Spec.Functions {
+		if n := chain.Spec.Functions[i].NAPT; n != nil {
+			r.nat = newBindings(s, string(n.Pool[0]), 0, 1)
+		}
+	}
 	peers, box := lab.New(t, "peers"), lab.New(t, "sinter")
 	var binds []string
 	for i, l := range s.interfaces {
@@ -76,7 +83,7 @@ func (r *rig) exchange(t *testing.T, probes []*probe) (outs [sides][]output) {
 			var frames [][]byte
 			for _, p := range probes {
 				if p.in == i {
-					frames = append(frames, p.frames[side])
+					frames = append(append(frames, p.before...), p.frames[side])
 				}
 			}
 			for part := range slices.Chunk(frames, lab.Batch) {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,8 +19,9 @@ type scenario struct {
 	what       string // the chain, in words
 	kernel     string // what it is on Linux
 	interfaces []link
-	functions  string // of the chain, with its path or links: YAML below spec
-	remote     map[string][]string
+	functions  string              // of the chain, with its path or links: YAML below spec
+	remote     map[string][]string // prefixes behind an interface
+	nowhere    []string            // prefixes whose packets are not forwarded
 	// through: packets that mark the end of a batch cross the whole chain, where several kernels
 	// must be done. Else each interface is pinged by its first neighbour.
 	through bool
@@ -31,6 +33,7 @@ type link struct {
 	name, address string
 	mtu           int
 	gateway       string
+	more          []string // addresses
 }
 
 func (l link) prefix() netip.Prefix { return netip.MustParsePrefix(l.address) }
@@ -45,6 +48,15 @@ func (l link) hosts() []netip.Addr {
 		}
 	}
 	return out
+}
+
+// lives tells whether an address is that of a host behind an interface.
+func (s *scenario) lives(i int, a uint32) bool {
+	l := s.interfaces[i]
+	if slices.Contains(l.hosts(), packets.Addr(a)) {
+		return true
+	}
+	return slices.ContainsFunc(s.remote[l.name], func(p string) bool { return netip.MustParsePrefix(p).Contains(packets.Addr(a)) })
 }
 
 // hostMAC is the MAC of the n-th interface's host, boxMAC that of the interface.
@@ -67,6 +79,9 @@ func (s *scenario) chain(t *testing.T) (*v1alpha1.ServiceChain, *lab.Program) {
 		fmt.Fprintf(&b, "  - name: %s\n    address: %s\n    mtu: %d\n", l.name, l.address, l.mtu)
 		if l.gateway != "" {
 			fmt.Fprintf(&b, "    gateway: %s\n", l.gateway)
+		}
+		if len(l.more) > 0 {
+			fmt.Fprintf(&b, "    addresses: [%s]\n", strings.Join(l.more, ", "))
 		}
 		b.WriteString("    neighbors:\n")
 		for _, h := range l.hosts() {
@@ -96,9 +111,9 @@ var scenarios = []*scenario{
 		what:   "a router with three interfaces, one of them with a small MTU, and overlapping routes",
 		kernel: "one namespace that forwards",
 		interfaces: []link{
-			{"left", "10.1.0.1/28", 1500, ""},
-			{"right", "10.2.0.1/28", 1500, "10.2.0.14"},
-			{"thin", "10.3.0.1/28", 620, ""},
+			{"left", "10.1.0.1/28", 1500, "", []string{"192.0.2.77"}},
+			{"right", "10.2.0.1/28", 1500, "10.2.0.14", nil},
+			{"thin", "10.3.0.1/28", 620, "", nil},
 		},
 		functions: `  functions:
   - name: rt
@@ -112,11 +127,15 @@ var scenarios = []*scenario{
       - {prefix: 198.18.0.0/15, port: right}
       - {prefix: 198.19.128.0/17, port: left, via: 10.1.0.7}
       - {prefix: 203.0.113.0/24, port: thin, via: 10.3.0.2}
+      - {prefix: 172.16.6.0/24, type: Discard}
+      - {prefix: 172.17.0.0/16, type: Unreachable}
+      - {prefix: 192.168.0.0/17, type: Prohibit}
   links:
   - {from: left, to: rt.left}
   - {from: rt.right, to: right}
   - {from: rt.thin, to: thin}
 `,
+		nowhere: []string{"172.16.6.0/24", "172.17.0.0/16", "192.168.0.0/17"},
 		remote: map[string][]string{
 			"left":  {"172.16.0.0/12", "198.19.128.0/17"},
 			"right": {"172.16.5.0/24", "198.18.0.0/15"},
@@ -129,8 +148,8 @@ var scenarios = []*scenario{
 		kernel:  "three namespaces, joined by pairs of veth devices",
 		through: true,
 		interfaces: []link{
-			{"left", "10.1.0.1/28", 1500, ""},
-			{"right", "10.2.0.1/28", 900, ""},
+			{"left", "10.1.0.1/28", 1500, "", nil},
+			{"right", "10.2.0.1/28", 900, "", nil},
 		},
 		functions: `  functions:
   - name: r1
@@ -164,4 +183,87 @@ var scenarios = []*scenario{
 			"right": {"172.16.0.0/16", "172.16.128.0/17"},
 		},
 	},
+	{
+		name:   "firewall",
+		what:   "a firewall with rules on every field, and a router",
+		kernel: "one namespace that forwards; the firewall is a table at the hooks prerouting, forward and output",
+		interfaces: []link{
+			{"inside", "10.1.0.1/28", 1500, "", nil},
+			{"outside", "10.2.0.1/28", 1500, "10.2.0.14", nil},
+		},
+		functions: `  functions:
+  - name: fw
+    firewall:
+` + officeRules + `  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside}
+      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
+  path: [inside, fw, rt, outside]
+`,
+		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+	},
+	{
+		name:   "napt",
+		what:   "a router and a NAPT with one address",
+		kernel: "one namespace that forwards; the NAPT is a `snat` to the same address and ports, and what it could not translate is dropped",
+		interfaces: []link{
+			{"inside", "10.1.0.1/28", 1500, "", nil},
+			{"outside", "10.2.0.1/28", 1500, "10.2.0.14", nil},
+		},
+		functions: `  functions:
+  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside}
+      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
+  - name: nat
+    napt:
+      pool: [192.0.2.16]
+  path: [inside, rt, nat, outside]
+`,
+		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+	},
+	{
+		name:   "office",
+		what:   "a firewall, a router and a NAPT with four addresses",
+		kernel: "as `firewall` and `napt`",
+		interfaces: []link{
+			{"inside", "10.1.0.1/28", 1500, "", nil},
+			{"outside", "10.2.0.1/28", 1500, "10.2.0.14", nil},
+		},
+		functions: `  functions:
+  - name: fw
+    firewall:
+` + officeRules + `  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside}
+      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
+  - name: nat
+    napt:
+      pool: [192.0.2.16-192.0.2.19]
+      ports: {min: 20000, max: 60000}
+  path: [inside, fw, rt, nat, outside]
+`,
+		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+	},
 }
+
+// officeRules match on every field that nftables has as well.
+const officeRules = `      rules:
+      - {dscp: 46, action: Drop}
+      - {from: Inside, source: [172.17.128.0-172.17.191.255], protocol: udp, action: Drop}
+      - {from: Inside, protocol: tcp, destinationPorts: [80, 443, "8000-8099"], action: Accept}
+      - {from: Inside, destinationPorts: [53], action: Accept}
+      - {from: Inside, icmpType: 8, icmpCode: 0, action: Accept}
+      - {from: Inside, icmpType: 3, action: Accept}
+      - {from: Inside, destination: [198.18.0.0/16, 203.0.113.0/25], action: Accept}
+      - {from: Inside, protocol: gre, action: Accept}
+      - {from: Inside, tcpFlags: {set: [RST]}, action: Accept}
+      - {from: Outside, tcpFlags: {set: [SYN], clear: [ACK]}, action: Drop}
+      - {from: Outside, sourcePorts: ["1-1023"], destination: [10.1.0.0/28], action: Accept}
+      - {from: Outside, destination: [10.1.0.0/29, 172.17.0.0/17], action: Accept}
+      - {from: Outside, icmpType: 11, action: Accept}
+      default: Drop
+`
