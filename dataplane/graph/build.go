@@ -25,7 +25,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		in:     in,
 		object: finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: chain.Namespace, Name: chain.Name},
 		g:      &Graph{Chain: chain.Name},
-		next:   map[port]wire{},
+		next:   map[port]wire{}, hopless: map[port]bool{},
 	}
 	b.resolve(chain)
 	b.link(&chain.Spec)
@@ -46,6 +46,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		b.checkPools()
 		b.shareAddresses()
 		b.addProxies()
+		b.checkTranslations()
 	}
 	if !b.findings.HasErrors() {
 		b.checkLoops()
@@ -71,6 +72,8 @@ type builder struct {
 	exits []exit
 	pools []pooled
 	vias  []via
+	// hopless are router ports for which a warning was given about routes without a next hop.
+	hopless map[port]bool
 	// unlinked says that links have errors: what lies behind a port is not known.
 	unlinked bool
 }

@@ -157,7 +157,9 @@ chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds 203.0.113.
 		},
 		"a route that is there twice under host bits": {
 			chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 10.2.0.0/16, port: inside}, {prefix: 10.2.3.4/16, port: outside}]}}\n  path: [inside, rt, outside]\n",
-			want: `chain.yaml:9: warning: spec.functions[0].router.routes[1].prefix: "10.2.3.4/16": the prefix has host bits set; it is taken as 10.2.0.0/16
+			want: `chain.yaml:9: warning: spec.functions[0].router.routes[0].prefix: "10.2.0.0/16": interface "inside" has no gateway, and the route no via: what is not in 10.0.0.0/24 is dropped as "no-next-hop"; give the route a via, or the interface a gateway
+chain.yaml:9: warning: spec.functions[0].router.routes[1].prefix: "10.2.3.4/16": the prefix has host bits set; it is taken as 10.2.0.0/16
+chain.yaml:9: warning: spec.functions[0].router.routes[1].prefix: "10.2.0.0/16": interface "outside" has no gateway, and the route no via: what is not in 203.0.113.0/24 is dropped as "no-next-hop"; give the route a via, or the interface a gateway
 chain.yaml:9: spec.functions[0].router.routes[1].prefix: "10.2.0.0/16": the route is there twice, first as spec.functions[0].router.routes[0].prefix; leave one out`,
 		},
 		"a prefix behind two ports of a router": {

@@ -18,6 +18,9 @@ type firewallRule struct {
 	filter headerspace.Filter
 }
 
+// firewallAccepts is the output of a firewall's classifiers by which accepted packets leave.
+const firewallAccepts = 0
+
 // lowerFirewall makes a classifier per direction, "fw/inside" for what comes in
 // by inside. What a rule drops is counted as "fw/drop", what no rule matches as
 // "fw/default".
@@ -25,6 +28,7 @@ func (b *builder) lowerFirewall(f *function, spec *v1alpha1.Firewall) {
 	list := b.firewallRules(f, spec)
 	drop := b.discardOnce(f, f.name+"/drop")
 	refuse := b.discardOnce(f, f.name+"/default")
+	sides := map[string]element.Classifier{}
 	for _, side := range twoSides {
 		if !b.reached[port{f.name, side}] {
 			continue
@@ -49,7 +53,8 @@ func (b *builder) lowerFirewall(f *function, spec *v1alpha1.Firewall) {
 		c.Outs = len(to.names)
 		n := b.add(f.name, f.name+"/"+side, c)
 		f.entry[side] = Edge{To: n}
-		b.exit(n, 0, f, opposite(side))
+		b.exit(n, firewallAccepts, f, opposite(side))
+		sides[side] = c
 		for i, name := range to.names {
 			switch name {
 			case "drop":
@@ -58,6 +63,9 @@ func (b *builder) lowerFirewall(f *function, spec *v1alpha1.Firewall) {
 				b.wire(n, i, refuse())
 			}
 		}
+	}
+	if len(sides) == len(twoSides) && !b.unlinked {
+		b.checkReplies(f, sides[inside], sides[outside])
 	}
 }
 

@@ -118,6 +118,7 @@ type behind struct {
 	interfaces []*chainInterface
 	routers    []*function
 	pools      []poolPrefix
+	elements   bool // an elements function lies in between
 }
 
 // poolPrefix is a part of the pool of a function's NAPT.
@@ -147,6 +148,7 @@ func (b *builder) behind(p port) behind {
 			}
 			return
 		}
+		out.elements = out.elements || f.kinds.Elements != nil
 		outs, pools := f.translated(w.to.name)
 		for _, n := range pools {
 			for _, p := range poolPrefixes(n) {

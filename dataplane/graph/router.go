@@ -221,6 +221,9 @@ func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]
 		ok := b.problem(f.object, field+".prefix", problem)
 		via, viaOK := b.nextHop(f, field, r.Type, r.Port, r.Via, near)
 		if ok && viaOK {
+			if !via.IsValid() {
+				b.checkNextHop(f, field+".prefix", p, r.Port, near[string(r.Port)])
+			}
 			list = append(list, portRoute{prefix: p, via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"})
 		}
 	}
@@ -238,6 +241,9 @@ func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFro
 	}
 	list := make([]portRoute, len(prefixes))
 	for i, p := range prefixes {
+		if !via.IsValid() {
+			b.checkNextHop(f, field, p, from.Port, near[string(from.Port)])
+		}
 		list[i] = portRoute{prefix: p, via: via, port: string(from.Port), kind: from.Type, rank: rank}
 	}
 	return list

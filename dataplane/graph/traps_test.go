@@ -129,3 +129,73 @@ func TestTwoInterfacesBoundToOneDeviceAreRefused(t *testing.T) {
 	checkFindings(t, with("0000:03:00.1", "0000:03:00.0"), "")
 	checkFindings(t, with("net_af_packet0,iface=eth1", "net_af_packet1,iface=eth2"), "")
 }
+
+func TestAFirewallThatLetsNoReplyReturnIsWarnedOf(t *testing.T) {
+	with := func(rules string) string {
+		return "  interfaces:\n  - {name: inside, address: 10.0.0.1/24}\n  - {name: outside, address: 203.0.113.1/24}\n" +
+			"  functions:\n  - name: fw\n    firewall:\n      rules: [" + rules + "]\n  path: [inside, fw, outside]\n"
+	}
+	says := func(what, rule string) string {
+		return "chain.yaml:10: warning: spec.functions[0].firewall: accepts " + what + " outward, and drops every reply inward; " +
+			"no state is kept: to let replies return, add a rule, like " + rule
+	}
+	const (
+		tcp = "{from: Outside, protocol: tcp, tcpFlags: {set: [ACK]}, action: Accept}"
+		udp = "{from: Outside, protocol: udp, action: Accept}"
+	)
+	for name, test := range map[string]struct{ rules, want string }{
+		"outward only":                                {"{from: Inside, action: Accept}", says("tcp, udp, icmp echo", tcp)},
+		"replies of TCP, nothing else named":          {"{from: Inside, action: Accept}, " + tcp, ""},
+		"replies of TCP, DNS named":                   {"{from: Inside, protocol: udp, destinationPorts: [53], action: Accept}, {from: Inside, action: Accept}, " + tcp, says("udp", udp)},
+		"replies of DNS from another port":            {"{from: Inside, protocol: udp, destinationPorts: [53], action: Accept}, {from: Outside, protocol: udp, sourcePorts: [54], action: Accept}", says("udp", udp)},
+		"replies of DNS":                              {"{from: Inside, protocol: udp, destinationPorts: [53], action: Accept}, {from: Outside, protocol: udp, sourcePorts: [53], action: Accept}", ""},
+		"replies shadowed by a rule above":            {"{from: Inside, protocol: tcp, action: Accept}, {from: Outside, destination: [10.0.0.0/8], action: Drop}, {from: Outside, destination: [10.1.0.0/16], action: Accept}, {from: Inside, source: [192.0.2.0/24], action: Drop}, {from: Outside, source: [0.0.0.0/1], action: Drop}, {from: Outside, source: [128.0.0.0/1], action: Drop}, {from: Outside, action: Accept}", says("tcp", tcp)},
+		"only a SYN gets in":                          {"{from: Inside, protocol: tcp, action: Accept}, {from: Outside, protocol: tcp, tcpFlags: {set: [SYN], clear: [ACK]}, action: Accept}", says("tcp", tcp)},
+		"pings out, pings in, but no replies":         {"{protocol: icmp, icmpType: 8, action: Accept}", says("icmp echo", "{from: Outside, protocol: icmp, icmpType: 0, action: Accept}")},
+		"servers inside, whose replies go out":        {"{from: Outside, destination: [10.0.0.80], protocol: tcp, destinationPorts: [443], action: Accept}, {from: Inside, source: [10.0.0.80], protocol: tcp, sourcePorts: [443], action: Accept}", ""},
+		"replies to other hosts than those that send": {"{from: Inside, source: [10.0.0.0/25], action: Accept}, {from: Outside, destination: [10.0.0.128/25], action: Accept}", says("tcp, udp, icmp echo", tcp)},
+		"nothing goes out":                            {"{from: Outside, action: Accept}", ""},
+	} {
+		t.Run(name, func(t *testing.T) { checkFindings(t, with(test.rules), test.want) })
+	}
+	// One way only: replies come by another.
+	checkFindings(t, twoInterfaces+"  functions:\n  - {name: fw, firewall: {rules: [{action: Accept}]}}\n  links: [{from: inside, to: fw.inside, direction: Forward}, {from: fw.outside, to: outside, direction: Forward}, {from: outside, to: inside, direction: Forward}]\n", "")
+}
+
+func TestARouteWithoutViaToAnInterfaceWithoutGatewayIsWarnedOf(t *testing.T) {
+	with := func(gateway, routes string) string {
+		return "  interfaces:\n  - {name: inside, address: 10.0.0.1/24}\n  - {name: outside, address: 203.0.113.1/24" + gateway + "}\n" +
+			"  functions:\n  - {name: nat, napt: {pool: [203.0.113.9]}}\n  - name: rt\n    router:\n      routes: [" + routes + "]\n  path: [inside, rt, nat, outside]\n"
+	}
+	const anywhere = "{prefix: 0.0.0.0/0, port: outside}"
+	says := `chain.yaml:12: warning: spec.functions[1].router.routes[0].prefix: "0.0.0.0/0": interface "outside" has no gateway, and the route no via: ` +
+		`what is not in 203.0.113.0/24 is dropped as "no-next-hop"; give the route a via, or the interface a gateway`
+	checkFindings(t, with("", anywhere), says)
+	checkFindings(t, with("", anywhere+", {prefix: 198.51.100.0/24, port: outside}"), says)
+	checkFindings(t, with(", gateway: 203.0.113.254", anywhere), "")
+	checkFindings(t, with("", "{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.254}"), "")
+	checkFindings(t, with("", "{prefix: 0.0.0.0/0, type: Unreachable}"), "")
+	checkFindings(t, with("", "{prefix: 203.0.113.128/25, port: outside}"), "")
+}
+
+func TestTranslationToAnAddressThatNobodyAnswersForIsWarnedOf(t *testing.T) {
+	with := func(addresses, field, value, pool string) string {
+		return "  interfaces:\n  - {name: inside, address: 10.0.0.1/24}\n  - {name: outside, address: 203.0.113.1/24" + addresses + "}\n" +
+			"  functions:\n  - {name: nat, napt: {pool: [" + pool + "]}}\n  - name: one\n    elements:\n      elements: [{name: s, kind: set-field, setField: {field: " + field + ", value: " + value + "}}]\n" +
+			"      links: [{from: inside, to: s}, {from: s, to: outside}, {from: outside, to: inside}]\n  path: [inside, nat, one, outside]\n"
+	}
+	at := `chain.yaml:12: warning: spec.functions[1].elements.elements[0].setField.value: `
+	for name, test := range map[string]struct{ addresses, field, value, pool, want string }{
+		"in the prefix":          {"", "src", "203.0.113.7", "192.0.2.1", at + `"203.0.113.7": lies in 203.0.113.0/24 of interface "outside", which does not answer ARP requests for it: replies never arrive; add it to the interface's addresses`},
+		"a further address":      {", addresses: [203.0.113.7]", "src", "203.0.113.7", "192.0.2.1", ""},
+		"routed to us":           {"", "src", "198.51.100.7", "192.0.2.1", ""},
+		"in a pool":              {"", "src", "203.0.113.7", "203.0.113.7", at + `"203.0.113.7": is in the pool of "nat" too, which may take replies for those to its own bindings; take it out of the pool`},
+		"to a host":              {"", "dst", "203.0.113.7", "192.0.2.1", ""},
+		"to the broadcast":       {"", "dst", "203.0.113.255", "192.0.2.1", at + `"203.0.113.255": is the network or broadcast address of 203.0.113.0/24, of interface "outside"; nobody answers for it`},
+		"of inside, leaving out": {"", "src", "10.0.0.7", "192.0.2.1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checkFindings(t, with(test.addresses, test.field, test.value, test.pool), test.want)
+		})
+	}
+}

@@ -1,0 +1,109 @@
+package graph
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// checkNextHop warns of a route without via to more than what is on-link, by an interface without gateway. What
+// lies behind elements may rewrite packets, or choose the next hop. One route of a port is named.
+func (b *builder) checkNextHop(f *function, field string, p netip.Prefix, name v1alpha1.Name, at behind) {
+	here := port{f.name, string(name)}
+	if b.unlinked || at.elements || b.hopless[here] {
+		return
+	}
+	for _, i := range at.interfaces {
+		if i.spec.Gateway != "" || !i.prefix.IsValid() || i.prefix.Bits() <= p.Bits() && i.prefix.Contains(p.Addr()) {
+			continue
+		}
+		b.warn(f.object, field, p.String(), "interface %q has no gateway, and the route no via: what is not in %s is dropped as \"no-next-hop\"; give the route a via, or the interface a gateway",
+			i.name, i.prefix.Masked())
+		b.hopless[here] = true
+		return
+	}
+}
+
+// checkTranslations warns of what elements translate to and nobody answers for.
+func (b *builder) checkTranslations() {
+	for _, f := range b.functions {
+		if f.kinds.Elements == nil {
+			continue
+		}
+		for k := range f.kinds.Elements.Elements {
+			e := &f.kinds.Elements.Elements[k]
+			name := f.name + "/" + string(e.Name)
+			node := slices.IndexFunc(b.g.Nodes, func(n Node) bool { return n.Name == name })
+			if node < 0 {
+				continue // no packet gets there
+			}
+			if s, ok := b.g.Nodes[node].Element.(element.SetField); ok && (s.Field == headerspace.Src || s.Field == headerspace.Dst) {
+				b.checkTranslation(f, index(f.path+".elements", k)+".setField.value", node, s)
+			}
+		}
+	}
+}
+
+func (b *builder) checkTranslation(f *function, at string, node int, s element.SetField) {
+	a := headerspace.AsAddr(s.Value)
+	left := b.leavesBy(node, s.Field)
+	for n, i := range b.interfaces {
+		g := &b.g.Interfaces[n]
+		if !left[Edge{To: g.Out}] || !i.prefix.IsValid() || !i.prefix.Contains(a) {
+			continue
+		}
+		answered := a == i.prefix.Addr() || slices.Contains(g.Addresses, a) || slices.Contains(g.Proxy, a)
+		broadcast, has := rules.Broadcast(i.prefix)
+		switch {
+		case has && (a == broadcast || a == i.prefix.Masked().Addr()):
+			b.warn(f.object, at, a.String(), "is the network or broadcast address of %s, of interface %q; nobody answers for it", i.prefix.Masked(), i.name)
+		case s.Field == headerspace.Src && !answered:
+			b.warn(f.object, at, a.String(), "lies in %s of interface %q, which does not answer ARP requests for it: replies never arrive; add it to the interface's addresses",
+				i.prefix.Masked(), i.name)
+		}
+	}
+	for _, p := range b.pools {
+		if s.Field == headerspace.Src && slices.Contains(p.pool, a) && b.realm.find(p.outside) == b.realm.find(port{b.g.Nodes[node].Name, ""}) {
+			b.warn(f.object, at, a.String(), "is in the pool of %q too, which may take replies for those to its own bindings; take it out of the pool", p.outside.owner)
+		}
+	}
+}
+
+// leavesBy are the inputs that packets may come to from a node on, while the field stays as it was written there.
+func (b *builder) leavesBy(node int, field headerspace.Field) map[Edge]bool {
+	seen := map[Edge]bool{}
+	var follow func(e Edge)
+	follow = func(e Edge) {
+		if e.To < 0 || seen[e] {
+			return
+		}
+		seen[e] = true
+		n := &b.g.Nodes[e.To]
+		switch at := n.Element.(type) {
+		case element.SetField:
+			if at.Field == field {
+				return
+			}
+		case element.NAPT:
+			// From inside it writes the source, from outside the destination.
+			if (e.Port == element.NAPTInside) != (field == headerspace.Src) {
+				follow(n.Out[1-e.Port])
+			}
+			return
+		}
+		if n.Element.Traits().Generates {
+			return
+		}
+		for _, out := range n.Out {
+			follow(out)
+		}
+	}
+	for _, out := range b.g.Nodes[node].Out {
+		follow(out)
+	}
+	return seen
+}

@@ -1,0 +1,139 @@
+package graph
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// exchange is traffic that is answered: the packets that go out, and those that answer them but for
+// addresses and ports, which are swapped. What carries no data of a flow is left out: fragments.
+type exchange struct {
+	name        string
+	forth, back headerspace.Filter
+	rule        string // an example of one that lets the replies in
+}
+
+const flagACK = 0x10
+
+var exchanges = []exchange{
+	{
+		"tcp", whole(6), whole(6).With(headerspace.TCPFlags, headerspace.Masked(headerspace.TCPFlags, flagACK, flagACK)),
+		"{from: Outside, protocol: tcp, tcpFlags: {set: [ACK]}, action: Accept}",
+	},
+	{"udp", whole(17), whole(17), "{from: Outside, protocol: udp, action: Accept}"},
+	{
+		"icmp echo", echoRequests.Intersect(whole(1)), whole(1).With(headerspace.ICMPType, headerspace.Of(0)),
+		"{from: Outside, protocol: icmp, icmpType: 0, action: Accept}",
+	},
+}
+
+// whole is the unfragmented IPv4 packets of a protocol.
+func whole(proto uint64) headerspace.Filter {
+	ipv4 := headerspace.Prefix(netip.MustParsePrefix("0.0.0.0/0"))
+	return headerspace.Filter{}.With(headerspace.Src, ipv4).With(headerspace.Dst, ipv4).
+		With(headerspace.Proto, headerspace.Of(proto)).With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
+}
+
+// checkReplies warns of a firewall that accepts traffic outward, and lets nothing in that could answer it. If
+// some traffic is answered, the rest may be meant to be silent, unless a rule names its protocol.
+func (b *builder) checkReplies(f *function, outward, inward element.Classifier) {
+	var lost, named []exchange
+	answered := false
+	for _, x := range exchanges {
+		s := replySearch{outward: outward, inward: inward, exchange: x, left: replyBudget}
+		found := s.outwards()
+		answered = answered || found && s.accepted
+		if found || !s.accepted {
+			continue
+		}
+		lost = append(lost, x)
+		if s.named {
+			named = append(named, x)
+		}
+	}
+	if answered {
+		lost = named
+	}
+	if len(lost) == 0 {
+		return
+	}
+	var names []string
+	for _, x := range lost {
+		names = append(names, x.name)
+	}
+	b.warn(f.object, f.path, "", "accepts %s outward, and drops every reply inward; no state is kept: to let replies return, add a rule, like %s",
+		strings.Join(names, ", "), lost[0].rule)
+}
+
+// replyBudget bounds the rules that one search looks at, which takes about as many 50 ns. Firewalls that need
+// more are not judged.
+const replyBudget = 1 << 19
+
+// replySearch looks for a packet that a firewall accepts outward, and whose reply it accepts inward.
+type replySearch struct {
+	outward, inward element.Classifier
+	exchange
+	left     int
+	accepted bool // some packet is accepted outward
+	named    bool // by a rule that names its protocol
+}
+
+// outwards tells whether there is such a packet.
+func (s *replySearch) outwards() (found bool) {
+	return s.search(&s.outward, s.forth, 0, func(accepted, rule headerspace.Filter) bool {
+		s.accepted = true
+		s.named = s.named || !rule.Any(headerspace.Proto)
+		reply := s.back
+		for _, swap := range [...][2]headerspace.Field{
+			{headerspace.Src, headerspace.Dst},
+			{headerspace.Dst, headerspace.Src},
+			{headerspace.SPort, headerspace.DPort},
+			{headerspace.DPort, headerspace.SPort},
+		} {
+			reply = reply.With(swap[1], accepted.Get(swap[0]))
+		}
+		return s.search(&s.inward, reply, 0, func(_, _ headerspace.Filter) bool { return true })
+	})
+}
+
+// search has the parts of p that a classifier accepts judged, with the rule that accepts, until one is found. When the
+// budget is spent, it says that it found one: nothing is known to be wrong.
+func (s *replySearch) search(c *element.Classifier, p headerspace.Filter, first int, judge func(part, rule headerspace.Filter) bool) (found bool) {
+	for i := first; i < len(c.Rules); i++ {
+		for _, f := range c.Rules[i].Filters {
+			if s.left--; s.left < 0 {
+				return true
+			}
+			if !p.Overlaps(f) {
+				continue
+			}
+			if part, possible := p.Intersect(f).Feasible(); possible && c.Rules[i].Out == firewallAccepts && judge(part, f) {
+				return true
+			}
+			rest := feasible(p.Subtract(f))
+			if len(rest) == 0 {
+				return false
+			}
+			for _, q := range rest[1:] {
+				if s.search(c, q, i, judge) {
+					return true
+				}
+			}
+			p = rest[0]
+		}
+	}
+	return c.Default == firewallAccepts && judge(p, headerspace.Filter{})
+}
+
+func feasible(list []headerspace.Filter) []headerspace.Filter {
+	out := list[:0]
+	for _, p := range list {
+		if p, possible := p.Feasible(); possible {
+			out = append(out, p)
+		}
+	}
+	return out
+}
