@@ -16,7 +16,7 @@
 #include "sn_field.h"
 
 #define SN_SCHEMA     2
-#define SN_WAY_MAX    65535 /* segments on a packet's way, those of its answers included */
+#define SN_WAY_MAX    (1 << 20) /* segments on a packet's way, those of its answers included */
 #define SN_IFACES_MAX 64
 #define SN_TABLES_MAX 256 /* state tables */
 #define SN_RUNS_MAX   1024

@@ -20,7 +20,7 @@ import (
 const SchemaVersion = 2
 
 // MaxWay is the most segments that a packet may pass, those of its answers included.
-const MaxWay = 65535
+const MaxWay = 1 << 20
 
 // Program is one synthesized service chain.
 type Program = programpb.Program

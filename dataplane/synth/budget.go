@@ -39,15 +39,8 @@ type budget struct {
 func allowance(g *graph.Graph, limit int) int {
 	n := 0
 	for _, node := range g.Nodes {
-		switch e := node.Element.(type) {
-		case element.Classifier:
-			if len(e.Rules) > large {
-				n++
-			}
-		case element.Lookup:
-			if len(e.Routes) > large {
-				n++
-			}
+		if size(node.Element) > large {
+			n++
 		}
 	}
 	return max(limit*4/max(n, 4), min(limit, leastAllowance))
@@ -100,4 +93,15 @@ func (w *walker) forget(since extent) {
 		}
 	}
 	w.runs.forget(since.runs)
+}
+
+// size is how many rules or routes a look-up has.
+func size(e element.Element) int {
+	switch e := e.(type) {
+	case element.Classifier:
+		return len(e.Rules)
+	case element.Lookup:
+		return len(e.Routes)
+	}
+	return 0
 }

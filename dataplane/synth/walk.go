@@ -389,10 +389,18 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	return nil
 }
 
-// generator is the index of the segment that a generator's answers enter.
+// generator makes sure that there is a segment for a generator's answers.
 func (w *walker) generator(node int) int {
-	w.segmentOf(start{kind: startAnswer, node: node})
+	w.segmentOf(w.answerStart(node))
 	return node
+}
+
+// answerStart is where the segment of a generator's answers starts: at a large look-up, whoever comes there.
+func (w *walker) answerStart(node int) start {
+	if e := w.g.Nodes[node].Out[0]; e.To >= 0 && size(w.g.Nodes[e.To].Element) > large {
+		return start{kind: startCut, node: e.To, port: e.Port}
+	}
+	return start{kind: startAnswer, node: node}
 }
 
 // undecided is a read that hangs on a run-time choice: the chain is cut here, and the

@@ -800,7 +800,7 @@ type Program struct {
 	Counters      []string               `protobuf:"bytes,8,rep,name=counters,proto3" json:"counters,omitempty"`                         // names of the chain's counters
 	Reasons       []string               `protobuf:"bytes,9,rep,name=reasons,proto3" json:"reasons,omitempty"`                           // drop reasons of the chain's own
 	IcmpRate      uint32                 `protobuf:"varint,10,opt,name=icmp_rate,json=icmpRate,proto3" json:"icmp_rate,omitempty"`       // ICMP errors per second at most; 0: no limit
-	LongestWay    uint32                 `protobuf:"varint,20,opt,name=longest_way,json=longestWay,proto3" json:"longest_way,omitempty"` // segments that a packet passes at most, those of its answers included; 1..65535
+	LongestWay    uint32                 `protobuf:"varint,20,opt,name=longest_way,json=longestWay,proto3" json:"longest_way,omitempty"` // segments that a packet passes at most, those of its answers included; 1..1048576
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }

@@ -1,0 +1,42 @@
+package synth_test
+
+import (
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/backbone"
+)
+
+func TestSixteenBackboneRoutersAreSynthesizedInFiveSecondsAndAGigabyte(t *testing.T) {
+	g := backbone.Tree(t)
+	start := processorTime(t)
+	r, err := synth.Synthesize(g, synth.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	took := processorTime(t) - start
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	boxes := 0
+	for i := range r.Segments {
+		p := r.Program.Segments[i]
+		t.Logf("%s: %d leaves, %d classes, %d + %d boxes, floor %d", p.Name, len(r.Segments[i].Leaves), len(p.Classes),
+			len(p.Table.Classes), len(p.Low.GetClasses()), p.TtlFloor)
+		boxes += len(p.Table.Classes) + len(p.Low.GetClasses())
+	}
+	b, err := program.Encode(r.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v, %d MB of the system, %d segments, %d boxes, %d bytes, longest way %d, %d warnings", took, memory.Sys>>20, len(r.Segments), boxes, len(b),
+		r.Program.LongestWay, len(r.Warnings))
+	if memory.Sys > 1<<30 {
+		t.Errorf("the process took %d MB from the system, at most 1024 are allowed", memory.Sys>>20)
+	}
+	if took > 5*time.Second {
+		t.Errorf("synthesis took %v, at most 5s are allowed", took)
+	}
+}
