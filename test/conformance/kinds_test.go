@@ -83,7 +83,7 @@ var kinds = []kind{
 	{name: "multicast", make: func(g *generator, p *packet) { g.to(p, 0xe0000000|g.Uint32N(1<<28)>>pick[uint](g, 0, 20)) }},
 	{name: "no route", make: func(g *generator, p *packet) {
 		g.from(p, g.stranger(p.in))
-		g.to(p, g.within(netip.MustParsePrefix(pick(g, "8.0.0.0/8", "192.168.0.0/16"))))
+		g.to(p, g.within(netip.MustParsePrefix(pick(g, append(g.s.nowhere, "8.0.0.0/8", "192.168.0.0/16")...))))
 	}},
 	{name: "own address", make: func(g *generator, p *packet) { g.toOwn(p, p.in) }},
 	{name: "own address of another interface", make: func(g *generator, p *packet) { g.toOwn(p, g.IntN(len(g.s.interfaces))) }},

@@ -46,9 +46,13 @@ type output struct {
 	frame []byte
 }
 
-func newRig(t *testing.T, s *scenario) *rig {
+// newRig has Linux do what a scenario's chain says, and Sinter what a program does: of that chain, if the program is nil.
+func newRig(t *testing.T, s *scenario, program *lab.Program) *rig {
 	t.Helper()
-	chain, program := s.chain(t)
+	chain, compiled := s.chain(t)
+	if program == nil {
+		program = compiled
+	}
 	r := &rig{scenario: s, kernel: newKernel(t, s, &chain.Spec)}
 	for i := range chain.Spec.Functions {
 		if n := chain.Spec.Functions[i].NAPT; n != nil {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -104,6 +105,44 @@ func (s *scenario) chain(t *testing.T) (*v1alpha1.ServiceChain, *lab.Program) {
 	return c, p
 }
 
+// table is a router with many routes within each other, also such that lead nowhere.
+func table() *scenario {
+	s := &scenario{
+		name:   "table",
+		what:   "a router with 2,000 nested routes of all types",
+		kernel: "one namespace that forwards",
+		interfaces: []link{
+			{"left", "10.1.0.1/28", 1500, "", nil},
+			{"right", "10.2.0.1/28", 1500, "", nil},
+			{"third", "10.3.0.1/28", 1500, "", nil},
+		},
+		remote: map[string][]string{},
+	}
+	var b strings.Builder
+	b.WriteString("  functions:\n  - name: rt\n    router:\n      ports: [{name: left}, {name: right}, {name: third}]\n      routes:\n")
+	r := rand.New(rand.NewPCG(2000, 0))
+	seen := map[netip.Prefix]bool{}
+	for len(seen) < 2000 {
+		// Few bits are drawn, so that many prefixes hold others.
+		p := netip.PrefixFrom(packets.Addr(20<<24|r.Uint32N(16)<<20|r.Uint32N(16)<<12|r.Uint32N(16)<<4|r.Uint32N(2)), 8+r.IntN(25)).Masked()
+		if seen[p] {
+			continue
+		}
+		seen[p] = true
+		if r.IntN(8) == 0 {
+			fmt.Fprintf(&b, "      - {prefix: %s, type: %s}\n", p, []string{"Discard", "Unreachable", "Prohibit"}[r.IntN(3)])
+			s.nowhere = append(s.nowhere, p.String())
+			continue
+		}
+		l := &s.interfaces[r.IntN(len(s.interfaces))]
+		fmt.Fprintf(&b, "      - {prefix: %s, port: %s, via: %s}\n", p, l.name, l.hosts()[r.IntN(len(l.hosts()))])
+		s.remote[l.name] = append(s.remote[l.name], p.String())
+	}
+	b.WriteString("  links: [{from: left, to: rt.left}, {from: right, to: rt.right}, {from: third, to: rt.third}]\n")
+	s.functions = b.String()
+	return s
+}
+
 // scenarios are the worlds that are compared.
 var scenarios = []*scenario{
 	{
@@ -183,6 +222,7 @@ var scenarios = []*scenario{
 			"right": {"172.16.0.0/16", "172.16.128.0/17"},
 		},
 	},
+	table(),
 	{
 		name:   "firewall",
 		what:   "a firewall with rules on every field, and a router",

@@ -135,11 +135,26 @@ func (w *Wire) Poll() [][]byte {
 			break
 		}
 		frame := w.ring[w.at(w.next)+int(h.Mac):]
-		w.in[w.given] = frame[:h.Snaplen:h.Snaplen]
+		w.in[w.given] = withTag(h, frame[:h.Snaplen:h.Snaplen])
 		w.given++
 		w.next++
 	}
 	return w.in[:w.given]
+}
+
+// withTag puts the VLAN tag back that the kernel has taken out of a frame and keeps beside it.
+func withTag(h *unix.Tpacket2Hdr, frame []byte) []byte {
+	if h.Status&unix.TP_STATUS_VLAN_VALID == 0 || len(frame) < 12 {
+		return frame
+	}
+	tpid := uint16(packets.TPID8021Q)
+	if h.Status&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
+		tpid = h.Vlan_tpid
+	}
+	tagged := append(make([]byte, 0, len(frame)+4), frame[:12]...)
+	tagged = binary.BigEndian.AppendUint16(tagged, tpid)
+	tagged = binary.BigEndian.AppendUint16(tagged, h.Vlan_tci)
+	return append(tagged, frame[12:]...)
 }
 
 // at is where the ring's n-th frame begins, counted from the first that ever came.
