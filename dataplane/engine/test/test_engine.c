@@ -501,6 +501,33 @@ static void shards_move_on_request_and_statistics_say_who_has_them(void **state)
 	assert_int_equal(ask(f, &request)->stats->n_shards, 0);
 }
 
+/* The harness's clock stands at seconds, the machine's at days: by that one, every session would have ended.
+ */
+static void a_program_that_is_swapped_in_knows_the_flows_at_the_time_of_the_test(void **state)
+{
+	struct fixture *f = *state;
+	struct sn_worker *worker = f->harness.engine->threads[0].worker;
+	uint64_t hits, misses;
+
+	load(f, sn_sample_napt(&f->arena));
+	for (int i = 0; i < 4; i++)
+		send_packet(f, SECOND_NS, &outbound);
+	only_out(f, 1);
+	hits = sn_worker_stats(worker)->cache_hits;
+	misses = sn_worker_stats(worker)->cache_misses;
+	assert_true(hits > 0);
+	load(f, sn_sample_napt(&f->arena));
+	send_packet(f, SECOND_NS, &outbound);
+	only_out(f, 1);
+	assert_int_equal(sn_worker_stats(worker)->cache_hits, hits + 1);
+	assert_int_equal(sn_worker_stats(worker)->cache_misses, misses);
+	/* After the session's end nothing is known of the flow: it begins again. */
+	load(f, sn_sample_napt(&f->arena));
+	send_packet(f, SECOND_NS * 3600, &outbound);
+	only_out(f, 1);
+	assert_int_equal(sn_worker_stats(worker)->cache_misses, misses + 1);
+}
+
 int main(void)
 {
 #define ENGINE_TEST(test) cmocka_unit_test_setup_teardown(test, open_engine, close_engine)
@@ -512,6 +539,7 @@ int main(void)
 		ENGINE_TEST(a_swap_to_the_same_state_keeps_every_session),
 		ENGINE_TEST(a_swap_to_other_state_keeps_the_sessions_that_fit_it),
 		ENGINE_TEST(a_stateless_program_follows_a_stateful_one_and_back),
+		ENGINE_TEST(a_program_that_is_swapped_in_knows_the_flows_at_the_time_of_the_test),
 		ENGINE_TEST(packets_come_out_in_order_with_the_packets_that_caused_them),
 		ENGINE_TEST(injection_says_what_is_wrong_with_it),
 		ENGINE_TEST(hello_of_another_release_is_told_which_to_use),
