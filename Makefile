@@ -140,7 +140,7 @@ test-suites: build ## Suites across packages: engine against oracle, network nam
 
 .PHONY: networks
 networks: engine ## Engine against oracle on NETWORKS (400) random networks of routers, and five times as many chains compiled and loaded.
-	SINTER_NETWORKS=$(or $(NETWORKS),400) go test ./test/differential -count=1 -timeout 4h -run 'NetworksOfRouters|AgreeOnRandomChains' -v
+	SINTER_NETWORKS=$(or $(NETWORKS),400) go test ./test/differential -count=1 -timeout 4h -run 'NetworksOfRouters|LoopsThatPacketsTake|AgreeOnRandomChains' -v
 
 .PHONY: conformance
 conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared field by field (root, minutes).

@@ -155,9 +155,6 @@ func (n *network) wire(a, b v1alpha1.Endpoint, firewall int) {
 
 func (n *network) firewall() *v1alpha1.Firewall {
 	f := &v1alpha1.Firewall{Default: v1alpha1.ActionAccept, CountRules: n.chance(2)}
-	if n.chance(4) {
-		f.Default = v1alpha1.ActionDrop
-	}
 	rules := n.IntN(12)
 	if n.chance(6) {
 		rules = 60 + n.IntN(190)
@@ -183,6 +180,14 @@ func (n *network) firewall() *v1alpha1.Firewall {
 			r.Source = []v1alpha1.AddressSet{n.addresses()}
 		}
 		f.Rules = append(f.Rules, r)
+	}
+	if n.chance(4) {
+		f.Default = v1alpha1.ActionDrop
+		for _, proto := range []string{"udp", "icmp"} {
+			f.Rules = append(f.Rules, v1alpha1.FirewallRule{
+				Action: v1alpha1.ActionAccept, Match: v1alpha1.Match{Protocol: new(intstr.FromString(proto))},
+			})
+		}
 	}
 	return f
 }

@@ -46,6 +46,7 @@ type step struct {
 // tally is what the oracle saw, to be compared with the engine's statistics at the end.
 type tally struct {
 	packets int
+	left    int    // of the packets, those upon which some frame left
 	shared  int    // sessions at the end whose outside address and port another has too
 	early   uint64 // dropped by another function than in the oracle: counters between may count them
 	drops   map[string]uint64
