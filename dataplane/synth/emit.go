@@ -42,12 +42,13 @@ func emit(w *walker) (*Result, error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	longest, err := longestWay(e.p)
+	l := newLooper(w)
+	longest, err := longestWay(e.p, l.bound())
 	if err != nil {
 		return nil, err
 	}
 	e.p.LongestWay = uint32(longest)
-	e.r.Warnings = append(w.loops(), u.warnings()...)
+	e.r.Warnings = append(l.warnings(), u.warnings()...)
 	return e.r, nil
 }
 

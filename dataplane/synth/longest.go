@@ -15,9 +15,10 @@ const (
 	rounds = 256
 )
 
-// longestWay is how many segments a packet of the program passes at most, those of its answers included. Cycles count
-// with as many rounds as a TTL allows.
-func longestWay(p *programpb.Program) (int, error) {
+// longestWay is how many segments a packet of the program passes at most, those of its answers included: the longest way
+// through the segments. Cycles count with as many rounds as a TTL allows, unless bound says that nothing goes round, and
+// what is possible then; 0: that is not so.
+func longestWay(p *programpb.Program, bound int) (int, error) {
 	l := &wayLengths{p: p, next: make([][]uint32, len(p.Segments)*(generations+1))}
 	for s := range p.Segments {
 		for g := range generations + 1 {
@@ -30,6 +31,9 @@ func longestWay(p *programpb.Program) (int, error) {
 		n := l.at(i.Segment, 0)
 		l.visit(n)
 		longest = max(longest, l.length[n])
+	}
+	if bound > 0 {
+		longest = min(longest, bound)
 	}
 	if longest > program.MaxWay {
 		return 0, fmt.Errorf("a packet could pass %d look-ups, at most %d are supported; "+

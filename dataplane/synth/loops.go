@@ -28,6 +28,7 @@ type hopTo struct {
 	way  []hopStep
 	// written is the destination that the way writes, if it does.
 	written *uint32
+	starts  int // segments that start on it
 }
 
 type hopStep struct{ node, out int }
@@ -39,10 +40,13 @@ type looper struct {
 	reached map[int]spans
 	looping map[int]spans
 	lookups []int
+	// most is how many lookups in a row a packet passes that does not go round, starts how many segments start between
+	// two of them, at most.
+	most, starts int
 }
 
-// loops are the warnings about packets that go round until their TTL is used up.
-func (w *walker) loops() []Warning {
+// newLooper finds what goes round.
+func newLooper(w *walker) *looper {
 	l := &looper{w: w, hops: map[int][]hopTo{}, reached: map[int]spans{}, looping: map[int]spans{}}
 	for n, node := range w.g.Nodes {
 		if e, ok := node.Element.(element.Lookup); ok {
@@ -51,7 +55,22 @@ func (w *walker) loops() []Warning {
 		}
 	}
 	l.reach()
-	l.settle()
+	l.most = l.settle()
+	return l
+}
+
+// bound is how many segments a packet passes at most, those of its answers included; 0: nobody knows, some go round.
+func (l *looper) bound() int {
+	for _, s := range l.looping {
+		if len(s) > 0 {
+			return 0
+		}
+	}
+	return (1 + (l.most+1)*l.starts) * (1 + len(l.w.tables)) * (1 + generations)
+}
+
+// warnings tell of packets that go round until their TTL is used up.
+func (l *looper) warnings() []Warning {
 	var out []Warning
 	for range maxRounds {
 		round, at := l.next()
@@ -59,7 +78,7 @@ func (w *walker) loops() []Warning {
 			break
 		}
 		if packets, sure := l.pass(round, at); len(packets) > 0 {
-			out = append(out, w.loopWarning(round, packets, sure))
+			out = append(out, l.w.loopWarning(round, packets, sure))
 		}
 		for _, h := range round {
 			l.looping[h.to] = l.looping[h.to].subtract(at)
@@ -91,6 +110,10 @@ func (l *looper) follow(h hopTo, out []hopTo) []hopTo {
 	e := l.w.g.Nodes[last.node].Out[last.out]
 	if e.To < 0 || len(h.live) == 0 {
 		return out
+	}
+	if _, ok := l.w.index[start{kind: startCut, node: e.To, port: e.Port}]; ok {
+		h.starts++
+		l.starts = max(l.starts, h.starts)
 	}
 	for _, s := range h.way[1:] { // a round without lookup
 		if s.node == e.To {
@@ -193,20 +216,23 @@ func (h hopTo) becomes() spans {
 	return h.live
 }
 
-// settle takes away, until nothing changes, what leads to where it is not looping.
-func (l *looper) settle() {
-	for changed := true; changed; {
+// settle takes away, until nothing changes, what leads to where it is not looping. It tells how often that was: each
+// time all ways grow shorter by a lookup.
+func (l *looper) settle() (times int) {
+	for changed := true; changed; times++ {
 		changed = false
+		next := map[int]spans{}
 		for _, n := range l.lookups {
 			var stay spans
 			for _, h := range l.hops[n] {
 				stay = stay.union(l.stays(h))
 			}
-			if stay = stay.intersect(l.looping[n]); !slices.Equal(stay, l.looping[n]) {
-				l.looping[n], changed = stay, true
-			}
+			next[n] = stay.intersect(l.looping[n])
+			changed = changed || !slices.Equal(next[n], l.looping[n])
 		}
+		l.looping = next
 	}
+	return times - 1
 }
 
 // stays is the destinations for which a hop leads to where they loop.
