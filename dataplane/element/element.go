@@ -144,6 +144,15 @@ type ICMPError struct {
 // by port 0. Everything else is dropped as "local".
 type EchoResponder struct{}
 
+// LocalHost is the end of packets to an own address: it answers them by port 0 as a host without
+// services (RFC 1122 sections 3.2.2.1 and 3.2.2.6, RFC 9293 section 3.10.7.1).
+type LocalHost struct{}
+
+// Reject refuses a packet by port 0: a TCP segment by a reset, as its destination would, others by ICMP
+// "communication administratively prohibited" (RFC 1812 section 5.2.7.1). What is never answered is
+// dropped as "icmp-suppressed": resets, ICMP errors, later fragments.
+type Reject struct{}
+
 // Ports of NAPT. Input and output of the same side carry the same number.
 const (
 	NAPTInside  = 0
@@ -190,6 +199,8 @@ func (Tee) Kind() string           { return "tee" }
 func (Discard) Kind() string       { return "discard" }
 func (ICMPError) Kind() string     { return "icmp-error" }
 func (EchoResponder) Kind() string { return "echo-responder" }
+func (LocalHost) Kind() string     { return "local-host" }
+func (Reject) Kind() string        { return "reject" }
 func (NAPT) Kind() string          { return "napt" }
 
 // Ports implements Element.
@@ -206,6 +217,8 @@ func (t Tee) Ports() (int, int)         { return 1, t.Outs }
 func (Discard) Ports() (int, int)       { return 1, 0 }
 func (ICMPError) Ports() (int, int)     { return 1, 1 }
 func (EchoResponder) Ports() (int, int) { return 1, 1 }
+func (LocalHost) Ports() (int, int)     { return 1, 1 }
+func (Reject) Ports() (int, int)        { return 1, 1 }
 func (NAPT) Ports() (int, int)          { return 2, 2 }
 
 // Traits implements Element.
@@ -244,6 +257,8 @@ func (Tee) Traits() Traits           { return Traits{} }
 func (Discard) Traits() Traits       { return Traits{Terminal: true} }
 func (ICMPError) Traits() Traits     { return Traits{Generates: true} }
 func (EchoResponder) Traits() Traits { return Traits{Generates: true} }
+func (LocalHost) Traits() Traits     { return Traits{Generates: true} }
+func (Reject) Traits() Traits        { return Traits{Generates: true} }
 func (NAPT) Traits() Traits {
 	return Traits{
 		Reads: []headerspace.Field{
@@ -257,12 +272,13 @@ func (NAPT) Traits() Traits {
 
 // Built-in drop reasons that elements give (Discard gives its own).
 const (
-	ReasonICMPSuppressed = "icmp-suppressed"
-	ReasonLocal          = "local"
-	ReasonNATUnsupported = "nat-unsupported"
-	ReasonNATFragment    = "nat-fragment"
-	ReasonNATNoBinding   = "nat-no-binding"
-	ReasonNATExhausted   = "nat-exhausted"
+	ReasonICMPSuppressed    = "icmp-suppressed"
+	ReasonLocal             = "local"
+	ReasonDirectedBroadcast = "directed-broadcast"
+	ReasonNATUnsupported    = "nat-unsupported"
+	ReasonNATFragment       = "nat-fragment"
+	ReasonNATNoBinding      = "nat-no-binding"
+	ReasonNATExhausted      = "nat-exhausted"
 )
 
 // PortName names a port of an element for people.

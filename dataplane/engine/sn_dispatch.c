@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "sn_answer.h"
 #include "sn_dispatch.h"
 #include "sn_exec.h"
 #include "sn_flow.h"
@@ -226,10 +227,12 @@ static struct ahead answered(struct sn_pkt *p, uint8_t type, uint8_t code, uint3
 
 static struct ahead follow_generator(const struct look *look, struct sn_pkt *p, const struct sn_generator *g)
 {
-	if (g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY)
-		return sn_icmp_echo(p) ? of_shard(SN_PKT_NO_SHARD) : on_to(g->segment);
-	return answered(p, g->type, g->code,
-			g->source ? g->source : look->program->interfaces[p->iface].address, g->segment);
+	struct sn_answer a = sn_answer_of(g, p, look->program->interfaces[p->iface].address);
+
+	if (a.kind == SN_ANSWER_NONE)
+		return of_shard(SN_PKT_NO_SHARD);
+	sn_answer_foresee(p, &a);
+	return on_to(g->segment);
 }
 
 static struct ahead follow_output(const struct look *look, struct sn_pkt *p, uint32_t iface)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_answer.h"
 #include "sn_classifier.h"
 #include "sn_exec.h"
 #include "sn_flow.h"
@@ -324,21 +325,20 @@ static enum sn_reason answer_error(struct exec *x, struct sn_pkt *p, uint8_t typ
 
 static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_generator *g)
 {
+	struct sn_answer a = sn_answer_of(g, p, x->w->program->interfaces[p->iface].address);
 	enum sn_reason reason;
 
 	commit(x);
 	x->keep = false;
 	if (x->rehearsal)
 		return ended;
-	if (g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY) {
-		reason = sn_icmp_echo(p);
-		if (reason)
-			drop(x, p, reason);
-	} else {
-		reason = answer_error(x, p, g->type, g->code, 0,
-				      g->source ? g->source : x->w->program->interfaces[p->iface].address);
-	}
-	return reason ? ended : (struct next){g->segment};
+	if (a.kind == SN_ANSWER_NONE)
+		reason = a.reason;
+	else if (a.kind != SN_ANSWER_ECHO && !sn_worker_icmp_allowed(x->w, x->now))
+		reason = SN_REASON_ICMP_RATE;
+	else
+		reason = sn_answer_make(p, &a);
+	return reason ? drop(x, p, reason) : (struct next){g->segment};
 }
 
 /* The interface answers as the router behind it would. */

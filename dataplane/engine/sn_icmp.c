@@ -147,12 +147,10 @@ void sn_icmp_foresee_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint32_
 	p->next_hop = 0;
 }
 
-enum sn_reason sn_icmp_echo(struct sn_pkt *p)
+void sn_icmp_echo(struct sn_pkt *p)
 {
 	uint32_t src = p->src;
 
-	if (p->frag != SN_FRAG_WHOLE || p->icmp_type != SN_ICMP_ECHO_REQUEST)
-		return SN_REASON_LOCAL;
 	p->src = p->dst;
 	p->dst = src;
 	p->icmp_type = SN_ICMP_ECHO_REPLY;
@@ -160,5 +158,4 @@ enum sn_reason sn_icmp_echo(struct sn_pkt *p)
 	p->next_hop = 0;
 	p->shard = SN_PKT_NO_SHARD;
 	p->generated = 1;
-	return SN_REASON_NONE;
 }

@@ -38,7 +38,12 @@ enum sn_icmp_kind {
 	SN_ICMP_PARAMETER = 12,
 };
 
+/* Codes of SN_ICMP_UNREACHABLE. */
+#define SN_ICMP_PROTOCOL 2
+#define SN_ICMP_PORT	 3
+
 #define SN_TCP_FIN 0x01u
+#define SN_TCP_SYN 0x02u
 #define SN_TCP_RST 0x04u
 #define SN_TCP_ACK 0x10u
 

@@ -266,9 +266,10 @@ static int build_generators(struct builder *b)
 		const generator_msg *from = b->msg->generators[i];
 
 		at(b, "generators[%zu] (%.64s)", i, from->name);
-		if (from->kind != SINTER__PROGRAM__V1__GENERATOR__KIND__ICMP_ERROR &&
-		    from->kind != SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY)
-			return fail(b, "kind is %d, want ICMP_ERROR or ECHO_REPLY", (int)from->kind);
+		if (from->kind < SINTER__PROGRAM__V1__GENERATOR__KIND__ICMP_ERROR ||
+		    from->kind > SINTER__PROGRAM__V1__GENERATOR__KIND__REJECT)
+			return fail(b, "kind is %d, want ICMP_ERROR, ECHO_REPLY, LOCAL_HOST or REJECT",
+				    (int)from->kind);
 		if (from->type > 255)
 			return fail(b, "type is %u, want at most 255", from->type);
 		if (from->code > 255)

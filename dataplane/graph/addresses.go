@@ -68,30 +68,6 @@ func (b *builder) checkAddresses() {
 	}
 }
 
-// shareAddresses has the interfaces leave to the chain what it translates: of what is sent to a
-// further address that a NAT's pool holds, or that a set-field writes as source, they take pings only.
-func (b *builder) shareAddresses() {
-	translated := b.translatedSources()
-	for _, i := range b.interfaces {
-		own, shared := []netip.Addr{addrOf(i.prefix)}, []netip.Addr(nil)
-		for _, a := range i.addresses {
-			if slices.Contains(translated, a) {
-				shared = append(shared, a)
-			} else {
-				own = append(own, a)
-			}
-		}
-		if len(shared) == 0 {
-			continue
-		}
-		c := localClassifier(i.name, own)
-		c.Rules = append(c.Rules, element.Rule{
-			Name: i.name + "/ping", Filters: []headerspace.Filter{sentTo(shared).Intersect(echoRequests)}, Out: 0,
-		})
-		b.g.Nodes[i.local].Element = c
-	}
-}
-
 var echoRequests = headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(8))
 
 // sentTo is the packets to some addresses.

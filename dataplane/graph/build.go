@@ -2,6 +2,7 @@ package graph
 
 import (
 	"fmt"
+	"net/netip"
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/rules"
@@ -25,7 +26,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		in:     in,
 		object: finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: chain.Namespace, Name: chain.Name},
 		g:      &Graph{Chain: chain.Name},
-		next:   map[port]wire{}, hopless: map[port]bool{},
+		next:   map[port]wire{}, hopless: map[port]bool{}, known: map[port][]netip.Prefix{},
 	}
 	b.resolve(chain)
 	b.link(&chain.Spec)
@@ -44,7 +45,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	if !b.unlinked {
 		b.wireExits()
 		b.checkPools()
-		b.shareAddresses()
+		b.finishLocal()
 		b.addProxies()
 		b.checkTranslations()
 	}
@@ -66,7 +67,8 @@ type builder struct {
 	functions  []*function
 	next       map[port]wire // where packets go that leave by a port
 	realm      realms
-	reached    map[port]bool // ports by which packets come in
+	reached    map[port]bool           // ports by which packets come in
+	known      map[port][]netip.Prefix // by realm: see learnRealms
 
 	g     *Graph
 	exits []exit

@@ -21,8 +21,9 @@ type chainInterface struct {
 	prefix netip.Prefix
 	// addresses are further ones; those that cannot be read are left out.
 	addresses []netip.Addr
-	local     int // node: the classifier of own addresses
-	out       int
+	local     int // nodes: the classifier of own addresses,
+	host      int // where packets to them end,
+	out       int // and the output
 }
 
 func (b *builder) resolveInterface(spec *v1alpha1.Interface, field string) {
@@ -80,18 +81,19 @@ func (b *builder) sees(i *chainInterface, p port) bool {
 	return b.realm.find(port{i.name, ""}) == b.realm.find(p)
 }
 
-// lowerInterfaces makes each interface's nodes: packets for its own address are
-// answered there, the others go on into the chain.
+// lowerInterfaces makes each interface's nodes: packets for own addresses end there, the others go on into
+// the chain. finishLocal says which are which, when all functions are known.
 func (b *builder) lowerInterfaces() {
 	for _, i := range b.interfaces {
 		in := b.add("", i.name+"/in", element.Input{Interface: i.name})
-		i.local = b.add("", i.name+"/local", localClassifier(i.name, append([]netip.Addr{addrOf(i.prefix)}, i.addresses...)))
-		echo := b.add("", i.name+"/echo", element.EchoResponder{})
+		i.local = b.add("", i.name+"/local", element.Classifier{Default: toChain, Outs: localOuts})
+		i.host = b.add("", i.name+"/host", element.LocalHost{})
+		broadcast := b.add("", i.name+"/broadcast", element.Discard{Reason: element.ReasonDirectedBroadcast})
 		i.out = b.add("", i.name+"/out", element.Output{Interface: i.name})
 		b.wire(in, 0, i.local)
-		b.wire(i.local, 0, echo)
-		b.wire(echo, 0, i.out)
-		b.exits = append(b.exits, exit{i.local, 1, port{i.name, ""}})
+		b.wire(i.local, toHost, i.host)
+		b.wire(i.local, toBroadcast, broadcast)
+		b.exits = append(b.exits, exit{i.local, toChain, port{i.name, ""}})
 		b.g.Interfaces = append(b.g.Interfaces, b.graphInterface(i, in))
 	}
 }

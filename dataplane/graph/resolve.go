@@ -24,6 +24,9 @@ type function struct {
 	kinds    v1alpha1.FunctionKinds
 	ports    []string
 	entry    map[string]Edge // per port, where packets come in
+	// of routers
+	sends      map[string]int // per port, where packets of the router's own begin
+	hasDefault bool
 }
 
 // The ports of functions with two sides.

@@ -24,11 +24,13 @@ const (
 
 // lowerRouter makes "rt/local" (own addresses), "rt/lookup", and per port that has
 // routes "rt/ttl-<port>". Errors go through the lookup again, as any packet of the
-// router's own. Where ports have addresses, the source of errors depends on the port
+// router's own: "rt/own" gives these the TTL that they then leave with. Where ports have addresses, the source of errors depends on the port
 // by which the packet came in, and each such port gets elements of its own.
 func (b *builder) lowerRouter(f *function, spec *v1alpha1.Router) {
 	own, sources := b.routerAddresses(f, spec)
 	routes := b.routes(f, spec)
+	f.sends = map[string]int{}
+	f.hasDefault = slices.ContainsFunc(routes, func(r portRoute) bool { return r.prefix.Bits() == 0 && r.port != "" })
 	var entered []string
 	for _, p := range f.ports {
 		if b.reached[port{f.name, p}] {
@@ -43,14 +45,14 @@ func (b *builder) lowerRouter(f *function, spec *v1alpha1.Router) {
 		shared = shared && sources[p] == sources[entered[0]]
 	}
 	if shared {
-		e := b.routerFace(f, f.name, own, sources[entered[0]], routes)
+		e, sends := b.routerFace(f, f.name, own, sources[entered[0]], routes)
 		for _, p := range entered {
-			f.entry[p] = e
+			f.entry[p], f.sends[p] = e, sends
 		}
 		return
 	}
 	for _, p := range entered {
-		f.entry[p] = b.routerFace(f, f.name+"/"+p, own, sources[p], routes)
+		f.entry[p], f.sends[p] = b.routerFace(f, f.name+"/"+p, own, sources[p], routes)
 	}
 }
 
@@ -80,8 +82,11 @@ func (b *builder) routerAddresses(f *function, spec *v1alpha1.Router) ([]netip.A
 	return own, sources
 }
 
-// routerFace makes the router's elements, and tells where packets come in.
-func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, routes []portRoute) Edge {
+// fullTTL is the TTL of a router's own packets before its lookup, by which it becomes 64 on the wire.
+const fullTTL = 65
+
+// routerFace makes the router's elements, and tells where packets come in, and where its own begin.
+func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, routes []portRoute) (in Edge, sends int) {
 	to := newOuts()
 	for _, p := range f.ports {
 		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.port == p }) {
@@ -99,11 +104,13 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		entry = b.add(f.name, name+"/local", localClassifier(name, own))
 	}
 	lookup := b.add(f.name, name+"/lookup", l)
+	sends = b.add(f.name, name+"/own", element.SetField{Field: headerspace.TTL, Value: headerspace.V(fullTTL)})
+	b.wire(sends, 0, lookup)
 	if entry >= 0 {
-		echo := b.add(f.name, name+"/echo", element.EchoResponder{})
-		b.wire(entry, 0, echo)
+		host := b.add(f.name, name+"/host", element.LocalHost{})
+		b.wire(entry, 0, host)
 		b.wire(entry, 1, lookup)
-		b.wire(echo, 0, lookup)
+		b.wire(host, 0, sends)
 	} else {
 		entry = lookup
 	}
@@ -114,14 +121,14 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		b.exit(ttl, element.TTLAlive, f, p)
 		if expired < 0 {
 			expired = b.add(f.name, name+"/expired", element.ICMPError{Type: icmpTimeExceeded, Code: codeTTLExceeded, Source: source})
-			b.wire(expired, 0, lookup)
+			b.wire(expired, 0, sends)
 		}
 		b.wire(ttl, element.TTLExpired, expired)
 	}
 	refuse := func(out int, what string, code uint8) {
 		n := b.add(f.name, name+"/"+what, element.ICMPError{Type: icmpUnreachable, Code: code, Source: source})
 		b.wire(lookup, out, n)
-		b.wire(n, 0, lookup)
+		b.wire(n, 0, sends)
 	}
 	for i, kind := range to.names[ports:] {
 		switch v1alpha1.RouteType(kind) {
@@ -135,7 +142,7 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		}
 	}
 	refuse(l.NoRoute, "no-route", codeNetUnreachable)
-	return Edge{To: entry}
+	return Edge{To: entry}, sends
 }
 
 func localClassifier(name string, own []netip.Addr) element.Classifier {

@@ -2,7 +2,6 @@ package interp
 
 import (
 	"encoding/binary"
-	"net/netip"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
@@ -65,21 +64,9 @@ func (r *run) answer(n *graph.Node, p, e *packet, to graph.Edge) {
 
 // echo turns an echo request into its answer; other packets end here.
 func (r *run) echo(n *graph.Node, p *packet) {
-	if !request(p.ip) || fragOf(p.ip) != fragWhole {
-		r.note("drop %s", element.ReasonLocal)
-		r.step(n, -1, p)
-		r.drop(element.ReasonLocal)
-		return
+	var a *packet
+	if request(p.ip) && fragOf(p.ip) == fragWhole {
+		a = replyToEcho(p)
 	}
-	src, dst := srcOf(p.ip), dstOf(p.ip)
-	setSrc(p.ip, dst)
-	setDst(p.ip, src)
-	p.ip[8] = answerTTL
-	transport(p.ip)[0] = icmpEchoReply
-	p.via = netip.Addr{}
-	p.by.src, p.by.dst = p.by.dst, p.by.src
-	p.by.sport, p.by.dport = p.by.dport, p.by.sport
-	r.note("answered")
-	r.step(n, 0, p)
-	r.walk(p, n.Out[0])
+	r.answerWith(n, p, a, element.ReasonLocal)
 }

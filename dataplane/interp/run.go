@@ -257,6 +257,12 @@ func (r *run) way(p *packet, at graph.Edge) (left bool) {
 		case element.EchoResponder:
 			r.echo(n, p)
 			return true
+		case element.LocalHost:
+			r.localHost(n, p)
+			return true
+		case element.Reject:
+			r.reject(n, p)
+			return true
 		case element.NAPT:
 			if reason := r.translate(made.nat, p, at.Port); reason != "" {
 				r.note("drop %s", reason)

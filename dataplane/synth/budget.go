@@ -57,6 +57,9 @@ func (b *budget) apart(w *walker, t *tcu, node int, first bool, ways func(enough
 	if n <= narrow {
 		return false, nil
 	}
+	if b.start.kind == startAnswer && n > large { // all generators share one look-up
+		return true, nil
+	}
 	at := wideAt{b.start, node}
 	if w.wide[at] {
 		return true, nil

@@ -299,6 +299,10 @@ func (e *emitter) generator(node int) (uint32, error) {
 	case element.ICMPError:
 		g.Kind, g.Type, g.Code, g.Source = programpb.Generator_ICMP_ERROR, uint32(el.Type), uint32(el.Code), v4(el.Source)
 	case element.EchoResponder:
+	case element.LocalHost:
+		g.Kind = programpb.Generator_LOCAL_HOST
+	case element.Reject:
+		g.Kind, g.Type, g.Code = programpb.Generator_REJECT, 3, 13
 	default:
 		return 0, fmt.Errorf("%s generates nothing", g.Name)
 	}

@@ -183,22 +183,26 @@ var everything = headerspace.Filter{}.With(headerspace.Src, ipv4).With(headerspa
 
 // answers is the filter of a generator's packets.
 func answers(e element.Element) headerspace.Filter {
-	p := everything.
-		With(headerspace.Frag, headerspace.Of(headerspace.FragWhole)).
-		With(headerspace.Proto, headerspace.Of(1)).
-		With(headerspace.TTL, headerspace.Of(64))
-	if i, ok := e.(element.ICMPError); ok {
+	p := everything.With(headerspace.TTL, headerspace.Of(64))
+	whole := p.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
+	switch e := e.(type) {
+	case element.ICMPError:
 		untagged, _ := headerspace.VLAN.Absent()
-		p = p.With(headerspace.ICMPType, headerspace.Of(uint64(i.Type))).
-			With(headerspace.ICMPCode, headerspace.Of(uint64(i.Code))).
+		p = whole.With(headerspace.Proto, headerspace.Of(1)).
+			With(headerspace.ICMPType, headerspace.Of(uint64(e.Type))).
+			With(headerspace.ICMPCode, headerspace.Of(uint64(e.Code))).
 			With(headerspace.DSCP, headerspace.Of(48)).
 			With(headerspace.VLAN, headerspace.Single(untagged))
-		if i.Source.IsValid() {
-			p = p.With(headerspace.Src, headerspace.Single(headerspace.Addr(i.Source)))
+		if e.Source.IsValid() {
+			p = p.With(headerspace.Src, headerspace.Single(headerspace.Addr(e.Source)))
 		}
 		return p
+	case element.EchoResponder:
+		return whole.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(0))
+	case element.LocalHost: // an echo reply may be a fragment
+		return p.With(headerspace.Proto, headerspace.Of(1, 6))
 	}
-	return p.With(headerspace.ICMPType, headerspace.Of(0))
+	return whole.With(headerspace.Proto, headerspace.Of(1, 6))
 }
 
 // rewind sets the destination of a return packet to what the next NAPT to pass would see.
@@ -282,7 +286,7 @@ func (w *walker) walk(t *tcu, node, port int, first bool) error {
 		return w.tee(t, node)
 	case element.Discard:
 		return w.leaf(t, node, outcome{kind: toDrop, reason: e.Reason})
-	case element.ICMPError, element.EchoResponder:
+	case element.ICMPError, element.EchoResponder, element.LocalHost, element.Reject:
 		return w.leaf(t, node, outcome{kind: toGenerator, arg: node})
 	case element.Output:
 		return w.leaf(t, node, outcome{kind: toOutput, arg: w.interfaceOf(node)})

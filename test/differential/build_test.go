@@ -59,7 +59,12 @@ func (b *builder) iface(prefix netip.Prefix, mtu int, gateway netip.Addr) side {
 	local := b.add(name, "local", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
 		{Name: "self", Out: 0, Filters: []hs.Filter{where(hs.Dst, hs.Single(hs.Addr(prefix.Addr())))}},
 	}})
-	echo := b.add(name, "echo", element.EchoResponder{})
+	// As a host, but on every third interface only as who answers pings.
+	host := element.Element(element.LocalHost{})
+	if i%3 == 2 {
+		host = element.EchoResponder{}
+	}
+	echo := b.add(name, "echo", host)
 	for _, n := range []int{in, out, local, echo} {
 		b.g.Nodes[n].Function = ""
 	}
@@ -178,11 +183,13 @@ func (b *builder) router(name string, addr netip.Addr, faces int, back turns, ro
 	b.wire(all, answers.NoRoute, lost)
 	expired := b.add(name, "expired", element.ICMPError{Type: 11, Source: addr})
 	unreachable := b.add(name, "unreachable", element.ICMPError{Type: 3, Source: addr})
-	echo := b.add(name, "echo", element.EchoResponder{})
-	for _, n := range []int{expired, unreachable, echo} {
-		b.wire(n, 0, all)
+	host := b.add(name, "host", element.LocalHost{})
+	own := b.add(name, "own", element.SetField{Field: hs.TTL, Value: hs.V(65)})
+	for _, n := range []int{expired, unreachable, host} {
+		b.wire(n, 0, own)
 	}
-	refused := b.refusals(name, addr, all)
+	b.wire(own, 0, all)
+	refused := b.refusals(name, addr, own)
 	for i, n := range refused {
 		b.wire(all, faces+i, n)
 	}
@@ -193,7 +200,7 @@ func (b *builder) router(name string, addr netip.Addr, faces int, back turns, ro
 		}})
 		ttl := b.add(name, "ttl"+suffix, element.DecTTL{})
 		look := b.add(name, "lookup"+suffix, answers)
-		b.wire(self, 0, echo)
+		b.wire(self, 0, host)
 		b.wire(self, 1, ttl)
 		b.wire(ttl, element.TTLAlive, look)
 		b.wire(ttl, element.TTLExpired, expired)

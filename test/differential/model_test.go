@@ -526,30 +526,96 @@ func martian(ip []byte) bool {
 
 // generate answers a packet; the answer has its own fate.
 func (m *model) generate(s *shot, g *programpb.Generator) {
-	ip := s.seal()
-	if g.GetKind() == programpb.Generator_ECHO_REPLY {
-		if s.ip[9] != packets.ProtoICMP || s.frag() != 0 || s.transport()[0] != packets.ICMPEchoRequest {
-			m.drop("local")
-			return
-		}
-		c := *s
-		c.before, c.ip, c.hop = ip, bytes.Clone(ip), 0
-		copy(c.ip[12:16], ip[16:20])
-		copy(c.ip[16:20], ip[12:16])
-		c.ip[8], c.transport()[0] = 64, 0
-		m.segment(&c, g.GetSegment())
+	answer, reason := m.answer(s, g)
+	if answer == nil {
+		m.drop(reason)
 		return
+	}
+	answer.entry = s.entry
+	m.segment(answer, g.GetSegment())
+}
+
+func (m *model) answer(s *shot, g *programpb.Generator) (*shot, string) {
+	ip := s.seal()
+	isTCP := ip[9] == packets.ProtoTCP
+	switch g.GetKind() {
+	case programpb.Generator_ECHO_REPLY:
+		return s.echo(ip), "local"
+	case programpb.Generator_LOCAL_HOST:
+		switch {
+		case s.frag() == 2:
+			return nil, "local"
+		case ip[9] == packets.ProtoICMP:
+			return s.echo(ip), "local"
+		case isTCP:
+			return s.reset(ip), "local"
+		case ip[9] == packets.ProtoUDP:
+			if !s.ported() {
+				return nil, "local"
+			}
+			return s.about(ip, 3, 3, binary.BigEndian.Uint32(ip[16:]), true), "local"
+		}
+		return s.about(ip, 3, 2, binary.BigEndian.Uint32(ip[16:]), true), "local"
 	}
 	source := g.GetSource()
 	if source == 0 {
 		source = m.p.GetInterfaces()[s.entry].GetAddress()
 	}
-	e := icmpError(ip, uint8(g.GetType()), uint8(g.GetCode()), 0, source)
-	if e == nil {
-		m.drop("icmp-suppressed")
-		return
+	reject := g.GetKind() == programpb.Generator_REJECT
+	if reject && isTCP && s.frag() == 0 && s.ported() {
+		return s.reset(ip), "icmp-suppressed"
 	}
-	m.segment(&shot{entry: s.entry, before: e, ip: bytes.Clone(e)}, g.GetSegment())
+	return s.about(ip, uint8(g.GetType()), uint8(g.GetCode()), source, reject), "icmp-suppressed"
+}
+
+// about is an error, nil if there is none to be sent.
+func (s *shot) about(ip []byte, typ, code uint8, source uint32, tagged bool) *shot {
+	e := icmpError(ip, typ, code, 0, source)
+	if e == nil {
+		return nil
+	}
+	a := &shot{before: e, ip: bytes.Clone(e)}
+	if tagged && s.tpid != 0 {
+		a.tpid, a.tci = packets.TPID8021Q, s.tci&0xfff
+	}
+	return a
+}
+
+// echo is the reply to a whole echo request.
+func (s *shot) echo(ip []byte) *shot {
+	if s.field(programpb.Field_ICMP_TYPE) != packets.ICMPEchoRequest || s.frag() != 0 {
+		return nil
+	}
+	c := *s
+	c.before, c.ip, c.hop = ip, bytes.Clone(ip), 0
+	copy(c.ip[12:16], ip[16:20])
+	copy(c.ip[16:20], ip[12:16])
+	c.ip[8], c.transport()[0] = 64, 0
+	return &c
+}
+
+// reset is the reset about a whole segment.
+func (s *shot) reset(ip []byte) *shot {
+	flags := s.field(programpb.Field_TCP_FLAGS)
+	if s.frag() != 0 || flags > 255 || flags&packets.RST != 0 {
+		return nil
+	}
+	t := s.transport()
+	src, dst := binary.BigEndian.Uint32(ip[16:]), binary.BigEndian.Uint32(ip[12:])
+	sport, dport := binary.BigEndian.Uint16(t[2:]), binary.BigEndian.Uint16(t)
+	out := packets.IPv4{Src: src, Dst: dst, Proto: packets.ProtoTCP, TTL: 64, TOS: ip[1] & 0xfc, DF: true}
+	if flags&packets.ACK != 0 {
+		out.Payload = packets.Reset(src, dst, sport, dport, packets.RST, binary.BigEndian.Uint32(t[8:]), 0)
+	} else {
+		n := uint32(len(t)) - uint32(t[12]>>4)*4 + flags>>1&1 + flags&1
+		out.Payload = packets.Reset(src, dst, sport, dport, packets.RST|packets.ACK, 0, binary.BigEndian.Uint32(t[4:])+n)
+	}
+	b := out.Bytes()
+	a := &shot{before: b, ip: bytes.Clone(b)}
+	if s.tpid != 0 {
+		a.tpid, a.tci = packets.TPID8021Q, s.tci&0xfff
+	}
+	return a
 }
 
 // icmpError is the error about a packet, nil if there is none to be sent.

@@ -111,6 +111,16 @@ func TCP(src, dst uint32, sport, dport uint16, flags uint8, seq uint32, options,
 	return b
 }
 
+// Reset is a segment without data and window, with its checksum.
+func Reset(src, dst uint32, sport, dport uint16, flags uint8, seq, ack uint32) []byte {
+	b := TCP(src, dst, sport, dport, flags, seq, nil, nil)
+	binary.BigEndian.PutUint32(b[8:], ack)
+	binary.BigEndian.PutUint16(b[14:], 0)
+	binary.BigEndian.PutUint16(b[16:], 0)
+	binary.BigEndian.PutUint16(b[16:], transportSum(src, dst, ProtoTCP, b))
+	return b
+}
+
 // UDP is a datagram with its checksum.
 func UDP(src, dst uint32, sport, dport uint16, payload []byte) []byte {
 	b := make([]byte, 8, 8+len(payload))

@@ -67,7 +67,7 @@ static void run_segment(program_msg *m)
 
 static void kind(program_msg *m)
 {
-	m->generators[0]->kind = 2;
+	m->generators[0]->kind = 4;
 }
 
 static void type(program_msg *m)
@@ -177,7 +177,7 @@ static const struct wrong wrongs[] = {
 	{ports, {"ports are 1024-65536", "up to 65535"}},
 	{run_table, {"runs[0] (nat)", "table is 1, but there are only 1"}},
 	{run_segment, {"runs[0] (nat)", "segment is 4"}},
-	{kind, {"generators[0]", "kind is 2"}},
+	{kind, {"generators[0]", "kind is 4"}},
 	{type, {"generators[0]", "type is 256"}},
 	{op_run, {"segments[0] (inside): classes[0].legs[0]", "state_forward is 1"}},
 	{op_ttl, {"add_ttl is -256", "-255..255"}},

@@ -331,6 +331,8 @@ type Generator_Kind int32
 const (
 	Generator_ICMP_ERROR Generator_Kind = 0
 	Generator_ECHO_REPLY Generator_Kind = 1
+	Generator_LOCAL_HOST Generator_Kind = 2 // the end of packets to an own address: echo reply, unreachable, or TCP reset
+	Generator_REJECT     Generator_Kind = 3 // TCP reset, else ICMP error
 )
 
 // Enum value maps for Generator_Kind.
@@ -338,10 +340,14 @@ var (
 	Generator_Kind_name = map[int32]string{
 		0: "ICMP_ERROR",
 		1: "ECHO_REPLY",
+		2: "LOCAL_HOST",
+		3: "REJECT",
 	}
 	Generator_Kind_value = map[string]int32{
 		"ICMP_ERROR": 0,
 		"ECHO_REPLY": 1,
+		"LOCAL_HOST": 2,
+		"REJECT":     3,
 	}
 )
 
@@ -7397,19 +7403,23 @@ const file_program_proto_rawDesc = "" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\aR\x05value\"\xd8\x01\n" +
+	"\x05value\x18\x02 \x01(\aR\x05value\"\xf4\x01\n" +
 	"\tGenerator\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x125\n" +
 	"\x04kind\x18\x02 \x01(\x0e2!.sinter.program.v1.Generator.KindR\x04kind\x12\x12\n" +
 	"\x04type\x18\x03 \x01(\rR\x04type\x12\x12\n" +
 	"\x04code\x18\x04 \x01(\rR\x04code\x12\x16\n" +
 	"\x06source\x18\x05 \x01(\aR\x06source\x12\x18\n" +
-	"\asegment\x18\x06 \x01(\rR\asegment\"&\n" +
+	"\asegment\x18\x06 \x01(\rR\asegment\"B\n" +
 	"\x04Kind\x12\x0e\n" +
 	"\n" +
 	"ICMP_ERROR\x10\x00\x12\x0e\n" +
 	"\n" +
-	"ECHO_REPLY\x10\x01\"\xc7\t\n" +
+	"ECHO_REPLY\x10\x01\x12\x0e\n" +
+	"\n" +
+	"LOCAL_HOST\x10\x02\x12\n" +
+	"\n" +
+	"\x06REJECT\x10\x03\"\xc7\t\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\x05hello\x18\x02 \x01(\v2\x18.sinter.program.v1.HelloH\x00R\x05hello\x12-\n" +

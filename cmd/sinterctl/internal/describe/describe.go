@@ -100,16 +100,26 @@ func Outcome(p *programpb.Program, l *programpb.Leg) string {
 		return "drop: " + Reason(p, o.Drop)
 	case *programpb.Leg_Generator:
 		g := p.GetGenerators()[o.Generator]
-		if g.GetKind() == programpb.Generator_ECHO_REPLY {
-			return "answer: echo reply"
-		}
-		return fmt.Sprintf("answer: ICMP %d/%d by %s", g.GetType(), g.GetCode(), g.GetName())
+		return "answer: " + answerText(g)
 	case *programpb.Leg_Segment:
 		return "classify again: " + p.GetSegments()[o.Segment].GetName()
 	case *programpb.Leg_StateReturn:
 		return "translate back " + p.GetTables()[o.StateReturn].GetName()
 	}
 	return "nothing"
+}
+
+// answerText is what a generator sends, in words.
+func answerText(g *programpb.Generator) string {
+	switch g.GetKind() {
+	case programpb.Generator_ECHO_REPLY:
+		return "echo reply to a ping, else drop: local"
+	case programpb.Generator_LOCAL_HOST:
+		return "as a host without services (echo reply, port or protocol unreachable, TCP reset)"
+	case programpb.Generator_REJECT:
+		return "TCP reset, other packets ICMP 3/13, by " + g.GetName()
+	}
+	return fmt.Sprintf("ICMP %d/%d by %s", g.GetType(), g.GetCode(), g.GetName())
 }
 
 // Reason is a drop reason's name.

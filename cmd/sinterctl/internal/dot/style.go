@@ -46,6 +46,10 @@ func look(e element.Element) (p paint, detail string) {
 		return makePaint, fmt.Sprintf("type %d code %d", e.Type, e.Code)
 	case element.EchoResponder:
 		return makePaint, "echo reply"
+	case element.LocalHost:
+		return makePaint, "echo reply, unreachable or reset"
+	case element.Reject:
+		return makePaint, "reset or prohibited"
 	case element.Discard:
 		return dropPaint, e.Reason
 	case element.Counter:

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_answer.h"
+#include "sn_icmp.h"
+#include "sn_reset.h"
+
+static struct sn_answer none(enum sn_reason reason)
+{
+	return (struct sn_answer){.kind = SN_ANSWER_NONE, .reason = reason};
+}
+
+static struct sn_answer error(const struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source,
+			      bool tagged)
+{
+	if (sn_icmp_suppressed(p))
+		return none(SN_REASON_ICMP_SUPPRESSED);
+	return (struct sn_answer){
+		.kind = SN_ANSWER_ERROR, .type = type, .code = code, .source = source, .tagged = tagged};
+}
+
+static struct sn_answer echo_reply(const struct sn_pkt *p)
+{
+	if (p->frag != SN_FRAG_WHOLE || p->icmp_type != SN_ICMP_ECHO_REQUEST)
+		return none(SN_REASON_LOCAL);
+	return (struct sn_answer){.kind = SN_ANSWER_ECHO};
+}
+
+static bool resets(const struct sn_pkt *p)
+{
+	return p->frag == SN_FRAG_WHOLE && !(p->tcp_flags & (SN_TCP_RST | SN_BYTE_ABSENT));
+}
+
+/* A host without services (RFC 1122, sections 3.2.2.1 and 3.2.2.6; RFC 9293, section 3.10.7.1). */
+static struct sn_answer local_host(const struct sn_pkt *p)
+{
+	if (p->frag == SN_FRAG_LATER)
+		return none(SN_REASON_LOCAL);
+	switch (p->proto) {
+	case SN_ICMP:
+		return echo_reply(p);
+	case SN_TCP:
+		return resets(p) ? (struct sn_answer){.kind = SN_ANSWER_RESET} : none(SN_REASON_LOCAL);
+	case SN_UDP:
+		if (p->dport == SN_PORT_ABSENT)
+			return none(SN_REASON_LOCAL);
+		return error(p, SN_ICMP_UNREACHABLE, SN_ICMP_PORT, p->dst, true);
+	}
+	return error(p, SN_ICMP_UNREACHABLE, SN_ICMP_PROTOCOL, p->dst, true);
+}
+
+static struct sn_answer reject(const struct sn_generator *g, const struct sn_pkt *p, uint32_t source)
+{
+	if (p->proto != SN_TCP || p->frag != SN_FRAG_WHOLE || p->tcp_flags == SN_BYTE_ABSENT)
+		return error(p, g->type, g->code, source, true);
+	return resets(p) ? (struct sn_answer){.kind = SN_ANSWER_RESET} : none(SN_REASON_ICMP_SUPPRESSED);
+}
+
+struct sn_answer sn_answer_of(const struct sn_generator *g, const struct sn_pkt *p, uint32_t address)
+{
+	uint32_t source = g->source ? g->source : address;
+
+	switch ((int)g->kind) {
+	case SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY:
+		return echo_reply(p);
+	case SINTER__PROGRAM__V1__GENERATOR__KIND__LOCAL_HOST:
+		return local_host(p);
+	case SINTER__PROGRAM__V1__GENERATOR__KIND__REJECT:
+		return reject(g, p, source);
+	}
+	return error(p, g->type, g->code, source, false);
+}
+
+enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a)
+{
+	uint16_t vlan = p->vlan;
+	enum sn_reason reason = SN_REASON_NONE;
+
+	switch ((enum sn_answer_kind)a->kind) {
+	case SN_ANSWER_ECHO:
+		sn_icmp_echo(p);
+		return SN_REASON_NONE;
+	case SN_ANSWER_RESET:
+		sn_reset(p);
+		p->vlan = vlan;
+		return SN_REASON_NONE;
+	case SN_ANSWER_ERROR:
+		reason = sn_icmp_error(p, a->type, a->code, 0, a->source);
+		if (a->tagged && !reason)
+			p->vlan = vlan;
+		break;
+	case SN_ANSWER_NONE:
+		break;
+	}
+	return reason;
+}
+
+void sn_answer_foresee(struct sn_pkt *p, const struct sn_answer *a)
+{
+	uint16_t vlan = p->vlan;
+
+	switch ((enum sn_answer_kind)a->kind) {
+	case SN_ANSWER_ECHO:
+		sn_icmp_echo(p);
+		return;
+	case SN_ANSWER_RESET:
+		sn_reset_foresee(p);
+		return;
+	case SN_ANSWER_ERROR:
+		sn_icmp_foresee_error(p, a->type, a->code, a->source);
+		if (a->tagged)
+			p->vlan = vlan;
+		break;
+	case SN_ANSWER_NONE:
+		break;
+	}
+}

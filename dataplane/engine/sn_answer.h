@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_ANSWER_H
+#define SN_ANSWER_H
+
+/* What a generator sends about a packet: decided by its fields, then made of its bytes. */
+
+#include "sn_parse.h"
+#include "sn_program.h"
+#include "sn_reason.h"
+
+enum sn_answer_kind {
+	SN_ANSWER_NONE,
+	SN_ANSWER_ECHO,
+	SN_ANSWER_ERROR,
+	SN_ANSWER_RESET,
+};
+
+struct sn_answer {
+	uint8_t kind;	/* enum sn_answer_kind */
+	uint8_t reason; /* of SN_ANSWER_NONE: why the packet is dropped */
+	uint8_t type, code;
+	uint32_t source; /* of an error */
+	bool tagged;	 /* an error keeps the packet's VLAN ID */
+};
+
+/* What the generator sends about the packet as it is now; address is that of the interface by which it came.
+ */
+struct sn_answer sn_answer_of(const struct sn_generator *g, const struct sn_pkt *p, uint32_t address);
+
+/* Make the packet into its answer, which is not SN_ANSWER_NONE; SN_REASON_NO_MEMORY if it does not fit its
+ * buffer. */
+enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a);
+
+/* The same as far as classification and state see it; the buffer is not touched. */
+void sn_answer_foresee(struct sn_pkt *p, const struct sn_answer *a);
+
+#endif /* SN_ANSWER_H */

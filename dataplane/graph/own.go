@@ -1,0 +1,163 @@
+package graph
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// Output ports of an interface's "local" classifier.
+const (
+	toHost = iota
+	toChain
+	toBroadcast
+	localOuts
+)
+
+// own are the interface's addresses.
+func (i *chainInterface) own() []netip.Addr {
+	return append([]netip.Addr{addrOf(i.prefix)}, i.addresses...)
+}
+
+func (b *builder) realmOf(i *chainInterface) port { return b.realm.find(port{i.name, ""}) }
+
+// means tells whether an address of interface j means the same at interface i: the two see the same
+// addresses, or nobody has it in i's realm, as far as prefixes, pools and routes tell.
+func (b *builder) means(i, j *chainInterface, a netip.Addr) bool {
+	here := b.realmOf(i)
+	return here == b.realmOf(j) ||
+		!slices.ContainsFunc(b.known[here], func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
+// learnRealms notes the prefixes that each realm has for its own: connected ones, pools and routes.
+func (b *builder) learnRealms() {
+	for _, i := range b.interfaces {
+		if i.prefix.IsValid() {
+			b.knows(b.realmOf(i), i.prefix.Masked())
+		}
+	}
+	for _, n := range b.pools {
+		for _, a := range n.pool {
+			b.knows(b.realm.find(n.outside), netip.PrefixFrom(a, 32))
+		}
+	}
+	for _, n := range b.g.Nodes {
+		l, ok := n.Element.(element.Lookup)
+		f := b.findFunction(n.Function)
+		if !ok || f == nil {
+			continue
+		}
+		seen := map[port]bool{}
+		for _, p := range f.ports {
+			realm := b.realm.find(port{f.name, p})
+			for _, r := range l.Routes {
+				if r.Prefix.Bits() > 0 && !seen[realm] {
+					b.knows(realm, r.Prefix)
+				}
+			}
+			seen[realm] = true
+		}
+	}
+}
+
+func (b *builder) knows(realm port, p netip.Prefix) { b.known[realm] = append(b.known[realm], p) }
+
+// finishLocal has each interface take what is sent to an address of the chain's interfaces, as a host does that has
+// several (RFC 1122 section 3.3.4.2, the weak model), and drop what is sent to all hosts of a connected
+// prefix. What the chain translates is left to it, but for pings: an address that a NAT's pool holds, or that
+// a set-field writes as source.
+func (b *builder) finishLocal() {
+	translated := b.translatedSources()
+	if slices.ContainsFunc(b.interfaces, func(i *chainInterface) bool { return b.realmOf(i) != b.realmOf(b.interfaces[0]) }) {
+		b.learnRealms()
+	}
+	for _, i := range b.interfaces {
+		var own, shared, broadcasts []netip.Addr
+		for _, j := range b.interfaces {
+			for _, a := range j.own() {
+				switch {
+				case !b.means(i, j, a):
+				case slices.Contains(translated, a):
+					shared = append(shared, a)
+				default:
+					own = append(own, a)
+				}
+			}
+			if a, ok := rules.Broadcast(j.prefix); ok && b.means(i, j, a) {
+				broadcasts = append(broadcasts, a)
+			}
+		}
+		b.g.Nodes[i.local].Element = localOf(i.name, own, shared, broadcasts)
+		b.wireReplies(i)
+	}
+}
+
+func localOf(name string, own, shared, broadcasts []netip.Addr) element.Classifier {
+	c := element.Classifier{Default: toChain, Outs: localOuts}
+	rule := func(suffix string, addrs []netip.Addr, of headerspace.Filter, out int) {
+		if len(addrs) > 0 {
+			f := sentTo(addrs).Intersect(of)
+			c.Rules = append(c.Rules, element.Rule{Name: name + "/" + suffix, Filters: []headerspace.Filter{f}, Out: out})
+		}
+	}
+	rule("address", own, headerspace.Filter{}, toHost)
+	rule("ping", shared, echoRequests, toHost)
+	rule("broadcast", broadcasts, headerspace.Filter{}, toBroadcast)
+	return c
+}
+
+// wireReplies leads what an interface's own addresses send: to a connected prefix of the realm straight out, to the rest by
+// the router behind the interface, else by the interface's gateway.
+func (b *builder) wireReplies(i *chainInterface) {
+	to := newOuts("(rest)")
+	l := element.Lookup{}
+	for _, j := range b.interfaces {
+		if j.prefix.IsValid() && b.realmOf(i) == b.realmOf(j) {
+			l.Routes = append(l.Routes, element.Route{Prefix: j.prefix.Masked(), Out: to.number(j.name)})
+		}
+	}
+	rest := b.replyRouter(i)
+	if rest < 0 && len(l.Routes) < 2 {
+		b.wire(i.host, 0, i.out)
+		return
+	}
+	if rest < 0 {
+		rest = i.out
+	}
+	l.Outs = len(to.names)
+	reply := b.add("", i.name+"/reply", l)
+	b.wire(i.host, 0, reply)
+	b.wire(reply, 0, rest)
+	for _, j := range b.interfaces {
+		if n := slices.Index(to.names, j.name); n > 0 {
+			b.wire(reply, n, j.out)
+		}
+	}
+}
+
+// replyRouter is where the router that routes an interface's replies takes its own packets, -1 if there is
+// none: one that is linked to the interface and has a default route or, where the interface has no gateway,
+// any before the next NAPT.
+func (b *builder) replyRouter(i *chainInterface) int {
+	for at, adjacent := (port{i.name, ""}), true; ; adjacent = false {
+		w, ok := b.next[at]
+		f := b.findFunction(w.to.owner)
+		if !ok || f == nil {
+			return -1
+		}
+		switch {
+		case f.kinds.Router != nil:
+			if i.spec.Gateway != "" && !(adjacent && f.hasDefault) {
+				return -1
+			}
+			return f.sends[w.to.name]
+		case f.kinds.Firewall != nil, f.kinds.Monitor != nil:
+			at = port{f.name, opposite(w.to.name)}
+		default:
+			return -1
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package interp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+const (
+	codeProtocolUnreachable = 2 // of icmpUnreachable
+	codePortUnreachable     = 3
+	codeProhibited          = 13 // RFC 1812 section 5.2.7.1
+
+	tcpFIN = 0x01
+	tcpSYN = 0x02
+	tcpRST = 0x04
+	tcpACK = 0x10
+)
+
+// tcpFlags is -1 if the packet has none.
+func tcpFlags(ip []byte) int {
+	if ip[9] != protoTCP || !ported(ip) {
+		return -1
+	}
+	return int(transport(ip)[13])
+}
+
+// localHost answers as a host without services (RFC 1122 sections 3.2.2.1 and 3.2.2.6, RFC 9293 section 3.10.7.1).
+func (r *run) localHost(n *graph.Node, p *packet) {
+	var a *packet
+	switch proto := p.ip[9]; {
+	case fragOf(p.ip) == fragLater:
+	case proto == protoICMP && request(p.ip) && fragOf(p.ip) == fragWhole:
+		a = replyToEcho(p)
+	case proto == protoICMP:
+	case proto == protoTCP && fragOf(p.ip) == fragWhole:
+		a = tcpReset(p)
+	case proto == protoTCP || proto == protoUDP && !ported(p.ip):
+	case proto == protoUDP:
+		a = tagged(p, icmpError(p, icmpUnreachable, codePortUnreachable, 0, dstOf(p.ip)))
+	default:
+		a = tagged(p, icmpError(p, icmpUnreachable, codeProtocolUnreachable, 0, dstOf(p.ip)))
+	}
+	r.answerWith(n, p, a, element.ReasonLocal)
+}
+
+// reject answers with a TCP reset, packets of other protocols with the error.
+func (r *run) reject(n *graph.Node, p *packet) {
+	var a *packet
+	if tcpFlags(p.ip) >= 0 && fragOf(p.ip) == fragWhole {
+		a = tcpReset(p)
+	} else {
+		a = tagged(p, icmpError(p, icmpUnreachable, codeProhibited, 0, r.c.links[p.entry].addr))
+	}
+	r.answerWith(n, p, a, element.ReasonICMPSuppressed)
+}
+
+// answerWith sends an answer, if there is one, to p, which ends here.
+func (r *run) answerWith(n *graph.Node, p, a *packet, otherwise string) {
+	if a == nil {
+		r.note("drop %s", otherwise)
+		r.step(n, -1, p)
+		r.drop(otherwise)
+		return
+	}
+	r.note("answered with %s", answerText(a.ip))
+	r.step(n, 0, a)
+	r.walk(a, n.Out[0])
+}
+
+// tagged gives an error about p the VLAN ID of p.
+func tagged(p, e *packet) *packet {
+	if e != nil && p.tag.tpid != 0 {
+		e.tag = tag{tpid: etherVLAN, tci: p.tag.tci & 0xfff}
+	}
+	return e
+}
+
+// replyToEcho turns a whole echo request into its reply.
+func replyToEcho(p *packet) *packet {
+	src, dst := srcOf(p.ip), dstOf(p.ip)
+	setSrc(p.ip, dst)
+	setDst(p.ip, src)
+	p.ip[8] = answerTTL
+	transport(p.ip)[0] = icmpEchoReply
+	p.via = netip.Addr{}
+	p.by.src, p.by.dst = p.by.dst, p.by.src
+	p.by.sport, p.by.dport = p.by.dport, p.by.sport
+	return p
+}
+
+// tcpReset is the reset about a whole segment, nil if it has no TCP header or is a reset (RFC 9293 section 3.10.7.1).
+func tcpReset(p *packet) *packet {
+	flags := tcpFlags(p.ip)
+	if flags < 0 || flags&tcpRST != 0 {
+		return nil
+	}
+	t := transport(p.ip)
+	b := make([]byte, 40)
+	b[0] = 4<<4 | 5
+	b[1] = p.ip[1] &^ 3 // ECN is left out: RFC 3168 section 6.1.1
+	binary.BigEndian.PutUint16(b[2:], 40)
+	b[6] = flagDF
+	b[8] = answerTTL
+	b[9] = protoTCP
+	setSrc(b, dstOf(p.ip))
+	setDst(b, srcOf(p.ip))
+	binary.BigEndian.PutUint16(b[10:], checksum(b[:20]))
+	s := b[20:]
+	copy(s, t[2:4])
+	copy(s[2:], t[:2])
+	s[12] = 5 << 4
+	if flags&tcpACK != 0 {
+		copy(s[4:], t[8:12])
+		s[13] = tcpRST
+	} else {
+		taken := len(t) - int(t[12]>>4)*4 + flags&tcpSYN/tcpSYN + flags&tcpFIN/tcpFIN
+		binary.BigEndian.PutUint32(s[8:], binary.BigEndian.Uint32(t[4:])+uint32(taken))
+		s[13] = tcpRST | tcpACK
+	}
+	pseudo := append(append([]byte(nil), b[12:20]...), 0, protoTCP, 0, 20)
+	binary.BigEndian.PutUint16(s[16:], checksum(append(pseudo, s...)))
+	return tagged(p, &packet{
+		entry: p.entry, size: 14 + len(b), steps: p.steps,
+		entered: append([]byte(nil), b...), ip: b,
+		by: origins{src: p.by.dst, sport: p.by.dport, dst: p.by.src, dport: p.by.sport},
+	})
+}
+
+func answerText(ip []byte) string {
+	switch {
+	case ip[9] == protoTCP:
+		return "TCP reset"
+	case transport(ip)[0] == icmpEchoReply:
+		return "echo reply"
+	}
+	return fmt.Sprintf("ICMP type %d code %d", transport(ip)[0], transport(ip)[1])
+}

@@ -1,0 +1,258 @@
+package differential
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// pair is a chain in the engine and in the oracle, which must agree on every packet that it is sent.
+type pair struct {
+	*testing.T
+	r    *rig
+	now  time.Duration
+	tags []packets.Tag // of what is sent
+	last []byte        // frame that left
+}
+
+// newPair compiles the spec of a chain, as a user writes it. All neighbours are static.
+func newPair(t *testing.T, spec string) *pair {
+	t.Helper()
+	needHarness(t)
+	text := "apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServiceChain\nmetadata: {name: own}\nspec:\n" + spec
+	b, findings := manifest.Parse("chain.yaml", []byte(text), os.ReadFile)
+	if findings.HasErrors() {
+		t.Fatal(findings)
+	}
+	g, findings := graph.Build(b.Chains[0], graph.Inputs{Functions: b.Functions, Files: b.Files})
+	if findings.HasErrors() {
+		t.Fatal(b.Locate(findings))
+	}
+	for i := range g.Interfaces {
+		mac := g.Interfaces[i].MAC
+		populate(&g.Interfaces[i], i)
+		if mac != nil {
+			g.Interfaces[i].MAC = mac
+		}
+	}
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.workers = 1
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.engine.kill)
+	return &pair{T: t, r: r, now: time.Second}
+}
+
+// send puts an IP packet in by an interface, and tells what came of it.
+func (p *pair) send(iface string, ip packets.IPv4) string { return p.sendBytes(iface, ip.Bytes()) }
+
+func (p *pair) sendBytes(iface string, ip []byte) string {
+	p.Helper()
+	i := slices.IndexFunc(p.r.g.Interfaces, func(f graph.Interface) bool { return f.Name == iface })
+	var mac packets.MAC
+	copy(mac[:], p.r.g.Interfaces[i].MAC)
+	frame := packets.Ethernet(mac, packets.MAC{2, 9, 0, 0, 0, byte(i)}, p.tags, packets.EtherIPv4, ip, nil)
+	p.now += time.Millisecond
+	before := maps.Clone(p.r.stats.drops)
+	left, err := p.r.run(p.Context(), step{now: p.now, packets: []sent{{i, frame}}})
+	if err != nil {
+		p.Fatal(err)
+	}
+	var out []string
+	for _, o := range left[0] {
+		out = append(out, fmt.Sprintf("%s: %s", p.r.g.Interfaces[o.iface].Name, summary(p.T, o.frame)))
+		p.last = o.frame
+	}
+	for _, reason := range slices.Sorted(maps.Keys(p.r.stats.drops)) {
+		if p.r.stats.drops[reason] != before[reason] {
+			out = append(out, "drop "+reason)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// wants sends a packet and compares what came of it.
+func (p *pair) wants(iface string, ip packets.IPv4, want string) {
+	p.Helper()
+	if got := p.send(iface, ip); got != want {
+		p.Errorf("%v > %v, protocol %d, into %s became\n%s\nwanted\n%s", packets.Addr(ip.Src), packets.Addr(ip.Dst), ip.Proto, iface, got, want)
+	}
+}
+
+// summary is a frame in a line.
+func summary(t *testing.T, frame []byte) string {
+	t.Helper()
+	v, ok := packets.Parse(frame)
+	if !ok || v.EtherType != packets.EtherIPv4 {
+		t.Fatalf("no IP packet was sent: %x", frame)
+	}
+	text := fmt.Sprintf("%v > %v ttl %d", packets.Addr(v.IP.Src), packets.Addr(v.IP.Dst), v.IP.TTL)
+	for _, tag := range v.Tags {
+		text += fmt.Sprintf(" vlan %d", tag.TCI&0xfff)
+	}
+	if v.IP.Fragment() {
+		text += fmt.Sprintf(" at %d", v.IP.Offset*8)
+	}
+	b := v.IP.Payload
+	switch {
+	case v.IP.Offset != 0:
+	case v.IP.Proto == packets.ProtoICMP && len(b) >= 8:
+		text += fmt.Sprintf(" icmp %d/%d", b[0], b[1])
+	case v.IP.Proto == packets.ProtoTCP && len(b) >= 20:
+		text += fmt.Sprintf(" tcp %d > %d flags %#x seq %d ack %d", binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:]), b[13],
+			binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]))
+	case v.IP.Proto == packets.ProtoUDP && len(b) >= 8:
+		text += fmt.Sprintf(" udp %d > %d", binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:]))
+	default:
+		text += fmt.Sprintf(" protocol %d", v.IP.Proto)
+	}
+	return text
+}
+
+// ipFrom is a packet without protocol, between two hosts.
+func ipFrom(src, dst string) packets.IPv4 {
+	return packets.IPv4{Src: number(netip.MustParseAddr(src)), Dst: number(netip.MustParseAddr(dst)), TTL: 64, ID: 77}
+}
+
+func pingTo(src, dst string) packets.IPv4 {
+	p := ipFrom(src, dst)
+	p.Proto, p.Payload = packets.ProtoICMP, packets.ICMP(packets.ICMPEchoRequest, 0, 5<<16|1, []byte("sinter"))
+	return p
+}
+
+func udpTo(src, dst string, dport uint16) packets.IPv4 {
+	p := ipFrom(src, dst)
+	p.Proto, p.Payload = packets.ProtoUDP, packets.UDP(p.Src, p.Dst, 40000, dport, []byte("probe"))
+	return p
+}
+
+func tcpTo(src, dst string, flags uint8, payload string) packets.IPv4 {
+	p := ipFrom(src, dst)
+	p.Proto, p.Payload = packets.ProtoTCP, packets.TCP(p.Src, p.Dst, 40000, 80, flags, 1000, nil, []byte(payload))
+	return p
+}
+
+// routed is a router between two nets, with a default route out and one to a net behind a host inside.
+const routed = `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - name: rt
+    router:
+      address: 172.16.0.1
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside, via: 192.0.2.254}
+      - {prefix: 10.5.0.0/16, port: inside, via: 10.0.0.2}
+  path: [inside, rt, outside]
+`
+
+func TestAHostWithoutServicesAnswersAtOwnAddresses(t *testing.T) {
+	for name, own := range map[string]string{"an interface's": "10.0.0.1", "a router's": "172.16.0.1"} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, routed)
+			back := "inside: " + own + " > 10.0.0.2 ttl 64 "
+			p.wants("inside", pingTo("10.0.0.2", own), back+"icmp 0/0")
+			p.wants("inside", udpTo("10.0.0.2", own, 33434), back+"icmp 3/3")
+			other := ipFrom("10.0.0.2", own)
+			other.Proto, other.Payload = 47, []byte("a tunnel of ours?")
+			p.wants("inside", other, back+"icmp 3/2")
+			p.wants("inside", tcpTo("10.0.0.2", own, packets.SYN, "abc"), back+"tcp 80 > 40000 flags 0x14 seq 0 ack 1004")
+			p.wants("inside", tcpTo("10.0.0.2", own, packets.FIN, ""), back+"tcp 80 > 40000 flags 0x14 seq 0 ack 1001")
+			p.wants("inside", tcpTo("10.0.0.2", own, packets.ACK, ""), back+"tcp 80 > 40000 flags 0x4 seq 0 ack 0")
+			p.wants("inside", tcpTo("10.0.0.2", own, packets.RST, ""), "drop local")
+		})
+	}
+}
+
+func TestAUDPTracerouteToTheRouterEnds(t *testing.T) {
+	p := newPair(t, routed)
+	probe := udpTo("10.0.0.2", "172.16.0.1", 33434)
+	probe.TTL = 1
+	p.wants("inside", probe, "inside: 172.16.0.1 > 10.0.0.2 ttl 64 icmp 3/3")
+}
+
+func TestAnswersOfOwnAddressesKeepTheVLAN(t *testing.T) {
+	p := newPair(t, routed)
+	p.tags = []packets.Tag{{TPID: packets.TPID8021Q, TCI: 7}}
+	p.wants("inside", udpTo("10.0.0.2", "10.0.0.1", 33434), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 vlan 7 icmp 3/3")
+	p.wants("inside", tcpTo("10.0.0.2", "10.0.0.1", packets.SYN, ""), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 vlan 7 tcp 80 > 40000 flags 0x14 seq 0 ack 1001")
+}
+
+func TestEveryOwnAddressAnswersFromEverySide(t *testing.T) {
+	p := newPair(t, routed)
+	p.wants("inside", pingTo("10.0.0.2", "192.0.2.1"), "inside: 192.0.2.1 > 10.0.0.2 ttl 64 icmp 0/0")
+	p.wants("outside", pingTo("192.0.2.9", "10.0.0.1"), "outside: 10.0.0.1 > 192.0.2.9 ttl 64 icmp 0/0")
+	p.wants("outside", pingTo("8.8.8.8", "10.0.0.1"), "outside: 10.0.0.1 > 8.8.8.8 ttl 64 icmp 0/0")
+
+	nat := newPair(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - {name: nat, napt: {pool: [192.0.2.2]}}
+  path: [inside, nat, outside]
+`)
+	nat.wants("inside", pingTo("10.0.0.2", "192.0.2.1"), "inside: 192.0.2.1 > 10.0.0.2 ttl 64 icmp 0/0")
+	nat.wants("outside", pingTo("8.8.8.8", "192.0.2.1"), "outside: 192.0.2.1 > 8.8.8.8 ttl 64 icmp 0/0")
+}
+
+// TestAnAddressThatAnotherRealmHasForItsOwnIsNotAnsweredThere has two zones with one prefix.
+func TestAnAddressThatAnotherRealmHasForItsOwnIsNotAnsweredThere(t *testing.T) {
+	p := newPair(t, `  interfaces:
+  - {name: zone1, address: 10.0.0.1/24}
+  - {name: zone2, address: 10.0.0.9/24}
+  - {name: wan, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - {name: nat1, napt: {pool: [192.0.2.11]}}
+  - {name: nat2, napt: {pool: [192.0.2.12]}}
+  - {name: rt, router: {ports: [{name: a}, {name: b}, {name: out}], routes: [{prefix: 0.0.0.0/0, port: out}]}}
+  links:
+  - {from: zone1, to: nat1.inside}
+  - {from: nat1.outside, to: rt.a}
+  - {from: zone2, to: nat2.inside}
+  - {from: nat2.outside, to: rt.b}
+  - {from: rt.out, to: wan}
+`)
+	p.wants("zone1", pingTo("10.0.0.2", "10.0.0.1"), "zone1: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 0/0")
+	p.wants("zone2", pingTo("10.0.0.2", "10.0.0.9"), "zone2: 10.0.0.9 > 10.0.0.2 ttl 64 icmp 0/0")
+	if got := p.send("zone1", pingTo("10.0.0.2", "10.0.0.9")); strings.HasPrefix(got, "zone1: 10.0.0.9 >") {
+		t.Errorf("zone 2's address answered a host of zone 1, for which it is a neighbour's: %s", got)
+	}
+}
+
+func TestEchoRepliesAreRoutedLikeAnyPacket(t *testing.T) {
+	p := newPair(t, routed)
+	p.wants("inside", pingTo("192.0.2.9", "10.0.0.1"), "outside: 10.0.0.1 > 192.0.2.9 ttl 64 icmp 0/0")
+	p.wants("inside", pingTo("10.5.0.7", "10.0.0.1"), "inside: 10.0.0.1 > 10.5.0.7 ttl 64 icmp 0/0")
+	p.wants("inside", pingTo("8.8.8.8", "10.0.0.1"), "outside: 10.0.0.1 > 8.8.8.8 ttl 64 icmp 0/0")
+	p.wants("outside", pingTo("10.5.0.7", "192.0.2.1"), "inside: 192.0.2.1 > 10.5.0.7 ttl 64 icmp 0/0")
+}
+
+func TestGeneratedErrorsLeaveWithTheirFullTTL(t *testing.T) {
+	p := newPair(t, routed)
+	last := udpTo("10.0.0.2", "8.8.8.8", 53)
+	last.TTL = 1
+	p.wants("inside", last, "inside: 172.16.0.1 > 10.0.0.2 ttl 64 icmp 11/0")
+}
+
+func TestSourceQuenchIsIgnoredAndNeverAnswered(t *testing.T) {
+	p := newPair(t, routed)
+	quench := ipFrom("10.0.0.2", "10.0.0.1")
+	quench.Proto, quench.Payload = packets.ProtoICMP, packets.ICMP(4, 0, 0, udpTo("10.0.0.1", "10.0.0.2", 53).Bytes())
+	p.wants("inside", quench, "drop local")
+	quench.Dst, quench.TTL = number(netip.MustParseAddr("8.8.8.8")), 1
+	p.wants("inside", quench, "drop icmp-suppressed")
+}
