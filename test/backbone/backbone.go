@@ -126,8 +126,8 @@ func read(tb testing.TB, path ...string) []byte {
 	return b
 }
 
-// Pairs is ten pairs of a firewall of 500 rules and a router of 3,000 routes, one after the other.
-func Pairs(tb testing.TB) *graph.Graph {
+// Pairs is n pairs of a firewall of 500 rules and a router of 3,000 routes, one after the other.
+func Pairs(tb testing.TB, n int) *graph.Graph {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(10, 0))
 	c := &v1alpha1.ServiceChain{}
@@ -139,7 +139,7 @@ func Pairs(tb testing.TB) *graph.Graph {
 	c.Spec.Path = []v1alpha1.Endpoint{"inside"}
 	prefixes, list := realPrefixes(tb), ruleList(tb, "acl1_713")
 	files := rules.Files{Rules: map[rules.Source][]rules.Rule{}}
-	for i := range 10 {
+	for i := range n {
 		from := rng.IntN(len(list) - 500)
 		name := fmt.Sprintf("acl%d", i)
 		files.Rules[rules.Source{File: name, Format: v1alpha1.FormatClassBench}] = list[from : from+500]

@@ -2,9 +2,11 @@ package differential
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/test/backbone"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 func TestTheEngineRunsSixteenBackboneRouters(t *testing.T) {
@@ -15,7 +17,7 @@ func TestTheEngineRunsSixteenBackboneRouters(t *testing.T) {
 // Their product fits no budget: a packet passes a look-up for each function, more than sixteen.
 func TestTheEngineRunsTenPairsOfALargeFirewallAndALargeRouter(t *testing.T) {
 	needHarness(t)
-	driveBackbone(t, backbone.Pairs(t))
+	driveBackbone(t, backbone.Pairs(t, 10))
 }
 
 func driveBackbone(t *testing.T, g *graph.Graph) {
@@ -34,4 +36,40 @@ func driveBackbone(t *testing.T, g *graph.Graph) {
 		t.Fatal(err)
 	}
 	t.Logf("%d segments, longest way %d", len(r.res.Segments), r.res.Program.GetLongestWay())
+}
+
+// The reply of the last router passes as many look-ups as the probe, once more.
+func TestEachRouterOfALongChainRepliesToTraceroute(t *testing.T) {
+	needHarness(t)
+	const hops = 6
+	g := backbone.Pairs(t, hops)
+	for i := range g.Interfaces {
+		populate(&g.Interfaces[i], i)
+	}
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer r.engine.kill()
+	probes := newTraffic(1, g, nil)
+	for ttl := uint8(1); ttl <= hops; ttl++ {
+		probe := sent{0, probes.build(0, packets.Fields{
+			VLAN: -1, Src: number(addr4(10, 0, 0, 7)), Dst: number(addr4(8, 8, 8, 8)), TTL: ttl,
+			Proto: packets.ProtoUDP, Sport: 40000, Dport: 33434,
+		})}
+		left, err := r.run(t.Context(), step{now: time.Duration(ttl) * time.Second, packets: []sent{probe}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(left[0]) != 1 {
+			t.Errorf("hop %d: %d replies, want one", ttl, len(left[0]))
+			continue
+		}
+		if f, ok := packets.FieldsOf(left[0][0].frame); !ok || f.Proto != packets.ProtoICMP || f.Type != 11 {
+			t.Errorf("hop %d: got %s, want time exceeded", ttl, packets.Describe(left[0][0].frame))
+		}
+	}
 }
