@@ -61,8 +61,8 @@ func (b *bindings) pooled(a uint32) bool { return a >= b.first && a <= b.last }
 // query tells whether an ICMP type is a request or a reply that has an identifier.
 func query(t byte) bool { return t == 0 || t == 8 || t >= 13 && t <= 18 }
 
-// ports are a packet's source and destination port; of ICMP queries the identifier, as the port of the
-// end that asks.
+// ports are a packet's source and destination port. Of ICMP queries, the end that asks has the identifier, and the
+// other one the type and code of the question.
 func ports(p packets.IPv4) (src, dst uint16) {
 	l4 := p.Payload
 	if len(l4) < 8 || p.Offset != 0 {
@@ -72,12 +72,14 @@ func ports(p packets.IPv4) (src, dst uint16) {
 	case packets.ProtoTCP, packets.ProtoUDP, 132:
 		return binary.BigEndian.Uint16(l4), binary.BigEndian.Uint16(l4[2:])
 	case packets.ProtoICMP:
-		id := binary.BigEndian.Uint16(l4[4:])
+		id, code := binary.BigEndian.Uint16(l4[4:]), uint16(l4[1])
 		switch l4[0] {
 		case 8, 13, 15, 17:
-			return id, 0
-		case 0, 14, 16, 18:
-			return 0, id
+			return id, uint16(l4[0])<<8 | code
+		case 0:
+			return 8<<8 | code, id
+		case 14, 16, 18:
+			return uint16(l4[0]-1)<<8 | code, id
 		}
 	}
 	return 0, 0

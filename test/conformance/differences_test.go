@@ -19,7 +19,7 @@ var differences = []*difference{
 		name:   "identification of generated packets",
 		linux:  "numbers them",
 		sinter: "ICMP errors have 0, echo replies that of the request",
-		reason: "RFC 6864 section 4.1: the field means nothing in packets that are not fragmented, as these",
+		reason: "RFC 6864 section 4.3: it tells the fragments of packets apart. Errors have at most 576 bytes, which nobody fragments, and a reply is a request turned round",
 		explains: func(_ *evidence, m *mismatch) bool {
 			return m.field == "identification" && (m.role == icmpError || m.role == echoReply || m.role == reset)
 		},
@@ -177,7 +177,7 @@ var differences = []*difference{
 		name:   "packets out of TCP's order",
 		linux:  "drops what does not follow from the state that it keeps: an ACK before the SYN was answered, a first packet with SYN and ACK, FIN or RST",
 		sinter: "translates every packet of a flow, and keeps state for timeouts alone",
-		reason: "RFC 5382 section 4.1 (REQ-2) wants every valid exchange to pass, and forbids no other; what a host takes is up to the host (RFC 9293 section 3.10)",
+		reason: "RFC 5382 section 4.2 (REQ-2) wants every valid sequence to pass, and forbids no other; what a host takes is up to the host (RFC 9293 section 3.10)",
 		explains: func(e *evidence, m *mismatch) bool {
 			return m.only == sinter && m.role == forwarded && e.unsettled()
 		},

@@ -20,7 +20,7 @@ var natKinds = []kind{
 	{name: "error about a packet that left", make: (*generator).errorFromOutside},
 	{name: "error about a packet that came in", make: (*generator).errorFromInside},
 	{name: "to the pool", make: func(g *generator, p *packet) {
-		g.enter(p, g.nat.out)
+		g.enter(p, pick(g, g.nat.inside, g.nat.out))
 		g.to(p, g.nat.first+g.Uint32N(g.nat.last-g.nat.first+1))
 	}},
 }
@@ -44,7 +44,7 @@ func (g *generator) known() (f flow, ok bool) {
 func (g *generator) ofFlow(p *packet) (f flow, ok bool) {
 	if f, ok = g.known(); ok {
 		g.enter(p, g.nat.inside)
-		g.along(p, f.proto, f.inside, f.remote, 8)
+		g.along(p, f.proto, f.inside, f.remote, packets.ICMPEchoRequest)
 		if g.nat.syn[f] {
 			p.ip.Payload[13] = packets.SYN
 			g.fixSum(p)
@@ -57,7 +57,7 @@ func (g *generator) ofFlow(p *packet) (f flow, ok bool) {
 func (g *generator) reply(p *packet) (f flow, ok bool) {
 	if f, ok = g.known(); ok {
 		g.enter(p, g.nat.out)
-		g.along(p, f.proto, f.remote, f.inside, 0)
+		g.along(p, f.proto, f.remote, f.inside, packets.ICMPEchoReply)
 		if g.nat.syn[f] {
 			p.ip.Payload[13] = packets.SYN | packets.ACK
 			g.fixSum(p)
@@ -80,7 +80,11 @@ func (g *generator) along(p *packet, proto uint8, from, to public, echo uint8) {
 	case packets.ProtoUDP:
 		p.ip.Payload = packets.UDP(from.addr, to.addr, from.port, to.port, payload)
 	case packets.ProtoICMP:
-		p.ip.Payload = packets.ICMP(echo, 0, uint32(from.port|to.port)<<16|uint32(p.ip.ID), payload)
+		id := to.port
+		if echo == packets.ICMPEchoRequest {
+			id = from.port
+		}
+		p.ip.Payload = packets.ICMP(echo, 0, uint32(id)<<16|uint32(p.ip.ID), payload)
 	default:
 		p.ip.Payload = payload
 	}
