@@ -364,10 +364,6 @@ func subtractFrom(list []headerspace.Filter, q headerspace.Filter) []headerspace
 }
 
 func (w *walker) loopWarning(round []hopTo, packets []headerspace.Filter, sure bool) Warning {
-	var to spans
-	for _, p := range packets {
-		to = to.union(spansOf(p.Get(headerspace.Dst)))
-	}
 	var names []string
 	for _, h := range round {
 		names = append(names, functionOf(w.g, h.way[0].node))
@@ -379,9 +375,28 @@ func (w *walker) loopWarning(round []hopTo, packets []headerspace.Filter, sure b
 	}
 	return Warning{
 		Node: w.g.Nodes[round[0].way[0].node].Name,
-		Message: fmt.Sprintf("packets to %s %sgo round (%s) until their TTL is used up; "+
-			"change a route so that they leave, or give them one of type Discard", to, may, strings.Join(names, " → ")),
+		Message: fmt.Sprintf("%s %sgo round (%s) until their TTL is used up; "+
+			"change a route so that they leave, or give them one of type Discard", describe(packets), may, strings.Join(names, " → ")),
 	}
+}
+
+// describe names the destinations, and what else all or some of the packets have in common.
+func describe(packets []headerspace.Filter) string {
+	var to spans
+	others := map[string]bool{}
+	for _, p := range packets {
+		to = to.union(spansOf(p.Get(headerspace.Dst)))
+		others[p.With(headerspace.Dst, headerspace.Full(headerspace.Dst)).Given(everything).String()] = true
+	}
+	if len(others) > 1 {
+		return fmt.Sprintf("some packets to %s", to)
+	}
+	for with := range others {
+		if with != "any" {
+			return fmt.Sprintf("packets to %s with %s", to, with)
+		}
+	}
+	return fmt.Sprintf("packets to %s", to)
 }
 
 func functionOf(g *graph.Graph, node int) string {

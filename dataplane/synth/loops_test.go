@@ -113,6 +113,20 @@ func TestASummaryWithAHoleIsAWarningThatNamesTheHole(t *testing.T) {
 	}
 }
 
+func TestALoopThatAFirewallNarrowsIsNamedAsNarrow(t *testing.T) {
+	spec := strings.Replace(holed, "  path: [lan, access, core, wan]", `  - name: fw
+    firewall:
+      rules:
+      - {name: dns, protocol: udp, destinationPorts: [53], from: Outside, action: Accept}
+      - {name: out, from: Inside, action: Accept}
+  path: [lan, access, fw, core, wan]`, 1)
+	want := "access/lookup: packets to 10.1.1.0/24, 10.1.2.0/23 with proto=17 frag=0-1 dport=53 go round (access → core → access) until their TTL is used up; " +
+		"change a route so that they leave, or give them one of type Discard"
+	if got := warnings(synthesize(t, spec)); !strings.Contains(got, want) {
+		t.Errorf("warnings are\n%s\nwanted\n%s", got, want)
+	}
+}
+
 func TestALoopThatAFirewallBreaksIsNoWarning(t *testing.T) {
 	spec := strings.Replace(holed, "  path: [lan, access, core, wan]", `  - name: fw
     firewall:
