@@ -56,7 +56,7 @@ meson_test() {
       SKIP) note skip "$1 $name" "meson: see its log" ;;
       *) note fail "$1 $name" ;;
     esac
-  done < <(sed -nE 's|^ *[0-9]+/[0-9]+ +(.+[^ ]) +(OK|SKIP|FAIL|TIMEOUT|ERROR|UNEXPECTEDPASS) .*|\2 \1|p' "$log")
+  done < <(sed -nE 's!^ *[0-9]+/[0-9]+ +(.*[^ ]) +(OK|SKIP|FAIL|TIMEOUT|ERROR|UNEXPECTEDPASS) .*!\2 \1!p' "$log" | sort -u)
   while read -r name; do
     note skip "$1 $name" "the engine's test skips itself: see its code"
   done < <(sed -nE 's/^\[  SKIPPED \] ([a-z_0-9]+)$/\1/p' "$1/meson-logs/testlog.txt" | sort -u)

@@ -23,6 +23,8 @@ var acceptedExamples = []example{
 	{"as-it-is", func(*programpb.Program) {}, nil},
 	{"cycle-lowers-ttl", looped(), nil},
 	{"cycle-adds-nothing", looped(addTTL(0)), nil},
+	{"longest-way-1", func(p *programpb.Program) { p.LongestWay = 1 }, nil},
+	{"longest-way-1048576", func(p *programpb.Program) { p.LongestWay = MaxWay }, nil},
 	{"interfaces-64", interfaces(64), nil},
 	{"state-tables-256", stateTables(256), nil},
 	{"runs-1024", runs(1024), nil},
@@ -54,7 +56,9 @@ var acceptedExamples = []example{
 var countExamples = []example{
 	{"schema-7", func(p *programpb.Program) { p.Schema = 7 }, []string{"schema", "7", "synthesize the chain again"}},
 	{"schema-0", func(p *programpb.Program) { p.Schema = 0 }, []string{"schema", "synthesize the chain again"}},
-	{"no-segments", func(p *programpb.Program) { *p = programpb.Program{Schema: SchemaVersion} }, []string{"segments: there are none, want at least one"}},
+	{"no-segments", func(p *programpb.Program) { p.Segments, p.Interfaces, p.Runs, p.Generators = nil, nil, nil, nil }, []string{"segments: there are none, want at least one"}},
+	{"longest-way-0", func(p *programpb.Program) { p.LongestWay = 0 }, []string{"longest_way is 0, want 1..1048576"}},
+	{"longest-way-1048577", func(p *programpb.Program) { p.LongestWay = 1048577 }, []string{"longest_way is 1048577, want 1..1048576"}},
 	{"interfaces-65", interfaces(65), []string{"interfaces: there are 65, want at most 64"}},
 	{"state-tables-257", stateTables(257), []string{"tables: there are 257, want at most 256"}},
 	{"state-tables-alike", func(p *programpb.Program) {
