@@ -11,10 +11,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/program"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
-	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/compiler"
 )
 
 // Inputs is what a chain refers to.
@@ -47,20 +44,15 @@ func (p *Program) Name(chain string) string { return chain + "-" + p.Hash[:10] }
 // Chain compiles a chain that has its defaults set, as the API server does.
 func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 	files, found := readTexts(c, in)
-	g, more := graph.Build(c, graph.Inputs{Functions: in.Functions, Files: files})
+	compiled, more, err := compiler.Compile(compiler.Sources{Chain: c, Functions: in.Functions, Files: files})
 	found = append(found, more...)
 	if found.HasErrors() {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found.Errors()), Findings: found}
 	}
-	result, err := synth.Synthesize(g, synth.Options{})
 	if err != nil {
 		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
 	}
-	object := finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: c.Namespace, Name: c.Name}
-	for _, w := range result.Warnings {
-		found = append(found, finding.Finding{Severity: finding.Warning, Object: object, Message: w.String()})
-	}
-	p, err := pack(result.Program)
+	p, err := pack(compiled)
 	if err != nil {
 		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
 	}
@@ -79,24 +71,20 @@ func failed(found finding.List, reason, message string) Outcome {
 	return Outcome{Reason: reason, Message: message, Findings: append(found, finding.Finding{Message: message})}
 }
 
-func pack(p *programpb.Program) (*Program, error) {
-	encoded, err := program.Encode(p)
-	if err != nil {
-		return nil, err
-	}
+func pack(c *compiler.Program) (*Program, error) {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	if _, err := z.Write(encoded); err != nil {
+	if _, err := z.Write(c.Encoded); err != nil {
 		return nil, err
 	}
 	if err := z.Close(); err != nil {
 		return nil, err
 	}
-	out := &Program{Hash: program.Hash(encoded), Packed: packed.Bytes()}
-	for _, s := range p.GetSegments() {
+	out := &Program{Hash: c.Hash, Packed: packed.Bytes()}
+	for _, s := range c.Result.Program.GetSegments() {
 		out.Classes += int32(len(s.GetClasses()))
 	}
-	for _, i := range p.GetInterfaces() {
+	for _, i := range c.Result.Program.GetInterfaces() {
 		out.Interfaces = append(out.Interfaces, v1alpha1.Name(i.GetName()))
 	}
 	return out, nil

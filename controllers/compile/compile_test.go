@@ -15,9 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/program"
-	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/compiler"
 )
 
 func TestTheClusterCompilesWhatTheCommandLineCompiles(t *testing.T) {
@@ -31,15 +29,7 @@ func TestTheClusterCompilesWhatTheCommandLineCompiles(t *testing.T) {
 			t.Fatal(found)
 		}
 		for _, chain := range bundle.Chains {
-			g, found := graph.Build(chain, graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
-			if g == nil {
-				t.Fatal(found)
-			}
-			result, err := synth.Synthesize(g, synth.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			encoded, err := program.Encode(result.Program)
+			p, _, err := compiler.Compile(compiler.Sources{Chain: chain, Functions: bundle.Functions, Files: bundle.Files})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,14 +38,14 @@ func TestTheClusterCompilesWhatTheCommandLineCompiles(t *testing.T) {
 				t.Errorf("%s: chain %s does not compile: %s", sample, chain.Name, got.Message)
 				continue
 			}
-			if want := program.Hash(encoded); got.Program.Hash != want || !strings.HasSuffix(got.Program.Name(chain.Name), want[:10]) {
+			if want := p.Hash; got.Program.Hash != want || !strings.HasSuffix(got.Program.Name(chain.Name), want[:10]) {
 				t.Errorf("%s: program %s has hash %s, sinterctl's has %s", sample, got.Program.Name(chain.Name), got.Program.Hash, want)
 			}
 			z, err := gzip.NewReader(bytes.NewReader(got.Program.Packed))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if data, err := io.ReadAll(z); err != nil || !bytes.Equal(data, encoded) {
+			if data, err := io.ReadAll(z); err != nil || !bytes.Equal(data, p.Encoded) {
 				t.Errorf("%s: the packed program of %s unpacks to another one (%v)", sample, chain.Name, err)
 			}
 		}

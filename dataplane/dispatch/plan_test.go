@@ -9,11 +9,10 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
-	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -261,15 +260,11 @@ func edge(t *testing.T) *programpb.Program {
 	if findings.HasErrors() {
 		t.Fatal(findings)
 	}
-	g, findings := graph.Build(bundle.Chains[0], graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
-	if findings.HasErrors() {
-		t.Fatal(findings)
-	}
-	r, err := synth.Synthesize(g, synth.Options{})
+	p, _, err := compiler.Compile(compiler.Sources{Chain: bundle.Chains[0], Functions: bundle.Functions, Files: bundle.Files})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Program
+	return p.Result.Program
 }
 
 func TestAMarkTellsClassAndGeneration(t *testing.T) {

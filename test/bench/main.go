@@ -20,9 +20,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/program"
-	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -236,18 +234,10 @@ func (b *bench) compile(c *v1alpha1.ServiceChain) (string, error) {
 	if err := findings.Err(); err != nil {
 		return "", err
 	}
-	g, findings := graph.Build(bundle.Chains[0], graph.Inputs{Files: bundle.Files})
-	if err := findings.Err(); err != nil {
-		return "", err
-	}
-	r, err := synth.Synthesize(g, synth.Options{})
-	if err != nil {
-		return "", err
-	}
-	data, err := program.Encode(r.Program)
+	p, _, err := compiler.Compile(compiler.Sources{Chain: bundle.Chains[0], Files: bundle.Files})
 	if err != nil {
 		return "", err
 	}
 	path := filepath.Join(b.dir, c.Name+".program")
-	return path, os.WriteFile(path, data, 0o644)
+	return path, os.WriteFile(path, p.Encoded, 0o644)
 }

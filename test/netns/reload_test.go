@@ -144,8 +144,8 @@ func (s *isp) load(t *testing.T, b *manifest.Bundle) time.Duration {
 	loaded := s.engine.Load(t, p)
 	live := time.Since(began)
 	build, swap := time.Duration(loaded.GetBuildNs()), time.Duration(loaded.GetSwapNs())
-	t.Logf("live %s after parsing: graph %s, synthesis %s, encoding %s, engine's build %s, swap %s, the way to it %s; %d sessions kept, %d dropped",
-		round(live), round(p.Took.Build), round(p.Took.Synthesize), round(p.Took.Encode), round(build), round(swap),
+	t.Logf("live %s after parsing: graph %s, synthesis and encoding %s, engine's build %s, swap %s, the way to it %s; %d sessions kept, %d dropped",
+		round(live), round(p.Took.Build), round(p.Took.Synthesize), round(build), round(swap),
 		round(time.Since(sent)-build-swap), loaded.GetSessionsKept(), loaded.GetSessionsDropped())
 	return live
 }

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
-	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
 
 // Parse reads the chain of a file.
@@ -38,7 +36,7 @@ type Program struct {
 	*programpb.Program
 	Hash string
 	// Took is the time of each step.
-	Took struct{ Build, Synthesize, Encode time.Duration }
+	Took struct{ Build, Synthesize time.Duration }
 }
 
 // Compile makes the program of a parsed chain.
@@ -51,23 +49,17 @@ func Compile(t testing.TB, b *manifest.Bundle) *Program {
 	p := new(Program)
 	watch := time.Now()
 	lap := func(d *time.Duration) { now := time.Now(); *d = now.Sub(watch); watch = now }
-	g, found := graph.Build(chain, graph.Inputs{Functions: b.Functions, Files: b.Files})
+	g, found := compiler.Lower(compiler.Sources{Chain: chain, Functions: b.Functions, Files: b.Files})
 	if err := found.Err(); err != nil {
 		t.Fatal(err)
 	}
 	lap(&p.Took.Build)
-	r, err := synth.Synthesize(g, synth.Options{})
+	c, err := compiler.Synthesize(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Program = r.Program
+	p.Program, p.Hash = c.Result.Program, c.Hash
 	lap(&p.Took.Synthesize)
-	encoded, err := program.Encode(r.Program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Hash = program.Hash(encoded)
-	lap(&p.Took.Encode)
 	return p
 }
 

@@ -7,17 +7,13 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/manifest"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/program"
-	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/compiler"
 )
 
 // Chain is a compiled chain.
 type Chain struct {
-	Graph    *graph.Graph
-	Result   *synth.Result
-	Encoded  []byte // the program
-	Hash     string // of Encoded
+	compiler.Program
 	Warnings []string
 	Files    []string // all that were read, or were named and could not be
 	Took     Took
@@ -39,13 +35,13 @@ func Graph(paths []string, name string) (*Chain, error) {
 	if err != nil {
 		return read, err
 	}
-	g, more := graph.Build(sc, graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
+	g, more := compiler.Lower(sources(bundle, sc))
 	findings = append(findings, bundle.Locate(more)...).Sorted()
 	if err := findings.Err(); err != nil {
 		return read, err
 	}
 	return &Chain{
-		Graph: g, Files: bundle.Sources, Warnings: warnings(findings),
+		Program: compiler.Program{Graph: g}, Files: bundle.Sources, Warnings: warnings(findings),
 		Took: Took{Read: time.Since(began)},
 	}, nil
 }
@@ -67,24 +63,25 @@ func Bundle(b *manifest.Bundle) (*Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, findings := graph.Build(sc, graph.Inputs{Functions: b.Functions, Files: b.Files})
+	g, findings := compiler.Lower(sources(b, sc))
 	if err := findings.Sorted().Err(); err != nil {
 		return nil, err
 	}
-	c := &Chain{Graph: g, Warnings: warnings(findings.Sorted()), Took: Took{Read: time.Since(began)}}
+	c := &Chain{Program: compiler.Program{Graph: g}, Warnings: warnings(findings.Sorted()), Took: Took{Read: time.Since(began)}}
 	return c, c.synthesize()
+}
+
+func sources(b *manifest.Bundle, chain *v1alpha1.ServiceChain) compiler.Sources {
+	return compiler.Sources{Chain: chain, Functions: b.Functions, Files: b.Files}
 }
 
 func (c *Chain) synthesize() error {
 	began := time.Now()
-	var err error
-	if c.Result, err = synth.Synthesize(c.Graph, synth.Options{}); err != nil {
+	p, err := compiler.Synthesize(c.Graph)
+	if err != nil {
 		return err
 	}
-	if c.Encoded, err = program.Encode(c.Result.Program); err != nil {
-		return err
-	}
-	c.Hash = program.Hash(c.Encoded)
+	c.Program = *p
 	for _, w := range c.Result.Warnings {
 		c.Warnings = append(c.Warnings, w.String())
 	}
