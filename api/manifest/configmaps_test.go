@@ -58,7 +58,7 @@ func TestWhatIsWrongWithAConfigMapIsToldWhereItIsReferredTo(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"no such ConfigMap":   {filtered, `x.yaml:6: spec.firewall.rulesFrom.configMapRef: "acl/rules.csv": no ConfigMap "acl" in the same file or folder`},
 		"no such key":         {filtered + "---\n" + strings.Replace(acl, "rules.csv", "rule.csv", 1), `x.yaml:6: spec.firewall.rulesFrom.configMapRef: "acl/rules.csv": ConfigMap "acl" has no key "rules.csv"; did you mean "rule.csv"?`},
-		"a bad rule":          {filtered + "---\n" + strings.Replace(acl, "Accept", "Pass", 1), `configmap/acl/rules.csv:2: action: "Pass": not an action; write Accept or Drop`},
+		"a bad rule":          {filtered + "---\n" + strings.Replace(acl, "Accept", "Pass", 1), `configmap/acl/rules.csv:2: action: "Pass": not an action; write Accept, Drop or Reject`},
 		"both file and key":   {strings.Replace(filtered, "format", "file: a.csv, format", 1), `x.yaml:6: spec.firewall.rulesFrom: set exactly one of file, configMapRef`},
 		"one ConfigMap twice": {acl + "---\n" + acl, `x.yaml:9: ConfigMap: "acl" is there twice, also in namespace ""; give one of them at a time`},
 	} {

@@ -24,10 +24,11 @@ var columns = map[string]func(*csvRule, string) (message string){
 	},
 	"action": func(r *csvRule, s string) string {
 		r.action = v1alpha1.Action(s)
-		if r.action != v1alpha1.ActionAccept && r.action != v1alpha1.ActionDrop {
-			return "not an action; write Accept or Drop"
+		switch r.action {
+		case v1alpha1.ActionAccept, v1alpha1.ActionDrop, v1alpha1.ActionReject:
+			return ""
 		}
-		return ""
+		return "not an action; write Accept, Drop or Reject"
 	},
 	"from": func(r *csvRule, s string) string {
 		r.from = v1alpha1.Side(s)

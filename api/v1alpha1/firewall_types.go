@@ -10,14 +10,16 @@ const (
 	SideOutside Side = "Outside"
 )
 
-// Action is what a firewall does with a packet.
-// +kubebuilder:validation:Enum=Accept;Drop
+// Action is what a firewall does with a packet. Reject drops it and tells the sender: TCP by a reset, the
+// rest by ICMP "communication administratively prohibited".
+// +kubebuilder:validation:Enum=Accept;Drop;Reject
 type Action string
 
 // Actions of a firewall.
 const (
 	ActionAccept Action = "Accept"
 	ActionDrop   Action = "Drop"
+	ActionReject Action = "Reject"
 )
 
 // Firewall filters packets between its ports `inside` and `outside`. The first
@@ -72,7 +74,7 @@ const (
 )
 
 // RuleActions gives actions to the rules of a format that has none.
-// +kubebuilder:validation:Enum=OddAcceptEvenDrop;Accept;Drop
+// +kubebuilder:validation:Enum=OddAcceptEvenDrop;Accept;Drop;Reject
 type RuleActions string
 
 // Actions for rules of files in ClassBench format.
@@ -80,6 +82,7 @@ const (
 	ActionsOddAcceptEvenDrop RuleActions = "OddAcceptEvenDrop"
 	ActionsAccept            RuleActions = "Accept"
 	ActionsDrop              RuleActions = "Drop"
+	ActionsReject            RuleActions = "Reject"
 )
 
 // RulesFrom is a text of rules.

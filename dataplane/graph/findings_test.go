@@ -202,7 +202,7 @@ chain.yaml:8: spec.path: "inside": must be a list, not text`,
 			chain: "  interfaces:\n  - {name: inside, address: 10.0.0.1/24, mtu: 20}\n  - {name: Outside, address: 203.0.113.1/24}\n  functions:\n  - {name: fw, firewall: {default: Pass}}\n  path: [inside]\n",
 			want: `chain.yaml:6: spec.interfaces[0].mtu: "20": must be from 68 to 9216
 chain.yaml:7: spec.interfaces[1].name: "Outside": must be a name of lower-case letters, digits and "-", like "zone1"
-chain.yaml:9: spec.functions[0].firewall.default: "Pass": must be one of Accept, Drop
+chain.yaml:9: spec.functions[0].firewall.default: "Pass": must be one of Accept, Drop, Reject
 chain.yaml:10: spec.path: must have at least 2 entries, has 1`,
 		},
 		"a function of two kinds and one of none": {
@@ -253,7 +253,7 @@ bad.classbench:3: "10.0.0.0/8 0.0.0.0/0": not a ClassBench filter; write it like
 		},
 		"a CSV file with bad lines": {
 			chain: twoInterfaces + "  functions:\n  - name: fw\n    firewall:\n      rulesFrom: {file: bad.csv, format: CSV}\n  path: [inside, fw, outside]\n",
-			want: `bad.csv:3: action: "Pass": not an action; write Accept or Drop
+			want: `bad.csv:3: action: "Pass": not an action; write Accept, Drop or Reject
 bad.csv:4: warning: source[0]: "10.0.0.1/8": the prefix has host bits set; it is taken as 10.0.0.0/8`,
 		},
 		"a CSV file with an unknown column": {

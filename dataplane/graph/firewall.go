@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -23,7 +24,8 @@ const firewallAccepts = 0
 
 // lowerFirewall makes a classifier per direction, "fw/inside" for what comes in
 // by inside. What a rule drops is counted as "fw/drop", what no rule matches as
-// "fw/default".
+// "fw/default". What is rejected is counted by "fw/reject-<side>" or
+// "fw/reject-default-<side>", and answered by the side that it came by.
 func (b *builder) lowerFirewall(f *function, spec *v1alpha1.Firewall) {
 	list := b.firewallRules(f, spec)
 	drop := b.discardOnce(f, f.name+"/drop")
@@ -33,40 +35,57 @@ func (b *builder) lowerFirewall(f *function, spec *v1alpha1.Firewall) {
 		if !b.reached[port{f.name, side}] {
 			continue
 		}
-		c := element.Classifier{Rules: make([]element.Rule, 0, len(list))}
-		to := newOuts("accept")
-		for _, r := range list {
-			if r.from != "" && r.from != v1alpha1.SideOutside == (side == outside) {
-				continue
-			}
-			out := to.number("accept")
-			if r.action == v1alpha1.ActionDrop {
-				out = to.number("drop")
-			}
-			c.Rules = append(c.Rules, element.Rule{
-				Name: r.name, Filters: []headerspace.Filter{r.filter}, Out: out, Count: spec.CountRules,
-			})
-		}
-		if spec.Default == v1alpha1.ActionDrop {
-			c.Default = to.number("default")
-		}
-		c.Outs = len(to.names)
+		c, outs := firewallSide(list, spec, side)
 		n := b.add(f.name, f.name+"/"+side, c)
 		f.entry[side] = Edge{To: n}
 		b.exit(n, firewallAccepts, f, opposite(side))
 		sides[side] = c
-		for i, name := range to.names {
+		for i, name := range outs {
 			switch name {
 			case "drop":
 				b.wire(n, i, drop())
 			case "default":
 				b.wire(n, i, refuse())
+			case "reject", "reject-default":
+				b.lowerReject(f, side, name, n, i)
 			}
 		}
 	}
 	if len(sides) == len(twoSides) && !b.unlinked {
 		b.checkReplies(f, sides[inside], sides[outside])
 	}
+}
+
+// firewallSide is the classifier of what comes in by a side, and the names of its outputs.
+func firewallSide(list []firewallRule, spec *v1alpha1.Firewall, side string) (element.Classifier, []string) {
+	c := element.Classifier{Rules: make([]element.Rule, 0, len(list))}
+	to := newOuts("accept")
+	for _, r := range list {
+		if r.from != "" && r.from != v1alpha1.SideOutside == (side == outside) {
+			continue
+		}
+		c.Rules = append(c.Rules, element.Rule{
+			Name: r.name, Filters: []headerspace.Filter{r.filter}, Out: to.number(strings.ToLower(string(r.action))), Count: spec.CountRules,
+		})
+	}
+	switch spec.Default {
+	case v1alpha1.ActionDrop:
+		c.Default = to.number("default")
+	case v1alpha1.ActionReject:
+		c.Default = to.number("reject-default")
+	case v1alpha1.ActionAccept:
+	}
+	c.Outs = len(to.names)
+	return c, to.names
+}
+
+// lowerReject leads a classifier's output to a counter and to the answer, which leaves by the side.
+func (b *builder) lowerReject(f *function, side, name string, from, out int) {
+	count := b.add(f.name, f.name+"/"+name+"-"+side, element.Counter{})
+	answer := b.add(f.name, f.name+"/"+name+"-"+side+"-answer", element.Reject{})
+	b.wire(from, out, count)
+	b.wire(count, 0, answer)
+	b.exit(answer, 0, f, side)
 }
 
 // discardOnce makes a Discard when first asked for.
@@ -126,6 +145,9 @@ func (b *builder) fileRules(f *function, from *v1alpha1.RulesFrom) []firewallRul
 }
 
 func actionOf(actions v1alpha1.RuleActions, line int) v1alpha1.Action {
+	if actions == v1alpha1.ActionsReject {
+		return v1alpha1.ActionReject
+	}
 	if actions == v1alpha1.ActionsAccept || actions == v1alpha1.ActionsOddAcceptEvenDrop && line%2 == 1 {
 		return v1alpha1.ActionAccept
 	}

@@ -38,7 +38,12 @@ func (b *builder) reach() {
 			return
 		}
 		b.reached[p] = true
-		for _, out := range b.findFunction(p.owner).through(p.name) {
+		f := b.findFunction(p.owner)
+		outs := f.through(p.name)
+		if b.rejects(f) {
+			outs = append(outs[:len(outs):len(outs)], p.name)
+		}
+		for _, out := range outs {
 			if w, ok := b.next[port{p.owner, out}]; ok {
 				visit(w.to)
 			}
@@ -55,6 +60,23 @@ func (b *builder) reach() {
 	for _, f := range b.functions {
 		f.joinRealms(b.realm)
 	}
+}
+
+// rejects tells whether a function is a firewall that answers what it refuses.
+func (b *builder) rejects(f *function) bool {
+	fw := f.kinds.Firewall
+	if fw == nil {
+		return false
+	}
+	if from := fw.RulesFrom; from != nil {
+		list := b.in.Files.Rules[rules.Source{File: from.Name(), Format: from.Format}]
+		if from.Actions == v1alpha1.ActionsReject ||
+			slices.ContainsFunc(list, func(r rules.Rule) bool { return r.Action == v1alpha1.ActionReject }) {
+			return true
+		}
+	}
+	return fw.Default == v1alpha1.ActionReject ||
+		slices.ContainsFunc(fw.Rules, func(r v1alpha1.FirewallRule) bool { return r.Action == v1alpha1.ActionReject })
 }
 
 func (b *builder) checkReached() {

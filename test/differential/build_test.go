@@ -95,17 +95,25 @@ func populate(f *graph.Interface, i int) {
 	}
 }
 
-// filter is a function with a classifier in each direction; what leaves the classifier by port 0 passes.
+// filter is a function with a classifier in each direction; what leaves the classifier by port 0 passes, what leaves by
+// port 2 is rejected.
 func (b *builder) filter(name string, forth, back element.Classifier) (left, right side) {
 	f, r := b.add(name, "forth", forth), b.add(name, "back", back)
 	deny := b.add(name, "deny", element.Discard{Reason: name + "-denied"})
-	for out := 1; out < forth.Outs; out++ {
-		b.wire(f, out, deny)
+	left, right = side{in: graph.Edge{To: f}, outs: []graph.Edge{{To: r}}}, side{in: graph.Edge{To: r}, outs: []graph.Edge{{To: f}}}
+	refuse := func(node, outs int, s *side, suffix string) {
+		if outs > 1 {
+			b.wire(node, 1, deny)
+		}
+		if outs > 2 {
+			reject := b.add(name, "reject-"+suffix, element.Reject{})
+			b.wire(node, 2, reject)
+			s.outs = append(s.outs, graph.Edge{To: reject})
+		}
 	}
-	for out := 1; out < back.Outs; out++ {
-		b.wire(r, out, deny)
-	}
-	return side{in: graph.Edge{To: f}, outs: []graph.Edge{{To: r}}}, side{in: graph.Edge{To: r}, outs: []graph.Edge{{To: f}}}
+	refuse(f, forth.Outs, &left, "forth")
+	refuse(r, back.Outs, &right, "back")
+	return left, right
 }
 
 // chainOf puts elements with one input in a row, for one direction; what leaves an element by another port than 0 is dropped.

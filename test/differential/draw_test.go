@@ -288,10 +288,10 @@ func (d *drawer) function(ends [2]int) (left, right side) {
 }
 
 func (d *drawer) firewall() (left, right side) {
-	return d.filter(d.name("fw"), d.classifier(2), d.classifier(2))
+	return d.filter(d.name("fw"), d.classifier(d.int("verdicts", 2, 3)), d.classifier(d.int("verdicts", 2, 3)))
 }
 
-// classifier draws rules whose outputs are 0 and, if outs is 2, 1.
+// classifier draws rules whose outputs are 0 and, if there are more, the others.
 func (d *drawer) classifier(outs int) element.Classifier {
 	c := element.Classifier{Outs: max(outs, 1)}
 	for i := range d.int("rules", 0, 8) {
@@ -300,7 +300,7 @@ func (d *drawer) classifier(outs int) element.Classifier {
 			r.Filters = append(r.Filters, d.drawFilter())
 		}
 		if outs > 1 {
-			r.Out = d.int("verdict", 0, 1)
+			r.Out = d.int("verdict", 0, outs-1)
 		}
 		c.Rules = append(c.Rules, r)
 	}

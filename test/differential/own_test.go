@@ -256,3 +256,48 @@ func TestSourceQuenchIsIgnoredAndNeverAnswered(t *testing.T) {
 	quench.Dst, quench.TTL = number(netip.MustParseAddr("8.8.8.8")), 1
 	p.wants("inside", quench, "drop icmp-suppressed")
 }
+
+// guarded is a firewall that rejects telnet and UDP from inside, and what comes from outside.
+const guarded = `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - name: fw
+    firewall:
+      default: Reject
+      rules:
+      - {name: telnet, from: Inside, protocol: tcp, destinationPorts: [23], action: Reject}
+      - {name: no-udp, from: Inside, protocol: udp, action: Reject}
+      - {name: out, from: Inside, action: Accept}
+`
+
+func TestAFirewallRejectsWithAResetOrProhibited(t *testing.T) {
+	p := newPair(t, guarded+"  path: [inside, fw, outside]\n")
+	p.wants("outside", tcpTo("8.8.8.8", "10.0.0.2", packets.SYN, ""), "outside: 10.0.0.2 > 8.8.8.8 ttl 64 tcp 80 > 40000 flags 0x14 seq 0 ack 1001")
+	p.wants("outside", udpTo("8.8.8.8", "10.0.0.2", 53), "outside: 192.0.2.1 > 8.8.8.8 ttl 64 icmp 3/13")
+	p.wants("outside", pingTo("8.8.8.8", "10.0.0.2"), "outside: 192.0.2.1 > 8.8.8.8 ttl 64 icmp 3/13")
+	p.wants("outside", tcpTo("8.8.8.8", "10.0.0.2", packets.RST, ""), "drop icmp-suppressed")
+	p.wants("inside", udpTo("10.0.0.2", "8.8.8.8", 53), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 3/13")
+	later := udpTo("10.0.0.2", "8.8.8.8", 53)
+	later.Offset = 4
+	p.wants("inside", later, "drop icmp-suppressed")
+	telnet := tcpTo("10.0.0.2", "8.8.8.8", packets.SYN, "")
+	telnet.Payload = packets.TCP(telnet.Src, telnet.Dst, 40000, 23, packets.SYN, 7, nil, nil)
+	p.wants("inside", telnet, "inside: 8.8.8.8 > 10.0.0.2 ttl 64 tcp 23 > 40000 flags 0x14 seq 0 ack 8")
+	p.wants("inside", tcpTo("10.0.0.2", "8.8.8.8", packets.SYN, ""), "outside: 10.0.0.2 > 8.8.8.8 ttl 64 tcp 40000 > 80 flags 0x2 seq 1000 ack 0")
+	if n := p.r.oracle.Counters()["fw/reject-default-outside"].Packets; n != 4 {
+		t.Errorf("fw/reject-default-outside counted %d, want 4", n)
+	}
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestARejectionFindsItsWayBackThroughANAPT has the firewall outside of a NAPT.
+func TestARejectionFindsItsWayBackThroughANAPT(t *testing.T) {
+	p := newPair(t, guarded+"  - {name: nat, napt: {pool: [192.0.2.2]}}\n  path: [inside, nat, fw, outside]\n")
+	p.wants("inside", udpTo("10.0.0.2", "8.8.8.8", 53), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 3/13")
+	telnet := tcpTo("10.0.0.2", "8.8.8.8", packets.SYN, "")
+	telnet.Payload = packets.TCP(telnet.Src, telnet.Dst, 40000, 23, packets.SYN, 7, nil, nil)
+	p.wants("inside", telnet, "inside: 8.8.8.8 > 10.0.0.2 ttl 64 tcp 23 > 40000 flags 0x14 seq 0 ack 8")
+}
