@@ -107,12 +107,12 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "options of errors",
-		linux:  "puts the packet's options into the error",
-		sinter: "sends errors without options",
+		name:   "options of errors and resets",
+		linux:  "puts the packet's options into the error or reset",
+		sinter: "sends them without options",
 		reason: "RFC 1812 section 4.3.2.6 wants source routes back alone, and these are dropped",
 		explains: func(e *evidence, m *mismatch) bool {
-			return m.only == sides && m.role == icmpError && len(e.ip.Options) > 0 && (m.field == "options" || m.field == "total length" || m.field == "quote length")
+			return m.only == sides && (m.role == icmpError || m.role == reset) && len(e.ip.Options) > 0 && (m.field == "options" || m.field == "total length" || m.field == "quote length")
 		},
 	},
 	{
@@ -198,5 +198,24 @@ var differences = []*difference{
 		sinter:   "drops them (`nat-fragment`) where they would be translated; what is dropped before is answered",
 		reason:   "against RFC 4787 section 11 (REQ-14). Fragments that nobody completes cost Linux memory, and Sinter none",
 		explains: func(e *evidence, m *mismatch) bool { return e.nat != nil && e.fragment() && m.only != sides },
+	},
+	{
+		name:   "IGMP to an own address",
+		linux:  "takes it",
+		sinter: "answers with protocol unreachable",
+		reason: "RFC 1122 section 3.2.2.1: the protocol is not supported. Sinter takes part in no multicast",
+		explains: func(e *evidence, m *mismatch) bool {
+			t, c := errorCode(m.frame[sinter])
+			return m.only == sinter && t == 3 && c == 2 && e.ip.Proto == 2 && e.ownAddress(e.ip.Dst)
+		},
+	},
+	{
+		name:   "own addresses beyond other routers",
+		linux:  "has them in the last of three hosts, which packets and answers cross one by one",
+		sinter: "answers at once for all interfaces of the chain",
+		reason: "RFC 1122 section 3.3.4.2, the weak model: a chain is one host with all its interfaces",
+		explains: func(e *evidence, m *mismatch) bool {
+			return e.through && e.ownAddress(e.ip.Dst) && number(e.interfaces[e.p.in].prefix().Addr()) != e.ip.Dst
+		},
 	},
 }

@@ -33,6 +33,7 @@ type leg struct {
 	device    string
 	functions []standing
 	iface     *link
+	own       []string // addresses of all interfaces
 	peer      v1alpha1.Endpoint
 }
 
@@ -122,6 +123,9 @@ var kernelSettings = []struct{ key, value, why string }{
 // follow goes from a router's port to what lies behind it.
 func (k *kernel) follow(router, port string) *leg {
 	l := &leg{port: port}
+	for _, i := range k.scenario.interfaces {
+		l.own = append(append(l.own, i.prefix().Addr().String()), i.more...)
+	}
 	at := k.wires[v1alpha1.Endpoint(router+"."+port)]
 	for {
 		name, side, _ := strings.Cut(string(at), ".")

@@ -52,8 +52,12 @@ func (l *leg) firewall(b *strings.Builder, s standing, n int) {
 // chain judges packets that came in by a side of the firewall.
 func (l *leg) chain(b *strings.Builder, s standing, name, hook, device string, from v1alpha1.Side) {
 	fmt.Fprintf(b, " chain %s {\n  %s; policy accept;\n  %s != %q accept\n", name, hook, device, l.device)
-	if name == "in" {
-		fmt.Fprintf(b, "  ip daddr %s accept\n", l.iface.prefix().Addr())
+	switch name {
+	case "in":
+		fmt.Fprintf(b, "  ip daddr { %s } accept\n", strings.Join(l.own, ", "))
+	case "own": // what hosts of the prefix are answered by the interface itself
+		to := fmt.Sprintf("ip saddr { %s } ip daddr %s", strings.Join(l.own, ", "), l.iface.prefix().Masked())
+		fmt.Fprintf(b, "  %[1]s icmp type echo-reply accept\n  %[1]s icmp type 3 icmp code { 2, 3 } accept\n  %[1]s tcp flags & 4 == 4 accept\n", to)
 	}
 	for i := range s.Firewall.Rules {
 		if r := &s.Firewall.Rules[i]; r.From == "" || r.From == from {
@@ -152,8 +156,8 @@ func (l *leg) napt(b *strings.Builder, s standing) {
  }
  chain enter {
   type filter hook prerouting priority -50; policy accept;
-  iifname %[2]q ip daddr != %[6]s ct state != { established, related } drop
+  iifname %[2]q ip daddr != { %[6]s } ct state != { established, related } drop
  }
 }
-`, s.Name, l.device, pool, s.NAPT.Ports.Min, s.NAPT.Ports.Max, l.iface.prefix().Addr())
+`, s.Name, l.device, pool, s.NAPT.Ports.Min, s.NAPT.Ports.Max, strings.Join(l.own, ", "))
 }

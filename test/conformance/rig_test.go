@@ -26,8 +26,9 @@ type rig struct {
 	wires  [sides][]*lab.Wire // by interface
 	engine *lab.Engine
 	kernel *kernel
-	nat    *bindings // nil without a NAPT
-	fences uint32    // sent so far
+	nat    *bindings       // nil without a NAPT
+	fences uint32          // sent so far
+	asked  [sides][]output // ARP requests
 }
 
 // probe is a packet that goes into both. Behind a NAPT, a packet from outside names the binding of its side.
@@ -82,6 +83,7 @@ func newRig(t *testing.T, s *scenario, program *lab.Program) *rig {
 // exchange sends packets into both sides, and returns all that came out by the time that both were done with them.
 func (r *rig) exchange(t *testing.T, probes []*probe) (outs [sides][]output) {
 	t.Helper()
+	r.asked = [sides][]output{}
 	for side := range sides {
 		for i, w := range r.wires[side] {
 			var frames [][]byte
@@ -118,21 +120,8 @@ func (r *rig) fence(t *testing.T, outs *[sides][]output) {
 		}
 	}
 	for end := time.Now().Add(lab.Patience); missing > 0; {
-		idle := true
-		for side := range sides {
-			for i, w := range r.wires[side] {
-				for _, f := range w.Poll() {
-					idle = false
-					if n, ok := isMarker(f); ok {
-						if n == r.fences {
-							missing--
-						}
-					} else if !isARPRequest(f) {
-						outs[side] = append(outs[side], output{i, slices.Clone(f)})
-					}
-				}
-			}
-		}
+		markers, idle := r.poll(outs)
+		missing -= markers
 		if idle {
 			if time.Now().After(end) {
 				t.Fatalf("%d of the packets that mark the end of a batch did not arrive within %s; the engine said:\n%s",
@@ -141,6 +130,29 @@ func (r *rig) fence(t *testing.T, outs *[sides][]output) {
 			lab.Nap(50 * time.Microsecond)
 		}
 	}
+}
+
+// poll collects what has come out. ARP requests are sent at any time: they are kept apart.
+func (r *rig) poll(outs *[sides][]output) (markers int, idle bool) {
+	idle = true
+	for side := range sides {
+		for i, w := range r.wires[side] {
+			for _, f := range w.Poll() {
+				idle = false
+				n, marker := isMarker(f)
+				switch {
+				case marker && n == r.fences:
+					markers++
+				case marker:
+				case isARPRequest(f):
+					r.asked[side] = append(r.asked[side], output{i, slices.Clone(f)})
+				default:
+					outs[side] = append(outs[side], output{i, slices.Clone(f)})
+				}
+			}
+		}
+	}
+	return markers, idle
 }
 
 // markerText is what tells fences from other packets.

@@ -35,6 +35,7 @@ type link struct {
 	mtu           int
 	gateway       string
 	more          []string // addresses
+	silent        string   // the part of the prefix where hosts must be asked for by ARP
 }
 
 func (l link) prefix() netip.Prefix { return netip.MustParsePrefix(l.address) }
@@ -44,7 +45,7 @@ func (l link) hosts() []netip.Addr {
 	p := l.prefix()
 	var out []netip.Addr
 	for a := p.Masked().Addr().Next(); p.Contains(a.Next()); a = a.Next() {
-		if a != p.Addr() {
+		if a != p.Addr() && (l.silent == "" || !netip.MustParsePrefix(l.silent).Contains(a)) {
 			out = append(out, a)
 		}
 	}
@@ -112,9 +113,9 @@ func table() *scenario {
 		what:   "a router with 2,000 nested routes of all types",
 		kernel: "one namespace that forwards",
 		interfaces: []link{
-			{"left", "10.1.0.1/28", 1500, "", nil},
-			{"right", "10.2.0.1/28", 1500, "", nil},
-			{"third", "10.3.0.1/28", 1500, "", nil},
+			{name: "left", address: "10.1.0.1/28", mtu: 1500},
+			{name: "right", address: "10.2.0.1/28", mtu: 1500},
+			{name: "third", address: "10.3.0.1/28", mtu: 1500},
 		},
 		remote: map[string][]string{},
 	}
@@ -150,9 +151,9 @@ var scenarios = []*scenario{
 		what:   "a router with three interfaces, one of them with a small MTU, and overlapping routes",
 		kernel: "one namespace that forwards",
 		interfaces: []link{
-			{"left", "10.1.0.1/28", 1500, "", []string{"192.0.2.77"}},
-			{"right", "10.2.0.1/28", 1500, "10.2.0.14", nil},
-			{"thin", "10.3.0.1/28", 620, "", nil},
+			{name: "left", address: "10.1.0.1/28", mtu: 1500, more: []string{"192.0.2.77"}},
+			{name: "right", address: "10.2.0.1/28", mtu: 1500},
+			{name: "thin", address: "10.3.0.1/28", mtu: 620},
 		},
 		functions: `  functions:
   - name: rt
@@ -163,7 +164,7 @@ var scenarios = []*scenario{
       - {prefix: 172.16.5.0/24, port: right, via: 10.2.0.3}
       - {prefix: 172.16.5.128/25, port: thin, via: 10.3.0.4}
       - {prefix: 172.20.0.1/32, port: thin, via: 10.3.0.5}
-      - {prefix: 198.18.0.0/15, port: right}
+      - {prefix: 198.18.0.0/15, port: right, via: 10.2.0.14}
       - {prefix: 198.19.128.0/17, port: left, via: 10.1.0.7}
       - {prefix: 203.0.113.0/24, port: thin, via: 10.3.0.2}
       - {prefix: 172.16.6.0/24, type: Discard}
@@ -187,8 +188,8 @@ var scenarios = []*scenario{
 		kernel:  "three namespaces, joined by pairs of veth devices",
 		through: true,
 		interfaces: []link{
-			{"left", "10.1.0.1/28", 1500, "", nil},
-			{"right", "10.2.0.1/28", 900, "", nil},
+			{name: "left", address: "10.1.0.1/28", mtu: 1500},
+			{name: "right", address: "10.2.0.1/28", mtu: 900},
 		},
 		functions: `  functions:
   - name: r1
@@ -228,8 +229,8 @@ var scenarios = []*scenario{
 		what:   "a firewall with rules on every field, and a router",
 		kernel: "one namespace that forwards; the firewall is a table at the hooks prerouting, forward and output",
 		interfaces: []link{
-			{"inside", "10.1.0.1/28", 1500, "", nil},
-			{"outside", "10.2.0.1/28", 1500, "10.2.0.14", nil},
+			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
+			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
 		},
 		functions: `  functions:
   - name: fw
@@ -248,8 +249,8 @@ var scenarios = []*scenario{
 		what:   "a router and a NAPT with one address",
 		kernel: "one namespace that forwards; the NAPT is a `snat` to the same address and ports, and what it could not translate is dropped",
 		interfaces: []link{
-			{"inside", "10.1.0.1/28", 1500, "", nil},
-			{"outside", "10.2.0.1/28", 1500, "10.2.0.14", nil},
+			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
+			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
 		},
 		functions: `  functions:
   - name: rt
@@ -269,8 +270,8 @@ var scenarios = []*scenario{
 		what:   "a firewall, a router and a NAPT with four addresses",
 		kernel: "as `firewall` and `napt`",
 		interfaces: []link{
-			{"inside", "10.1.0.1/28", 1500, "", nil},
-			{"outside", "10.2.0.1/28", 1500, "10.2.0.14", nil},
+			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
+			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
 		},
 		functions: `  functions:
   - name: fw
