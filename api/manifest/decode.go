@@ -258,7 +258,8 @@ var forms = map[string]string{
 	`^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$`:                        `must be an Ethernet address, like "02:00:00:00:00:01"`,
 	`^([0-9]+(ms|s|m|h))+$`:                                       `must be a time span, like "2h4m" or "30s"`,
 	`^[0-9]{1,5}(-[0-9]{1,5})?$`:                                  `must be a port or a range of ports, like 80 or "1000-2000"`,
-	`^([0-9]{1,4}|none)$`:                                         `must be a VLAN from 0 to 4095, or "none" for untagged packets`,
+	`^([0-9]{1,4}|none)$`:                                         `must be a VLAN from 1 to 4094, or "none" for untagged packets`,
+	`^[0-9]{1,4}(-[0-9]{1,4})?$`:                                  `must be a VLAN or a range of them, like 80 or "100-199"`,
 }
 
 func form(pattern string) string {

@@ -198,17 +198,34 @@ func (r *matchReader) vlan(v *intstr.IntOrString) {
 }
 
 // ParseVLAN reads a VLAN identifier, or "none" for the tag's absence. The message
-// is empty if it could be read.
+// is empty if it could be read. 0 is no VLAN (a frame with it is untagged), and 4095 is reserved (IEEE 802.1Q).
 func ParseVLAN(s string) (v headerspace.Value, message string) {
 	if s == "none" {
 		v, _ = headerspace.VLAN.Absent()
 		return v, ""
 	}
 	n, err := strconv.ParseUint(s, 10, 16)
-	if err != nil || n > 4095 {
-		return v, `not a VLAN; give a number from 0 to 4095, or "none" for untagged packets`
+	if err != nil || n < 1 || n > 4094 {
+		return v, `not a VLAN; give a number from 1 to 4094, or "none" for untagged packets`
 	}
 	return headerspace.V(n), ""
+}
+
+// ParseVLANs reads a VLAN identifier or a range of them. The message is empty if it could be read.
+func ParseVLANs(s string) (first, last uint16, message string) {
+	low, high, ranged := strings.Cut(s, "-")
+	a, err := strconv.ParseUint(low, 10, 16)
+	b := a
+	if err == nil && ranged {
+		b, err = strconv.ParseUint(high, 10, 16)
+	}
+	switch {
+	case err != nil || a < 1 || a > 4094 || b < 1 || b > 4094:
+		return 0, 0, `not a VLAN or range of VLANs; give numbers from 1 to 4094, like 80 or "100-199"`
+	case a > b:
+		return 0, 0, fmt.Sprintf("the range is reversed; write %d-%d", b, a)
+	}
+	return uint16(a), uint16(b), ""
 }
 
 // contradictions finds conditions that no packet can meet together: ports of

@@ -75,7 +75,7 @@ type Match struct {
 	// +kubebuilder:validation:Maximum=63
 	DSCP *int32 `json:"dscp,omitempty"`
 
-	// VLAN is the VLAN identifier (0 to 4095) of the packet's tag, or "none" for
+	// VLAN is the VLAN identifier (1 to 4094) of the packet's tag, or "none" for
 	// untagged packets.
 	// +optional
 	// +kubebuilder:validation:XIntOrString

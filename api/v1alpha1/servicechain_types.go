@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // ServiceChain is a chain of network functions between interfaces. It is
 // compiled as a whole into one packet program.
@@ -130,6 +133,18 @@ type Interface struct {
 	// +kubebuilder:validation:MaxItems=256
 	Addresses []Address `json:"addresses,omitempty"`
 
+	// VLANs are the identifiers (1 to 4094), and ranges of them ("100-199"), of tagged
+	// frames that come in and leave by this interface. All other tagged frames are
+	// dropped, and untagged ones always pass. The interface has its addresses in each VLAN.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:XIntOrString
+	// +kubebuilder:validation:items:MaxLength=9
+	// +kubebuilder:validation:items:Pattern=`^[0-9]{1,4}(-[0-9]{1,4})?$`
+	VLANs []intstr.IntOrString `json:"vlans,omitempty"`
+
 	// MTU is the size in bytes of the largest IP packet that leaves.
 	// +optional
 	// +kubebuilder:default=1500
@@ -146,6 +161,7 @@ type Interface struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=address
+	// +listMapKey=vlan
 	// +kubebuilder:validation:MaxItems=1024
 	Neighbors []Neighbor `json:"neighbors,omitempty"`
 
@@ -223,6 +239,13 @@ type Neighbor struct {
 	// MAC is the neighbour's Ethernet address.
 	// +required
 	MAC MACAddress `json:"mac,omitempty"`
+
+	// VLAN of the interface in which the neighbour is; 0: none, frames are untagged.
+	// +optional
+	// +kubebuilder:default=0
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=4094
+	VLAN int32 `json:"vlan,omitempty"`
 }
 
 // Function is a network function of the chain: written here, or by reference.

@@ -747,6 +747,11 @@ func (in *Interface) DeepCopyInto(out *Interface) {
 		*out = make([]Address, len(*in))
 		copy(*out, *in)
 	}
+	if in.VLANs != nil {
+		in, out := &in.VLANs, &out.VLANs
+		*out = make([]intstr.IntOrString, len(*in))
+		copy(*out, *in)
+	}
 	if in.Neighbors != nil {
 		in, out := &in.Neighbors, &out.Neighbors
 		*out = make([]Neighbor, len(*in))

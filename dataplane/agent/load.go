@@ -10,7 +10,7 @@ import (
 
 // lossReasons are the engine's reasons under which packets are lost that the chain would have passed.
 var lossReasons = []string{
-	"depth", "handover-full", "nat-exhausted", "neighbor-unresolved", "no-memory", "no-next-hop", "not-here", "not-ours", "tx-full",
+	"depth", "handover-full", "host-unreachable", "nat-exhausted", "neighbor-unresolved", "no-memory", "no-next-hop", "not-here", "not-ours", "tx-full",
 }
 
 // consumed is the engine's reason for packets that did what they came for.

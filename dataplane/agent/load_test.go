@@ -12,7 +12,7 @@ import (
 var chosen = []string{
 	"none", "arp",
 	"truncated", "other-host", "vlan-stacked", "not-ip", "ipv6", "malformed", "bad-checksum", "martian", "local",
-	"icmp-suppressed", "icmp-rate", "too-big", "too-big-answered",
+	"icmp-suppressed", "icmp-rate", "too-big", "too-big-answered", "vlan-unknown",
 	"nat-unsupported", "nat-fragment", "nat-no-binding",
 }
 

@@ -99,21 +99,39 @@ func (e *expresser) span(f hs.Field, s span) ([]Cond, bool) {
 	switch {
 	case s == full(f):
 		return []Cond{{}}, true
-	case how == Never, f == hs.VLAN && !e.caps.Untagged && s.hi == Untagged:
+	case how == Never:
 		return nil, false
+	case f == hs.VLAN && (s.lo == 0 || s.hi == Untagged):
+		return e.untagged(s)
 	case s.lo == s.hi:
 		return []Cond{{Value: s.lo, Mask: widthMask(f)}}, true
-	case f == hs.VLAN && s.hi == Untagged:
-		rest, ok := e.span(f, span{s.lo, Untagged - 1})
-		return append(rest, Cond{Value: Untagged, Mask: widthMask(f)}), ok
-	case f == hs.VLAN && s == span{0, Untagged - 1}:
-		return []Cond{{Value: 0, Mask: Untagged}}, true
 	case how == Ranged && !e.masks[f]:
 		return []Cond{{Value: s.lo, Last: s.hi}}, true
 	case how == Exact:
 		return each(s, widthMask(f))
 	}
 	return prefixes(s, width(f)), true
+}
+
+// untagged is a range of VLANs that holds untagged frames or VLAN 0, as the device can ask for it: the chain takes a
+// frame with a priority tag (VLAN 0) for an untagged one, the device does not.
+func (e *expresser) untagged(s span) (out []Cond, ok bool) {
+	tags := span{max(s.lo, 1), min(s.hi, Untagged-1)}
+	switch {
+	case s.hi == Untagged && tags.lo == 1:
+		return []Cond{{}}, true
+	case s.hi == Untagged && !e.caps.Untagged, s.hi == 0:
+		return nil, false
+	}
+	ok = true
+	if tags.lo <= tags.hi {
+		out, ok = e.span(hs.VLAN, tags)
+	}
+	if s.hi == Untagged {
+		mask := widthMask(hs.VLAN)
+		out = append(out, Cond{Value: Untagged, Mask: mask}, Cond{Value: 0, Mask: mask})
+	}
+	return out, ok
 }
 
 // each is the values of a range one by one.

@@ -367,6 +367,24 @@ static bool spans_shards(const struct exec *x)
 	return false;
 }
 
+/* The interface tells the sender that the next hop did not answer (RFC 1812, section 5.2.7.1). */
+static struct next host_unreachable(struct exec *x, struct sn_pkt *p, uint32_t iface)
+{
+	const struct sn_interface *ifc = &x->w->program->interfaces[iface];
+	enum sn_reason reason;
+
+	x->keep = false;
+	if (sn_icmp_suppressed(p) || !sn_worker_icmp_allowed(x->w, x->now))
+		return drop(x, p, SN_REASON_NEIGHBOR_UNRESOLVED);
+	/* Now, as a trace shows the packet and not its answer. */
+	sn_worker_count_drop(x->w, p->m, sn_source(p->m), p->frame_len, SN_REASON_HOST_UNREACHABLE);
+	reason = sn_icmp_error(p, SN_ICMP_UNREACHABLE, 1, 0, ifc->address);
+	if (reason)
+		return drop(x, p, reason);
+	p->iface = (uint8_t)iface;
+	return (struct next){ifc->segment};
+}
+
 /* Keep the decision for the packets of this flow that follow. */
 static void remember(struct exec *x, const struct sn_pkt *p, const struct sn_neigh *n)
 {
@@ -417,15 +435,19 @@ static struct next output(struct exec *x, struct sn_pkt *p, uint32_t iface)
 		hop = ((p->dst ^ ifc->address) & ifc->mask) == 0 ? p->dst : ifc->gateway;
 	if (!hop)
 		return drop(x, p, SN_REASON_NO_NEXT_HOP);
+	if (!sn_vlans_have(ifc->vlans, p->vlan))
+		return drop(x, p, SN_REASON_VLAN_UNKNOWN);
 	if (p->ip_len > ifc->mtu)
 		return too_big(x, p, iface);
 	commit(x);
-	n = sn_neigh_find(&w->neigh, iface, hop);
-	known = n && sn_neigh_usable(n, x->now);
+	n = sn_neigh_find(&w->neigh, sn_neigh_key((uint8_t)iface, p->vlan, hop));
+	known = n && sn_neigh_usable(n);
 	if (known && x->keep)
 		remember(x, p, n);
 	if (x->rehearsal)
 		return ended;
+	if (n && n->state == SN_NEIGH_FAILED)
+		return host_unreachable(x, p, iface);
 	if (!sn_rewrite(p))
 		return drop(x, p, SN_REASON_NO_MEMORY);
 	if (!known) {
@@ -538,22 +560,30 @@ static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uin
 	}
 }
 
+static void init(struct exec *x, struct sn_worker *w, uint64_t now)
+{
+	/* Not the arrays: they are as large as they are long. */
+	x->w = w;
+	x->now = now;
+	x->n_uses = 0;
+	x->copies = 0;
+	x->key = NULL;
+	x->keep = false;
+	x->rehearsal = false;
+	x->min_ttl = 0;
+	x->n_steps = 0;
+}
+
 static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
 		const struct sn_cache_key *key, uint64_t hash, bool rehearsal, uint64_t now)
 {
 	struct exec x;
 
-	/* Not the arrays: they are as large as they are long. */
-	x.w = w;
-	x.now = now;
-	x.n_uses = 0;
-	x.copies = 0;
+	init(&x, w, now);
 	x.key = key;
 	x.hash = hash;
 	x.keep = key != NULL;
 	x.rehearsal = rehearsal;
-	x.min_ttl = 0;
-	x.n_steps = 0;
 	run_segments(&x, p, (struct next){segment}, class, 0);
 	roll_back(&x, 0);
 }
@@ -568,4 +598,15 @@ void sn_exec_rehearse(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, u
 		      const struct sn_cache_key *key, uint64_t hash, uint64_t now)
 {
 	run(w, p, segment, class, key, hash, true, now);
+}
+
+void sn_exec_unreachable(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now)
+{
+	struct sn_pkt p = {.m = m};
+	struct exec x;
+
+	sn_parse_waited(&p);
+	init(&x, w, now);
+	run_segments(&x, &p, host_unreachable(&x, &p, iface), SN_TABLE_NONE, 0);
+	roll_back(&x, 0);
 }

@@ -43,4 +43,7 @@ void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t c
 void sn_exec_rehearse(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
 		      const struct sn_cache_key *key, uint64_t hash, uint64_t now);
 
+/* A packet that waited for its next hop, which did not answer, ends here; its sender may be told. */
+void sn_exec_unreachable(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now);
+
 #endif /* SN_EXEC_H */

@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_neigh.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
+#include "sn_arp.h"
+#include "sn_exec.h"
 #include "sn_lines.h"
 #include "sn_worker_impl.h"
 
-#define SECOND	      1000000000ull
-#define AGE	      (60 * SECOND)
-#define GIVE_UP	      (3 * SECOND)
-#define ASK_AGAIN     (1 * SECOND)
-#define VISIT_WAITING (SECOND / 10)
-#define VISIT_IDLE    (10 * SECOND)
+#define SECOND 1000000000ull
+
+/* RFC 4861, section 10; used for ARP as well. */
+#define REACHABLE_TIME	      (30 * SECOND)
+#define RETRANS_TIMER	      (1 * SECOND)
+#define DELAY_FIRST_PROBE     (5 * SECOND)
+#define MAX_UNICAST_SOLICIT   3
+#define MAX_MULTICAST_SOLICIT 3
+
+#define UNUSED	 (60 * SECOND) /* then a neighbour is forgotten */
+#define FAILED	 (2 * SECOND)  /* who did not answer is not asked again before */
+#define ROUND	 (SECOND / 10) /* in which the tick visits every entry once */
+#define ASK_RATE 1000	       /* broadcasts per second, and at once after a pause */
 /* Announcements (RFC 5227, 2.3), one more than it says: a device may take a second until it sends. */
 #define ANNOUNCE_NUM	  3
 #define ANNOUNCE_INTERVAL (2 * SECOND)
-#define ANNOUNCE_MAX	  256 /* addresses of a pool; who wants another one asks again in time */
 
-#define ARP_LEN	      28
-#define ARP_REQUEST   1
-#define ARP_REPLY     2
-#define MAC_BROADCAST 0xffffffffffffull
-
-int sn_neigh_init(struct sn_neigh_table *t, uint32_t max)
+int sn_neigh_init(struct sn_neigh_table *t, uint32_t max, uint16_t waiting, uint32_t number)
 {
 	uint32_t buckets = 16;
+	int rc;
 
 	memset(t, 0, sizeof(*t));
 	while (buckets < max)
@@ -31,10 +37,12 @@ int sn_neigh_init(struct sn_neigh_table *t, uint32_t max)
 	t->max = max;
 	t->fresh = SN_NEIGH_NONE + 1;
 	t->bucket_mask = buckets - 1;
+	t->random = 0x9e3779b97f4a7c15ull * (number + 1);
 	t->entries = aligned_alloc(64, max * sizeof(*t->entries));
-	t->waiting = sn_lines(max, sizeof(*t->waiting));
 	t->buckets = sn_lines(buckets, sizeof(*t->buckets));
-	if (!t->entries || !t->waiting || !t->buckets) {
+	t->gone = sn_lines(waiting, sizeof(struct rte_mbuf *));
+	rc = sn_wait_init(&t->wait, waiting);
+	if (rc || !t->entries || !t->buckets || !t->gone) {
 		sn_neigh_free(t);
 		return -ENOMEM;
 	}
@@ -44,28 +52,43 @@ int sn_neigh_init(struct sn_neigh_table *t, uint32_t max)
 
 void sn_neigh_free(struct sn_neigh_table *t)
 {
-	for (uint32_t i = 0; t->entries && t->waiting && i < t->fresh; i++)
-		rte_pktmbuf_free_bulk(t->waiting[i], t->entries[i].n_wait);
+	sn_wait_free(&t->wait);
 	free(t->entries);
-	free(t->waiting);
 	free(t->buckets);
+	free(t->gone);
 	memset(t, 0, sizeof(*t));
 }
 
-static uint32_t index_of(const struct sn_neigh_table *t, const struct sn_neigh *n)
+static uint16_t index_of(const struct sn_neigh_table *t, const struct sn_neigh *n)
 {
-	return (uint32_t)(n - t->entries);
+	return (uint16_t)(n - t->entries);
+}
+
+/* RFC 4861, section 6.3.2: at random between half and one and a half of the base, so that routers do not ask
+ * in step. */
+static uint64_t reachable_time(struct sn_neigh_table *t)
+{
+	t->random ^= t->random << 13;
+	t->random ^= t->random >> 7;
+	t->random ^= t->random << 17;
+	return REACHABLE_TIME / 2 + t->random % REACHABLE_TIME;
 }
 
 /* ---- which are asked for, in the order in which that began ---- */
 
+static bool is_asked_for(const struct sn_neigh *n)
+{
+	return n->state == SN_NEIGH_INCOMPLETE || n->state == SN_NEIGH_FAILED;
+}
+
 static void begin_asking(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t now)
 {
 	n->state = SN_NEIGH_INCOMPLETE;
-	n->asked_first = now;
+	n->asked = 0;
+	n->due = now;
 	n->older = t->newest;
 	n->newer = SN_NEIGH_NONE;
-	t->newest = (uint16_t)index_of(t, n);
+	t->newest = index_of(t, n);
 	if (n->older != SN_NEIGH_NONE)
 		t->entries[n->older].newer = t->newest;
 	else
@@ -74,7 +97,7 @@ static void begin_asking(struct sn_neigh_table *t, struct sn_neigh *n, uint64_t 
 
 static void end_asking(struct sn_neigh_table *t, const struct sn_neigh *n)
 {
-	if (n->state != SN_NEIGH_INCOMPLETE)
+	if (!is_asked_for(n))
 		return;
 	if (n->older != SN_NEIGH_NONE)
 		t->entries[n->older].newer = n->newer;
@@ -88,25 +111,24 @@ static void end_asking(struct sn_neigh_table *t, const struct sn_neigh *n)
 
 /* ---- entries ---- */
 
-static void drop_waiting(struct sn_worker *w, struct sn_neigh *n)
+static void drop_first(struct sn_worker *w, struct sn_neigh *n)
 {
-	for (uint8_t i = 0; i < n->n_wait; i++)
-		sn_worker_drop(w, w->neigh.waiting[index_of(&w->neigh, n)][i], SN_REASON_NEIGHBOR_UNRESOLVED);
-	n->n_wait = 0;
+	sn_worker_drop(w, sn_wait_pop(&w->neigh.wait, &n->queue, n->iface), SN_REASON_NEIGHBOR_UNRESOLVED);
 }
 
 static void forget(struct sn_worker *w, struct sn_neigh *n)
 {
 	struct sn_neigh_table *t = &w->neigh;
-	uint32_t i = index_of(t, n), *link = &t->buckets[sn_neigh_bucket(t, n->iface, n->address)];
+	uint32_t i = index_of(t, n), *link = &t->buckets[sn_neigh_bucket(t, n->key)];
 
-	drop_waiting(w, n);
+	while (n->queue.head)
+		drop_first(w, n);
 	end_asking(t, n);
 	while (*link != i)
 		link = &t->entries[*link].hash_next;
 	*link = n->hash_next;
 	n->state = SN_NEIGH_FREE;
-	n->address = 0;
+	n->key = 0;
 	n->hash_next = t->free;
 	t->free = i;
 }
@@ -134,7 +156,7 @@ static struct sn_neigh *vacant(struct sn_worker *w)
 }
 
 /* NULL if there is no room. */
-static struct sn_neigh *add(struct sn_worker *w, uint8_t iface, uint32_t address)
+static struct sn_neigh *add(struct sn_worker *w, uint64_t key)
 {
 	struct sn_neigh_table *t = &w->neigh;
 	struct sn_neigh *n = vacant(w);
@@ -142,10 +164,10 @@ static struct sn_neigh *add(struct sn_worker *w, uint8_t iface, uint32_t address
 
 	if (!n)
 		return NULL;
-	bucket = &t->buckets[sn_neigh_bucket(t, iface, address)];
+	bucket = &t->buckets[sn_neigh_bucket(t, key)];
 	memset(n, 0, sizeof(*n));
-	n->iface = iface;
-	n->address = address;
+	n->iface = (uint8_t)(key >> 48);
+	n->key = key;
 	n->hash_next = *bucket;
 	*bucket = index_of(t, n);
 	return n;
@@ -158,72 +180,81 @@ static void set_l2(const struct sn_worker *w, struct sn_neigh *n, const uint8_t 
 	memcpy(n->l2 + 6, &w->macs[n->iface], 6);
 }
 
-/* The Ethernet header and ARP packet of a frame that is to be sent; tag and its type are copied from `tagged`
- * if that is given. */
-static struct rte_mbuf *arp_frame(struct sn_worker *w, uint8_t iface, uint16_t tpid, uint16_t tci,
-				  uint32_t source, const uint8_t to[6])
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(w->pool);
-	uint32_t l2 = SN_ETHER_LEN + (tpid ? SN_TAG_LEN : 0);
-	uint8_t *f;
+/* ---- asking ---- */
 
-	if (!m)
-		return NULL;
-	sn_source_set(m, source);
-	f = (uint8_t *)rte_pktmbuf_append(m, l2 + ARP_LEN);
-	if (!f) {
-		rte_pktmbuf_free(m);
-		return NULL;
-	}
-	memcpy(f, to, 6);
-	memcpy(f + 6, &w->macs[iface], 6);
-	if (tpid) {
-		sn_store16(f + 12, tpid);
-		sn_store16(f + 14, tci);
-	}
-	sn_store16(f + l2 - 2, 0x0806);
-	return m;
+/* Whoever makes us send to addresses that nobody has does not make us flood the network with questions. */
+static bool may_ask(struct sn_neigh_table *t, uint64_t now)
+{
+	uint64_t elapsed = now - t->may_ask_at < SECOND ? now - t->may_ask_at : SECOND;
+
+	t->may_ask_at = now;
+	t->may_ask += elapsed * ASK_RATE;
+	if (t->may_ask > ASK_RATE * SECOND)
+		t->may_ask = ASK_RATE * SECOND;
+	if (t->may_ask < SECOND)
+		return false;
+	t->may_ask -= SECOND;
+	return true;
 }
 
-static void fill_arp(const struct sn_worker *w, uint8_t iface, struct rte_mbuf *m, uint16_t op,
-		     uint32_t sender, const uint8_t target_mac[6], uint32_t target)
+static void ask_all(struct sn_worker *w, struct sn_neigh *n, uint32_t source, uint64_t now)
 {
-	uint8_t *a = rte_pktmbuf_mtod_offset(m, uint8_t *, m->data_len - ARP_LEN);
-
-	sn_store16(a, 1);
-	sn_store16(a + 2, 0x0800);
-	a[4] = 6;
-	a[5] = 4;
-	sn_store16(a + 6, op);
-	memcpy(a + 8, &w->macs[iface], 6);
-	sn_store32(a + 14, sender);
-	memcpy(a + 18, target_mac, 6);
-	sn_store32(a + 24, target);
+	if (!may_ask(&w->neigh, now)) {
+		n->due = now + ROUND;
+		return;
+	}
+	n->asked++;
+	n->due = now + RETRANS_TIMER;
+	sn_arp_ask(w, n, false, source);
 }
 
-static void ask(struct sn_worker *w, struct sn_neigh *n, uint32_t source, uint64_t now)
+void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address, uint64_t now)
 {
-	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, none[6];
-	uint32_t own = w->neigh.silent ? 0 : w->program->interfaces[n->iface].address;
+	struct sn_neigh_table *t = &w->neigh;
+	uint64_t key = sn_neigh_key(iface, p->vlan, address);
+	struct sn_neigh *n = sn_neigh_find(t, key);
+	uint16_t evictee = sn_wait_evictee(&t->wait, iface, 1);
+
+	if (evictee)
+		drop_first(w, &t->entries[evictee]);
+	if (!n) {
+		n = add(w, key);
+		if (n)
+			begin_asking(t, n, now);
+	}
+	if (!n) {
+		sn_worker_drop(w, p->m, SN_REASON_NEIGHBOR_UNRESOLVED);
+		return;
+	}
+	sn_wait_push(&t->wait, &n->queue, iface, index_of(t, n), p->m);
+	if (n->asked == 0 && now >= n->due)
+		ask_all(w, n, sn_source(p->m), now);
+}
+
+/* ---- hearing ---- */
+
+bool sn_neigh_hear(struct sn_worker *w, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now)
+{
+	struct sn_neigh_table *t = &w->neigh;
+	struct sn_neigh *n = sn_neigh_find(t, key);
 	struct rte_mbuf *m;
 
-	n->asked_last = now;
-	m = arp_frame(w, n->iface, n->vlan == SN_VLAN_ABSENT ? 0 : 0x8100, n->vlan, source, all);
-	if (!m)
-		return; /* asked again in a second */
-	fill_arp(w, n->iface, m, ARP_REQUEST, own, none, n->address);
-	sn_worker_send(w, n->iface, m);
-}
-
-static void announce_address(struct sn_worker *w, uint8_t iface, uint32_t address)
-{
-	static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, none[6];
-	struct rte_mbuf *m = arp_frame(w, iface, 0, 0, SN_SOURCE_NONE, all);
-
-	if (!m)
-		return; /* announced more than once */
-	fill_arp(w, iface, m, ARP_REQUEST, address, none, address);
-	sn_worker_send(w, iface, m);
+	if (!n && to_us)
+		n = add(w, key);
+	if (!n)
+		return to_us;
+	if (n->state == SN_NEIGH_STATIC)
+		return false;
+	end_asking(t, n);
+	n->state = SN_NEIGH_REACHABLE;
+	n->used = now;
+	n->due = now + reachable_time(t);
+	set_l2(w, n, mac);
+	while ((m = sn_wait_pop(&t->wait, &n->queue, n->iface))) {
+		sn_write_l2(rte_pktmbuf_mtod(m, uint8_t *), n);
+		sn_worker_send(w, n->iface, m);
+	}
+	return true;
 }
 
 void sn_neigh_silence(struct sn_worker *w, bool silent)
@@ -242,177 +273,161 @@ void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces)
 	w->neigh.next_announcement = 0;
 }
 
+/* ---- time ---- */
+
+/* Nobody answered: the senders of the packets that waited are told. */
+static void give_up(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
+{
+	struct sn_neigh_table *t = &w->neigh;
+	uint8_t iface = n->iface;
+	uint32_t count = 0;
+	struct rte_mbuf *m;
+
+	n->state = SN_NEIGH_FAILED;
+	n->due = now + FAILED;
+	/* What is sent to them may need other neighbours, and this entry for one. */
+	while ((m = sn_wait_pop(&t->wait, &n->queue, iface)))
+		t->gone[count++] = m;
+	for (uint32_t i = 0; i < count; i++)
+		sn_exec_unreachable(w, t->gone[i], iface, now);
+}
+
+/* A neighbour that was reachable and is used: is it still? */
+static void probe(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
+{
+	if (n->state == SN_NEIGH_DELAY) {
+		n->state = SN_NEIGH_PROBE;
+		n->asked = 0;
+	}
+	if (n->asked == MAX_UNICAST_SOLICIT) {
+		forget(w, n); /* the next packet asks all */
+		return;
+	}
+	n->asked++;
+	n->due = now + RETRANS_TIMER;
+	sn_arp_ask(w, n, true, SN_SOURCE_NONE);
+}
+
+static void stale(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
+{
+	n->state = SN_NEIGH_STALE;
+	if (n->used >= n->due) {
+		n->state = SN_NEIGH_DELAY;
+		n->due = n->used + DELAY_FIRST_PROBE;
+		if (now >= n->due)
+			probe(w, n, now);
+	} else if (now - n->used > UNUSED) {
+		forget(w, n);
+	}
+}
+
+static void visit(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
+{
+	bool due = now >= n->due;
+
+	switch ((enum sn_neigh_state)n->state) {
+	case SN_NEIGH_INCOMPLETE:
+		if (due && n->asked == MAX_MULTICAST_SOLICIT)
+			give_up(w, n, now);
+		else if (due)
+			ask_all(w, n, SN_SOURCE_NONE, now);
+		break;
+	case SN_NEIGH_FAILED:
+		if (due)
+			forget(w, n);
+		break;
+	case SN_NEIGH_REACHABLE:
+	case SN_NEIGH_STALE:
+		if (due)
+			stale(w, n, now);
+		break;
+	case SN_NEIGH_DELAY:
+	case SN_NEIGH_PROBE:
+		if (due)
+			probe(w, n, now);
+		break;
+	case SN_NEIGH_FREE:
+	case SN_NEIGH_STATIC:
+		break;
+	}
+}
+
 static void announce(struct sn_worker *w, uint64_t now)
 {
 	w->neigh.announcements--;
 	w->neigh.next_announcement = now + ANNOUNCE_INTERVAL;
-	for (uint32_t i = 0; i < w->program->n_interfaces; i++) {
-		const struct sn_interface *ifc = &w->program->interfaces[i];
-
-		if (!(w->neigh.announced & 1ull << i))
-			continue;
-		announce_address(w, i, ifc->address);
-		for (uint32_t j = 0; j < ifc->n_proxy && j < ANNOUNCE_MAX; j++)
-			announce_address(w, i, ifc->proxy[j]);
-	}
+	for (uint32_t i = 0; i < w->program->n_interfaces; i++)
+		if (w->neigh.announced & 1ull << i)
+			sn_arp_announce(w, (uint8_t)i);
 }
 
-void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address, uint64_t now)
+/* A millisecond's tick visits a hundredth of the table, so that packets do not wait for all of it. */
+void sn_neigh_tick(struct sn_worker *w, uint64_t now)
 {
 	struct sn_neigh_table *t = &w->neigh;
-	struct sn_neigh *n = sn_neigh_find(t, iface, address);
+	uint64_t since = now - t->visited, n = t->fresh - 1;
 
+	if (t->announcements && now >= t->next_announcement)
+		announce(w, now);
+	if (since < ROUND)
+		n = n * since / ROUND;
 	if (!n)
-		n = add(w, iface, address);
-	if (!n || n->n_wait == SN_NEIGH_WAIT) {
-		sn_worker_drop(w, p->m, SN_REASON_NEIGHBOR_UNRESOLVED);
 		return;
+	t->visited = now;
+	while (n--) {
+		if (++t->hand >= t->fresh)
+			t->hand = SN_NEIGH_NONE + 1;
+		visit(w, &t->entries[t->hand], now);
 	}
-	t->waiting[index_of(t, n)][n->n_wait++] = p->m;
-	if (n->state == SN_NEIGH_INCOMPLETE)
-		return;
-	begin_asking(t, n, now);
-	n->vlan = p->vlan;
-	t->next_visit = 0;
-	ask(w, n, sn_source(p->m), now);
 }
 
-/* What an ARP packet says. */
-struct heard {
-	uint32_t sender, target;
-	const uint8_t *mac; /* the sender's */
-	bool to_us;	    /* it asks for an address of ours, or answers us */
-};
+/* ---- programs ---- */
+
+static bool is_configured(const struct sn_interface *ifc, const struct sn_neigh *n)
+{
+	for (uint32_t i = 0; i < ifc->n_neighbors; i++)
+		if (ifc->neighbors[i].address == sn_neigh_address(n) &&
+		    ifc->neighbors[i].vlan == sn_neigh_vlan(n) &&
+		    memcmp(ifc->neighbors[i].mac, n->l2, 6) == 0)
+			return true;
+	return false;
+}
 
 static bool on_link(const struct sn_interface *i, uint32_t address)
 {
 	return ((address ^ i->address) & i->mask) == 0 && address != i->address;
 }
 
-static void learn(struct sn_worker *w, struct sn_neigh *n, const uint8_t mac[6], uint64_t now)
-{
-	struct sn_neigh_table *t = &w->neigh;
-
-	end_asking(t, n);
-	n->state = SN_NEIGH_REACHABLE;
-	n->age = AGE;
-	n->used = now;
-	set_l2(w, n, mac);
-	for (uint8_t i = 0; i < n->n_wait; i++) {
-		struct rte_mbuf *m = t->waiting[index_of(t, n)][i];
-
-		sn_write_l2(rte_pktmbuf_mtod(m, uint8_t *), n);
-		sn_worker_send(w, n->iface, m);
-	}
-	n->n_wait = 0;
-}
-
-/* What a packet says of its sender: who speaks to us is learnt, who is known is updated, whatever it asks.
- * False: nothing that another worker would want to know, which may know more than this one. */
-static bool hear(struct sn_worker *w, uint8_t iface, const struct heard *h, uint64_t now)
-{
-	struct sn_neigh *n;
-
-	if (!on_link(&w->program->interfaces[iface], h->sender) || h->mac[0] & 1 || !sn_mac_number(h->mac))
-		return false;
-	n = sn_neigh_find(&w->neigh, iface, h->sender);
-	if (!n && h->to_us)
-		n = add(w, iface, h->sender);
-	if (!n)
-		return h->to_us || h->sender == h->target;
-	if (n->state == SN_NEIGH_STATIC)
-		return false;
-	learn(w, n, h->mac, now);
-	return true;
-}
-
-static bool is_ours(const struct sn_interface *i, uint32_t address)
-{
-	if (address == i->address)
-		return true;
-	for (uint32_t j = 0; j < i->n_proxy; j++)
-		if (i->proxy[j] == address)
-			return true;
-	return false;
-}
-
-static void answer(struct sn_worker *w, const struct sn_pkt *p, const struct heard *h)
-{
-	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *);
-	bool tagged = p->vlan0 != SN_VLAN_ABSENT;
-	struct rte_mbuf *m = arp_frame(w, p->iface, tagged ? sn_load16(f + 12) : 0,
-				       tagged ? sn_load16(f + 14) : 0, sn_source(p->m), h->mac);
-
-	if (!m) {
-		sn_worker_count_drop(w, NULL, sn_source(p->m), 0, SN_REASON_NO_MEMORY);
-		return;
-	}
-	fill_arp(w, p->iface, m, ARP_REPLY, h->target, h->mac, h->sender);
-	sn_worker_send(w, p->iface, m);
-}
-
-bool sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
-{
-	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *), *a = f + p->l3;
-	struct heard h;
-	uint16_t op;
-	bool news;
-
-	if (p->m->data_len < p->l3 + ARP_LEN || sn_load16(a) != 1 || sn_load16(a + 2) != 0x0800 ||
-	    a[4] != 6 || a[5] != 4)
-		return false;
-	op = sn_load16(a + 6);
-	if (op != ARP_REQUEST && op != ARP_REPLY)
-		return false;
-	h = (struct heard){.sender = sn_load32(a + 14), .mac = a + 8, .target = sn_load32(a + 24)};
-	h.to_us = op == ARP_REPLY ? sn_mac_number(f) != MAC_BROADCAST
-				  : is_ours(&w->program->interfaces[p->iface], h.target);
-	news = hear(w, p->iface, &h, now);
-	if (op == ARP_REQUEST && h.to_us && !w->taking && !w->neigh.silent)
-		answer(w, p, &h);
-	return news;
-}
-
-void sn_neigh_tick(struct sn_worker *w, uint64_t now)
-{
-	struct sn_neigh_table *t = &w->neigh;
-
-	if (t->announcements && now >= t->next_announcement)
-		announce(w, now);
-	if (now < t->next_visit)
-		return;
-	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh; i++) {
-		struct sn_neigh *n = &t->entries[i];
-
-		if (n->state == SN_NEIGH_INCOMPLETE) {
-			if (now - n->asked_first >= GIVE_UP)
-				forget(w, n);
-			else if (now - n->asked_last >= ASK_AGAIN)
-				ask(w, n, SN_SOURCE_NONE, now);
-		} else if (n->state == SN_NEIGH_REACHABLE && !sn_neigh_usable(n, now)) {
-			forget(w, n);
-		}
-	}
-	t->next_visit = now + (t->oldest ? VISIT_WAITING : VISIT_IDLE);
-}
-
-static bool is_configured(const struct sn_interface *ifc, const struct sn_neigh *n)
-{
-	for (uint32_t i = 0; i < ifc->n_neighbors; i++)
-		if (ifc->neighbors[i].address == n->address && memcmp(ifc->neighbors[i].mac, n->l2, 6) == 0)
-			return true;
-	return false;
-}
-
 /* What was learnt stays, where the interface does, and what is configured, where it is still. */
 static bool stays(const struct sn_worker *w, const struct sn_program *old, const struct sn_neigh *n)
 {
 	const struct sn_program *p = w->program;
+	const struct sn_interface *ifc;
 
-	return p && old && n->iface < p->n_interfaces &&
-	       !strcmp(p->interfaces[n->iface].name, old->interfaces[n->iface].name) &&
-	       (n->state == SN_NEIGH_STATIC ? is_configured(&p->interfaces[n->iface], n)
-					    : on_link(&p->interfaces[n->iface], n->address));
+	if (!p || !old || n->iface >= p->n_interfaces)
+		return false;
+	ifc = &p->interfaces[n->iface];
+	if (strcmp(ifc->name, old->interfaces[n->iface].name) != 0)
+		return false;
+	if (n->state == SN_NEIGH_STATIC)
+		return is_configured(ifc, n);
+	return on_link(ifc, sn_neigh_address(n)) && sn_vlans_have(ifc->vlans, sn_neigh_vlan(n));
+}
+
+static void configure(struct sn_worker *w, uint8_t iface, const struct sn_static_neigh *from)
+{
+	uint64_t key = sn_neigh_key(iface, from->vlan, from->address);
+	struct sn_neigh *n = sn_neigh_find(&w->neigh, key);
+
+	if (n && n->state == SN_NEIGH_STATIC)
+		return; /* it stayed, in its place */
+	if (n)
+		forget(w, n);
+	n = add(w, key);
+	if (!n)
+		return; /* asked for by ARP if it is ever free */
+	n->state = SN_NEIGH_STATIC;
+	set_l2(w, n, from->mac);
 }
 
 void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old)
@@ -429,43 +444,37 @@ void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old)
 		else
 			forget(w, n);
 	}
-	for (uint32_t i = 0; w->program && i < w->program->n_interfaces; i++) {
+	if (!w->program)
+		return;
+	sn_wait_divide(&t->wait, w->program->n_interfaces);
+	for (uint32_t i = 0; i < w->program->n_interfaces; i++) {
 		const struct sn_interface *ifc = &w->program->interfaces[i];
+		uint16_t evictee;
 
-		for (uint32_t j = 0; j < ifc->n_neighbors; j++) {
-			struct sn_neigh *n = sn_neigh_find(t, i, ifc->neighbors[j].address);
-
-			if (n && n->state == SN_NEIGH_STATIC)
-				continue; /* it stayed, in its place */
-			if (n)
-				forget(w, n);
-			n = add(w, i, ifc->neighbors[j].address);
-			if (!n)
-				continue; /* asked for by ARP if it is ever free */
-			n->state = SN_NEIGH_STATIC;
-			n->age = UINT64_MAX;
-			set_l2(w, n, ifc->neighbors[j].mac);
-		}
+		while ((evictee = sn_wait_evictee(&t->wait, (uint8_t)i, 0)))
+			drop_first(w, &t->entries[evictee]);
+		for (uint32_t j = 0; j < ifc->n_neighbors; j++)
+			configure(w, (uint8_t)i, &ifc->neighbors[j]);
 	}
-	t->next_visit = 0;
 }
 
 const char *sn_neigh_state_name(enum sn_neigh_state state)
 {
-	switch (state) {
-	case SN_NEIGH_FREE:
-		return "free";
-	case SN_NEIGH_INCOMPLETE:
-		return "incomplete";
-	case SN_NEIGH_REACHABLE:
-		return "reachable";
-	case SN_NEIGH_STATIC:
-		return "static";
-	}
-	return "unknown";
+	static const char *const names[] = {
+		[SN_NEIGH_FREE] = "free",
+		[SN_NEIGH_FAILED] = "failed",
+		[SN_NEIGH_INCOMPLETE] = "incomplete",
+		[SN_NEIGH_REACHABLE] = "reachable",
+		[SN_NEIGH_STALE] = "stale",
+		[SN_NEIGH_DELAY] = "delay",
+		[SN_NEIGH_PROBE] = "probe",
+		[SN_NEIGH_STATIC] = "static",
+	};
+
+	return names[state];
 }
 
-size_t sn_worker_neighbors(const struct sn_worker *w, uint64_t now, struct sn_neigh_info *out, size_t max)
+size_t sn_worker_neighbors(const struct sn_worker *w, struct sn_neigh_info *out, size_t max)
 {
 	const struct sn_neigh_table *t = &w->neigh;
 	size_t count = 0;
@@ -473,10 +482,12 @@ size_t sn_worker_neighbors(const struct sn_worker *w, uint64_t now, struct sn_ne
 	for (uint32_t i = SN_NEIGH_NONE + 1; i < t->fresh && count < max; i++) {
 		const struct sn_neigh *n = &t->entries[i];
 
-		if (n->state == SN_NEIGH_FREE || (n->state == SN_NEIGH_REACHABLE && !sn_neigh_usable(n, now)))
+		if (n->state == SN_NEIGH_FREE)
 			continue;
-		out[count] =
-			(struct sn_neigh_info){.iface = n->iface, .address = n->address, .state = n->state};
+		out[count] = (struct sn_neigh_info){.iface = n->iface,
+						    .address = sn_neigh_address(n),
+						    .vlan = sn_neigh_vlan(n),
+						    .state = n->state};
 		memcpy(out[count].mac, n->l2, 6);
 		count++;
 	}

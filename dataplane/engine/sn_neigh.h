@@ -2,7 +2,11 @@
 #ifndef SN_NEIGH_H
 #define SN_NEIGH_H
 
-/* Next hops and their addresses: static, or by ARP (RFC 826). A worker has its own. */
+/*
+ * Next hops and their addresses: static, or by ARP. A worker has its own, by interface and VLAN. A neighbour
+ * in use is asked again and again whether it is still there, by the states of RFC 4861, section 7.3.2.
+ * Packets only note when they used it; the tick does the rest.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -10,76 +14,96 @@
 #include <rte_mbuf.h>
 
 #include "sn_parse.h"
+#include "sn_wait.h"
 #include "sn_worker.h"
 
 #define SN_NEIGH_NONE 0 /* index of no neighbour */
-#define SN_NEIGH_WAIT 4 /* packets that wait for an answer */
 
-/* One cache line. The first 24 bytes are all that sending reads. */
+/* One cache line. The first 32 bytes are all that sending reads. */
 struct sn_neigh {
 	uint8_t l2[12]; /* destination and source as they are written */
 	uint8_t iface;
 	uint8_t state; /* enum sn_neigh_state */
-	uint8_t n_wait;
-	bool named; /* by decisions, perhaps: it was usable */
-	uint64_t used;
-	uint64_t age; /* usable while now - used <= age */
-	uint32_t address;
+	uint8_t asked; /* questions since the state began */
+	bool named;    /* by decisions, perhaps: it was usable */
+	uint64_t used; /* by a packet, or heard of */
+	uint64_t key;  /* sn_neigh_key(); 0: the entry is free */
+	uint64_t due;  /* when the state ends or the next question is asked; STALE: when it began */
 	uint32_t hash_next;
-	uint64_t asked_first;
-	uint64_t asked_last;
-	uint16_t vlan;	       /* of the packet that asked */
 	uint16_t older, newer; /* of those that are asked for; SN_NEIGH_NONE: the end */
-	uint16_t pad;
+	struct sn_wait_queue queue;
+	uint32_t pad[3];
 };
 _Static_assert(sizeof(struct sn_neigh) == 64, "a neighbour is one cache line");
 
 struct sn_neigh_table {
 	struct sn_neigh *entries;
-	struct rte_mbuf *(*waiting)[SN_NEIGH_WAIT];
 	uint32_t *buckets;
 	uint32_t bucket_mask;
 	uint32_t max;
 	uint32_t fresh;		 /* entries from here on were never used */
 	uint32_t free;		 /* chain of those that were */
-	uint16_t oldest, newest; /* that are asked for; SN_NEIGH_NONE: none is */
-	uint64_t next_visit;
+	uint16_t oldest, newest; /* that are asked for, or did not answer; SN_NEIGH_NONE: none */
+	uint32_t hand;		 /* the entry that the tick visits next */
+	uint64_t visited;	 /* when the tick visited some last */
+	uint64_t random;	 /* state of the generator of reachable times */
+	uint64_t may_ask;	 /* by broadcast; 10^9 are worth one question */
+	uint64_t may_ask_at;	 /* when that was so */
 	uint64_t next_announcement;
 	uint64_t announced;	/* interfaces, one bit each */
 	uint32_t announcements; /* that are still to be made */
 	bool silent;
+	struct sn_wait wait;
+	struct rte_mbuf **gone; /* packets of a neighbour that did not answer, on their way out */
 };
 
-int sn_neigh_init(struct sn_neigh_table *t, uint32_t max);
+/* waiting: packets, see sn_wait_init(); number: the worker's. */
+int sn_neigh_init(struct sn_neigh_table *t, uint32_t max, uint16_t waiting, uint32_t number);
 void sn_neigh_free(struct sn_neigh_table *t);
 
-static inline uint32_t sn_neigh_bucket(const struct sn_neigh_table *t, uint8_t iface, uint32_t address)
+/* vlan: SN_VLAN_ABSENT of untagged packets. */
+static inline uint64_t sn_neigh_key(uint8_t iface, uint16_t vlan, uint32_t address)
 {
-	return ((address ^ (uint32_t)iface << 24) * 0x9e3779b1u >> 8) & t->bucket_mask;
+	return (uint64_t)iface << 48 | (uint64_t)vlan << 32 | address;
 }
 
-static inline struct sn_neigh *sn_neigh_find(struct sn_neigh_table *t, uint8_t iface, uint32_t address)
+static inline uint32_t sn_neigh_address(const struct sn_neigh *n)
 {
-	uint32_t i = t->buckets[sn_neigh_bucket(t, iface, address)];
+	return (uint32_t)n->key;
+}
 
-	while (i && (t->entries[i].address != address || t->entries[i].iface != iface))
+static inline uint16_t sn_neigh_vlan(const struct sn_neigh *n)
+{
+	return (uint16_t)(n->key >> 32);
+}
+
+static inline uint32_t sn_neigh_bucket(const struct sn_neigh_table *t, uint64_t key)
+{
+	return (uint32_t)((key ^ key >> 24) * 0x9e3779b97f4a7c15ull >> 40) & t->bucket_mask;
+}
+
+static inline struct sn_neigh *sn_neigh_find(const struct sn_neigh_table *t, uint64_t key)
+{
+	uint32_t i = t->buckets[sn_neigh_bucket(t, key)];
+
+	while (i && t->entries[i].key != key)
 		i = t->entries[i].hash_next;
 	return i ? &t->entries[i] : NULL;
 }
 
-static inline bool sn_neigh_usable(const struct sn_neigh *n, uint64_t now)
+static inline bool sn_neigh_usable(const struct sn_neigh *n)
 {
-	return n->state >= SN_NEIGH_REACHABLE && now - n->used <= n->age;
+	return n->state >= SN_NEIGH_REACHABLE;
 }
 
 /* Hold a packet, complete but for its addresses, until the neighbour is known; it is the table's from here
- * on. */
+ * on. The neighbour is not known, and not one that has just not answered (SN_NEIGH_FAILED). */
 void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, uint32_t address,
 		   uint64_t now);
 
-/* An ARP frame that Entry let pass. Stays the caller's. A copy (w->taking) is learnt from, not answered.
- * True: the other workers may learn from it. */
-bool sn_neigh_arp(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);
+/* A neighbour's address was heard of. to_us: it asks for one of ours, or answers us. False: nothing that
+ * another worker would want to know, which may know more than this one. */
+bool sn_neigh_hear(struct sn_worker *w, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now);
 
 /* While the worker is quiescent: another engine answers for the program's addresses, or no longer. Who is
  * silent gives no neighbour a reason to send to it: it answers no request, announces nothing, and asks

@@ -151,7 +151,22 @@ static inline void no_history(struct sn_pkt *p)
 	p->quote.known = SN_QUOTE_UNREAD;
 }
 
-static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, uint64_t mac)
+/* A priority tag (VID 0) is taken off the frame. */
+static void strip_priority_tag(struct sn_pkt *p, struct rte_mbuf *m)
+{
+	uint8_t *f = rte_pktmbuf_mtod(m, uint8_t *);
+
+	memmove(f + SN_TAG_LEN, f, 12);
+	rte_pktmbuf_adj(m, SN_TAG_LEN);
+	/* The length as it came counts, wherever it is handed to; the device's mark is of another frame. */
+	m->ol_flags |= RTE_MBUF_F_RX_VLAN_STRIPPED;
+	m->ol_flags &= ~RTE_MBUF_F_RX_FDIR_ID;
+	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
+	p->l3 = SN_ETHER_LEN;
+}
+
+static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, uint64_t mac,
+					 const uint64_t *vlans)
 {
 	const uint8_t *f;
 	uint32_t len;
@@ -178,11 +193,17 @@ static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, u
 		p->vlan = p->vlan0 = sn_load16(f + 14) & 0xfff;
 		p->l3 = SN_ETHER_LEN + SN_TAG_LEN;
 		type = sn_load16(f + 16);
+		if (is_tag(type))
+			return SN_REASON_VLAN_STACKED;
+		if (p->vlan == 0)
+			strip_priority_tag(p, m);
+		else if (!sn_vlans_have(vlans, p->vlan))
+			return SN_REASON_VLAN_UNKNOWN;
+		f = rte_pktmbuf_mtod(m, const uint8_t *);
+		len = m->data_len;
 	}
 	if (likely(type == ETHER_IPV4))
 		return parse_ip(p, f + p->l3, len - p->l3);
-	if (is_tag(type))
-		return SN_REASON_VLAN_STACKED;
 	if (type == ETHER_ARP)
 		return SN_REASON_ARP;
 	return type == ETHER_IPV6 ? SN_REASON_IPV6 : SN_REASON_NOT_IP;
@@ -250,7 +271,7 @@ static inline bool parse_plain(struct sn_pkt *p, const struct rte_mbuf *m, uint6
 }
 
 void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
-	      uint64_t mac)
+	      uint64_t mac, const uint64_t *vlans)
 {
 	for (unsigned int i = 0; i < n && i < PREFETCH_AHEAD; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
@@ -264,7 +285,7 @@ void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int 
 		p->generated = 0;
 		no_history(p);
 		if (unlikely(!parse_plain(p, frames[i], mac)))
-			p->reason = parse_frame(p, frames[i], mac);
+			p->reason = parse_frame(p, frames[i], mac, vlans);
 	}
 }
 
@@ -279,4 +300,20 @@ void sn_parse_generated(struct sn_pkt *p)
 	no_history(p);
 	parse_ip(p, rte_pktmbuf_mtod_offset(m, uint8_t *, SN_ETHER_LEN), m->data_len - SN_ETHER_LEN);
 	p->reason = SN_REASON_NONE; /* martians may be answered where a chain wants it */
+}
+
+void sn_parse_waited(struct sn_pkt *p)
+{
+	struct rte_mbuf *m = p->m;
+	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
+	p->l3 = SN_ETHER_LEN;
+	if (is_tag(sn_load16(f + 12))) {
+		p->vlan = p->vlan0 = sn_load16(f + 14) & 0xfff;
+		p->l3 += SN_TAG_LEN;
+	}
+	p->frame_len = m->pkt_len;
+	no_history(p);
+	parse_ip(p, f + p->l3, m->data_len - p->l3); /* which entry has let pass */
 }

@@ -145,13 +145,16 @@ static inline uint64_t sn_mac_number(const uint8_t mac[6])
 
 /*
  * Check and read n frames (docs/elements.md, "Entry"). Those that are refused
- * have their reason in pkts[i].reason; ARP is SN_REASON_ARP.
+ * have their reason in pkts[i].reason; ARP is SN_REASON_ARP. vlans: the interface's, see sn_vlans_have().
  */
 void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
-	      uint64_t mac);
+	      uint64_t mac, const uint64_t *vlans);
 
 /* Read a packet that the engine made itself: untagged and well-formed, its IP header at offset 14. */
 void sn_parse_generated(struct sn_pkt *p);
+
+/* Read a packet that was ready to be sent, but for its Ethernet addresses. */
+void sn_parse_waited(struct sn_pkt *p);
 
 /* Change a field as an operation does. */
 static inline void sn_pkt_set(struct sn_pkt *p, enum sn_field field, uint32_t value)

@@ -88,6 +88,28 @@ static int copy_names(struct builder *b, char ***to, uint32_t *count, char **fro
 	return 0;
 }
 
+static bool has_vlan(const struct sn_interface *ifc, uint32_t vlan)
+{
+	return vlan < SN_VLAN_ABSENT && sn_vlans_have(ifc->vlans, (uint16_t)vlan);
+}
+
+static int build_vlans(struct builder *b, struct sn_interface *to, const interface_msg *from)
+{
+	if (from->n_vlans == 0)
+		return 0;
+	to->vlans = array(SN_VLAN_ABSENT / 64, sizeof(*to->vlans));
+	if (!to->vlans)
+		return no_memory(b);
+	for (size_t i = 0; i < from->n_vlans; i++) {
+		if (from->vlans[i] < 1 || from->vlans[i] > 4094 ||
+		    (i && from->vlans[i] <= from->vlans[i - 1]))
+			return fail(b, "vlans[%zu] is %u, want 1..4094, each above the one before", i,
+				    from->vlans[i]);
+		to->vlans[from->vlans[i] / 64] |= 1ull << from->vlans[i] % 64;
+	}
+	return 0;
+}
+
 static int build_interface(struct builder *b, struct sn_interface *to, const interface_msg *from)
 {
 	if (!from->name[0])
@@ -108,6 +130,8 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 	to->has_mac = from->mac.len != 0;
 	if (to->has_mac)
 		memcpy(to->mac, from->mac.data, sizeof(to->mac));
+	if (build_vlans(b, to, from))
+		return -EINVAL;
 	to->name = strdup(from->name);
 	to->neighbors = array(from->n_neighbors, sizeof(*to->neighbors));
 	to->proxy = array(from->n_proxy, sizeof(*to->proxy));
@@ -117,7 +141,12 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 		if (from->neighbors[i]->mac.len != 6)
 			return fail(b, "neighbors[%zu]: mac has %zu bytes, want 6", i,
 				    from->neighbors[i]->mac.len);
+		if (from->neighbors[i]->vlan && !has_vlan(to, from->neighbors[i]->vlan))
+			return fail(b, "neighbors[%zu].vlan is %u, want one of the interface's, or 0", i,
+				    from->neighbors[i]->vlan);
 		to->neighbors[i].address = from->neighbors[i]->address;
+		to->neighbors[i].vlan =
+			from->neighbors[i]->vlan ? (uint16_t)from->neighbors[i]->vlan : SN_VLAN_ABSENT;
 		memcpy(to->neighbors[i].mac, from->neighbors[i]->mac.data, 6);
 	}
 	to->n_neighbors = from->n_neighbors;
@@ -569,15 +598,15 @@ static bool sets_field(const struct sn_program *p, enum sn_field field)
 	return false;
 }
 
-/* The atoms of one field, refined by every table. A field that is written keeps its values apart: the rewrite
- * depends on them. */
+/* The atoms of one field, refined by every table. A field that is written keeps its values apart, as the
+ * rewrite depends on them; VLANs have neighbours of their own. */
 static int refine(struct builder *b, uint16_t *atoms, uint32_t n, enum sn_field field)
 {
 	uint32_t count = 1;
 	int rc = 0;
 
 	memset(atoms, 0, n * sizeof(*atoms));
-	if (sets_field(b->p, field)) {
+	if (field == SN_VLAN || sets_field(b->p, field)) {
 		for (uint32_t v = 0; v < n; v++)
 			atoms[v] = v;
 		return 0;
@@ -692,6 +721,7 @@ void sn_program_free(struct sn_program *p)
 		free(p->interfaces[i].name);
 		free(p->interfaces[i].neighbors);
 		free(p->interfaces[i].proxy);
+		free(p->interfaces[i].vlans);
 	}
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		free(p->tables[i].name);

@@ -33,6 +33,7 @@ enum sn_proto_class {
 
 struct sn_static_neigh {
 	uint32_t address;
+	uint16_t vlan; /* SN_VLAN_ABSENT: untagged */
 	uint8_t mac[6];
 };
 
@@ -47,9 +48,16 @@ struct sn_interface {
 	uint32_t n_proxy;
 	struct sn_static_neigh *neighbors;
 	uint32_t *proxy;
-	bool has_mac; /* else the device's */
+	uint64_t *vlans; /* a bit for each VID; NULL: untagged frames only */
+	bool has_mac;	 /* else the device's */
 	uint8_t mac[6];
 };
+
+/* Whether frames of a VLAN may come in and leave; those without a tag always may. */
+static inline bool sn_vlans_have(const uint64_t *vlans, uint16_t vlan)
+{
+	return vlan == SN_VLAN_ABSENT || (vlans != NULL && vlans[vlan / 64] >> vlan % 64 & 1);
+}
 
 struct sn_range {
 	uint32_t first;

@@ -37,6 +37,8 @@ static const char *const names[SN_REASON_BUILTIN] = {
 	[SN_REASON_HANDOVER_FULL] = "handover-full",
 	[SN_REASON_NOT_OURS] = "not-ours",
 	[SN_REASON_NOT_HERE] = "not-here",
+	[SN_REASON_VLAN_UNKNOWN] = "vlan-unknown",
+	[SN_REASON_HOST_UNREACHABLE] = "host-unreachable",
 };
 
 const char *sn_reason_name(uint32_t reason)

@@ -38,7 +38,9 @@ enum sn_reason {
 	SN_REASON_HANDOVER_FULL,
 	SN_REASON_NOT_OURS,
 	SN_REASON_NOT_HERE,
-	SN_REASON_BUILTIN, /* how many there are */
+	SN_REASON_VLAN_UNKNOWN,
+	SN_REASON_HOST_UNREACHABLE = 34,
+	SN_REASON_BUILTIN, /* above all of them; not every number has a reason */
 	SN_REASON_CHAIN = 64,
 };
 

@@ -158,6 +158,8 @@ static int report_drops(const struct sn_engine *engine, const struct sn_count *r
 	for (uint32_t i = 0; i < SN_REASON_BUILTIN; i++) {
 		struct sn_count sum = {0};
 
+		if (sn_reason_name(i) == NULL)
+			continue; /* a number that no reason has */
 		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
 			const struct sn_count *count = &sn_worker_stats(engine->threads[w].worker)->drops[i];
 
@@ -415,8 +417,7 @@ int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
 		return SN_NO_MEMORY;
 	sn_engine_hold(engine);
 	for (unsigned int i = 0; i < engine->config.n_workers; i++)
-		n += sn_worker_neighbors(engine->threads[i].worker, sn_engine_now(engine), infos + n,
-					 max - n);
+		n += sn_worker_neighbors(engine->threads[i].worker, infos + n, max - n);
 	sn_engine_release(engine);
 
 	list->neighbors = SN_NEW_ARRAY(arena, Sinter__Program__V1__NeighborState,
@@ -430,6 +431,7 @@ int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
 
 		neighbor->interface = infos[i].iface;
 		neighbor->address = infos[i].address;
+		neighbor->vlan = infos[i].vlan == SN_VLAN_ABSENT ? 0 : infos[i].vlan;
 		neighbor->state = (char *)sn_neigh_state_name(infos[i].state);
 		memcpy(macs + i * sizeof(infos->mac), infos[i].mac, sizeof(infos->mac));
 		neighbor->mac.data = macs + i * sizeof(infos->mac);

@@ -7,7 +7,8 @@
 /* Rules are for whole IPv4 packets: where they look for ports, fragments have none. */
 static bool worth_seeing(const struct sn_pkt *p)
 {
-	return !p->reason && p->frag == SN_FRAG_WHOLE;
+	return !p->reason && p->frag == SN_FRAG_WHOLE &&
+	       !(p->m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED); /* the device saw another frame */
 }
 
 static void write_sight(struct sn_sight *s, const struct sn_worker *w, const struct sn_pkt *p, uint64_t now)

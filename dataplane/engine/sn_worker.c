@@ -7,6 +7,7 @@
 #include <rte_malloc.h>
 #include <rte_mbuf_dyn.h>
 
+#include "sn_arp.h"
 #include "sn_exec.h"
 #include "sn_handover.h"
 #include "sn_rewrite.h"
@@ -151,13 +152,13 @@ static __rte_always_inline bool forward_simple(struct sn_worker *w, struct sn_pk
 		hop = ((p->dst ^ ifc->address) & ifc->mask) == 0 ? p->dst : ifc->gateway;
 	if (unlikely(p->ttl < c->ttl_dec || p->ip_len > ifc->mtu || !hop))
 		return false;
-	if (unlikely(n->address != hop || n->iface != c->target)) {
-		n = sn_neigh_find(&w->neigh, c->target, hop);
+	if (unlikely(n->key != sn_neigh_key(c->target, p->vlan, hop))) {
+		n = sn_neigh_find(&w->neigh, sn_neigh_key(c->target, p->vlan, hop));
 		if (!n)
 			return false;
 		w->counts->class_neigh[class] = n - w->neigh.entries;
 	}
-	if (unlikely(!sn_neigh_usable(n, now)))
+	if (unlikely(!sn_neigh_usable(n)))
 		return false;
 	n->used = now;
 	f = rte_pktmbuf_mtod(p->m, uint8_t *);
@@ -210,7 +211,7 @@ static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pk
 	uint8_t *f, *ip, *l4;
 
 	if (unlikely(p->ttl < e->min_ttl || p->ip_len > w->program->interfaces[n->iface].mtu ||
-		     !sn_neigh_usable(n, now)))
+		     !sn_neigh_usable(n)))
 		return false;
 	if (e->sessions[0] && unlikely(!(s0 = session_of(e->sessions[0], now))))
 		return false;
@@ -272,7 +273,7 @@ static inline void mark(const struct sn_worker *w, uint64_t *stages, enum sn_sta
 static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 {
 	if (p->reason == SN_REASON_ARP) {
-		bool news = sn_neigh_arp(w, p, now);
+		bool news = sn_arp_receive(w, p, now);
 
 		if (w->taking) {
 			w->copies++;
@@ -434,6 +435,14 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 	sn_trace_no_turn(w->trace);
 }
 
+/* Of packets that lost a priority tag where they came. */
+static void restore_lengths(struct sn_worker *w, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (w->pkts[i].m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+			w->pkts[i].frame_len = w->pkts[i].m->pkt_len + SN_TAG_LEN;
+}
+
 static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
 {
 	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, handing = since, cycles,
@@ -443,7 +452,9 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 
 	if (unlikely(w->trace))
 		sn_trace_begin(w->trace, iface, frames, n, now);
-	sn_parse(frames, w->pkts, n, iface, w->macs[iface]);
+	sn_parse(frames, w->pkts, n, iface, w->macs[iface], w->program->interfaces[iface].vlans);
+	if (unlikely(w->taking))
+		restore_lengths(w, n);
 	for (uint32_t i = 0; i < n; i++) {
 		bytes += w->pkts[i].frame_len;
 		w->candidates[i] = NULL;
@@ -636,6 +647,7 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 {
 	uint32_t entries = config->cache_entries ? config->cache_entries : CACHE_ENTRIES;
 	uint32_t neighbors = config->neighbors ? config->neighbors : NEIGHBORS;
+	uint16_t waiting = config->waiting ? config->waiting : SN_WAIT_PACKETS;
 	struct sn_worker *w;
 
 	if (entries < SN_CACHE_WAYS || entries & (entries - 1)) {
@@ -645,6 +657,10 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	}
 	if (neighbors < 2 || neighbors > NEIGHBORS_MAX) {
 		snprintf(err, err_len, "neighbors is %u, want 2..%u", neighbors, NEIGHBORS_MAX);
+		return NULL;
+	}
+	if (waiting < SN_IFACES_MAX) {
+		snprintf(err, err_len, "waiting is %u, want %d or more", waiting, SN_IFACES_MAX);
 		return NULL;
 	}
 	if (sn_source_register()) {
@@ -676,7 +692,7 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	w->lcore = config->lcore;
 	w->tx_wake = SN_BURST_MAX;
 	if (sn_cache_init(&w->cache, entries) || sn_cache_init(&w->rehearsal.cache, entries) ||
-	    sn_neigh_init(&w->neigh, neighbors)) {
+	    sn_neigh_init(&w->neigh, neighbors, waiting, config->number)) {
 		sn_worker_free(w);
 		goto no_memory;
 	}

@@ -50,6 +50,7 @@ struct sn_worker_config {
 	void *drop_ctx;		   /* of both */
 	uint32_t cache_entries;	   /* a power of two; 0: 65536 */
 	uint32_t neighbors;	   /* at most; 0: 16384 */
+	uint16_t waiting;	   /* packets for neighbours that are not known yet; 0: SN_WAIT_PACKETS */
 };
 
 /* Stages of a burst whose cycles are counted if profile is set. Receive is counted by the caller. */
@@ -190,20 +191,26 @@ void sn_source_set(struct rte_mbuf *m, uint32_t source);
 
 enum sn_neigh_state {
 	SN_NEIGH_FREE,
-	SN_NEIGH_INCOMPLETE, /* asked, not answered */
-	SN_NEIGH_REACHABLE,
+	SN_NEIGH_INCOMPLETE, /* asked, not answered yet */
+	SN_NEIGH_FAILED,     /* asked, not answered */
+	/* From here on packets are sent to it (RFC 4861, section 7.3.2). */
+	SN_NEIGH_REACHABLE, /* known to be there a short time ago */
+	SN_NEIGH_STALE,	    /* not used since */
+	SN_NEIGH_DELAY,	    /* used since: it has a moment to be heard of */
+	SN_NEIGH_PROBE,	    /* asked whether it is still there */
 	SN_NEIGH_STATIC,
 };
 
 struct sn_neigh_info {
 	uint32_t iface;
 	uint32_t address;
+	uint16_t vlan; /* SN_VLAN_ABSENT: untagged */
 	uint8_t mac[6];
 	enum sn_neigh_state state;
 };
 
 /* On the worker's thread, or while it is quiescent. Returns how many were written. */
-size_t sn_worker_neighbors(const struct sn_worker *w, uint64_t now, struct sn_neigh_info *out, size_t max);
+size_t sn_worker_neighbors(const struct sn_worker *w, struct sn_neigh_info *out, size_t max);
 
 /* Lower-case name of a state: "incomplete", … */
 const char *sn_neigh_state_name(enum sn_neigh_state state);

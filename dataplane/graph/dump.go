@@ -28,8 +28,14 @@ func (g *Graph) Dump(w io.Writer) error {
 		if i.Device != "" {
 			fmt.Fprintf(&b, " device %s", i.Device)
 		}
+		for _, v := range i.VLANs {
+			fmt.Fprintf(&b, " vlan %d", v)
+		}
 		for _, n := range i.Neighbors {
 			fmt.Fprintf(&b, " neighbor %s=%s", n.Addr, n.MAC)
+			if n.VLAN != 0 {
+				fmt.Fprintf(&b, "@%d", n.VLAN)
+			}
 		}
 		for _, a := range i.Proxy {
 			fmt.Fprintf(&b, " proxy %s", a)

@@ -25,6 +25,8 @@ type Interface struct {
 	Prefix netip.Prefix
 	// Addresses are further addresses of its own, within Prefix or not: ARP and ping are answered.
 	Addresses []netip.Addr
+	// VLANs are those of tagged frames that come in and leave, ascending. Untagged ones always do.
+	VLANs []uint16
 	// MTU is the largest IP packet, in bytes, that leaves.
 	MTU int
 	// Gateway is the next hop for what is not on-link; not valid: none.
@@ -45,6 +47,7 @@ type Interface struct {
 type Neighbor struct {
 	Addr netip.Addr
 	MAC  net.HardwareAddr
+	VLAN uint16 // 0: untagged
 }
 
 // Node is an element in its place.

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/rules"
@@ -108,17 +109,38 @@ func addrOf(p netip.Prefix) netip.Addr {
 func (b *builder) graphInterface(i *chainInterface, in int) Interface {
 	out := Interface{
 		Name: i.name, Prefix: i.prefix, Addresses: i.addresses, MTU: int(i.spec.MTU), Device: i.spec.Device, In: in, Out: i.out,
+		VLANs:   b.vlans(i),
 		Gateway: b.onLink(i, i.field+".gateway", i.spec.Gateway),
 		MAC:     b.mac(i.field+".mac", i.spec.MAC),
 	}
 	for n, nb := range i.spec.Neighbors {
 		field := index(i.field+".neighbors", n)
+		if nb.VLAN != 0 && !slices.Contains(out.VLANs, uint16(nb.VLAN)) {
+			b.fail(b.object, field+".vlan", strconv.Itoa(int(nb.VLAN)), "is no VLAN of the interface; add it to the interface's vlans")
+		}
 		out.Neighbors = append(out.Neighbors, Neighbor{
 			Addr: b.onLink(i, field+".address", nb.Address),
 			MAC:  b.mac(field+".mac", nb.MAC),
+			VLAN: uint16(nb.VLAN),
 		})
 	}
 	return out
+}
+
+// vlans reads an interface's VLANs.
+func (b *builder) vlans(i *chainInterface) (list []uint16) {
+	for n, s := range i.spec.VLANs {
+		first, last, message := rules.ParseVLANs(s.String())
+		if message != "" {
+			b.fail(b.object, index(i.field+".vlans", n), s.String(), "%s", message)
+			continue
+		}
+		for v := first; v <= last; v++ {
+			list = append(list, v)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // onLink reads an address that must be another's within the interface's prefix.

@@ -31,6 +31,17 @@ var (
 	routerMAC  = net.HardwareAddr{0x02, 0, 0, 0, 0, 0xbb}
 )
 
+// vlans are those of both interfaces.
+var vlans = []uint16{3, 5, 7, 9}
+
+// everywhere has a neighbour in each VLAN and without.
+func everywhere(n graph.Neighbor) (list []graph.Neighbor) {
+	for _, n.VLAN = range append([]uint16{0}, vlans...) {
+		list = append(list, n)
+	}
+	return list
+}
+
 // newBuilder makes the interfaces inside (10.0.0.1/8, host 10.0.0.2) and outside (192.0.2.1/24, gateway
 // 192.0.2.254).
 func newBuilder() *builder {
@@ -38,11 +49,11 @@ func newBuilder() *builder {
 	b.g.Interfaces = []graph.Interface{
 		{
 			Name: "inside", Prefix: netip.MustParsePrefix("10.0.0.1/8"), MTU: 1500,
-			Neighbors: []graph.Neighbor{{Addr: ip("10.0.0.2"), MAC: hostMAC}},
+			VLANs: vlans, Neighbors: everywhere(graph.Neighbor{Addr: ip("10.0.0.2"), MAC: hostMAC}),
 		},
 		{
 			Name: "outside", Prefix: netip.MustParsePrefix("192.0.2.1/24"), MTU: 1500, Gateway: ip("192.0.2.254"),
-			Neighbors: []graph.Neighbor{{Addr: ip("192.0.2.254"), MAC: routerMAC}},
+			VLANs: vlans, Neighbors: everywhere(graph.Neighbor{Addr: ip("192.0.2.254"), MAC: routerMAC}),
 		},
 	}
 	for i, name := range []string{"inside", "outside"} {

@@ -147,7 +147,8 @@ func TestAFilterOnAFieldThatThePacketLacksDoesNotMatch(t *testing.T) {
 	untagged := filter(headerspace.VLAN, headerspace.Of(4096))
 	c = oneElement(element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{{Name: "untagged", Filters: []headerspace.Filter{untagged}}}})
 	only(t, c.Process(0, inside, pkt{}.frame(), nil))
-	dropped(t, c.Process(0, inside, pkt{vlan: []uint16{0}}.frame(), nil), "1")
+	only(t, c.Process(0, inside, pkt{vlan: []uint16{0}}.frame(), nil)) // a priority tag
+	dropped(t, c.Process(0, inside, pkt{vlan: []uint16{3}}.frame(), nil), "1")
 }
 
 func TestEveryFieldIsReadWhereItIs(t *testing.T) {

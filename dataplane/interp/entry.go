@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
+	"slices"
 )
 
 const (
@@ -42,12 +43,17 @@ func (l *link) enter(iface int, frame []byte) (*packet, string) {
 		return nil, "truncated"
 	case tagged && isTag(etherType):
 		return nil, "vlan-stacked"
+	case t.vid() != 0 && !l.has(t):
+		return nil, "vlan-unknown"
 	case etherType == etherARP:
 		return nil, "arp"
 	case etherType == etherIPv6:
 		return nil, "ipv6"
 	case etherType != etherIPv4:
 		return nil, "not-ip"
+	}
+	if t.vid() == 0 {
+		t = tag{} // a priority tag says nothing of a VLAN
 	}
 	n, reason := checkIP(rest)
 	if reason != "" {
@@ -58,6 +64,9 @@ func (l *link) enter(iface int, frame []byte) (*packet, string) {
 		entered: rest[:n:n], ip: append([]byte(nil), rest[:n]...), padding: rest[n:],
 	}, ""
 }
+
+// has tells whether frames with the tag, or without one, come in and leave by the interface.
+func (l *link) has(t tag) bool { return t.tpid == 0 || slices.Contains(l.vlans, t.vid()) }
 
 // checkIP checks an IP packet, perhaps followed by padding. It returns its length.
 func checkIP(b []byte) (total int, reason string) {

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 func TestEntryDropsWhatNoFunctionShouldSee(t *testing.T) {
@@ -39,6 +40,9 @@ func TestEntryDropsWhatNoFunctionShouldSee(t *testing.T) {
 		"a tag without its four bytes":                   {append(append(append([]byte{}, insideMAC...), hostMAC...), 0x81, 0, 0), "truncated"},
 		"a broadcast tag cut short could be ARP, but no": {append(append(append([]byte{}, broadcast...), hostMAC...), 0x81, 0, 0), "other-host"},
 		"two tags":                                        {pkt{vlan: []uint16{5, 6}}.frame(), "vlan-stacked"},
+		"a VLAN that the interface has not":               {pkt{vlan: []uint16{6}}.frame(), "vlan-unknown"},
+		"a reserved VLAN":                                 {pkt{vlan: []uint16{4095}}.frame(), "vlan-unknown"},
+		"a priority tag before another":                   {pkt{vlan: []uint16{0xe000, 5}}.frame(), "vlan-stacked"},
 		"IPv6":                                            {edit(pkt{}, func(b []byte) { b[12], b[13] = 0x86, 0xdd }), "ipv6"},
 		"another EtherType":                               {edit(pkt{}, func(b []byte) { b[12], b[13] = 0x88, 0xcc }), "not-ip"},
 		"19 bytes of IP header":                           {pkt{}.frame()[:33], "truncated"},
@@ -80,7 +84,6 @@ func TestEntryLetsOddButLegalPacketsPassUnchanged(t *testing.T) {
 		"IP options":                            pkt{options: []layers.IPv4Option{routerAlert}}.frame(),
 		"Ethernet padding":                      pkt{padding: 9}.frame(),
 		"a tag with priority":                   pkt{vlan: []uint16{0xa005}}.frame(),
-		"a tag with VID 0":                      pkt{vlan: []uint16{0}}.frame(),
 		"a service tag":                         edit(pkt{vlan: []uint16{9}}, func(b []byte) { b[12], b[13] = 0x88, 0xa8 }),
 		"a wrong UDP checksum":                  edit(pkt{}, func(b []byte) { b[40] = 0xab }),
 		"a first fragment of a longer datagram": edit(pkt{frag: 0x2000}, func(b []byte) { b[39] = 200 }),
@@ -100,6 +103,46 @@ func TestEntryLetsOddButLegalPacketsPassUnchanged(t *testing.T) {
 				t.Fatalf("sent to %v by %v", net.HardwareAddr(got[:6]), net.HardwareAddr(got[6:12]))
 			}
 		})
+	}
+}
+
+func TestAPriorityTagIsTakenOff(t *testing.T) {
+	for _, tci := range []uint16{0, 0xe000, 0x1000} {
+		got := only(t, oneElement(element.Counter{}).Process(0, inside, pkt{vlan: []uint16{tci}}.frame(), nil))
+		if want := (pkt{}).frame(); string(got[12:]) != string(want[12:]) {
+			t.Errorf("tag %#x:\n got %x\nwant %x", tci, got[12:], want[12:])
+		}
+	}
+}
+
+func TestATagDoesNotLeaveByAnInterfaceThatHasNotItsVLAN(t *testing.T) {
+	for _, c := range []struct {
+		vid  uint64
+		want string
+	}{{9, ""}, {8, "vlan-unknown"}, {0, "vlan-unknown"}, {4096, ""}} {
+		r := oneElement(element.SetField{Field: headerspace.VLAN, Value: headerspace.V(c.vid)}).Process(0, inside, pkt{vlan: []uint16{5}}.frame(), nil)
+		if c.want == "" {
+			only(t, r)
+		} else {
+			dropped(t, r, c.want)
+		}
+	}
+}
+
+func TestNeighboursAreKeptPerVLAN(t *testing.T) {
+	b := newBuilder()
+	there := net.HardwareAddr{2, 0, 0, 0, 0, 9}
+	for i := range b.g.Interfaces[outside].Neighbors {
+		if n := &b.g.Interfaces[outside].Neighbors[i]; n.VLAN == 9 {
+			n.MAC = there
+		}
+	}
+	b.line(b.add("f/e", element.Counter{}))
+	c := b.chain()
+	for vid, want := range map[uint16]net.HardwareAddr{5: routerMAC, 9: there} {
+		if got := only(t, c.Process(0, inside, pkt{vlan: []uint16{vid}}.frame(), nil)); string(got[:6]) != string(want) {
+			t.Errorf("VLAN %d: sent to %v, want %v", vid, net.HardwareAddr(got[:6]), want)
+		}
 	}
 }
 

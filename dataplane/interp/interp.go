@@ -94,8 +94,15 @@ type link struct {
 	prefix    netip.Prefix
 	mtu       int
 	gateway   netip.Addr
-	neighbors map[netip.Addr]net.HardwareAddr
+	vlans     []uint16
+	neighbors map[neighbor]net.HardwareAddr
 	in        int
+}
+
+// neighbor names a host on a link; vlan 0: untagged.
+type neighbor struct {
+	vlan uint16
+	addr netip.Addr
 }
 
 // node is an element made ready; only the field of its kind is set.
@@ -113,7 +120,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 	for i, f := range g.Interfaces {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: num(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
-			mtu: f.MTU, gateway: f.Gateway, in: f.In, neighbors: map[netip.Addr]net.HardwareAddr{},
+			mtu: f.MTU, gateway: f.Gateway, in: f.In, vlans: f.VLANs, neighbors: map[neighbor]net.HardwareAddr{},
 		}
 		if l.mac == nil && i < len(opts.MACs) {
 			l.mac = opts.MACs[i]
@@ -122,7 +129,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 			l.mac = net.HardwareAddr{0x02, 0x73, 0x6e, 0, 0, byte(i)}
 		}
 		for _, n := range f.Neighbors {
-			l.neighbors[n.Addr] = n.MAC
+			l.neighbors[neighbor{n.VLAN, n.Addr}] = n.MAC
 		}
 		byName[f.Name] = i
 		c.links = append(c.links, l)

@@ -18,10 +18,16 @@ func (r *run) output(n *graph.Node, iface int, p *packet) bool {
 		r.drop("no-next-hop")
 		return false
 	}
+	if !l.has(p.tag) {
+		r.note("drop vlan-unknown: the interface has no VLAN %d", p.tag.vid())
+		r.step(n, -1, p)
+		r.drop("vlan-unknown")
+		return false
+	}
 	if len(p.ip) > l.mtu {
 		return r.tooBig(n, iface, p)
 	}
-	mac, known := l.neighbors[next]
+	mac, known := l.neighbors[neighbor{p.tag.vid(), next}]
 	r.note("next hop %v", next)
 	r.step(n, -1, p)
 	r.res.Out = append(r.res.Out, Out{

@@ -46,6 +46,9 @@ type packet struct {
 // tag is an 802.1Q tag; tpid is 0 if there is none.
 type tag struct{ tpid, tci uint16 }
 
+// vid is the tag's VLAN; 0: untagged, or priority alone.
+func (t tag) vid() uint16 { return t.tci & 0xfff }
+
 func (p *packet) copy() *packet {
 	q := *p
 	q.ip = append([]byte(nil), p.ip...)
@@ -135,7 +138,7 @@ func (p *packet) field(f headerspace.Field) uint32 {
 		if p.tag.tpid == 0 {
 			return none
 		}
-		return uint32(p.tag.tci & 0xfff)
+		return uint32(p.tag.vid())
 	case headerspace.Src:
 		return srcOf(ip)
 	case headerspace.Dst:

@@ -79,7 +79,15 @@ func (v validator) iface(i int, n *programpb.Interface) error {
 	if l := len(n.GetMac()); l != 0 && l != 6 {
 		return fmt.Errorf("%s: mac has %d bytes, want 6 or none", at, l)
 	}
+	for j, vlan := range n.GetVlans() {
+		if vlan < 1 || vlan > 4094 || j > 0 && vlan <= n.GetVlans()[j-1] {
+			return fmt.Errorf("%s: vlans[%d] is %d, want 1..4094, each above the one before", at, j, vlan)
+		}
+	}
 	for j, nb := range n.GetNeighbors() {
+		if v := nb.GetVlan(); v != 0 && !slices.Contains(n.GetVlans(), v) {
+			return fmt.Errorf("%s: neighbors[%d].vlan is %d, want one of the interface's, or 0", at, j, v)
+		}
 		if l := len(nb.GetMac()); l != 6 {
 			return fmt.Errorf("%s: neighbors[%d]: mac has %d bytes, want 6", at, j, l)
 		}

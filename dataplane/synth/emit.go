@@ -62,8 +62,11 @@ func (e *emitter) interfaces() {
 			Gateway: v4(i.Gateway), Mac: i.MAC,
 			Segment: uint32(e.w.index[start{kind: startEntry, node: in.To, port: in.Port}]),
 		}
+		for _, v := range i.VLANs {
+			out.Vlans = append(out.Vlans, uint32(v))
+		}
 		for _, n := range i.Neighbors {
-			out.Neighbors = append(out.Neighbors, &programpb.Neighbor{Address: v4(n.Addr), Mac: n.MAC})
+			out.Neighbors = append(out.Neighbors, &programpb.Neighbor{Address: v4(n.Addr), Mac: n.MAC, Vlan: uint32(n.VLAN)})
 		}
 		for _, a := range slices.Concat(i.Addresses, i.Proxy) {
 			out.Proxy = append(out.Proxy, v4(a))

@@ -79,13 +79,19 @@ func (b *builder) iface(prefix netip.Prefix, mtu int, gateway netip.Addr) side {
 	return s
 }
 
-// populate gives the interface a MAC address and makes every on-link address and the gateway a static neighbour.
+// populate gives the interface a MAC address and VLANs, and makes every on-link address and the gateway a static neighbour
+// in each of them.
 func populate(f *graph.Interface, i int) {
 	f.MAC = net.HardwareAddr{2, 0, 0, 0, 1, byte(i)}
 	f.Neighbors = nil
+	f.VLANs = [][]uint16{{10, 20}, {10, 4094}, nil}[i%3]
 	host := func(a netip.Addr) {
 		b := a.As4()
-		f.Neighbors = append(f.Neighbors, graph.Neighbor{Addr: a, MAC: net.HardwareAddr{2, 1, byte(i), b[1], b[2], b[3]}})
+		for n, vlan := range append([]uint16{0}, f.VLANs...) {
+			f.Neighbors = append(f.Neighbors, graph.Neighbor{
+				Addr: a, VLAN: vlan, MAC: net.HardwareAddr{2, byte(1 + n), byte(i), b[1], b[2], b[3]},
+			})
+		}
 	}
 	for a := f.Prefix.Masked().Addr(); f.Prefix.Contains(a); a = a.Next() {
 		host(a)

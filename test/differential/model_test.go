@@ -73,6 +73,13 @@ func newModel(p *programpb.Program, links []graph.Interface) *model {
 	return m
 }
 
+// tag gives the packet the frame's tag, unless that says a priority only.
+func (s *shot) tag(t packets.Tag) {
+	if t.TCI&0xfff != 0 {
+		s.tpid, s.tci = t.TPID, t.TCI
+	}
+}
+
 // process runs a frame that has passed the checks of docs/elements.md, "Entry".
 func (m *model) process(now time.Duration, iface int, frame []byte) interp.Result {
 	m.now, m.result, m.undo, m.returned = now, interp.Result{}, nil, nil
@@ -80,7 +87,7 @@ func (m *model) process(now time.Duration, iface int, frame []byte) interp.Resul
 	s := &shot{entry: iface}
 	at := 14
 	if len(v.Tags) > 0 {
-		s.tpid, s.tci = v.Tags[0].TPID, v.Tags[0].TCI
+		s.tag(v.Tags[0])
 		at += 4
 	}
 	total := int(binary.BigEndian.Uint16(frame[at+2:]))
@@ -486,6 +493,8 @@ func (m *model) output(s *shot, iface int) (left bool) {
 	switch {
 	case next == 0:
 		return m.drop("no-next-hop")
+	case s.tpid != 0 && !slices.Contains(m.links[iface].VLANs, s.tci&0xfff):
+		return m.drop("vlan-unknown")
 	case len(ip) > int(f.GetMtu()) && ip[6]&0x40 == 0:
 		return m.drop("too-big")
 	case len(ip) > int(f.GetMtu()):
@@ -502,7 +511,9 @@ func (m *model) output(s *shot, iface int) (left bool) {
 		m.segment(&shot{entry: iface, before: e, ip: bytes.Clone(e)}, f.GetSegment())
 		return true
 	}
-	i := slices.IndexFunc(m.links[iface].Neighbors, func(n graph.Neighbor) bool { return number(n.Addr) == next })
+	i := slices.IndexFunc(m.links[iface].Neighbors, func(n graph.Neighbor) bool {
+		return number(n.Addr) == next && n.VLAN == s.tci&0xfff
+	})
 	var mac net.HardwareAddr
 	if i >= 0 {
 		mac = m.links[iface].Neighbors[i].MAC

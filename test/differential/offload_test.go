@@ -376,7 +376,7 @@ func shotOf(p sent) *shot {
 	v, _ := packets.Parse(p.frame)
 	s := &shot{entry: p.iface, ip: p.frame[14+4*len(v.Tags):]}
 	if len(v.Tags) > 0 {
-		s.tpid, s.tci = v.Tags[0].TPID, v.Tags[0].TCI
+		s.tag(v.Tags[0])
 	}
 	return s
 }

@@ -309,6 +309,9 @@ func (r *rig) arpAnswer(p sent) ([]byte, bool) {
 		return nil, false
 	}
 	b := p.frame[14+4*len(v.Tags):]
+	if len(v.Tags) > 0 && v.Tags[0].TCI&0xfff == 0 {
+		v.Tags = nil // the answer has none
+	}
 	if len(b) < 28 || binary.BigEndian.Uint16(b[6:]) != packets.ARPRequest {
 		return nil, false
 	}

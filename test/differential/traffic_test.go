@@ -166,7 +166,7 @@ func (t *traffic) arp() sent {
 	body := packets.ARP(op, sender, number(from.Addr), packets.MAC{}, target)
 	var tags []packets.Tag
 	if t.IntN(3) == 0 {
-		tags = []packets.Tag{{TPID: packets.TPID8021Q, TCI: uint16(t.IntN(4096))}}
+		tags = []packets.Tag{{TPID: packets.TPID8021Q, TCI: []uint16{10, 20, 0, 0xe000, uint16(t.IntN(4096))}[t.IntN(5)]}}
 	}
 	return sent{i, packets.Ethernet(dst, sender, tags, packets.EtherARP, body, nil)}
 }
@@ -353,7 +353,7 @@ func (t *traffic) usual(f hs.Field) uint64 {
 	case hs.Proto:
 		return []uint64{6, 6, 6, 17, 17, 17, 1, 1, 47, 50}[t.IntN(10)]
 	case hs.VLAN:
-		return []uint64{4096, 4096, 4096, 4096, 4096, 10, 20, uint64(t.IntN(4096))}[t.IntN(8)]
+		return []uint64{4096, 4096, 4096, 4096, 10, 10, 20, 4094, 0, uint64(t.IntN(4096))}[t.IntN(10)]
 	case hs.TTL:
 		return uint64(t.ttl())
 	case hs.Frag:

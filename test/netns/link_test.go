@@ -63,7 +63,7 @@ func TestNeighborsAndMTU(t *testing.T) {
 	s.engine.Load(t, lab.Compile(t, lab.Parse(t, write(t, t.TempDir(), "chain.yaml", office))))
 	t.Run("an interface answers ARP for its address and its NAPT pool, and for nothing else", s.answersARP)
 	t.Run("a neighbour is resolved by the first packet to it", s.resolves)
-	t.Run("packets to a neighbour that does not answer are counted", s.unresolved)
+	t.Run("who sends to a neighbour that does not answer is told", s.unresolved)
 	t.Run("a packet that is too big and must not be fragmented is told the MTU", s.tooBig)
 	s.host.Run(t, "ping", "-n", "-q", "-c", "1", "-W", "5", officePeer)
 	used := time.Now()
@@ -134,34 +134,53 @@ func (s *site) neighbor(t *testing.T, a string) string {
 	return ""
 }
 
+// unresolved has the host ping an address that nobody has: it is told so after three questions, and meanwhile
+// no packet is dropped.
 func (s *site) unresolved(t *testing.T) {
-	const reason = "neighbor-unresolved"
-	const nobody, sent, wait = "198.51.100.200", 6, 4
-	c, err := dial(s.host, "udp", officeHost+":5000", nobody+":5000")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	before := s.engine.Dropped(t, reason)
-	for range sent {
-		if _, err := c.Write([]byte("anybody?")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	const nobody = "198.51.100.200"
+	before, unanswered := s.engine.Dropped(t, "host-unreachable"), s.engine.Dropped(t, "neighbor-unresolved")
+	w := s.peer.Wire(t, "eth0", lab.LargeSlot)
 	began := time.Now()
-	for _, want := range []uint64{sent - wait, sent} { // those that find no room at once, the others after 3 s
-		lab.Until(t, lab.Patience, func() error {
-			if got := s.engine.Dropped(t, reason) - before; got != want {
-				return fmt.Errorf("%d of %d packets are counted as %s, want %d first and %d in the end", got, sent, reason, sent-wait, sent)
+	out, err := s.host.Try("ping", "-n", "-c", "20", "-i", "0.1", "-W", "5", nobody)
+	if err == nil {
+		t.Fatalf("somebody answered for %s:\n%s", nobody, out)
+	}
+	if took := time.Since(began); took < 3*time.Second || took > 10*time.Second {
+		t.Errorf("the host was told after %s, want 3 s", took)
+	}
+	if n := strings.Count(out, "From "+officeOutside+" icmp_seq="); n != 20 || !strings.Contains(out, "Destination Host Unreachable") {
+		t.Errorf("ping was told %d times of 20:\n%s", n, out)
+	}
+	if n := s.engine.Dropped(t, "host-unreachable") - before; n != 20 {
+		t.Errorf("%d packets are counted as host-unreachable, want 20", n)
+	}
+	if n := s.engine.Dropped(t, "neighbor-unresolved") - unanswered; n != 0 {
+		t.Errorf("%d packets are counted as neighbor-unresolved, want none", n)
+	}
+	if n := questions(w, nobody); n != 3 {
+		t.Errorf("the peer saw %d ARP requests for %s, want 3", n, nobody)
+	}
+	lab.Until(t, lab.Patience, func() error {
+		if state := s.neighbor(t, nobody); state != "" {
+			return fmt.Errorf("the neighbour that did not answer is still %s", state)
+		}
+		return nil
+	})
+}
+
+// questions counts the ARP requests for an address that have come by a wire.
+func questions(w *lab.Wire, target string) (n int) {
+	for {
+		frames := w.Poll()
+		if len(frames) == 0 {
+			return n
+		}
+		for _, f := range frames {
+			v, ok := packets.Parse(f)
+			if ok && v.EtherType == packets.EtherARP && len(f) >= 42 && binary.BigEndian.Uint32(f[38:]) == number(target) {
+				n++
 			}
-			return nil
-		})
-	}
-	if took := time.Since(began); took < 2*time.Second || took > 5*time.Second {
-		t.Errorf("the engine gave the neighbour up after %s, want 3 s", took)
-	}
-	if state := s.neighbor(t, nobody); state != "" {
-		t.Errorf("the neighbour that did not answer is still %s", state)
+		}
 	}
 }
 
@@ -183,8 +202,8 @@ func (s *site) tooBig(t *testing.T) {
 func (s *site) ages(t *testing.T, used time.Time) {
 	if wait := time.Until(used.Add(agingTime - 5*time.Second)); wait > 0 {
 		time.Sleep(wait) // the engine's clock is the machine's
-		if state := s.neighbor(t, officePeer); state != "reachable" {
-			t.Errorf("the neighbour %s is %q %s after its last use, want reachable", officePeer, state, time.Since(used))
+		if state := s.neighbor(t, officePeer); state != "stale" {
+			t.Errorf("the neighbour %s is %q %s after its last use, want stale", officePeer, state, time.Since(used))
 		}
 	}
 	lab.Until(t, time.Until(used.Add(agingTime+2*time.Second)), func() error {

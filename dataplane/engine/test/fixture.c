@@ -68,7 +68,7 @@ int open_fixture(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
 	struct sn_worker_config config = {
-		.pool = pool, .tx = tx, .drop = drop, .cache_entries = 1024, .neighbors = 64};
+		.pool = pool, .tx = tx, .drop = drop, .cache_entries = 1024, .neighbors = 64, .waiting = 256};
 
 	f->state = sn_state_create(1, 1, (struct sn_cut){0});
 	f->tx_limit = UINT16_MAX;

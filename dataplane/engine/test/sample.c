@@ -252,6 +252,29 @@ void sn_sample_hosts(struct sn_arena *arena, program_msg *napt, uint32_t n)
 	inside->n_neighbors = n;
 }
 
+static void add_vlan(struct sn_arena *arena, interface_msg *to, uint16_t vlan)
+{
+	Sinter__Program__V1__Neighbor **list = sn_arena_alloc(arena, (to->n_neighbors + 1) * sizeof(*list));
+	Sinter__Program__V1__Neighbor *there = sn_arena_alloc(arena, sizeof(*there));
+	uint32_t *vlans = sn_arena_alloc(arena, (to->n_vlans + 1) * sizeof(*vlans));
+
+	*there = *to->neighbors[0];
+	there->vlan = vlan;
+	memcpy(list, to->neighbors, to->n_neighbors * sizeof(*list));
+	list[to->n_neighbors++] = there;
+	to->neighbors = list;
+	if (to->n_vlans)
+		memcpy(vlans, to->vlans, to->n_vlans * sizeof(*vlans));
+	vlans[to->n_vlans++] = vlan;
+	to->vlans = vlans;
+}
+
+void sn_sample_vlan(struct sn_arena *arena, program_msg *program, uint16_t vlan)
+{
+	for (size_t i = 0; i < program->n_interfaces; i++)
+		add_vlan(arena, program->interfaces[i], vlan);
+}
+
 size_t sn_sample_udp(const struct sn_sample_packet *packet, uint8_t frame[SN_SAMPLE_FRAME])
 {
 	struct rte_ether_hdr *ether = (struct rte_ether_hdr *)frame;

@@ -29,6 +29,9 @@ void sn_sample_hosts(struct sn_arena *arena, Sinter__Program__V1__Program *napt,
 /* Stateless: what comes in by one interface leaves by the other. Interfaces "a" and "b". */
 Sinter__Program__V1__Program *sn_sample_wire(struct sn_arena *arena);
 
+/* All interfaces have a further VLAN, above those before, and their static neighbours are there, too. */
+void sn_sample_vlan(struct sn_arena *arena, Sinter__Program__V1__Program *program, uint16_t vlan);
+
 struct sn_sample_packet {
 	uint32_t src, dst;
 	uint16_t sport, dport;

@@ -80,6 +80,7 @@ static void requests_for_our_addresses_are_answered_with_their_tag(void **state)
 	static const uint32_t ours[] = {SN_SAMPLE_OUTSIDE, SN_SAMPLE_POOL};
 	struct fixture *f = *state;
 
+	sn_sample_vlan(&f->arena, f->msg, 5);
 	load(f);
 	for (int i = 0; i < 2; i++) {
 		for (int tagged = 0; tagged < 2; tagged++) {
@@ -105,26 +106,47 @@ static void requests_for_our_addresses_are_answered_with_their_tag(void **state)
 	assert_int_equal(f->n_out, 0);
 }
 
+static void gateway_answers(struct fixture *f)
+{
+	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
+}
+
+/* What the frame, an ARP question, is sent to; NULL: it is none. */
+static const uint8_t *asked(const struct sent *s)
+{
+	return sn_load16(s->data + 12) == 0x0806 && sn_load16(s->data + 14 + 6) == ARP_REQUEST ? s->data
+											       : NULL;
+}
+
+/* vlan 0: without a tag. */
+static void assert_asks(const struct sent *s, const uint8_t *to, uint16_t vlan)
+{
+	const uint8_t *arp = s->data + (vlan ? 18 : 14);
+
+	assert_int_equal(sn_load16(arp - 2), 0x0806);
+	assert_int_equal(sn_load16(arp + 6), ARP_REQUEST);
+	if (vlan)
+		assert_int_equal(sn_load16(s->data + 14), vlan);
+	assert_memory_equal(s->data, to, 6);
+	assert_int_equal(sn_load32(arp + 14), SN_SAMPLE_OUTSIDE);
+	assert_int_equal(sn_load32(arp + 24), GATEWAY2);
+}
+
 static void packets_wait_for_the_answer_and_then_leave_in_order(void **state)
 {
 	struct fixture *f = *state;
-	struct packet burst[5];
+	struct packet burst[60];
 
 	unknown_gateway(f);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 60; i++)
 		burst[i] = outward(SN_UDP, 5000 + i);
-	send_burst(f, burst, 5);
+	send_burst(f, burst, 60);
 	assert_int_equal(f->n_out, 1); /* one question */
-	assert_memory_equal(f->out[0].data, ALL_MAC, 6);
-	assert_int_equal(sn_load16(f->out[0].data + 14 + 6), ARP_REQUEST);
-	assert_int_equal(sn_load32(f->out[0].data + 14 + 14), SN_SAMPLE_OUTSIDE);
-	assert_int_equal(sn_load32(f->out[0].data + 14 + 24), GATEWAY2);
-	assert_int_equal(f->n_drops, 1); /* four wait, the fifth does not */
-	assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
-	assert_int_equal(f->drops[0].source, 4);
-	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
-	assert_int_equal(f->n_out, 4);
-	for (uint32_t i = 0; i < 4; i++) {
+	assert_asks(&f->out[0], ALL_MAC, 0);
+	assert_int_equal(f->n_drops, 0);
+	gateway_answers(f);
+	assert_int_equal(f->n_out, 60);
+	for (uint32_t i = 0; i < 60; i++) {
 		assert_int_equal(f->out[i].source, i);
 		assert_memory_equal(f->out[i].data, HOST_MAC, 6);
 		assert_checksums(f->out[i].data, f->out[i].len);
@@ -133,40 +155,257 @@ static void packets_wait_for_the_answer_and_then_leave_in_order(void **state)
 	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
 }
 
-static void a_question_is_repeated_and_given_up_after_three_seconds(void **state)
+/* Of 256 that wait an interface of two has 128. */
+static void of_too_many_packets_the_one_that_has_waited_longest_gives_way(void **state)
 {
 	struct fixture *f = *state;
 	struct packet p = outward(SN_UDP, 5000);
 
 	unknown_gateway(f);
 	send_packet(f, &p);
-	assert_int_equal(f->n_out, 1);
-	tick(f, SECOND / 2);
-	assert_int_equal(f->n_out, 0);
-	tick(f, SECOND / 2);
-	assert_int_equal(f->n_out, 1);
-	assert_int_equal(f->out[0].source, SN_SOURCE_NONE);
-	tick(f, SECOND);
-	assert_int_equal(f->n_out, 1);
-	tick(f, SECOND);
-	assert_int_equal(f->n_out, 0);
-	assert_int_equal(f->n_drops, 1);
-	assert_int_equal(f->drops[0].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
+	for (int i = 1; i < 128; i++) {
+		p.sport++;
+		send_packet(f, &p);
+		assert_int_equal(f->n_drops, 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		p.sport++;
+		send_packet(f, &p);
+		assert_dropped(f, SN_REASON_NEIGHBOR_UNRESOLVED);
+	}
+	gateway_answers(f);
+	assert_int_equal(f->n_out, 128);
+	send_packet(f, &p);
+	assert_sent(f, 1);
 }
 
-static void a_neighbour_without_use_for_a_minute_is_asked_again(void **state)
+/* What came out is "host unreachable", to the inside. */
+static const uint8_t *assert_told(struct fixture *f)
+{
+	const uint8_t *icmp = l4_of(f->out[0].data);
+
+	assert_int_equal(f->n_out, 1);
+	assert_int_equal(f->out[0].iface, 0);
+	assert_checksums(f->out[0].data, f->out[0].len);
+	assert_int_equal(icmp[0], 3);
+	assert_int_equal(icmp[1], 1);
+	return icmp;
+}
+
+static void a_question_is_asked_three_times_and_then_the_sender_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	const uint8_t *icmp;
+
+	unknown_gateway(f);
+	send_packet(f, &p);
+	assert_int_equal(f->n_out, 1);
+	tick(f, SECOND / 2);
+	assert_int_equal(f->n_out, 0);
+	for (int i = 0; i < 2; i++) {
+		tick(f, i ? SECOND : SECOND / 2);
+		assert_int_equal(f->n_out, 1);
+		assert_asks(&f->out[0], ALL_MAC, 0);
+		assert_int_equal(f->out[0].source, SN_SOURCE_NONE);
+	}
+	tick(f, SECOND);
+	assert_int_equal(f->n_drops, 1);
+	assert_int_equal(f->drops[0].reason, SN_REASON_HOST_UNREACHABLE);
+	icmp = assert_told(f);
+	assert_int_equal(src_of(f->out[0].data), SN_SAMPLE_OUTSIDE);
+	assert_int_equal(dst_of(f->out[0].data), p.src);
+	assert_int_equal(sn_load32(icmp + 8 + 12), p.src); /* it quotes the packet as the host had sent it */
+	assert_int_equal(sn_load16(icmp + 8 + 20), p.sport);
+}
+
+static void who_has_just_not_answered_is_not_asked_for_two_seconds(void **state)
 {
 	struct fixture *f = *state;
 	struct packet p = outward(SN_UDP, 5000);
 
 	unknown_gateway(f);
-	send_arp(f, ALL_MAC, 0, ARP_REQUEST, GATEWAY2, SN_SAMPLE_OUTSIDE); /* learnt by its own question */
-	for (int i = 0; i < 3; i++) {
-		f->now += 60 * SECOND;
+	send_packet(f, &p);
+	for (int i = 0; i < 3; i++)
+		tick(f, SECOND);
+	for (int i = 0; i < 19; i++) {
+		tick(f, SECOND / 10);
+		assert_int_equal(f->n_out, 0);
 		send_packet(f, &p);
-		assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+		assert_int_equal(f->n_drops, 1);
+		assert_int_equal(f->drops[0].reason, SN_REASON_HOST_UNREACHABLE);
+		assert_told(f);
 	}
-	f->now += 60 * SECOND + 1;
+	tick(f, SECOND / 10);
+	send_packet(f, &p);
+	assert_int_equal(f->n_out, 1);
+	assert_asks(&f->out[0], ALL_MAC, 0);
+	/* It comes back by itself. */
+	for (int i = 0; i < 3; i++)
+		tick(f, SECOND);
+	gateway_answers(f);
+	send_packet(f, &p);
+	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+}
+
+static void no_more_senders_are_told_than_icmp_errors_may_be_sent(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	uint32_t told = 0;
+
+	f->msg->icmp_rate = 2;
+	unknown_gateway(f);
+	for (int i = 0; i < 5; i++) {
+		p.sport++;
+		send_packet(f, &p);
+	}
+	for (int i = 0; i < 3; i++)
+		tick(f, SECOND);
+	assert_int_equal(f->n_drops, 5);
+	for (uint32_t i = 0; i < 5; i++)
+		told += f->drops[i].reason == SN_REASON_HOST_UNREACHABLE;
+	assert_int_equal(told, 2);
+	assert_int_equal(f->n_out, 2);
+	assert_int_equal(f->drops[4].reason, SN_REASON_NEIGHBOR_UNRESOLVED);
+}
+
+static void a_flood_of_addresses_asks_a_thousand_times_a_second(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	uint32_t asks[3] = {0};
+
+	f->msg->interfaces[1]->prefix_len = 16;
+	p.dst = SN_SAMPLE_OUTSIDE + 100;
+	load(f);
+	for (int second = 0; second < 3; second++) {
+		for (uint32_t i = 0; i < 2000; i++) {
+			p.dst++;
+			p.src++; /* of another shard, which has ports left */
+			send_packet(f, &p);
+			for (uint32_t j = 0; j < f->n_out; j++)
+				asks[second] += asked(&f->out[j]) != NULL;
+		}
+		f->now += SECOND;
+	}
+	for (int second = 0; second < 3; second++)
+		assert_int_equal(asks[second], 1000);
+}
+
+/* A packet every 100 ms for a time, with what the gateway does meanwhile. */
+struct half_hour {
+	uint32_t to_host, to_next, broadcasts, probes, drops;
+	uint64_t last_to_host; /* since the beginning */
+};
+
+static struct half_hour traffic(struct fixture *f, uint64_t time, bool answers, bool moved)
+{
+	struct half_hour seen = {0};
+	struct packet p = outward(SN_UDP, 5000);
+
+	for (uint64_t t = 0; t < time; t += SECOND / 10) {
+		bool probed = false, wanted = false;
+
+		tick(f, SECOND / 10);
+		for (int half = 0; half < 2; half++) {
+			if (half)
+				send_packet(f, &p);
+			seen.drops += f->n_drops;
+			for (uint32_t i = 0; i < f->n_out; i++) {
+				const uint8_t *to = f->out[i].data;
+				bool host = !memcmp(to, HOST_MAC, 6), question = asked(&f->out[i]);
+
+				probed |= host && question;
+				wanted |= question && !host;
+				seen.probes += host && question;
+				seen.broadcasts += question && !memcmp(to, ALL_MAC, 6);
+				seen.to_host += host && !question;
+				seen.to_next += !question && !memcmp(to, NEXT_MAC, 6);
+				if (host)
+					seen.last_to_host = t;
+			}
+		}
+		if (answers && probed)
+			gateway_answers(f);
+		if (moved && wanted) {
+			uint8_t frame[64];
+			uint32_t len =
+				write_arp(frame, OUTSIDE_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
+
+			memcpy(frame + 14 + 8, NEXT_MAC, 6);
+			send_frame(f, 1, frame, len);
+			for (uint32_t i = 0; i < f->n_out; i++)
+				seen.to_next += !memcmp(f->out[i].data, NEXT_MAC, 6);
+		}
+	}
+	return seen;
+}
+
+#define HALF_AN_HOUR (1800 * SECOND)
+
+static void a_gateway_that_answers_probes_loses_no_packet_in_half_an_hour(void **state)
+{
+	struct fixture *f = *state;
+	struct half_hour seen;
+
+	unknown_gateway(f);
+	gateway_answers(f);
+	seen = traffic(f, HALF_AN_HOUR, true, false);
+	assert_int_equal(seen.to_host, 18000);
+	assert_int_equal(seen.drops, 0);
+	assert_int_equal(seen.broadcasts, 0);
+	/* One after 15 to 45 seconds and 5 more. */
+	assert_in_range(seen.probes, 1800 / 51, 1800 / 20);
+}
+
+static void a_gateway_that_died_silently_is_sent_nothing_after_a_minute(void **state)
+{
+	struct fixture *f = *state;
+	struct half_hour seen;
+
+	unknown_gateway(f);
+	gateway_answers(f);
+	seen = traffic(f, HALF_AN_HOUR, false, false);
+	assert_in_range(seen.last_to_host, 20 * SECOND, 54 * SECOND);
+	assert_int_equal(seen.probes, 3);
+	/* Three questions in three seconds, and two without any. */
+	assert_in_range(seen.broadcasts, 3 * 1740 / 6, 3 * 1780 / 5);
+	assert_in_range(seen.to_host + seen.drops, 18000 - 30, 18000); /* the last ones may still wait */
+}
+
+static void a_gateway_that_went_to_another_mac_is_found_there_without_loss(void **state)
+{
+	struct fixture *f = *state;
+	struct half_hour seen;
+
+	unknown_gateway(f);
+	gateway_answers(f);
+	seen = traffic(f, 60 * SECOND, false, true);
+	assert_int_equal(seen.drops, 0);
+	assert_int_equal(seen.probes, 3);
+	assert_int_equal(seen.broadcasts, 1);
+	assert_int_equal(seen.to_host + seen.to_next, 600);
+	assert_in_range(seen.to_next, 60, 400);
+}
+
+static void a_neighbour_that_nobody_uses_is_not_probed_and_forgotten_after_a_minute(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	struct sn_neigh_info list[8];
+
+	unknown_gateway(f);
+	send_arp(f, ALL_MAC, 0, ARP_REQUEST, GATEWAY2, SN_SAMPLE_OUTSIDE); /* learnt by its own question */
+	send_packet(f, &p);
+	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
+	for (int i = 0; i < 60; i++) {
+		tick(f, SECOND);
+		assert_int_equal(f->n_out, 0);
+		assert_int_equal(sn_worker_neighbors(f->worker, list, 8), 3);
+	}
+	tick(f, SECOND);
+	assert_int_equal(sn_worker_neighbors(f->worker, list, 8), 2);
 	send_packet(f, &p);
 	assert_memory_equal(f->out[0].data, ALL_MAC, 6);
 }
@@ -182,7 +421,7 @@ static void static_and_foreign_neighbours_are_not_learnt(void **state)
 	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, 0x0b000001, SN_SAMPLE_OUTSIDE);
 	send_arp(f, OUTSIDE_MAC, 0, ARP_REPLY, SN_SAMPLE_OUTSIDE, SN_SAMPLE_OUTSIDE);
 	send_arp(f, ALL_MAC, 0, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE); /* not to us */
-	assert_int_equal(sn_worker_neighbors(f->worker, f->now, list, 8), 2);
+	assert_int_equal(sn_worker_neighbors(f->worker, list, 8), 2);
 	assert_string_equal(sn_neigh_state_name(list[0].state), "static");
 	send_packet(f, &p);
 	assert_memory_not_equal(assert_sent(f, 1), HOST_MAC, 6);
@@ -216,7 +455,7 @@ static void the_mac_of_a_known_neighbour_follows_what_it_says_whatever_it_asks(v
 	/* Who is not known is not learnt, and what is configured stays. */
 	send_arp_of_next(f, ALL_MAC, ARP_REQUEST, SN_SAMPLE_OUTSIDE + 78, SN_SAMPLE_OUTSIDE + 78);
 	send_arp_of_next(f, ALL_MAC, ARP_REQUEST, SN_SAMPLE_GATEWAY, SN_SAMPLE_GATEWAY);
-	assert_int_equal(sn_worker_neighbors(f->worker, f->now, list, 8), 3);
+	assert_int_equal(sn_worker_neighbors(f->worker, list, 8), 3);
 	for (int i = 0; i < 3; i++)
 		if (list[i].address != GATEWAY2)
 			assert_memory_not_equal(list[i].mac, NEXT_MAC, 6);
@@ -332,9 +571,10 @@ static void of_those_that_are_asked_for_the_first_gives_way(void **state)
 	for (uint32_t i = 100; i < 106; i++) {
 		p.dst = SN_SAMPLE_OUTSIDE + i;
 		if (i == 101 || i == 103 || i == 104)
-			assert_null(sn_neigh_find(&f->worker->neigh, 1, p.dst));
+			assert_null(sn_neigh_find(&f->worker->neigh, sn_neigh_key(1, SN_VLAN_ABSENT, p.dst)));
 		else
-			assert_non_null(sn_neigh_find(&f->worker->neigh, 1, p.dst));
+			assert_non_null(
+				sn_neigh_find(&f->worker->neigh, sn_neigh_key(1, SN_VLAN_ABSENT, p.dst)));
 	}
 }
 
@@ -397,6 +637,41 @@ static void our_addresses_are_announced_three_times(void **state)
 	assert_int_equal(f->n_out, 0);
 }
 
+static void neighbours_are_kept_per_vlan(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+	struct sn_neigh_info list[16];
+	uint32_t seen = 0;
+
+	f->msg->interfaces[1]->gateway = GATEWAY2;
+	sn_sample_vlan(&f->arena, f->msg, 5);
+	sn_sample_vlan(&f->arena, f->msg, 6);
+	load(f);
+	gateway_answers(f);
+	for (uint16_t vlan = 5; vlan <= 6; vlan++) {
+		p.tag = vlan;
+		p.sport = 5000; /* a flow that the cache knows from the other VLAN */
+		send_packet(f, &p);
+		assert_asks(&f->out[0], ALL_MAC, vlan);
+		send_arp(f, OUTSIDE_MAC, vlan, ARP_REPLY, GATEWAY2, SN_SAMPLE_OUTSIDE);
+		assert_int_equal(f->n_out, 1);
+		for (int i = 0; i < 2; i++) {
+			send_packet(f, &p);
+			assert_int_equal(sn_load16(assert_sent(f, 1) + 14), vlan);
+		}
+	}
+	for (size_t i = sn_worker_neighbors(f->worker, list, 16); i-- > 0;)
+		seen += list[i].address == GATEWAY2 ? list[i].vlan : 0;
+	assert_int_equal(seen, 5 + 6 + SN_VLAN_ABSENT);
+	f->msg->interfaces[1]->n_vlans = 1; /* VLAN 6 no longer */
+	f->msg->interfaces[1]->n_neighbors = 1;
+	load(f);
+	for (size_t i = sn_worker_neighbors(f->worker, list, 16); i-- > 0;)
+		if (list[i].iface == 1)
+			assert_int_not_equal(list[i].vlan, 6);
+}
+
 /* The gateway asks for our address. */
 static void ask_for_ours(struct fixture *f)
 {
@@ -454,8 +729,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		WITH_FIXTURE(requests_for_our_addresses_are_answered_with_their_tag),
 		WITH_FIXTURE(packets_wait_for_the_answer_and_then_leave_in_order),
-		WITH_FIXTURE(a_question_is_repeated_and_given_up_after_three_seconds),
-		WITH_FIXTURE(a_neighbour_without_use_for_a_minute_is_asked_again),
+		WITH_FIXTURE(of_too_many_packets_the_one_that_has_waited_longest_gives_way),
+		WITH_FIXTURE(a_question_is_asked_three_times_and_then_the_sender_is_told),
+		WITH_FIXTURE(who_has_just_not_answered_is_not_asked_for_two_seconds),
+		WITH_FIXTURE(no_more_senders_are_told_than_icmp_errors_may_be_sent),
+		WITH_FIXTURE(a_flood_of_addresses_asks_a_thousand_times_a_second),
+		WITH_FIXTURE(a_gateway_that_answers_probes_loses_no_packet_in_half_an_hour),
+		WITH_FIXTURE(a_gateway_that_died_silently_is_sent_nothing_after_a_minute),
+		WITH_FIXTURE(a_gateway_that_went_to_another_mac_is_found_there_without_loss),
+		WITH_FIXTURE(a_neighbour_that_nobody_uses_is_not_probed_and_forgotten_after_a_minute),
 		WITH_FIXTURE(static_and_foreign_neighbours_are_not_learnt),
 		WITH_FIXTURE(the_mac_of_a_known_neighbour_follows_what_it_says_whatever_it_asks),
 		WITH_FIXTURE(an_announcement_answers_who_is_asked_for),
@@ -465,6 +747,7 @@ int main(void)
 		WITH_FIXTURE(of_those_that_are_asked_for_the_first_gives_way),
 		WITH_FIXTURE(a_rehearsed_decision_follows_no_neighbour_that_is_forgotten),
 		WITH_FIXTURE(who_is_silent_gives_no_neighbour_a_reason_to_send_to_it),
+		WITH_FIXTURE(neighbours_are_kept_per_vlan),
 		WITH_FIXTURE(who_falls_silent_announces_no_more),
 		WITH_FIXTURE(a_full_table_reuses_what_was_forgotten_and_no_cached_decision_follows_it),
 	};

@@ -268,6 +268,7 @@ static void fields_are_read_as_they_are_on_the_wire(void **state)
 			   .options = 2,
 			   .frag = 0x4000};
 	const uint8_t mac[6] = {0x02, 0x73, 0x6e, 0, 0, 0};
+	const uint64_t vlans[64] = {[1] = 1ull << 36};
 	uint8_t buffer[sizeof(struct rte_mbuf) + FRAME_MAX] __attribute__((aligned(64))) = {0};
 	struct rte_mbuf *m = (struct rte_mbuf *)buffer;
 	struct sn_pkt k;
@@ -276,7 +277,7 @@ static void fields_are_read_as_they_are_on_the_wire(void **state)
 	m->buf_addr = buffer + sizeof(*m);
 	m->nb_segs = 1;
 	m->data_len = m->pkt_len = write_frame(&p, m->buf_addr);
-	sn_parse(&m, &k, 1, 3, sn_mac_number(mac));
+	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans);
 	assert_int_equal(k.reason, SN_REASON_NONE);
 	assert_int_equal(k.vlan, 100);
 	assert_int_equal(k.dscp, 46);
@@ -292,11 +293,62 @@ static void fields_are_read_as_they_are_on_the_wire(void **state)
 	assert_int_equal(k.iface, 3);
 	p.frag = 0x2001; /* a later fragment has no ports */
 	m->data_len = m->pkt_len = write_frame(&p, m->buf_addr);
-	sn_parse(&m, &k, 1, 3, sn_mac_number(mac));
+	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans);
 	assert_int_equal(k.reason, SN_REASON_NONE);
 	assert_int_equal(k.frag, SN_FRAG_LATER);
 	assert_int_equal(k.sport, SN_PORT_ABSENT);
 	assert_int_equal(k.tcp_flags, SN_BYTE_ABSENT);
+}
+
+/* VLAN 10 is the interfaces', no other. */
+static void with_vlan_10(struct fixture *f)
+{
+	f->msg = sn_sample_wire(&f->arena);
+	sn_sample_vlan(&f->arena, f->msg, 10);
+	load(f);
+}
+
+static void a_frame_of_a_vlan_that_the_interface_has_not_is_dropped(void **state)
+{
+	static const uint16_t others[] = {1, 9, 11, 4094, 4095, 0xe009};
+	struct fixture *f = *state;
+	struct packet p = outward(SN_UDP, 5000);
+
+	with_vlan_10(f);
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		p.tag = others[i];
+		send_packet(f, &p);
+		assert_dropped(f, SN_REASON_VLAN_UNKNOWN);
+	}
+	p.tag = 10;
+	send_packet(f, &p);
+	assert_sent(f, 1);
+	/* The other interface has it no longer. */
+	f->msg->interfaces[1]->n_vlans = 0;
+	f->msg->interfaces[1]->n_neighbors = 1;
+	load(f);
+	send_packet(f, &p);
+	assert_dropped(f, SN_REASON_VLAN_UNKNOWN);
+}
+
+static void a_priority_tag_is_taken_off(void **state)
+{
+	static const uint16_t tags[] = {0xe000, 0x1000, 0x2000};
+	struct fixture *f = *state;
+	struct packet plain = outward(SN_UDP, 5000), p = plain;
+	uint8_t frame[FRAME_MAX], want[FRAME_MAX];
+
+	with_vlan_10(f);
+	for (size_t i = 0; i < sizeof(tags) / sizeof(*tags); i++) {
+		uint32_t len;
+
+		p.tag = tags[i];
+		len = write_frame(&plain, want);
+		send_frame(f, 0, frame, write_frame(&p, frame));
+		assert_sent(f, 1);
+		assert_int_equal(f->out[0].len, len);
+		assert_memory_equal(f->out[0].data + 12, want + 12, len - 12);
+	}
 }
 
 static void options_padding_and_tag_are_carried_along(void **state)
@@ -306,8 +358,7 @@ static void options_padding_and_tag_are_carried_along(void **state)
 	uint8_t frame[FRAME_MAX];
 	uint32_t len;
 
-	f->msg = sn_sample_wire(&f->arena);
-	load(f);
+	with_vlan_10(f);
 	p.options = 3;
 	p.tag = 0xa00a;
 	len = write_frame(&p, frame);
@@ -325,6 +376,9 @@ int main(void)
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(addresses_at_the_edge_of_the_martians_pass, open_fixture,
 						close_fixture),
+		cmocka_unit_test_setup_teardown(a_frame_of_a_vlan_that_the_interface_has_not_is_dropped,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(a_priority_tag_is_taken_off, open_fixture, close_fixture),
 		cmocka_unit_test(fields_are_read_as_they_are_on_the_wire),
 		cmocka_unit_test_setup_teardown(options_padding_and_tag_are_carried_along, open_fixture,
 						close_fixture),

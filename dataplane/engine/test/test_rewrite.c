@@ -151,6 +151,8 @@ static void a_tag_is_added_changed_or_stripped(void **state)
 		set(f, SN_VLAN, cases[i].first);
 		if (cases[i].then)
 			set(f, SN_VLAN, cases[i].then);
+		sn_sample_vlan(&f->arena, f->msg, 5);
+		sn_sample_vlan(&f->arena, f->msg, 100);
 		load(f);
 		p.tag = cases[i].was;
 		for (int j = 0; j < 2; j++) {

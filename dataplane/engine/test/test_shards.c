@@ -767,7 +767,8 @@ static void what_a_worker_writes_begins_a_cache_line_of_its_own(void **state)
 		assert_lines(worker->cache.tags);
 		assert_lines(worker->cache.entries);
 		assert_lines(worker->neigh.entries);
-		assert_lines(worker->neigh.waiting);
+		assert_lines(worker->neigh.wait.slots);
+		assert_lines(worker->neigh.gone);
 		assert_lines(worker->neigh.buckets);
 		assert_lines(worker->counts);
 		assert_lines(worker->station);
@@ -1120,12 +1121,18 @@ static void hear_arp(struct world *w, uint32_t worker, uint16_t op, uint8_t mac,
 static uint8_t known_mac(const struct world *w, uint32_t worker)
 {
 	struct sn_neigh_info infos[8];
-	size_t n = sn_worker_neighbors(w->engine->threads[worker].worker, w->engine->now_ns, infos, 8);
+	size_t n = sn_worker_neighbors(w->engine->threads[worker].worker, infos, 8);
 
 	for (size_t i = 0; i < n; i++)
 		if (infos[i].address == NEIGHBOR)
 			return infos[i].mac[5];
 	return 0;
+}
+
+static struct sn_neigh *neighbor_of(const struct world *w, uint32_t worker)
+{
+	return sn_neigh_find(&w->engine->threads[worker].worker->neigh,
+			     sn_neigh_key(0, SN_VLAN_ABSENT, NEIGHBOR));
 }
 
 static void an_arp_reply_reaches_every_worker(void **state)
@@ -1172,7 +1179,7 @@ static void a_neighbours_new_mac_reaches_every_worker_that_uses_it(void **state)
 	/* The one to which the device gives ARP does not use the neighbour, and has forgotten it. */
 	w->engine->now_ns += 50 * SECOND;
 	for (uint32_t i = 1; i < WORKERS; i++)
-		sn_neigh_find(&w->engine->threads[i].worker->neigh, 0, NEIGHBOR)->used = w->engine->now_ns;
+		neighbor_of(w, i)->used = w->engine->now_ns;
 	w->engine->now_ns += 50 * SECOND;
 	tick_all(w);
 	for (uint32_t i = 0; i < WORKERS; i++)
@@ -1180,6 +1187,34 @@ static void a_neighbours_new_mac_reaches_every_worker_that_uses_it(void **state)
 	hear_arp(w, 0, ARP_REQUEST, 4, NEIGHBOR);
 	for (uint32_t i = 0; i < WORKERS; i++)
 		assert_int_equal(known_mac(w, i), i == 0 ? 0 : 4);
+}
+
+/* Each worker asks for itself, unless another's answer has told it. */
+static void an_answer_to_one_workers_probe_confirms_the_neighbour_for_all(void **state)
+{
+	struct world *w = *state;
+
+	open_workers(w, WORKERS);
+	load_message(w);
+	hear_arp(w, 1, ARP_REPLY, 1, SN_SAMPLE_INSIDE);
+	w->engine->now_ns += 46 * SECOND; /* reachable no longer */
+	for (uint32_t i = 0; i < WORKERS; i++)
+		neighbor_of(w, i)->used = w->engine->now_ns;
+	tick_all(w);
+	w->engine->now_ns += 5 * SECOND;
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		assert_int_equal(neighbor_of(w, i)->state, i < 2 ? SN_NEIGH_DELAY : SN_NEIGH_REACHABLE);
+		w->n_out = 0;
+		sn_worker_tick(w->engine->threads[i].worker, w->engine->now_ns);
+		if (i == 1) {
+			assert_int_equal(w->n_out, 1);
+			hear_arp(w, 2, ARP_REPLY, 1, SN_SAMPLE_INSIDE);
+		} else {
+			assert_int_equal(w->n_out, i == 0 ? 1 : 0);
+		}
+	}
+	for (uint32_t i = 0; i < WORKERS; i++)
+		assert_int_equal(neighbor_of(w, i)->state, SN_NEIGH_REACHABLE);
 }
 
 static void a_move_says_what_is_wrong_with_it(void **state)
@@ -1240,6 +1275,7 @@ int main(void)
 		WITH_WORLD(an_arp_reply_reaches_every_worker),
 		WITH_WORLD(a_question_for_us_teaches_every_worker_and_one_answers),
 		WITH_WORLD(a_neighbours_new_mac_reaches_every_worker_that_uses_it),
+		WITH_WORLD(an_answer_to_one_workers_probe_confirms_the_neighbour_for_all),
 		WITH_WORLD(a_move_says_what_is_wrong_with_it),
 	};
 

@@ -269,7 +269,7 @@ a_packet_that_waits_for_an_address_is_told_with_the_question_and_again_when_it_i
 	assert_true(next(r));
 	assert_int_equal(r->record.head.number, 0);
 	assert_true(r->record.head.time_ns > f->now - 2 * SECOND);
-	assert_int_equal(r->record.drops[0], SN_REASON_NEIGHBOR_UNRESOLVED);
+	assert_int_equal(r->record.drops[0], SN_REASON_HOST_UNREACHABLE);
 	assert_frame(&r->record, 0, SN_TRACE_NOT_SENT, SN_TRACE_NO_IFACE);
 	assert_int_equal(src_of(frame(&r->record, 0)), SN_SAMPLE_POOL);
 	assert_false(next(r));

@@ -198,6 +198,7 @@ static void a_packet_that_dies_is_answered_with_its_bytes_quoted(void **state)
 	uint32_t len;
 	const uint8_t *got;
 
+	sn_sample_vlan(&f->arena, f->msg, 5);
 	load(f);
 	out.ttl = 1;
 	out.tag = 0x2005;
@@ -285,6 +286,7 @@ static void an_echo_request_to_a_generator_of_echoes_is_answered(void **state)
 	const uint8_t *got;
 
 	f->msg->generators[0]->kind = SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY;
+	sn_sample_vlan(&f->arena, f->msg, 7);
 	load(f);
 	p.ttl = 1;
 	p.tag = 0x6007;

@@ -133,6 +133,8 @@ const (
 	DropReason_DROP_HANDOVER_FULL       DropReason = 24 // for another worker, whose ring is full, or for a shard on its way for which too many wait
 	DropReason_DROP_NOT_OURS            DropReason = 25 // state of a second shard, which another worker has: never where chains are cut rightly
 	DropReason_DROP_NOT_HERE            DropReason = 26 // for a shard that is away, and no peer is known to have it, or it came from a peer
+	DropReason_DROP_VLAN_UNKNOWN        DropReason = 27 // its tag is of a VLAN that the interface has not
+	DropReason_DROP_HOST_UNREACHABLE    DropReason = 34 // the next hop did not answer ARP: answered with ICMP host unreachable
 )
 
 // Enum value maps for DropReason.
@@ -165,6 +167,8 @@ var (
 		24: "DROP_HANDOVER_FULL",
 		25: "DROP_NOT_OURS",
 		26: "DROP_NOT_HERE",
+		27: "DROP_VLAN_UNKNOWN",
+		34: "DROP_HOST_UNREACHABLE",
 	}
 	DropReason_value = map[string]int32{
 		"DROP_NONE":                0,
@@ -194,6 +198,8 @@ var (
 		"DROP_HANDOVER_FULL":       24,
 		"DROP_NOT_OURS":            25,
 		"DROP_NOT_HERE":            26,
+		"DROP_VLAN_UNKNOWN":        27,
+		"DROP_HOST_UNREACHABLE":    34,
 	}
 )
 
@@ -931,6 +937,7 @@ type Interface struct {
 	Proxy         []uint32               `protobuf:"fixed32,7,rep,packed,name=proxy,proto3" json:"proxy,omitempty"` // further addresses to answer ARP for
 	Mac           []byte                 `protobuf:"bytes,8,opt,name=mac,proto3" json:"mac,omitempty"`              // empty: the device's
 	Segment       uint32                 `protobuf:"varint,9,opt,name=segment,proto3" json:"segment,omitempty"`     // where its packets are classified first
+	Vlans         []uint32               `protobuf:"varint,40,rep,packed,name=vlans,proto3" json:"vlans,omitempty"` // of tagged frames that come in and leave, ascending; untagged ones always do
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1028,10 +1035,18 @@ func (x *Interface) GetSegment() uint32 {
 	return 0
 }
 
+func (x *Interface) GetVlans() []uint32 {
+	if x != nil {
+		return x.Vlans
+	}
+	return nil
+}
+
 type Neighbor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       uint32                 `protobuf:"fixed32,1,opt,name=address,proto3" json:"address,omitempty"`
 	Mac           []byte                 `protobuf:"bytes,2,opt,name=mac,proto3" json:"mac,omitempty"`
+	Vlan          uint32                 `protobuf:"varint,40,opt,name=vlan,proto3" json:"vlan,omitempty"` // 0: untagged
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1078,6 +1093,13 @@ func (x *Neighbor) GetMac() []byte {
 		return x.Mac
 	}
 	return nil
+}
+
+func (x *Neighbor) GetVlan() uint32 {
+	if x != nil {
+		return x.Vlan
+	}
+	return 0
 }
 
 // StateTable is the state of one NAPT that writes last (SNF, Property 1).
@@ -4349,6 +4371,7 @@ type NeighborState struct {
 	Address       uint32                 `protobuf:"fixed32,2,opt,name=address,proto3" json:"address,omitempty"`
 	Mac           []byte                 `protobuf:"bytes,3,opt,name=mac,proto3" json:"mac,omitempty"`
 	State         string                 `protobuf:"bytes,4,opt,name=state,proto3" json:"state,omitempty"`
+	Vlan          uint32                 `protobuf:"varint,40,opt,name=vlan,proto3" json:"vlan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4409,6 +4432,13 @@ func (x *NeighborState) GetState() string {
 		return x.State
 	}
 	return ""
+}
+
+func (x *NeighborState) GetVlan() uint32 {
+	if x != nil {
+		return x.Vlan
+	}
+	return 0
 }
 
 type GetSessions struct {
@@ -7328,7 +7358,7 @@ const file_program_proto_rawDesc = "" +
 	"\ticmp_rate\x18\n" +
 	" \x01(\rR\bicmpRate\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
-	"longestWay\"\x81\x02\n" +
+	"longestWay\"\x97\x02\n" +
 	"\tInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x1d\n" +
@@ -7339,10 +7369,12 @@ const file_program_proto_rawDesc = "" +
 	"\tneighbors\x18\x06 \x03(\v2\x1b.sinter.program.v1.NeighborR\tneighbors\x12\x14\n" +
 	"\x05proxy\x18\a \x03(\aR\x05proxy\x12\x10\n" +
 	"\x03mac\x18\b \x01(\fR\x03mac\x12\x18\n" +
-	"\asegment\x18\t \x01(\rR\asegment\"6\n" +
+	"\asegment\x18\t \x01(\rR\asegment\x12\x14\n" +
+	"\x05vlans\x18( \x03(\rR\x05vlans\"J\n" +
 	"\bNeighbor\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x10\n" +
-	"\x03mac\x18\x02 \x01(\fR\x03mac\"\xae\x01\n" +
+	"\x03mac\x18\x02 \x01(\fR\x03mac\x12\x12\n" +
+	"\x04vlan\x18( \x01(\rR\x04vlan\"\xae\x01\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -7606,12 +7638,13 @@ const file_program_proto_rawDesc = "" +
 	"\asession\x18\x03 \x01(\v2\x1a.sinter.program.v1.SessionR\asession\"\x0e\n" +
 	"\fGetNeighbors\"N\n" +
 	"\fNeighborList\x12>\n" +
-	"\tneighbors\x18\x01 \x03(\v2 .sinter.program.v1.NeighborStateR\tneighbors\"o\n" +
+	"\tneighbors\x18\x01 \x03(\v2 .sinter.program.v1.NeighborStateR\tneighbors\"\x83\x01\n" +
 	"\rNeighborState\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\rR\tinterface\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x10\n" +
 	"\x03mac\x18\x03 \x01(\fR\x03mac\x12\x14\n" +
-	"\x05state\x18\x04 \x01(\tR\x05state\"9\n" +
+	"\x05state\x18\x04 \x01(\tR\x05state\x12\x12\n" +
+	"\x04vlan\x18( \x01(\rR\x04vlan\"9\n" +
 	"\vGetSessions\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\"E\n" +
@@ -7892,7 +7925,7 @@ const file_program_proto_rawDesc = "" +
 	"\tTCP_FLAGS\x10\t\x12\r\n" +
 	"\tICMP_TYPE\x10\n" +
 	"\x12\r\n" +
-	"\tICMP_CODE\x10\v*\xbb\x04\n" +
+	"\tICMP_CODE\x10\v*\xed\x04\n" +
 	"\n" +
 	"DropReason\x12\r\n" +
 	"\tDROP_NONE\x10\x00\x12\x12\n" +
@@ -7924,7 +7957,9 @@ const file_program_proto_rawDesc = "" +
 	"\x15DROP_TOO_BIG_ANSWERED\x10\x17\x12\x16\n" +
 	"\x12DROP_HANDOVER_FULL\x10\x18\x12\x11\n" +
 	"\rDROP_NOT_OURS\x10\x19\x12\x11\n" +
-	"\rDROP_NOT_HERE\x10\x1a*P\n" +
+	"\rDROP_NOT_HERE\x10\x1a\x12\x15\n" +
+	"\x11DROP_VLAN_UNKNOWN\x10\x1b\x12\x19\n" +
+	"\x15DROP_HOST_UNREACHABLE\x10\"*P\n" +
 	"\n" +
 	"ShardPlace\x12\x0e\n" +
 	"\n" +

@@ -4,6 +4,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -116,7 +117,8 @@ func withNeighbors(c Config) *programpb.Program {
 	seen := map[string]bool{}
 	for _, frame := range c.Frames {
 		for _, out := range e.Explain(c.Entry, frame).Out {
-			key := fmt.Sprint(out.Interface, out.NextHop)
+			vlan := vlanOf(out.Frame)
+			key := fmt.Sprint(out.Interface, vlan, out.NextHop)
 			if !out.Unresolved || seen[key] {
 				continue
 			}
@@ -125,8 +127,17 @@ func withNeighbors(c Config) *programpb.Program {
 			p.Interfaces[out.Interface].Neighbors = append(p.Interfaces[out.Interface].Neighbors, &programpb.Neighbor{
 				Address: uint32(a[0])<<24 | uint32(a[1])<<16 | uint32(a[2])<<8 | uint32(a[3]),
 				Mac:     []byte{0x02, 0, 0, 0, 0, 0xfd},
+				Vlan:    vlan,
 			})
 		}
 	}
 	return p
+}
+
+// vlanOf is the VLAN of a frame; 0: untagged.
+func vlanOf(frame []byte) uint32 {
+	if t := binary.BigEndian.Uint16(frame[12:]); t != 0x8100 && t != 0x88a8 {
+		return 0
+	}
+	return uint32(binary.BigEndian.Uint16(frame[14:]) & 0xfff)
 }

@@ -47,6 +47,22 @@ func answer(k programpb.Generator_Kind) string {
 	return strings.ToLower(strings.ReplaceAll(k.String(), "_", " "))
 }
 
+// vlans are ascending VLANs as ranges.
+func vlans(list []uint32) string {
+	var ranges []string
+	for i := 0; i < len(list); {
+		first := i
+		for i++; i < len(list) && list[i] == list[i-1]+1; i++ {
+		}
+		s := fmt.Sprint(list[first])
+		if i-first > 1 {
+			s += fmt.Sprintf("-%d", list[i-1])
+		}
+		ranges = append(ranges, s)
+	}
+	return strings.Join(ranges, " ")
+}
+
 func iface(n *programpb.Interface) string {
 	parts := []string{fmt.Sprintf("%s/%d, mtu %d", addr(n.GetAddress()), n.GetPrefixLen(), n.GetMtu())}
 	if n.GetGateway() != 0 {
@@ -55,8 +71,15 @@ func iface(n *programpb.Interface) string {
 	if len(n.GetMac()) > 0 {
 		parts = append(parts, "mac "+net.HardwareAddr(n.GetMac()).String())
 	}
+	if len(n.GetVlans()) > 0 {
+		parts = append(parts, "VLANs "+vlans(n.GetVlans()))
+	}
 	for _, k := range n.GetNeighbors() {
-		parts = append(parts, fmt.Sprintf("neighbor %s at %s", addr(k.GetAddress()), net.HardwareAddr(k.GetMac())))
+		where := ""
+		if v := k.GetVlan(); v != 0 {
+			where = fmt.Sprintf(" in VLAN %d", v)
+		}
+		parts = append(parts, fmt.Sprintf("neighbor %s at %s%s", addr(k.GetAddress()), net.HardwareAddr(k.GetMac()), where))
 	}
 	for _, a := range n.GetProxy() {
 		parts = append(parts, "answers ARP for "+addr(a).String())
