@@ -27,7 +27,7 @@ static uint64_t load64(const uint8_t *from)
 	return (uint64_t)sn_load32(from) << 32 | sn_load32(from + 4);
 }
 
-static void write_session(const struct sn_session *s, uint64_t now, uint8_t *out)
+static void write_session(const struct sn_session *s, uint32_t table, uint64_t now, uint8_t *out)
 {
 	sn_store32(out, s->inside_addr);
 	sn_store32(out + 4, s->outside_addr);
@@ -39,13 +39,17 @@ static void write_session(const struct sn_session *s, uint64_t now, uint8_t *out
 	out[20] = s->proto;
 	out[21] = s->seen;
 	out[22] = s->shard;
-	out[23] = (uint8_t)s->table;
+	out[23] = (uint8_t)table;
 	store64(out + 24, now - s->last_use);
+	memcpy(out + 32, s->ack, 8); /* in network order, both */
+	memcpy(out + 40, s->window, 4);
+	out[44] = s->scales;
+	memset(out + 45, 0, SN_CARRY_BYTES - 45);
 }
 
 static struct sn_session read_session(const uint8_t *in, uint64_t now)
 {
-	return (struct sn_session){
+	struct sn_session s = {
 		.inside_addr = sn_load32(in),
 		.outside_addr = sn_load32(in + 4),
 		.remote_addr = sn_load32(in + 8),
@@ -55,10 +59,14 @@ static struct sn_session read_session(const uint8_t *in, uint64_t now)
 		.run = sn_load16(in + 18),
 		.proto = in[20],
 		.seen = in[21],
-		.shard = in[22],
-		.table = in[23],
+		.shard = in[22] & (SN_SHARDS - 1),
+		.scales = in[44],
 		.last_use = now - load64(in + 24),
 	};
+
+	memcpy(s.ack, in + 32, 8);
+	memcpy(s.window, in + 40, 4);
+	return s;
 }
 
 /* ---- out ---- */
@@ -79,7 +87,8 @@ static uint64_t cursor_of(const struct place *p)
 }
 
 /* Sessions of one shard. */
-static size_t read_shard(const struct shard *sh, struct place *p, uint64_t now, uint8_t *out, size_t max)
+static size_t read_shard(const struct table *t, const struct shard *sh, struct place *p, uint64_t now,
+			 uint8_t *out, size_t max)
 {
 	size_t n = 0;
 
@@ -87,7 +96,7 @@ static size_t read_shard(const struct shard *sh, struct place *p, uint64_t now, 
 		const struct sn_session *s = &sh->slab[p->session];
 
 		if (sn_session_live(s, now))
-			write_session(s, now, out + SN_CARRY_BYTES * n++);
+			write_session(s, t->id, now, out + SN_CARRY_BYTES * n++);
 	}
 	return n;
 }
@@ -104,7 +113,7 @@ size_t sn_carry_read(const struct sn_state *state, const bool shards[SN_SHARDS],
 		for (; p.shard <= t->mask; p.shard++, p.session = 0) {
 			if (!shards[p.shard])
 				continue;
-			n += read_shard(&t->shards[p.shard], &p, now, out + SN_CARRY_BYTES * n, max - n);
+			n += read_shard(t, &t->shards[p.shard], &p, now, out + SN_CARRY_BYTES * n, max - n);
 			if (n == max) {
 				*cursor = cursor_of(&p);
 				return n;
@@ -160,29 +169,31 @@ struct comer {
 	struct sn_session session;
 	struct table *table;
 	struct shard *shard;
+	uint32_t slot;
 	uint64_t hash;
 };
 
 /* Whether a session could have been made here, if its port is free. */
-static int check(const struct sn_state *state, const bool *shards, struct comer *c, char *err, size_t err_len)
+static int check(const struct sn_state *state, const bool *shards, const uint8_t *in, struct comer *c,
+		 char *err, size_t err_len)
 {
 	struct sn_session *s = &c->session;
 	const struct sn_flow back = {s->remote_addr, s->outside_addr, s->remote_port, s->outside_port,
 				     s->proto};
 
-	if (s->table >= state->n_tables || s->run >= state->n_runs || state->runs[s->run].table != s->table)
-		return SN_ERR("session of table %u and run %u, which the program does not have so", s->table,
+	if (s->run >= state->n_runs || state->runs[s->run].table != in[23])
+		return SN_ERR("session of table %u and run %u, which the program does not have so", in[23],
 			      s->run);
 	if (s->proto != SN_TCP && s->proto != SN_UDP && s->proto != SN_ICMP)
 		return SN_ERR("session of protocol %u, want 1, 6 or 17", s->proto);
-	c->table = state->tables[s->table];
-	if (s->shard >= SN_SHARDS || !shards[s->shard] ||
+	c->table = state->tables[in[23]];
+	if (in[22] >= SN_SHARDS || !shards[s->shard] ||
 	    (s->shard & c->table->mask) != return_shard(state, c->table, &back))
 		return SN_ERR("session of shard %u with outside port %u, which are none of the transfer's",
-			      s->shard, s->outside_port);
+			      in[22], s->outside_port);
 	c->shard = &c->table->shards[s->shard & c->table->mask];
-	s->slot = slot_of(c->table, c->shard, s->outside_addr, s->outside_port);
-	if (s->slot == SN_NO_INDEX)
+	c->slot = slot_of_session(c->table, c->shard, s);
+	if (c->slot == SN_NO_INDEX)
 		return SN_ERR(
 			"session with outside address %u.%u.%u.%u and port %u, which are not the pool's",
 			s->outside_addr >> 24, s->outside_addr >> 16 & 255, s->outside_addr >> 8 & 255,
@@ -197,13 +208,13 @@ static int expect(const struct sn_state *state, const bool *shards, const uint8_
 	struct sn_session *s = &c->session;
 
 	*s = read_session(in, now);
-	if (check(state, shards, c, err, err_len) != 0)
+	if (check(state, shards, in, c, err, err_len) != 0)
 		return -1;
-	s->seen &= SN_SEEN_FORWARD | SN_SEEN_RETURN | SN_SEEN_CLOSE;
-	s->timeout = timeout_of(&state->runs[s->run], s->proto, s->seen);
+	s->seen &= SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED | SN_SEEN_CLOSING;
+	s->timeout_ms = timeout_of(&state->runs[s->run], s->proto, s->seen);
 	c->hash = hash_session(state, s);
 	rte_prefetch0(bucket_of(c->shard, c->hash));
-	rte_prefetch0(&c->shard->ports[class_of(s->proto)].slots[s->slot]);
+	rte_prefetch0(&c->shard->ports[class_of(s->proto)].slots[c->slot]);
 	return 0;
 }
 
@@ -214,10 +225,10 @@ static int admit(struct sn_state *state, const struct comer *c, uint64_t now, ch
 	struct sn_session *s;
 	uint32_t generation;
 
-	if (sh->ports[class_of(came->proto)].slots[came->slot])
+	if (sh->ports[class_of(came->proto)].slots[c->slot])
 		return SN_ERR("session of shard %u with outside port %u, which another one has", came->shard,
 			      came->outside_port);
-	if (now - came->last_use > came->timeout)
+	if (now - came->last_use > came->timeout_ms * NS_PER_MS)
 		return 0;
 	if (!sh->live)
 		sh->tick = now >> WHEEL_SHIFT;
@@ -228,7 +239,7 @@ static int admit(struct sn_state *state, const struct comer *c, uint64_t now, ch
 	generation = s->generation;
 	*s = *came;
 	s->generation = generation;
-	settle(&state->carried, c->table, sh, s, c->hash);
+	settle(&state->carried, c->table, sh, s, c->slot, c->hash);
 	return 0;
 }
 
@@ -281,15 +292,16 @@ static void reset_ports(const struct table *t, struct shard *sh)
 }
 
 /* Its line stays, with another generation: decisions that remember the session do not hold any more. */
-static void end_session(struct sn_state *state, const struct shard *sh, struct sn_session *s)
+static void end_session(struct sn_state *state, const struct table *t, const struct shard *sh,
+			struct sn_session *s)
 {
 	enum sn_proto_class class = class_of(s->proto);
 
 	*bucket_of(sh, hash_session(state, s)) = 0;
-	sh->ports[class].slots[s->slot] = 0;
+	sh->ports[class].slots[slot_of_session(t, sh, s)] = 0;
 	s->live = 0;
 	s->generation++;
-	state->carried.left[s->table]++;
+	state->carried.left[t->id]++;
 	++*run_room(&state->carried, s->run, class);
 }
 
@@ -297,7 +309,7 @@ static void forget_shard(struct sn_state *state, const struct table *t, struct s
 {
 	for (uint32_t i = 0; i < sh->slab_fresh; i++)
 		if (sh->slab[i].live)
-			end_session(state, sh, &sh->slab[i]);
+			end_session(state, t, sh, &sh->slab[i]);
 	memset(sh->wheel, 0, WHEEL_SLOTS * sizeof(*sh->wheel));
 	sh->live = sh->slab_free = sh->slab_fresh = 0; /* lines are used again in their order: that is fast */
 	reset_ports(t, sh);

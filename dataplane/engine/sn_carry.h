@@ -14,7 +14,7 @@
 
 #include "sn_state.h"
 
-#define SN_CARRY_BYTES 32 /* of a session: see TakeShards in program.proto */
+#define SN_CARRY_BYTES 48 /* of a session: see TakeShards in program.proto */
 
 /*
  * Writes at most max live sessions of the shards to out, from *cursor on (0: the first); returns how many.

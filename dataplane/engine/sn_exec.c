@@ -11,7 +11,7 @@
 /* A use of a session that is not done yet. */
 struct use {
 	struct sn_session *session;
-	uint8_t seen;
+	const uint8_t *tcp; /* header of the packet; NULL: none */
 	uint8_t is_return;
 	uint8_t made; /* for this packet: to be ended if the packet is dropped */
 	uint8_t done;
@@ -53,20 +53,19 @@ static struct next drop(struct exec *x, struct sn_pkt *p, uint32_t reason)
 static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struct sn_pkt *p, bool is_return,
 			       bool made)
 {
-	uint8_t seen = 0;
+	const uint8_t *tcp = NULL;
 
 	if (x->n_uses == SN_JOURNAL_MAX) {
 		if (made)
 			sn_session_end(x->w->part, s);
 		return SN_REASON_DEPTH;
 	}
-	if (p->proto == SN_TCP)
-		seen = (is_return ? SN_SEEN_RETURN : SN_SEEN_FORWARD) |
-		       (p->tcp_flags & (SN_TCP_FIN | SN_TCP_RST) ? SN_SEEN_CLOSE : 0);
+	if (p->proto == SN_TCP && !x->rehearsal)
+		tcp = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4);
 	/* A flow's first packet is often its last: only the second is worth a place in the cache. */
 	if (made)
 		x->keep = false;
-	x->uses[x->n_uses++] = (struct use){.session = s, .seen = seen, .is_return = is_return, .made = made};
+	x->uses[x->n_uses++] = (struct use){.session = s, .tcp = tcp, .is_return = is_return, .made = made};
 	return SN_REASON_NONE;
 }
 
@@ -79,7 +78,7 @@ static void commit(struct exec *x)
 		struct use *u = &x->uses[i];
 
 		if (!u->done)
-			sn_session_use(x->w->state, u->session, u->seen, x->now);
+			sn_session_use(x->w->state, u->session, u->tcp, u->is_return, x->now);
 		u->done = 1;
 	}
 }

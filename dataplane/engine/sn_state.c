@@ -32,16 +32,6 @@ static inline int32_t limit(uint32_t max_sessions)
 
 /* ---- chains, wheel ---- */
 
-static void unhang(struct shard *sh, struct sn_session *s)
-{
-	if (s->wheel_prev)
-		at_index(sh, s->wheel_prev)->wheel_next = s->wheel_next;
-	else
-		sh->wheel[s->wheel_slot] = s->wheel_next;
-	if (s->wheel_next)
-		at_index(sh, s->wheel_next)->wheel_prev = s->wheel_prev;
-}
-
 static void unchain(const struct sn_state *state, struct shard *sh, const struct sn_session *s)
 {
 	uint32_t *link = bucket_of(sh, hash_session(state, s)), index = index_of(sh, s);
@@ -158,12 +148,6 @@ static inline struct spot spot_take(const struct table *t, struct shard *sh, enu
 
 /* ---- the life of a session ---- */
 
-static struct shard *shard_of(const struct sn_state *state, const struct sn_session *s, struct table **table)
-{
-	*table = state->tables[s->table];
-	return &(*table)->shards[s->shard & (*table)->mask];
-}
-
 /* All of a session's end but its port. */
 static void dissolve(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s)
 {
@@ -186,7 +170,7 @@ void sn_session_end(struct sn_part *part, struct sn_session *s)
 
 	dissolve(part, t, sh, s);
 	l = list_of_session(t, sh, s);
-	slot_untake(&l, s->slot);
+	slot_untake(&l, slot_of_session(t, sh, s));
 	sh->created--;
 }
 
@@ -195,7 +179,7 @@ static void expire(struct sn_part *part, struct table *t, struct shard *sh, stru
 	struct list l = list_of_session(t, sh, s);
 
 	dissolve(part, t, sh, s);
-	slot_rest(&l, s->slot);
+	slot_rest(&l, slot_of_session(t, sh, s));
 	sh->expired++;
 }
 
@@ -246,10 +230,10 @@ static bool is_full(const struct sn_part *part, const struct table *t, uint32_t 
 	return part->left[t->id] <= 0 || *run_room(part, run, class) <= 0;
 }
 
-/* A TCP session that nobody outside has answered, for long enough. */
+/* A TCP session that nobody outside answers, for long enough. */
 static bool is_unanswered(const struct sn_session *s, uint64_t now)
 {
-	return (s->seen & SN_SEEN_RETURN) == 0 && (int64_t)(now - s->last_use) >= (int64_t)OPENING_NS;
+	return (s->seen & SN_SEEN_ANSWERED) == 0 && (int64_t)(now - s->last_use) >= (int64_t)OPENING_NS;
 }
 
 static struct sn_session_info info_of(const struct sn_state *state, const struct sn_session *s, uint64_t now)
@@ -318,7 +302,7 @@ static void session_displace(struct sn_part *part, struct table *t, struct shard
 			continue;
 		l = list_of_session(t, sh, s);
 		displace(part, t, sh, s, now);
-		slot_rest(&l, s->slot);
+		slot_rest(&l, slot_of_session(t, sh, s));
 		return;
 	}
 }
@@ -398,7 +382,7 @@ static struct sn_session *make(struct sn_part *part, struct table *t, struct sha
 	}
 	s = slab_take(sh);
 	s->last_use = now;
-	s->timeout = timeout_of(r, f->proto, 0);
+	s->timeout_ms = timeout_of(r, f->proto, 0);
 	s->inside_addr = f->src;
 	s->inside_port = f->sport;
 	s->remote_addr = f->dst;
@@ -409,8 +393,8 @@ static struct sn_session *make(struct sn_part *part, struct table *t, struct sha
 	s->proto = f->proto;
 	s->seen = 0;
 	s->shard = shard;
-	s->slot = spot.slot;
-	settle(part, t, sh, s, hash);
+	s->scales = SN_SCALES_NONE;
+	settle(part, t, sh, s, spot.slot, hash);
 	sh->created++;
 	return s;
 }
@@ -497,23 +481,6 @@ struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table,
 uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *s)
 {
 	return state->runs[s->run].index;
-}
-
-void sn_session_seen(const struct sn_state *state, struct sn_session *s, uint8_t seen, uint64_t now)
-{
-	uint64_t timeout;
-	struct table *t;
-	struct shard *sh = shard_of(state, s, &t);
-
-	s->seen |= seen;
-	timeout = timeout_of(&state->runs[s->run], s->proto, s->seen);
-	if (timeout < s->timeout) { /* due earlier than where it hangs */
-		unhang(sh, s);
-		s->timeout = timeout;
-		s->last_use = now;
-		hang(sh, s);
-	}
-	s->timeout = timeout;
 }
 
 void sn_part_tick(struct sn_part *part, uint64_t now)
@@ -871,10 +838,10 @@ static void run_init(struct run *to, const struct sn_run *from, uint32_t index)
 	to->index = index;
 	to->table = from->table;
 	to->max_sessions = from->max_sessions;
-	to->tcp_ns = from->tcp_ns;
-	to->timeout[SN_PROTO_TCP] = from->tcp_transitory_ns;
-	to->timeout[SN_PROTO_UDP] = from->udp_ns;
-	to->timeout[SN_PROTO_ICMP] = from->icmp_ns;
+	to->tcp_ms = (uint32_t)(from->tcp_ns / NS_PER_MS);
+	to->timeout_ms[SN_PROTO_TCP] = (uint32_t)(from->tcp_transitory_ns / NS_PER_MS);
+	to->timeout_ms[SN_PROTO_UDP] = (uint32_t)(from->udp_ns / NS_PER_MS);
+	to->timeout_ms[SN_PROTO_ICMP] = (uint32_t)(from->icmp_ns / NS_PER_MS);
 }
 
 /* All that needs memory; the state that is stays as it is. */
@@ -942,11 +909,10 @@ static bool move(struct sn_state *state, struct table *to, const struct sn_sessi
 		return false;
 	*s = *from;
 	s->run = run;
-	s->slot = slot;
-	s->timeout = timeout_of(&state->runs[run], s->proto, s->seen);
+	s->timeout_ms = timeout_of(&state->runs[run], s->proto, s->seen);
 	if (!sh->live)
 		sh->tick = part->now >> WHEEL_SHIFT;
-	settle(part, to, sh, s, hash_session(state, s));
+	settle(part, to, sh, s, slot, hash_session(state, s));
 	return true;
 }
 
@@ -967,13 +933,12 @@ static bool keep(struct sn_state *state, struct shard *sh, struct table *t, stru
 		s->hash_next = sh->slab_free;
 		sh->slab_free = index_of(sh, s);
 		l = list_of_session(t, sh, s);
-		slot_rest(&l, s->slot);
+		slot_rest(&l, slot_of_session(t, sh, s));
 		return false;
 	}
 	s->run = run;
-	s->timeout = timeout_of(&state->runs[run], s->proto, s->seen);
+	s->timeout_ms = timeout_of(&state->runs[run], s->proto, s->seen);
 	bucket = bucket_of(sh, hash_session(state, s));
-	s->table = t->id;
 	s->hash_next = *bucket;
 	*bucket = index_of(sh, s);
 	hang(sh, s);
@@ -991,8 +956,8 @@ static bool runs_same(const struct sn_state *state, const struct change *c, cons
 	for (uint32_t i = 0; i < p->n_runs; i++) {
 		const struct run *a = &state->runs[i], *b = &c->runs[i];
 
-		if (strcmp(a->name, b->name) || a->tcp_ns != b->tcp_ns ||
-		    memcmp(a->timeout, b->timeout, sizeof(a->timeout)) ||
+		if (strcmp(a->name, b->name) || a->tcp_ms != b->tcp_ms ||
+		    memcmp(a->timeout_ms, b->timeout_ms, sizeof(a->timeout_ms)) ||
 		    state->tables[a->table] != c->tables[b->table])
 			return false;
 	}

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "sn_cut.h"
 #include "sn_program.h"
@@ -24,20 +25,23 @@
 #define SN_SHARDS   128
 #define SN_NO_SHARD UINT32_MAX
 
-/* TCP as far as a NAPT follows it. */
+/* TCP as far as a NAPT follows it (docs/elements.md, "napt"). */
 enum sn_tcp_seen {
-	SN_SEEN_FORWARD = 1,
-	SN_SEEN_RETURN = 2,
-	SN_SEEN_CLOSE = 4, /* FIN or RST */
+	SN_SEEN_ANSWERED = 1,
+	SN_SEEN_ACKNOWLEDGED = 2,
+	SN_SEEN_CLOSING = 4,
 };
+
+#define SN_SCALES_NONE 0xff
+#define SN_TCP_RARE    0x07 /* FIN, SYN, RST */
 
 /*
  * One binding, one cache line. The first half is what a look-up compares and a
  * packet refreshes; links are indexes into the shard's slab.
  */
 struct sn_session {
-	uint64_t last_use; /* ns */
-	uint64_t timeout;  /* ns: live while now - last_use <= timeout */
+	uint64_t last_use;   /* ns */
+	uint32_t timeout_ms; /* live while now - last_use <= timeout */
 	uint32_t inside_addr;
 	uint32_t outside_addr;
 	uint32_t remote_addr;
@@ -46,16 +50,18 @@ struct sn_session {
 	uint16_t remote_port;
 	uint16_t run; /* of the state's register of runs */
 	uint8_t proto;
-	uint8_t seen; /* enum sn_tcp_seen */
-	uint8_t live;
-	uint8_t shard;	     /* of SN_SHARDS */
-	uint32_t generation; /* changes when the session ends */
-	uint32_t slot;	     /* outside address and port within the shard */
+	uint8_t seen;	   /* enum sn_tcp_seen */
+	uint8_t shard : 7; /* of SN_SHARDS */
+	uint8_t live : 1;
+	uint8_t wheel_slot;
+	uint32_t generation : 24; /* changes when the session ends */
+	uint32_t scales : 8;	  /* of TCP's windows: low half those from inside; 15: none */
 	uint32_t hash_next;
 	uint32_t wheel_next;
 	uint32_t wheel_prev;
-	uint16_t wheel_slot;
-	uint16_t table; /* of the state */
+	/* Of TCP's last packet from inside and outside, in network order. */
+	uint32_t ack[2];
+	uint16_t window[2];
 };
 _Static_assert(sizeof(struct sn_session) == 64, "a session is one cache line");
 
@@ -229,27 +235,38 @@ struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table,
 /* The program's run of a session. */
 uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *session);
 
-/* TCP's state moved: the session's timeout changes. */
-void sn_session_seen(const struct sn_state *state, struct sn_session *session, uint8_t seen, uint64_t now);
+/* A TCP packet that may move its connection's state, and so the session's timeout. */
+void sn_session_tcp(const struct sn_state *state, struct sn_session *session, const uint8_t *tcp,
+		    bool is_return, uint64_t now);
 
 /* Give a session and its port back, as if it had never been. */
 void sn_session_end(struct sn_part *part, struct sn_session *session);
 
 static inline bool sn_session_live(const struct sn_session *s, uint64_t now)
 {
-	return s->live && (int64_t)(now - s->last_use) <= (int64_t)s->timeout;
+	return s->live && (int64_t)(now - s->last_use) <= s->timeout_ms * 1000000ll;
 }
 
-/*
- * A packet that commits uses the session. seen: the packet's direction, and
- * SN_SEEN_CLOSE if it has FIN or RST.
- */
-static inline void sn_session_use(const struct sn_state *state, struct sn_session *s, uint8_t seen,
-				  uint64_t now)
+/* A packet that commits uses the session. tcp: its TCP header, NULL if it has none. */
+static inline void sn_session_use(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp,
+				  bool is_return, uint64_t now)
 {
+	uint8_t flags, seen;
+
+	if (!tcp) {
+		s->last_use = now;
+		return;
+	}
+	flags = tcp[13];
+	/* ACK from inside acknowledges what was answered. */
+	seen = is_return ? SN_SEEN_ANSWERED : flags >> 3 & s->seen << 1 & SN_SEEN_ACKNOWLEDGED;
+	if (__builtin_expect((flags & SN_TCP_RARE) | (seen & ~s->seen), 0)) {
+		sn_session_tcp(state, s, tcp, is_return, now);
+		return;
+	}
 	s->last_use = now;
-	if (__builtin_expect((s->seen | seen) != s->seen, 0))
-		sn_session_seen(state, s, seen, now);
+	memcpy(&s->ack[is_return], tcp + 8, 4);
+	memcpy(&s->window[is_return], tcp + 14, 2);
 }
 
 /* Reclaim what has expired in a few of the part's shards; all are visited in turn. */

@@ -13,6 +13,7 @@
 
 #define WHEEL_SHIFT 28	 /* a slot is 0.27 s … */
 #define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
+#define NS_PER_MS   1000000ull
 #define SLOT_FREE   0x80000000u
 
 /*
@@ -100,8 +101,8 @@ struct run {
 	uint32_t index; /* in the program; SN_NO_INDEX: gone */
 	uint32_t table; /* in state->tables */
 	uint32_t max_sessions;
-	uint64_t timeout[SN_PROTOS];
-	uint64_t tcp_ns; /* established; timeout[SN_PROTO_TCP] is the transitory one */
+	uint32_t timeout_ms[SN_PROTOS];
+	uint32_t tcp_ms; /* established; timeout_ms[SN_PROTO_TCP] is the transitory one */
 };
 
 /* Workers read it; what they write is in shards and parts. */
@@ -141,11 +142,16 @@ static inline enum sn_proto_class class_of(uint8_t proto)
 	return proto == SN_TCP ? SN_PROTO_TCP : proto == SN_UDP ? SN_PROTO_UDP : SN_PROTO_ICMP;
 }
 
-static inline uint64_t timeout_of(const struct run *r, uint8_t proto, uint8_t seen)
+static inline bool is_established(uint8_t seen)
 {
-	if (proto == SN_TCP && seen == (SN_SEEN_FORWARD | SN_SEEN_RETURN))
-		return r->tcp_ns;
-	return r->timeout[class_of(proto)];
+	return seen == (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED);
+}
+
+static inline uint32_t timeout_of(const struct run *r, uint8_t proto, uint8_t seen)
+{
+	if (proto == SN_TCP && is_established(seen))
+		return r->tcp_ms;
+	return r->timeout_ms[class_of(proto)];
 }
 
 /* ---- slab, chains, wheel ---- */
@@ -162,7 +168,7 @@ static inline struct sn_session *at_index(const struct shard *sh, uint32_t index
 
 static inline void hang(struct shard *sh, struct sn_session *s)
 {
-	uint64_t tick = (s->last_use + s->timeout) >> WHEEL_SHIFT;
+	uint64_t tick = (s->last_use + s->timeout_ms * NS_PER_MS) >> WHEEL_SHIFT;
 	uint32_t index = index_of(sh, s), *head;
 
 	if (tick < sh->tick)
@@ -176,6 +182,16 @@ static inline void hang(struct shard *sh, struct sn_session *s)
 	if (*head)
 		at_index(sh, *head)->wheel_prev = index;
 	*head = index;
+}
+
+static inline void unhang(struct shard *sh, struct sn_session *s)
+{
+	if (s->wheel_prev)
+		at_index(sh, s->wheel_prev)->wheel_next = s->wheel_next;
+	else
+		sh->wheel[s->wheel_slot] = s->wheel_next;
+	if (s->wheel_next)
+		at_index(sh, s->wheel_next)->wheel_prev = s->wheel_prev;
 }
 
 static inline uint64_t hash_inside(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
@@ -286,20 +302,32 @@ static inline uint32_t slot_of(const struct table *t, const struct shard *sh, ui
 	return slot < sh->n_slots ? slot : SN_NO_INDEX;
 }
 
+static inline uint32_t slot_of_session(const struct table *t, const struct shard *sh,
+				       const struct sn_session *s)
+{
+	return slot_of(t, sh, s->outside_addr, s->outside_port);
+}
+
 /* ---- the life of a session ---- */
 
-/* Put a session, whose tuples are set, where look-ups find it. */
+static inline struct shard *shard_of(const struct sn_state *state, const struct sn_session *s,
+				     struct table **table)
+{
+	*table = state->tables[state->runs[s->run].table];
+	return &(*table)->shards[s->shard & (*table)->mask];
+}
+
+/* Put a session, whose tuples are set, where look-ups find it; slot is its outside address and port. */
 static inline void settle(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s,
-			  uint64_t hash)
+			  uint32_t slot, uint64_t hash)
 {
 	enum sn_proto_class class = class_of(s->proto);
 	uint32_t *bucket = bucket_of(sh, hash);
 
 	s->live = 1;
-	s->table = t->id;
 	s->hash_next = *bucket;
 	*bucket = index_of(sh, s);
-	sh->ports[class].slots[s->slot] = index_of(sh, s);
+	sh->ports[class].slots[slot] = index_of(sh, s);
 	hang(sh, s);
 	sh->live++;
 	part->left[t->id]--;

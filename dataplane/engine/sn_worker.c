@@ -191,23 +191,13 @@ static inline struct sn_session *session_of(uint64_t word, uint64_t now)
 	return likely(sn_cache_session_same(word, s) && sn_session_live(s, now)) ? s : NULL;
 }
 
-static inline void use_session(struct sn_worker *w, struct sn_session *s, const struct sn_pkt *p,
-			       bool is_return, uint64_t now)
-{
-	uint8_t seen = 0;
-
-	if (p->proto == SN_TCP)
-		seen = (is_return ? SN_SEEN_RETURN : SN_SEEN_FORWARD) |
-		       (p->tcp_flags & (SN_TCP_FIN | SN_TCP_RST) ? SN_SEEN_CLOSE : 0);
-	sn_session_use(w->state, s, seen, now);
-}
-
 /* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
 static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p,
 					       const struct sn_cache_entry *e, uint64_t now)
 {
 	struct sn_neigh *n = &w->neigh.entries[e->neigh];
 	struct sn_session *s0 = NULL, *s1 = NULL;
+	const uint8_t *tcp;
 	uint8_t *f, *ip, *l4;
 
 	if (unlikely(p->ttl < e->min_ttl || p->ip_len > w->program->interfaces[n->iface].mtu ||
@@ -223,14 +213,15 @@ static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pk
 		if (!sn_rewrite_tag(p))
 			return false;
 	}
-	if (s0)
-		use_session(w, s0, p, e->flags & SN_CACHE_RETURN0, now);
-	if (s1)
-		use_session(w, s1, p, e->flags & SN_CACHE_RETURN1, now);
-	n->used = now;
 	f = rte_pktmbuf_mtod(p->m, uint8_t *);
 	ip = f + p->l3;
 	l4 = f + p->l4;
+	tcp = p->proto == SN_TCP ? l4 : NULL;
+	if (s0)
+		sn_session_use(w->state, s0, tcp, e->flags & SN_CACHE_RETURN0, now);
+	if (s1)
+		sn_session_use(w->state, s1, tcp, e->flags & SN_CACHE_RETURN1, now);
+	n->used = now;
 	if (unlikely(e->dscp != SN_CACHE_KEEP_DSCP))
 		ip[1] = e->dscp << 2 | (ip[1] & 3);
 	lower_ttl(ip, e->ttl_dec, e->ip_diff);

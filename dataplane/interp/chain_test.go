@@ -122,6 +122,9 @@ type pkt struct {
 	proto        layers.IPProtocol
 	sport, dport uint16 // identifier for ICMP echo: sport of a request, dport of a reply
 	flags        string // of TCP: S A F R
+	seq, ack     uint32
+	window       uint16
+	scale        int // of TCP's window; -1: 0, 0: no option
 	icmp         layers.ICMPv4TypeCode
 	ttl          uint8
 	frag         uint16 // offset and MF as in the header
@@ -189,7 +192,12 @@ func (p pkt) frame() []byte {
 			_ = u.SetNetworkLayerForChecksum(v4)
 			stack = append(stack, u)
 		case layers.IPProtocolTCP:
-			t := &layers.TCP{SrcPort: layers.TCPPort(p.sport), DstPort: layers.TCPPort(p.dport), Seq: 7, Window: 1024}
+			t := &layers.TCP{SrcPort: layers.TCPPort(p.sport), DstPort: layers.TCPPort(p.dport), Seq: p.seq, Ack: p.ack, Window: p.window}
+			if p.scale != 0 {
+				t.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindNop}, {
+					OptionType: layers.TCPOptionKindWindowScale, OptionLength: 3, OptionData: []byte{byte(max(p.scale, 0))},
+				}}
+			}
 			for _, f := range p.flags {
 				switch f {
 				case 'S':

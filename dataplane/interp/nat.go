@@ -63,13 +63,12 @@ func (n *nat) seatOf(e *entry) seat { return n.seat(e.flow, e.out) }
 func (e endpoint) addrPort() netip.AddrPort { return netip.AddrPortFrom(addr(e.addr), e.port) }
 
 type entry struct {
-	nat  *nat
-	flow flow
-	out  endpoint
-	last time.Duration
-	// TCP: what was seen so far.
-	fromInside, fromOutside, closing bool
-	hidden                           bool // no frame showed out so far: it is a guess
+	nat    *nat
+	flow   flow
+	out    endpoint
+	last   time.Duration
+	tcp    tcpState
+	hidden bool // no frame showed out so far: it is a guess
 	// source is the entry of another NAPT, hidden when it was noted, whose endpoint the flow comes from;
 	// behind are the entries whose source this is or was.
 	source *entry
@@ -102,7 +101,7 @@ func (n *nat) timeout(e *entry) time.Duration {
 	case protoICMP:
 		return t.ICMP
 	}
-	if e.fromInside && e.fromOutside && !e.closing {
+	if e.tcp.established() {
 		return t.TCP
 	}
 	return t.TCPTransitory
@@ -129,16 +128,16 @@ func (n *nat) forget(now time.Duration) {
 	}
 }
 
-// openingIdle is how long a TCP entry that nobody outside has answered is kept, however scarce ports are.
+// openingIdle is how long a TCP entry that is not answered is kept, however scarce ports are.
 const openingIdle = time.Second
 
 // displaceable tells whether the NAPT may end a live entry for a flow that finds no port.
 func (e *entry) displaceable(now time.Duration) bool {
-	return e.flow.proto == protoTCP && !e.fromOutside && now-e.last >= openingIdle
+	return e.flow.proto == protoTCP && !e.tcp.answered && now-e.last >= openingIdle
 }
 
-// Displace ends the entry of a flow, as a NAPT may for another one that finds no port or no room: it is a TCP entry that no packet
-// from outside has used, and that was idle for a second or longer. Anything else is an error.
+// Displace ends the entry of a flow, as a NAPT may for another one that finds no port or no room: it is a TCP entry that is not
+// answered, and that was idle for a second or longer. Anything else is an error.
 func (c *Chain) Displace(now time.Duration, b Binding) error {
 	for i := range c.nodes {
 		n := c.nodes[i].nat
@@ -151,7 +150,7 @@ func (c *Chain) Displace(now time.Duration, b Binding) error {
 		case e == nil:
 			return fmt.Errorf("%s has no entry for %v → %v", b.Node, b.Inside, b.Remote)
 		case !e.displaceable(now):
-			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.fromOutside, now-e.last)
+			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.tcp.answered, now-e.last)
 		}
 		delete(n.inside, f)
 		delete(n.outside, n.seatOf(e))
@@ -279,12 +278,8 @@ func (n *nat) use(r *run, e *entry, ip []byte, side int) {
 		*e = before
 		n.expires(e)
 	})
-	e.last = r.now
-	if e.flow.proto == protoTCP {
-		e.fromInside = e.fromInside || side == element.NAPTInside
-		e.fromOutside = e.fromOutside || side == element.NAPTOutside
-		const fin, rst = 0x01, 0x04
-		e.closing = e.closing || transport(ip)[13]&(fin|rst) != 0
+	if e.flow.proto != protoTCP || e.tcp.use(transport(ip), side) {
+		e.last = r.now
 	}
 	n.expires(e)
 }

@@ -51,9 +51,18 @@ type endpoint struct {
 // binding is an entry of a state table.
 type binding struct {
 	flow
-	out                  netip.AddrPort
-	last                 time.Duration
-	forth, back, closing bool
+	out  netip.AddrPort
+	last time.Duration
+	tcp  connection
+}
+
+// connection is what a binding knows of TCP: whether it was answered from outside, whether inside acknowledged that, whether it ends;
+// and by direction (0: forth) what the sender expects: the next number, and how many from there on.
+type connection struct {
+	answered, open, ends bool
+	expects              [2]uint32
+	window               [2]uint32
+	shift                [2]int // -1: no scale
 }
 
 // shot is an IP packet at one place of the program: ip has the checksums of before until seal moves them.
@@ -290,7 +299,7 @@ func (m *model) live(b *binding) bool {
 	switch {
 	case b.proto == packets.ProtoICMP:
 		ms = run.GetIcmpMs()
-	case b.proto == packets.ProtoTCP && b.forth && b.back && !b.closing:
+	case b.proto == packets.ProtoTCP && b.tcp.open && !b.tcp.ends:
 		ms = run.GetTcpMs()
 	case b.proto == packets.ProtoTCP:
 		ms = run.GetTcpTransitoryMs()
@@ -318,9 +327,66 @@ func (m *model) to(table uint32, proto uint8, at, remote netip.AddrPort) *bindin
 func (m *model) use(b *binding, ip []byte, forth bool) {
 	was := *b
 	m.undo = append(m.undo, func() { *b = was })
-	b.last = m.now
-	b.forth, b.back = b.forth || forth, b.back || !forth
-	b.closing = b.closing || b.proto == packets.ProtoTCP && ip[int(ip[0]&15)*4+13]&(packets.FIN|packets.RST) != 0
+	direction := 1
+	if forth {
+		direction = 0
+	}
+	if b.proto != packets.ProtoTCP || b.tcp.hear(ip[int(ip[0]&15)*4:], direction) {
+		b.last = m.now
+	}
+}
+
+// hear tells whether a segment counts as use.
+func (c *connection) hear(b []byte, direction int) bool {
+	var has [256]bool
+	for _, flag := range []byte{packets.SYN, packets.ACK, packets.FIN, packets.RST} {
+		has[flag] = b[13]&flag != 0
+	}
+	other := 1 - direction
+	if has[packets.RST] {
+		window := uint64(c.window[other])
+		if c.shift[0] >= 0 && c.shift[1] >= 0 {
+			window <<= c.shift[other]
+		}
+		ahead := uint64(binary.BigEndian.Uint32(b[4:]) - c.expects[other])
+		if !c.open || c.ends || ahead > window {
+			return false
+		}
+		c.ends = true
+		return true
+	}
+	if has[packets.SYN] && !has[packets.ACK] && c.ends {
+		*c = connection{shift: [2]int{-1, -1}}
+	}
+	if direction == 1 {
+		c.answered = true
+	} else if c.answered && has[packets.ACK] && !has[packets.SYN] {
+		c.open = true
+	}
+	c.ends = c.ends || has[packets.FIN]
+	if has[packets.SYN] && !c.open {
+		c.shift[direction] = shiftOf(b[20 : b[12]>>4*4])
+	}
+	c.expects[direction] = binary.BigEndian.Uint32(b[8:])
+	c.window[direction] = uint32(binary.BigEndian.Uint16(b[14:]))
+	return true
+}
+
+// shiftOf is a SYN's window scale, -1 without.
+func shiftOf(options []byte) int {
+	for i := 0; i < len(options) && options[i] != 0; {
+		switch {
+		case options[i] == 1:
+			i++
+		case i+1 >= len(options) || options[i+1] < 2 || i+int(options[i+1]) > len(options):
+			return -1
+		case options[i] == 3 && options[i+1] == 3:
+			return min(int(options[i+2]), 14)
+		default:
+			i += int(options[i+1])
+		}
+	}
+	return -1
 }
 
 // ends are the addresses and ports of a packet as a NAPT knows it; ICMP has only an identifier.
@@ -417,7 +483,7 @@ func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
 	t := &m.tables[table]
 	at := endpoint{f.proto, out}
 	wasFlow, wasOut := t.inside[f], t.outside[at]
-	b := &binding{flow: f, out: out, last: m.now}
+	b := &binding{flow: f, out: out, last: m.now, tcp: connection{shift: [2]int{-1, -1}}}
 	if wasFlow != nil && t.outside[endpoint{f.proto, wasFlow.out}] == wasFlow {
 		delete(t.outside, endpoint{f.proto, wasFlow.out})
 	}

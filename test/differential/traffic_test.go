@@ -183,19 +183,29 @@ func (t *traffic) saw(in sent, out []sent) {
 
 func (t *traffic) plain() sent {
 	switch n := t.IntN(20); {
-	case n < 4 && len(t.out.list) > 0: // the far end answers
+	case n < 3 && len(t.out.list) > 0: // the far end goes on with the connection
+		if s, ok := t.converse(t.out.list[t.IntN(len(t.out.list))], true); ok {
+			return s
+		}
+		return t.fresh()
+	case n < 4 && len(t.good.list) > 0: // or this one
+		if s, ok := t.converse(t.good.list[t.IntN(len(t.good.list))], false); ok {
+			return s
+		}
+		return t.fresh()
+	case n < 6 && len(t.out.list) > 0: // the far end answers
 		o := t.out.list[t.IntN(len(t.out.list))]
 		if f, ok := packets.Reply(t.Rand, o.frame, t.flags(), t.payload()); ok {
 			return sent{o.iface, f}
 		}
-	case n < 6 && len(t.out.list) > 0: // somebody on the far way complains
+	case n < 8 && len(t.out.list) > 0: // somebody on the far way complains
 		o := t.out.list[t.IntN(len(t.out.list))]
 		typ := []uint8{3, 3, 11, 12, 4, 5}[t.IntN(6)]
 		quote := []int{20, 27, 28, 28, 36, 40, 548, 1500}[t.IntN(8)]
 		if f, ok := packets.ErrorAbout(t.Rand, o.frame, t.address(hs.Src), typ, uint8(t.IntN(6)), quote); ok {
 			return sent{o.iface, f}
 		}
-	case n < 8 && len(t.good.list) > 0: // the flow's other direction, begun from the same side or another
+	case n < 9 && len(t.good.list) > 0: // the flow's other direction, begun from the same side or another
 		i := t.good.list[t.IntN(len(t.good.list))]
 		if f, ok := packets.FieldsOf(i.frame); ok {
 			f.Src, f.Dst, f.Sport, f.Dport, f.Flags = f.Dst, f.Src, f.Dport, f.Sport, t.flags()
@@ -212,6 +222,59 @@ func (t *traffic) plain() sent {
 		}
 	}
 	return t.fresh()
+}
+
+// converse is what follows upon a TCP packet in its connection: of its receiver, or of its sender. Most of the time numbers are what the
+// other side expects, or at the bounds of that.
+func (t *traffic) converse(s sent, receiver bool) (sent, bool) {
+	f, ok := packets.FieldsOf(s.frame)
+	if !ok || f.Proto != packets.ProtoTCP || f.Segment == nil || f.Frag != 0 {
+		return sent{}, false
+	}
+	v, _ := packets.Parse(s.frame)
+	length := uint32(len(v.IP.Payload) - int(v.IP.Payload[12]>>4)*4)
+	if f.Flags&(packets.SYN|packets.FIN) != 0 {
+		length++
+	}
+	next := packets.Segment{Seq: f.Segment.Seq + length, Ack: f.Segment.Ack, Scale: -1}
+	if receiver {
+		f.Src, f.Dst, f.Sport, f.Dport = f.Dst, f.Src, f.Dport, f.Sport
+		next.Seq, next.Ack = next.Ack, next.Seq
+	}
+	next.Window = []uint16{0, 1, 512, 0xffff}[t.IntN(4)]
+	f.Flags = t.nextFlags(f.Flags, receiver)
+	switch {
+	case f.Flags&packets.RST != 0: // around the other side's window, which the packet may tell
+		edge := uint32(f.Segment.Window) << []int{0, 0, 7}[t.IntN(3)]
+		next.Seq += []uint32{0, 0, 1, ^uint32(0), edge, edge + 1, t.Uint32()}[t.IntN(7)]
+	case f.Flags&packets.SYN != 0:
+		next.Scale = []int{-1, 0, 7, 14, 15}[t.IntN(5)]
+	}
+	if t.IntN(4) != 0 {
+		f.TTL = 64
+	}
+	f.Segment = &next
+	var payload []byte
+	if f.Flags&packets.PSH != 0 {
+		payload = t.payload()
+	}
+	var mac packets.MAC
+	copy(mac[:], t.g.Interfaces[s.iface].MAC)
+	return sent{s.iface, packets.Build(t.Rand, mac, packets.MAC{2, 9, 0, 0, 0, byte(s.iface)}, f, payload)}, true
+}
+
+// nextFlags are those of what follows: the handshake goes on, then data, ends of both kinds, and the 5-tuple used again.
+func (t *traffic) nextFlags(flags uint8, receiver bool) uint8 {
+	switch {
+	case flags&packets.SYN != 0 && flags&packets.ACK == 0 && receiver && t.IntN(8) != 0:
+		return packets.SYN | packets.ACK
+	case flags&packets.SYN != 0 && receiver && t.IntN(8) != 0:
+		return packets.ACK
+	}
+	return []uint8{
+		packets.ACK, packets.ACK, packets.PSH | packets.ACK, packets.PSH | packets.ACK, packets.FIN | packets.ACK, packets.RST,
+		packets.RST | packets.ACK, packets.SYN,
+	}[t.IntN(8)]
 }
 
 // vary makes more of a flow, or another one that differs in a field.

@@ -17,6 +17,15 @@ type Fields struct {
 	Flags      uint8
 	Type, Code uint8
 	ICMPRest   uint32 // of echo: identifier and sequence number
+	// Segment is what a chain reads of TCP only to follow connections; nil: any.
+	Segment *Segment
+}
+
+// Segment is a TCP segment's place in its connection.
+type Segment struct {
+	Seq, Ack uint32
+	Window   uint16
+	Scale    int // of the window, by option; -1: none
 }
 
 // Build makes a frame with these fields; all that a chain does not read is drawn at random, mostly plain.
@@ -37,7 +46,7 @@ func Build(r *rand.Rand, dst, src MAC, f Fields, payload []byte) []byte {
 		if r.IntN(8) == 0 {
 			options = []byte{2, 4, 5, 0xb4, 1, 1, 1, 1}
 		}
-		p.Payload = TCP(f.Src, f.Dst, f.Sport, f.Dport, f.Flags, r.Uint32(), options, payload)
+		p.Payload = f.segment(r, options, payload)
 	case ProtoUDP:
 		p.Payload = UDP(f.Src, f.Dst, f.Sport, f.Dport, payload)
 		if r.IntN(8) == 0 {
@@ -55,6 +64,23 @@ func Build(r *rand.Rand, dst, src MAC, f Fields, payload []byte) []byte {
 		p.Offset, p.DF, p.MF = uint16(1+r.IntN(0x1ffe)), false, r.IntN(2) == 0
 	}
 	return Ethernet(dst, src, tags(r, f.VLAN), EtherIPv4, p.Bytes(), padding(r, len(p.Payload)))
+}
+
+// segment is the packet's TCP segment.
+func (f Fields) segment(r *rand.Rand, options, payload []byte) []byte {
+	s := f.Segment
+	if s == nil {
+		return TCP(f.Src, f.Dst, f.Sport, f.Dport, f.Flags, r.Uint32(), options, payload)
+	}
+	if s.Scale >= 0 {
+		options = append([]byte{1, 3, 3, byte(s.Scale)}, options...)
+	}
+	b := TCP(f.Src, f.Dst, f.Sport, f.Dport, f.Flags, s.Seq, options, payload)
+	binary.BigEndian.PutUint32(b[8:], s.Ack)
+	binary.BigEndian.PutUint16(b[14:], s.Window)
+	b[16], b[17] = 0, 0
+	binary.BigEndian.PutUint16(b[16:], transportSum(f.Src, f.Dst, ProtoTCP, b))
+	return b
 }
 
 func tags(r *rand.Rand, vlan int) []Tag {
@@ -147,6 +173,7 @@ func FieldsOf(frame []byte) (f Fields, ok bool) {
 		f.Sport, f.Dport, _ = v.IP.Ports()
 		if v.IP.Proto == ProtoTCP && len(b) >= 20 {
 			f.Flags = b[13]
+			f.Segment = &Segment{binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]), binary.BigEndian.Uint16(b[14:]), -1}
 		}
 	case ProtoICMP:
 		f.Type, f.Code, f.ICMPRest = b[0], b[1], binary.BigEndian.Uint32(b[4:])

@@ -141,22 +141,55 @@ static void the_cache_does_not_outlive_the_binding(void **state)
 	assert_false(comes_back(f, &in));
 }
 
-static void tcp_is_established_by_both_directions_and_transitory_after_fin(void **state)
+static void tcp_is_established_by_its_handshake_and_transitory_after_fin(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward(SN_TCP, 5000), in;
+
+	load(f);
+	out.flags = SN_TCP_SYN;
+	in = inward(SN_TCP, go_out(f, &out));
+	in.flags = SN_TCP_SYN | SN_TCP_ACK;
+	assert_true(comes_back(f, &in));
+	f->now += 240 * SECOND + 1;
+	assert_false(comes_back(f, &in)); /* the handshake was not over */
+	in = inward(SN_TCP, go_out(f, &out));
+	in.flags = SN_TCP_SYN | SN_TCP_ACK;
+	assert_true(comes_back(f, &in));
+	out.flags = in.flags = SN_TCP_ACK;
+	go_out(f, &out);
+	f->now += 7200 * SECOND;
+	assert_true(comes_back(f, &in));
+	in.flags = SN_TCP_FIN | SN_TCP_ACK;
+	assert_true(comes_back(f, &in));
+	f->now += 240 * SECOND;
+	assert_true(comes_back(f, &in));
+	f->now += 240 * SECOND + 1;
+	assert_false(comes_back(f, &in));
+}
+
+static void a_connection_whose_ports_are_used_again_after_fin_starts_over(void **state)
 {
 	struct fixture *f = *state;
 	struct packet out = outward(SN_TCP, 5000), in;
 
 	load(f);
 	in = inward(SN_TCP, go_out(f, &out));
+	for (int i = 0; i < 3; i++) { /* the later ones by cached decisions */
+		assert_true(comes_back(f, &in));
+		go_out(f, &out);
+	}
+	in.flags = out.flags = SN_TCP_FIN | SN_TCP_ACK;
 	assert_true(comes_back(f, &in));
+	go_out(f, &out);
+	out.flags = SN_TCP_SYN;
+	go_out(f, &out);
+	in.flags = SN_TCP_SYN | SN_TCP_ACK;
+	assert_true(comes_back(f, &in));
+	in.flags = out.flags = SN_TCP_ACK;
+	go_out(f, &out);
 	f->now += 7200 * SECOND;
 	assert_true(comes_back(f, &in));
-	in.flags = 0x11;
-	assert_true(comes_back(f, &in));
-	f->now += 240 * SECOND;
-	assert_true(comes_back(f, &in));
-	f->now += 240 * SECOND + 1;
-	assert_false(comes_back(f, &in));
 }
 
 static void timers_give_ports_of_idle_sessions_back(void **state)
@@ -483,7 +516,8 @@ int main(void)
 		WITH_FIXTURE(what_a_napt_cannot_translate_is_dropped_under_its_reason),
 		WITH_FIXTURE(an_idle_binding_lives_to_the_nanosecond_of_its_timeout),
 		WITH_FIXTURE(the_cache_does_not_outlive_the_binding),
-		WITH_FIXTURE(tcp_is_established_by_both_directions_and_transitory_after_fin),
+		WITH_FIXTURE(tcp_is_established_by_its_handshake_and_transitory_after_fin),
+		WITH_FIXTURE(a_connection_whose_ports_are_used_again_after_fin_starts_over),
 		WITH_FIXTURE(timers_give_ports_of_idle_sessions_back),
 		WITH_FIXTURE(a_pool_is_used_up_to_its_last_port_and_no_further),
 		WITH_FIXTURE(an_opening_that_nobody_answered_makes_room_after_a_second),

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_parse.h"
+#include "sn_state_impl.h"
+
+/* What a NAPT knows of a TCP connection: docs/elements.md, "napt", TCP state. */
+
+#define OPTION_END   0
+#define OPTION_NOP   1
+#define OPTION_SCALE 3
+#define SCALE_MAX    14 /* RFC 7323, section 2.3 */
+#define SCALE_NONE   15
+
+_Static_assert(SN_TCP_RARE == (SN_TCP_FIN | SN_TCP_SYN | SN_TCP_RST), "what may move a connection's state");
+
+/* The window scale of a SYN, whose data offset was checked at entry. */
+static uint8_t scale_of(const uint8_t *tcp)
+{
+	const uint8_t *o = tcp + 20, *end = tcp + (tcp[12] >> 4) * 4;
+
+	while (o < end && *o != OPTION_END) {
+		if (*o == OPTION_NOP) {
+			o++;
+			continue;
+		}
+		if (end - o < 2 || o[1] < 2 || o[1] > end - o)
+			break;
+		if (o[0] == OPTION_SCALE && o[1] == 3)
+			return o[2] < SCALE_MAX ? o[2] : SCALE_MAX;
+		o += o[1];
+	}
+	return SCALE_NONE;
+}
+
+/* Whether the receiver of an RST expects its sequence number: an attacker has to guess it. */
+static bool in_window(const struct sn_session *s, const uint8_t *tcp, bool is_return)
+{
+	uint32_t window = rte_be_to_cpu_16(s->window[!is_return]);
+	uint32_t ahead = sn_load32(tcp + 4) - rte_be_to_cpu_32(s->ack[!is_return]);
+	uint8_t forth = s->scales & 15, back = s->scales >> 4;
+
+	if (forth != SCALE_NONE && back != SCALE_NONE)
+		window <<= is_return ? forth : back;
+	return ahead <= window;
+}
+
+/* The session is used, and has the timeout that its state asks for. */
+static void refresh(const struct sn_state *state, struct sn_session *s, uint64_t now)
+{
+	uint32_t timeout_ms = timeout_of(&state->runs[s->run], s->proto, s->seen);
+	struct table *t;
+	struct shard *sh = shard_of(state, s, &t);
+
+	s->last_use = now;
+	if (timeout_ms < s->timeout_ms) { /* due earlier than where it hangs */
+		unhang(sh, s);
+		s->timeout_ms = timeout_ms;
+		hang(sh, s);
+	}
+	s->timeout_ms = timeout_ms;
+}
+
+static void note_scale(struct sn_session *s, const uint8_t *tcp, bool is_return)
+{
+	uint8_t scale = scale_of(tcp);
+
+	s->scales = is_return ? (s->scales & 0x0f) | scale << 4 : (s->scales & 0xf0) | scale;
+}
+
+void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp, bool is_return,
+		    uint64_t now)
+{
+	uint8_t flags = tcp[13];
+
+	if (flags & SN_TCP_RST) {
+		if (!is_established(s->seen) || !in_window(s, tcp, is_return))
+			return;
+		s->seen |= SN_SEEN_CLOSING;
+		refresh(state, s, now);
+		return;
+	}
+	if ((s->seen & SN_SEEN_CLOSING) && (flags & (SN_TCP_SYN | SN_TCP_ACK)) == SN_TCP_SYN) {
+		s->seen = 0;
+		s->scales = SN_SCALES_NONE;
+	}
+	if (is_return)
+		s->seen |= SN_SEEN_ANSWERED;
+	else if ((s->seen & SN_SEEN_ANSWERED) && (flags & (SN_TCP_SYN | SN_TCP_ACK)) == SN_TCP_ACK)
+		s->seen |= SN_SEEN_ACKNOWLEDGED;
+	if (flags & SN_TCP_FIN)
+		s->seen |= SN_SEEN_CLOSING;
+	if ((flags & SN_TCP_SYN) && !(s->seen & SN_SEEN_ACKNOWLEDGED))
+		note_scale(s, tcp, is_return);
+	memcpy(&s->ack[is_return], tcp + 8, 4);
+	memcpy(&s->window[is_return], tcp + 14, 2);
+	refresh(state, s, now);
+}

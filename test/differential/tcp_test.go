@@ -1,0 +1,206 @@
+package differential
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// tcpTraffic is few connections through a chain, which open, talk, end in every way, and are used again.
+type tcpTraffic struct {
+	*traffic
+	n int // connections
+}
+
+func (t *tcpTraffic) next() sent {
+	if n := t.IntN(8); n > 0 {
+		list, receiver := t.out.list, true
+		if n > 5 {
+			list, receiver = t.good.list, false
+		}
+		if recent := list[max(0, len(list)-3*t.n):]; len(recent) > 0 {
+			if s, ok := t.converse(recent[t.IntN(len(recent))], receiver); ok {
+				return s
+			}
+		}
+	}
+	f := packets.Fields{
+		VLAN: -1, Src: 0x0a000001, Dst: 0x08080808, Proto: packets.ProtoTCP, TTL: 64, Sport: uint16(1024 + t.IntN(t.n)), Dport: 80,
+		Flags: packets.SYN, Segment: &packets.Segment{Seq: t.Uint32(), Window: 512, Scale: []int{-1, 7}[t.IntN(2)]},
+	}
+	return sent{0, t.build(0, f)}
+}
+
+// follow runs connections, packet by packet, with pauses about as long as timeouts.
+func (r *rig) follow(t *testing.T, seed uint64, n int) error {
+	tcp := tcpTraffic{newTraffic(seed, r.g, r.res.Program), 4}
+	now := time.Second
+	for r.stats.packets < n {
+		s := step{now: now}
+		for range 1 + tcp.IntN(6) {
+			s.packets = append(s.packets, tcp.next())
+		}
+		left, err := r.run(t.Context(), s)
+		if err != nil {
+			return err
+		}
+		for i, p := range s.packets {
+			tcp.saw(p, left[i])
+		}
+		now += []time.Duration{
+			time.Millisecond, time.Second, timeouts.TCPTransitory / 2, timeouts.TCPTransitory, timeouts.TCPTransitory + time.Millisecond,
+			timeouts.TCP, timeouts.TCP + time.Millisecond,
+		}[max(0, tcp.IntN(13)-6)]
+		// Connections of long ago are left alone.
+		if tcp.IntN(64) == 0 {
+			tcp.out, tcp.good = ring{}, ring{}
+		}
+	}
+	return r.finish(t.Context(), now)
+}
+
+func TestTheEngineFollowsTCPConnectionsAsTheUnmergedChainDoes(t *testing.T) {
+	needHarness(t)
+	for name, napts := range map[string]int{"one NAPT": 1, "NAPTs in a row": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := newRig(inARow(t.Name(), napts, oneNAPT))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer r.engine.kill()
+			if err := r.follow(t, 1, scale(100_000, 10_000)); err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// connection is a TCP connection through a NAPT, of which both ends are played.
+type played struct {
+	*testing.T
+	r   *rig
+	g   *graph.Graph
+	now time.Duration
+	// outside is the inside host's endpoint as the server sees it.
+	outside netip.AddrPort
+}
+
+var client, server = netip.MustParseAddrPort("10.0.0.1:1025"), netip.MustParseAddrPort("8.8.8.8:80")
+
+// says has one side send a segment, and tells whether it arrives.
+func (p *played) says(iface int, flags uint8, s packets.Segment) bool {
+	p.Helper()
+	from, to := client, server
+	if iface == 1 {
+		from, to = server, p.outside
+	}
+	s.Scale = -1
+	f := packets.Fields{
+		VLAN: -1, Src: number(from.Addr()), Dst: number(to.Addr()), Proto: packets.ProtoTCP, TTL: 64, Sport: from.Port(), Dport: to.Port(),
+		Flags: flags, Segment: &s,
+	}
+	var mac packets.MAC
+	copy(mac[:], p.g.Interfaces[iface].MAC)
+	tr := newTraffic(1, p.g, p.r.res.Program)
+	left, err := p.r.run(p.Context(), step{p.now, []sent{{iface, packets.Build(tr.Rand, mac, packets.MAC{2}, f, nil)}}})
+	if err != nil {
+		p.Fatal(err)
+	}
+	if len(left[0]) == 1 && iface == 0 {
+		p.outside = endsOf(p.T, left[0][0])[0]
+	}
+	return len(left[0]) == 1
+}
+
+// opens is a handshake: what the client sends next has the given number, what the server sends 1001.
+func (p *played) opens(next uint32) {
+	p.Helper()
+	p.says(0, packets.SYN, packets.Segment{Seq: next - 1, Window: 512})
+	p.says(1, packets.SYN|packets.ACK, packets.Segment{Seq: 1000, Ack: next, Window: 512})
+	p.says(0, packets.ACK, packets.Segment{Seq: next, Ack: 1001, Window: 512})
+}
+
+// idle lets time pass, and tells whether the server still gets through.
+func (p *played) idle(d time.Duration) bool {
+	p.Helper()
+	p.now += d
+	return p.says(1, packets.ACK, packets.Segment{Seq: 1001, Ack: 1, Window: 512})
+}
+
+func play(t *testing.T, test func(*testing.T, *played)) {
+	t.Helper()
+	needHarness(t)
+	g := inARow(t.Name(), 1, oneNAPT)
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer r.engine.kill()
+	test(t, &played{T: t, r: r, g: g, now: time.Second})
+}
+
+const afterTransitory = 5 * time.Minute // of 1 minute; established connections have 10
+
+func TestAConnectionWhosePortsAreUsedAgainAfterFINIsKeptAsLongAsAnyOther(t *testing.T) {
+	play(t, func(t *testing.T, p *played) {
+		p.opens(101)
+		p.says(0, packets.FIN|packets.ACK, packets.Segment{Seq: 101, Ack: 1001, Window: 512})
+		p.says(1, packets.FIN|packets.ACK, packets.Segment{Seq: 1001, Ack: 102, Window: 512})
+		p.says(0, packets.ACK, packets.Segment{Seq: 102, Ack: 1002, Window: 512})
+		p.opens(900_001)
+		if !p.idle(afterTransitory) {
+			t.Error("the server's data is dropped after 5 idle minutes")
+		}
+	})
+}
+
+func TestAnRSTOutsideTheWindowDoesNotCloseAConnection(t *testing.T) {
+	for name, c := range map[string]struct {
+		iface  int
+		seq    uint32
+		closes bool
+	}{
+		"from inside, far off":                {0, 0x70000000, false},
+		"from inside, behind the window":      {0, 101 + 513, false},
+		"from inside, before the window":      {0, 100, false},
+		"from inside, as expected":            {0, 101, true},
+		"from outside, far off":               {1, 0x70000000, false},
+		"from outside, behind the window":     {1, 1001 + 513, false},
+		"from outside, within the window":     {1, 1001 + 100, true},
+		"from outside, as the client expects": {1, 1001, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(t *testing.T, p *played) {
+				p.opens(101)
+				for range 3 { // by cached decisions, too
+					p.says(0, packets.ACK, packets.Segment{Seq: 101, Ack: 1001, Window: 512})
+					p.says(1, packets.ACK, packets.Segment{Seq: 1001, Ack: 101, Window: 512})
+				}
+				p.says(c.iface, packets.RST, packets.Segment{Seq: c.seq})
+				if p.idle(afterTransitory) == c.closes {
+					t.Errorf("the binding is there after 5 minutes: %t", !c.closes)
+				}
+			})
+		})
+	}
+}
+
+func TestSYNAndSYNACKAloneDoNotEstablishAConnection(t *testing.T) {
+	play(t, func(t *testing.T, p *played) {
+		p.says(0, packets.SYN, packets.Segment{Seq: 100, Window: 512})
+		p.says(1, packets.SYN|packets.ACK, packets.Segment{Seq: 1000, Ack: 101, Window: 512})
+		if p.idle(afterTransitory) {
+			t.Error("a handshake that is not over is kept for 5 minutes")
+		}
+	})
+}
