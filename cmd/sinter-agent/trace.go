@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/sinter-nfv/sinter/dataplane/agent"
+	"github.com/sinter-nfv/sinter/dataplane/control"
 )
 
 func newTrace(dir func() folder) *cobra.Command {
@@ -20,7 +20,7 @@ nobody reads it for a minute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			signal.Ignore(syscall.SIGPIPE) // the trace is to be stopped when nobody reads it, not this process
-			return agent.Trace(cmd.Context(), dir().socket(), request, cmd.InOrStdin(), cmd.OutOrStdout())
+			return control.RelayTrace(cmd.Context(), dir().socket(), request, cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&request, "request", "{}", "what to trace")

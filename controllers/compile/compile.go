@@ -4,14 +4,13 @@
 package compile
 
 import (
-	"bytes"
-	"compress/gzip"
 	"fmt"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
 // Inputs is what a chain refers to.
@@ -72,15 +71,11 @@ func failed(found finding.List, reason, message string) Outcome {
 }
 
 func pack(c *compiler.Program) (*Program, error) {
-	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
-	if _, err := z.Write(c.Encoded); err != nil {
+	packed, err := delivery.Pack(c.Encoded)
+	if err != nil {
 		return nil, err
 	}
-	if err := z.Close(); err != nil {
-		return nil, err
-	}
-	out := &Program{Hash: c.Hash, Packed: packed.Bytes()}
+	out := &Program{Hash: c.Hash, Packed: packed}
 	for _, s := range c.Result.Program.GetSegments() {
 		out.Classes += int32(len(s.GetClasses()))
 	}

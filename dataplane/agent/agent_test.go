@@ -19,6 +19,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
 // pod is an engine and an agent that runs.
@@ -75,7 +76,7 @@ func (p *pod) startAgent(t *testing.T, c client.WithWatch) {
 }
 
 // reports waits until the cluster has read a reason of Programmed and a hash.
-func reports(t *testing.T, c *cluster, reason, message string, p *Program) {
+func reports(t *testing.T, c *cluster, reason, message string, p *delivery.Program) {
 	t.Helper()
 	eventually(t, func() error {
 		i := c.instance(t)

@@ -13,6 +13,7 @@ import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -244,7 +245,7 @@ func dispatching(c *cards) *Dispatch {
 }
 
 // load is what the keeper does.
-func (c *cards) load(d *Dispatch, p *Program) {
+func (c *cards) load(d *Dispatch, p *delivery.Program) {
 	c.t.Helper()
 	marks, err := d.Before(c.t.Context(), p, c.hash == nil)
 	if err != nil {
@@ -257,14 +258,14 @@ func (c *cards) load(d *Dispatch, p *Program) {
 }
 
 // run has the agent's part look at the engine for some seconds.
-func (c *cards) run(d *Dispatch, p *Program, seconds int) {
+func (c *cards) run(d *Dispatch, p *delivery.Program, seconds int) {
 	for end := c.clock.Now().Add(time.Duration(seconds) * time.Second); c.clock.Now().Before(end); {
 		c.clock.Step(d.Step(c.t.Context(), p, 0))
 	}
 }
 
 // office is a chain with drops and a NAPT.
-func office(t *testing.T, drops string) *Program {
+func office(t *testing.T, drops string) *delivery.Program {
 	return synthesized(t, `
 apiVersion: nfv.sinter.dev/v1alpha1
 kind: ServiceChain

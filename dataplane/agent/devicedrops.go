@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -33,7 +34,7 @@ type classID struct{ segment, class uint32 }
 // class of the program in force; by interface, by reason and by the chain's counters for good.
 type deviceDrops struct {
 	mu       sync.Mutex
-	program  *Program
+	program  *delivery.Program
 	classes  map[classID]count
 	ports    map[string]count
 	reasons  map[string]count
@@ -55,7 +56,7 @@ func (d *deviceDrops) restart() {
 }
 
 // begin counts classes anew, for another program.
-func (d *deviceDrops) begin(p *Program) {
+func (d *deviceDrops) begin(p *delivery.Program) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.program, d.classes = p, map[classID]count{}
@@ -86,7 +87,7 @@ func addTo(m map[string]count, name string, n count) {
 }
 
 // reasonOf is the name that users know a drop by.
-func reasonOf(p *Program, d *programpb.Drop) string {
+func reasonOf(p *delivery.Program, d *programpb.Drop) string {
 	if chain, ok := d.GetReason().(*programpb.Drop_Chain); ok {
 		return p.GetReasons()[chain.Chain]
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -63,9 +64,9 @@ type Dispatch struct {
 	deadly   bool            // an engine ended when it was asked
 	cut      dispatch.Shards // how flows are divided, but for how many shards there are
 	workers  int
-	program  *Program         // in force; nil: not known
-	marks    *programpb.Marks // of the program in force; nil: none are believed
-	ahead    *programpb.Marks // of the program that is being loaded
+	program  *delivery.Program // in force; nil: not known
+	marks    *programpb.Marks  // of the program in force; nil: none are believed
+	ahead    *programpb.Marks  // of the program that is being loaded
 	shards   shardQueues
 	choice   dispatch.Choice
 	chosen   choiceKey
@@ -77,7 +78,7 @@ type Dispatch struct {
 
 // choiceKey is what a choice of dispatchers depends on.
 type choiceKey struct {
-	program       *Program
+	program       *delivery.Program
 	workers, bits int
 	version       int
 }
@@ -120,7 +121,7 @@ func (d *Dispatch) Wake() <-chan struct{} { return d.wake }
 
 // Step looks at engine and devices once, and has them do what is to be done with the program in force, if it is the known one, on the
 // first working cores; 0: all. It returns when to look again.
-func (d *Dispatch) Step(ctx context.Context, known *Program, working int) time.Duration {
+func (d *Dispatch) Step(ctx context.Context, known *delivery.Program, working int) time.Duration {
 	if d.engine.Loading() {
 		return dispatchBusy
 	}
@@ -262,7 +263,7 @@ func (d *Dispatch) wipe(ctx context.Context, iface string) error {
 }
 
 // adopt tells whether the program in force is known.
-func (d *Dispatch) adopt(known *Program, stats *programpb.Stats) bool {
+func (d *Dispatch) adopt(known *delivery.Program, stats *programpb.Stats) bool {
 	hash := (&Sample{Stats: stats}).Hash()
 	if d.program != nil && d.program.Hash == hash {
 		return true
@@ -275,7 +276,7 @@ func (d *Dispatch) adopt(known *Program, stats *programpb.Stats) bool {
 }
 
 // begin is called when a program is in force.
-func (d *Dispatch) begin(p *Program, marks *programpb.Marks) {
+func (d *Dispatch) begin(p *delivery.Program, marks *programpb.Marks) {
 	d.program, d.marks = p, marks
 	d.drops.begin(p)
 	d.bind()
@@ -306,14 +307,14 @@ func (d *Dispatch) choose() {
 }
 
 // chooseFor chooses for a program under that cut.
-func (d *Dispatch) chooseFor(p *Program) dispatch.Choice {
+func (d *Dispatch) chooseFor(p *delivery.Program) dispatch.Choice {
 	shards := d.cut
 	shards.Bits = d.shards.bits()
 	return dispatch.ChooseUnder(shards, p.Program, d.capabilities(p), d.workers)
 }
 
 // capabilities are those of the devices of a program's interfaces.
-func (d *Dispatch) capabilities(p *Program) []dispatch.Capabilities {
+func (d *Dispatch) capabilities(p *delivery.Program) []dispatch.Capabilities {
 	out := make([]dispatch.Capabilities, len(p.GetInterfaces()))
 	for i, iface := range p.GetInterfaces() {
 		for _, port := range d.ports {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -102,7 +103,7 @@ func ask[T any](ctx context.Context, e *Engine, patience time.Duration, question
 }
 
 // Load puts a program into force whose classes devices may write on packets; marks nil: they do not.
-func (e *Engine) Load(ctx context.Context, p *Program, marks *programpb.Marks) (*programpb.Loaded, error) {
+func (e *Engine) Load(ctx context.Context, p *delivery.Program, marks *programpb.Marks) (*programpb.Loaded, error) {
 	e.setLoading(true)
 	defer e.setLoading(false)
 	loaded, _, err := ask(ctx, e, loadTimeout, func(ctx context.Context, c *control.Client) (*programpb.Loaded, error) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -156,7 +157,7 @@ func (e *testEngine) runs() string {
 }
 
 // load loads a program as someone else.
-func (e *testEngine) load(p *Program) {
+func (e *testEngine) load(p *delivery.Program) {
 	e.t.Helper()
 	client, err := control.Dial(e.t.Context(), e.socket)
 	if err != nil {
@@ -184,7 +185,7 @@ func eventually(t *testing.T, try func() error) {
 }
 
 // testProgram is a program of interfaces that drops all packets for a reason of its own.
-func testProgram(t *testing.T, reason string, interfaces ...string) *Program {
+func testProgram(t *testing.T, reason string, interfaces ...string) *delivery.Program {
 	t.Helper()
 	p := &programpb.Program{
 		Schema: program.SchemaVersion, LongestWay: 4,
@@ -207,7 +208,7 @@ func testProgram(t *testing.T, reason string, interfaces ...string) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked, err := newProgram(encoded, program.Hash(encoded))
+	checked, err := delivery.Check(encoded, program.Hash(encoded))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func testProgram(t *testing.T, reason string, interfaces ...string) *Program {
 }
 
 // wants tells a program in domain words where hashes are compared.
-func wants(got string, want *Program) error {
+func wants(got string, want *delivery.Program) error {
 	if got != want.Hash {
 		return fmt.Errorf("program in force is %q, want %s (%s)", got, want.Hash, want.GetReasons()[0])
 	}

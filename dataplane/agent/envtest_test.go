@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
 // A real API server checks what the fake cannot: the schema, the field selector, ownership, and that the agent's role suffices.
@@ -83,7 +84,7 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 		}
 		return &i
 	}
-	reported := func(want *Program) {
+	reported := func(want *delivery.Program) {
 		t.Helper()
 		eventually(t, func() error {
 			i := instance()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -24,7 +25,7 @@ const (
 // Wanted is what the cluster wants.
 type Wanted struct {
 	Instance *v1alpha1.ChainInstance // nil: not heard of yet
-	Program  *Program                // nil: not there (yet)
+	Program  *delivery.Program       // nil: not there (yet)
 	Err      error                   // why it is not
 	Again    bool                    // it is asked for again
 }
@@ -42,7 +43,7 @@ type State struct {
 	Engine   error             // why there is no engine; nil: it answers
 	Version  string            // the engine's
 	Hash     string            // of the program in force; empty: none
-	Program  *Program          // in force; nil if it is not known what the hash stands for
+	Program  *delivery.Program // in force; nil if it is not known what the hash stands for
 	Since    time.Time         // when the agent loaded it; zero: it ran before the agent did
 	Refused  error             // why the wanted program is not in force
 	Loaded   *programpb.Loaded // what the engine said of the last load
@@ -65,12 +66,12 @@ type Keeper struct {
 	state State
 
 	// Of Step alone.
-	refused map[string]error // programs that are not tried again, and why
-	strikes map[string]int   // engines that died soon after they got a program
-	trial   *Program         // the program that was loaded last
-	tried   time.Time        // when
-	live    int64            // sessions of the engine when it answered last
-	fresh   bool             // it has not been seen yet by this connection
+	refused map[string]error  // programs that are not tried again, and why
+	strikes map[string]int    // engines that died soon after they got a program
+	trial   *delivery.Program // the program that was loaded last
+	tried   time.Time         // when
+	live    int64             // sessions of the engine when it answered last
+	fresh   bool              // it has not been seen yet by this connection
 
 	wanted  chan struct{}
 	changed chan struct{}
@@ -78,8 +79,8 @@ type Keeper struct {
 
 // swapper prepares the engine's devices for another program, and has them follow it.
 type swapper interface {
-	Before(ctx context.Context, next *Program, first bool) (*programpb.Marks, error)
-	After(loaded *Program)
+	Before(ctx context.Context, next *delivery.Program, first bool) (*programpb.Marks, error)
+	After(loaded *delivery.Program)
 }
 
 // NewKeeper makes a keeper.
@@ -256,7 +257,7 @@ func (k *Keeper) found(hash string, wanted Wanted) {
 
 // choose is the program to load, nil if there is nothing to do. An engine without a program gets one
 // at once, if need be an old one.
-func (k *Keeper) choose(inForce string, wanted Wanted) *Program {
+func (k *Keeper) choose(inForce string, wanted Wanted) *delivery.Program {
 	if wanted.Program != nil && k.refused[wanted.hash()] == nil {
 		if wanted.hash() == inForce {
 			return nil
@@ -277,7 +278,7 @@ func (k *Keeper) choose(inForce string, wanted Wanted) *Program {
 }
 
 // exchange puts a program into force, with what the engine's devices have to do with it. The program is on trial from when the engine gets it.
-func (k *Keeper) exchange(ctx context.Context, p *Program, first bool) (loaded *programpb.Loaded, err error) {
+func (k *Keeper) exchange(ctx context.Context, p *delivery.Program, first bool) (loaded *programpb.Loaded, err error) {
 	var marks *programpb.Marks
 	if k.devices != nil {
 		marks, err = k.devices.Before(ctx, p, first)
@@ -297,7 +298,7 @@ func (k *Keeper) exchange(ctx context.Context, p *Program, first bool) (loaded *
 }
 
 // load tells whether the engine lived through it. first: it has no program yet.
-func (k *Keeper) load(ctx context.Context, p *Program, first bool) bool {
+func (k *Keeper) load(ctx context.Context, p *delivery.Program, first bool) bool {
 	before, since := k.trial, k.tried
 	loaded, err := k.exchange(ctx, p, first)
 	var refused *control.EngineError
@@ -330,7 +331,7 @@ func (k *Keeper) load(ctx context.Context, p *Program, first bool) bool {
 }
 
 // save keeps a program that runs without having been loaded by this agent.
-func (k *Keeper) save(p *Program) {
+func (k *Keeper) save(p *delivery.Program) {
 	if err := k.store.Save(p, true); err != nil {
 		k.log.Error(err, "program runs, but is not kept for a restart")
 	}

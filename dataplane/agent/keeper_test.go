@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -49,18 +50,18 @@ func (b *bench) step(after time.Duration) {
 	b.Step(b.t.Context())
 }
 
-func (b *bench) want(p *Program) {
+func (b *bench) want(p *delivery.Program) {
 	b.Want(Wanted{Instance: &v1alpha1.ChainInstance{}, Program: p})
 }
 
 // passes has a program put in force, and runs it for long.
-func (b *bench) passes(p *Program) {
+func (b *bench) passes(p *delivery.Program) {
 	b.want(p)
 	b.step(time.Second)
 	b.step(time.Minute)
 }
 
-func (b *bench) runs(want *Program) {
+func (b *bench) runs(want *delivery.Program) {
 	b.t.Helper()
 	if err := wants(b.engine.runs(), want); err != nil {
 		b.t.Fatal(err)
@@ -208,7 +209,7 @@ type deadlyDevices struct {
 	times  int
 }
 
-func (d *deadlyDevices) Before(context.Context, *Program, bool) (*programpb.Marks, error) {
+func (d *deadlyDevices) Before(context.Context, *delivery.Program, bool) (*programpb.Marks, error) {
 	if d.times == 0 {
 		return nil, nil
 	}
@@ -217,7 +218,7 @@ func (d *deadlyDevices) Before(context.Context, *Program, bool) (*programpb.Mark
 	return nil, io.EOF
 }
 
-func (d *deadlyDevices) After(*Program) {}
+func (d *deadlyDevices) After(*delivery.Program) {}
 
 func TestAProgramIsNotChargedForWhatHappenedBeforeTheEngineGotIt(t *testing.T) {
 	b := newBench(t)

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -206,7 +207,7 @@ func (e exposition) classes(s *Seen) {
 }
 
 // outcome says in a word or two what becomes of a class' packets.
-func outcome(p *Program, segment *programpb.Segment, class uint32) string {
+func outcome(p *delivery.Program, segment *programpb.Segment, class uint32) string {
 	if int(class) >= len(segment.GetClasses()) {
 		return ""
 	}

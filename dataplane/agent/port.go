@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -56,7 +57,7 @@ type port struct {
 
 // planKey is what a plan depends on, beside weights.
 type planKey struct {
-	program *Program
+	program *delivery.Program
 	marks   *programpb.Marks
 	steered bool
 	version int

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -69,7 +70,7 @@ func (d *Dispatch) watch(p *port, stats *programpb.Stats, now time.Time) {
 }
 
 // input is what a port's plan for a program is made of.
-func (d *Dispatch) input(p *port, program *Program, index int, shards dispatch.Shards, marks *programpb.Marks, queues []uint16) *dispatch.Input {
+func (d *Dispatch) input(p *port, program *delivery.Program, index int, shards dispatch.Shards, marks *programpb.Marks, queues []uint16) *dispatch.Input {
 	in := &dispatch.Input{
 		Program: program.Program, Interface: uint32(index), Capabilities: p.caps, Weights: p.weights, Shards: shards, Generation: marks.GetGeneration(),
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -27,13 +28,13 @@ type sharedPod struct {
 	process  *testEngine
 	engine   *Engine
 	sharing  *Sharing
-	program  *Program
+	program  *delivery.Program
 	address  string
 	stop     func() // the server
 	instance *v1alpha1.ChainInstance
 }
 
-func newSharedPod(t *testing.T, name, inside string, p *Program, id *transfer.Identity, flags ...string) *sharedPod {
+func newSharedPod(t *testing.T, name, inside string, p *delivery.Program, id *transfer.Identity, flags ...string) *sharedPod {
 	t.Helper()
 	s := &sharedPod{t: t, program: p, instance: testInstance("edge-1")}
 	s.process = startEngineWith(t, filepath.Join(folder(t), "s"), "5", []string{inside, "outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1"},

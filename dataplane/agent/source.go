@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
 // fetchTimeout bounds one attempt to read a program.
@@ -81,7 +82,7 @@ func (s *Source) news(before, now *v1alpha1.ChainInstance) bool {
 }
 
 // fetch reads a program and checks it. Again: what failed may not fail later.
-func (s *Source) fetch(ctx context.Context, name string) (p *Program, again bool, err error) {
+func (s *Source) fetch(ctx context.Context, name string) (p *delivery.Program, again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	var object v1alpha1.ChainProgram
@@ -93,7 +94,7 @@ func (s *Source) fetch(ctx context.Context, name string) (p *Program, again bool
 		s.Log.Error(err, "program cannot be read", "program", name)
 		return nil, true, fmt.Errorf("ChainProgram %s: %w", name, err)
 	}
-	p, err = Unpack(&object)
+	p, err = delivery.Unpack(&object)
 	if err != nil {
 		s.Log.Error(err, "program refused", "program", name)
 		return nil, false, fmt.Errorf("ChainProgram %s: %w", name, err)

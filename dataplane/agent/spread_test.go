@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
@@ -23,7 +24,7 @@ import (
 
 // heavy is a chain with a NAPT that copies each packet to a probe 60 times, so that few packets load a core: rings are long in time
 // then, and bear that the tests' machine gives an engine's core to others for a while.
-func heavy(t *testing.T) *Program {
+func heavy(t *testing.T) *delivery.Program {
 	t.Helper()
 	var outputs, links []string
 	for i := range 16 {
@@ -71,13 +72,13 @@ spec:
 }
 
 // synthesized is the program of a chain.
-func synthesized(t *testing.T, text string) *Program {
+func synthesized(t *testing.T, text string) *delivery.Program {
 	t.Helper()
 	encoded, err := program.Encode(lab.Compile(t, lab.ParseText(t, text)).Program)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := newProgram(encoded, program.Hash(encoded))
+	p, err := delivery.Check(encoded, program.Hash(encoded))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -178,7 +179,7 @@ func TestEveryReasonOfProgrammedIsReached(t *testing.T) {
 		},
 		"the engine refused the program": {
 			func(s *Seen) {
-				s.State.Wanted.Program = &Program{Hash: "other"}
+				s.State.Wanted.Program = &delivery.Program{Hash: "other"}
 				s.State.Refused = errors.New("interface dmz is bound to no device")
 			},
 			metav1.ConditionFalse, v1alpha1.ReasonLoadFailed, "edge-1: interface dmz is bound to no device; program " + "",

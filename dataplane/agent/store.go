@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
 // Store keeps on disk the program that was loaded last and the one that ran before it, so that an engine gets its program
@@ -23,12 +25,12 @@ const (
 )
 
 // Current is the program that was loaded last.
-func (s *Store) Current() (*Program, error) { return s.read(currentLink) }
+func (s *Store) Current() (*delivery.Program, error) { return s.read(currentLink) }
 
 // Previous is the program that ran before.
-func (s *Store) Previous() (*Program, error) { return s.read(previousLink) }
+func (s *Store) Previous() (*delivery.Program, error) { return s.read(previousLink) }
 
-func (s *Store) read(link string) (*Program, error) {
+func (s *Store) read(link string) (*delivery.Program, error) {
 	file, err := os.Readlink(filepath.Join(s.Dir, link))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -40,7 +42,7 @@ func (s *Store) read(link string) (*Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s program: %w", link, err)
 	}
-	p, err := newProgram(b, strings.TrimSuffix(file, suffix))
+	p, err := delivery.Check(b, strings.TrimSuffix(file, suffix))
 	if err != nil {
 		return nil, fmt.Errorf("%s program: %w", link, err)
 	}
@@ -48,7 +50,7 @@ func (s *Store) read(link string) (*Program, error) {
 }
 
 // Save makes a program the current one. The one before it becomes the previous one if it has proved good, and else gives way.
-func (s *Store) Save(p *Program, good bool) error {
+func (s *Store) Save(p *delivery.Program, good bool) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return fmt.Errorf("keep program: %w", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
 func TestTheStoreKeepsTheCurrentProgramAndTheGoodOneBefore(t *testing.T) {
@@ -14,9 +16,9 @@ func TestTheStoreKeepsTheCurrentProgramAndTheGoodOneBefore(t *testing.T) {
 	}
 	a, b, c := testProgram(t, "a", "in"), testProgram(t, "b", "in"), testProgram(t, "c", "in")
 	for _, step := range []struct {
-		save              *Program
+		save              *delivery.Program
 		good              bool
-		current, previous *Program
+		current, previous *delivery.Program
 	}{
 		{a, true, a, nil},
 		{a, true, a, nil},
@@ -37,11 +39,11 @@ func TestTheStoreKeepsTheCurrentProgramAndTheGoodOneBefore(t *testing.T) {
 	}
 }
 
-func stored(t *testing.T, s *Store, current, previous *Program) {
+func stored(t *testing.T, s *Store, current, previous *delivery.Program) {
 	t.Helper()
 	for name, c := range map[string]struct {
-		read func() (*Program, error)
-		want *Program
+		read func() (*delivery.Program, error)
+		want *delivery.Program
 	}{"current": {s.Current, current}, "previous": {s.Previous, previous}} {
 		got, err := c.read()
 		if err != nil || (got == nil) != (c.want == nil) || got != nil && got.Hash != c.want.Hash {

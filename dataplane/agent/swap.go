@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -13,7 +14,7 @@ import (
 // Before makes the devices ready for another program: rules that are not right for both are taken out. If the engine has no
 // program yet, flows are cut for the strongest dispatcher that its devices can do with this one. It returns how the program's marks
 // will be written. Nobody else changes rules before After, which is called in any case.
-func (d *Dispatch) Before(ctx context.Context, next *Program, first bool) (*programpb.Marks, error) {
+func (d *Dispatch) Before(ctx context.Context, next *delivery.Program, first bool) (*programpb.Marks, error) {
 	d.hurry.Store(true)
 	<-d.turn // held for some hundred steps, or a plan
 	d.hurry.Store(false)
@@ -42,7 +43,7 @@ func (d *Dispatch) Before(ctx context.Context, next *Program, first bool) (*prog
 }
 
 // After is called when the program is in force, or, if it is nil, could not be loaded.
-func (d *Dispatch) After(loaded *Program) {
+func (d *Dispatch) After(loaded *delivery.Program) {
 	if loaded != nil {
 		d.begin(loaded, d.ahead)
 	}
@@ -55,7 +56,7 @@ func (d *Dispatch) After(loaded *Program) {
 }
 
 // cutFor chooses how flows are cut.
-func (d *Dispatch) cutFor(ctx context.Context, next *Program) error {
+func (d *Dispatch) cutFor(ctx context.Context, next *delivery.Program) error {
 	d.workers = 0
 	for _, p := range d.ports {
 		d.workers = max(d.workers, p.caps.Queues)
@@ -123,7 +124,7 @@ func (d *Dispatch) nextMarks() *programpb.Marks {
 }
 
 // prepare takes the rules of a port out that are not right for the next program as well.
-func (d *Dispatch) prepare(ctx context.Context, p *port, next *Program) error {
+func (d *Dispatch) prepare(ctx context.Context, p *port, next *delivery.Program) error {
 	if len(p.table.rules) == 0 {
 		return nil
 	}
@@ -146,7 +147,7 @@ func (d *Dispatch) prepare(ctx context.Context, p *port, next *Program) error {
 }
 
 // planAhead is a port's plan for the next program, as far as it can be told before it is in force; an empty one if not.
-func (d *Dispatch) planAhead(p *port, next *Program) *dispatch.Plan {
+func (d *Dispatch) planAhead(p *port, next *delivery.Program) *dispatch.Plan {
 	for i, iface := range next.GetInterfaces() {
 		if iface.GetName() != p.name {
 			continue

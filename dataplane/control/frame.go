@@ -9,11 +9,12 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // MaxMessage is the most bytes that one message may have, in either direction; the engine has the same bound.
-const MaxMessage = 256 << 20
+const MaxMessage = 2 * program.MaxEncoded
 
 const lengthBytes = 4
 

@@ -19,6 +19,9 @@ import (
 // change after which an old program would be read wrongly.
 const SchemaVersion = 2
 
+// MaxEncoded is the most bytes that an encoded program may have: the engine takes it in one message.
+const MaxEncoded = 128 << 20
+
 // MaxWay is the most segments that a packet may pass, those of its answers included.
 const MaxWay = 1 << 20
 

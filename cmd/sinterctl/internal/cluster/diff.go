@@ -10,7 +10,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
-	"github.com/sinter-nfv/sinter/dataplane/agent"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -25,12 +25,12 @@ func (c *Cluster) Diff(ctx context.Context, w io.Writer, name, from, to string) 
 		return err
 	}
 	var objects [2]*v1alpha1.ChainProgram
-	var unpacked [2]*agent.Program
+	var unpacked [2]*delivery.Program
 	for i, rev := range []string{from, to} {
 		if objects[i], err = programs.find(rev); err != nil {
 			return fmt.Errorf("chain %s: %w", name, err)
 		}
-		if unpacked[i], err = agent.Unpack(objects[i]); err != nil {
+		if unpacked[i], err = delivery.Unpack(objects[i]); err != nil {
 			return fmt.Errorf("ChainProgram %s: %w", objects[i].Name, err)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/capture"
-	"github.com/sinter-nfv/sinter/dataplane/agent"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -90,7 +90,7 @@ func (r revisions) withHash(hash []byte) *programpb.Program {
 		if r[i].Spec.Hash != text {
 			continue
 		}
-		if p, err := agent.Unpack(&r[i]); err == nil {
+		if p, err := delivery.Unpack(&r[i]); err == nil {
 			return p.Program
 		}
 	}

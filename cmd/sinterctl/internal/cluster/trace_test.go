@@ -23,7 +23,8 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/capture"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/enginetest"
-	"github.com/sinter-nfv/sinter/dataplane/agent"
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -38,7 +39,7 @@ func (n *node) ExecInContainer(ctx context.Context, pod, _, container string, co
 	if container != v1alpha1.ContainerAgent || len(command) != 4 || !slices.Equal(command[:3], []string{"sinter-agent", "trace", "--request"}) {
 		return errors.New("executable file not found")
 	}
-	err := agent.Trace(ctx, n.sockets[pod], command[3], in, out)
+	err := control.RelayTrace(ctx, n.sockets[pod], command[3], in, out)
 	if err != nil {
 		_, _ = io.WriteString(complaints, "sinter-agent: "+err.Error()+"\n")
 	}
@@ -71,7 +72,7 @@ func apiServer(t *testing.T, n *node) http.Handler {
 func tracedWorld(t *testing.T, handler func(*node) http.Handler) *world {
 	t.Helper()
 	w := newWorld(t)
-	running, err := agent.Unpack(w.programs[2])
+	running, err := delivery.Unpack(w.programs[2])
 	if err != nil {
 		t.Fatal(err)
 	}

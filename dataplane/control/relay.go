@@ -1,26 +1,29 @@
-package agent
+package control
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// Trace has the engine trace what a request asks, a StartTrace as JSON, and streams it as control.ReadTraces reads it. It
+// dialTimeout bounds the way to the engine of the same pod.
+const dialTimeout = 2 * time.Second
+
+// RelayTrace has the engine trace what a request asks, a StartTrace as JSON, and streams it as ReadTraces reads it. It
 // stops when in ends: whoever asked for it is gone.
-func Trace(ctx context.Context, socket, request string, in io.Reader, out io.Writer) error {
+func RelayTrace(ctx context.Context, socket, request string, in io.Reader, out io.Writer) error {
 	want := new(programpb.StartTrace)
 	if err := protojson.Unmarshal([]byte(request), want); err != nil {
 		return fmt.Errorf("request of a trace: %w", err)
 	}
-	dialing, done := context.WithTimeout(ctx, answerTimeout)
+	dialing, done := context.WithTimeout(ctx, dialTimeout)
 	defer done()
-	client, err := control.Dial(dialing, socket)
+	client, err := Dial(dialing, socket)
 	if err != nil {
 		return err
 	}
@@ -31,5 +34,5 @@ func Trace(ctx context.Context, socket, request string, in io.Reader, out io.Wri
 		_, _ = io.Copy(io.Discard, in)
 		cancel()
 	}()
-	return client.Trace(ctx, want, control.TraceWriter{W: out})
+	return client.Trace(ctx, want, TraceWriter{W: out})
 }

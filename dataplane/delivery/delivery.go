@@ -1,4 +1,6 @@
-package agent
+// Package delivery is how the operator delivers a packet program to agents: as a
+// ChainProgram, packed, and checked when it is unpacked.
+package delivery
 
 import (
 	"bytes"
@@ -7,12 +9,8 @@ import (
 	"io"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
-
-// maxUnpacked bounds a program that is unpacked: the engine takes it in one message.
-const maxUnpacked = control.MaxMessage / 2
 
 // Program is a packet program that was checked.
 type Program struct {
@@ -21,8 +19,21 @@ type Program struct {
 	*program.Program
 }
 
-// newProgram checks an encoded program.
-func newProgram(encoded []byte, hash string) (*Program, error) {
+// Pack packs an encoded program as EncodingGzip says.
+func Pack(encoded []byte) ([]byte, error) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(encoded); err != nil {
+		return nil, err
+	}
+	if err := z.Close(); err != nil {
+		return nil, err
+	}
+	return packed.Bytes(), nil
+}
+
+// Check checks an encoded program against its hash, and decodes it.
+func Check(encoded []byte, hash string) (*Program, error) {
 	if got := program.Hash(encoded); got != hash {
 		return nil, fmt.Errorf("hash: the program's is %s, want %s: it was damaged or mixed up", got, hash)
 	}
@@ -46,7 +57,7 @@ func Unpack(p *v1alpha1.ChainProgram) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	unpacked, err := newProgram(encoded, p.Spec.Hash)
+	unpacked, err := Check(encoded, p.Spec.Hash)
 	if err != nil {
 		return nil, err
 	}
@@ -61,12 +72,12 @@ func unzip(packed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("program: not a gzip stream: %w", err)
 	}
-	b, err := io.ReadAll(io.LimitReader(r, maxUnpacked+1))
+	b, err := io.ReadAll(io.LimitReader(r, program.MaxEncoded+1))
 	if err != nil {
 		return nil, fmt.Errorf("program: gzip stream: %w", err)
 	}
-	if len(b) > maxUnpacked {
-		return nil, fmt.Errorf("program: more than %d bytes when unpacked", maxUnpacked)
+	if len(b) > program.MaxEncoded {
+		return nil, fmt.Errorf("program: more than %d bytes when unpacked", program.MaxEncoded)
 	}
 	return b, nil
 }
