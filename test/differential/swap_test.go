@@ -1,0 +1,184 @@
+package differential
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// TestProgramsAreSwappedUnderTrafficAndDecideKnownFlowsAnew changes rules and routes of random chains again and again while flows run: the
+// engine's cache is warmed with what the new program decides, by the tests' clock, and sessions live on.
+func TestProgramsAreSwappedUnderTrafficAndDecideKnownFlowsAnew(t *testing.T) {
+	needHarness(t)
+	for _, shape := range shapes {
+		if shape.exhausts {
+			continue // which flows have ports is the engine's choice
+		}
+		t.Run(shape.name, func(t *testing.T) {
+			t.Parallel()
+			engines <- struct{}{}
+			defer func() { <-engines }()
+			swaps, hits := 0, uint64(0)
+			rapid.Check(t, func(rt *rapid.T) {
+				g := drawChain(rt, shape)
+				r, err := newRig(g)
+				if err != nil {
+					rt.Fatal(err)
+				}
+				s := swapper{rig: r, first: g, Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))}
+				if err := s.drive(t.Context(), scale(8_000, 3_000)); err != nil {
+					rt.Fatalf("after %d swaps: %v\n%s", s.swaps, err, dump(r.g))
+				}
+				swaps, hits = swaps+s.swaps, hits+s.hits
+			})
+			t.Logf("%d swaps, %d packets of flows that the cache knew", swaps, hits)
+			if swaps == 0 {
+				t.Error("no program was swapped")
+			}
+		})
+	}
+}
+
+// swapper changes a rig's chain while packets run.
+type swapper struct {
+	*rig
+	*rand.Rand
+	first *graph.Graph
+	swaps int
+	hits  uint64 // of the cache
+}
+
+func (s *swapper) drive(ctx context.Context, n int) error {
+	if err := s.start(ctx); err != nil {
+		return err
+	}
+	defer s.engine.kill()
+	t := newTraffic(s.Uint64(), s.g, s.res.Program)
+	now := time.Second
+	for batches := 1; s.stats.packets < n; batches++ {
+		now += pause(s.Rand)
+		next := step{now: now}
+		for range batch {
+			next.packets = append(next.packets, t.next())
+		}
+		left, err := s.run(ctx, next)
+		if err != nil {
+			return err
+		}
+		for i, p := range next.packets {
+			t.saw(p, left[i])
+		}
+		if batches%4 != 0 {
+			continue
+		}
+		if err := s.swap(ctx); err != nil {
+			return err
+		}
+		changed := newTraffic(s.Uint64(), s.g, s.res.Program)
+		changed.out, changed.good = t.out, t.good
+		t = changed
+	}
+	err := s.finish(ctx, now)
+	stats, failed := s.engine.Stats(ctx)
+	for _, w := range stats.GetWorkers() {
+		s.hits += w.GetCacheHits()
+	}
+	if err = errors.Join(err, failed); err == nil {
+		err = s.engine.stop()
+	}
+	s.count(err)
+	return err
+}
+
+// swap changes the chain, if a change is found with which all sessions live on.
+func (s *swapper) swap(ctx context.Context) error {
+	for range 8 {
+		g := s.revise()
+		next, err := newRig(g)
+		if err != nil || !sameState(next.res.Program, s.res.Program) {
+			continue
+		}
+		encoded, err := program.Encode(next.res.Program)
+		if err != nil {
+			return err
+		}
+		loaded, err := s.engine.Load(ctx, next.res.Program, program.Hash(encoded))
+		if err != nil {
+			return s.engine.died(err)
+		}
+		if n := loaded.GetSessionsDropped(); n > 0 {
+			return fmt.Errorf("%d sessions were dropped, though tables and runs are as they were", n)
+		}
+		s.oracle = s.oracle.Continue(g, interp.Options{PortOverlapping: s.cut == cutByHash})
+		s.g, s.res = g, next.res
+		s.swaps++
+		return nil
+	}
+	return nil
+}
+
+// sameState tells whether the entries of one program's tables have their places in another's.
+func sameState(a, b *programpb.Program) bool {
+	names := func(p *programpb.Program) (list []string) {
+		for _, t := range p.GetTables() {
+			list = append(list, "table "+t.GetName())
+		}
+		for _, r := range p.GetRuns() {
+			list = append(list, "run "+r.GetName())
+		}
+		slices.Sort(list)
+		return list
+	}
+	return slices.Equal(names(a), names(b))
+}
+
+// revise is the first chain with some rules and routes that lead elsewhere.
+func (s *swapper) revise() *graph.Graph {
+	g := *s.first
+	g.Nodes = slices.Clone(g.Nodes)
+	var at []int
+	for i, n := range g.Nodes {
+		switch e := n.Element.(type) {
+		case element.Classifier:
+			if n.Function != "" && e.Outs > 1 {
+				at = append(at, i)
+			}
+		case element.Lookup:
+			at = append(at, i)
+		}
+	}
+	for range min(len(at), 1+s.IntN(4)) {
+		n := &g.Nodes[at[s.IntN(len(at))]]
+		switch e := n.Element.(type) {
+		case element.Classifier:
+			e.Rules = slices.Clone(e.Rules)
+			if i := s.IntN(len(e.Rules) + 1); i < len(e.Rules) {
+				e.Rules[i].Out = s.IntN(e.Outs)
+			} else {
+				e.Default = s.IntN(e.Outs)
+			}
+			n.Element = e
+		case element.Lookup:
+			e.Routes = slices.Clone(e.Routes)
+			if len(e.Routes) > 0 {
+				r := &e.Routes[s.IntN(len(e.Routes))]
+				r.Out, r.Via = s.IntN(e.Outs), netip.Addr{}
+			}
+			n.Element = e
+		}
+	}
+	return &g
+}
