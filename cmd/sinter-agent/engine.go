@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent"
-	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+	"github.com/sinter-nfv/sinter/dataplane/binding"
 )
 
 // binder finds out what to start an engine with.

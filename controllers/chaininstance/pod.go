@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+	"github.com/sinter-nfv/sinter/dataplane/binding"
 )
 
 // PodOptions are the operator's part of a pod.

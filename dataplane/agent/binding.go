@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"os"
 
-	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+	"github.com/sinter-nfv/sinter/dataplane/binding"
 )
 
 // readBinding reads what exec-engine started the engine with; nil if it did not.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
-	"github.com/sinter-nfv/sinter/dataplane/agent/binding"
+	"github.com/sinter-nfv/sinter/dataplane/binding"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
