@@ -109,6 +109,17 @@ type ServiceChainSpec struct {
 	RollbackTo string `json:"rollbackTo,omitempty"`
 }
 
+// ReversePath is how the sources of packets are checked against the way back.
+// +kubebuilder:validation:Enum=Strict;Loose;Off
+type ReversePath string
+
+// Checks of the way back.
+const (
+	ReversePathStrict ReversePath = "Strict"
+	ReversePathLoose  ReversePath = "Loose"
+	ReversePathOff    ReversePath = "Off"
+)
+
 // Interface is a chain's link to the outside world.
 // +kubebuilder:validation:XValidation:rule="!(has(self.resourceName) && has(self.resourceClaimTemplateName))",message="set resourceName (device plugin) or resourceClaimTemplateName (DRA), not both"
 // +kubebuilder:validation:XValidation:rule="!has(self.driver) || self.driver != 'VFIO' || has(self.resourceName) || has(self.resourceClaimTemplateName)",message="VFIO needs a device: set resourceName or resourceClaimTemplateName"
@@ -156,6 +167,14 @@ type Interface struct {
 	// for which no route names another.
 	// +optional
 	Gateway Address `json:"gateway,omitempty"`
+
+	// ReversePath drops packets whose source cannot be behind the interface, as far as
+	// the prefixes of interfaces tell (RFC 3704): strictly (a source in another
+	// interface's prefix; and without gateway and routes to this interface, one
+	// outside of its prefix), loosely (no interface leads to the source), or not.
+	// +optional
+	// +kubebuilder:default=Strict
+	ReversePath ReversePath `json:"reversePath,omitempty"`
 
 	// Neighbors are static neighbours; all others are resolved by ARP.
 	// +optional

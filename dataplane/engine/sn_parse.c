@@ -7,6 +7,13 @@
 #define MAC_BROADCAST  0xffffffffffffull
 #define PREFETCH_AHEAD 4
 
+enum ip_option {
+	OPTION_END = 0,
+	OPTION_NOP = 1,
+	OPTION_LSRR = 131,
+	OPTION_SSRR = 137,
+};
+
 enum ether_type {
 	ETHER_IPV4 = 0x0800,
 	ETHER_ARP = 0x0806,
@@ -165,8 +172,38 @@ static void strip_priority_tag(struct sn_pkt *p, struct rte_mbuf *m)
 	p->l3 = SN_ETHER_LEN;
 }
 
+/* LSRR or SSRR among the header's options: RFC 7126, sections 4.3 and 4.4. */
+static bool source_routed(const uint8_t *ip)
+{
+	unsigned int end = (ip[0] & 15u) * 4, at = 20;
+
+	while (at < end && ip[at] != OPTION_END) {
+		if (ip[at] == OPTION_LSRR || ip[at] == OPTION_SSRR)
+			return true;
+		if (ip[at] == OPTION_NOP)
+			at++;
+		else if (at + 1 < end && ip[at + 1] >= 2)
+			at += ip[at + 1];
+		else
+			break;
+	}
+	return false;
+}
+
+static enum sn_reason enter_ip(struct sn_pkt *p, const uint8_t *ip, uint32_t room,
+			       const struct sn_sources *sources)
+{
+	enum sn_reason reason = parse_ip(p, ip, room);
+
+	if (reason)
+		return reason;
+	if (source_routed(ip))
+		return SN_REASON_SOURCE_ROUTE;
+	return sn_sources_reason(sources, p->src);
+}
+
 static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, uint64_t mac,
-					 const uint64_t *vlans)
+					 const uint64_t *vlans, const struct sn_sources *sources)
 {
 	const uint8_t *f;
 	uint32_t len;
@@ -203,17 +240,23 @@ static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, u
 		len = m->data_len;
 	}
 	if (likely(type == ETHER_IPV4))
-		return parse_ip(p, f + p->l3, len - p->l3);
+		return enter_ip(p, f + p->l3, len - p->l3, sources);
 	if (type == ETHER_ARP)
 		return SN_REASON_ARP;
 	return type == ETHER_IPV6 ? SN_REASON_IPV6 : SN_REASON_NOT_IP;
+}
+
+static __rte_noinline bool is_refused(const struct sn_sources *sources, uint32_t source)
+{
+	return is_martian(source) || sn_sources_reason(sources, source) != SN_REASON_NONE;
 }
 
 /*
  * The frame that nearly all are: to us, untagged, without IP options, whole, TCP or UDP, and right in
  * all that Entry checks. The same as parse_frame() with what is known put in; false: not such a frame.
  */
-static inline bool parse_plain(struct sn_pkt *p, const struct rte_mbuf *m, uint64_t mac)
+static inline bool parse_plain(struct sn_pkt *p, const struct rte_mbuf *m, uint64_t mac,
+			       const struct sn_sources *sources)
 {
 	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *), *ip = f + SN_ETHER_LEN, *l4 = ip + 20;
 	uint32_t len = m->data_len, start, room, need;
@@ -248,7 +291,10 @@ static inline bool parse_plain(struct sn_pkt *p, const struct rte_mbuf *m, uint6
 	memcpy(&addresses, ip + 12, sizeof(addresses));
 	addresses = rte_be_to_cpu_64(addresses);
 	if (unlikely(room > len - SN_ETHER_LEN - 20 || need > room || !header_sum_ok(ip, 5) ||
-		     is_martian((uint32_t)(addresses >> 32)) || is_martian((uint32_t)addresses)))
+		     is_martian((uint32_t)addresses)))
+		return false;
+	if (unlikely(sn_sources_suspect(sources, (uint32_t)(addresses >> 32))) &&
+	    is_refused(sources, (uint32_t)(addresses >> 32)))
 		return false;
 	p->src = p->src0 = (uint32_t)(addresses >> 32);
 	p->dst = p->dst0 = (uint32_t)addresses;
@@ -271,7 +317,7 @@ static inline bool parse_plain(struct sn_pkt *p, const struct rte_mbuf *m, uint6
 }
 
 void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
-	      uint64_t mac, const uint64_t *vlans)
+	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources)
 {
 	for (unsigned int i = 0; i < n && i < PREFETCH_AHEAD; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
@@ -284,8 +330,8 @@ void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int 
 		p->iface = iface;
 		p->generated = 0;
 		no_history(p);
-		if (unlikely(!parse_plain(p, frames[i], mac)))
-			p->reason = parse_frame(p, frames[i], mac, vlans);
+		if (unlikely(!parse_plain(p, frames[i], mac, sources)))
+			p->reason = parse_frame(p, frames[i], mac, vlans, sources);
 	}
 }
 

@@ -148,7 +148,7 @@ static inline uint64_t sn_mac_number(const uint8_t mac[6])
  * have their reason in pkts[i].reason; ARP is SN_REASON_ARP. vlans: the interface's, see sn_vlans_have().
  */
 void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
-	      uint64_t mac, const uint64_t *vlans);
+	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources);
 
 /* Read a packet that the engine made itself: untagged and well-formed, its IP header at offset 14. */
 void sn_parse_generated(struct sn_pkt *p);

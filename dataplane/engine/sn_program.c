@@ -110,6 +110,20 @@ static int build_vlans(struct builder *b, struct sn_interface *to, const interfa
 	return 0;
 }
 
+static int check_refused(struct builder *b, const interface_msg *from)
+{
+	for (size_t i = 0; i < from->n_refused; i++) {
+		const Sinter__Program__V1__RefusedSources *r = from->refused[i];
+
+		if (r->first > r->last || (i && r->first <= from->refused[i - 1]->last))
+			return fail(b, "refused[%zu] is %#x-%#x, want ascending, disjoint ranges", i,
+				    r->first, r->last);
+		if (!sn_sources_may_say(r->reason))
+			return fail(b, "refused[%zu].reason is %d, want that of a source", i, (int)r->reason);
+	}
+	return 0;
+}
+
 static int build_interface(struct builder *b, struct sn_interface *to, const interface_msg *from)
 {
 	if (!from->name[0])
@@ -122,6 +136,8 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 		return fail(b, "mac has %zu bytes, want 6 or none", from->mac.len);
 	if (check_index(b, "segment", from->segment, b->msg->n_segments))
 		return -EINVAL;
+	if (check_refused(b, from))
+		return -EINVAL;
 	to->address = from->address;
 	to->mask = from->prefix_len ? UINT32_MAX << (32 - from->prefix_len) : 0;
 	to->gateway = from->gateway;
@@ -130,12 +146,13 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 	to->has_mac = from->mac.len != 0;
 	if (to->has_mac)
 		memcpy(to->mac, from->mac.data, sizeof(to->mac));
+	to->sources = sn_sources_create(from->refused, from->n_refused);
 	if (build_vlans(b, to, from))
 		return -EINVAL;
 	to->name = strdup(from->name);
 	to->neighbors = array(from->n_neighbors, sizeof(*to->neighbors));
 	to->proxy = array(from->n_proxy, sizeof(*to->proxy));
-	if (!to->name || !to->neighbors || !to->proxy)
+	if (!to->sources || !to->name || !to->neighbors || !to->proxy)
 		return no_memory(b);
 	for (size_t i = 0; i < from->n_neighbors; i++) {
 		if (from->neighbors[i]->mac.len != 6)
@@ -719,6 +736,7 @@ void sn_program_free(struct sn_program *p)
 		return;
 	for (uint32_t i = 0; i < p->n_interfaces; i++) {
 		free(p->interfaces[i].name);
+		sn_sources_free(p->interfaces[i].sources);
 		free(p->interfaces[i].neighbors);
 		free(p->interfaces[i].proxy);
 		free(p->interfaces[i].vlans);

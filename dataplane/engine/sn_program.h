@@ -14,6 +14,7 @@
 #include "program.pb-c.h"
 #include "sn_classifier.h"
 #include "sn_field.h"
+#include "sn_sources.h"
 
 #define SN_SCHEMA     2
 #define SN_WAY_MAX    (1 << 20) /* segments on a packet's way, those of its answers included */
@@ -39,6 +40,7 @@ struct sn_static_neigh {
 
 struct sn_interface {
 	char *name;
+	struct sn_sources *sources; /* which Entry drops */
 	uint32_t address;
 	uint32_t mask; /* of the prefix */
 	uint32_t gateway;

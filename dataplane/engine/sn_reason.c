@@ -6,6 +6,8 @@
 
 _Static_assert((int)SN_REASON_NOT_HERE == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_NOT_HERE,
 	       "the reasons are those of program.proto");
+_Static_assert((int)SN_REASON_REVERSE_PATH == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_REVERSE_PATH,
+	       "the reasons are those of program.proto");
 _Static_assert((int)SN_REASON_ARP == (int)SINTER__PROGRAM__V1__DROP_REASON__DROP_ARP,
 	       "the reasons are those of program.proto");
 
@@ -39,6 +41,12 @@ static const char *const names[SN_REASON_BUILTIN] = {
 	[SN_REASON_NOT_HERE] = "not-here",
 	[SN_REASON_VLAN_UNKNOWN] = "vlan-unknown",
 	[SN_REASON_HOST_UNREACHABLE] = "host-unreachable",
+	[SN_REASON_OWN_SOURCE] = "own-source",
+	[SN_REASON_POOL_SOURCE] = "pool-source",
+	[SN_REASON_BROADCAST_SOURCE] = "broadcast-source",
+	[SN_REASON_DIRECTED_BROADCAST] = "directed-broadcast",
+	[SN_REASON_SOURCE_ROUTE] = "source-route",
+	[SN_REASON_REVERSE_PATH] = "reverse-path",
 };
 
 const char *sn_reason_name(uint32_t reason)

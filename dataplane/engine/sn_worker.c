@@ -443,7 +443,8 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 
 	if (unlikely(w->trace))
 		sn_trace_begin(w->trace, iface, frames, n, now);
-	sn_parse(frames, w->pkts, n, iface, w->macs[iface], w->program->interfaces[iface].vlans);
+	sn_parse(frames, w->pkts, n, iface, w->macs[iface], w->program->interfaces[iface].vlans,
+		 w->program->interfaces[iface].sources);
 	if (unlikely(w->taking))
 		restore_lengths(w, n);
 	for (uint32_t i = 0; i < n; i++) {

@@ -19,6 +19,9 @@ func (g *Graph) Dump(w io.Writer) error {
 		for _, a := range i.Addresses {
 			fmt.Fprintf(&b, " address %s", a)
 		}
+		for _, r := range i.Refused {
+			fmt.Fprintf(&b, " refused %s-%s %s", r.First, r.Last, r.Reason)
+		}
 		if i.Gateway.IsValid() {
 			fmt.Fprintf(&b, " gateway %s", i.Gateway)
 		}

@@ -27,6 +27,8 @@ type Interface struct {
 	Addresses []netip.Addr
 	// VLANs are those of tagged frames that come in and leave, ascending. Untagged ones always do.
 	VLANs []uint16
+	// Refused are sources that Entry drops, ascending and disjoint.
+	Refused []Refused
 	// MTU is the largest IP packet, in bytes, that leaves.
 	MTU int
 	// Gateway is the next hop for what is not on-link; not valid: none.

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
@@ -86,7 +85,7 @@ func (b *builder) finishLocal() {
 					own = append(own, a)
 				}
 			}
-			if a, ok := rules.Broadcast(j.prefix); ok && b.means(i, j, a) {
+			if a, ok := broadcastOf(j); ok && b.means(i, j, a) {
 				broadcasts = append(broadcasts, a)
 			}
 		}

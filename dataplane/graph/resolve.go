@@ -27,6 +27,7 @@ type function struct {
 	// of routers
 	sends      map[string]int // per port, where packets of the router's own begin
 	hasDefault bool
+	beyond     map[string]bool // ports by which routes other than connected ones lead
 }
 
 // The ports of functions with two sides.

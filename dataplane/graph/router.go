@@ -29,7 +29,12 @@ const (
 func (b *builder) lowerRouter(f *function, spec *v1alpha1.Router) {
 	own, sources := b.routerAddresses(f, spec)
 	routes := b.routes(f, spec)
-	f.sends = map[string]int{}
+	f.sends, f.beyond = map[string]int{}, map[string]bool{}
+	for _, r := range routes {
+		if r.rank <= len(spec.RoutesFrom) && r.port != "" {
+			f.beyond[r.port] = true
+		}
+	}
 	f.hasDefault = slices.ContainsFunc(routes, func(r portRoute) bool { return r.prefix.Bits() == 0 && r.port != "" })
 	var entered []string
 	for _, p := range f.ports {

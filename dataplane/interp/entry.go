@@ -56,6 +56,9 @@ func (l *link) enter(iface int, frame []byte) (*packet, string) {
 		t = tag{} // a priority tag says nothing of a VLAN
 	}
 	n, reason := checkIP(rest)
+	if reason == "" {
+		reason = l.checkSource(rest)
+	}
 	if reason != "" {
 		return nil, reason
 	}
@@ -119,6 +122,39 @@ func checkTransport(ip []byte) string {
 		}
 	}
 	return ""
+}
+
+// checkSource refuses source routes (RFC 7126 sections 4.3 and 4.4) and sources that cannot be right here.
+func (l *link) checkSource(ip []byte) string {
+	if sourceRouted(ip[20:headerLen(ip)]) {
+		return "source-route"
+	}
+	src := addr(srcOf(ip))
+	for _, r := range l.refused {
+		if !src.Less(r.First) && !r.Last.Less(src) {
+			return r.Reason
+		}
+	}
+	return ""
+}
+
+// sourceRouted tells whether a loose or strict source route is among the options, up to one that is malformed.
+func sourceRouted(options []byte) bool {
+	const end, nop, loose, strict = 0, 1, 131, 137
+	for len(options) > 0 && options[0] != end {
+		n := 1
+		switch {
+		case options[0] == loose || options[0] == strict:
+			return true
+		case options[0] == nop:
+		case len(options) < 2 || options[1] < 2 || int(options[1]) > len(options):
+			return false
+		default:
+			n = int(options[1])
+		}
+		options = options[n:]
+	}
+	return false
 }
 
 // neverForwarded are "this network", loopback, multicast and reserved addresses (RFC 1812 section 5.3.7).

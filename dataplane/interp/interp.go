@@ -96,6 +96,7 @@ type link struct {
 	gateway   netip.Addr
 	vlans     []uint16
 	neighbors map[neighbor]net.HardwareAddr
+	refused   []graph.Refused
 	in        int
 }
 
@@ -120,7 +121,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 	for i, f := range g.Interfaces {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: num(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
-			mtu: f.MTU, gateway: f.Gateway, in: f.In, vlans: f.VLANs, neighbors: map[neighbor]net.HardwareAddr{},
+			mtu: f.MTU, gateway: f.Gateway, refused: f.Refused, in: f.In, vlans: f.VLANs, neighbors: map[neighbor]net.HardwareAddr{},
 		}
 		if l.mac == nil && i < len(opts.MACs) {
 			l.mac = opts.MACs[i]

@@ -98,11 +98,25 @@ func (v validator) iface(i int, n *programpb.Interface) error {
 	); err != nil {
 		return err
 	}
+	for j, r := range n.GetRefused() {
+		switch {
+		case r.GetFirst() > r.GetLast() || j > 0 && r.GetFirst() <= n.GetRefused()[j-1].GetLast():
+			return fmt.Errorf("%s: refused[%d] is %#x-%#x, want ascending, disjoint ranges", at, j, r.GetFirst(), r.GetLast())
+		case !slices.Contains(sourceReasons, r.GetReason()):
+			return fmt.Errorf("%s: refused[%d].reason is %d, want that of a source", at, j, r.GetReason())
+		}
+	}
 	// RFC 791: every link carries 68 bytes.
 	if n.GetMtu() < 68 || n.GetMtu() > 65535 {
 		return fmt.Errorf("%s: mtu is %d, want 68..65535", at, n.GetMtu())
 	}
 	return nil
+}
+
+// sourceReasons are why an interface may refuse a source.
+var sourceReasons = []programpb.DropReason{
+	programpb.DropReason_DROP_OWN_SOURCE, programpb.DropReason_DROP_POOL_SOURCE,
+	programpb.DropReason_DROP_BROADCAST_SOURCE, programpb.DropReason_DROP_REVERSE_PATH,
 }
 
 func (v validator) stateTable(i int, t *programpb.StateTable) error {

@@ -71,6 +71,10 @@ func (e *emitter) interfaces() {
 		for _, a := range slices.Concat(i.Addresses, i.Proxy) {
 			out.Proxy = append(out.Proxy, v4(a))
 		}
+		for _, r := range i.Refused {
+			reason := programpb.DropReason(programpb.DropReason_value[builtinName(r.Reason)])
+			out.Refused = append(out.Refused, &programpb.RefusedSources{First: v4(r.First), Last: v4(r.Last), Reason: reason})
+		}
 		e.p.Interfaces = append(e.p.Interfaces, out)
 	}
 }
@@ -275,10 +279,14 @@ func addrText(a uint32) string {
 	return netip.AddrFrom4(b).String()
 }
 
+// builtinName is a reason as the engine's are named in the program.
+func builtinName(reason string) string {
+	return "DROP_" + strings.ToUpper(strings.ReplaceAll(reason, "-", "_"))
+}
+
 // drop is a reason of the engine's, if it has one of the name, else the chain's own.
 func (e *emitter) drop(reason string) *programpb.Drop {
-	name := "DROP_" + strings.ToUpper(strings.ReplaceAll(reason, "-", "_"))
-	if n, ok := programpb.DropReason_value[name]; ok && n != 0 {
+	if n, ok := programpb.DropReason_value[builtinName(reason)]; ok && n != 0 {
 		return &programpb.Drop{Reason: &programpb.Drop_Builtin{Builtin: programpb.DropReason(n)}}
 	}
 	i, ok := e.reasons[reason]

@@ -78,7 +78,37 @@ func (d *drawer) attach() side {
 	if d.one("no gateway", 8) {
 		gateway = netip.Addr{}
 	}
-	return d.iface(prefix, mtu, gateway)
+	s := d.iface(prefix, mtu, gateway)
+	d.g.Interfaces[i].Refused = d.refused(prefix)
+	return s
+}
+
+// refused draws the sources that an interface refuses: its own, a few of anywhere, sometimes nearly all.
+func (d *drawer) refused(prefix netip.Prefix) []graph.Refused {
+	taken, list := hs.Set{}, []graph.Refused(nil)
+	refuse := func(s hs.Set, reason string) {
+		for _, i := range s.Subtract(taken).Intervals() {
+			list = append(list, graph.Refused{First: hs.AsAddr(i.Lo), Last: hs.AsAddr(i.Hi), Reason: reason})
+		}
+		taken = taken.Union(s)
+	}
+	if d.one("refuses no source", 3) {
+		return nil
+	}
+	refuse(hs.Single(hs.Addr(prefix.Addr())), element.ReasonOwnSource)
+	for range d.int("pools", 0, 6) {
+		refuse(hs.Prefix(netip.PrefixFrom(d.bases[d.int("pool", 0, len(d.bases)-1)], 32)), element.ReasonPoolSource)
+	}
+	refuse(hs.Single(hs.Addr(netip.PrefixFrom(prefix.Addr(), 32).Addr().Next().Next())), element.ReasonBroadcastSource)
+	switch d.int("reverse path", 0, 5) {
+	case 0, 1:
+		refuse(hs.Prefix(d.prefix()), element.ReasonReversePath)
+	case 2:
+		every := hs.AddrRange(addr4(0, 0, 0, 0), addr4(255, 255, 255, 255))
+		refuse(every.Subtract(hs.Prefix(netip.PrefixFrom(addr4(0, 0, 0, 0), 1))).Subtract(hs.Prefix(prefix.Masked())), element.ReasonReversePath)
+	}
+	slices.SortFunc(list, func(a, b graph.Refused) int { return a.First.Compare(b.First) })
+	return list
 }
 
 // join puts up to most functions in a row behind a face, and gives the last one's face.

@@ -186,7 +186,7 @@ func TestAUDPTracerouteToTheRouterEnds(t *testing.T) {
 }
 
 func TestAnswersOfOwnAddressesKeepTheVLAN(t *testing.T) {
-	p := newPair(t, routed)
+	p := newPair(t, strings.Replace(routed, "10.0.0.1/24", "10.0.0.1/24, vlans: [7]", 1))
 	p.tags = []packets.Tag{{TPID: packets.TPID8021Q, TCI: 7}}
 	p.wants("inside", udpTo("10.0.0.2", "10.0.0.1", 33434), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 vlan 7 icmp 3/3")
 	p.wants("inside", tcpTo("10.0.0.2", "10.0.0.1", packets.SYN, ""), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 vlan 7 tcp 80 > 40000 flags 0x14 seq 0 ack 1001")
@@ -234,7 +234,7 @@ func TestAnAddressThatAnotherRealmHasForItsOwnIsNotAnsweredThere(t *testing.T) {
 }
 
 func TestEchoRepliesAreRoutedLikeAnyPacket(t *testing.T) {
-	p := newPair(t, routed)
+	p := newPair(t, strings.Replace(routed, "10.0.0.1/24", "10.0.0.1/24, reversePath: Off", 1))
 	p.wants("inside", pingTo("192.0.2.9", "10.0.0.1"), "outside: 10.0.0.1 > 192.0.2.9 ttl 64 icmp 0/0")
 	p.wants("inside", pingTo("10.5.0.7", "10.0.0.1"), "inside: 10.0.0.1 > 10.5.0.7 ttl 64 icmp 0/0")
 	p.wants("inside", pingTo("8.8.8.8", "10.0.0.1"), "outside: 10.0.0.1 > 8.8.8.8 ttl 64 icmp 0/0")
@@ -300,4 +300,92 @@ func TestARejectionFindsItsWayBackThroughANAPT(t *testing.T) {
 	telnet := tcpTo("10.0.0.2", "8.8.8.8", packets.SYN, "")
 	telnet.Payload = packets.TCP(telnet.Src, telnet.Dst, 40000, 23, packets.SYN, 7, nil, nil)
 	p.wants("inside", telnet, "inside: 8.8.8.8 > 10.0.0.2 ttl 64 tcp 23 > 40000 flags 0x14 seq 0 ack 8")
+}
+
+// refusing is a chain in which each check of sources has something to refuse.
+const refusing = `  interfaces:
+  - {name: inside, address: 10.0.0.1/24%s}
+  - {name: more, address: 10.0.1.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - {name: rt, router: {ports: [{name: a, address: 172.16.0.1}, {name: b}, {name: out}], routes: [{prefix: 0.0.0.0/0, port: out}]}}
+  - {name: nat, napt: {pool: [192.0.2.2, 198.51.100.8]}}
+  links:
+  - {from: inside, to: rt.a}
+  - {from: more, to: rt.b}
+  - {from: rt.out, to: nat.inside}
+  - {from: nat.outside, to: outside}
+`
+
+func TestSourcesThatCannotBeRightAreDroppedUnderTheirReason(t *testing.T) {
+	p := newPair(t, fmt.Sprintf(refusing, ""))
+	for _, c := range []struct{ in, src, dst, want string }{
+		{"inside", "10.0.0.1", "8.8.8.8", "drop own-source"},
+		{"inside", "172.16.0.1", "8.8.8.8", "drop own-source"},
+		{"inside", "10.0.1.1", "8.8.8.8", "drop own-source"},
+		{"outside", "192.0.2.1", "192.0.2.2", "drop own-source"},
+		{"outside", "192.0.2.2", "192.0.2.1", "drop pool-source"},
+		{"outside", "198.51.100.8", "192.0.2.1", "drop pool-source"},
+		{"outside", "192.0.2.255", "192.0.2.1", "drop broadcast-source"},
+		{"inside", "10.0.0.255", "8.8.8.8", "drop broadcast-source"},
+		{"inside", "10.0.1.7", "8.8.8.8", "drop reverse-path"},
+		{"inside", "8.8.4.4", "8.8.8.8", "drop reverse-path"},
+		{"inside", "127.0.0.1", "8.8.8.8", "drop martian"},
+		{"inside", "10.0.0.7", "10.0.0.255", "drop directed-broadcast"},
+		{"outside", "8.8.8.8", "10.0.1.255", "drop directed-broadcast"},
+		{"outside", "10.0.0.1", "192.0.2.2", "drop nat-no-binding"}, // another realm's address
+		{"outside", "8.8.8.8", "192.0.2.1", "outside: 192.0.2.1 > 8.8.8.8 ttl 64 icmp 0/0"},
+		{"inside", "10.0.0.7", "10.0.0.1", "inside: 10.0.0.1 > 10.0.0.7 ttl 64 icmp 0/0"},
+	} {
+		p.wants(c.in, pingTo(c.src, c.dst), c.want)
+	}
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestTheReversePathCanBeRelaxed(t *testing.T) {
+	for mode, want := range map[string][3]string{
+		"Strict": {"drop reverse-path", "drop reverse-path", "drop own-source"},
+		"Loose":  {"more: 10.0.0.1 > 10.0.1.7 ttl 64 icmp 0/0", "drop reverse-path", "drop own-source"},
+		"Off":    {"more: 10.0.0.1 > 10.0.1.7 ttl 64 icmp 0/0", "", "drop own-source"},
+	} {
+		t.Run(mode, func(t *testing.T) {
+			p := newPair(t, fmt.Sprintf(refusing, ", reversePath: "+mode))
+			p.wants("inside", pingTo("10.0.1.7", "10.0.0.1"), want[0])
+			if got := p.send("inside", pingTo("8.8.4.4", "8.8.8.8")); strings.HasPrefix(got, "drop") != (want[1] != "") {
+				t.Errorf("from 8.8.4.4: %s, wanted %q", got, want[1])
+			}
+			p.wants("inside", pingTo("10.0.1.1", "8.8.8.8"), want[2])
+		})
+	}
+}
+
+func TestSourceRoutesAreDroppedAndOtherOptionsCarried(t *testing.T) {
+	p := newPair(t, routed)
+	for name, c := range map[string]struct {
+		options []byte
+		want    string
+	}{
+		"loose source route":                      {[]byte{131, 7, 4, 8, 8, 4, 4, 0}, "drop source-route"},
+		"strict source route":                     {[]byte{137, 7, 4, 8, 8, 4, 4, 0}, "drop source-route"},
+		"a source route behind others":            {[]byte{1, 1, 148, 4, 0, 0, 131, 3, 4, 0, 0, 0}, "drop source-route"},
+		"router alert":                            {[]byte{148, 4, 0, 0}, ""},
+		"record route":                            {[]byte{7, 7, 4, 0, 0, 0, 0, 0}, ""},
+		"timestamp":                               {[]byte{68, 8, 5, 0, 0, 0, 0, 0}, ""},
+		"what follows the end of options is none": {[]byte{0, 131, 3, 4}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := udpTo("10.0.0.2", "8.8.8.8", 53)
+			u.Options = c.options
+			if c.want != "" {
+				p.wants("inside", u, c.want)
+				return
+			}
+			p.wants("inside", u, "outside: 10.0.0.2 > 8.8.8.8 ttl 63 udp 40000 > 53")
+			if v, _ := packets.Parse(p.last); string(v.IP.Options) != string(c.options) {
+				t.Errorf("options %x became %x", c.options, v.IP.Options)
+			}
+		})
+	}
 }

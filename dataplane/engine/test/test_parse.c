@@ -271,13 +271,14 @@ static void fields_are_read_as_they_are_on_the_wire(void **state)
 	const uint64_t vlans[64] = {[1] = 1ull << 36};
 	uint8_t buffer[sizeof(struct rte_mbuf) + FRAME_MAX] __attribute__((aligned(64))) = {0};
 	struct rte_mbuf *m = (struct rte_mbuf *)buffer;
+	struct sn_sources *sources = sn_sources_create(NULL, 0);
 	struct sn_pkt k;
 
 	(void)state;
 	m->buf_addr = buffer + sizeof(*m);
 	m->nb_segs = 1;
 	m->data_len = m->pkt_len = write_frame(&p, m->buf_addr);
-	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans);
+	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans, sources);
 	assert_int_equal(k.reason, SN_REASON_NONE);
 	assert_int_equal(k.vlan, 100);
 	assert_int_equal(k.dscp, 46);
@@ -293,11 +294,12 @@ static void fields_are_read_as_they_are_on_the_wire(void **state)
 	assert_int_equal(k.iface, 3);
 	p.frag = 0x2001; /* a later fragment has no ports */
 	m->data_len = m->pkt_len = write_frame(&p, m->buf_addr);
-	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans);
+	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans, sources);
 	assert_int_equal(k.reason, SN_REASON_NONE);
 	assert_int_equal(k.frag, SN_FRAG_LATER);
 	assert_int_equal(k.sport, SN_PORT_ABSENT);
 	assert_int_equal(k.tcp_flags, SN_BYTE_ABSENT);
+	sn_sources_free(sources);
 }
 
 /* VLAN 10 is the interfaces', no other. */

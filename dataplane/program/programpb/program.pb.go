@@ -134,6 +134,12 @@ const (
 	DropReason_DROP_NOT_OURS            DropReason = 25 // state of a second shard, which another worker has: never where chains are cut rightly
 	DropReason_DROP_NOT_HERE            DropReason = 26 // for a shard that is away, and no peer is known to have it, or it came from a peer
 	DropReason_DROP_VLAN_UNKNOWN        DropReason = 27 // its tag is of a VLAN that the interface has not
+	DropReason_DROP_OWN_SOURCE          DropReason = 28 // from an address of the chain's own
+	DropReason_DROP_POOL_SOURCE         DropReason = 29 // from outside, with an address of a NAT's pool
+	DropReason_DROP_BROADCAST_SOURCE    DropReason = 30 // from the broadcast address of a connected prefix
+	DropReason_DROP_DIRECTED_BROADCAST  DropReason = 31 // to the broadcast address of a connected prefix (RFC 2644)
+	DropReason_DROP_SOURCE_ROUTE        DropReason = 32 // has a source route option (RFC 7126 section 4.3)
+	DropReason_DROP_REVERSE_PATH        DropReason = 33 // the source is not behind the interface (RFC 3704 section 2.2)
 	DropReason_DROP_HOST_UNREACHABLE    DropReason = 34 // the next hop did not answer ARP: answered with ICMP host unreachable
 )
 
@@ -168,6 +174,12 @@ var (
 		25: "DROP_NOT_OURS",
 		26: "DROP_NOT_HERE",
 		27: "DROP_VLAN_UNKNOWN",
+		28: "DROP_OWN_SOURCE",
+		29: "DROP_POOL_SOURCE",
+		30: "DROP_BROADCAST_SOURCE",
+		31: "DROP_DIRECTED_BROADCAST",
+		32: "DROP_SOURCE_ROUTE",
+		33: "DROP_REVERSE_PATH",
 		34: "DROP_HOST_UNREACHABLE",
 	}
 	DropReason_value = map[string]int32{
@@ -199,6 +211,12 @@ var (
 		"DROP_NOT_OURS":            25,
 		"DROP_NOT_HERE":            26,
 		"DROP_VLAN_UNKNOWN":        27,
+		"DROP_OWN_SOURCE":          28,
+		"DROP_POOL_SOURCE":         29,
+		"DROP_BROADCAST_SOURCE":    30,
+		"DROP_DIRECTED_BROADCAST":  31,
+		"DROP_SOURCE_ROUTE":        32,
+		"DROP_REVERSE_PATH":        33,
 		"DROP_HOST_UNREACHABLE":    34,
 	}
 )
@@ -381,7 +399,7 @@ func (x Generator_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Generator_Kind.Descriptor instead.
 func (Generator_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{14, 0}
+	return file_program_proto_rawDescGZIP(), []int{15, 0}
 }
 
 type Cut_By int32
@@ -430,7 +448,7 @@ func (x Cut_By) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Cut_By.Descriptor instead.
 func (Cut_By) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{20, 0}
+	return file_program_proto_rawDescGZIP(), []int{21, 0}
 }
 
 type TracedFrame_Kind int32
@@ -479,7 +497,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{51, 0}
+	return file_program_proto_rawDescGZIP(), []int{52, 0}
 }
 
 type FlowAbilities_Matching int32
@@ -534,7 +552,7 @@ func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowAbilities_Matching.Descriptor instead.
 func (FlowAbilities_Matching) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60, 0}
+	return file_program_proto_rawDescGZIP(), []int{61, 0}
 }
 
 type FlowAbilities_Fragments int32
@@ -583,7 +601,7 @@ func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowAbilities_Fragments.Descriptor instead.
 func (FlowAbilities_Fragments) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60, 1}
+	return file_program_proto_rawDescGZIP(), []int{61, 1}
 }
 
 type FlowRule_Action int32
@@ -635,7 +653,7 @@ func (x FlowRule_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowRule_Action.Descriptor instead.
 func (FlowRule_Action) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{66, 0}
+	return file_program_proto_rawDescGZIP(), []int{67, 0}
 }
 
 type FlowState_Verdict int32
@@ -684,7 +702,7 @@ func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowState_Verdict.Descriptor instead.
 func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71, 0}
+	return file_program_proto_rawDescGZIP(), []int{72, 0}
 }
 
 type GiveShards_Step int32
@@ -743,7 +761,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77, 0}
+	return file_program_proto_rawDescGZIP(), []int{78, 0}
 }
 
 type TakeShards_Step int32
@@ -795,7 +813,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{79, 0}
+	return file_program_proto_rawDescGZIP(), []int{80, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -938,6 +956,7 @@ type Interface struct {
 	Mac           []byte                 `protobuf:"bytes,8,opt,name=mac,proto3" json:"mac,omitempty"`              // empty: the device's
 	Segment       uint32                 `protobuf:"varint,9,opt,name=segment,proto3" json:"segment,omitempty"`     // where its packets are classified first
 	Vlans         []uint32               `protobuf:"varint,40,rep,packed,name=vlans,proto3" json:"vlans,omitempty"` // of tagged frames that come in and leave, ascending; untagged ones always do
+	Refused       []*RefusedSources      `protobuf:"bytes,50,rep,name=refused,proto3" json:"refused,omitempty"`     // ascending, disjoint
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1042,6 +1061,74 @@ func (x *Interface) GetVlans() []uint32 {
 	return nil
 }
 
+func (x *Interface) GetRefused() []*RefusedSources {
+	if x != nil {
+		return x.Refused
+	}
+	return nil
+}
+
+// RefusedSources are source addresses that Entry drops.
+type RefusedSources struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	First         uint32                 `protobuf:"fixed32,1,opt,name=first,proto3" json:"first,omitempty"`
+	Last          uint32                 `protobuf:"fixed32,2,opt,name=last,proto3" json:"last,omitempty"`
+	Reason        DropReason             `protobuf:"varint,3,opt,name=reason,proto3,enum=sinter.program.v1.DropReason" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefusedSources) Reset() {
+	*x = RefusedSources{}
+	mi := &file_program_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefusedSources) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefusedSources) ProtoMessage() {}
+
+func (x *RefusedSources) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefusedSources.ProtoReflect.Descriptor instead.
+func (*RefusedSources) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RefusedSources) GetFirst() uint32 {
+	if x != nil {
+		return x.First
+	}
+	return 0
+}
+
+func (x *RefusedSources) GetLast() uint32 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+func (x *RefusedSources) GetReason() DropReason {
+	if x != nil {
+		return x.Reason
+	}
+	return DropReason_DROP_NONE
+}
+
 type Neighbor struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       uint32                 `protobuf:"fixed32,1,opt,name=address,proto3" json:"address,omitempty"`
@@ -1053,7 +1140,7 @@ type Neighbor struct {
 
 func (x *Neighbor) Reset() {
 	*x = Neighbor{}
-	mi := &file_program_proto_msgTypes[2]
+	mi := &file_program_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1065,7 +1152,7 @@ func (x *Neighbor) String() string {
 func (*Neighbor) ProtoMessage() {}
 
 func (x *Neighbor) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[2]
+	mi := &file_program_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1078,7 +1165,7 @@ func (x *Neighbor) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Neighbor.ProtoReflect.Descriptor instead.
 func (*Neighbor) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{2}
+	return file_program_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Neighbor) GetAddress() uint32 {
@@ -1116,7 +1203,7 @@ type StateTable struct {
 
 func (x *StateTable) Reset() {
 	*x = StateTable{}
-	mi := &file_program_proto_msgTypes[3]
+	mi := &file_program_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1128,7 +1215,7 @@ func (x *StateTable) String() string {
 func (*StateTable) ProtoMessage() {}
 
 func (x *StateTable) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[3]
+	mi := &file_program_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1141,7 +1228,7 @@ func (x *StateTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateTable.ProtoReflect.Descriptor instead.
 func (*StateTable) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{3}
+	return file_program_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StateTable) GetName() string {
@@ -1189,7 +1276,7 @@ type AddressRange struct {
 
 func (x *AddressRange) Reset() {
 	*x = AddressRange{}
-	mi := &file_program_proto_msgTypes[4]
+	mi := &file_program_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1288,7 @@ func (x *AddressRange) String() string {
 func (*AddressRange) ProtoMessage() {}
 
 func (x *AddressRange) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[4]
+	mi := &file_program_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1301,7 @@ func (x *AddressRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddressRange.ProtoReflect.Descriptor instead.
 func (*AddressRange) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{4}
+	return file_program_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *AddressRange) GetFirst() uint32 {
@@ -1249,7 +1336,7 @@ type Run struct {
 
 func (x *Run) Reset() {
 	*x = Run{}
-	mi := &file_program_proto_msgTypes[5]
+	mi := &file_program_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1348,7 @@ func (x *Run) String() string {
 func (*Run) ProtoMessage() {}
 
 func (x *Run) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[5]
+	mi := &file_program_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1361,7 @@ func (x *Run) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Run.ProtoReflect.Descriptor instead.
 func (*Run) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{5}
+	return file_program_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Run) GetName() string {
@@ -1352,7 +1439,7 @@ type Segment struct {
 
 func (x *Segment) Reset() {
 	*x = Segment{}
-	mi := &file_program_proto_msgTypes[6]
+	mi := &file_program_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1364,7 +1451,7 @@ func (x *Segment) String() string {
 func (*Segment) ProtoMessage() {}
 
 func (x *Segment) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[6]
+	mi := &file_program_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1377,7 +1464,7 @@ func (x *Segment) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Segment.ProtoReflect.Descriptor instead.
 func (*Segment) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{6}
+	return file_program_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Segment) GetName() string {
@@ -1440,7 +1527,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_program_proto_msgTypes[7]
+	mi := &file_program_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1452,7 +1539,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[7]
+	mi := &file_program_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1465,7 +1552,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{7}
+	return file_program_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Table) GetDims() []Field {
@@ -1513,7 +1600,7 @@ type BitSet struct {
 
 func (x *BitSet) Reset() {
 	*x = BitSet{}
-	mi := &file_program_proto_msgTypes[8]
+	mi := &file_program_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1525,7 +1612,7 @@ func (x *BitSet) String() string {
 func (*BitSet) ProtoMessage() {}
 
 func (x *BitSet) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[8]
+	mi := &file_program_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1538,7 +1625,7 @@ func (x *BitSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BitSet.ProtoReflect.Descriptor instead.
 func (*BitSet) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{8}
+	return file_program_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *BitSet) GetField() Field {
@@ -1566,7 +1653,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_program_proto_msgTypes[9]
+	mi := &file_program_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1665,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[9]
+	mi := &file_program_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1678,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{9}
+	return file_program_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Class) GetLegs() []*Leg {
@@ -1619,7 +1706,7 @@ type Leg struct {
 
 func (x *Leg) Reset() {
 	*x = Leg{}
-	mi := &file_program_proto_msgTypes[10]
+	mi := &file_program_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1718,7 @@ func (x *Leg) String() string {
 func (*Leg) ProtoMessage() {}
 
 func (x *Leg) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[10]
+	mi := &file_program_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1644,7 +1731,7 @@ func (x *Leg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leg.ProtoReflect.Descriptor instead.
 func (*Leg) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{10}
+	return file_program_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Leg) GetOps() []*Op {
@@ -1760,7 +1847,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_program_proto_msgTypes[11]
+	mi := &file_program_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1859,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[11]
+	mi := &file_program_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1872,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{11}
+	return file_program_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Drop) GetReason() isDrop_Reason {
@@ -1845,7 +1932,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_program_proto_msgTypes[12]
+	mi := &file_program_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1857,7 +1944,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[12]
+	mi := &file_program_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1870,7 +1957,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{12}
+	return file_program_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Op) GetOp() isOp_Op {
@@ -1969,7 +2056,7 @@ type SetField struct {
 
 func (x *SetField) Reset() {
 	*x = SetField{}
-	mi := &file_program_proto_msgTypes[13]
+	mi := &file_program_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1981,7 +2068,7 @@ func (x *SetField) String() string {
 func (*SetField) ProtoMessage() {}
 
 func (x *SetField) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[13]
+	mi := &file_program_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1994,7 +2081,7 @@ func (x *SetField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetField.ProtoReflect.Descriptor instead.
 func (*SetField) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{13}
+	return file_program_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SetField) GetField() Field {
@@ -2026,7 +2113,7 @@ type Generator struct {
 
 func (x *Generator) Reset() {
 	*x = Generator{}
-	mi := &file_program_proto_msgTypes[14]
+	mi := &file_program_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2038,7 +2125,7 @@ func (x *Generator) String() string {
 func (*Generator) ProtoMessage() {}
 
 func (x *Generator) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[14]
+	mi := &file_program_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2051,7 +2138,7 @@ func (x *Generator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generator.ProtoReflect.Descriptor instead.
 func (*Generator) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{14}
+	return file_program_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Generator) GetName() string {
@@ -2127,7 +2214,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_program_proto_msgTypes[15]
+	mi := &file_program_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2226,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[15]
+	mi := &file_program_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2239,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{15}
+	return file_program_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Request) GetId() uint64 {
@@ -2486,7 +2573,7 @@ type Response struct {
 
 func (x *Response) Reset() {
 	*x = Response{}
-	mi := &file_program_proto_msgTypes[16]
+	mi := &file_program_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2585,7 @@ func (x *Response) String() string {
 func (*Response) ProtoMessage() {}
 
 func (x *Response) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[16]
+	mi := &file_program_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2598,7 @@ func (x *Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Response.ProtoReflect.Descriptor instead.
 func (*Response) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{16}
+	return file_program_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Response) GetId() uint64 {
@@ -2773,7 +2860,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_program_proto_msgTypes[17]
+	mi := &file_program_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +2872,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[17]
+	mi := &file_program_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +2885,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{17}
+	return file_program_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Hello) GetSchema() uint32 {
@@ -2822,7 +2909,7 @@ type HelloReply struct {
 
 func (x *HelloReply) Reset() {
 	*x = HelloReply{}
-	mi := &file_program_proto_msgTypes[18]
+	mi := &file_program_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2921,7 @@ func (x *HelloReply) String() string {
 func (*HelloReply) ProtoMessage() {}
 
 func (x *HelloReply) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[18]
+	mi := &file_program_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2934,7 @@ func (x *HelloReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloReply.ProtoReflect.Descriptor instead.
 func (*HelloReply) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{18}
+	return file_program_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HelloReply) GetSchema() uint32 {
@@ -2902,7 +2989,7 @@ type Address struct {
 
 func (x *Address) Reset() {
 	*x = Address{}
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2914,7 +3001,7 @@ func (x *Address) String() string {
 func (*Address) ProtoMessage() {}
 
 func (x *Address) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2927,7 +3014,7 @@ func (x *Address) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Address.ProtoReflect.Descriptor instead.
 func (*Address) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{19}
+	return file_program_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Address) GetInterface() string {
@@ -2955,7 +3042,7 @@ type Cut struct {
 
 func (x *Cut) Reset() {
 	*x = Cut{}
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2967,7 +3054,7 @@ func (x *Cut) String() string {
 func (*Cut) ProtoMessage() {}
 
 func (x *Cut) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2980,7 +3067,7 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cut.ProtoReflect.Descriptor instead.
 func (*Cut) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{20}
+	return file_program_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Cut) GetBy() Cut_By {
@@ -3008,7 +3095,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3107,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3120,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{21}
+	return file_program_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Load) GetProgram() *Program {
@@ -3070,7 +3157,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3169,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3182,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{22}
+	return file_program_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Loaded) GetHash() []byte {
@@ -3142,7 +3229,7 @@ type GetStats struct {
 
 func (x *GetStats) Reset() {
 	*x = GetStats{}
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3241,7 @@ func (x *GetStats) String() string {
 func (*GetStats) ProtoMessage() {}
 
 func (x *GetStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3254,7 @@ func (x *GetStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStats.ProtoReflect.Descriptor instead.
 func (*GetStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{23}
+	return file_program_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetStats) GetLoads() bool {
@@ -3195,7 +3282,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3294,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3220,7 +3307,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{24}
+	return file_program_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Stats) GetHash() []byte {
@@ -3315,7 +3402,7 @@ type PortStats struct {
 
 func (x *PortStats) Reset() {
 	*x = PortStats{}
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3414,7 @@ func (x *PortStats) String() string {
 func (*PortStats) ProtoMessage() {}
 
 func (x *PortStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3427,7 @@ func (x *PortStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortStats.ProtoReflect.Descriptor instead.
 func (*PortStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{25}
+	return file_program_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PortStats) GetInterface() string {
@@ -3444,7 +3531,7 @@ type CounterStats struct {
 
 func (x *CounterStats) Reset() {
 	*x = CounterStats{}
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3456,7 +3543,7 @@ func (x *CounterStats) String() string {
 func (*CounterStats) ProtoMessage() {}
 
 func (x *CounterStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3469,7 +3556,7 @@ func (x *CounterStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterStats.ProtoReflect.Descriptor instead.
 func (*CounterStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{26}
+	return file_program_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CounterStats) GetPackets() uint64 {
@@ -3498,7 +3585,7 @@ type ClassStats struct {
 
 func (x *ClassStats) Reset() {
 	*x = ClassStats{}
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3510,7 +3597,7 @@ func (x *ClassStats) String() string {
 func (*ClassStats) ProtoMessage() {}
 
 func (x *ClassStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3523,7 +3610,7 @@ func (x *ClassStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassStats.ProtoReflect.Descriptor instead.
 func (*ClassStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{27}
+	return file_program_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ClassStats) GetSegment() uint32 {
@@ -3565,7 +3652,7 @@ type DropStats struct {
 
 func (x *DropStats) Reset() {
 	*x = DropStats{}
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3577,7 +3664,7 @@ func (x *DropStats) String() string {
 func (*DropStats) ProtoMessage() {}
 
 func (x *DropStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3590,7 +3677,7 @@ func (x *DropStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropStats.ProtoReflect.Descriptor instead.
 func (*DropStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{28}
+	return file_program_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *DropStats) GetReason() string {
@@ -3628,7 +3715,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3640,7 +3727,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3653,7 +3740,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{29}
+	return file_program_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TableStats) GetName() string {
@@ -3718,7 +3805,7 @@ type WorkerStats struct {
 
 func (x *WorkerStats) Reset() {
 	*x = WorkerStats{}
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3730,7 +3817,7 @@ func (x *WorkerStats) String() string {
 func (*WorkerStats) ProtoMessage() {}
 
 func (x *WorkerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3743,7 +3830,7 @@ func (x *WorkerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStats.ProtoReflect.Descriptor instead.
 func (*WorkerStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{30}
+	return file_program_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *WorkerStats) GetLcore() uint32 {
@@ -3850,7 +3937,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3862,7 +3949,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3875,7 +3962,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{31}
+	return file_program_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ShardStats) GetWorker() uint32 {
@@ -3959,7 +4046,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3971,7 +4058,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3984,7 +4071,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{32}
+	return file_program_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -4011,7 +4098,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4023,7 +4110,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4036,7 +4123,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{33}
+	return file_program_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -4064,7 +4151,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4076,7 +4163,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4089,7 +4176,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{34}
+	return file_program_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -4124,7 +4211,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4136,7 +4223,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4149,7 +4236,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{35}
+	return file_program_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -4183,7 +4270,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4195,7 +4282,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4208,7 +4295,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{36}
+	return file_program_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -4236,7 +4323,7 @@ type Displaced struct {
 
 func (x *Displaced) Reset() {
 	*x = Displaced{}
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4248,7 +4335,7 @@ func (x *Displaced) String() string {
 func (*Displaced) ProtoMessage() {}
 
 func (x *Displaced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4261,7 +4348,7 @@ func (x *Displaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Displaced.ProtoReflect.Descriptor instead.
 func (*Displaced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{37}
+	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Displaced) GetSource() uint32 {
@@ -4293,7 +4380,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4305,7 +4392,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4318,7 +4405,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{38}
+	return file_program_proto_rawDescGZIP(), []int{39}
 }
 
 type NeighborList struct {
@@ -4330,7 +4417,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4342,7 +4429,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4355,7 +4442,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{39}
+	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -4378,7 +4465,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4390,7 +4477,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4403,7 +4490,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{40}
+	return file_program_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -4451,7 +4538,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4463,7 +4550,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4476,7 +4563,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{41}
+	return file_program_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -4502,7 +4589,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4514,7 +4601,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4527,7 +4614,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{42}
+	return file_program_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -4555,7 +4642,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4567,7 +4654,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4580,7 +4667,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{43}
+	return file_program_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Session) GetRun() string {
@@ -4669,7 +4756,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4681,7 +4768,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4694,7 +4781,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{44}
+	return file_program_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -4749,7 +4836,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4761,7 +4848,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4774,7 +4861,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{45}
+	return file_program_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -4805,7 +4892,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4817,7 +4904,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4830,7 +4917,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{46}
+	return file_program_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -4883,7 +4970,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4895,7 +4982,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4908,7 +4995,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{47}
+	return file_program_proto_rawDescGZIP(), []int{48}
 }
 
 type Traced struct {
@@ -4924,7 +5011,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4936,7 +5023,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4949,7 +5036,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{48}
+	return file_program_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -5002,7 +5089,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5014,7 +5101,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5027,7 +5114,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{49}
+	return file_program_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -5089,7 +5176,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5101,7 +5188,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5114,7 +5201,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{50}
+	return file_program_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -5143,7 +5230,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5155,7 +5242,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5168,7 +5255,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{51}
+	return file_program_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -5207,7 +5294,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5219,7 +5306,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5232,7 +5319,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{52}
+	return file_program_proto_rawDescGZIP(), []int{53}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -5246,7 +5333,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5258,7 +5345,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5271,7 +5358,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{53}
+	return file_program_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -5291,7 +5378,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5303,7 +5390,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5316,7 +5403,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{54}
+	return file_program_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -5344,7 +5431,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5356,7 +5443,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5369,7 +5456,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{55}
+	return file_program_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -5392,7 +5479,7 @@ type Marks struct {
 
 func (x *Marks) Reset() {
 	*x = Marks{}
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5404,7 +5491,7 @@ func (x *Marks) String() string {
 func (*Marks) ProtoMessage() {}
 
 func (x *Marks) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5417,7 +5504,7 @@ func (x *Marks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marks.ProtoReflect.Descriptor instead.
 func (*Marks) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{56}
+	return file_program_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Marks) GetGeneration() uint32 {
@@ -5445,7 +5532,7 @@ type GetDevices struct {
 
 func (x *GetDevices) Reset() {
 	*x = GetDevices{}
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5457,7 +5544,7 @@ func (x *GetDevices) String() string {
 func (*GetDevices) ProtoMessage() {}
 
 func (x *GetDevices) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5470,7 +5557,7 @@ func (x *GetDevices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDevices.ProtoReflect.Descriptor instead.
 func (*GetDevices) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57}
+	return file_program_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetDevices) GetTryRules() uint32 {
@@ -5489,7 +5576,7 @@ type DeviceList struct {
 
 func (x *DeviceList) Reset() {
 	*x = DeviceList{}
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5501,7 +5588,7 @@ func (x *DeviceList) String() string {
 func (*DeviceList) ProtoMessage() {}
 
 func (x *DeviceList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5514,7 +5601,7 @@ func (x *DeviceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceList.ProtoReflect.Descriptor instead.
 func (*DeviceList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58}
+	return file_program_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *DeviceList) GetDevices() []*Device {
@@ -5538,7 +5625,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5550,7 +5637,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5563,7 +5650,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59}
+	return file_program_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Device) GetInterface() string {
@@ -5630,7 +5717,7 @@ type FlowAbilities struct {
 
 func (x *FlowAbilities) Reset() {
 	*x = FlowAbilities{}
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5642,7 +5729,7 @@ func (x *FlowAbilities) String() string {
 func (*FlowAbilities) ProtoMessage() {}
 
 func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5655,7 +5742,7 @@ func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowAbilities.ProtoReflect.Descriptor instead.
 func (*FlowAbilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60}
+	return file_program_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *FlowAbilities) GetRefused() string {
@@ -5759,7 +5846,7 @@ type FlowRefusal struct {
 
 func (x *FlowRefusal) Reset() {
 	*x = FlowRefusal{}
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5771,7 +5858,7 @@ func (x *FlowRefusal) String() string {
 func (*FlowRefusal) ProtoMessage() {}
 
 func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5784,7 +5871,7 @@ func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRefusal.ProtoReflect.Descriptor instead.
 func (*FlowRefusal) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61}
+	return file_program_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *FlowRefusal) GetOf() string {
@@ -5812,7 +5899,7 @@ type HashAbilities struct {
 
 func (x *HashAbilities) Reset() {
 	*x = HashAbilities{}
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5824,7 +5911,7 @@ func (x *HashAbilities) String() string {
 func (*HashAbilities) ProtoMessage() {}
 
 func (x *HashAbilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5837,7 +5924,7 @@ func (x *HashAbilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashAbilities.ProtoReflect.Descriptor instead.
 func (*HashAbilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{62}
+	return file_program_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *HashAbilities) GetKey() bool {
@@ -5876,7 +5963,7 @@ type UpdateFlows struct {
 
 func (x *UpdateFlows) Reset() {
 	*x = UpdateFlows{}
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5888,7 +5975,7 @@ func (x *UpdateFlows) String() string {
 func (*UpdateFlows) ProtoMessage() {}
 
 func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5901,7 +5988,7 @@ func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlows.ProtoReflect.Descriptor instead.
 func (*UpdateFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63}
+	return file_program_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *UpdateFlows) GetInterface() string {
@@ -5945,7 +6032,7 @@ type FlowStep struct {
 
 func (x *FlowStep) Reset() {
 	*x = FlowStep{}
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5957,7 +6044,7 @@ func (x *FlowStep) String() string {
 func (*FlowStep) ProtoMessage() {}
 
 func (x *FlowStep) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5970,7 +6057,7 @@ func (x *FlowStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowStep.ProtoReflect.Descriptor instead.
 func (*FlowStep) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{64}
+	return file_program_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FlowStep) GetStep() isFlowStep_Step {
@@ -6026,7 +6113,7 @@ type FlowTurn struct {
 
 func (x *FlowTurn) Reset() {
 	*x = FlowTurn{}
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6038,7 +6125,7 @@ func (x *FlowTurn) String() string {
 func (*FlowTurn) ProtoMessage() {}
 
 func (x *FlowTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6051,7 +6138,7 @@ func (x *FlowTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowTurn.ProtoReflect.Descriptor instead.
 func (*FlowTurn) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65}
+	return file_program_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FlowTurn) GetShard() uint32 {
@@ -6086,7 +6173,7 @@ type FlowRule struct {
 
 func (x *FlowRule) Reset() {
 	*x = FlowRule{}
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6098,7 +6185,7 @@ func (x *FlowRule) String() string {
 func (*FlowRule) ProtoMessage() {}
 
 func (x *FlowRule) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6111,7 +6198,7 @@ func (x *FlowRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRule.ProtoReflect.Descriptor instead.
 func (*FlowRule) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{66}
+	return file_program_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *FlowRule) GetNumber() uint32 {
@@ -6191,7 +6278,7 @@ type FlowCond struct {
 
 func (x *FlowCond) Reset() {
 	*x = FlowCond{}
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6203,7 +6290,7 @@ func (x *FlowCond) String() string {
 func (*FlowCond) ProtoMessage() {}
 
 func (x *FlowCond) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6216,7 +6303,7 @@ func (x *FlowCond) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCond.ProtoReflect.Descriptor instead.
 func (*FlowCond) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{67}
+	return file_program_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FlowCond) GetField() Field {
@@ -6259,7 +6346,7 @@ type FlowsUpdated struct {
 
 func (x *FlowsUpdated) Reset() {
 	*x = FlowsUpdated{}
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6271,7 +6358,7 @@ func (x *FlowsUpdated) String() string {
 func (*FlowsUpdated) ProtoMessage() {}
 
 func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6284,7 +6371,7 @@ func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowsUpdated.ProtoReflect.Descriptor instead.
 func (*FlowsUpdated) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{68}
+	return file_program_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FlowsUpdated) GetDone() uint32 {
@@ -6325,7 +6412,7 @@ type GetFlows struct {
 
 func (x *GetFlows) Reset() {
 	*x = GetFlows{}
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6337,7 +6424,7 @@ func (x *GetFlows) String() string {
 func (*GetFlows) ProtoMessage() {}
 
 func (x *GetFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6350,7 +6437,7 @@ func (x *GetFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFlows.ProtoReflect.Descriptor instead.
 func (*GetFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69}
+	return file_program_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *GetFlows) GetInterface() string {
@@ -6373,7 +6460,7 @@ type FlowList struct {
 
 func (x *FlowList) Reset() {
 	*x = FlowList{}
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6385,7 +6472,7 @@ func (x *FlowList) String() string {
 func (*FlowList) ProtoMessage() {}
 
 func (x *FlowList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6398,7 +6485,7 @@ func (x *FlowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowList.ProtoReflect.Descriptor instead.
 func (*FlowList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{70}
+	return file_program_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FlowList) GetFlows() []*FlowState {
@@ -6453,7 +6540,7 @@ type FlowState struct {
 
 func (x *FlowState) Reset() {
 	*x = FlowState{}
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6465,7 +6552,7 @@ func (x *FlowState) String() string {
 func (*FlowState) ProtoMessage() {}
 
 func (x *FlowState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6478,7 +6565,7 @@ func (x *FlowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowState.ProtoReflect.Descriptor instead.
 func (*FlowState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71}
+	return file_program_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *FlowState) GetNumber() uint32 {
@@ -6537,7 +6624,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6549,7 +6636,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6562,7 +6649,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{72}
+	return file_program_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -6594,7 +6681,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6606,7 +6693,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6619,7 +6706,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{73}
+	return file_program_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -6647,7 +6734,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6659,7 +6746,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6672,7 +6759,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74}
+	return file_program_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *Peer) GetName() string {
@@ -6706,7 +6793,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6718,7 +6805,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6731,7 +6818,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{75}
+	return file_program_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -6761,7 +6848,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6773,7 +6860,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6786,7 +6873,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76}
+	return file_program_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -6832,7 +6919,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6844,7 +6931,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6857,7 +6944,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77}
+	return file_program_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -6915,7 +7002,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6927,7 +7014,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6940,7 +7027,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78}
+	return file_program_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -6999,7 +7086,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7011,7 +7098,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7024,7 +7111,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{79}
+	return file_program_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -7102,7 +7189,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7114,7 +7201,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7127,7 +7214,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{80}
+	return file_program_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -7169,7 +7256,7 @@ type CutShards struct {
 
 func (x *CutShards) Reset() {
 	*x = CutShards{}
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7181,7 +7268,7 @@ func (x *CutShards) String() string {
 func (*CutShards) ProtoMessage() {}
 
 func (x *CutShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7194,7 +7281,7 @@ func (x *CutShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CutShards.ProtoReflect.Descriptor instead.
 func (*CutShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{81}
+	return file_program_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CutShards) GetCut() *Cut {
@@ -7214,7 +7301,7 @@ type ShardsCut struct {
 
 func (x *ShardsCut) Reset() {
 	*x = ShardsCut{}
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7226,7 +7313,7 @@ func (x *ShardsCut) String() string {
 func (*ShardsCut) ProtoMessage() {}
 
 func (x *ShardsCut) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7239,7 +7326,7 @@ func (x *ShardsCut) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsCut.ProtoReflect.Descriptor instead.
 func (*ShardsCut) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{82}
+	return file_program_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *ShardsCut) GetUnhashed() []string {
@@ -7257,7 +7344,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7269,7 +7356,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7282,7 +7369,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{83}
+	return file_program_proto_rawDescGZIP(), []int{84}
 }
 
 type FlowAbilities_FieldMatching struct {
@@ -7295,7 +7382,7 @@ type FlowAbilities_FieldMatching struct {
 
 func (x *FlowAbilities_FieldMatching) Reset() {
 	*x = FlowAbilities_FieldMatching{}
-	mi := &file_program_proto_msgTypes[84]
+	mi := &file_program_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7307,7 +7394,7 @@ func (x *FlowAbilities_FieldMatching) String() string {
 func (*FlowAbilities_FieldMatching) ProtoMessage() {}
 
 func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[84]
+	mi := &file_program_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7320,7 +7407,7 @@ func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowAbilities_FieldMatching.ProtoReflect.Descriptor instead.
 func (*FlowAbilities_FieldMatching) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60, 0}
+	return file_program_proto_rawDescGZIP(), []int{61, 0}
 }
 
 func (x *FlowAbilities_FieldMatching) GetField() Field {
@@ -7359,7 +7446,7 @@ const file_program_proto_rawDesc = "" +
 	"\ticmp_rate\x18\n" +
 	" \x01(\rR\bicmpRate\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
-	"longestWay\"\x97\x02\n" +
+	"longestWay\"\xd4\x02\n" +
 	"\tInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x1d\n" +
@@ -7371,7 +7458,12 @@ const file_program_proto_rawDesc = "" +
 	"\x05proxy\x18\a \x03(\aR\x05proxy\x12\x10\n" +
 	"\x03mac\x18\b \x01(\fR\x03mac\x12\x18\n" +
 	"\asegment\x18\t \x01(\rR\asegment\x12\x14\n" +
-	"\x05vlans\x18( \x03(\rR\x05vlans\"J\n" +
+	"\x05vlans\x18( \x03(\rR\x05vlans\x12;\n" +
+	"\arefused\x182 \x03(\v2!.sinter.program.v1.RefusedSourcesR\arefused\"q\n" +
+	"\x0eRefusedSources\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\aR\x04last\x125\n" +
+	"\x06reason\x18\x03 \x01(\x0e2\x1d.sinter.program.v1.DropReasonR\x06reason\"J\n" +
 	"\bNeighbor\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x10\n" +
 	"\x03mac\x18\x02 \x01(\fR\x03mac\x12\x12\n" +
@@ -7926,7 +8018,7 @@ const file_program_proto_rawDesc = "" +
 	"\tTCP_FLAGS\x10\t\x12\r\n" +
 	"\tICMP_TYPE\x10\n" +
 	"\x12\r\n" +
-	"\tICMP_CODE\x10\v*\xed\x04\n" +
+	"\tICMP_CODE\x10\v*\xfe\x05\n" +
 	"\n" +
 	"DropReason\x12\r\n" +
 	"\tDROP_NONE\x10\x00\x12\x12\n" +
@@ -7959,7 +8051,13 @@ const file_program_proto_rawDesc = "" +
 	"\x12DROP_HANDOVER_FULL\x10\x18\x12\x11\n" +
 	"\rDROP_NOT_OURS\x10\x19\x12\x11\n" +
 	"\rDROP_NOT_HERE\x10\x1a\x12\x15\n" +
-	"\x11DROP_VLAN_UNKNOWN\x10\x1b\x12\x19\n" +
+	"\x11DROP_VLAN_UNKNOWN\x10\x1b\x12\x13\n" +
+	"\x0fDROP_OWN_SOURCE\x10\x1c\x12\x14\n" +
+	"\x10DROP_POOL_SOURCE\x10\x1d\x12\x19\n" +
+	"\x15DROP_BROADCAST_SOURCE\x10\x1e\x12\x1b\n" +
+	"\x17DROP_DIRECTED_BROADCAST\x10\x1f\x12\x15\n" +
+	"\x11DROP_SOURCE_ROUTE\x10 \x12\x15\n" +
+	"\x11DROP_REVERSE_PATH\x10!\x12\x19\n" +
 	"\x15DROP_HOST_UNREACHABLE\x10\"*P\n" +
 	"\n" +
 	"ShardPlace\x12\x0e\n" +
@@ -7988,7 +8086,7 @@ func file_program_proto_rawDescGZIP() []byte {
 }
 
 var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 85)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_program_proto_goTypes = []any{
 	(Field)(0),                          // 0: sinter.program.v1.Field
 	(DropReason)(0),                     // 1: sinter.program.v1.DropReason
@@ -8005,202 +8103,205 @@ var file_program_proto_goTypes = []any{
 	(TakeShards_Step)(0),                // 12: sinter.program.v1.TakeShards.Step
 	(*Program)(nil),                     // 13: sinter.program.v1.Program
 	(*Interface)(nil),                   // 14: sinter.program.v1.Interface
-	(*Neighbor)(nil),                    // 15: sinter.program.v1.Neighbor
-	(*StateTable)(nil),                  // 16: sinter.program.v1.StateTable
-	(*AddressRange)(nil),                // 17: sinter.program.v1.AddressRange
-	(*Run)(nil),                         // 18: sinter.program.v1.Run
-	(*Segment)(nil),                     // 19: sinter.program.v1.Segment
-	(*Table)(nil),                       // 20: sinter.program.v1.Table
-	(*BitSet)(nil),                      // 21: sinter.program.v1.BitSet
-	(*Class)(nil),                       // 22: sinter.program.v1.Class
-	(*Leg)(nil),                         // 23: sinter.program.v1.Leg
-	(*Drop)(nil),                        // 24: sinter.program.v1.Drop
-	(*Op)(nil),                          // 25: sinter.program.v1.Op
-	(*SetField)(nil),                    // 26: sinter.program.v1.SetField
-	(*Generator)(nil),                   // 27: sinter.program.v1.Generator
-	(*Request)(nil),                     // 28: sinter.program.v1.Request
-	(*Response)(nil),                    // 29: sinter.program.v1.Response
-	(*Hello)(nil),                       // 30: sinter.program.v1.Hello
-	(*HelloReply)(nil),                  // 31: sinter.program.v1.HelloReply
-	(*Address)(nil),                     // 32: sinter.program.v1.Address
-	(*Cut)(nil),                         // 33: sinter.program.v1.Cut
-	(*Load)(nil),                        // 34: sinter.program.v1.Load
-	(*Loaded)(nil),                      // 35: sinter.program.v1.Loaded
-	(*GetStats)(nil),                    // 36: sinter.program.v1.GetStats
-	(*Stats)(nil),                       // 37: sinter.program.v1.Stats
-	(*PortStats)(nil),                   // 38: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                // 39: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                  // 40: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                   // 41: sinter.program.v1.DropStats
-	(*TableStats)(nil),                  // 42: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                 // 43: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                  // 44: sinter.program.v1.ShardStats
-	(*Inject)(nil),                      // 45: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),              // 46: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                    // 47: sinter.program.v1.Injected
-	(*OutPacket)(nil),                   // 48: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                      // 49: sinter.program.v1.DropOf
-	(*Displaced)(nil),                   // 50: sinter.program.v1.Displaced
-	(*GetNeighbors)(nil),                // 51: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                // 52: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),               // 53: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                 // 54: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                 // 55: sinter.program.v1.SessionList
-	(*Session)(nil),                     // 56: sinter.program.v1.Session
-	(*StartTrace)(nil),                  // 57: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                // 58: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                // 59: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                   // 60: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                      // 61: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                // 62: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                 // 63: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                 // 64: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                   // 65: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                  // 66: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                   // 67: sinter.program.v1.ShardMove
-	(*Moved)(nil),                       // 68: sinter.program.v1.Moved
-	(*Marks)(nil),                       // 69: sinter.program.v1.Marks
-	(*GetDevices)(nil),                  // 70: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                  // 71: sinter.program.v1.DeviceList
-	(*Device)(nil),                      // 72: sinter.program.v1.Device
-	(*FlowAbilities)(nil),               // 73: sinter.program.v1.FlowAbilities
-	(*FlowRefusal)(nil),                 // 74: sinter.program.v1.FlowRefusal
-	(*HashAbilities)(nil),               // 75: sinter.program.v1.HashAbilities
-	(*UpdateFlows)(nil),                 // 76: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                    // 77: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                    // 78: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                    // 79: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                    // 80: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                // 81: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                    // 82: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                    // 83: sinter.program.v1.FlowList
-	(*FlowState)(nil),                   // 84: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                // 85: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                    // 86: sinter.program.v1.SetPeers
-	(*Peer)(nil),                        // 87: sinter.program.v1.Peer
-	(*PeerInterface)(nil),               // 88: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                 // 89: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                  // 90: sinter.program.v1.GiveShards
-	(*Given)(nil),                       // 91: sinter.program.v1.Given
-	(*TakeShards)(nil),                  // 92: sinter.program.v1.TakeShards
-	(*Taken)(nil),                       // 93: sinter.program.v1.Taken
-	(*CutShards)(nil),                   // 94: sinter.program.v1.CutShards
-	(*ShardsCut)(nil),                   // 95: sinter.program.v1.ShardsCut
-	(*Shutdown)(nil),                    // 96: sinter.program.v1.Shutdown
-	(*FlowAbilities_FieldMatching)(nil), // 97: sinter.program.v1.FlowAbilities.FieldMatching
+	(*RefusedSources)(nil),              // 15: sinter.program.v1.RefusedSources
+	(*Neighbor)(nil),                    // 16: sinter.program.v1.Neighbor
+	(*StateTable)(nil),                  // 17: sinter.program.v1.StateTable
+	(*AddressRange)(nil),                // 18: sinter.program.v1.AddressRange
+	(*Run)(nil),                         // 19: sinter.program.v1.Run
+	(*Segment)(nil),                     // 20: sinter.program.v1.Segment
+	(*Table)(nil),                       // 21: sinter.program.v1.Table
+	(*BitSet)(nil),                      // 22: sinter.program.v1.BitSet
+	(*Class)(nil),                       // 23: sinter.program.v1.Class
+	(*Leg)(nil),                         // 24: sinter.program.v1.Leg
+	(*Drop)(nil),                        // 25: sinter.program.v1.Drop
+	(*Op)(nil),                          // 26: sinter.program.v1.Op
+	(*SetField)(nil),                    // 27: sinter.program.v1.SetField
+	(*Generator)(nil),                   // 28: sinter.program.v1.Generator
+	(*Request)(nil),                     // 29: sinter.program.v1.Request
+	(*Response)(nil),                    // 30: sinter.program.v1.Response
+	(*Hello)(nil),                       // 31: sinter.program.v1.Hello
+	(*HelloReply)(nil),                  // 32: sinter.program.v1.HelloReply
+	(*Address)(nil),                     // 33: sinter.program.v1.Address
+	(*Cut)(nil),                         // 34: sinter.program.v1.Cut
+	(*Load)(nil),                        // 35: sinter.program.v1.Load
+	(*Loaded)(nil),                      // 36: sinter.program.v1.Loaded
+	(*GetStats)(nil),                    // 37: sinter.program.v1.GetStats
+	(*Stats)(nil),                       // 38: sinter.program.v1.Stats
+	(*PortStats)(nil),                   // 39: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                // 40: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                  // 41: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                   // 42: sinter.program.v1.DropStats
+	(*TableStats)(nil),                  // 43: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                 // 44: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                  // 45: sinter.program.v1.ShardStats
+	(*Inject)(nil),                      // 46: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),              // 47: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                    // 48: sinter.program.v1.Injected
+	(*OutPacket)(nil),                   // 49: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                      // 50: sinter.program.v1.DropOf
+	(*Displaced)(nil),                   // 51: sinter.program.v1.Displaced
+	(*GetNeighbors)(nil),                // 52: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                // 53: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),               // 54: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                 // 55: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                 // 56: sinter.program.v1.SessionList
+	(*Session)(nil),                     // 57: sinter.program.v1.Session
+	(*StartTrace)(nil),                  // 58: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                // 59: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                // 60: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                   // 61: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                      // 62: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                // 63: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                 // 64: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                 // 65: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                   // 66: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                  // 67: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                   // 68: sinter.program.v1.ShardMove
+	(*Moved)(nil),                       // 69: sinter.program.v1.Moved
+	(*Marks)(nil),                       // 70: sinter.program.v1.Marks
+	(*GetDevices)(nil),                  // 71: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                  // 72: sinter.program.v1.DeviceList
+	(*Device)(nil),                      // 73: sinter.program.v1.Device
+	(*FlowAbilities)(nil),               // 74: sinter.program.v1.FlowAbilities
+	(*FlowRefusal)(nil),                 // 75: sinter.program.v1.FlowRefusal
+	(*HashAbilities)(nil),               // 76: sinter.program.v1.HashAbilities
+	(*UpdateFlows)(nil),                 // 77: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                    // 78: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                    // 79: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                    // 80: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                    // 81: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                // 82: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                    // 83: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                    // 84: sinter.program.v1.FlowList
+	(*FlowState)(nil),                   // 85: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                // 86: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                    // 87: sinter.program.v1.SetPeers
+	(*Peer)(nil),                        // 88: sinter.program.v1.Peer
+	(*PeerInterface)(nil),               // 89: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                 // 90: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                  // 91: sinter.program.v1.GiveShards
+	(*Given)(nil),                       // 92: sinter.program.v1.Given
+	(*TakeShards)(nil),                  // 93: sinter.program.v1.TakeShards
+	(*Taken)(nil),                       // 94: sinter.program.v1.Taken
+	(*CutShards)(nil),                   // 95: sinter.program.v1.CutShards
+	(*ShardsCut)(nil),                   // 96: sinter.program.v1.ShardsCut
+	(*Shutdown)(nil),                    // 97: sinter.program.v1.Shutdown
+	(*FlowAbilities_FieldMatching)(nil), // 98: sinter.program.v1.FlowAbilities.FieldMatching
 }
 var file_program_proto_depIdxs = []int32{
 	14,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
-	16,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
-	18,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
-	19,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	27,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
-	15,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	17,  // 6: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	20,  // 7: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	20,  // 8: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	22,  // 9: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	0,   // 10: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	21,  // 11: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	0,   // 12: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	23,  // 13: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	25,  // 14: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	24,  // 15: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	1,   // 16: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	26,  // 17: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	0,   // 18: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	4,   // 19: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	30,  // 20: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	34,  // 21: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	36,  // 22: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	45,  // 23: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	96,  // 24: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	51,  // 25: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	54,  // 26: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	57,  // 27: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	60,  // 28: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	65,  // 29: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	66,  // 30: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	70,  // 31: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	76,  // 32: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	82,  // 33: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	85,  // 34: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	90,  // 35: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	92,  // 36: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	86,  // 37: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	94,  // 38: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
-	31,  // 39: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	35,  // 40: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	37,  // 41: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	47,  // 42: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	52,  // 43: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	55,  // 44: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	59,  // 45: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	61,  // 46: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	68,  // 47: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	71,  // 48: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	81,  // 49: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	83,  // 50: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	91,  // 51: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	93,  // 52: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	95,  // 53: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
-	32,  // 54: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	33,  // 55: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
-	69,  // 56: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	5,   // 57: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
-	13,  // 58: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	69,  // 59: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	38,  // 60: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	39,  // 61: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	40,  // 62: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	41,  // 63: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	42,  // 64: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	43,  // 65: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	44,  // 66: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	2,   // 67: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	46,  // 68: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	48,  // 69: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	49,  // 70: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	50,  // 71: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
-	56,  // 72: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
-	53,  // 73: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	56,  // 74: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	58,  // 75: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	57,  // 76: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	62,  // 77: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	63,  // 78: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	64,  // 79: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	6,   // 80: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	67,  // 81: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	72,  // 82: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	73,  // 83: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
-	75,  // 84: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
-	97,  // 85: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
-	8,   // 86: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
-	74,  // 87: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	77,  // 88: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	78,  // 89: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	3,   // 90: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	79,  // 91: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	80,  // 92: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	9,   // 93: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,   // 94: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	84,  // 95: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	10,  // 96: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	87,  // 97: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	88,  // 98: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	11,  // 99: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	89,  // 100: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	12,  // 101: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	89,  // 102: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	33,  // 103: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
-	0,   // 104: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	7,   // 105: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
-	106, // [106:106] is the sub-list for method output_type
-	106, // [106:106] is the sub-list for method input_type
-	106, // [106:106] is the sub-list for extension type_name
-	106, // [106:106] is the sub-list for extension extendee
-	0,   // [0:106] is the sub-list for field type_name
+	17,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
+	19,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
+	20,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
+	28,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	16,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	15,  // 6: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
+	1,   // 7: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
+	18,  // 8: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	21,  // 9: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	21,  // 10: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	23,  // 11: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	0,   // 12: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	22,  // 13: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	0,   // 14: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	24,  // 15: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	26,  // 16: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	25,  // 17: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	1,   // 18: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	27,  // 19: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	0,   // 20: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	4,   // 21: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	31,  // 22: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	35,  // 23: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	37,  // 24: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	46,  // 25: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	97,  // 26: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	52,  // 27: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	55,  // 28: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	58,  // 29: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	61,  // 30: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	66,  // 31: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	67,  // 32: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	71,  // 33: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	77,  // 34: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	83,  // 35: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	86,  // 36: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	91,  // 37: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	93,  // 38: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	87,  // 39: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	95,  // 40: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
+	32,  // 41: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	36,  // 42: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	38,  // 43: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	48,  // 44: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	53,  // 45: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	56,  // 46: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	60,  // 47: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	62,  // 48: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	69,  // 49: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	72,  // 50: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	82,  // 51: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	84,  // 52: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	92,  // 53: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	94,  // 54: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	96,  // 55: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
+	33,  // 56: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	34,  // 57: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
+	70,  // 58: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	5,   // 59: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
+	13,  // 60: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
+	70,  // 61: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	39,  // 62: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	40,  // 63: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	41,  // 64: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	42,  // 65: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	43,  // 66: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	44,  // 67: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	45,  // 68: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	2,   // 69: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	47,  // 70: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	49,  // 71: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	50,  // 72: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	51,  // 73: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
+	57,  // 74: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
+	54,  // 75: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	57,  // 76: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	59,  // 77: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	58,  // 78: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	63,  // 79: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	64,  // 80: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	65,  // 81: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	6,   // 82: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	68,  // 83: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	73,  // 84: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	74,  // 85: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
+	76,  // 86: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
+	98,  // 87: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
+	8,   // 88: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
+	75,  // 89: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	78,  // 90: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	79,  // 91: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	3,   // 92: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	80,  // 93: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	81,  // 94: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	9,   // 95: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,   // 96: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	85,  // 97: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	10,  // 98: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	88,  // 99: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	89,  // 100: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	11,  // 101: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	90,  // 102: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	12,  // 103: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	90,  // 104: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	34,  // 105: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
+	0,   // 106: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	7,   // 107: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	108, // [108:108] is the sub-list for method output_type
+	108, // [108:108] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8208,25 +8309,25 @@ func file_program_proto_init() {
 	if File_program_proto != nil {
 		return
 	}
-	file_program_proto_msgTypes[10].OneofWrappers = []any{
+	file_program_proto_msgTypes[11].OneofWrappers = []any{
 		(*Leg_Output)(nil),
 		(*Leg_Drop)(nil),
 		(*Leg_Generator)(nil),
 		(*Leg_Segment)(nil),
 		(*Leg_StateReturn)(nil),
 	}
-	file_program_proto_msgTypes[11].OneofWrappers = []any{
+	file_program_proto_msgTypes[12].OneofWrappers = []any{
 		(*Drop_Chain)(nil),
 		(*Drop_Builtin)(nil),
 	}
-	file_program_proto_msgTypes[12].OneofWrappers = []any{
+	file_program_proto_msgTypes[13].OneofWrappers = []any{
 		(*Op_Set)(nil),
 		(*Op_AddTtl)(nil),
 		(*Op_NextHop)(nil),
 		(*Op_StateForward)(nil),
 		(*Op_Count)(nil),
 	}
-	file_program_proto_msgTypes[15].OneofWrappers = []any{
+	file_program_proto_msgTypes[16].OneofWrappers = []any{
 		(*Request_Hello)(nil),
 		(*Request_Load)(nil),
 		(*Request_GetStats)(nil),
@@ -8247,7 +8348,7 @@ func file_program_proto_init() {
 		(*Request_SetPeers)(nil),
 		(*Request_CutShards)(nil),
 	}
-	file_program_proto_msgTypes[16].OneofWrappers = []any{
+	file_program_proto_msgTypes[17].OneofWrappers = []any{
 		(*Response_Hello)(nil),
 		(*Response_Load)(nil),
 		(*Response_Stats)(nil),
@@ -8264,7 +8365,7 @@ func file_program_proto_init() {
 		(*Response_Taken)(nil),
 		(*Response_ShardsCut)(nil),
 	}
-	file_program_proto_msgTypes[64].OneofWrappers = []any{
+	file_program_proto_msgTypes[65].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),
 		(*FlowStep_Destroy)(nil),
 	}
@@ -8274,7 +8375,7 @@ func file_program_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
 			NumEnums:      13,
-			NumMessages:   85,
+			NumMessages:   86,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
