@@ -55,7 +55,8 @@ struct sn_engine {
 	struct sn_exchange *exchange; /* NULL: one worker, and all shards are here */
 	struct sn_state *state;
 	struct sn_peers *peers;
-	bool front; /* answers ARP for the chain's addresses, and announces them */
+	uint64_t links_seen_ns; /* see sn_link.h */
+	bool front;		/* answers ARP for the chain's addresses, and announces them */
 	struct sn_transfers *transfers;
 	struct sn_move move; /* the last that was asked for */
 	bool moving;	     /* it is under way … */

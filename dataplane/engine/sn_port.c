@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_port.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -22,79 +21,9 @@
 #include "sn_rss.h"
 #include "sn_xdp.h"
 
+#define SN_SOCKETS_MAX 1024 /* AF_XDP sockets of a process that are looked at */
+
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
-/* "0000:03:00.1" or "03:00.1", arguments may follow behind a comma. */
-static bool is_pci(const char *device)
-{
-	unsigned int domain, bus, dev, function;
-	int end = 0;
-
-	if (sscanf(device, "%4x:%2x:%2x.%1x%n", &domain, &bus, &dev, &function, &end) != 4) {
-		end = 0;
-		if (sscanf(device, "%2x:%2x.%1x%n", &bus, &dev, &function, &end) != 3)
-			return false;
-	}
-	return device[end] == '\0' || device[end] == ',';
-}
-
-int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_len)
-{
-	const char *equals = strchr(arg, '=');
-	size_t name_len = equals != NULL ? (size_t)(equals - arg) : 0;
-	const char *device = equals != NULL ? equals + 1 : "";
-
-	memset(bind, 0, sizeof(*bind));
-	if (name_len == 0 || *device == '\0')
-		return SN_ERR("binding \"%s\": want <interface>=<device>, as in inside=veth0, "
-			      "inside=0000:03:00.1 or "
-			      "inside=net_pcap0,rx_pcap=in.pcap",
-			      arg);
-	if (name_len >= sizeof(bind->interface))
-		return SN_ERR("binding \"%s\": interface name longer than %zu characters", arg,
-			      sizeof(bind->interface) - 1);
-	if (strlen(device) >= sizeof(bind->device))
-		return SN_ERR("binding \"%s\": device longer than %zu characters", arg,
-			      sizeof(bind->device) - 1);
-	memcpy(bind->interface, arg, name_len);
-	strcpy(bind->device, device);
-
-	if (is_pci(device))
-		bind->kind = SN_PORT_PCI;
-	else if (strncmp(device, "net_", 4) == 0 || strncmp(device, "virtio_user", 11) == 0)
-		bind->kind = SN_PORT_VDEV;
-	else if (strchr(device, ',') != NULL)
-		return SN_ERR("interface %s: device \"%s\" is no PCI address and no net_* device, and a "
-			      "kernel interface "
-			      "takes no arguments here: write net_af_packet_%s,iface=...",
-			      bind->interface, device, bind->interface);
-	else
-		bind->kind = SN_PORT_KERNEL;
-	return 0;
-}
-
-int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, char *err, size_t err_len)
-{
-	const char *equals = strchr(arg, '=');
-	char *end = NULL;
-	unsigned long long rate;
-
-	errno = 0;
-	rate = equals != NULL ? strtoull(equals + 1, &end, 10) : 0;
-	if (equals == NULL || !isdigit((unsigned char)equals[1]) || *end != '\0' || errno != 0 || rate == 0 ||
-	    rate > SN_PACE_RATE_MAX)
-		return SN_ERR(
-			"pace \"%s\": want <interface>=<frames per second>, 1 to %u, as in inside=1000000",
-			arg, SN_PACE_RATE_MAX);
-	for (unsigned int i = 0; i < n; i++) {
-		if (strncmp(binds[i].interface, arg, (size_t)(equals - arg)) != 0 ||
-		    binds[i].interface[equals - arg] != '\0')
-			continue;
-		binds[i].pace = rate;
-		return 0;
-	}
-	return SN_ERR("pace \"%s\": no interface of this name is bound before it", arg);
-}
 
 /* The part of a device string before its arguments: the name that EAL knows the device by. */
 static void device_name(const char *device, char *name, size_t len)
@@ -222,11 +151,48 @@ static int prepare_xdp(struct sn_port *port, uint16_t queues, char *err, size_t 
 	return 0;
 }
 
+/* The kernel interface whose frames wait in a socket's ring. */
+static void find_link(struct sn_port *port)
+{
+	char why[256];
+
+	if (port->bind.kind == SN_PORT_KERNEL)
+		strcpy(port->link, port->bind.device); /* whose length was checked */
+	else if (is_xdp(port) || strcmp(port->driver, "net_af_packet") == 0)
+		(void)sn_xdp_link(port->bind.device, port->link, why, sizeof(why));
+}
+
+/* Finds the EAL device, which is attached if it is not yet. */
+static int probe(struct sn_port *port, char *err, size_t err_len)
+{
+	const struct sn_bind *bind = &port->bind;
+	char name[SN_PORT_DEVICE_MAX];
+	int rc;
+
+	device_name(port->devargs, name, sizeof(name));
+	port->id = find_port(name);
+	if (port->id != RTE_MAX_ETHPORTS)
+		return 0;
+	rc = rte_dev_probe(port->devargs);
+	if (rc == 0)
+		port->id = find_port(name);
+	if (port->id != RTE_MAX_ETHPORTS)
+		return 0;
+	if (bind->kind == SN_PORT_PCI)
+		return SN_ERR("interface %s: no Ethernet device at %s (%s): bind it to vfio-pci "
+			      "(dpdk-devbind.py -b vfio-pci %s) and see that its driver is installed",
+			      bind->interface, bind->device, rc != 0 ? strerror(-rc) : "not probed",
+			      bind->device);
+	return SN_ERR("interface %s: device \"%s\" cannot be opened: %s (the lines above say why; privileges "
+		      "and the "
+		      "device's arguments are the usual reasons)",
+		      bind->interface, port->devargs, rc != 0 ? strerror(-rc) : "not probed");
+}
+
 int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t queues, uint16_t mtu, char *err,
 		   size_t err_len)
 {
 	struct rte_eth_dev_info info;
-	char name[SN_PORT_DEVICE_MAX];
 	int rc;
 
 	memset(port, 0, sizeof(*port));
@@ -244,27 +210,8 @@ int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t qu
 		snprintf(port->devargs, sizeof(port->devargs), "%s", bind->device);
 	}
 
-	device_name(port->devargs, name, sizeof(name));
-	port->id = find_port(name);
-	if (port->id == RTE_MAX_ETHPORTS) {
-		rc = rte_dev_probe(port->devargs);
-		if (rc == 0)
-			port->id = find_port(name);
-		if (port->id == RTE_MAX_ETHPORTS) {
-			if (bind->kind == SN_PORT_PCI)
-				return SN_ERR(
-					"interface %s: no Ethernet device at %s (%s): bind it to vfio-pci "
-					"(dpdk-devbind.py -b vfio-pci %s) and see that its driver is "
-					"installed",
-					bind->interface, bind->device, rc != 0 ? strerror(-rc) : "not probed",
-					bind->device);
-			return SN_ERR("interface %s: device \"%s\" cannot be opened: %s (the lines above say "
-				      "why; privileges "
-				      "and the device's arguments are the usual reasons)",
-				      bind->interface, port->devargs, rc != 0 ? strerror(-rc) : "not probed");
-		}
-	}
-
+	if (probe(port, err, err_len) != 0)
+		return -1;
 	rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc != 0)
 		return SN_ERR("interface %s: device \"%s\": %s", bind->interface, bind->device,
@@ -283,6 +230,7 @@ int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t qu
 		return SN_ERR("interface %s: device \"%s\": MAC address: %s", bind->interface, bind->device,
 			      strerror(-rc));
 	port->mac = port->device_mac;
+	find_link(port);
 	return 0;
 }
 
@@ -361,110 +309,13 @@ void sn_port_missed(const struct sn_port *port, unsigned int queues, struct sn_p
 	memset(missed, 0, sizeof(*missed));
 	if (rte_eth_stats_get(port->id, &device) == 0)
 		sn_port_device_missed(&device, queues, missed);
+	missed->all += port->missed_before;
 	for (unsigned int queue = 0; port->paces != NULL && queue < queues; queue++) {
 		uint64_t n = __atomic_load_n(&port->paces[queue].missed, __ATOMIC_RELAXED);
 
 		missed->all += n;
 		missed->queue[queue] += n;
 	}
-}
-
-uint8_t sn_port_key_len(const struct rte_eth_dev_info *info)
-{
-	return info->hash_key_size != 0 ? info->hash_key_size : 40;
-}
-
-static int check_can_hash(const struct sn_port *port, const struct rte_eth_dev_info *info, char *err,
-			  size_t err_len)
-{
-	uint8_t len = sn_port_key_len(info);
-
-	if ((info->flow_type_rss_offloads & SN_PORT_HASHED) != SN_PORT_HASHED ||
-	    info->reta_size < SN_RSS_BUCKETS || info->reta_size > RTE_ETH_RSS_RETA_SIZE_512 ||
-	    (info->reta_size & (info->reta_size - 1)) != 0 || len > SN_RSS_KEY_MAX)
-		return SN_ERR(
-			"interface %s: device \"%s\" cannot spread flows by hash as --shards rss needs it "
-			"(TCP and UDP ports hashed: %s; table of %u entries, want 128, 256 or 512; key "
-			"of %u bytes, at most %d): use --shards host",
-			port->bind.interface, port->bind.device,
-			(info->flow_type_rss_offloads & SN_PORT_HASHED) == SN_PORT_HASHED ? "yes" : "no",
-			info->reta_size, len, SN_RSS_KEY_MAX);
-	return 0;
-}
-
-int sn_port_can_hash(const struct sn_port *port, char *err, size_t err_len)
-{
-	struct rte_eth_dev_info info;
-	int rc = rte_eth_dev_info_get(port->id, &info);
-
-	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\": %s", port->bind.interface, port->bind.device,
-			      strerror(-rc));
-	return check_can_hash(port, &info, err, err_len);
-}
-
-/* The device's part in dispatch by hash, asked for: key, hashed fields, table. */
-static int want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf,
-		     uint8_t *key, char *err, size_t err_len)
-{
-	struct rte_eth_rss_conf *rss = &conf->rx_adv_conf.rss_conf;
-	uint8_t len = sn_port_key_len(info);
-
-	if (check_can_hash(port, info, err, err_len) != 0)
-		return -1;
-	sn_rss_key(key, len);
-	conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
-	rss->rss_key = key;
-	rss->rss_key_len = len;
-	rss->rss_hf = info->flow_type_rss_offloads & (SN_PORT_HASHED | RTE_ETH_RSS_IP);
-	port->buckets = info->reta_size;
-	return 0;
-}
-
-/* Drivers may take a key and use another. */
-static int check_hash(const struct sn_port *port, struct rte_eth_conf *conf, char *err, size_t err_len)
-{
-	struct rte_eth_rss_conf *want = &conf->rx_adv_conf.rss_conf;
-	uint8_t key[SN_RSS_KEY_MAX] = {0};
-	struct rte_eth_rss_conf seen = {.rss_key = key, .rss_key_len = want->rss_key_len};
-	int rc;
-
-	/* Some drivers take it with the configuration, some afterwards; what it is now tells. */
-	(void)rte_eth_dev_rss_hash_update(port->id, want);
-	rc = rte_eth_dev_rss_hash_conf_get(port->id, &seen);
-	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\" does not tell its hash key: %s; use --shards host",
-			      port->bind.interface, port->bind.device, strerror(-rc));
-	if ((seen.rss_hf & SN_PORT_HASHED) != SN_PORT_HASHED ||
-	    memcmp(key, want->rss_key, want->rss_key_len) != 0)
-		return SN_ERR(
-			"interface %s: device \"%s\" hashes with a key or fields of its own; use --shards "
-			"host",
-			port->bind.interface, port->bind.device);
-	return 0;
-}
-
-int sn_port_map(struct sn_port *port, const uint8_t *queues, char *err, size_t err_len)
-{
-	struct rte_eth_rss_reta_entry64 want[RTE_ETH_RSS_RETA_SIZE_512 / RTE_ETH_RETA_GROUP_SIZE] = {0};
-	struct rte_eth_rss_reta_entry64 seen[RTE_DIM(want)] = {0};
-	int rc;
-
-	for (uint32_t i = 0; i < port->buckets; i++) {
-		want[i / RTE_ETH_RETA_GROUP_SIZE].mask = seen[i / RTE_ETH_RETA_GROUP_SIZE].mask = UINT64_MAX;
-		want[i / RTE_ETH_RETA_GROUP_SIZE].reta[i % RTE_ETH_RETA_GROUP_SIZE] =
-			queues[i % SN_RSS_BUCKETS];
-	}
-	rc = rte_eth_dev_rss_reta_update(port->id, want, port->buckets);
-	if (rc == 0)
-		rc = rte_eth_dev_rss_reta_query(port->id, seen, port->buckets);
-	if (rc == 0 && memcmp(want, seen, sizeof(want)) != 0)
-		rc = -EIO;
-	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\" does not take a table of %u hash buckets: %s; use "
-			      "--shards host",
-			      port->bind.interface, port->bind.device, port->buckets, strerror(-rc));
-	return 0;
 }
 
 /* Called by the driver, on a thread of its own. */
@@ -479,15 +330,34 @@ static int note_reset(uint16_t id, enum rte_eth_event_type event, void *context,
 	return 0;
 }
 
+/* The AF_XDP sockets that there were not before are the port's. */
+static void note_sockets(struct sn_port *port, const int *before, unsigned int n_before)
+{
+	int now[SN_SOCKETS_MAX];
+	unsigned int n = is_xdp(port) ? sn_xdp_sockets(now, RTE_DIM(now)) : 0;
+
+	for (unsigned int i = 0; i < n && port->n_sockets < RTE_DIM(port->sockets); i++) {
+		bool had = false;
+
+		for (unsigned int j = 0; j < n_before; j++)
+			had |= before[j] == now[i];
+		if (!had)
+			port->sockets[port->n_sockets++] = now[i];
+	}
+}
+
 int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len)
 {
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
 	uint8_t key[SN_RSS_KEY_MAX];
 	char mac[RTE_ETHER_ADDR_FMT_SIZE];
+	int before[SN_SOCKETS_MAX];
+	unsigned int n_before;
 	int rc;
 
 	port->config = *config;
+	n_before = is_xdp(port) ? sn_xdp_sockets(before, RTE_DIM(before)) : 0;
 	rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc != 0)
 		return SN_ERR("interface %s: device \"%s\": %s", port->bind.interface, port->bind.device,
@@ -498,7 +368,7 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	if (!port->kernel && port->mtu != RTE_ETHER_MTU)
 		conf.rxmode.mtu = port->mtu;
 	if (config->hash) {
-		if (want_hash(port, &info, &conf, key, err, err_len) != 0)
+		if (sn_port_want_hash(port, &info, &conf, key, err, err_len) != 0)
 			return -1;
 	} else if (config->queues > 1 && info.flow_type_rss_offloads != 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
@@ -510,6 +380,7 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	rc = rte_eth_dev_configure(port->id, config->queues, config->queues, &conf);
 	if (rc == 0)
 		rc = setup_queues(port, config, &info, &conf);
+	note_sockets(port, before, n_before);
 	if (rc == 0)
 		rc = set_pace(port, config);
 	if (rc != 0)
@@ -524,7 +395,7 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	if (!port->started)
 		rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RESET, note_reset, port);
 	port->started = true;
-	if (config->hash && check_hash(port, &conf, err, err_len) != 0)
+	if (config->hash && sn_port_check_hash(port, &conf, err, err_len) != 0)
 		return -1;
 	rte_ether_format_addr(mac, sizeof(mac), &port->mac);
 	sn_log(SN_LOG_INFO, "port=%s device=%s driver=%s mac=%s mtu=%u queues=%u started",
@@ -545,6 +416,67 @@ int sn_port_restart(struct sn_port *port, bool hash, char *err, size_t err_len)
 	port->buckets = 0;
 	config.hash = hash;
 	return sn_port_start(port, &config, err, err_len);
+}
+
+static void stop(struct sn_port *port)
+{
+	rte_eth_dev_callback_unregister(port->id, RTE_ETH_EVENT_INTR_RESET, note_reset, port);
+	/* A kernel interface lives on, with the address that it had. */
+	if (!rte_is_same_ether_addr(&port->mac, &port->device_mac))
+		rte_eth_dev_default_mac_addr_set(port->id, &port->device_mac);
+	rte_eth_dev_stop(port->id);
+	rte_eth_dev_close(port->id);
+	port->started = false;
+}
+
+static void set_down(struct sn_port *port, bool down)
+{
+	atomic_store_explicit(&port->down, down, memory_order_relaxed);
+}
+
+void sn_port_shut(struct sn_port *port)
+{
+	const struct rte_ether_addr mac = port->mac;
+	struct rte_eth_dev_info info;
+	struct rte_eth_stats stats;
+
+	set_down(port, true);
+	if (rte_eth_dev_info_get(port->id, &info) != 0)
+		return;
+	if (rte_eth_stats_get(port->id, &stats) == 0)
+		port->missed_before += stats.imissed + stats.rx_nombuf;
+	stop(port);
+	port->mac = mac;	     /* wanted when it is opened again */
+	rte_dev_remove(info.device); /* what is left of it */
+	sn_xdp_close_sockets(port->sockets, port->n_sockets);
+	port->n_sockets = 0;
+	free(port->paces);
+	port->paces = NULL;
+	port->buckets = 0;
+}
+
+int sn_port_reopen(struct sn_port *port, char *err, size_t err_len)
+{
+	const struct sn_port_config config = port->config;
+	const struct rte_ether_addr mac = port->mac;
+	char name[SN_PORT_DEVICE_MAX];
+	int rc = rte_dev_probe(port->devargs);
+
+	device_name(port->devargs, name, sizeof(name));
+	if (rc != 0 || find_port(name) != port->id)
+		return SN_ERR("interface %s: device \"%s\" cannot be opened again: %s", port->bind.interface,
+			      port->devargs, rc != 0 ? strerror(-rc) : "it has another number");
+	set_down(port, false);
+	port->mac = port->device_mac;
+	rc = sn_port_start(port, &config, err, err_len);
+	if (rc == 0)
+		rc = sn_port_use_mac(port, &mac, err, err_len);
+	if (rc == 0)
+		return 0;
+	set_down(port, true);
+	port->mac = mac;
+	sn_port_shut(port);
+	return -1;
 }
 
 int sn_port_reset(struct sn_port *port, char *err, size_t err_len)
@@ -582,6 +514,10 @@ int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char
 
 	if (rte_is_same_ether_addr(&wanted, &port->mac))
 		return 0;
+	if (sn_port_is_down(port)) {
+		port->mac = wanted; /* when it is opened again */
+		return 0;
+	}
 	rc = rte_eth_dev_default_mac_addr_set(port->id, &wanted);
 	if (rc != 0 && !own) {
 		rc = rte_eth_promiscuous_enable(port->id);
@@ -597,17 +533,6 @@ int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char
 	}
 	port->mac = wanted;
 	return 0;
-}
-
-static void stop(struct sn_port *port)
-{
-	rte_eth_dev_callback_unregister(port->id, RTE_ETH_EVENT_INTR_RESET, note_reset, port);
-	/* A kernel interface lives on, with the address that it had. */
-	if (!rte_is_same_ether_addr(&port->mac, &port->device_mac))
-		rte_eth_dev_default_mac_addr_set(port->id, &port->device_mac);
-	rte_eth_dev_stop(port->id);
-	rte_eth_dev_close(port->id);
-	port->started = false;
 }
 
 void sn_port_close(struct sn_port *port)

@@ -8,6 +8,7 @@
  * which is opened by net_af_packet. Kernel interfaces are set up, be it by net_af_packet or net_af_xdp.
  */
 
+#include <net/if.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -60,12 +61,17 @@ struct sn_port {
 	bool watched;			  /* the device has flow rules */
 	bool believed;			  /* and the marks that they put on packets are */
 	_Atomic bool wants_reset;	  /* its driver says so, on a thread of its own */
+	_Atomic bool down;		  /* nothing is sent: see sn_link.h */
 	uint16_t rx_desc;		  /* that a receive queue holds */
 	uint16_t buckets;		  /* of a device that hashes as configured; 0: it does not */
 	struct rte_ether_addr device_mac; /* as it came */
 	struct rte_ether_addr mac;	  /* in use */
 	struct sn_pace *paces;		  /* by queue; NULL: frames come when the device has them */
-	int claim; /* descriptor of an interface by AF_XDP, see sn_xdp_claim(); else -1 */
+	char link[IF_NAMESIZE];		  /* the kernel interface of a packet or XDP socket; else "" */
+	int sockets[SN_PORT_QUEUES_MAX];  /* of AF_XDP */
+	unsigned int n_sockets;
+	uint64_t missed_before; /* by the device as it was opened before */
+	int claim;		/* descriptor of an interface by AF_XDP, see sn_xdp_claim(); else -1 */
 };
 
 /* The port of a chain's interface; NULL: none of them. */
@@ -102,6 +108,14 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 /* Whether the device says that it can hash as config.hash wants it; what it then does, starting tells. */
 int sn_port_can_hash(const struct sn_port *port, char *err, size_t err_len);
 
+/* A device's part in dispatch by hash, asked for: key (into `key`, of SN_RSS_KEY_MAX bytes), hashed fields,
+ * table. */
+int sn_port_want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf,
+		      uint8_t *key, char *err, size_t err_len);
+
+/* Drivers may take a key and use another: whether a device that was started so hashes as it was asked to. */
+int sn_port_check_hash(const struct sn_port *port, struct rte_eth_conf *conf, char *err, size_t err_len);
+
 /*
  * Starts it anew, to hash or not, otherwise as before. No worker polls it; on error it may be left stopped,
  * and can be started anew otherwise.
@@ -113,6 +127,19 @@ static inline bool sn_port_wants_reset(const struct sn_port *port)
 {
 	return atomic_load_explicit(&port->wants_reset, memory_order_acquire);
 }
+
+/* Whether frames for it are dropped, as its kernel interface is down. */
+static inline bool sn_port_is_down(const struct sn_port *port)
+{
+	return atomic_load_explicit(&port->down, memory_order_relaxed);
+}
+
+/*
+ * Gives the device of a kernel interface back, with all that waits in its rings; and opens it again, as it
+ * was. Between the two the port is down. No worker polls it meanwhile.
+ */
+void sn_port_shut(struct sn_port *port);
+int sn_port_reopen(struct sn_port *port, char *err, size_t err_len);
 
 /* Resets and starts the device as it was; its flow rules are gone. No worker polls it meanwhile. After an
  * error it still wants to be reset. */

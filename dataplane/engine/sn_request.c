@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sn_frame.h"
+#include "sn_link.h"
 #include "sn_log.h"
 #include "sn_messages.h"
 #include "sn_offload.h"
@@ -33,13 +34,16 @@ int sn_requests_tick(struct sn_requests *requests)
 {
 	bool tracing = sn_tracing_watch(&requests->tracing);
 	int offload_ms = sn_offload_watch(requests->engine);
+	int link_ms = sn_link_watch(requests->engine);
 
 	sn_shards_level(requests->engine);
 	sn_transfers_tick(requests->engine);
 	/* Workers do not wake the control thread: it looks what they want. */
 	if (requests->engine->config.n_workers > 1 || sn_transfers_open(requests->engine))
 		return SN_LEVEL_MS;
-	return offload_ms >= 0 ? offload_ms : tracing ? SN_TICK_MS : -1;
+	if (offload_ms < 0)
+		offload_ms = tracing ? SN_TICK_MS : -1;
+	return link_ms >= 0 && (offload_ms < 0 || link_ms < offload_ms) ? link_ms : offload_ms;
 }
 
 void sn_requests_free(struct sn_requests *requests)

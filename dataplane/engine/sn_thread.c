@@ -42,8 +42,9 @@ uint64_t sn_now_ns(void)
 uint16_t sn_thread_tx(void *context, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
 {
 	const struct sn_thread *thread = context;
+	const struct sn_port *port = thread->plan->ports[iface];
 
-	return rte_eth_tx_burst(thread->plan->ports[iface]->id, thread->queue, pkts, n);
+	return likely(!sn_port_is_down(port)) ? rte_eth_tx_burst(port->id, thread->queue, pkts, n) : 0;
 }
 
 /* Port counters are by interface number: they move when a new program numbers its interfaces anew. */
@@ -202,6 +203,8 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 
 		if (unlikely(port->paces != NULL))
 			n = receive_paced(port, thread->queue, before, pkts);
+		else if (unlikely(sn_port_is_down(port)))
+			n = 0;
 		else
 			n = rte_eth_rx_burst(port->id, thread->queue, pkts, SN_RX_BURST);
 

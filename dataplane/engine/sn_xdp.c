@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_xdp.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -212,4 +213,36 @@ int sn_xdp_claim(const char *device, uint16_t queues, char *err, size_t err_len)
 		return fd;
 	close(fd);
 	return -1;
+}
+
+static bool is_xdp_socket(int fd)
+{
+	int domain = 0;
+	socklen_t len = sizeof(domain);
+
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 && domain == AF_XDP;
+}
+
+unsigned int sn_xdp_sockets(int *fds, unsigned int max)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	while (dir != NULL && n < max && (entry = readdir(dir)) != NULL) {
+		int fd = atoi(entry->d_name);
+
+		if (entry->d_name[0] != '.' && is_xdp_socket(fd))
+			fds[n++] = fd;
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return n;
+}
+
+void sn_xdp_close_sockets(const int *fds, unsigned int n)
+{
+	for (unsigned int i = 0; i < n; i++)
+		if (is_xdp_socket(fds[i]))
+			close(fds[i]);
 }

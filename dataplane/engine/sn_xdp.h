@@ -42,4 +42,12 @@ int sn_xdp_devargs(const char *device, uint16_t queues, char *devargs, size_t le
  */
 int sn_xdp_claim(const char *device, uint16_t queues, char *err, size_t err_len);
 
+/*
+ * DPDK's driver (22.11) does not close the sockets of a device that it gives back, and the kernel keeps the
+ * device's queues for them. Lists this process's AF_XDP sockets, so that the caller can tell a device's by
+ * what there was before; closes those of a list that are still open.
+ */
+unsigned int sn_xdp_sockets(int *fds, unsigned int max);
+void sn_xdp_close_sockets(const int *fds, unsigned int n);
+
 #endif /* SN_XDP_H */

@@ -126,7 +126,7 @@ const (
 	DropReason_DROP_NEIGHBOR_UNRESOLVED DropReason = 17 // ARP unanswered, or too many packets wait for it
 	DropReason_DROP_TOO_BIG             DropReason = 18 // larger than the MTU, may be fragmented (not done here)
 	DropReason_DROP_ARP                 DropReason = 19 // ARP consumed or not for us (not a loss)
-	DropReason_DROP_TX_FULL             DropReason = 20 // the port took no more
+	DropReason_DROP_TX_FULL             DropReason = 20 // the port took no more, or its link is down
 	DropReason_DROP_NO_MEMORY           DropReason = 21 // no packet buffer
 	DropReason_DROP_DEPTH               DropReason = 22 // more segments than the engine follows
 	DropReason_DROP_TOO_BIG_ANSWERED    DropReason = 23 // larger than the MTU, DF set: answered with ICMP fragmentation needed

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_LINK_H
+#define SN_LINK_H
+
+/*
+ * Kernel interfaces that are set down and up again. While one is down the kernel takes frames into its
+ * socket's ring and keeps them, and would send them, however old, when it is up. So the workers send nothing
+ * by a port that is down, and a port that comes up is opened again, with an empty ring.
+ */
+
+#include "sn_engine.h"
+
+/* Looks at the interfaces, from time to time. Returns after how many ms to be called again, -1: no need. */
+int sn_link_watch(struct sn_engine *engine);
+
+#endif /* SN_LINK_H */
