@@ -28,7 +28,7 @@ ninja -C "$build" --quiet
 for name in fuzz_parse fuzz_program fuzz_request; do
   corpus=$build/$name.corpus
   mkdir -p "$corpus"
-  [[ $name != fuzz_program ]] || "$build/fuzz_seeds" "$corpus"
+  [[ $name != fuzz_program ]] || { "$build/fuzz_seeds" "$corpus"; cp dataplane/program/testdata/rules/* "$corpus"; }
   echo "=== $name, $time"
   "$build/$name" -max_total_time="$seconds" -print_final_stats=1 -artifact_prefix="$build/$name." "$corpus"
 done

@@ -10,6 +10,7 @@
 #include "sn_program.h"
 #include "sn_program_cycles.h"
 #include "sn_reason.h"
+#include "sn_utf8.h"
 
 typedef Sinter__Program__V1__Program program_msg;
 typedef Sinter__Program__V1__Interface interface_msg;
@@ -75,15 +76,24 @@ static void *array(size_t n, size_t size)
 	return calloc(n ? n : 1, size);
 }
 
+static int copy_name(struct builder *b, char **to, const char *from)
+{
+	if (!sn_utf8_valid(from))
+		return fail(b, "a name is not UTF-8");
+	*to = strdup(from);
+	return *to ? 0 : no_memory(b);
+}
+
 static int copy_names(struct builder *b, char ***to, uint32_t *count, char **from, size_t n)
 {
 	*to = array(n, sizeof(**to));
 	if (!*to)
 		return no_memory(b);
 	for (*count = 0; *count < n; ++*count) {
-		(*to)[*count] = strdup(from[*count]);
-		if (!(*to)[*count])
-			return no_memory(b);
+		int rc = copy_name(b, &(*to)[*count], from[*count]);
+
+		if (rc)
+			return rc;
 	}
 	return 0;
 }
@@ -149,10 +159,9 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 	to->sources = sn_sources_create(from->refused, from->n_refused);
 	if (build_vlans(b, to, from))
 		return -EINVAL;
-	to->name = strdup(from->name);
 	to->neighbors = array(from->n_neighbors, sizeof(*to->neighbors));
 	to->proxy = array(from->n_proxy, sizeof(*to->proxy));
-	if (!to->sources || !to->name || !to->neighbors || !to->proxy)
+	if (!to->sources || !to->neighbors || !to->proxy)
 		return no_memory(b);
 	for (size_t i = 0; i < from->n_neighbors; i++) {
 		if (from->neighbors[i]->mac.len != 6)
@@ -170,7 +179,7 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 	to->n_proxy = from->n_proxy;
 	for (size_t i = 0; i < from->n_proxy; i++)
 		to->proxy[i] = from->proxy[i];
-	return 0;
+	return copy_name(b, &to->name, from->name);
 }
 
 static int build_interfaces(struct builder *b)
@@ -212,9 +221,8 @@ static int build_table(struct builder *b, struct sn_table_config *to, const tabl
 	to->port_min = from->port_min;
 	to->port_max = from->port_max;
 	to->max_sessions = from->max_sessions;
-	to->name = strdup(from->name);
 	to->pool = array(from->n_pool, sizeof(*to->pool));
-	if (!to->name || !to->pool)
+	if (!to->pool)
 		return no_memory(b);
 	to->n_pool = from->n_pool;
 	for (size_t i = 0; i < from->n_pool; i++) {
@@ -228,7 +236,7 @@ static int build_table(struct builder *b, struct sn_table_config *to, const tabl
 	for (size_t i = 1; i < to->n_pool; i++)
 		if (to->pool[i].first <= to->pool[i - 1].last)
 			return fail(b, "pool holds %#x twice, want disjoint ranges", to->pool[i].first);
-	return 0;
+	return copy_name(b, &to->name, from->name);
 }
 
 static int build_tables(struct builder *b)
@@ -261,9 +269,6 @@ static int build_run(struct builder *b, struct sn_run *to, const run_msg *from)
 	if (check_index(b, "table", from->table, b->msg->n_tables) ||
 	    check_index(b, "segment", from->segment, b->msg->n_segments))
 		return -EINVAL;
-	to->name = strdup(from->name);
-	if (!to->name)
-		return no_memory(b);
 	to->table = from->table;
 	to->segment = from->segment;
 	to->max_sessions = from->max_sessions;
@@ -271,7 +276,7 @@ static int build_run(struct builder *b, struct sn_run *to, const run_msg *from)
 	to->tcp_transitory_ns = from->tcp_transitory_ms * NS_PER_MS;
 	to->udp_ns = from->udp_ms * NS_PER_MS;
 	to->icmp_ns = from->icmp_ms * NS_PER_MS;
-	return 0;
+	return copy_name(b, &to->name, from->name);
 }
 
 static int build_runs(struct builder *b)
@@ -320,6 +325,8 @@ static int build_generators(struct builder *b)
 			return fail(b, "type is %u, want at most 255", from->type);
 		if (from->code > 255)
 			return fail(b, "code is %u, want at most 255", from->code);
+		if (!sn_utf8_valid(from->name))
+			return fail(b, "a name is not UTF-8");
 		if (check_index(b, "segment", from->segment, b->msg->n_segments))
 			return -EINVAL;
 		b->p->generators[i] = (struct sn_generator){
@@ -539,9 +546,9 @@ static int build_segment(struct builder *b, uint32_t s)
 	at(b, "segments[%u] (%.64s)", s, from->name);
 	if (from->ttl_floor > 256)
 		return fail(b, "ttl_floor is %u, want at most 256", from->ttl_floor);
-	to->name = strdup(from->name);
-	if (!to->name)
-		return no_memory(b);
+	rc = copy_name(b, &to->name, from->name);
+	if (rc)
+		return rc;
 	to->ttl_floor = from->ttl_floor;
 	to->frag_max = from->whole_only ? SN_FRAG_WHOLE : SN_FRAG_LATER;
 	to->first_class = b->p->n_classes;
@@ -673,9 +680,9 @@ static int build(struct builder *b)
 			    "schema is %u, this engine reads %d: synthesize the chain again with the "
 			    "engine's release",
 			    b->msg->schema, SN_SCHEMA);
-	b->p->chain = strdup(b->msg->chain);
-	if (!b->p->chain)
-		return no_memory(b);
+	rc = copy_name(b, &b->p->chain, b->msg->chain);
+	if (rc)
+		return rc;
 	at(b, "segments");
 	if (!b->msg->n_segments)
 		return fail(b, "there are none, want at least one");

@@ -8,7 +8,9 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -43,10 +45,41 @@ func Decode(b []byte) (*Program, error) {
 	if err := proto.Unmarshal(b, p); err != nil {
 		return nil, fmt.Errorf("not a packet program: %w", err)
 	}
+	if f := misread(p.ProtoReflect()); f != nil {
+		return nil, fmt.Errorf("not a packet program: field %s is of another type", f.FullName())
+	}
 	if err := Validate(p); err != nil {
 		return nil, err
 	}
 	return p, nil
+}
+
+// misread is a field that is there with another type than the schema's, which proto.Unmarshal ignores and the engine's decoder
+// refuses; nil: there is none. Fields that the schema does not have are ignored by both.
+func misread(m protoreflect.Message) (f protoreflect.FieldDescriptor) {
+	for b := m.GetUnknown(); len(b) > 0; {
+		number, _, n := protowire.ConsumeField(b)
+		if n < 0 {
+			break
+		}
+		if f = m.Descriptor().Fields().ByNumber(number); f != nil {
+			return f
+		}
+		b = b[n:]
+	}
+	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil:
+		case field.IsList():
+			for i := 0; f == nil && i < v.List().Len(); i++ {
+				f = misread(v.List().Get(i).Message())
+			}
+		default:
+			f = misread(v.Message())
+		}
+		return f == nil
+	})
+	return f
 }
 
 // Hash is the identity of an encoded program: its SHA-256 in hexadecimal.

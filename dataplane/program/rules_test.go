@@ -137,6 +137,17 @@ func TestTheRulesAreThoseOfTheExamplesThatTheEngineReadsToo(t *testing.T) {
 			}
 		}
 	}
+	// What Go does not even encode: a name that is no UTF-8.
+	b, err := Encode(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = bytes.Replace(b, []byte("denied"), []byte("d\xc0\xafied"), 1)
+	if _, err := Decode(b); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+		t.Errorf("a name that is no UTF-8: got %v", err)
+	}
+	kept(t, "name-no-utf-8", b)
+	index.WriteString("name-no-utf-8\tUTF-8\n")
 	kept(t, "index", []byte(index.String()))
 }
 
