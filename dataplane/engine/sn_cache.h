@@ -86,8 +86,12 @@ struct sn_cache_entry *sn_cache_place(struct sn_cache *c, const struct sn_cache_
 /* Whether a packet's decision depends on nothing but its key (and on a TTL that is high enough). */
 static inline bool sn_cache_eligible(const struct sn_pkt *p)
 {
-	return p->frag == SN_FRAG_WHOLE && (p->proto != SN_ICMP || p->icmp_type == SN_ICMP_ECHO_REQUEST ||
-					    p->icmp_type == SN_ICMP_ECHO_REPLY);
+	if (p->frag != SN_FRAG_WHOLE)
+		return false;
+	if (likely(p->sport != SN_PORT_ABSENT))
+		return true;
+	return p->icmp_type == SN_ICMP_ECHO_REQUEST || p->icmp_type == SN_ICMP_ECHO_REPLY ||
+	       (p->proto != SN_TCP && p->proto != SN_UDP && p->proto != SN_ICMP);
 }
 
 /* The key of a packet as it came in. */

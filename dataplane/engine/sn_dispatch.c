@@ -324,12 +324,12 @@ uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_sta
 				return SN_PKT_NO_SHARD;
 			break;
 		case SN_WAY_FORWARD:
-			if (likely(p->frag == SN_FRAG_WHOLE && (p->proto == SN_TCP || p->proto == SN_UDP)))
+			if (likely(p->frag == SN_FRAG_WHOLE && p->sport != SN_PORT_ABSENT))
 				return sn_state_shard(state, &(struct sn_flow){p->src, p->dst, p->sport,
 									       p->dport, p->proto});
 			break;
 		case SN_WAY_RETURN:
-			if (likely(p->frag == SN_FRAG_WHOLE && (p->proto == SN_TCP || p->proto == SN_UDP)))
+			if (likely(p->frag == SN_FRAG_WHOLE && p->sport != SN_PORT_ABSENT))
 				return sn_state_return_shard(
 					state, leg->target,
 					&(struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto});

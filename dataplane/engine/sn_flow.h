@@ -15,7 +15,7 @@ static inline bool sn_flow_of(const struct sn_pkt *p, uint8_t echo, struct sn_fl
 	switch (p->proto) {
 	case SN_TCP:
 	case SN_UDP:
-		return true;
+		return p->sport != SN_PORT_ABSENT;
 	case SN_ICMP:
 		flow->sport = echo == SN_ICMP_ECHO_REQUEST ? p->id : 0;
 		flow->dport = echo == SN_ICMP_ECHO_REQUEST ? 0 : p->id;

@@ -112,6 +112,10 @@ static enum sn_quote_known foresee_quote(const struct sn_pkt *p, uint8_t type, s
 	if (p->proto == SN_TCP || p->proto == SN_UDP) {
 		q->sport = p->sport;
 		q->dport = p->dport;
+		if (p->sport == SN_PORT_ABSENT) { /* the error will quote them */
+			q->sport = sn_load16(rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4));
+			q->dport = sn_load16(rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4 + 2));
+		}
 		return SN_QUOTE_FLOW;
 	}
 	if (p->proto != SN_ICMP ||

@@ -13,7 +13,7 @@ static uint32_t class_by_mark(const struct sn_worker *w, const struct sn_segment
 {
 	uint32_t class = sn_mark_class(w->marks, sn_mark_of(p->m));
 
-	return class < s->n_classes && p->frag == SN_FRAG_WHOLE ? class : SN_TABLE_NONE;
+	return class < s->n_classes && p->frag == SN_FRAG_WHOLE && !sn_is_odd(p) ? class : SN_TABLE_NONE;
 }
 
 void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct sn_segment *s, uint32_t n)

@@ -68,7 +68,17 @@ static inline bool header_sum_ok(const uint8_t *ip, unsigned int ihl)
 	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
 }
 
-/* The transport header's fields; room is what the total length leaves behind the IP header. */
+/* A header that ends with the packet leaves no fields. A fragment's goes on in another, which nobody could
+ * judge: RFC 1858, section 3. */
+static enum sn_reason headless(const struct sn_pkt *p)
+{
+	return p->frag == SN_FRAG_FIRST ? SN_REASON_TRUNCATED : SN_REASON_NONE;
+}
+
+/*
+ * The transport header's fields, absent as they are if no host would take it; room is what the total length
+ * leaves behind the IP header.
+ */
 static inline enum sn_reason parse_transport(struct sn_pkt *p, const uint8_t *l4, uint32_t room)
 {
 	uint32_t offset, length;
@@ -76,22 +86,22 @@ static inline enum sn_reason parse_transport(struct sn_pkt *p, const uint8_t *l4
 	switch (p->proto) {
 	case SN_TCP:
 		if (unlikely(room < 20))
-			return SN_REASON_TRUNCATED;
+			return headless(p);
 		offset = (uint32_t)(l4[12] >> 4) * 4;
-		if (unlikely(offset < 20 || offset > room))
-			return SN_REASON_MALFORMED;
+		if (unlikely(offset < 20 || (p->frag == SN_FRAG_WHOLE && offset > room)))
+			return SN_REASON_NONE;
 		p->tcp_flags = l4[13];
 		break;
 	case SN_UDP:
 		if (unlikely(room < 8))
-			return SN_REASON_TRUNCATED;
+			return headless(p);
 		length = sn_load16(l4 + 4);
 		if (unlikely(length < 8 || (p->frag == SN_FRAG_WHOLE && length > room)))
-			return SN_REASON_MALFORMED;
+			return SN_REASON_NONE;
 		break;
 	case SN_ICMP:
 		if (unlikely(room < 8))
-			return SN_REASON_TRUNCATED;
+			return headless(p);
 		p->icmp_type = p->icmp_type0 = l4[0];
 		p->icmp_code = l4[1];
 		p->id = p->id0 = sn_load16(l4 + 4);

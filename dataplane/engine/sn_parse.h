@@ -190,9 +190,24 @@ static inline void sn_pkt_set(struct sn_pkt *p, enum sn_field field, uint32_t va
 	}
 }
 
+/* Whether there is a TCP, UDP or ICMP header with fields to be read and written. */
+static inline bool sn_has_l4(const struct sn_pkt *p)
+{
+	return p->sport != SN_PORT_ABSENT || p->icmp_type != SN_BYTE_ABSENT;
+}
+
+/* Whether a packet that should have such a header has none that a host would take. */
+static inline bool sn_is_odd(const struct sn_pkt *p)
+{
+	return !sn_has_l4(p) && (p->proto == SN_TCP || p->proto == SN_UDP || p->proto == SN_ICMP);
+}
+
+/* Also a message without type may be one. */
 static inline bool sn_is_icmp_error(const struct sn_pkt *p)
 {
 	switch (p->icmp_type) {
+	case SN_BYTE_ABSENT:
+		return p->proto == SN_ICMP;
 	case 3:
 	case 4:
 	case 5:

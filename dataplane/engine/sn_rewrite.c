@@ -21,14 +21,9 @@ uint16_t sn_ip_diff(const struct sn_pkt *p)
 			    sn_diff16(p->ttl0 << 8, p->ttl << 8) + sn_diff16(p->dscp0 << 2, p->dscp << 2));
 }
 
-static bool has_l4(const struct sn_pkt *p)
-{
-	return p->frag != SN_FRAG_LATER && (p->proto == SN_TCP || p->proto == SN_UDP || p->proto == SN_ICMP);
-}
-
 uint16_t sn_l4_diff(const struct sn_pkt *p)
 {
-	if (!has_l4(p))
+	if (!sn_has_l4(p))
 		return 0;
 	if (p->proto == SN_ICMP) /* no pseudo header */
 		return sn_diff_norm(sn_diff16(p->id0, p->id) +
@@ -146,7 +141,7 @@ bool sn_rewrite(struct sn_pkt *p)
 	ip[8] = p->ttl;
 	sn_store32(ip + 12, p->src);
 	sn_store32(ip + 16, p->dst);
-	if (has_l4(p))
+	if (sn_has_l4(p))
 		rewrite_l4(p, f);
 	return sn_rewrite_tag(p);
 }

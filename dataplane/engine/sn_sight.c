@@ -4,10 +4,11 @@
 #include "sn_marks.h"
 #include "sn_worker_impl.h"
 
-/* Rules are for whole IPv4 packets: where they look for ports, fragments have none. */
+/* Rules are for whole IPv4 packets: where they look for ports, fragments have none, and of a header that no
+ * host would take who knows. */
 static bool worth_seeing(const struct sn_pkt *p)
 {
-	return !p->reason && p->frag == SN_FRAG_WHOLE &&
+	return !p->reason && p->frag == SN_FRAG_WHOLE && !sn_is_odd(p) &&
 	       !(p->m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED); /* the device saw another frame */
 }
 

@@ -243,7 +243,7 @@ func look(frame []byte) (s shown, ok bool) {
 			s.qsrc, s.qsport, s.qdport = f.src, f.sport, f.dport
 		}
 	}
-	if fragOf(ip) != fragLater {
+	if headed(ip) {
 		if f, ok := tuple(ip); ok {
 			s.sport, s.dport = f.sport, f.dport
 		}

@@ -59,6 +59,16 @@ func move(b []byte, at int, d uint32) {
 // moveChecksums brings the checksums of the IP packet is, which still are those of
 // was, up to what changed from was to is. Both may be cut short, as quoted packets are.
 func moveChecksums(was, is []byte) {
+	if !headed(is) {
+		h := headerLen(is)
+		move(is, 10, delta(was[:h], is[:h]))
+		return
+	}
+	moveQuoted(was, is)
+}
+
+// moveQuoted is the same for packets of which perhaps only the beginning is there.
+func moveQuoted(was, is []byte) {
 	if bytes.Equal(was, is) {
 		return
 	}
@@ -81,7 +91,7 @@ func moveChecksums(was, is []byte) {
 		}
 	case protoICMP:
 		if q := quoted(is); q != nil {
-			moveChecksums(quoted(was), q)
+			moveQuoted(quoted(was), q)
 		}
 		move(is, 2, delta(was, is))
 	}

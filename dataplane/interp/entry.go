@@ -87,8 +87,8 @@ func checkIP(b []byte) (total int, reason string) {
 	if sum16(b[:h]) != 0xffff {
 		return 0, "bad-checksum"
 	}
-	if reason = checkTransport(b[:total]); reason != "" {
-		return 0, reason
+	if tiny(b[:total]) {
+		return 0, "truncated"
 	}
 	if neverForwarded(srcOf(b)) || neverForwarded(dstOf(b)) {
 		return 0, "martian"
@@ -96,32 +96,38 @@ func checkIP(b []byte) (total int, reason string) {
 	return total, ""
 }
 
-func checkTransport(ip []byte) string {
-	if fragOf(ip) == fragLater {
-		return ""
-	}
+// headed tells whether the packet has a TCP, UDP or ICMP header that a host would take: whole, with lengths
+// that can be. The fields of any other are absent.
+func headed(ip []byte) bool {
 	t := transport(ip)
+	first := fragOf(ip) == fragFirst // lengths may go beyond it
 	switch ip[9] {
 	case protoTCP:
 		if len(t) < 20 {
-			return "truncated"
+			return false
 		}
-		if n := int(t[12]>>4) * 4; n < 20 || n > len(t) {
-			return "malformed"
-		}
+		n := int(t[12]>>4) * 4
+		return n >= 20 && (first || n <= len(t))
 	case protoUDP:
 		if len(t) < 8 {
-			return "truncated"
+			return false
 		}
-		if n := int(binary.BigEndian.Uint16(t[4:])); n < 8 || fragOf(ip) == fragWhole && n > len(t) {
-			return "malformed"
-		}
+		n := int(binary.BigEndian.Uint16(t[4:]))
+		return n >= 8 && (first || n <= len(t))
 	case protoICMP:
-		if len(t) < 8 {
-			return "truncated"
-		}
+		return len(t) >= 8
 	}
-	return ""
+	return false
+}
+
+// tiny tells a first fragment that ends within its transport header, so that nobody can
+// judge it, but its receiver will put it together (RFC 1858 section 3).
+func tiny(ip []byte) bool {
+	if fragOf(ip) != fragFirst {
+		return false
+	}
+	least := map[byte]int{protoTCP: 20, protoUDP: 8, protoICMP: 8}
+	return len(transport(ip)) < least[ip[9]]
 }
 
 // checkSource refuses source routes (RFC 7126 sections 4.3 and 4.4) and sources that cannot be right here.

@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net"
 	"testing"
@@ -27,7 +28,6 @@ func TestEntryDropsWhatNoFunctionShouldSee(t *testing.T) {
 			binary.BigEndian.PutUint16(h[10:], checksum(h[:20]))
 		}
 	}
-	tcp := pkt{proto: layers.IPProtocolTCP}
 	for name, c := range map[string]struct {
 		frame []byte
 		want  string
@@ -51,14 +51,7 @@ func TestEntryDropsWhatNoFunctionShouldSee(t *testing.T) {
 		"a total length within the header":                {edit(pkt{}, fix(func(h []byte) { h[2], h[3] = 0, 19 })), "malformed"},
 		"a frame shorter than the total length":           {pkt{}.frame()[:48], "truncated"},
 		"a wrong header checksum":                         {edit(pkt{}, func(b []byte) { b[24] ^= 1 }), "bad-checksum"},
-		"a TCP header cut by the total length":            {edit(tcp, fix(func(h []byte) { h[3] = 39 })), "truncated"},
-		"a UDP header cut by the total length":            {edit(pkt{}, fix(func(h []byte) { h[3] = 27 })), "truncated"},
-		"an ICMP header cut by the total length":          {edit(ping(1), fix(func(h []byte) { h[3] = 27 })), "truncated"},
 		"a first fragment without its UDP header":         {edit(pkt{frag: 0x2000}, fix(func(h []byte) { h[3] = 27 })), "truncated"},
-		"a TCP header of 16 bytes":                        {edit(tcp, func(b []byte) { b[46] = 0x40 }), "malformed"},
-		"a TCP header longer than the packet":             {edit(tcp, func(b []byte) { b[46] = 0xf0 }), "malformed"},
-		"a UDP length of 7":                               {edit(pkt{}, func(b []byte) { b[39] = 7 }), "malformed"},
-		"a UDP length beyond the packet":                  {edit(pkt{}, func(b []byte) { b[39] = 16 }), "malformed"},
 		"a source in 0.0.0.0/8":                           {pkt{src: "0.1.2.3"}.frame(), "martian"},
 		"a loopback source":                               {pkt{src: "127.0.0.1"}.frame(), "martian"},
 		"a multicast source":                              {pkt{src: "224.0.0.1"}.frame(), "martian"},
@@ -69,6 +62,54 @@ func TestEntryDropsWhatNoFunctionShouldSee(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dropped(t, oneElement(element.Counter{}).Process(0, inside, c.frame, nil), c.want)
+		})
+	}
+}
+
+// TestTransportHeadersAreJudgedByWhoReadsThem has headers that no host would take: a router forwards them
+// (RFC 1812 section 5.1), rules on their fields do not match, NAPTs drop them.
+func TestTransportHeadersAreJudgedByWhoReadsThem(t *testing.T) {
+	edit := func(p pkt, f func(b []byte)) []byte {
+		b := p.frame()
+		f(b)
+		return b
+	}
+	fix := func(f func(h []byte)) func([]byte) {
+		return func(b []byte) {
+			h := b[14:]
+			f(h)
+			h[10], h[11] = 0, 0
+			binary.BigEndian.PutUint16(h[10:], checksum(h[:20]))
+		}
+	}
+	tcp := pkt{proto: layers.IPProtocolTCP}
+	any16 := headerspace.Range(0, 65535)
+	for name, frame := range map[string][]byte{
+		"a TCP header cut by the total length":   edit(tcp, fix(func(h []byte) { h[3] = 39 })),
+		"a UDP header cut by the total length":   edit(pkt{}, fix(func(h []byte) { h[3] = 27 })),
+		"an ICMP header cut by the total length": edit(ping(1), fix(func(h []byte) { h[3] = 27 })),
+		"a TCP header of 16 bytes":               edit(tcp, func(b []byte) { b[46] = 0x40 }),
+		"a TCP header longer than the packet":    edit(tcp, func(b []byte) { b[46] = 0xf0 }),
+		"a UDP length of 7":                      edit(pkt{}, func(b []byte) { b[39] = 7 }),
+		"a UDP length beyond the packet":         edit(pkt{}, func(b []byte) { b[39] = 16 }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := only(t, oneElement(element.DecTTL{}).Process(0, inside, frame, nil))
+			want := bytes.Clone(frame[14:])
+			want[8]--
+			want[10], want[11] = 0, 0
+			binary.BigEndian.PutUint16(want[10:], checksum(want[:20]))
+			if !bytes.Equal(got[14:], want) {
+				t.Fatalf("forwarded as %x, want %x", got[14:], want)
+			}
+			for _, f := range []headerspace.Filter{
+				filter(headerspace.SPort, any16), filter(headerspace.DPort, any16),
+				filter(headerspace.TCPFlags, headerspace.Range(0, 255)), filter(headerspace.ICMPType, headerspace.Range(0, 255)),
+			} {
+				rule := element.Rule{Name: "r", Filters: []headerspace.Filter{f}, Out: 1}
+				only(t, oneElement(element.Classifier{Outs: 2, Rules: []element.Rule{rule}}).Process(0, inside, frame, nil))
+			}
+			dropped(t, natted(pool()).chain().Process(0, inside, frame, nil), "nat-unsupported")
 		})
 	}
 }

@@ -340,6 +340,10 @@ func (r *run) translate(n *nat, p *packet, in int) (reason string) {
 		return element.ReasonNATFragment
 	}
 	switch {
+	case !headed(p.ip) && in == element.NAPTInside:
+		return element.ReasonNATUnsupported
+	case !headed(p.ip):
+		return element.ReasonNATNoBinding
 	case p.ip[9] == protoICMP && quotedFlow(p.ip) != nil:
 		if in == element.NAPTInside {
 			return r.errorFromInside(n, p)

@@ -93,19 +93,23 @@ func transport(ip []byte) []byte {
 
 // ported tells whether the packet has a source and a destination port.
 func ported(ip []byte) bool {
-	return (ip[9] == protoTCP || ip[9] == protoUDP) && fragOf(ip) != fragLater
+	return (ip[9] == protoTCP || ip[9] == protoUDP) && headed(ip)
 }
 
 // icmpType is -1 if the packet has none.
 func icmpType(ip []byte) int {
-	if ip[9] != protoICMP || fragOf(ip) == fragLater {
+	if ip[9] != protoICMP || !headed(ip) {
 		return -1
 	}
 	return int(transport(ip)[0])
 }
 
-// isICMPError tells whether nothing may be answered to the packet (RFC 1122 section 3.2.2).
+// isICMPError tells whether nothing may be answered to the packet (RFC 1122 section 3.2.2), which a message without
+// type may be.
 func isICMPError(ip []byte) bool {
+	if ip[9] == protoICMP && !headed(ip) {
+		return true
+	}
 	switch icmpType(ip) {
 	case icmpUnreachable, icmpSourceQuench, icmpRedirect, icmpTimeExceeded, icmpParameterProblem:
 		return true

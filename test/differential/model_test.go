@@ -180,7 +180,27 @@ func (s *shot) frag() uint32 {
 }
 
 func (s *shot) ported() bool {
-	return (s.ip[9] == packets.ProtoTCP || s.ip[9] == packets.ProtoUDP) && s.frag() != 2
+	return (s.ip[9] == packets.ProtoTCP || s.ip[9] == packets.ProtoUDP) && headed(s.ip)
+}
+
+// headed tells whether the transport header is whole and its lengths can be; a fragment's may go beyond it.
+func headed(ip []byte) bool {
+	frag := binary.BigEndian.Uint16(ip[6:])
+	t := ip[int(ip[0]&15)*4:]
+	room := len(t)
+	if frag&0x2000 != 0 {
+		room = 1 << 16
+	}
+	if frag&0x1fff != 0 {
+		return false
+	}
+	switch ip[9] {
+	case packets.ProtoTCP:
+		return len(t) >= 20 && t[12]>>4 >= 5 && int(t[12]>>4)*4 <= room
+	case packets.ProtoUDP:
+		return len(t) >= 8 && binary.BigEndian.Uint16(t[4:]) >= 8 && int(binary.BigEndian.Uint16(t[4:])) <= room
+	}
+	return ip[9] == packets.ProtoICMP && len(t) >= 8
 }
 
 func (s *shot) field(f programpb.Field) uint32 {
@@ -209,11 +229,11 @@ func (s *shot) field(f programpb.Field) uint32 {
 		}
 		return uint32(binary.BigEndian.Uint16(s.transport()[2*(f-programpb.Field_SPORT):]))
 	case programpb.Field_TCP_FLAGS:
-		if b[9] == packets.ProtoTCP && s.frag() != 2 {
+		if b[9] == packets.ProtoTCP && headed(b) {
 			return uint32(s.transport()[13])
 		}
 	case programpb.Field_ICMP_TYPE, programpb.Field_ICMP_CODE:
-		if b[9] == packets.ProtoICMP && s.frag() != 2 {
+		if b[9] == packets.ProtoICMP && headed(b) {
 			return uint32(s.transport()[f-programpb.Field_ICMP_TYPE])
 		}
 	}
@@ -408,7 +428,7 @@ func ends(ip []byte) (src, dst netip.AddrPort) {
 }
 
 func isError(s *shot) bool {
-	return s.ip[9] == packets.ProtoICMP && slices.Contains([]byte{3, 11, 12}, s.transport()[0])
+	return s.ip[9] == packets.ProtoICMP && headed(s.ip) && slices.Contains([]byte{3, 11, 12}, s.transport()[0])
 }
 
 // quote is the packet that an ICMP error quotes, if a flow can be told from it.
@@ -462,6 +482,9 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 		binary.BigEndian.PutUint32(s.ip[12:], number(b.out.Addr()))
 		write(q, 16, b.out)
 		return ""
+	}
+	if !headed(s.ip) {
+		return "nat-unsupported"
 	}
 	src, dst := ends(s.ip)
 	f := flow{run, s.ip[9], src, dst}
@@ -531,7 +554,7 @@ func (m *model) back(s *shot, table uint32) (left bool) {
 				write(q, 12, b.inside)
 			}
 		}
-	} else {
+	} else if headed(s.ip) {
 		src, dst := ends(s.ip)
 		b = m.to(table, s.ip[9], dst, src)
 		if b != nil {
@@ -698,7 +721,7 @@ func (s *shot) reset(ip []byte) *shot {
 // icmpError is the error about a packet, nil if there is none to be sent.
 func icmpError(ip []byte, typ, code uint8, rest, source uint32) []byte {
 	if binary.BigEndian.Uint16(ip[6:])&0x1fff != 0 ||
-		ip[9] == packets.ProtoICMP && slices.Contains([]byte{3, 4, 5, 11, 12}, ip[int(ip[0]&15)*4]) {
+		ip[9] == packets.ProtoICMP && (!headed(ip) || slices.Contains([]byte{3, 4, 5, 11, 12}, ip[int(ip[0]&15)*4])) {
 		return nil
 	}
 	return packets.IPv4{

@@ -186,10 +186,10 @@ func TestAUDPTracerouteToTheRouterEnds(t *testing.T) {
 }
 
 func TestAnswersOfOwnAddressesKeepTheVLAN(t *testing.T) {
-	p := newPair(t, strings.Replace(routed, "10.0.0.1/24", "10.0.0.1/24, vlans: [7]", 1))
-	p.tags = []packets.Tag{{TPID: packets.TPID8021Q, TCI: 7}}
-	p.wants("inside", udpTo("10.0.0.2", "10.0.0.1", 33434), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 vlan 7 icmp 3/3")
-	p.wants("inside", tcpTo("10.0.0.2", "10.0.0.1", packets.SYN, ""), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 vlan 7 tcp 80 > 40000 flags 0x14 seq 0 ack 1001")
+	p := newPair(t, strings.Replace(routed, "10.0.0.1/24", "10.0.0.1/24, vlans: [10]", 1))
+	p.tags = []packets.Tag{{TPID: packets.TPID8021Q, TCI: 10}}
+	p.wants("inside", udpTo("10.0.0.2", "10.0.0.1", 33434), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 vlan 10 icmp 3/3")
+	p.wants("inside", tcpTo("10.0.0.2", "10.0.0.1", packets.SYN, ""), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 vlan 10 tcp 80 > 40000 flags 0x14 seq 0 ack 1001")
 }
 
 func TestEveryOwnAddressAnswersFromEverySide(t *testing.T) {

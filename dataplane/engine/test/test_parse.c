@@ -195,13 +195,13 @@ static const struct wrong wrongs[] = {
 	 header_beyond_frame,
 	 {.proto = SN_UDP, .payload_len = 40}},
 	{"wrong header checksum", SN_REASON_BAD_CHECKSUM, bad_sum, {0}},
-	{"7 bytes of UDP", SN_REASON_TRUNCATED, total_in_transport, {0}},
-	{"19 bytes of TCP", SN_REASON_TRUNCATED, total_in_transport, TCP},
-	{"7 bytes of ICMP", SN_REASON_TRUNCATED, total_in_transport, ICMP},
-	{"TCP data offset 4", SN_REASON_MALFORMED, tcp_offset_4, TCP},
-	{"TCP data offset beyond the packet", SN_REASON_MALFORMED, tcp_offset_beyond, TCP},
-	{"UDP length 7", SN_REASON_MALFORMED, udp_length_7, {0}},
-	{"UDP length beyond the packet", SN_REASON_MALFORMED, udp_length_beyond, {0}},
+	{"7 bytes of UDP", SN_REASON_NAT_UNSUPPORTED, total_in_transport, {0}},
+	{"19 bytes of TCP", SN_REASON_NAT_UNSUPPORTED, total_in_transport, TCP},
+	{"7 bytes of ICMP", SN_REASON_NAT_UNSUPPORTED, total_in_transport, ICMP},
+	{"TCP data offset 4", SN_REASON_NAT_UNSUPPORTED, tcp_offset_4, TCP},
+	{"TCP data offset beyond the packet", SN_REASON_NAT_UNSUPPORTED, tcp_offset_beyond, TCP},
+	{"UDP length 7", SN_REASON_NAT_UNSUPPORTED, udp_length_7, {0}},
+	{"UDP length beyond the packet", SN_REASON_NAT_UNSUPPORTED, udp_length_beyond, {0}},
 	{"source 0.1.2.3", SN_REASON_MARTIAN, none, UDP_FROM(0x00010203)},
 	{"source 127.0.0.1", SN_REASON_MARTIAN, none, UDP_FROM(0x7f000001)},
 	{"source 224.0.0.1", SN_REASON_MARTIAN, none, UDP_FROM(0xe0000001)},
@@ -235,6 +235,45 @@ static void every_malformed_frame_is_dropped_under_its_own_reason(void **state)
 				 sn_reason_name(w->reason));
 	}
 	assert_int_equal(sessions(f), 0);
+}
+
+static void transport_headers_that_no_host_would_take_are_forwarded_as_they_are(void **state)
+{
+	struct fixture *f = *state;
+
+	f->msg = sn_sample_wire(&f->arena);
+	load(f);
+	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
+		const struct wrong *w = &wrongs[i];
+		struct packet p = w->packet.proto ? w->packet : outward(SN_UDP, 5000);
+		uint8_t frame[FRAME_MAX];
+		uint32_t len;
+
+		if (w->reason != SN_REASON_NAT_UNSUPPORTED)
+			continue;
+		len = write_frame(&p, frame);
+		w->spoil(frame, &len);
+		send_frame(f, 0, frame, len);
+		assert_int_equal(f->n_out, 1);
+		assert_int_equal(f->out[0].len, len);
+		assert_memory_equal(f->out[0].data + 14, frame + 14, len - 14);
+	}
+}
+
+static void tiny_first_fragments_are_dropped(void **state)
+{
+	struct fixture *f = *state;
+	struct packet p = outward(SN_TCP, 5000);
+	uint8_t frame[FRAME_MAX];
+	uint32_t len;
+
+	f->msg = sn_sample_wire(&f->arena);
+	load(f);
+	p.frag = 0x2000;
+	len = write_frame(&p, frame);
+	total_in_transport(frame, &len);
+	send_frame(f, 0, frame, len);
+	assert_dropped(f, SN_REASON_TRUNCATED);
 }
 
 static void addresses_at_the_edge_of_the_martians_pass(void **state)
@@ -374,6 +413,11 @@ static void options_padding_and_tag_are_carried_along(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			transport_headers_that_no_host_would_take_are_forwarded_as_they_are, open_fixture,
+			close_fixture),
+		cmocka_unit_test_setup_teardown(tiny_first_fragments_are_dropped, open_fixture,
+						close_fixture),
 		cmocka_unit_test_setup_teardown(every_malformed_frame_is_dropped_under_its_own_reason,
 						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(addresses_at_the_edge_of_the_martians_pass, open_fixture,
