@@ -18,6 +18,19 @@ func set(f programpb.Field, v uint32) func(*programpb.Program) {
 	}
 }
 
+func vlans(ids ...uint32) func(*programpb.Program) {
+	return func(p *programpb.Program) { p.Interfaces[0].Vlans = ids }
+}
+
+// refused gives the first interface two ranges of sources that it refuses: 1 to 7, and the given one.
+func refused(first, last uint32, reason programpb.DropReason) func(*programpb.Program) {
+	return func(p *programpb.Program) {
+		p.Interfaces[0].Refused = []*programpb.RefusedSources{
+			{First: 1, Last: 7, Reason: programpb.DropReason_DROP_OWN_SOURCE}, {First: first, Last: last, Reason: reason},
+		}
+	}
+}
+
 // acceptedExamples are at the bounds.
 var acceptedExamples = []example{
 	{"as-it-is", func(*programpb.Program) {}, nil},
@@ -41,6 +54,8 @@ var acceptedExamples = []example{
 	{"add-ttl-255", func(p *programpb.Program) { op(p, 0).Op = &programpb.Op_AddTtl{AddTtl: -255} }, nil},
 	{"bit-set-of-nothing", func(p *programpb.Program) { seg0(p).Table.Bits[0].Ranges = nil }, nil},
 	{"bit-set-of-neighbours", func(p *programpb.Program) { seg0(p).Table.Bits[0].Ranges = []uint32{6, 6, 7, 9} }, nil},
+	{"vlans", vlans(1, 4094), nil},
+	{"refused-neighbours", refused(8, 8, programpb.DropReason_DROP_REVERSE_PATH), nil},
 	{"one-port", func(p *programpb.Program) { p.Tables[0].PortMin = 65535 }, nil},
 	{"no-interface", func(p *programpb.Program) {
 		p.Interfaces = nil
@@ -91,6 +106,17 @@ var indexExamples = []example{
 	{"mtu-65536", func(p *programpb.Program) { p.Interfaces[0].Mtu = 65536 }, []string{"interfaces[0] (in): mtu is 65536, want 68..65535"}},
 	{"mac-5", func(p *programpb.Program) { p.Interfaces[1].Mac = make([]byte, 5) }, []string{"interfaces[1] (out): mac has 5 bytes, want 6 or none"}},
 	{"neighbor-mac-0", func(p *programpb.Program) { p.Interfaces[0].Neighbors[0].Mac = nil }, []string{"interfaces[0] (in)", "neighbors[0]: mac has 0 bytes, want 6"}},
+	{"vlan-0", vlans(0), []string{"interfaces[0] (in): vlans[0] is 0, want 1..4094, each above the one before"}},
+	{"vlan-4095", vlans(7, 4095), []string{"interfaces[0] (in): vlans[1] is 4095, want 1..4094, each above the one before"}},
+	{"vlans-descend", vlans(7, 6), []string{"interfaces[0] (in): vlans[1] is 6, want 1..4094, each above the one before"}},
+	{"vlan-twice", vlans(7, 7), []string{"interfaces[0] (in): vlans[1] is 7, want 1..4094, each above the one before"}},
+	{"neighbor-vlan", func(p *programpb.Program) {
+		vlans(7)(p)
+		p.Interfaces[0].Neighbors[0].Vlan = 8
+	}, []string{"interfaces[0] (in)", "neighbors[0].vlan is 8, want one of the interface's, or 0"}},
+	{"refused-descends", refused(9, 8, programpb.DropReason_DROP_OWN_SOURCE), []string{"interfaces[0] (in): refused[1] is 0x9-0x8, want ascending, disjoint ranges"}},
+	{"refused-overlaps", refused(7, 8, programpb.DropReason_DROP_OWN_SOURCE), []string{"interfaces[0] (in): refused[1] is 0x7-0x8, want ascending, disjoint ranges"}},
+	{"refused-reason", refused(8, 8, programpb.DropReason_DROP_MARTIAN), []string{"interfaces[0] (in): refused[1].reason is 8, want that of a source"}},
 	{"pool-empty", func(p *programpb.Program) { p.Tables[0].Pool = nil }, []string{"tables[0] (nat): pool is empty"}},
 	{"pool-descends", func(p *programpb.Program) { p.Tables[0].Pool[0].First = 0xc0000212 }, []string{"tables[0] (nat): pool[0] is 0xc0000212-0xc0000211, want an ascending range"}},
 	{"pool-overlaps", func(p *programpb.Program) {
