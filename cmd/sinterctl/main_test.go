@@ -186,3 +186,15 @@ func TestTheChainInTheReadmeIsTheOneTested(t *testing.T) {
 		t.Errorf("README.md does not contain %s as it is", office)
 	}
 }
+
+func TestSynthSaysOfWhatIsSentToAnInterfaceWhichPacketsAreAnsweredHow(t *testing.T) {
+	const want = "→ whole echo requests: answer: echo reply, whole TCP segments but resets: answer: TCP reset, " +
+		"UDP but later fragments: answer: ICMP 3/3, other protocols but later fragments: answer: ICMP 3/2, else drop: local\n"
+	stdout, _, err := sinterctl(t, "synth", office)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(stdout, "→ answer: echo reply") || strings.Count(stdout, want) != 2 {
+		t.Errorf("synth says\n%s\nwant twice %q", stdout, want)
+	}
+}

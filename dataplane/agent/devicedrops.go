@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -73,7 +73,7 @@ func (d *deviceDrops) add(iface int, class uint32, n count) {
 	d.classes[classID{segment, class}] = c
 	addTo(d.ports, p.GetInterfaces()[iface].GetName(), n)
 	for _, leg := range p.GetSegments()[segment].GetClasses()[class].GetLegs() {
-		addTo(d.reasons, reasonOf(p, leg.GetDrop()), n)
+		addTo(d.reasons, program.Reason(p.Program, leg.GetDrop()), n)
 		for _, counter := range leg.GetCounters() {
 			addTo(d.counters, p.GetCounters()[counter], n)
 		}
@@ -84,14 +84,6 @@ func addTo(m map[string]count, name string, n count) {
 	c := m[name]
 	c.add(n)
 	m[name] = c
-}
-
-// reasonOf is the name that users know a drop by.
-func reasonOf(p *delivery.Program, d *programpb.Drop) string {
-	if chain, ok := d.GetReason().(*programpb.Drop_Chain); ok {
-		return p.GetReasons()[chain.Chain]
-	}
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(d.GetBuiltin().String(), "DROP_"), "_", "-"))
 }
 
 // of is what the device of an interface dropped.

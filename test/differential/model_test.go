@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -28,6 +29,17 @@ type model struct {
 	// returned are the bindings by which this packet was translated back: an error about it, made on
 	// its way, is about them, whatever the run that it meets.
 	returned []*binding
+	visits   []visit // of the present frame, in order
+	// ends are what is said of the legs that were met.
+	ends map[*programpb.Leg][]program.End
+}
+
+// visit is a leg that a copy of the frame, or of what it was answered with, took.
+type visit struct {
+	segment int
+	leg     *programpb.Leg
+	seen    *shot  // as the segment saw it
+	drop    string // the reason under which it ended here
 }
 
 // bindings is a state table, by what is translated and by what it is translated to.
@@ -75,7 +87,7 @@ type shot struct {
 }
 
 func newModel(p *programpb.Program, links []graph.Interface) *model {
-	m := &model{p: p, links: links}
+	m := &model{p: p, links: links, ends: map[*programpb.Leg][]program.End{}}
 	for range p.GetTables() {
 		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}})
 	}
@@ -91,7 +103,7 @@ func (s *shot) tag(t packets.Tag) {
 
 // process runs a frame that has passed the checks of docs/elements.md, "Entry".
 func (m *model) process(now time.Duration, iface int, frame []byte) interp.Result {
-	m.now, m.result, m.undo, m.returned = now, interp.Result{}, nil, nil
+	m.now, m.result, m.undo, m.returned, m.visits = now, interp.Result{}, nil, nil, m.visits[:0]
 	v, _ := packets.Parse(frame)
 	s := &shot{entry: iface}
 	at := 14
@@ -106,6 +118,9 @@ func (m *model) process(now time.Duration, iface int, frame []byte) interp.Resul
 }
 
 func (m *model) drop(reason string) (left bool) {
+	if v := &m.visits[len(m.visits)-1]; v.drop == "" {
+		v.drop = reason
+	}
 	m.result.Drops = append(m.result.Drops, interp.Drop{Reason: reason})
 	return false
 }
@@ -123,6 +138,7 @@ func (m *model) segment(s *shot, n uint32) (left bool) {
 		c := *s
 		c.ip = bytes.Clone(s.ip)
 		mark := len(m.undo)
+		m.visits = append(m.visits, visit{segment: int(n), leg: l, seen: s})
 		if m.leg(&c, l) {
 			left = true
 		} else {

@@ -23,7 +23,8 @@ func TestTheProgramDoesWhatTheUnmergedChainDoes(t *testing.T) {
 				if err != nil {
 					rt.Fatalf("%v\n%s", err, dump(g))
 				}
-				if err := r.driveModel(rapid.Uint64().Draw(rt, "traffic seed"), scale(20_000, 2_000)); err != nil {
+				unchecked := func(*model) error { return nil }
+				if err := r.driveModel(rapid.Uint64().Draw(rt, "traffic seed"), scale(20_000, 2_000), unchecked); err != nil {
 					rt.Fatalf("%v\n%s", err, dump(g))
 				}
 			})
@@ -31,8 +32,8 @@ func TestTheProgramDoesWhatTheUnmergedChainDoes(t *testing.T) {
 	}
 }
 
-// driveModel compares the model with the oracle.
-func (r *rig) driveModel(seed uint64, n int) error {
+// driveModel compares the model with the oracle, and has it checked after each packet.
+func (r *rig) driveModel(seed uint64, n int, check func(*model) error) error {
 	t := newTraffic(seed, r.g, r.res.Program)
 	r.reset()
 	entry := gate(r.g)
@@ -49,6 +50,9 @@ func (r *rig) driveModel(seed uint64, n int) error {
 		r.history = append(r.history, step{now, []sent{p}})
 		seen := m.process(now, p.iface, p.frame)
 		if err := r.compare(context.Background(), now, 0, p, seen); err != nil {
+			return err
+		}
+		if err := check(m); err != nil {
 			return err
 		}
 		var out []sent

@@ -104,7 +104,7 @@ func (s *Source) story(p *programpb.TracedPacket) []string {
 	for _, c := range p.GetClasses() {
 		line := fmt.Sprintf("segment %s, class %d", s.segment(c.GetSegment()), c.GetClass())
 		if s.program != nil {
-			line += ": " + describe.Class(s.program, s.program.GetSegments()[c.GetSegment()].GetClasses()[c.GetClass()])
+			line += ": " + describe.Class(s.program, int(c.GetSegment()), s.program.GetSegments()[c.GetSegment()].GetClasses()[c.GetClass()])
 		}
 		lines = append(lines, line)
 	}

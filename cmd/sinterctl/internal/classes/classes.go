@@ -4,11 +4,15 @@ package classes
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -51,7 +55,16 @@ type Box struct {
 type Leg struct {
 	Operations []string `json:"operations"`
 	Outcome    string   `json:"outcome"`
+	Ends       []End    `json:"ends"`
 	Counters   []string `json:"counters,omitempty"`
+}
+
+// End is how packets of a leg end; the first that names them holds.
+type End struct {
+	Packets string `json:"packets,omitempty"` // absent: all that are left
+	Does    string `json:"does"`
+	// Unless are the reasons under which one may be dropped instead, as state, load or its length want it.
+	Unless []string `json:"unless,omitempty"`
 }
 
 // Run is NAPTs in a row that became one translation.
@@ -68,8 +81,8 @@ func List(c *compile.Chain) Listing {
 		Chain: c.Graph.Chain, Hash: c.Hash, Bytes: len(c.Encoded), Elements: len(c.Graph.Nodes),
 		Warnings: c.Warnings,
 	}
-	for _, s := range p.GetSegments() {
-		l.Segments = append(l.Segments, segment(p, s))
+	for i := range p.GetSegments() {
+		l.Segments = append(l.Segments, segment(p, i))
 	}
 	for _, r := range c.Result.Runs {
 		l.Runs = append(l.Runs, Run{r.Name, r.NAPTs, r.Table})
@@ -77,28 +90,35 @@ func List(c *compile.Chain) Listing {
 	return l
 }
 
-func segment(p *programpb.Program, s *programpb.Segment) Segment {
-	out := Segment{Name: s.GetName(), Reads: describe.Reads(s), Apart: describe.Apart(s)}
-	for i, c := range s.GetClasses() {
-		class := Class{Class: i, does: describe.Class(p, c)}
-		for _, leg := range c.GetLegs() {
-			class.Legs = append(class.Legs, newLeg(p, leg))
-		}
-		out.Classes = append(out.Classes, class)
-	}
+func segment(p *programpb.Program, at int) Segment {
+	s := p.GetSegments()[at]
+	out := Segment{Name: s.GetName(), Reads: describe.Reads(s), Apart: describe.Apart(s), Classes: make([]Class, len(s.GetClasses()))}
+	filters := make([][]headerspace.Filter, len(s.GetClasses()))
 	add := func(t *programpb.Table, apart bool) {
 		for rank, class := range t.GetClasses() {
-			c := &out.Classes[class]
-			c.Boxes = append(c.Boxes, Box{rank, apart, describe.Box(t, rank)})
+			f := describe.BoxFilter(t, rank)
+			out.Classes[class].Boxes = append(out.Classes[class].Boxes, Box{rank, apart, describe.Filter(f)})
+			filters[class] = append(filters[class], f)
 		}
 	}
 	add(s.GetTable(), false)
 	add(s.GetLow(), true)
+	for i, c := range s.GetClasses() {
+		class := &out.Classes[i]
+		class.Class, class.does = i, describe.ClassOf(p, at, c, filters[i])
+		for _, leg := range c.GetLegs() {
+			class.Legs = append(class.Legs, newLeg(p, at, leg, filters[i]))
+		}
+	}
 	return out
 }
 
-func newLeg(p *programpb.Program, l *programpb.Leg) Leg {
-	out := Leg{Outcome: describe.Outcome(p, l), Operations: []string{}}
+func newLeg(p *programpb.Program, segment int, l *programpb.Leg, filters []headerspace.Filter) Leg {
+	ends := describe.Left(program.Ends(p, segment, l), filters)
+	out := Leg{Outcome: describe.Ends(p, l, ends), Operations: []string{}}
+	for i := range ends {
+		out.Ends = append(out.Ends, End{ends[i].Words, describe.End(p, l, &ends[i]), ends[i].Unless})
+	}
 	for _, op := range l.GetOps() {
 		text, _ := describe.Op(p, op)
 		out.Operations = append(out.Operations, text)
@@ -129,6 +149,9 @@ func (l Listing) Text(w io.Writer) error {
 	for _, s := range l.Segments {
 		s.text(&b)
 	}
+	if unless := l.unless(); len(unless) > 0 {
+		fmt.Fprintf(&b, "\nfor what no header says, a packet may be dropped instead as %s\n", strings.Join(unless, ", "))
+	}
 	for _, warning := range l.Warnings {
 		fmt.Fprintf(&b, "\nwarning: %s", warning)
 	}
@@ -137,6 +160,23 @@ func (l Listing) Text(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// unless are the reasons for which no class can speak.
+func (l Listing) unless() []string {
+	all := map[string]bool{}
+	for _, s := range l.Segments {
+		for _, c := range s.Classes {
+			for _, leg := range c.Legs {
+				for _, e := range leg.Ends {
+					for _, reason := range e.Unless {
+						all[reason] = true
+					}
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 func (s Segment) text(b *strings.Builder) {

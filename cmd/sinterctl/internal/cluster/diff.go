@@ -64,10 +64,10 @@ func linesOf(p *programpb.Program) lines {
 	for _, part := range describe.Parts(p) {
 		l.add(heading{part: part.Name}, part.Text)
 	}
-	for _, s := range p.GetSegments() {
+	for i, s := range p.GetSegments() {
 		add := func(t *programpb.Table, apart string) {
 			for box, class := range t.GetClasses() {
-				does := describe.Class(p, s.GetClasses()[class]) + describe.Counters(p, s.GetClasses()[class])
+				does := describe.Class(p, i, s.GetClasses()[class]) + describe.Counters(p, s.GetClasses()[class])
 				l.add(heading{"segment " + s.GetName(), does}, apart+describe.Box(t, box))
 			}
 		}

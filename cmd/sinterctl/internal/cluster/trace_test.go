@@ -148,7 +148,7 @@ func TestATraceComesFromThePodsAndWhatOneCannotDoIsTold(t *testing.T) {
 			if by["office-0/inside in"] != 5 {
 				t.Errorf("frames: %v, want 5 of office-0/inside in", by)
 			}
-			if !strings.Contains(comments, "segment from inside, class 0: → answer: echo reply") {
+			if !strings.Contains(comments, "segment from inside, class 0: → whole echo requests: answer: echo reply, ") {
 				t.Errorf("comments: %q, want what the class does", comments)
 			}
 		})

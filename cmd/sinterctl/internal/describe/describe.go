@@ -4,19 +4,21 @@ package describe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // Box is what a box of a table asks of a packet.
 func Box(t *programpb.Table, box int) string {
-	return Filter(boxFilter(t, box))
+	return Filter(BoxFilter(t, box))
 }
 
-// boxFilter is a box as a packet filter.
-func boxFilter(t *programpb.Table, box int) headerspace.Filter {
+// BoxFilter is a box as a packet filter.
+func BoxFilter(t *programpb.Table, box int) headerspace.Filter {
 	var f headerspace.Filter
 	dims := t.GetDims()
 	for d, dim := range dims {
@@ -91,16 +93,36 @@ func value(f programpb.Field, v uint32) string {
 	return fmt.Sprint(v)
 }
 
-// Outcome is where a leg ends, in words.
-func Outcome(p *programpb.Program, l *programpb.Leg) string {
+// Outcome is where a leg of a segment's class ends, in words: how which packets end.
+func Outcome(p *programpb.Program, segment int, l *programpb.Leg) string {
+	return Ends(p, l, program.Ends(p, segment, l))
+}
+
+// Ends puts ends of a leg into words.
+func Ends(p *programpb.Program, l *programpb.Leg, ends []program.End) string {
+	parts := make([]string, len(ends))
+	for i := range ends {
+		parts[i] = End(p, l, &ends[i])
+		switch {
+		case i > 0 && i == len(ends)-1:
+			parts[i] = "else " + parts[i]
+		case len(ends) > 1:
+			parts[i] = ends[i].Words + ": " + parts[i]
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// End is an end in words, without the packets that it is of.
+func End(p *programpb.Program, l *programpb.Leg, e *program.End) string {
+	if e.Drop != "" {
+		return "drop: " + e.Drop
+	}
 	switch o := l.GetOutcome().(type) {
 	case *programpb.Leg_Output:
 		return p.GetInterfaces()[o.Output].GetName()
-	case *programpb.Leg_Drop:
-		return "drop: " + Reason(p, o.Drop)
 	case *programpb.Leg_Generator:
-		g := p.GetGenerators()[o.Generator]
-		return "answer: " + answerText(g)
+		return "answer: " + e.Answer
 	case *programpb.Leg_Segment:
 		return "classify again: " + p.GetSegments()[o.Segment].GetName()
 	case *programpb.Leg_StateReturn:
@@ -109,34 +131,79 @@ func Outcome(p *programpb.Program, l *programpb.Leg) string {
 	return "nothing"
 }
 
-// answerText is what a generator sends, in words.
-func answerText(g *programpb.Generator) string {
-	switch g.GetKind() {
-	case programpb.Generator_ECHO_REPLY:
-		return "echo reply to a ping, else drop: local"
-	case programpb.Generator_LOCAL_HOST:
-		return "as a host without services (echo reply, port or protocol unreachable, TCP reset)"
-	case programpb.Generator_REJECT:
-		return "TCP reset, other packets ICMP 3/13, by " + g.GetName()
+// Left are the ends that some packet of the filters comes to.
+func Left(ends []program.End, filters []headerspace.Filter) []program.End {
+	var out []program.End
+	for _, e := range ends {
+		if len(e.When) == 0 {
+			if len(filters) > 0 {
+				out = append(out, e)
+			}
+			continue
+		}
+		var rest []headerspace.Filter
+		held := false
+		for _, f := range filters {
+			parts := []headerspace.Filter{f}
+			for _, w := range e.When {
+				held = held || possible(f.Intersect(w))
+				parts = subtract(parts, w)
+			}
+			rest = append(rest, parts...)
+		}
+		if held {
+			out = append(out, e)
+		}
+		filters = rest
 	}
-	return fmt.Sprintf("ICMP %d/%d by %s", g.GetType(), g.GetCode(), g.GetName())
+	return out
 }
 
-// Reason is a drop reason's name.
-func Reason(p *programpb.Program, d *programpb.Drop) string {
-	if c, ok := d.GetReason().(*programpb.Drop_Chain); ok {
-		return p.GetReasons()[c.Chain]
+func possible(f headerspace.Filter) bool {
+	_, ok := f.Feasible()
+	return ok
+}
+
+func subtract(list []headerspace.Filter, f headerspace.Filter) []headerspace.Filter {
+	var out []headerspace.Filter
+	for _, p := range list {
+		for _, q := range p.Subtract(f) {
+			if possible(q) {
+				out = append(out, q)
+			}
+		}
 	}
-	return BuiltinReason(d.GetBuiltin())
+	return out
 }
 
-// BuiltinReason is the name that users see of a reason that the engine gives.
-func BuiltinReason(r programpb.DropReason) string {
-	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(r.String(), "DROP_"), "_", "-"))
+// Class is what a class of a segment does, in one line.
+func Class(p *programpb.Program, segment int, c *programpb.Class) string {
+	return class(p, c, func(l *programpb.Leg) string { return Outcome(p, segment, l) })
 }
 
-// Class is what a class does, in one line.
-func Class(p *programpb.Program, c *programpb.Class) string {
+// ClassOf is Class of the packets of some filters: what happens to none of them is left out.
+func ClassOf(p *programpb.Program, segment int, c *programpb.Class, filters []headerspace.Filter) string {
+	return class(p, c, func(l *programpb.Leg) string {
+		return Ends(p, l, Left(program.Ends(p, segment, l), filters))
+	})
+}
+
+// Legs are what a class of a segment does to one packet: an operation and an end for each copy.
+func Legs(p *programpb.Program, segment int, c *programpb.Class, pkt *headerspace.Packet) []string {
+	one := &programpb.Class{Legs: make([]*programpb.Leg, 1)}
+	out := make([]string, len(c.GetLegs()))
+	for i, l := range c.GetLegs() {
+		one.Legs[0] = l
+		out[i] = class(p, one, func(l *programpb.Leg) string {
+			ends := program.Ends(p, segment, l)
+			k := slices.IndexFunc(ends, func(e program.End) bool { return e.Holds(pkt) })
+			return End(p, l, &ends[k])
+		})
+	}
+	return out
+}
+
+func class(p *programpb.Program, c *programpb.Class, outcome func(*programpb.Leg) string) string {
 	legs := make([]string, len(c.GetLegs()))
 	for i, l := range c.GetLegs() {
 		var parts []string
@@ -144,7 +211,7 @@ func Class(p *programpb.Program, c *programpb.Class) string {
 			s, _ := Op(p, op)
 			parts = append(parts, s)
 		}
-		legs[i] = strings.Join(append(parts, "→ "+Outcome(p, l)), ", ")
+		legs[i] = strings.Join(append(parts, "→ "+outcome(l)), ", ")
 	}
 	return strings.Join(legs, "; and ")
 }

@@ -17,24 +17,28 @@ type Group struct {
 	Boxes   int
 	// Match is the filter of its first box, and how many more there are.
 	Match string
+	// Held are the filters of all boxes.
+	Held []headerspace.Filter
 	// Low says that only packets that are classified apart come here (see Apart).
 	Low bool
 }
 
 // Groups sorts a segment's classes into groups, in order of their first box.
-func Groups(p *programpb.Program, s *programpb.Segment) []Group {
+func Groups(p *programpb.Program, segment int) []Group {
+	s := p.GetSegments()[segment]
 	var groups []Group
 	of := map[string]int{} // what the class does → group
 	add := func(t *programpb.Table, low bool) {
 		for box, class := range t.GetClasses() {
 			c := s.GetClasses()[class]
-			key := Class(p, c)
+			key := Class(p, segment, c)
 			g, ok := of[key]
 			if !ok {
 				g = len(groups)
 				of[key] = g
 				groups = append(groups, Group{Class: c, Match: Box(t, box), Low: low})
 			}
+			groups[g].Held = append(groups[g].Held, BoxFilter(t, box))
 			if groups[g].Low == low { // those of the main table say more
 				groups[g].Boxes++
 			}

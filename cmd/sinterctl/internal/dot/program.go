@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -52,7 +53,7 @@ func programFacts(p *programpb.Program) string {
 // segment draws one classification as a table.
 func (d *drawing) segment(p *programpb.Program, i int) {
 	s := p.GetSegments()[i]
-	groups, drops := partDrops(describe.Groups(p, s))
+	groups, drops := partDrops(describe.Groups(p, i))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<table border="0" cellborder="1" cellspacing="0" cellpadding="5" color="#cbd5e1" bgcolor="#ffffff">`)
 	fmt.Fprintf(&b, `<tr><td port="head" colspan="3" bgcolor=%q color=%q align="left"><b>%s</b> &#160;reads %s</td></tr>`,
@@ -62,7 +63,7 @@ func (d *drawing) segment(p *programpb.Program, i int) {
 			fmt.Fprintf(&b, `<tr><td colspan="3" align="left">… and %d more</td></tr>`, len(groups)-rows)
 			break
 		}
-		fmt.Fprintf(&b, `<tr><td align="left">%s</td><td align="left">%s</td>%s</tr>`, match(s, g), operations(p, g.Class), outcome(p, g.Class, k))
+		fmt.Fprintf(&b, `<tr><td align="left">%s</td><td align="left">%s</td>%s</tr>`, match(s, g), operations(p, g.Class), outcome(p, i, g, k))
 	}
 	b.WriteString(dropRow(p, drops))
 	b.WriteString("</table>")
@@ -95,7 +96,7 @@ func dropRow(p *programpb.Program, drops []describe.Group) string {
 	boxes := 0
 	for _, g := range drops {
 		boxes += g.Boxes
-		if r := describe.Reason(p, g.Class.GetLegs()[0].GetDrop()); !slices.Contains(reasons, r) {
+		if r := program.Reason(p, g.Class.GetLegs()[0].GetDrop()); !slices.Contains(reasons, r) {
 			reasons = append(reasons, r)
 		}
 	}
@@ -137,11 +138,11 @@ func operations(p *programpb.Program, c *programpb.Class) string {
 	return strings.Join(parts, `<br align="left"/>`) + `<br align="left"/>`
 }
 
-func outcome(p *programpb.Program, c *programpb.Class, row int) string {
+func outcome(p *programpb.Program, segment int, g describe.Group, row int) string {
 	var parts []string
 	fill := plainPaint.fill
-	for _, l := range c.GetLegs() {
-		parts = append(parts, escape(describe.Outcome(p, l)))
+	for _, l := range g.Class.GetLegs() {
+		parts = append(parts, escape(describe.Ends(p, l, describe.Left(program.Ends(p, segment, l), g.Held))))
 		switch l.GetOutcome().(type) {
 		case *programpb.Leg_Generator:
 			fill = makePaint.fill

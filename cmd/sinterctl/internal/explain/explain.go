@@ -182,9 +182,7 @@ func (e *Explainer) lookups(iface int) []Lookup {
 			return out
 		}
 		l := Lookup{Segment: s.Name, Filter: describe.Filter(leaf.Filter), Class: leaf.Class}
-		for _, leg := range s.Classes[leaf.Class].Legs {
-			l.Does = append(l.Does, leg.String())
-		}
+		l.Does = describe.Legs(p, segment, p.GetSegments()[segment].GetClasses()[leaf.Class], &e.steps[at].Packet)
 		for _, step := range e.result.Trace(leaf) {
 			l.Merged = append(l.Merged, step.String())
 			if i := slices.IndexFunc(e.steps[at:], func(s interp.Step) bool { return s.Node == step.Node }); i >= 0 {

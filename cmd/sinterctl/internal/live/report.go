@@ -155,7 +155,7 @@ func (m maker) className(c *programpb.ClassStats) string {
 		return fmt.Sprintf("segment %d class %d", c.GetSegment(), c.GetClass())
 	}
 	s := segments[c.GetSegment()]
-	return s.GetName() + ": " + describe.Class(m.program, s.GetClasses()[c.GetClass()])
+	return s.GetName() + ": " + describe.Class(m.program, int(c.GetSegment()), s.GetClasses()[c.GetClass()])
 }
 
 func (m maker) counters(before, now []*programpb.CounterStats) []Row {

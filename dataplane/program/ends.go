@@ -1,0 +1,174 @@
+package program
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// End is how packets of a leg end. The first end that holds the packet says how.
+type End struct {
+	// When is the packets that end so, as the segment sees them: those that one of the filters passes; nil: all
+	// that are left. Words name them.
+	When  []headerspace.Filter
+	Words string
+	// Answer is what is sent instead of a packet that a generator takes.
+	Answer string
+	// Drop is the reason under which they are dropped; empty: they do what the leg's outcome says.
+	Drop string
+	// Unless are the reasons under which one may be dropped instead, for what no header says: sessions and ports in
+	// use, rates, lengths, silent neighbours.
+	Unless []string
+}
+
+// Holds tells whether the packet ends so, if it did not end otherwise.
+func (e *End) Holds(pkt *headerspace.Packet) bool {
+	for _, f := range e.When {
+		if f.Contains(pkt) {
+			return true
+		}
+	}
+	return len(e.When) == 0
+}
+
+// atTheExit is what may happen to a packet where it leaves (docs/elements.md, "Exit").
+var atTheExit = []string{"too-big", "too-big-answered", "icmp-suppressed", "neighbor-unresolved"}
+
+// Ends are the ends of the packets that take a leg of a segment's class: the last one is that of all that are left.
+func Ends(p *Program, segment int, l *programpb.Leg) []End {
+	var ends []End
+	switch o := l.GetOutcome().(type) {
+	case *programpb.Leg_Drop:
+		return []End{{Drop: Reason(p, o.Drop)}}
+	case *programpb.Leg_Generator:
+		ends = answers(p.GetGenerators()[o.Generator])
+	case *programpb.Leg_StateReturn:
+		ends = []End{{Unless: []string{"nat-no-binding"}}}
+	case *programpb.Leg_Output:
+		ends = exits(p, segment, l, p.GetInterfaces()[o.Output])
+	default:
+		ends = []End{{}}
+	}
+	for _, op := range l.GetOps() {
+		if _, ok := op.GetOp().(*programpb.Op_StateForward); ok {
+			for i := range ends {
+				ends[i].Unless = append([]string{"nat-exhausted", "nat-unsupported"}, ends[i].Unless...)
+			}
+			break
+		}
+	}
+	return ends
+}
+
+// exits are the ends at an interface.
+func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []End {
+	x := exit{hop: fresh(p, segment)}
+	for _, op := range l.GetOps() {
+		x.after(op)
+	}
+	var ends []End
+	out := End{Unless: atTheExit}
+	if net := netip.PrefixFrom(address(i.GetAddress()), int(i.GetPrefixLen())).Masked(); i.GetGateway() == 0 && !x.via {
+		far := ipv4.Subtract(headerspace.Prefix(net))
+		switch {
+		case x.dst != nil && net.Contains(*x.dst):
+		case !x.hop: // an earlier segment may have noted one
+			out.Unless = append([]string{"no-next-hop"}, atTheExit...)
+		case x.dst != nil:
+			return []End{{Drop: "no-next-hop"}}
+		default:
+			ends = append(ends, End{When: oneOf(headerspace.Filter{}.With(headerspace.Dst, far)), Words: "not to " + net.String(), Drop: "no-next-hop"})
+		}
+	}
+	untagged, _ := headerspace.VLAN.Absent()
+	allowed := headerspace.Single(untagged)
+	for _, v := range i.GetVlans() {
+		allowed = allowed.Union(headerspace.Of(uint64(v)))
+	}
+	switch {
+	case x.vlan != nil && !allowed.Contains(*x.vlan):
+		return append(ends, End{Drop: "vlan-unknown"})
+	case x.vlan == nil && tagged(p):
+		others := headerspace.Full(headerspace.VLAN).Subtract(allowed)
+		ends = append(ends, End{
+			When: oneOf(headerspace.Filter{}.With(headerspace.VLAN, others)), Words: "vlan " + others.Format(headerspace.VLAN), Drop: "vlan-unknown",
+		})
+	case x.vlan == nil: // a function before may have put a tag on
+		out.Unless = append([]string{"vlan-unknown"}, out.Unless...)
+	}
+	return append(ends, out)
+}
+
+// tagged tells whether tagged frames come in somewhere.
+func tagged(p *Program) bool {
+	for _, i := range p.GetInterfaces() {
+		if len(i.GetVlans()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// exit is what is known of packets behind a leg's operations.
+type exit struct {
+	hop  bool // whether a next hop is noted is known: via
+	via  bool
+	dst  *netip.Addr
+	vlan *headerspace.Value
+}
+
+func (x *exit) after(op *programpb.Op) {
+	switch o := op.GetOp().(type) {
+	case *programpb.Op_NextHop:
+		x.hop, x.via = true, o.NextHop != 0
+	case *programpb.Op_Set:
+		switch o.Set.GetField() {
+		case programpb.Field_DST:
+			a := address(o.Set.GetValue())
+			x.dst = &a
+		case programpb.Field_VLAN:
+			v := headerspace.V(uint64(o.Set.GetValue()))
+			x.vlan = &v
+		default:
+		}
+	}
+}
+
+var ipv4 = headerspace.Prefix(netip.MustParsePrefix("0.0.0.0/0"))
+
+// fresh tells whether packets come to the segment with no next hop noted.
+func fresh(p *Program, segment int) bool {
+	for _, i := range p.GetInterfaces() {
+		if int(i.GetSegment()) == segment {
+			return true
+		}
+	}
+	for _, g := range p.GetGenerators() {
+		if int(g.GetSegment()) == segment {
+			return true
+		}
+	}
+	return false
+}
+
+func address(a uint32) netip.Addr {
+	var b [4]byte
+	binary.BigEndian.PutUint32(b[:], a)
+	return netip.AddrFrom4(b)
+}
+
+// Reason is a drop reason's name, as users see it.
+func Reason(p *Program, d *programpb.Drop) string {
+	if c, ok := d.GetReason().(*programpb.Drop_Chain); ok {
+		return p.GetReasons()[c.Chain]
+	}
+	return BuiltinReason(d.GetBuiltin())
+}
+
+// BuiltinReason is the name that users see of a reason that the engine gives.
+func BuiltinReason(r programpb.DropReason) string {
+	return strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(r.String(), "DROP_"), "_", "-"))
+}
