@@ -128,6 +128,17 @@ type InstanceGroup struct {
 	Cores []int32 `json:"cores,omitempty"`
 }
 
+// WorkingCores is how many cores, the first ones, the instance's groups name.
+func (i *ChainInstance) WorkingCores() int {
+	most := int32(0)
+	for _, g := range i.Spec.Groups {
+		for _, c := range g.Cores {
+			most = max(most, c+1)
+		}
+	}
+	return int(most)
+}
+
 // InstancePeer is another instance of the same chain.
 type InstancePeer struct {
 	// Name of the ChainInstance.

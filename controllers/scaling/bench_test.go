@@ -5,18 +5,6 @@ import (
 	"time"
 )
 
-// BenchmarkStep is the agent's loop, with 128 shards on 4 cores.
-func BenchmarkStep(b *testing.B) {
-	w := chain(b, onePod(4), 2)
-	w.run(10 * time.Second)
-	p := w.pods[0]
-	s := p.sample(w)
-	for b.Loop() {
-		s.At = s.At.Add(tick)
-		p.balancer.Step(s, p.cores)
-	}
-}
-
 // BenchmarkDecide is the operator's loop, for a chain of 3 pods with 128 shards.
 func BenchmarkDecide(b *testing.B) {
 	w := chain(b, manyPods(3), 3.5)

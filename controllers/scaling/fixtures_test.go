@@ -7,6 +7,10 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/dataplane/balance"
+	"github.com/sinter-nfv/sinter/dataplane/load"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 const (
@@ -17,10 +21,10 @@ const (
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // shardsOf are so many shards of a group.
-func shardsOf(group string, n int) []Shard {
-	list := make([]Shard, n)
+func shardsOf(group string, n int) []shard.ID {
+	list := make([]shard.ID, n)
 	for i := range list {
-		list[i] = Shard{group, i}
+		list[i] = shard.ID{Group: group, Number: i}
 	}
 	return list
 }
@@ -30,10 +34,10 @@ type world struct {
 	t      reporter
 	bounds Bounds
 	now    time.Time
-	work   map[Shard]float64 // wanted
-	shards []Shard
+	work   map[shard.ID]float64 // wanted
+	shards []shard.ID
 	noise  func() float64 // factor of what is wanted
-	flow   map[Shard]Flow
+	flow   map[shard.ID]load.Flow
 	pods   []*worldPod
 	scaler *Scaler
 	moves  int
@@ -44,13 +48,13 @@ type worldPod struct {
 	name, node string
 	ready      bool
 	cores      int
-	owner      map[Shard]int
-	balancer   *Balancer
-	heavy      []Elephant
+	owner      map[shard.ID]int
+	balancer   *balance.Balancer
+	heavy      []load.Elephant
 }
 
-func newWorld(t reporter, b Bounds, shards []Shard, total float64) *world {
-	w := &world{t: t, bounds: b, now: epoch, work: map[Shard]float64{}, shards: shards, noise: func() float64 { return 1 }, flow: map[Shard]Flow{}, scaler: NewScaler(DefaultPolicy)}
+func newWorld(t reporter, b Bounds, shards []shard.ID, total float64) *world {
+	w := &world{t: t, bounds: b, now: epoch, work: map[shard.ID]float64{}, shards: shards, noise: func() float64 { return 1 }, flow: map[shard.ID]load.Flow{}, scaler: NewScaler(DefaultPolicy)}
 	for range b.MinPods {
 		w.addPod(true)
 	}
@@ -68,7 +72,7 @@ func (w *world) addPod(ready bool) {
 		n++
 	}
 	w.made++
-	w.pods = append(w.pods, &worldPod{name: fmt.Sprintf("edge-%d", n), node: fmt.Sprintf("n%d", n), ready: ready, cores: w.bounds.MinCores, owner: map[Shard]int{}, balancer: NewBalancer(DefaultBalancing)})
+	w.pods = append(w.pods, &worldPod{name: fmt.Sprintf("edge-%d", n), node: fmt.Sprintf("n%d", n), ready: ready, cores: w.bounds.MinCores, owner: map[shard.ID]int{}, balancer: balance.New(balance.DefaultPolicy)})
 }
 
 // set spreads a load evenly.
@@ -95,15 +99,21 @@ func (w *world) agents() {
 	}
 }
 
+func (w *world) ticks(n int) {
+	for range n {
+		w.agents()
+	}
+}
+
 // sample is what the engine measures: no core does more than it can.
-func (p *worldPod) sample(w *world) Sample {
-	s := Sample{At: w.now, Cores: make([]CoreLoad, w.bounds.MaxCores)}
+func (p *worldPod) sample(w *world) load.Sample {
+	s := load.Sample{At: w.now, Cores: make([]load.Core, w.bounds.MaxCores)}
 	wanted := make([]float64, w.bounds.MaxCores)
 	for _, shard := range w.shards {
 		if core, ok := p.owner[shard]; ok {
 			work := w.work[shard] * w.noise()
 			wanted[core] += work
-			s.Shards = append(s.Shards, ShardLoad{Shard: shard, Core: core, Work: work, Heaviest: w.flow[shard]})
+			s.Shards = append(s.Shards, load.Shard{ID: shard, Core: core, Work: work, Heaviest: w.flow[shard]})
 		}
 	}
 	const packets = 1e5 // that a core does in a tick
@@ -112,7 +122,7 @@ func (p *worldPod) sample(w *world) Sample {
 		l.Work /= max(1, wanted[l.Core])
 	}
 	for c, work := range wanted {
-		s.Cores[c] = CoreLoad{Packets: packets * min(work, 1), Lost: packets * max(0, work-1)}
+		s.Cores[c] = load.Core{Packets: packets * min(work, 1), Lost: packets * max(0, work-1)}
 	}
 	return s
 }
@@ -138,7 +148,7 @@ func (w *world) operator() Decision {
 		p := w.pods[i]
 		p.cores = plan.Cores
 		had := p.owner
-		p.owner = map[Shard]int{}
+		p.owner = map[shard.ID]int{}
 		for _, shard := range plan.Shards {
 			p.owner[shard] = had[shard]
 		}
@@ -169,7 +179,7 @@ func check(t reporter, in Input, d Decision) {
 	if d.Pods < b.MinPods || d.Pods > max(b.MaxPods, len(in.Pods)) {
 		t.Fatalf("%d pods, want %d to %d", d.Pods, b.MinPods, b.MaxPods)
 	}
-	owners := map[Shard]string{}
+	owners := map[shard.ID]string{}
 	for i, plan := range d.Plans {
 		takes := in.Pods[i].Ready && !plan.Drain
 		if takes && (plan.Cores < b.MinCores || plan.Cores > b.MaxCores) {

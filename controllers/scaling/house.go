@@ -5,6 +5,9 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/sinter-nfv/sinter/dataplane/load"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // home is a pod and the shards that it should own.
@@ -12,19 +15,19 @@ type home struct {
 	open   bool    // takes shards
 	load   float64 // wanted of it, in cores
 	name   string
-	groups map[string][]ShardLoad
+	groups map[string][]load.Shard
 }
 
 func (h *home) has(group string) bool { return len(h.groups[group]) > 0 }
 
-func (h *home) list() []Shard {
-	var list []Shard
+func (h *home) list() []shard.ID {
+	var list []shard.ID
 	for _, g := range h.groups {
 		for _, l := range g {
-			list = append(list, l.Shard)
+			list = append(list, l.ID)
 		}
 	}
-	slices.SortFunc(list, Shard.compare)
+	slices.SortFunc(list, shard.ID.Compare)
 	return list
 }
 
@@ -38,26 +41,26 @@ func (h *home) works() []float64 {
 	return works
 }
 
-func (h *home) add(l ShardLoad) {
-	h.groups[l.Shard.Group] = append(h.groups[l.Shard.Group], l)
+func (h *home) add(l load.Shard) {
+	h.groups[l.ID.Group] = append(h.groups[l.ID.Group], l)
 	h.load += l.Work
 }
 
-func (h *home) take(l ShardLoad) {
-	g := slices.DeleteFunc(h.groups[l.Shard.Group], func(o ShardLoad) bool { return o.Shard == l.Shard })
-	if h.groups[l.Shard.Group] = g; len(g) == 0 {
-		delete(h.groups, l.Shard.Group)
+func (h *home) take(l load.Shard) {
+	g := slices.DeleteFunc(h.groups[l.ID.Group], func(o load.Shard) bool { return o.ID == l.ID })
+	if h.groups[l.ID.Group] = g; len(g) == 0 {
+		delete(h.groups, l.ID.Group)
 	}
 	h.load -= l.Work
 }
 
 // heaviest are a group's shards, the heaviest first.
-func (h *home) heaviest(group string) []ShardLoad {
+func (h *home) heaviest(group string) []load.Shard {
 	return slices.SortedFunc(slices.Values(h.groups[group]), heavierFirst)
 }
 
-func heavierFirst(a, b ShardLoad) int {
-	return cmp.Or(cmp.Compare(b.Work, a.Work), a.Shard.compare(b.Shard))
+func heavierFirst(a, b load.Shard) int {
+	return cmp.Or(cmp.Compare(b.Work, a.Work), a.ID.Compare(b.ID))
 }
 
 // house is all pods of a chain.
@@ -66,23 +69,23 @@ type house struct {
 	open  []*home
 	full  float64 // load of a pod above which it has too much
 	left  int     // handovers that may still be decided
-	moved map[Shard]Handover
+	moved map[shard.ID]Handover
 }
 
 // house says which pod owns which shard. A shard stays where it is unless its pod goes
 // or is gone, or has too much.
 func (s *Scaler) house(in Input, keep int) *house {
-	h := &house{full: in.Bounds.Target * float64(in.Bounds.MaxCores), moved: map[Shard]Handover{}}
-	free := make(map[Shard]bool, len(in.Shards))
+	h := &house{full: in.Bounds.Target * float64(in.Bounds.MaxCores), moved: map[shard.ID]Handover{}}
+	free := make(map[shard.ID]bool, len(in.Shards))
 	for _, shard := range in.Shards {
 		free[shard] = true
 	}
 	over := map[*home]bool{}
 	for i, p := range in.Pods {
-		pod := &home{name: p.Name, open: p.Ready && i < keep, load: sum(p.others()), groups: map[string][]ShardLoad{}}
+		pod := &home{name: p.Name, open: p.Ready && i < keep, load: sum(p.others()), groups: map[string][]load.Shard{}}
 		for _, l := range p.Report.Shards {
-			if free[l.Shard] { // known, and not another pod's
-				delete(free, l.Shard)
+			if free[l.ID] { // known, and not another pod's
+				delete(free, l.ID)
 				pod.add(l)
 			}
 		}
@@ -117,16 +120,16 @@ func (s *Scaler) house(in Input, keep int) *house {
 
 // deal gives out the shards that nobody owns. Nothing is known of their load, so each
 // pod gets an equal run of each group.
-func (h *house) deal(free map[Shard]bool) {
-	groups := map[string][]Shard{}
+func (h *house) deal(free map[shard.ID]bool) {
+	groups := map[string][]shard.ID{}
 	for shard := range free {
 		groups[shard.Group] = append(groups[shard.Group], shard)
 	}
 	for _, list := range groups {
-		slices.SortFunc(list, Shard.compare)
+		slices.SortFunc(list, shard.ID.Compare)
 		for i, shard := range list {
 			to := h.open[i*len(h.open)/len(list)]
-			to.add(ShardLoad{Shard: shard})
+			to.add(load.Shard{ID: shard})
 			h.moved[shard] = Handover{Shard: shard, To: to.name}
 		}
 	}
@@ -137,12 +140,12 @@ func (h *house) deal(free map[Shard]bool) {
 func (h *house) empty(from *home, most int) {
 	for _, group := range from.byLoad(nil) {
 		list := from.heaviest(group)
-		load := loadOf(list)
+		work := loadOf(list)
 		to := roomiest(h.open, group)
-		if to.load+load > h.full {
+		if to.load+work > h.full {
 			to = roomiest(h.open, "")
 		}
-		whole := to.load+load <= h.full
+		whole := to.load+work <= h.full
 		for _, l := range list {
 			if most == 0 {
 				return
@@ -156,16 +159,16 @@ func (h *house) empty(from *home, most int) {
 	}
 }
 
-func (h *house) hand(l ShardLoad, from, to *home) {
+func (h *house) hand(l load.Shard, from, to *home) {
 	from.take(l)
 	to.add(l)
 	h.left = max(h.left-1, 0)
-	moved, again := h.moved[l.Shard]
+	moved, again := h.moved[l.ID]
 	if !again {
-		moved = Handover{Shard: l.Shard, From: from.name}
+		moved = Handover{Shard: l.ID, From: from.name}
 	}
 	moved.To = to.name
-	h.moved[l.Shard] = moved
+	h.moved[l.ID] = moved
 }
 
 // handovers are the shards that changed their pod.
@@ -176,7 +179,7 @@ func (h *house) handovers() []Handover {
 			list = append(list, m)
 		}
 	}
-	slices.SortFunc(list, func(a, b Handover) int { return a.Shard.compare(b.Shard) })
+	slices.SortFunc(list, func(a, b Handover) int { return a.Shard.Compare(b.Shard) })
 	return list
 }
 

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/dataplane/balance"
+	"github.com/sinter-nfv/sinter/dataplane/load"
 )
 
 func drawBounds(t *rapid.T) Bounds {
@@ -25,13 +28,13 @@ func drawInput(t *rapid.T, b Bounds, now time.Time) Input {
 		p := Pod{Name: fmt.Sprint("edge-", i), Ready: rapid.IntRange(0, 4).Draw(t, "ready") > 0, Cores: rapid.IntRange(0, 8).Draw(t, "cores")}
 		p.Node = fmt.Sprint("n", rapid.IntRange(0, 3).Draw(t, "node"))
 		p.Report.At = now.Add(-rapid.SampledFrom([]time.Duration{0, time.Second, time.Hour}).Draw(t, "age"))
-		p.Report.Cores = make([]CoreLoad, b.MaxCores)
+		p.Report.Cores = make([]load.Core, b.MaxCores)
 		for c := range p.Report.Cores {
-			p.Report.Cores[c] = CoreLoad{Packets: 1e6, Lost: rapid.SampledFrom([]float64{0, 0, 0, 10, 1e5}).Draw(t, "lost")}
+			p.Report.Cores[c] = load.Core{Packets: 1e6, Lost: rapid.SampledFrom([]float64{0, 0, 0, 10, 1e5}).Draw(t, "lost")}
 		}
 		for _, shard := range append(in.Shards, shardsOf("gone", 2)...) {
 			if rapid.IntRange(0, 3).Draw(t, "owned") == 0 {
-				p.Report.Shards = append(p.Report.Shards, ShardLoad{Shard: shard, Core: rapid.IntRange(0, b.MaxCores-1).Draw(t, "core"), Work: rapid.Float64Range(0, 1.5).Draw(t, "work")})
+				p.Report.Shards = append(p.Report.Shards, load.Shard{ID: shard, Core: rapid.IntRange(0, b.MaxCores-1).Draw(t, "core"), Work: rapid.Float64Range(0, 1.5).Draw(t, "work")})
 			}
 		}
 		in.Pods = append(in.Pods, p)
@@ -86,7 +89,7 @@ func TestScalerLaws(t *testing.T) {
 			total := rapid.Float64Range(0.2, 5).Draw(t, "load")
 			w.set(total)
 			w.run(3 * time.Second)
-			if busiest := slices.Max(w.load(w.pods[0])); busiest > w.bounds.Target+DefaultBalancing.Start {
+			if busiest := slices.Max(w.load(w.pods[0])); busiest > w.bounds.Target+balance.DefaultPolicy.Start {
 				t.Fatalf("the busiest of %d cores has %.2f of %.2f", w.pods[0].cores, busiest, total)
 			}
 		},

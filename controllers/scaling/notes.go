@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/load"
 )
 
 // Reason of a note, in CamelCase.
@@ -91,7 +93,7 @@ func because(why Reason, b Bounds, s stair, wanted float64, p Pod) string {
 		if p.Name == "" {
 			return fmt.Sprintf("instances lose packets with all cores at work, %.2f cores are wanted", wanted)
 		}
-		return fmt.Sprintf("it lost %.2f %% of its packets", 100*p.Report.lost())
+		return fmt.Sprintf("it lost %.2f %% of its packets", 100*lost(p.Report))
 	case SpecChanged:
 		return fmt.Sprintf("the spec asks for %d to %d", b.MinCores, b.MaxCores)
 	default:
@@ -100,7 +102,7 @@ func because(why Reason, b Bounds, s stair, wanted float64, p Pod) string {
 }
 
 // lost is the part of the packets that was lost.
-func (r Report) lost() float64 {
+func lost(r load.Report) float64 {
 	var done, lost float64
 	for _, c := range r.Cores {
 		done += c.Packets

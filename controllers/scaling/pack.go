@@ -1,10 +1,10 @@
 package scaling
 
-import "slices"
+import (
+	"slices"
 
-// slack is how much more than its heaviest shard a core may have: next to nothing,
-// which is not worth a core of its own.
-const slack = 0.02
+	"github.com/sinter-nfv/sinter/dataplane/load"
+)
 
 // need is the smallest number of cores, of most, on which works can be put beside what they
 // have to do anyway, so that none is given more than target, or than the heaviest shard
@@ -18,12 +18,12 @@ func need(works, beside []float64, target float64, most int) int {
 	for _, w := range sorted {
 		sum += w
 	}
-	if sum <= slack {
+	if sum <= load.Slack {
 		return 1
 	}
 	limit := target
 	if len(sorted) > 0 {
-		limit = max(target, sorted[0]+slack)
+		limit = max(target, sorted[0]+load.Slack)
 	}
 	for n := max(1, int(sum/limit)); n < most; n++ {
 		if packs(sorted, beside, limit, n) {

@@ -1,8 +1,17 @@
+// Package scaling is the operator's loop (seconds): how many cores each pod of a chain
+// works with, how many pods there are, and which pod has which shard. Package balance
+// is the agent's loop: which core of a pod.
+//
+// It decides and nothing else: no I/O and no clock, for the time is a part of what was
+// seen. The same sequence of inputs gives the same sequence of decisions.
 package scaling
 
 import (
 	"slices"
 	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/load"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Policy is how a chain is scaled.
@@ -40,8 +49,8 @@ var DefaultPolicy = Policy{
 type Input struct {
 	Now    time.Time
 	Bounds Bounds
-	Shards []Shard // of all groups of the chain
-	Pods   []Pod   // by their number; the last ones go first
+	Shards []shard.ID // of all groups of the chain
+	Pods   []Pod      // by their number; the last ones go first
 	// Hold says that shards are not to leave pods that work, for now: others are on their way, say.
 	Hold bool
 }
@@ -52,15 +61,7 @@ type Pod struct {
 	// Ready to take packets. A pod that was ready and is not has lost its state.
 	Ready  bool
 	Cores  int // that work
-	Report Report
-}
-
-// Report is what a pod's agent tells the operator.
-type Report struct {
-	At     time.Time
-	Shards []ShardLoad // with the work wanted, smoothed; of a pod that is not ready those that it last had
-	Cores  []CoreLoad  // since the report before
-	Heavy  []Elephant
+	Report load.Report
 }
 
 // Decision is what should be.
@@ -89,14 +90,14 @@ func (d *Decision) wake(after time.Duration) {
 // PodPlan is what a pod should do.
 type PodPlan struct {
 	Pod    string
-	Cores  int     // that work, the first ones of those that it owns
-	Shards []Shard // that it owns, ordered
-	Drain  bool    // it goes when it has handed its shards over
+	Cores  int        // that work, the first ones of those that it owns
+	Shards []shard.ID // that it owns, ordered
+	Drain  bool       // it goes when it has handed its shards over
 }
 
 // Handover moves a shard between pods. From is empty if nobody had it.
 type Handover struct {
-	Shard    Shard
+	Shard    shard.ID
 	From, To string
 }
 
@@ -216,11 +217,11 @@ func (p Pod) others() []float64 {
 // losing tells whether a pod loses packets that more cores could save. A core that has
 // but one shard with work is not helped by others.
 func (s *Scaler) losing(p Pod) bool {
-	for c, load := range p.Report.Cores {
-		if load.Lost <= s.policy.Loss*(load.Packets+load.Lost) {
+	for c, core := range p.Report.Cores {
+		if core.Lost <= s.policy.Loss*(core.Packets+core.Lost) {
 			continue
 		}
-		if beside(p.Report.Shards, c) > slack {
+		if load.Beside(p.Report.Shards, c) > load.Slack {
 			return true
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/load"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // chain is a world of one group with 128 shards.
@@ -89,15 +91,15 @@ func TestPodsComeAndGoWithTheLoad(t *testing.T) {
 func TestAPodGoesOnlyWhenItHasHandedOverItsShards(t *testing.T) {
 	s := NewScaler(DefaultPolicy)
 	in := Input{Now: epoch, Bounds: manyPods(2), Shards: shardsOf("all", 2), Pods: []Pod{
-		{Name: "a", Ready: true, Cores: 1, Report: Report{At: epoch, Shards: []ShardLoad{{Shard: Shard{"all", 0}, Work: 0.1}}}},
-		{Name: "b", Ready: true, Cores: 1, Report: Report{At: epoch, Shards: []ShardLoad{{Shard: Shard{"all", 1}, Work: 0.1}}}},
+		{Name: "a", Ready: true, Cores: 1, Report: load.Report{At: epoch, Shards: []load.Shard{{ID: shard.ID{Group: "all"}, Work: 0.1}}}},
+		{Name: "b", Ready: true, Cores: 1, Report: load.Report{At: epoch, Shards: []load.Shard{{ID: shard.ID{Group: "all", Number: 1}, Work: 0.1}}}},
 	}}
 	var d Decision
 	for range 121 {
 		in.Now = in.Now.Add(time.Second)
 		d = s.Decide(in)
 	}
-	if want := (Handover{Shard{"all", 1}, "b", "a"}); d.Pods != 2 || !d.Plans[1].Drain || len(d.Handovers) != 1 || d.Handovers[0] != want {
+	if want := (Handover{shard.ID{Group: "all", Number: 1}, "b", "a"}); d.Pods != 2 || !d.Plans[1].Drain || len(d.Handovers) != 1 || d.Handovers[0] != want {
 		t.Fatalf("while b has a shard: %d pods, %+v, handovers %v, want it to be kept and drained", d.Pods, d.Plans[1], d.Handovers)
 	}
 	in.Pods[0].Report.Shards, in.Pods[1].Report.Shards = append(in.Pods[0].Report.Shards, in.Pods[1].Report.Shards...), nil
@@ -110,11 +112,11 @@ func TestLostPacketsAreAnAlarm(t *testing.T) {
 	// Little work is seen, as in microbursts.
 	in := func(w *world, lost float64) Input {
 		p := w.pods[0]
-		r := Report{At: w.now, Cores: make([]CoreLoad, w.bounds.MaxCores)}
+		r := load.Report{At: w.now, Cores: make([]load.Core, w.bounds.MaxCores)}
 		for _, shard := range w.shards {
-			r.Shards = append(r.Shards, ShardLoad{Shard: shard, Core: 0, Work: w.work[shard]})
+			r.Shards = append(r.Shards, load.Shard{ID: shard, Core: 0, Work: w.work[shard]})
 		}
-		r.Cores[0] = CoreLoad{Packets: 1e6, Lost: lost}
+		r.Cores[0] = load.Core{Packets: 1e6, Lost: lost}
 		return Input{Now: w.now, Bounds: w.bounds, Shards: w.shards, Pods: []Pod{{Name: p.name, Ready: true, Cores: p.cores, Report: r}}}
 	}
 	t.Run("they lead to growth within a period", func(t *testing.T) {
@@ -183,13 +185,13 @@ func TestLostPacketsAreAnAlarm(t *testing.T) {
 func TestAllLoadInOneShard(t *testing.T) {
 	w := chain(t, manyPods(4), 0.1)
 	w.work[w.shards[17]] = 1.4
-	w.flow[w.shards[17]] = Flow{"udp 10.0.0.9:4789 > 192.0.2.9:4789", 0.97}
+	w.flow[w.shards[17]] = load.Flow{Name: "udp 10.0.0.9:4789 > 192.0.2.9:4789", Share: 0.97}
 	w.run(time.Minute)
 	p := w.pods[0]
 	if len(w.pods) != 1 || p.cores != 2 {
 		t.Errorf("%d pods, %d cores in the first, want one pod with a core for the elephant and one for all others", len(w.pods), p.cores)
 	}
-	if mates := slices.DeleteFunc(slices.Clone(w.shards), func(s Shard) bool {
+	if mates := slices.DeleteFunc(slices.Clone(w.shards), func(s shard.ID) bool {
 		return p.owner[s] != p.owner[w.shards[17]] || w.work[s] < 1e-6
 	}); len(mates) > 20 {
 		t.Errorf("%d shards share the elephant's core", len(mates))
@@ -263,9 +265,9 @@ func TestWhoBeginsGivesNothingUpBeforeAWindowIsFull(t *testing.T) {
 }
 
 func TestShardsThatAreHeldGoOnlyFromWhereNobodyWorks(t *testing.T) {
-	load := func(shards []Shard, work float64) (list []ShardLoad) {
+	loads := func(shards []shard.ID, work float64) (list []load.Shard) {
 		for _, s := range shards {
-			list = append(list, ShardLoad{Shard: s, Work: work})
+			list = append(list, load.Shard{ID: s, Work: work})
 		}
 		return list
 	}
@@ -273,8 +275,8 @@ func TestShardsThatAreHeldGoOnlyFromWhereNobodyWorks(t *testing.T) {
 	in := Input{
 		Now: epoch, Bounds: Bounds{MinPods: 3, MaxPods: 3, MinCores: 1, MaxCores: 1, Target: 0.7}, Shards: all, Hold: true,
 		Pods: []Pod{
-			{Name: "much", Ready: true, Cores: 1, Report: Report{Shards: load(all[:8], 0.1)}},
-			{Name: "lost", Report: Report{Shards: load(all[8:10], 0.1)}}, // and two that nobody has
+			{Name: "much", Ready: true, Cores: 1, Report: load.Report{Shards: loads(all[:8], 0.1)}},
+			{Name: "lost", Report: load.Report{Shards: loads(all[8:10], 0.1)}}, // and two that nobody has
 			{Name: "new", Ready: true, Cores: 1},
 		},
 	}
@@ -295,17 +297,17 @@ func TestShardsThatAreHeldGoOnlyFromWhereNobodyWorks(t *testing.T) {
 
 func TestShardsOfALostPodDoNotHoldOthersUp(t *testing.T) {
 	all := shardsOf("g", 64)
-	load := func(shards []Shard) (list []ShardLoad) {
+	loads := func(shards []shard.ID) (list []load.Shard) {
 		for _, s := range shards {
-			list = append(list, ShardLoad{Shard: s, Work: 0.02})
+			list = append(list, load.Shard{ID: s, Work: 0.02})
 		}
 		return list
 	}
 	in := Input{
 		Now: epoch, Bounds: Bounds{MinPods: 3, MaxPods: 3, MinCores: 1, MaxCores: 1, Target: 0.7}, Shards: all,
 		Pods: []Pod{
-			{Name: "much", Ready: true, Cores: 1, Report: Report{Shards: load(all[:40])}},
-			{Name: "lost", Report: Report{Shards: load(all[40:])}},
+			{Name: "much", Ready: true, Cores: 1, Report: load.Report{Shards: loads(all[:40])}},
+			{Name: "lost", Report: load.Report{Shards: loads(all[40:])}},
 			{Name: "new", Ready: true, Cores: 1},
 		},
 	}
@@ -323,7 +325,7 @@ func TestNothingIsDrainedWhileAPodIsMissing(t *testing.T) {
 	b.MinPods = 2
 	in := Input{Now: epoch, Bounds: b, Shards: shardsOf("web", 3)}
 	for i, shard := range in.Shards {
-		in.Pods = append(in.Pods, Pod{Name: fmt.Sprint("edge-", i), Ready: i != 0, Cores: 1, Report: Report{At: epoch, Shards: []ShardLoad{{Shard: shard, Work: 0.1}}}})
+		in.Pods = append(in.Pods, Pod{Name: fmt.Sprint("edge-", i), Ready: i != 0, Cores: 1, Report: load.Report{At: epoch, Shards: []load.Shard{{ID: shard, Work: 0.1}}}})
 	}
 	d := NewScaler(DefaultPolicy).Decide(in)
 	if d.Plans[2].Drain || d.Pods != 3 {
@@ -336,11 +338,11 @@ func TestNothingIsDrainedWhileAPodIsMissing(t *testing.T) {
 }
 
 func TestADrainedPodsShardsGoToWhereTheirGroupIs(t *testing.T) {
-	on := func(name string, list ...Shard) Pod {
-		p := Pod{Name: name, Ready: true, Cores: 1, Report: Report{At: epoch}}
+	on := func(name string, list ...shard.ID) Pod {
+		p := Pod{Name: name, Ready: true, Cores: 1, Report: load.Report{At: epoch}}
 		for _, shard := range list {
 			work := map[string]float64{"dns": 0.05, "web": 0.01}[shard.Group] // the pod with dns is not the idlest
-			p.Report.Shards = append(p.Report.Shards, ShardLoad{Shard: shard, Work: work})
+			p.Report.Shards = append(p.Report.Shards, load.Shard{ID: shard, Work: work})
 		}
 		return p
 	}
@@ -389,44 +391,6 @@ func TestSeveralPodsAreGivenUpOneAfterTheOther(t *testing.T) {
 	w.run(3 * time.Minute)
 	if len(w.pods) != 1 || w.made != 3 {
 		t.Errorf("%d pods are left and %d were made, want the first of three to be left, and none made anew", len(w.pods), w.made)
-	}
-}
-
-func TestAnEngineThatDrownsIsUrgent(t *testing.T) {
-	for name, tc := range map[string]struct {
-		works []float64
-		want  bool
-	}{
-		"two shards want more than the core has": {[]float64{0.7, 0.7}, true},
-		"all is done":                            {[]float64{0.4, 0.4}, false},
-		"one shard alone wants more than a core": {[]float64{1.4, 0}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w, p := pod(t, 1, tc.works...)
-			if got := p.balancer.Step(p.sample(w), 1).Urgent; got != tc.want {
-				t.Errorf("urgent: %t, want %t", got, tc.want)
-			}
-		})
-	}
-}
-
-func TestAdoptedShardsAreSpreadOverTheCoresThatWork(t *testing.T) {
-	w, p := pod(t, 3, 0.3, 0.1)
-	p.owner[w.shards[1]] = 1
-	w.ticks(1)
-	var arriving []ShardLoad
-	for _, shard := range shardsOf("dns", 8) {
-		arriving = append(arriving, ShardLoad{Shard: shard, Work: 0.1})
-	}
-	load := w.load(p)
-	for _, m := range p.balancer.Adopt(arriving, 3) {
-		if m.From != -1 || m.Shard.Group != "dns" {
-			t.Errorf("move %+v, want one of an arriving shard from -1", m)
-		}
-		load[m.To] += 0.1
-	}
-	if slices.Max(load)-slices.Min(load) > 0.1+1e-9 || sum(load) < 1.2-1e-9 {
-		t.Errorf("loads %.2f, want 1.2 spread evenly", load)
 	}
 }
 
@@ -501,9 +465,9 @@ func TestAPodThatLosesPacketsThoughAllItsCoresWorkGivesShardsAway(t *testing.T) 
 	b.MinPods = 2
 	in := Input{Now: epoch, Bounds: b, Shards: shardsOf("web", 8)}
 	for i, works := range [][]float64{{0.25, 0.25, 0.25, 0.25}, {0.05, 0.05, 0.05, 0.05}} {
-		p := Pod{Name: fmt.Sprint("edge-", i), Ready: true, Cores: 2, Report: Report{At: epoch, Cores: []CoreLoad{{Packets: 1e6}, {Packets: 1e6}}}}
+		p := Pod{Name: fmt.Sprint("edge-", i), Ready: true, Cores: 2, Report: load.Report{At: epoch, Cores: []load.Core{{Packets: 1e6}, {Packets: 1e6}}}}
 		for k, work := range works {
-			p.Report.Shards = append(p.Report.Shards, ShardLoad{Shard: in.Shards[4*i+k], Core: k % 2, Work: work})
+			p.Report.Shards = append(p.Report.Shards, load.Shard{ID: in.Shards[4*i+k], Core: k % 2, Work: work})
 		}
 		in.Pods = append(in.Pods, p)
 	}
@@ -604,7 +568,7 @@ func TestMoreCoresThatTheSpecAsksForAreNotTheLoads(t *testing.T) {
 func TestWhoDecidesAtReportsAndWhenToldToDecidesAsWhoDoesEverySecond(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		seldom, often := chain(t, onePod(4), 0), chain(t, onePod(4), 0)
-		var r Report
+		var r load.Report
 		due, calls := epoch, 0
 		cores := [2]int{1, 1}
 		changed := [2][]string{}
@@ -613,9 +577,9 @@ func TestWhoDecidesAtReportsAndWhenToldToDecidesAsWhoDoesEverySecond(t *testing.
 			fresh := second == 0 || rapid.IntRange(0, 19).Draw(t, "report") == 0
 			if fresh {
 				seldom.set(rapid.SampledFrom([]float64{0.1, 0.4, 0.6, 0.9, 1.5, 2.5, 4}).Draw(t, "load"))
-				r = Report{At: now}
+				r = load.Report{At: now}
 				for _, shard := range seldom.shards {
-					r.Shards = append(r.Shards, ShardLoad{Shard: shard, Work: seldom.work[shard]})
+					r.Shards = append(r.Shards, load.Shard{ID: shard, Work: seldom.work[shard]})
 				}
 			}
 			decide := func(who int, w *world) Decision {
@@ -697,16 +661,16 @@ func TestAPodThatPassesOnForOthersHasFewerShardsItself(t *testing.T) {
 	const total, passing = 0.8, 0.6 // of what a packet costs where its shard is
 	b := Bounds{MinPods: 1, MaxPods: 4, MinCores: 1, MaxCores: 1, Target: 0.7}
 	s, all := NewScaler(DefaultPolicy), shardsOf("all", 128)
-	owner := map[Shard]int{}
+	owner := map[shard.ID]int{}
 	pods, loads := 1, []float64{}
 	for now := range 120 {
 		in := Input{Now: epoch.Add(time.Duration(now) * time.Second), Bounds: b, Shards: all}
 		loads = make([]float64, pods)
 		for i := range pods {
-			p := Pod{Name: fmt.Sprintf("edge-%d", i), Node: "n", Ready: true, Cores: 1, Report: Report{At: in.Now, Cores: make([]CoreLoad, 1)}}
+			p := Pod{Name: fmt.Sprintf("edge-%d", i), Node: "n", Ready: true, Cores: 1, Report: load.Report{At: in.Now, Cores: make([]load.Core, 1)}}
 			for _, shard := range all {
 				if owner[shard] == i {
-					p.Report.Shards = append(p.Report.Shards, ShardLoad{Shard: shard, Work: total / 128})
+					p.Report.Shards = append(p.Report.Shards, load.Shard{ID: shard, Work: total / 128})
 					loads[i] += total / 128
 				} else if i == 0 {
 					p.Report.Cores[0].Other += passing * total / 128
@@ -725,9 +689,9 @@ func TestAPodThatPassesOnForOthersHasFewerShardsItself(t *testing.T) {
 		t.Errorf("%d pods with loads %.2f, want two with about the same and at most 0.7", pods, loads)
 	}
 	t.Run("and one more is wanted where its share is too much", func(t *testing.T) {
-		p := Pod{Name: "edge-0", Node: "n", Ready: true, Cores: 1, Report: Report{Cores: []CoreLoad{{Other: 0.5}}}}
+		p := Pod{Name: "edge-0", Node: "n", Ready: true, Cores: 1, Report: load.Report{Cores: []load.Core{{Other: 0.5}}}}
 		for _, shard := range all {
-			p.Report.Shards = append(p.Report.Shards, ShardLoad{Shard: shard, Work: 0.5 / 128})
+			p.Report.Shards = append(p.Report.Shards, load.Shard{ID: shard, Work: 0.5 / 128})
 		}
 		s := NewScaler(DefaultPolicy)
 		for now := range 3 {

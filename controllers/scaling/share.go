@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/sinter-nfv/sinter/dataplane/load"
 )
 
 // uneven is how much more than the mean a pod must have for shards to leave it: below
@@ -26,7 +28,7 @@ func (h *house) level(over map[*home]bool, begun bool) {
 			continue
 		}
 		for _, to := range slices.Backward(byLoad) {
-			if excess := min(from.load-fair, fair-to.load); excess > slack {
+			if excess := min(from.load-fair, fair-to.load); excess > load.Slack {
 				h.shift(from, to, excess)
 			}
 		}
@@ -39,9 +41,9 @@ func (h *house) shift(from, to *home, excess float64) {
 	for _, group := range from.byLoad(to) {
 		least := excess / 2
 		if to.has(group) {
-			least = slack
+			least = load.Slack
 		}
-		if load := loadOf(from.groups[group]); load < least || load > excess+slack {
+		if work := loadOf(from.groups[group]); work < least || work > excess+load.Slack {
 			continue
 		}
 		for _, l := range from.heaviest(group) {
@@ -54,7 +56,7 @@ func (h *house) shift(from, to *home, excess float64) {
 	}
 	for _, group := range from.byLoad(to) {
 		for _, l := range from.heaviest(group) {
-			if excess <= slack || h.left == 0 {
+			if excess <= load.Slack || h.left == 0 {
 				return
 			}
 			if l.Work > 0 && l.Work <= excess {
@@ -77,10 +79,10 @@ func (h *home) byLoad(other *home) []string {
 	})
 }
 
-func loadOf(list []ShardLoad) float64 {
-	load := 0.0
+func loadOf(list []load.Shard) float64 {
+	work := 0.0
 	for _, l := range list {
-		load += l.Work
+		work += l.Work
 	}
-	return load
+	return work
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // assign says which groups each instance has from now on, by its name.
@@ -46,7 +47,7 @@ func (r *Reconciler) assignShards(ctx context.Context, s *scope, m *sharing, gro
 		if !i.Spec.Shared {
 			continue // its pod is to be another one first
 		}
-		had := scaling.Working(i)
+		had := i.WorkingCores()
 		spec := *i.Spec.DeepCopy()
 		spec.Groups = owned(groups[i.Name], int(spec.Cores))
 		spec.Peers = s.peers(i, groups)
@@ -63,7 +64,7 @@ func (r *Reconciler) assignShards(ctx context.Context, s *scope, m *sharing, gro
 		if first {
 			m.handed, first = append(m.handed, handed...), false
 		}
-		if has := scaling.Working(i); had > 0 && has > 0 && has != had {
+		if has := i.WorkingCores(); had > 0 && has > 0 && has != had {
 			r.tell(s, i, take(&m.untold, i.Name), has > had)
 		}
 	}
@@ -114,19 +115,19 @@ func (s *scope) peers(of *v1alpha1.ChainInstance, groups map[string][]v1alpha1.I
 
 // dealt are the shards of instance k of n of a new chain.
 func dealt(k, n int) []v1alpha1.ShardRange {
-	var list []int
-	for shard := k * shards / n; shard < (k+1)*shards/n; shard++ {
-		list = append(list, shard)
-	}
-	return scaling.Ranges(list)
+	first, end := k*shard.Count/n, (k+1)*shard.Count/n
+	return shard.Text[v1alpha1.ShardRange](shard.Run(first, end-first))
 }
 
-// numbers are the numbers of groups' shards.
-func numbers(groups []v1alpha1.InstanceGroup) ([]int, error) {
-	list, err := scaling.ShardsOf(groups)
-	out := make([]int, len(list))
-	for k, s := range list {
-		out[k] = s.Number
+// shardsOf are the shards of groups.
+func shardsOf(groups []v1alpha1.InstanceGroup) (shard.Set, error) {
+	var all shard.Set
+	for _, g := range groups {
+		set, err := scaling.Shards(g.Name, g.Shards)
+		if err != nil {
+			return shard.Set{}, err
+		}
+		all = all.Or(set)
 	}
-	return out, err
+	return all, nil
 }

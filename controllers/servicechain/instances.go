@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/apply"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/controllers/words"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // rollOut makes the instances that are missing, takes away those that are too many, and
@@ -36,7 +37,7 @@ func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
 			spec.Program = s.target.Name
 			return spec
 		}
-		spec := specOf(s.chain, s.target, bindings, scaling.Working(i))
+		spec := specOf(s.chain, s.target, bindings, i.WorkingCores())
 		if spec.Shared && i.Spec.Shared { // what is where is decided elsewhere
 			spec.Groups, spec.Peers, spec.Front = owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers, i.Spec.Front
 		}
@@ -124,7 +125,7 @@ func specOf(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1alp
 
 // groupOf is the one group, with some shards and the first cores.
 func groupOf(shards []v1alpha1.ShardRange, cores int) []v1alpha1.InstanceGroup {
-	return []v1alpha1.InstanceGroup{{Name: groupAll, Shards: shards, Cores: first(cores)}}
+	return []v1alpha1.InstanceGroup{{Name: shard.GroupAll, Shards: shards, Cores: first(cores)}}
 }
 
 func (r *Reconciler) createMissing(ctx context.Context, s *scope, spec v1alpha1.ChainInstanceSpec) error {

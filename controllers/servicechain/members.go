@@ -12,27 +12,26 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // tellShares tells what changed hands.
 func (r *Reconciler) tellShares(s *scope, m *sharing) {
 	type pair struct{ from, to string }
-	byPair := map[pair][]int{}
+	byPair := map[pair]shard.Set{}
 	for _, h := range m.handed {
 		p := pair{h.From, h.To}
-		byPair[p] = append(byPair[p], h.Shard.Number)
+		set := byPair[p]
+		set.Add(h.Shard.Number)
+		byPair[p] = set
 	}
 	var says []string
-	for p, list := range byPair {
-		runs := make([]string, 0, len(list))
-		for _, run := range scaling.Ranges(list) {
-			runs = append(runs, string(run))
-		}
+	for p, set := range byPair {
 		from := "from " + p.from
 		if p.from == "" {
 			from = "that nobody had"
 		}
-		says = append(says, fmt.Sprintf("shards %s %s go to instance %s: %s", strings.Join(runs, ","), from, p.to, s.whyFrom(p.from)))
+		says = append(says, fmt.Sprintf("shards %s %s go to instance %s: %s", strings.Join(shard.Text[string](set), ","), from, p.to, s.whyFrom(p.from)))
 	}
 	slices.Sort(says)
 	for _, text := range says {

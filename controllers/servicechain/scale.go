@@ -91,7 +91,7 @@ func (r *Reconciler) scale(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) scaleInstance(ctx context.Context, s *scope, i *v1alpha1.ChainInstance, m *scaler) ([]scaling.Note, error) {
-	had := scaling.Working(i)
+	had := i.WorkingCores()
 	in, err := m.see(s, i)
 	if err != nil || had == 0 {
 		return nil, err
@@ -125,9 +125,9 @@ func (m *scaler) see(s *scope, i *v1alpha1.ChainInstance) (scaling.Input, error)
 	report.Cores = scaling.CoresSince(m.cores, i.Status.Cores)
 	m.cores = i.Status.Cores
 	for _, l := range report.Shards {
-		in.Shards = append(in.Shards, l.Shard)
+		in.Shards = append(in.Shards, l.ID)
 	}
-	in.Pods = []scaling.Pod{{Name: i.Name, Node: i.Status.Node, Ready: s.isReady(i), Cores: scaling.Working(i), Report: report}}
+	in.Pods = []scaling.Pod{{Name: i.Name, Node: i.Status.Node, Ready: s.isReady(i), Cores: i.WorkingCores(), Report: report}}
 	return in, nil
 }
 
@@ -189,7 +189,7 @@ func scaled(spec *v1alpha1.Scaling, instances []v1alpha1.ChainInstance, findings
 		case c.Reason == v1alpha1.ReasonShardTooHeavy:
 			heavy = append(heavy, text)
 		case fixed || c.Reason == v1alpha1.ReasonBalancing || c.Reason == v1alpha1.ReasonOneCore:
-			works = append(works, fmt.Sprintf("%s works with %d of %s", i.Name, scaling.Working(i), count(int(i.Spec.Cores), "core")))
+			works = append(works, fmt.Sprintf("%s works with %d of %s", i.Name, i.WorkingCores(), count(int(i.Spec.Cores), "core")))
 		default:
 			stuck, reason = append(stuck, text), c.Reason
 		}

@@ -2,7 +2,6 @@ package servicechain
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // settled tells whether shards may be handed over for the sake of load: neither are others on their way, nor is
@@ -34,12 +34,12 @@ func (s *scope) moves() bool {
 		if !i.Spec.Shared || !alive(s.pods[i.Name], i) {
 			continue // what it said that it had is lost
 		}
-		own, err := numbers(i.Spec.Groups)
+		own, err := shardsOf(i.Spec.Groups)
 		if err != nil {
 			continue
 		}
-		has, err := numbers([]v1alpha1.InstanceGroup{{Name: groupAll, Shards: i.Status.Shards}})
-		if err == nil && slices.ContainsFunc(has, func(n int) bool { return !slices.Contains(own, n) }) {
+		has, err := shard.Parse(i.Status.Shards)
+		if err == nil && has.Without(own).Len() > 0 {
 			return true
 		}
 	}
@@ -65,8 +65,8 @@ func (r *Reconciler) handingOver(s *scope) bool {
 // see is what is to be decided. Packets count once, when they are reported.
 func (m *sharing) see(s *scope) (scaling.Input, error) {
 	in := scaling.Input{Now: s.now, Bounds: scaling.BoundsOf(&s.chain.Spec.Scaling)}
-	for n := range shards {
-		in.Shards = append(in.Shards, scaling.Shard{Group: groupAll, Number: n})
+	for n := range shard.Count {
+		in.Shards = append(in.Shards, shard.ID{Group: shard.GroupAll, Number: n})
 	}
 	cores := map[types.UID][]v1alpha1.CoreStatus{}
 	for k := range s.instances {
@@ -81,7 +81,7 @@ func (m *sharing) see(s *scope) (scaling.Input, error) {
 		}
 		for k := range report.Shards {
 			l := &report.Shards[k]
-			if c, ok := m.carried[l.Shard]; ok && s.now.Before(c.until) {
+			if c, ok := m.carried[l.ID]; ok && s.now.Before(c.until) {
 				l.Work = max(l.Work, c.work)
 			}
 		}
@@ -92,7 +92,7 @@ func (m *sharing) see(s *scope) (scaling.Input, error) {
 		if len(i.Spec.Groups) == 0 && len(i.Status.Interfaces) == 0 {
 			ready = false // peers could not pass on packets for its shards
 		}
-		in.Pods = append(in.Pods, scaling.Pod{Name: i.Name, Node: i.Status.Node, Ready: ready, Cores: scaling.Working(i), Report: report})
+		in.Pods = append(in.Pods, scaling.Pod{Name: i.Name, Node: i.Status.Node, Ready: ready, Cores: i.WorkingCores(), Report: report})
 	}
 	m.cores = cores
 	return in, nil
@@ -105,10 +105,10 @@ func (m *sharing) carry(in scaling.Input, handed []scaling.Handover) {
 			delete(m.carried, shard)
 		}
 	}
-	works := map[scaling.Shard]float64{}
+	works := map[shard.ID]float64{}
 	for _, p := range in.Pods {
 		for _, l := range p.Report.Shards {
-			works[l.Shard] = l.Work
+			works[l.ID] = l.Work
 		}
 	}
 	for _, h := range handed {

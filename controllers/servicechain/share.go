@@ -9,13 +9,10 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 const (
-	// groupAll is the one group, which has all shards.
-	groupAll = "all"
-	shards   = 128
-
 	// patience is how long an instance may be not ready before its shards go to others.
 	patience = 10 * time.Second
 	// startTime is the same for one that never was.
@@ -31,7 +28,7 @@ const (
 type sharing struct {
 	*scaling.Scaler
 	cores   map[types.UID][]v1alpha1.CoreStatus // as last reported
-	carried map[scaling.Shard]carried
+	carried map[shard.ID]carried
 	untold  []scaling.Note     // changes that are not written yet
 	handed  []scaling.Handover // that are written, and not told yet
 	moving  time.Time          // since when shards are being handed over
@@ -46,7 +43,7 @@ type carried struct {
 
 func newSharing() *sharing {
 	return &sharing{
-		Scaler: scaling.NewScaler(scaling.DefaultPolicy), cores: map[types.UID][]v1alpha1.CoreStatus{}, carried: map[scaling.Shard]carried{},
+		Scaler: scaling.NewScaler(scaling.DefaultPolicy), cores: map[types.UID][]v1alpha1.CoreStatus{}, carried: map[shard.ID]carried{},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 const (
@@ -60,11 +60,13 @@ func (a *agents) runs(name string) bool {
 
 func (a *agents) shardsOf(groups []v1alpha1.InstanceGroup) map[int]bool {
 	a.Helper()
-	list, err := scaling.ShardsOf(groups)
-	a.must(err)
 	own := map[int]bool{}
-	for _, s := range list {
-		own[s.Number] = true
+	for _, g := range groups {
+		set, err := shard.Parse(g.Shards)
+		a.must(err)
+		for n := range set.All() {
+			own[n] = true
+		}
 	}
 	return own
 }
@@ -124,13 +126,13 @@ func (a *agents) tell(name string) {
 		i.Status.Conditions = append(i.Status.Conditions, c)
 		i.Status.Cores = []v1alpha1.CoreStatus{{LCore: 2, Packets: a.clock.Now().Unix()}}
 		i.Status.Interfaces = []v1alpha1.InterfaceMAC{{Name: "inside", MAC: v1alpha1.MACAddress("02:00:00:00:00:0" + name[len(name)-1:])}}
-		var numbers []int
-		works := make([]int32, 128)
+		var has shard.Set
+		works := make([]int32, shard.Count)
 		for n := range a.has[name] {
-			numbers = append(numbers, n)
+			has.Add(n)
 			works[n] = a.work
 		}
-		i.Status.Shards = scaling.Ranges(numbers)
+		i.Status.Shards = shard.Text[v1alpha1.ShardRange](has)
 		i.Status.Groups = []v1alpha1.GroupStatus{{Name: "all", Owners: []v1alpha1.CoreShards{{LCore: 2, Shards: i.Status.Shards}}, Work: works}}
 	})
 }

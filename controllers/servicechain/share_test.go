@@ -1,9 +1,7 @@
 package servicechain
 
 import (
-	"maps"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // sharer is an instance that shares the chain's state and has some shards.
@@ -131,18 +130,16 @@ func TestPeersAreAllOthers(t *testing.T) {
 
 func TestShardsOfANewChainAreDealtOnce(t *testing.T) {
 	for n := 1; n <= 64; n++ {
-		seen := map[int]int{}
+		seen, dealtOut := shard.Set{}, 0
 		for k := range n {
-			list, err := numbers(groupOf(dealt(k, n), 1))
-			if err != nil || len(list) < shards/n {
-				t.Fatalf("instance %d of %d gets %v, %v", k, n, list, err)
+			set, err := shardsOf(groupOf(dealt(k, n), 1))
+			if err != nil || set.Len() < shard.Count/n {
+				t.Fatalf("instance %d of %d gets %v, %v", k, n, set, err)
 			}
-			for _, shard := range list {
-				seen[shard]++
-			}
+			seen, dealtOut = seen.Or(set), dealtOut+set.Len()
 		}
-		if len(seen) != shards || slices.Max(slices.Collect(maps.Values(seen))) != 1 {
-			t.Errorf("of %d instances the shards are %v, want each of %d once", n, seen, shards)
+		if seen.Len() != shard.Count || dealtOut != shard.Count {
+			t.Errorf("%d instances are dealt %d shards, in all %v, want each of %d once", n, dealtOut, seen, shard.Count)
 		}
 	}
 }

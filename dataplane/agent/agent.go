@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 )
 
@@ -179,7 +178,7 @@ func workingCores(i *v1alpha1.ChainInstance) int {
 	if i == nil {
 		return 0
 	}
-	return scaling.Working(i)
+	return i.WorkingCores()
 }
 
 // Report writes the status if it is worth a write.

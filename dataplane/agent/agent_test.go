@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
@@ -27,8 +27,8 @@ type pod struct {
 	*Agent
 	engine *testEngine
 	dir    string
-	stop   func()            // the agent
-	policy scaling.Balancing // of its balancer, if it is not the default
+	stop   func()         // the agent
+	policy balance.Policy // of its balancer, if it is not the default
 }
 
 func startPod(t *testing.T, c client.WithWatch, ports []string) *pod {
@@ -54,7 +54,7 @@ func (p *pod) startAgent(t *testing.T, c client.WithWatch) {
 		Clock:    clock.RealClock{},
 		Log:      testr.New(t),
 	})
-	if p.policy != (scaling.Balancing{}) {
+	if p.policy != (balance.Policy{}) {
 		p.balance.policy = p.policy
 	}
 	ctx, cancel := context.WithCancel(t.Context())

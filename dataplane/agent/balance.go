@@ -11,9 +11,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/load"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Bounds of the balancer's steps.
@@ -32,19 +34,19 @@ type mover interface {
 }
 
 // Balance keeps the load of the engine's workers even by moving shards between them. What to move is decided in
-// controllers/scaling; here it is measured, ordered and counted.
+// dataplane/balance; here it is measured, ordered and counted.
 type Balance struct {
 	engine mover
 	clock  clock.PassiveClock
 	log    logr.Logger
-	policy scaling.Balancing
+	policy balance.Policy
 	shared bool // with other pods: what shards want is told though one core has them all
 
 	mu    sync.Mutex
 	state BalanceState
 
 	// Of Step alone.
-	balancer *scaling.Balancer
+	balancer *balance.Balancer
 	before   *programpb.Stats // the last reading; nil: none of this engine
 	life     uint64           // the connection that it came by
 	failures int              // in a row
@@ -60,19 +62,19 @@ type Balance struct {
 
 // BalanceState is what the balancer has come to.
 type BalanceState struct {
-	Working int     // cores that shards are kept on, the first ones; 0: nothing is balanced
-	Heavy   []int   // shards that are too heavy for a core, in order
-	Failed  error   // why the last moves were not made
-	Work    []int32 // that shards want, by number, in thousandths of a core
-	Lost    []int64 // packets that each core had no time for since the engine was met
-	Other   []int32 // what each core does beside its shards, in thousandths of a core
-	Urgent  uint64  // steps in which packets were lost that a core which does not work could have saved
+	Working int       // cores that shards are kept on, the first ones; 0: nothing is balanced
+	Heavy   shard.Set // that are too heavy for a core
+	Failed  error     // why the last moves were not made
+	Work    []int32   // that shards want, by number, in thousandths of a core
+	Lost    []int64   // packets that each core had no time for since the engine was met
+	Other   []int32   // what each core does beside its shards, in thousandths of a core
+	Urgent  uint64    // steps in which packets were lost that a core which does not work could have saved
 }
 
 // NewBalance makes a balancer of an engine.
 func NewBalance(e mover, c clock.PassiveClock, log logr.Logger) *Balance {
 	return &Balance{
-		engine: e, clock: c, log: log, policy: scaling.DefaultBalancing, hurry: make(chan struct{}, 1),
+		engine: e, clock: c, log: log, policy: balance.DefaultPolicy, hurry: make(chan struct{}, 1),
 		blocked: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sinter_shard_move_blocked_seconds", Help: "Time that a shard's packets may have waited while it moved.",
 			Buckets: []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1},
@@ -117,7 +119,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 	}
 	b.before, b.life = now, life
 	if b.balancer == nil || before == nil || len(before.GetShards()) != len(now.GetShards()) {
-		b.balancer = scaling.NewBalancer(b.policy)
+		b.balancer = balance.New(b.policy)
 	}
 	if before == nil || !continues(before, now) {
 		return balancePeriod
@@ -133,7 +135,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 		b.urgent++
 	}
 	b.set(BalanceState{
-		Working: working, Heavy: numbers(decision.Heavy), Failed: b.move(ctx, decision.Moves),
+		Working: working, Heavy: tooHeavy(decision.Heavy), Failed: b.move(ctx, decision.Moves),
 		Work: thousandths(report.Shards), Lost: whole(b.lost), Other: others(report.Cores), Urgent: b.urgent,
 	})
 	if urgent {
@@ -149,7 +151,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 func (b *Balance) Hurry() <-chan struct{} { return b.hurry }
 
 // count adds up what cores lost.
-func (b *Balance) count(cores []scaling.CoreLoad) {
+func (b *Balance) count(cores []load.Core) {
 	if len(b.lost) != len(cores) {
 		b.lost = make([]float64, len(cores))
 	}
@@ -165,7 +167,7 @@ func (b *Balance) forget() {
 }
 
 // move has the engine make moves. Who owns what after an error the next reading says.
-func (b *Balance) move(ctx context.Context, moves []scaling.Move) error {
+func (b *Balance) move(ctx context.Context, moves []balance.Move) error {
 	if len(moves) == 0 {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // simulated is an engine whose shards want work without end, in a time that the test makes.
@@ -143,7 +144,7 @@ func TestTheLoadOfOneCoreSpreadsOverAllWithinASecond(t *testing.T) {
 	if more := b.moves.done.Load() - moved; more > 0 || moved < 80 {
 		t.Errorf("%d moves in the first second, %d in the ten after it, want about 96 and none", moved, more)
 	}
-	if s := b.State(); s.Working != 4 || s.Failed != nil || len(s.Heavy) > 0 {
+	if s := b.State(); s.Working != 4 || s.Failed != nil || s.Heavy.Len() > 0 {
 		t.Errorf("state: %+v, want 4 working cores and nothing wrong", s)
 	}
 }
@@ -244,7 +245,7 @@ func TestAShardThatIsTooHeavyIsNamed(t *testing.T) {
 	e.work[5] = 0.95
 	b := balancer(e)
 	e.run(t, b, 0, 3*time.Second)
-	if got := b.State().Heavy; !slices.Equal(got, []int{5}) {
+	if got := b.State().Heavy; got != shard.Of(5) {
 		t.Fatalf("too heavy are %v, want shard 5", got)
 	}
 	if e.on(e.owner[5]) != 1 {
@@ -252,7 +253,7 @@ func TestAShardThatIsTooHeavyIsNamed(t *testing.T) {
 	}
 	e.work[5] = 0.1
 	e.run(t, b, 0, 3*time.Second)
-	if got := b.State().Heavy; len(got) != 0 {
+	if got := b.State().Heavy; got.Len() != 0 {
 		t.Errorf("too heavy are %v, want none any more", got)
 	}
 }

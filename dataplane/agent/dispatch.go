@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Bounds of what is done about devices' rules.
@@ -336,15 +337,15 @@ type shardQueues struct {
 // look reads the shards' owners. The packets of a program without state may go anywhere.
 func (q *shardQueues) look(s *programpb.Stats, working int, now time.Time) {
 	var queues []uint16
-	for _, shard := range s.GetShards() {
-		queues = append(queues, uint16(shard.GetWorker()))
+	for _, one := range s.GetShards() {
+		queues = append(queues, uint16(one.GetWorker()))
 	}
 	q.state = len(queues) > 0
 	if !q.state {
 		if working <= 0 || working > len(s.GetWorkers()) {
 			working = len(s.GetWorkers())
 		}
-		queues = dispatch.Spread(working, dispatch.ShardBits)
+		queues = dispatch.Spread(working, shard.Bits)
 	}
 	if !slices.Equal(queues, q.queues) {
 		q.queues, q.since = queues, now

@@ -2,15 +2,12 @@ package agent
 
 import (
 	"math"
-	"slices"
 	"time"
 
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/load"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
-
-// everything is the group of all shards: the engine counts by shard, not by group.
-const everything = "all"
 
 // fullyBusy is the load of a core from which on packets that a queue had no room for were lost for want of time.
 const fullyBusy = 0.9
@@ -32,15 +29,15 @@ func continues(before, now *programpb.Stats) bool {
 }
 
 // loadsOf is what cores and shards did between two readings, for the balancer. The time is the engine's.
-func loadsOf(before, now *programpb.Stats) scaling.Sample {
-	s := scaling.Sample{At: time.Unix(0, int64(now.GetNowNs()))}
+func loadsOf(before, now *programpb.Stats) load.Sample {
+	s := load.Sample{At: time.Unix(0, int64(now.GetNowNs()))}
 	cycles := make([]float64, len(now.GetWorkers()))
 	busy := make([]bool, len(cycles))
 	var worked float64 // packets of busy cores
 	for i, n := range now.GetWorkers() {
 		b := before.GetWorkers()[i]
 		c := coreOf(b, n, 1)
-		s.Cores = append(s.Cores, scaling.CoreLoad{Packets: c.packets, Other: c.load})
+		s.Cores = append(s.Cores, load.Core{Packets: c.packets, Other: c.load})
 		cycles[i] = float64(n.GetBusyCycles() - b.GetBusyCycles() + n.GetIdleCycles() - b.GetIdleCycles())
 		if busy[i] = c.load >= fullyBusy; busy[i] {
 			worked += c.packets
@@ -50,7 +47,7 @@ func loadsOf(before, now *programpb.Stats) scaling.Sample {
 		if n.GetPlace() != programpb.ShardPlace_SHARD_HERE {
 			continue // another pod's, or on its way
 		}
-		l := scaling.ShardLoad{Shard: scaling.Shard{Group: everything, Number: i}, Core: int(n.GetWorker())}
+		l := load.Shard{ID: shard.ID{Group: shard.GroupAll, Number: i}, Core: int(n.GetWorker())}
 		if l.Core < len(cycles) && cycles[l.Core] > 0 {
 			l.Work = float64(n.GetCycles()-before.GetShards()[i].GetCycles()) / cycles[l.Core]
 			s.Cores[l.Core].Other = max(s.Cores[l.Core].Other-l.Work, 0)
@@ -89,38 +86,37 @@ func overflowed(before, now *programpb.Stats) float64 {
 }
 
 // owned are the shards of each worker.
-func owned(s *programpb.Stats) [][]int {
-	shards := make([][]int, len(s.GetWorkers()))
-	for i, shard := range s.GetShards() {
-		if w := int(shard.GetWorker()); w < len(shards) && isHere(shard) {
-			shards[w] = append(shards[w], i)
+func owned(s *programpb.Stats) []shard.Set {
+	shards := make([]shard.Set, len(s.GetWorkers()))
+	for i, one := range s.GetShards() {
+		if w := int(one.GetWorker()); w < len(shards) && isHere(one) {
+			shards[w].Add(i)
 		}
 	}
 	return shards
 }
 
-// numbers are those of the shards that are too heavy.
-func numbers(heavy []scaling.Elephant) []int {
-	var list []int
+// tooHeavy are the shards that are too heavy for a core.
+func tooHeavy(heavy []load.Elephant) shard.Set {
+	var set shard.Set
 	for _, e := range heavy {
-		list = append(list, e.Shard.Number)
+		set.Add(e.Shard.Number)
 	}
-	slices.Sort(list)
-	return list
+	return set
 }
 
 // thousandths is the work that shards want, by their number, in thousandths of a core, up to the last that wants any.
-func thousandths(shards []scaling.ShardLoad) []int32 {
+func thousandths(shards []load.Shard) []int32 {
 	last := 0
 	for _, l := range shards {
-		last = max(last, l.Shard.Number+1)
+		last = max(last, l.ID.Number+1)
 	}
 	work := make([]int32, last)
 	last = 0
 	for _, l := range shards {
 		w := int32(math.Round(1000 * min(max(l.Work, 0), mostWork)))
-		if work[l.Shard.Number] = w; w > 0 {
-			last = max(last, l.Shard.Number+1)
+		if work[l.ID.Number] = w; w > 0 {
+			last = max(last, l.ID.Number+1)
 		}
 	}
 	return work[:last]
@@ -130,7 +126,7 @@ func thousandths(shards []scaling.ShardLoad) []int32 {
 const mostWork = 64
 
 // others is what cores do beside their shards, in thousandths of a core.
-func others(cores []scaling.CoreLoad) []int32 {
+func others(cores []load.Core) []int32 {
 	out := make([]int32, len(cores))
 	for i, c := range cores {
 		out[i] = int32(math.Round(1000 * min(max(c.Other, 0), 1)))

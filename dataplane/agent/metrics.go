@@ -123,7 +123,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	e.drops(s.Now.Stats)
 	e.tables(s.Now.Stats)
 	e.cores(s)
-	e.gauge(shardsHeavy, float64(len(s.Balance.Heavy)))
+	e.gauge(shardsHeavy, float64(s.Balance.Heavy.Len()))
 	for _, g := range s.groups(nil) {
 		e.counter(groupPackets, uint64(g.Packets), string(g.Name))
 		e.counter(groupBytes, uint64(g.Bytes), string(g.Name))
@@ -271,7 +271,7 @@ func (e exposition) cores(s *Seen) {
 				e.counter(coreStages, cycles, core, stages[k])
 			}
 		}
-		e.gauge(coreShards, float64(len(shards[i])), core)
+		e.gauge(coreShards, float64(shards[i].Len()), core)
 		e.counter(coreHandovers, w.GetHanded(), core, "given")
 		e.counter(coreHandovers, w.GetTaken(), core, "taken")
 		e.counter(coreCache, w.GetCacheHits(), core, "hit")

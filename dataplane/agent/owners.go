@@ -2,20 +2,20 @@ package agent
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/balance"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // owners are the cores that own shards.
 func (s *Seen) owners(cores []v1alpha1.CoreStatus) []v1alpha1.CoreShards {
 	var out []v1alpha1.CoreShards
 	for i, shards := range owned(s.Now.Stats) {
-		if len(shards) > 0 && i < len(cores) {
-			out = append(out, v1alpha1.CoreShards{LCore: cores[i].LCore, LoadPercent: cores[i].LoadPercent, Shards: scaling.Ranges(shards)})
+		if shards.Len() > 0 && i < len(cores) {
+			out = append(out, v1alpha1.CoreShards{LCore: cores[i].LCore, LoadPercent: cores[i].LoadPercent, Shards: shard.Text[v1alpha1.ShardRange](shards)})
 		}
 	}
 	return out
@@ -44,21 +44,17 @@ func (s *Seen) balanced() (status metav1.ConditionStatus, reason, message string
 		return metav1.ConditionFalse, v1alpha1.ReasonBalancingOff, "the agent was told to leave shards where they are (--balance=false)"
 	case s.Balance.Failed != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards cannot be moved: " + s.Balance.Failed.Error()
-	case len(s.Balance.Heavy) > 0:
-		return metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, tooHeavy(s.Balance.Heavy)
+	case s.Balance.Heavy.Len() > 0:
+		return metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, whatIsTooHeavy(s.Balance.Heavy)
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonBalancing, fmt.Sprintf("%d shards are kept on %d of %d cores by their load", shards, s.Balance.Working, cores)
 }
 
-// tooHeavy names shards that no core can bear.
-func tooHeavy(shards []int) string {
-	var runs []string
-	for _, r := range scaling.Ranges(shards) {
-		runs = append(runs, string(r))
+// whatIsTooHeavy names shards that no core can bear.
+func whatIsTooHeavy(shards shard.Set) string {
+	limit := 100 * balance.DefaultPolicy.Heavy
+	if shards.Len() == 1 {
+		return fmt.Sprintf("shard %s wants %.0f %% of a core or more, and a shard is one core's: more cores do not help it", shards, limit)
 	}
-	limit := 100 * scaling.DefaultBalancing.Heavy
-	if len(shards) == 1 {
-		return fmt.Sprintf("shard %s wants %.0f %% of a core or more, and a shard is one core's: more cores do not help it", runs[0], limit)
-	}
-	return fmt.Sprintf("shards %s want %.0f %% of a core or more each, and a shard is one core's: more cores do not help them", strings.Join(runs, ", "), limit)
+	return fmt.Sprintf("shards %s want %.0f %% of a core or more each, and a shard is one core's: more cores do not help them", shards, limit)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -34,10 +35,10 @@ func (o *operator) step(t *testing.T) (working int, work float64) {
 	in := scaling.Input{
 		Now:    time.Now(),
 		Bounds: scaling.Bounds{MinPods: 1, MaxPods: 1, MinCores: 1, MaxCores: int(i.Spec.Cores), Target: o.target},
-		Pods:   []scaling.Pod{{Name: i.Name, Ready: true, Cores: scaling.Working(i), Report: report}},
+		Pods:   []scaling.Pod{{Name: i.Name, Ready: true, Cores: i.WorkingCores(), Report: report}},
 	}
 	for _, l := range report.Shards {
-		in.Shards = append(in.Shards, l.Shard)
+		in.Shards = append(in.Shards, l.ID)
 		work += l.Work
 	}
 	d := o.Decide(in)
@@ -45,7 +46,7 @@ func (o *operator) step(t *testing.T) (working int, work float64) {
 		o.told = append(o.told, string(c.Reason))
 	}
 	working = d.Plans[0].Cores
-	if working != scaling.Working(i) {
+	if working != i.WorkingCores() {
 		i.Spec.Groups[0].Cores = []int32{0, 1}[:working]
 		i.Generation++
 		if err := o.cluster.Update(t.Context(), i); err != nil {
@@ -84,7 +85,7 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", capture(t, dir, 2), capture(t, dir, 3)),
 		"outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1",
 	}, "--pace", "inside=5000", "--workers", "2", "--idle-sleep", "50", "--memory", "256", "--buffers", "32767", "--rx-desc", "4096", "--tx-desc", "1024")
-	d.policy = scaling.DefaultBalancing
+	d.policy = balance.DefaultPolicy
 	d.policy.Start, d.policy.Stop = 0.02, 0.01 // the load is small, that a busy machine can bear it
 	d.startAgent(t, c)
 	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)

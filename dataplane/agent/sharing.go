@@ -14,10 +14,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Bounds of sharing.
@@ -197,18 +197,18 @@ func (s *Sharing) rekey(ctx context.Context, stats *programpb.Stats) error {
 	if s.keyed {
 		return nil
 	}
-	err := s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: at(stats, programpb.ShardPlace_SHARD_HERE), Key: s.key})
+	err := s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: at(stats, programpb.ShardPlace_SHARD_HERE).Numbers(), Key: s.key})
 	s.keyed = err == nil
 	return err
 }
 
 // begin takes shards of its own that nobody has. A peer that does not answer may have them; one without an address has no pod.
 func (s *Sharing) begin(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) error {
-	missing := slices.DeleteFunc(at(stats, programpb.ShardPlace_SHARD_AWAY), func(n uint32) bool { return !w.own[n] })
+	missing := at(stats, programpb.ShardPlace_SHARD_AWAY).And(w.own)
 	again := slices.Clone(w.spec)
 	slices.Reverse(again) // one that moved from a peer that was not asked yet to one that was is seen there
 	for _, p := range append(slices.Clone(w.spec), again...) {
-		if p.Address == "" || len(missing) == 0 {
+		if p.Address == "" || missing.Len() == 0 {
 			continue
 		}
 		places, err := s.mover.Places(ctx, transfer.Peer{Name: p.Name, Address: p.Address})
@@ -218,25 +218,27 @@ func (s *Sharing) begin(ctx context.Context, stats *programpb.Stats, w *wantedPl
 		if len(places) != len(stats.GetShards()) {
 			return fmt.Errorf("shards of %s: it has %d, this engine %d: they run different programs", p.Name, len(places), len(stats.GetShards()))
 		}
-		missing = slices.DeleteFunc(missing, func(n uint32) bool { return places[n] != programpb.ShardPlace_SHARD_AWAY })
+		for n, place := range places {
+			if place != programpb.ShardPlace_SHARD_AWAY {
+				missing = missing.Without(shard.Of(n))
+			}
+		}
 	}
-	if len(missing) == 0 {
+	if missing.Len() == 0 {
 		return nil
 	}
-	s.log.Info("shards that nobody has begin here", "shards", len(missing))
-	return s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: append(at(stats, programpb.ShardPlace_SHARD_HERE), missing...)})
+	s.log.Info("shards that nobody has begin here", "shards", missing.Len())
+	return s.engine.AssignShards(ctx, &programpb.AssignShards{Shards: at(stats, programpb.ShardPlace_SHARD_HERE).Or(missing).Numbers()})
 }
 
 // give hands over what is to be others'.
 func (s *Sharing) give(ctx context.Context, stats *programpb.Stats, w *wantedPlaces) error {
 	for i, p := range w.spec {
-		theirs := slices.DeleteFunc(at(stats, programpb.ShardPlace_SHARD_HERE), func(n uint32) bool {
-			return w.own[n] || !slices.Contains(w.peers[i].GetShards(), n)
-		})
+		theirs := at(stats, programpb.ShardPlace_SHARD_HERE).Without(w.own).And(shard.Of(w.peers[i].GetShards()...))
 		if p.Address == "" {
 			continue
 		}
-		for some := range slices.Chunk(theirs, shardsAtOnce) {
+		for some := range slices.Chunk(theirs.Numbers(), shardsAtOnce) {
 			report, err := s.giveTo(ctx, some, transfer.Peer{Name: p.Name, Address: p.Address})
 			if err != nil {
 				return err
@@ -255,19 +257,19 @@ func (s *Sharing) giveTo(ctx context.Context, shards []uint32, to transfer.Peer)
 }
 
 // at are the shards at a place.
-func at(stats *programpb.Stats, place programpb.ShardPlace) []uint32 {
-	var list []uint32
+func at(stats *programpb.Stats, place programpb.ShardPlace) shard.Set {
+	var set shard.Set
 	for i, s := range stats.GetShards() {
 		if s.GetPlace() == place {
-			list = append(list, uint32(i))
+			set.Add(i)
 		}
 	}
-	return list
+	return set
 }
 
 // wantedPlaces is where an instance's spec wants shards.
 type wantedPlaces struct {
-	own   []bool // by shard
+	own   shard.Set
 	front bool
 	spec  []v1alpha1.InstancePeer
 	peers []*programpb.Peer // in the order of spec
@@ -283,27 +285,21 @@ func (w *wantedPlaces) peer(name string) (v1alpha1.InstancePeer, bool) {
 
 // wantedShards reads a spec for an engine that has so many shards: of more than it has, those beyond go with the others.
 func wantedShards(i *v1alpha1.ChainInstance, shards int) (*wantedPlaces, error) {
-	w := &wantedPlaces{own: make([]bool, shards), front: i.Spec.Front, spec: i.Spec.Peers}
-	own, err := scaling.ShardsOf(i.Spec.Groups)
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range own {
-		if s.Number < shards {
-			w.own[s.Number] = true
+	w := &wantedPlaces{front: i.Spec.Front, spec: i.Spec.Peers}
+	has := shard.Run(0, shards)
+	for _, g := range i.Spec.Groups {
+		own, err := shard.Parse(g.Shards)
+		if err != nil {
+			return nil, fmt.Errorf("group %s: shards: %w", g.Name, err)
 		}
+		w.own = w.own.Or(own.And(has))
 	}
 	for _, p := range i.Spec.Peers {
-		peer := &programpb.Peer{Name: p.Name}
-		theirs, err := scaling.ShardsOf([]v1alpha1.InstanceGroup{{Name: v1alpha1.Name(p.Name), Shards: p.Shards}})
+		theirs, err := shard.Parse(p.Shards)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("peer %s: shards: %w", p.Name, err)
 		}
-		for _, s := range theirs {
-			if s.Number < shards {
-				peer.Shards = append(peer.Shards, uint32(s.Number))
-			}
-		}
+		peer := &programpb.Peer{Name: p.Name, Shards: theirs.And(has).Numbers()}
 		for _, f := range p.Interfaces {
 			mac, err := net.ParseMAC(string(f.MAC))
 			if err != nil {

@@ -16,10 +16,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // sharedPod is a real engine of a chain of two pods, and the part of its agent that shares state.
@@ -84,21 +84,17 @@ func (s *sharedPod) step() error {
 
 func (s *sharedPod) has(want string) {
 	s.t.Helper()
-	var runs []string
 	places, err := s.engine.Places(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	var here []int
+	var here shard.Set
 	for i, p := range places {
 		if p == programpb.ShardPlace_SHARD_HERE {
-			here = append(here, i)
+			here.Add(i)
 		}
 	}
-	for _, r := range scaling.Ranges(here) {
-		runs = append(runs, string(r))
-	}
-	if got := strings.Join(runs, ","); got != want {
+	if got := here.String(); got != want {
 		s.t.Fatalf("the engine has shards %q, want %q", got, want)
 	}
 }
@@ -257,7 +253,7 @@ func TestTheBalancerLeavesShardsAloneThatAreNotHere(t *testing.T) {
 		}
 	}
 	sample := loadsOf(stats(1000), stats(2000))
-	if len(sample.Shards) != 2 || sample.Shards[1].Shard.Number != 2 {
+	if len(sample.Shards) != 2 || sample.Shards[1].ID.Number != 2 {
 		t.Errorf("shards: %v, want 0 and 2", sample.Shards)
 	}
 	if work := thousandths(sample.Shards); fmt.Sprint(work) != "[0 0 500]" {

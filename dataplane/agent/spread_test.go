@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
@@ -218,7 +218,7 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", capture(t, dir, 2), capture(t, dir, 3)),
 		"outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1",
 	}, "--pace", "inside="+cmp.Or(stepLoad, "30000"), "--workers", "2", "--idle-sleep", "50", "--memory", "256", "--buffers", "32767", "--rx-desc", "4096", "--tx-desc", "1024")
-	d.policy = scaling.DefaultBalancing
+	d.policy = balance.DefaultPolicy
 	if stepLoad == "" {
 		d.policy.Start, d.policy.Stop = 0.04, 0.02
 	}

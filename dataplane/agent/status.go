@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Seen is all that an agent knows at a moment.
@@ -73,17 +73,17 @@ func (s *Seen) shared() ([]v1alpha1.ShardRange, []v1alpha1.InterfaceMAC) {
 	if s.Sharing == nil || s.Now == nil {
 		return nil, nil
 	}
-	var here []int
-	for i, shard := range s.Now.Stats.GetShards() {
-		if isHere(shard) {
-			here = append(here, i)
+	var here shard.Set
+	for i, one := range s.Now.Stats.GetShards() {
+		if isHere(one) {
+			here.Add(i)
 		}
 	}
 	var macs []v1alpha1.InterfaceMAC
 	for _, a := range s.Sharing.Addresses {
 		macs = append(macs, v1alpha1.InterfaceMAC{Name: v1alpha1.Name(a.GetInterface()), MAC: v1alpha1.MACAddress(net.HardwareAddr(a.GetMac()).String())})
 	}
-	return scaling.Ranges(here), macs
+	return shard.Text[v1alpha1.ShardRange](here), macs
 }
 
 // isHere tells whether the engine has a shard, be it that it is giving it away.

@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/binding"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // testInstance is an instance that shall run a program, by packet socket on net1 and a VF.
@@ -288,10 +289,10 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 			func(s *Seen) { s.Balance.Failed = errors.New("move: shard 5, there are 1") }, metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shard 5, there are 1",
 		},
 		"a shard is too heavy": {
-			func(s *Seen) { s.Balance.Heavy = []int{7} }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shard 7 wants 90 % of a core or more",
+			func(s *Seen) { s.Balance.Heavy = shard.Of(7) }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shard 7 wants 90 % of a core or more",
 		},
 		"several are": {
-			func(s *Seen) { s.Balance.Heavy = []int{1, 2, 3, 7} }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shards 1-3, 7 want 90 % of a core",
+			func(s *Seen) { s.Balance.Heavy = shard.Of(1, 2, 3, 7) }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shards 1-3, 7 want 90 % of a core",
 		},
 		"the engine is down": {
 			func(s *Seen) { s.State.Engine = errNoEngine }, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "no engine runs a program",

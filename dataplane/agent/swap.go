@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Before makes the devices ready for another program: rules that are not right for both are taken out. If the engine has no
@@ -65,7 +66,7 @@ func (d *Dispatch) cutFor(ctx context.Context, next *delivery.Program) error {
 		return nil
 	}
 	for {
-		choice := dispatch.Choose(next.Program, d.capabilities(next), d.workers, dispatch.ShardBits)
+		choice := dispatch.Choose(next.Program, d.capabilities(next), d.workers, shard.Bits)
 		unhashed, err := d.engine.CutShards(ctx, cutFor(&choice.Shards))
 		if err != nil && !unasked(err) && choice.Shards.Dispatcher == dispatch.RSS {
 			d.leaveUnhashed(err)

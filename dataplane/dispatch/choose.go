@@ -7,9 +7,6 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// ShardBits is the usual: 128 shards. The engine has fewer where a pool is too small for so many, and says so.
-const ShardBits = 7
-
 // Choice is how packets of a chain's ports get to their cores.
 type Choice struct {
 	Shards Shards // the one function for all ports

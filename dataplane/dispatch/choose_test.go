@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
+
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 func TestEachPortGetsTheStrongestDispatcherThatItsDeviceCanDo(t *testing.T) {
@@ -57,7 +59,7 @@ func TestEachPortGetsTheStrongestDispatcherThatItsDeviceCanDo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Choose(p, []Capabilities{c.inside, c.outside}, 4, ShardBits)
+			got := Choose(p, []Capabilities{c.inside, c.outside}, 4, shard.Bits)
 			if got.Shards.Dispatcher != c.shards {
 				t.Errorf("shards by %v, want %v", got.Shards.Dispatcher, c.shards)
 			}
@@ -77,7 +79,7 @@ func TestWhereFlowsAreDividedAlreadyADispatcherThatWantsThemOtherwiseIsNotTaken(
 		RSS:      {"rss", "no flow: the engine's first program divided flows for rss dispatch, and that stays"},
 		Software: {"software", "no flow: the engine's first program divided flows for software dispatch, and that stays; no rss: the engine's first"},
 	} {
-		c := ChooseUnder(Shards{Dispatcher: shards, Bits: ShardBits}, p, both, 2)
+		c := ChooseUnder(Shards{Dispatcher: shards, Bits: shard.Bits}, p, both, 2)
 		for _, port := range c.Ports {
 			if port.Dispatcher.String() != want[0] || !strings.HasPrefix(port.Why, want[1]) || c.Shards.Dispatcher != shards {
 				t.Errorf("divided for %v: %v because %q; want %v", shards, port.Dispatcher, port.Why, want)
@@ -94,7 +96,7 @@ func TestRulesMatchTheBitsOfTheAddressByWhichFlowsAreDivided(t *testing.T) {
 		0:  Software, // the low bits of an address are no prefix
 		25: Flow,     // the seven high ones are
 	} {
-		shards := Shards{Dispatcher: Flow, Bits: ShardBits, AddressShift: shift}
+		shards := Shards{Dispatcher: Flow, Bits: shard.Bits, AddressShift: shift}
 		c := ChooseUnder(shards, p, []Capabilities{prefixes, able(1000)}, 2)
 		if got := c.Ports[0]; got.Dispatcher != want || c.Shards != shards {
 			t.Errorf("divided by the bits from %d on: %v by %+v because %q, want %v", shift, got.Dispatcher, c.Shards, got.Why, want)

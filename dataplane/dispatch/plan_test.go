@@ -13,6 +13,7 @@ import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 var update = flag.Bool("update", false, "write golden files")
@@ -176,8 +177,8 @@ func TestADropThatSomebodyCountsStaysInSoftwareIfTheDeviceCannotCount(t *testing
 
 func TestTagsAndShardsSendPacketsToTheirQueues(t *testing.T) {
 	in := &Input{
-		Program: chain(), Capabilities: able(100), Shards: Shards{Dispatcher: Flow, Bits: ShardBits},
-		Groups: []Group{{Tag: Tag{VLAN: 7}, Queues: []uint16{5}}, {Tag: Tag{DstMAC: MAC{2, 0, 0, 0, 0, 9}}, Queues: []uint16{6}}, {Queues: Spread(2, ShardBits)}},
+		Program: chain(), Capabilities: able(100), Shards: Shards{Dispatcher: Flow, Bits: shard.Bits},
+		Groups: []Group{{Tag: Tag{VLAN: 7}, Queues: []uint16{5}}, {Tag: Tag{DstMAC: MAC{2, 0, 0, 0, 0, 9}}, Queues: []uint16{6}}, {Queues: Spread(2, shard.Bits)}},
 	}
 	in.Capabilities.MarkBits = 0
 	want := `0.0 dst-mac=020000000009 → queue 6

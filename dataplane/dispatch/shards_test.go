@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 func TestRunsAreAlignedAndTellEachShardsQueue(t *testing.T) {
@@ -38,8 +40,8 @@ func TestRunsAreAsFewAsAlignmentAllows(t *testing.T) {
 		want   int
 	}{
 		"one queue is one run":               {make([]uint16, 128), 1},
-		"halves are two":                     {Spread(2, ShardBits), 2},
-		"thirds of 128 are no powers of two": {Spread(3, ShardBits), 13},
+		"halves are two":                     {Spread(2, shard.Bits), 2},
+		"thirds of 128 are no powers of two": {Spread(3, shard.Bits), 13},
 		"a single moved shard cuts the rest": {append([]uint16{1}, make([]uint16, 127)...), 8},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"slices"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // rules makes a plan's rules, and what a device has after it took them.
@@ -41,7 +43,7 @@ func TestAPlanIsSteeredAnewWithoutBeingMadeAnew(t *testing.T) {
 	for _, jump := range []bool{false, true} {
 		in := &Input{
 			Program: chain(row{anyPort, hosts(1), "no", 0}, row{anyPort, hosts(9), "", 3}), Capabilities: able(100),
-			Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: Spread(2, ShardBits)}},
+			Shards: Shards{Bits: shard.Bits}, Groups: []Group{{Queues: Spread(2, shard.Bits)}},
 		}
 		in.Capabilities.Jump = jump
 		plan := mustPlan(t, in)
@@ -60,10 +62,10 @@ func TestAPlanIsSteeredAnewWithoutBeingMadeAnew(t *testing.T) {
 }
 
 func TestARuleThatDoesSomethingElseIsCreatedBesideTheOldOne(t *testing.T) {
-	in := &Input{Program: chain(), Capabilities: able(100), Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: Spread(2, ShardBits)}}}
+	in := &Input{Program: chain(), Capabilities: able(100), Shards: Shards{Bits: shard.Bits}, Groups: []Group{{Queues: Spread(2, shard.Bits)}}}
 	in.Capabilities.MarkBits = 0
 	_, installed := install(t, in)
-	moved := Spread(2, ShardBits)
+	moved := Spread(2, shard.Bits)
 	slices.Reverse(moved)
 	in.Groups[0].Queues = moved
 	steps, after := Update(installed, mustPlan(t, in), &in.Capabilities, false)
@@ -119,7 +121,7 @@ func TestAtTheSwapOnlyRulesThatAreRightForBothProgramsAreThere(t *testing.T) {
 }
 
 func TestTheSecondTableEndsBeforeTheFirstLeadsThere(t *testing.T) {
-	in := &Input{Program: chain(row{anyPort, hosts(1), "no", 0}), Capabilities: able(100), Shards: Shards{Bits: ShardBits}, Groups: []Group{{Queues: Spread(2, ShardBits)}}}
+	in := &Input{Program: chain(row{anyPort, hosts(1), "no", 0}), Capabilities: able(100), Shards: Shards{Bits: shard.Bits}, Groups: []Group{{Queues: Spread(2, shard.Bits)}}}
 	in.Capabilities.Jump = true
 	steps, _ := Update(nil, mustPlan(t, in), &in.Capabilities, false)
 	if first := steps[0].Rule; first.Table != 1 || first.Match != (Match{}) || first.Action.Kind != Pass {

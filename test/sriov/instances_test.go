@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 )
 
@@ -233,11 +233,11 @@ func (c *cluster) placed(t testing.TB, chain string, want map[string]int) error 
 
 func count(t testing.TB, runs []v1alpha1.ShardRange) int {
 	t.Helper()
-	list, err := scaling.ShardsOf([]v1alpha1.InstanceGroup{{Shards: runs}})
+	set, err := shard.Parse(runs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(list)
+	return set.Len()
 }
 
 // waitShards waits until shards are placed, and stay there for some seconds.

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
-// load is what is wanted of one chain. The same seed gives the same, whoever scales.
-type load struct {
-	names  []scaling.Shard
+// workload is what is wanted of one chain. The same seed gives the same, whoever scales.
+type workload struct {
+	names  []shard.ID
 	groups int
 	base   float64 // cores
 	rng    *rand.Rand
@@ -22,9 +22,9 @@ type load struct {
 	sway   float64   // of the whole chain, around 0
 }
 
-func newLoad(t trace, s sizes, chain int) *load {
+func newLoad(t trace, s sizes, chain int) *workload {
 	rng := rand.New(rand.NewPCG(s.Seed, uint64(chain)))
-	l := &load{rng: rng, base: 0.2 * math.Pow(10, rng.Float64()), groups: 1 + rng.IntN(4), spread: 0.2 + rng.Float64()}
+	l := &workload{rng: rng, base: 0.2 * math.Pow(10, rng.Float64()), groups: 1 + rng.IntN(4), spread: 0.2 + rng.Float64()}
 	if chain == 0 { // the one that plots show
 		l.base, l.groups = 1, 3
 	}
@@ -34,7 +34,7 @@ func newLoad(t trace, s sizes, chain int) *load {
 	}
 	for i := range shards {
 		g := i * l.groups / shards
-		l.names = append(l.names, scaling.Shard{Group: string(rune('a' + g)), Number: i})
+		l.names = append(l.names, shard.ID{Group: string(rune('a' + g)), Number: i})
 		l.weight = append(l.weight, heavier[g]*l.draw())
 	}
 	total := 0.0
@@ -52,7 +52,7 @@ func newLoad(t trace, s sizes, chain int) *load {
 	return l
 }
 
-func (l *load) draw() float64 { return math.Exp(l.spread * l.rng.NormFloat64()) }
+func (l *workload) draw() float64 { return math.Exp(l.spread * l.rng.NormFloat64()) }
 
 const (
 	swayBy    = 0.05 // deviation of the noise that all shards share
@@ -62,7 +62,7 @@ const (
 )
 
 // next fills in what is wanted of each shard in a tick, in cores.
-func (l *load) next(at time.Duration, wanted []float64) {
+func (l *workload) next(at time.Duration, wanted []float64) {
 	l.sway += (-l.sway + l.rng.NormFloat64()*swayBy*math.Sqrt(2*swayFor)) / swayFor
 	if int(at/tick)%driftEach == 0 {
 		i, j := l.rng.IntN(shards), l.rng.IntN(shards)

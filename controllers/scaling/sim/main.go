@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 func main() {
@@ -33,7 +35,7 @@ var full = sizes{Chains: 350, Length: 10 * time.Minute, Seed: 1}
 const (
 	tick      = 100 * time.Millisecond
 	period    = time.Second // of the operator
-	shards    = 128
+	shards    = shard.Count
 	podCores  = 4
 	maxPods   = 8
 	target    = 0.7

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/balance"
 )
 
 //go:embed report.md.tmpl
@@ -33,7 +34,7 @@ type page struct {
 	Shards, Cores, Pods int
 	Target              float64
 	PodStart            time.Duration
-	Balancing           scaling.Balancing
+	Balancing           balance.Policy
 	Policy              scaling.Policy
 	CostCore, CostPod   time.Duration
 	Queue               time.Duration
@@ -115,7 +116,7 @@ func render(list []result) ([]byte, error) {
 		Traces: byTrace(list), Chains: first.Chains, All: first.Chains * len(traces),
 		Minutes: (time.Duration(first.Seconds)*time.Second + warmUp).Minutes(),
 		Shards:  shards, Cores: podCores, Pods: maxPods, Target: target, PodStart: podStart,
-		Balancing: scaling.DefaultBalancing, Policy: scaling.DefaultPolicy,
+		Balancing: balance.DefaultPolicy, Policy: scaling.DefaultPolicy,
 		CostCore: seconds(costCore), CostPod: seconds(costPod), Queue: seconds(queue),
 		Totals: totals(list),
 	})

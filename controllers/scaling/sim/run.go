@@ -74,7 +74,7 @@ func run(t trace, s sizes, chain int, begin func(*world) policy) outcome {
 	return o
 }
 
-func (o *outcome) count(w *world, l *load, working int, wanted, lost float64) {
+func (o *outcome) count(w *world, l *workload, working int, wanted, lost float64) {
 	dt := tick.Seconds()
 	o.ticks++
 	o.working += float64(working) * dt
@@ -90,7 +90,7 @@ func (o *outcome) count(w *world, l *load, working int, wanted, lost float64) {
 }
 
 // copies is how many groups the cores work on, in sum.
-func copies(w *world, l *load) float64 {
+func copies(w *world, l *workload) float64 {
 	seen := map[[2]int]bool{}
 	for i, c := range w.owner {
 		seen[[2]int{c, i * l.groups / shards}] = true

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 var small = sizes{Chains: 4, Length: 4 * time.Minute, Seed: 1}
@@ -152,7 +152,7 @@ func TestParetoDrawsHaveTheMeanOfTheFormula(t *testing.T) {
 }
 
 func TestMovesArePaidByTheCoreThatGetsTheShard(t *testing.T) {
-	w := newWorld(&load{names: make([]scaling.Shard, shards)})
+	w := newWorld(&workload{names: make([]shard.ID, shards)})
 	w.move(0, 1)
 	w.move(1, podCores)
 	w.move(1, podCores)

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/balance"
+	"github.com/sinter-nfv/sinter/dataplane/load"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // policy scales a chain after each tick.
@@ -17,16 +20,16 @@ type policy interface {
 // sinter is package scaling: a Balancer per pod and a Scaler.
 type sinter struct {
 	scaler    *scaling.Scaler
-	balancers []*scaling.Balancer
+	balancers []*balance.Balancer
 	cores     []int
-	index     map[scaling.Shard]int
-	told      time.Duration           // when the operator decided
-	urgent    bool                    // an agent has said so since
-	samples   [maxPods]scaling.Sample // used again each tick
+	index     map[shard.ID]int
+	told      time.Duration        // when the operator decided
+	urgent    bool                 // an agent has said so since
+	samples   [maxPods]load.Sample // used again each tick
 }
 
 func newSinter(w *world) policy {
-	s := &sinter{scaler: scaling.NewScaler(scaling.DefaultPolicy), index: map[scaling.Shard]int{}}
+	s := &sinter{scaler: scaling.NewScaler(scaling.DefaultPolicy), index: map[shard.ID]int{}}
 	for i, name := range w.names {
 		s.index[name] = i
 	}
@@ -51,7 +54,7 @@ func (s *sinter) act(w *world) {
 	}
 	for i, name := range w.names {
 		pod := w.owner[i] / podCores
-		samples[pod].Shards = append(samples[pod].Shards, scaling.ShardLoad{Shard: name, Core: w.owner[i] % podCores, Work: w.done[i]})
+		samples[pod].Shards = append(samples[pod].Shards, load.Shard{ID: name, Core: w.owner[i] % podCores, Work: w.done[i]})
 	}
 	for pod := range samples {
 		if !w.isReady(pod) {
@@ -60,7 +63,7 @@ func (s *sinter) act(w *world) {
 		samples[pod].At = start.Add(w.now)
 		for c := range podCores {
 			k := w.cores[pod*podCores+c]
-			samples[pod].Cores = append(samples[pod].Cores, scaling.CoreLoad{Packets: packets * k.done, Lost: packets * k.lost})
+			samples[pod].Cores = append(samples[pod].Cores, load.Core{Packets: packets * k.done, Lost: packets * k.lost})
 		}
 		d := s.balancers[pod].Step(samples[pod], s.cores[pod])
 		s.urgent = s.urgent || d.Urgent
@@ -84,10 +87,10 @@ func (s *sinter) operate(w *world) {
 	for pod, plan := range d.Plans {
 		s.cores[pod] = plan.Cores
 	}
-	arriving := map[string][]scaling.ShardLoad{}
+	arriving := map[string][]load.Shard{}
 	for _, h := range d.Handovers {
 		i := s.index[h.Shard]
-		arriving[h.To] = append(arriving[h.To], scaling.ShardLoad{Shard: h.Shard, Work: w.wanted[i]})
+		arriving[h.To] = append(arriving[h.To], load.Shard{ID: h.Shard, Work: w.wanted[i]})
 	}
 	for pod, plan := range d.Plans {
 		for _, m := range s.balancers[pod].Adopt(arriving[plan.Pod], s.cores[pod]) {
@@ -107,7 +110,7 @@ func (s *sinter) operate(w *world) {
 // fit has a balancer for each pod.
 func (s *sinter) fit(pods int) {
 	for len(s.balancers) < pods {
-		s.balancers = append(s.balancers, scaling.NewBalancer(scaling.DefaultBalancing))
+		s.balancers = append(s.balancers, balance.New(balance.DefaultPolicy))
 		s.cores = append(s.cores, 1)
 	}
 	s.balancers, s.cores = s.balancers[:pods], s.cores[:pods]

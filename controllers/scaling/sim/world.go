@@ -3,13 +3,13 @@ package main
 import (
 	"time"
 
-	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // world is a chain's pods and cores. Core c is one of pod c/podCores.
 type world struct {
 	now    time.Duration
-	names  []scaling.Shard
+	names  []shard.ID
 	owner  []int     // core, by shard
 	wanted []float64 // cores, by shard, in the last tick
 	done   []float64 // the same, as far as it was done
@@ -27,14 +27,14 @@ type core struct {
 
 type counts struct{ within, between int }
 
-func newWorld(l *load) *world {
+func newWorld(l *workload) *world {
 	w := &world{names: l.names, owner: make([]int, shards), wanted: make([]float64, shards), done: make([]float64, shards)}
 	w.ready = append(w.ready, 0)
 	return w
 }
 
 // work lets a tick pass.
-func (w *world) work(l *load) {
+func (w *world) work(l *workload) {
 	w.now += tick
 	w.moved = counts{}
 	l.next(w.now, w.wanted)

@@ -1,4 +1,4 @@
-package scaling
+package balance
 
 import (
 	"math"
@@ -9,17 +9,10 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-)
 
-// pod is a world of one pod whose cores are told by the test.
-func pod(t reporter, cores int, works ...float64) (*world, *worldPod) {
-	shards := shardsOf("web", len(works))
-	w := newWorld(t, Bounds{MinPods: 1, MaxPods: 1, MinCores: cores, MaxCores: cores, Target: 0.7}, shards, 0)
-	for i, work := range works {
-		w.work[shards[i]] = work
-	}
-	return w, w.pods[0]
-}
+	"github.com/sinter-nfv/sinter/dataplane/load"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
+)
 
 func (w *world) ticks(n int) {
 	for range n {
@@ -55,9 +48,9 @@ func TestBalancerLaws(t *testing.T) {
 				p.owner[shard] = rapid.IntRange(0, 3).Draw(t, "core")
 			}
 			for range 20 {
-				before := slices.Max(w.load(p))
+				before := slices.Max(w.load())
 				w.agents()
-				if after := slices.Max(w.load(p)); after > before+1e-9 {
+				if after := slices.Max(w.load()); after > before+1e-9 {
 					t.Fatalf("the busiest core went from %.3f to %.3f", before, after)
 				}
 			}
@@ -67,10 +60,10 @@ func TestBalancerLaws(t *testing.T) {
 			for i := range works {
 				works[i] = rapid.Float64Range(0.001, 0.02).Draw(t, "work")
 			}
-			w, p := pod(t, rapid.IntRange(2, 8).Draw(t, "cores"), works...)
+			w, _ := pod(t, rapid.IntRange(2, 8).Draw(t, "cores"), works...)
 			w.ticks(10)
-			load := w.load(p)
-			if gap := slices.Max(load) - slices.Min(load); gap > DefaultBalancing.Start {
+			load := w.load()
+			if gap := slices.Max(load) - slices.Min(load); gap > DefaultPolicy.Start {
 				t.Fatalf("cores are %.3f apart: %.3f", gap, load)
 			}
 		},
@@ -117,7 +110,7 @@ func TestTwoCoresAreBalancedWithFewMoves(t *testing.T) {
 			cores = append(cores, p.owner[shard])
 		}
 		w.agents()
-		over[w.moves-fewest(w, cores, p.cores, slices.Max(w.load(p)))]++
+		over[w.moves-fewest(w, cores, p.cores, slices.Max(w.load()))]++
 	}
 	if more := cases - over[0] - over[1]; more > cases/100 {
 		t.Errorf("in %d of %d cases there were more than one move more than the fewest that do as well: %v", more, cases, over)
@@ -171,13 +164,13 @@ func TestAMoveThatGainsLessThanItCostsIsNotMade(t *testing.T) {
 
 func TestShardsOfOneGroupAreKeptTogether(t *testing.T) {
 	shards := append(shardsOf("dns", 16), shardsOf("web", 16)...)
-	w := newWorld(t, Bounds{MinPods: 1, MaxPods: 1, MinCores: 2, MaxCores: 2, Target: 0.7}, shards, 0)
+	w := newWorld(t, 2, shards)
 	for _, shard := range shards { // by weight alone, the groups would go by turns
 		w.work[shard] = 0.03 + 0.0002*float64(shard.Number)
 	}
 	w.ticks(10)
 	on := map[string]map[int]bool{"dns": {}, "web": {}}
-	for shard, core := range w.pods[0].owner {
+	for shard, core := range w.pod.owner {
 		on[shard.Group][core] = true
 	}
 	if len(on["dns"])+len(on["web"]) > 3 {
@@ -186,13 +179,13 @@ func TestShardsOfOneGroupAreKeptTogether(t *testing.T) {
 }
 
 func TestACoreThatReceivesForOthersGetsFewerShards(t *testing.T) {
-	b := NewBalancer(DefaultBalancing)
+	b := New(DefaultPolicy)
 	const share = 0.6 / 64 // of a core, that each shard wants
 	core := make([]int, 64)
 	for tick := range 20 {
-		s := Sample{At: epoch.Add(time.Duration(tick) * 100 * time.Millisecond), Cores: []CoreLoad{{Packets: 1e5, Other: 0.4}, {Packets: 1e5}}}
+		s := load.Sample{At: epoch.Add(time.Duration(tick) * 100 * time.Millisecond), Cores: []load.Core{{Packets: 1e5, Other: 0.4}, {Packets: 1e5}}}
 		for i, c := range core {
-			s.Shards = append(s.Shards, ShardLoad{Shard: Shard{"all", i}, Core: c, Work: share})
+			s.Shards = append(s.Shards, load.Shard{ID: shard.ID{Group: "all", Number: i}, Core: c, Work: share})
 		}
 		for _, m := range b.Step(s, 2).Moves {
 			core[m.Shard.Number] = m.To
@@ -202,8 +195,8 @@ func TestACoreThatReceivesForOthersGetsFewerShards(t *testing.T) {
 	for _, c := range core {
 		load[c] += share
 	}
-	if gap := math.Abs(load[0] - load[1]); gap > DefaultBalancing.Start {
-		t.Errorf("the cores have %.2f, %.2f apart: want less than %.2f", load, gap, DefaultBalancing.Start)
+	if gap := math.Abs(load[0] - load[1]); gap > DefaultPolicy.Start {
+		t.Errorf("the cores have %.2f, %.2f apart: want less than %.2f", load, gap, DefaultPolicy.Start)
 	}
 }
 
@@ -238,7 +231,7 @@ func TestAShardThatWasMovedRests(t *testing.T) {
 func TestElephants(t *testing.T) {
 	t.Run("a flow that is too heavy for a core is named", func(t *testing.T) {
 		w, p := pod(t, 2, 1.3, 0.1, 0.1)
-		w.flow[w.shards[0]] = Flow{"tcp 10.0.0.7:443 > 192.0.2.1:50123", 0.9}
+		w.flow[w.shards[0]] = load.Flow{Name: "tcp 10.0.0.7:443 > 192.0.2.1:50123", Share: 0.9}
 		w.ticks(20)
 		if len(p.heavy) != 1 || p.heavy[0].Shard != w.shards[0] {
 			t.Fatalf("too heavy: %v, want web/0", p.heavy)
@@ -261,7 +254,7 @@ func TestElephants(t *testing.T) {
 	})
 	t.Run("a shard with many flows is named without one", func(t *testing.T) {
 		w, p := pod(t, 2, 1.3, 0.1)
-		w.flow[w.shards[0]] = Flow{"udp 10.0.0.7:53 > 192.0.2.1:53", 0.05}
+		w.flow[w.shards[0]] = load.Flow{Name: "udp 10.0.0.7:53 > 192.0.2.1:53", Share: 0.05}
 		w.ticks(20)
 		if len(p.heavy) != 1 || p.heavy[0].Flow != "" {
 			t.Errorf("too heavy: %v, want web/0 without a flow", p.heavy)
@@ -285,26 +278,6 @@ func TestElephants(t *testing.T) {
 	})
 }
 
-func TestLostPacketsTellWhatWasWanted(t *testing.T) {
-	for name, tc := range map[string]struct {
-		core CoreLoad
-		want float64
-	}{
-		"nothing lost: as much as was done":                {CoreLoad{Packets: 1000}, 1},
-		"a third lost: half as much again":                 {CoreLoad{Packets: 1000, Lost: 500}, 1.5},
-		"nearly all lost: more is not known than fourfold": {CoreLoad{Packets: 1, Lost: 500}, 4},
-		"all lost":          {CoreLoad{Lost: 500}, 4},
-		"nothing came":      {CoreLoad{}, 1},
-		"a core never seen": {CoreLoad{}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := tc.core.demand(); got != tc.want {
-				t.Errorf("wanted is %g of what was done, want %g", got, tc.want)
-			}
-		})
-	}
-}
-
 func TestABalancerSeesAShardAnewThatComesBackToThePod(t *testing.T) {
 	w, p := pod(t, 1, 0.4, 0.4)
 	w.ticks(20)
@@ -314,7 +287,7 @@ func TestABalancerSeesAShardAnewThatComesBackToThePod(t *testing.T) {
 	p.owner[gone], w.work[gone] = 0, 0.1
 	w.ticks(1)
 	for _, l := range p.balancer.Report().Shards {
-		if l.Shard == gone && math.Abs(l.Work-0.1) > 1e-9 {
+		if l.ID == gone && math.Abs(l.Work-0.1) > 1e-9 {
 			t.Errorf("work of %s is %.2f, want the 0.10 that were seen since it is back", gone, l.Work)
 		}
 	}
@@ -328,5 +301,43 @@ func TestAPauseDoesNotLastInTheMemory(t *testing.T) {
 	w.ticks(1)
 	if l := p.balancer.Report().Shards[0]; math.Abs(l.Work-0.8) > 0.01 {
 		t.Errorf("after a minute without a sample the work is %.2f, want 0.80", l.Work)
+	}
+}
+
+func TestAnEngineThatDrownsIsUrgent(t *testing.T) {
+	for name, tc := range map[string]struct {
+		works []float64
+		want  bool
+	}{
+		"two shards want more than the core has": {[]float64{0.7, 0.7}, true},
+		"all is done":                            {[]float64{0.4, 0.4}, false},
+		"one shard alone wants more than a core": {[]float64{1.4, 0}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, p := pod(t, 1, tc.works...)
+			if got := p.balancer.Step(w.sample(), 1).Urgent; got != tc.want {
+				t.Errorf("urgent: %t, want %t", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestAdoptedShardsAreSpreadOverTheCoresThatWork(t *testing.T) {
+	w, p := pod(t, 3, 0.3, 0.1)
+	p.owner[w.shards[1]] = 1
+	w.ticks(1)
+	var arriving []load.Shard
+	for _, shard := range shardsOf("dns", 8) {
+		arriving = append(arriving, load.Shard{ID: shard, Work: 0.1})
+	}
+	load := w.load()
+	for _, m := range p.balancer.Adopt(arriving, 3) {
+		if m.From != -1 || m.Shard.Group != "dns" {
+			t.Errorf("move %+v, want one of an arriving shard from -1", m)
+		}
+		load[m.To] += 0.1
+	}
+	if slices.Max(load)-slices.Min(load) > 0.1+1e-9 || load[0]+load[1]+load[2] < 1.2-1e-9 {
+		t.Errorf("loads %.2f, want 1.2 spread evenly", load)
 	}
 }

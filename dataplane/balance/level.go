@@ -1,4 +1,4 @@
-package scaling
+package balance
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 
 // plan is the moves of a step, and who would own what after them.
 type plan struct {
-	policy  Balancing
+	policy  Policy
 	now     time.Time
 	shards  []track
 	owner   []int     // by shard
@@ -19,7 +19,7 @@ type plan struct {
 
 type planned struct{ index, to int }
 
-func newPlan(p Balancing, shards []track, other []float64, cores, working int, now time.Time) *plan {
+func newPlan(p Policy, shards []track, other []float64, cores, working int, now time.Time) *plan {
 	l := &plan{policy: p, now: now, shards: shards, working: min(max(working, 1), cores), owner: make([]int, len(shards)), load: make([]float64, cores)}
 	copy(l.load, other)
 	for i, t := range shards {
@@ -127,7 +127,7 @@ func (l *plan) best(from, to int) int {
 			continue
 		}
 		gain := min(t.work, gap-t.work)*l.policy.Horizon.Seconds() - l.policy.cost(t.work)
-		if groups[t.Shard.Group] {
+		if groups[t.ID.Group] {
 			gain *= kin
 		}
 		if gain > most {
@@ -142,7 +142,7 @@ func (l *plan) groups(core int) map[string]bool {
 	known := map[string]bool{}
 	for i, t := range l.shards {
 		if l.owner[i] == core {
-			known[t.Shard.Group] = true
+			known[t.ID.Group] = true
 		}
 	}
 	return known
@@ -151,7 +151,7 @@ func (l *plan) groups(core int) map[string]bool {
 func (l *plan) list() []Move {
 	var list []Move
 	for _, m := range l.moves {
-		list = append(list, Move{l.shards[m.index].Shard, l.shards[m.index].Core, m.to})
+		list = append(list, Move{l.shards[m.index].ID, l.shards[m.index].Core, m.to})
 	}
 	return list
 }

@@ -1,13 +1,20 @@
-package scaling
+// Package balance is the agent's loop (100 ms): which core of a pod works on which shard.
+//
+// It decides and nothing else: no I/O and no clock, for the time is a part of what was
+// seen. The same sequence of samples gives the same sequence of decisions.
+package balance
 
 import (
 	"math"
 	"slices"
 	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/load"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
-// Balancing is how a pod's shards are balanced over its cores.
-type Balancing struct {
+// Policy is how a pod's shards are balanced over its cores.
+type Policy struct {
 	// Smoothing is the time constant of loads.
 	Smoothing time.Duration
 	// Start and Stop are differences of load, in cores, between two cores: balancing
@@ -28,8 +35,8 @@ type Balancing struct {
 	HeavyFor time.Duration
 }
 
-// DefaultBalancing is for a step every 100 ms.
-var DefaultBalancing = Balancing{
+// DefaultPolicy is for a step every 100 ms.
+var DefaultPolicy = Policy{
 	Smoothing: 200 * time.Millisecond,
 	Start:     0.15, Stop: 0.05,
 	Cost: time.Millisecond, Chill: 20 * time.Millisecond, Horizon: time.Second,
@@ -38,35 +45,35 @@ var DefaultBalancing = Balancing{
 }
 
 // cost is the core seconds that the move of a shard costs.
-func (p Balancing) cost(work float64) float64 { return p.Cost.Seconds() + p.Chill.Seconds()*work }
+func (p Policy) cost(work float64) float64 { return p.Cost.Seconds() + p.Chill.Seconds()*work }
 
 // Balancer is the agent's loop for one pod.
 type Balancer struct {
-	policy Balancing
+	policy Policy
 	seen   time.Time
 	shards []track
 	// going on: the last step left something to do
 	active bool
-	cores  []CoreLoad // since the last report
-	other  []float64  // work by core that is no shard's, smoothed
+	cores  []load.Core // since the last report
+	other  []float64   // work by core that is no shard's, smoothed
 }
 
 // track is what is remembered of a shard.
 type track struct {
-	ShardLoad
+	load.Shard
 	work  float64 // wanted, smoothed
 	moved time.Time
 	heavy time.Time // since when
 }
 
-// NewBalancer starts without a memory.
-func NewBalancer(p Balancing) *Balancer { return &Balancer{policy: p} }
+// New starts without a memory.
+func New(p Policy) *Balancer { return &Balancer{policy: p} }
 
-// Balance is what a step of the Balancer decided.
-type Balance struct {
+// Decision is what a step of the Balancer decided.
+type Decision struct {
 	Moves []Move
 	// Heavy are the shards that are too heavy for a core.
-	Heavy []Elephant
+	Heavy []load.Elephant
 	// Urgent says that packets are lost for want of cores: the operator is to be told at
 	// once.
 	Urgent bool
@@ -74,13 +81,13 @@ type Balance struct {
 
 // Move hands a shard from one core of the pod to another.
 type Move struct {
-	Shard    Shard
+	Shard    shard.ID
 	From, To int
 }
 
 // Step decides about a pod of which the first working cores may work. The moves of the
 // step before must be done, or given up: the sample says who owns what.
-func (b *Balancer) Step(s Sample, working int) Balance {
+func (b *Balancer) Step(s load.Sample, working int) Decision {
 	b.remember(s)
 	plan := newPlan(b.policy, b.shards, b.other, max(len(s.Cores), working), working, s.At)
 	plan.settle(0) // what is on cores that are not to work any more
@@ -88,16 +95,16 @@ func (b *Balancer) Step(s Sample, working int) Balance {
 	for _, m := range plan.moves {
 		b.shards[m.index].moved = s.At
 	}
-	return Balance{Moves: plan.list(), Heavy: b.elephants(s.At), Urgent: losing(s)}
+	return Decision{Moves: plan.list(), Heavy: b.elephants(s.At), Urgent: losing(s)}
 }
 
 // Adopt gives shards that come from another pod to the idlest of the working cores; their
 // work is known from there. From is -1.
-func (b *Balancer) Adopt(arriving []ShardLoad, working int) []Move {
+func (b *Balancer) Adopt(arriving []load.Shard, working int) []Move {
 	shards := slices.Clone(b.shards)
 	for _, l := range arriving {
 		l.Core = -1
-		shards = append(shards, track{ShardLoad: l, work: l.Work})
+		shards = append(shards, track{Shard: l, work: l.Work})
 	}
 	policy := b.policy
 	policy.Most = len(shards)
@@ -107,9 +114,9 @@ func (b *Balancer) Adopt(arriving []ShardLoad, working int) []Move {
 }
 
 // losing tells whether a core loses packets that others could save.
-func losing(s Sample) bool {
-	for c, load := range s.Cores {
-		if load.Lost > 0 && beside(s.Shards, c) > slack {
+func losing(s load.Sample) bool {
+	for c, core := range s.Cores {
+		if core.Lost > 0 && load.Beside(s.Shards, c) > load.Slack {
 			return true
 		}
 	}
@@ -117,14 +124,14 @@ func losing(s Sample) bool {
 }
 
 // Report is what the operator is to be told. It counts packets from the report before.
-func (b *Balancer) Report() Report {
-	r := Report{At: b.seen, Cores: b.cores, Heavy: b.elephants(b.seen)}
+func (b *Balancer) Report() load.Report {
+	r := load.Report{At: b.seen, Cores: b.cores, Heavy: b.elephants(b.seen)}
 	for i := range r.Cores {
 		r.Cores[i].Other = b.other[i]
 	}
 	b.cores = nil
 	for _, t := range b.shards {
-		l := t.ShardLoad
+		l := t.Shard
 		l.Work = t.work
 		r.Shards = append(r.Shards, l)
 	}
@@ -132,7 +139,7 @@ func (b *Balancer) Report() Report {
 }
 
 // remember takes a sample over.
-func (b *Balancer) remember(s Sample) {
+func (b *Balancer) remember(s load.Sample) {
 	weight := 1.0
 	if !b.seen.IsZero() {
 		passed := max(s.At.Sub(b.seen), 0)
@@ -140,7 +147,7 @@ func (b *Balancer) remember(s Sample) {
 	}
 	b.seen = s.At
 	if len(b.cores) != len(s.Cores) {
-		b.cores = make([]CoreLoad, len(s.Cores))
+		b.cores = make([]load.Core, len(s.Cores))
 	}
 	steep := weight
 	if len(b.other) != len(s.Cores) {
@@ -154,12 +161,12 @@ func (b *Balancer) remember(s Sample) {
 	b.align(s.Shards)
 	for i, l := range s.Shards {
 		t := &b.shards[i]
-		fresh := t.Shard != l.Shard
+		fresh := t.ID != l.ID
 		if fresh {
 			*t = track{}
 		}
-		t.ShardLoad = l
-		wanted := s.demand(l)
+		t.Shard = l
+		wanted := s.Demand(l)
 		if fresh {
 			t.work = wanted
 		} else {
@@ -171,20 +178,20 @@ func (b *Balancer) remember(s Sample) {
 
 // align brings the memory into the order of the sample. A shard that is new to the pod
 // gets a place without memory.
-func (b *Balancer) align(shards []ShardLoad) {
-	same := func(t track, l ShardLoad) bool { return t.Shard == l.Shard }
+func (b *Balancer) align(shards []load.Shard) {
+	same := func(t track, l load.Shard) bool { return t.ID == l.ID }
 	if slices.EqualFunc(b.shards, shards, same) {
 		return
 	}
-	known := make(map[Shard]track, len(b.shards))
+	known := make(map[shard.ID]track, len(b.shards))
 	for _, t := range b.shards {
-		known[t.Shard] = t
+		known[t.ID] = t
 	}
 	b.shards = make([]track, len(shards))
 	for i, l := range shards {
-		t, ok := known[l.Shard]
+		t, ok := known[l.ID]
 		if !ok {
-			t.Shard = Shard{Number: -1} // no shard's
+			t.ID = shard.ID{Number: -1} // no shard's
 		}
 		b.shards[i] = t
 	}
