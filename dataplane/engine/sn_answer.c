@@ -32,6 +32,9 @@ static bool resets(const struct sn_pkt *p)
 /* A host without services (RFC 1122, sections 3.2.2.1 and 3.2.2.6; RFC 9293, section 3.10.7.1). */
 static struct sn_answer local_host(const struct sn_pkt *p)
 {
+	if (p->proto == SN_ICMP &&
+	    (p->frag == SN_FRAG_LATER || (p->frag == SN_FRAG_FIRST && p->icmp_type == SN_ICMP_ECHO_REQUEST)))
+		return (struct sn_answer){.kind = SN_ANSWER_FRAGMENT};
 	if (p->frag == SN_FRAG_LATER)
 		return none(SN_REASON_LOCAL);
 	switch (p->proto) {
@@ -76,6 +79,7 @@ enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a)
 
 	switch ((enum sn_answer_kind)a->kind) {
 	case SN_ANSWER_ECHO:
+	case SN_ANSWER_FRAGMENT:
 		sn_icmp_echo(p);
 		return SN_REASON_NONE;
 	case SN_ANSWER_RESET:
@@ -99,6 +103,7 @@ void sn_answer_foresee(struct sn_pkt *p, const struct sn_answer *a)
 
 	switch ((enum sn_answer_kind)a->kind) {
 	case SN_ANSWER_ECHO:
+	case SN_ANSWER_FRAGMENT:
 		sn_icmp_echo(p);
 		return;
 	case SN_ANSWER_RESET:

@@ -11,6 +11,7 @@
 enum sn_answer_kind {
 	SN_ANSWER_NONE,
 	SN_ANSWER_ECHO,
+	SN_ANSWER_FRAGMENT, /* an echo reply, if the fragment is of a request: see sn_echoes.h */
 	SN_ANSWER_ERROR,
 	SN_ANSWER_RESET,
 };
@@ -27,7 +28,7 @@ struct sn_answer {
  */
 struct sn_answer sn_answer_of(const struct sn_generator *g, const struct sn_pkt *p, uint32_t address);
 
-/* Make the packet into its answer, which is not SN_ANSWER_NONE; SN_REASON_NO_MEMORY if it does not fit its
+/* Make the packet into its answer, which there is; SN_REASON_NO_MEMORY if it does not fit its
  * buffer. */
 enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a);
 

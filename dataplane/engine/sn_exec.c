@@ -322,6 +322,17 @@ static enum sn_reason answer_error(struct exec *x, struct sn_pkt *p, uint8_t typ
 	return reason;
 }
 
+/* Whether a fragment to an own address is of an echo request, as its first one tells. */
+static bool is_echo_fragment(struct exec *x, const struct sn_pkt *p)
+{
+	uint16_t id = sn_load16(rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l3 + 4));
+
+	if (p->frag == SN_FRAG_LATER)
+		return sn_echoes_know(&x->w->echoes, p->src, p->dst, id, x->now);
+	sn_echoes_note(&x->w->echoes, p->src, p->dst, id, x->now);
+	return true;
+}
+
 static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_generator *g)
 {
 	struct sn_answer a = sn_answer_of(g, p, x->w->program->interfaces[p->iface].address);
@@ -331,9 +342,12 @@ static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_ge
 	x->keep = false;
 	if (x->rehearsal)
 		return ended;
-	if (a.kind == SN_ANSWER_NONE)
+	if (a.kind == SN_ANSWER_FRAGMENT && !is_echo_fragment(x, p))
+		reason = SN_REASON_LOCAL;
+	else if (a.kind == SN_ANSWER_NONE)
 		reason = a.reason;
-	else if (a.kind != SN_ANSWER_ECHO && !sn_worker_icmp_allowed(x->w, x->now))
+	else if (a.kind != SN_ANSWER_ECHO && a.kind != SN_ANSWER_FRAGMENT &&
+		 !sn_worker_icmp_allowed(x->w, x->now))
 		reason = SN_REASON_ICMP_RATE;
 	else
 		reason = sn_answer_make(p, &a);

@@ -157,7 +157,8 @@ void sn_icmp_echo(struct sn_pkt *p)
 
 	p->src = p->dst;
 	p->dst = src;
-	p->icmp_type = SN_ICMP_ECHO_REPLY;
+	if (p->frag != SN_FRAG_LATER)
+		p->icmp_type = SN_ICMP_ECHO_REPLY;
 	p->ttl = ANSWER_TTL;
 	p->next_hop = 0;
 	p->shard = SN_PKT_NO_SHARD;

@@ -20,7 +20,7 @@ enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint1
 /* The same as far as classification and state see it; neither buffer nor shard is touched. */
 void sn_icmp_foresee_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source);
 
-/* Make a whole echo request into its reply. */
+/* Make an echo request, or a fragment of one, into its reply. */
 void sn_icmp_echo(struct sn_pkt *p);
 
 #endif /* SN_ICMP_H */

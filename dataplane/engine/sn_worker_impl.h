@@ -6,6 +6,7 @@
 
 #include "sn_cache.h"
 #include "sn_counts.h"
+#include "sn_echoes.h"
 #include "sn_marks.h"
 #include "sn_neigh.h"
 #include "sn_parse.h"
@@ -61,6 +62,7 @@ struct sn_worker {
 	uint32_t icmp_rate;   /* this worker's share of the program's */
 	uint64_t icmp_tokens; /* 10^9 are worth one error */
 	uint64_t icmp_filled; /* when */
+	struct sn_echoes echoes;
 	/* Written by some packets of devices that have rules. */
 	struct sn_marks marks;
 	uint32_t until_mark_check; /* marks */

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"slices"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
@@ -32,6 +34,8 @@ func tcpFlags(ip []byte) int {
 func (r *run) localHost(n *graph.Node, p *packet) {
 	var a *packet
 	switch proto := p.ip[9]; {
+	case proto == protoICMP && r.echoFragment(p):
+		a = replyToEcho(p)
 	case fragOf(p.ip) == fragLater:
 	case proto == protoICMP && request(p.ip) && fragOf(p.ip) == fragWhole:
 		a = replyToEcho(p)
@@ -79,13 +83,46 @@ func tagged(p, e *packet) *packet {
 	return e
 }
 
-// replyToEcho turns a whole echo request into its reply.
+const (
+	maxEchoes = 64
+	echoLife  = 30 * time.Second
+)
+
+// firstEcho is the first fragment of an echo request.
+type firstEcho struct {
+	src, dst uint32
+	id       uint16
+	until    time.Duration
+}
+
+// echoFragment tells whether a fragment is of an echo request: the first one does, the others by it. The last of
+// them are remembered.
+func (r *run) echoFragment(p *packet) bool {
+	e := firstEcho{srcOf(p.ip), dstOf(p.ip), binary.BigEndian.Uint16(p.ip[4:]), r.now + echoLife}
+	switch {
+	case fragOf(p.ip) == fragLater:
+		return slices.ContainsFunc(r.c.echoes[:], func(f firstEcho) bool {
+			return f.src == e.src && f.dst == e.dst && f.id == e.id && r.now <= f.until
+		})
+	case fragOf(p.ip) != fragFirst || !request(p.ip):
+		return false
+	}
+	at := r.c.nextEcho
+	was := r.c.echoes[at]
+	r.c.echoes[at], r.c.nextEcho = e, (at+1)%maxEchoes
+	r.undoable(func() { r.c.echoes[at], r.c.nextEcho = was, at })
+	return true
+}
+
+// replyToEcho turns an echo request, or a fragment of one, into its reply.
 func replyToEcho(p *packet) *packet {
 	src, dst := srcOf(p.ip), dstOf(p.ip)
 	setSrc(p.ip, dst)
 	setDst(p.ip, src)
 	p.ip[8] = answerTTL
-	transport(p.ip)[0] = icmpEchoReply
+	if fragOf(p.ip) != fragLater {
+		transport(p.ip)[0] = icmpEchoReply
+	}
 	p.via = netip.Addr{}
 	p.by.src, p.by.dst = p.by.dst, p.by.src
 	p.by.sport, p.by.dport = p.by.dport, p.by.sport
@@ -134,7 +171,7 @@ func answerText(ip []byte) string {
 	switch {
 	case ip[9] == protoTCP:
 		return "TCP reset"
-	case transport(ip)[0] == icmpEchoReply:
+	case fragOf(ip) == fragLater || transport(ip)[0] == icmpEchoReply:
 		return "echo reply"
 	}
 	return fmt.Sprintf("ICMP type %d code %d", transport(ip)[0], transport(ip)[1])

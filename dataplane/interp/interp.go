@@ -84,6 +84,9 @@ type Chain struct {
 	links  []link
 	nodes  []node
 	counts map[string]Count
+	// First fragments of pings to own addresses, the oldest is overwritten next.
+	echoes   [maxEchoes]firstEcho
+	nextEcho int
 }
 
 // link is a chain interface made ready.

@@ -24,6 +24,7 @@ type model struct {
 	tables []bindings
 
 	now    time.Duration
+	pings  []ping // in fragments, to own addresses
 	result interp.Result
 	undo   []func() // takes back what was done to state
 	// returned are the bindings by which this packet was translated back: an error about it, made on
@@ -40,6 +41,12 @@ type visit struct {
 	leg     *programpb.Leg
 	seen    *shot  // as the segment saw it
 	drop    string // the reason under which it ended here
+}
+
+// ping is the first fragment of one.
+type ping struct {
+	key   string // addresses and identification
+	until time.Duration
 }
 
 // bindings is a state table, by what is translated and by what it is translated to.
@@ -656,13 +663,20 @@ func (m *model) answer(s *shot, g *programpb.Generator) (*shot, string) {
 	isTCP := ip[9] == packets.ProtoTCP
 	switch g.GetKind() {
 	case programpb.Generator_ECHO_REPLY:
+		if s.frag() != 0 {
+			return nil, "local"
+		}
 		return s.echo(ip), "local"
 	case programpb.Generator_LOCAL_HOST:
 		switch {
+		case ip[9] == packets.ProtoICMP && m.echoes(s, ip):
+			return s.echo(ip), "local"
 		case s.frag() == 2:
 			return nil, "local"
-		case ip[9] == packets.ProtoICMP:
+		case ip[9] == packets.ProtoICMP && s.frag() == 0:
 			return s.echo(ip), "local"
+		case ip[9] == packets.ProtoICMP:
+			return nil, "local"
 		case isTCP:
 			return s.reset(ip), "local"
 		case ip[9] == packets.ProtoUDP:
@@ -697,16 +711,33 @@ func (s *shot) about(ip []byte, typ, code uint8, source uint32, tagged bool) *sh
 	return a
 }
 
-// echo is the reply to a whole echo request.
+// echoes tells whether a fragment is of an echo request, by the last 64 first ones.
+func (m *model) echoes(s *shot, ip []byte) bool {
+	key := string(ip[4:6]) + string(ip[12:20])
+	switch {
+	case s.frag() == 2:
+		return slices.ContainsFunc(m.pings, func(p ping) bool { return p.key == key && m.now <= p.until })
+	case s.frag() == 0 || s.field(programpb.Field_ICMP_TYPE) != packets.ICMPEchoRequest:
+		return false
+	}
+	m.pings = append(m.pings, ping{key, m.now + 30*time.Second})
+	m.pings = m.pings[max(0, len(m.pings)-64):]
+	return true
+}
+
+// echo is the reply to an echo request.
 func (s *shot) echo(ip []byte) *shot {
-	if s.field(programpb.Field_ICMP_TYPE) != packets.ICMPEchoRequest || s.frag() != 0 {
+	if typ := s.field(programpb.Field_ICMP_TYPE); typ != packets.ICMPEchoRequest && s.frag() != 2 {
 		return nil
 	}
 	c := *s
 	c.before, c.ip, c.hop = ip, bytes.Clone(ip), 0
 	copy(c.ip[12:16], ip[16:20])
 	copy(c.ip[16:20], ip[12:16])
-	c.ip[8], c.transport()[0] = 64, 0
+	c.ip[8] = 64
+	if s.frag() != 2 {
+		c.transport()[0] = 0
+	}
 	return &c
 }
 

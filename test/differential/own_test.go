@@ -389,3 +389,43 @@ func TestSourceRoutesAreDroppedAndOtherOptionsCarried(t *testing.T) {
 		})
 	}
 }
+
+func TestAPingInFragmentsIsAnswered(t *testing.T) {
+	p := newPair(t, routed)
+	request := pingTo("10.0.0.2", "10.0.0.1")
+	request.Payload = packets.ICMP(packets.ICMPEchoRequest, 0, 5<<16|1, []byte(strings.Repeat("sinter! ", 375)))
+	cut := func(from, to int, id uint16) packets.IPv4 {
+		f := request
+		f.ID, f.Offset, f.MF, f.Payload = id, uint16(from/8), to < len(request.Payload), request.Payload[from:min(to, len(request.Payload))]
+		return f
+	}
+	var reply []byte
+	for from := 0; from < len(request.Payload); from += 1480 {
+		got := p.send("inside", cut(from, from+1480, 77))
+		if !strings.HasPrefix(got, "inside: 10.0.0.1 > 10.0.0.2 ttl 64 at "+fmt.Sprint(from)) {
+			t.Fatalf("the fragment from %d on became %s", from, got)
+		}
+		v, _ := packets.Parse(p.last)
+		if v.IP.ID != 77 || v.IP.MF != (from+1480 < len(request.Payload)) {
+			t.Errorf("identification %d, more fragments %t", v.IP.ID, v.IP.MF)
+		}
+		reply = append(reply, v.IP.Payload...)
+	}
+	if want := packets.ICMP(packets.ICMPEchoReply, 0, 5<<16|1, request.Payload[8:]); string(reply) != string(want) {
+		t.Errorf("put together the reply is not the request with type 0 and its checksum")
+	}
+	p.wants("inside", cut(1480, 2960, 78), "drop local") // its first one never came
+	later := cut(1480, 2960, 77)
+	later.Proto = packets.ProtoUDP
+	p.wants("inside", later, "drop local")
+	p.now += 30 * time.Second
+	p.wants("inside", cut(1480, 2960, 77), "drop local")
+	for id := range uint16(65) {
+		p.send("inside", cut(0, 1480, 100+id))
+	}
+	p.wants("inside", cut(2960, 4440, 100), "drop local") // forgotten for younger ones
+	p.wants("inside", cut(2960, 4440, 101), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 at 2960")
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
+}
