@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func root(t *testing.T) string {
+	t.Helper()
+	module, err := moduleOf(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return module
+}
+
+// planted are the module's packages with one more file.
+func planted(t *testing.T, module, path, text string) []pkg {
+	t.Helper()
+	dir := t.TempDir()
+	file, overlay := filepath.Join(dir, "planted.go"), filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(module, path): file}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{file: []byte(text), overlay: replace} {
+		if err := os.WriteFile(name, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	packages, err := list(module, overlay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+func TestImportsGoOneWayAndTheGraphInTheDocsIsCurrent(t *testing.T) {
+	if err := run(false); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAPlantedWrongImportIsFound(t *testing.T) {
+	const own = "github.com/sinter-nfv/sinter/"
+	module := root(t)
+	for name, c := range map[string]struct{ path, text, want string }{
+		"the data plane imports the operator": {
+			"dataplane/agent/planted.go", "package agent\n\nimport _ \"" + own + "controllers/scaling\"\n",
+			"dataplane/agent (data plane) imports controllers/scaling (operator): imports go from ",
+		},
+		"the API imports the compiler": {
+			"api/manifest/planted.go", "package manifest\n\nimport _ \"" + own + "dataplane/program\"\n",
+			"api/manifest (api) imports dataplane/program (compiler): ",
+		},
+		"a leaf imports the API": {
+			"dataplane/shard/planted.go", "package shard\n\nimport _ \"" + own + "api/v1alpha1\"\n",
+			"dataplane/shard (leaves) imports api/v1alpha1 (api): ",
+		},
+		"a test imports from above": {
+			"dataplane/balance/planted_test.go", "package balance\n\nimport _ \"" + own + "controllers/scaling\"\n",
+			"a test of dataplane/balance (data plane) imports controllers/scaling (operator): ",
+		},
+		"the operator meets the agent through a third": {
+			"dataplane/balance/planted.go", "package balance\n\nimport _ \"" + own + "dataplane/control\"\n",
+			"controllers/scaling/sim depends on dataplane/control: the operator knows engines by what agents report",
+		},
+		"a package without a room": {
+			"elsewhere/planted.go", "package elsewhere\n", "elsewhere is in no room",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			wrong := check(planted(t, module, c.path, c.text))
+			if !slices.ContainsFunc(wrong, func(w string) bool { return strings.HasPrefix(w, c.want) }) {
+				t.Errorf("found %q, want %q", wrong, c.want)
+			}
+		})
+	}
+}
+
+func TestTheGraphLeavesOutWhatAnotherImportBrings(t *testing.T) {
+	got := draw([]pkg{
+		{Path: "dataplane/load", Imports: []string{"dataplane/shard"}},
+		{Path: "dataplane/shard"},
+		{Path: "cmd/sinterctl", Imports: []string{"cmd/sinterctl/internal/dot"}},
+		{Path: "cmd/sinterctl/internal/dot", Imports: []string{"dataplane/load", "dataplane/shard"}},
+	})
+	want := "| room | package | imports |\n| --- | --- | --- |\n" +
+		"| leaves | `dataplane/load` | `dataplane/shard` |\n|  | `dataplane/shard` |  |\n" +
+		"| commands | `cmd/sinterctl` | `dataplane/load` |\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

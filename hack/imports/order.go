@@ -1,0 +1,113 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// room is packages that are on the same level. A path that ends in "/..." is a folder's packages.
+type room struct {
+	name  string
+	paths []string
+}
+
+// rooms are in their order. A package imports packages of rooms before its own, and of its own.
+var rooms = []room{
+	{"leaves", []string{
+		"api/finding", "config/crd", "dataplane/binding", "dataplane/headerspace", "dataplane/load", "dataplane/program/programpb", "dataplane/shard",
+		"test/packets",
+	}},
+	{"api", []string{"api/..."}},
+	{"compiler", []string{
+		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph", "dataplane/interp", "dataplane/program", "dataplane/synth",
+	}},
+	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control", "dataplane/dispatch"}},
+	{"operator", []string{"controllers/..."}},
+	{"commands", []string{"cmd/..."}},
+	{"tests", []string{"charts", "config/...", "hack/...", "test/..."}},
+}
+
+// apart are packages that know nothing of others, not even through a third.
+var apart = []struct {
+	who, of []string
+	why     string
+}{
+	{
+		[]string{"dataplane/interp"},
+		[]string{"dataplane/synth", "dataplane/program/...", "dataplane/compiler"},
+		"the oracle shares no code with what it judges",
+	},
+	{[]string{"dataplane/synth"}, []string{"dataplane/interp"}, "the oracle shares no code with what it judges"},
+	{
+		[]string{"dataplane/agent/...", "cmd/sinter-agent/..."},
+		[]string{"controllers/...", "dataplane/compiler", "dataplane/graph", "dataplane/interp", "dataplane/synth"},
+		"an agent runs programs, not chains",
+	},
+	{
+		[]string{"controllers/...", "cmd/sinter-operator/..."},
+		[]string{"dataplane/agent/...", "dataplane/control", "dataplane/dispatch", "dataplane/interp"},
+		"the operator knows engines by what agents report",
+	},
+	{[]string{"cmd/sinterctl/..."}, []string{"controllers/...", "dataplane/agent/..."}, "the command line talks to the API and to engines' sockets"},
+}
+
+// mayTest are imports of tests from rooms above, each with the reason.
+var mayTest = map[[2]string]string{
+	{"dataplane/agent", "controllers/scaling"}: "the operator's policy, the agent's loops and an engine in one test",
+}
+
+// level is the number of a package's room; -1: it is in none. The first room that has it is its room.
+func level(path string) int {
+	return slices.IndexFunc(rooms, func(r room) bool { return in(r.paths, path) })
+}
+
+func in(paths []string, path string) bool {
+	return slices.ContainsFunc(paths, func(p string) bool {
+		folder, all := strings.CutSuffix(p, "/...")
+		return path == folder || all && strings.HasPrefix(path, folder+"/")
+	})
+}
+
+// check gives a line for each import that is not as it should be.
+func check(packages []pkg) []string {
+	var wrong []string
+	say := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
+	for _, p := range packages {
+		own := level(p.Path)
+		if own < 0 {
+			say("%s is in no room; give it one in hack/imports/order.go", p.Path)
+			continue
+		}
+		for _, i := range p.Imports {
+			if level(i) > own {
+				say("%s (%s) imports %s (%s): imports go from %s", p.Path, rooms[own].name, i, rooms[level(i)].name, order())
+			}
+		}
+		for _, i := range p.TestImports {
+			if level(i) > own && level(i) < len(rooms)-1 && mayTest[[2]string{p.Path, i}] == "" {
+				say("a test of %s (%s) imports %s (%s): imports go from %s", p.Path, rooms[own].name, i, rooms[level(i)].name, order())
+			}
+		}
+		for _, a := range apart {
+			if !in(a.who, p.Path) {
+				continue
+			}
+			for _, d := range p.Deps {
+				if in(a.of, d) {
+					say("%s depends on %s: %s", p.Path, d, a.why)
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// order is the rooms' names, from above to below.
+func order() string {
+	var names []string
+	for _, r := range slices.Backward(rooms) {
+		names = append(names, r.name)
+	}
+	return strings.Join(names, " to ")
+}
