@@ -31,7 +31,8 @@ func (b *builder) means(i, j *chainInterface, a netip.Addr) bool {
 		!slices.ContainsFunc(b.known[here], func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// learnRealms notes the prefixes that each realm has for its own: connected ones, pools and routes.
+// learnRealms notes the prefixes that each realm has for its own: connected ones, pools, and routes but those that lead
+// to a NAPT, behind which addresses are another realm's.
 func (b *builder) learnRealms() {
 	for _, i := range b.interfaces {
 		if i.prefix.IsValid() {
@@ -53,11 +54,30 @@ func (b *builder) learnRealms() {
 		for _, p := range f.ports {
 			realm := b.realm.find(port{f.name, p})
 			for _, r := range l.Routes {
-				if r.Prefix.Bits() > 0 && !seen[realm] {
+				if r.Prefix.Bits() > 0 && !seen[realm] && !b.leadsAway(f, r.Out) {
 					b.knows(realm, r.Prefix)
 				}
 			}
 			seen[realm] = true
+		}
+	}
+}
+
+// leadsAway tells whether what lies next behind an output of a router's lookup is a NAPT.
+func (b *builder) leadsAway(f *function, out int) bool {
+	if out >= len(f.leads) {
+		return false // it leads nowhere
+	}
+	for at := (port{f.name, f.leads[out]}); ; {
+		w, ok := b.next[at]
+		next := b.findFunction(w.to.owner)
+		switch {
+		case !ok || next == nil:
+			return false
+		case next.kinds.Firewall != nil, next.kinds.Monitor != nil:
+			at = port{next.name, opposite(w.to.name)}
+		default:
+			return next.kinds.NAPT != nil
 		}
 	}
 }

@@ -26,6 +26,7 @@ type function struct {
 	entry    map[string]Edge // per port, where packets come in
 	// of routers
 	sends      map[string]int // per port, where packets of the router's own begin
+	leads      []string       // ports that its lookups lead to, by output
 	hasDefault bool
 	beyond     map[string]bool // ports by which routes other than connected ones lead
 }

@@ -99,6 +99,7 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		}
 	}
 	ports := len(to.names)
+	f.leads = to.names[:ports:ports]
 	l := element.Lookup{Routes: make([]element.Route, len(routes))}
 	for i, r := range routes {
 		l.Routes[i] = element.Route{Prefix: r.prefix, Via: r.via, Out: to.number(r.leads())}

@@ -78,6 +78,25 @@ func TestAFurtherAddressAnswersPingsAndLeavesTheRestToWhatTranslatesToIt(t *test
 	}
 }
 
+func TestTheOutsideAddressAnswersPingsFromBehindTheRouterAndTheNAPT(t *testing.T) {
+	e := explainer(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254}
+  functions:
+  - name: rt
+    router: {routes: [{prefix: 0.0.0.0/0, port: outside}, {prefix: 203.0.0.0/16, port: outside}, {prefix: 172.16.0.0/12, port: inside, via: 10.0.0.2}]}
+  - {name: fw, firewall: {default: Accept}}
+  - {name: nat, napt: {pool: [203.0.113.6]}}
+  path: [inside, rt, fw, nat, outside]
+`)
+	for in, dst := range map[string]string{"inside": "203.0.113.1", "outside": "203.0.113.1"} {
+		src := map[string]string{"inside": "10.0.0.7", "outside": "203.0.113.9"}[in]
+		if s := e.sends(t, in, "icmp", src, dst); !strings.HasPrefix(strings.Join(s.Fate, ", "), "leaves by "+in+" to next hop "+src) {
+			t.Errorf("a ping from %s to %s by %s: %v", src, dst, in, s.Fate)
+		}
+	}
+}
+
 func TestRoutesThatLeadNowhereAreSilentOrAnswerWithTheirICMPCodes(t *testing.T) {
 	e := explainer(t, `  interfaces:
   - {name: inside, address: 10.0.0.1/24}
