@@ -61,11 +61,11 @@ var differences = []*difference{
 	},
 	{
 		name:   "too big, and may be fragmented",
-		linux:  "fragments",
+		linux:  "fragments, also echo replies to pings with DF",
 		sinter: "drops (`too-big`)",
 		reason: "against RFC 1812 section 5.2.6: Sinter does not fragment. Hosts that follow RFC 1191 or RFC 8899 never need it",
 		explains: func(e *evidence, m *mismatch) bool {
-			return m.only == linux && m.role == forwarded && !e.ip.DF && len(e.outs[sinter]) == 0 &&
+			return m.only == linux && (!e.ip.DF || e.ownAddress(e.ip.Dst)) && len(e.outs[sinter]) == 0 &&
 				20+len(e.ip.Options)+len(e.ip.Payload) > e.interfaces[m.out].mtu
 		},
 	},
@@ -136,14 +136,14 @@ var differences = []*difference{
 	{
 		name:   "source of errors",
 		linux:  "the address of the interface by which the error leaves",
-		sinter: "the address of the interface by which the packet came in; for \"too big\", of the one that it would have left by",
+		sinter: "the address of the interface by which the packet came in; for \"too big\" and for a silent neighbour, of the one that it would have left by",
 		reason: "RFC 5837 section 1: so traceroute shows the way of the packet, as with Linux's `icmp_errors_use_inbound_ifaddr`. Against RFC 1812 section 4.3.2.4 where the ways differ",
 		explains: func(e *evidence, m *mismatch) bool {
 			if m.only != sides || m.role != icmpError || m.field != "source" {
 				return false
 			}
 			t, c := errorCode(m.frame[sinter])
-			return t == 3 && c == 4 || m.out != e.p.in
+			return t == 3 && (c == 4 || c == 1) || m.out != e.p.in
 		},
 	},
 	{
@@ -216,6 +216,73 @@ var differences = []*difference{
 		reason: "RFC 1122 section 3.3.4.2, the weak model: a chain is one host with all its interfaces",
 		explains: func(e *evidence, m *mismatch) bool {
 			return e.through && e.ownAddress(e.ip.Dst) && number(e.interfaces[e.p.in].prefix().Addr()) != e.ip.Dst
+		},
+	},
+	{
+		name:   "sources that belong elsewhere",
+		linux:  "forwards them (`rp_filter` is 0 by default)",
+		sinter: "drops sources that lie in another interface's prefix (`reverse-path`), unless `reversePath` is off",
+		reason: "RFC 3704 section 2.2 and RFC 1812 section 5.3.8: source address validation",
+		explains: func(e *evidence, m *mismatch) bool {
+			home := e.home(e.ip.Src)
+			return m.only == linux && len(e.outs[sinter]) == 0 && home >= 0 && home != e.p.in
+		},
+	},
+	{
+		name:   "broadcast sources",
+		linux:  "forwards packets from the broadcast address of a connected prefix",
+		sinter: "drops them (`broadcast-source`)",
+		reason: "RFC 1812 section 4.2.2.11: an address of all hosts must not be a source",
+		explains: func(e *evidence, m *mismatch) bool {
+			home := e.home(e.ip.Src)
+			return m.only == linux && len(e.outs[sinter]) == 0 && home >= 0 && e.interfaces[home].broadcast() == e.ip.Src
+		},
+	},
+	{
+		name:   "addresses of the other side of a NAPT as sources",
+		linux:  "drops sources that are its own, whichever side they come from",
+		sinter: "drops (`own-source`) those of the side that the packet comes from, and translates others",
+		reason: "RFC 2663 section 2.1: each side of a NAT is an address realm of its own, and may use the other's addresses",
+		explains: func(e *evidence, m *mismatch) bool {
+			home := e.home(e.ip.Src)
+			return e.nat != nil && m.only == sinter && e.ownAddress(e.ip.Src) && home != e.p.in
+		},
+	},
+	{
+		name:   "protocols without ports at a NAPT",
+		linux:  "translates the address of any protocol, and all ICMP queries",
+		sinter: "drops all but TCP, UDP, GRE, ESP, SCTP, ping and ICMP timestamp (`nat-unsupported`)",
+		reason: "RFC 3022 section 2.2: NAPT is for TCP, UDP and ICMP queries. By address alone a reply could be another host's",
+		explains: func(e *evidence, m *mismatch) bool {
+			if e.nat == nil || m.only != linux || m.role != forwarded {
+				return false
+			}
+			switch e.ip.Proto {
+			case packets.ProtoTCP, packets.ProtoUDP, 47, 50, 132:
+				return false
+			case packets.ProtoICMP:
+				return len(e.ip.Payload) > 0 && (e.ip.Payload[0] == 15 || e.ip.Payload[0] == 17)
+			}
+			return true
+		},
+	},
+	{
+		name:   "two priority tags",
+		linux:  "takes off one after the other",
+		sinter: "drops frames with two tags (`vlan-stacked`)",
+		reason: "IEEE 802.1Q section 6.9: a frame is priority-tagged once. RFC 1812 knows no tags",
+		explains: func(e *evidence, m *mismatch) bool {
+			v, _ := packets.Parse(e.p.frames[linux])
+			return m.only == linux && len(e.outs[sinter]) == 0 && len(v.Tags) > 1 && v.Tags[0].TCI&0xfff == 0 && v.Tags[1].TCI&0xfff == 0
+		},
+	},
+	{
+		name:   "wrong checksums of what is sent to an own address",
+		linux:  "drops it",
+		sinter: "answers all the same; the checksum of an echo reply is wrong by as much",
+		reason: "against RFC 1122 sections 3.2.2 and 4.1.3.4: Sinter verifies no checksum but the IP header's, and who asks with a wrong one can tell",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == sinter && m.role != forwarded && e.ownAddress(e.ip.Dst) && e.wrongSum()
 		},
 	},
 }

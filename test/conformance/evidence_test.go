@@ -212,3 +212,12 @@ func oddStart(flags byte) bool {
 	}
 	return true
 }
+
+// wrongSum tells whether the transport checksum is wrong.
+func (e *evidence) wrongSum() bool {
+	p := packet{ip: e.ip}
+	p.ip.Payload = slices.Clone(e.ip.Payload)
+	new(generator).fixSum(&p)
+	at := map[uint8]int{packets.ProtoTCP: 16, packets.ProtoUDP: 6, packets.ProtoICMP: 2}[e.ip.Proto]
+	return at > 0 && len(p.ip.Payload) >= at+2 && !bytes.Equal(p.ip.Payload[at:at+2], e.ip.Payload[at:at+2])
+}

@@ -101,7 +101,7 @@ var kinds = []kind{
 	}},
 	{name: "padding", make: func(g *generator, p *packet) { p.padding = g.payload(1 + g.IntN(40)) }},
 	{name: "VLAN", make: func(g *generator, p *packet) {
-		for range 1 + g.IntN(5)/4 {
+		for range 1 + g.IntN(3)/2 {
 			p.tags = append(p.tags, packets.Tag{TPID: pick[uint16](g, packets.TPID8021Q, packets.TPID8021Q, packets.TPIDQinQ), TCI: uint16(g.IntN(8)<<13 | pick(g, 0, 0, 1, 5, 4095))})
 		}
 	}},
@@ -242,13 +242,16 @@ func (g *generator) toOwn(p *packet, i int) {
 	p.ip.Dst = g.own(i)
 	if g.IntN(2) == 0 {
 		p.ip.Proto = packets.ProtoICMP
-		p.ip.Payload = packets.ICMP(packets.ICMPEchoRequest, pick[uint8](g, 0, 0, 1), g.Uint32()&0xffff0000|uint32(p.ip.ID), g.payload(g.IntN(600)))
+		p.ip.Payload = packets.ICMP(packets.ICMPEchoRequest, pick[uint8](g, 0, 0, 1), g.Uint32()&0xffff0000|uint32(p.ip.ID), g.payload(g.IntN(640)))
 		p.ip.TTL = pick[uint8](g, 1, 64)
 	}
 	if g.IntN(8) == 0 {
 		p.ip.Options = pick(g, goodOptions...)
 	}
 	g.fixSum(p)
+	if n := len(p.ip.Payload); n > 24 && g.IntN(8) == 0 { // behind the tags of header and body
+		p.ip.Payload[n-1] ^= 1 << g.IntN(8)
+	}
 }
 
 // arp asks for an address, or tells one.

@@ -93,7 +93,7 @@ func (g *generator) along(p *packet, proto uint8, from, to public, echo uint8) {
 // aboutFlow puts an error that quotes the packet into its place.
 func (g *generator) aboutFlow(p *packet, quoted packets.IPv4, src uint32) {
 	b := quoted.Bytes()
-	b = b[:min(len(b), pick(g, 28, 548, 28+g.IntN(16)))]
+	b = b[:min(len(b), pick(g, 28, 548, 38+g.IntN(2), 28+g.IntN(16)))]
 	t := pick[uint8](g, packets.ICMPUnreachable, packets.ICMPTimeExceeded, packets.ICMPParameter)
 	p.ip.Proto, p.ip.Src, p.ip.Dst = packets.ProtoICMP, src, quoted.Src
 	p.ip.Payload = packets.ICMP(t, uint8(g.IntN(5)), uint32(g.IntN(1501)), b)

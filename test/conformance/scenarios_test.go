@@ -52,6 +52,17 @@ func (l link) hosts() []netip.Addr {
 	return out
 }
 
+// broadcast is the last address of the prefix.
+func (l link) broadcast() uint32 {
+	p := l.prefix()
+	return number(p.Masked().Addr()) | (1<<(32-p.Bits()) - 1)
+}
+
+// home is the interface whose prefix holds an address; -1: none.
+func (s *scenario) home(a uint32) int {
+	return slices.IndexFunc(s.interfaces, func(l link) bool { return l.prefix().Contains(packets.Addr(a)) })
+}
+
 // lives tells whether an address is that of a host behind an interface.
 func (s *scenario) lives(i int, a uint32) bool {
 	l := s.interfaces[i]
