@@ -149,7 +149,7 @@ static void reserve_shard(const struct shard *sh, uint32_t sessions)
 	populate(sh->slab, RTE_MIN(sessions, sh->slab_max) * sizeof(*sh->slab));
 	populate(sh->wheel, WHEEL_SLOTS * sizeof(*sh->wheel));
 	populate_scattered(sh->buckets, (sh->bucket_mask + 1) * sizeof(*sh->buckets), sessions);
-	for (int p = 0; p < SN_PROTOS; p++)
+	for (int p = 0; p < SN_PORTED; p++)
 		populate_scattered(sh->ports[p].slots, sh->n_slots * sizeof(*sh->ports[p].slots), sessions);
 }
 
@@ -184,15 +184,21 @@ static int check(const struct sn_state *state, const bool *shards, const uint8_t
 	if (s->run >= state->n_runs || state->runs[s->run].table != in[23])
 		return SN_ERR("session of table %u and run %u, which the program does not have so", in[23],
 			      s->run);
-	if (s->proto != SN_TCP && s->proto != SN_UDP && s->proto != SN_ICMP)
-		return SN_ERR("session of protocol %u, want 1, 6 or 17", s->proto);
+	if (sn_is_sealed(s->proto))
+		return SN_ERR("session of protocol %u, which is not translated", s->proto);
 	c->table = state->tables[in[23]];
 	if (in[22] >= SN_SHARDS || !shards[s->shard] ||
 	    (s->shard & c->table->mask) != return_shard(state, c->table, &back))
 		return SN_ERR("session of shard %u with outside port %u, which are none of the transfer's",
 			      in[22], s->outside_port);
 	c->shard = &c->table->shards[s->shard & c->table->mask];
-	c->slot = slot_of_session(c->table, c->shard, s);
+	if (sn_has_ports(s->proto))
+		c->slot = slot_of_session(c->table, c->shard, s);
+	else
+		c->slot = may_be_portless(c->table, s->outside_addr) && !s->outside_port && !s->inside_port &&
+					  !s->remote_port
+				  ? 0
+				  : SN_NO_INDEX;
 	if (c->slot == SN_NO_INDEX)
 		return SN_ERR(
 			"session with outside address %u.%u.%u.%u and port %u, which are not the pool's",
@@ -214,8 +220,19 @@ static int expect(const struct sn_state *state, const bool *shards, const uint8_
 	s->timeout_ms = timeout_of(&state->runs[s->run], s->proto, s->seen);
 	c->hash = hash_session(state, s);
 	rte_prefetch0(bucket_of(c->shard, c->hash));
-	rte_prefetch0(&c->shard->ports[class_of(s->proto)].slots[c->slot]);
+	if (sn_has_ports(s->proto))
+		rte_prefetch0(&c->shard->ports[ported_class_of(s->proto)].slots[c->slot]);
 	return 0;
+}
+
+static bool is_taken(const struct sn_state *state, const struct comer *c, uint64_t now)
+{
+	const struct sn_session *s = &c->session;
+	const struct sn_flow back = {s->remote_addr, s->outside_addr, 0, 0, s->proto};
+
+	if (sn_has_ports(s->proto))
+		return c->shard->ports[ported_class_of(s->proto)].slots[c->slot] != 0;
+	return back_find(state, c->shard, &back, now) != NULL;
 }
 
 static int admit(struct sn_state *state, const struct comer *c, uint64_t now, char *err, size_t err_len)
@@ -225,7 +242,7 @@ static int admit(struct sn_state *state, const struct comer *c, uint64_t now, ch
 	struct sn_session *s;
 	uint32_t generation;
 
-	if (sh->ports[class_of(came->proto)].slots[c->slot])
+	if (is_taken(state, c, now))
 		return SN_ERR("session of shard %u with outside port %u, which another one has", came->shard,
 			      came->outside_port);
 	if (now - came->last_use > came->timeout_ms * NS_PER_MS)
@@ -280,7 +297,7 @@ static void reset_ports(const struct table *t, struct shard *sh)
 {
 	uint32_t cosets = t->cosets ? t->mask + 1 : 1, addresses = t->cosets ? t->n_addresses : 1;
 
-	for (uint32_t class = 0; class < SN_PROTOS; class ++) {
+	for (uint32_t class = 0; class < SN_PORTED; class ++) {
 		for (uint32_t coset = 0; coset < cosets; coset++) {
 			for (uint32_t address = 0; address < addresses; address++) {
 				struct list l = list_of(t, sh, class, coset, address);
@@ -298,7 +315,8 @@ static void end_session(struct sn_state *state, const struct table *t, const str
 	enum sn_proto_class class = class_of(s->proto);
 
 	*bucket_of(sh, hash_session(state, s)) = 0;
-	sh->ports[class].slots[slot_of_session(t, sh, s)] = 0;
+	if (class != SN_PROTO_OTHER)
+		sh->ports[class].slots[slot_of_session(t, sh, s)] = 0;
 	s->live = 0;
 	s->generation++;
 	state->carried.left[t->id]++;
@@ -311,6 +329,8 @@ static void forget_shard(struct sn_state *state, const struct table *t, struct s
 		if (sh->slab[i].live)
 			end_session(state, t, sh, &sh->slab[i]);
 	memset(sh->wheel, 0, WHEEL_SLOTS * sizeof(*sh->wheel));
+	memset(sh->back, 0, BACK_HEADS * sizeof(*sh->back));
+	sh->portless = 0;
 	sh->live = sh->slab_free = sh->slab_fresh = 0; /* lines are used again in their order: that is fast */
 	reset_ports(t, sh);
 }

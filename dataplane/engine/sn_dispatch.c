@@ -195,7 +195,7 @@ static uint32_t forward_shard(const struct sn_state *state, struct sn_pkt *p)
 
 	if (p->frag != SN_FRAG_WHOLE)
 		return SN_PKT_NO_SHARD;
-	if (!sn_flow_of(p, SN_ICMP_ECHO_REQUEST, &flow)) {
+	if (!sn_flow_of(p, SN_FLOW_INSIDE, &flow)) {
 		if (!sn_icmp_quote(p))
 			return SN_PKT_NO_SHARD;
 		flow = sn_flow_quoted(&p->quote);
@@ -209,7 +209,7 @@ static uint32_t return_shard(const struct sn_state *state, struct sn_pkt *p, uin
 
 	if (p->frag != SN_FRAG_WHOLE)
 		return SN_PKT_NO_SHARD;
-	if (!sn_flow_of(p, SN_ICMP_ECHO_REPLY, &flow)) {
+	if (!sn_flow_of(p, SN_FLOW_OUTSIDE, &flow)) {
 		if (!sn_icmp_quote(p))
 			return SN_PKT_NO_SHARD;
 		flow = sn_flow_quoted(&p->quote);

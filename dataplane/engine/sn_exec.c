@@ -132,12 +132,13 @@ static void add_ttl(struct exec *x, struct sn_pkt *p, int32_t value)
 }
 
 /*
- * Sets the shard of a packet from inside. Behind one NAPT the next one's state is of the same shard. False:
+ * Sets the shard of a packet from inside. Behind one NAPT the next one's state is of the same shard, but for
+ * flows without ports, for which their remote tells it. False:
  * it is another worker's.
  */
 static bool shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *flow)
 {
-	if (p->shard == SN_PKT_NO_SHARD)
+	if (p->shard == SN_PKT_NO_SHARD || !sn_has_ports(flow->proto))
 		p->shard = sn_state_shard(x->w->state, flow);
 	return likely(x->w->part->owned[p->shard]);
 }
@@ -186,7 +187,7 @@ static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t r
 	struct sn_flow flow = sn_flow_quoted(q);
 	struct sn_session *s;
 
-	if (q->proto == SN_ICMP && q->icmp_type != SN_ICMP_ECHO_REPLY)
+	if (q->proto == SN_ICMP && !sn_is_query_reply(q->icmp_type))
 		return SN_REASON_NAT_UNSUPPORTED;
 	s = just_returned(x, p, run);
 	if (!s && !shard_for(x, p, &flow))
@@ -207,7 +208,7 @@ static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t r
 
 	if (p->frag != SN_FRAG_WHOLE)
 		return SN_REASON_NAT_FRAGMENT;
-	if (!sn_flow_of(p, SN_ICMP_ECHO_REQUEST, &flow))
+	if (!sn_flow_of(p, SN_FLOW_INSIDE, &flow))
 		return sn_icmp_quote(p) ? forward_error(x, p, run) : SN_REASON_NAT_UNSUPPORTED;
 	if (!shard_for(x, p, &flow))
 		return SN_REASON_NOT_OURS;
@@ -221,7 +222,7 @@ static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t r
 	p->src = s->outside_addr;
 	if (p->proto == SN_ICMP)
 		p->id = s->outside_port;
-	else
+	else if (likely(sn_has_ports(p->proto)))
 		p->sport = s->outside_port;
 	return note_use(x, s, p, false, result == SN_STATE_MADE);
 }
@@ -265,7 +266,7 @@ static struct next return_error(struct exec *x, struct sn_pkt *p, uint32_t table
 	struct sn_flow flow = sn_flow_quoted(q);
 	struct sn_session *s = NULL;
 
-	if (p->dst == q->src && (q->proto != SN_ICMP || q->icmp_type == SN_ICMP_ECHO_REQUEST) &&
+	if (p->dst == q->src && (q->proto != SN_ICMP || sn_is_query(q->icmp_type)) &&
 	    !find_return(x, p, table, &flow, &s))
 		return drop(x, p, SN_REASON_NOT_OURS);
 	if (!s)
@@ -284,7 +285,7 @@ static struct next state_return(struct exec *x, struct sn_pkt *p, uint32_t table
 
 	if (p->frag != SN_FRAG_WHOLE)
 		return drop(x, p, SN_REASON_NAT_FRAGMENT);
-	if (!sn_flow_of(p, SN_ICMP_ECHO_REPLY, &flow)) {
+	if (!sn_flow_of(p, SN_FLOW_OUTSIDE, &flow)) {
 		if (sn_icmp_quote(p))
 			return return_error(x, p, table);
 		return drop(x, p, SN_REASON_NAT_NO_BINDING);
@@ -296,7 +297,7 @@ static struct next state_return(struct exec *x, struct sn_pkt *p, uint32_t table
 	p->dst = s->inside_addr;
 	if (p->proto == SN_ICMP)
 		p->id = s->inside_port;
-	else
+	else if (likely(sn_has_ports(p->proto)))
 		p->dport = s->inside_port;
 	reason = note_use(x, s, p, true, false);
 	if (reason)

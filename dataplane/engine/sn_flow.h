@@ -8,8 +8,14 @@
 #include "sn_icmp.h"
 #include "sn_state.h"
 
-/* The flow that a packet itself belongs to: TCP, UDP, ICMP echo of the given type. */
-static inline bool sn_flow_of(const struct sn_pkt *p, uint8_t echo, struct sn_flow *flow)
+/* The side of a NAPT that a packet comes from. */
+enum sn_flow_side {
+	SN_FLOW_INSIDE, /* of ICMP's queries requests are translated */
+	SN_FLOW_OUTSIDE,
+};
+
+/* The flow that a packet itself belongs to; false: none. */
+static inline bool sn_flow_of(const struct sn_pkt *p, enum sn_flow_side side, struct sn_flow *flow)
 {
 	*flow = (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
 	switch (p->proto) {
@@ -17,11 +23,12 @@ static inline bool sn_flow_of(const struct sn_pkt *p, uint8_t echo, struct sn_fl
 	case SN_UDP:
 		return p->sport != SN_PORT_ABSENT;
 	case SN_ICMP:
-		flow->sport = echo == SN_ICMP_ECHO_REQUEST ? p->id : 0;
-		flow->dport = echo == SN_ICMP_ECHO_REQUEST ? 0 : p->id;
-		return p->icmp_type == echo;
+		flow->sport = side == SN_FLOW_INSIDE ? p->id : 0;
+		flow->dport = side == SN_FLOW_INSIDE ? 0 : p->id;
+		return side == SN_FLOW_INSIDE ? sn_is_query(p->icmp_type) : sn_is_query_reply(p->icmp_type);
 	}
-	return false;
+	flow->sport = flow->dport = 0;
+	return !sn_is_sealed(p->proto);
 }
 
 /* The flow, in the direction of the error, of the packet that an ICMP error quotes. */

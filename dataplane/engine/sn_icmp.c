@@ -29,7 +29,7 @@ static enum sn_quote_known read_quote(const struct sn_pkt *p, struct sn_quote *q
 	ip = f + q->l3;
 	ihl = (ip[0] & 15u) * 4;
 	q->l4 = q->l3 + ihl;
-	if (ip[0] >> 4 != 4 || ihl < IP_LEN || q->l4 + 8u > end || sn_load16(ip + 6) & 0x3fff)
+	if (ip[0] >> 4 != 4 || ihl < IP_LEN || q->l4 + 8u > end || sn_load16(ip + 6) & 0x1fff)
 		return SN_QUOTE_NONE;
 	l4 = f + q->l4;
 	q->src = q->src0 = sn_load32(ip + 12);
@@ -43,15 +43,16 @@ static enum sn_quote_known read_quote(const struct sn_pkt *p, struct sn_quote *q
 		q->dport = sn_load16(l4 + 2);
 		break;
 	case SN_ICMP:
-		if (l4[0] == SN_ICMP_ECHO_REQUEST)
+		if (sn_is_query(l4[0]))
 			q->sport = sn_load16(l4 + 4);
-		else if (l4[0] == SN_ICMP_ECHO_REPLY)
+		else if (sn_is_query_reply(l4[0]))
 			q->dport = sn_load16(l4 + 4);
 		else
 			return SN_QUOTE_NONE;
 		break;
 	default:
-		return SN_QUOTE_NONE;
+		if (sn_is_sealed(q->proto))
+			return SN_QUOTE_NONE;
 	}
 	q->icmp_type = q->proto == SN_ICMP ? l4[0] : 0;
 	q->sport0 = q->sport;
@@ -106,7 +107,7 @@ enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint1
 static enum sn_quote_known foresee_quote(const struct sn_pkt *p, uint8_t type, struct sn_quote *q)
 {
 	if ((type != SN_ICMP_UNREACHABLE && type != SN_ICMP_TIME_EXCEEDED && type != SN_ICMP_PARAMETER) ||
-	    p->frag != SN_FRAG_WHOLE || p->ip_len < p->l4 - p->l3 + 8)
+	    p->frag == SN_FRAG_LATER || p->ip_len < p->l4 - p->l3 + 8)
 		return SN_QUOTE_NONE;
 	*q = (struct sn_quote){.src = p->src, .dst = p->dst, .proto = p->proto, .icmp_type = 0};
 	if (p->proto == SN_TCP || p->proto == SN_UDP) {
@@ -118,11 +119,12 @@ static enum sn_quote_known foresee_quote(const struct sn_pkt *p, uint8_t type, s
 		}
 		return SN_QUOTE_FLOW;
 	}
-	if (p->proto != SN_ICMP ||
-	    (p->icmp_type != SN_ICMP_ECHO_REQUEST && p->icmp_type != SN_ICMP_ECHO_REPLY))
+	if (p->proto != SN_ICMP)
+		return sn_is_sealed(p->proto) ? SN_QUOTE_NONE : SN_QUOTE_FLOW;
+	if (!sn_is_query(p->icmp_type) && !sn_is_query_reply(p->icmp_type))
 		return SN_QUOTE_NONE;
 	q->icmp_type = p->icmp_type;
-	if (p->icmp_type == SN_ICMP_ECHO_REQUEST)
+	if (sn_is_query(p->icmp_type))
 		q->sport = p->id;
 	else
 		q->dport = p->id;

@@ -28,6 +28,9 @@ enum sn_ip_proto {
 	SN_ICMP = 1,
 	SN_TCP = 6,
 	SN_UDP = 17,
+	SN_DCCP = 33,
+	SN_AH = 51,
+	SN_UDP_LITE = 136,
 };
 
 enum sn_icmp_kind {
@@ -36,6 +39,8 @@ enum sn_icmp_kind {
 	SN_ICMP_ECHO_REQUEST = 8,
 	SN_ICMP_TIME_EXCEEDED = 11,
 	SN_ICMP_PARAMETER = 12,
+	SN_ICMP_TIMESTAMP = 13,
+	SN_ICMP_TIMESTAMP_REPLY = 14,
 };
 
 /* Codes of SN_ICMP_UNREACHABLE. */
@@ -200,6 +205,29 @@ static inline bool sn_has_l4(const struct sn_pkt *p)
 static inline bool sn_is_odd(const struct sn_pkt *p)
 {
 	return !sn_has_l4(p) && (p->proto == SN_TCP || p->proto == SN_UDP || p->proto == SN_ICMP);
+}
+
+/* Protocols of which a NAPT tells flows apart by port or identifier. */
+static inline bool sn_has_ports(uint8_t proto)
+{
+	return proto == SN_TCP || proto == SN_UDP || proto == SN_ICMP;
+}
+
+/* Protocols whose checksums cover addresses, and which a NAPT does not know. */
+static inline bool sn_is_sealed(uint8_t proto)
+{
+	return proto == SN_DCCP || proto == SN_AH || proto == SN_UDP_LITE;
+}
+
+/* ICMP requests that a host answers, and their replies. */
+static inline bool sn_is_query(uint16_t icmp_type)
+{
+	return icmp_type == SN_ICMP_ECHO_REQUEST || icmp_type == SN_ICMP_TIMESTAMP;
+}
+
+static inline bool sn_is_query_reply(uint16_t icmp_type)
+{
+	return icmp_type == SN_ICMP_ECHO_REPLY || icmp_type == SN_ICMP_TIMESTAMP_REPLY;
 }
 
 /* Also a message without type may be one. */

@@ -272,6 +272,7 @@ static int build_run(struct builder *b, struct sn_run *to, const run_msg *from)
 	to->table = from->table;
 	to->segment = from->segment;
 	to->max_sessions = from->max_sessions;
+	to->addresses = from->addresses;
 	to->tcp_ns = from->tcp_ms * NS_PER_MS;
 	to->tcp_transitory_ns = from->tcp_transitory_ms * NS_PER_MS;
 	to->udp_ns = from->udp_ms * NS_PER_MS;

@@ -29,7 +29,9 @@ enum sn_proto_class {
 	SN_PROTO_TCP,
 	SN_PROTO_UDP,
 	SN_PROTO_ICMP,
+	SN_PROTO_OTHER, /* without ports */
 	SN_PROTOS,
+	SN_PORTED = SN_PROTO_OTHER, /* those before have ports */
 };
 
 struct sn_static_neigh {
@@ -82,6 +84,7 @@ struct sn_run {
 	uint32_t table;
 	uint32_t segment;
 	uint32_t max_sessions; /* per protocol; 0: none */
+	uint32_t addresses;    /* for flows without ports to one remote; 0: the table's */
 	uint64_t tcp_ns;
 	uint64_t tcp_transitory_ns;
 	uint64_t udp_ns;

@@ -153,6 +153,8 @@ static void dissolve(struct sn_part *part, struct table *t, struct shard *sh, st
 {
 	unchain(part->state, sh, s);
 	unhang(sh, s);
+	if (unlikely(!sn_has_ports(s->proto)))
+		back_unlink(part->state, sh, s);
 	s->live = 0;
 	s->generation++;
 	s->hash_next = sh->slab_free;
@@ -169,18 +171,23 @@ void sn_session_end(struct sn_part *part, struct sn_session *s)
 	struct shard *sh = shard_of(part->state, s, &t);
 
 	dissolve(part, t, sh, s);
+	sh->created--;
+	if (unlikely(!sn_has_ports(s->proto)))
+		return;
 	l = list_of_session(t, sh, s);
 	slot_untake(&l, slot_of_session(t, sh, s));
-	sh->created--;
 }
 
 static void expire(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s)
 {
-	struct list l = list_of_session(t, sh, s);
+	struct list l;
 
 	dissolve(part, t, sh, s);
-	slot_rest(&l, slot_of_session(t, sh, s));
 	sh->expired++;
+	if (unlikely(!sn_has_ports(s->proto)))
+		return;
+	l = list_of_session(t, sh, s);
+	slot_rest(&l, slot_of_session(t, sh, s));
 }
 
 /*
@@ -351,7 +358,7 @@ static __rte_noinline bool stays_full(struct sn_part *part, struct table *t, str
 static struct spot spot_for(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
 			    uint32_t shard, const struct sn_flow *f, uint64_t now)
 {
-	enum sn_proto_class class = class_of(f->proto);
+	enum sn_proto_class class = ported_class_of(f->proto);
 	struct spot spot;
 
 	if (unlikely((is_full(part, t, run, class) || slab_empty(sh)) &&
@@ -369,11 +376,54 @@ static struct spot spot_for(struct sn_part *part, struct table *t, struct shard 
 	return spot;
 }
 
+/* The addresses of the pool, by their bits, that sessions to a flow's remote have; *mine: how many of a run.
+ */
+static uint64_t addresses_used(const struct sn_state *state, const struct table *t, const struct shard *sh,
+			       uint32_t run, const struct sn_flow *f, uint64_t now, uint32_t *mine)
+{
+	uint64_t used = 0;
+
+	for (uint32_t i = *back_head(state, sh, f->proto, f->dst); i;) {
+		const struct sn_session *s = at_index(sh, i);
+
+		i = s->back_next;
+		if (s->proto != f->proto || s->remote_addr != f->dst || !sn_session_live(s, now))
+			continue;
+		used |= 1ull << address_index(t, s->outside_addr);
+		*mine += s->run == run;
+	}
+	return used;
+}
+
+/* An outside address that no session of the protocol has with the remote; the same for a host's flows, if it
+ * can be. */
+static __rte_noinline struct spot spot_without_port(struct sn_part *part, struct table *t, struct shard *sh,
+						    uint32_t run, const struct sn_flow *f, uint64_t now)
+{
+	uint32_t n = RTE_MIN(t->n_addresses, BACK_ADDRS), limit = part->state->runs[run].addresses, mine = 0;
+	uint32_t first = (uint32_t)(sn_hash2(f->src, 0, part->state->seed) % n);
+	uint64_t used;
+
+	if (sh->portless >= portless_max(sh))
+		reap(part, t, sh, now, true);
+	if (sh->portless >= portless_max(sh) || ((is_full(part, t, run, SN_PROTO_OTHER) || slab_empty(sh)) &&
+						 stays_full(part, t, sh, run, SN_PROTO_OTHER, now)))
+		return (struct spot){.slot = SN_NO_INDEX};
+	if (!sh->live && sh->tick < now >> WHEEL_SHIFT)
+		sh->tick = now >> WHEEL_SHIFT;
+	used = addresses_used(part->state, t, sh, run, f, now, &mine);
+	for (uint32_t i = 0; i < n && (!limit || mine < limit); i++)
+		if (!(used >> (first + i) % n & 1))
+			return (struct spot){0, address_at(t, (first + i) % n), 0};
+	return (struct spot){.slot = SN_NO_INDEX};
+}
+
 static struct sn_session *make(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
 			       uint32_t shard, const struct sn_flow *f, uint64_t hash, uint64_t now)
 {
 	const struct run *r = &part->state->runs[run];
-	struct spot spot = spot_for(part, t, sh, run, shard, f, now);
+	struct spot spot = likely(sn_has_ports(f->proto)) ? spot_for(part, t, sh, run, shard, f, now)
+							  : spot_without_port(part, t, sh, run, f, now);
 	struct sn_session *s;
 
 	if (unlikely(spot.slot == SN_NO_INDEX)) {
@@ -403,6 +453,8 @@ static struct sn_session *make(struct sn_part *part, struct table *t, struct sha
 
 uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
 {
+	if (unlikely(!sn_has_ports(f->proto)))
+		return portless_shard(f->dst);
 	if (likely(state->cut.by == SN_CUT_BY_HOST))
 		return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->key, 0x9e3779b97f4a7c15ull) &
 		       (SN_SHARDS - 1);
@@ -463,12 +515,15 @@ struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table,
 {
 	const struct table *t = state->tables[table];
 	const struct shard *sh = &t->shards[return_shard(state, t, f)];
-	uint32_t slot = slot_of(t, sh, f->dst, f->dport), index;
+	uint32_t slot, index;
 	struct sn_session *s;
 
+	if (unlikely(!sn_has_ports(f->proto)))
+		return back_find(state, sh, f, now);
+	slot = slot_of(t, sh, f->dst, f->dport);
 	if (slot == SN_NO_INDEX)
 		return NULL;
-	index = sh->ports[class_of(f->proto)].slots[slot];
+	index = sh->ports[ported_class_of(f->proto)].slots[slot];
 	if (!index || index & SLOT_FREE)
 		return NULL;
 	s = at_index(sh, index);
@@ -648,7 +703,7 @@ static size_t round_up(size_t n, size_t to)
 
 /* What the shards of a table have in common. */
 struct layout {
-	size_t shards, wheel, buckets, queues, slots, slab; /* bytes; but for the first, of one shard */
+	size_t shards, wheel, buckets, back, queues, slots, slab; /* bytes; but for the first, of one shard */
 	uint32_t n_buckets, n_slots, n_sessions;
 };
 
@@ -659,19 +714,21 @@ static struct layout layout_of(const struct table *t, uint64_t n_addresses)
 	uint64_t slots = (((uint64_t)t->port_max - t->port_min) / (t->mask + 1) + 1) * n_addresses;
 
 	l.n_slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
-	l.n_sessions = l.n_slots * SN_PROTOS;
+	l.n_sessions = l.n_slots * SN_PORTED;
 	if (t->cosets) {
 		l.n_slots = (t->port_max - t->port_min + 1) * (uint32_t)n_addresses;
-		l.queues = round_up(SN_PROTOS * (t->mask + 1) * n_addresses * sizeof(struct queue), 64);
+		l.queues = round_up(SN_PORTED * (t->mask + 1) * n_addresses * sizeof(struct queue), 64);
 	}
 	if (t->max_sessions && t->max_sessions < l.n_sessions)
 		l.n_sessions = t->max_sessions;
 	for (l.n_buckets = 16; l.n_buckets < l.n_sessions;)
 		l.n_buckets *= 2;
+	l.n_sessions += l.n_sessions / (8 * SN_PORTED) + 1; /* those without ports */
 	l.shards = round_up((t->mask + 1) * sizeof(struct shard), 64);
 	l.wheel = WHEEL_SLOTS * sizeof(uint32_t);
 	l.buckets = l.n_buckets * sizeof(uint32_t);
-	l.slots = round_up((size_t)SN_PROTOS * l.n_slots * sizeof(uint32_t), 64);
+	l.back = BACK_HEADS * sizeof(uint32_t);
+	l.slots = round_up((size_t)SN_PORTED * l.n_slots * sizeof(uint32_t), 64);
 	l.slab = (size_t)l.n_sessions * sizeof(struct sn_session);
 	return l;
 }
@@ -698,9 +755,11 @@ static void shard_init(const struct table *t, struct shard *sh, uint32_t number,
 	base += n * l->wheel;
 	sh->buckets = (uint32_t *)(base + number * l->buckets);
 	base += n * l->buckets;
+	sh->back = (uint32_t *)(base + number * l->back);
+	base += n * l->back;
 	sh->queues = (struct queue *)(base + number * l->queues);
 	base += n * l->queues;
-	for (int p = 0; p < SN_PROTOS; p++)
+	for (int p = 0; p < SN_PORTED; p++)
 		sh->ports[p].slots = (uint32_t *)(base + number * l->slots) + (size_t)p * l->n_slots;
 	base += n * l->slots;
 	sh->slab = (struct sn_session *)(base + number * l->slab);
@@ -712,7 +771,8 @@ static int table_map(struct table *t, uint64_t n_addresses)
 	struct layout l = layout_of(t, n_addresses);
 	void *base;
 
-	t->size = round_up(l.shards + (t->mask + 1) * (l.wheel + l.buckets + l.queues + l.slots + l.slab),
+	t->size = round_up(l.shards + (t->mask + 1) *
+					      (l.wheel + l.buckets + l.back + l.queues + l.slots + l.slab),
 			   4096);
 	base = mmap(NULL, t->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
 		    0);
@@ -838,6 +898,8 @@ static void run_init(struct run *to, const struct sn_run *from, uint32_t index)
 	to->index = index;
 	to->table = from->table;
 	to->max_sessions = from->max_sessions;
+	to->addresses = from->addresses;
+	to->timeout_ms[SN_PROTO_OTHER] = (uint32_t)(from->udp_ns / NS_PER_MS);
 	to->tcp_ms = (uint32_t)(from->tcp_ns / NS_PER_MS);
 	to->timeout_ms[SN_PROTO_TCP] = (uint32_t)(from->tcp_transitory_ns / NS_PER_MS);
 	to->timeout_ms[SN_PROTO_UDP] = (uint32_t)(from->udp_ns / NS_PER_MS);
@@ -890,19 +952,33 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	return 0;
 }
 
+/* Whether a session's outside address and port are free in the table that took the place of its own; *slot:
+ * where they are. */
+static bool has_place(const struct sn_state *state, const struct table *t, const struct shard *sh,
+		      const struct sn_session *s, const struct sn_flow *back, uint32_t *slot)
+{
+	if (!sn_has_ports(s->proto)) {
+		*slot = 0;
+		return may_be_portless(t, s->outside_addr) && sh->portless < portless_max(sh) &&
+		       !back_find(state, sh, back, s->last_use);
+	}
+	*slot = slot_of_session(t, sh, s);
+	return *slot != SN_NO_INDEX && !sh->ports[ported_class_of(s->proto)].slots[*slot];
+}
+
 /* Move a session to the table that took the place of its own; false if it has no place there. */
 static bool move(struct sn_state *state, struct table *to, const struct sn_session *from, uint32_t run)
 {
 	struct shard *sh = &to->shards[from->shard & to->mask];
-	uint32_t slot = slot_of(to, sh, from->outside_addr, from->outside_port);
 	struct sn_part *part = state->parts; /* it has all room, for now */
 	const struct sn_flow back = {from->remote_addr, from->outside_addr, from->remote_port,
 				     from->outside_port, from->proto};
 	struct sn_session *s;
+	uint32_t slot;
 
 	/* The way out looks in the shard of the inside host, the way back in that of the port. */
-	if (slot == SN_NO_INDEX || (from->shard & to->mask) != return_shard(state, to, &back) ||
-	    sh->ports[class_of(from->proto)].slots[slot] || is_full(part, to, run, class_of(from->proto)))
+	if ((from->shard & to->mask) != return_shard(state, to, &back) ||
+	    !has_place(state, to, sh, from, &back, &slot) || is_full(part, to, run, class_of(from->proto)))
 		return false;
 	s = slab_take(sh);
 	if (!s)
@@ -928,10 +1004,14 @@ static bool keep(struct sn_state *state, struct shard *sh, struct table *t, stru
 	sh->live--;
 	state->parts->left[t->id]++;
 	if (run == SN_NO_INDEX || state->runs[run].table != t->id) {
+		if (!sn_has_ports(s->proto))
+			back_unlink(state, sh, s);
 		s->live = 0;
 		s->generation++;
 		s->hash_next = sh->slab_free;
 		sh->slab_free = index_of(sh, s);
+		if (!sn_has_ports(s->proto))
+			return false;
 		l = list_of_session(t, sh, s);
 		slot_rest(&l, slot_of_session(t, sh, s));
 		return false;

@@ -59,9 +59,13 @@ struct sn_session {
 	uint32_t hash_next;
 	uint32_t wheel_next;
 	uint32_t wheel_prev;
-	/* Of TCP's last packet from inside and outside, in network order. */
-	uint32_t ack[2];
-	uint16_t window[2];
+	union {
+		struct { /* of TCP's last packet from inside and outside, in network order */
+			uint32_t ack[2];
+			uint16_t window[2];
+		};
+		uint32_t back_next; /* without ports: to find it from outside */
+	};
 };
 _Static_assert(sizeof(struct sn_session) == 64, "a session is one cache line");
 

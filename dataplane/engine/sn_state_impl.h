@@ -14,6 +14,8 @@
 #define WHEEL_SHIFT 28	 /* a slot is 0.27 s … */
 #define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
 #define NS_PER_MS   1000000ull
+#define BACK_HEADS  1024u /* of chains by which sessions without ports are found from outside */
+#define BACK_ADDRS  64u	  /* of a pool are used for them at most: a look-up for one stays short */
 #define SLOT_FREE   0x80000000u
 
 /*
@@ -70,12 +72,14 @@ struct shard {
 	uint32_t slab_max;
 	uint32_t live; /* sessions that are not reclaimed */
 	/* lines 2 and 3 */
-	struct ports ports[SN_PROTOS];
+	struct ports ports[SN_PORTED];
+	uint32_t *back; /* heads: index + 1 */
 	uint64_t created;
 	uint64_t expired;
 	uint64_t exhausted;
 	uint64_t displaced;
 	uint32_t hand;	      /* the same for sessions in the slab */
+	uint32_t portless;    /* sessions without ports */
 	struct queue *queues; /* SN_CUT_BY_RSS: by protocol, coset and address */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct shard) == 192, "three cache lines");
@@ -101,6 +105,7 @@ struct run {
 	uint32_t index; /* in the program; SN_NO_INDEX: gone */
 	uint32_t table; /* in state->tables */
 	uint32_t max_sessions;
+	uint32_t addresses;
 	uint32_t timeout_ms[SN_PROTOS];
 	uint32_t tcp_ms; /* established; timeout_ms[SN_PROTO_TCP] is the transitory one */
 };
@@ -137,9 +142,15 @@ static inline int32_t *run_room(const struct sn_part *part, uint32_t run, enum s
 	return &part->left[part->state->n_tables + run * SN_PROTOS + class];
 }
 
-static inline enum sn_proto_class class_of(uint8_t proto)
+/* Of a protocol that has ports. */
+static inline enum sn_proto_class ported_class_of(uint8_t proto)
 {
 	return proto == SN_TCP ? SN_PROTO_TCP : proto == SN_UDP ? SN_PROTO_UDP : SN_PROTO_ICMP;
+}
+
+static inline enum sn_proto_class class_of(uint8_t proto)
+{
+	return likely(sn_has_ports(proto)) ? ported_class_of(proto) : SN_PROTO_OTHER;
 }
 
 static inline bool is_established(uint8_t seen)
@@ -276,8 +287,8 @@ static inline struct list list_of(const struct table *t, struct shard *sh, enum 
 static inline struct list list_of_session(const struct table *t, struct shard *sh, const struct sn_session *s)
 {
 	if (likely(!t->cosets))
-		return list_of(t, sh, class_of(s->proto), 0, 0);
-	return list_of(t, sh, class_of(s->proto), coset_of(t, s->outside_port),
+		return list_of(t, sh, ported_class_of(s->proto), 0, 0);
+	return list_of(t, sh, ported_class_of(s->proto), coset_of(t, s->outside_port),
 		       address_index(t, s->outside_addr));
 }
 
@@ -308,6 +319,60 @@ static inline uint32_t slot_of_session(const struct table *t, const struct shard
 	return slot_of(t, sh, s->outside_addr, s->outside_port);
 }
 
+/* ---- sessions without ports ---- */
+
+/* The chain of all sessions of a protocol with a remote, among others. */
+static inline uint32_t *back_head(const struct sn_state *state, const struct shard *sh, uint8_t proto,
+				  uint32_t remote)
+{
+	return &sh->back[sn_hash2(remote, proto, state->seed) & (BACK_HEADS - 1)];
+}
+
+static inline void back_link(const struct sn_state *state, struct shard *sh, struct sn_session *s)
+{
+	uint32_t *head = back_head(state, sh, s->proto, s->remote_addr);
+
+	s->back_next = *head;
+	*head = index_of(sh, s);
+	sh->portless++;
+}
+
+static inline void back_unlink(const struct sn_state *state, struct shard *sh, const struct sn_session *s)
+{
+	uint32_t *link = back_head(state, sh, s->proto, s->remote_addr), index = index_of(sh, s);
+
+	while (*link != index)
+		link = &at_index(sh, *link)->back_next;
+	*link = s->back_next;
+	sh->portless--;
+}
+
+/* The live session of a flow, as its return packets are outside. */
+static inline struct sn_session *back_find(const struct sn_state *state, const struct shard *sh,
+					   const struct sn_flow *f, uint64_t now)
+{
+	for (uint32_t i = *back_head(state, sh, f->proto, f->src); i;) {
+		struct sn_session *s = at_index(sh, i);
+
+		if (s->remote_addr == f->src && s->outside_addr == f->dst && s->proto == f->proto &&
+		    sn_session_live(s, now))
+			return s;
+		i = s->back_next;
+	}
+	return NULL;
+}
+
+/* Sessions without ports that a shard has room for: strangers may choose remotes as they like. */
+static inline uint32_t portless_max(const struct shard *sh)
+{
+	return sh->slab_max / 25 + 1; /* see layout_of() */
+}
+
+static inline bool may_be_portless(const struct table *t, uint32_t address)
+{
+	return address_index(t, address) < BACK_ADDRS;
+}
+
 /* ---- the life of a session ---- */
 
 static inline struct shard *shard_of(const struct sn_state *state, const struct sn_session *s,
@@ -327,16 +392,27 @@ static inline void settle(struct sn_part *part, struct table *t, struct shard *s
 	s->live = 1;
 	s->hash_next = *bucket;
 	*bucket = index_of(sh, s);
-	sh->ports[class].slots[slot] = index_of(sh, s);
+	if (likely(class != SN_PROTO_OTHER))
+		sh->ports[class].slots[slot] = index_of(sh, s);
+	else
+		back_link(part->state, sh, s);
 	hang(sh, s);
 	sh->live++;
 	part->left[t->id]--;
 	--*run_room(part, s->run, class);
 }
 
+/* Both directions know the remote, and nothing else in common. */
+static inline uint32_t portless_shard(uint32_t remote)
+{
+	return sn_mum(remote, 0x9e3779b97f4a7c15ull) & (SN_SHARDS - 1);
+}
+
 static inline uint32_t return_shard(const struct sn_state *state, const struct table *t,
 				    const struct sn_flow *f)
 {
+	if (unlikely(!sn_has_ports(f->proto)))
+		return portless_shard(f->src) & t->mask;
 	return (state->cut.by == SN_CUT_BY_RSS ? sn_state_shard(state, f) : f->dport) & t->mask;
 }
 

@@ -322,6 +322,14 @@ func (s *search) candidates(m *made, first *run) iter.Seq[endpoint] {
 		if !first.readsChoice {
 			return
 		}
+		if !hasPorts(m.flow.proto) {
+			for i := range m.nat.pool {
+				if !yield(m.nat.endpointAt(m.flow.proto, i)) {
+					return
+				}
+			}
+			return
+		}
 		low := int(m.nat.element.PortMin)
 		n := int(m.nat.element.PortMax) - low + 1
 		stride := max(1, n*5/8)

@@ -204,7 +204,7 @@ func (s *search) otherGuesses(first *run) *run {
 // where it asks: those that are one, and, if another entry is there, those that can push it away (with port
 // overlapping these are the same).
 func (n *nat) hiddenFor(q question, now time.Duration) []*entry {
-	occupied := !n.overlaps && n.holder(q.flow(), q.at, now) != nil
+	occupied := !n.overlaps && hasPorts(q.at.proto) && n.holder(q.flow(), q.at, now) != nil
 	var out []*entry
 	for f, e := range n.inside {
 		answers := f.dst == q.remote && f.dport == q.port

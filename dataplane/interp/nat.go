@@ -52,7 +52,7 @@ type seat struct {
 
 // seat is what an entry of the flow takes at the endpoint.
 func (n *nat) seat(f flow, at endpoint) seat {
-	if !n.overlaps {
+	if !n.overlaps && hasPorts(f.proto) {
 		return seat{at: at}
 	}
 	return seat{at, f.dst, f.dport}
@@ -100,6 +100,9 @@ func (n *nat) timeout(e *entry) time.Duration {
 		return t.UDP
 	case protoICMP:
 		return t.ICMP
+	case protoTCP:
+	default:
+		return t.UDP
 	}
 	if e.tcp.established() {
 		return t.TCP
@@ -201,6 +204,9 @@ func (n *nat) size() int {
 
 // owns tells whether the endpoint is of the pool.
 func (n *nat) owns(at endpoint) bool {
+	if !hasPorts(at.proto) {
+		return at.port == 0 && slices.Contains(n.pool, at.addr)
+	}
 	return at.port >= n.element.PortMin && at.port <= n.element.PortMax && slices.Contains(n.pool, at.addr)
 }
 
@@ -224,11 +230,10 @@ func (n *nat) choose(f flow, w wish, now time.Duration) (endpoint, bool) {
 	if w.addr && w.port {
 		return w.at, n.allowed(f, w.at, now)
 	}
-	ports := int(n.element.PortMax) - int(n.element.PortMin) + 1
 	for range n.size() {
 		i := n.cursor[f.proto] % n.size()
 		n.cursor[f.proto] = i + 1
-		at := endpoint{f.proto, n.pool[i/ports], n.element.PortMin + uint16(i%ports)}
+		at := n.endpointAt(f.proto, i)
 		if w.addr && at.addr != w.at.addr || w.port && at.port != w.at.port {
 			continue
 		}
@@ -237,6 +242,15 @@ func (n *nat) choose(f flow, w wish, now time.Duration) (endpoint, bool) {
 		}
 	}
 	return endpoint{}, false
+}
+
+// endpointAt is an endpoint of the pool by its number.
+func (n *nat) endpointAt(proto uint8, i int) endpoint {
+	if !hasPorts(proto) {
+		return endpoint{proto, n.pool[i%len(n.pool)], 0}
+	}
+	ports := int(n.element.PortMax) - int(n.element.PortMin) + 1
+	return endpoint{proto, n.pool[i/ports], n.element.PortMin + uint16(i%ports)}
 }
 
 // add makes an entry in the place of expired ones.
@@ -284,26 +298,37 @@ func (n *nat) use(r *run, e *entry, ip []byte, side int) {
 	n.expires(e)
 }
 
-// tuple reads what a NAPT knows a TCP, UDP or ICMP echo packet by. Of echo
-// packets the requester's port is the identifier, the other 0.
+// hasPorts tells protocols of which a NAPT tells flows apart by port or identifier.
+func hasPorts(proto uint8) bool { return proto == protoTCP || proto == protoUDP || proto == protoICMP }
+
+// sealed tells protocols whose checksums cover addresses, and which a NAPT does not know.
+func sealed(proto uint8) bool { return proto == protoDCCP || proto == protoAH || proto == protoUDPLite }
+
+// tuple reads what a NAPT knows a packet by. Of ICMP's requests and their replies the requester's port is the identifier, the other 0;
+// protocols without ports have 0.
 func tuple(ip []byte) (f flow, ok bool) {
 	f = flow{proto: ip[9], src: srcOf(ip), dst: dstOf(ip)}
 	t := transport(ip)
 	switch {
 	case f.proto == protoTCP || f.proto == protoUDP:
 		f.sport, f.dport = binary.BigEndian.Uint16(t), binary.BigEndian.Uint16(t[2:])
-	case f.proto == protoICMP && t[0] == icmpEchoRequest:
+	case query(ip):
 		f.sport = binary.BigEndian.Uint16(t[4:])
-	case f.proto == protoICMP && t[0] == icmpEchoReply:
+	case queryReply(ip):
 		f.dport = binary.BigEndian.Uint16(t[4:])
 	default:
-		return f, false
+		return f, !hasPorts(f.proto) && !sealed(f.proto)
 	}
 	return f, true
 }
 
-// reply tells an echo reply, which belongs to a flow the other way round only.
-func reply(ip []byte) bool { return icmpType(ip) == icmpEchoReply }
+// queryReply tells an ICMP reply to a query, which belongs to a flow the other way round only.
+func queryReply(ip []byte) bool {
+	return icmpType(ip) == icmpEchoReply || icmpType(ip) == icmpTimestampReply
+}
+
+// query tells an ICMP request that a host answers.
+func query(ip []byte) bool { return request(ip) || icmpType(ip) == icmpTimestamp }
 
 // request tells an echo request.
 func request(ip []byte) bool { return icmpType(ip) == icmpEchoRequest }
@@ -316,20 +341,22 @@ func (f flow) reversed() flow {
 // rewriteSrc writes source and port (identifier) of a packet.
 func rewriteSrc(ip []byte, a uint32, port uint16) {
 	setSrc(ip, a)
-	if ip[9] == protoICMP {
-		binary.BigEndian.PutUint16(transport(ip)[4:], port)
-	} else {
-		binary.BigEndian.PutUint16(transport(ip), port)
-	}
+	writePort(ip, 0, port)
 }
 
 // rewriteDst writes destination and port (identifier) of a packet.
 func rewriteDst(ip []byte, a uint32, port uint16) {
 	setDst(ip, a)
-	if ip[9] == protoICMP {
+	writePort(ip, 2, port)
+}
+
+// writePort writes a port that lies at an offset, or the identifier.
+func writePort(ip []byte, at int, port uint16) {
+	switch ip[9] {
+	case protoICMP:
 		binary.BigEndian.PutUint16(transport(ip)[4:], port)
-	} else {
-		binary.BigEndian.PutUint16(transport(ip)[2:], port)
+	case protoTCP, protoUDP:
+		binary.BigEndian.PutUint16(transport(ip)[at:], port)
 	}
 }
 
@@ -357,7 +384,7 @@ func (r *run) translate(n *nat, p *packet, in int) (reason string) {
 
 func (r *run) fromInside(n *nat, p *packet) string {
 	f, ok := tuple(p.ip)
-	if !ok || reply(p.ip) {
+	if !ok || queryReply(p.ip) {
 		return element.ReasonNATUnsupported
 	}
 	e := n.find(f, r.now)
@@ -383,7 +410,7 @@ func (r *run) fromInside(n *nat, p *packet) string {
 
 func (r *run) fromOutside(n *nat, p *packet) string {
 	f, ok := tuple(p.ip)
-	if !ok || request(p.ip) {
+	if !ok || query(p.ip) {
 		return element.ReasonNATNoBinding
 	}
 	e := r.ask(question{n, endpoint{f.proto, f.dst, f.dport}, f.src, f.sport, p.by.sport}, p.by.dport)
@@ -401,7 +428,7 @@ func (r *run) fromOutside(n *nat, p *packet) string {
 // quotedFlow is the packet that an ICMP error quotes, if it can be one of a bound flow.
 func quotedFlow(ip []byte) []byte {
 	q := quoted(transport(ip))
-	if q == nil || fragOf(q) != fragWhole {
+	if q == nil || fragOf(q) == fragLater {
 		return nil
 	}
 	if _, ok := tuple(q); !ok {
@@ -414,7 +441,7 @@ func quotedFlow(ip []byte) []byte {
 func (r *run) errorFromOutside(n *nat, p *packet) string {
 	q := quotedFlow(p.ip)
 	f, _ := tuple(q)
-	if reply(q) || dstOf(p.ip) != f.src {
+	if queryReply(q) || dstOf(p.ip) != f.src {
 		return element.ReasonNATNoBinding
 	}
 	e := r.ask(question{n, endpoint{f.proto, f.src, f.sport}, f.dst, f.dport, nil}, p.by.qsport)
@@ -433,7 +460,7 @@ func (r *run) errorFromOutside(n *nat, p *packet) string {
 func (r *run) errorFromInside(n *nat, p *packet) string {
 	q := quotedFlow(p.ip)
 	f, _ := tuple(q)
-	if request(q) {
+	if query(q) {
 		return element.ReasonNATUnsupported
 	}
 	e := n.find(f.reversed(), r.now)

@@ -117,12 +117,18 @@ func TestTheNATDropsWhatItCannotTranslate(t *testing.T) {
 		in   int
 		want string
 	}{
-		"a first fragment":             {pkt{frag: 0x2000}, inside, "nat-fragment"},
-		"a later fragment":             {pkt{frag: 7}, inside, "nat-fragment"},
-		"a fragment from outside":      {back(pkt{frag: 7}, "192.0.2.10"), outside, "nat-fragment"},
-		"another protocol":             {pkt{proto: 4}, inside, "nat-unsupported"},
+		"a first fragment":        {pkt{frag: 0x2000}, inside, "nat-fragment"},
+		"a later fragment":        {pkt{frag: 7}, inside, "nat-fragment"},
+		"a fragment from outside": {back(pkt{frag: 7}, "192.0.2.10"), outside, "nat-fragment"},
+		"AH":                      {pkt{proto: 51}, inside, "nat-unsupported"},
+		"DCCP":                    {pkt{proto: 33}, inside, "nat-unsupported"},
+		"UDP-Lite":                {pkt{proto: 136}, inside, "nat-unsupported"},
+		"source quench": {
+			pkt{proto: 1, icmp: layers.CreateICMPv4TypeCode(4, 0), payload: udp(1, 2).frame()[14:]}, inside, "nat-unsupported",
+		},
+		"source quench, outside":       {errorOf(4, pkt{src: "192.0.2.10", sport: 2000, dport: 53}), outside, "nat-no-binding"},
 		"an echo reply from inside":    {pkt{proto: 1, icmp: echoReply, dport: 1}, inside, "nat-unsupported"},
-		"a timestamp request":          {pkt{proto: 1, icmp: layers.CreateICMPv4TypeCode(13, 0)}, inside, "nat-unsupported"},
+		"an address mask request":      {pkt{proto: 1, icmp: layers.CreateICMPv4TypeCode(17, 0)}, inside, "nat-unsupported"},
 		"another protocol, outside":    {back(pkt{proto: 4}, "192.0.2.10"), outside, "nat-no-binding"},
 		"an echo request from outside": {back(ping(1), "192.0.2.10"), outside, "nat-no-binding"},
 		"an error without quote":       {back(pkt{proto: 1, icmp: expired}, "192.0.2.10"), outside, "nat-no-binding"},
@@ -170,6 +176,13 @@ func TestBindingsEndWhenIdleLongerThanTheirTimeout(t *testing.T) {
 			}
 		})
 	}
+}
+
+// errorOf is an ICMP error of a type from a router outside.
+func errorOf(typ uint8, quote pkt) pkt {
+	p := errorTo("192.0.2.10", quote)
+	p.icmp = layers.CreateICMPv4TypeCode(typ, 0)
+	return p
 }
 
 // errorTo is an ICMP time exceeded from a router outside about quote.
@@ -256,11 +269,56 @@ func TestErrorsFromInsideShowOnlyTheOutside(t *testing.T) {
 	want(t, c.Process(0, inside, in.frame(), nil), sent(out))
 }
 
-func TestAQuotedFragmentBelongsToNoFlow(t *testing.T) {
+func TestAnErrorAboutAFirstFragmentOfATranslatedPacketIsTranslated(t *testing.T) {
 	c := natted(pool()).chain()
 	only(t, c.Process(0, inside, udp(1000, 53).frame(), choosing("192.0.2.10:2001")))
 	quote := pkt{src: "192.0.2.10", sport: 2001, dport: 53, frag: 0x2000}
+	got := only(t, c.Process(0, outside, errorTo("192.0.2.10", quote).frame(), nil))
+	quote.src, quote.sport = "10.0.0.2", 1000
+	back := errorTo("10.0.0.2", quote)
+	back.src, back.to, back.from = "203.0.113.99", hostMAC, insideMAC
+	back.ttl = got[22]
+	if want := back.frame(); !bytes.Equal(got[14:], want[14:]) {
+		t.Errorf("got\n%x, want\n%x", got[14:], want[14:])
+	}
+	quote = pkt{src: "192.0.2.10", frag: 0x2001}
 	dropped(t, c.Process(0, outside, errorTo("192.0.2.10", quote).frame(), nil), "nat-no-binding")
+}
+
+func TestProtocolsWithoutPortsAreTranslatedByAddressWhereThatIsUnambiguous(t *testing.T) {
+	gre := func(host string) []byte { return pkt{proto: 47, src: host}.frame() }
+	e := pool()
+	e.Pool = append(e.Pool, ip("192.0.2.11"))
+	c := natted(e).chain()
+	for i, host := range []string{"10.0.0.2", "10.0.0.3"} {
+		outside := fmt.Sprintf("192.0.2.%d:0", 10+i)
+		want(t, c.Process(0, inside, gre(host), choosing(outside)), sent(pkt{proto: 47, src: outside[:len(outside)-2]}))
+	}
+	dropped(t, c.Process(0, inside, gre("10.0.0.4"), nil), "nat-exhausted")
+	only(t, c.Process(0, inside, pkt{proto: 50, src: "10.0.0.4"}.frame(), nil))                      // another protocol
+	only(t, c.Process(0, inside, pkt{proto: 47, src: "10.0.0.4", dst: "198.51.100.2"}.frame(), nil)) // another remote
+	got := only(t, c.Process(0, outside, back(pkt{proto: 47}, "192.0.2.11").frame(), nil))
+	if to := addr(dstOf(got[14:])); to != ip("10.0.0.3") {
+		t.Errorf("the second host's packet goes to %v", to)
+	}
+	dropped(t, c.Process(0, outside, back(pkt{proto: 132}, "192.0.2.11").frame(), nil), "nat-no-binding")
+	only(t, c.Process(seconds(20)+1, inside, gre("10.0.0.4"), nil)) // UDP's timeout is over
+}
+
+func TestATimestampRequestIsTranslatedByItsIdentifierAndRepliesOfAnyCodePass(t *testing.T) {
+	c := natted(pool()).chain()
+	of := func(typ, code uint8) layers.ICMPv4TypeCode { return layers.CreateICMPv4TypeCode(typ, code) }
+	request := pkt{proto: 1, icmp: of(13, 0), sport: 1000}
+	request.src = "192.0.2.10"
+	translated := request
+	translated.sport = 2001
+	request.src = ""
+	want(t, c.Process(0, inside, request.frame(), choosing("192.0.2.10:2001")), sent(translated))
+	for _, code := range []uint8{0, 7} {
+		for _, typ := range []uint8{14, 0} {
+			only(t, c.Process(0, outside, back(pkt{proto: 1, icmp: of(typ, code), sport: 2001, dport: 2001}, "192.0.2.10").frame(), nil))
+		}
+	}
 }
 
 // guarded is inside → NAPT → firewall that lets only port 53 out.

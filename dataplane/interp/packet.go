@@ -12,6 +12,10 @@ const (
 	protoTCP  = 6
 	protoUDP  = 17
 
+	protoDCCP    = 33
+	protoAH      = 51
+	protoUDPLite = 136
+
 	icmpEchoReply        = 0
 	icmpUnreachable      = 3
 	icmpSourceQuench     = 4
@@ -19,6 +23,8 @@ const (
 	icmpEchoRequest      = 8
 	icmpTimeExceeded     = 11
 	icmpParameterProblem = 12
+	icmpTimestamp        = 13
+	icmpTimestampReply   = 14
 
 	icmpFragNeeded = 4 // code of icmpUnreachable
 

@@ -108,7 +108,7 @@ func (e *emitter) tables() {
 			Segment: uint32(e.w.index[start{kind: startReturn, node: last, run: i}]),
 		}
 		to := e.napt(last).Timeouts
-		room := capacity(e.napt(last))
+		room, addresses := capacity(e.napt(last)), len(e.napt(last).Pool)
 		var names []string
 		for _, node := range run {
 			n := e.napt(node)
@@ -117,6 +117,10 @@ func (e *emitter) tables() {
 			if c := capacity(n); c < room {
 				room = c
 				r.MaxSessions = uint32(c)
+			}
+			if len(n.Pool) < addresses {
+				addresses = len(n.Pool)
+				r.Addresses = uint32(addresses)
 			}
 			names = append(names, e.w.g.Nodes[node].Name)
 		}

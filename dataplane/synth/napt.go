@@ -8,11 +8,11 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// What a NAPT translates: TCP, UDP, echo, and errors about them. TCP and UDP packets have no ICMP
-// type, so one product says it.
+// What a NAPT translates: ICMP's queries and errors, and all protocols but those whose checksums cover addresses in a way that it does not
+// know (DCCP, AH, UDP-Lite). Only ICMP packets have an ICMP type, so one product says it.
 var (
-	forwardable = translatable(3, 8, 11, 12)
-	returnable  = translatable(0, 3, 11, 12)
+	forwardable = translatable(3, 8, 11, 12, 13)
+	returnable  = translatable(0, 3, 11, 12, 14)
 
 	unfragmented = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
 	fragmented   = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragFirst, headerspace.FragLater))
@@ -21,7 +21,7 @@ var (
 func translatable(icmpTypes ...uint64) headerspace.Filter {
 	absent, _ := headerspace.ICMPType.Absent()
 	return headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole)).
-		With(headerspace.Proto, headerspace.Of(1, 6, 17)).
+		With(headerspace.Proto, headerspace.Full(headerspace.Proto).Subtract(headerspace.Of(33, 51, 136))).
 		With(headerspace.ICMPType, headerspace.Of(icmpTypes...).Union(headerspace.Single(absent)))
 }
 

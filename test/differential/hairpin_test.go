@@ -134,8 +134,8 @@ func TestWhatComesBackAndGoesOutAgainHasOneBindingAmongSeveralWorkers(t *testing
 				}
 				r.workers, r.cut = workers, cut
 				driveRig(t, r, scale(60_000, 5_000))
-				// The hash of a device is the same for both directions.
-				if dropped := r.stats.drops[notOurs]; dropped > 0 != (workers > 1 && cut == cutByHost) {
+				// A device's hash is the same for both directions, but of flows without ports.
+				if dropped := r.stats.drops[notOurs]; cut == cutByHost && dropped > 0 != (workers > 1) {
 					t.Errorf("%d workers drop %d packets as %s", workers, dropped, notOurs)
 				}
 			})

@@ -109,6 +109,9 @@ func (r *rig) compareShards(ctx context.Context) (diff []string, err error) {
 		n := shards(t)
 		taken, seen := map[seat]bool{}, map[seat]bool{}
 		for _, s := range sessions {
+			if !ported(uint8(s.GetProto())) {
+				continue // its remote tells its shard
+			}
 			forth := bucket(s.GetInsideAddress(), s.GetRemoteAddress(), uint16(s.GetInsidePort()), uint16(s.GetRemotePort()))
 			back := bucket(s.GetRemoteAddress(), s.GetOutsideAddress(), uint16(s.GetRemotePort()), uint16(s.GetOutsidePort()))
 			if shard := s.GetShard(); back%n != shard%n || same && forth%all != shard%all {

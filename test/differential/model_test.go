@@ -63,8 +63,21 @@ type flow struct {
 }
 
 type endpoint struct {
-	proto uint8
-	at    netip.AddrPort
+	proto  uint8
+	at     netip.AddrPort
+	remote netip.Addr // of protocols without ports, which are told apart by it
+}
+
+// endpointOf is where a flow's return packets come.
+func endpointOf(proto uint8, at, remote netip.AddrPort) endpoint {
+	if ported(proto) {
+		return endpoint{proto: proto, at: at}
+	}
+	return endpoint{proto, at, remote.Addr()}
+}
+
+func ported(proto uint8) bool {
+	return proto == packets.ProtoTCP || proto == packets.ProtoUDP || proto == packets.ProtoICMP
 }
 
 // binding is an entry of a state table.
@@ -338,7 +351,7 @@ func reasonName(r programpb.DropReason) string {
 
 func (m *model) live(b *binding) bool {
 	run := m.p.GetRuns()[b.run]
-	ms := run.GetUdpMs()
+	ms := run.GetUdpMs() // also of protocols without ports
 	switch {
 	case b.proto == packets.ProtoICMP:
 		ms = run.GetIcmpMs()
@@ -360,7 +373,7 @@ func (m *model) from(table uint32, f flow) *binding {
 
 // to is the live binding with an outside address and port, and a remote.
 func (m *model) to(table uint32, proto uint8, at, remote netip.AddrPort) *binding {
-	if b := m.tables[table].outside[endpoint{proto, at}]; b != nil && b.remote == remote && m.live(b) {
+	if b := m.tables[table].outside[endpointOf(proto, at, remote)]; b != nil && b.remote == remote && m.live(b) {
 		return b
 	}
 	return nil
@@ -437,9 +450,10 @@ func ends(ip []byte) (src, dst netip.AddrPort) {
 	b := ip[int(ip[0]&15)*4:]
 	var sport, dport uint16
 	switch {
+	case !ported(ip[9]):
 	case ip[9] != packets.ProtoICMP:
 		sport, dport = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
-	case b[0] == packets.ICMPEchoRequest:
+	case b[0] == packets.ICMPEchoRequest || b[0] == packets.ICMPTimestamp:
 		sport = binary.BigEndian.Uint16(b[4:])
 	default:
 		dport = binary.BigEndian.Uint16(b[4:])
@@ -457,18 +471,21 @@ func isError(s *shot) bool {
 // quote is the packet that an ICMP error quotes, if a flow can be told from it.
 func quote(s *shot) []byte {
 	q := s.transport()[8:]
-	if len(q) < 20 || q[0]>>4 != 4 || q[0]&15 < 5 || len(q) < int(q[0]&15)*4+8 || binary.BigEndian.Uint16(q[6:])&0x3fff != 0 {
+	if len(q) < 20 || q[0]>>4 != 4 || q[0]&15 < 5 || len(q) < int(q[0]&15)*4+8 || binary.BigEndian.Uint16(q[6:])&0x1fff != 0 {
 		return nil
 	}
 	switch q[9] {
 	case packets.ProtoTCP, packets.ProtoUDP:
 		return q
 	case packets.ProtoICMP:
-		if t := q[int(q[0]&15)*4]; t == packets.ICMPEchoRequest || t == packets.ICMPEchoReply {
+		if slices.Contains([]byte{0, 8, 13, 14}, q[int(q[0]&15)*4]) {
 			return q
 		}
+		return nil
+	case 33, 51, 136: // DCCP, AH, UDP-Lite
+		return nil
 	}
-	return nil
+	return q
 }
 
 // write puts an address and port into a packet, as source (at 12) or destination (at 16).
@@ -476,6 +493,7 @@ func write(ip []byte, at int, a netip.AddrPort) {
 	binary.BigEndian.PutUint32(ip[at:], number(a.Addr()))
 	b := ip[int(ip[0]&15)*4:]
 	switch {
+	case !ported(ip[9]):
 	case ip[9] == packets.ProtoICMP:
 		binary.BigEndian.PutUint16(b[4:], a.Port())
 	case at == 12:
@@ -513,7 +531,7 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 	f := flow{run, s.ip[9], src, dst}
 	b := m.from(table, f)
 	if b == nil {
-		out, ok := m.choose(table, f.proto)
+		out, ok := m.choose(table, f)
 		if !ok {
 			return "nat-exhausted"
 		}
@@ -527,11 +545,13 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 // bind makes a binding in the place of expired ones.
 func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
 	t := &m.tables[table]
-	at := endpoint{f.proto, out}
+	at := endpointOf(f.proto, out, f.remote)
 	wasFlow, wasOut := t.inside[f], t.outside[at]
 	b := &binding{flow: f, out: out, last: m.now, tcp: connection{shift: [2]int{-1, -1}}}
-	if wasFlow != nil && t.outside[endpoint{f.proto, wasFlow.out}] == wasFlow {
-		delete(t.outside, endpoint{f.proto, wasFlow.out})
+	if wasFlow != nil {
+		if there := endpointOf(f.proto, wasFlow.out, f.remote); t.outside[there] == wasFlow {
+			delete(t.outside, there)
+		}
 	}
 	if wasOut != nil && t.inside[wasOut.flow] == wasOut {
 		delete(t.inside, wasOut.flow)
@@ -545,7 +565,7 @@ func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
 }
 
 // choose is the next free outside port.
-func (m *model) choose(table uint32, proto uint8) (netip.AddrPort, bool) {
+func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
 	p, t := m.p.GetTables()[table], &m.tables[table]
 	var addrs []uint32
 	for _, r := range p.GetPool() {
@@ -557,7 +577,10 @@ func (m *model) choose(table uint32, proto uint8) (netip.AddrPort, bool) {
 	for range ports * len(addrs) {
 		t.cursor = (t.cursor + 1) % (ports * len(addrs))
 		out := netip.AddrPortFrom(packets.Addr(addrs[t.cursor/ports]), uint16(int(p.GetPortMin())+t.cursor%ports))
-		if b := t.outside[endpoint{proto, out}]; b == nil || !m.live(b) {
+		if !ported(f.proto) {
+			out = netip.AddrPortFrom(out.Addr(), 0)
+		}
+		if b := t.outside[endpointOf(f.proto, out, f.remote)]; b == nil || !m.live(b) {
 			return out, true
 		}
 	}

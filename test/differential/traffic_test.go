@@ -414,7 +414,7 @@ func (t *traffic) usual(f hs.Field) uint64 {
 	case hs.Src, hs.Dst:
 		return uint64(t.address(f))
 	case hs.Proto:
-		return []uint64{6, 6, 6, 17, 17, 17, 1, 1, 47, 50}[t.IntN(10)]
+		return []uint64{6, 6, 6, 17, 17, 17, 1, 1, 47, []uint64{4, 33, 50, 51, 132, 136}[t.IntN(6)]}[t.IntN(10)]
 	case hs.VLAN:
 		return []uint64{4096, 4096, 4096, 4096, 10, 10, 20, 4094, 0, uint64(t.IntN(4096))}[t.IntN(10)]
 	case hs.TTL:
@@ -426,7 +426,7 @@ func (t *traffic) usual(f hs.Field) uint64 {
 	case hs.TCPFlags:
 		return uint64(t.flags())
 	case hs.ICMPType:
-		return []uint64{8, 8, 8, 8, 8, 0, 3, 11, 13, uint64(t.IntN(256))}[t.IntN(10)]
+		return []uint64{8, 8, 8, 8, 0, 3, 11, 13, 13, uint64(t.IntN(256))}[t.IntN(10)]
 	default: // DSCP, ICMP code
 		return uint64([]int{0, 0, 0, t.IntN(64)}[t.IntN(4)])
 	}

@@ -121,10 +121,14 @@ func Reply(r *rand.Rand, frame []byte, flags uint8, payload []byte) (reply []byt
 		f.Flags = flags
 	case ProtoICMP:
 		id, _, echo := v.IP.Ports()
-		if !echo || v.IP.Payload[0] != ICMPEchoRequest {
+		if !echo || v.IP.Payload[0] != ICMPEchoRequest && v.IP.Payload[0] != ICMPTimestamp {
 			return nil, false
 		}
-		f.Type, f.ICMPRest = ICMPEchoReply, uint32(id)<<16|uint32(r.IntN(65536))
+		f.Type, f.Code = ICMPEchoReply, []uint8{0, 0, 0, uint8(r.Uint32())}[r.IntN(4)]
+		if v.IP.Payload[0] == ICMPTimestamp {
+			f.Type = ICMPTimestampReply
+		}
+		f.ICMPRest = uint32(id)<<16 | uint32(r.IntN(65536))
 	}
 	return Build(r, v.SrcMAC, v.DstMAC, f, payload), true
 }
@@ -138,6 +142,9 @@ func ErrorAbout(r *rand.Rand, frame []byte, from uint32, typ, code uint8, quote 
 	ip := v.IP.Bytes()
 	if r.IntN(12) == 0 { // a quote that does not fit
 		ip[r.IntN(len(ip))] ^= 1 << r.IntN(8)
+	}
+	if r.IntN(12) == 0 { // the packet was fragmented on its way
+		ip[6] |= 0x20
 	}
 	f := Fields{VLAN: v.vlan(), Src: from, Dst: v.IP.Src, Proto: ProtoICMP, TTL: 64, Type: typ, Code: code, ICMPRest: uint32(r.IntN(1501))}
 	return Build(r, v.SrcMAC, v.DstMAC, f, ip[:min(len(ip), quote)]), true

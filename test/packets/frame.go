@@ -36,11 +36,13 @@ const (
 
 // ICMP types.
 const (
-	ICMPEchoReply    = 0
-	ICMPUnreachable  = 3
-	ICMPEchoRequest  = 8
-	ICMPTimeExceeded = 11
-	ICMPParameter    = 12
+	ICMPEchoReply      = 0
+	ICMPUnreachable    = 3
+	ICMPEchoRequest    = 8
+	ICMPTimeExceeded   = 11
+	ICMPParameter      = 12
+	ICMPTimestamp      = 13
+	ICMPTimestampReply = 14
 )
 
 // Tag is a VLAN tag.

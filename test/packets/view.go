@@ -68,7 +68,7 @@ func (p IPv4) Ports() (src, dst uint16, ok bool) {
 	case ProtoTCP, ProtoUDP:
 		return binary.BigEndian.Uint16(p.Payload), binary.BigEndian.Uint16(p.Payload[2:]), true
 	case ProtoICMP:
-		if t := p.Payload[0]; t == ICMPEchoRequest || t == ICMPEchoReply {
+		if t := p.Payload[0]; t == ICMPEchoRequest || t == ICMPEchoReply || t == ICMPTimestamp || t == ICMPTimestampReply {
 			id := binary.BigEndian.Uint16(p.Payload[4:])
 			return id, id, true
 		}

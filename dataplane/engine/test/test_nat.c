@@ -84,7 +84,7 @@ static void flows_to_two_remotes_have_two_ports(void **state)
 static void what_a_napt_cannot_translate_is_dropped_under_its_reason(void **state)
 {
 	struct fixture *f = *state;
-	struct packet p = outward(47, 0), fragment = outward(SN_UDP, 5000), reply = outward(SN_ICMP, 7);
+	struct packet p = outward(SN_AH, 0), fragment = outward(SN_UDP, 5000), reply = outward(SN_ICMP, 7);
 
 	load(f);
 	send_packet(f, &p);
@@ -456,10 +456,38 @@ static void an_error_with_eight_bytes_quoted_is_enough_and_seven_are_not(void **
 	len = error_about(sent, 27, 1, 0xcb007101, SN_SAMPLE_POOL, frame);
 	send_frame(f, 1, frame, len);
 	assert_dropped(f, SN_REASON_NAT_NO_BINDING);
-	sent[14 + 6] = 0x20; /* a quoted fragment is no flow */
+	sent[14 + 6] = 0x20; /* a first fragment is of its flow, a later one of none */
+	len = error_about(sent, 28, 1, 0xcb007101, SN_SAMPLE_POOL, frame);
+	send_frame(f, 1, frame, len);
+	assert_int_equal(sn_load16(l4_of(assert_sent(f, 0)) + 8 + 20), 5000);
+	sent[14 + 7] = 1;
 	len = error_about(sent, 28, 1, 0xcb007101, SN_SAMPLE_POOL, frame);
 	send_frame(f, 1, frame, len);
 	assert_dropped(f, SN_REASON_NAT_NO_BINDING);
+}
+
+/* Return packets find the host by protocol, remote and outside address; the pool has one. */
+static void a_protocol_without_ports_passes_by_address_where_that_is_unambiguous(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward(47, 0), other = out, in = inward(47, 0);
+
+	load(f);
+	other.src++;
+	for (int i = 0; i < 3; i++) { /* the later ones by cached decisions */
+		send_packet(f, &out);
+		assert_sent(f, 1);
+		assert_true(comes_back(f, &in));
+		assert_int_equal(sn_load32(ip_of(assert_sent(f, 0)) + 16), out.src);
+	}
+	assert_int_equal(sessions(f), 1);
+	send_packet(f, &other);
+	assert_dropped(f, SN_REASON_NAT_EXHAUSTED);
+	f->now += 300 * SECOND + 1; /* UDP's timeout */
+	assert_false(comes_back(f, &in));
+	send_packet(f, &other);
+	assert_int_equal(f->n_drops, 0);
+	assert_true(comes_back(f, &in));
 }
 
 static void an_error_from_inside_leaves_by_the_outside_address(void **state)
@@ -529,6 +557,7 @@ int main(void)
 		WITH_FIXTURE(a_packet_that_is_dropped_later_refreshes_no_session),
 		WITH_FIXTURE(an_error_from_outside_reaches_the_inside_host_with_its_own_packet_quoted),
 		WITH_FIXTURE(an_error_with_eight_bytes_quoted_is_enough_and_seven_are_not),
+		WITH_FIXTURE(a_protocol_without_ports_passes_by_address_where_that_is_unambiguous),
 		WITH_FIXTURE(an_error_from_inside_leaves_by_the_outside_address),
 		WITH_FIXTURE(errors_do_not_refresh_the_flow),
 	};

@@ -850,7 +850,7 @@ static void a_session_that_cannot_be_is_refused_and_ends_the_transfer(void **sta
 	send_all(w, 100, false);
 	refuse_spoilt(w, 18, 0xff, "which the program does not have so");
 	refuse_spoilt(w, 23, 7, "session of table 7");
-	refuse_spoilt(w, 20, 47, "session of protocol 47, want 1, 6 or 17");
+	refuse_spoilt(w, 20, SN_AH, "session of protocol 51, which is not translated");
 	refuse_spoilt(w, 22, 200, "session of shard 200");
 	refuse_spoilt(w, 4, 77, "which are not the pool's");
 	j = journey(w, 0, 0, SN_SHARDS);

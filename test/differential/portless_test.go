@@ -1,0 +1,87 @@
+package differential
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// portless makes packets of protocols without ports, and ICMP timestamps, between few hosts and few remotes: more hosts than the pool has
+// addresses.
+func (t *traffic) portless() sent {
+	f := packets.Fields{
+		VLAN: -1, TTL: 64, Src: 0x0a000001 + t.Uint32N(9), Dst: 0x08080801 + t.Uint32N(3),
+		Proto: []uint8{4, 33, 47, 50, 51, 132, 136, packets.ProtoICMP}[t.IntN(8)],
+		Type:  packets.ICMPTimestamp, ICMPRest: t.Uint32N(3) << 16,
+	}
+	switch {
+	case t.IntN(3) == 0 || len(t.out.list) == 0:
+		return sent{0, t.build(0, f)}
+	case t.IntN(3) == 0:
+		o := t.out.list[t.IntN(len(t.out.list))]
+		if e, ok := packets.ErrorAbout(t.Rand, o.frame, 0x09090909, 3, 1, 68); ok {
+			return sent{o.iface, e}
+		}
+	}
+	o := t.out.list[t.IntN(len(t.out.list))]
+	if r, ok := packets.Reply(t.Rand, o.frame, 0, t.payload()); ok {
+		return sent{o.iface, r}
+	}
+	return sent{0, t.build(0, f)}
+}
+
+func TestGREESPSCTPAndTimestampsPassNAPTsByAddressOrIdentifier(t *testing.T) {
+	needHarness(t)
+	for _, cut := range []string{cutByHost, cutByHash, "address:0"} {
+		for _, chain := range []func(string) *graph.Graph{
+			func(name string) *graph.Graph { return inARow(name, 1, oneNAPT) },
+			func(name string) *graph.Graph { return inARow(name, 3, oneNAPT) },
+			asymmetric,
+		} {
+			g := chain(t.Name() + cut)
+			t.Run(fmt.Sprintf("%s, %d elements", cut, len(g.Nodes)), func(t *testing.T) {
+				t.Parallel()
+				r, err := newRig(g)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.workers, r.cut = 3, cut
+				if err := r.start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				defer r.engine.kill()
+				if err := r.tunnel(t, scale(20_000, 4_000)); err != nil {
+					t.Fatal(err)
+				}
+			})
+		}
+	}
+}
+
+// tunnel runs such packets, with pauses around the timeout.
+func (r *rig) tunnel(t *testing.T, n int) error {
+	tr := newTraffic(1, r.g, r.res.Program)
+	random, now := rand.New(rand.NewPCG(2, 3)), time.Second
+	for r.stats.packets < n {
+		s := step{now: now}
+		for range 1 + random.IntN(64) {
+			s.packets = append(s.packets, tr.portless())
+		}
+		left, err := r.run(t.Context(), s)
+		if err != nil {
+			return err
+		}
+		for i, p := range s.packets {
+			tr.saw(p, left[i])
+		}
+		now += []time.Duration{time.Millisecond, time.Second, timeouts.UDP, timeouts.UDP + time.Millisecond}[max(0, random.IntN(12)-8)]
+	}
+	if r.stats.drops["nat-exhausted"] == 0 || r.stats.drops["nat-unsupported"] == 0 {
+		t.Errorf("no packet was refused: %v", r.stats.drops)
+	}
+	return r.finish(t.Context(), now)
+}
