@@ -102,6 +102,7 @@ var indexExamples = []example{
 	{"generator-code-256", func(p *programpb.Program) { p.Generators[0].Code = 256 }, []string{"generators[0] (ttl): code is 256, want at most 255"}},
 	{"interface-unnamed", func(p *programpb.Program) { p.Interfaces[1].Name = "" }, []string{"interfaces[1] (): has no name"}},
 	{"prefix-33", func(p *programpb.Program) { p.Interfaces[0].PrefixLen = 33 }, []string{"interfaces[0] (in): prefix_len is 33, want at most 32"}},
+	{"neighbor-vlan-4096", func(p *programpb.Program) { p.Interfaces[0].Neighbors[0].Vlan = 4096 }, []string{"interfaces[0] (in)", "neighbors[0].vlan is 4096, want one of the interface's, or 0"}},
 	{"mtu-67", func(p *programpb.Program) { p.Interfaces[0].Mtu = 67 }, []string{"interfaces[0] (in): mtu is 67, want 68..65535"}},
 	{"mtu-65536", func(p *programpb.Program) { p.Interfaces[0].Mtu = 65536 }, []string{"interfaces[0] (in): mtu is 65536, want 68..65535"}},
 	{"mac-5", func(p *programpb.Program) { p.Interfaces[1].Mac = make([]byte, 5) }, []string{"interfaces[1] (out): mac has 5 bytes, want 6 or none"}},

@@ -1,0 +1,77 @@
+package netns
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/test/netns/lab"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// vlans is plain with VLAN 10 on both interfaces; the host outside has a MAC address there and another one without a tag.
+const vlans = `apiVersion: nfv.sinter.dev/v1alpha1
+kind: ServiceChain
+metadata: {name: vlans}
+spec:
+  interfaces:
+  - {name: inside, address: 10.0.0.1/24, vlans: [10]}
+  - name: outside
+    address: 198.51.100.1/24
+    vlans: [10]
+    neighbors:
+    - {address: 198.51.100.80, mac: "02:00:00:00:00:01"}
+    - {address: 198.51.100.80, mac: "02:00:00:00:00:0a", vlan: 10}
+  functions:
+  - name: rt
+    router:
+      routes:
+      - {prefix: 10.0.0.0/24, port: inside}
+      - {prefix: 198.51.100.0/24, port: outside}
+  path: [inside, rt, outside]
+`
+
+// TestAVLANTagIsABoundaryOnKernelInterfaces sends frames with and without a tag through a chain, by kernels that take
+// tags out of frames and keep them beside.
+func TestAVLANTagIsABoundaryOnKernelInterfaces(t *testing.T) {
+	lab.Require(t)
+	tag := func(tci uint16) []packets.Tag { return []packets.Tag{{TPID: packets.TPID8021Q, TCI: tci}} }
+	untagged, inVLAN10 := packets.MAC{2, 0, 0, 0, 0, 1}, packets.MAC{2, 0, 0, 0, 0, 10}
+	for name, binds := range map[string][]string{"by AF_PACKET": officeBinds, "by AF_XDP": xdpBinds} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t)
+			s.engine = lab.StartEngine(t, s.box, binds)
+			s.engine.Load(t, lab.Compile(t, lab.ParseText(t, vlans)))
+			w := wires{s.host.Wire(t, "eth0", lab.LargeSlot), s.peer.Wire(t, "eth0", lab.LargeSlot)}
+			in, out := s.box.MAC(t, "inside"), s.box.MAC(t, "outside")
+			frame := func(to, from packets.MAC, tags []packets.Tag, ttl uint8, port uint16) []byte {
+				p := packets.IPv4{Src: number(officeHost), Dst: number(officePeer), Proto: packets.ProtoUDP, TTL: ttl}
+				p.Payload = packets.UDP(p.Src, p.Dst, port, 9, []byte("over the boundary?"))
+				return packets.Ethernet(to, from, tags, packets.EtherIPv4, p.Bytes(), nil)
+			}
+			want := [][]byte{
+				frame(inVLAN10, out, tag(0xa00a), 63, 1),
+				frame(untagged, out, nil, 63, 2), // a priority tag is no VLAN
+				frame(untagged, out, nil, 63, 4), // behind the packet of VLAN 11, which does not come
+			}
+			if err := w.inside.Send(
+				frame(in, w.inside.MAC, tag(0xa00a), 64, 1), frame(in, w.inside.MAC, tag(0xe000), 64, 2),
+				frame(in, w.inside.MAC, tag(11), 64, 3), frame(in, w.inside.MAC, nil, 64, 4),
+			); err != nil {
+				t.Fatal(err)
+			}
+			w.outside.Wait(t, "a packet behind one of another VLAN", func(f []byte) bool {
+				if v, ok := packets.Parse(f); !ok || v.EtherType != packets.EtherIPv4 {
+					return false
+				}
+				if !bytes.Equal(f, want[0]) {
+					t.Errorf("there came\n%s\nwant\n%s", packets.Describe(f), packets.Describe(want[0]))
+				}
+				want = want[1:]
+				return len(want) == 0
+			})
+			if n := s.engine.Dropped(t, "vlan-unknown"); n != 1 {
+				t.Errorf("%d frames are counted as vlan-unknown, want that of VLAN 11", n)
+			}
+		})
+	}
+}
