@@ -98,7 +98,7 @@ static inline bool sn_cache_eligible(const struct sn_pkt *p)
 static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn_atoms *atoms,
 				       const struct sn_pkt *p, struct sn_cache_key *key)
 {
-	uint32_t signature = atoms->vlan[p->vlan] | (uint32_t)atoms->dscp[p->dscp & 63] << 13;
+	uint32_t signature = p->vlan | (uint32_t)atoms->dscp[p->dscp & 63] << 13;
 	uint16_t sport = p->sport0;
 
 	if (p->proto == SN_TCP) {

@@ -43,18 +43,17 @@ struct sn_classifier {
 
 /*
  * Values of a field that no table tells apart share an atom, so that the decision
- * cache needs no more entries than there are decisions.
+ * cache needs no more entries than there are decisions. VLANs are told apart: they have neighbours of their
+ * own.
  */
 /* Of each atom a value that packets are likely to have. */
 struct sn_typical {
-	uint16_t vlan[SN_VLAN_ABSENT + 1];
 	uint8_t dscp[64];
 	uint8_t tcp_flags[256];
 	uint8_t icmp_code[256];
 };
 
 struct sn_atoms {
-	uint16_t vlan[SN_VLAN_ABSENT + 1];
 	uint8_t dscp[64];
 	uint8_t tcp_flags[256];
 	uint8_t icmp_code[256];

@@ -623,15 +623,15 @@ static bool sets_field(const struct sn_program *p, enum sn_field field)
 	return false;
 }
 
-/* The atoms of one field, refined by every table. A field that is written keeps its values apart, as the
- * rewrite depends on them; VLANs have neighbours of their own. */
+/* The atoms of one field, refined by every table. A field that is written keeps its values apart: the rewrite
+ * depends on them. */
 static int refine(struct builder *b, uint16_t *atoms, uint32_t n, enum sn_field field)
 {
 	uint32_t count = 1;
 	int rc = 0;
 
 	memset(atoms, 0, n * sizeof(*atoms));
-	if (field == SN_VLAN || sets_field(b->p, field)) {
+	if (sets_field(b->p, field)) {
 		for (uint32_t v = 0; v < n; v++)
 			atoms[v] = v;
 		return 0;
@@ -653,12 +653,7 @@ static int build_atoms(struct builder *b)
 	if (!b->p->stateful) /* no cache */
 		return 0;
 	at(b, "segments");
-	if (refine(b, a->vlan, SN_VLAN_ABSENT + 1, SN_VLAN))
-		return no_memory(b);
-	/* Untagged packets, acknowledgements, otherwise the least value. */
-	for (uint32_t v = SN_VLAN_ABSENT + 1; v-- > 0;)
-		a->typical.vlan[a->vlan[v]] = v;
-	a->typical.vlan[a->vlan[SN_VLAN_ABSENT]] = SN_VLAN_ABSENT;
+	/* Acknowledgements, otherwise the least value. */
 	for (int i = 0; i < 3; i++) {
 		if (refine(b, atoms, sizes[i], small_fields[i]))
 			return no_memory(b);

@@ -63,7 +63,7 @@ static void packet_of(const struct sn_worker *w, const struct sn_cache_entry *e,
 	p->dport0 = e->ports_key >> 32;
 	p->sport = p->dport = SN_PORT_ABSENT;
 	p->tcp_flags = p->icmp_type = p->icmp_code = SN_BYTE_ABSENT;
-	p->vlan = p->vlan0 = typical->vlan[signature & 0x1fff];
+	p->vlan = p->vlan0 = signature & 0x1fff;
 	p->dscp = p->dscp0 = typical->dscp[signature >> 13 & 63];
 	p->ttl = p->ttl0 = 255;
 	p->frag = SN_FRAG_WHOLE;
