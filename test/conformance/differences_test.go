@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 
@@ -283,6 +284,34 @@ var differences = []*difference{
 		reason: "against RFC 1122 sections 3.2.2 and 4.1.3.4: Sinter verifies no checksum but the IP header's, and who asks with a wrong one can tell",
 		explains: func(e *evidence, m *mismatch) bool {
 			return m.only == sinter && m.role != forwarded && e.ownAddress(e.ip.Dst) && e.wrongSum()
+		},
+	},
+	{
+		name:   "pings in fragments",
+		linux:  "puts them together, and sends one reply, in fragments of its own where it is too big",
+		sinter: "sends fragment by fragment back; together they are the same reply",
+		reason: "RFC 791 section 3.2: who gets the fragments puts them together; RFC 792 says nothing of how a reply is cut",
+		explains: func(e *evidence, m *mismatch) bool {
+			return len(e.p.before) > 0 && e.ownAddress(e.ip.Dst) && bytes.Equal(together(e.outs[sinter]), together(e.outs[linux]))
+		},
+	},
+	{
+		name:   "TTL of errors that an interface sends",
+		linux:  "64",
+		sinter: "63: what is too big for an interface, or waits for a silent neighbour, is answered before the router, which counts as a hop",
+		reason: "RFC 1122 section 3.2.1.7 leaves the TTL open, and any is enough that reaches the other end",
+		explains: func(_ *evidence, m *mismatch) bool {
+			t, c := errorCode(m.frame[sinter])
+			return m.only == sides && m.role == icmpError && m.field == "TTL" && t == 3 && (c == 4 || c == 1)
+		},
+	},
+	{
+		name:   "transport headers that are not whole, or contradict themselves",
+		linux:  "nftables reads the ports, flags or type that are there; errors are sent about ICMP messages of one byte",
+		sinter: "takes their fields as absent: no rule on them matches, and no error is sent about ICMP whose type is not known",
+		reason: "RFC 1858 section 3: what a filter takes for a header must be one; RFC 1812 section 4.3.2.7: the message may be an error",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == linux && e.badTransport() && (e.filters() || m.role == icmpError && e.ip.Proto == packets.ProtoICMP)
 		},
 	},
 }

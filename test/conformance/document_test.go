@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -67,7 +68,7 @@ func scenarioTable() string {
 
 func kindTable() string {
 	var w []string
-	for _, k := range kinds {
+	for _, k := range slices.Concat(kinds, natKinds) {
 		w = append(w, k.name)
 	}
 	return strings.Join(w, ", ") + ".\n"

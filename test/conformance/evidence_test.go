@@ -221,3 +221,20 @@ func (e *evidence) wrongSum() bool {
 	at := map[uint8]int{packets.ProtoTCP: 16, packets.ProtoUDP: 6, packets.ProtoICMP: 2}[e.ip.Proto]
 	return at > 0 && len(p.ip.Payload) >= at+2 && !bytes.Equal(p.ip.Payload[at:at+2], e.ip.Payload[at:at+2])
 }
+
+// together is the payload of a packet whose fragments came in any order; nil if there is a gap.
+func together(outs []output) (whole []byte) {
+	parts := map[int][]byte{}
+	for _, o := range outs {
+		v, _ := packets.Parse(o.frame)
+		parts[int(v.IP.Offset)*8] = v.IP.Payload
+	}
+	for range outs {
+		part, ok := parts[len(whole)]
+		if !ok {
+			return nil
+		}
+		whole = append(whole, part...)
+	}
+	return whole
+}

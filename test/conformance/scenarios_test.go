@@ -58,6 +58,9 @@ func (l link) broadcast() uint32 {
 	return number(p.Masked().Addr()) | (1<<(32-p.Bits()) - 1)
 }
 
+// filters tells whether the chain has a firewall.
+func (s *scenario) filters() bool { return strings.Contains(s.functions, "firewall:") }
+
 // home is the interface whose prefix holds an address; -1: none.
 func (s *scenario) home(a uint32) int {
 	return slices.IndexFunc(s.interfaces, func(l link) bool { return l.prefix().Contains(packets.Addr(a)) })
