@@ -105,12 +105,6 @@ type InstanceGroup struct {
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Tag that marks the group's packets on their way to the pod.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=4094
-	Tag int32 `json:"tag"`
-
 	// Shards of the group that the instance owns.
 	// +required
 	// +listType=set

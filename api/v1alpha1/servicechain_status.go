@@ -193,12 +193,6 @@ type GroupPlace struct {
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Tag that marks the group's packets.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=4094
-	Tag int32 `json:"tag"`
-
 	// Shards of the group that the instance owns.
 	// +optional
 	// +listType=set

@@ -16,7 +16,7 @@ func groupPlaces(said []v1alpha1.GroupPlace, instances []v1alpha1.ChainInstance)
 			if len(out) == most {
 				return out
 			}
-			p := v1alpha1.GroupPlace{Instance: i.Name, Name: g.Name, Tag: g.Tag, Shards: g.Shards, Node: i.Status.Node}
+			p := v1alpha1.GroupPlace{Instance: i.Name, Name: g.Name, Shards: g.Shards, Node: i.Status.Node}
 			for _, c := range g.Cores {
 				// Cores are counted within the pod; the agent reports which CPUs they are.
 				if int(c) < len(i.Status.Cores) {

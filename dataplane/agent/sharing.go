@@ -239,7 +239,7 @@ func (s *Sharing) give(ctx context.Context, stats *programpb.Stats, w *wantedPla
 			continue
 		}
 		for some := range slices.Chunk(theirs.Numbers(), shardsAtOnce) {
-			report, err := s.giveTo(ctx, some, transfer.Peer{Name: p.Name, Address: p.Address})
+			report, err := s.giveTo(ctx, shard.Of(some...), transfer.Peer{Name: p.Name, Address: p.Address})
 			if err != nil {
 				return err
 			}
@@ -250,7 +250,7 @@ func (s *Sharing) give(ctx context.Context, stats *programpb.Stats, w *wantedPla
 	return nil
 }
 
-func (s *Sharing) giveTo(ctx context.Context, shards []uint32, to transfer.Peer) (transfer.Report, error) {
+func (s *Sharing) giveTo(ctx context.Context, shards shard.Set, to transfer.Peer) (transfer.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, giveTime)
 	defer cancel()
 	return s.mover.Give(ctx, shards, to)

@@ -114,7 +114,7 @@ func (c *cluster) waitCores(t testing.TB, chain string, n int) {
 			return fmt.Errorf("groups: %+v, want one", s.Groups)
 		}
 		g := s.Groups[0]
-		if g.Name != "all" || g.Tag != 0 || len(g.Shards) != 1 || g.Shards[0] != "0-127" || len(g.Cores) != n || len(g.Owners) != n {
+		if g.Name != "all" || len(g.Shards) != 1 || g.Shards[0] != "0-127" || len(g.Cores) != n || len(g.Owners) != n {
 			return fmt.Errorf("group %+v, want all shards on %d CPUs", g, n)
 		}
 		scaled := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionScaled)

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/procfs"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // recorder keeps the chunks that were read.
@@ -145,7 +146,7 @@ func TestAHundredThousandSessionsMoveBetweenTwoProcessesUnchanged(t *testing.T) 
 	)
 	id := identity(t, "a secret")
 	a := startEngine(t, all(), id.ShardKey(), capture(t, flows, 1), "--memory", "256", "--buffers", "16383")
-	b := startEngine(t, nil, id.ShardKey(), "", small...)
+	b := startEngine(t, shard.Set{}, id.ShardKey(), "", small...)
 	a.await(flows)
 	watch := &stopwatch{took: map[string]time.Duration{}}
 	agents := map[*engine]*agent{a: newAgent(t, timedTaker{a, watch}, id), b: newAgent(t, timedTaker{b, watch}, id)}
@@ -171,7 +172,7 @@ func TestAHundredThousandSessionsMoveBetweenTwoProcessesUnchanged(t *testing.T) 
 	began, others := time.Now(), othersTime(t, a, b)
 	for round := range rounds {
 		if round > 0 {
-			b.restart(nil)
+			b.restart(shard.Set{})
 		}
 		for i, way := range [2][2]*engine{{a, b}, {b, a}} {
 			w, p := move(way[0], way[1], round == 0 && i == 0 || round == rounds-1 && i == 1)

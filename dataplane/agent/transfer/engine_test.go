@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -29,7 +30,7 @@ type engine struct {
 	t      *testing.T
 	socket string
 	args   []string
-	own    []uint32 // shards that it has when its first packet comes
+	own    shard.Set // shards that it has when its first packet comes
 	key    []byte
 	cmd    *exec.Cmd
 	exited chan struct{}
@@ -40,7 +41,7 @@ type engine struct {
 }
 
 // startEngine starts an engine that has some shards, receives a capture ("": nothing) and runs the tests' chain.
-func startEngine(t *testing.T, own []uint32, key []byte, pcap string, flags ...string) *engine {
+func startEngine(t *testing.T, own shard.Set, key []byte, pcap string, flags ...string) *engine {
 	t.Helper()
 	path := os.Getenv("SINTER_ENGINE")
 	if path == "" {
@@ -88,7 +89,7 @@ func (e *engine) start() {
 			if err != nil {
 				return err
 			}
-			if err := c.AssignShards(e.t.Context(), &programpb.AssignShards{Shards: e.own, Key: e.key}); err != nil {
+			if err := c.AssignShards(e.t.Context(), &programpb.AssignShards{Shards: e.own.Numbers(), Key: e.key}); err != nil {
 				return err
 			}
 			_, err = c.Load(e.t.Context(), chain(e.t), program.Hash(encoded))
@@ -171,13 +172,7 @@ func eventually(t *testing.T, try func() error) {
 }
 
 // all are all shards.
-func all() []uint32 {
-	shards := make([]uint32, 128)
-	for i := range shards {
-		shards[i] = uint32(i)
-	}
-	return shards
-}
+func all() shard.Set { return shard.Run(0, shard.Count) }
 
 // chain is a router and a NAPT with 16 addresses.
 var chain = func() func(t *testing.T) *programpb.Program {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // Giver is the engine that has the shards. It bounds how long it is waited for.
@@ -76,7 +77,7 @@ type transfer struct {
 
 // Give hands shards over to a peer, and returns when one of both engines has them and the other knows. With an error other than
 // ErrInDoubt, that is this one, unless it died.
-func (m *Mover) Give(ctx context.Context, shards []uint32, to Peer) (Report, error) {
+func (m *Mover) Give(ctx context.Context, shards shard.Set, to Peer) (Report, error) {
 	t := &transfer{engine: m.Engine, peer: m.remote(to), id: make([]byte, 16)}
 	defer t.peer.close()
 	_, _ = rand.Read(t.id) // never fails
@@ -153,20 +154,20 @@ func (m *Mover) remote(to Peer) *remote {
 
 // carry brings all sessions to the taker, and seals. Packets begin to wait when the connection is made, and the taker has memory for as many
 // sessions as there were.
-func (t *transfer) carry(ctx context.Context, from string, shards []uint32, to string) error {
+func (t *transfer) carry(ctx context.Context, from string, shards shard.Set, to string) error {
 	layout := t.give(programpb.GiveShards_LAYOUT)
-	layout.Shards = shards
+	layout.Shards = shards.Numbers()
 	given, err := t.own(ctx, layout)
 	if err != nil {
 		return err
 	}
 	take := t.take(programpb.TakeShards_BEGIN)
-	take.Shards, take.Peer, take.Layout, take.Counts = shards, from, given.GetLayout(), given.GetCounts()
+	take.Shards, take.Peer, take.Layout, take.Counts = shards.Numbers(), from, given.GetLayout(), given.GetCounts()
 	if _, err := t.peer.do(ctx, take); err != nil {
 		return err
 	}
 	begin := t.give(programpb.GiveShards_BEGIN)
-	begin.Shards, begin.Peer = shards, to
+	begin.Shards, begin.Peer = shards.Numbers(), to
 	if _, err := t.own(ctx, begin); err != nil {
 		return err
 	}

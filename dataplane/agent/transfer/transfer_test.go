@@ -14,6 +14,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 var small = []string{"--memory", "128", "--buffers", "8191", "--rx-desc", "64", "--tx-desc", "64"}
@@ -75,7 +76,7 @@ func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {
 	const flows, each = 200, 200
 	id := identity(t, "a secret")
 	a := startEngine(t, all(), id.ShardKey(), capture(t, flows, each), "--memory", "192", "--buffers", "16383", "--pace", "inside=5000")
-	b := startEngine(t, nil, id.ShardKey(), "", small...)
+	b := startEngine(t, shard.Set{}, id.ShardKey(), "", small...)
 	to := newAgent(t, b, id)
 	err := a.ask(t.Context(), func(c *control.Client) error {
 		return c.SetPeers(t.Context(), &programpb.SetPeers{Peers: []*programpb.Peer{{
@@ -128,7 +129,7 @@ func TestPacketsThatComeMeanwhileAreAllAccountedFor(t *testing.T) {
 func TestStrangersGiveNothing(t *testing.T) {
 	id := identity(t, "a secret")
 	a := startEngine(t, all(), id.ShardKey(), "", small...)
-	b := startEngine(t, nil, id.ShardKey(), "", small...)
+	b := startEngine(t, shard.Set{}, id.ShardKey(), "", small...)
 	to := newAgent(t, b, id)
 	_, err := mover(a, identity(t, "another secret")).Give(t.Context(), all(), Peer{"edge-1", to.address})
 	if err == nil || !strings.Contains(err.Error(), errStranger.Error()) && !strings.Contains(err.Error(), "remote error") {
@@ -155,7 +156,7 @@ func TestStrangersGiveNothing(t *testing.T) {
 func TestEnginesThatAreNotAlikeSaySo(t *testing.T) {
 	id := identity(t, "a secret")
 	a := startEngine(t, all(), id.ShardKey(), "", small...)
-	b := startEngine(t, nil, identity(t, "another secret").ShardKey(), "", small...)
+	b := startEngine(t, shard.Set{}, identity(t, "another secret").ShardKey(), "", small...)
 	to := newAgent(t, b, id)
 	_, err := mover(a, id).Give(t.Context(), all(), Peer{"edge-1", to.address})
 	if err == nil || !strings.Contains(err.Error(), "shards to edge-1: engine refused take shards: take: the giver tells shards by another key") {
@@ -244,13 +245,13 @@ func newSides(t *testing.T) *sides {
 	t.Helper()
 	s := &sides{t: t, id: identity(t, "a secret")}
 	s.a = startEngine(t, all(), s.id.ShardKey(), capture(t, few, 1), small...)
-	s.b = startEngine(t, nil, s.id.ShardKey(), "", small...)
+	s.b = startEngine(t, shard.Set{}, s.id.ShardKey(), "", small...)
 	s.a.await(few)
 	return s
 }
 
 // restart is the end of an engine, and the beginning of another that has some shards.
-func (e *engine) restart(own []uint32) {
+func (e *engine) restart(own shard.Set) {
 	e.t.Helper()
 	e.kill()
 	e.own = own
@@ -329,7 +330,7 @@ func (s *sides) dies(t *testing.T, victim string, at stage) {
 			s.a.kill()
 		case "the taker's engine":
 			s.b.kill()
-			work.Go(func() { s.b.restart(nil) })
+			work.Go(func() { s.b.restart(shard.Set{}) })
 		}
 		return errDead
 	}
@@ -338,7 +339,7 @@ func (s *sides) dies(t *testing.T, victim string, at stage) {
 	t.Logf("the giver's agent: %v", err)
 
 	if victim == "the giver's engine" {
-		s.a.restart(nil)
+		s.a.restart(shard.Set{})
 	} else {
 		s.resolve(to)
 	}
