@@ -366,10 +366,11 @@ func (r *run) translate(n *nat, p *packet, in int) (reason string) {
 	if fragOf(p.ip) != fragWhole {
 		return element.ReasonNATFragment
 	}
+	headless := hasPorts(p.ip[9]) && !headed(p.ip)
 	switch {
-	case !headed(p.ip) && in == element.NAPTInside:
+	case headless && in == element.NAPTInside:
 		return element.ReasonNATUnsupported
-	case !headed(p.ip):
+	case headless:
 		return element.ReasonNATNoBinding
 	case p.ip[9] == protoICMP && quotedFlow(p.ip) != nil:
 		if in == element.NAPTInside {
