@@ -19,11 +19,16 @@ var (
 	echoRequests = oneOf(wholes.With(headerspace.Proto, headerspace.Of(protoICMP)).With(headerspace.ICMPType, headerspace.Of(8)))
 	resets       = wholes.With(headerspace.Proto, headerspace.Of(protoTCP)).With(headerspace.TCPFlags, headerspace.Masked(headerspace.TCPFlags, flagRST, flagRST))
 	segments     = oneOf(wholes.With(headerspace.Proto, headerspace.Of(protoTCP)).With(headerspace.TCPFlags, headerspace.Masked(headerspace.TCPFlags, 0, flagRST)))
-	datagrams    = oneOf(started(headerspace.Of(protoUDP)))
-	others       = oneOf(started(headerspace.Full(headerspace.Proto).Subtract(headerspace.Of(protoICMP, protoTCP, protoUDP))))
-	// suppressed are the packets about which no error is sent.
+	datagrams    = oneOf(started(headerspace.Of(protoUDP)).With(headerspace.DPort, headerspace.Range(0, 65535)))
+	// pieces are fragments that may be of an echo request.
+	pieces = oneOf(
+		headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(protoICMP)).With(headerspace.Frag, headerspace.Of(headerspace.FragFirst)).With(headerspace.ICMPType, headerspace.Of(8)),
+		headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(protoICMP)).With(headerspace.Frag, headerspace.Of(headerspace.FragLater)),
+	)
+	others = oneOf(started(headerspace.Full(headerspace.Proto).Subtract(headerspace.Of(protoICMP, protoTCP, protoUDP))))
+	// suppressed are the packets about which no error is sent; an ICMP message without type may be one itself.
 	suppressed = oneOf(
-		headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(protoICMP)).With(headerspace.ICMPType, headerspace.Of(3, 4, 5, 11, 12)),
+		headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(protoICMP)).With(headerspace.ICMPType, headerspace.Of(3, 4, 5, 11, 12, 256)),
 		headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragLater)),
 	)
 )
@@ -43,11 +48,13 @@ func answers(g *programpb.Generator) []End {
 	failure := End{Answer: fmt.Sprintf("ICMP %d/%d by %s", g.GetType(), g.GetCode(), g.GetName()), Unless: limited}
 	silent := End{When: suppressed, Words: "ICMP errors and later fragments", Drop: "icmp-suppressed"}
 	switch g.GetKind() {
+	case programpb.Generator_ICMP_ERROR:
 	case programpb.Generator_ECHO_REPLY:
 		return []End{ping, {Drop: "local"}}
 	case programpb.Generator_LOCAL_HOST:
 		return []End{
 			ping, reset,
+			{When: pieces, Words: "fragments of echo requests", Answer: "echo reply", Unless: []string{"local"}},
 			{When: datagrams, Words: "UDP but later fragments", Answer: "ICMP 3/3", Unless: limited},
 			{When: others, Words: "other protocols but later fragments", Answer: "ICMP 3/2", Unless: limited},
 			{Drop: "local"},

@@ -685,6 +685,7 @@ func (m *model) answer(s *shot, g *programpb.Generator) (*shot, string) {
 	ip := s.seal()
 	isTCP := ip[9] == packets.ProtoTCP
 	switch g.GetKind() {
+	case programpb.Generator_ICMP_ERROR, programpb.Generator_REJECT:
 	case programpb.Generator_ECHO_REPLY:
 		if s.frag() != 0 {
 			return nil, "local"
