@@ -308,7 +308,7 @@ func (e *emitter) generator(node int) (uint32, error) {
 	}
 	g := &programpb.Generator{
 		Name: e.w.g.Nodes[node].Name, Kind: programpb.Generator_ECHO_REPLY,
-		Segment: uint32(e.w.index[e.w.answerStart(node)]),
+		Segment: uint32(e.w.index[start{kind: startAnswer, node: node}]),
 	}
 	switch el := e.w.g.Nodes[node].Element.(type) {
 	case element.ICMPError:

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -139,9 +140,10 @@ func (w *walker) lookup(t *tcu, node int, first bool, l element.Lookup) error {
 	if t.val[headerspace.Dst].kind != ident {
 		return w.lookupWritten(t, node, l, f)
 	}
-	ways := f.ways(t.live)
-	t.parted = t.parted || len(ways) > narrow
-	for _, v := range ways {
+	by := f.ways(t.live)
+	t.parted = t.parted || len(by) > narrow
+	expired, dead := w.expireTogether(t, node, l, by)
+	for _, v := range by {
 		u := t
 		if v.route != noRoute {
 			p := t.filter.Meet(f.filters[v.route], headerspace.Dst)
@@ -155,7 +157,43 @@ func (w *walker) lookup(t *tcu, node int, first bool, l element.Lookup) error {
 			return err
 		}
 	}
+	for i := range dead.n {
+		u := w.branch(t, *dead.at(i))
+		u.trace = w.step(step{prev: u.trace, node: node, rule: anyRoute})
+		if err := w.walk(u, expired.To, expired.Port, false); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// expireTogether finds the packets whose TTL ends at this router, if all routes lead to one answer to them: they are
+// followed there once, instead of once for each route. t is left with the others.
+func (w *walker) expireTogether(t *tcu, node int, l element.Lookup, by []way) (to graph.Edge, dead ways) {
+	if len(by) < 2 || t.val[headerspace.TTL].kind == constE {
+		return to, dead
+	}
+	for i, v := range by {
+		if v.route == noRoute {
+			return to, dead
+		}
+		next := w.g.Nodes[node].Out[l.Routes[v.route].Out]
+		if next.To < 0 {
+			return to, dead
+		}
+		ttl := &w.g.Nodes[next.To]
+		if _, ok := ttl.Element.(element.DecTTL); !ok || i > 0 && ttl.Out[element.TTLExpired] != to {
+			return to, dead
+		}
+		if to = ttl.Out[element.TTLExpired]; to.To < 0 {
+			return to, dead
+		}
+	}
+	if alive, _ := t.match(ttlAlive); alive.n == 1 {
+		dead, _ = t.match(ttlDead)
+		t.filter = alive.first
+	}
+	return to, dead
 }
 
 // takeRoute goes on by a route, or without one.

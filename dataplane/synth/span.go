@@ -129,8 +129,12 @@ func address(a uint32) headerspace.Value {
 	return headerspace.Addr(netip.AddrFrom4(b))
 }
 
-// noRoute is the index of the route of addresses that no prefix holds.
-const noRoute = -1
+const (
+	// noRoute is the index of the route of addresses that no prefix holds.
+	noRoute = -1
+	// anyRoute stands for all routes in the trace of packets to which it makes no difference.
+	anyRoute = -2
+)
 
 // fib is a lookup with its longest matches worked out: which addresses go by which route.
 type fib struct {

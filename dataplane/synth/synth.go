@@ -83,8 +83,11 @@ func ruleName(e element.Element, rule int) string {
 		}
 		return e.Rules[rule].Name
 	case element.Lookup:
-		if rule < 0 {
+		switch rule {
+		case noRoute:
 			return "no route"
+		case anyRoute:
+			return "any route"
 		}
 		return e.Routes[rule].Prefix.String()
 	}

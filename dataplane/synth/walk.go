@@ -393,18 +393,10 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	return nil
 }
 
-// generator makes sure that there is a segment for a generator's answers.
+// generator is the index of the segment that a generator's answers enter.
 func (w *walker) generator(node int) int {
-	w.segmentOf(w.answerStart(node))
+	w.segmentOf(start{kind: startAnswer, node: node})
 	return node
-}
-
-// answerStart is where the segment of a generator's answers starts: at a large look-up, whoever comes there.
-func (w *walker) answerStart(node int) start {
-	if e := w.g.Nodes[node].Out[0]; e.To >= 0 && size(w.g.Nodes[e.To].Element) > large {
-		return start{kind: startCut, node: e.To, port: e.Port}
-	}
-	return start{kind: startAnswer, node: node}
 }
 
 // undecided is a read that hangs on a run-time choice: the chain is cut here, and the
