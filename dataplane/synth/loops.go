@@ -40,9 +40,7 @@ type looper struct {
 	reached map[int]spans
 	looping map[int]spans
 	lookups []int
-	// most is how many lookups in a row a packet passes that does not go round, starts how many segments start between
-	// two of them, at most.
-	most, starts int
+	starts  int // segments that start between two lookups, at most
 }
 
 // newLooper finds what goes round.
@@ -54,19 +52,46 @@ func newLooper(w *walker) *looper {
 			l.hops[n] = l.leaving(n, e)
 		}
 	}
-	l.reach()
-	l.most = l.settle()
+	l.reach(l.entries())
+	l.settle()
 	return l
+}
+
+// entries are the hops from the interfaces.
+func (l *looper) entries() []hopTo {
+	var out []hopTo
+	for _, i := range l.w.g.Interfaces {
+		out = l.follow(hopTo{live: everyAddress, way: []hopStep{{i.In, 0}}}, out)
+	}
+	return out
+}
+
+// turns are the hops of packets whose destination is not the one that they entered with: answers, and what a NAPT translated
+// back, which go to any address.
+func (l *looper) turns() []hopTo {
+	var out []hopTo
+	for n, node := range l.w.g.Nodes {
+		if _, ok := node.Element.(element.NAPT); ok {
+			out = l.follow(hopTo{live: everyAddress, way: []hopStep{{n, element.NAPTInside}}}, out)
+		}
+		if node.Element.Traits().Generates {
+			out = l.follow(hopTo{live: everyAddress, way: []hopStep{{n, 0}}}, out)
+		}
+	}
+	return out
 }
 
 // bound is how many segments a packet passes at most, those of its answers included; 0: nobody knows, some go round.
 func (l *looper) bound() int {
-	for _, s := range l.looping {
+	all := &looper{w: l.w, hops: l.hops, reached: map[int]spans{}, looping: map[int]spans{}, lookups: l.lookups}
+	all.reach(append(l.entries(), all.turns()...))
+	most := all.settle()
+	for _, s := range all.looping {
 		if len(s) > 0 {
 			return 0
 		}
 	}
-	return (1 + (l.most+1)*l.starts) * (1 + len(l.w.tables)) * (1 + generations)
+	return (1 + (most+1)*max(l.starts, all.starts)) * (1 + len(l.w.tables)) * (1 + generations)
 }
 
 // warnings tell of packets that go round until their TTL is used up.
@@ -184,11 +209,7 @@ func (l *looper) divide(node int, c element.Classifier, h hopTo) []spans {
 }
 
 // reach finds which destinations get to which lookup.
-func (l *looper) reach() {
-	var todo []hopTo
-	for _, i := range l.w.g.Interfaces {
-		todo = l.follow(hopTo{live: everyAddress, way: []hopStep{{i.In, 0}}}, todo)
-	}
+func (l *looper) reach(todo []hopTo) {
 	for len(todo) > 0 {
 		h := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]

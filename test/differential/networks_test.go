@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -232,4 +233,55 @@ func aimedTTL(r *rand.Rand) uint8 {
 		return uint8(2 + r.IntN(40))
 	}
 	return 64
+}
+
+// TestAnswersGoRoundWhereNoPacketDoes pings a router from a source whose replies go round, though what enters for that source is
+// discarded: the program's longest way counts them.
+func TestAnswersGoRoundWhereNoPacketDoes(t *testing.T) {
+	needHarness(t)
+	routes := func(address v1alpha1.Address, list ...v1alpha1.Route) v1alpha1.FunctionKinds {
+		return v1alpha1.FunctionKinds{Router: &v1alpha1.Router{
+			Address: address, Routes: list, Ports: []v1alpha1.RouterPort{{Name: "inside"}, {Name: "outside"}},
+		}}
+	}
+	chain := &v1alpha1.ServiceChain{}
+	chain.Name = "answers"
+	chain.Spec = v1alpha1.ServiceChainSpec{
+		Interfaces: []v1alpha1.Interface{{Name: "in", Address: "10.1.0.1/24", MTU: 1500, Gateway: "10.1.0.2"}},
+		Functions: []v1alpha1.Function{
+			{Name: "a", FunctionKinds: routes("", v1alpha1.Route{Prefix: "10.9.0.0/16", Type: v1alpha1.RouteDiscard}, v1alpha1.Route{Prefix: "0.0.0.0/0", Port: "outside"})},
+			{Name: "b", FunctionKinds: routes("10.6.0.1", v1alpha1.Route{Prefix: "10.9.0.0/16", Port: "outside"}, v1alpha1.Route{Prefix: "10.1.0.0/24", Port: "inside"})},
+			{Name: "c", FunctionKinds: routes("10.7.0.1", v1alpha1.Route{Prefix: "10.9.0.0/16", Port: "inside"})},
+		},
+		Links: []v1alpha1.Link{{From: "in", To: "a.inside"}, {From: "a.outside", To: "b.inside"}, {From: "b.outside", To: "c.inside"}},
+	}
+	for i, p := range realPrefixes()[:3_000] { // so many that each router is a look-up of its own
+		for j := range chain.Spec.Functions {
+			out := v1alpha1.Route{Prefix: v1alpha1.Prefix(p.String()), Port: "outside"}
+			if i%3 == j || j == 2 {
+				out = v1alpha1.Route{Prefix: out.Prefix, Type: []v1alpha1.RouteType{v1alpha1.RouteDiscard, v1alpha1.RouteProhibit}[i%2]}
+			}
+			r := chain.Spec.Functions[j].Router
+			r.Routes = append(r.Routes, out)
+		}
+	}
+	g, findings := graph.Build(chain, graph.Inputs{})
+	if findings.HasErrors() {
+		t.Fatal(findings)
+	}
+	populate(&g.Interfaces[0], 0)
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("longest way %d", r.res.Program.GetLongestWay())
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer r.engine.kill()
+	a := newAimed(1, g)
+	ping := packets.Fields{VLAN: -1, Src: 0x0a090101, Dst: 0x0a060001, TTL: 64, Proto: packets.ProtoICMP, Type: 8}
+	if _, err := r.run(t.Context(), step{now: time.Second, packets: []sent{{0, a.build(0, ping)}}}); err != nil {
+		t.Errorf("longest way %d: %v", r.res.Program.GetLongestWay(), err)
+	}
 }
