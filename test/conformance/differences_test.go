@@ -166,15 +166,6 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "the first address of a prefix",
-		linux:  "takes 192.0.2.0 of 192.0.2.0/24 for a host",
-		sinter: "takes it for a broadcast address",
-		reason: "RFC 1812 section 4.2.3.1: an old form of broadcast, to be dropped",
-		explains: func(e *evidence, m *mismatch) bool {
-			return m.only == linux && (e.first(e.ip.Src) || e.first(e.ip.Dst))
-		},
-	},
-	{
 		name:   "packets out of TCP's order",
 		linux:  "drops what does not follow from the state that it keeps: an ACK before the SYN was answered, a first packet with SYN and ACK, FIN or RST",
 		sinter: "translates every packet of a flow, and keeps state for timeouts alone",
@@ -250,24 +241,6 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "protocols without ports at a NAPT",
-		linux:  "translates the address of any protocol, and all ICMP queries",
-		sinter: "drops all but TCP, UDP, GRE, ESP, SCTP, ping and ICMP timestamp (`nat-unsupported`)",
-		reason: "RFC 3022 section 2.2: NAPT is for TCP, UDP and ICMP queries. By address alone a reply could be another host's",
-		explains: func(e *evidence, m *mismatch) bool {
-			if e.nat == nil || m.only != linux || m.role != forwarded {
-				return false
-			}
-			switch e.ip.Proto {
-			case packets.ProtoTCP, packets.ProtoUDP, 47, 50, 132:
-				return false
-			case packets.ProtoICMP:
-				return len(e.ip.Payload) > 0 && (e.ip.Payload[0] == 15 || e.ip.Payload[0] == 17)
-			}
-			return true
-		},
-	},
-	{
 		name:   "two priority tags",
 		linux:  "takes off one after the other",
 		sinter: "drops frames with two tags (`vlan-stacked`)",
@@ -312,6 +285,24 @@ var differences = []*difference{
 		reason: "RFC 1858 section 3: what a filter takes for a header must be one; RFC 1812 section 4.3.2.7: the message may be an error",
 		explains: func(e *evidence, m *mismatch) bool {
 			return m.only == linux && e.badTransport() && (e.filters() || m.role == icmpError && e.ip.Proto == packets.ProtoICMP)
+		},
+	},
+	{
+		name:   "who gets through a NAPT without ports",
+		linux:  "tells GRE by its key and SCTP by ports and state, and drops what is neither; all other protocols, and all ICMP queries, by address",
+		sinter: "tells all protocols by address, and has one host for each protocol, remote host and outside address",
+		reason: "RFC 3022 section 2.1: without ports, basic NAT. Which host has an address depends on who came first on either side",
+		explains: func(e *evidence, m *mismatch) bool {
+			if e.nat == nil || m.role != forwarded || m.only == sides && e.p.in != e.nat.out {
+				return false
+			}
+			switch e.ip.Proto {
+			case packets.ProtoTCP, packets.ProtoUDP:
+				return false
+			case packets.ProtoICMP:
+				return len(e.ip.Payload) > 0 && e.ip.Payload[0] >= 13 && e.ip.Payload[0] <= 18
+			}
+			return true
 		},
 	},
 }

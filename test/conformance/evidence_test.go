@@ -179,16 +179,6 @@ func faulty(o []byte) bool {
 // reserved is for addresses that are "this network's" or of class E.
 func reserved(a uint32) bool { return a>>24 == 0 || a>>28 == 15 }
 
-// first tells whether an address is the first one of an interface's prefix.
-func (s *scenario) first(a uint32) bool {
-	for _, l := range s.interfaces {
-		if number(l.prefix().Masked().Addr()) == a {
-			return true
-		}
-	}
-	return false
-}
-
 // unsettled tells whether the packet is one of a TCP connection that Linux follows by more than ACKs.
 func (e *evidence) unsettled() bool {
 	if e.nat == nil || e.ip.Proto != packets.ProtoTCP || len(e.ip.Payload) < 20 {

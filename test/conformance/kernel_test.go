@@ -230,8 +230,7 @@ func (l *leg) address(t *testing.T, s *lab.Space, sc *scenario) {
 		if &sc.interfaces[i] != l.iface {
 			continue
 		}
-		// To Linux the prefix's first address is a host's: nobody waits for it either.
-		for _, h := range append(l.iface.hosts(), l.iface.prefix().Masked().Addr()) {
+		for _, h := range l.iface.neighbors() {
 			fmt.Fprintf(&batch, "neighbor replace %s lladdr %s nud permanent dev %s\n", h, macText(hostMAC(i, h)), l.device)
 		}
 	}

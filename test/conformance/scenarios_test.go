@@ -75,6 +75,9 @@ func (s *scenario) lives(i int, a uint32) bool {
 	return slices.ContainsFunc(s.remote[l.name], func(p string) bool { return netip.MustParsePrefix(p).Contains(packets.Addr(a)) })
 }
 
+// neighbors are the static ones: all hosts, and the prefix's first address, which is a host's to both sides.
+func (l link) neighbors() []netip.Addr { return append(l.hosts(), l.prefix().Masked().Addr()) }
+
 // hostMAC is the MAC of the n-th interface's host, boxMAC that of the interface.
 func hostMAC(n int, host netip.Addr) packets.MAC {
 	return packets.MAC{2, 1, byte(n), 0, 0, host.As4()[3]}
@@ -100,7 +103,7 @@ func (s *scenario) chain(t *testing.T) (*v1alpha1.ServiceChain, *lab.Program) {
 			fmt.Fprintf(&b, "    addresses: [%s]\n", strings.Join(l.more, ", "))
 		}
 		b.WriteString("    neighbors:\n")
-		for _, h := range l.hosts() {
+		for _, h := range l.neighbors() {
 			fmt.Fprintf(&b, "    - {address: %s, mac: \"%s\"}\n", h, macText(hostMAC(i, h)))
 		}
 	}
