@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	"github.com/sinter-nfv/sinter/dataplane/balance"
@@ -49,8 +50,8 @@ type Balance struct {
 	balancer *balance.Balancer
 	before   *programpb.Stats // the last reading; nil: none of this engine
 	life     uint64           // the connection that it came by
-	failures int              // in a row
-	resume   time.Time        // after them
+	retry    wait.Backoff     // between moves that fail
+	resume   time.Time        // after the last of them
 	lost     []float64        // packets that each core had no time for, of this engine
 	urgent   uint64
 
@@ -74,7 +75,7 @@ type BalanceState struct {
 // NewBalance makes a balancer of an engine.
 func NewBalance(e mover, c clock.PassiveClock, log logr.Logger) *Balance {
 	return &Balance{
-		engine: e, clock: c, log: log, policy: balance.DefaultPolicy, hurry: make(chan struct{}, 1),
+		engine: e, clock: c, log: log, policy: balance.DefaultPolicy, hurry: make(chan struct{}, 1), retry: retryMoves(),
 		blocked: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sinter_shard_move_blocked_seconds", Help: "Time that a shard's packets may have waited while it moved.",
 			Buckets: []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1},
@@ -162,7 +163,7 @@ func (b *Balance) count(cores []load.Core) {
 
 // forget is called when the engine is gone, is another one, or has nothing to move.
 func (b *Balance) forget() {
-	b.before, b.balancer, b.failures, b.lost = nil, nil, 0, nil
+	b.before, b.balancer, b.retry, b.lost = nil, nil, retryMoves(), nil
 	b.set(BalanceState{Urgent: b.urgent})
 }
 
@@ -190,15 +191,17 @@ func (b *Balance) move(ctx context.Context, moves []balance.Move) error {
 			longest = max(longest, d)
 		}
 	}
-	b.failures = 0
+	b.retry = retryMoves()
 	b.log.V(1).Info("shards moved", "moves", len(moves), "longest wait", longest)
 	return nil
 }
 
+// retryMoves is the pauses after moves that failed.
+func retryMoves() wait.Backoff { return doubling(time.Second, maxMovePause) }
+
 // refused notes that moves failed, and that they are to be tried again later.
 func (b *Balance) refused(err error) error {
-	pause := min(time.Second<<min(b.failures, 10), maxMovePause)
-	b.failures++
+	pause := b.retry.Step()
 	b.resume = b.clock.Now().Add(pause)
 	b.balancer = nil // it believes that the shards moved, and would let them rest
 	b.moves.failed.Add(1)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
@@ -17,7 +19,8 @@ const (
 	lasting     = time.Second      // for this long, so that the numbers are not those of the way between
 	heartbeat   = 5 * time.Minute  // between writes at least, give or take a fifth
 	maxInMinute = 8                // writes of any kind
-	maxFailures = 6                // pauses double up to here
+	retryPause  = 2 * time.Second  // after a write that failed, doubled for each more,
+	longestWait = 64 * time.Second // up to here
 )
 
 // Numbers move if they change by this much.
@@ -36,11 +39,11 @@ type Pacer struct {
 	at       time.Time                     // when it was
 	writes   [maxInMinute]time.Time        // when the last ones were, in a circle
 	written  int
-	next     time.Time // the heartbeat
-	failures int
-	failedAt time.Time
-	settleAt time.Time // one report of a new program's numbers is due then
-	moving   time.Time // since when numbers are others than those written; zero: they are not
+	next     time.Time    // the heartbeat
+	retry    wait.Backoff // after writes that failed; zero: none did
+	again    time.Time    // when to write after them
+	settleAt time.Time    // one report of a new program's numbers is due then
+	moving   time.Time    // since when numbers are others than those written; zero: they are not
 }
 
 // Due tells whether to write a status now. Urgent: somebody should act on it.
@@ -79,9 +82,7 @@ func (p *Pacer) LastWords(now time.Time, s *v1alpha1.ChainInstanceStatus) bool {
 }
 
 // rests tells whether a write failed not long ago.
-func (p *Pacer) rests(now time.Time) bool {
-	return p.failures > 0 && now.Sub(p.failedAt) < time.Second<<min(p.failures, maxFailures)-time.Second/2
-}
+func (p *Pacer) rests(now time.Time) bool { return now.Before(p.again) }
 
 // since is the number of writes after a time, as far as the circle goes back.
 func (p *Pacer) since(t time.Time) (n int) {
@@ -100,7 +101,7 @@ func (p *Pacer) Written(now time.Time, s *v1alpha1.ChainInstanceStatus) {
 	} else if !now.Before(p.settleAt) {
 		p.settleAt = time.Time{}
 	}
-	p.last, p.at, p.failures, p.moving = s, now, 0, time.Time{}
+	p.last, p.at, p.retry, p.again, p.moving = s, now, wait.Backoff{}, time.Time{}, time.Time{}
 	p.writes[p.written%maxInMinute] = now
 	p.written++
 	p.next = now.Add(heartbeat*4/5 + rand.N(heartbeat*2/5))
@@ -108,8 +109,10 @@ func (p *Pacer) Written(now time.Time, s *v1alpha1.ChainInstanceStatus) {
 
 // Failed notes that a write failed.
 func (p *Pacer) Failed(now time.Time) {
-	p.failures++
-	p.failedAt = now.Add(rand.N(time.Second))
+	if p.retry.Duration == 0 {
+		p.retry = doubling(retryPause, longestWait)
+	}
+	p.again = now.Add(p.retry.Step() + rand.N(time.Second) - time.Second/2) // never in step with other agents
 }
 
 // Forget has the next status written in any case: the object is another one.

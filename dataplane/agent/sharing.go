@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
@@ -57,6 +58,7 @@ type Sharing struct {
 	program  string               // and of which program addresses are
 	addrs    []*programpb.Address //
 	failures int                  // in a row
+	retry    wait.Backoff         // between them
 	resume   time.Time            // after them,
 	tried    int64                // or when the spec is another one than this generation's
 
@@ -74,7 +76,7 @@ type SharingState struct {
 func NewSharing(e sharer, instance string, id *transfer.Identity, c clock.PassiveClock, log logr.Logger) *Sharing {
 	dial := func(ctx context.Context, address string) (net.Conn, error) { return id.Dial(ctx, address) }
 	return &Sharing{
-		engine: e, key: id.ShardKey(), clock: c, log: log,
+		engine: e, key: id.ShardKey(), clock: c, log: log, retry: retryShares(),
 		mover: &transfer.Mover{Name: instance, Engine: e, Dial: dial, Log: log},
 	}
 }
@@ -85,6 +87,9 @@ func (s *Sharing) State() SharingState {
 	defer s.mu.Unlock()
 	return s.state
 }
+
+// retryShares is the pauses after shards could not be brought to their pods.
+func retryShares() wait.Backoff { return doubling(sharePause, maxSharePause) }
 
 // Step does what is to be done for an instance; nil: nobody has said. It returns when to look again.
 func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) time.Duration {
@@ -99,9 +104,8 @@ func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) ti
 	if errors.Is(err, control.ErrNotAsked) {
 		return sharePause // it is at another request for long
 	}
-	before := s.failures
 	if s.failures++; err == nil {
-		s.failures = 0
+		s.failures, s.retry = 0, retryShares()
 	}
 	s.mu.Lock()
 	s.state = SharingState{Addresses: s.addrs, Failed: err, Failures: s.failures}
@@ -111,7 +115,7 @@ func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) ti
 	}
 	s.log.Error(err, "shards are not where they are wanted")
 	s.moved.failed.Add(1)
-	pause := min(sharePause<<min(before, 8), maxSharePause)
+	pause := s.retry.Step()
 	s.resume = s.clock.Now().Add(pause)
 	return min(pause, sharePause)
 }

@@ -10,11 +10,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -300,7 +302,8 @@ func (r *remote) do(ctx context.Context, req *programpb.TakeShards) (*programpb.
 		ctx, cancel = context.WithTimeout(ctx, lease)
 		defer cancel()
 	}
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	pause := wait.Backoff{Duration: firstPause, Factor: 2, Steps: math.MaxInt, Cap: longestPause}
+	for {
 		taken, err := r.try(ctx, req)
 		var refused *control.EngineError
 		if err == nil || errors.As(err, &refused) {
@@ -310,7 +313,7 @@ func (r *remote) do(ctx context.Context, req *programpb.TakeShards) (*programpb.
 		select {
 		case <-ctx.Done():
 			return nil, err
-		case <-time.After(pause):
+		case <-time.After(pause.Step()):
 		}
 	}
 }
