@@ -2,17 +2,15 @@ package agent
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sinter-nfv/sinter/api/apply"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
@@ -84,20 +82,10 @@ func (r *Reporter) Step(ctx context.Context, s *Seen) {
 }
 
 func (r *Reporter) write(ctx context.Context, status *v1alpha1.ChainInstanceStatus) error {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(status)
-	if err != nil {
-		return fmt.Errorf("ChainInstance %s: %w", r.instance.Name, err)
-	}
-	object := &unstructured.Unstructured{Object: map[string]any{"status": fields}}
-	object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(v1alpha1.KindChainInstance))
-	object.SetNamespace(r.instance.Namespace)
-	object.SetName(r.instance.Name)
-	object.SetUID(r.uid) // an apply must not make an instance anew that was deleted
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	err = r.client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(FieldManager), client.ForceOwnership)
-	if err != nil {
-		return fmt.Errorf("ChainInstance %s: %w", r.instance.Name, err)
-	}
-	return nil
+	return apply.Status(ctx, r.client, FieldManager, &v1alpha1.ChainInstance{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.instance.Namespace, Name: r.instance.Name, UID: r.uid},
+		Status:     *status,
+	})
 }

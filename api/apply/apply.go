@@ -1,5 +1,5 @@
-// Package apply writes objects by server-side apply: each controller owns the fields
-// that it says, and no others.
+// Package apply writes objects by server-side apply: operator and agents own the fields
+// that they say, and no others.
 package apply
 
 import (
