@@ -284,23 +284,25 @@ var differences = []*difference{
 		sinter: "takes their fields as absent: no rule on them matches, and no error is sent about ICMP whose type is not known",
 		reason: "RFC 1858 section 3: what a filter takes for a header must be one; RFC 1812 section 4.3.2.7: the message may be an error",
 		explains: func(e *evidence, m *mismatch) bool {
-			return m.only == linux && e.badTransport() && (e.filters() || m.role == icmpError && e.ip.Proto == packets.ProtoICMP)
+			return m.only != sides && e.badTransport() && (e.filters() || m.only == linux && m.role == icmpError && e.ip.Proto == packets.ProtoICMP)
 		},
 	},
 	{
 		name:   "who gets through a NAPT without ports",
-		linux:  "tells GRE by its key and SCTP by ports and state, and drops what is neither; all other protocols, and all ICMP queries, by address",
+		linux:  "tells GRE by its key and SCTP by ports and state, writes SCTP's checksum, and drops what is neither; all other protocols, and all ICMP queries, by address",
 		sinter: "tells all protocols by address, and has one host for each protocol, remote host and outside address",
 		reason: "RFC 3022 section 2.1: without ports, basic NAT. Which host has an address depends on who came first on either side",
 		explains: func(e *evidence, m *mismatch) bool {
-			if e.nat == nil || m.role != forwarded || m.only == sides && e.p.in != e.nat.out {
+			if e.nat == nil || m.role != forwarded || m.only == sides && e.p.in != e.nat.out && e.ip.Proto != 132 {
 				return false
 			}
+			b := e.ip.Payload
 			switch e.ip.Proto {
 			case packets.ProtoTCP, packets.ProtoUDP:
 				return false
-			case packets.ProtoICMP:
-				return len(e.ip.Payload) > 0 && e.ip.Payload[0] >= 13 && e.ip.Payload[0] <= 18
+			case packets.ProtoICMP: // queries but ping, and errors about protocols without ports
+				return len(b) > 0 && b[0] >= 13 && b[0] <= 18 ||
+					isICMPError(e.ip) && len(b) >= 28 && b[17] != packets.ProtoTCP && b[17] != packets.ProtoUDP && b[17] != packets.ProtoICMP
 			}
 			return true
 		},
