@@ -74,7 +74,7 @@ func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []
 	if net := netip.PrefixFrom(address(i.GetAddress()), int(i.GetPrefixLen())).Masked(); i.GetGateway() == 0 && !x.via {
 		far := ipv4.Subtract(headerspace.Prefix(net))
 		switch {
-		case x.dst != nil && net.Contains(*x.dst):
+		case x.dst != nil && net.Contains(*x.dst), far.IsEmpty():
 		case !x.hop: // an earlier segment may have noted one
 			out.Unless = append([]string{"no-next-hop"}, atTheExit...)
 		case x.dst != nil:
