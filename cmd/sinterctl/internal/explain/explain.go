@@ -89,16 +89,7 @@ func (e *Explainer) Explain(iface int, frame []byte) Story {
 	e.now += time.Millisecond
 	res := e.chain.Process(e.now, iface, Address(frame, e.MAC(iface)), nil)
 	s := Story{Interface: e.graph.Interfaces[iface].Name, Out: res.Out, Chain: []Step{}, Program: []Lookup{}}
-	for _, d := range res.Drops {
-		s.Fate = append(s.Fate, "dropped as "+d.Reason)
-	}
-	for _, o := range res.Out {
-		fate := "leaves by " + e.graph.Interfaces[o.Interface].Name
-		if o.NextHop.IsValid() {
-			fate += fmt.Sprintf(" to next hop %v", o.NextHop)
-		}
-		s.Fate = append(s.Fate, fate)
-	}
+	s.Fate = e.fates(res)
 	if len(e.steps) == 0 { // refused at the entry
 		s.Packet = fmt.Sprintf("%d bytes", len(frame))
 		return s
@@ -129,7 +120,8 @@ func (e *Explainer) way() []Step {
 		out = append(out, step)
 		before = &s.Packet
 	}
-	return out
+	alike := func(a, b *Step) bool { return a.Element == b.Element && a.Leaves == b.Leaves }
+	return rounds(out, alike, e.again)
 }
 
 // makes tells whether a new packet came out of a step.
@@ -169,17 +161,17 @@ func changes(a, b *headerspace.Packet) []string {
 	return out
 }
 
-// lookups follows the packet from segment to segment.
+// lookups follows the packet from segment to segment. Rounds of a loop are summed up.
 func (e *Explainer) lookups(iface int) []Lookup {
 	var out []Lookup
 	p := e.result.Program
 	segment := int(p.GetInterfaces()[iface].GetSegment())
 	at := 0 // step of the chain that the program has come to
-	for segment >= 0 && len(out) <= len(p.GetSegments()) {
+	for segment >= 0 && len(out) < int(p.GetLongestWay()) {
 		s := e.result.Segments[segment]
 		leaf, ok := s.Match(&e.steps[at].Packet)
 		if !ok {
-			return out
+			break
 		}
 		l := Lookup{Segment: s.Name, Filter: describe.Filter(leaf.Filter), Class: leaf.Class}
 		l.Does = describe.Legs(p, segment, p.GetSegments()[segment].GetClasses()[leaf.Class], &e.steps[at].Packet)
@@ -192,7 +184,10 @@ func (e *Explainer) lookups(iface int) []Lookup {
 		out = append(out, l)
 		segment = e.next(p.GetSegments()[segment].GetClasses()[leaf.Class], at)
 	}
-	return out
+	alike := func(a, b *Lookup) bool { return a.Segment == b.Segment && a.Class == b.Class }
+	return rounds(out, alike, func(n, length, _, _ int) Lookup {
+		return Lookup{Segment: fmt.Sprintf("… %d more rounds (look-ups of a round: %d)", n, length)}
+	})
 }
 
 // next is the segment where the packet is classified again; -1: nowhere. Of copies, the first is followed.

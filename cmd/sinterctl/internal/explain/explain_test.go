@@ -55,7 +55,7 @@ func TestAFurtherAddressAnswersPingsAndLeavesTheRestToWhatTranslatesToIt(t *test
 		{"a ping to an address within the prefix", "icmp", "203.0.113.5", "leaves by outside to next hop 203.0.113.254"},
 		{"a ping to an address outside of it", "icmp", "198.51.100.7", "leaves by outside to next hop 203.0.113.254"},
 		{"a ping to an address that a pool holds", "icmp", "203.0.113.6", "leaves by outside to next hop 203.0.113.254"},
-		{"TCP to an address that a pool holds", "tcp", "203.0.113.6", "dropped as nat-no-binding"},
+		{"TCP to an address that a pool holds", "tcp", "203.0.113.6", "dropped as nat-no-binding: it belongs to no binding of the NAT"},
 	} {
 		s := e.sends(t, "outside", c.proto, "192.0.2.9", c.dst)
 		if got := strings.Join(s.Fate, ", "); got != c.want {
@@ -127,5 +127,59 @@ func TestRoutesThatLeadNowhereAreSilentOrAnswerWithTheirICMPCodes(t *testing.T) 
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("to %s: %s, want %s", dst, got, want)
 		}
+	}
+}
+
+func TestAPacketThatNeverArrivesIsToldWhy(t *testing.T) {
+	e := explainer(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 203.0.113.1/24}
+  functions:
+  - name: elsewhere
+    elements:
+      elements: [{name: write, kind: set-field, setField: {field: dst, value: 203.0.113.255}}]
+      links: [{from: inside, to: write}, {from: write, to: outside}, {from: outside, to: inside}]
+  - name: split
+    elements:
+      elements: [{name: ours, kind: filter, filter: {match: [{destination: [192.0.2.0/24]}]}}]
+      ports: [inside, outside, written]
+      links: [{from: inside, to: ours}, {from: ours.pass, to: written}, {from: ours.drop, to: outside}, {from: outside, to: inside}, {from: written, to: inside}]
+  links:
+  - {from: inside, to: split.inside}
+  - {from: split.written, to: elsewhere.inside}
+  - {from: elsewhere.outside, to: outside, direction: Forward}
+  - {from: split.outside, to: outside}
+`)
+	for _, c := range []struct{ src, dst, want string }{
+		{"10.0.0.7", "203.0.113.9", "leaves by outside to next hop 203.0.113.9"},
+		{"10.0.0.7", "198.51.100.9", "dropped as no-next-hop: its destination is not on-link"},
+		{"10.0.0.7", "192.0.2.9", "leaves by outside to next hop 203.0.113.255, and never arrives: that is the broadcast address of 203.0.113.0/24"},
+		{"127.0.0.1", "203.0.113.9", "dropped as martian: no packet may come from its source"},
+	} {
+		if s := e.sends(t, "inside", "udp", c.src, c.dst); !strings.HasPrefix(strings.Join(s.Fate, ", "), c.want) {
+			t.Errorf("from %s to %s: %v, want %s", c.src, c.dst, s.Fate, c.want)
+		}
+	}
+}
+
+func TestALoopingPacketIsSummedUp(t *testing.T) {
+	e := explainer(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254}
+  functions:
+  - {name: r1, router: {routes: [{prefix: 0.0.0.0/0, port: outside}, {prefix: 10.0.0.0/24, port: inside}]}}
+  - {name: r2, router: {routes: [{prefix: 0.0.0.0/0, port: outside}, {prefix: 10.0.0.0/8, port: inside}]}}
+  path: [inside, r1, r2, outside]
+`)
+	s := e.sends(t, "inside", "udp", "10.0.0.7", "10.9.0.1")
+	if len(s.Chain) > 40 || len(s.Program) > 12 {
+		t.Errorf("the way has %d steps and %d look-ups", len(s.Chain), len(s.Program))
+	}
+	var b strings.Builder
+	if err := s.Text(&b); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); !strings.Contains(text, "more rounds (elements of a round: 4)") || !strings.Contains(text, "icmp-type 11") {
+		t.Errorf("the story does not sum up the rounds, or does not tell of their end:\n%s", text)
 	}
 }

@@ -38,6 +38,10 @@ func (s Story) Text(w io.Writer) error {
 		b.WriteString("\nits way through the program\n")
 	}
 	for _, l := range s.Program {
+		if len(l.Merged) == 0 { // rounds of a loop
+			fmt.Fprintf(&b, "  %s\n", l.Segment)
+			continue
+		}
 		fmt.Fprintf(&b, "  segment %s, class %d: %s\n", l.Segment, l.Class, l.Filter)
 		for _, d := range l.Does {
 			fmt.Fprintf(&b, "    does       %s\n", d)
