@@ -188,7 +188,8 @@ func TestTheChainInTheReadmeIsTheOneTested(t *testing.T) {
 }
 
 func TestSynthSaysOfWhatIsSentToAnInterfaceWhichPacketsAreAnsweredHow(t *testing.T) {
-	const want = "→ whole echo requests: answer: echo reply, fragments of pings: answer: echo reply, whole TCP segments but resets: answer: TCP reset, " +
+	const want = "→ whole echo requests: answer: echo reply, whole TCP segments but resets: answer: TCP reset, " +
+		"fragments of echo requests: answer: echo reply, " +
 		"UDP with its header: answer: ICMP 3/3, other protocols but later fragments: answer: ICMP 3/2, else drop: local\n"
 	stdout, _, err := sinterctl(t, "synth", office)
 	if err != nil {

@@ -46,7 +46,7 @@ func answers(g *programpb.Generator) []End {
 	ping := End{When: echoRequests, Words: "whole echo requests", Answer: "echo reply"}
 	reset := End{When: segments, Words: "whole TCP segments but resets", Answer: "TCP reset", Unless: limited}
 	failure := End{Answer: fmt.Sprintf("ICMP %d/%d by %s", g.GetType(), g.GetCode(), g.GetName()), Unless: limited}
-	silent := End{When: suppressed, Words: "ICMP errors and later fragments", Drop: "icmp-suppressed"}
+	silent := End{When: suppressed, Words: "ICMP errors, ICMP without header, later fragments", Drop: "icmp-suppressed"}
 	switch g.GetKind() {
 	case programpb.Generator_ICMP_ERROR:
 	case programpb.Generator_ECHO_REPLY:
@@ -55,7 +55,7 @@ func answers(g *programpb.Generator) []End {
 		return []End{
 			ping, reset,
 			{When: pieces, Words: "fragments of echo requests", Answer: "echo reply", Unless: []string{"local"}},
-			{When: datagrams, Words: "UDP but later fragments", Answer: "ICMP 3/3", Unless: limited},
+			{When: datagrams, Words: "UDP with its header", Answer: "ICMP 3/3", Unless: limited},
 			{When: others, Words: "other protocols but later fragments", Answer: "ICMP 3/2", Unless: limited},
 			{Drop: "local"},
 		}
