@@ -87,7 +87,7 @@ func (c *captured) source(t *testing.T) string {
 func TestTracedPacketsOfAClassAreInTheFileAsTheyCameAndAsTheyLeft(t *testing.T) {
 	socket := traced(t)
 	name := filepath.Join(t.TempDir(), "class.pcapng")
-	_, said, err := sinterctl(t, "trace", "--socket", socket, "--class", "from inside:5", "-c", "20", "--for", "5m", "-f", name)
+	_, said, err := sinterctl(t, "trace", "--socket", socket, "--class", "from inside:4", "-c", "20", "--for", "5m", "-f", name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestTracedPacketsOfAClassAreInTheFileAsTheyCameAndAsTheyLeft(t *testing.T) 
 		if in.source(t) != "10.0.0.2" || out.source(t) != "198.51.100.16" {
 			t.Errorf("it came from %s and left from %s", in.source(t), out.source(t))
 		}
-		if want := "segment from inside, class 5: ttl -1, translate nat/napt, → outside"; !strings.Contains(in.comments, want) {
+		if want := "segment from inside, class 4: ttl -1, translate nat/napt, → outside"; !strings.Contains(in.comments, want) {
 			t.Errorf("its comments are %q, want %q", in.comments, want)
 		}
 	}
