@@ -84,7 +84,7 @@ func TestTheReasonTellsWhyThereIsNoProgram(t *testing.T) {
 	}{
 		"the text is there":   {is("action,protocol\nAccept,tcp\n"), v1alpha1.ReasonCompiled, "traffic classes"},
 		"the text is missing": {none, v1alpha1.ReasonInvalid, `spec.functions[0].firewall.rulesFrom.configMapRef: "acl/rules": there is none`},
-		"a rule is wrong":     {is("action\nLet\n"), v1alpha1.ReasonInvalid, `configmap/acl/rules:2: action: "Let": not an action; write Accept or Drop`},
+		"a rule is wrong":     {is("action\nLet\n"), v1alpha1.ReasonInvalid, `configmap/acl/rules:2: action: "Let": not an action; write Accept, Drop or Reject`},
 		"rules shadow others": {is("action,name\nAccept,all\nDrop,some\n"), v1alpha1.ReasonCompiled, "never decides a packet"},
 		"too many conditions": {is(conditions()), v1alpha1.ReasonSynthesisFailed, "chain guarded"},
 		"too many rules":      {is(flows(40_000)), v1alpha1.ReasonTooLarge, "an object of the cluster takes 1048576"},
