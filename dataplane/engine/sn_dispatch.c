@@ -16,29 +16,44 @@ static const struct sn_op *find_op(const struct sn_program *p, const struct sn_l
 	return NULL;
 }
 
-/* The segment that a leg leads to: on, by an answer, or SN_NO_INDEX. */
-static uint32_t next_of(const struct sn_program *p, const struct sn_leg *leg)
+/*
+ * By segment: whether a packet that comes there may come to state, it or what answers it. What answers an
+ * ICMP error is none: no error is made about it, and no host replies to it.
+ */
+struct meets {
+	bool *packets;
+	bool *errors; /* NULL: packets are ICMP errors */
+};
+
+/* The packet itself, where it goes on, or what answers it there. */
+static bool next_meets_state(const struct sn_program *p, const struct sn_leg *leg, const struct meets *meets)
 {
+	const struct sn_generator *g;
+
+	if (leg->outcome == SN_OUT_SEGMENT)
+		return meets->packets[leg->target];
+	if (!meets->errors)
+		return false;
 	switch ((enum sn_outcome)leg->outcome) {
-	case SN_OUT_SEGMENT:
-		return leg->target;
 	case SN_OUT_GENERATOR:
-		return p->generators[leg->target].segment;
-	case SN_OUT_OUTPUT: /* the answer to a packet that is too big */
-		return p->interfaces[leg->target].segment;
+		g = &p->generators[leg->target];
+		return g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ICMP_ERROR
+			       ? meets->errors[g->segment]
+			       : meets->packets[g->segment];
+	case SN_OUT_OUTPUT: /* too big, or the next hop does not answer */
+		return meets->errors[p->interfaces[leg->target].segment];
+	case SN_OUT_SEGMENT:
 	case SN_OUT_DROP:
 	case SN_OUT_STATE_RETURN:
 		break;
 	}
-	return SN_NO_INDEX;
+	return false;
 }
 
-static bool leg_meets_state(const struct sn_program *p, const struct sn_leg *leg, const bool *meets)
+static bool leg_meets_state(const struct sn_program *p, const struct sn_leg *leg, const struct meets *meets)
 {
-	uint32_t next = next_of(p, leg);
-
 	return leg->outcome == SN_OUT_STATE_RETURN || find_op(p, leg, SN_OP_STATE_FORWARD) ||
-	       (next != SN_NO_INDEX && meets[next]);
+	       next_meets_state(p, leg, meets);
 }
 
 static const struct sn_leg *leg_of(const struct sn_program *p, const struct sn_class *c, uint32_t i)
@@ -46,7 +61,8 @@ static const struct sn_leg *leg_of(const struct sn_program *p, const struct sn_c
 	return &p->legs[c->first_leg + i];
 }
 
-static bool segment_meets_state(const struct sn_program *p, const struct sn_segment *s, const bool *meets)
+static bool segment_meets_state(const struct sn_program *p, const struct sn_segment *s,
+				const struct meets *meets)
 {
 	for (uint32_t i = 0; i < s->n_classes; i++) {
 		const struct sn_class *c = &p->classes[s->first_class + i];
@@ -59,14 +75,14 @@ static bool segment_meets_state(const struct sn_program *p, const struct sn_segm
 }
 
 /* Segments from which some packet may come to state. */
-static void find_meets(const struct sn_program *p, bool *meets)
+static void find_meets(const struct sn_program *p, const struct meets *meets)
 {
 	for (bool more = true; more;) {
 		more = false;
 		for (uint32_t s = 0; s < p->n_segments; s++) {
-			if (meets[s] || !segment_meets_state(p, &p->segments[s], meets))
+			if (meets->packets[s] || !segment_meets_state(p, &p->segments[s], meets))
 				continue;
-			meets[s] = more = true;
+			meets->packets[s] = more = true;
 		}
 	}
 }
@@ -83,7 +99,7 @@ static bool writes_flow(const struct sn_program *p, const struct sn_leg *leg)
 	return false;
 }
 
-static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, const bool *meets)
+static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, const struct meets *meets)
 {
 	const struct sn_leg *leg = leg_of(p, c, 0);
 	bool met = false;
@@ -102,7 +118,7 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 }
 
 /* Two copies of a packet may meet state of two shards. */
-static bool splits(const struct sn_program *p, const struct sn_class *c, const bool *meets)
+static bool splits(const struct sn_program *p, const struct sn_class *c, const struct meets *meets)
 {
 	uint32_t met = 0;
 
@@ -127,7 +143,7 @@ static bool turns_back(const struct sn_program *p, const struct sn_leg *leg, boo
 
 /* All state of a packet is of one shard: it makes its sessions in that of its first, which its answers find.
  */
-static bool can_be_cut(const struct sn_program *p, const bool *meets, bool *made)
+static bool can_be_cut(const struct sn_program *p, const struct meets *meets, bool *made)
 {
 	for (bool more = true; more;) {
 		more = false;
@@ -148,21 +164,22 @@ static bool can_be_cut(const struct sn_program *p, const bool *meets, bool *made
 
 int sn_dispatch_prepare(struct sn_program *p)
 {
-	bool *meets, *made;
+	struct meets meets;
+	bool *made;
 
 	if (!p->stateful)
 		return 0;
-	meets = calloc(p->n_segments, sizeof(*meets));
-	made = calloc(p->n_segments, sizeof(*made));
-	if (meets && made) {
-		find_meets(p, meets);
-		for (uint32_t i = 0; i < p->n_classes; i++)
-			p->classes[i].way = way_of(p, &p->classes[i], meets);
-		p->uncut = !can_be_cut(p, meets, made);
-	}
-	free(meets);
+	made = calloc(p->n_segments, 3 * sizeof(*made));
+	if (!made)
+		return -1;
+	meets = (struct meets){made + p->n_segments, made + 2 * (size_t)p->n_segments};
+	find_meets(p, &(struct meets){meets.errors, NULL});
+	find_meets(p, &meets);
+	for (uint32_t i = 0; i < p->n_classes; i++)
+		p->classes[i].way = way_of(p, &p->classes[i], &meets);
+	p->uncut = !can_be_cut(p, &meets, made);
 	free(made);
-	return meets && made ? 0 : -1;
+	return 0;
 }
 
 /* ---- what a packet tells ---- */

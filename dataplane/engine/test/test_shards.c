@@ -883,6 +883,80 @@ static void a_program_that_cannot_be_cut_stays_with_one_worker(void **state)
 		assert_true(sn_state_part(w->engine->state, 2)->owned[i]);
 }
 
+/* What goes out is copied to another port, whose own address replies to hosts inside. */
+static void add_capture(struct world *w, Sinter__Program__V1__Leg *from_capture)
+{
+	static Sinter__Program__V1__Interface capture;
+	static Sinter__Program__V1__Interface *interfaces[3];
+	static Sinter__Program__V1__Segment segment;
+	static Sinter__Program__V1__Segment *segments[5];
+	static Sinter__Program__V1__Class only, *classes = &only;
+	static Sinter__Program__V1__Generator host, *generators[2];
+	static Sinter__Program__V1__Leg copy, *legs[2], *last;
+	Sinter__Program__V1__Class *out = w->msg->segments[0]->classes[0];
+
+	sinter__program__v1__leg__init(&copy);
+	copy.outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_OUTPUT;
+	copy.output = 2;
+	legs[0] = out->legs[0];
+	legs[1] = &copy;
+	out->legs = legs;
+	out->n_legs = 2;
+	host = *w->msg->generators[0];
+	host.name = (char *)"capture/host";
+	host.kind = SINTER__PROGRAM__V1__GENERATOR__KIND__LOCAL_HOST;
+	host.type = 0;
+	generators[0] = w->msg->generators[0];
+	generators[1] = &host;
+	w->msg->generators = generators;
+	w->msg->n_generators = 2;
+	capture = *w->msg->interfaces[0];
+	capture.name = (char *)"capture";
+	capture.address = SN_SAMPLE_INSIDE + 0x10000;
+	capture.segment = 4;
+	capture.n_neighbors = 0;
+	memcpy(interfaces, w->msg->interfaces, 2 * sizeof(*interfaces));
+	interfaces[2] = &capture;
+	w->msg->interfaces = interfaces;
+	w->msg->n_interfaces = 3;
+	only = *w->msg->segments[3]->classes[0];
+	last = from_capture;
+	only.legs = &last;
+	segment = *w->msg->segments[3];
+	segment.name = (char *)"capture";
+	segment.classes = &classes;
+	memcpy(segments, w->msg->segments, 4 * sizeof(*segments));
+	segments[4] = &segment;
+	w->msg->segments = segments;
+	w->msg->n_segments = 5;
+}
+
+static void errors_about_copies_that_nobody_answers_do_not_hinder_the_cut(void **state)
+{
+	struct world *w = *state;
+	Sinter__Program__V1__Leg leg = SINTER__PROGRAM__V1__LEG__INIT;
+
+	leg.outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_GENERATOR;
+	leg.generator = 1;
+	add_capture(w, &leg);
+	open_workers(w, WORKERS);
+	load_message(w);
+	assert_int_equal(sn_state_units(w->engine->state), SN_SHARDS);
+}
+
+static void a_program_whose_errors_about_copies_meet_state_is_not_cut(void **state)
+{
+	struct world *w = *state;
+	Sinter__Program__V1__Leg leg = SINTER__PROGRAM__V1__LEG__INIT;
+
+	leg.outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_SEGMENT; /* by the NAPT */
+	leg.segment = 0;
+	add_capture(w, &leg);
+	open_workers(w, WORKERS);
+	load_message(w);
+	assert_int_equal(sn_state_units(w->engine->state), 1);
+}
+
 static void a_small_pool_has_as_many_units_as_it_can_feed(void **state)
 {
 	struct world *w = *state;
@@ -1260,6 +1334,8 @@ int main(void)
 		WITH_WORLD(sessions_expire_where_their_shard_is),
 		WITH_WORLD(limits_hold_for_all_workers_together),
 		WITH_WORLD(a_program_that_cannot_be_cut_stays_with_one_worker),
+		WITH_WORLD(errors_about_copies_that_nobody_answers_do_not_hinder_the_cut),
+		WITH_WORLD(a_program_whose_errors_about_copies_meet_state_is_not_cut),
 		WITH_WORLD(a_small_pool_has_as_many_units_as_it_can_feed),
 		WITH_RSS_WORLD(both_directions_of_a_flow_are_its_owners_whoever_receives),
 		WITH_RSS_WORLD(moves_under_load_lose_reorder_and_change_nothing),
