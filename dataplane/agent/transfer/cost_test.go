@@ -33,8 +33,8 @@ func (r *recorder) GiveShards(ctx context.Context, g *programpb.GiveShards) (*pr
 func (r *recorder) sessions() map[string]bool {
 	sessions := map[string]bool{}
 	for _, chunk := range r.chunks {
-		for session := range slices.Chunk(chunk, 32) {
-			sessions[string(session[:24])] = true
+		for session := range slices.Chunk(chunk, 48) { // as TakeShards has it: the age is in the middle
+			sessions[string(session[:24])+string(session[32:])] = true
 		}
 	}
 	return sessions

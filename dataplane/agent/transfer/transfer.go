@@ -36,7 +36,7 @@ type Taker interface {
 
 // Bounds of a transfer.
 const (
-	chunkSessions = 4096                   // that travel at once: 128 KiB
+	chunkSessions = 4096                   // that travel at once: 192 KiB
 	chunksAhead   = 4                      // that are read before the taker has acknowledged the first
 	lease         = 2 * time.Second        // after which engines end a transfer that nobody goes on with
 	firstPause    = 20 * time.Millisecond  // before a broken connection is made again
