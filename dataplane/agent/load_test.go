@@ -13,6 +13,7 @@ var chosen = []string{
 	"none", "arp",
 	"truncated", "other-host", "vlan-stacked", "not-ip", "ipv6", "malformed", "bad-checksum", "martian", "local",
 	"icmp-suppressed", "icmp-rate", "too-big", "too-big-answered", "vlan-unknown",
+	"own-source", "pool-source", "broadcast-source", "directed-broadcast", "source-route", "reverse-path",
 	"nat-unsupported", "nat-fragment", "nat-no-binding",
 }
 
