@@ -87,7 +87,7 @@ enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a)
 		p->vlan = vlan;
 		return SN_REASON_NONE;
 	case SN_ANSWER_ERROR:
-		reason = sn_icmp_error(p, a->type, a->code, 0, a->source);
+		reason = sn_icmp_error(p, a->type, a->code, 0, a->source, SN_ANSWER_TTL);
 		if (a->tagged && !reason)
 			p->vlan = vlan;
 		break;

@@ -234,14 +234,6 @@ static uint32_t return_shard(const struct sn_state *state, struct sn_pkt *p, uin
 	return sn_state_return_shard(state, table, &flow);
 }
 
-static struct ahead answered(struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source, uint32_t segment)
-{
-	if (sn_icmp_suppressed(p))
-		return of_shard(SN_PKT_NO_SHARD);
-	sn_icmp_foresee_error(p, type, code, source);
-	return on_to(segment);
-}
-
 static struct ahead follow_generator(const struct look *look, struct sn_pkt *p, const struct sn_generator *g)
 {
 	struct sn_answer a = sn_answer_of(g, p, look->program->interfaces[p->iface].address);
@@ -256,10 +248,12 @@ static struct ahead follow_output(const struct look *look, struct sn_pkt *p, uin
 {
 	const struct sn_interface *ifc = &look->program->interfaces[iface];
 
-	if (p->ip_len <= ifc->mtu || !p->df)
+	if (p->ip_len <= ifc->mtu || !p->df || sn_icmp_suppressed(p))
 		return of_shard(SN_PKT_NO_SHARD);
 	p->iface = iface;
-	return answered(p, SN_ICMP_UNREACHABLE, 4, ifc->address, ifc->segment);
+	sn_icmp_foresee_error(p, SN_ICMP_UNREACHABLE, 4, ifc->address);
+	p->ttl = ifc->answer_ttl;
+	return on_to(ifc->segment);
 }
 
 static struct ahead follow_leg(const struct look *look, struct sn_pkt *p, const struct sn_leg *leg)

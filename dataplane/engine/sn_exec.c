@@ -305,9 +305,8 @@ static struct next state_return(struct exec *x, struct sn_pkt *p, uint32_t table
 	return (struct next){x->w->program->runs[sn_session_run(x->w->state, s)].segment};
 }
 
-/* Make the error about p, unless there may be none; then p is dropped and the reason returned. */
-static enum sn_reason answer_error(struct exec *x, struct sn_pkt *p, uint8_t type, uint8_t code, uint16_t mtu,
-				   uint32_t source)
+/* Make the error that p is too big, unless there may be none; then p is dropped and the reason returned. */
+static enum sn_reason too_big_error(struct exec *x, struct sn_pkt *p, const struct sn_interface *ifc)
 {
 	enum sn_reason reason;
 
@@ -317,7 +316,8 @@ static enum sn_reason answer_error(struct exec *x, struct sn_pkt *p, uint8_t typ
 	else if (!sn_worker_icmp_allowed(x->w, x->now))
 		reason = SN_REASON_ICMP_RATE;
 	else
-		reason = sn_icmp_error(p, type, code, mtu, source);
+		reason = sn_icmp_error(p, SN_ICMP_UNREACHABLE, 4, (uint16_t)ifc->mtu, ifc->address,
+				       ifc->answer_ttl);
 	if (reason)
 		drop(x, p, reason);
 	return reason;
@@ -364,7 +364,7 @@ static struct next too_big(struct exec *x, struct sn_pkt *p, uint32_t iface)
 	if (!p->df)
 		return drop(x, p, SN_REASON_TOO_BIG);
 	commit(x);
-	if (answer_error(x, p, SN_ICMP_UNREACHABLE, 4, ifc->mtu, ifc->address))
+	if (too_big_error(x, p, ifc))
 		return ended;
 	sn_worker_count_drop(x->w, p->m, sn_source(p->m), len, SN_REASON_TOO_BIG_ANSWERED);
 	p->iface = iface;
@@ -392,7 +392,7 @@ static struct next host_unreachable(struct exec *x, struct sn_pkt *p, uint32_t i
 		return drop(x, p, SN_REASON_NEIGHBOR_UNRESOLVED);
 	/* Now, as a trace shows the packet and not its answer. */
 	sn_worker_count_drop(x->w, p->m, sn_source(p->m), p->frame_len, SN_REASON_HOST_UNREACHABLE);
-	reason = sn_icmp_error(p, SN_ICMP_UNREACHABLE, 1, 0, ifc->address);
+	reason = sn_icmp_error(p, SN_ICMP_UNREACHABLE, 1, 0, ifc->address, ifc->answer_ttl);
 	if (reason)
 		return drop(x, p, reason);
 	p->iface = (uint8_t)iface;

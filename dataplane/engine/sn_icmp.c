@@ -4,8 +4,7 @@
 
 #define IP_LEN	   20
 #define ICMP_LEN   8
-#define QUOTE_MAX  548 /* 576 bytes in all: RFC 1812, section 4.3.2.3 */
-#define ANSWER_TTL 64
+#define QUOTE_MAX  548	/* 576 bytes in all: RFC 1812, section 4.3.2.3 */
 #define ANSWER_TOS 0xc0 /* internetwork control: RFC 1812, section 4.3.2.5 */
 
 bool sn_icmp_suppressed(const struct sn_pkt *p)
@@ -68,7 +67,8 @@ bool sn_icmp_quote(struct sn_pkt *p)
 	return p->quote.known == SN_QUOTE_FLOW;
 }
 
-enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint16_t mtu, uint32_t source)
+enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint16_t mtu, uint32_t source,
+			     uint8_t ttl)
 {
 	uint32_t quoted = p->ip_len < QUOTE_MAX ? p->ip_len : QUOTE_MAX, to = p->src;
 	struct rte_mbuf *m = p->m;
@@ -89,7 +89,7 @@ enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint1
 	ip[0] = 0x45;
 	ip[1] = ANSWER_TOS;
 	sn_store16(ip + 2, IP_LEN + ICMP_LEN + quoted);
-	ip[8] = ANSWER_TTL;
+	ip[8] = ttl;
 	ip[9] = SN_ICMP;
 	sn_store32(ip + 12, source);
 	sn_store32(ip + 16, to);
@@ -144,7 +144,7 @@ void sn_icmp_foresee_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint32_
 	p->icmp_code = code;
 	p->id = 0;
 	p->proto = SN_ICMP;
-	p->ttl = ANSWER_TTL;
+	p->ttl = SN_ANSWER_TTL;
 	p->dscp = ANSWER_TOS >> 2;
 	p->frag = SN_FRAG_WHOLE;
 	p->df = 0;
@@ -161,7 +161,7 @@ void sn_icmp_echo(struct sn_pkt *p)
 	p->dst = src;
 	if (p->frag != SN_FRAG_LATER)
 		p->icmp_type = SN_ICMP_ECHO_REPLY;
-	p->ttl = ANSWER_TTL;
+	p->ttl = SN_ANSWER_TTL;
 	p->next_hop = 0;
 	p->shard = SN_PKT_NO_SHARD;
 	p->generated = 1;

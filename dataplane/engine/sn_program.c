@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sn_dispatch.h"
+#include "sn_icmp.h"
 #include "sn_parse.h"
 #include "sn_program.h"
 #include "sn_program_cycles.h"
@@ -142,6 +143,8 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 		return fail(b, "prefix_len is %u, want at most 32", from->prefix_len);
 	if (from->mtu < 68 || from->mtu > 65535) /* RFC 791: every link carries 68 bytes */
 		return fail(b, "mtu is %u, want 68..65535", from->mtu);
+	if (from->answer_ttl > 255)
+		return fail(b, "answer_ttl is %u, want 0..255", from->answer_ttl);
 	if (from->mac.len != 0 && from->mac.len != sizeof(to->mac))
 		return fail(b, "mac has %zu bytes, want 6 or none", from->mac.len);
 	if (check_index(b, "segment", from->segment, b->msg->n_segments))
@@ -152,6 +155,7 @@ static int build_interface(struct builder *b, struct sn_interface *to, const int
 	to->mask = from->prefix_len ? UINT32_MAX << (32 - from->prefix_len) : 0;
 	to->gateway = from->gateway;
 	to->mtu = from->mtu;
+	to->answer_ttl = from->answer_ttl ? (uint8_t)from->answer_ttl : SN_ANSWER_TTL;
 	to->segment = from->segment;
 	to->has_mac = from->mac.len != 0;
 	if (to->has_mac)

@@ -46,6 +46,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		b.wireExits()
 		b.checkPools()
 		b.finishLocal()
+		b.giveAnswersTheirTTL()
 		b.refuseSources()
 		b.addProxies()
 		b.checkTranslations()

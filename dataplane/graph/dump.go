@@ -25,6 +25,9 @@ func (g *Graph) Dump(w io.Writer) error {
 		if i.Gateway.IsValid() {
 			fmt.Fprintf(&b, " gateway %s", i.Gateway)
 		}
+		if i.AnswerTTL != 0 {
+			fmt.Fprintf(&b, " answer-ttl %d", i.AnswerTTL)
+		}
 		if i.MAC != nil {
 			fmt.Fprintf(&b, " mac %s", i.MAC)
 		}

@@ -34,6 +34,8 @@ type Interface struct {
 	// Gateway is the next hop for what is not on-link; not valid: none.
 	Gateway   netip.Addr
 	Neighbors []Neighbor // static neighbours
+	// AnswerTTL is that of errors which the interface sends into the chain; 0: 64.
+	AnswerTTL uint8
 	// Proxy are further addresses that ARP requests are answered for (NAT pools within Prefix).
 	Proxy []netip.Addr
 	// MAC is the interface's own; nil: the bound device's.

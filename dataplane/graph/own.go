@@ -161,22 +161,41 @@ func (b *builder) wireReplies(i *chainInterface) {
 // none: one that is linked to the interface and has a default route or, where the interface has no gateway,
 // any before the next NAPT.
 func (b *builder) replyRouter(i *chainInterface) int {
-	for at, adjacent := (port{i.name, ""}), true; ; adjacent = false {
+	f, p := b.routerBehind(i, false)
+	if f == nil {
+		return -1
+	}
+	adjacent := b.next[port{i.name, ""}].to.owner == f.name
+	if i.spec.Gateway != "" && !(adjacent && f.hasDefault) {
+		return -1
+	}
+	return f.sends[p]
+}
+
+// giveAnswersTheirTTL has errors that interfaces send into the chain leave with 64 where a router lets them pass.
+func (b *builder) giveAnswersTheirTTL() {
+	for n, i := range b.interfaces {
+		if f, _ := b.routerBehind(i, true); f != nil {
+			b.g.Interfaces[n].AnswerTTL = fullTTL
+		}
+	}
+}
+
+// routerBehind is the first router behind an interface, and its port: behind firewalls and monitors and, if wanted, NAPTs. It
+// is nil if another function comes first.
+func (b *builder) routerBehind(i *chainInterface, napts bool) (*function, string) {
+	for at := (port{i.name, ""}); ; {
 		w, ok := b.next[at]
 		f := b.findFunction(w.to.owner)
-		if !ok || f == nil {
-			return -1
-		}
 		switch {
+		case !ok || f == nil:
+			return nil, ""
 		case f.kinds.Router != nil:
-			if i.spec.Gateway != "" && !(adjacent && f.hasDefault) {
-				return -1
-			}
-			return f.sends[w.to.name]
-		case f.kinds.Firewall != nil, f.kinds.Monitor != nil:
+			return f, w.to.name
+		case f.kinds.Firewall != nil, f.kinds.Monitor != nil, napts && f.kinds.NAPT != nil:
 			at = port{f.name, opposite(w.to.name)}
 		default:
-			return -1
+			return nil, ""
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (b *builder) routerAddresses(f *function, spec *v1alpha1.Router) ([]netip.A
 	return own, sources
 }
 
-// fullTTL is the TTL of a router's own packets before its lookup, by which it becomes 64 on the wire.
+// fullTTL is the TTL of a router's own packets before its lookup, and of what an interface sends to a router, by which it becomes 64 on the wire.
 const fullTTL = 65
 
 // routerFace makes the router's elements, and tells where packets come in, and where its own begin.

@@ -44,9 +44,9 @@ func (r *run) localHost(n *graph.Node, p *packet) {
 		a = tcpReset(p)
 	case proto == protoTCP || proto == protoUDP && !ported(p.ip):
 	case proto == protoUDP:
-		a = tagged(p, icmpError(p, icmpUnreachable, codePortUnreachable, 0, dstOf(p.ip)))
+		a = tagged(p, icmpError(p, icmpUnreachable, codePortUnreachable, 0, dstOf(p.ip), answerTTL))
 	default:
-		a = tagged(p, icmpError(p, icmpUnreachable, codeProtocolUnreachable, 0, dstOf(p.ip)))
+		a = tagged(p, icmpError(p, icmpUnreachable, codeProtocolUnreachable, 0, dstOf(p.ip), answerTTL))
 	}
 	r.answerWith(n, p, a, element.ReasonLocal)
 }
@@ -57,7 +57,7 @@ func (r *run) reject(n *graph.Node, p *packet) {
 	if tcpFlags(p.ip) >= 0 && fragOf(p.ip) == fragWhole {
 		a = tcpReset(p)
 	} else {
-		a = tagged(p, icmpError(p, icmpUnreachable, codeProhibited, 0, r.c.links[p.entry].addr))
+		a = tagged(p, icmpError(p, icmpUnreachable, codeProhibited, 0, r.c.links[p.entry].addr, answerTTL))
 	}
 	r.answerWith(n, p, a, element.ReasonICMPSuppressed)
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // icmpError is the error about a packet as it is here, nil if none may be sent (RFC 1122 section 3.2.2).
-func icmpError(p *packet, typ, code uint8, mtu uint16, source uint32) *packet {
+func icmpError(p *packet, typ, code uint8, mtu uint16, source uint32, ttl byte) *packet {
 	if isICMPError(p.ip) || fragOf(p.ip) == fragLater {
 		return nil
 	}
@@ -32,7 +32,7 @@ func icmpError(p *packet, typ, code uint8, mtu uint16, source uint32) *packet {
 	b[0] = 4<<4 | 5
 	b[1] = precedenceInternetworkControl
 	binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
-	b[8] = answerTTL
+	b[8] = ttl
 	b[9] = protoICMP
 	setSrc(b, source)
 	setDst(b, srcOf(p.ip))

@@ -5,6 +5,7 @@
 package interp
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -101,6 +102,7 @@ type link struct {
 	neighbors map[neighbor]net.HardwareAddr
 	refused   []graph.Refused
 	in        int
+	answerTTL byte
 }
 
 // neighbor names a host on a link; vlan 0: untagged.
@@ -125,6 +127,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: num(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
 			mtu: f.MTU, gateway: f.Gateway, refused: f.Refused, in: f.In, vlans: f.VLANs, neighbors: map[neighbor]net.HardwareAddr{},
+			answerTTL: cmp.Or(f.AnswerTTL, answerTTL),
 		}
 		if l.mac == nil && i < len(opts.MACs) {
 			l.mac = opts.MACs[i]

@@ -252,7 +252,7 @@ func (r *run) way(p *packet, at graph.Edge) (left bool) {
 			r.drop(e.Reason)
 			return false
 		case element.ICMPError:
-			r.answer(n, p, icmpError(p, e.Type, e.Code, 0, r.errorSource(e, p)), n.Out[0])
+			r.answer(n, p, icmpError(p, e.Type, e.Code, 0, r.errorSource(e, p), answerTTL), n.Out[0])
 			return true
 		case element.EchoResponder:
 			r.echo(n, p)

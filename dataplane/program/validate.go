@@ -110,6 +110,9 @@ func (v validator) iface(i int, n *programpb.Interface) error {
 	if n.GetMtu() < 68 || n.GetMtu() > 65535 {
 		return fmt.Errorf("%s: mtu is %d, want 68..65535", at, n.GetMtu())
 	}
+	if n.GetAnswerTtl() > 255 {
+		return fmt.Errorf("%s: answer_ttl is %d, want 0..255", at, n.GetAnswerTtl())
+	}
 	return nil
 }
 

@@ -269,16 +269,6 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "TTL of errors that an interface sends",
-		linux:  "64",
-		sinter: "63: what is too big for an interface, or waits for a silent neighbour, is answered before the router, which counts as a hop",
-		reason: "RFC 1122 section 3.2.1.7 leaves the TTL open, and any is enough that reaches the other end",
-		explains: func(_ *evidence, m *mismatch) bool {
-			t, c := errorCode(m.frame[sinter])
-			return m.only == sides && m.role == icmpError && m.field == "TTL" && t == 3 && (c == 4 || c == 1)
-		},
-	},
-	{
 		name:   "transport headers that are not whole, or contradict themselves",
 		linux:  "nftables reads the ports, flags or type that are there; errors are sent about ICMP messages of one byte",
 		sinter: "takes their fields as absent: no rule on them matches, and no error is sent about ICMP whose type is not known",

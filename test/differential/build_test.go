@@ -71,7 +71,7 @@ func (b *builder) iface(prefix netip.Prefix, mtu int, gateway netip.Addr) side {
 	b.wire(in, 0, local)
 	b.wire(local, 0, echo)
 	b.wire(echo, 0, out)
-	f := graph.Interface{Name: name, Prefix: prefix, MTU: mtu, Gateway: gateway, In: in, Out: out}
+	f := graph.Interface{Name: name, Prefix: prefix, MTU: mtu, Gateway: gateway, In: in, Out: out, AnswerTTL: []uint8{0, 65, 2}[i%3]}
 	populate(&f, i)
 	b.g.Interfaces = append(b.g.Interfaces, f)
 	s := side{in: graph.Edge{To: out}, outs: []graph.Edge{{To: local, Port: 1}}}

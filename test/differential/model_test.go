@@ -633,7 +633,11 @@ func (m *model) output(s *shot, iface int) (left bool) {
 	case len(ip) > int(f.GetMtu()) && ip[6]&0x40 == 0:
 		return m.drop("too-big")
 	case len(ip) > int(f.GetMtu()):
-		e := icmpError(ip, 3, 4, f.GetMtu(), f.GetAddress())
+		ttl := uint8(f.GetAnswerTtl())
+		if ttl == 0 {
+			ttl = 64
+		}
+		e := icmpError(ip, 3, 4, f.GetMtu(), f.GetAddress(), ttl)
 		if e == nil {
 			m.drop("icmp-suppressed")
 			return true
@@ -724,7 +728,7 @@ func (m *model) answer(s *shot, g *programpb.Generator) (*shot, string) {
 
 // about is an error, nil if there is none to be sent.
 func (s *shot) about(ip []byte, typ, code uint8, source uint32, tagged bool) *shot {
-	e := icmpError(ip, typ, code, 0, source)
+	e := icmpError(ip, typ, code, 0, source, 64)
 	if e == nil {
 		return nil
 	}
@@ -790,13 +794,13 @@ func (s *shot) reset(ip []byte) *shot {
 }
 
 // icmpError is the error about a packet, nil if there is none to be sent.
-func icmpError(ip []byte, typ, code uint8, rest, source uint32) []byte {
+func icmpError(ip []byte, typ, code uint8, rest, source uint32, ttl uint8) []byte {
 	if binary.BigEndian.Uint16(ip[6:])&0x1fff != 0 ||
 		ip[9] == packets.ProtoICMP && (!headed(ip) || slices.Contains([]byte{3, 4, 5, 11, 12}, ip[int(ip[0]&15)*4])) {
 		return nil
 	}
 	return packets.IPv4{
-		Src: source, Dst: binary.BigEndian.Uint32(ip[12:]), Proto: packets.ProtoICMP, TTL: 64, TOS: 48 << 2,
+		Src: source, Dst: binary.BigEndian.Uint32(ip[12:]), Proto: packets.ProtoICMP, TTL: ttl, TOS: 48 << 2,
 		Payload: packets.ICMP(typ, code, rest, ip[:min(len(ip), 548)]),
 	}.Bytes()
 }

@@ -248,6 +248,26 @@ func TestGeneratedErrorsLeaveWithTheirFullTTL(t *testing.T) {
 	p.wants("inside", last, "inside: 172.16.0.1 > 10.0.0.2 ttl 64 icmp 11/0")
 }
 
+// What is too big for an interface is answered by it: whether the answer meets a router depends on the chain.
+func TestErrorsOfInterfacesLeaveWithTheirFullTTL(t *testing.T) {
+	thin := strings.NewReplacer("192.0.2.1/24,", "192.0.2.1/24, mtu: 600,")
+	const open = "  - {name: fw, firewall: {default: Accept}}\n  - {name: nat, napt: {pool: [192.0.2.2]}}\n"
+	router := strings.TrimSuffix(routed, "  path: [inside, rt, outside]\n")
+	for path, spec := range map[string]string{
+		"inside, rt, outside":          router,
+		"inside, rt, fw, nat, outside": router + open,
+		"inside, fw, outside":          strings.NewReplacer("default: Reject", "default: Accept").Replace(guarded[:strings.Index(guarded, "      rules:")]),
+	} {
+		t.Run(path, func(t *testing.T) {
+			p := newPair(t, thin.Replace(spec)+"  path: ["+path+"]\n")
+			big := udpTo("10.0.0.2", "8.8.8.8", 53)
+			big.DF = true
+			big.Payload = packets.UDP(big.Src, big.Dst, 40000, 53, make([]byte, 800))
+			p.wants("inside", big, "inside: 192.0.2.1 > 10.0.0.2 ttl 64 icmp 3/4; drop too-big-answered")
+		})
+	}
+}
+
 func TestSourceQuenchIsIgnoredAndNeverAnswered(t *testing.T) {
 	p := newPair(t, routed)
 	quench := ipFrom("10.0.0.2", "10.0.0.1")

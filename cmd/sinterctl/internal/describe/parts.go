@@ -68,6 +68,9 @@ func iface(n *programpb.Interface) string {
 	if n.GetGateway() != 0 {
 		parts = append(parts, "gateway "+addr(n.GetGateway()).String())
 	}
+	if ttl := n.GetAnswerTtl(); ttl != 0 {
+		parts = append(parts, fmt.Sprintf("answers with TTL %d", ttl))
+	}
 	if len(n.GetMac()) > 0 {
 		parts = append(parts, "mac "+net.HardwareAddr(n.GetMac()).String())
 	}
