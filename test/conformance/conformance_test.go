@@ -135,16 +135,15 @@ func (c *comparison) run(t *testing.T, batch []*probe) {
 // left that may be looked at once more.
 func (c *comparison) judge(p *probe, outs *[sides][]output, final bool) bool {
 	e := newEvidence(c, p, outs)
-	known := slices.Concat(differences, pending)
 	explained := map[string]bool{}
 	var left []*mismatch
 	for _, m := range e.mismatches {
-		i := slices.IndexFunc(known, func(d *difference) bool { return d.explains(e, m) })
+		i := slices.IndexFunc(differences, func(d *difference) bool { return d.explains(e, m) })
 		if i < 0 {
 			left = append(left, m)
 			continue
 		}
-		explained[known[i].name] = true
+		explained[differences[i].name] = true
 	}
 	if len(left) > 0 && !final {
 		return false

@@ -269,6 +269,35 @@ var differences = []*difference{
 		},
 	},
 	{
+		name:   "TTL of rejections",
+		linux:  "64",
+		sinter: "63 behind a router: the firewall is a box of its own, and the router on the way back counts as a hop",
+		reason: "RFC 1122 section 3.2.1.7 leaves the TTL open, and any is enough that reaches the other end",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == sides && e.rejection(m) && m.field == "TTL" && m.values[sinter] == "63" && m.values[linux] == "64"
+		},
+	},
+	{
+		name:   "TOS of resets of rejected segments",
+		linux:  "0",
+		sinter: "the segment's DSCP, ECN 0",
+		reason: "as a host's resets: the DSCP tells how the flow is to be treated (RFC 2474), ECN is left out (RFC 3168 section 6.1.1)",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == sides && m.role == reset && e.rejection(m) && m.field == "TOS" && m.values[linux] == "0x00" &&
+				m.values[sinter] == fmt.Sprintf("%#02x", e.ip.TOS&0xfc)
+		},
+	},
+	{
+		name:   "rejections of packets whose checksum Linux takes for wrong",
+		linux:  "drops them. It verifies TCP's and UDP's, and for all other protocols and first fragments the sum over all of the payload; each time with the IP header, into whose options it may have written",
+		sinter: "answers all the same",
+		reason: "RFC 1812 section 5.1: a router does not judge what stands behind the IP header; most protocols have no such checksum",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == sinter && e.rejection(m) && (e.wrongSum() || e.fragment() || e.option(7, 68) || e.behindEnd() ||
+				e.ip.Proto != packets.ProtoTCP && e.ip.Proto != packets.ProtoUDP && onesSum(e.ip.Payload) != 0xffff)
+		},
+	},
+	{
 		name:   "transport headers that are not whole, or contradict themselves",
 		linux:  "nftables reads the ports, flags or type that are there; errors are sent about ICMP messages of one byte",
 		sinter: "takes their fields as absent: no rule on them matches, and no error is sent about ICMP whose type is not known",

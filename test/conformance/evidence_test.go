@@ -66,6 +66,16 @@ func (s *scenario) ownAddress(a uint32) bool {
 	return false
 }
 
+// rejection tells whether a frame is a firewall's answer.
+func (e *evidence) rejection(m *mismatch) bool {
+	frame := m.frame[sinter]
+	if frame == nil {
+		frame = m.frame[linux]
+	}
+	t, c := errorCode(frame)
+	return e.filters() && !e.ownAddress(e.ip.Dst) && (m.role == reset || m.role == icmpError && t == 3 && c == 13)
+}
+
 // fragment tells whether the packet says that it is part of a larger one.
 func (e *evidence) fragment() bool { return e.ip.Fragment() }
 

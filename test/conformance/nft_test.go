@@ -61,21 +61,31 @@ func (l *leg) chain(b *strings.Builder, s standing, name, hook, device string, f
 	}
 	for i := range s.Firewall.Rules {
 		if r := &s.Firewall.Rules[i]; r.From == "" || r.From == from {
-			fmt.Fprintf(b, "  %s\n", rule(r))
+			for _, v := range verdicts(r.Action) {
+				fmt.Fprintf(b, "  %s %s\n", match(r), v)
+			}
 		}
 	}
-	fmt.Fprintf(b, "  %s\n }\n", verdict(s.Firewall.Default))
-}
-
-func verdict(a v1alpha1.Action) string {
-	if a == v1alpha1.ActionAccept {
-		return "accept"
+	for _, v := range verdicts(s.Firewall.Default) {
+		fmt.Fprintf(b, "  %s\n", v)
 	}
-	return "drop"
+	b.WriteString(" }\n")
 }
 
-// rule is a rule of a firewall as nftables has it.
-func rule(r *v1alpha1.FirewallRule) string {
+// verdicts are what an action is on Linux: the first whose own match passes holds.
+func verdicts(a v1alpha1.Action) []string {
+	switch a {
+	case v1alpha1.ActionAccept:
+		return []string{"accept"}
+	case v1alpha1.ActionReject:
+		return []string{"ip protocol tcp reject with tcp reset", "reject with icmp type admin-prohibited"}
+	case v1alpha1.ActionDrop:
+	}
+	return []string{"drop"}
+}
+
+// match is what a rule of a firewall matches, as nftables has it.
+func match(r *v1alpha1.FirewallRule) string {
 	var w []string
 	if len(r.Source) > 0 {
 		w = append(w, "ip saddr "+set(r.Source))
@@ -110,7 +120,7 @@ func rule(r *v1alpha1.FirewallRule) string {
 	if r.ICMPCode != nil {
 		w = append(w, "icmp code "+strconv.Itoa(int(*r.ICMPCode)))
 	}
-	return strings.Join(append(w, verdict(r.Action)), " ")
+	return strings.Join(w, " ")
 }
 
 func set[T ~string](values []T) string {

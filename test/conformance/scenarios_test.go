@@ -243,7 +243,7 @@ var scenarios = []*scenario{
 	table(),
 	{
 		name:   "firewall",
-		what:   "a firewall with rules on every field, and a router",
+		what:   "a firewall with rules on every field, some of which reject, and a router",
 		kernel: "one namespace that forwards; the firewall is a table at the hooks prerouting, forward and output",
 		interfaces: []link{
 			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
@@ -252,7 +252,8 @@ var scenarios = []*scenario{
 		functions: `  functions:
   - name: fw
     firewall:
-` + officeRules + `  - name: rt
+      rules:
+` + rejectRules + officeRules + `  - name: rt
     router:
       routes:
       - {prefix: 0.0.0.0/0, port: outside}
@@ -293,6 +294,7 @@ var scenarios = []*scenario{
 		functions: `  functions:
   - name: fw
     firewall:
+      rules:
 ` + officeRules + `  - name: rt
     router:
       routes:
@@ -308,9 +310,13 @@ var scenarios = []*scenario{
 	},
 }
 
+// rejectRules answer what was routed to the firewall.
+const rejectRules = `      - {from: Outside, destination: [10.1.0.12, 172.17.224.0/19], action: Reject}
+      - {from: Outside, protocol: tcp, destinationPorts: ["9000-65535"], action: Reject}
+`
+
 // officeRules match on every field that nftables has as well.
-const officeRules = `      rules:
-      - {dscp: 46, action: Drop}
+const officeRules = `      - {dscp: 46, action: Drop}
       - {from: Inside, source: [172.17.128.0-172.17.191.255], protocol: udp, action: Drop}
       - {from: Inside, protocol: tcp, destinationPorts: [80, 443, "8000-8099"], action: Accept}
       - {from: Inside, destinationPorts: [53], action: Accept}
