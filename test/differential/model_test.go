@@ -464,6 +464,9 @@ func ends(ip []byte) (src, dst netip.AddrPort) {
 	return at(12, sport), at(16, dport)
 }
 
+// told tells whether a packet's flow can be told: ports lie in a header, which must be there.
+func (s *shot) told() bool { return !ported(s.ip[9]) || headed(s.ip) }
+
 func isError(s *shot) bool {
 	return s.ip[9] == packets.ProtoICMP && headed(s.ip) && slices.Contains([]byte{3, 11, 12}, s.transport()[0])
 }
@@ -486,6 +489,15 @@ func quote(s *shot) []byte {
 		return nil
 	}
 	return q
+}
+
+// direction tells whether a quoted packet can be one from inside (forth), or one to it: a query is from inside, a reply to it.
+func direction(q []byte, forth bool) bool {
+	if q[9] != packets.ProtoICMP {
+		return true
+	}
+	typ := q[int(q[0]&15)*4]
+	return forth == (typ == packets.ICMPEchoRequest || typ == packets.ICMPTimestamp)
 }
 
 // write puts an address and port into a packet, as source (at 12) or destination (at 16).
@@ -517,14 +529,14 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 				b = r
 			}
 		}
-		if b == nil {
+		if b == nil || !direction(q, false) {
 			return "nat-unsupported"
 		}
 		binary.BigEndian.PutUint32(s.ip[12:], number(b.out.Addr()))
 		write(q, 16, b.out)
 		return ""
 	}
-	if !headed(s.ip) {
+	if !s.told() {
 		return "nat-unsupported"
 	}
 	src, dst := ends(s.ip)
@@ -573,13 +585,13 @@ func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
 			addrs = append(addrs, a)
 		}
 	}
+	if !ported(f.proto) {
+		return m.chooseAddress(addrs, f, table)
+	}
 	ports := int(p.GetPortMax()-p.GetPortMin()) + 1
 	for range ports * len(addrs) {
 		t.cursor = (t.cursor + 1) % (ports * len(addrs))
 		out := netip.AddrPortFrom(packets.Addr(addrs[t.cursor/ports]), uint16(int(p.GetPortMin())+t.cursor%ports))
-		if !ported(f.proto) {
-			out = netip.AddrPortFrom(out.Addr(), 0)
-		}
 		if b := t.outside[endpointOf(f.proto, out, f.remote)]; b == nil || !m.live(b) {
 			return out, true
 		}
@@ -587,12 +599,30 @@ func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
+// chooseAddress is an address that no flow of the protocol to the same remote has, if the run's smallest pool has one left.
+func (m *model) chooseAddress(addrs []uint32, f flow, table uint32) (out netip.AddrPort, ok bool) {
+	t := &m.tables[table]
+	mine := uint32(0)
+	for _, a := range addrs[:min(len(addrs), 64)] {
+		at := netip.AddrPortFrom(packets.Addr(a), 0)
+		b := t.outside[endpointOf(f.proto, at, f.remote)]
+		switch {
+		case b == nil || !m.live(b):
+			out, ok = at, true
+		case b.run == f.run:
+			mine++
+		}
+	}
+	most := m.p.GetRuns()[f.run].GetAddresses()
+	return out, ok && (most == 0 || mine < most)
+}
+
 func (m *model) back(s *shot, table uint32) (left bool) {
 	var b *binding
 	if isError(s) {
 		if q := quote(s); q != nil {
 			from, to := ends(q) // a packet that we sent
-			if from.Addr() == packets.Addr(s.field(programpb.Field_DST)) {
+			if direction(q, true) && from.Addr() == packets.Addr(s.field(programpb.Field_DST)) {
 				b = m.to(table, q[9], from, to)
 			}
 			if b != nil {
@@ -600,7 +630,7 @@ func (m *model) back(s *shot, table uint32) (left bool) {
 				write(q, 12, b.inside)
 			}
 		}
-	} else if headed(s.ip) {
+	} else if s.told() {
 		src, dst := ends(s.ip)
 		b = m.to(table, s.ip[9], dst, src)
 		if b != nil {
