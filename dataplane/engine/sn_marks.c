@@ -29,7 +29,9 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 		w->classes[i] = SN_TABLE_NONE;
 		if (p->reason || w->candidates[i] || sn_segment_is_low(s, p))
 			continue;
-		w->classes[i] = class_by_mark(w, s, p);
+		/* Devices may read ports of a header that no host would take; its fields are absent here. */
+		if (likely(!sn_is_odd(p)))
+			w->classes[i] = class_by_mark(w, s, p);
 		if (w->classes[i] == SN_TABLE_NONE) {
 			index[k++] = i;
 			continue;

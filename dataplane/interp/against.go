@@ -160,11 +160,13 @@ func (s *search) learn(r *run) map[string][]wish {
 		}
 		learnAddr(o.by.src, shown.src)
 		learnAddr(o.by.dst, shown.dst)
-		learnAddr(o.by.qsrc, shown.qsrc)
 		learnPort(o.by.sport, shown.sport)
 		learnPort(o.by.dport, shown.dport)
-		learnPort(o.by.qsport, shown.qsport)
-		learnPort(o.by.qdport, shown.qdport)
+		if shown.quotes {
+			learnAddr(o.by.qsrc, shown.qsrc)
+			learnPort(o.by.qsport, shown.qsport)
+			learnPort(o.by.qdport, shown.qdport)
+		}
 	}
 	for _, m := range slices.Backward(r.made) {
 		s.hand(m, wishes)
@@ -220,6 +222,7 @@ func (s *search) hand(m *made, wishes map[*made]*wish) {
 type shown struct {
 	src, dst, qsrc               uint32
 	sport, dport, qsport, qdport uint16
+	quotes                       bool // an error, of which the quoted fields were read
 }
 
 // look reads an engine's frame; ok is false if it is no IPv4 frame that could be compared.
@@ -239,7 +242,8 @@ func look(frame []byte) (s shown, ok bool) {
 	s.src, s.dst = srcOf(ip), dstOf(ip)
 	if ip[9] == protoICMP && icmpType(ip) >= 0 {
 		if q := quotedFlow(ip); q != nil {
-			f, _ := tuple(q)
+			var f flow
+			f, s.quotes = tuple(q)
 			s.qsrc, s.qsport, s.qdport = f.src, f.sport, f.dport
 		}
 	}

@@ -15,7 +15,12 @@ func (s *shot) seal() []byte {
 			move(s.before[len(s.before)-len(q):], q)
 		}
 	}
-	move(s.before, ip)
+	if headed(ip) {
+		move(s.before, ip)
+	} else { // nobody knows where its transport checksum is
+		header := int(ip[0]&15) * 4
+		adjust(ip, 10, false, words(s.before[:header], ip[:header], 10))
+	}
 	return ip
 }
 
@@ -70,6 +75,17 @@ func adjust(b []byte, at int, never bool, pairs [][2]uint16) {
 	}
 	for sum > 0xffff {
 		sum = sum>>16 + sum&0xffff
+	}
+	// nothing is written where all that was written makes no difference
+	delta := uint32(0)
+	for _, p := range pairs {
+		delta += uint32(^p[0]) + uint32(p[1])
+	}
+	for delta > 0xffff {
+		delta = delta>>16 + delta&0xffff
+	}
+	if delta == 0 || delta == 0xffff {
+		return
 	}
 	hc := ^uint16(sum)
 	if never && hc == 0 {
