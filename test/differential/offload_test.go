@@ -373,7 +373,7 @@ func (r *recording) right(v verdict, plan *dispatch.Plan, p sent, passes bool, r
 // believes tells whether software takes a mark's word on the packet.
 func (r *recording) believes(s *programpb.Segment, p sent) bool {
 	shot := shotOf(p)
-	return shot.frag() == 0 && uint32(shot.ip[8]) >= s.GetTtlFloor()
+	return shot.frag() == 0 && uint32(shot.ip[8]) >= s.GetTtlFloor() && !isOdd(p)
 }
 
 // isOdd tells whether a packet of TCP, UDP or ICMP has a header that no host would take.
@@ -395,6 +395,9 @@ func isOdd(p sent) bool {
 func shotOf(p sent) *shot {
 	v, _ := packets.Parse(p.frame)
 	s := &shot{entry: p.iface, ip: p.frame[14+4*len(v.Tags):]}
+	if total := int(binary.BigEndian.Uint16(s.ip[2:])); total >= int(s.ip[0]&15)*4 && total <= len(s.ip) {
+		s.ip = s.ip[:total] // what lies behind is padding
+	}
 	if len(v.Tags) > 0 {
 		s.tag(v.Tags[0])
 	}
