@@ -25,12 +25,11 @@ var mistakes = []struct {
 	{"a link to an unknown function", []string{"path: [inside, fw,", "path: [inside, fv,"}, `no interface or function is named "fv"`},
 	{"a link to an unknown port", []string{officePath, officePath + "  links: [{from: fw.insid, to: rt.inside}]\n"}, `has no port "insid"`},
 	{
-		"a loop", []string{
-			officePath, "  - {name: r1, router: {ports: [{name: a}, {name: b}, {name: c}]}}\n" +
-				"  - {name: r2, router: {ports: [{name: a}, {name: b}, {name: c}]}}\n" +
+		"a function that is linked to itself", []string{
+			officePath, "  - {name: r1, router: {ports: [{name: a}, {name: b}, {name: c}, {name: d}]}}\n" +
 				"  path: [fw, rt, nat, outside]\n" +
-				"  links: [{from: inside, to: r1.a}, {from: r1.b, to: r2.a}, {from: r2.b, to: r1.c}, {from: r2.c, to: fw.inside}]\n",
-		}, "makes a loop",
+				"  links: [{from: inside, to: r1.a}, {from: r1.b, to: r1.c}, {from: r1.d, to: fw.inside}]\n",
+		}, `links "r1" to itself`,
 	},
 	{"an unreachable function", []string{officePath, "  - {name: mon, monitor: {}}\n" + officePath}, "no packet gets to this function"},
 	{
