@@ -8,13 +8,11 @@ static struct sn_answer none(enum sn_reason reason)
 	return (struct sn_answer){.kind = SN_ANSWER_NONE, .reason = reason};
 }
 
-static struct sn_answer error(const struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source,
-			      bool tagged)
+static struct sn_answer error(const struct sn_pkt *p, uint8_t type, uint8_t code, uint32_t source)
 {
 	if (sn_icmp_suppressed(p))
 		return none(SN_REASON_ICMP_SUPPRESSED);
-	return (struct sn_answer){
-		.kind = SN_ANSWER_ERROR, .type = type, .code = code, .source = source, .tagged = tagged};
+	return (struct sn_answer){.kind = SN_ANSWER_ERROR, .type = type, .code = code, .source = source};
 }
 
 static struct sn_answer echo_reply(const struct sn_pkt *p)
@@ -45,15 +43,15 @@ static struct sn_answer local_host(const struct sn_pkt *p)
 	case SN_UDP:
 		if (p->dport == SN_PORT_ABSENT)
 			return none(SN_REASON_LOCAL);
-		return error(p, SN_ICMP_UNREACHABLE, SN_ICMP_PORT, p->dst, true);
+		return error(p, SN_ICMP_UNREACHABLE, SN_ICMP_PORT, p->dst);
 	}
-	return error(p, SN_ICMP_UNREACHABLE, SN_ICMP_PROTOCOL, p->dst, true);
+	return error(p, SN_ICMP_UNREACHABLE, SN_ICMP_PROTOCOL, p->dst);
 }
 
 static struct sn_answer reject(const struct sn_generator *g, const struct sn_pkt *p, uint32_t source)
 {
 	if (p->proto != SN_TCP || p->frag != SN_FRAG_WHOLE || p->tcp_flags == SN_BYTE_ABSENT)
-		return error(p, g->type, g->code, source, true);
+		return error(p, g->type, g->code, source);
 	return resets(p) ? (struct sn_answer){.kind = SN_ANSWER_RESET} : none(SN_REASON_ICMP_SUPPRESSED);
 }
 
@@ -69,14 +67,11 @@ struct sn_answer sn_answer_of(const struct sn_generator *g, const struct sn_pkt 
 	case SINTER__PROGRAM__V1__GENERATOR__KIND__REJECT:
 		return reject(g, p, source);
 	}
-	return error(p, g->type, g->code, source, false);
+	return error(p, g->type, g->code, source);
 }
 
 enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a)
 {
-	uint16_t vlan = p->vlan;
-	enum sn_reason reason = SN_REASON_NONE;
-
 	switch ((enum sn_answer_kind)a->kind) {
 	case SN_ANSWER_ECHO:
 	case SN_ANSWER_FRAGMENT:
@@ -84,23 +79,17 @@ enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a)
 		return SN_REASON_NONE;
 	case SN_ANSWER_RESET:
 		sn_reset(p);
-		p->vlan = vlan;
 		return SN_REASON_NONE;
 	case SN_ANSWER_ERROR:
-		reason = sn_icmp_error(p, a->type, a->code, 0, a->source, SN_ANSWER_TTL);
-		if (a->tagged && !reason)
-			p->vlan = vlan;
-		break;
+		return sn_icmp_error(p, a->type, a->code, 0, a->source, SN_ANSWER_TTL);
 	case SN_ANSWER_NONE:
 		break;
 	}
-	return reason;
+	return SN_REASON_NONE;
 }
 
 void sn_answer_foresee(struct sn_pkt *p, const struct sn_answer *a)
 {
-	uint16_t vlan = p->vlan;
-
 	switch ((enum sn_answer_kind)a->kind) {
 	case SN_ANSWER_ECHO:
 	case SN_ANSWER_FRAGMENT:
@@ -111,8 +100,6 @@ void sn_answer_foresee(struct sn_pkt *p, const struct sn_answer *a)
 		return;
 	case SN_ANSWER_ERROR:
 		sn_icmp_foresee_error(p, a->type, a->code, a->source);
-		if (a->tagged)
-			p->vlan = vlan;
 		break;
 	case SN_ANSWER_NONE:
 		break;

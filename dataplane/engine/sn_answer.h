@@ -21,7 +21,6 @@ struct sn_answer {
 	uint8_t reason; /* of SN_ANSWER_NONE: why the packet is dropped */
 	uint8_t type, code;
 	uint32_t source; /* of an error */
-	bool tagged;	 /* an error keeps the packet's VLAN ID */
 };
 
 /* What the generator sends about the packet as it is now; address is that of the interface by which it came.

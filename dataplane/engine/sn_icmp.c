@@ -72,6 +72,7 @@ enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint1
 {
 	uint32_t quoted = p->ip_len < QUOTE_MAX ? p->ip_len : QUOTE_MAX, to = p->src;
 	struct rte_mbuf *m = p->m;
+	uint16_t vlan = p->vlan;
 	uint8_t *f, *ip, *icmp;
 
 	p->vlan = p->vlan0; /* the tag is not quoted */
@@ -99,7 +100,7 @@ enum sn_reason sn_icmp_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint1
 	icmp[1] = code;
 	sn_store16(icmp + 6, mtu); /* RFC 1191, section 4 */
 	sn_store16(icmp + 2, sn_sum_afresh(icmp, ICMP_LEN + quoted));
-	sn_parse_generated(p);
+	sn_parse_generated(p, vlan);
 	return SN_REASON_NONE;
 }
 
@@ -149,7 +150,6 @@ void sn_icmp_foresee_error(struct sn_pkt *p, uint8_t type, uint8_t code, uint32_
 	p->frag = SN_FRAG_WHOLE;
 	p->df = 0;
 	p->ip_len = IP_LEN + ICMP_LEN + RTE_MIN(p->ip_len, QUOTE_MAX);
-	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
 	p->next_hop = 0;
 }
 

@@ -345,11 +345,12 @@ void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int 
 	}
 }
 
-void sn_parse_generated(struct sn_pkt *p)
+void sn_parse_generated(struct sn_pkt *p, uint16_t vlan)
 {
 	struct rte_mbuf *m = p->m;
 
-	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
+	p->vlan = vlan;
+	p->vlan0 = SN_VLAN_ABSENT;
 	p->l3 = SN_ETHER_LEN;
 	p->frame_len = m->pkt_len;
 	p->generated = 1;

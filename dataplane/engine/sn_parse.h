@@ -155,8 +155,9 @@ static inline uint64_t sn_mac_number(const uint8_t mac[6])
 void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
 	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources);
 
-/* Read a packet that the engine made itself: untagged and well-formed, its IP header at offset 14. */
-void sn_parse_generated(struct sn_pkt *p);
+/* Read a packet that the engine made itself: well-formed, its IP header at offset 14. It will leave in the
+ * VLAN. */
+void sn_parse_generated(struct sn_pkt *p, uint16_t vlan);
 
 /* Read a packet that was ready to be sent, but for its Ethernet addresses. */
 void sn_parse_waited(struct sn_pkt *p);

@@ -63,7 +63,7 @@ void sn_reset(struct sn_pkt *p)
 	sn_store16(tcp + 16, tcp_sum(ip));
 	m->data_len = SN_ETHER_LEN + IP_LEN + TCP_LEN;
 	m->pkt_len = m->data_len;
-	sn_parse_generated(p);
+	sn_parse_generated(p, p->vlan);
 }
 
 void sn_reset_foresee(struct sn_pkt *p)

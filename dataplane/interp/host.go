@@ -44,9 +44,9 @@ func (r *run) localHost(n *graph.Node, p *packet) {
 		a = tcpReset(p)
 	case proto == protoTCP || proto == protoUDP && !ported(p.ip):
 	case proto == protoUDP:
-		a = tagged(p, icmpError(p, icmpUnreachable, codePortUnreachable, 0, dstOf(p.ip), answerTTL))
+		a = icmpError(p, icmpUnreachable, codePortUnreachable, 0, dstOf(p.ip), answerTTL)
 	default:
-		a = tagged(p, icmpError(p, icmpUnreachable, codeProtocolUnreachable, 0, dstOf(p.ip), answerTTL))
+		a = icmpError(p, icmpUnreachable, codeProtocolUnreachable, 0, dstOf(p.ip), answerTTL)
 	}
 	r.answerWith(n, p, a, element.ReasonLocal)
 }
@@ -57,7 +57,7 @@ func (r *run) reject(n *graph.Node, p *packet) {
 	if tcpFlags(p.ip) >= 0 && fragOf(p.ip) == fragWhole {
 		a = tcpReset(p)
 	} else {
-		a = tagged(p, icmpError(p, icmpUnreachable, codeProhibited, 0, r.c.links[p.entry].addr, answerTTL))
+		a = icmpError(p, icmpUnreachable, codeProhibited, 0, r.c.links[p.entry].addr, answerTTL)
 	}
 	r.answerWith(n, p, a, element.ReasonICMPSuppressed)
 }
@@ -73,14 +73,6 @@ func (r *run) answerWith(n *graph.Node, p, a *packet, otherwise string) {
 	r.note("answered with %s", answerText(a.ip))
 	r.step(n, 0, a)
 	r.walk(a, n.Out[0])
-}
-
-// tagged gives an error about p the VLAN ID of p.
-func tagged(p, e *packet) *packet {
-	if e != nil && p.tag.tpid != 0 {
-		e.tag = tag{tpid: etherVLAN, tci: p.tag.tci & 0xfff}
-	}
-	return e
 }
 
 const (
@@ -160,11 +152,11 @@ func tcpReset(p *packet) *packet {
 	}
 	pseudo := append(append([]byte(nil), b[12:20]...), 0, protoTCP, 0, 20)
 	binary.BigEndian.PutUint16(s[16:], checksum(append(pseudo, s...)))
-	return tagged(p, &packet{
-		entry: p.entry, size: 14 + len(b), steps: p.steps,
+	return &packet{
+		entry: p.entry, size: 14 + len(b), tag: p.tag.fresh(), steps: p.steps,
 		entered: append([]byte(nil), b...), ip: b,
 		by: origins{src: p.by.dst, sport: p.by.dport, dst: p.by.src, dport: p.by.sport},
-	})
+	}
 }
 
 func answerText(ip []byte) string {

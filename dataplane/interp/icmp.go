@@ -21,7 +21,7 @@ const (
 	precedenceInternetworkControl = 48 << 2 // RFC 1812 section 4.3.2.5
 )
 
-// icmpError is the error about a packet as it is here, nil if none may be sent (RFC 1122 section 3.2.2).
+// icmpError is the error about a packet as it is here, in its VLAN; nil if none may be sent (RFC 1122 section 3.2.2).
 func icmpError(p *packet, typ, code uint8, mtu uint16, source uint32, ttl byte) *packet {
 	if isICMPError(p.ip) || fragOf(p.ip) == fragLater {
 		return nil
@@ -43,7 +43,7 @@ func icmpError(p *packet, typ, code uint8, mtu uint16, source uint32, ttl byte) 
 	copy(m[8:], quote)
 	binary.BigEndian.PutUint16(m[2:], checksum(m))
 	return &packet{
-		entry: p.entry, size: 14 + len(b), steps: p.steps,
+		entry: p.entry, size: 14 + len(b), tag: p.tag.fresh(), steps: p.steps,
 		entered: append([]byte(nil), b...), ip: b,
 		by: origins{dst: p.by.src, qsrc: p.by.src, qsport: p.by.sport},
 	}

@@ -55,6 +55,14 @@ type tag struct{ tpid, tci uint16 }
 // vid is the tag's VLAN; 0: untagged, or priority alone.
 func (t tag) vid() uint16 { return t.tci & 0xfff }
 
+// fresh is the tag of a generated packet in the same VLAN.
+func (t tag) fresh() tag {
+	if t.tpid == 0 {
+		return tag{}
+	}
+	return tag{tpid: etherVLAN, tci: t.vid()}
+}
+
 func (p *packet) copy() *packet {
 	q := *p
 	q.ip = append([]byte(nil), p.ip...)

@@ -187,12 +187,10 @@ func answers(e element.Element) headerspace.Filter {
 	whole := p.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
 	switch e := e.(type) {
 	case element.ICMPError:
-		untagged, _ := headerspace.VLAN.Absent()
 		p = whole.With(headerspace.Proto, headerspace.Of(1)).
 			With(headerspace.ICMPType, headerspace.Of(uint64(e.Type))).
 			With(headerspace.ICMPCode, headerspace.Of(uint64(e.Code))).
-			With(headerspace.DSCP, headerspace.Of(48)).
-			With(headerspace.VLAN, headerspace.Single(untagged))
+			With(headerspace.DSCP, headerspace.Of(48))
 		if e.Source.IsValid() {
 			p = p.With(headerspace.Src, headerspace.Single(headerspace.Addr(e.Source)))
 		}

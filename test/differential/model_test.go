@@ -677,7 +677,7 @@ func (m *model) output(s *shot, iface int) (left bool) {
 			m.drop("martian")
 			return true
 		}
-		m.segment(&shot{entry: iface, before: e, ip: bytes.Clone(e)}, f.GetSegment())
+		m.segment(s.generated(iface, e), f.GetSegment())
 		return true
 	}
 	i := slices.IndexFunc(m.links[iface].Neighbors, func(n graph.Neighbor) bool {
@@ -741,29 +741,33 @@ func (m *model) answer(s *shot, g *programpb.Generator) (*shot, string) {
 			if !s.ported() {
 				return nil, "local"
 			}
-			return s.about(ip, 3, 3, binary.BigEndian.Uint32(ip[16:]), true), "local"
+			return s.about(ip, 3, 3, binary.BigEndian.Uint32(ip[16:])), "local"
 		}
-		return s.about(ip, 3, 2, binary.BigEndian.Uint32(ip[16:]), true), "local"
+		return s.about(ip, 3, 2, binary.BigEndian.Uint32(ip[16:])), "local"
 	}
 	source := g.GetSource()
 	if source == 0 {
 		source = m.p.GetInterfaces()[s.entry].GetAddress()
 	}
-	reject := g.GetKind() == programpb.Generator_REJECT
-	if reject && isTCP && s.frag() == 0 && s.ported() {
+	if g.GetKind() == programpb.Generator_REJECT && isTCP && s.frag() == 0 && s.ported() {
 		return s.reset(ip), "icmp-suppressed"
 	}
-	return s.about(ip, uint8(g.GetType()), uint8(g.GetCode()), source, reject), "icmp-suppressed"
+	return s.about(ip, uint8(g.GetType()), uint8(g.GetCode()), source), "icmp-suppressed"
 }
 
 // about is an error, nil if there is none to be sent.
-func (s *shot) about(ip []byte, typ, code uint8, source uint32, tagged bool) *shot {
+func (s *shot) about(ip []byte, typ, code uint8, source uint32) *shot {
 	e := icmpError(ip, typ, code, 0, source, 64)
 	if e == nil {
 		return nil
 	}
-	a := &shot{before: e, ip: bytes.Clone(e)}
-	if tagged && s.tpid != 0 {
+	return s.generated(s.entry, e)
+}
+
+// generated is a packet that was made about s, in its VLAN.
+func (s *shot) generated(entry int, ip []byte) *shot {
+	a := &shot{entry: entry, before: ip, ip: bytes.Clone(ip)}
+	if s.tpid != 0 {
 		a.tpid, a.tci = packets.TPID8021Q, s.tci&0xfff
 	}
 	return a
@@ -815,12 +819,7 @@ func (s *shot) reset(ip []byte) *shot {
 		n := uint32(len(t)) - uint32(t[12]>>4)*4 + flags>>1&1 + flags&1
 		out.Payload = packets.Reset(src, dst, sport, dport, packets.RST|packets.ACK, 0, binary.BigEndian.Uint32(t[4:])+n)
 	}
-	b := out.Bytes()
-	a := &shot{before: b, ip: bytes.Clone(b)}
-	if s.tpid != 0 {
-		a.tpid, a.tci = packets.TPID8021Q, s.tci&0xfff
-	}
-	return a
+	return s.generated(s.entry, out.Bytes())
 }
 
 // icmpError is the error about a packet, nil if there is none to be sent.

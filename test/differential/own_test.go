@@ -449,3 +449,39 @@ func TestAPingInFragmentsIsAnswered(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestGeneratedErrorsReachHostsInTheirVLAN has a host in VLAN 10 whose packets die in every way that is answered.
+func TestGeneratedErrorsReachHostsInTheirVLAN(t *testing.T) {
+	p := newPair(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24, vlans: [10]}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254, mtu: 600, vlans: [10]}
+  functions:
+  - {name: fw, firewall: {default: Accept, rules: [{name: no-dns, protocol: udp, destinationPorts: [53], action: Reject}]}}
+  - name: rt
+    router:
+      address: 172.16.0.1
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside}
+      - {prefix: 198.18.0.0/16, type: Unreachable}
+      - {prefix: 198.19.0.0/16, type: Prohibit}
+  path: [inside, fw, rt, outside]
+`)
+	last := udpTo("10.0.0.2", "8.8.8.8", 9)
+	last.TTL = 1
+	big := udpTo("10.0.0.2", "8.8.8.8", 9)
+	big.DF, big.Payload = true, packets.UDP(big.Src, big.Dst, 40000, 9, make([]byte, 800))
+	for vlan, tags := range map[string][]packets.Tag{
+		"":         nil,
+		" vlan 10": {{TPID: packets.TPIDQinQ, TCI: 0xa00a}},
+	} {
+		p.tags = tags
+		p.wants("inside", last, "inside: 172.16.0.1 > 10.0.0.2 ttl 64"+vlan+" icmp 11/0")
+		p.wants("inside", udpTo("10.0.0.2", "198.18.0.1", 9), "inside: 172.16.0.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/1")
+		p.wants("inside", udpTo("10.0.0.2", "198.19.0.1", 9), "inside: 172.16.0.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/13")
+		p.wants("inside", udpTo("10.0.0.2", "8.8.8.8", 53), "inside: 10.0.0.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/13")
+		p.wants("inside", big, "inside: 192.0.2.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/4; drop too-big-answered")
+	}
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
+}

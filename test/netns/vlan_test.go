@@ -2,6 +2,7 @@ package netns
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/test/netns/lab"
@@ -73,5 +74,42 @@ func TestAVLANTagIsABoundaryOnKernelInterfaces(t *testing.T) {
 				t.Errorf("%d frames are counted as vlan-unknown, want that of VLAN 11", n)
 			}
 		})
+	}
+}
+
+// TestAHostInAVLANIsToldWhyItsPacketsDied sends packets with and without a tag that expire, or whose neighbour is silent.
+func TestAHostInAVLANIsToldWhyItsPacketsDied(t *testing.T) {
+	lab.Require(t)
+	s := newSite(t)
+	s.engine = lab.StartEngine(t, s.box, officeBinds)
+	s.engine.Load(t, lab.Compile(t, lab.ParseText(t, vlans)))
+	w := s.host.Wire(t, "eth0", lab.LargeSlot)
+	to, host, silent := s.box.MAC(t, "inside"), number(officeHost), number("198.51.100.99")
+	for vlan, tags := range map[uint16][]packets.Tag{0: nil, 10: {{TPID: packets.TPID8021Q, TCI: 10}}} {
+		for icmp, p := range map[[2]byte]packets.IPv4{
+			{11, 0}: {Src: host, Dst: silent, Proto: packets.ProtoUDP, TTL: 1},
+			{3, 1}:  {Src: host, Dst: silent, Proto: packets.ProtoUDP, TTL: 64},
+			{3, 3}:  {Src: host, Dst: number("10.0.0.1"), Proto: packets.ProtoUDP, TTL: 64},
+		} {
+			p.Payload = packets.UDP(p.Src, p.Dst, 7, 9, []byte("anybody?"))
+			// The engine does not know the host in its VLAN before it hears of it.
+			neighbour := packets.ARP(packets.ARPRequest, w.MAC, host, packets.MAC{}, number("10.0.0.1"))
+			if err := w.Send(
+				packets.Ethernet(packets.Broadcast, w.MAC, tags, packets.EtherARP, neighbour, nil),
+				packets.Ethernet(to, w.MAC, tags, packets.EtherIPv4, p.Bytes(), nil),
+			); err != nil {
+				t.Fatal(err)
+			}
+			w.Wait(t, "an ICMP error", func(f []byte) bool {
+				v, ok := packets.Parse(f)
+				if !ok || v.EtherType != packets.EtherIPv4 || v.IP.Proto != packets.ProtoICMP || v.DstMAC != w.MAC {
+					return false
+				}
+				if got := [2]byte(v.IP.Payload); got != icmp || !slices.Equal(v.Tags, tags) {
+					t.Errorf("to a packet of VLAN %d there came\n%s\nwant ICMP %v in its VLAN", vlan, packets.Describe(f), icmp)
+				}
+				return true
+			})
+		}
 	}
 }

@@ -206,10 +206,10 @@ static void a_packet_that_dies_is_answered_with_its_bytes_quoted(void **state)
 	len = write_frame(&out, frame);
 	send_frame(f, 0, frame, len);
 	got = assert_sent(f, 0);
-	assert_int_equal(f->out[0].len, 14 + 20 + 8 + 548);
-	assert_int_equal(sn_load16(got + 12), 0x0800); /* untagged */
-	assert_int_equal(got[14 + 1], 0xc0);
-	assert_int_equal(got[14 + 8], 64);
+	assert_int_equal(f->out[0].len, 14 + 4 + 20 + 8 + 548);
+	assert_int_equal(sn_load32(got + 12), 0x81000005); /* the packet's VLAN, without its priority */
+	assert_int_equal(ip_of(got)[1], 0xc0);
+	assert_int_equal(ip_of(got)[8], 64);
 	assert_int_equal(src_of(got), SN_SAMPLE_INSIDE);
 	assert_int_equal(dst_of(got), SN_SAMPLE_HOST);
 	assert_int_equal(sn_load16(l4_of(got)), 0x0b00);
@@ -249,6 +249,25 @@ static void errors_are_limited_to_their_rate(void **state)
 	f->now += SECOND / 20;
 	send_burst(f, burst, 110);
 	assert_int_equal(f->n_out, 5);
+}
+
+static void resets_are_limited_to_the_rate_of_errors(void **state)
+{
+	struct fixture *f = *state;
+	struct packet burst[110];
+
+	f->msg->generators[0]->kind = SINTER__PROGRAM__V1__GENERATOR__KIND__LOCAL_HOST;
+	load(f); /* 100 per second */
+	for (int i = 0; i < 110; i++) {
+		burst[i] = outward(i % 2 ? SN_TCP : SN_UDP, i);
+		burst[i].ttl = 1;
+	}
+	send_burst(f, burst, 110);
+	assert_int_equal(f->n_out, 100);
+	assert_int_equal(f->out[1].data[14 + 9], SN_TCP);
+	assert_int_equal(f->n_drops, 10);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(f->drops[i].reason, SN_REASON_ICMP_RATE);
 }
 
 static void a_packet_too_big_that_must_not_be_cut_is_answered_through_the_chain(void **state)
@@ -428,6 +447,7 @@ int main(void)
 		WITH_FIXTURE(a_packet_that_dies_is_answered_with_its_bytes_quoted),
 		WITH_FIXTURE(no_error_is_sent_about_errors_and_later_fragments),
 		WITH_FIXTURE(errors_are_limited_to_their_rate),
+		WITH_FIXTURE(resets_are_limited_to_the_rate_of_errors),
 		WITH_FIXTURE(a_packet_too_big_that_must_not_be_cut_is_answered_through_the_chain),
 		WITH_FIXTURE(an_echo_request_to_a_generator_of_echoes_is_answered),
 		WITH_FIXTURE(a_circle_of_segments_ends_after_the_longest_way),
