@@ -277,6 +277,44 @@ func TestSourceQuenchIsIgnoredAndNeverAnswered(t *testing.T) {
 	p.wants("inside", quench, "drop icmp-suppressed")
 }
 
+// TestTheNAPTIgnoresSourceQuenchAndTakesEchoRepliesOfAnyCode has a flow of each kind through a NAPT, and ICMP messages about it.
+func TestTheNAPTIgnoresSourceQuenchAndTakesEchoRepliesOfAnyCode(t *testing.T) {
+	p := newPair(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - {name: nat, napt: {pool: [192.0.2.2]}}
+  path: [inside, nat, outside]
+`)
+	p.wants("inside", pingTo("10.0.0.2", "8.8.8.8"), "outside: 192.0.2.2 > 8.8.8.8 ttl 64 icmp 8/0")
+	request, _ := packets.Parse(p.last)
+	for _, code := range []uint8{0, 1, 255} {
+		reply := ipFrom("8.8.8.8", "192.0.2.2")
+		reply.Proto, reply.Payload = packets.ProtoICMP, packets.ICMP(packets.ICMPEchoReply, code, binary.BigEndian.Uint32(request.IP.Payload[4:]), []byte("sinter"))
+		p.wants("outside", reply, fmt.Sprintf("inside: 8.8.8.8 > 10.0.0.2 ttl 64 icmp 0/%d", code))
+	}
+	p.send("inside", udpTo("10.0.0.2", "8.8.8.8", 53))
+	about, _ := packets.Parse(p.last)
+	first := about.IP
+	first.MF = true
+	later := first
+	later.Offset = 1
+	for _, c := range []struct {
+		typ, code uint8
+		quoted    packets.IPv4
+		want      string
+	}{
+		{4, 0, about.IP, "drop nat-no-binding"},
+		{3, 3, about.IP, "inside: 9.9.9.9 > 10.0.0.2 ttl 64 icmp 3/3"},
+		{11, 1, first, "inside: 9.9.9.9 > 10.0.0.2 ttl 64 icmp 11/1"},
+		{11, 1, later, "drop nat-no-binding"},
+	} {
+		e := ipFrom("9.9.9.9", "192.0.2.2")
+		e.Proto, e.Payload = packets.ProtoICMP, packets.ICMP(c.typ, c.code, 0, c.quoted.Bytes())
+		p.wants("outside", e, c.want)
+	}
+}
+
 // guarded is a firewall that rejects telnet and UDP from inside, and what comes from outside.
 const guarded = `  interfaces:
   - {name: inside, address: 10.0.0.1/24}
