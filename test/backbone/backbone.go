@@ -161,3 +161,29 @@ func Pairs(tb testing.TB, n int) *graph.Graph {
 	c.Spec.Path = append(c.Spec.Path, "outside")
 	return build(tb, c, files)
 }
+
+// Row is n routers in a row with one table of so many routes: half of them lead inside, half outside, and no packet goes
+// round.
+func Row(tb testing.TB, n, routes int) *graph.Graph {
+	tb.Helper()
+	c := &v1alpha1.ServiceChain{}
+	c.Name = "row"
+	c.Spec.Interfaces = []v1alpha1.Interface{
+		{Name: "inside", Address: "10.0.0.1/24", Gateway: "10.0.0.2", MTU: 1500},
+		{Name: "outside", Address: "203.0.113.2/24", Gateway: "203.0.113.1", MTU: 1500},
+	}
+	table := []v1alpha1.Route{{Prefix: "0.0.0.0/0", Port: "outside"}, {Prefix: "10.0.0.0/8", Port: "inside"}}
+	for i, p := range realPrefixes(tb)[:routes-len(table)] {
+		table = append(table, v1alpha1.Route{Prefix: v1alpha1.Prefix(p.String()), Port: []v1alpha1.Name{"inside", "outside"}[i%2]})
+	}
+	c.Spec.Path = []v1alpha1.Endpoint{"inside"}
+	for i := range n {
+		name := fmt.Sprintf("r%d", i+1)
+		c.Spec.Functions = append(c.Spec.Functions, v1alpha1.Function{
+			Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Router: &v1alpha1.Router{Routes: table}},
+		})
+		c.Spec.Path = append(c.Spec.Path, v1alpha1.Endpoint(name))
+	}
+	c.Spec.Path = append(c.Spec.Path, "outside")
+	return build(tb, c, rules.Files{})
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/backbone"
 )
 
 // TestAgentAndEngineJudgeAlmostRightProgramsAlike changes programs in one place at a time: a number next to what it was or to a bound, an
@@ -249,6 +250,29 @@ func TestCompilerAgentAndEngineAgreeOnRandomChains(t *testing.T) {
 	}
 }
 
+// TestRoutersInARowWithManyRoutesAreAcceptedByCompilerAgentAndEngine has what the tables say together cut into segments that lead back
+// to each other.
+func TestRoutersInARowWithManyRoutesAreAcceptedByCompilerAgentAndEngine(t *testing.T) {
+	needHarness(t)
+	e, err := startHarness(t.Context(), 1, cutByHost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.kill()
+	for _, routes := range []int{180, 400, 1000} {
+		r, err := newRig(backbone.Row(t, 3, routes))
+		if err == nil {
+			err = takenBy(t.Context(), e, r)
+		}
+		if err != nil {
+			t.Errorf("three routers of %d routes each: %v", routes, err)
+		}
+	}
+	if err := e.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 // agreeOn compiles the chain of a seed: one of the shapes, or a network.
 func agreeOn(ctx context.Context, t *testing.T, e *harness, seed uint64, i int) error {
 	t.Helper()
@@ -269,6 +293,11 @@ func agreeOn(ctx context.Context, t *testing.T, e *harness, seed uint64, i int) 
 			return r
 		}).Example(shape)
 	}
+	return takenBy(ctx, e, r)
+}
+
+// takenBy has agent and engine read what the compiler wrote.
+func takenBy(ctx context.Context, e *harness, r *rig) error {
 	encoded, err := program.Encode(r.res.Program)
 	if err != nil {
 		return err
