@@ -27,11 +27,13 @@ type place struct {
 }
 
 // budget bounds the products of look-ups in one segment. Ways that a look-up divides into few are always followed,
-// so that a packet's way has few segments. Where many ways meet a look-up that divides each into many, it becomes a
-// segment of its own for those: a further look-up for the packet instead of a product that does not fit.
+// so that a packet's way has few segments. Tables of routes behind each other divide destinations alone: what they
+// say together is no more than their sum, and has an allowance for itself. Where many other ways meet a look-up that divides
+// each into many, it becomes a segment of its own for those: a further look-up for the packet instead of a product that does not fit.
 type budget struct {
 	start  place
 	left   int
+	tables int   // left for tables behind tables
 	visits []int // by node
 }
 
@@ -53,7 +55,7 @@ func (b *budget) apart(w *walker, t *tcu, node int, first bool, ways func(enough
 		return false, nil
 	}
 	b.visits[node]++
-	n := ways(max(b.left, narrow))
+	n := ways(max(b.left, b.tables, narrow))
 	if n <= narrow {
 		return false, nil
 	}
@@ -66,6 +68,10 @@ func (b *budget) apart(w *walker, t *tcu, node int, first bool, ways func(enough
 	}
 	if b.visits[node] == 1 && !t.parted { // all packets alike come here: the segment's own look-up
 		b.left -= n
+		return false, nil
+	}
+	if _, table := w.g.Nodes[node].Element.(element.Lookup); table && !t.ruled && n <= b.tables {
+		b.tables -= n
 		return false, nil
 	}
 	if n > b.left {

@@ -58,7 +58,7 @@ func (w *walker) classify(t *tcu, node int, first bool, n, deflt int, rule func(
 	if n > cap(w.seg.leaves)-len(w.seg.leaves) {
 		w.seg.leaves = slices.Grow(w.seg.leaves, 2*n+n/4) // most rules: enough TTL, and not
 	}
-	t.parted = t.parted || n > narrow
+	t.parted, t.ruled = t.parted || n > narrow, t.ruled || n > narrow
 	to, entered := w.targetsOf(node, n, rule), t.val[headerspace.Dst].kind == ident
 	for i := range n {
 		out, filters := rule(i)

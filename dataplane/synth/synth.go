@@ -10,8 +10,8 @@ import (
 )
 
 // Synthesize makes one packet program of a chain. The same graph and options give
-// the same program, byte for byte. It fails when packets can go round in a loop, and
-// when the chain needs more than a program can say.
+// the same program, byte for byte. It fails when the chain needs
+// more than a program can say.
 func Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 	limit := opts.MaxBoxes
 	if limit <= 0 {

@@ -111,8 +111,8 @@ type tcu struct {
 	// live are the destinations, as the packets entered, for which no way before this one is taken: longer
 	// prefixes and earlier rules on destinations alone are taken away. The filter still holds those.
 	live spans
-	// parted tells that a large look-up has divided the unit's packets.
-	parted bool
+	// parted tells that a large look-up has divided the unit's packets, ruled that rules have.
+	parted, ruled bool
 	values
 	trace *step
 	depth int

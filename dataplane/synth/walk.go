@@ -152,7 +152,7 @@ func (w *walker) runName(run int) string {
 func (w *walker) walkSegment(n int, s start, each int) error {
 	w.seg, w.fresh = w.segments[n], s.kind == startEntry || s.kind == startAnswer
 	w.seg.leaves = nil
-	w.budget = budget{start: place{s.kind, s.node}, left: each, visits: make([]int, len(w.g.Nodes))}
+	w.budget = budget{start: place{s.kind, s.node}, left: each, tables: w.max, visits: make([]int, len(w.g.Nodes))}
 	t := tcu{filter: everything, live: everyAddress, known: w.known} // the identity: every packet, no operation (SNF, tcu_0)
 	node, port := s.node, s.port
 	switch s.kind {

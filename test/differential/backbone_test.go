@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/backbone"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -12,6 +13,53 @@ import (
 func TestTheEngineRunsSixteenBackboneRouters(t *testing.T) {
 	needHarness(t)
 	driveBackbone(t, backbone.Tree(t))
+}
+
+// A packet is looked up by the firewall where it comes in, by all routers at once, and by the firewall where it leaves.
+func TestWaysThroughSixteenBackboneRoutersAreShort(t *testing.T) {
+	g := backbone.Tree(t)
+	for i := range g.Interfaces {
+		populate(&g.Interfaces[i], i)
+	}
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, m := gate(g), newModel(r.res.Program, g.Interfaces)
+	most, round := 0, 0
+	for a, n := newAimed(1, g), 0; n < scale(3_000, 500); n++ {
+		p := a.next()
+		if entry.Process(time.Second, p.iface, p.frame, nil).Drops[0].Reason != passed {
+			continue
+		}
+		m.process(time.Second, p.iface, p.frame)
+		passes, again := m.way()
+		if again {
+			round++
+			continue
+		}
+		most = max(most, passes)
+	}
+	if most > 3 {
+		t.Errorf("a packet that does not go round passes %d segments, want 3 at most", most)
+	}
+	if round == 0 {
+		t.Error("no packet goes round; the backbone has summaries with holes")
+	}
+}
+
+// way is how many segments the present frame passed until it left, was dropped or answered, and whether it came to one again.
+func (m *model) way() (passes int, again bool) {
+	seen := map[int]bool{}
+	for _, v := range m.visits {
+		again = again || seen[v.segment]
+		seen[v.segment] = true
+		passes++
+		if _, on := v.leg.GetOutcome().(*programpb.Leg_Segment); !on {
+			break
+		}
+	}
+	return passes, again
 }
 
 // Their product fits no budget: a packet passes a look-up for each function, more than sixteen.
