@@ -256,9 +256,10 @@ static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, u
 	return type == ETHER_IPV6 ? SN_REASON_IPV6 : SN_REASON_NOT_IP;
 }
 
-static __rte_noinline bool is_refused(const struct sn_sources *sources, uint32_t source)
+static __rte_noinline bool is_refused(const struct sn_sources *sources, uint32_t source, uint32_t destination)
 {
-	return is_martian(source) || sn_sources_reason(sources, source) != SN_REASON_NONE;
+	return is_martian(source) || is_martian(destination) ||
+	       sn_sources_reason(sources, source) != SN_REASON_NONE;
 }
 
 /*
@@ -300,11 +301,10 @@ static inline bool parse_plain(struct sn_pkt *p, const struct rte_mbuf *m, uint6
 	}
 	memcpy(&addresses, ip + 12, sizeof(addresses));
 	addresses = rte_be_to_cpu_64(addresses);
-	if (unlikely(room > len - SN_ETHER_LEN - 20 || need > room || !header_sum_ok(ip, 5) ||
-		     is_martian((uint32_t)addresses)))
+	if (unlikely(room > len - SN_ETHER_LEN - 20 || need > room || !header_sum_ok(ip, 5)))
 		return false;
-	if (unlikely(sn_sources_suspect(sources, (uint32_t)(addresses >> 32))) &&
-	    is_refused(sources, (uint32_t)(addresses >> 32)))
+	if (unlikely(sn_sources_suspect(sources, ip + 12)) &&
+	    is_refused(sources, (uint32_t)(addresses >> 32), (uint32_t)addresses))
 		return false;
 	p->src = p->src0 = (uint32_t)(addresses >> 32);
 	p->dst = p->dst0 = (uint32_t)addresses;

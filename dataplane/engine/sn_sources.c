@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "sn_sources.h"
 
 typedef Sinter__Program__V1__RefusedSources refused_msg;
 
+struct range {
+	uint32_t first, last;
+};
+
 /* RFC 1812, section 5.3.7: "this network", loopback, and all from 224.0.0.0 on. */
-static const struct {
-	uint32_t mask, value;
-} martians[] = {{0xff000000, 0}, {0xff000000, 127u << 24}, {0xe0000000, 0xe0000000}};
+static const struct range martians[] = {
+	{0, 0x00ffffff},
+	{127u << 24, 127u << 24 | 0x00ffffff},
+	{224u << 24, UINT32_MAX},
+};
 
 #define MARTIANS (sizeof(martians) / sizeof(martians[0]))
 
@@ -24,99 +31,90 @@ bool sn_sources_may_say(uint32_t reason)
 	return false;
 }
 
-/* The mask of the longest prefix that holds both. */
-static uint32_t common(uint32_t a, uint32_t b)
+static int by_first(const void *a, const void *b)
 {
-	uint32_t differ = a ^ b;
+	uint32_t x = ((const struct range *)a)->first, y = ((const struct range *)b)->first;
 
-	return differ ? ~(uint32_t)(0xffffffffull >> __builtin_clz(differ)) : UINT32_MAX;
+	return (x > y) - (x < y);
 }
 
-/* Where all below and above a range are refused, as for an interface behind which is only its prefix, a
- * prefix around the range is compared: all outside of it is suspect. */
-static void find_outside(struct sn_sources *s)
+/* All that is refused, ascending on a ring: the first range goes on where the last one ends, and holds both
+ * 255.255.255.255 and 0.0.0.0. Returns how many there are. */
+static uint32_t collect(const struct sn_sources *s, struct range *out)
 {
-	uint32_t low = 0, high = s->n - 1, first, last;
+	uint32_t n = 0;
 
-	if (!s->n || s->refused[0].first || s->refused[high].last != UINT32_MAX)
-		return;
-	while (low < high && s->refused[low + 1].first == s->refused[low].last + 1)
-		low++;
-	if (low == high) /* nothing is let in */
-		return;
-	while (s->refused[high].first == s->refused[high - 1].last + 1)
-		high--;
-	first = s->refused[low].last + 1;
-	last = s->refused[high].first - 1;
-	s->outside_mask = common(first, last);
-	s->outside = first & s->outside_mask;
+	memcpy(out, martians, sizeof(martians));
+	for (uint32_t i = 0; i < s->n; i++)
+		out[MARTIANS + i] = (struct range){s->refused[i].first, s->refused[i].last};
+	qsort(out, MARTIANS + s->n, sizeof(*out), by_first);
+	for (uint32_t i = 1; i < MARTIANS + s->n; i++) {
+		if (out[n].last == UINT32_MAX)
+			break;
+		if (out[i].first > out[n].last + 1)
+			out[++n] = out[i];
+		else if (out[i].last > out[n].last)
+			out[n].last = out[i].last;
+	}
+	if (n)
+		out[0].first = out[n].first;
+	return n ? n : 1;
 }
 
-struct prefix {
-	uint32_t mask, value;
+struct gap {
+	uint32_t width;
+	uint32_t after; /* index of the range before it */
 };
 
-/* Prefixes that hold what is refused within the compared one; returns how many. */
-static uint32_t cover(const struct sn_sources *s, struct prefix *out)
+static int widest_first(const void *a, const void *b)
 {
-	uint32_t from = s->outside, to = s->outside | ~s->outside_mask, n = 0;
+	uint32_t x = ((const struct gap *)a)->width, y = ((const struct gap *)b)->width;
 
-	for (uint32_t i = 0; i < s->n; i++) {
-		uint32_t first = s->refused[i].first, last = s->refused[i].last;
-
-		if (last < from || first > to)
-			continue;
-		first = first < from ? from : first;
-		last = last > to ? to : last;
-		out[n].mask = common(first, last);
-		out[n].value = first & out[n].mask;
-		n++;
-	}
-	return n;
+	return (x < y) - (x > y);
 }
 
-/* Two neighbours become one prefix, those that have most bits in common. */
-static uint32_t merge(struct prefix *p, uint32_t n)
+static int by_place(const void *a, const void *b)
 {
-	uint32_t best = 0, bits = 0;
+	uint32_t x = ((const struct gap *)a)->after, y = ((const struct gap *)b)->after;
 
-	for (uint32_t i = 0; i + 1 < n; i++) {
-		uint32_t mask = common(p[i].value, p[i + 1].value) & p[i].mask & p[i + 1].mask;
-
-		if (mask >= bits) {
-			bits = mask;
-			best = i;
-		}
-	}
-	p[best].mask = bits;
-	p[best].value &= bits;
-	for (uint32_t i = best + 1; i + 1 < n; i++)
-		p[i] = p[i + 1];
-	return n - 1;
+	return (x > y) - (x < y);
 }
 
-static int fill_lanes(struct sn_sources *s)
+static void fill_destination_lanes(struct sn_sources *s)
 {
-	struct prefix *p = malloc((s->n + 1) * sizeof(*p));
-	uint32_t n;
+	uint32_t *first = s->first + SN_SOURCE_LANES, *span = s->span + SN_SOURCE_LANES;
 
-	if (!p)
+	first[0] = martians[2].first; /* and on with the first one */
+	span[0] = martians[0].last - first[0];
+	first[1] = martians[1].first;
+	span[1] = martians[1].last - first[1];
+}
+
+/* The lanes are what lies between the widest gaps. */
+static int fill_source_lanes(struct sn_sources *s)
+{
+	struct range *ranges = malloc((MARTIANS + s->n) * sizeof(*ranges));
+	struct gap *gaps = malloc((MARTIANS + s->n) * sizeof(*gaps));
+	uint32_t n, kept, from;
+
+	if (!ranges || !gaps) {
+		free(ranges);
+		free(gaps);
 		return -1;
-	n = cover(s, p);
-	while (n > SN_LANES - MARTIANS)
-		n = merge(p, n);
-	for (uint32_t i = 0; i < SN_LANES; i++) {
-		s->mask[i] = 0;
-		s->value[i] = 1; /* of no source */
-		if (i < MARTIANS) {
-			s->mask[i] = martians[i].mask;
-			s->value[i] = martians[i].value;
-		} else if (i - MARTIANS < n) {
-			s->mask[i] = p[i - MARTIANS].mask;
-			s->value[i] = p[i - MARTIANS].value;
-		}
 	}
-	free(p);
+	n = collect(s, ranges);
+	for (uint32_t i = 0; i < n; i++)
+		gaps[i] = (struct gap){ranges[(i + 1) % n].first - ranges[i].last, i};
+	qsort(gaps, n, sizeof(*gaps), widest_first);
+	kept = n < SN_SOURCE_LANES ? n : SN_SOURCE_LANES;
+	qsort(gaps, kept, sizeof(*gaps), by_place);
+	for (uint32_t i = 0; i < SN_SOURCE_LANES; i++) {
+		from = (gaps[(i + kept - 1) % kept].after + 1) % n;
+		s->first[i] = ranges[from].first;
+		s->span[i] = ranges[gaps[i % kept].after].last - s->first[i];
+	}
+	free(ranges);
+	free(gaps);
 	return 0;
 }
 
@@ -130,12 +128,11 @@ struct sn_sources *sn_sources_create(refused_msg *const *refused, size_t n)
 	for (size_t i = 0; s->refused && i < n; i++)
 		s->refused[i] = (struct sn_refused){refused[i]->first, refused[i]->last,
 						    (uint32_t)refused[i]->reason};
-	if (s->refused)
-		find_outside(s);
-	if (!s->refused || fill_lanes(s)) {
+	if (!s->refused || fill_source_lanes(s)) {
 		sn_sources_free(s);
 		return NULL;
 	}
+	fill_destination_lanes(s);
 	return s;
 }
 

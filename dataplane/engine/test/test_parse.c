@@ -3,6 +3,7 @@
 
 #include "sn_parse.h"
 #include "sn_rewrite.h"
+#include "sn_sources.h"
 
 #define MAC_LEN 6
 
@@ -341,6 +342,116 @@ static void fields_are_read_as_they_are_on_the_wire(void **state)
 	sn_sources_free(sources);
 }
 
+#define REFUSED_MAX 64u
+
+static uint32_t next_random(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (uint32_t)(*seed >> 32);
+}
+
+static bool is_martian(uint32_t a)
+{
+	return a >> 24 == 0 || a >> 24 == 127 || a >= 0xe0000000;
+}
+
+/* Ascending and disjoint, of all sizes; some touch. Returns how many. */
+static size_t draw_refused(uint64_t *seed, Sinter__Program__V1__RefusedSources *refused)
+{
+	uint64_t at = next_random(seed) >> (next_random(seed) % 32);
+	size_t want = next_random(seed) % (REFUSED_MAX + 1), n = 0;
+
+	for (; n < want; n++) {
+		uint64_t last = at + (next_random(seed) >> (8 + next_random(seed) % 24));
+
+		if (last > UINT32_MAX)
+			break;
+		sinter__program__v1__refused_sources__init(&refused[n]);
+		refused[n].first = (uint32_t)at;
+		refused[n].last = (uint32_t)last;
+		refused[n].reason = SINTER__PROGRAM__V1__DROP_REASON__DROP_OWN_SOURCE;
+		at = last + 1 +
+		     (next_random(seed) % 4 ? next_random(seed) >> (4 + next_random(seed) % 24) : 0);
+	}
+	return n;
+}
+
+/* Whether the first look says what it has to: true for all that is not let in. Returns whether it does. */
+static bool look_at(const struct sn_sources *sources, uint32_t src, uint32_t dst)
+{
+	uint8_t addresses[8];
+	bool refused =
+		is_martian(src) || is_martian(dst) || sn_sources_reason(sources, src) != SN_REASON_NONE;
+	bool suspect;
+
+	sn_store32(addresses, src);
+	sn_store32(addresses + 4, dst);
+	suspect = sn_sources_suspect(sources, addresses);
+	if (refused)
+		assert_true(suspect);
+	return suspect;
+}
+
+static void what_an_interface_refuses_is_suspect_at_the_first_look(void **state)
+{
+	static const uint32_t corners[] = {0,	       0x00ffffff, 0x01000000, 0x7effffff, 0x7f000000,
+					   0x7fffffff, 0x80000000, 0xdfffffff, 0xe0000000, 0xffffffff};
+	const uint32_t good = 0x0a000001;
+	Sinter__Program__V1__RefusedSources messages[REFUSED_MAX], *refused[REFUSED_MAX];
+	uint64_t seed = 1;
+
+	(void)state;
+	for (size_t i = 0; i < REFUSED_MAX; i++)
+		refused[i] = &messages[i];
+	for (int round = 0; round < 2000; round++) {
+		size_t n = draw_refused(&seed, messages);
+		struct sn_sources *s = sn_sources_create(refused, n);
+
+		assert_non_null(s);
+		for (size_t i = 0; i < n; i++)
+			for (uint32_t d = 0; d < 3; d++) {
+				look_at(s, messages[i].first + d - 1, good);
+				look_at(s, messages[i].last + d - 1, good);
+			}
+		for (size_t i = 0; i < sizeof(corners) / sizeof(*corners); i++) {
+			look_at(s, corners[i], good);
+			look_at(s, good, corners[i]);
+			look_at(s, next_random(&seed), next_random(&seed));
+		}
+		sn_sources_free(s);
+	}
+}
+
+static void hosts_between_a_few_refused_addresses_are_not_suspect(void **state)
+{
+	Sinter__Program__V1__RefusedSources messages[] = {
+		SINTER__PROGRAM__V1__REFUSED_SOURCES__INIT, SINTER__PROGRAM__V1__REFUSED_SOURCES__INIT,
+		SINTER__PROGRAM__V1__REFUSED_SOURCES__INIT, SINTER__PROGRAM__V1__REFUSED_SOURCES__INIT};
+	Sinter__Program__V1__RefusedSources *refused[] = {&messages[0], &messages[1], &messages[2],
+							  &messages[3]};
+	const uint32_t ends[][2] = {{0x0a000000, 0x0a000001},
+				    {0x0a0000ff, 0x0a0000ff},
+				    {0xc6336400, 0xc63364ff},
+				    {0xcb007101, 0xcb007101}};
+	struct sn_sources *s;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		messages[i].first = ends[i][0];
+		messages[i].last = ends[i][1];
+		messages[i].reason = SINTER__PROGRAM__V1__DROP_REASON__DROP_OWN_SOURCE;
+	}
+	s = sn_sources_create(refused, 4);
+	assert_non_null(s);
+	for (uint32_t src = 0x0a000002; src < 0x0a0000ff; src++)
+		assert_false(look_at(s, src, 0xcb007101));
+	assert_false(look_at(s, 0x01000000, 0xdfffffff));
+	assert_false(look_at(s, 0xdfffffff, 0x01000000));
+	assert_true(look_at(s, 0x0a000001, 0xcb007101));
+	assert_true(look_at(s, 0x0a000002, 0xe0000000));
+	sn_sources_free(s);
+}
+
 /* VLAN 10 is the interfaces', no other. */
 static void with_vlan_10(struct fixture *f)
 {
@@ -413,6 +524,8 @@ static void options_padding_and_tag_are_carried_along(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_an_interface_refuses_is_suspect_at_the_first_look),
+		cmocka_unit_test(hosts_between_a_few_refused_addresses_are_not_suspect),
 		cmocka_unit_test_setup_teardown(
 			transport_headers_that_no_host_would_take_are_forwarded_as_they_are, open_fixture,
 			close_fixture),
