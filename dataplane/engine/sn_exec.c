@@ -5,6 +5,7 @@
 #include "sn_flow.h"
 #include "sn_icmp.h"
 #include "sn_rewrite.h"
+#include "sn_tcp.h"
 
 #define STEPS_MAX 256 /* segments and counters on a way that the decision cache remembers */
 

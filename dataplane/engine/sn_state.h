@@ -33,7 +33,6 @@ enum sn_tcp_seen {
 };
 
 #define SN_SCALES_NONE 0xff
-#define SN_TCP_RARE    0x07 /* FIN, SYN, RST */
 
 /*
  * One binding, one cache line. The first half is what a look-up compares and a
@@ -239,38 +238,12 @@ struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table,
 /* The program's run of a session. */
 uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *session);
 
-/* A TCP packet that may move its connection's state, and so the session's timeout. */
-void sn_session_tcp(const struct sn_state *state, struct sn_session *session, const uint8_t *tcp,
-		    bool is_return, uint64_t now);
-
 /* Give a session and its port back, as if it had never been. */
 void sn_session_end(struct sn_part *part, struct sn_session *session);
 
 static inline bool sn_session_live(const struct sn_session *s, uint64_t now)
 {
 	return s->live && (int64_t)(now - s->last_use) <= s->timeout_ms * 1000000ll;
-}
-
-/* A packet that commits uses the session. tcp: its TCP header, NULL if it has none. */
-static inline void sn_session_use(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp,
-				  bool is_return, uint64_t now)
-{
-	uint8_t flags, seen;
-
-	if (!tcp) {
-		s->last_use = now;
-		return;
-	}
-	flags = tcp[13];
-	/* ACK from inside acknowledges what was answered. */
-	seen = is_return ? SN_SEEN_ANSWERED : flags >> 3 & s->seen << 1 & SN_SEEN_ACKNOWLEDGED;
-	if (__builtin_expect((flags & SN_TCP_RARE) | (seen & ~s->seen), 0)) {
-		sn_session_tcp(state, s, tcp, is_return, now);
-		return;
-	}
-	s->last_use = now;
-	memcpy(&s->ack[is_return], tcp + 8, 4);
-	memcpy(&s->window[is_return], tcp + 14, 2);
 }
 
 /* Reclaim what has expired in a few of the part's shards; all are visited in turn. */

@@ -7,6 +7,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
+#include "sn_parse.h"
 #include "sn_hash.h"
 #include "sn_rss.h"
 #include "sn_state.h"

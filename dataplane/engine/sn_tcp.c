@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sn_parse.h"
 #include "sn_state_impl.h"
+#include "sn_tcp.h"
 
 /* What a NAPT knows of a TCP connection: docs/elements.md, "napt", TCP state. */
 
@@ -9,8 +9,6 @@
 #define OPTION_SCALE 3
 #define SCALE_MAX    14 /* RFC 7323, section 2.3 */
 #define SCALE_NONE   15
-
-_Static_assert(SN_TCP_RARE == (SN_TCP_FIN | SN_TCP_SYN | SN_TCP_RST), "what may move a connection's state");
 
 /* The window scale of a SYN, whose data offset was checked at entry. */
 static uint8_t scale_of(const uint8_t *tcp)

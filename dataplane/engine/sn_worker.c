@@ -12,6 +12,7 @@
 #include "sn_handover.h"
 #include "sn_rewrite.h"
 #include "sn_share.h"
+#include "sn_tcp.h"
 
 #define SECOND	      1000000000ull
 #define CACHE_ENTRIES 65536u
@@ -191,13 +192,35 @@ static inline struct sn_session *session_of(uint64_t word, uint64_t now)
 	return likely(sn_cache_session_same(word, s) && sn_session_live(s, now)) ? s : NULL;
 }
 
+static __rte_always_inline void use_sessions(const struct sn_worker *w, const struct sn_cache_entry *e,
+					     struct sn_session *s0, struct sn_session *s1, const uint8_t *tcp,
+					     uint64_t now)
+{
+	if (s0)
+		sn_session_use(w->state, s0, tcp, e->flags & SN_CACHE_RETURN0, now);
+	if (s1)
+		sn_session_use(w->state, s1, tcp, e->flags & SN_CACHE_RETURN1, now);
+}
+
+/* The ports and the checksum of what is not TCP. */
+static __rte_always_inline void rewrite_other(const struct sn_pkt *p, const struct sn_cache_entry *e,
+					      uint8_t *l4)
+{
+	if (p->proto == SN_UDP) {
+		memcpy(l4, &e->sport, 4);
+		sn_move_udp_at(l4 + 6, e->l4_diff);
+	} else if (p->proto == SN_ICMP) {
+		memcpy(l4 + 4, &e->sport, 2);
+		sn_move_at(l4 + 2, e->l4_diff);
+	}
+}
+
 /* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
 static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p,
 					       const struct sn_cache_entry *e, uint64_t now)
 {
 	struct sn_neigh *n = &w->neigh.entries[e->neigh];
 	struct sn_session *s0 = NULL, *s1 = NULL;
-	const uint8_t *tcp;
 	uint8_t *f, *ip, *l4;
 
 	if (unlikely(p->ttl < e->min_ttl || p->ip_len > w->program->interfaces[n->iface].mtu ||
@@ -216,30 +239,19 @@ static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pk
 	f = rte_pktmbuf_mtod(p->m, uint8_t *);
 	ip = f + p->l3;
 	l4 = f + p->l4;
-	tcp = p->proto == SN_TCP ? l4 : NULL;
-	if (s0)
-		sn_session_use(w->state, s0, tcp, e->flags & SN_CACHE_RETURN0, now);
-	if (s1)
-		sn_session_use(w->state, s1, tcp, e->flags & SN_CACHE_RETURN1, now);
 	n->used = now;
 	if (unlikely(e->dscp != SN_CACHE_KEEP_DSCP))
 		ip[1] = e->dscp << 2 | (ip[1] & 3);
 	lower_ttl(ip, e->ttl_dec, e->ip_diff);
 	memcpy(ip + 12, &e->src, 4);
 	memcpy(ip + 16, &e->dst, 4);
-	switch (p->proto) {
-	case SN_TCP:
+	if (p->proto == SN_TCP) {
+		use_sessions(w, e, s0, s1, l4, now);
 		memcpy(l4, &e->sport, 4);
 		sn_move_at(l4 + 16, e->l4_diff);
-		break;
-	case SN_UDP:
-		memcpy(l4, &e->sport, 4);
-		sn_move_udp_at(l4 + 6, e->l4_diff);
-		break;
-	case SN_ICMP:
-		memcpy(l4 + 4, &e->sport, 2);
-		sn_move_at(l4 + 2, e->l4_diff);
-		break;
+	} else {
+		use_sessions(w, e, s0, s1, NULL, now);
+		rewrite_other(p, e, l4);
 	}
 	sn_write_l2(f, n);
 	sn_count_add(&w->counts->paths[e->path], p->frame_len);
@@ -276,6 +288,8 @@ static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 	}
 	sn_worker_drop(w, p->m, p->reason);
 }
+
+_Static_assert(SN_TABLE_NONE == UINT32_MAX, "classes of bytes 0xff are none");
 
 void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
 {
@@ -461,7 +475,9 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	if (w->caching)
 		known = look_up(w, n);
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
-	if (unlikely(w->believed >> iface & 1))
+	if (known == n)
+		memset(w->classes, 0xff, n * sizeof(*w->classes));
+	else if (unlikely(w->believed >> iface & 1))
 		sn_worker_classify_marked(w, iface, &w->program->segments[segment], n);
 	else
 		sn_worker_classify(w, &w->program->segments[segment], n);
@@ -474,7 +490,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		if (weight > 0)
 			handing = rte_rdtsc();
 	}
-	if (w->caching)
+	if (w->caching && known < n)
 		sn_worker_prefetch_state(w, &w->program->segments[segment], n);
 	mark(w, stages, SN_STAGE_CLASSIFY, &since);
 	if (unlikely(w->trace)) {
