@@ -3,6 +3,8 @@
 #include "sn_icmp.h"
 #include "sn_reset.h"
 
+#include <rte_ip.h>
+
 static struct sn_answer none(enum sn_reason reason)
 {
 	return (struct sn_answer){.kind = SN_ANSWER_NONE, .reason = reason};
@@ -68,6 +70,34 @@ struct sn_answer sn_answer_of(const struct sn_generator *g, const struct sn_pkt 
 		return reject(g, p, source);
 	}
 	return error(p, g->type, g->code, source);
+}
+
+static bool is_host(const struct sn_generator *g)
+{
+	return g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ECHO_REPLY ||
+	       g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__LOCAL_HOST;
+}
+
+bool sn_answer_sum_ok(const struct sn_generator *g, const struct sn_pkt *p)
+{
+	/* As the packet came in: moving a checksum keeps it right, or wrong. */
+	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *), *l4 = f + p->l4;
+	uint32_t len = p->ip_len - (uint32_t)(p->l4 - p->l3), sum = 0;
+
+	if (!is_host(g) || p->frag != SN_FRAG_WHOLE || !sn_has_l4(p))
+		return true;
+	if (p->proto == SN_UDP) {
+		if (sn_load16(l4 + 6) == 0) /* none: RFC 768 */
+			return true;
+		len = sn_load16(l4 + 4);
+	}
+	if (p->proto != SN_ICMP) {
+		const uint8_t more[] = {0, p->proto, (uint8_t)(len >> 8), (uint8_t)len};
+
+		sum = rte_raw_cksum(f + p->l3 + 12, 8) + (uint32_t)rte_raw_cksum(more, sizeof(more));
+	}
+	sum += rte_raw_cksum(l4, len);
+	return sum % 0xffff == 0;
 }
 
 enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a)

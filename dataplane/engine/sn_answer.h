@@ -27,6 +27,11 @@ struct sn_answer {
  */
 struct sn_answer sn_answer_of(const struct sn_generator *g, const struct sn_pkt *p, uint32_t address);
 
+/* Whether the checksum of a packet that a host answers is right, or cannot be told (RFC 792; RFC 1122,
+ * sections 4.1.3.4 and 4.2.2.7): a fragment's covers others. Generators that are no hosts do not ask.
+ */
+bool sn_answer_sum_ok(const struct sn_generator *g, const struct sn_pkt *p);
+
 /* Make the packet into its answer, which there is; SN_REASON_NO_MEMORY if it does not fit its
  * buffer. */
 enum sn_reason sn_answer_make(struct sn_pkt *p, const struct sn_answer *a);

@@ -348,6 +348,8 @@ static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_ge
 		reason = SN_REASON_LOCAL;
 	else if (a.kind == SN_ANSWER_NONE)
 		reason = a.reason;
+	else if (!sn_answer_sum_ok(g, p))
+		reason = SN_REASON_BAD_CHECKSUM;
 	else if (a.kind != SN_ANSWER_ECHO && a.kind != SN_ANSWER_FRAGMENT &&
 		 !sn_worker_icmp_allowed(x->w, x->now))
 		reason = SN_REASON_ICMP_RATE;

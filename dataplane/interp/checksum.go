@@ -30,6 +30,26 @@ func sum16(b []byte) uint32 {
 // checksum is the Internet checksum of b, computed afresh.
 func checksum(b []byte) uint16 { return ^uint16(sum16(b)) }
 
+// summed tells whether the transport checksum of a packet is right, or cannot be told: a fragment's covers others.
+func summed(ip []byte) bool {
+	if fragOf(ip) != fragWhole || !headed(ip) {
+		return true
+	}
+	b, proto := transport(ip), ip[9]
+	switch proto {
+	case protoICMP:
+		return sum16(b) == 0xffff
+	case protoUDP:
+		if binary.BigEndian.Uint16(b[6:]) == 0 {
+			return true // none: RFC 768
+		}
+		b = b[:binary.BigEndian.Uint16(b[4:])]
+	}
+	pseudo := append(append([]byte(nil), ip[12:20]...), 0, proto)
+	pseudo = binary.BigEndian.AppendUint16(pseudo, uint16(len(b)))
+	return sum16(append(pseudo, b...)) == 0xffff
+}
+
 // delta is D: by how much the sum over the words of was moves when they become is.
 func delta(was, is []byte) uint32 {
 	var d uint32

@@ -15,6 +15,8 @@ const (
 	etherIPv6 = 0x86dd
 )
 
+const reasonBadChecksum = "bad-checksum"
+
 var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
 func isTag(etherType uint16) bool { return etherType == etherVLAN || etherType == etherQinQ }
@@ -85,7 +87,7 @@ func checkIP(b []byte) (total int, reason string) {
 		return 0, "truncated"
 	}
 	if sum16(b[:h]) != 0xffff {
-		return 0, "bad-checksum"
+		return 0, reasonBadChecksum
 	}
 	if tiny(b[:total]) {
 		return 0, "truncated"

@@ -48,6 +48,16 @@ func (r *run) localHost(n *graph.Node, p *packet) {
 	default:
 		a = icmpError(p, icmpUnreachable, codeProtocolUnreachable, 0, dstOf(p.ip), answerTTL)
 	}
+	r.hostAnswers(n, p, a)
+}
+
+// hostAnswers is for what is sent to an own address, which a host takes no notice of if its checksum is wrong
+// (RFC 792, RFC 1122 sections 4.1.3.4 and 4.2.2.7).
+func (r *run) hostAnswers(n *graph.Node, p, a *packet) {
+	if a != nil && !summed(p.bytes()) {
+		r.answerWith(n, p, nil, reasonBadChecksum)
+		return
+	}
 	r.answerWith(n, p, a, element.ReasonLocal)
 }
 
@@ -107,7 +117,8 @@ func (r *run) echoFragment(p *packet) bool {
 }
 
 // replyToEcho turns an echo request, or a fragment of one, into its reply.
-func replyToEcho(p *packet) *packet {
+func replyToEcho(request *packet) *packet {
+	p := request.copy()
 	src, dst := srcOf(p.ip), dstOf(p.ip)
 	setSrc(p.ip, dst)
 	setDst(p.ip, src)

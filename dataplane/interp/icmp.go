@@ -68,5 +68,5 @@ func (r *run) echo(n *graph.Node, p *packet) {
 	if request(p.ip) && fragOf(p.ip) == fragWhole {
 		a = replyToEcho(p)
 	}
-	r.answerWith(n, p, a, element.ReasonLocal)
+	r.hostAnswers(n, p, a)
 }

@@ -43,7 +43,8 @@ func started(protocols headerspace.Set) headerspace.Filter {
 // answers are the ends at a generator.
 func answers(g *programpb.Generator) []End {
 	limited := []string{"icmp-rate"}
-	ping := End{When: echoRequests, Words: "whole echo requests", Answer: "echo reply"}
+	verified := []string{"bad-checksum", "icmp-rate"}
+	ping := End{When: echoRequests, Words: "whole echo requests", Answer: "echo reply", Unless: []string{"bad-checksum"}}
 	reset := End{When: segments, Words: "whole TCP segments but resets", Answer: "TCP reset", Unless: limited}
 	failure := End{Answer: fmt.Sprintf("ICMP %d/%d by %s", g.GetType(), g.GetCode(), g.GetName()), Unless: limited}
 	silent := End{When: suppressed, Words: "ICMP errors, ICMP without header, later fragments", Drop: "icmp-suppressed"}
@@ -52,10 +53,11 @@ func answers(g *programpb.Generator) []End {
 	case programpb.Generator_ECHO_REPLY:
 		return []End{ping, {Drop: "local"}}
 	case programpb.Generator_LOCAL_HOST:
+		reset.Unless = verified
 		return []End{
 			ping, reset,
 			{When: pieces, Words: "fragments of echo requests", Answer: "echo reply", Unless: []string{"local"}},
-			{When: datagrams, Words: "UDP with its header", Answer: "ICMP 3/3", Unless: limited},
+			{When: datagrams, Words: "UDP with its header", Answer: "ICMP 3/3", Unless: verified},
 			{When: others, Words: "other protocols but later fragments", Answer: "ICMP 3/2", Unless: limited},
 			{Drop: "local"},
 		}

@@ -251,15 +251,6 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "wrong checksums of what is sent to an own address",
-		linux:  "drops it",
-		sinter: "answers all the same; the checksum of an echo reply is wrong by as much",
-		reason: "against RFC 1122 sections 3.2.2 and 4.1.3.4: Sinter verifies no checksum but the IP header's, and who asks with a wrong one can tell",
-		explains: func(e *evidence, m *mismatch) bool {
-			return m.only == sinter && m.role != forwarded && e.ownAddress(e.ip.Dst) && e.wrongSum()
-		},
-	},
-	{
 		name:   "pings in fragments",
 		linux:  "puts them together, and sends one reply, in fragments of its own where it is too big",
 		sinter: "sends fragment by fragment back; together they are the same reply",

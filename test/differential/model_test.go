@@ -724,7 +724,7 @@ func (m *model) answer(s *shot, g *programpb.Generator) (*shot, string) {
 		if s.frag() != 0 {
 			return nil, "local"
 		}
-		return s.echo(ip), "local"
+		return intact(ip, s.echo(ip))
 	case programpb.Generator_LOCAL_HOST:
 		switch {
 		case ip[9] == packets.ProtoICMP && m.echoes(s, ip):
@@ -732,16 +732,16 @@ func (m *model) answer(s *shot, g *programpb.Generator) (*shot, string) {
 		case s.frag() == 2:
 			return nil, "local"
 		case ip[9] == packets.ProtoICMP && s.frag() == 0:
-			return s.echo(ip), "local"
+			return intact(ip, s.echo(ip))
 		case ip[9] == packets.ProtoICMP:
 			return nil, "local"
 		case isTCP:
-			return s.reset(ip), "local"
+			return intact(ip, s.reset(ip))
 		case ip[9] == packets.ProtoUDP:
 			if !s.ported() {
 				return nil, "local"
 			}
-			return s.about(ip, 3, 3, binary.BigEndian.Uint32(ip[16:])), "local"
+			return intact(ip, s.about(ip, 3, 3, binary.BigEndian.Uint32(ip[16:])))
 		}
 		return s.about(ip, 3, 2, binary.BigEndian.Uint32(ip[16:])), "local"
 	}
@@ -753,6 +753,32 @@ func (m *model) answer(s *shot, g *programpb.Generator) (*shot, string) {
 		return s.reset(ip), "icmp-suppressed"
 	}
 	return s.about(ip, uint8(g.GetType()), uint8(g.GetCode()), source), "icmp-suppressed"
+}
+
+// intact is the answer of a host to a packet, none if the packet's checksum is wrong.
+func intact(ip []byte, answer *shot) (*shot, string) {
+	at := map[byte]int{packets.ProtoICMP: 2, packets.ProtoTCP: 16, packets.ProtoUDP: 6}[ip[9]]
+	t := ip[int(ip[0]&15)*4:]
+	if answer == nil || ip[6]&0x3f != 0 || ip[7] != 0 {
+		return answer, "local"
+	}
+	sum := uint64(0)
+	if ip[9] != packets.ProtoICMP {
+		if ip[9] == packets.ProtoUDP {
+			t = t[:binary.BigEndian.Uint16(t[4:])]
+		}
+		for _, b := range [][]byte{ip[12:14], ip[14:16], ip[16:18], ip[18:20], {0, ip[9]}} {
+			sum += uint64(binary.BigEndian.Uint16(b))
+		}
+		sum += uint64(len(t))
+	}
+	for i, b := range t {
+		sum += uint64(b) << (8 * (1 - i%2))
+	}
+	if none := ip[9] == packets.ProtoUDP && t[at] == 0 && t[at+1] == 0; !none && sum%0xffff != 0 {
+		return nil, "bad-checksum"
+	}
+	return answer, "local"
 }
 
 // about is an error, nil if there is none to be sent.

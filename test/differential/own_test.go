@@ -523,3 +523,39 @@ func TestGeneratedErrorsReachHostsInTheirVLAN(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAWrongTransportChecksumToAnOwnAddressIsNotAnswered damages a byte of the payload, and then says by UDP's zero that there is no
+// checksum.
+func TestAWrongTransportChecksumToAnOwnAddressIsNotAnswered(t *testing.T) {
+	for _, own := range []string{"10.0.0.1", "172.16.0.1"} {
+		p := newPair(t, routed)
+		back := "inside: " + own + " > 10.0.0.2 ttl 64 "
+		ping, udp, tcp := pingTo("10.0.0.2", own), udpTo("10.0.0.2", own, 33434), tcpTo("10.0.0.2", own, packets.SYN, "abc")
+		for _, ip := range []*packets.IPv4{&ping, &udp, &tcp} {
+			ip.Payload[len(ip.Payload)-1] ^= 4
+			p.wants("inside", *ip, "drop bad-checksum")
+		}
+		udp.Payload[6], udp.Payload[7] = 0, 0
+		p.wants("inside", udp, back+"icmp 3/3")
+		ping.MF, ping.Payload = true, ping.Payload[:8]
+		p.wants("inside", ping, back+"at 0 icmp 0/0") // the checksum covers what is yet to come
+		rst := tcpTo("10.0.0.2", own, packets.RST, "abc")
+		rst.Payload[20] ^= 1
+		p.wants("inside", rst, "drop local")
+		if err := p.r.finish(t.Context(), p.now); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestARouterDoesNotVerifyTheTransportChecksumsOfOthers has packets with a wrong one forwarded, expired and rejected.
+func TestARouterDoesNotVerifyTheTransportChecksumsOfOthers(t *testing.T) {
+	p := newPair(t, routed)
+	udp := udpTo("10.0.0.2", "8.8.8.8", 53)
+	udp.Payload[8] ^= 1
+	p.wants("inside", udp, "outside: 10.0.0.2 > 8.8.8.8 ttl 63 udp 40000 > 53")
+	udp.TTL = 1
+	p.wants("inside", udp, "inside: 172.16.0.1 > 10.0.0.2 ttl 64 icmp 11/0")
+	p = newPair(t, guarded+"  path: [inside, fw, outside]\n")
+	p.wants("inside", udp, "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 3/13")
+}

@@ -322,6 +322,33 @@ static void an_echo_request_to_a_generator_of_echoes_is_answered(void **state)
 	assert_dropped(f, SN_REASON_LOCAL);
 }
 
+static void a_host_drops_what_has_a_wrong_transport_checksum(void **state)
+{
+	static const struct {
+		uint8_t proto, sum;
+	} cases[] = {{SN_ICMP, 2}, {SN_UDP, 6}, {SN_TCP, 16}};
+	struct fixture *f = *state;
+	uint8_t frame[FRAME_MAX];
+
+	f->msg->generators[0]->kind = SINTER__PROGRAM__V1__GENERATOR__KIND__LOCAL_HOST;
+	load(f);
+	for (uint32_t i = 0; i < RTE_DIM(cases); i++) {
+		struct packet p = outward(cases[i].proto, 5000);
+		uint32_t len;
+
+		p.ttl = 1;
+		p.options = i;
+		len = write_frame(&p, frame);
+		send_frame(f, 0, frame, len);
+		assert_sent(f, 0);
+		f->n_out = 0;
+		l4_of(frame)[cases[i].sum] ^= 0x10;
+		send_frame(f, 0, frame, len);
+		assert_dropped(f, SN_REASON_BAD_CHECKSUM);
+		f->n_drops = 0;
+	}
+}
+
 static void a_circle_of_segments_ends_after_the_longest_way(void **state)
 {
 	struct fixture *f = *state;
@@ -450,6 +477,7 @@ int main(void)
 		WITH_FIXTURE(resets_are_limited_to_the_rate_of_errors),
 		WITH_FIXTURE(a_packet_too_big_that_must_not_be_cut_is_answered_through_the_chain),
 		WITH_FIXTURE(an_echo_request_to_a_generator_of_echoes_is_answered),
+		WITH_FIXTURE(a_host_drops_what_has_a_wrong_transport_checksum),
 		WITH_FIXTURE(a_circle_of_segments_ends_after_the_longest_way),
 		WITH_FIXTURE(packets_leave_in_the_order_in_which_they_came),
 		WITH_FIXTURE(what_the_port_does_not_take_is_dropped_as_tx_full),

@@ -14,7 +14,7 @@ import (
 var whys = map[string]string{
 	"truncated":           "the frame ends within a header",
 	"malformed":           "its header contradicts itself",
-	"bad-checksum":        "the checksum of its IPv4 header is wrong",
+	"bad-checksum":        "the checksum of its IPv4 header is wrong, or its transport checksum, and it is for the chain itself",
 	"martian":             "no packet may come from its source, or go to its destination (RFC 1812 section 5.3.7)",
 	"vlan-stacked":        "it has more than one VLAN tag",
 	"vlan-unknown":        "its VLAN is none of the interface's",
