@@ -2,6 +2,9 @@ package synth
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -36,8 +39,8 @@ func longestWay(p *programpb.Program, bound int) (int, error) {
 		longest = min(longest, bound)
 	}
 	if longest > program.MaxWay {
-		return 0, fmt.Errorf("a packet could pass %d look-ups, at most %d are supported; "+
-			"take functions out of rings of routers, or make their rules and routes fewer", longest, program.MaxWay)
+		return 0, fmt.Errorf("a packet could pass %d look-ups, at most %d are supported: it may go round between %s; "+
+			"change routes so that fewer of them are on one round, or make their rules and routes fewer", longest, program.MaxWay, l.namesOf(l.ring))
 	}
 	return max(longest, 1), nil
 }
@@ -48,7 +51,8 @@ type wayLengths struct {
 	p          *programpb.Program
 	next       [][]uint32
 	index, low []int
-	length     []int // of the longest way from here on; 0: not known
+	length     []int    // of the longest way from here on; 0: not known
+	ring       []uint32 // the largest cycle
 	stack      []uint32
 	count      int
 }
@@ -124,8 +128,23 @@ func (l *wayLengths) complete(n uint32) {
 	own := 1
 	if cycle {
 		own = rounds * len(members)
+		if len(members) > len(l.ring) {
+			l.ring = slices.Clone(members)
+		}
 	}
 	for _, m := range members {
 		l.length[m] = own + behind
 	}
+}
+
+// namesOf names the first of some nodes' segments.
+func (l *wayLengths) namesOf(nodes []uint32) string {
+	var out []string
+	for _, n := range nodes[:min(len(nodes), maxNamed)] {
+		out = append(out, strconv.Quote(l.p.Segments[n/(generations+1)].Name))
+	}
+	if more := len(nodes) - len(out); more > 0 {
+		out = append(out, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(out, ", ")
 }
