@@ -28,7 +28,7 @@ func (b *builder) checkNextHop(f *function, field string, p netip.Prefix, name v
 	}
 }
 
-// checkTranslations warns of what elements translate to and nobody answers for.
+// checkTranslations warns of what elements translate to and nobody answers for, and refuses what a NAPT translates to, too.
 func (b *builder) checkTranslations() {
 	for _, f := range b.functions {
 		if f.kinds.Elements == nil {
@@ -42,7 +42,9 @@ func (b *builder) checkTranslations() {
 				continue // no packet gets there
 			}
 			if s, ok := b.g.Nodes[node].Element.(element.SetField); ok && (s.Field == headerspace.Src || s.Field == headerspace.Dst) {
-				b.checkTranslation(f, index(f.path+".elements", k)+".setField.value", node, s)
+				at := index(f.path+".elements", k) + ".setField.value"
+				b.checkTranslation(f, at, node, s)
+				b.checkMapping(mapping{f.object, at, node, s})
 			}
 		}
 	}
@@ -64,11 +66,6 @@ func (b *builder) checkTranslation(f *function, at string, node int, s element.S
 		case s.Field == headerspace.Src && !answered:
 			b.warn(f.object, at, a.String(), "lies in %s of interface %q, which does not answer ARP requests for it: replies never arrive; add it to the interface's addresses",
 				i.prefix.Masked(), i.name)
-		}
-	}
-	for _, p := range b.pools {
-		if s.Field == headerspace.Src && slices.Contains(p.pool, a) && b.realm.find(p.outside) == b.realm.find(port{b.g.Nodes[node].Name, ""}) {
-			b.warn(f.object, at, a.String(), "is in the pool of %q too, which may take replies for those to its own bindings; take it out of the pool", p.outside.owner)
 		}
 	}
 }

@@ -18,10 +18,11 @@ const (
 
 // pooled is a NAPT's pool as it is written, and the ports at its two sides.
 type pooled struct {
-	pool            []netip.Addr
-	entries         []poolEntry
-	inside, outside port
-	object          finding.Object
+	pool             []netip.Addr
+	entries          []poolEntry
+	inside, outside  port
+	object           finding.Object
+	portMin, portMax int32
 }
 
 // poolEntry is a range of a pool.
@@ -44,7 +45,7 @@ func (b *builder) lowerNAPT(f *function, spec *v1alpha1.NAPT) {
 
 // napt reads a NAPT's parameters. Its two sides are ports of the owner.
 func (b *builder) napt(f *function, field string, spec *v1alpha1.NAPT, owner string) element.NAPT {
-	p := pooled{inside: port{owner, inside}, outside: port{owner, outside}, object: f.object}
+	p := pooled{inside: port{owner, inside}, outside: port{owner, outside}, object: f.object, portMin: spec.Ports.Min, portMax: spec.Ports.Max}
 	b.readPool(&p, field+".pool", spec.Pool)
 	b.pools = append(b.pools, p)
 	e := element.NAPT{

@@ -189,7 +189,6 @@ func TestTranslationToAnAddressThatNobodyAnswersForIsWarnedOf(t *testing.T) {
 		"in the prefix":          {"", "src", "203.0.113.7", "192.0.2.1", at + `"203.0.113.7": lies in 203.0.113.0/24 of interface "outside", which does not answer ARP requests for it: replies never arrive; add it to the interface's addresses`},
 		"a further address":      {", addresses: [203.0.113.7]", "src", "203.0.113.7", "192.0.2.1", ""},
 		"routed to us":           {"", "src", "198.51.100.7", "192.0.2.1", ""},
-		"in a pool":              {"", "src", "203.0.113.7", "203.0.113.7", at + `"203.0.113.7": is in the pool of "nat" too, which may take replies for those to its own bindings; take it out of the pool`},
 		"to a host":              {"", "dst", "203.0.113.7", "192.0.2.1", ""},
 		"to the broadcast":       {"", "dst", "203.0.113.255", "192.0.2.1", at + `"203.0.113.255": is the network or broadcast address of 203.0.113.0/24, of interface "outside"; nobody answers for it`},
 		"of inside, leaving out": {"", "src", "10.0.0.7", "192.0.2.1", ""},
@@ -197,5 +196,49 @@ func TestTranslationToAnAddressThatNobodyAnswersForIsWarnedOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checkFindings(t, with(test.addresses, test.field, test.value, test.pool), test.want)
 		})
+	}
+}
+
+// TestAStaticMappingInsideAPoolsDynamicRangeIsRefused has a host inside whose port is mapped around the NAPT, by elements.
+func TestAStaticMappingInsideAPoolsDynamicRangeIsRefused(t *testing.T) {
+	with := func(pool, ports, in, out string) string {
+		return "  interfaces:\n  - {name: inside, address: 10.0.0.1/24}\n  - {name: outside, address: 203.0.113.1/24, addresses: [203.0.113.7], gateway: 203.0.113.254}\n" +
+			"  functions:\n  - {name: nat, napt: {pool: [" + pool + "]" + ports + "}}\n" +
+			"  - name: map\n    elements:\n      ports: [inside, nat, outside]\n      elements:\n" +
+			"      - {name: to, kind: set-field, setField: {field: dst, value: 10.0.0.80}}\n" +
+			"      - {name: from, kind: set-field, setField: {field: src, value: 203.0.113.7}}\n" +
+			"      - {name: in, kind: filter, filter: {match: [{destination: [203.0.113.7], " + in + "}]}}\n" +
+			"      links: [{from: outside, to: in}, {from: in.pass, to: to}, {from: in.drop, to: nat}, {from: to, to: inside}, {from: inside, to: from}, {from: from, to: outside}, {from: nat, to: outside}]\n" +
+			"  - name: split\n    elements:\n      ports: [inside, nat, map]\n      elements:\n" +
+			"      - {name: out, kind: filter, filter: {match: [{source: [10.0.0.80], " + out + "}]}}\n" +
+			"      links: [{from: inside, to: out}, {from: out.pass, to: map}, {from: out.drop, to: nat}, {from: nat, to: inside}, {from: map, to: inside}]\n" +
+			"  links: [{from: inside, to: split.inside}, {from: split.nat, to: nat.inside}, {from: nat.outside, to: map.nat}, {from: split.map, to: map.inside}, {from: map.outside, to: outside}]\n"
+	}
+	const (
+		to   = `chain.yaml:14: spec.functions[1].elements.elements[0].setField.value: "10.0.0.80": takes packets to 203.0.113.7, which`
+		from = `chain.yaml:15: spec.functions[1].elements.elements[1].setField.value: "203.0.113.7": maps to an address that`
+		all  = "1024-65535"
+	)
+	says := func(what, ports string) string {
+		return what + ` is in the pool of "nat", with ports of those that it chooses from (` + ports + `): replies would come to one of the two alone; take the address out of the pool, or map other ports`
+	}
+	port := func(n string) (in, out string) {
+		return "protocol: tcp, destinationPorts: [" + n + "]", "protocol: tcp, sourcePorts: [" + n + "]"
+	}
+	web, fromWeb := port("80")
+	high, fromHigh := port("8080")
+	for name, test := range map[string]struct{ chain, want string }{
+		"another address":               {with("203.0.113.8", "", high, fromHigh), ""},
+		"a port that is not its":        {with("203.0.113.7", "", web, fromWeb), ""},
+		"a port of its":                 {with("203.0.113.7", "", high, fromHigh), says(to, all) + "\n" + says(from, all)},
+		"below its own range":           {with("203.0.113.7", ", ports: {min: 20000, max: 30000}", high, fromHigh), ""},
+		"in its own range":              {with("203.0.113.4/30", ", ports: {min: 8000, max: 9000}", high, fromHigh), says(to, "8000-9000") + "\n" + says(from, "8000-9000")},
+		"incoming alone":                {with("203.0.113.7", "", high, fromWeb), says(to, all)},
+		"outgoing alone":                {with("203.0.113.7", "", web, fromHigh), says(from, all)},
+		"pings, which no NAPT takes in": {with("203.0.113.7", "", "protocol: icmp, icmpType: 8", "protocol: icmp, icmpType: 0"), ""},
+		"pings from inside":             {with("203.0.113.7", "", "protocol: icmp, icmpType: 0", "protocol: icmp, icmpType: 8"), says(to, all) + "\n" + says(from, all)},
+		"protocols without ports":       {with("203.0.113.7", "", "protocol: 47", "protocol: 47"), says(to, all) + "\n" + says(from, all)},
+	} {
+		t.Run(name, func(t *testing.T) { checkFindings(t, test.chain, test.want) })
 	}
 }
