@@ -79,7 +79,7 @@ const tries = 3
 // explain is a run whose state is in place: one that leads to what was seen if there
 // is one, else the nearest.
 func (s *search) explain() *run {
-	first := s.run(nil)
+	first := s.run(nil, true)
 	if s.done(first) || len(first.made) == 0 && len(first.asked) == 0 {
 		return first
 	}
@@ -89,11 +89,14 @@ func (s *search) explain() *run {
 	}
 	for r, i := first, 0; i < tries; i++ {
 		for _, w := range []map[string][]wish{s.learn(r), nil} { // nil: other choices where they are hidden
-			if r = s.run(w); s.done(r) {
+			if r = s.run(w, w != nil && r.again); s.done(r) {
 				return r
 			}
 			r.rollback(0)
 		}
+	}
+	if r := s.otherSources(first); r != nil {
+		return r
 	}
 	if r := s.giveUp(first); r != nil {
 		return r
@@ -101,11 +104,18 @@ func (s *search) explain() *run {
 	if r := s.otherChoices(first); r != nil {
 		return r
 	}
-	return s.run(s.learn(first))
+	return s.run(s.learn(first), true)
 }
 
-func (s *search) run(w map[string][]wish) *run {
+func (s *search) run(w map[string][]wish, again bool) *run {
+	return s.runAfter(func(*run) {}, w, again)
+}
+
+// runAfter is a run after a change of state that is taken back with it.
+func (s *search) runAfter(change func(*run), w map[string][]wish, again bool) *run {
 	r := s.c.newRun(s.now, nil, cloneWishes(w))
+	r.again = again
+	change(r)
 	s.start(r)
 	return r
 }
@@ -265,7 +275,7 @@ func (s *search) giveUp(first *run) *run {
 		for i := range ws {
 			w := cloneWishes(learned)
 			w[name][i] = wish{exhausted: true}
-			r := s.run(w)
+			r := s.run(w, true)
 			if s.done(r) {
 				return r
 			}
@@ -296,7 +306,7 @@ func (s *search) otherChoices(first *run) *run {
 			}
 			w := cloneWishes(learned)
 			w[m.nat.name][nth[m.nat]] = wish{addr: true, port: true, at: at}
-			r := s.run(w)
+			r := s.run(w, true)
 			if s.done(r) {
 				return r
 			}

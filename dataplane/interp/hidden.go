@@ -200,6 +200,50 @@ func (s *search) otherGuesses(first *run) *run {
 	return nil
 }
 
+// otherSources tries whether a hidden entry is elsewhere than where another NAPT's entries come from, which were taken to follow it: when
+// a flow's entry has expired, what it had behind may live on, and a new one may go on with that or not.
+func (s *search) otherSources(first *run) *run {
+	for _, m := range first.made {
+		e := m.entry
+		if e == nil || !e.hidden || m.nat.inside[m.flow] != e || len(e.followers(e.out)) == 0 {
+			continue // made in the run, which was taken back
+		}
+		desert := func(r *run) { m.nat.desert(r, e) }
+		r := s.runAfter(desert, nil, false)
+		if s.done(r) {
+			return r
+		}
+		r.rollback(0)
+		if r = s.runAfter(desert, s.learn(r), false); s.done(r) {
+			return r
+		}
+		r.rollback(0)
+	}
+	return nil
+}
+
+// desert gives a hidden entry a free endpoint, and leaves what comes from its old one there.
+func (n *nat) desert(r *run, e *entry) {
+	at, ok := n.choose(e.flow, wish{}, r.now)
+	if !ok {
+		return
+	}
+	behind, from := e.behind, e.out
+	e.behind = nil
+	for _, b := range behind {
+		if b.source == e {
+			b.source = nil
+			r.undoable(func() { b.source = e })
+		}
+	}
+	n.evict(r, e.flow, at)
+	n.place(e, nil, from, at)
+	r.undoable(func() {
+		n.place(e, nil, at, from)
+		e.behind = behind
+	})
+}
+
 // hiddenFor are the hidden entries that change the answer to the question when they move to
 // where it asks: those that are one, and, if another entry is there, those that can push it away (with port
 // overlapping these are the same).

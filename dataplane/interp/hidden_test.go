@@ -114,6 +114,22 @@ func TestWhatFollowsFromAHiddenEndpointMovesWithIt(t *testing.T) {
 	}
 }
 
+// TestAFlowThatIsBoundAgainGoesOnWithWhatTheNextNAPTKept has zone a's entry end while the common NAPT's lives on. The next packet is answered, so
+// that nobody sees whether the new entry's port is the old one's.
+func TestAFlowThatIsBoundAgainGoesOnWithWhatTheNextNAPTKeptOrNot(t *testing.T) {
+	for name, shown := range map[string]uint16{"it does": 2001, "it does not": 2005} {
+		t.Run(name, func(t *testing.T) {
+			c := nestedRouter(true).chain()
+			follow(t, c, 0, udp(1, 53), from("192.0.2.10", 2001))
+			only(t, c.Process(seconds(17), inside, dying(1).frame(), nil))
+			follow(t, c, 18, udp(1, 53), from("192.0.2.10", shown))
+			follow(t, c, 18, udp(1, 53), from("192.0.2.10", shown))
+			p := back(udp(53, shown), "192.0.2.10")
+			want(t, c.Process(seconds(18), outside, p.frame(), nil), delivered(pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: 1}))
+		})
+	}
+}
+
 func TestAnAnswerAlongAGuessDoesNotProveIt(t *testing.T) {
 	c := partlyHidden().chain()
 	follow(t, c, 0, udp(1, 53), from("192.0.2.10", 2001))

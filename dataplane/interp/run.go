@@ -20,6 +20,9 @@ type run struct {
 	now    time.Duration
 	choose Chooser
 	wishes map[string][]wish // per NAPT, for its choices in order; for ProcessAgainst
+	// again says that a flow whose entry has expired gets the same endpoint, if that is free: where the next NAPT's entry lives on, an
+	// engine that keeps one for both goes on with it.
+	again  bool
 	res    Result
 	counts []counted
 	undo   []func()
@@ -107,6 +110,9 @@ func (r *run) chosen(m *made) (endpoint, bool) {
 	w := r.nextWish(m)
 	if w.addr && w.port {
 		n.displace(r, m.flow, w.at)
+	}
+	if old := n.inside[m.flow]; r.again && old != nil && w == (wish{at: w.at}) && n.allowed(m.flow, old.out, r.now) {
+		return old.out, true
 	}
 	at, ok := n.choose(m.flow, w, r.now)
 	if !ok && (w.addr || w.port) {
