@@ -133,6 +133,24 @@ static void add_ttl(struct exec *x, struct sn_pkt *p, int32_t value)
 }
 
 /*
+ * The shard of a flow whose packet has none yet. What answers a packet between two NAPTs belongs to the
+ * session by which that was translated back, and with it to the shard of the first NAPT, which its own
+ * address does not tell.
+ */
+static uint32_t shard_of(const struct exec *x, const struct sn_flow *flow)
+{
+	for (uint32_t i = x->n_uses; i-- > 0;) {
+		const struct sn_session *s = x->uses[i].session;
+
+		if (x->uses[i].is_return && s->proto == flow->proto && s->inside_addr == flow->src &&
+		    s->inside_port == flow->sport && s->remote_addr == flow->dst &&
+		    s->remote_port == flow->dport)
+			return s->shard;
+	}
+	return sn_state_shard(x->w->state, flow);
+}
+
+/*
  * Sets the shard of a packet from inside. Behind one NAPT the next one's state is of the same shard, but for
  * flows without ports, for which their remote tells it. False:
  * it is another worker's.
@@ -140,7 +158,7 @@ static void add_ttl(struct exec *x, struct sn_pkt *p, int32_t value)
 static bool shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *flow)
 {
 	if (p->shard == SN_PKT_NO_SHARD || !sn_has_ports(flow->proto))
-		p->shard = sn_state_shard(x->w->state, flow);
+		p->shard = shard_of(x, flow);
 	return likely(x->w->part->owned[p->shard]);
 }
 

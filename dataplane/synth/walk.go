@@ -357,8 +357,8 @@ func (w *walker) tee(t *tcu, node int) error {
 
 // leaf ends a copy; with the last one the class is complete.
 func (w *walker) leaf(t *tcu, node int, o outcome) error {
-	if len(t.unwind) > 0 && o.kind != toDrop && o.kind != toGenerator {
-		w.apart[t.unwind[0]] = true // it would show the choice of a NAPT within the run
+	if len(t.unwind) > 0 && w.shows(t, node, o) {
+		w.apart[t.unwind[0]] = true
 		return errAgain
 	}
 	if o.kind != toSegment && o.kind != toReturn {
@@ -389,6 +389,21 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	}
 	w.seg.leaves = append(w.seg.leaves, found{t.filter.Given(w.seg.given).Simplify(), t.legs, t.trace})
 	return nil
+}
+
+// shows tells whether what leaves here would show the choice of a NAPT within a run, which is never made: the packet itself, or an answer
+// that comes from where the packet went. ICMP errors do not, as they quote what the run's session tells.
+func (w *walker) shows(t *tcu, node int, o outcome) bool {
+	if o.kind == toDrop {
+		return false
+	}
+	switch w.g.Nodes[node].Element.(type) {
+	case element.ICMPError:
+		return false
+	case element.Reject: // a reset has the segment's addresses
+		return !t.filter.And(headerspace.Proto, headerspace.Of(6)).IsEmpty()
+	}
+	return true
 }
 
 // generator is the index of the segment that a generator's answers enter.
