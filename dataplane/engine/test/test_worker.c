@@ -270,6 +270,29 @@ static void resets_are_limited_to_the_rate_of_errors(void **state)
 		assert_int_equal(f->drops[i].reason, SN_REASON_ICMP_RATE);
 }
 
+/* Resets and errors share the rate. */
+static void rejections_are_limited_to_the_rate_of_errors(void **state)
+{
+	struct fixture *f = *state;
+	struct packet burst[110];
+
+	f->msg->generators[0]->kind = SINTER__PROGRAM__V1__GENERATOR__KIND__REJECT;
+	load(f); /* 100 per second */
+	for (int i = 0; i < 110; i++) {
+		burst[i] = outward(i % 2 ? SN_UDP : SN_TCP, i);
+		burst[i].flags = SN_TCP_SYN;
+		burst[i].ttl = 1;
+	}
+	send_burst(f, burst, 110);
+	assert_int_equal(f->n_out, 100);
+	assert_int_equal(ip_of(f->out[0].data)[9], SN_TCP);
+	assert_int_equal(l4_of(f->out[0].data)[13], SN_TCP_RST | SN_TCP_ACK);
+	assert_int_equal(ip_of(f->out[1].data)[9], SN_ICMP);
+	assert_int_equal(f->n_drops, 10);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(f->drops[i].reason, SN_REASON_ICMP_RATE);
+}
+
 static void a_packet_too_big_that_must_not_be_cut_is_answered_through_the_chain(void **state)
 {
 	struct fixture *f = *state;
@@ -474,6 +497,7 @@ int main(void)
 		WITH_FIXTURE(a_packet_that_dies_is_answered_with_its_bytes_quoted),
 		WITH_FIXTURE(no_error_is_sent_about_errors_and_later_fragments),
 		WITH_FIXTURE(errors_are_limited_to_their_rate),
+		WITH_FIXTURE(rejections_are_limited_to_the_rate_of_errors),
 		WITH_FIXTURE(resets_are_limited_to_the_rate_of_errors),
 		WITH_FIXTURE(a_packet_too_big_that_must_not_be_cut_is_answered_through_the_chain),
 		WITH_FIXTURE(an_echo_request_to_a_generator_of_echoes_is_answered),
