@@ -111,12 +111,11 @@ func (p *packetFlags) tell(e *explain.Explainer) ([]explain.Story, error) {
 	if len(stories[0].Out) == 0 {
 		return nil, errors.New("--reply: the packet does not leave the chain, so there is no reply")
 	}
-	out := stories[0].Out[0]
-	frame, err = explain.Reply(out.Frame, e.MAC(out.Interface))
+	reply, err := e.Reply(stories[0].Out[0])
 	if err != nil {
 		return nil, err
 	}
-	return append(stories, e.Explain(out.Interface, frame)), nil
+	return append(stories, reply), nil
 }
 
 func (p *packetFlags) frame(e *explain.Explainer, in int) ([]byte, error) {

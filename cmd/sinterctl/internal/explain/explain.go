@@ -89,7 +89,7 @@ func (e *Explainer) Explain(iface int, frame []byte) Story {
 	e.now += time.Millisecond
 	res := e.chain.Process(e.now, iface, Address(frame, e.MAC(iface)), nil)
 	s := Story{Interface: e.graph.Interfaces[iface].Name, Out: res.Out, Chain: []Step{}, Program: []Lookup{}}
-	s.Fate = e.fates(res)
+	s.Fate = e.fates(iface, res)
 	if len(e.steps) == 0 { // refused at the entry
 		s.Packet = fmt.Sprintf("%d bytes", len(frame))
 		return s
@@ -104,6 +104,19 @@ func (e *Explainer) Explain(iface int, frame []byte) Story {
 		s.Rewrite = changes(&e.steps[0].Packet, last)
 	}
 	return s
+}
+
+// Reply explains the reply to a frame that left: first of all, whether it arrives.
+func (e *Explainer) Reply(to interp.Out) (Story, error) {
+	frame, err := reply(to.Frame, e.MAC(to.Interface))
+	if err != nil {
+		return Story{}, err
+	}
+	s := e.Explain(to.Interface, frame)
+	if why := e.unasked(to.Interface, addresses(frame)[1]); why != "" {
+		s.Fate = append([]string{"never arrives: " + why + "; if it came all the same:"}, s.Fate...)
+	}
+	return s, nil
 }
 
 func (e *Explainer) way() []Step {

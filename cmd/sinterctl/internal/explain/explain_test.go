@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -66,11 +67,11 @@ func TestAFurtherAddressAnswersPingsAndLeavesTheRestToWhatTranslatesToIt(t *test
 	if len(bound.Out) != 1 {
 		t.Fatalf("a packet from inside does not leave: %v", bound.Fate)
 	}
-	reply, err := Reply(bound.Out[0].Frame, e.MAC(1))
+	s, err := e.Reply(bound.Out[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := e.Explain(1, reply); strings.Join(s.Fate, ", ") != "leaves by inside to next hop 10.0.0.7" {
+	if strings.Join(s.Fate, ", ") != "leaves by inside to next hop 10.0.0.7" {
 		t.Errorf("a reply to an address of the interface's that the NAT uses: %v", s.Fate)
 	}
 	if p := e.result.Program.GetInterfaces()[1].GetProxy(); len(p) != 3 {
@@ -158,6 +159,42 @@ func TestAPacketThatNeverArrivesIsToldWhy(t *testing.T) {
 	} {
 		if s := e.sends(t, "inside", "udp", c.src, c.dst); !strings.HasPrefix(strings.Join(s.Fate, ", "), c.want) {
 			t.Errorf("from %s to %s: %v, want %s", c.src, c.dst, s.Fate, c.want)
+		}
+	}
+}
+
+func TestAReplyThatNeverArrivesIsToldWhy(t *testing.T) {
+	const spec = `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 203.0.113.1/24, gateway: 203.0.113.254%s}
+  functions:
+  - name: one-to-one
+    elements:
+      elements:
+      - {name: out, kind: set-field, setField: {field: src, value: 203.0.113.7}}
+      - {name: in, kind: set-field, setField: {field: dst, value: 10.0.0.7}}
+      links: [{from: inside, to: out}, {from: out, to: outside}, {from: outside, to: in}, {from: in, to: inside}]
+  path: [inside, one-to-one, outside]
+`
+	const why = "outside does not answer ARP requests for 203.0.113.7, which is in its prefix"
+	for addresses, want := range map[string][2]string{
+		"": {
+			"leaves by outside to next hop 203.0.113.254; a reply would never arrive: " + why,
+			"never arrives: " + why + "; if it came all the same:, leaves by inside to next hop 10.0.0.7",
+		},
+		", addresses: [203.0.113.7]": {"leaves by outside to next hop 203.0.113.254", "leaves by inside to next hop 10.0.0.7"},
+	} {
+		e := explainer(t, fmt.Sprintf(spec, addresses))
+		s := e.sends(t, "inside", "udp", "10.0.0.7", "8.8.8.8")
+		if got := strings.Join(s.Fate, ", "); got != want[0] {
+			t.Errorf("with %q: %s, want %s", addresses, got, want[0])
+		}
+		r, err := e.Reply(s.Out[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(r.Fate, ", "); got != want[1] {
+			t.Errorf("with %q, the reply: %s, want %s", addresses, got, want[1])
 		}
 	}
 }

@@ -2,11 +2,16 @@ package explain
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/gopacket/gopacket"
+	"github.com/gopacket/gopacket/layers"
+
 	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
 )
 
@@ -39,8 +44,8 @@ var whys = map[string]string{
 	"nat-exhausted":       "the NAT has no port or session left",
 }
 
-// fates are what became of a packet and its copies, and why some never arrive.
-func (e *Explainer) fates(res interp.Result) []string {
+// fates are what became of a packet that entered by an interface and of its copies, and why some, or replies to them, never arrive.
+func (e *Explainer) fates(iface int, res interp.Result) []string {
 	var out []string
 	for _, d := range res.Drops {
 		fate := "dropped as " + d.Reason
@@ -57,6 +62,9 @@ func (e *Explainer) fates(res interp.Result) []string {
 				fate += ", and never arrives: " + why
 			}
 		}
+		if why := e.unasked(o.Interface, addresses(o.Frame)[0]); why != "" && o.Interface != iface {
+			fate += "; a reply would never arrive: " + why
+		}
 		out = append(out, fate)
 	}
 	return out
@@ -67,7 +75,7 @@ func (e *Explainer) nobody(iface int, hop netip.Addr) string {
 	i := &e.graph.Interfaces[iface]
 	broadcast, has := rules.Broadcast(i.Prefix)
 	switch {
-	case hop == i.Prefix.Addr() || slices.Contains(i.Addresses, hop) || slices.Contains(i.Proxy, hop):
+	case answersFor(i, hop):
 		return "that is the interface's own address, for which no neighbour answers"
 	case has && hop == broadcast:
 		return "that is the broadcast address of " + i.Prefix.Masked().String()
@@ -77,6 +85,32 @@ func (e *Explainer) nobody(iface int, hop netip.Addr) string {
 		return "that is not in " + i.Prefix.Masked().String() + ", the interface's prefix"
 	}
 	return ""
+}
+
+// answersFor tells whether the interface answers ARP requests for an address.
+func answersFor(i *graph.Interface, a netip.Addr) bool {
+	return a == i.Prefix.Addr() || slices.Contains(i.Addresses, a) || slices.Contains(i.Proxy, a)
+}
+
+// unasked says why a neighbour does not send packets for an address to the interface; empty: it may.
+func (e *Explainer) unasked(iface int, to netip.Addr) string {
+	i := &e.graph.Interfaces[iface]
+	if !i.Prefix.Contains(to) || answersFor(i, to) {
+		return ""
+	}
+	return fmt.Sprintf("%s does not answer ARP requests for %v, which is in its prefix", i.Name, to)
+}
+
+// addresses are the source and the destination of an IPv4 packet's frame.
+func addresses(frame []byte) [2]netip.Addr {
+	var out [2]netip.Addr
+	ip, ok := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default).Layer(layers.LayerTypeIPv4).(*layers.IPv4)
+	if ok {
+		for n, a := range [2]net.IP{ip.SrcIP, ip.DstIP} {
+			out[n], _ = netip.AddrFromSlice(a.To4())
+		}
+	}
+	return out
 }
 
 // maxRound is the most steps of one round of a loop.

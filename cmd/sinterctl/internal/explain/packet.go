@@ -187,9 +187,9 @@ func Address(frame []byte, to net.HardwareAddr) []byte {
 	return append(bytes.Clone(to), frame[6:]...)
 }
 
-// Reply is the frame that the receiver of a frame would answer with: addresses and ports
+// reply is the frame that the receiver of a frame would answer with: addresses and ports
 // swapped, an echo request turned into its reply, a SYN acknowledged.
-func Reply(frame []byte, to net.HardwareAddr) ([]byte, error) {
+func reply(frame []byte, to net.HardwareAddr) ([]byte, error) {
 	p := gopacket.NewPacket(frame, layers.LayerTypeEthernet, gopacket.Default)
 	ip, ok := p.Layer(layers.LayerTypeIPv4).(*layers.IPv4)
 	if !ok {
