@@ -250,8 +250,8 @@ static struct ahead follow_output(const struct look *look, struct sn_pkt *p, uin
 
 	if (p->ip_len <= ifc->mtu || !p->df || sn_icmp_suppressed(p))
 		return of_shard(SN_PKT_NO_SHARD);
+	sn_icmp_foresee_error(p, SN_ICMP_UNREACHABLE, 4, look->program->interfaces[p->iface].address);
 	p->iface = iface;
-	sn_icmp_foresee_error(p, SN_ICMP_UNREACHABLE, 4, ifc->address);
 	p->ttl = ifc->answer_ttl;
 	return on_to(ifc->segment);
 }

@@ -324,6 +324,13 @@ static struct next state_return(struct exec *x, struct sn_pkt *p, uint32_t table
 	return (struct next){x->w->program->runs[sn_session_run(x->w->state, s)].segment};
 }
 
+/* The address of the interface by which the packet came: mostly that by which an error about it leaves (RFC
+ * 1812, section 4.3.2.4). */
+static uint32_t entry_address(const struct exec *x, const struct sn_pkt *p)
+{
+	return x->w->program->interfaces[p->iface].address;
+}
+
 /* Make the error that p is too big, unless there may be none; then p is dropped and the reason returned. */
 static enum sn_reason too_big_error(struct exec *x, struct sn_pkt *p, const struct sn_interface *ifc)
 {
@@ -335,7 +342,7 @@ static enum sn_reason too_big_error(struct exec *x, struct sn_pkt *p, const stru
 	else if (!sn_worker_icmp_allowed(x->w, x->now))
 		reason = SN_REASON_ICMP_RATE;
 	else
-		reason = sn_icmp_error(p, SN_ICMP_UNREACHABLE, 4, (uint16_t)ifc->mtu, ifc->address,
+		reason = sn_icmp_error(p, SN_ICMP_UNREACHABLE, 4, (uint16_t)ifc->mtu, entry_address(x, p),
 				       ifc->answer_ttl);
 	if (reason)
 		drop(x, p, reason);
@@ -355,7 +362,7 @@ static bool is_echo_fragment(struct exec *x, const struct sn_pkt *p)
 
 static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_generator *g)
 {
-	struct sn_answer a = sn_answer_of(g, p, x->w->program->interfaces[p->iface].address);
+	struct sn_answer a = sn_answer_of(g, p, entry_address(x, p));
 	enum sn_reason reason;
 
 	commit(x);
@@ -413,7 +420,7 @@ static struct next host_unreachable(struct exec *x, struct sn_pkt *p, uint32_t i
 		return drop(x, p, SN_REASON_NEIGHBOR_UNRESOLVED);
 	/* Now, as a trace shows the packet and not its answer. */
 	sn_worker_count_drop(x->w, p->m, sn_source(p->m), p->frame_len, SN_REASON_HOST_UNREACHABLE);
-	reason = sn_icmp_error(p, SN_ICMP_UNREACHABLE, 1, 0, ifc->address, ifc->answer_ttl);
+	reason = sn_icmp_error(p, SN_ICMP_UNREACHABLE, 1, 0, entry_address(x, p), ifc->answer_ttl);
 	if (reason)
 		return drop(x, p, reason);
 	p->iface = (uint8_t)iface;
@@ -637,7 +644,9 @@ void sn_exec_rehearse(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, u
 
 void sn_exec_unreachable(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now)
 {
-	struct sn_pkt p = {.m = m};
+	uint32_t entry = sn_worker_iface_of(w, m->port);
+	/* The interface by which it came may be gone. */
+	struct sn_pkt p = {.m = m, .iface = (uint8_t)(entry == SN_NO_INDEX ? iface : entry)};
 	struct exec x;
 
 	sn_parse_waited(&p);

@@ -226,6 +226,7 @@ void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, u
 		sn_worker_drop(w, p->m, SN_REASON_NEIGHBOR_UNRESOLVED);
 		return;
 	}
+	p->m->port = w->ports[p->iface]; /* an error about it depends on where it came in */
 	sn_wait_push(&t->wait, &n->queue, iface, index_of(t, n), p->m);
 	if (n->asked == 0 && now >= n->due)
 		ask_all(w, n, sn_source(p->m), now);

@@ -536,12 +536,12 @@ void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts
 	}
 }
 
-static uint32_t iface_of(const struct sn_worker *w, uint16_t port)
+uint32_t sn_worker_iface_of(const struct sn_worker *w, uint16_t port)
 {
 	for (uint32_t i = 0; w->program && i < w->program->n_interfaces; i++)
 		if (w->ports[i] == port)
 			return i;
-	return SN_NO_INDEX; /* the program was swapped on the way */
+	return SN_NO_INDEX;
 }
 
 void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uint64_t now)
@@ -552,8 +552,8 @@ void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uin
 
 		if (i < n && i - first < SN_BURST_MAX && pkts[i]->port == pkts[first]->port)
 			continue;
-		iface = iface_of(w, pkts[first]->port);
-		if (iface == SN_NO_INDEX)
+		iface = sn_worker_iface_of(w, pkts[first]->port);
+		if (iface == SN_NO_INDEX) /* the program was swapped on the way */
 			sn_worker_burst(w, SN_IFACES_MAX, pkts + first, i - first, now);
 		else
 			burst(w, iface, pkts + first, i - first, now);

@@ -134,4 +134,7 @@ bool sn_rehearsal_end(struct sn_worker *w, const struct sn_program *program);
 /* Whether an ICMP error may be sent now. */
 bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now);
 
+/* The interface that is bound to a port; SN_NO_INDEX: none is. */
+uint32_t sn_worker_iface_of(const struct sn_worker *w, uint16_t port);
+
 #endif /* SN_WORKER_IMPL_H */

@@ -358,8 +358,8 @@ func TestAPacketLargerThanTheMTUIsAnsweredIfItMayNotBeFragmented(t *testing.T) {
 		t.Fatalf("want one answer to inside, got %+v", r)
 	}
 	got := r.Out[0].Frame
-	if !bytes.Equal(got[26:30], []byte{192, 0, 2, 1}) {
-		t.Errorf("the answer is from %v, want the outside interface's address", got[26:30])
+	if !bytes.Equal(got[26:30], []byte{10, 0, 0, 1}) {
+		t.Errorf("the answer is from %v, want the inside interface's address", got[26:30])
 	}
 	if !bytes.Equal(got[34:36], []byte{3, 4}) || !bytes.Equal(got[40:42], []byte{0, 100}) {
 		t.Errorf("ICMP header is %x, want type 3 code 4 and MTU 100", got[34:42])

@@ -67,7 +67,7 @@ func TestEntryDropsWhatNoFunctionShouldSee(t *testing.T) {
 }
 
 // TestTransportHeadersAreJudgedByWhoReadsThem has headers that no host would take: a router forwards them
-// (RFC 1812 section 5.1), rules on their fields do not match, NAPTs drop them.
+// (RFC 1812 section 5.2.2), rules on their fields do not match, NAPTs drop them.
 func TestTransportHeadersAreJudgedByWhoReadsThem(t *testing.T) {
 	edit := func(p pkt, f func(b []byte)) []byte {
 		b := p.frame()

@@ -56,7 +56,7 @@ func (r *run) tooBig(n *graph.Node, iface int, p *packet) bool {
 		return false
 	}
 	l := &r.c.links[iface]
-	e := icmpError(p, icmpUnreachable, icmpFragNeeded, uint16(l.mtu), l.addr, l.answerTTL)
+	e := icmpError(p, icmpUnreachable, icmpFragNeeded, uint16(l.mtu), r.c.links[p.entry].addr, l.answerTTL)
 	if e != nil {
 		e.entry = iface
 		r.drop("too-big-answered")

@@ -20,7 +20,7 @@ var differences = []*difference{
 		name:   "identification of generated packets",
 		linux:  "numbers them",
 		sinter: "ICMP errors have 0, echo replies that of the request",
-		reason: "RFC 6864 section 4.3: it tells the fragments of packets apart. Errors have at most 576 bytes, which nobody fragments, and a reply is a request turned round",
+		reason: "RFC 6864 section 4.1: it is for fragments alone. A reply is a request turned round. Against section 4.3 for errors, which may be fragmented; they have at most 576 bytes, which nobody does",
 		explains: func(_ *evidence, m *mismatch) bool {
 			return m.field == "identification" && (m.role == icmpError || m.role == echoReply || m.role == reset)
 		},
@@ -29,7 +29,7 @@ var differences = []*difference{
 		name:   "TOS of ICMP errors",
 		linux:  "precedence 6 and the other bits of the packet's TOS",
 		sinter: "DSCP CS6, ECN 0",
-		reason: "RFC 1812 section 4.3.2.5 asks for precedence 6 or 7; its other TOS bits are DSCP and ECN today (RFC 2474, RFC 3168 section 6.1.4), which an error does not inherit",
+		reason: "RFC 1812 section 4.3.2.5 asks for precedence 6 or 7; its other TOS bits are DSCP and ECN today (RFC 2474 section 3, RFC 3168 section 5), which an error does not inherit",
 		explains: func(e *evidence, m *mismatch) bool {
 			return m.role == icmpError && m.field == "TOS" && m.values[sinter] == "0xc0" && m.values[linux] == fmt.Sprintf("%#02x", e.ip.TOS&0x1e|0xc0)
 		},
@@ -38,7 +38,7 @@ var differences = []*difference{
 		name:   "errors about ICMP that is neither query nor error",
 		linux:  "takes all types but 0, 8 and 13 to 18 for errors, and sends no error about them",
 		sinter: "sends one, but for types 3, 4, 5, 11 and 12",
-		reason: "RFC 1812 section 4.3.2.7 forbids errors about ICMP errors only; section 4.3.2 lists these",
+		reason: "RFC 1812 section 4.3.2.7 forbids errors about ICMP errors only; section 4.3.1 lists these",
 		explains: func(e *evidence, m *mismatch) bool {
 			if m.only != sinter || m.role != icmpError || e.ip.Proto != packets.ProtoICMP {
 				return false
@@ -136,15 +136,15 @@ var differences = []*difference{
 	},
 	{
 		name:   "source of errors",
-		linux:  "the address of the interface by which the error leaves",
-		sinter: "the address of the interface by which the packet came in; for \"too big\" and for a silent neighbour, of the one that it would have left by",
-		reason: "RFC 5837 section 1: so traceroute shows the way of the packet, as with Linux's `icmp_errors_use_inbound_ifaddr`. Against RFC 1812 section 4.3.2.4 where the ways differ",
+		linux:  "the address of the interface by which the error leaves; \"too big\" comes from the last of three hosts",
+		sinter: "the address of the interface by which the packet came in; \"too big\" comes from the chain, which is one host",
+		reason: "against RFC 1812 section 4.3.2.4 where the ways differ: so traceroute shows the way of the packet, as with Linux's `icmp_errors_use_inbound_ifaddr`",
 		explains: func(e *evidence, m *mismatch) bool {
 			if m.only != sides || m.role != icmpError || m.field != "source" {
 				return false
 			}
 			t, c := errorCode(m.frame[sinter])
-			return t == 3 && (c == 4 || c == 1) || m.out != e.p.in
+			return m.out != e.p.in || e.through && t == 3 && c == 4
 		},
 	},
 	{
@@ -282,7 +282,7 @@ var differences = []*difference{
 		name:   "rejections of packets whose checksum Linux takes for wrong",
 		linux:  "drops them. It verifies TCP's and UDP's, and for all other protocols and first fragments the sum over all of the payload; each time with the IP header, into whose options it may have written",
 		sinter: "answers all the same",
-		reason: "RFC 1812 section 5.1: a router does not judge what stands behind the IP header; most protocols have no such checksum",
+		reason: "RFC 1812 section 5.2.2 has a router verify the IP header, and nothing behind it; most protocols have no such checksum",
 		explains: func(e *evidence, m *mismatch) bool {
 			return m.only == sinter && e.rejection(m) && (e.wrongSum() || e.fragment() || e.option(7, 68) || e.behindEnd() ||
 				e.ip.Proto != packets.ProtoTCP && e.ip.Proto != packets.ProtoUDP && onesSum(e.ip.Payload) != 0xffff)

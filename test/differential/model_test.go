@@ -667,7 +667,7 @@ func (m *model) output(s *shot, iface int) (left bool) {
 		if ttl == 0 {
 			ttl = 64
 		}
-		e := icmpError(ip, 3, 4, f.GetMtu(), f.GetAddress(), ttl)
+		e := icmpError(ip, 3, 4, f.GetMtu(), m.p.GetInterfaces()[s.entry].GetAddress(), ttl)
 		if e == nil {
 			m.drop("icmp-suppressed")
 			return true

@@ -263,7 +263,7 @@ func TestErrorsOfInterfacesLeaveWithTheirFullTTL(t *testing.T) {
 			big := udpTo("10.0.0.2", "8.8.8.8", 53)
 			big.DF = true
 			big.Payload = packets.UDP(big.Src, big.Dst, 40000, 53, make([]byte, 800))
-			p.wants("inside", big, "inside: 192.0.2.1 > 10.0.0.2 ttl 64 icmp 3/4; drop too-big-answered")
+			p.wants("inside", big, "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 3/4; drop too-big-answered")
 		})
 	}
 }
@@ -517,7 +517,7 @@ func TestGeneratedErrorsReachHostsInTheirVLAN(t *testing.T) {
 		p.wants("inside", udpTo("10.0.0.2", "198.18.0.1", 9), "inside: 172.16.0.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/1")
 		p.wants("inside", udpTo("10.0.0.2", "198.19.0.1", 9), "inside: 172.16.0.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/13")
 		p.wants("inside", udpTo("10.0.0.2", "8.8.8.8", 53), "inside: 10.0.0.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/13")
-		p.wants("inside", big, "inside: 192.0.2.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/4; drop too-big-answered")
+		p.wants("inside", big, "inside: 10.0.0.1 > 10.0.0.2 ttl 64"+vlan+" icmp 3/4; drop too-big-answered")
 	}
 	if err := p.r.finish(t.Context(), p.now); err != nil {
 		t.Error(err)
@@ -558,4 +558,17 @@ func TestARouterDoesNotVerifyTheTransportChecksumsOfOthers(t *testing.T) {
 	p.wants("inside", udp, "inside: 172.16.0.1 > 10.0.0.2 ttl 64 icmp 11/0")
 	p = newPair(t, guarded+"  path: [inside, fw, outside]\n")
 	p.wants("inside", udp, "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 3/13")
+}
+
+// TestErrorsComeFromTheInterfaceByWhichTheyLeave is RFC 1812 section 4.3.2.4, also where the packet died at another interface, or a NAPT lies between.
+func TestErrorsComeFromTheInterfaceByWhichTheyLeave(t *testing.T) {
+	for path, nat := range map[string]string{"inside, rt, outside": "", "inside, rt, nat, outside": "  - {name: nat, napt: {pool: [192.0.2.2]}}\n"} {
+		spec := strings.NewReplacer("      address: 172.16.0.1\n", "", "192.0.2.1/24,", "192.0.2.1/24, mtu: 600,", "  path: [inside, rt, outside]\n", nat).Replace(routed)
+		p := newPair(t, spec+"  path: ["+path+"]\n")
+		probe := udpTo("10.0.0.2", "8.8.8.8", 53)
+		probe.TTL, probe.DF = 1, true
+		p.wants("inside", probe, "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 11/0")
+		probe.TTL, probe.Payload = 64, packets.UDP(probe.Src, probe.Dst, 40000, 53, make([]byte, 800))
+		p.wants("inside", probe, "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 3/4; drop too-big-answered")
+	}
 }

@@ -105,8 +105,8 @@ func TestAHostInAVLANIsToldWhyItsPacketsDied(t *testing.T) {
 				if !ok || v.EtherType != packets.EtherIPv4 || v.IP.Proto != packets.ProtoICMP || v.DstMAC != w.MAC {
 					return false
 				}
-				if got := [2]byte(v.IP.Payload); got != icmp || !slices.Equal(v.Tags, tags) {
-					t.Errorf("to a packet of VLAN %d there came\n%s\nwant ICMP %v in its VLAN", vlan, packets.Describe(f), icmp)
+				if got := [2]byte(v.IP.Payload); got != icmp || !slices.Equal(v.Tags, tags) || v.IP.Src != number("10.0.0.1") {
+					t.Errorf("to a packet of VLAN %d there came\n%s\nwant ICMP %v in its VLAN from the interface", vlan, packets.Describe(f), icmp)
 				}
 				return true
 			})

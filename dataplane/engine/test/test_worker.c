@@ -310,7 +310,7 @@ static void a_packet_too_big_that_must_not_be_cut_is_answered_through_the_chain(
 	assert_int_equal(f->drops[0].reason, SN_REASON_TOO_BIG_ANSWERED);
 	f->n_drops = 0;
 	got = assert_sent(f, 0); /* back by the NAPT, as if the router behind it had sent it */
-	assert_int_equal(src_of(got), SN_SAMPLE_OUTSIDE);
+	assert_int_equal(src_of(got), SN_SAMPLE_INSIDE);
 	assert_int_equal(dst_of(got), SN_SAMPLE_HOST);
 	assert_int_equal(sn_load16(l4_of(got)), 0x0304);
 	assert_int_equal(sn_load32(l4_of(got) + 4), 100);
