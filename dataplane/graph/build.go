@@ -46,6 +46,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		b.wireExits()
 		b.checkPools()
 		b.finishLocal()
+		b.routeRejections()
 		b.giveAnswersTheirTTL()
 		b.refuseSources()
 		b.addProxies()
@@ -75,7 +76,9 @@ type builder struct {
 	g     *Graph
 	exits []exit
 	pools []pooled
-	vias  []via
+
+	rejections []rejection
+	vias       []via
 	// hopless are router ports for which a warning was given about routes without a next hop.
 	hopless map[port]bool
 	// unlinked says that links have errors: what lies behind a port is not known.

@@ -86,6 +86,7 @@ func (b *builder) lowerReject(f *function, side, name string, from, out int) {
 	b.wire(from, out, count)
 	b.wire(count, 0, answer)
 	b.exit(answer, 0, f, side)
+	b.rejections = append(b.rejections, rejection{answer, port{f.name, side}})
 }
 
 // discardOnce makes a Discard when first asked for.

@@ -572,3 +572,45 @@ func TestErrorsComeFromTheInterfaceByWhichTheyLeave(t *testing.T) {
 		p.wants("inside", probe, "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 3/4; drop too-big-answered")
 	}
 }
+
+// TestARejectionFindsTheNextHopOfHostsBeyondTheLink has a firewall before a router that knows the way back to them.
+func TestARejectionFindsTheNextHopOfHostsBeyondTheLink(t *testing.T) {
+	const chain = `  interfaces:
+  - {name: inside, address: 10.0.0.1/24, reversePath: Off}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - {name: watch, monitor: {}}
+  - name: fw
+    firewall:
+      default: Drop
+      rules:
+      - {name: no-udp, from: Inside, protocol: udp, action: Reject}
+      - {name: no-tcp, from: Inside, protocol: tcp, action: Reject}
+  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside, via: 192.0.2.254}
+      - {prefix: 10.5.0.0/16, port: inside, via: 10.0.0.2}
+      - {prefix: 10.5.7.0/24, port: outside, via: 192.0.2.7}
+  path: [inside, watch, fw, rt, outside]
+`
+	p := newPair(t, chain)
+	p.wants("inside", udpTo("10.0.0.2", "8.8.8.8", 53), "inside: 10.0.0.1 > 10.0.0.2 ttl 64 icmp 3/13")
+	onLink := p.nextMAC()
+	p.wants("inside", udpTo("10.5.0.7", "8.8.8.8", 53), "inside: 10.0.0.1 > 10.5.0.7 ttl 64 icmp 3/13")
+	if via := p.nextMAC(); via != onLink {
+		t.Errorf("the answer went to %x, not to the next hop at %x", via, onLink)
+	}
+	p.wants("inside", tcpTo("10.5.0.7", "8.8.8.8", packets.SYN, ""), "inside: 8.8.8.8 > 10.5.0.7 ttl 64 tcp 80 > 40000 flags 0x14 seq 0 ack 1001")
+	p.wants("inside", udpTo("10.5.7.7", "8.8.8.8", 53), "outside: 10.0.0.1 > 10.5.7.7 ttl 64 icmp 3/13")
+	p.wants("inside", udpTo("8.8.4.4", "8.8.8.8", 53), "outside: 10.0.0.1 > 8.8.4.4 ttl 64 icmp 3/13")
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
+}
+
+// nextMAC is where the last frame went.
+func (p *pair) nextMAC() packets.MAC {
+	v, _ := packets.Parse(p.last)
+	return v.DstMAC
+}
