@@ -288,10 +288,11 @@ type ChainInstanceStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	Groups []GroupStatus `json:"groups,omitempty"`
 
-	// Drops are the packets dropped, by reason.
+	// Drops are the packets dropped, by reason and kind.
 	// +optional
 	// +listType=map
 	// +listMapKey=reason
+	// +listMapKey=kind
 	// +kubebuilder:validation:MaxItems=256
 	Drops []DropCount `json:"drops,omitempty"`
 
@@ -410,6 +411,22 @@ type CoreShards struct {
 	LoadPercent int32 `json:"loadPercent"`
 }
 
+// DropKind tells what a drop reason says of the chain and of the engine.
+// +kubebuilder:validation:Enum=Decision;Refusal;Loss;Consumed
+type DropKind string
+
+// The kinds of drop reasons.
+const (
+	// DropDecision is a function's: the chain's rules drop such packets.
+	DropDecision DropKind = "Decision"
+	// DropRefusal is the engine's, of packets that no chain takes: malformed, martian, for another host.
+	DropRefusal DropKind = "Refusal"
+	// DropLoss is of packets that the chain would have passed: no memory, a full device, a silent neighbour.
+	DropLoss DropKind = "Loss"
+	// DropConsumed is of packets that did what they came for (ARP).
+	DropConsumed DropKind = "Consumed"
+)
+
 // DropCount is the packets dropped for a reason.
 type DropCount struct {
 	// Reason ("nat-exhausted"; a chain's own: "fw/drop").
@@ -417,6 +434,11 @@ type DropCount struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=191
 	Reason string `json:"reason,omitempty"`
+
+	// Kind tells who dropped them: a function of the chain (Decision), the engine, which refuses such packets in
+	// every chain (Refusal), or want of something (Loss). Consumed packets did what they came for.
+	// +required
+	Kind DropKind `json:"kind,omitempty"`
 
 	// Packets dropped since the engine started.
 	// +optional

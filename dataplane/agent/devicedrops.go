@@ -30,6 +30,25 @@ func (c count) since(before count) count {
 // classID is a class of a segment.
 type classID struct{ segment, class uint32 }
 
+// dropID is a drop reason; a chain may name one of its own as the engine names one.
+type dropID struct {
+	kind   programpb.DropKind
+	reason string
+}
+
+func (a dropID) compare(b dropID) int {
+	return cmp.Or(cmp.Compare(a.reason, b.reason), cmp.Compare(a.kind, b.kind))
+}
+
+// dropOf is the reason of a leg that drops. What devices drop in the engine's place, it refuses or a function decides.
+func dropOf(p *programpb.Program, d *programpb.Drop) dropID {
+	kind := programpb.DropKind_DROP_KIND_DECISION
+	if _, builtin := d.GetReason().(*programpb.Drop_Builtin); builtin {
+		kind = programpb.DropKind_DROP_KIND_REFUSAL
+	}
+	return dropID{kind, program.Reason(p, d)}
+}
+
 // deviceDrops is what devices dropped of one run of the engine, in place of which the engine would have counted it: by
 // class of the program in force; by interface, by reason and by the chain's counters for good.
 type deviceDrops struct {
@@ -37,7 +56,7 @@ type deviceDrops struct {
 	program  *delivery.Program
 	classes  map[classID]count
 	ports    map[string]count
-	reasons  map[string]count
+	reasons  map[dropID]count
 	counters map[string]count
 }
 
@@ -52,7 +71,7 @@ func (d *deviceDrops) restart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.program, d.classes = nil, nil
-	d.ports, d.reasons, d.counters = map[string]count{}, map[string]count{}, map[string]count{}
+	d.ports, d.reasons, d.counters = map[string]count{}, map[dropID]count{}, map[string]count{}
 }
 
 // begin counts classes anew, for another program.
@@ -73,17 +92,17 @@ func (d *deviceDrops) add(iface int, class uint32, n count) {
 	d.classes[classID{segment, class}] = c
 	addTo(d.ports, p.GetInterfaces()[iface].GetName(), n)
 	for _, leg := range p.GetSegments()[segment].GetClasses()[class].GetLegs() {
-		addTo(d.reasons, program.Reason(p.Program, leg.GetDrop()), n)
+		addTo(d.reasons, dropOf(p.Program, leg.GetDrop()), n)
 		for _, counter := range leg.GetCounters() {
 			addTo(d.counters, p.GetCounters()[counter], n)
 		}
 	}
 }
 
-func addTo(m map[string]count, name string, n count) {
-	c := m[name]
+func addTo[K comparable](m map[K]count, key K, n count) {
+	c := m[key]
 	c.add(n)
-	m[name] = c
+	m[key] = c
 }
 
 // of is what the device of an interface dropped.
@@ -116,11 +135,11 @@ func (d *deviceDrops) mergeInto(s *programpb.Stats) {
 }
 
 func (d *deviceDrops) mergeDrops(s *programpb.Stats) {
-	for _, reason := range slices.Sorted(maps.Keys(d.reasons)) {
-		n := d.reasons[reason]
-		i := slices.IndexFunc(s.GetDrops(), func(r *programpb.DropStats) bool { return r.GetReason() == reason })
+	for _, id := range slices.SortedFunc(maps.Keys(d.reasons), dropID.compare) {
+		n := d.reasons[id]
+		i := slices.IndexFunc(s.GetDrops(), func(r *programpb.DropStats) bool { return id == dropID{r.GetKind(), r.GetReason()} })
 		if i < 0 {
-			s.Drops = append(s.Drops, &programpb.DropStats{Reason: reason})
+			s.Drops = append(s.Drops, &programpb.DropStats{Reason: id.reason, Kind: id.kind})
 			i = len(s.Drops) - 1
 		}
 		s.Drops[i].Packets += n.packets

@@ -2,19 +2,10 @@ package agent
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
-
-// lossReasons are the engine's reasons under which packets are lost that the chain would have passed.
-var lossReasons = []string{
-	"depth", "handover-full", "host-unreachable", "nat-exhausted", "neighbor-unresolved", "no-memory", "no-next-hop", "not-here", "not-ours", "tx-full",
-}
-
-// consumed is the engine's reason for packets that did what they came for.
-const consumed = "arp"
 
 // rates are what the engine did between two samples.
 type rates struct {
@@ -87,8 +78,14 @@ func received(s *programpb.Stats) uint64 {
 func dropped(s *programpb.Stats, lost bool) uint64 {
 	var sum uint64
 	for _, d := range s.GetDrops() {
-		if d.GetReason() != consumed && (!lost || slices.Contains(lossReasons, d.GetReason())) {
+		switch d.GetKind() {
+		case programpb.DropKind_DROP_KIND_CONSUMED:
+		case programpb.DropKind_DROP_KIND_LOSS:
 			sum += d.GetPackets()
+		default:
+			if !lost {
+				sum += d.GetPackets()
+			}
 		}
 	}
 	for _, p := range s.GetPorts() {

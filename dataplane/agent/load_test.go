@@ -1,28 +1,26 @@
 package agent
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// chosen are the engine's reasons under which packets go as the chain or their sender has it, and what is no drop.
-var chosen = []string{
-	"none", "arp",
-	"truncated", "other-host", "vlan-stacked", "not-ip", "ipv6", "malformed", "bad-checksum", "martian", "local",
-	"icmp-suppressed", "icmp-rate", "too-big", "too-big-answered", "vlan-unknown",
-	"own-source", "pool-source", "broadcast-source", "directed-broadcast", "source-route", "reverse-path",
-	"nat-unsupported", "nat-fragment", "nat-no-binding",
-}
-
-func TestEachReasonOfTheEngineIsALossOrIsNot(t *testing.T) {
-	for _, name := range programpb.DropReason_name {
-		reason := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "DROP_")), "_", "-")
-		lost := dropped(&programpb.Stats{Drops: []*programpb.DropStats{{Reason: reason, Packets: 3}}}, true) == 3
-		if lost == slices.Contains(chosen, reason) {
-			t.Errorf("%s: packets are lost: %t; want that it is said, here or in lossReasons", reason, lost)
+func TestWhatIsLostIsToldByKindAndNotByName(t *testing.T) {
+	const loss = programpb.DropKind_DROP_KIND_LOSS
+	for name, c := range map[string]struct {
+		drop          *programpb.DropStats
+		dropped, lost uint64
+	}{
+		"the device is full":               {&programpb.DropStats{Reason: "tx-full", Kind: loss, Packets: 3}, 3, 3},
+		"a chain discards under that name": {&programpb.DropStats{Reason: "tx-full", Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: 3}, 3, 0},
+		"no host may be the source":        {&programpb.DropStats{Reason: "martian", Kind: programpb.DropKind_DROP_KIND_REFUSAL, Packets: 3}, 3, 0},
+		"ARP":                              {&programpb.DropStats{Reason: "arp", Kind: programpb.DropKind_DROP_KIND_CONSUMED, Packets: 3}, 0, 0},
+		"a chain discards as arp":          {&programpb.DropStats{Reason: "arp", Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: 3}, 3, 0},
+	} {
+		s := &programpb.Stats{Drops: []*programpb.DropStats{c.drop}}
+		if all, lost := dropped(s, false), dropped(s, true); all != c.dropped || lost != c.lost {
+			t.Errorf("%s: %d dropped, %d lost; want %d, %d", name, all, lost, c.dropped, c.lost)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func overflowed(before, now *programpb.Stats) float64 {
 			n += p.GetRxMissed()
 		}
 		for _, d := range s.GetDrops() {
-			if d.GetReason() == handoverFull {
+			if d.GetKind() == programpb.DropKind_DROP_KIND_LOSS && d.GetReason() == handoverFull {
 				n += d.GetPackets()
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -42,8 +43,8 @@ var (
 	groupBytes     = metric("group_bytes_total", "Bytes of a group of traffic classes.", "group")
 	counterPackets = metric("counter_packets_total", "Packets that passed a counter of the chain.", "counter")
 	counterBytes   = metric("counter_bytes_total", "Bytes that passed a counter of the chain.", "counter")
-	dropPackets    = metric("dropped_packets_total", "Packets dropped.", "reason")
-	dropBytes      = metric("dropped_bytes_total", "Bytes dropped.", "reason")
+	dropPackets    = metric("dropped_packets_total", "Packets dropped.", "reason", "kind")
+	dropBytes      = metric("dropped_bytes_total", "Bytes dropped.", "reason", "kind")
 
 	sessions          = metric("sessions", "Live sessions of a state table.", "table")
 	sessionsCreated   = metric("sessions_created_total", "Sessions made.", "table")
@@ -245,8 +246,9 @@ func outcome(p *delivery.Program, segment *programpb.Segment, class uint32) stri
 
 func (e exposition) drops(s *programpb.Stats) {
 	for _, d := range s.GetDrops() {
-		e.counter(dropPackets, d.GetPackets(), d.GetReason())
-		e.counter(dropBytes, d.GetBytes(), d.GetReason())
+		kind := strings.ToLower(string(kinds[d.GetKind()]))
+		e.counter(dropPackets, d.GetPackets(), d.GetReason(), kind)
+		e.counter(dropBytes, d.GetBytes(), d.GetReason(), kind)
 	}
 }
 

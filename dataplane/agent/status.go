@@ -224,6 +224,18 @@ func (s *Seen) groups(cores []v1alpha1.CoreStatus) []v1alpha1.GroupStatus {
 	return []v1alpha1.GroupStatus{g}
 }
 
+// kinds are the engine's kinds of drop reasons, as the API names them.
+var kinds = map[programpb.DropKind]v1alpha1.DropKind{
+	programpb.DropKind_DROP_KIND_DECISION: v1alpha1.DropDecision,
+	programpb.DropKind_DROP_KIND_REFUSAL:  v1alpha1.DropRefusal,
+	programpb.DropKind_DROP_KIND_LOSS:     v1alpha1.DropLoss,
+	programpb.DropKind_DROP_KIND_CONSUMED: v1alpha1.DropConsumed,
+}
+
+func byName(a, b v1alpha1.DropCount) int {
+	return cmp.Or(cmp.Compare(a.Reason, b.Reason), cmp.Compare(a.Kind, b.Kind))
+}
+
 // drops are the reasons with the most packets, by name.
 func (s *Seen) drops() []v1alpha1.DropCount {
 	if s.Now == nil {
@@ -231,20 +243,20 @@ func (s *Seen) drops() []v1alpha1.DropCount {
 	}
 	var out []v1alpha1.DropCount
 	for _, d := range s.Now.Stats.GetDrops() {
-		out = append(out, v1alpha1.DropCount{Reason: d.GetReason(), Packets: int64(d.GetPackets())})
+		out = append(out, v1alpha1.DropCount{Reason: d.GetReason(), Kind: kinds[d.GetKind()], Packets: int64(d.GetPackets())})
 	}
 	var missed uint64
 	for _, p := range s.Now.Stats.GetPorts() {
 		missed += p.GetRxMissed()
 	}
 	if missed > 0 {
-		out = append(out, v1alpha1.DropCount{Reason: missedReason, Packets: int64(missed)})
+		out = append(out, v1alpha1.DropCount{Reason: missedReason, Kind: v1alpha1.DropLoss, Packets: int64(missed)})
 	}
 	slices.SortFunc(out, func(a, b v1alpha1.DropCount) int {
-		return cmp.Or(cmp.Compare(b.Packets, a.Packets), cmp.Compare(a.Reason, b.Reason))
+		return cmp.Or(cmp.Compare(b.Packets, a.Packets), byName(a, b))
 	})
 	out = out[:min(len(out), maxDrops)]
-	slices.SortFunc(out, func(a, b v1alpha1.DropCount) int { return cmp.Compare(a.Reason, b.Reason) })
+	slices.SortFunc(out, byName)
 	return out
 }
 

@@ -48,9 +48,9 @@ func testSeen(t *testing.T) *Seen {
 			Counters: []*programpb.CounterStats{{Packets: 70 * n, Bytes: 7000 * n}},
 			Classes:  []*programpb.ClassStats{{Packets: 100 * n, Bytes: 6400 * n}},
 			Drops: []*programpb.DropStats{
-				{Reason: "fw/deny", Packets: 100 * n, Bytes: 6400 * n},
-				{Reason: "arp", Packets: 7 * n, Bytes: 420 * n},
-				{Reason: "tx-full", Packets: 20 * n, Bytes: 1280 * n},
+				{Reason: "fw/deny", Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: 100 * n, Bytes: 6400 * n},
+				{Reason: "arp", Kind: programpb.DropKind_DROP_KIND_CONSUMED, Packets: 7 * n, Bytes: 420 * n},
+				{Reason: "tx-full", Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: 20 * n, Bytes: 1280 * n},
 			},
 			Tables: []*programpb.TableStats{{Name: "nat", Sessions: 12, Created: 30 * n, Expired: 20 * n, Exhausted: n}},
 			Workers: []*programpb.WorkerStats{{
@@ -99,8 +99,8 @@ func TestTheStatusTellsWhatTheEngineDoes(t *testing.T) {
 		"sessions":          {got.Sessions, int64(12)},
 		"core":              {got.Cores[0], v1alpha1.CoreStatus{LCore: 3, LoadPercent: 75, Packets: 30_000, CyclesPerPacket: 100}},
 		"group":             {got.Groups[0], v1alpha1.GroupStatus{Name: "all", Packets: 30_000, Bytes: 1_920_000}},
-		"drops of a reason": {got.Drops[1], v1alpha1.DropCount{Reason: "fw/deny", Packets: 2000}},
-		"missed packets":    {got.Drops[2], v1alpha1.DropCount{Reason: "rx-missed", Packets: 100}},
+		"drops of a reason": {got.Drops[1], v1alpha1.DropCount{Reason: "fw/deny", Kind: v1alpha1.DropDecision, Packets: 2000}},
+		"missed packets":    {got.Drops[2], v1alpha1.DropCount{Reason: "rx-missed", Kind: v1alpha1.DropLoss, Packets: 100}},
 		"dispatch":          {got.Dispatch[0], v1alpha1.InterfaceDispatch{Interface: "in", Dispatcher: v1alpha1.DispatcherSoftware, Reason: "one core takes all packets; net_af_packet offers neither flow rules nor RSS"}},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {

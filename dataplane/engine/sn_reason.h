@@ -50,6 +50,17 @@ enum sn_reason {
 	SN_REASON_CHAIN = 64,
 };
 
+/* What a reason says of chain and engine: DropKind in program.proto. Those of the chain are decisions. */
+enum sn_reason_kind {
+	SN_REASON_DECISION = 1,
+	SN_REASON_REFUSAL,
+	SN_REASON_LOSS,
+	SN_REASON_CONSUMED,
+};
+
+/* The kind of one of the engine's own reasons; 0 if there is no such reason. */
+uint32_t sn_reason_kind(uint32_t reason);
+
 /* The name that users see of one of the engine's own reasons ("not-ip"); NULL if there is no such reason. */
 const char *sn_reason_name(uint32_t reason);
 

@@ -123,25 +123,31 @@ static int report_counters(const struct sn_engine *engine, const struct sn_count
 	return 0;
 }
 
-static void add_drop(const char *reason, const struct sn_count *count, void *ctx)
+static void add_drop(const char *reason, uint32_t kind, const struct sn_count *count,
+		     Sinter__Program__V1__Stats *stats)
 {
-	Sinter__Program__V1__Stats *stats = ctx;
 	Sinter__Program__V1__DropStats *drop;
 
 	if (count->packets == 0)
 		return;
-	/* A chain may give a reason of the engine's name: it is one to the user. */
 	for (size_t i = 0; i < stats->n_drops; i++) {
-		if (strcmp(stats->drops[i]->reason, reason) == 0) {
-			stats->drops[i]->packets += count->packets;
-			stats->drops[i]->bytes += count->bytes;
+		drop = stats->drops[i];
+		if ((uint32_t)drop->kind == kind && strcmp(drop->reason, reason) == 0) {
+			drop->packets += count->packets;
+			drop->bytes += count->bytes;
 			return;
 		}
 	}
 	drop = stats->drops[stats->n_drops++];
 	drop->reason = (char *)reason;
+	drop->kind = (Sinter__Program__V1__DropKind)kind;
 	drop->packets = count->packets;
 	drop->bytes = count->bytes;
+}
+
+static void add_decision(const char *reason, const struct sn_count *count, void *ctx)
+{
+	add_drop(reason, SN_REASON_DECISION, count, ctx);
 }
 
 static int report_drops(const struct sn_engine *engine, const struct sn_count *reasons,
@@ -166,11 +172,11 @@ static int report_drops(const struct sn_engine *engine, const struct sn_count *r
 			sum.packets += count->packets;
 			sum.bytes += count->bytes;
 		}
-		add_drop(sn_reason_name(i), &sum, stats);
+		add_drop(sn_reason_name(i), sn_reason_kind(i), &sum, stats);
 	}
 	for (uint32_t i = 0; i < n_reasons; i++)
-		add_drop(plan->program->reasons[i], &reasons[i], stats);
-	sn_ledger_each(&engine->reasons, add_drop, stats);
+		add_decision(plan->program->reasons[i], &reasons[i], stats);
+	sn_ledger_each(&engine->reasons, add_decision, stats);
 	return 0;
 }
 

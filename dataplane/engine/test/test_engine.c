@@ -391,6 +391,7 @@ static void statistics_count_what_went_through(void **state)
 	assert_int_equal(in_classes, 4);
 	assert_int_equal(stats->n_drops, 2);
 	assert_string_equal(stats->drops[0]->reason, "martian");
+	assert_int_equal(stats->drops[0]->kind, SINTER__PROGRAM__V1__DROP_KIND__DROP_KIND_REFUSAL);
 	assert_int_equal(stats->drops[0]->packets, 1);
 	assert_string_equal(stats->drops[1]->reason, "discard");
 	assert_int_equal(stats->drops[1]->packets, 1);
@@ -400,6 +401,44 @@ static void statistics_count_what_went_through(void **state)
 	assert_int_equal(stats->tables[0]->created, 1);
 	assert_int_equal(stats->n_workers, 1);
 	assert_int_equal(stats->workers[0]->packets, 5);
+}
+
+static void a_chains_reason_of_an_engines_name_is_the_chains_decision(void **state)
+{
+	struct fixture *f = *state;
+	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Program__V1__GetStats get = SINTER__PROGRAM__V1__GET_STATS__INIT;
+	Sinter__Program__V1__Program *program = sn_sample_napt(&f->arena);
+	struct sn_sample_packet discarded = outbound, bad = outbound;
+	Sinter__Program__V1__Stats *stats;
+
+	program->reasons[0] = "martian";
+	load(f, program);
+	discarded.dport = 9;
+	bad.src = 0x7f000001;
+	for (unsigned int i = 1; i <= 3; i++)
+		send_packet(f, i * SECOND_NS, &discarded);
+	send_packet(f, 4 * SECOND_NS, &bad);
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS;
+	request.get_stats = &get;
+	stats = ask(f, &request)->stats;
+	assert_int_equal(stats->n_drops, 2);
+	assert_string_equal(stats->drops[0]->reason, "martian");
+	assert_int_equal(stats->drops[0]->kind, SINTER__PROGRAM__V1__DROP_KIND__DROP_KIND_REFUSAL);
+	assert_int_equal(stats->drops[0]->packets, 1);
+	assert_string_equal(stats->drops[1]->reason, "martian");
+	assert_int_equal(stats->drops[1]->kind, SINTER__PROGRAM__V1__DROP_KIND__DROP_KIND_DECISION);
+	assert_int_equal(stats->drops[1]->packets, 3);
+}
+
+static void each_reason_of_the_engine_has_a_kind(void **state)
+{
+	(void)state;
+	for (uint32_t r = 0; r < SN_REASON_BUILTIN; r++)
+		assert_int_equal(sn_reason_name(r) != NULL, sn_reason_kind(r) != 0);
+	assert_int_equal(sn_reason_kind(SN_REASON_TX_FULL), SN_REASON_LOSS);
+	assert_int_equal(sn_reason_kind(SN_REASON_MARTIAN), SN_REASON_REFUSAL);
+	assert_int_equal(sn_reason_kind(SN_REASON_ARP), SN_REASON_CONSUMED);
 }
 
 static void sessions_are_listed_with_both_sides(void **state)
@@ -545,6 +584,9 @@ int main(void)
 		ENGINE_TEST(hello_of_another_release_is_told_which_to_use),
 		ENGINE_TEST(bytes_that_are_no_request_are_answered_with_an_error),
 		ENGINE_TEST(statistics_count_what_went_through),
+		ENGINE_TEST(a_chains_reason_of_an_engines_name_is_the_chains_decision),
+		ENGINE_TEST(neighbours_are_listed),
+		cmocka_unit_test(each_reason_of_the_engine_has_a_kind),
 		ENGINE_TEST(sessions_are_listed_with_both_sides),
 		ENGINE_TEST(neighbours_are_listed),
 		cmocka_unit_test_setup_teardown(shards_move_on_request_and_statistics_say_who_has_them,

@@ -248,6 +248,62 @@ func (DropReason) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{1}
 }
 
+// DropKind tells what a drop reason says of the chain and of the engine.
+type DropKind int32
+
+const (
+	DropKind_DROP_KIND_UNSPECIFIED DropKind = 0
+	DropKind_DROP_KIND_DECISION    DropKind = 1 // a function of the chain decided so, under a reason of the chain's own
+	DropKind_DROP_KIND_REFUSAL     DropKind = 2 // the engine refuses such packets, in each chain: malformed, martian, not for this host ...
+	DropKind_DROP_KIND_LOSS        DropKind = 3 // the chain would have passed the packet, but the engine, a port or a neighbour could not
+	DropKind_DROP_KIND_CONSUMED    DropKind = 4 // the packet did what it came for (ARP)
+)
+
+// Enum value maps for DropKind.
+var (
+	DropKind_name = map[int32]string{
+		0: "DROP_KIND_UNSPECIFIED",
+		1: "DROP_KIND_DECISION",
+		2: "DROP_KIND_REFUSAL",
+		3: "DROP_KIND_LOSS",
+		4: "DROP_KIND_CONSUMED",
+	}
+	DropKind_value = map[string]int32{
+		"DROP_KIND_UNSPECIFIED": 0,
+		"DROP_KIND_DECISION":    1,
+		"DROP_KIND_REFUSAL":     2,
+		"DROP_KIND_LOSS":        3,
+		"DROP_KIND_CONSUMED":    4,
+	}
+)
+
+func (x DropKind) Enum() *DropKind {
+	p := new(DropKind)
+	*p = x
+	return p
+}
+
+func (x DropKind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (DropKind) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[2].Descriptor()
+}
+
+func (DropKind) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[2]
+}
+
+func (x DropKind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use DropKind.Descriptor instead.
+func (DropKind) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{2}
+}
+
 // ShardPlace: several engines may share the state of a chain; a shard is one engine's at a time.
 type ShardPlace int32
 
@@ -285,11 +341,11 @@ func (x ShardPlace) String() string {
 }
 
 func (ShardPlace) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[2].Descriptor()
+	return file_program_proto_enumTypes[3].Descriptor()
 }
 
 func (ShardPlace) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[2]
+	return &file_program_proto_enumTypes[3]
 }
 
 func (x ShardPlace) Number() protoreflect.EnumNumber {
@@ -298,7 +354,7 @@ func (x ShardPlace) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ShardPlace.Descriptor instead.
 func (ShardPlace) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{2}
+	return file_program_proto_rawDescGZIP(), []int{3}
 }
 
 type MarkBelief int32
@@ -334,11 +390,11 @@ func (x MarkBelief) String() string {
 }
 
 func (MarkBelief) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[3].Descriptor()
+	return file_program_proto_enumTypes[4].Descriptor()
 }
 
 func (MarkBelief) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[3]
+	return &file_program_proto_enumTypes[4]
 }
 
 func (x MarkBelief) Number() protoreflect.EnumNumber {
@@ -347,7 +403,7 @@ func (x MarkBelief) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MarkBelief.Descriptor instead.
 func (MarkBelief) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{3}
+	return file_program_proto_rawDescGZIP(), []int{4}
 }
 
 type Generator_Kind int32
@@ -386,11 +442,11 @@ func (x Generator_Kind) String() string {
 }
 
 func (Generator_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[4].Descriptor()
+	return file_program_proto_enumTypes[5].Descriptor()
 }
 
 func (Generator_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[4]
+	return &file_program_proto_enumTypes[5]
 }
 
 func (x Generator_Kind) Number() protoreflect.EnumNumber {
@@ -435,11 +491,11 @@ func (x Cut_By) String() string {
 }
 
 func (Cut_By) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[5].Descriptor()
+	return file_program_proto_enumTypes[6].Descriptor()
 }
 
 func (Cut_By) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[5]
+	return &file_program_proto_enumTypes[6]
 }
 
 func (x Cut_By) Number() protoreflect.EnumNumber {
@@ -484,11 +540,11 @@ func (x TracedFrame_Kind) String() string {
 }
 
 func (TracedFrame_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[6].Descriptor()
+	return file_program_proto_enumTypes[7].Descriptor()
 }
 
 func (TracedFrame_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[6]
+	return &file_program_proto_enumTypes[7]
 }
 
 func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
@@ -539,11 +595,11 @@ func (x FlowAbilities_Matching) String() string {
 }
 
 func (FlowAbilities_Matching) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[7].Descriptor()
+	return file_program_proto_enumTypes[8].Descriptor()
 }
 
 func (FlowAbilities_Matching) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[7]
+	return &file_program_proto_enumTypes[8]
 }
 
 func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
@@ -588,11 +644,11 @@ func (x FlowAbilities_Fragments) String() string {
 }
 
 func (FlowAbilities_Fragments) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[8].Descriptor()
+	return file_program_proto_enumTypes[9].Descriptor()
 }
 
 func (FlowAbilities_Fragments) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[8]
+	return &file_program_proto_enumTypes[9]
 }
 
 func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
@@ -640,11 +696,11 @@ func (x FlowRule_Action) String() string {
 }
 
 func (FlowRule_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[9].Descriptor()
+	return file_program_proto_enumTypes[10].Descriptor()
 }
 
 func (FlowRule_Action) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[9]
+	return &file_program_proto_enumTypes[10]
 }
 
 func (x FlowRule_Action) Number() protoreflect.EnumNumber {
@@ -689,11 +745,11 @@ func (x FlowState_Verdict) String() string {
 }
 
 func (FlowState_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[10].Descriptor()
+	return file_program_proto_enumTypes[11].Descriptor()
 }
 
 func (FlowState_Verdict) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[10]
+	return &file_program_proto_enumTypes[11]
 }
 
 func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
@@ -748,11 +804,11 @@ func (x GiveShards_Step) String() string {
 }
 
 func (GiveShards_Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[11].Descriptor()
+	return file_program_proto_enumTypes[12].Descriptor()
 }
 
 func (GiveShards_Step) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[11]
+	return &file_program_proto_enumTypes[12]
 }
 
 func (x GiveShards_Step) Number() protoreflect.EnumNumber {
@@ -800,11 +856,11 @@ func (x TakeShards_Step) String() string {
 }
 
 func (TakeShards_Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[12].Descriptor()
+	return file_program_proto_enumTypes[13].Descriptor()
 }
 
 func (TakeShards_Step) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[12]
+	return &file_program_proto_enumTypes[13]
 }
 
 func (x TakeShards_Step) Number() protoreflect.EnumNumber {
@@ -3657,11 +3713,14 @@ func (x *ClassStats) GetBytes() uint64 {
 	return 0
 }
 
+// DropStats are the packets dropped under a reason. A chain may name a reason of its own as the engine names one of
+// its: only with its kind is a reason told.
 type DropStats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
 	Packets       uint64                 `protobuf:"varint,2,opt,name=packets,proto3" json:"packets,omitempty"`
 	Bytes         uint64                 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Kind          DropKind               `protobuf:"varint,4,opt,name=kind,proto3,enum=sinter.program.v1.DropKind" json:"kind,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3715,6 +3774,13 @@ func (x *DropStats) GetBytes() uint64 {
 		return x.Bytes
 	}
 	return 0
+}
+
+func (x *DropStats) GetKind() DropKind {
+	if x != nil {
+		return x.Kind
+	}
+	return DropKind_DROP_KIND_UNSPECIFIED
 }
 
 type TableStats struct {
@@ -7684,11 +7750,12 @@ const file_program_proto_rawDesc = "" +
 	"\asegment\x18\x01 \x01(\rR\asegment\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\rR\x05class\x12\x18\n" +
 	"\apackets\x18\x03 \x01(\x04R\apackets\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"S\n" +
+	"\x05bytes\x18\x04 \x01(\x04R\x05bytes\"\x84\x01\n" +
 	"\tDropStats\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"\xac\x01\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12/\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x1b.sinter.program.v1.DropKindR\x04kind\"\xac\x01\n" +
 	"\n" +
 	"TableStats\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
@@ -8077,7 +8144,13 @@ const file_program_proto_rawDesc = "" +
 	"\x17DROP_DIRECTED_BROADCAST\x10\x1f\x12\x15\n" +
 	"\x11DROP_SOURCE_ROUTE\x10 \x12\x15\n" +
 	"\x11DROP_REVERSE_PATH\x10!\x12\x19\n" +
-	"\x15DROP_HOST_UNREACHABLE\x10\"*P\n" +
+	"\x15DROP_HOST_UNREACHABLE\x10\"*\x80\x01\n" +
+	"\bDropKind\x12\x19\n" +
+	"\x15DROP_KIND_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12DROP_KIND_DECISION\x10\x01\x12\x15\n" +
+	"\x11DROP_KIND_REFUSAL\x10\x02\x12\x12\n" +
+	"\x0eDROP_KIND_LOSS\x10\x03\x12\x16\n" +
+	"\x12DROP_KIND_CONSUMED\x10\x04*P\n" +
 	"\n" +
 	"ShardPlace\x12\x0e\n" +
 	"\n" +
@@ -8104,223 +8177,225 @@ func file_program_proto_rawDescGZIP() []byte {
 	return file_program_proto_rawDescData
 }
 
-var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 13)
+var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
 var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_program_proto_goTypes = []any{
 	(Field)(0),                          // 0: sinter.program.v1.Field
 	(DropReason)(0),                     // 1: sinter.program.v1.DropReason
-	(ShardPlace)(0),                     // 2: sinter.program.v1.ShardPlace
-	(MarkBelief)(0),                     // 3: sinter.program.v1.MarkBelief
-	(Generator_Kind)(0),                 // 4: sinter.program.v1.Generator.Kind
-	(Cut_By)(0),                         // 5: sinter.program.v1.Cut.By
-	(TracedFrame_Kind)(0),               // 6: sinter.program.v1.TracedFrame.Kind
-	(FlowAbilities_Matching)(0),         // 7: sinter.program.v1.FlowAbilities.Matching
-	(FlowAbilities_Fragments)(0),        // 8: sinter.program.v1.FlowAbilities.Fragments
-	(FlowRule_Action)(0),                // 9: sinter.program.v1.FlowRule.Action
-	(FlowState_Verdict)(0),              // 10: sinter.program.v1.FlowState.Verdict
-	(GiveShards_Step)(0),                // 11: sinter.program.v1.GiveShards.Step
-	(TakeShards_Step)(0),                // 12: sinter.program.v1.TakeShards.Step
-	(*Program)(nil),                     // 13: sinter.program.v1.Program
-	(*Interface)(nil),                   // 14: sinter.program.v1.Interface
-	(*RefusedSources)(nil),              // 15: sinter.program.v1.RefusedSources
-	(*Neighbor)(nil),                    // 16: sinter.program.v1.Neighbor
-	(*StateTable)(nil),                  // 17: sinter.program.v1.StateTable
-	(*AddressRange)(nil),                // 18: sinter.program.v1.AddressRange
-	(*Run)(nil),                         // 19: sinter.program.v1.Run
-	(*Segment)(nil),                     // 20: sinter.program.v1.Segment
-	(*Table)(nil),                       // 21: sinter.program.v1.Table
-	(*BitSet)(nil),                      // 22: sinter.program.v1.BitSet
-	(*Class)(nil),                       // 23: sinter.program.v1.Class
-	(*Leg)(nil),                         // 24: sinter.program.v1.Leg
-	(*Drop)(nil),                        // 25: sinter.program.v1.Drop
-	(*Op)(nil),                          // 26: sinter.program.v1.Op
-	(*SetField)(nil),                    // 27: sinter.program.v1.SetField
-	(*Generator)(nil),                   // 28: sinter.program.v1.Generator
-	(*Request)(nil),                     // 29: sinter.program.v1.Request
-	(*Response)(nil),                    // 30: sinter.program.v1.Response
-	(*Hello)(nil),                       // 31: sinter.program.v1.Hello
-	(*HelloReply)(nil),                  // 32: sinter.program.v1.HelloReply
-	(*Address)(nil),                     // 33: sinter.program.v1.Address
-	(*Cut)(nil),                         // 34: sinter.program.v1.Cut
-	(*Load)(nil),                        // 35: sinter.program.v1.Load
-	(*Loaded)(nil),                      // 36: sinter.program.v1.Loaded
-	(*GetStats)(nil),                    // 37: sinter.program.v1.GetStats
-	(*Stats)(nil),                       // 38: sinter.program.v1.Stats
-	(*PortStats)(nil),                   // 39: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                // 40: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                  // 41: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                   // 42: sinter.program.v1.DropStats
-	(*TableStats)(nil),                  // 43: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                 // 44: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                  // 45: sinter.program.v1.ShardStats
-	(*Inject)(nil),                      // 46: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),              // 47: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                    // 48: sinter.program.v1.Injected
-	(*OutPacket)(nil),                   // 49: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                      // 50: sinter.program.v1.DropOf
-	(*Displaced)(nil),                   // 51: sinter.program.v1.Displaced
-	(*GetNeighbors)(nil),                // 52: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                // 53: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),               // 54: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                 // 55: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                 // 56: sinter.program.v1.SessionList
-	(*Session)(nil),                     // 57: sinter.program.v1.Session
-	(*StartTrace)(nil),                  // 58: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                // 59: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                // 60: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                   // 61: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                      // 62: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                // 63: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                 // 64: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                 // 65: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                   // 66: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                  // 67: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                   // 68: sinter.program.v1.ShardMove
-	(*Moved)(nil),                       // 69: sinter.program.v1.Moved
-	(*Marks)(nil),                       // 70: sinter.program.v1.Marks
-	(*GetDevices)(nil),                  // 71: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                  // 72: sinter.program.v1.DeviceList
-	(*Device)(nil),                      // 73: sinter.program.v1.Device
-	(*FlowAbilities)(nil),               // 74: sinter.program.v1.FlowAbilities
-	(*FlowRefusal)(nil),                 // 75: sinter.program.v1.FlowRefusal
-	(*HashAbilities)(nil),               // 76: sinter.program.v1.HashAbilities
-	(*UpdateFlows)(nil),                 // 77: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                    // 78: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                    // 79: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                    // 80: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                    // 81: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                // 82: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                    // 83: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                    // 84: sinter.program.v1.FlowList
-	(*FlowState)(nil),                   // 85: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                // 86: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                    // 87: sinter.program.v1.SetPeers
-	(*Peer)(nil),                        // 88: sinter.program.v1.Peer
-	(*PeerInterface)(nil),               // 89: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                 // 90: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                  // 91: sinter.program.v1.GiveShards
-	(*Given)(nil),                       // 92: sinter.program.v1.Given
-	(*TakeShards)(nil),                  // 93: sinter.program.v1.TakeShards
-	(*Taken)(nil),                       // 94: sinter.program.v1.Taken
-	(*CutShards)(nil),                   // 95: sinter.program.v1.CutShards
-	(*ShardsCut)(nil),                   // 96: sinter.program.v1.ShardsCut
-	(*Shutdown)(nil),                    // 97: sinter.program.v1.Shutdown
-	(*FlowAbilities_FieldMatching)(nil), // 98: sinter.program.v1.FlowAbilities.FieldMatching
+	(DropKind)(0),                       // 2: sinter.program.v1.DropKind
+	(ShardPlace)(0),                     // 3: sinter.program.v1.ShardPlace
+	(MarkBelief)(0),                     // 4: sinter.program.v1.MarkBelief
+	(Generator_Kind)(0),                 // 5: sinter.program.v1.Generator.Kind
+	(Cut_By)(0),                         // 6: sinter.program.v1.Cut.By
+	(TracedFrame_Kind)(0),               // 7: sinter.program.v1.TracedFrame.Kind
+	(FlowAbilities_Matching)(0),         // 8: sinter.program.v1.FlowAbilities.Matching
+	(FlowAbilities_Fragments)(0),        // 9: sinter.program.v1.FlowAbilities.Fragments
+	(FlowRule_Action)(0),                // 10: sinter.program.v1.FlowRule.Action
+	(FlowState_Verdict)(0),              // 11: sinter.program.v1.FlowState.Verdict
+	(GiveShards_Step)(0),                // 12: sinter.program.v1.GiveShards.Step
+	(TakeShards_Step)(0),                // 13: sinter.program.v1.TakeShards.Step
+	(*Program)(nil),                     // 14: sinter.program.v1.Program
+	(*Interface)(nil),                   // 15: sinter.program.v1.Interface
+	(*RefusedSources)(nil),              // 16: sinter.program.v1.RefusedSources
+	(*Neighbor)(nil),                    // 17: sinter.program.v1.Neighbor
+	(*StateTable)(nil),                  // 18: sinter.program.v1.StateTable
+	(*AddressRange)(nil),                // 19: sinter.program.v1.AddressRange
+	(*Run)(nil),                         // 20: sinter.program.v1.Run
+	(*Segment)(nil),                     // 21: sinter.program.v1.Segment
+	(*Table)(nil),                       // 22: sinter.program.v1.Table
+	(*BitSet)(nil),                      // 23: sinter.program.v1.BitSet
+	(*Class)(nil),                       // 24: sinter.program.v1.Class
+	(*Leg)(nil),                         // 25: sinter.program.v1.Leg
+	(*Drop)(nil),                        // 26: sinter.program.v1.Drop
+	(*Op)(nil),                          // 27: sinter.program.v1.Op
+	(*SetField)(nil),                    // 28: sinter.program.v1.SetField
+	(*Generator)(nil),                   // 29: sinter.program.v1.Generator
+	(*Request)(nil),                     // 30: sinter.program.v1.Request
+	(*Response)(nil),                    // 31: sinter.program.v1.Response
+	(*Hello)(nil),                       // 32: sinter.program.v1.Hello
+	(*HelloReply)(nil),                  // 33: sinter.program.v1.HelloReply
+	(*Address)(nil),                     // 34: sinter.program.v1.Address
+	(*Cut)(nil),                         // 35: sinter.program.v1.Cut
+	(*Load)(nil),                        // 36: sinter.program.v1.Load
+	(*Loaded)(nil),                      // 37: sinter.program.v1.Loaded
+	(*GetStats)(nil),                    // 38: sinter.program.v1.GetStats
+	(*Stats)(nil),                       // 39: sinter.program.v1.Stats
+	(*PortStats)(nil),                   // 40: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                // 41: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                  // 42: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                   // 43: sinter.program.v1.DropStats
+	(*TableStats)(nil),                  // 44: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                 // 45: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                  // 46: sinter.program.v1.ShardStats
+	(*Inject)(nil),                      // 47: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),              // 48: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                    // 49: sinter.program.v1.Injected
+	(*OutPacket)(nil),                   // 50: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                      // 51: sinter.program.v1.DropOf
+	(*Displaced)(nil),                   // 52: sinter.program.v1.Displaced
+	(*GetNeighbors)(nil),                // 53: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                // 54: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),               // 55: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                 // 56: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                 // 57: sinter.program.v1.SessionList
+	(*Session)(nil),                     // 58: sinter.program.v1.Session
+	(*StartTrace)(nil),                  // 59: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                // 60: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                // 61: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                   // 62: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                      // 63: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                // 64: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                 // 65: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                 // 66: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                   // 67: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                  // 68: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                   // 69: sinter.program.v1.ShardMove
+	(*Moved)(nil),                       // 70: sinter.program.v1.Moved
+	(*Marks)(nil),                       // 71: sinter.program.v1.Marks
+	(*GetDevices)(nil),                  // 72: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                  // 73: sinter.program.v1.DeviceList
+	(*Device)(nil),                      // 74: sinter.program.v1.Device
+	(*FlowAbilities)(nil),               // 75: sinter.program.v1.FlowAbilities
+	(*FlowRefusal)(nil),                 // 76: sinter.program.v1.FlowRefusal
+	(*HashAbilities)(nil),               // 77: sinter.program.v1.HashAbilities
+	(*UpdateFlows)(nil),                 // 78: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                    // 79: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                    // 80: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                    // 81: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                    // 82: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                // 83: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                    // 84: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                    // 85: sinter.program.v1.FlowList
+	(*FlowState)(nil),                   // 86: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                // 87: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                    // 88: sinter.program.v1.SetPeers
+	(*Peer)(nil),                        // 89: sinter.program.v1.Peer
+	(*PeerInterface)(nil),               // 90: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                 // 91: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                  // 92: sinter.program.v1.GiveShards
+	(*Given)(nil),                       // 93: sinter.program.v1.Given
+	(*TakeShards)(nil),                  // 94: sinter.program.v1.TakeShards
+	(*Taken)(nil),                       // 95: sinter.program.v1.Taken
+	(*CutShards)(nil),                   // 96: sinter.program.v1.CutShards
+	(*ShardsCut)(nil),                   // 97: sinter.program.v1.ShardsCut
+	(*Shutdown)(nil),                    // 98: sinter.program.v1.Shutdown
+	(*FlowAbilities_FieldMatching)(nil), // 99: sinter.program.v1.FlowAbilities.FieldMatching
 }
 var file_program_proto_depIdxs = []int32{
-	14,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
-	17,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
-	19,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
-	20,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	28,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
-	16,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	15,  // 6: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
+	15,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
+	18,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
+	20,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
+	21,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
+	29,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	17,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	16,  // 6: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
 	1,   // 7: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
-	18,  // 8: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	21,  // 9: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	21,  // 10: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	23,  // 11: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	19,  // 8: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	22,  // 9: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	22,  // 10: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	24,  // 11: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
 	0,   // 12: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	22,  // 13: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	23,  // 13: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
 	0,   // 14: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	24,  // 15: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	26,  // 16: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	25,  // 17: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	25,  // 15: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	27,  // 16: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	26,  // 17: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
 	1,   // 18: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	27,  // 19: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	28,  // 19: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
 	0,   // 20: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	4,   // 21: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	31,  // 22: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	35,  // 23: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	37,  // 24: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	46,  // 25: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	97,  // 26: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	52,  // 27: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	55,  // 28: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	58,  // 29: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	61,  // 30: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	66,  // 31: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	67,  // 32: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	71,  // 33: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	77,  // 34: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	83,  // 35: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	86,  // 36: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	91,  // 37: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	93,  // 38: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	87,  // 39: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	95,  // 40: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
-	32,  // 41: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	36,  // 42: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	38,  // 43: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	48,  // 44: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	53,  // 45: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	56,  // 46: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	60,  // 47: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	62,  // 48: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	69,  // 49: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	72,  // 50: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	82,  // 51: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	84,  // 52: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	92,  // 53: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	94,  // 54: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	96,  // 55: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
-	33,  // 56: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	34,  // 57: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
-	70,  // 58: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	5,   // 59: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
-	13,  // 60: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	70,  // 61: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	39,  // 62: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	40,  // 63: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	41,  // 64: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	42,  // 65: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	43,  // 66: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	44,  // 67: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	45,  // 68: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	2,   // 69: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	47,  // 70: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	49,  // 71: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	50,  // 72: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	51,  // 73: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
-	57,  // 74: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
-	54,  // 75: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	57,  // 76: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	59,  // 77: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	58,  // 78: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	63,  // 79: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	64,  // 80: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	65,  // 81: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	6,   // 82: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	68,  // 83: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	73,  // 84: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	74,  // 85: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
-	76,  // 86: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
-	98,  // 87: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
-	8,   // 88: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
-	75,  // 89: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	78,  // 90: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	79,  // 91: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	3,   // 92: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	80,  // 93: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	81,  // 94: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	9,   // 95: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,   // 96: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	85,  // 97: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	10,  // 98: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	88,  // 99: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	89,  // 100: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	11,  // 101: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	90,  // 102: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	12,  // 103: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	90,  // 104: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	34,  // 105: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
-	0,   // 106: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	7,   // 107: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
-	108, // [108:108] is the sub-list for method output_type
-	108, // [108:108] is the sub-list for method input_type
-	108, // [108:108] is the sub-list for extension type_name
-	108, // [108:108] is the sub-list for extension extendee
-	0,   // [0:108] is the sub-list for field type_name
+	5,   // 21: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	32,  // 22: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	36,  // 23: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	38,  // 24: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	47,  // 25: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	98,  // 26: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	53,  // 27: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	56,  // 28: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	59,  // 29: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	62,  // 30: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	67,  // 31: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	68,  // 32: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	72,  // 33: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	78,  // 34: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	84,  // 35: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	87,  // 36: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	92,  // 37: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	94,  // 38: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	88,  // 39: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	96,  // 40: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
+	33,  // 41: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	37,  // 42: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	39,  // 43: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	49,  // 44: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	54,  // 45: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	57,  // 46: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	61,  // 47: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	63,  // 48: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	70,  // 49: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	73,  // 50: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	83,  // 51: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	85,  // 52: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	93,  // 53: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	95,  // 54: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	97,  // 55: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
+	34,  // 56: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	35,  // 57: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
+	71,  // 58: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	6,   // 59: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
+	14,  // 60: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
+	71,  // 61: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	40,  // 62: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	41,  // 63: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	42,  // 64: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	43,  // 65: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	44,  // 66: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	45,  // 67: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	46,  // 68: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	2,   // 69: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	3,   // 70: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	48,  // 71: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	50,  // 72: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	51,  // 73: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	52,  // 74: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
+	58,  // 75: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
+	55,  // 76: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	58,  // 77: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	60,  // 78: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	59,  // 79: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	64,  // 80: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	65,  // 81: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	66,  // 82: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	7,   // 83: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	69,  // 84: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	74,  // 85: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	75,  // 86: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
+	77,  // 87: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
+	99,  // 88: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
+	9,   // 89: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
+	76,  // 90: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	79,  // 91: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	80,  // 92: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	4,   // 93: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	81,  // 94: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	82,  // 95: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	10,  // 96: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,   // 97: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	86,  // 98: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	11,  // 99: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	89,  // 100: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	90,  // 101: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	12,  // 102: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	91,  // 103: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	13,  // 104: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	91,  // 105: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	35,  // 106: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
+	0,   // 107: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	8,   // 108: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	109, // [109:109] is the sub-list for method output_type
+	109, // [109:109] is the sub-list for method input_type
+	109, // [109:109] is the sub-list for extension type_name
+	109, // [109:109] is the sub-list for extension extendee
+	0,   // [0:109] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8393,7 +8468,7 @@ func file_program_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
-			NumEnums:      13,
+			NumEnums:      14,
 			NumMessages:   86,
 			NumExtensions: 0,
 			NumServices:   0,

@@ -27,7 +27,7 @@ func sample(seconds uint64, hash byte) *programpb.Stats {
 		Ports:    []*programpb.PortStats{{Interface: "inside", RxPackets: n, RxBytes: 50 * n}},
 		Classes:  []*programpb.ClassStats{{Segment: 0, Class: 1, Packets: n, Bytes: 50 * n}},
 		Counters: []*programpb.CounterStats{{Packets: n, Bytes: 50 * n}},
-		Drops:    []*programpb.DropStats{{Reason: "martian", Packets: n, Bytes: 50 * n}},
+		Drops:    []*programpb.DropStats{{Reason: "martian", Kind: programpb.DropKind_DROP_KIND_REFUSAL, Packets: n, Bytes: 50 * n}},
 		Workers:  []*programpb.WorkerStats{{Packets: n, BusyCycles: 200 * n, IdleCycles: 600 * n}},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -52,6 +53,7 @@ type Row struct {
 // Drop is packets dropped under one reason.
 type Drop struct {
 	Reason string `json:"reason"`
+	Kind   string `json:"kind"` // decision, refusal, loss or consumed
 	Rate
 }
 
@@ -170,14 +172,22 @@ func (m maker) counters(before, now []*programpb.CounterStats) []Row {
 	return out
 }
 
+func kindOf(d *programpb.DropStats) string {
+	return strings.ToLower(strings.TrimPrefix(d.GetKind().String(), "DROP_KIND_"))
+}
+
 func (m maker) drops(before, now []*programpb.DropStats) []Drop {
-	old := map[string]*programpb.DropStats{}
+	type id struct {
+		kind   programpb.DropKind
+		reason string
+	}
+	old := map[id]*programpb.DropStats{}
 	for _, d := range before {
-		old[d.GetReason()] = d
+		old[id{d.GetKind(), d.GetReason()}] = d
 	}
 	out := make([]Drop, len(now))
 	for i, d := range now {
-		out[i] = Drop{d.GetReason(), m.of(old[d.GetReason()], d)}
+		out[i] = Drop{d.GetReason(), kindOf(d), m.of(old[id{d.GetKind(), d.GetReason()}], d)}
 	}
 	slices.SortStableFunc(out, func(a, b Drop) int { return cmp.Compare(b.Packets, a.Packets) })
 	return out

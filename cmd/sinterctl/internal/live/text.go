@@ -23,7 +23,9 @@ func Text(w io.Writer, r Report, width int) error {
 	})
 	table(&b, "PACKETS\tPPS\tBIT/S\tCLASS", len(r.Classes), func(i int) string { return row(r.Classes[i].Rate, r.Classes[i].Name) })
 	table(&b, "PACKETS\tPPS\tBIT/S\tCOUNTER", len(r.Counters), func(i int) string { return row(r.Counters[i].Rate, r.Counters[i].Name) })
-	table(&b, "PACKETS\tPPS\tBIT/S\tDROPPED AS", len(r.Drops), func(i int) string { return row(r.Drops[i].Rate, r.Drops[i].Reason) })
+	table(&b, "PACKETS\tPPS\tBIT/S\tKIND\tDROPPED AS", len(r.Drops), func(i int) string {
+		return row(r.Drops[i].Rate, r.Drops[i].Kind+"\t"+r.Drops[i].Reason)
+	})
 	table(&b, "SESSIONS\tCREATED\tEXPIRED\tREFUSED\tSTATE", len(r.Tables), func(i int) string {
 		t := r.Tables[i]
 		return fmt.Sprintf("%d\t%d\t%d\t%d\t%s", t.Sessions, t.Created, t.Expired, t.Exhausted, t.Name)
