@@ -126,7 +126,7 @@ func replyToEcho(request *packet) *packet {
 	if fragOf(p.ip) != fragLater {
 		transport(p.ip)[0] = icmpEchoReply
 	}
-	p.via = netip.Addr{}
+	p.via, p.steps = netip.Addr{}, 0
 	p.by.src, p.by.dst = p.by.dst, p.by.src
 	p.by.sport, p.by.dport = p.by.dport, p.by.sport
 	return p
@@ -164,7 +164,7 @@ func tcpReset(p *packet) *packet {
 	pseudo := append(append([]byte(nil), b[12:20]...), 0, protoTCP, 0, 20)
 	binary.BigEndian.PutUint16(s[16:], checksum(append(pseudo, s...)))
 	return &packet{
-		entry: p.entry, size: 14 + len(b), tag: p.tag.fresh(), steps: p.steps,
+		entry: p.entry, size: 14 + len(b), tag: p.tag.fresh(),
 		entered: append([]byte(nil), b...), ip: b,
 		by: origins{src: p.by.dst, sport: p.by.dport, dst: p.by.src, dport: p.by.sport},
 	}

@@ -43,7 +43,7 @@ func icmpError(p *packet, typ, code uint8, mtu uint16, source uint32, ttl byte) 
 	copy(m[8:], quote)
 	binary.BigEndian.PutUint16(m[2:], checksum(m))
 	return &packet{
-		entry: p.entry, size: 14 + len(b), tag: p.tag.fresh(), steps: p.steps,
+		entry: p.entry, size: 14 + len(b), tag: p.tag.fresh(),
 		entered: append([]byte(nil), b...), ip: b,
 		by: origins{dst: p.by.src, qsrc: p.by.src, qsport: p.by.sport},
 	}

@@ -88,6 +88,7 @@ type Chain struct {
 	// First fragments of pings to own addresses, the oldest is overwritten next.
 	echoes   [maxEchoes]firstEcho
 	nextEcho int
+	maxSteps int // of a packet; no valid chain reaches it
 }
 
 // link is a chain interface made ready.
@@ -142,6 +143,8 @@ func New(g *graph.Graph, opts Options) *Chain {
 		c.links = append(c.links, l)
 	}
 	for i, n := range g.Nodes {
+		inputs, _ := n.Element.Ports()
+		c.maxSteps += max(inputs, 1) * maxTTLs
 		switch e := n.Element.(type) {
 		case element.Input:
 			c.nodes[i].link = byName[e.Interface]

@@ -10,8 +10,9 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// maxSteps bounds a packet's way, its answers' included; no valid chain reaches it.
-const maxSteps = 4096
+// maxTTLs is how many values the TTL has. Between two of them a packet passes each input of an element once at most: a
+// valid chain has no other circles.
+const maxTTLs = 256
 
 // run is the passage of one frame, with all copies and answers. Changes of
 // state are made at once and taken back if the packet that made them is dropped.
@@ -213,7 +214,7 @@ func (r *run) way(p *packet, at graph.Edge) (left bool) {
 			return false
 		}
 		n, made := &r.c.graph.Nodes[at.To], &r.c.nodes[at.To]
-		if p.steps++; p.steps > maxSteps {
+		if p.steps++; p.steps > r.c.maxSteps {
 			r.drop("loop")
 			return false
 		}

@@ -614,3 +614,26 @@ func (p *pair) nextMAC() packets.MAC {
 	v, _ := packets.Parse(p.last)
 	return v.DstMAC
 }
+
+// TestALoopThroughManyElementsEndsByTTL has two routers that send what they do not know to each other, through thirty firewalls.
+func TestALoopThroughManyElementsEndsByTTL(t *testing.T) {
+	spec := `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24}
+  functions:
+  - {name: a, router: {routes: [{prefix: 0.0.0.0/0, port: outside}]}}
+  - {name: b, router: {routes: [{prefix: 0.0.0.0/0, port: inside}]}}
+`
+	path := "inside, a"
+	for i := range 30 {
+		name := fmt.Sprintf("fw%d", i)
+		spec += "  - {name: " + name + ", firewall: {default: Accept, rules: [{name: none, protocol: " + fmt.Sprint(200+i) + ", action: Drop}]}}\n"
+		path += ", " + name
+	}
+	p := newPair(t, spec+"  path: ["+path+", b, outside]\n")
+	for _, ttl := range []uint8{1, 64, 128, 254, 255} {
+		probe := udpTo("10.0.0.2", "8.8.8.8", 53)
+		probe.TTL = ttl
+		p.wants("inside", probe, "inside: 10.0.0.1 > 10.0.0.2 ttl "+map[bool]string{true: "64", false: "63"}[ttl%2 == 1]+" icmp 11/0")
+	}
+}
