@@ -279,14 +279,27 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "rejections of packets whose checksum Linux takes for wrong",
-		linux:  "drops them. It verifies TCP's and UDP's, and for all other protocols and first fragments the sum over all of the payload; each time with the IP header, into whose options it may have written",
-		sinter: "answers all the same",
-		reason: "RFC 1812 section 5.2.2 has a router verify the IP header, and nothing behind it; most protocols have no such checksum",
+		name: "rejections of fragments, and of packets whose checksum Linux takes for wrong",
+		linux: "drops packets with a wrong checksum. It verifies TCP's and UDP's, and for all other protocols and first fragments the sum over all of the payload; each time with the IP header, " +
+			"into whose options it may have written. A first fragment of TCP gets a reset, as if it were the segment",
+		sinter: "answers all the same; a fragment by ICMP",
+		reason: "RFC 1812 section 5.2.2 has a router verify the IP header, and nothing behind it; most protocols have no such checksum. " +
+			"RFC 9293 section 3.10.7.1: what a reset acknowledges follows from the segment's length, which a fragment does not tell",
 		explains: func(e *evidence, m *mismatch) bool {
-			return m.only == sinter && e.rejection(m) && (e.wrongSum() || e.fragment() || e.option(7, 68) || e.behindEnd() ||
-				e.ip.Proto != packets.ProtoTCP && e.ip.Proto != packets.ProtoUDP && onesSum(e.ip.Payload) != 0xffff)
+			if !e.rejection(m) {
+				return false
+			}
+			return m.only == linux && m.role == reset && e.fragment() ||
+				m.only == sinter && (e.wrongSum() || e.fragment() || e.option(7, 68) || e.behindEnd() ||
+					e.ip.Proto != packets.ProtoTCP && e.ip.Proto != packets.ProtoUDP && onesSum(e.ip.Payload) != 0xffff)
 		},
+	},
+	{
+		name:     "first fragments without their transport header",
+		linux:    "treats them as it treats any fragment",
+		sinter:   "drops first fragments that end before TCP's 20 bytes, or UDP's or ICMP's 8 (`truncated`)",
+		reason:   "RFC 1858 section 3: no filter on the way can judge such a packet, which its receiver puts together. No host cuts so",
+		explains: func(e *evidence, m *mismatch) bool { return m.only == linux && e.tinyFirst() },
 	},
 	{
 		name:   "transport headers that are not whole, or contradict themselves",

@@ -79,6 +79,12 @@ func (e *evidence) rejection(m *mismatch) bool {
 // fragment tells whether the packet says that it is part of a larger one.
 func (e *evidence) fragment() bool { return e.ip.Fragment() }
 
+// tinyFirst tells whether the packet is a first fragment that ends within its transport header.
+func (e *evidence) tinyFirst() bool {
+	header := map[uint8]int{packets.ProtoTCP: 20, packets.ProtoUDP: 8, packets.ProtoICMP: 8}[e.ip.Proto]
+	return e.ip.MF && e.ip.Offset == 0 && len(e.ip.Payload) < header
+}
+
 // option walks over the options of an IP header (RFC 791 section 3.1), and tells whether one is of the types.
 func (e *evidence) option(types ...byte) bool {
 	for o := e.ip.Options; len(o) > 0; {

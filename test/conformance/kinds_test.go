@@ -152,8 +152,11 @@ func (g *generator) badOptions() []byte {
 func (g *generator) fragment(p *packet) {
 	p.ip.DF = g.IntN(8) == 0
 	switch g.IntN(4) {
-	case 0: // first
+	case 0: // first, sometimes without its whole transport header
 		p.ip.MF = true
+		if g.IntN(2) == 0 {
+			p.ip.Payload = p.ip.Payload[:min(len(p.ip.Payload), g.IntN(24))]
+		}
 	case 1: // in the middle
 		p.ip.MF, p.ip.Offset = true, uint16(1+g.IntN(180))
 	case 2: // last
