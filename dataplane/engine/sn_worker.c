@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <stdlib.h>
-
 #include <rte_cycles.h>
-#include <rte_errno.h>
-#include <rte_malloc.h>
-#include <rte_mbuf_dyn.h>
 
 #include "sn_arp.h"
 #include "sn_exec.h"
@@ -14,34 +8,7 @@
 #include "sn_share.h"
 #include "sn_tcp.h"
 
-#define SECOND	      1000000000ull
-#define CACHE_ENTRIES 65536u
-#define NEIGHBORS     16384u
-#define NEIGHBORS_MAX 65536u
-
-int sn_source_offset = -1;
-
-int sn_source_register(void)
-{
-	static const struct rte_mbuf_dynfield field = {
-		.name = "sinter_source",
-		.size = sizeof(uint32_t),
-		.align = __alignof__(uint32_t),
-	};
-
-	sn_source_offset = rte_mbuf_dynfield_register(&field);
-	return sn_source_offset < 0 ? -rte_errno : 0;
-}
-
-uint32_t sn_source(const struct rte_mbuf *m)
-{
-	return *RTE_MBUF_DYNFIELD(m, sn_source_offset, const uint32_t *);
-}
-
-void sn_source_set(struct rte_mbuf *m, uint32_t source)
-{
-	*RTE_MBUF_DYNFIELD(m, sn_source_offset, uint32_t *) = source;
-}
+#define SECOND 1000000000ull
 
 /* ---- drops and sending ---- */
 
@@ -104,7 +71,7 @@ void sn_worker_queued(struct sn_worker *w, uint16_t iface)
 		sn_worker_flush(w, iface);
 }
 
-static void flush_all(struct sn_worker *w)
+void sn_worker_flush_all(struct sn_worker *w)
 {
 	while (w->tx_pending)
 		sn_worker_flush(w, (uint16_t)__builtin_ctzll(w->tx_pending));
@@ -503,7 +470,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 			forward(w, i, segment, false, now);
 	}
 	mark(w, stages, SN_STAGE_REWRITE, &since);
-	flush_all(w);
+	sn_worker_flush_all(w);
 	if (unlikely(w->trace))
 		sn_trace_finish(w->trace);
 	mark(w, stages, SN_STAGE_SEND, &since);
@@ -524,7 +491,7 @@ void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts
 	if (unlikely(!w->program || iface >= w->program->n_interfaces)) {
 		for (uint16_t i = 0; i < n; i++)
 			sn_worker_drop(w, pkts[i], SN_REASON_NONE);
-		flush_all(w);
+		sn_worker_flush_all(w);
 		return;
 	}
 	while (n) {
@@ -574,173 +541,5 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 	w->until_mark_check = 0;
 	sn_part_tick(w->part, now);
 	sn_neigh_tick(w, now);
-	flush_all(w);
-}
-
-/* ---- life ---- */
-
-static bool is_dispatching(const struct sn_worker *w)
-{
-	return w->station && w->program && w->program->n_tables > 0;
-}
-
-void sn_worker_set_station(struct sn_worker *w, struct sn_station *station)
-{
-	w->station = station;
-	w->dispatching = is_dispatching(w);
-}
-
-void sn_worker_forget(struct sn_worker *w)
-{
-	sn_cache_flush(&w->cache);
-}
-
-struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program,
-					struct sn_counts *counts)
-{
-	const struct sn_program *old = w->program;
-	struct sn_counts *before = w->counts;
-
-	if (w->trace)
-		sn_trace_program_gone(w->trace);
-	w->program = program;
-	w->caching = program && program->stateful && program->cacheable;
-	for (uint32_t i = 0; program && i < program->n_interfaces; i++)
-		w->macs[i] = program->interfaces[i].has_mac ? sn_mac_number(program->interfaces[i].mac)
-							    : w->device_macs[i];
-	w->dispatching = is_dispatching(w);
-	if (program) {
-		w->icmp_rate =
-			program->icmp_rate / w->n_workers + (w->number < program->icmp_rate % w->n_workers);
-		w->icmp_tokens = w->icmp_rate * SECOND;
-	}
-	sn_neigh_apply(w, old);
-	if (!sn_rehearsal_end(w, program))
-		sn_cache_flush(&w->cache);
-	flush_all(w);
-	w->counts = counts;
-	return before;
-}
-
-void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6])
-{
-	if (iface < SN_IFACES_MAX)
-		w->device_macs[iface] = sn_mac_number(mac);
-}
-
-void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port)
-{
-	if (iface < SN_IFACES_MAX)
-		w->ports[iface] = port;
-}
-
-void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool believed)
-{
-	uint64_t bit = 1ull << iface;
-
-	if (iface >= SN_IFACES_MAX)
-		return;
-	w->watched = watched && w->sights ? w->watched | bit : w->watched & ~bit;
-	w->believed = believed && w->marks.shift > 0 ? w->believed | bit : w->believed & ~bit;
-}
-
-void sn_worker_set_marks(struct sn_worker *w, struct sn_marks marks)
-{
-	w->marks = marks;
-	if (marks.shift == 0)
-		w->believed = 0;
-}
-
-struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len)
-{
-	uint32_t entries = config->cache_entries ? config->cache_entries : CACHE_ENTRIES;
-	uint32_t neighbors = config->neighbors ? config->neighbors : NEIGHBORS;
-	uint16_t waiting = config->waiting ? config->waiting : SN_WAIT_PACKETS;
-	struct sn_worker *w;
-
-	if (entries < SN_CACHE_WAYS || entries & (entries - 1)) {
-		snprintf(err, err_len, "cache_entries is %u, want a power of two of at least %d", entries,
-			 SN_CACHE_WAYS);
-		return NULL;
-	}
-	if (neighbors < 2 || neighbors > NEIGHBORS_MAX) {
-		snprintf(err, err_len, "neighbors is %u, want 2..%u", neighbors, NEIGHBORS_MAX);
-		return NULL;
-	}
-	if (waiting < SN_IFACES_MAX) {
-		snprintf(err, err_len, "waiting is %u, want %d or more", waiting, SN_IFACES_MAX);
-		return NULL;
-	}
-	if (sn_source_register()) {
-		snprintf(err, err_len, "packet buffers have no room for the source's number: %s",
-			 rte_strerror(rte_errno));
-		return NULL;
-	}
-	w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64);
-	if (!w)
-		goto no_memory;
-	memset(w, 0, sizeof(*w));
-	w->state = config->state;
-	w->part = sn_state_part(config->state, config->number);
-	w->station = config->station;
-	w->peers = config->peers;
-	w->sights = config->sights;
-	w->number = config->number;
-	w->n_workers = config->n_workers ? config->n_workers : 1;
-	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)
-		w->ports[i] = i;
-	w->pool = config->pool;
-	w->tx = config->tx;
-	w->tx_ctx = config->tx_ctx;
-	w->drop = config->drop;
-	w->drop_ctx = config->drop_ctx;
-	w->displaced = config->displaced;
-	if (w->displaced != NULL)
-		w->part->ended = &w->ended;
-	w->lcore = config->lcore;
-	w->tx_wake = SN_BURST_MAX;
-	if (sn_cache_init(&w->cache, entries) || sn_cache_init(&w->rehearsal.cache, entries) ||
-	    sn_neigh_init(&w->neigh, neighbors, waiting, config->number)) {
-		sn_worker_free(w);
-		goto no_memory;
-	}
-	return w;
-no_memory:
-	snprintf(err, err_len, "no memory for a worker with %u cache entries and %u neighbors", entries,
-		 neighbors);
-	return NULL;
-}
-
-void sn_worker_free(struct sn_worker *w)
-{
-	if (!w)
-		return;
-	bury(w);
-	for (uint32_t i = 0; i < SN_IFACES_MAX; i++)
-		rte_pktmbuf_free_bulk(w->out[i].pkts, w->out[i].n);
-	sn_neigh_free(&w->neigh);
-	sn_cache_free(&w->cache);
-	sn_cache_free(&w->rehearsal.cache);
-	free(w);
-}
-
-struct sn_worker_stats *sn_worker_stats(struct sn_worker *w)
-{
-	return &w->stats;
-}
-
-struct sn_counts *sn_worker_counts(struct sn_worker *w)
-{
-	return w->counts;
-}
-
-void sn_worker_set_profile(struct sn_worker *w, bool on)
-{
-	w->profile = on;
-}
-
-void sn_worker_set_trace(struct sn_worker *w, struct sn_trace *trace)
-{
-	w->trace = trace;
-	w->tx_wake = trace ? 1 : SN_BURST_MAX;
+	sn_worker_flush_all(w);
 }

@@ -100,6 +100,9 @@ void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_
 
 void sn_worker_flush(struct sn_worker *w, uint16_t iface);
 
+/* Send what is queued, and give dead buffers back. */
+void sn_worker_flush_all(struct sn_worker *w);
+
 /* A frame was queued that is traced, or that fills its buffer. */
 void sn_worker_queued(struct sn_worker *w, uint16_t iface);
 

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rte_errno.h>
+#include <rte_mbuf_dyn.h>
+
+#include "sn_exec.h"
+#include "sn_worker_impl.h"
+
+/* How workers begin and end, and what they are told: nothing of this is on a packet's way. */
+
+#define SECOND	      1000000000ull
+#define CACHE_ENTRIES 65536u
+#define NEIGHBORS     16384u
+#define NEIGHBORS_MAX 65536u
+
+int sn_source_offset = -1;
+
+int sn_source_register(void)
+{
+	static const struct rte_mbuf_dynfield field = {
+		.name = "sinter_source",
+		.size = sizeof(uint32_t),
+		.align = __alignof__(uint32_t),
+	};
+
+	sn_source_offset = rte_mbuf_dynfield_register(&field);
+	return sn_source_offset < 0 ? -rte_errno : 0;
+}
+
+uint32_t sn_source(const struct rte_mbuf *m)
+{
+	return *RTE_MBUF_DYNFIELD(m, sn_source_offset, const uint32_t *);
+}
+
+void sn_source_set(struct rte_mbuf *m, uint32_t source)
+{
+	*RTE_MBUF_DYNFIELD(m, sn_source_offset, uint32_t *) = source;
+}
+
+static bool is_dispatching(const struct sn_worker *w)
+{
+	return w->station && w->program && w->program->n_tables > 0;
+}
+
+void sn_worker_set_station(struct sn_worker *w, struct sn_station *station)
+{
+	w->station = station;
+	w->dispatching = is_dispatching(w);
+}
+
+void sn_worker_forget(struct sn_worker *w)
+{
+	sn_cache_flush(&w->cache);
+}
+
+struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program,
+					struct sn_counts *counts)
+{
+	const struct sn_program *old = w->program;
+	struct sn_counts *before = w->counts;
+
+	if (w->trace)
+		sn_trace_program_gone(w->trace);
+	w->program = program;
+	w->caching = program && program->stateful && program->cacheable;
+	for (uint32_t i = 0; program && i < program->n_interfaces; i++)
+		w->macs[i] = program->interfaces[i].has_mac ? sn_mac_number(program->interfaces[i].mac)
+							    : w->device_macs[i];
+	w->dispatching = is_dispatching(w);
+	if (program) {
+		w->icmp_rate =
+			program->icmp_rate / w->n_workers + (w->number < program->icmp_rate % w->n_workers);
+		w->icmp_tokens = w->icmp_rate * SECOND;
+	}
+	sn_neigh_apply(w, old);
+	if (!sn_rehearsal_end(w, program))
+		sn_cache_flush(&w->cache);
+	sn_worker_flush_all(w);
+	w->counts = counts;
+	return before;
+}
+
+void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6])
+{
+	if (iface < SN_IFACES_MAX)
+		w->device_macs[iface] = sn_mac_number(mac);
+}
+
+void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port)
+{
+	if (iface < SN_IFACES_MAX)
+		w->ports[iface] = port;
+}
+
+void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool believed)
+{
+	uint64_t bit = 1ull << iface;
+
+	if (iface >= SN_IFACES_MAX)
+		return;
+	w->watched = watched && w->sights ? w->watched | bit : w->watched & ~bit;
+	w->believed = believed && w->marks.shift > 0 ? w->believed | bit : w->believed & ~bit;
+}
+
+void sn_worker_set_marks(struct sn_worker *w, struct sn_marks marks)
+{
+	w->marks = marks;
+	if (marks.shift == 0)
+		w->believed = 0;
+}
+
+/* The sizes that a worker has where its configuration leaves them out. */
+struct sizes {
+	uint32_t entries, neighbors;
+	uint16_t waiting;
+};
+
+static bool sizes_are_right(const struct sizes *is, char *err, size_t err_len)
+{
+	if (is->entries < SN_CACHE_WAYS || is->entries & (is->entries - 1)) {
+		snprintf(err, err_len, "cache_entries is %u, want a power of two of at least %d", is->entries,
+			 SN_CACHE_WAYS);
+		return false;
+	}
+	if (is->neighbors < 2 || is->neighbors > NEIGHBORS_MAX) {
+		snprintf(err, err_len, "neighbors is %u, want 2..%u", is->neighbors, NEIGHBORS_MAX);
+		return false;
+	}
+	if (is->waiting < SN_IFACES_MAX) {
+		snprintf(err, err_len, "waiting is %u, want %d or more", is->waiting, SN_IFACES_MAX);
+		return false;
+	}
+	return true;
+}
+
+static void configure(struct sn_worker *w, const struct sn_worker_config *config)
+{
+	w->state = config->state;
+	w->part = sn_state_part(config->state, config->number);
+	w->station = config->station;
+	w->peers = config->peers;
+	w->sights = config->sights;
+	w->number = config->number;
+	w->n_workers = config->n_workers ? config->n_workers : 1;
+	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)
+		w->ports[i] = i;
+	w->pool = config->pool;
+	w->tx = config->tx;
+	w->tx_ctx = config->tx_ctx;
+	w->drop = config->drop;
+	w->drop_ctx = config->drop_ctx;
+	w->displaced = config->displaced;
+	if (w->displaced != NULL)
+		w->part->ended = &w->ended;
+	w->lcore = config->lcore;
+	w->tx_wake = SN_BURST_MAX;
+}
+
+struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len)
+{
+	struct sizes sizes = {
+		.entries = config->cache_entries ? config->cache_entries : CACHE_ENTRIES,
+		.neighbors = config->neighbors ? config->neighbors : NEIGHBORS,
+		.waiting = config->waiting ? config->waiting : SN_WAIT_PACKETS,
+	};
+	struct sn_worker *w;
+
+	if (!sizes_are_right(&sizes, err, err_len))
+		return NULL;
+	if (sn_source_register()) {
+		snprintf(err, err_len, "packet buffers have no room for the source's number: %s",
+			 rte_strerror(rte_errno));
+		return NULL;
+	}
+	w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64);
+	if (!w)
+		goto no_memory;
+	memset(w, 0, sizeof(*w));
+	configure(w, config);
+	if (sn_cache_init(&w->cache, sizes.entries) || sn_cache_init(&w->rehearsal.cache, sizes.entries) ||
+	    sn_neigh_init(&w->neigh, sizes.neighbors, sizes.waiting, config->number)) {
+		sn_worker_free(w);
+		goto no_memory;
+	}
+	return w;
+no_memory:
+	snprintf(err, err_len, "no memory for a worker with %u cache entries and %u neighbors", sizes.entries,
+		 sizes.neighbors);
+	return NULL;
+}
+
+void sn_worker_free(struct sn_worker *w)
+{
+	if (!w)
+		return;
+	rte_pktmbuf_free_bulk(w->dead, w->n_dead);
+	for (uint32_t i = 0; i < SN_IFACES_MAX; i++)
+		rte_pktmbuf_free_bulk(w->out[i].pkts, w->out[i].n);
+	sn_neigh_free(&w->neigh);
+	sn_cache_free(&w->cache);
+	sn_cache_free(&w->rehearsal.cache);
+	free(w);
+}
+
+struct sn_worker_stats *sn_worker_stats(struct sn_worker *w)
+{
+	return &w->stats;
+}
+
+struct sn_counts *sn_worker_counts(struct sn_worker *w)
+{
+	return w->counts;
+}
+
+void sn_worker_set_profile(struct sn_worker *w, bool on)
+{
+	w->profile = on;
+}
+
+void sn_worker_set_trace(struct sn_worker *w, struct sn_trace *trace)
+{
+	w->trace = trace;
+	w->tx_wake = trace ? 1 : SN_BURST_MAX;
+}
