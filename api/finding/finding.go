@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 )
@@ -36,9 +37,42 @@ func (o Object) String() string {
 	return o.Kind + " " + o.Name
 }
 
+// Code is what programs decide by, whatever a finding's field and words.
+type Code uint8
+
+// Codes of findings.
+const (
+	// Invalid is a value, or how several fit together, that is wrong as it is written.
+	Invalid Code = iota
+	// NotFound is a reference to something that is not there, and may come.
+	NotFound
+	// Unreadable is a text that is there and cannot be read: no YAML, not unpacked, larger than what is taken.
+	Unreadable
+	// NotCompiled is a chain that is right in all its parts, of which no program can be made.
+	NotCompiled
+)
+
+func (c Code) String() string {
+	return [...]string{Invalid: "Invalid", NotFound: "NotFound", Unreadable: "Unreadable", NotCompiled: "NotCompiled"}[c]
+}
+
+// Missing is the error that something is not there which a finding's field refers to.
+type Missing string
+
+func (m Missing) Error() string { return string(m) }
+
+// CodeOf is the code of a text that could not be had.
+func CodeOf(err error) Code {
+	if missing := Missing(""); errors.As(err, &missing) || errors.Is(err, fs.ErrNotExist) {
+		return NotFound
+	}
+	return Unreadable
+}
+
 // Finding is one error or warning.
 type Finding struct {
 	Severity Severity
+	Code     Code
 	Object   Object
 	// Field is the path of the field ("spec.functions[1].router.routes[0].via").
 	Field string

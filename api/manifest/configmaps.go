@@ -54,11 +54,11 @@ func (l *loader) configMapText(namespace string, ref *v1alpha1.ConfigMapKeyRef) 
 				known = append(known, c.name)
 			}
 		}
-		return nil, fmt.Errorf("no ConfigMap %q in the same file or folder%s", ref.Name, finding.DidYouMean(ref.Name, known))
+		return nil, finding.Missing(fmt.Sprintf("no ConfigMap %q in the same file or folder%s", ref.Name, finding.DidYouMean(ref.Name, known)))
 	}
 	text, ok := texts[ref.Key]
 	if !ok {
-		return nil, fmt.Errorf("ConfigMap %q has no key %q%s", ref.Name, ref.Key, finding.DidYouMean(ref.Key, slices.Collect(maps.Keys(texts))))
+		return nil, finding.Missing(fmt.Sprintf("ConfigMap %q has no key %q%s", ref.Name, ref.Key, finding.DidYouMean(ref.Key, slices.Collect(maps.Keys(texts)))))
 	}
 	return text, nil
 }

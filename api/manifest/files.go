@@ -78,7 +78,7 @@ func (l *loader) text(object finding.Object, field string, file v1alpha1.FilePat
 			return data, true
 		}
 	}
-	f := finding.Finding{Object: object, Field: field, Value: name, Message: reason(err)}
+	f := finding.Finding{Code: finding.CodeOf(err), Object: object, Field: field, Value: name, Message: reason(err)}
 	l.findings = append(l.findings, l.bundle.Locate(finding.List{f})...)
 	return nil, false
 }

@@ -29,7 +29,7 @@ func Load(paths ...string) (*Bundle, finding.List) {
 	for _, path := range paths {
 		files, err := expand(path)
 		if err != nil {
-			l.findings = append(l.findings, finding.Finding{File: path, Message: reason(err)})
+			l.findings = append(l.findings, finding.Finding{Code: finding.CodeOf(err), File: path, Message: reason(err)})
 			continue
 		}
 		for _, file := range files {
@@ -110,7 +110,7 @@ func (l *loader) file(name string, wanted func(finding.Object) bool) {
 	data, err := l.read(name)
 	if err != nil {
 		l.bundle.Sources = append(l.bundle.Sources, name)
-		l.findings = append(l.findings, finding.Finding{File: name, Message: reason(err)})
+		l.findings = append(l.findings, finding.Finding{Code: finding.CodeOf(err), File: name, Message: reason(err)})
 		return
 	}
 	l.parse(name, data, wanted)
@@ -142,7 +142,7 @@ func (l *loader) parse(name string, data []byte, wanted func(finding.Object) boo
 }
 
 func syntaxError(file string, err error) finding.Finding {
-	f := finding.Finding{File: file, Line: 1, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
+	f := finding.Finding{Code: finding.Unreadable, File: file, Line: 1, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		f.Line, _ = strconv.Atoi(m[1])
 		f.Message = "not YAML: " + err.Error()[len(m[0]):]

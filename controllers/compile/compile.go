@@ -67,7 +67,7 @@ func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 }
 
 func failed(found finding.List, reason, message string) Outcome {
-	return Outcome{Reason: reason, Message: message, Findings: append(found, finding.Finding{Message: message})}
+	return Outcome{Reason: reason, Message: message, Findings: append(found, finding.Finding{Code: finding.NotCompiled, Message: message})}
 }
 
 func pack(c *compiler.Program) (*Program, error) {

@@ -68,11 +68,11 @@ func (r *reader) function(o finding.Object, path string, f *v1alpha1.FunctionKin
 }
 
 func (r *reader) read(o finding.Object, field string, file v1alpha1.FilePath, ref *v1alpha1.ConfigMapKeyRef, add func([]byte) []rules.Problem) {
-	fail := func(field, value, message string) {
-		r.found = append(r.found, finding.Finding{Object: o, Field: field, Value: value, Message: message})
+	fail := func(code finding.Code, field, value, message string) {
+		r.found = append(r.found, finding.Finding{Code: code, Object: o, Field: field, Value: value, Message: message})
 	}
 	if ref == nil {
-		fail(field+".file", string(file), "there are no files in a cluster; put the text into a ConfigMap and set configMapRef")
+		fail(finding.Invalid, field+".file", string(file), "there are no files in a cluster; put the text into a ConfigMap and set configMapRef")
 		return
 	}
 	text, err := r.text(ref)
@@ -81,7 +81,7 @@ func (r *reader) read(o finding.Object, field string, file v1alpha1.FilePath, re
 	}
 	if err != nil {
 		add(nil) // or it would be said again that it was not read
-		fail(field+".configMapRef", ref.Name+"/"+ref.Key, err.Error())
+		fail(finding.CodeOf(err), field+".configMapRef", ref.Name+"/"+ref.Key, err.Error())
 		return
 	}
 	for _, p := range add(text) {

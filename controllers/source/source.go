@@ -114,7 +114,7 @@ func (s *Sources) Inputs(ctx context.Context) (in compile.Inputs, failed func() 
 			read[ref.Name] = m
 		}
 		if m == nil {
-			return nil, errors.New("there is no such ConfigMap in the chain's namespace")
+			return nil, finding.Missing("there is no such ConfigMap in the chain's namespace")
 		}
 		if text, ok := m.Data[ref.Key]; ok {
 			return []byte(text), nil
@@ -123,7 +123,7 @@ func (s *Sources) Inputs(ctx context.Context) (in compile.Inputs, failed func() 
 			return data, nil
 		}
 		keys := append(slices.Collect(maps.Keys(m.Data)), slices.Collect(maps.Keys(m.BinaryData))...)
-		return nil, fmt.Errorf("the ConfigMap has no such key%s", finding.DidYouMean(ref.Key, keys))
+		return nil, finding.Missing("the ConfigMap has no such key" + finding.DidYouMean(ref.Key, keys))
 	}}
 	return in, func() error { return errors.Join(errs...) }
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -160,6 +159,4 @@ func judged(found finding.List) (warnings admission.Warnings, bad finding.List) 
 }
 
 // missing tells a reference to something that is not there.
-func missing(f finding.Finding) bool {
-	return strings.HasSuffix(f.Field, ".functionRef.name") || strings.HasSuffix(f.Field, ".configMapRef")
-}
+func missing(f finding.Finding) bool { return f.Code == finding.NotFound }

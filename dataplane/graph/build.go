@@ -170,6 +170,12 @@ func (b *builder) fail(o finding.Object, field, value, format string, args ...an
 	b.findings = append(b.findings, finding.Finding{Object: o, Field: field, Value: value, Message: fmt.Sprintf(format, args...)})
 }
 
+// missing fails for a reference to something that is not there.
+func (b *builder) missing(o finding.Object, field, value, format string, args ...any) {
+	b.fail(o, field, value, format, args...)
+	b.findings[len(b.findings)-1].Code = finding.NotFound
+}
+
 func (b *builder) warn(o finding.Object, field, value, format string, args ...any) {
 	b.findings = append(b.findings, finding.Finding{
 		Severity: finding.Warning, Object: o, Field: field, Value: value, Message: fmt.Sprintf(format, args...),

@@ -90,7 +90,7 @@ func (b *builder) resolveFunction(chain *v1alpha1.ServiceChain, spec *v1alpha1.F
 			}
 		}
 		if !found {
-			b.fail(b.object, field+".functionRef.name", spec.FunctionRef.Name, "no %s of this name in the same file or folder%s",
+			b.missing(b.object, field+".functionRef.name", spec.FunctionRef.Name, "no %s of this name in the same file or folder%s",
 				v1alpha1.KindNetworkFunction, finding.DidYouMean(spec.FunctionRef.Name, known))
 		}
 	}
