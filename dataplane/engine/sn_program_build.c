@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sn_program_build.h"
+#include "sn_utf8.h"
+
+int sn_build_fail(struct sn_builder *b, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	n = snprintf(b->err, b->len, "%s: ", b->at);
+	if (n < 0 || (size_t)n >= b->len)
+		return -EINVAL;
+	va_start(ap, fmt);
+	vsnprintf(b->err + n, b->len - (size_t)n, fmt, ap);
+	va_end(ap);
+	return -EINVAL;
+}
+
+void sn_build_at(struct sn_builder *b, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(b->at, sizeof(b->at), fmt, ap);
+	va_end(ap);
+}
+
+int sn_build_index(struct sn_builder *b, const char *field, uint32_t i, size_t n)
+{
+	return i < n ? 0 : sn_build_fail(b, "%s is %u, but there are only %zu", field, i, n);
+}
+
+int sn_build_no_memory(struct sn_builder *b)
+{
+	sn_build_fail(b, "no memory");
+	return -ENOMEM;
+}
+
+void *sn_build_array(size_t n, size_t size)
+{
+	return calloc(n ? n : 1, size);
+}
+
+int sn_build_name(struct sn_builder *b, char **to, const char *from)
+{
+	if (!sn_utf8_valid(from))
+		return sn_build_fail(b, "a name is not UTF-8");
+	*to = strdup(from);
+	return *to ? 0 : sn_build_no_memory(b);
+}

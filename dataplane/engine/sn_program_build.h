@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_PROGRAM_BUILD_H
+#define SN_PROGRAM_BUILD_H
+
+/* How a program is built from its message; for the files that do. */
+
+#include "sn_program.h"
+
+#define SN_BUILD_AT_LEN 160
+
+/* What is being built, and where to say what is wrong with it. */
+struct sn_builder {
+	struct sn_program *p;
+	const Sinter__Program__V1__Program *msg;
+	const struct sn_segment **before; /* those of the program before, by name */
+	uint32_t n_before;
+	char *err;
+	size_t len;
+	char at[SN_BUILD_AT_LEN]; /* the part of the message at work */
+};
+
+/* Say what is wrong with the part at work; -EINVAL. */
+__attribute__((format(printf, 2, 3))) int sn_build_fail(struct sn_builder *b, const char *fmt, ...);
+
+/* Name the part at work. */
+__attribute__((format(printf, 2, 3))) void sn_build_at(struct sn_builder *b, const char *fmt, ...);
+
+int sn_build_index(struct sn_builder *b, const char *field, uint32_t i, size_t n);
+
+/* -ENOMEM. */
+int sn_build_no_memory(struct sn_builder *b);
+
+/* calloc() that takes 0. */
+void *sn_build_array(size_t n, size_t size);
+
+/* A copy of a name that is UTF-8. */
+int sn_build_name(struct sn_builder *b, char **to, const char *from);
+
+/* The classes of segment s, with their legs and operations, into arrays that are large enough. */
+int sn_build_classes(struct sn_builder *b, uint32_t s);
+
+#endif /* SN_PROGRAM_BUILD_H */
