@@ -199,15 +199,13 @@ static struct sn_session *just_returned(const struct exec *x, const struct sn_pk
 	return NULL;
 }
 
-/* An error from inside about a packet that was delivered there. */
-static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t run)
+/* An error from inside about a packet that a session of the run delivered there. */
+static enum sn_reason forward_error_by(struct exec *x, struct sn_pkt *p, uint32_t run)
 {
 	struct sn_quote *q = &p->quote;
 	struct sn_flow flow = sn_flow_quoted(q);
 	struct sn_session *s;
 
-	if (q->proto == SN_ICMP && !sn_is_query_reply(q->icmp_type))
-		return SN_REASON_NAT_UNSUPPORTED;
 	s = just_returned(x, p, run);
 	if (!s && !shard_for(x, p, &flow))
 		return SN_REASON_NOT_OURS;
@@ -217,6 +215,21 @@ static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t r
 	q->dst = s->outside_addr;
 	q->dport = s->outside_port;
 	return SN_REASON_NONE;
+}
+
+/* The same, where packets without ports have a session at each NAPT of a run. */
+static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t run)
+{
+	const struct sn_run *r = &x->w->program->runs[run];
+	enum sn_reason reason = SN_REASON_NONE;
+
+	if (p->quote.proto == SN_ICMP && !sn_is_query_reply(p->quote.icmp_type))
+		return SN_REASON_NAT_UNSUPPORTED;
+	if (sn_has_ports(p->quote.proto) || r->n_single == 0)
+		return forward_error_by(x, p, run);
+	for (uint32_t i = 0; i < r->n_single && !reason; i++)
+		reason = forward_error_by(x, p, r->single[i]);
+	return reason;
 }
 
 static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t run)

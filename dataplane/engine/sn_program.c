@@ -207,20 +207,40 @@ static int build_tables(struct sn_builder *b)
 	return 0;
 }
 
+static int build_single(struct sn_builder *b, struct sn_run *to, const run_msg *from)
+{
+	if (from->n_single > SN_RUNS_MAX)
+		return sn_build_fail(b, "single: there are %zu, want at most %d", from->n_single,
+				     SN_RUNS_MAX);
+	to->single = sn_build_array(from->n_single, sizeof(*to->single));
+	if (!to->single)
+		return sn_build_no_memory(b);
+	to->n_single = (uint32_t)from->n_single;
+	for (uint32_t i = 0; i < to->n_single; i++) {
+		if (from->single[i] >= b->msg->n_runs)
+			return sn_build_fail(b, "single[%u] is %u, but there are only %zu", i,
+					     from->single[i], b->msg->n_runs);
+		to->single[i] = from->single[i];
+	}
+	return 0;
+}
+
 static int build_run(struct sn_builder *b, struct sn_run *to, const run_msg *from)
 {
+	int rc;
+
 	if (sn_build_index(b, "table", from->table, b->msg->n_tables) ||
 	    sn_build_index(b, "segment", from->segment, b->msg->n_segments))
 		return -EINVAL;
 	to->table = from->table;
 	to->segment = from->segment;
 	to->max_sessions = from->max_sessions;
-	to->addresses = from->addresses;
 	to->tcp_ns = from->tcp_ms * NS_PER_MS;
 	to->tcp_transitory_ns = from->tcp_transitory_ms * NS_PER_MS;
 	to->udp_ns = from->udp_ms * NS_PER_MS;
 	to->icmp_ns = from->icmp_ms * NS_PER_MS;
-	return sn_build_name(b, &to->name, from->name);
+	rc = build_single(b, to, from);
+	return rc ? rc : sn_build_name(b, &to->name, from->name);
 }
 
 static int build_runs(struct sn_builder *b)
@@ -532,8 +552,10 @@ void sn_program_free(struct sn_program *p)
 		free(p->tables[i].name);
 		free(p->tables[i].pool);
 	}
-	for (uint32_t i = 0; i < p->n_runs; i++)
+	for (uint32_t i = 0; i < p->n_runs; i++) {
 		free(p->runs[i].name);
+		free(p->runs[i].single);
+	}
 	for (uint32_t i = 0; i < p->n_segments; i++) {
 		free(p->segments[i].name);
 		sn_classifier_free(&p->segments[i].table);

@@ -85,7 +85,8 @@ struct sn_run {
 	uint32_t table;
 	uint32_t segment;
 	uint32_t max_sessions; /* per protocol; 0: none */
-	uint32_t addresses;    /* for flows without ports to one remote; 0: the table's */
+	uint32_t n_single;
+	uint32_t *single; /* the runs of its NAPTs one by one, if it has several */
 	uint64_t tcp_ns;
 	uint64_t tcp_transitory_ns;
 	uint64_t udp_ns;

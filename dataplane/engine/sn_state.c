@@ -376,12 +376,11 @@ static struct spot spot_for(struct sn_part *part, struct table *t, struct shard 
 	return spot;
 }
 
-/* The addresses of the pool, by their bits, that sessions to a flow's remote have; *mine: how many of a run.
- */
-static uint64_t addresses_used(const struct sn_state *state, const struct table *t, const struct shard *sh,
-			       uint32_t run, const struct sn_flow *f, uint64_t now, uint32_t *mine)
+/* The addresses of the pool, by their bits, that sessions to a flow's remote have. */
+static uint32_t addresses_used(const struct sn_state *state, const struct table *t, const struct shard *sh,
+			       const struct sn_flow *f, uint64_t now)
 {
-	uint64_t used = 0;
+	uint32_t used = 0;
 
 	for (uint32_t i = *back_head(state, sh, f->proto, f->dst); i;) {
 		const struct sn_session *s = at_index(sh, i);
@@ -389,20 +388,17 @@ static uint64_t addresses_used(const struct sn_state *state, const struct table 
 		i = s->back_next;
 		if (s->proto != f->proto || s->remote_addr != f->dst || !sn_session_live(s, now))
 			continue;
-		used |= 1ull << address_index(t, s->outside_addr);
-		*mine += s->run == run;
+		used |= 1u << address_index(t, s->outside_addr);
 	}
 	return used;
 }
 
-/* An outside address that no session of the protocol has with the remote; the same for a host's flows, if it
- * can be. */
+/* The first address, from the one that the source tells on, that no session of the protocol has with the
+ * remote. */
 static __rte_noinline struct spot spot_without_port(struct sn_part *part, struct table *t, struct shard *sh,
 						    uint32_t run, const struct sn_flow *f, uint64_t now)
 {
-	uint32_t n = RTE_MIN(t->n_addresses, BACK_ADDRS), limit = part->state->runs[run].addresses, mine = 0;
-	uint32_t first = (uint32_t)(sn_hash2(f->src, 0, part->state->seed) % n);
-	uint64_t used;
+	uint32_t n = (uint32_t)RTE_MIN(t->n_addresses, BACK_ADDRS), used;
 
 	if (sh->portless >= portless_max(sh))
 		reap(part, t, sh, now, true);
@@ -411,10 +407,10 @@ static __rte_noinline struct spot spot_without_port(struct sn_part *part, struct
 		return (struct spot){.slot = SN_NO_INDEX};
 	if (!sh->live && sh->tick < now >> WHEEL_SHIFT)
 		sh->tick = now >> WHEEL_SHIFT;
-	used = addresses_used(part->state, t, sh, run, f, now, &mine);
-	for (uint32_t i = 0; i < n && (!limit || mine < limit); i++)
-		if (!(used >> (first + i) % n & 1))
-			return (struct spot){0, address_at(t, (first + i) % n), 0};
+	used = addresses_used(part->state, t, sh, f, now);
+	for (uint32_t i = 0; i < n; i++)
+		if (!(used >> (f->src % n + i) % n & 1))
+			return (struct spot){0, address_at(t, (f->src % n + i) % n), 0};
 	return (struct spot){.slot = SN_NO_INDEX};
 }
 
@@ -898,7 +894,6 @@ static void run_init(struct run *to, const struct sn_run *from, uint32_t index)
 	to->index = index;
 	to->table = from->table;
 	to->max_sessions = from->max_sessions;
-	to->addresses = from->addresses;
 	to->timeout_ms[SN_PROTO_OTHER] = (uint32_t)(from->udp_ns / NS_PER_MS);
 	to->tcp_ms = (uint32_t)(from->tcp_ns / NS_PER_MS);
 	to->timeout_ms[SN_PROTO_TCP] = (uint32_t)(from->tcp_transitory_ns / NS_PER_MS);

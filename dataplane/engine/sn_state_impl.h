@@ -16,7 +16,7 @@
 #define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
 #define NS_PER_MS   1000000ull
 #define BACK_HEADS  1024u /* of chains by which sessions without ports are found from outside */
-#define BACK_ADDRS  64u	  /* of a pool are used for them at most: a look-up for one stays short */
+#define BACK_ADDRS  32u	  /* of a pool are used for them at most: with every cut a table has as many */
 #define SLOT_FREE   0x80000000u
 
 /*
@@ -106,7 +106,6 @@ struct run {
 	uint32_t index; /* in the program; SN_NO_INDEX: gone */
 	uint32_t table; /* in state->tables */
 	uint32_t max_sessions;
-	uint32_t addresses;
 	uint32_t timeout_ms[SN_PROTOS];
 	uint32_t tcp_ms; /* established; timeout_ms[SN_PROTO_TCP] is the transitory one */
 };

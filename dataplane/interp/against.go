@@ -323,6 +323,9 @@ func (s *search) otherChoices(first *run) *run {
 // of ports early.
 func (s *search) candidates(m *made, first *run) iter.Seq[endpoint] {
 	return func(yield func(endpoint) bool) {
+		if !hasPorts(m.flow.proto) {
+			return // it had none
+		}
 		for _, o := range s.seen.Out {
 			if f, ok := look(o.Frame); ok && !yield(endpoint{m.flow.proto, f.src, f.sport}) {
 				return
@@ -334,14 +337,6 @@ func (s *search) candidates(m *made, first *run) iter.Seq[endpoint] {
 			}
 		}
 		if !first.readsChoice {
-			return
-		}
-		if !hasPorts(m.flow.proto) {
-			for i := range m.nat.pool {
-				if !yield(m.nat.endpointAt(m.flow.proto, i)) {
-					return
-				}
-			}
 			return
 		}
 		low := int(m.nat.element.PortMin)

@@ -83,6 +83,7 @@ func newNAT(name string, e element.NAPT, overlaps bool) *nat {
 	for _, a := range e.Pool {
 		n.pool = append(n.pool, num(a))
 	}
+	slices.Sort(n.pool)
 	return n
 }
 
@@ -244,18 +245,30 @@ func (n *nat) choose(f flow, w wish, now time.Duration) (endpoint, bool) {
 	return endpoint{}, false
 }
 
+// byAddress is where a flow without ports goes: no NAPT has a choice.
+func (n *nat) byAddress(f flow, now time.Duration) (endpoint, bool) {
+	pool := n.pool[:min(len(n.pool), portlessAddresses)]
+	for i := range pool {
+		at := endpoint{proto: f.proto, addr: pool[(int(f.src)+i)%len(pool)]}
+		if n.allowed(f, at, now) {
+			return at, true
+		}
+	}
+	return endpoint{}, false
+}
+
+// portlessAddresses bounds the addresses of a pool that flows without ports get.
+const portlessAddresses = 32
+
 // endpointAt is an endpoint of the pool by its number.
 func (n *nat) endpointAt(proto uint8, i int) endpoint {
-	if !hasPorts(proto) {
-		return endpoint{proto, n.pool[i%len(n.pool)], 0}
-	}
 	ports := int(n.element.PortMax) - int(n.element.PortMin) + 1
 	return endpoint{proto, n.pool[i/ports], n.element.PortMin + uint16(i%ports)}
 }
 
 // add makes an entry in the place of expired ones.
 func (n *nat) add(r *run, f flow, at endpoint) *entry {
-	e := &entry{nat: n, flow: f, out: at, last: r.now, hidden: true}
+	e := &entry{nat: n, flow: f, out: at, last: r.now, hidden: hasPorts(f.proto)}
 	if old := n.inside[f]; old != nil {
 		n.remove(r, old)
 	}

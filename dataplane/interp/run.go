@@ -99,6 +99,12 @@ func (r *run) chosen(m *made) (endpoint, bool) {
 	if n.full(r.now) {
 		return endpoint{}, false
 	}
+	if !hasPorts(m.flow.proto) {
+		if w := r.nextWish(m); w.exhausted {
+			return endpoint{}, false
+		}
+		return n.byAddress(m.flow, r.now)
+	}
 	if r.choose != nil {
 		toEndpoint := func(a netip.AddrPort) endpoint { return endpoint{m.flow.proto, num(a.Addr()), a.Port()} }
 		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(m.flow, toEndpoint(a), r.now) }

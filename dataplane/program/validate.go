@@ -157,6 +157,8 @@ func (v validator) run(i int, r *programpb.Run) error {
 	return first(
 		index(at, "table", r.GetTable(), len(v.p.GetTables())),
 		index(at, "segment", r.GetSegment(), len(v.p.GetSegments())),
+		count(at+": single", len(r.GetSingle()), MaxRuns),
+		each(r.GetSingle(), func(j int, run uint32) error { return index(at, fmt.Sprintf("single[%d]", j), run, len(v.p.GetRuns())) }),
 	)
 }
 

@@ -108,7 +108,7 @@ func (e *emitter) tables() {
 			Segment: uint32(e.w.index[start{kind: startReturn, node: last, run: i}]),
 		}
 		to := e.napt(last).Timeouts
-		room, addresses := capacity(e.napt(last)), len(e.napt(last).Pool)
+		room := capacity(e.napt(last))
 		var names []string
 		for _, node := range run {
 			n := e.napt(node)
@@ -118,9 +118,8 @@ func (e *emitter) tables() {
 				room = c
 				r.MaxSessions = uint32(c)
 			}
-			if len(n.Pool) < addresses {
-				addresses = len(n.Pool)
-				r.Addresses = uint32(addresses)
+			if len(run) > 1 {
+				r.Single = append(r.Single, uint32(e.w.run(e.w.single(node))))
 			}
 			names = append(names, e.w.g.Nodes[node].Name)
 		}

@@ -14,6 +14,10 @@ var (
 	forwardable = translatable(3, 8, 11, 12, 13)
 	returnable  = translatable(0, 3, 11, 12, 14)
 
+	// Flows of the protocols in bound are told apart by port or identifier, others by address alone.
+	bound   = headerspace.Of(1, 6, 17)
+	unbound = headerspace.Full(headerspace.Proto).Subtract(bound)
+
 	unfragmented = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
 	fragmented   = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragFirst, headerspace.FragLater))
 )
@@ -61,18 +65,35 @@ func (w *walker) translate(t *tcu, node int, n element.NAPT) error {
 		return err
 	}
 	for i := range good.n {
-		u := w.branch(t, *good.at(i))
-		if err := w.forward(u, node, n); err != nil {
-			return err
-		}
-		if err := w.follow(u, node, element.NAPTOutside, -1); err != nil {
-			return err
+		for _, p := range w.parts(t, *good.at(i)) {
+			u := w.branch(t, p)
+			if err := w.forward(u, node, n); err != nil {
+				return err
+			}
+			if err := w.follow(u, node, element.NAPTOutside, -1); err != nil {
+				return err
+			}
 		}
 	}
 	if err := w.drop(t, node, &whole, element.ReasonNATUnsupported); err != nil {
 		return err
 	}
 	return w.drop(t, node, &frags, element.ReasonNATFragment)
+}
+
+// parts are the packets of a filter that NAPTs may translate together, and those without ports, which are bound at each by itself: what one
+// makes of their address tells the next one's, and how many a remote can have is told by the pool of each.
+func (w *walker) parts(t *tcu, p headerspace.Filter) []headerspace.Filter {
+	if !w.joins(t) {
+		return []headerspace.Filter{p}
+	}
+	var out []headerspace.Filter
+	for _, protos := range [...]headerspace.Set{bound, unbound} {
+		if q := p.And(headerspace.Proto, protos); !q.IsEmpty() {
+			out = append(out, q)
+		}
+	}
+	return out
 }
 
 // forward composes the translation. Behind another NAPT whose choice nobody has
@@ -82,7 +103,7 @@ func (w *walker) forward(t *tcu, node int, n element.NAPT) error {
 		w.apart[t.unwind[0]] = true
 		return errAgain
 	}
-	if w.joins(t) {
+	if w.joins(t) && t.filter.And(headerspace.Proto, unbound).IsEmpty() {
 		last := len(t.runs) - 1
 		t.runs = slices.Clone(t.runs)
 		t.runs[last] = w.runs.extend(t.runs[last], node)
@@ -182,9 +203,15 @@ func (w *walker) run(r runID) int {
 		last := w.runs.last(r)
 		w.table(last)
 		w.segmentOf(start{kind: startReturn, node: last, run: i})
+		for _, node := range w.runs.used[i] {
+			w.run(w.single(node))
+		}
 	}
 	return i
 }
+
+// single is the run of one NAPT.
+func (w *walker) single(node int) runID { return w.runs.extend(noRun, node) }
 
 // table is the index of the state table of a NAPT that writes last.
 func (w *walker) table(node int) int {

@@ -519,22 +519,19 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 	table := m.p.GetRuns()[run].GetTable()
 	if isError(s) {
 		q := quote(s)
-		if q == nil {
+		switch single := m.p.GetRuns()[run].GetSingle(); {
+		case q == nil || !direction(q, false):
 			return "nat-unsupported"
-		}
-		from, to := ends(q) // a packet that we delivered
-		b := m.from(table, flow{run, q[9], to, from})
-		for _, r := range m.returned {
-			if m.p.GetRuns()[r.run].GetTable() == table && r.proto == q[9] && r.inside == to && r.remote == from {
-				b = r
+		case ported(q[9]) || len(single) == 0:
+			return m.forwardError(s, q, run)
+		default:
+			for _, run := range single {
+				if reason := m.forwardError(s, q, run); reason != "" {
+					return reason
+				}
 			}
+			return ""
 		}
-		if b == nil || !direction(q, false) {
-			return "nat-unsupported"
-		}
-		binary.BigEndian.PutUint32(s.ip[12:], number(b.out.Addr()))
-		write(q, 16, b.out)
-		return ""
 	}
 	if !s.told() {
 		return "nat-unsupported"
@@ -551,6 +548,24 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 	}
 	m.use(b, s.ip, true)
 	write(s.ip, 12, b.out)
+	return ""
+}
+
+// forwardError translates an error about a packet q that was delivered by a binding of the run.
+func (m *model) forwardError(s *shot, q []byte, run uint32) (reason string) {
+	table := m.p.GetRuns()[run].GetTable()
+	from, to := ends(q)
+	b := m.from(table, flow{run, q[9], to, from})
+	for _, r := range m.returned {
+		if m.p.GetRuns()[r.run].GetTable() == table && r.proto == q[9] && r.inside == to && r.remote == from {
+			b = r
+		}
+	}
+	if b == nil {
+		return "nat-unsupported"
+	}
+	binary.BigEndian.PutUint32(s.ip[12:], number(b.out.Addr()))
+	write(q, 16, b.out)
 	return ""
 }
 
@@ -599,22 +614,18 @@ func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// chooseAddress is an address that no flow of the protocol to the same remote has, if the run's smallest pool has one left.
+// chooseAddress is the first address that no flow of the protocol to the same remote has, from the one that the source tells on.
 func (m *model) chooseAddress(addrs []uint32, f flow, table uint32) (out netip.AddrPort, ok bool) {
 	t := &m.tables[table]
-	mine := uint32(0)
-	for _, a := range addrs[:min(len(addrs), 64)] {
-		at := netip.AddrPortFrom(packets.Addr(a), 0)
-		b := t.outside[endpointOf(f.proto, at, f.remote)]
-		switch {
-		case b == nil || !m.live(b):
-			out, ok = at, true
-		case b.run == f.run:
-			mine++
+	slices.Sort(addrs)
+	n := uint32(min(len(addrs), 32))
+	for i := range n {
+		at := netip.AddrPortFrom(packets.Addr(addrs[(number(f.inside.Addr())%n+i)%n]), 0)
+		if b := t.outside[endpointOf(f.proto, at, f.remote)]; b == nil || !m.live(b) {
+			return at, true
 		}
 	}
-	most := m.p.GetRuns()[f.run].GetAddresses()
-	return out, ok && (most == 0 || mine < most)
+	return netip.AddrPort{}, false
 }
 
 func (m *model) back(s *shot, table uint32) (left bool) {

@@ -65,7 +65,6 @@ func TestGREESPSCTPAndTimestampsPassNAPTsByAddressOrIdentifier(t *testing.T) {
 // tunnel runs such packets, with pauses around the timeout.
 func (r *rig) tunnel(t *testing.T, n int) error {
 	tr := newTraffic(1, r.g, r.res.Program)
-	tr.napts = 0 // protocols without ports, too
 	random, now := rand.New(rand.NewPCG(2, 3)), time.Second
 	for r.stats.packets < n {
 		s := step{now: now}

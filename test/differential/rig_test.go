@@ -339,21 +339,33 @@ func (r *rig) shardFull(ctx context.Context, diff []interp.Mismatch) bool {
 		if err != nil {
 			return false
 		}
-		addresses := 0
-		for _, p := range t.GetPool() {
-			addresses += int(p.GetLast()-p.GetFirst()) + 1
-		}
 		type shard struct{ proto, shard uint32 }
 		used := map[shard]int{}
+		shards, ports := shardsOf(t)
 		for _, s := range sessions {
-			k := shard{s.GetProto(), s.GetShard()}
-			// A shard has every 128th port.
-			if used[k]++; used[k] >= addresses*int((t.GetPortMax()-t.GetPortMin()+1)/128) {
+			k, room := shard{s.GetProto(), s.GetShard() % uint32(shards)}, ports
+			if !ported(uint8(k.proto)) {
+				k.proto, room = 0, ports/8
+			}
+			if used[k]++; used[k] >= room {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// shardsOf are the shards of a table, 128 or so many that each has 64 ports of an address, and the ports that each has at least (docs/sharding.md).
+func shardsOf(t *programpb.StateTable) (shards, ports int) {
+	addresses := 0
+	for _, p := range t.GetPool() {
+		addresses += int(p.GetLast()-p.GetFirst()) + 1
+	}
+	n := int(t.GetPortMax()-t.GetPortMin()) + 1
+	for shards = 1; 2*shards <= 128 && n/(2*shards) >= 64; {
+		shards *= 2
+	}
+	return shards, addresses * (n / shards)
 }
 
 // finish compares what was counted: drops by reason, frames per interface, counters, live sessions.
@@ -467,7 +479,7 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 	}
 	for _, s := range r.oracle.Sessions(now) {
 		k := key{s.Node, uint32(s.Proto), s.Remote}
-		if spare[k]--; last[s.Node] && spare[k] < 0 {
+		if spare[k]--; (last[s.Node] || !ported(s.Proto)) && spare[k] < 0 {
 			diff = append(diff, fmt.Sprintf("live binding for which the engine has no session: %v", s))
 		}
 	}

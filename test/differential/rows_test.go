@@ -90,3 +90,107 @@ func resetOf(t *testing.T, r *rig, from, to netip.AddrPort) {
 		t.Fatalf("%v → %v left as %v, and the reset as %v by interface %d", from, to, x, y, reset.iface)
 	}
 }
+
+// pools are NAPTs in a row with so many addresses each. If routed, a router lies behind the first.
+func pools(name string, routed bool, addresses ...int) *graph.Graph {
+	b := new(builder)
+	b.g.Chain = name
+	s, end := b.plainLinks()
+	for i, n := range addresses {
+		e := element.NAPT{PortMin: 1024, PortMax: 65535, Timeouts: timeouts, MaxSessions: 1 << 17}
+		for a := range n {
+			e.Pool = append(e.Pool, addr4(100, 64, i, 1+a))
+		}
+		left, right := b.napt(fmt.Sprintf("nat%d", i), e)
+		b.link(s, left)
+		s = right
+		if i == 0 && routed {
+			faces := b.router("rt", addr4(172, 16, 0, 1), 2, discards, []route{
+				{prefix: netip.MustParsePrefix("100.64.0.0/16"), face: 0},
+				{prefix: netip.MustParsePrefix("0.0.0.0/0"), face: 1},
+			})
+			b.link(s, faces[0])
+			s = faces[1]
+		}
+	}
+	b.link(s, end)
+	return &b.g
+}
+
+// gre is a packet of a host.
+func gre(g *graph.Graph, host int, to uint32, ttl uint8) sent {
+	return sent{0, ethernet(g, 0, packets.IPv4{Src: 0x0a000000 + uint32(host), Dst: to, Proto: 47, TTL: ttl, Payload: []byte{0, 0, 8, 0, 1, 2, 3, 4}})}
+}
+
+// started is a chain's rig, with three workers.
+func started(t *testing.T, g *graph.Graph, cut string) *rig {
+	t.Helper()
+	needHarness(t)
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.workers, r.cut = 3, cut
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.engine.kill)
+	return r
+}
+
+func TestFlowsWithoutPortsTakeTheAddressThatTheirSourceTells(t *testing.T) {
+	r := started(t, pools(t.Name(), false, 4), cutByHost)
+	for i, k := range []struct {
+		host int
+		to   uint32
+		want byte
+	}{{4, 0x08080808, 1}, {5, 0x08080808, 2}, {8, 0x08080808, 3}, {9, 0x08080808, 4}, {9, 0x08080809, 2}, {9, 0x08080808, 4}} {
+		out := r.must(t, time.Second, gre(r.g, k.host, k.to, 64))
+		if v, _ := packets.Parse(out.frame); v.IP.Src != 0x64400000+uint32(k.want) {
+			t.Errorf("packet %d leaves by %v, want 100.64.0.%d", i, packets.Addr(v.IP.Src), k.want)
+		}
+	}
+	left, err := r.run(t.Context(), step{time.Second, []sent{gre(r.g, 10, 0x08080808, 64)}})
+	if err != nil || len(left[0]) > 0 || r.stats.drops["nat-exhausted"] != 1 {
+		t.Errorf("a fifth host: %d frames, %v, %v", len(left[0]), r.stats.drops, err)
+	}
+}
+
+// TestFlowsWithoutPortsAreBoundAtEachNAPTOfARow has hosts of which some are answered behind the first NAPT: they have its addresses, though
+// they never come to the second.
+func TestFlowsWithoutPortsAreBoundAtEachNAPTOfARow(t *testing.T) {
+	for _, cut := range []string{cutByHost, cutByHash, "address:0"} {
+		t.Run(cut, func(t *testing.T) {
+			t.Parallel()
+			r := started(t, pools(t.Name(), true, 4, 6, 3), cut)
+			random := rand.New(rand.NewPCG(1, 2))
+			const to = 0x08080808
+			for host := range 2 {
+				r.must(t, time.Second, gre(r.g, host, to, 1)) // time exceeded
+			}
+			var outs []sent
+			for host := 2; host < 4; host++ {
+				outs = append(outs, r.must(t, time.Second, gre(r.g, host, to, 64)))
+			}
+			left, err := r.run(t.Context(), step{time.Second, []sent{gre(r.g, 4, to, 64)}})
+			if err != nil || len(left[0]) > 0 || r.stats.drops["nat-exhausted"] != 1 {
+				t.Fatalf("a fifth host for four addresses: %d frames, %v, %v", len(left[0]), r.stats.drops, err)
+			}
+			for _, out := range outs {
+				f, _ := packets.Reply(random, out.frame, 0, make([]byte, 8))
+				in, _ := packets.Parse(r.must(t, time.Second, sent{1, f}).frame)
+				// What the host says about it, and what somebody on the way says about the first.
+				about := ethernet(r.g, 0, packets.IPv4{Src: in.IP.Dst, Dst: to, Proto: packets.ProtoICMP, TTL: 64, Payload: packets.ICMP(3, 2, 0, in.IP.Bytes())})
+				if out := r.must(t, time.Second, sent{0, about}); out.iface != 1 {
+					t.Errorf("the error leaves by interface %d", out.iface)
+				}
+				if in := r.must(t, time.Second, complaint(r.g, out)); in.iface != 0 {
+					t.Errorf("the complaint leaves by interface %d", in.iface)
+				}
+			}
+			if err := r.finish(t.Context(), time.Second); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

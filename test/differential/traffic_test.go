@@ -26,7 +26,6 @@ type traffic struct {
 	filters []hs.Filter // of the chain's rules and routes, then of the program's boxes
 	rules   int         // how many of them are of the chain
 	values  [hs.NumFields][]uint64
-	napts   int
 	out     ring // frames that left
 	good    ring // frames upon which some left
 }
@@ -50,9 +49,6 @@ func newTraffic(seed uint64, g *graph.Graph, p *programpb.Program) *traffic {
 	t := &traffic{Rand: rand.New(rand.NewPCG(seed, 0)), g: g}
 	for _, n := range g.Nodes {
 		t.learnNode(n.Element)
-		if _, ok := n.Element.(element.NAPT); ok {
-			t.napts++
-		}
 	}
 	t.rules = len(t.filters)
 	for _, s := range p.GetSegments() {
@@ -319,27 +315,7 @@ func vid(v uint64) int {
 func (t *traffic) build(iface int, f packets.Fields) []byte {
 	var mac packets.MAC
 	copy(mac[:], t.g.Interfaces[iface].MAC)
-	if t.napts > 0 && byAddress(f.Proto) {
-		f.Proto = protoAH
-	}
 	return packets.Build(t.Rand, mac, packets.MAC{2, 9, 0, 0, 0, byte(iface)}, f, t.payload())
-}
-
-const (
-	protoDCCP    = 33
-	protoAH      = 51
-	protoUDPLite = 136
-)
-
-// byAddress tells whether NAPTs translate the protocol by address alone. In chains with NAPTs such packets are left to
-// TestGREESPSCTPAndTimestampsPassNAPTsByAddressOrIdentifier: which flows are unambiguous depends on what each NAPT
-// of a row, and each shard, has chosen before, which the oracle cannot always tell from the frames that it sees.
-func byAddress(proto uint8) bool {
-	switch proto {
-	case packets.ProtoTCP, packets.ProtoUDP, packets.ProtoICMP, protoDCCP, protoAH, protoUDPLite:
-		return false
-	}
-	return true
 }
 
 // fresh makes a packet at the bounds of a filter.

@@ -1394,9 +1394,11 @@ type Run struct {
 	UdpMs           uint32                 `protobuf:"varint,6,opt,name=udp_ms,json=udpMs,proto3" json:"udp_ms,omitempty"`
 	IcmpMs          uint32                 `protobuf:"varint,7,opt,name=icmp_ms,json=icmpMs,proto3" json:"icmp_ms,omitempty"`
 	MaxSessions     uint32                 `protobuf:"varint,8,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"` // what the smallest pool on the way allows; 0: the table's
-	Addresses       uint32                 `protobuf:"varint,30,opt,name=addresses,proto3" json:"addresses,omitempty"`                       // of the smallest pool on the way: what flows without ports to one remote can have; 0: the table's
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// The runs of its NAPTs one by one, if it has several: errors about packets without ports, which no NAPT passes
+	// together with another, are translated by these, in order.
+	Single        []uint32 `protobuf:"varint,80,rep,packed,name=single,proto3" json:"single,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Run) Reset() {
@@ -1485,11 +1487,11 @@ func (x *Run) GetMaxSessions() uint32 {
 	return 0
 }
 
-func (x *Run) GetAddresses() uint32 {
+func (x *Run) GetSingle() []uint32 {
 	if x != nil {
-		return x.Addresses
+		return x.Single
 	}
-	return 0
+	return nil
 }
 
 // Segment is one classification: the packet's fields as they are then decide the class.
@@ -7561,7 +7563,7 @@ const file_program_proto_rawDesc = "" +
 	"\fmax_sessions\x18\x05 \x01(\rR\vmaxSessions\"8\n" +
 	"\fAddressRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\aR\x04last\"\xfd\x01\n" +
+	"\x04last\x18\x02 \x01(\aR\x04last\"\xf7\x01\n" +
 	"\x03Run\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\rR\x05table\x12\x18\n" +
@@ -7570,8 +7572,8 @@ const file_program_proto_rawDesc = "" +
 	"\x11tcp_transitory_ms\x18\x05 \x01(\rR\x0ftcpTransitoryMs\x12\x15\n" +
 	"\x06udp_ms\x18\x06 \x01(\rR\x05udpMs\x12\x17\n" +
 	"\aicmp_ms\x18\a \x01(\rR\x06icmpMs\x12!\n" +
-	"\fmax_sessions\x18\b \x01(\rR\vmaxSessions\x12\x1c\n" +
-	"\taddresses\x18\x1e \x01(\rR\taddresses\"\xe9\x01\n" +
+	"\fmax_sessions\x18\b \x01(\rR\vmaxSessions\x12\x16\n" +
+	"\x06single\x18P \x03(\rR\x06single\"\xe9\x01\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tttl_floor\x18\x02 \x01(\rR\bttlFloor\x12.\n" +
