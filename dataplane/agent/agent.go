@@ -15,10 +15,10 @@ package agent
 import (
 	"context"
 	"net"
-	"os"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,22 +58,21 @@ type Agent struct {
 
 // New makes an agent; Run starts it.
 func New(c Config) *Agent {
-	engine := &Engine{Socket: c.Socket}
-	sampler := NewSampler(engine, c.Clock)
+	eng, drops := &Engine{Socket: c.Socket}, NewDrops()
+	sampler := NewSampler(eng, drops, c.Clock)
+	devices := NewDispatch(eng, drops, sampler.Classes, c.Clock, c.Log.WithName("dispatch"))
 	a := &Agent{
 		config:   c,
-		engine:   engine,
+		engine:   eng,
 		sampler:  sampler,
-		keeper:   NewKeeper(engine, sampler, &Store{Dir: c.Programs}, c.Clock, c.Log.WithName("keeper")),
+		keeper:   NewKeeper(eng, sampler, devices, &Store{Dir: c.Programs}, c.Clock, c.Log.WithName("keeper")),
 		source:   &Source{Client: c.Client, Instance: c.Instance, Clock: c.Clock, Log: c.Log.WithName("source")},
 		reporter: NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
-		balance:  NewBalance(engine, c.Clock, c.Log.WithName("balance")),
+		balance:  NewBalance(eng, c.Identity != nil, c.Clock, c.Log.WithName("balance")),
+		dispatch: devices,
 	}
-	a.dispatch = NewDispatch(engine, sampler.drops, sampler.classes, c.Clock, c.Log.WithName("dispatch"))
-	a.keeper.devices = a.dispatch
 	if c.Identity != nil {
-		a.sharing = NewSharing(engine, c.Instance.Name, c.Identity, c.Clock, c.Log.WithName("sharing"))
-		a.balance.shared = true
+		a.sharing = NewSharing(eng, c.Instance.Name, c.Identity, c.Clock, c.Log.WithName("sharing"))
 	}
 	return a
 }
@@ -181,6 +180,19 @@ func workingCores(i *v1alpha1.ChainInstance) int {
 	return i.WorkingCores()
 }
 
+// Metrics are the agent's and the engine's, for Prometheus.
+func (a *Agent) Metrics() prometheus.Collector {
+	c := &Collector{
+		Read:   func(ctx context.Context) error { _, err := a.sampler.Read(ctx); return err },
+		See:    a.see,
+		Writes: &a.reporter.Writes, Moves: &a.balance.Moves, Blocked: a.balance.Blocked,
+	}
+	if a.sharing != nil {
+		c.Given = &a.sharing.Moved
+	}
+	return c
+}
+
 // Report writes the status if it is worth a write.
 func (a *Agent) Report(ctx context.Context) {
 	seen := a.see()
@@ -205,14 +217,9 @@ func (a *Agent) see() *Seen {
 		Before:   before,
 		Now:      now,
 		Binding:  readBinding(a.config.Binding),
-		Draining: exists(a.config.Draining),
+		Draining: Draining(a.config.Draining),
 		Moving:   a.config.Balance,
 		Balance:  a.balance.State(),
 		Dispatch: a.dispatch.State(),
 	}
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return path != "" && err == nil
 }

@@ -55,7 +55,7 @@ func (p *pod) startAgent(t *testing.T, c client.WithWatch) {
 		Log:      testr.New(t),
 	})
 	if p.policy != (balance.Policy{}) {
-		p.balance.policy = p.policy
+		p.balance.Policy = p.policy
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -297,7 +297,7 @@ func TestDrainingEndsWhenNoPacketLeavesAnyMore(t *testing.T) {
 	if err != nil || how != "no packet left for 1s" {
 		t.Errorf("got %q, %v", how, err)
 	}
-	if !exists(d.Marker) {
+	if !Draining(d.Marker) {
 		t.Error("the agent is not told")
 	}
 }

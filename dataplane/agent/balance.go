@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -40,8 +41,8 @@ type Balance struct {
 	engine mover
 	clock  clock.PassiveClock
 	log    logr.Logger
-	policy balance.Policy
-	shared bool // with other pods: what shards want is told though one core has them all
+	Policy balance.Policy // set before the first step
+	shared bool           // with other pods: what shards want is told though one core has them all
 
 	mu    sync.Mutex
 	state BalanceState
@@ -57,8 +58,8 @@ type Balance struct {
 
 	hurry chan struct{} // has something after an urgent step
 
-	moves   counts
-	blocked prometheus.Histogram // s that a move's packets may have waited
+	Moves   Counts               // shards that were moved; orders that failed
+	Blocked prometheus.Histogram // s that a move's packets may have waited
 }
 
 // BalanceState is what the balancer has come to.
@@ -72,11 +73,20 @@ type BalanceState struct {
 	Urgent  uint64    // steps in which packets were lost that a core which does not work could have saved
 }
 
-// NewBalance makes a balancer of an engine.
-func NewBalance(e mover, c clock.PassiveClock, log logr.Logger) *Balance {
+// TooHeavy names the shards that no core can bear.
+func (s *BalanceState) TooHeavy() string {
+	shards, limit := s.Heavy, 100*balance.DefaultPolicy.Heavy
+	if shards.Len() == 1 {
+		return fmt.Sprintf("shard %s wants %.0f %% of a core or more, and a shard is one core's: more cores do not help it", shards, limit)
+	}
+	return fmt.Sprintf("shards %s want %.0f %% of a core or more each, and a shard is one core's: more cores do not help them", shards, limit)
+}
+
+// NewBalance makes a balancer of an engine, whose shards are shared with other pods or not.
+func NewBalance(e mover, shared bool, c clock.PassiveClock, log logr.Logger) *Balance {
 	return &Balance{
-		engine: e, clock: c, log: log, policy: balance.DefaultPolicy, hurry: make(chan struct{}, 1), retry: retryMoves(),
-		blocked: prometheus.NewHistogram(prometheus.HistogramOpts{
+		engine: e, shared: shared, clock: c, log: log, Policy: balance.DefaultPolicy, hurry: make(chan struct{}, 1), retry: retryMoves(),
+		Blocked: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "sinter_shard_move_blocked_seconds", Help: "Time that a shard's packets may have waited while it moved.",
 			Buckets: []float64{1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, 1},
 		}),
@@ -120,7 +130,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 	}
 	b.before, b.life = now, life
 	if b.balancer == nil || before == nil || len(before.GetShards()) != len(now.GetShards()) {
-		b.balancer = balance.New(b.policy)
+		b.balancer = balance.New(b.Policy)
 	}
 	if before == nil || !continues(before, now) {
 		return balancePeriod
@@ -140,7 +150,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 		Work: thousandths(report.Shards), Lost: whole(b.lost), Other: others(report.Cores), Urgent: b.urgent,
 	})
 	if urgent {
-		signal(b.hurry)
+		Signal(b.hurry)
 	}
 	if alone {
 		return balanceIdle
@@ -185,9 +195,9 @@ func (b *Balance) move(ctx context.Context, moves []balance.Move) error {
 		if err != nil {
 			return b.refused(err)
 		}
-		b.moves.done.Add(uint64(len(some)))
+		b.Moves.Done.Add(uint64(len(some)))
 		for _, d := range blocked {
-			b.blocked.Observe(d.Seconds())
+			b.Blocked.Observe(d.Seconds())
 			longest = max(longest, d)
 		}
 	}
@@ -197,14 +207,14 @@ func (b *Balance) move(ctx context.Context, moves []balance.Move) error {
 }
 
 // retryMoves is the pauses after moves that failed.
-func retryMoves() wait.Backoff { return doubling(time.Second, maxMovePause) }
+func retryMoves() wait.Backoff { return Doubling(time.Second, maxMovePause) }
 
 // refused notes that moves failed, and that they are to be tried again later.
 func (b *Balance) refused(err error) error {
 	pause := b.retry.Step()
 	b.resume = b.clock.Now().Add(pause)
 	b.balancer = nil // it believes that the shards moved, and would let them rest
-	b.moves.failed.Add(1)
+	b.Moves.Failed.Add(1)
 	b.log.Error(err, "shards are not moved", "again in", pause)
 	return err
 }

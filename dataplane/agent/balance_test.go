@@ -109,7 +109,7 @@ func (e *simulated) run(t *testing.T, b *Balance, working int, d time.Duration) 
 	}
 }
 
-func balancer(e *simulated) *Balance { return NewBalance(e, e.clock, logr.Discard()) }
+func balancer(e *simulated) *Balance { return NewBalance(e, false, e.clock, logr.Discard()) }
 
 func TestWhatShardsOfOneCoreWantIsToldWhereOtherPodsCouldHaveThem(t *testing.T) {
 	for _, shared := range []bool{false, true} {
@@ -139,9 +139,9 @@ func TestTheLoadOfOneCoreSpreadsOverAllWithinASecond(t *testing.T) {
 			t.Errorf("core %d has %d shards of 128, want about 32", core, n)
 		}
 	}
-	moved := b.moves.done.Load()
+	moved := b.Moves.Done.Load()
 	e.run(t, b, 0, 10*time.Second)
-	if more := b.moves.done.Load() - moved; more > 0 || moved < 80 {
+	if more := b.Moves.Done.Load() - moved; more > 0 || moved < 80 {
 		t.Errorf("%d moves in the first second, %d in the ten after it, want about 96 and none", moved, more)
 	}
 	if s := b.State(); s.Working != 4 || s.Failed != nil || s.Heavy.Len() > 0 {
@@ -223,8 +223,8 @@ func TestMovesThatFailAreTriedAgainAfterGrowingPauses(t *testing.T) {
 	e.refuses = errors.New("engine refused move shards: move: shard 5, there are 1")
 	b := balancer(e)
 	e.run(t, b, 0, 7*time.Second)
-	if e.ordered != 3 || b.moves.failed.Load() != 3 { // at 0.1, 1.2, 3.3 and 7.4 s
-		t.Errorf("%d orders, %d counted as failed; want 3 in 7 s", e.ordered, b.moves.failed.Load())
+	if e.ordered != 3 || b.Moves.Failed.Load() != 3 { // at 0.1, 1.2, 3.3 and 7.4 s
+		t.Errorf("%d orders, %d counted as failed; want 3 in 7 s", e.ordered, b.Moves.Failed.Load())
 	}
 	if !errors.Is(b.State().Failed, e.refuses) {
 		t.Errorf("state: %v", b.State().Failed)

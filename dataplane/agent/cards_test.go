@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/hex"
 	"slices"
 	"testing"
 	"time"
@@ -241,7 +242,7 @@ func (c *cards) queues() map[uint32]int {
 
 // dispatching is an agent's part that has such an engine.
 func dispatching(c *cards) *Dispatch {
-	return NewDispatch(c, newDeviceDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	return NewDispatch(c, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
 }
 
 // load is what the keeper does.
@@ -253,7 +254,7 @@ func (c *cards) load(d *Dispatch, p *delivery.Program) {
 		c.t.Fatal(err)
 	}
 	c.hello.Marks = marks
-	c.hash, _ = hexBytes(p.Hash)
+	c.hash, _ = hex.DecodeString(p.Hash)
 	d.After(p)
 }
 
@@ -262,27 +263,4 @@ func (c *cards) run(d *Dispatch, p *delivery.Program, seconds int) {
 	for end := c.clock.Now().Add(time.Duration(seconds) * time.Second); c.clock.Now().Before(end); {
 		c.clock.Step(d.Step(c.t.Context(), p, 0))
 	}
-}
-
-// office is a chain with drops and a NAPT.
-func office(t *testing.T, drops string) *delivery.Program {
-	return synthesized(t, `
-apiVersion: nfv.sinter.dev/v1alpha1
-kind: ServiceChain
-metadata: {name: edge}
-spec:
-  interfaces:
-  - {name: inside, address: 10.0.0.1/24}
-  - {name: outside, address: 198.51.100.2/24, gateway: 198.51.100.1}
-  functions:
-  - name: fw
-    firewall:
-      rules:
-      - {name: no-telnet, from: Inside, protocol: tcp, destinationPorts: [`+drops+`], action: Drop}
-      - {name: out, from: Inside, action: Accept}
-      - {name: replies, from: Outside, action: Accept}
-  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside}]}}
-  - {name: nat, napt: {pool: [198.51.100.16]}}
-  path: [inside, fw, rt, nat, outside]
-`)
 }

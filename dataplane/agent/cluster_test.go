@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -76,3 +77,18 @@ func programmed(i *v1alpha1.ChainInstance) (reason, message string) {
 
 // IsWatchListSemanticsUnSupported tells informers to list before they watch: the fake sends no bookmarks.
 func (c *cluster) IsWatchListSemanticsUnSupported() bool { return true }
+
+// testInstance is an instance that shall run a program, by packet socket on net1 and a VF.
+func testInstance(program string) *v1alpha1.ChainInstance {
+	return &v1alpha1.ChainInstance{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "edge-0", Generation: 3},
+		Spec: v1alpha1.ChainInstanceSpec{
+			Chain: "edge", Program: program, Cores: 1,
+			Groups: []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: []int32{0}}},
+			Interfaces: []v1alpha1.InterfaceBinding{
+				{Name: "in", Driver: v1alpha1.DriverAFPacket, Device: "net1"},
+				{Name: "out", Driver: v1alpha1.DriverVFIO, ResourceName: "intel.com/sriov_vf"},
+			},
+		},
+	}
+}

@@ -49,9 +49,9 @@ func dropOf(p *programpb.Program, d *programpb.Drop) dropID {
 	return dropID{kind, program.Reason(p, d)}
 }
 
-// deviceDrops is what devices dropped of one run of the engine, in place of which the engine would have counted it: by
+// Drops is what devices dropped of one run of the engine, in place of which the engine would have counted it: by
 // class of the program in force; by interface, by reason and by the chain's counters for good.
-type deviceDrops struct {
+type Drops struct {
 	mu       sync.Mutex
 	program  *delivery.Program
 	classes  map[classID]count
@@ -60,14 +60,15 @@ type deviceDrops struct {
 	counters map[string]count
 }
 
-func newDeviceDrops() *deviceDrops {
-	d := &deviceDrops{}
+// NewDrops counts for an engine that has dropped nothing yet.
+func NewDrops() *Drops {
+	d := &Drops{}
 	d.restart()
 	return d
 }
 
 // restart begins anew, for another run of the engine.
-func (d *deviceDrops) restart() {
+func (d *Drops) restart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.program, d.classes = nil, nil
@@ -75,14 +76,14 @@ func (d *deviceDrops) restart() {
 }
 
 // begin counts classes anew, for another program.
-func (d *deviceDrops) begin(p *delivery.Program) {
+func (d *Drops) begin(p *delivery.Program) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.program, d.classes = p, map[classID]count{}
 }
 
 // add counts packets of a class that the device of an interface dropped.
-func (d *deviceDrops) add(iface int, class uint32, n count) {
+func (d *Drops) add(iface int, class uint32, n count) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.program
@@ -106,14 +107,14 @@ func addTo[K comparable](m map[K]count, key K, n count) {
 }
 
 // of is what the device of an interface dropped.
-func (d *deviceDrops) of(iface string) count {
+func (d *Drops) of(iface string) count {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ports[iface]
 }
 
 // mergeInto adds what devices dropped to what the engine counted, as if the packets had come to it.
-func (d *deviceDrops) mergeInto(s *programpb.Stats) {
+func (d *Drops) mergeInto(s *programpb.Stats) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range s.GetPorts() {
@@ -122,7 +123,7 @@ func (d *deviceDrops) mergeInto(s *programpb.Stats) {
 		p.RxBytes += n.bytes
 	}
 	d.mergeDrops(s)
-	if d.program == nil || d.program.Hash != (&Sample{Stats: s}).Hash() {
+	if d.program == nil || d.program.Hash != hashOf(s) {
 		return
 	}
 	for i, name := range d.program.GetCounters() {
@@ -134,7 +135,7 @@ func (d *deviceDrops) mergeInto(s *programpb.Stats) {
 	d.mergeClasses(s)
 }
 
-func (d *deviceDrops) mergeDrops(s *programpb.Stats) {
+func (d *Drops) mergeDrops(s *programpb.Stats) {
 	for _, id := range slices.SortedFunc(maps.Keys(d.reasons), dropID.compare) {
 		n := d.reasons[id]
 		i := slices.IndexFunc(s.GetDrops(), func(r *programpb.DropStats) bool { return id == dropID{r.GetKind(), r.GetReason()} })
@@ -147,7 +148,7 @@ func (d *deviceDrops) mergeDrops(s *programpb.Stats) {
 	}
 }
 
-func (d *deviceDrops) mergeClasses(s *programpb.Stats) {
+func (d *Drops) mergeClasses(s *programpb.Stats) {
 	at := make(map[classID]*programpb.ClassStats, len(s.GetClasses()))
 	for _, c := range s.GetClasses() {
 		at[classID{c.GetSegment(), c.GetClass()}] = c

@@ -48,7 +48,7 @@ type Dispatch struct {
 	engine  steered
 	clock   clock.PassiveClock
 	log     logr.Logger
-	drops   *deviceDrops
+	drops   *Drops
 	classes func() *programpb.Stats // what the classes had so far; nil: not known
 
 	turn  chan struct{} // holds one token: the right to change rules
@@ -91,7 +91,7 @@ type DispatchState struct {
 }
 
 // NewDispatch makes the part of an agent that gives rules to devices.
-func NewDispatch(e steered, drops *deviceDrops, classes func() *programpb.Stats, c clock.PassiveClock, log logr.Logger) *Dispatch {
+func NewDispatch(e steered, drops *Drops, classes func() *programpb.Stats, c clock.PassiveClock, log logr.Logger) *Dispatch {
 	d := &Dispatch{
 		engine: e, drops: drops, classes: classes, clock: c, log: log,
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), distrust: map[string]string{}, astray: map[string]string{},
@@ -265,7 +265,7 @@ func (d *Dispatch) wipe(ctx context.Context, iface string) error {
 
 // adopt tells whether the program in force is known.
 func (d *Dispatch) adopt(known *delivery.Program, stats *programpb.Stats) bool {
-	hash := (&Sample{Stats: stats}).Hash()
+	hash := hashOf(stats)
 	if d.program != nil && d.program.Hash == hash {
 		return true
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -204,7 +205,7 @@ func TestBeforeANewProgramOnlyRulesStayThatAreRightForBoth(t *testing.T) {
 	if d.Step(t.Context(), first, 0) != dispatchBusy {
 		t.Error("rules are changed while the program is")
 	}
-	c.hash, _ = hexBytes(second.Hash)
+	c.hash, _ = hex.DecodeString(second.Hash)
 	c.hello.Marks = marks
 	d.After(second)
 	c.run(d, second, 3)
@@ -368,7 +369,7 @@ func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
 func TestRulesMatchTheBitsOfTheAddressByWhichTheEngineCutsFlows(t *testing.T) {
 	c, p := newCards(t, 2), office(t, "23")
 	c.hello.Cut = &programpb.Cut{By: programpb.Cut_ADDRESS, Bit: 8} // by its flags, and it has its program
-	c.hash, _ = hexBytes(p.Hash)
+	c.hash, _ = hex.DecodeString(p.Hash)
 	d := dispatching(c)
 	c.run(d, p, 3)
 	says(t, d, "inside", v1alpha1.DispatcherFlow)
@@ -534,7 +535,7 @@ func TestWhatDevicesDropIsCountedAsTheEngineWouldHave(t *testing.T) {
 
 func TestAnEngineThatDoesNotKnowOfDevicesIsServedWithoutThem(t *testing.T) {
 	c, p := newCards(t, 2), office(t, "23")
-	d := NewDispatch(&old{c}, newDeviceDrops(), func() *programpb.Stats { return nil }, c.clock, dispatching(c).log)
+	d := NewDispatch(&old{c}, NewDrops(), func() *programpb.Stats { return nil }, c.clock, dispatching(c).log)
 	c.load(d, p)
 	c.run(d, p, 3)
 	if s := d.State(); len(s.Ports) != 0 || !strings.Contains(s.Unknown, "asks nothing that this engine knows") {
@@ -545,7 +546,7 @@ func TestAnEngineThatDoesNotKnowOfDevicesIsServedWithoutThem(t *testing.T) {
 func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 	c, p := newCards(t, 2), office(t, "23")
 	mortal := &fragile{cards: c, devices: io.EOF}
-	d := NewDispatch(mortal, newDeviceDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	d := NewDispatch(mortal, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
 	if _, err := d.Before(t.Context(), p, true); err == nil {
 		t.Error("the engine ended, and nobody is told")
 	}
@@ -562,7 +563,7 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 		device.Flows = &programpb.FlowAbilities{}
 	}
 	mortal = &fragile{cards: c, cut: &control.EngineError{Request: "cut shards", Message: "interface inside: device does not start"}}
-	d = NewDispatch(mortal, newDeviceDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	d = NewDispatch(mortal, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
 	c.load(d, p)
 	c.restart()
 	c.load(d, p)
@@ -576,7 +577,7 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 func TestAnEngineThatEndsBeforeItIsAskedIsAskedAgain(t *testing.T) {
 	c, p := newCards(t, 2), office(t, "23")
 	early := &fragile{cards: c, devices: fmt.Errorf("devices: %w: EOF", control.ErrOver)}
-	d := NewDispatch(early, newDeviceDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	d := NewDispatch(early, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
 	if _, err := d.Before(t.Context(), p, true); err == nil {
 		t.Error("the engine ended, and nobody is told")
 	}

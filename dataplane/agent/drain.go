@@ -33,6 +33,12 @@ func Undrain(marker string) error {
 	return nil
 }
 
+// Draining tells whether the pod is being drained.
+func Draining(marker string) bool {
+	_, err := os.Stat(marker)
+	return marker != "" && err == nil
+}
+
 const drainPause = 250 * time.Millisecond
 
 // Run returns, with how it went, when the pod may end. An engine that does not answer has nothing to drain.

@@ -3,7 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
-	"errors"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -65,15 +65,35 @@ func startEngineWith(t *testing.T, socket, nice string, ports []string, flags ..
 	return e
 }
 
-func (e *testEngine) start() {
-	e.t.Helper()
+// enginePath is the engine's program: SINTER_ENGINE, else the one in its build folder. Tests that have none are skipped.
+func enginePath(t *testing.T) string {
+	t.Helper()
 	path := os.Getenv("SINTER_ENGINE")
 	if path == "" {
-		path = filepath.Join("..", "engine", "build", "sinter-engine")
+		path = filepath.Join(root(t), "dataplane", "engine", "build", "sinter-engine")
 	}
 	if _, err := os.Stat(path); err != nil {
-		e.t.Skipf("the engine is not built (%v): run make engine, or set SINTER_ENGINE", err)
+		t.Skipf("the engine is not built (%v): run make engine, or set SINTER_ENGINE", err)
 	}
+	return path
+}
+
+// root is the folder that has the module.
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	t.Fatalf("no folder above has a go.mod: %v", err)
+	return ""
+}
+
+func (e *testEngine) start() {
+	e.t.Helper()
+	path := enginePath(e.t)
 	args := []string{"-n", e.nice, path, "--socket", e.socket, "--no-huge"}
 	for _, p := range e.ports {
 		args = append(args, "--bind", p)
@@ -115,8 +135,13 @@ func (e *testEngine) restart() {
 	e.start()
 }
 
+// asker is a connection of an agent, by which an answer is waited for longer than tests take.
+type asker interface {
+	Devices(ctx context.Context, tryRules uint32) (devices []*programpb.Device, life uint64, err error)
+}
+
 // busy does something while the engine is at a request of an agent, and waits for its answer.
-func (e *testEngine) busy(of *Engine, what func()) {
+func (e *testEngine) busy(of asker, what func()) {
 	e.t.Helper()
 	signal := func(s syscall.Signal) {
 		if err := e.cmd.Process.Signal(s); err != nil {
@@ -126,10 +151,8 @@ func (e *testEngine) busy(of *Engine, what func()) {
 	signal(syscall.SIGSTOP)
 	asked, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, _, err := ask(e.t.Context(), of, patience, func(ctx context.Context, c *control.Client) (*programpb.HelloReply, error) {
-			close(asked)
-			return c.Hello(ctx)
-		})
+		close(asked)
+		_, _, err := of.Devices(e.t.Context(), 1)
 		done <- err
 	}()
 	<-asked
@@ -153,7 +176,7 @@ func (e *testEngine) runs() string {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	return (&Sample{Stats: stats}).Hash()
+	return hex.EncodeToString(stats.GetHash())
 }
 
 // load loads a program as someone else.
@@ -221,27 +244,4 @@ func wants(got string, want *delivery.Program) error {
 		return fmt.Errorf("program in force is %q, want %s (%s)", got, want.Hash, want.GetReasons()[0])
 	}
 	return nil
-}
-
-func TestAConnectionThatIsOverIsMadeAnewWhateverTheErrorSays(t *testing.T) {
-	e := &Engine{Socket: startEngine(t, filepath.Join(folder(t), "s"), quietPorts).socket}
-	t.Cleanup(e.Close)
-	for name, err := range map[string]error{
-		"a refusal":      &control.EngineError{Request: "take shards", Message: "no memory"},
-		"no question":    fmt.Errorf("stats: %w", control.ErrNotAsked),
-		"nothing at all": nil,
-	} {
-		if _, err := e.Connect(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		_, _, _ = ask(t.Context(), e, answerTimeout, func(_ context.Context, c *control.Client) (struct{}, error) {
-			return struct{}{}, errors.Join(err, c.Close())
-		})
-		if fresh, err := e.Connect(t.Context()); !fresh || err != nil {
-			t.Errorf("%s: connected anew: %t, %v; want a new connection", name, fresh, err)
-		}
-		if _, err := e.Stats(t.Context()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
 }

@@ -107,13 +107,13 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 		}
 	}
 
-	time.Sleep(settled + 2*time.Second) // the numbers of the new program are reported once
+	time.Sleep(Settled + 2*time.Second) // the numbers of the new program are reported once
 	quiet := instance().ResourceVersion
 	time.Sleep(5 * time.Second)
 	if now := instance().ResourceVersion; now != quiet {
 		t.Errorf("the instance was written without need: version %s, then %s", quiet, now)
 	}
-	if n := p.reporter.writes.failed.Load(); n != 0 {
+	if n := p.reporter.Writes.Failed.Load(); n != 0 {
 		t.Errorf("%d writes failed", n)
 	}
 }

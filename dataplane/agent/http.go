@@ -61,8 +61,3 @@ func (a *Agent) ready(context.Context) error {
 		return nil
 	}
 }
-
-// applied tells whether the wanted program is in force.
-func (s *Seen) applied() bool {
-	return s.State.Engine == nil && s.State.Hash != "" && s.State.Hash == s.State.Wanted.hash()
-}

@@ -57,10 +57,10 @@ type State struct {
 type Keeper struct {
 	engine  *Engine
 	sampler *Sampler
+	devices swapper // nil: they have no part in it
 	store   *Store
 	clock   clock.PassiveClock
 	log     logr.Logger
-	devices swapper // nil: they have no part in it
 
 	mu    sync.Mutex
 	state State
@@ -83,10 +83,10 @@ type swapper interface {
 	After(loaded *delivery.Program)
 }
 
-// NewKeeper makes a keeper.
-func NewKeeper(e *Engine, sampler *Sampler, store *Store, c clock.PassiveClock, log logr.Logger) *Keeper {
+// NewKeeper makes a keeper; devices nil: they have no part in it.
+func NewKeeper(e *Engine, sampler *Sampler, devices swapper, store *Store, c clock.PassiveClock, log logr.Logger) *Keeper {
 	return &Keeper{
-		engine: e, sampler: sampler, store: store, clock: c, log: log,
+		engine: e, sampler: sampler, devices: devices, store: store, clock: c, log: log,
 		state:   State{Engine: errNoEngine},
 		refused: map[string]error{},
 		strikes: map[string]int{},
@@ -98,7 +98,7 @@ func NewKeeper(e *Engine, sampler *Sampler, store *Store, c clock.PassiveClock, 
 // Want says what the cluster wants now.
 func (k *Keeper) Want(w Wanted) {
 	k.update(func(s *State) { s.Wanted = w })
-	signal(k.wanted)
+	Signal(k.wanted)
 }
 
 // Wanted has something after Want.
@@ -118,14 +118,7 @@ func (k *Keeper) update(f func(*State)) {
 	k.mu.Lock()
 	f(&k.state)
 	k.mu.Unlock()
-	signal(k.changed)
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	Signal(k.changed)
 }
 
 // Step looks after the engine once. One that was lost may be there again already.

@@ -41,7 +41,7 @@ func (b *bench) restartAgent() {
 	}
 	engine := &Engine{Socket: b.engine.socket}
 	b.t.Cleanup(engine.Close)
-	b.Keeper = NewKeeper(engine, NewSampler(engine, b.clock), &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
+	b.Keeper = NewKeeper(engine, NewSampler(engine, NewDrops(), b.clock), nil, &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
 }
 
 // step lets some time go by and has the keeper look.
@@ -262,4 +262,20 @@ func TestAnEngineThatDiesLongAfterALoadDidNotDieOfIt(t *testing.T) {
 	}
 	b.step(time.Second)
 	b.runs(second)
+}
+
+func TestAnEngineWithoutAProgramIsANewLife(t *testing.T) {
+	b := newBench(t)
+	b.want(testProgram(t, "mine", "in", "out"))
+	b.step(time.Second)
+	b.engine.restart()
+	b.step(time.Second)
+	if n := b.State().Empty; n != 2 {
+		t.Errorf("%d engines began without a program, wanted 2", n)
+	}
+	b.restartAgent()
+	b.step(time.Second)
+	if n := b.State().Empty; n != 0 {
+		t.Errorf("the agent counts %d engines that began without a program, but found one at work", n)
+	}
 }

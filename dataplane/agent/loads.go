@@ -85,17 +85,6 @@ func overflowed(before, now *programpb.Stats) float64 {
 	return perSecond(sum(before), sum(now), 1)
 }
 
-// owned are the shards of each worker.
-func owned(s *programpb.Stats) []shard.Set {
-	shards := make([]shard.Set, len(s.GetWorkers()))
-	for i, one := range s.GetShards() {
-		if w := int(one.GetWorker()); w < len(shards) && isHere(one) {
-			shards[w].Add(i)
-		}
-	}
-	return shards
-}
-
 // tooHeavy are the shards that are too heavy for a core.
 func tooHeavy(heavy []load.Elephant) shard.Set {
 	var set shard.Set

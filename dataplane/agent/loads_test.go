@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -85,5 +86,22 @@ func TestReadingsThatDoNotContinueEachOtherAreTold(t *testing.T) {
 	}
 	if before, now := readings(); !continues(before, now) {
 		t.Error("readings of one engine are not compared")
+	}
+}
+
+func TestTheBalancerLeavesShardsAloneThatAreNotHere(t *testing.T) {
+	stats := func(now uint64) *programpb.Stats {
+		return &programpb.Stats{
+			NowNs:   now,
+			Workers: []*programpb.WorkerStats{{BusyCycles: now, IdleCycles: now}},
+			Shards:  []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Cycles: now}},
+		}
+	}
+	sample := loadsOf(stats(1000), stats(2000))
+	if len(sample.Shards) != 2 || sample.Shards[1].ID.Number != 2 {
+		t.Errorf("shards: %v, want 0 and 2", sample.Shards)
+	}
+	if work := thousandths(sample.Shards); fmt.Sprint(work) != "[0 0 500]" {
+		t.Errorf("work: %v, want half a core for shard 2", work)
 	}
 }

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"testing"
-	"time"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
@@ -31,21 +30,5 @@ func TestSessionsAreLostWithTheEngineThatHadThem(t *testing.T) {
 				t.Errorf("%d sessions are lost, wanted %d", sum, test.sum)
 			}
 		})
-	}
-}
-
-func TestAnEngineWithoutAProgramIsANewLife(t *testing.T) {
-	b := newBench(t)
-	b.want(testProgram(t, "mine", "in", "out"))
-	b.step(time.Second)
-	b.engine.restart()
-	b.step(time.Second)
-	if n := b.State().Empty; n != 2 {
-		t.Errorf("%d engines began without a program, wanted 2", n)
-	}
-	b.restartAgent()
-	b.step(time.Second)
-	if n := b.State().Empty; n != 0 {
-		t.Errorf("the agent counts %d engines that began without a program, but found one at work", n)
 	}
 }

@@ -81,26 +81,26 @@ var burstQuantiles = []float64{0.5, 0.9, 0.99, 0.999}
 // maxClasses bounds the classes that have series of their own; a program may have thousands.
 const maxClasses = 500
 
-// Metrics are the agent's and the engine's, for Prometheus.
-func (a *Agent) Metrics() prometheus.Collector { return &collector{agent: a} }
-
-// collector reads the engine for a scrape, through the sampler: at most once a second.
-type collector struct {
-	agent *Agent
+// Collector gives Prometheus the agent's and the engine's metrics.
+type Collector struct {
+	Read    func(context.Context) error // has the engine read anew
+	See     func() *Seen
+	Writes  *Counts              // of the status
+	Moves   *Counts              // of shards between cores
+	Blocked prometheus.Collector // what moves cost
+	Given   *Counts              // of shards to other pods; nil: the pod shares its state with none
 }
 
 // Describe says nothing: which metrics there are depends on the program.
-func (c *collector) Describe(chan<- *prometheus.Desc) {}
+func (c *Collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect reads all metrics.
-func (c *collector) Collect(out chan<- prometheus.Metric) {
-	a := c.agent
-	_, err := a.sampler.Read(context.Background())
-	s := a.see()
+func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	err := c.Read(context.Background())
+	s := c.See()
 	e := exposition{out}
 	e.gauge(engineUp, number(err == nil || errors.Is(err, control.ErrNotAsked)))
-	e.counter(statusWrites, a.reporter.writes.done.Load(), "done")
-	e.counter(statusWrites, a.reporter.writes.failed.Load(), "failed")
+	e.attempts(statusWrites, c.Writes)
 	e.counter(programsLoaded, s.State.Loads)
 	e.counter(programsRefused, s.State.Refusals)
 	e.gauge(programApplied, number(s.applied()))
@@ -108,12 +108,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		e.gauge(programBuild, float64(loaded.GetBuildNs())/1e9)
 		e.gauge(programSwap, float64(loaded.GetSwapNs())/1e9)
 	}
-	e.counter(shardMoves, a.balance.moves.done.Load(), "done")
-	e.counter(shardMoves, a.balance.moves.failed.Load(), "failed")
-	a.balance.blocked.Collect(out)
-	if a.sharing != nil {
-		e.counter(shardsGiven, a.sharing.moved.done.Load(), "done")
-		e.counter(shardsGiven, a.sharing.moved.failed.Load(), "failed")
+	e.attempts(shardMoves, c.Moves)
+	c.Blocked.Collect(out)
+	if c.Given != nil {
+		e.attempts(shardsGiven, c.Given)
 	}
 	if err != nil || s.Now == nil {
 		return
@@ -139,6 +137,11 @@ func (e exposition) counter(d *prometheus.Desc, value uint64, labels ...string) 
 
 func (e exposition) gauge(d *prometheus.Desc, value float64, labels ...string) {
 	e.out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+}
+
+func (e exposition) attempts(d *prometheus.Desc, n *Counts) {
+	e.counter(d, n.Done.Load(), "done")
+	e.counter(d, n.Failed.Load(), "failed")
 }
 
 func (e exposition) ports(s *programpb.Stats) {

@@ -2,7 +2,7 @@ package agent
 
 import (
 	"bytes"
-	"encoding/hex"
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -14,37 +14,25 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-func hexBytes(text string) ([]byte, error) { return hex.DecodeString(text) }
-
-// seenAgent is an agent that has seen this, and whose engine is asked no more.
-func seenAgent(t *testing.T, s *Seen) *Agent {
+// scrape reads the metrics of an agent that has seen this; err: its engine does not answer.
+func scrape(t *testing.T, s *Seen, err error) string {
 	t.Helper()
-	dir := t.TempDir()
-	clock := clocktesting.NewFakeClock(s.Now.At)
-	a := New(Config{Clock: clock, Log: logr.Discard(), Binding: filepath.Join(dir, "binding.json")})
-	if err := WriteBinding(a.config.Binding, s.Binding); err != nil {
-		t.Fatal(err)
-	}
-	a.sampler.samples = []*Sample{s.Before, s.Now}
-	a.keeper.state = s.State
-	a.dispatch.state = s.Dispatch
-	a.sharing = &Sharing{}
-	a.sharing.moved.done.Store(32)
-	a.sharing.moved.failed.Store(1)
-	return a
-}
-
-func scrape(t *testing.T, a *Agent) string {
-	t.Helper()
+	var none, given Counts
+	given.Done.Store(32)
+	given.Failed.Store(1)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(a.Metrics())
+	registry.MustRegister(&Collector{
+		Read:   func(context.Context) error { return err },
+		See:    func() *Seen { return s },
+		Writes: &none, Moves: &none, Given: &given,
+		Blocked: NewBalance(nil, true, nil, logr.Discard()).Blocked,
+	})
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +47,7 @@ func scrape(t *testing.T, a *Agent) string {
 }
 
 func TestMetricsAreAsInTheGoldenFile(t *testing.T) {
-	got := scrape(t, seenAgent(t, testSeen(t)))
+	got := scrape(t, testSeen(t), nil)
 	path := filepath.Join("testdata", "metrics.txt")
 	if *update {
 		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
@@ -110,7 +98,7 @@ func TestClassesBeyondTheBoundAreOneSeries(t *testing.T) {
 		}
 		s.Now.Stats.Classes = append(s.Now.Stats.Classes, &programpb.ClassStats{Class: i, Packets: 3})
 	}
-	got := scrape(t, seenAgent(t, s))
+	got := scrape(t, s, nil)
 	if n := strings.Count(got, "\nsinter_class_packets_total{"); n != maxClasses+1 {
 		t.Errorf("%d series, want %d", n, maxClasses+1)
 	}
@@ -121,9 +109,8 @@ func TestClassesBeyondTheBoundAreOneSeries(t *testing.T) {
 
 func TestWithoutAnEngineTheMetricsSaySo(t *testing.T) {
 	s := testSeen(t)
-	a := seenAgent(t, s)
-	a.sampler.samples = nil
-	if got := scrape(t, a); !strings.Contains(got, "sinter_engine_up 0\n") || strings.Contains(got, "sinter_core_packets_total") {
+	s.Before, s.Now = nil, nil
+	if got := scrape(t, s, errNoEngine); !strings.Contains(got, "sinter_engine_up 0\n") || strings.Contains(got, "sinter_core_packets_total") {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
@@ -45,16 +44,7 @@ func (s *Seen) balanced() (status metav1.ConditionStatus, reason, message string
 	case s.Balance.Failed != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards cannot be moved: " + s.Balance.Failed.Error()
 	case s.Balance.Heavy.Len() > 0:
-		return metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, whatIsTooHeavy(s.Balance.Heavy)
+		return metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, s.Balance.TooHeavy()
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonBalancing, fmt.Sprintf("%d shards are kept on %d of %d cores by their load", shards, s.Balance.Working, cores)
-}
-
-// whatIsTooHeavy names shards that no core can bear.
-func whatIsTooHeavy(shards shard.Set) string {
-	limit := 100 * balance.DefaultPolicy.Heavy
-	if shards.Len() == 1 {
-		return fmt.Sprintf("shard %s wants %.0f %% of a core or more, and a shard is one core's: more cores do not help it", shards, limit)
-	}
-	return fmt.Sprintf("shards %s want %.0f %% of a core or more each, and a shard is one core's: more cores do not help them", shards, limit)
 }

@@ -97,7 +97,7 @@ func (p *Pacer) since(t time.Time) (n int) {
 // Written notes that a status was written.
 func (p *Pacer) Written(now time.Time, s *v1alpha1.ChainInstanceStatus) {
 	if p.last != nil && p.last.AppliedHash != s.AppliedHash {
-		p.settleAt = now.Add(settled)
+		p.settleAt = now.Add(Settled)
 	} else if !now.Before(p.settleAt) {
 		p.settleAt = time.Time{}
 	}
@@ -110,7 +110,7 @@ func (p *Pacer) Written(now time.Time, s *v1alpha1.ChainInstanceStatus) {
 // Failed notes that a write failed.
 func (p *Pacer) Failed(now time.Time) {
 	if p.retry.Duration == 0 {
-		p.retry = doubling(retryPause, longestWait)
+		p.retry = Doubling(retryPause, longestWait)
 	}
 	p.again = now.Add(p.retry.Step() + rand.N(time.Second) - time.Second/2) // never in step with other agents
 }

@@ -31,7 +31,7 @@ type Reporter struct {
 	before   []metav1.Condition // as last written
 	lost     lostSessions
 	urgent   uint64 // urgent steps that were told
-	writes   counts
+	Writes   Counts
 }
 
 // lostSessions adds what this agent saw of lost sessions to what those before it reported.
@@ -71,12 +71,12 @@ func (r *Reporter) Step(ctx context.Context, s *Seen) {
 		return
 	}
 	if err := r.write(ctx, &status); err != nil {
-		r.writes.failed.Add(1)
+		r.Writes.Failed.Add(1)
 		r.pacer.Failed(now)
 		r.log.Error(err, "status cannot be written")
 		return
 	}
-	r.writes.done.Add(1)
+	r.Writes.Done.Add(1)
 	r.before, r.urgent = status.Conditions, s.Balance.Urgent
 	r.pacer.Written(now, &status)
 }

@@ -79,7 +79,7 @@ func TestAPodThatEndsDoesNotPressAnAPIServerThatFails(t *testing.T) {
 		clock.Step(watchReports)
 		r.Step(t.Context(), seen)
 	}
-	if n := r.writes.failed.Load(); n < 2 || n > 8 {
+	if n := r.Writes.Failed.Load(); n < 2 || n > 8 {
 		t.Errorf("%d attempts in a minute, want some, less and less often", n)
 	}
 }

@@ -19,6 +19,9 @@ const (
 	sampleWindow = 5
 )
 
+// Settled is how long after a load the numbers are of the new program alone.
+const Settled = sampleWindow * time.Second
+
 // Sample is the engine's counters at a time.
 type Sample struct {
 	At    time.Time
@@ -30,8 +33,11 @@ func (s *Sample) Hash() string {
 	if s == nil {
 		return ""
 	}
-	return hex.EncodeToString(s.Stats.GetHash())
+	return hashOf(s.Stats)
 }
+
+// hashOf is the program that counters are of, empty if there is none.
+func hashOf(s *programpb.Stats) string { return hex.EncodeToString(s.GetHash()) }
 
 // Sessions is the number of live sessions of all state tables.
 func (s *Sample) Sessions() (sum int64) {
@@ -44,11 +50,14 @@ func (s *Sample) Sessions() (sum int64) {
 	return sum
 }
 
+// merger adds what devices did in the engine's place to what it counted.
+type merger interface{ mergeInto(*programpb.Stats) }
+
 // Sampler reads the engine's counters for all who want them.
 type Sampler struct {
 	engine *Engine
+	drops  merger
 	clock  clock.PassiveClock
-	drops  *deviceDrops // of devices, counted as if by the engine
 
 	turn sync.Mutex // held while the engine is asked
 	mu   sync.Mutex
@@ -56,9 +65,9 @@ type Sampler struct {
 	samples []*Sample
 }
 
-// NewSampler makes a sampler of an engine.
-func NewSampler(e *Engine, c clock.PassiveClock) *Sampler {
-	return &Sampler{engine: e, clock: c, drops: newDeviceDrops()}
+// NewSampler makes a sampler of an engine, with the drops of its devices.
+func NewSampler(e *Engine, drops merger, c clock.PassiveClock) *Sampler {
+	return &Sampler{engine: e, drops: drops, clock: c}
 }
 
 // Read is the newest sample: one of the last second, or a new one. While a program is loaded it is the last one.
@@ -91,19 +100,6 @@ func (s *Sampler) Read(ctx context.Context) (*Sample, error) {
 	return sample, nil
 }
 
-// restarted tells whether counters began anew.
-func restarted(before, now *programpb.Stats) bool {
-	if len(before.GetWorkers()) != len(now.GetWorkers()) {
-		return true
-	}
-	for i, w := range now.GetWorkers() {
-		if b := before.GetWorkers()[i]; w.GetPackets() < b.GetPackets() || w.GetBusyCycles() < b.GetBusyCycles() {
-			return true
-		}
-	}
-	return false
-}
-
 // Window is the oldest and the newest sample that rates are made of; the oldest is nil if there is one only.
 func (s *Sampler) Window() (before, now *Sample) {
 	s.mu.Lock()
@@ -118,8 +114,8 @@ func (s *Sampler) Window() (before, now *Sample) {
 	}
 }
 
-// classes are the last counters by class, of devices as well; nil if there are none.
-func (s *Sampler) classes() *programpb.Stats {
+// Classes are the last counters by class, of devices as well; nil if there are none.
+func (s *Sampler) Classes() *programpb.Stats {
 	if _, now := s.Window(); now != nil {
 		return now.Stats
 	}

@@ -155,7 +155,7 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 		}
 		lost = errors.Join(lost, fmt.Errorf("%d packets dropped as %s", n, reason))
 	}
-	t.Logf("%.3f cores of work, %d packets, %d moves; %v", work, now.GetPorts()[0].GetRxPackets()-quiet.GetPorts()[0].GetRxPackets(), d.balance.moves.done.Load(), lost)
+	t.Logf("%.3f cores of work, %d packets, %d moves; %v", work, now.GetPorts()[0].GetRxPackets()-quiet.GetPorts()[0].GetRxPackets(), d.balance.Moves.Done.Load(), lost)
 	if lost != nil && len(usual) > 0 {
 		t.Skipf("this machine is too busy to tell: packets are lost without any move (%v)", usual)
 	}

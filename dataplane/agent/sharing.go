@@ -62,7 +62,7 @@ type Sharing struct {
 	resume   time.Time            // after them,
 	tried    int64                // or when the spec is another one than this generation's
 
-	moved counts // shards that were given; steps that failed
+	Moved Counts // shards that were given; steps that failed
 }
 
 // SharingState is what sharing has come to.
@@ -89,7 +89,7 @@ func (s *Sharing) State() SharingState {
 }
 
 // retryShares is the pauses after shards could not be brought to their pods.
-func retryShares() wait.Backoff { return doubling(sharePause, maxSharePause) }
+func retryShares() wait.Backoff { return Doubling(sharePause, maxSharePause) }
 
 // Step does what is to be done for an instance; nil: nobody has said. It returns when to look again.
 func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) time.Duration {
@@ -114,7 +114,7 @@ func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) ti
 		return sharePause
 	}
 	s.log.Error(err, "shards are not where they are wanted")
-	s.moved.failed.Add(1)
+	s.Moved.Failed.Add(1)
 	pause := s.retry.Step()
 	s.resume = s.clock.Now().Add(pause)
 	return min(pause, sharePause)
@@ -247,7 +247,7 @@ func (s *Sharing) give(ctx context.Context, stats *programpb.Stats, w *wantedPla
 			if err != nil {
 				return err
 			}
-			s.moved.done.Add(uint64(len(some)))
+			s.Moved.Done.Add(uint64(len(some)))
 			s.log.Info("shards given", "peer", p.Name, "shards", len(some), "sessions", report.Sessions, "blocked", report.Blocked)
 		}
 	}

@@ -214,7 +214,7 @@ func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
 	if got, message := reason(); got != v1alpha1.ReasonMovesFail || !strings.Contains(message, "shards of edge-1: ") {
 		t.Errorf("%s: %s; want that shards do not come, and the peer", got, message)
 	}
-	if n := a.sharing.moved.failed.Load(); n != seenFailures {
+	if n := a.sharing.Moved.Failed.Load(); n != seenFailures {
 		t.Errorf("%d attempts are counted that failed, want %d", n, seenFailures)
 	}
 	a.want("0-63", "edge-1", "", "64-127")
@@ -222,42 +222,10 @@ func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
 	if got, _ := reason(); got != v1alpha1.ReasonOneCore {
 		t.Errorf("after all went well: %s", got)
 	}
-	failed := a.sharing.moved.failed.Load()
+	failed := a.sharing.Moved.Failed.Load()
 	a.process.busy(a.engine, func() { a.sharing.Step(t.Context(), a.instance) })
-	if n, err := a.sharing.moved.failed.Load(), a.sharing.State().Failed; n != failed || err != nil {
+	if n, err := a.sharing.Moved.Failed.Load(), a.sharing.State().Failed; n != failed || err != nil {
 		t.Errorf("while the engine is at another request: %d attempts are counted that failed, want %d; told is %v", n, failed, err)
-	}
-}
-
-func TestSharingTellsWhatOthersMustKnow(t *testing.T) {
-	s := &Seen{
-		Now:     &Sample{Stats: &programpb.Stats{Shards: []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_GIVING}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Place: programpb.ShardPlace_SHARD_TAKING}}}},
-		Sharing: &SharingState{Addresses: []*programpb.Address{{Interface: "inside", Mac: []byte{2, 0, 0, 0, 0, 0xa}}}},
-	}
-	shards, macs := s.shared()
-	if fmt.Sprint(shards) != "[0-1]" || fmt.Sprint(macs) != "[{inside 02:00:00:00:00:0a}]" {
-		t.Errorf("shards %v, interfaces %v", shards, macs)
-	}
-	s.Sharing = nil
-	if shards, macs = s.shared(); shards != nil || macs != nil {
-		t.Errorf("a pod that shares nothing tells shards %v, interfaces %v", shards, macs)
-	}
-}
-
-func TestTheBalancerLeavesShardsAloneThatAreNotHere(t *testing.T) {
-	stats := func(now uint64) *programpb.Stats {
-		return &programpb.Stats{
-			NowNs:   now,
-			Workers: []*programpb.WorkerStats{{BusyCycles: now, IdleCycles: now}},
-			Shards:  []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Cycles: now}},
-		}
-	}
-	sample := loadsOf(stats(1000), stats(2000))
-	if len(sample.Shards) != 2 || sample.Shards[1].ID.Number != 2 {
-		t.Errorf("shards: %v, want 0 and 2", sample.Shards)
-	}
-	if work := thousandths(sample.Shards); fmt.Sprint(work) != "[0 0 500]" {
-		t.Errorf("work: %v, want half a core for shard 2", work)
 	}
 }
 

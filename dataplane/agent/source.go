@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -146,12 +145,7 @@ func latest(c chan *v1alpha1.ChainInstance, o any) {
 
 // newBackoff is the pauses between attempts that fail: a second, growing to half a minute, never in step with other agents.
 func newBackoff() *wait.Backoff {
-	b := doubling(time.Second, 30*time.Second)
+	b := Doubling(time.Second, 30*time.Second)
 	b.Jitter = 0.5
 	return &b
-}
-
-// doubling is pauses that double, from the first to the longest.
-func doubling(first, longest time.Duration) wait.Backoff {
-	return wait.Backoff{Duration: first, Factor: 2, Steps: math.MaxInt, Cap: longest}
 }

@@ -86,9 +86,9 @@ func (s *Seen) shared() ([]v1alpha1.ShardRange, []v1alpha1.InterfaceMAC) {
 	return shard.Text[v1alpha1.ShardRange](here), macs
 }
 
-// isHere tells whether the engine has a shard, be it that it is giving it away.
-func isHere(s *programpb.ShardStats) bool {
-	return s.GetPlace() == programpb.ShardPlace_SHARD_HERE || s.GetPlace() == programpb.ShardPlace_SHARD_GIVING
+// applied tells whether the wanted program is in force.
+func (s *Seen) applied() bool {
+	return s.State.Engine == nil && s.State.Hash != "" && s.State.Hash == s.State.Wanted.hash()
 }
 
 func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {

@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -17,26 +19,11 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
-// testInstance is an instance that shall run a program, by packet socket on net1 and a VF.
-func testInstance(program string) *v1alpha1.ChainInstance {
-	return &v1alpha1.ChainInstance{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "edge-0", Generation: 3},
-		Spec: v1alpha1.ChainInstanceSpec{
-			Chain: "edge", Program: program, Cores: 1,
-			Groups: []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-127"}, Cores: []int32{0}}},
-			Interfaces: []v1alpha1.InterfaceBinding{
-				{Name: "in", Driver: v1alpha1.DriverAFPacket, Device: "net1"},
-				{Name: "out", Driver: v1alpha1.DriverVFIO, ResourceName: "intel.com/sriov_vf"},
-			},
-		},
-	}
-}
-
 // testSeen is an agent whose engine runs the wanted program under traffic.
 func testSeen(t *testing.T) *Seen {
 	t.Helper()
 	p := testProgram(t, "fw/deny", "in", "out")
-	hash := func() []byte { b, _ := hexBytes(p.Hash); return b }()
+	hash := func() []byte { b, _ := hex.DecodeString(p.Hash); return b }()
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	sample := func(seconds int, n uint64) *Sample {
 		return &Sample{At: start.Add(time.Duration(seconds) * time.Second), Stats: &programpb.Stats{
@@ -306,5 +293,20 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 				t.Errorf("got %s, %s: %q, want %s, %s: %q", got.Status, got.Reason, got.Message, c.status, c.reason, c.message)
 			}
 		})
+	}
+}
+
+func TestSharingTellsWhatOthersMustKnow(t *testing.T) {
+	s := &Seen{
+		Now:     &Sample{Stats: &programpb.Stats{Shards: []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_GIVING}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Place: programpb.ShardPlace_SHARD_TAKING}}}},
+		Sharing: &SharingState{Addresses: []*programpb.Address{{Interface: "inside", Mac: []byte{2, 0, 0, 0, 0, 0xa}}}},
+	}
+	shards, macs := s.shared()
+	if fmt.Sprint(shards) != "[0-1]" || fmt.Sprint(macs) != "[{inside 02:00:00:00:00:0a}]" {
+		t.Errorf("shards %v, interfaces %v", shards, macs)
+	}
+	s.Sharing = nil
+	if shards, macs = s.shared(); shards != nil || macs != nil {
+		t.Errorf("a pod that shares nothing tells shards %v, interfaces %v", shards, macs)
 	}
 }

@@ -53,7 +53,7 @@ func (d *Dispatch) After(loaded *delivery.Program) {
 	}
 	d.publish()
 	d.turn <- struct{}{}
-	signal(d.wake)
+	Signal(d.wake)
 }
 
 // cutFor chooses how flows are cut.

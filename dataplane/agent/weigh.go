@@ -18,7 +18,7 @@ func (p *port) weigh(d *Dispatch) {
 // measure is the packets of the classes of a port's segment, and one each; nil if too few are known.
 func (d *Dispatch) measure(p *port) []uint64 {
 	stats := d.classes()
-	if stats == nil || (&Sample{Stats: stats}).Hash() != d.program.Hash {
+	if stats == nil || hashOf(stats) != d.program.Hash {
 		return nil
 	}
 	segment := d.program.GetInterfaces()[p.index].GetSegment()

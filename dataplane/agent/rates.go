@@ -2,7 +2,6 @@ package agent
 
 import (
 	"math"
-	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -12,13 +11,6 @@ type rates struct {
 	seconds             float64
 	packets, drop, loss float64 // per second
 	cores               []core
-}
-
-// core is what a worker did between two samples.
-type core struct {
-	load            float64 // part of its time
-	cyclesPerPacket float64
-	packets         float64 // per second
 }
 
 func ratesOf(before, now *Sample) rates {
@@ -41,28 +33,6 @@ func ratesOf(before, now *Sample) rates {
 		r.cores[i] = coreOf(b.GetWorkers()[i], n.GetWorkers()[i], r.seconds)
 	}
 	return r
-}
-
-func coreOf(b, n *programpb.WorkerStats, seconds float64) core {
-	busy := float64(n.GetBusyCycles() - b.GetBusyCycles())
-	idle := float64(n.GetIdleCycles() - b.GetIdleCycles())
-	packets := float64(n.GetPackets() - b.GetPackets())
-	c := core{packets: packets / seconds}
-	if busy+idle > 0 {
-		c.load = busy / (busy + idle)
-	}
-	if packets > 0 {
-		c.cyclesPerPacket = busy / packets
-	}
-	return c
-}
-
-// perSecond is a counter's growth; one that began anew has not grown.
-func perSecond(before, now uint64, seconds float64) float64 {
-	if now < before {
-		return 0
-	}
-	return float64(now-before) / seconds
 }
 
 // received is the packets that came in.
@@ -94,24 +64,6 @@ func dropped(s *programpb.Stats, lost bool) uint64 {
 	return sum
 }
 
-// advanced tells whether every worker did rounds between two samples, which they do every few microseconds. Without a
-// program they stand still.
-func advanced(before, now *Sample) bool {
-	if before == nil || before.Hash() == "" || len(before.Stats.GetWorkers()) != len(now.Stats.GetWorkers()) {
-		return true // nothing to compare
-	}
-	for i, n := range now.Stats.GetWorkers() {
-		b := before.Stats.GetWorkers()[i]
-		if n.GetBusyCycles() == b.GetBusyCycles() && n.GetIdleCycles() == b.GetIdleCycles() {
-			return false
-		}
-	}
-	return true
-}
-
 func percent(part float64) int32 { return int32(math.Round(min(max(part, 0), 1) * 100)) }
 
 func round(x float64) int64 { return int64(math.Round(x)) }
-
-// settled is how long after a load the numbers are of the new program alone.
-const settled = sampleWindow * time.Second

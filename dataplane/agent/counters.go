@@ -1,0 +1,80 @@
+package agent
+
+import (
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/shard"
+)
+
+// core is what a worker did between two samples.
+type core struct {
+	load            float64 // part of its time
+	cyclesPerPacket float64
+	packets         float64 // per second
+}
+
+// coreOf is a worker between two samples that are so many seconds apart.
+func coreOf(b, n *programpb.WorkerStats, seconds float64) core {
+	busy := float64(n.GetBusyCycles() - b.GetBusyCycles())
+	idle := float64(n.GetIdleCycles() - b.GetIdleCycles())
+	packets := float64(n.GetPackets() - b.GetPackets())
+	c := core{packets: packets / seconds}
+	if busy+idle > 0 {
+		c.load = busy / (busy + idle)
+	}
+	if packets > 0 {
+		c.cyclesPerPacket = busy / packets
+	}
+	return c
+}
+
+// perSecond is a counter's growth; one that began anew has not grown.
+func perSecond(before, now uint64, seconds float64) float64 {
+	if now < before {
+		return 0
+	}
+	return float64(now-before) / seconds
+}
+
+// restarted tells whether counters began anew.
+func restarted(before, now *programpb.Stats) bool {
+	if len(before.GetWorkers()) != len(now.GetWorkers()) {
+		return true
+	}
+	for i, w := range now.GetWorkers() {
+		if b := before.GetWorkers()[i]; w.GetPackets() < b.GetPackets() || w.GetBusyCycles() < b.GetBusyCycles() {
+			return true
+		}
+	}
+	return false
+}
+
+// advanced tells whether every worker did rounds between two samples, which they do every few microseconds. Without a
+// program they stand still.
+func advanced(before, now *Sample) bool {
+	if before == nil || before.Hash() == "" || len(before.Stats.GetWorkers()) != len(now.Stats.GetWorkers()) {
+		return true // nothing to compare
+	}
+	for i, n := range now.Stats.GetWorkers() {
+		b := before.Stats.GetWorkers()[i]
+		if n.GetBusyCycles() == b.GetBusyCycles() && n.GetIdleCycles() == b.GetIdleCycles() {
+			return false
+		}
+	}
+	return true
+}
+
+// owned are the shards of each worker.
+func owned(s *programpb.Stats) []shard.Set {
+	shards := make([]shard.Set, len(s.GetWorkers()))
+	for i, one := range s.GetShards() {
+		if w := int(one.GetWorker()); w < len(shards) && isHere(one) {
+			shards[w].Add(i)
+		}
+	}
+	return shards
+}
+
+// isHere tells whether the engine has a shard, be it that it is giving it away.
+func isHere(s *programpb.ShardStats) bool {
+	return s.GetPlace() == programpb.ShardPlace_SHARD_HERE || s.GetPlace() == programpb.ShardPlace_SHARD_GIVING
+}

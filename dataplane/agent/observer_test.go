@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// observer looks at an engine beside its agent.
+type observer struct {
+	*control.Client
+	t *testing.T
+}
+
+func observe(t *testing.T, socket string) *observer {
+	t.Helper()
+	c, err := control.Dial(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return &observer{c, t}
+}
+
+func (o *observer) stats() *programpb.Stats {
+	o.t.Helper()
+	s, err := o.Stats(o.t.Context())
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	return s
+}
+
+// bindings are the outside address and port of each inside one.
+func (o *observer) bindings() map[[2]uint32][2]uint32 {
+	o.t.Helper()
+	list, err := o.Sessions(o.t.Context(), 0, 1000)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	out := map[[2]uint32][2]uint32{}
+	for _, s := range list {
+		out[[2]uint32{s.GetInsideAddress(), s.GetInsidePort()}] = [2]uint32{s.GetOutsideAddress(), s.GetOutsidePort()}
+	}
+	return out
+}
+
+// skew gives all shards to the first worker.
+func (o *observer) skew(shards int) {
+	o.t.Helper()
+	moves := make([]*programpb.ShardMove, shards)
+	for i := range moves {
+		moves[i] = &programpb.ShardMove{Shard: uint32(i)}
+	}
+	if _, err := o.MoveShards(o.t.Context(), moves); err != nil {
+		o.t.Fatal(err)
+	}
+}
+
+// share is the part of the packets, by those of before, whose shards the first worker owns now.
+func share(before, now *programpb.Stats) float64 {
+	var own, all float64
+	for i, s := range now.GetShards() {
+		packets := float64(before.GetShards()[i].GetPackets())
+		if all += packets; s.GetWorker() == 0 {
+			own += packets
+		}
+	}
+	return own / all
+}
+
+// spread waits until each of two workers has a third of the packets at least, and returns how long that took by the engine's clock.
+func (o *observer) spread(before *programpb.Stats) (time.Duration, error) {
+	for {
+		now := o.stats()
+		took := time.Duration(now.GetNowNs() - before.GetNowNs())
+		part := share(before, now)
+		if part > 1./3 && part < 2./3 {
+			return took, nil
+		}
+		if took > patience/4 {
+			return took, fmt.Errorf("after %s the first worker has %.0f %% of the packets", took, 100*part)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// refused is the packets that the chain would have passed and the engine dropped, by reason.
+func refused(before, now *programpb.Stats) map[string]uint64 {
+	out := map[string]uint64{}
+	for _, d := range now.GetDrops() {
+		out[d.GetReason()] = d.GetPackets()
+	}
+	for _, d := range before.GetDrops() {
+		if out[d.GetReason()] -= d.GetPackets(); out[d.GetReason()] == 0 {
+			delete(out, d.GetReason())
+		}
+	}
+	return out
+}
