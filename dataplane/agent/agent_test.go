@@ -20,12 +20,13 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // pod is an engine and an agent that runs.
 type pod struct {
 	*Agent
-	engine *testEngine
+	engine *agenttest.Engine
 	dir    string
 	stop   func()         // the agent
 	policy balance.Policy // of its balancer, if it is not the default
@@ -33,8 +34,8 @@ type pod struct {
 
 func startPod(t *testing.T, c client.WithWatch, ports []string) *pod {
 	t.Helper()
-	p := &pod{dir: folder(t)}
-	p.engine = startEngine(t, filepath.Join(p.dir, "s"), ports)
+	p := &pod{dir: agenttest.Folder(t)}
+	p.engine = agenttest.Start(t, filepath.Join(p.dir, "s"), ports)
 	p.startAgent(t, c)
 	return p
 }
@@ -46,7 +47,7 @@ func (p *pod) startAgent(t *testing.T, c client.WithWatch) {
 		Client:   c,
 		Instance: client.ObjectKey{Namespace: "default", Name: "edge-0"},
 		Node:     "node-1",
-		Socket:   p.engine.socket,
+		Socket:   p.engine.Socket,
 		Programs: filepath.Join(p.dir, "programs"),
 		Binding:  filepath.Join(p.dir, "binding.json"),
 		Draining: filepath.Join(p.dir, "draining"),
@@ -76,21 +77,21 @@ func (p *pod) startAgent(t *testing.T, c client.WithWatch) {
 }
 
 // reports waits until the cluster has read a reason of Programmed and a hash.
-func reports(t *testing.T, c *cluster, reason, message string, p *delivery.Program) {
+func reports(t *testing.T, c *agenttest.Cluster, reason, message string, p *delivery.Program) {
 	t.Helper()
-	eventually(t, func() error {
-		i := c.instance(t)
-		got, said := programmed(i)
+	agenttest.Eventually(t, func() error {
+		i := c.Instance(t)
+		got, said := agenttest.Programmed(i)
 		if got != reason || !strings.Contains(said, message) {
 			return fmt.Errorf("status says %s: %q, want %s: %q", got, said, reason, message)
 		}
-		return wants(i.Status.AppliedHash, p)
+		return agenttest.Wants(i.Status.AppliedHash, p)
 	})
 }
 
-func want(t *testing.T, c *cluster, program string) {
+func want(t *testing.T, c *agenttest.Cluster, program string) {
 	t.Helper()
-	i := c.instance(t)
+	i := c.Instance(t)
 	i.Spec.Program = program
 	i.Generation++ // the API server's doing
 	if err := c.Update(t.Context(), i); err != nil {
@@ -99,15 +100,15 @@ func want(t *testing.T, c *cluster, program string) {
 }
 
 func TestAProgramGoesFromTheClusterIntoTheEngineAndTheStatusTellsIt(t *testing.T) {
-	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
-	damaged := chainProgram(t, "edge-3", testProgram(t, "third", "in", "out"))
+	first, second := agenttest.Program(t, "first", "in", "out"), agenttest.Program(t, "second", "in", "out")
+	damaged := agenttest.ChainProgram(t, "edge-3", agenttest.Program(t, "third", "in", "out"))
 	damaged.Spec.Program = damaged.Spec.Program[:30]
-	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", first), chainProgram(t, "edge-2", second), damaged,
-		chainProgram(t, "edge-4", testProgram(t, "fourth", "in", "dmz")))
-	p := startPod(t, c, quietPorts)
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"), agenttest.ChainProgram(t, "edge-1", first), agenttest.ChainProgram(t, "edge-2", second), damaged,
+		agenttest.ChainProgram(t, "edge-4", agenttest.Program(t, "fourth", "in", "dmz")))
+	p := startPod(t, c, agenttest.Quiet)
 
 	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", first)
-	if n := c.reads.Load(); n != 1 {
+	if n := c.Reads.Load(); n != 1 {
 		t.Errorf("the program was read %d times, want once", n)
 	}
 	want(t, c, "edge-2")
@@ -116,11 +117,11 @@ func TestAProgramGoesFromTheClusterIntoTheEngineAndTheStatusTellsIt(t *testing.T
 	reports(t, c, v1alpha1.ReasonLoadFailed, "ChainProgram edge-3: program: gzip stream", second)
 	want(t, c, "edge-4")
 	reports(t, c, v1alpha1.ReasonLoadFailed, "edge-4: engine refused load", second)
-	if err := wants(p.engine.runs(), second); err != nil {
+	if err := agenttest.Wants(p.engine.Runs(), second); err != nil {
 		t.Error(err)
 	}
 
-	i := c.instance(t)
+	i := c.Instance(t)
 	if i.Status.ObservedGeneration != i.Generation || i.Status.EngineVersion == "" || i.Status.Node != "node-1" || len(i.Status.Cores) != 1 {
 		t.Errorf("status: %+v", i.Status)
 	}
@@ -132,49 +133,49 @@ func TestAProgramGoesFromTheClusterIntoTheEngineAndTheStatusTellsIt(t *testing.T
 }
 
 func TestAProgramThatComesLateIsWaitedFor(t *testing.T) {
-	p := testProgram(t, "late", "in", "out")
-	c := newCluster(t, testInstance("edge-1"))
-	startPod(t, c, quietPorts)
-	eventually(t, func() error {
-		if reason, message := programmed(c.instance(t)); reason != v1alpha1.ReasonNoProgram {
+	p := agenttest.Program(t, "late", "in", "out")
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"))
+	startPod(t, c, agenttest.Quiet)
+	agenttest.Eventually(t, func() error {
+		if reason, message := agenttest.Programmed(c.Instance(t)); reason != v1alpha1.ReasonNoProgram {
 			return fmt.Errorf("status says %s: %q, want NoProgram", reason, message)
 		}
 		return nil
 	})
-	if err := c.Create(t.Context(), chainProgram(t, "edge-1", p)); err != nil {
+	if err := c.Create(t.Context(), agenttest.ChainProgram(t, "edge-1", p)); err != nil {
 		t.Fatal(err)
 	}
 	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)
 }
 
 func TestWithoutAnAPIServerEngineAndAgentComeBackWithTheirProgram(t *testing.T) {
-	program := testProgram(t, "mine", "in", "out")
-	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", program))
-	p := startPod(t, c, quietPorts)
+	program := agenttest.Program(t, "mine", "in", "out")
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"), agenttest.ChainProgram(t, "edge-1", program))
+	p := startPod(t, c, agenttest.Quiet)
 	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", program)
 
-	c.down.Store(true)
-	p.engine.restart()
-	eventually(t, func() error { return wants(p.engine.runs(), program) })
+	c.Down.Store(true)
+	p.engine.Restart()
+	agenttest.Eventually(t, func() error { return agenttest.Wants(p.engine.Runs(), program) })
 
 	p.stop()
-	p.startAgent(t, newCluster(t)) // a cluster that says nothing: the program is on disk
-	p.engine.restart()
-	eventually(t, func() error { return wants(p.engine.runs(), program) })
+	p.startAgent(t, agenttest.NewCluster(t)) // a cluster that says nothing: the program is on disk
+	p.engine.Restart()
+	agenttest.Eventually(t, func() error { return agenttest.Wants(p.engine.Runs(), program) })
 	p.stop()
-	if err := wants(p.engine.runs(), program); err != nil {
+	if err := agenttest.Wants(p.engine.Runs(), program); err != nil {
 		t.Errorf("after the agent's end: %v", err)
 	}
 }
 
 func TestAnAgentThatIsStartedAnewAsksTheEngineForNothing(t *testing.T) {
-	program := testProgram(t, "mine", "in", "out")
-	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", program))
-	p := startPod(t, c, quietPorts)
+	program := agenttest.Program(t, "mine", "in", "out")
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"), agenttest.ChainProgram(t, "edge-1", program))
+	p := startPod(t, c, agenttest.Quiet)
 	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", program)
 	p.stop()
 	p.startAgent(t, c)
-	eventually(t, func() error {
+	agenttest.Eventually(t, func() error {
 		if s := p.keeper.State(); s.Wanted.Program == nil || s.Hash != program.Hash {
 			return fmt.Errorf("the agent knows of hash %q", s.Hash)
 		}
@@ -186,15 +187,15 @@ func TestAnAgentThatIsStartedAnewAsksTheEngineForNothing(t *testing.T) {
 }
 
 func TestProbesTellEngineAndProgram(t *testing.T) {
-	program := testProgram(t, "mine", "in", "out")
-	c := newCluster(t, testInstance("edge-1"))
-	p := startPod(t, c, quietPorts)
+	program := agenttest.Program(t, "mine", "in", "out")
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"))
+	p := startPod(t, c, agenttest.Quiet)
 	server := httptest.NewServer(p.Handler())
 	t.Cleanup(server.Close)
 
 	answers := func(path string, status int, words string) {
 		t.Helper()
-		eventually(t, func() error {
+		agenttest.Eventually(t, func() error {
 			r, err := http.Get(server.URL + path)
 			if err != nil {
 				return err
@@ -210,24 +211,20 @@ func TestProbesTellEngineAndProgram(t *testing.T) {
 	answers("/livez", http.StatusOK, "ok")
 	answers("/healthz", http.StatusOK, "ok")
 	answers("/readyz", http.StatusServiceUnavailable, "no program runs")
-	if err := c.Create(t.Context(), chainProgram(t, "edge-1", program)); err != nil {
+	if err := c.Create(t.Context(), agenttest.ChainProgram(t, "edge-1", program)); err != nil {
 		t.Fatal(err)
 	}
 	answers("/readyz", http.StatusOK, "ok")
-	eventually(t, func() error { return Probe(t.Context(), p.engine.socket) })
+	agenttest.Eventually(t, func() error { return Probe(t.Context(), p.engine.Socket) })
 
-	if err := p.engine.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	p.engine.Signal(syscall.SIGSTOP)
 	answers("/healthz", http.StatusServiceUnavailable, "engine")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := Probe(ctx, p.engine.socket); err == nil {
+	if err := Probe(ctx, p.engine.Socket); err == nil {
 		t.Error("an engine that stands still passes the probe")
 	}
-	if err := p.engine.cmd.Process.Signal(syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	p.engine.Signal(syscall.SIGCONT)
 	answers("/healthz", http.StatusOK, "ok")
 
 	if err := os.WriteFile(p.config.Draining, nil, 0o600); err != nil {
@@ -238,19 +235,17 @@ func TestProbesTellEngineAndProgram(t *testing.T) {
 }
 
 func TestWhoAsksAndGoesAwayLeavesTheEngineConnected(t *testing.T) {
-	dir := folder(t)
-	engine := startEngine(t, filepath.Join(dir, "s"), quietPorts)
-	a := New(Config{Socket: engine.socket, Clock: clock.RealClock{}, Log: testr.New(t)})
+	dir := agenttest.Folder(t)
+	engine := agenttest.Start(t, filepath.Join(dir, "s"), agenttest.Quiet)
+	a := New(Config{Socket: engine.Socket, Clock: clock.RealClock{}, Log: testr.New(t)})
 	t.Cleanup(a.engine.Close)
 	if _, err := a.engine.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := engine.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	engine.Signal(syscall.SIGSTOP)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	context.AfterFunc(ctx, func() { _ = engine.cmd.Process.Signal(syscall.SIGCONT) })
+	context.AfterFunc(ctx, func() { engine.Signal(syscall.SIGCONT) })
 	a.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", nil))
 	if fresh, err := a.engine.Connect(t.Context()); fresh || err != nil {
 		t.Errorf("connected anew: %t, %v; want the connection of before", fresh, err)
@@ -258,13 +253,13 @@ func TestWhoAsksAndGoesAwayLeavesTheEngineConnected(t *testing.T) {
 }
 
 func TestWhileTheEngineIsAtAnotherRequestItIsHealthy(t *testing.T) {
-	engine := startEngine(t, filepath.Join(folder(t), "s"), quietPorts)
-	a := New(Config{Socket: engine.socket, Clock: clock.RealClock{}, Log: testr.New(t)})
+	engine := agenttest.Start(t, filepath.Join(agenttest.Folder(t), "s"), agenttest.Quiet)
+	a := New(Config{Socket: engine.Socket, Clock: clock.RealClock{}, Log: testr.New(t)})
 	t.Cleanup(a.engine.Close)
 	if _, err := a.engine.Connect(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	engine.busy(a.engine, func() {
+	engine.Busy(a.engine, func() {
 		if err := a.healthy(t.Context()); err != nil {
 			t.Errorf("healthz: %v", err)
 		}
@@ -272,11 +267,11 @@ func TestWhileTheEngineIsAtAnotherRequestItIsHealthy(t *testing.T) {
 }
 
 func TestTheStatusFollowsTheTraffic(t *testing.T) {
-	program := testProgram(t, "mine", "in", "out")
-	c := newCluster(t, testInstance("edge-1"), chainProgram(t, "edge-1", program))
-	startPod(t, c, noise)
-	eventually(t, func() error {
-		s := c.instance(t).Status
+	program := agenttest.Program(t, "mine", "in", "out")
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"), agenttest.ChainProgram(t, "edge-1", program))
+	startPod(t, c, agenttest.Noise)
+	agenttest.Eventually(t, func() error {
+		s := c.Instance(t).Status
 		if s.PacketRate == 0 || s.DropRate == 0 || s.LoadPercent == 0 || len(s.Drops) == 0 || len(s.Cores) != 1 || s.Cores[0].CyclesPerPacket == 0 {
 			return fmt.Errorf("status: %+v", s)
 		}
@@ -285,14 +280,14 @@ func TestTheStatusFollowsTheTraffic(t *testing.T) {
 }
 
 func TestDrainingEndsWhenNoPacketLeavesAnyMore(t *testing.T) {
-	dir := folder(t)
-	d := Drain{Socket: filepath.Join(dir, "s"), Marker: filepath.Join(dir, "draining"), Quiet: time.Second, Limit: patience, Clock: clock.RealClock{}}
+	dir := agenttest.Folder(t)
+	d := Drain{Socket: filepath.Join(dir, "s"), Marker: filepath.Join(dir, "draining"), Quiet: time.Second, Limit: agenttest.Patience, Clock: clock.RealClock{}}
 	how, err := d.Run(t.Context())
 	if err != nil || !strings.Contains(how, "no engine answers") {
 		t.Errorf("without an engine: %q, %v", how, err)
 	}
-	engine := startEngine(t, d.Socket, quietPorts)
-	engine.load(testProgram(t, "mine", "in", "out"))
+	engine := agenttest.Start(t, d.Socket, agenttest.Quiet)
+	engine.Load(agenttest.Program(t, "mine", "in", "out"))
 	how, err = d.Run(t.Context())
 	if err != nil || how != "no packet left for 1s" {
 		t.Errorf("got %q, %v", how, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // simulated is an engine whose shards want work without end, in a time that the test makes.
@@ -302,7 +303,7 @@ func TestTheOperatorIsToldWhatShardsWantAndWhatCoresLost(t *testing.T) {
 }
 
 func TestTheFirstCoresThatGroupsNameWork(t *testing.T) {
-	i := testInstance("edge-1")
+	i := agenttest.Instance("edge-1")
 	i.Spec.Groups = append(i.Spec.Groups, v1alpha1.InstanceGroup{Name: "web", Cores: []int32{0, 2}})
 	if got := workingCores(i); got != 3 {
 		t.Errorf("%d cores work, want 3", got)

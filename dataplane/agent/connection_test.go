@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 func TestAConnectionThatIsOverIsMadeAnewWhateverTheErrorSays(t *testing.T) {
-	e := &Engine{Socket: startEngine(t, filepath.Join(folder(t), "s"), quietPorts).socket}
+	e := &Engine{Socket: agenttest.Start(t, filepath.Join(agenttest.Folder(t), "s"), agenttest.Quiet).Socket}
 	t.Cleanup(e.Close)
 	for name, err := range map[string]error{
 		"a refusal":      &control.EngineError{Request: "take shards", Message: "no memory"},

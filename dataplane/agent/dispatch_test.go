@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // says checks what is said of an interface.
@@ -40,7 +41,7 @@ func says(t *testing.T, d *Dispatch, iface string, dispatcher v1alpha1.Dispatche
 }
 
 func TestACapableDeviceGetsRulesAndIsInForceWhenItIsSeenToExecuteThem(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	c.obeyed = false
 	d := dispatching(c)
 	c.load(d, p)
@@ -70,7 +71,7 @@ func TestACapableDeviceGetsRulesAndIsInForceWhenItIsSeenToExecuteThem(t *testing
 }
 
 func TestADeviceThatDoesOtherwiseLosesItsRulesAndIsNamed(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 3)
@@ -153,7 +154,7 @@ func TestWhatADriverRefusesIsDoneWithout(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, p := newCards(t, 2), office(t, "23")
+			c, p := newCards(t, 2), agenttest.Office(t, "23")
 			c.refuses = test.refuses
 			d := dispatching(c)
 			c.load(d, p)
@@ -177,7 +178,7 @@ func TestWhatADriverRefusesIsDoneWithout(t *testing.T) {
 }
 
 func TestBeforeANewProgramOnlyRulesStayThatAreRightForBoth(t *testing.T) {
-	c, first, second := newCards(t, 2), office(t, "23"), office(t, "25")
+	c, first, second := newCards(t, 2), agenttest.Office(t, "23"), agenttest.Office(t, "25")
 	c.devices[0].Flows.Jump = true // else what chooses queues goes with what marks
 	d := dispatching(c)
 	c.load(d, first)
@@ -236,7 +237,7 @@ func TestBeforeANewProgramOnlyRulesStayThatAreRightForBoth(t *testing.T) {
 }
 
 func TestAProgramThatCannotBeLoadedLeavesTheRulesOfTheOldOne(t *testing.T) {
-	c, first, second := newCards(t, 2), office(t, "23"), office(t, "25")
+	c, first, second := newCards(t, 2), agenttest.Office(t, "23"), agenttest.Office(t, "25")
 	d := dispatching(c)
 	c.load(d, first)
 	c.run(d, first, 3)
@@ -252,7 +253,7 @@ func TestAProgramThatCannotBeLoadedLeavesTheRulesOfTheOldOne(t *testing.T) {
 }
 
 func TestRulesFollowShardsThatHaveMovedOneByOne(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 3)
@@ -283,7 +284,7 @@ func TestRulesFollowShardsThatHaveMovedOneByOne(t *testing.T) {
 }
 
 func TestAfterARestartOrAResetAllRulesAreMadeAgain(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 3)
@@ -314,7 +315,7 @@ func TestAfterARestartOrAResetAllRulesAreMadeAgain(t *testing.T) {
 }
 
 func TestRulesThatAreFoundLostWhenTheyAreToGoAreNotTakenOutAgain(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 3)
@@ -340,7 +341,7 @@ func TestRulesThatAreFoundLostWhenTheyAreToGoAreNotTakenOutAgain(t *testing.T) {
 }
 
 func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	before := dispatching(c)
 	c.load(before, p)
 	c.run(before, p, 3)
@@ -367,7 +368,7 @@ func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestRulesMatchTheBitsOfTheAddressByWhichTheEngineCutsFlows(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	c.hello.Cut = &programpb.Cut{By: programpb.Cut_ADDRESS, Bit: 8} // by its flags, and it has its program
 	c.hash, _ = hex.DecodeString(p.Hash)
 	d := dispatching(c)
@@ -390,7 +391,7 @@ func TestRulesMatchTheBitsOfTheAddressByWhichTheEngineCutsFlows(t *testing.T) {
 }
 
 func TestRulesThatFillADeviceAreTakenOutByTheNextAgent(t *testing.T) {
-	c, first, second := newCards(t, 2), office(t, "23"), office(t, "25")
+	c, first, second := newCards(t, 2), agenttest.Office(t, "23"), agenttest.Office(t, "25")
 	before := dispatching(c)
 	c.load(before, first)
 	c.run(before, first, 3)
@@ -409,7 +410,7 @@ func TestRulesThatFillADeviceAreTakenOutByTheNextAgent(t *testing.T) {
 }
 
 func TestARuleFromBeforeThatCannotBeTakenOutKeepsTheNextProgramOut(t *testing.T) {
-	c, first, second := newCards(t, 2), office(t, "23"), office(t, "25")
+	c, first, second := newCards(t, 2), agenttest.Office(t, "23"), agenttest.Office(t, "25")
 	before := dispatching(c)
 	c.load(before, first)
 	c.run(before, first, 3)
@@ -424,7 +425,7 @@ func TestARuleFromBeforeThatCannotBeTakenOutKeepsTheNextProgramOut(t *testing.T)
 }
 
 func TestWithOneCoreDevicesDropAndMarkAndWhatTheyLackIsSaid(t *testing.T) {
-	c, p := newCards(t, 1), office(t, "23")
+	c, p := newCards(t, 1), agenttest.Office(t, "23")
 	c.owner = make([]uint32, 128)
 	c.devices[1] = plain("outside", 1)
 	d := dispatching(c)
@@ -442,7 +443,7 @@ func TestWithOneCoreDevicesDropAndMarkAndWhatTheyLackIsSaid(t *testing.T) {
 }
 
 func TestDevicesThatOnlyHashGetFlowsCutByTheirHash(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	for _, device := range c.devices {
 		device.Flows = &programpb.FlowAbilities{Refused: "Function not implemented"}
 	}
@@ -463,7 +464,7 @@ func TestDevicesThatOnlyHashGetFlowsCutByTheirHash(t *testing.T) {
 }
 
 func TestADeviceThatDoesNotTakeTheHashIsServedBySoftware(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	for _, device := range c.devices {
 		device.Flows = &programpb.FlowAbilities{}
 	}
@@ -482,7 +483,7 @@ func TestADeviceThatDoesNotTakeTheHashIsServedBySoftware(t *testing.T) {
 }
 
 func TestWhatDevicesDropIsCountedAsTheEngineWouldHave(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 3)
@@ -526,7 +527,7 @@ func TestWhatDevicesDropIsCountedAsTheEngineWouldHave(t *testing.T) {
 	if got := d.State().Ports[0].Dropped.packets; got != 1300*n {
 		t.Errorf("after a reset: %d packets dropped, want %d", got, 1300*n)
 	}
-	c.load(d, office(t, "25"))
+	c.load(d, agenttest.Office(t, "25"))
 	c.dropped = 0
 	if s := merged(); len(s.GetClasses()) != 0 || sum(s) != 1300*all {
 		t.Errorf("after another program: classes %v, drops %v; want none, and the sums of before", s.GetClasses(), s.GetDrops())
@@ -534,7 +535,7 @@ func TestWhatDevicesDropIsCountedAsTheEngineWouldHave(t *testing.T) {
 }
 
 func TestAnEngineThatDoesNotKnowOfDevicesIsServedWithoutThem(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	d := NewDispatch(&old{c}, NewDrops(), func() *programpb.Stats { return nil }, c.clock, dispatching(c).log)
 	c.load(d, p)
 	c.run(d, p, 3)
@@ -544,7 +545,7 @@ func TestAnEngineThatDoesNotKnowOfDevicesIsServedWithoutThem(t *testing.T) {
 }
 
 func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	mortal := &fragile{cards: c, devices: io.EOF}
 	d := NewDispatch(mortal, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
 	if _, err := d.Before(t.Context(), p, true); err == nil {
@@ -575,7 +576,7 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 }
 
 func TestAnEngineThatEndsBeforeItIsAskedIsAskedAgain(t *testing.T) {
-	c, p := newCards(t, 2), office(t, "23")
+	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	early := &fragile{cards: c, devices: fmt.Errorf("devices: %w: EOF", control.ErrOver)}
 	d := NewDispatch(early, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
 	if _, err := d.Before(t.Context(), p, true); err == nil {

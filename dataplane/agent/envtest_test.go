@@ -17,6 +17,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // A real API server checks what the fake cannot: the schema, the field selector, ownership, and that the agent's role suffices.
@@ -51,8 +52,8 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
-	other := testInstance("edge-1")
+	first, second := agenttest.Program(t, "first", "in", "out"), agenttest.Program(t, "second", "in", "out")
+	other := agenttest.Instance("edge-1")
 	other.Name = "edge-1"
 	for _, o := range []client.Object{
 		&role,
@@ -61,7 +62,7 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "agent"}},
 		},
-		chainProgram(t, "edge-1", first), chainProgram(t, "edge-2", second), testInstance("edge-1"), other,
+		agenttest.ChainProgram(t, "edge-1", first), agenttest.ChainProgram(t, "edge-2", second), agenttest.Instance("edge-1"), other,
 	} {
 		if err := admin.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
@@ -75,7 +76,7 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := startPod(t, own, quietPorts)
+	p := startPod(t, own, agenttest.Quiet)
 
 	instance := func() *v1alpha1.ChainInstance {
 		var i v1alpha1.ChainInstance
@@ -86,12 +87,12 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 	}
 	reported := func(want *delivery.Program) {
 		t.Helper()
-		eventually(t, func() error {
+		agenttest.Eventually(t, func() error {
 			i := instance()
-			if reason, message := programmed(i); reason != v1alpha1.ReasonApplied || i.Status.ObservedGeneration != i.Generation {
+			if reason, message := agenttest.Programmed(i); reason != v1alpha1.ReasonApplied || i.Status.ObservedGeneration != i.Generation {
 				return fmt.Errorf("generation %d: status of %d says %s: %s", i.Generation, i.Status.ObservedGeneration, reason, message)
 			}
-			return wants(i.Status.AppliedHash, want)
+			return agenttest.Wants(i.Status.AppliedHash, want)
 		})
 	}
 	reported(first)

@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // bench is a keeper beside a real engine, in a time of its own.
@@ -23,13 +24,13 @@ type bench struct {
 	t      *testing.T
 	clock  *clocktesting.FakeClock
 	dir    string
-	engine *testEngine
+	engine *agenttest.Engine
 }
 
 func newBench(t *testing.T) *bench {
 	t.Helper()
-	b := &bench{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), dir: folder(t)}
-	b.engine = startEngine(t, filepath.Join(b.dir, "s"), quietPorts)
+	b := &bench{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), dir: agenttest.Folder(t)}
+	b.engine = agenttest.Start(t, filepath.Join(b.dir, "s"), agenttest.Quiet)
 	b.restartAgent()
 	return b
 }
@@ -39,7 +40,7 @@ func (b *bench) restartAgent() {
 	if b.Keeper != nil {
 		b.Keeper.engine.Close()
 	}
-	engine := &Engine{Socket: b.engine.socket}
+	engine := &Engine{Socket: b.engine.Socket}
 	b.t.Cleanup(engine.Close)
 	b.Keeper = NewKeeper(engine, NewSampler(engine, NewDrops(), b.clock), nil, &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
 }
@@ -63,7 +64,7 @@ func (b *bench) passes(p *delivery.Program) {
 
 func (b *bench) runs(want *delivery.Program) {
 	b.t.Helper()
-	if err := wants(b.engine.runs(), want); err != nil {
+	if err := agenttest.Wants(b.engine.Runs(), want); err != nil {
 		b.t.Fatal(err)
 	}
 	if s := b.State(); s.Engine != nil || s.Hash != want.Hash || s.Program == nil {
@@ -73,7 +74,7 @@ func (b *bench) runs(want *delivery.Program) {
 
 func TestTheWantedProgramIsLoadedAndSwapped(t *testing.T) {
 	b := newBench(t)
-	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
+	first, second := agenttest.Program(t, "first", "in", "out"), agenttest.Program(t, "second", "in", "out")
 	b.want(first)
 	b.step(time.Second)
 	b.runs(first)
@@ -88,7 +89,7 @@ func TestTheWantedProgramIsLoadedAndSwapped(t *testing.T) {
 
 func TestAProgramThatTheEngineRefusesLeavesTheOldOneInForce(t *testing.T) {
 	b := newBench(t)
-	good, bad := testProgram(t, "good", "in", "out"), testProgram(t, "bad", "in", "dmz")
+	good, bad := agenttest.Program(t, "good", "in", "out"), agenttest.Program(t, "bad", "in", "dmz")
 	b.want(good)
 	b.step(time.Second)
 	b.want(bad)
@@ -112,23 +113,23 @@ func TestAProgramThatTheEngineRefusesLeavesTheOldOneInForce(t *testing.T) {
 
 func TestAnEngineThatWasKilledGetsItsProgramBackWithoutTheCluster(t *testing.T) {
 	b := newBench(t)
-	p := testProgram(t, "mine", "in", "out")
+	p := agenttest.Program(t, "mine", "in", "out")
 	b.passes(p)
-	b.engine.restart()
+	b.engine.Restart()
 	b.step(time.Second)
 	b.runs(p)
 
 	b.restartAgent() // which hears nothing from a cluster
-	b.engine.restart()
+	b.engine.Restart()
 	b.step(time.Second)
 	b.runs(p)
 }
 
 func TestWhileTheEngineIsDownTheKeeperSaysSo(t *testing.T) {
 	b := newBench(t)
-	b.want(testProgram(t, "mine", "in", "out"))
+	b.want(agenttest.Program(t, "mine", "in", "out"))
 	b.step(time.Second)
-	b.engine.end(syscall.SIGKILL)
+	b.engine.End(syscall.SIGKILL)
 	b.step(time.Second)
 	if s := b.State(); s.Engine == nil || s.Hash != "" {
 		t.Errorf("engine: %v, hash %q; want an error and none", s.Engine, s.Hash)
@@ -137,10 +138,10 @@ func TestWhileTheEngineIsDownTheKeeperSaysSo(t *testing.T) {
 
 func TestAnEngineThatIsBusyForLongIsNotDead(t *testing.T) {
 	b := newBench(t)
-	p := testProgram(t, "mine", "in", "out")
+	p := agenttest.Program(t, "mine", "in", "out")
 	b.want(p)
 	b.step(time.Second)
-	b.engine.busy(b.Keeper.engine, func() { b.step(time.Second) })
+	b.engine.Busy(b.Keeper.engine, func() { b.step(time.Second) })
 	if s := b.State(); s.Engine != nil || s.Hash != p.Hash {
 		t.Errorf("engine: %v, hash %q; want no error, and %s", s.Engine, s.Hash, p.Hash)
 	}
@@ -153,7 +154,7 @@ func TestAnEngineThatIsBusyForLongIsNotDead(t *testing.T) {
 
 func TestAnAgentThatComesBackAdoptsTheRunningProgram(t *testing.T) {
 	b := newBench(t)
-	p := testProgram(t, "mine", "in", "out")
+	p := agenttest.Program(t, "mine", "in", "out")
 	b.want(p)
 	b.step(time.Second)
 	b.restartAgent()
@@ -169,8 +170,8 @@ func TestAnAgentThatComesBackAdoptsTheRunningProgram(t *testing.T) {
 
 func TestAnAgentLeavesARunningProgramAloneUntilTheClusterSpeaks(t *testing.T) {
 	b := newBench(t)
-	foreign, wanted := testProgram(t, "foreign", "in", "out"), testProgram(t, "wanted", "in", "out")
-	b.engine.load(foreign)
+	foreign, wanted := agenttest.Program(t, "foreign", "in", "out"), agenttest.Program(t, "wanted", "in", "out")
+	b.engine.Load(foreign)
 	b.step(time.Second)
 	if s := b.State(); s.Hash != foreign.Hash || s.Loads != 0 {
 		t.Fatalf("hash %s after %d loads, want the running %s untouched", s.Hash, s.Loads, foreign.Hash)
@@ -182,30 +183,30 @@ func TestAnAgentLeavesARunningProgramAloneUntilTheClusterSpeaks(t *testing.T) {
 
 func TestAProgramThatKillsTheEngineTwiceIsTakenBack(t *testing.T) {
 	b := newBench(t)
-	good, deadly := testProgram(t, "good", "in", "out"), testProgram(t, "deadly", "in", "out")
+	good, deadly := agenttest.Program(t, "good", "in", "out"), agenttest.Program(t, "deadly", "in", "out")
 	b.want(good)
 	b.step(time.Second)
 	b.step(time.Minute) // it has proved good
 	b.want(deadly)
 	b.step(time.Second)
-	b.engine.restart()
+	b.engine.Restart()
 	b.step(time.Second)
 	b.runs(deadly) // once may be an accident
-	b.engine.restart()
+	b.engine.Restart()
 	b.step(time.Second)
 	b.step(time.Second)
 	b.runs(good)
 	if err := b.State().Refused; err == nil || !strings.Contains(err.Error(), "ended 2 times within 10s") {
 		t.Errorf("refused: %v", err)
 	}
-	b.engine.restart()
+	b.engine.Restart()
 	b.step(time.Second)
 	b.runs(good)
 }
 
 // deadlyDevices take the engine with them when they are tried.
 type deadlyDevices struct {
-	engine *testEngine
+	engine *agenttest.Engine
 	times  int
 }
 
@@ -214,7 +215,7 @@ func (d *deadlyDevices) Before(context.Context, *delivery.Program, bool) (*progr
 		return nil, nil
 	}
 	d.times--
-	d.engine.restart()
+	d.engine.Restart()
 	return nil, io.EOF
 }
 
@@ -222,7 +223,7 @@ func (d *deadlyDevices) After(*delivery.Program) {}
 
 func TestAProgramIsNotChargedForWhatHappenedBeforeTheEngineGotIt(t *testing.T) {
 	b := newBench(t)
-	good, next := testProgram(t, "good", "in", "out"), testProgram(t, "next", "in", "out")
+	good, next := agenttest.Program(t, "good", "in", "out"), agenttest.Program(t, "next", "in", "out")
 	b.passes(good)
 	b.devices = &deadlyDevices{b.engine, maxStrikes}
 	b.want(next)
@@ -237,13 +238,13 @@ func TestAProgramIsNotChargedForWhatHappenedBeforeTheEngineGotIt(t *testing.T) {
 
 func TestAProgramStaysOnTrialThoughAnotherIsRefused(t *testing.T) {
 	b := newBench(t)
-	good, deadly := testProgram(t, "good", "in", "out"), testProgram(t, "deadly", "in", "out")
+	good, deadly := agenttest.Program(t, "good", "in", "out"), agenttest.Program(t, "deadly", "in", "out")
 	b.passes(good)
 	b.want(deadly)
 	b.step(time.Second)
-	b.want(testProgram(t, "bad", "in", "dmz"))
+	b.want(agenttest.Program(t, "bad", "in", "dmz"))
 	b.step(time.Second)
-	b.engine.restart()
+	b.engine.Restart()
 	b.step(time.Second)
 	if n := b.strikes[deadly.Hash]; n != 1 {
 		t.Errorf("the program in force is charged with %d deaths, want the one", n)
@@ -252,13 +253,13 @@ func TestAProgramStaysOnTrialThoughAnotherIsRefused(t *testing.T) {
 
 func TestAnEngineThatDiesLongAfterALoadDidNotDieOfIt(t *testing.T) {
 	b := newBench(t)
-	first, second := testProgram(t, "first", "in", "out"), testProgram(t, "second", "in", "out")
+	first, second := agenttest.Program(t, "first", "in", "out"), agenttest.Program(t, "second", "in", "out")
 	b.passes(first)
 	b.want(second)
 	for range 3 {
 		b.step(time.Second)
 		b.step(time.Minute)
-		b.engine.restart()
+		b.engine.Restart()
 	}
 	b.step(time.Second)
 	b.runs(second)
@@ -266,9 +267,9 @@ func TestAnEngineThatDiesLongAfterALoadDidNotDieOfIt(t *testing.T) {
 
 func TestAnEngineWithoutAProgramIsANewLife(t *testing.T) {
 	b := newBench(t)
-	b.want(testProgram(t, "mine", "in", "out"))
+	b.want(agenttest.Program(t, "mine", "in", "out"))
 	b.step(time.Second)
-	b.engine.restart()
+	b.engine.Restart()
 	b.step(time.Second)
 	if n := b.State().Empty; n != 2 {
 		t.Errorf("%d engines began without a program, wanted 2", n)

@@ -11,47 +11,48 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // newReporter is one of an instance in a cluster, in a time of its own.
-func newReporter(c *cluster) (*clocktesting.FakeClock, *Reporter) {
+func newReporter(c *agenttest.Cluster) (*clocktesting.FakeClock, *Reporter) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
 	return clock, NewReporter(c, client.ObjectKey{Namespace: "default", Name: "edge-0"}, clock, logr.Discard())
 }
 
 func TestReportsAreFewAndAnAPIServerThatIsDownIsSpared(t *testing.T) {
-	c := newCluster(t, testInstance("edge-1"))
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"))
 	clock, r := newReporter(c)
 	seen := testSeen(t)
 	run := func(length time.Duration) int64 {
-		before := c.writes.Load()
+		before := c.Writes.Load()
 		for range int(length / time.Second) {
 			clock.Step(time.Second)
 			seen.At = clock.Now()
 			r.Step(t.Context(), seen)
 		}
-		return c.writes.Load() - before
+		return c.Writes.Load() - before
 	}
 	if n := run(time.Hour); n < 11 || n > 16 {
 		t.Errorf("%d writes in a quiet hour, want one in about five minutes", n)
 	}
-	c.down.Store(true)
+	c.Down.Store(true)
 	seen.State.Engine = errNoEngine // something to say
 	if n := run(time.Hour); n < 50 || n > 66 {
 		t.Errorf("%d attempts in an hour without an API server, want one a minute", n)
 	}
-	c.down.Store(false)
+	c.Down.Store(false)
 	if n := run(2 * time.Minute); n != 1 {
 		t.Errorf("%d writes once it is back, want one", n)
 	}
-	if reason, _ := programmed(c.instance(t)); reason != "EngineDown" {
+	if reason, _ := agenttest.Programmed(c.Instance(t)); reason != "EngineDown" {
 		t.Errorf("status says %s, want EngineDown", reason)
 	}
 }
 
 func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
 	for _, draining := range []bool{false, true} {
-		c := newCluster(t, testInstance("edge-1"))
+		c := agenttest.NewCluster(t, agenttest.Instance("edge-1"))
 		clock, r := newReporter(c)
 		seen := testSeen(t)
 		seen.Draining, seen.Sharing = draining, &SharingState{}
@@ -62,18 +63,18 @@ func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
 			clock.Step(watchReports)
 			r.Step(t.Context(), seen)
 		}
-		if left := c.instance(t).Status.Shards; len(left) == 0 != draining {
+		if left := c.Instance(t).Status.Shards; len(left) == 0 != draining {
 			t.Errorf("draining %t: the cluster is told that shards %v are here", draining, left)
 		}
 	}
 }
 
 func TestAPodThatEndsDoesNotPressAnAPIServerThatFails(t *testing.T) {
-	c := newCluster(t, testInstance("edge-1"))
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"))
 	clock, r := newReporter(c)
 	seen := testSeen(t)
 	r.Step(t.Context(), seen)
-	c.down.Store(true)
+	c.Down.Store(true)
 	seen.Draining, seen.State.Engine = true, errNoEngine
 	for range 60 * time.Second / watchReports {
 		clock.Step(watchReports)
@@ -85,20 +86,20 @@ func TestAPodThatEndsDoesNotPressAnAPIServerThatFails(t *testing.T) {
 }
 
 func TestAnInstanceThatWasMadeAnewIsToldEverything(t *testing.T) {
-	c := newCluster(t, testInstance("edge-1"))
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"))
 	clock, r := newReporter(c)
 	seen := testSeen(t)
 	r.Step(t.Context(), seen)
 	clock.Step(time.Second)
 	r.Step(t.Context(), seen)
-	if n := c.writes.Load(); n != 1 {
+	if n := c.Writes.Load(); n != 1 {
 		t.Fatalf("%d writes, want one", n)
 	}
-	anew := testInstance("edge-1")
+	anew := agenttest.Instance("edge-1")
 	anew.UID = types.UID("anew")
 	seen.State.Wanted.Instance = anew
 	r.Step(t.Context(), seen)
-	if n := c.writes.Load(); n != 2 {
+	if n := c.Writes.Load(); n != 2 {
 		t.Errorf("%d writes, want another one", n)
 	}
 }

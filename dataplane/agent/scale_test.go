@@ -14,12 +14,13 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // operator plays the operator's loop for the instance: by what its agent reports, and a target that the test sets.
 type operator struct {
 	*scaling.Scaler
-	cluster *cluster
+	cluster *agenttest.Cluster
 	target  float64
 	told    []string // changes
 }
@@ -27,7 +28,7 @@ type operator struct {
 // step decides once, and returns how many cores are to work, and how much work was reported.
 func (o *operator) step(t *testing.T) (working int, work float64) {
 	t.Helper()
-	i := o.cluster.instance(t)
+	i := o.cluster.Instance(t)
 	report, err := scaling.ReportOf(i)
 	if err != nil {
 		t.Fatal(err)
@@ -75,25 +76,25 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 	if n := runtime.NumCPU(); n < 2 {
 		t.Skipf("two workers need two CPUs, this process may use %d", n)
 	}
-	p := heavy(t)
-	i := testInstance("edge-1")
+	p := agenttest.Heavy(t)
+	i := agenttest.Instance("edge-1")
 	i.Spec.Cores = 2
-	c := newCluster(t, i, chainProgram(t, "edge-1", p))
-	dir := folder(t)
+	c := agenttest.NewCluster(t, i, agenttest.ChainProgram(t, "edge-1", p))
+	dir := agenttest.Folder(t)
 	d := &pod{dir: dir}
-	d.engine = startEngineWith(t, filepath.Join(dir, "s"), "0", []string{
-		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", capture(t, dir, 2), capture(t, dir, 3)),
+	d.engine = agenttest.StartWith(t, filepath.Join(dir, "s"), "0", []string{
+		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", agenttest.Capture(t, dir, 2), agenttest.Capture(t, dir, 3)),
 		"outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1",
 	}, "--pace", "inside=5000", "--workers", "2", "--idle-sleep", "50", "--memory", "256", "--buffers", "32767", "--rx-desc", "4096", "--tx-desc", "1024")
 	d.policy = balance.DefaultPolicy
 	d.policy.Start, d.policy.Stop = 0.02, 0.01 // the load is small, that a busy machine can bear it
 	d.startAgent(t, c)
 	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)
-	o := observe(t, d.engine.socket)
+	o := agenttest.Observe(t, d.engine.Socket)
 	on := func(what string, fits func(share float64) bool) {
 		t.Helper()
-		eventually(t, func() error {
-			if part := firstShare(o.stats()); !fits(part) {
+		agenttest.Eventually(t, func() error {
+			if part := firstShare(o.Counters()); !fits(part) {
 				return fmt.Errorf("the first core has %.0f %% of the flows, want %s", 100*part, what)
 			}
 			return nil
@@ -104,7 +105,7 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 	loop := &operator{Scaler: scaling.NewScaler(policy), cluster: c, target: 0.95}
 	follow := func(cores int) {
 		t.Helper()
-		eventually(t, func() error {
+		agenttest.Eventually(t, func() error {
 			if n, work := loop.step(t); n != cores {
 				return fmt.Errorf("%d cores work at a target of %.2f with %.2f cores wanted, want %d", n, loop.target, work, cores)
 			}
@@ -114,22 +115,22 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 
 	on("all", func(share float64) bool { return share == 1 })
 	var work float64
-	eventually(t, func() error {
-		if _, work = loop.step(t); work < 0.02 || len(o.bindings()) != 2*flowsPerHost {
-			return fmt.Errorf("%.3f cores of work are reported, %d sessions; want some, and %d", work, len(o.bindings()), 2*flowsPerHost)
+	agenttest.Eventually(t, func() error {
+		if _, work = loop.step(t); work < 0.02 || len(o.Bindings()) != 2*agenttest.FlowsPerHost {
+			return fmt.Errorf("%.3f cores of work are reported, %d sessions; want some, and %d", work, len(o.Bindings()), 2*agenttest.FlowsPerHost)
 		}
 		return nil
 	})
-	bindings, before := o.bindings(), o.stats()
+	bindings, before := o.Bindings(), o.Counters()
 	time.Sleep(time.Second)
-	quiet := o.stats()
-	usual := refused(before, quiet)
+	quiet := o.Counters()
+	usual := agenttest.Refused(before, quiet)
 
 	loop.target = work / 1.5
 	follow(2)
 	on("a third to two thirds", func(share float64) bool { return share > 0.3 && share < 0.7 })
-	eventually(t, func() error {
-		if owners := c.instance(t).Status.Groups[0].Owners; len(owners) != 2 {
+	agenttest.Eventually(t, func() error {
+		if owners := c.Instance(t).Status.Groups[0].Owners; len(owners) != 2 {
 			return fmt.Errorf("owners: %+v, want two cores", owners)
 		}
 		return nil
@@ -138,18 +139,18 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 	follow(1)
 	on("all", func(share float64) bool { return share == 1 })
 
-	now := o.stats()
+	now := o.Counters()
 	if !slices.Equal(loop.told, []string{string(scaling.LoadRose), string(scaling.LoadFell)}) {
 		t.Errorf("changes because of %v, want %s, then %s", loop.told, scaling.LoadRose, scaling.LoadFell)
 	}
-	if got := o.bindings(); !maps.Equal(got, bindings) {
+	if got := o.Bindings(); !maps.Equal(got, bindings) {
 		t.Errorf("bindings changed: they are %v, were %v", got, bindings)
 	}
 	if n := now.GetTables()[0].GetCreated(); n != uint64(len(bindings)) {
 		t.Errorf("%d sessions were made for %d flows", n, len(bindings))
 	}
 	var lost error
-	for reason, n := range refused(quiet, now) {
+	for reason, n := range agenttest.Refused(quiet, now) {
 		if reason != handoverFull {
 			t.Errorf("%d packets dropped as %s", n, reason)
 		}

@@ -20,12 +20,13 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // sharedPod is a real engine of a chain of two pods, and the part of its agent that shares state.
 type sharedPod struct {
 	t        *testing.T
-	process  *testEngine
+	process  *agenttest.Engine
 	engine   *Engine
 	sharing  *Sharing
 	program  *delivery.Program
@@ -36,11 +37,11 @@ type sharedPod struct {
 
 func newSharedPod(t *testing.T, name, inside string, p *delivery.Program, id *transfer.Identity, flags ...string) *sharedPod {
 	t.Helper()
-	s := &sharedPod{t: t, program: p, instance: testInstance("edge-1")}
-	s.process = startEngineWith(t, filepath.Join(folder(t), "s"), "5", []string{inside, "outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1"},
+	s := &sharedPod{t: t, program: p, instance: agenttest.Instance("edge-1")}
+	s.process = agenttest.StartWith(t, filepath.Join(agenttest.Folder(t), "s"), "5", []string{inside, "outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1"},
 		append([]string{"--no-shards", "--idle-sleep", "50", "--memory", "128", "--buffers", "8191", "--rx-desc", "256", "--tx-desc", "256"}, flags...)...)
-	s.process.load(p)
-	s.engine = &Engine{Socket: s.process.socket}
+	s.process.Load(p)
+	s.engine = &Engine{Socket: s.process.Socket}
 	t.Cleanup(s.engine.Close)
 	s.sharing = NewSharing(s.engine, name, id, clock.RealClock{}, testr.New(t))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -76,7 +77,7 @@ func (s *sharedPod) want(own v1alpha1.ShardRange, peer string, at string, theirs
 // step is one of the agent's, whatever it waited for before.
 func (s *sharedPod) step() error {
 	s.t.Helper()
-	eventually(s.t, func() error { _, err := s.engine.Connect(s.t.Context()); return err })
+	agenttest.Eventually(s.t, func() error { _, err := s.engine.Connect(s.t.Context()); return err })
 	s.sharing.resume = time.Time{}
 	s.sharing.Step(s.t.Context(), s.instance)
 	return s.sharing.State().Failed
@@ -102,7 +103,7 @@ func (s *sharedPod) has(want string) {
 // settle has the agent do its steps until one has nothing to complain of: on a busy machine an answer may come too late.
 func (s *sharedPod) settle() {
 	s.t.Helper()
-	eventually(s.t, s.step)
+	agenttest.Eventually(s.t, s.step)
 }
 
 func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
@@ -110,22 +111,22 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := heavy(t)
-	a := newSharedPod(t, "edge-0", "inside=net_pcap0,infinite_rx=1,rx_pcap="+capture(t, t.TempDir(), 2), p, id, "--pace", "inside=2000")
+	p := agenttest.Heavy(t)
+	a := newSharedPod(t, "edge-0", "inside=net_pcap0,infinite_rx=1,rx_pcap="+agenttest.Capture(t, t.TempDir(), 2), p, id, "--pace", "inside=2000")
 	b := newSharedPod(t, "edge-1", "inside=net_null2,no-rx=1", p, id)
 
 	// The first pod is alone: nobody has its shards.
 	a.want("0-127", "edge-1", "")
 	a.settle()
 	a.has("0-127")
-	o := observe(t, a.process.socket)
-	eventually(t, func() error {
-		if n := len(o.bindings()); n != flowsPerHost {
-			return fmt.Errorf("%d sessions, want %d", n, flowsPerHost)
+	o := agenttest.Observe(t, a.process.Socket)
+	agenttest.Eventually(t, func() error {
+		if n := len(o.Bindings()); n != agenttest.FlowsPerHost {
+			return fmt.Errorf("%d sessions, want %d", n, agenttest.FlowsPerHost)
 		}
 		return nil
 	})
-	before := o.bindings()
+	before := o.Bindings()
 
 	// The second is wanted to have half of them. It does not begin what the first still has, and gets it.
 	a.want("0-63", "edge-1", b.address, "64-127")
@@ -135,15 +136,15 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	a.settle()
 	a.has("0-63")
 	b.has("64-127")
-	after := o.bindings()
-	maps.Copy(after, observe(t, b.process.socket).bindings())
+	after := o.Bindings()
+	maps.Copy(after, agenttest.Observe(t, b.process.Socket).Bindings())
 	if !maps.Equal(before, after) {
 		t.Fatalf("bindings: %v, were %v", after, before)
 	}
-	if passed := o.stats().GetShards(); len(o.bindings()) < flowsPerHost {
-		eventually(t, func() error {
+	if passed := o.Counters().GetShards(); len(o.Bindings()) < agenttest.FlowsPerHost {
+		agenttest.Eventually(t, func() error {
 			sum := uint64(0)
-			for _, s := range o.stats().GetShards() {
+			for _, s := range o.Counters().GetShards() {
 				sum += s.GetPassed()
 			}
 			if sum == 0 {
@@ -154,17 +155,17 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	}
 
 	// A pod that ends waits for its sessions to be given.
-	marker := filepath.Join(folder(t), "draining")
-	drain := Drain{Socket: b.process.socket, Marker: marker, Quiet: 50 * time.Millisecond, Limit: time.Second, Clock: clock.RealClock{}}
+	marker := filepath.Join(agenttest.Folder(t), "draining")
+	drain := Drain{Socket: b.process.Socket, Marker: marker, Quiet: 50 * time.Millisecond, Limit: time.Second, Clock: clock.RealClock{}}
 	if how, err := drain.Run(t.Context()); err != nil || how != "sessions are still here after 1s" {
 		t.Fatalf("the pod may end as %q, %v", how, err)
 	}
 
 	// Its engine dies: what nobody has begins anew, but not while the first pod does not say what it has.
-	b.process.end(9)
-	b.process.start()
-	b.process.load(p)
-	eventually(t, func() error { // the connection to the one before is noticed to be over
+	b.process.End(9)
+	b.process.Start()
+	b.process.Load(p)
+	agenttest.Eventually(t, func() error { // the connection to the one before is noticed to be over
 		b.want("64-127", "edge-0", "127.0.0.1:1", "0-63")
 		if err := b.step(); err == nil || !strings.Contains(err.Error(), "shards of edge-0") {
 			return fmt.Errorf("error: %w, want that edge-0 does not answer", err)
@@ -184,7 +185,7 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	b.settle()
 	b.has("")
 	a.has("0-127")
-	drain.Limit = patience
+	drain.Limit = agenttest.Patience
 	if how, err := drain.Run(t.Context()); err != nil || how != "no packet left for 50ms" {
 		t.Errorf("the pod that has no shards may end as %q, %v", how, err)
 	}
@@ -195,7 +196,7 @@ func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := newSharedPod(t, "edge-0", "inside=net_null2,no-rx=1", heavy(t), id)
+	a := newSharedPod(t, "edge-0", "inside=net_null2,no-rx=1", agenttest.Heavy(t), id)
 	a.want("0-63", "edge-1", "127.0.0.1:1", "64-127") // where nobody listens
 	reason := func() (string, string) {
 		state := a.sharing.State()
@@ -223,7 +224,7 @@ func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
 		t.Errorf("after all went well: %s", got)
 	}
 	failed := a.sharing.Moved.Failed.Load()
-	a.process.busy(a.engine, func() { a.sharing.Step(t.Context(), a.instance) })
+	a.process.Busy(a.engine, func() { a.sharing.Step(t.Context(), a.instance) })
 	if n, err := a.sharing.Moved.Failed.Load(), a.sharing.State().Failed; n != failed || err != nil {
 		t.Errorf("while the engine is at another request: %d attempts are counted that failed, want %d; told is %v", n, failed, err)
 	}
@@ -264,7 +265,7 @@ func TestWhoIsTheFrontIsToldWhateverElseCannotBeDone(t *testing.T) {
 			e := &told{shards: shards}
 			now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 			s := NewSharing(e, "edge-0", id, now, testr.New(t))
-			i := testInstance("edge-1")
+			i := agenttest.Instance("edge-1")
 			i.Spec.Groups = []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-63"}, Cores: []int32{0}}}
 			i.Spec.Peers = []v1alpha1.InstancePeer{{Name: "edge-1", Address: "127.0.0.1:1", Shards: []v1alpha1.ShardRange{"64-127"}}}
 			for k, front := range []bool{false, true, false} { // one after the other: the operator's word is not kept waiting

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // SINTER_STEP_LOAD is the frames per second and queue of a step load for the policy as it is, on a machine that nobody else uses: as
@@ -26,14 +27,14 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 	if n := runtime.NumCPU(); n < 2 {
 		t.Skipf("two workers need two CPUs, this process may use %d", n)
 	}
-	p := heavy(t)
-	i := testInstance("edge-1")
+	p := agenttest.Heavy(t)
+	i := agenttest.Instance("edge-1")
 	i.Spec.Cores, i.Spec.Groups[0].Cores = 2, []int32{0, 1}
-	c := newCluster(t, i, chainProgram(t, "edge-1", p))
-	dir := folder(t)
+	c := agenttest.NewCluster(t, i, agenttest.ChainProgram(t, "edge-1", p))
+	dir := agenttest.Folder(t)
 	d := &pod{dir: dir}
-	d.engine = startEngineWith(t, filepath.Join(dir, "s"), "0", []string{
-		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", capture(t, dir, 2), capture(t, dir, 3)),
+	d.engine = agenttest.StartWith(t, filepath.Join(dir, "s"), "0", []string{
+		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", agenttest.Capture(t, dir, 2), agenttest.Capture(t, dir, 3)),
 		"outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1",
 	}, "--pace", "inside="+cmp.Or(stepLoad, "30000"), "--workers", "2", "--idle-sleep", "50", "--memory", "256", "--buffers", "32767", "--rx-desc", "4096", "--tx-desc", "1024")
 	d.policy = balance.DefaultPolicy
@@ -42,14 +43,14 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 	}
 	d.startAgent(t, c)
 	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)
-	o := observe(t, d.engine.socket)
-	eventually(t, func() error {
-		if n := len(o.bindings()); n != 2*flowsPerHost {
-			return fmt.Errorf("%d sessions, want %d", n, 2*flowsPerHost)
+	o := agenttest.Observe(t, d.engine.Socket)
+	agenttest.Eventually(t, func() error {
+		if n := len(o.Bindings()); n != 2*agenttest.FlowsPerHost {
+			return fmt.Errorf("%d sessions, want %d", n, 2*agenttest.FlowsPerHost)
 		}
 		return nil
 	})
-	bindings := o.bindings()
+	bindings := o.Bindings()
 
 	if s, err := o.Loads(t.Context()); err != nil || len(s.GetShards()) != 128 || len(s.GetWorkers()) != 2 || len(s.GetClasses())+len(s.GetTables()) != 0 {
 		t.Fatalf("loads: %v, %v; want those of 128 shards and 2 workers, and no classes or tables", s, err)
@@ -59,20 +60,20 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 	busy, spreads := false, false
 	for attempt := range 5 {
 		time.Sleep(2 * time.Second) // shards that were moved rest a second
-		before := o.stats()
+		before := o.Counters()
 		time.Sleep(time.Second)
-		quiet := o.stats()
-		o.skew(len(quiet.GetShards()))
-		began := o.stats()
-		took, err := o.spread(began)
-		now := o.stats()
-		if got := o.bindings(); !maps.Equal(got, bindings) {
+		quiet := o.Counters()
+		o.Skew(len(quiet.GetShards()))
+		began := o.Counters()
+		took, err := o.Spread(began)
+		now := o.Counters()
+		if got := o.Bindings(); !maps.Equal(got, bindings) {
 			t.Fatalf("bindings changed: they are %v, were %v", got, bindings)
 		}
 		if n := now.GetTables()[0].GetCreated(); n != uint64(len(bindings)) {
 			t.Fatalf("%d sessions were made for %d flows", n, len(bindings))
 		}
-		lost, usual := refused(quiet, now), refused(before, quiet)
+		lost, usual := agenttest.Refused(quiet, now), agenttest.Refused(before, quiet)
 		for reason := range lost {
 			if reason != handoverFull {
 				t.Fatalf("packets dropped: %v; want none, or %s for want of CPUs", lost, handoverFull)
@@ -99,8 +100,8 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 	if failed != nil {
 		t.Error(failed)
 	}
-	eventually(t, func() error {
-		s := c.instance(t).Status
+	agenttest.Eventually(t, func() error {
+		s := c.Instance(t).Status
 		if len(s.Groups) != 1 || len(s.Groups[0].Owners) != 2 || len(s.Groups[0].Owners[0].Shards) == 0 || len(s.Groups[0].Owners[1].Shards) == 0 {
 			return fmt.Errorf("groups: %+v, want shards on both cores", s.Groups)
 		}

@@ -17,12 +17,13 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // testSeen is an agent whose engine runs the wanted program under traffic.
 func testSeen(t *testing.T) *Seen {
 	t.Helper()
-	p := testProgram(t, "fw/deny", "in", "out")
+	p := agenttest.Program(t, "fw/deny", "in", "out")
 	hash := func() []byte { b, _ := hex.DecodeString(p.Hash); return b }()
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	sample := func(seconds int, n uint64) *Sample {
@@ -53,7 +54,7 @@ func testSeen(t *testing.T) *Seen {
 		At:   start.Add(6 * time.Second),
 		Node: "node-1",
 		State: State{
-			Wanted:  Wanted{Instance: testInstance("edge-1"), Program: p},
+			Wanted:  Wanted{Instance: agenttest.Instance("edge-1"), Program: p},
 			Version: "0.1.0", Hash: p.Hash, Program: p,
 			Loaded: &programpb.Loaded{BuildNs: 2_000_000, SwapNs: 30_000}, Loads: 1,
 		},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 func TestTheStoreKeepsTheCurrentProgramAndTheGoodOneBefore(t *testing.T) {
@@ -14,7 +15,7 @@ func TestTheStoreKeepsTheCurrentProgramAndTheGoodOneBefore(t *testing.T) {
 	if p, err := s.Current(); p != nil || err != nil {
 		t.Fatalf("an empty store has %v, %v", p, err)
 	}
-	a, b, c := testProgram(t, "a", "in"), testProgram(t, "b", "in"), testProgram(t, "c", "in")
+	a, b, c := agenttest.Program(t, "a", "in"), agenttest.Program(t, "b", "in"), agenttest.Program(t, "c", "in")
 	for _, step := range []struct {
 		save              *delivery.Program
 		good              bool
@@ -54,7 +55,7 @@ func stored(t *testing.T, s *Store, current, previous *delivery.Program) {
 
 func TestAProgramThatWasDamagedOnDiskIsNotUsed(t *testing.T) {
 	s := &Store{Dir: t.TempDir()}
-	p := testProgram(t, "a", "in")
+	p := agenttest.Program(t, "a", "in")
 	if err := s.Save(p, true); err != nil {
 		t.Fatal(err)
 	}

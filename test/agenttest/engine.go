@@ -1,4 +1,4 @@
-package agent
+package agenttest
 
 import (
 	"bytes"
@@ -18,11 +18,11 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// patience is how long tests wait for processes on a busy machine.
-const patience = 20 * time.Second
+// Patience is how long tests wait for processes on a busy machine.
+const Patience = 20 * time.Second
 
-// folder is a folder for sockets, whose paths must be short.
-func folder(t *testing.T) string {
+// Folder is a folder for sockets, whose paths must be short.
+func Folder(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "agent")
 	if err != nil {
@@ -32,10 +32,10 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-// testEngine is a sinter-engine on devices that need no privileges.
-type testEngine struct {
+// Engine is a sinter-engine on devices that need no privileges.
+type Engine struct {
 	t      *testing.T
-	socket string
+	Socket string // the control socket's path
 	ports  []string
 	flags  []string
 	nice   string
@@ -44,24 +44,24 @@ type testEngine struct {
 	log    bytes.Buffer
 }
 
-// quietPorts receive nothing; noise receives empty frames as fast as it is asked.
+// Quiet receive nothing; noise receives empty frames as fast as it is asked.
 var (
-	quietPorts = []string{"in=net_null0,no-rx=1", "out=net_null1,no-rx=1"}
-	noise      = []string{"in=net_null0", "out=net_null1,no-rx=1"}
+	Quiet = []string{"in=net_null0,no-rx=1", "out=net_null1,no-rx=1"}
+	Noise = []string{"in=net_null0", "out=net_null1,no-rx=1"}
 )
 
-// startEngine starts an engine and waits until it answers.
-func startEngine(t *testing.T, socket string, ports []string) *testEngine {
+// Start starts an engine and waits until it answers.
+func Start(t *testing.T, socket string, ports []string) *Engine {
 	t.Helper()
-	return startEngineWith(t, socket, "5", ports, "--memory", "96", "--buffers", "2047", "--rx-desc", "64", "--tx-desc", "64", "--idle-sleep", "2000")
+	return StartWith(t, socket, "5", ports, "--memory", "96", "--buffers", "2047", "--rx-desc", "64", "--tx-desc", "64", "--idle-sleep", "2000")
 }
 
-// startEngineWith is startEngine with another niceness and other flags.
-func startEngineWith(t *testing.T, socket, nice string, ports []string, flags ...string) *testEngine {
+// StartWith is startEngine with another niceness and other flags.
+func StartWith(t *testing.T, socket, nice string, ports []string, flags ...string) *Engine {
 	t.Helper()
-	e := &testEngine{t: t, socket: socket, nice: nice, ports: ports, flags: flags}
-	e.start()
-	t.Cleanup(func() { e.end(syscall.SIGKILL) })
+	e := &Engine{t: t, Socket: socket, nice: nice, ports: ports, flags: flags}
+	e.Start()
+	t.Cleanup(func() { e.End(syscall.SIGKILL) })
 	return e
 }
 
@@ -91,10 +91,11 @@ func root(t *testing.T) string {
 	return ""
 }
 
-func (e *testEngine) start() {
+// Start starts the engine again after end.
+func (e *Engine) Start() {
 	e.t.Helper()
 	path := enginePath(e.t)
-	args := []string{"-n", e.nice, path, "--socket", e.socket, "--no-huge"}
+	args := []string{"-n", e.nice, path, "--socket", e.Socket, "--no-huge"}
 	for _, p := range e.ports {
 		args = append(args, "--bind", p)
 	}
@@ -108,13 +109,13 @@ func (e *testEngine) start() {
 	}
 	e.exited = make(chan struct{})
 	go func() { _ = e.cmd.Wait(); close(e.exited) }()
-	eventually(e.t, func() error {
+	Eventually(e.t, func() error {
 		select {
 		case <-e.exited:
 			e.t.Fatalf("the engine ended at once:\n%s", e.log.String())
 		default:
 		}
-		client, err := control.Dial(context.Background(), e.socket)
+		client, err := control.Dial(context.Background(), e.Socket)
 		if err == nil {
 			_ = client.Close()
 		}
@@ -122,17 +123,25 @@ func (e *testEngine) start() {
 	})
 }
 
-// end ends the engine by a signal.
-func (e *testEngine) end(s syscall.Signal) {
+// Signal sends the engine a signal.
+func (e *Engine) Signal(s syscall.Signal) {
+	e.t.Helper()
+	if err := e.cmd.Process.Signal(s); err != nil {
+		e.t.Fatal(err)
+	}
+}
+
+// End ends the engine by a signal.
+func (e *Engine) End(s syscall.Signal) {
 	_ = e.cmd.Process.Signal(s)
 	<-e.exited
 }
 
-// restart kills the engine as a bug would, and starts another one.
-func (e *testEngine) restart() {
+// Restart kills the engine as a bug would, and starts another one.
+func (e *Engine) Restart() {
 	e.t.Helper()
-	e.end(syscall.SIGSEGV)
-	e.start()
+	e.End(syscall.SIGSEGV)
+	e.Start()
 }
 
 // asker is a connection of an agent, by which an answer is waited for longer than tests take.
@@ -140,15 +149,10 @@ type asker interface {
 	Devices(ctx context.Context, tryRules uint32) (devices []*programpb.Device, life uint64, err error)
 }
 
-// busy does something while the engine is at a request of an agent, and waits for its answer.
-func (e *testEngine) busy(of asker, what func()) {
+// Busy does something while the engine is at a request of an agent, and waits for its answer.
+func (e *Engine) Busy(of asker, what func()) {
 	e.t.Helper()
-	signal := func(s syscall.Signal) {
-		if err := e.cmd.Process.Signal(s); err != nil {
-			e.t.Fatal(err)
-		}
-	}
-	signal(syscall.SIGSTOP)
+	e.Signal(syscall.SIGSTOP)
 	asked, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		close(asked)
@@ -158,16 +162,16 @@ func (e *testEngine) busy(of asker, what func()) {
 	<-asked
 	time.Sleep(100 * time.Millisecond) // until it has gone out
 	what()
-	signal(syscall.SIGCONT)
+	e.Signal(syscall.SIGCONT)
 	if err := <-done; err != nil {
 		e.t.Errorf("what the engine was busy with: %v", err)
 	}
 }
 
-// runs is the hash of the program that the engine runs.
-func (e *testEngine) runs() string {
+// Runs is the hash of the program that the engine runs.
+func (e *Engine) Runs() string {
 	e.t.Helper()
-	client, err := control.Dial(e.t.Context(), e.socket)
+	client, err := control.Dial(e.t.Context(), e.Socket)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -179,10 +183,10 @@ func (e *testEngine) runs() string {
 	return hex.EncodeToString(stats.GetHash())
 }
 
-// load loads a program as someone else.
-func (e *testEngine) load(p *delivery.Program) {
+// Load loads a program as someone else.
+func (e *Engine) Load(p *delivery.Program) {
 	e.t.Helper()
-	client, err := control.Dial(e.t.Context(), e.socket)
+	client, err := control.Dial(e.t.Context(), e.Socket)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -192,23 +196,24 @@ func (e *testEngine) load(p *delivery.Program) {
 	}
 }
 
-func eventually(t *testing.T, try func() error) {
+// Eventually tries until there is no error.
+func Eventually(t *testing.T, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(Patience)
 	for {
 		err := try()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %v", patience, err)
+			t.Fatalf("after %s: %v", Patience, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// testProgram is a program of interfaces that drops all packets for a reason of its own.
-func testProgram(t *testing.T, reason string, interfaces ...string) *delivery.Program {
+// Program is a program of interfaces that drops all packets for a reason of its own.
+func Program(t *testing.T, reason string, interfaces ...string) *delivery.Program {
 	t.Helper()
 	p := &programpb.Program{
 		Schema: program.SchemaVersion, LongestWay: 4,
@@ -238,8 +243,8 @@ func testProgram(t *testing.T, reason string, interfaces ...string) *delivery.Pr
 	return checked
 }
 
-// wants tells a program in domain words where hashes are compared.
-func wants(got string, want *delivery.Program) error {
+// Wants tells a program in domain words where hashes are compared.
+func Wants(got string, want *delivery.Program) error {
 	if got != want.Hash {
 		return fmt.Errorf("program in force is %q, want %s (%s)", got, want.Hash, want.GetReasons()[0])
 	}

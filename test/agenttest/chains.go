@@ -1,4 +1,4 @@
-package agent
+package agenttest
 
 import (
 	"fmt"
@@ -12,9 +12,9 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// heavy is a chain with a NAPT that copies each packet to a probe 60 times, so that few packets load a core: rings are long in time
+// Heavy is a chain with a NAPT that copies each packet to a probe 60 times, so that few packets load a core: rings are long in time
 // then, and bear that the tests' machine gives an engine's core to others for a while.
-func heavy(t *testing.T) *delivery.Program {
+func Heavy(t *testing.T) *delivery.Program {
 	t.Helper()
 	var outputs, links []string
 	for i := range 16 {
@@ -75,13 +75,14 @@ func synthesized(t *testing.T, text string) *delivery.Program {
 	return p
 }
 
-const flowsPerHost = 16 // heavy enough to be worth a move each
+// FlowsPerHost is how many flows a capture has. They are heavy enough to be worth a move each.
+const FlowsPerHost = 16
 
-// capture is a file with a packet of each of an inside host's UDP flows.
-func capture(t *testing.T, dir string, host uint8) string {
+// Capture is a file with a packet of each of an inside host's UDP flows.
+func Capture(t *testing.T, dir string, host uint8) string {
 	t.Helper()
 	var frames [][]byte
-	for n := range uint16(flowsPerHost) {
+	for n := range uint16(FlowsPerHost) {
 		src, dst := 0x0a000000|uint32(host), uint32(0xcb007105)
 		ip := packets.IPv4{Src: src, Dst: dst, Proto: packets.ProtoUDP, TTL: 64, Payload: packets.UDP(src, dst, 1024+n, 53, nil)}
 		// DPDK gives the first of its pcap devices this address.
@@ -94,8 +95,8 @@ func capture(t *testing.T, dir string, host uint8) string {
 	return path
 }
 
-// office is a chain with drops and a NAPT.
-func office(t *testing.T, drops string) *delivery.Program {
+// Office is a chain with drops and a NAPT.
+func Office(t *testing.T, drops string) *delivery.Program {
 	return synthesized(t, `
 apiVersion: nfv.sinter.dev/v1alpha1
 kind: ServiceChain

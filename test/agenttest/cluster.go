@@ -1,4 +1,4 @@
-package agent
+package agenttest
 
 import (
 	"context"
@@ -16,22 +16,23 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// cluster is a fake API server that counts what an agent asks of it, and can be down.
-type cluster struct {
+// Cluster is a fake API server that counts what an agent asks of it, and can be down.
+type Cluster struct {
 	client.WithWatch
-	writes, reads atomic.Int64 // of status, of programs
-	down          atomic.Bool
+	Writes, Reads atomic.Int64 // of status, of programs
+	Down          atomic.Bool
 }
 
 var errDown = errors.New("connection refused")
 
-func newCluster(t *testing.T, objects ...client.Object) *cluster {
+// NewCluster is a cluster that has these objects.
+func NewCluster(t *testing.T, objects ...client.Object) *Cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{}
+	c := &Cluster{}
 	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&v1alpha1.ChainInstance{}).
 		WithIndex(&v1alpha1.ChainInstance{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
@@ -39,16 +40,16 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		WithInterceptorFuncs(interceptor.Funcs{
 			Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				if _, ok := o.(*v1alpha1.ChainProgram); ok {
-					c.reads.Add(1)
+					c.Reads.Add(1)
 				}
-				if c.down.Load() {
+				if c.Down.Load() {
 					return errDown
 				}
 				return w.Get(ctx, key, o, opts...)
 			},
 			SubResourceApply: func(ctx context.Context, w client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-				c.writes.Add(1)
-				if c.down.Load() {
+				c.Writes.Add(1)
+				if c.Down.Load() {
 					return errDown
 				}
 				return w.SubResource(sub).Apply(ctx, o, opts...)
@@ -57,8 +58,8 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	return c
 }
 
-// instance is the instance as the cluster has it.
-func (c *cluster) instance(t *testing.T) *v1alpha1.ChainInstance {
+// Instance is the instance as the cluster has it.
+func (c *Cluster) Instance(t *testing.T) *v1alpha1.ChainInstance {
 	t.Helper()
 	var i v1alpha1.ChainInstance
 	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "edge-0"}, &i); err != nil {
@@ -67,8 +68,8 @@ func (c *cluster) instance(t *testing.T) *v1alpha1.ChainInstance {
 	return &i
 }
 
-// programmed is the reason of Programmed.
-func programmed(i *v1alpha1.ChainInstance) (reason, message string) {
+// Programmed is the reason of Programmed.
+func Programmed(i *v1alpha1.ChainInstance) (reason, message string) {
 	if c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionProgrammed); c != nil {
 		return c.Reason, c.Message
 	}
@@ -76,10 +77,10 @@ func programmed(i *v1alpha1.ChainInstance) (reason, message string) {
 }
 
 // IsWatchListSemanticsUnSupported tells informers to list before they watch: the fake sends no bookmarks.
-func (c *cluster) IsWatchListSemanticsUnSupported() bool { return true }
+func (c *Cluster) IsWatchListSemanticsUnSupported() bool { return true }
 
-// testInstance is an instance that shall run a program, by packet socket on net1 and a VF.
-func testInstance(program string) *v1alpha1.ChainInstance {
+// Instance is an instance that shall run a program, by packet socket on net1 and a VF.
+func Instance(program string) *v1alpha1.ChainInstance {
 	return &v1alpha1.ChainInstance{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "edge-0", Generation: 3},
 		Spec: v1alpha1.ChainInstanceSpec{

@@ -1,4 +1,4 @@
-package agent
+package agenttest
 
 import (
 	"testing"
@@ -10,8 +10,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
 
-// chainProgram is a program as the operator delivers it.
-func chainProgram(t *testing.T, name string, p *delivery.Program) *v1alpha1.ChainProgram {
+// ChainProgram is a program as the operator delivers it.
+func ChainProgram(t *testing.T, name string, p *delivery.Program) *v1alpha1.ChainProgram {
 	t.Helper()
 	packed, err := delivery.Pack(p.Encoded)
 	if err != nil {

@@ -1,4 +1,4 @@
-package agent
+package agenttest
 
 import (
 	"fmt"
@@ -9,23 +9,25 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// observer looks at an engine beside its agent.
-type observer struct {
+// Observer looks at an engine beside its agent.
+type Observer struct {
 	*control.Client
 	t *testing.T
 }
 
-func observe(t *testing.T, socket string) *observer {
+// Observe looks at the engine that has a socket.
+func Observe(t *testing.T, socket string) *Observer {
 	t.Helper()
 	c, err := control.Dial(t.Context(), socket)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return &observer{c, t}
+	return &Observer{c, t}
 }
 
-func (o *observer) stats() *programpb.Stats {
+// Counters are the engine's counters.
+func (o *Observer) Counters() *programpb.Stats {
 	o.t.Helper()
 	s, err := o.Stats(o.t.Context())
 	if err != nil {
@@ -34,8 +36,8 @@ func (o *observer) stats() *programpb.Stats {
 	return s
 }
 
-// bindings are the outside address and port of each inside one.
-func (o *observer) bindings() map[[2]uint32][2]uint32 {
+// Bindings are the outside address and port of each inside one.
+func (o *Observer) Bindings() map[[2]uint32][2]uint32 {
 	o.t.Helper()
 	list, err := o.Sessions(o.t.Context(), 0, 1000)
 	if err != nil {
@@ -48,8 +50,8 @@ func (o *observer) bindings() map[[2]uint32][2]uint32 {
 	return out
 }
 
-// skew gives all shards to the first worker.
-func (o *observer) skew(shards int) {
+// Skew gives all shards to the first worker.
+func (o *Observer) Skew(shards int) {
 	o.t.Helper()
 	moves := make([]*programpb.ShardMove, shards)
 	for i := range moves {
@@ -72,24 +74,24 @@ func share(before, now *programpb.Stats) float64 {
 	return own / all
 }
 
-// spread waits until each of two workers has a third of the packets at least, and returns how long that took by the engine's clock.
-func (o *observer) spread(before *programpb.Stats) (time.Duration, error) {
+// Spread waits until each of two workers has a third of the packets at least, and returns how long that took by the engine's clock.
+func (o *Observer) Spread(before *programpb.Stats) (time.Duration, error) {
 	for {
-		now := o.stats()
+		now := o.Counters()
 		took := time.Duration(now.GetNowNs() - before.GetNowNs())
 		part := share(before, now)
 		if part > 1./3 && part < 2./3 {
 			return took, nil
 		}
-		if took > patience/4 {
+		if took > Patience/4 {
 			return took, fmt.Errorf("after %s the first worker has %.0f %% of the packets", took, 100*part)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 }
 
-// refused is the packets that the chain would have passed and the engine dropped, by reason.
-func refused(before, now *programpb.Stats) map[string]uint64 {
+// Refused is the packets that the chain would have passed and the engine dropped, by reason.
+func Refused(before, now *programpb.Stats) map[string]uint64 {
 	out := map[string]uint64{}
 	for _, d := range now.GetDrops() {
 		out[d.GetReason()] = d.GetPackets()
