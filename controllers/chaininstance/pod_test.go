@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/dataplane/agent"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 )
 
 func instanceWith(interfaces ...v1alpha1.InterfaceBinding) *v1alpha1.ChainInstance {
@@ -130,8 +130,8 @@ func TestAnEngineThatAnswersLateIsNotKilled(t *testing.T) {
 	if !given || err != nil {
 		t.Fatalf("command %v: want a --timeout (%v)", live.Exec.Command, err)
 	}
-	if all := waits * time.Duration(live.FailureThreshold); all <= agent.LongestSilence {
-		t.Errorf("%d probes wait for %s in all, and an engine may be silent for %s", live.FailureThreshold, all, agent.LongestSilence)
+	if all := waits * time.Duration(live.FailureThreshold); all <= engine.LongestSilence {
+		t.Errorf("%d probes wait for %s in all, and an engine may be silent for %s", live.FailureThreshold, all, engine.LongestSilence)
 	}
 	if kubelet := time.Duration(live.TimeoutSeconds) * time.Second; kubelet <= waits {
 		t.Errorf("kubelet waits for %s, the probe for %s", kubelet, waits)

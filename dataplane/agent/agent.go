@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 )
 
@@ -46,8 +47,8 @@ type Config struct {
 // Agent is one agent.
 type Agent struct {
 	config   Config
-	engine   *Engine
-	sampler  *Sampler
+	engine   *engine.Engine
+	sampler  *engine.Sampler
 	keeper   *Keeper
 	source   *Source
 	reporter *Reporter
@@ -58,8 +59,8 @@ type Agent struct {
 
 // New makes an agent; Run starts it.
 func New(c Config) *Agent {
-	eng, drops := &Engine{Socket: c.Socket}, NewDrops()
-	sampler := NewSampler(eng, drops, c.Clock)
+	eng, drops := &engine.Engine{Socket: c.Socket}, NewDrops()
+	sampler := engine.NewSampler(eng, drops, c.Clock)
 	devices := NewDispatch(eng, drops, sampler.Classes, c.Clock, c.Log.WithName("dispatch"))
 	a := &Agent{
 		config:   c,

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/load"
@@ -58,7 +59,7 @@ type Balance struct {
 
 	hurry chan struct{} // has something after an urgent step
 
-	Moves   Counts               // shards that were moved; orders that failed
+	Moves   loop.Counts          // shards that were moved; orders that failed
 	Blocked prometheus.Histogram // s that a move's packets may have waited
 }
 
@@ -150,7 +151,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 		Work: thousandths(report.Shards), Lost: whole(b.lost), Other: others(report.Cores), Urgent: b.urgent,
 	})
 	if urgent {
-		Signal(b.hurry)
+		loop.Signal(b.hurry)
 	}
 	if alone {
 		return balanceIdle
@@ -207,7 +208,7 @@ func (b *Balance) move(ctx context.Context, moves []balance.Move) error {
 }
 
 // retryMoves is the pauses after moves that failed.
-func retryMoves() wait.Backoff { return Doubling(time.Second, maxMovePause) }
+func retryMoves() wait.Backoff { return loop.Doubling(time.Second, maxMovePause) }
 
 // refused notes that moves failed, and that they are to be tried again later.
 func (b *Balance) refused(err error) error {

@@ -12,6 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 	"github.com/sinter-nfv/sinter/test/agenttest"
@@ -168,7 +169,7 @@ func TestWhatCannotBeBalancedIsLeftAloneAndAskedForOnceASecond(t *testing.T) {
 		"an engine that is not": newSimulated(2, 128, 0.9/128),
 	} {
 		if strings.Contains(name, "is not") {
-			e.down = errNoEngine
+			e.down = engine.ErrNone
 		}
 		b := balancer(e)
 		e.run(t, b, 0, 10*time.Second)
@@ -182,7 +183,7 @@ func TestAfterARestartTheBalancerBeginsAnew(t *testing.T) {
 	e := newSimulated(2, 64, 0.6/64)
 	b := balancer(e)
 	e.run(t, b, 0, 3*time.Second)
-	e.down = errNoEngine
+	e.down = engine.ErrNone
 	e.run(t, b, 0, 3*time.Second)
 	if b.State().Working != 0 {
 		t.Errorf("without an engine: %+v", b.State())

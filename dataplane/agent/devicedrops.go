@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -113,8 +114,8 @@ func (d *Drops) of(iface string) count {
 	return d.ports[iface]
 }
 
-// mergeInto adds what devices dropped to what the engine counted, as if the packets had come to it.
-func (d *Drops) mergeInto(s *programpb.Stats) {
+// MergeInto adds what devices dropped to what the engine counted, as if the packets had come to it.
+func (d *Drops) MergeInto(s *programpb.Stats) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range s.GetPorts() {
@@ -123,7 +124,7 @@ func (d *Drops) mergeInto(s *programpb.Stats) {
 		p.RxBytes += n.bytes
 	}
 	d.mergeDrops(s)
-	if d.program == nil || d.program.Hash != hashOf(s) {
+	if d.program == nil || d.program.Hash != engine.HashOf(s) {
 		return
 	}
 	for i, name := range d.program.GetCounters() {

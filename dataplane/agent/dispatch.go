@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
@@ -182,7 +183,7 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 		return nil
 	}
 	if was != life || is != life {
-		return errNoEngine
+		return engine.ErrNone
 	}
 	var ports []*port
 	for _, device := range devices {
@@ -217,7 +218,7 @@ func (d *Dispatch) ask(ctx context.Context) (devices []*programpb.Device, life u
 		d.unknown = refused.Message
 		return nil, life, nil
 	}
-	d.deadly = err != nil && !unasked(err) && ctx.Err() == nil
+	d.deadly = err != nil && !engine.Unasked(err) && ctx.Err() == nil
 	return devices, life, err
 }
 
@@ -265,7 +266,7 @@ func (d *Dispatch) wipe(ctx context.Context, iface string) error {
 
 // adopt tells whether the program in force is known.
 func (d *Dispatch) adopt(known *delivery.Program, stats *programpb.Stats) bool {
-	hash := hashOf(stats)
+	hash := engine.HashOf(stats)
 	if d.program != nil && d.program.Hash == hash {
 		return true
 	}

@@ -493,7 +493,7 @@ func TestWhatDevicesDropIsCountedAsTheEngineWouldHave(t *testing.T) {
 	c.run(d, p, 6)
 	merged := func() *programpb.Stats {
 		s := &programpb.Stats{Hash: c.hash, Ports: []*programpb.PortStats{{Interface: "inside", RxPackets: 5}}}
-		d.drops.mergeInto(s)
+		d.drops.MergeInto(s)
 		return s
 	}
 	sum := func(s *programpb.Stats) (packets uint64) {

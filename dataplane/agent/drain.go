@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -46,7 +47,7 @@ func (d *Drain) Run(ctx context.Context) (string, error) {
 	if err := os.WriteFile(d.Marker, nil, 0o600); err != nil {
 		return "", fmt.Errorf("drain: %w", err)
 	}
-	dial, cancel := context.WithTimeout(ctx, answerTimeout)
+	dial, cancel := context.WithTimeout(ctx, engine.AnswerTimeout)
 	client, err := control.Dial(dial, d.Socket)
 	cancel()
 	if err != nil {
@@ -85,7 +86,7 @@ func (d *Drain) Run(ctx context.Context) (string, error) {
 // holds tells whether sessions are here that a peer may still get.
 func holds(s *programpb.Stats) bool {
 	return s.GetPeers() > 0 && slices.ContainsFunc(s.GetShards(), func(shard *programpb.ShardStats) bool {
-		return isHere(shard) && shard.GetSessions() > 0
+		return engine.IsHere(shard) && shard.GetSessions() > 0
 	})
 }
 

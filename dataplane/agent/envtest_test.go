@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
@@ -108,7 +109,7 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 		}
 	}
 
-	time.Sleep(Settled + 2*time.Second) // the numbers of the new program are reported once
+	time.Sleep(engine.Settled + 2*time.Second) // the numbers of the new program are reported once
 	quiet := instance().ResourceVersion
 	time.Sleep(5 * time.Second)
 	if now := instance().ResourceVersion; now != quiet {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 )
 
@@ -40,7 +41,7 @@ func (a *Agent) healthy(ctx context.Context) error {
 	if _, err := a.sampler.Read(ctx); err != nil && !errors.Is(err, control.ErrNotAsked) {
 		return fmt.Errorf("engine: %w", err)
 	}
-	if before, now := a.sampler.Last(); now != nil && !advanced(before, now) {
+	if before, now := a.sampler.Last(); now != nil && !engine.Advanced(before, now) {
 		return errors.New("engine: a core does no rounds")
 	}
 	return nil

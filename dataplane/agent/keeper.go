@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -55,8 +57,8 @@ type State struct {
 
 // Keeper keeps the wanted program in force, or the last good one. It needs no cluster.
 type Keeper struct {
-	engine  *Engine
-	sampler *Sampler
+	engine  *engine.Engine
+	sampler *engine.Sampler
 	devices swapper // nil: they have no part in it
 	store   *Store
 	clock   clock.PassiveClock
@@ -84,10 +86,10 @@ type swapper interface {
 }
 
 // NewKeeper makes a keeper; devices nil: they have no part in it.
-func NewKeeper(e *Engine, sampler *Sampler, devices swapper, store *Store, c clock.PassiveClock, log logr.Logger) *Keeper {
+func NewKeeper(e *engine.Engine, sampler *engine.Sampler, devices swapper, store *Store, c clock.PassiveClock, log logr.Logger) *Keeper {
 	return &Keeper{
 		engine: e, sampler: sampler, devices: devices, store: store, clock: c, log: log,
-		state:   State{Engine: errNoEngine},
+		state:   State{Engine: engine.ErrNone},
 		refused: map[string]error{},
 		strikes: map[string]int{},
 		wanted:  make(chan struct{}, 1),
@@ -98,7 +100,7 @@ func NewKeeper(e *Engine, sampler *Sampler, devices swapper, store *Store, c clo
 // Want says what the cluster wants now.
 func (k *Keeper) Want(w Wanted) {
 	k.update(func(s *State) { s.Wanted = w })
-	Signal(k.wanted)
+	loop.Signal(k.wanted)
 }
 
 // Wanted has something after Want.
@@ -118,7 +120,7 @@ func (k *Keeper) update(f func(*State)) {
 	k.mu.Lock()
 	f(&k.state)
 	k.mu.Unlock()
-	Signal(k.changed)
+	loop.Signal(k.changed)
 }
 
 // Step looks after the engine once. One that was lost may be there again already.
@@ -135,7 +137,7 @@ func (k *Keeper) step(ctx context.Context) bool {
 	if fresh {
 		k.met()
 	}
-	var sample *Sample
+	var sample *engine.Sample
 	if err == nil {
 		sample, err = k.sampler.Read(ctx)
 	}
@@ -295,7 +297,7 @@ func (k *Keeper) load(ctx context.Context, p *delivery.Program, first bool) bool
 	before, since := k.trial, k.tried
 	loaded, err := k.exchange(ctx, p, first)
 	var refused *control.EngineError
-	if unasked(err) || errors.As(err, &refused) {
+	if engine.Unasked(err) || errors.As(err, &refused) {
 		k.trial, k.tried = before, since
 	}
 	switch {

@@ -13,6 +13,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
@@ -40,9 +41,9 @@ func (b *bench) restartAgent() {
 	if b.Keeper != nil {
 		b.Keeper.engine.Close()
 	}
-	engine := &Engine{Socket: b.engine.Socket}
-	b.t.Cleanup(engine.Close)
-	b.Keeper = NewKeeper(engine, NewSampler(engine, NewDrops(), b.clock), nil, &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
+	e := &engine.Engine{Socket: b.engine.Socket}
+	b.t.Cleanup(e.Close)
+	b.Keeper = NewKeeper(e, engine.NewSampler(e, NewDrops(), b.clock), nil, &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
 }
 
 // step lets some time go by and has the keeper look.

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/load"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -17,7 +18,7 @@ const handoverFull = "handover-full"
 
 // continues tells whether two readings are of the same shards and workers, and counted on.
 func continues(before, now *programpb.Stats) bool {
-	if restarted(before, now) || len(before.GetShards()) != len(now.GetShards()) || now.GetNowNs() <= before.GetNowNs() {
+	if engine.Restarted(before, now) || len(before.GetShards()) != len(now.GetShards()) || now.GetNowNs() <= before.GetNowNs() {
 		return false
 	}
 	for i, n := range now.GetShards() {
@@ -36,11 +37,11 @@ func loadsOf(before, now *programpb.Stats) load.Sample {
 	var worked float64 // packets of busy cores
 	for i, n := range now.GetWorkers() {
 		b := before.GetWorkers()[i]
-		c := coreOf(b, n, 1)
-		s.Cores = append(s.Cores, load.Core{Packets: c.packets, Other: c.load})
+		c := engine.CoreOf(b, n, 1)
+		s.Cores = append(s.Cores, load.Core{Packets: c.Packets, Other: c.Load})
 		cycles[i] = float64(n.GetBusyCycles() - b.GetBusyCycles() + n.GetIdleCycles() - b.GetIdleCycles())
-		if busy[i] = c.load >= fullyBusy; busy[i] {
-			worked += c.packets
+		if busy[i] = c.Load >= fullyBusy; busy[i] {
+			worked += c.Packets
 		}
 	}
 	for i, n := range now.GetShards() {
@@ -56,7 +57,7 @@ func loadsOf(before, now *programpb.Stats) load.Sample {
 	}
 	lost := overflowed(before, now)
 	for i, n := range now.GetWorkers() {
-		s.Cores[i].Lost = perSecond(before.GetWorkers()[i].GetRxMissed(), n.GetRxMissed(), 1)
+		s.Cores[i].Lost = engine.PerSecond(before.GetWorkers()[i].GetRxMissed(), n.GetRxMissed(), 1)
 		lost -= s.Cores[i].Lost
 	}
 	if lost > 0 && worked > 0 {
@@ -82,7 +83,7 @@ func overflowed(before, now *programpb.Stats) float64 {
 		}
 		return n
 	}
-	return perSecond(sum(before), sum(now), 1)
+	return engine.PerSecond(sum(before), sum(now), 1)
 }
 
 // tooHeavy are the shards that are too heavy for a core.

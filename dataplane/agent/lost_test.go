@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 )
 
 func TestSessionsAreLostWithTheEngineThatHadThem(t *testing.T) {
@@ -14,11 +15,11 @@ func TestSessionsAreLostWithTheEngineThatHadThem(t *testing.T) {
 	}{
 		"an agent that comes back finds the engine at work":      {[]State{{}}, 7},
 		"a new pod's engine has taken nothing over":              {[]State{{Empty: 1}}, 107},
-		"a new pod, and its engine takes a while":                {[]State{{Engine: errNoEngine}, {Empty: 1}}, 107},
+		"a new pod, and its engine takes a while":                {[]State{{Engine: engine.ErrNone}, {Empty: 1}}, 107},
 		"an agent comes back, and then the engine dies":          {[]State{{}, {Empty: 1, Lost: 40}}, 47},
 		"a new pod whose engine dies, too":                       {[]State{{Empty: 1}, {Empty: 2, Lost: 40}}, 147},
-		"nothing is known before an engine was met":              {[]State{{Engine: errNoEngine}}, 7},
-		"an engine that is gone has not lost its sessions twice": {[]State{{}, {Engine: errNoEngine}, {Empty: 1, Lost: 40}, {Empty: 1, Lost: 40}}, 47},
+		"nothing is known before an engine was met":              {[]State{{Engine: engine.ErrNone}}, 7},
+		"an engine that is gone has not lost its sessions twice": {[]State{{}, {Engine: engine.ErrNone}, {Empty: 1, Lost: 40}, {Empty: 1, Lost: 40}}, 47},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var lost lostSessions

@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -85,10 +87,10 @@ const maxClasses = 500
 type Collector struct {
 	Read    func(context.Context) error // has the engine read anew
 	See     func() *Seen
-	Writes  *Counts              // of the status
-	Moves   *Counts              // of shards between cores
+	Writes  *loop.Counts         // of the status
+	Moves   *loop.Counts         // of shards between cores
 	Blocked prometheus.Collector // what moves cost
-	Given   *Counts              // of shards to other pods; nil: the pod shares its state with none
+	Given   *loop.Counts         // of shards to other pods; nil: the pod shares its state with none
 }
 
 // Describe says nothing: which metrics there are depends on the program.
@@ -139,7 +141,7 @@ func (e exposition) gauge(d *prometheus.Desc, value float64, labels ...string) {
 	e.out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 }
 
-func (e exposition) attempts(d *prometheus.Desc, n *Counts) {
+func (e exposition) attempts(d *prometheus.Desc, n *loop.Counts) {
 	e.counter(d, n.Done.Load(), "done")
 	e.counter(d, n.Failed.Load(), "failed")
 }
@@ -265,7 +267,7 @@ func (e exposition) tables(s *programpb.Stats) {
 }
 
 func (e exposition) cores(s *Seen) {
-	r, shards := ratesOf(s.Before, s.Now), owned(s.Now.Stats)
+	r, shards := ratesOf(s.Before, s.Now), engine.Owned(s.Now.Stats)
 	for i, w := range s.Now.Stats.GetWorkers() {
 		core := strconv.Itoa(s.Binding.CPU(i, w.GetLcore()))
 		e.counter(corePackets, w.GetPackets(), core)
@@ -281,8 +283,8 @@ func (e exposition) cores(s *Seen) {
 		e.counter(coreHandovers, w.GetTaken(), core, "taken")
 		e.counter(coreCache, w.GetCacheHits(), core, "hit")
 		e.counter(coreCache, w.GetCacheMisses(), core, "miss")
-		e.gauge(coreLoad, r.cores[i].load, core)
-		e.gauge(corePerPacket, r.cores[i].cyclesPerPacket, core)
+		e.gauge(coreLoad, r.cores[i].Load, core)
+		e.gauge(corePerPacket, r.cores[i].CyclesPerPacket, core)
 		count, sum, buckets := bursts(w)
 		e.out <- prometheus.MustNewConstHistogram(coreBursts, count, sum, buckets, core)
 		if s.Before != nil {

@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -23,7 +25,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // scrape reads the metrics of an agent that has seen this; err: its engine does not answer.
 func scrape(t *testing.T, s *Seen, err error) string {
 	t.Helper()
-	var none, given Counts
+	var none, given loop.Counts
 	given.Done.Store(32)
 	given.Failed.Store(1)
 	registry := prometheus.NewRegistry()
@@ -110,7 +112,7 @@ func TestClassesBeyondTheBoundAreOneSeries(t *testing.T) {
 func TestWithoutAnEngineTheMetricsSaySo(t *testing.T) {
 	s := testSeen(t)
 	s.Before, s.Now = nil, nil
-	if got := scrape(t, s, errNoEngine); !strings.Contains(got, "sinter_engine_up 0\n") || strings.Contains(got, "sinter_core_packets_total") {
+	if got := scrape(t, s, engine.ErrNone); !strings.Contains(got, "sinter_engine_up 0\n") || strings.Contains(got, "sinter_core_packets_total") {
 		t.Errorf("got\n%s", got)
 	}
 }

@@ -6,13 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // owners are the cores that own shards.
 func (s *Seen) owners(cores []v1alpha1.CoreStatus) []v1alpha1.CoreShards {
 	var out []v1alpha1.CoreShards
-	for i, shards := range owned(s.Now.Stats) {
+	for i, shards := range engine.Owned(s.Now.Stats) {
 		if shards.Len() > 0 && i < len(cores) {
 			out = append(out, v1alpha1.CoreShards{LCore: cores[i].LCore, LoadPercent: cores[i].LoadPercent, Shards: shard.Text[v1alpha1.ShardRange](shards)})
 		}

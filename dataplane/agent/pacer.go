@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 )
 
 // How often an agent may write. docs/agent.md says what this comes to for many.
@@ -97,7 +99,7 @@ func (p *Pacer) since(t time.Time) (n int) {
 // Written notes that a status was written.
 func (p *Pacer) Written(now time.Time, s *v1alpha1.ChainInstanceStatus) {
 	if p.last != nil && p.last.AppliedHash != s.AppliedHash {
-		p.settleAt = now.Add(Settled)
+		p.settleAt = now.Add(engine.Settled)
 	} else if !now.Before(p.settleAt) {
 		p.settleAt = time.Time{}
 	}
@@ -110,7 +112,7 @@ func (p *Pacer) Written(now time.Time, s *v1alpha1.ChainInstanceStatus) {
 // Failed notes that a write failed.
 func (p *Pacer) Failed(now time.Time) {
 	if p.retry.Duration == 0 {
-		p.retry = Doubling(retryPause, longestWait)
+		p.retry = loop.Doubling(retryPause, longestWait)
 	}
 	p.again = now.Add(p.retry.Step() + rand.N(time.Second) - time.Second/2) // never in step with other agents
 }

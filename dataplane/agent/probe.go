@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 )
 
@@ -32,7 +33,7 @@ func Probe(ctx context.Context, socket string) error {
 	if err != nil {
 		return err
 	}
-	if !advanced(&Sample{Stats: before}, &Sample{Stats: now}) {
+	if !engine.Advanced(&engine.Sample{Stats: before}, &engine.Sample{Stats: now}) {
 		return errors.New("a core does no rounds")
 	}
 	return nil

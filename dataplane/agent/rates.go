@@ -3,6 +3,7 @@ package agent
 import (
 	"math"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -10,14 +11,14 @@ import (
 type rates struct {
 	seconds             float64
 	packets, drop, loss float64 // per second
-	cores               []core
+	cores               []engine.Core
 }
 
-func ratesOf(before, now *Sample) rates {
+func ratesOf(before, now *engine.Sample) rates {
 	if now == nil {
 		return rates{}
 	}
-	r := rates{cores: make([]core, len(now.Stats.GetWorkers()))}
+	r := rates{cores: make([]engine.Core, len(now.Stats.GetWorkers()))}
 	if before == nil {
 		return r
 	}
@@ -26,11 +27,11 @@ func ratesOf(before, now *Sample) rates {
 		return r
 	}
 	b, n := before.Stats, now.Stats
-	r.packets = perSecond(received(b), received(n), r.seconds)
-	r.drop = perSecond(dropped(b, false), dropped(n, false), r.seconds)
-	r.loss = perSecond(dropped(b, true), dropped(n, true), r.seconds)
+	r.packets = engine.PerSecond(received(b), received(n), r.seconds)
+	r.drop = engine.PerSecond(dropped(b, false), dropped(n, false), r.seconds)
+	r.loss = engine.PerSecond(dropped(b, true), dropped(n, true), r.seconds)
 	for i := range r.cores {
-		r.cores[i] = coreOf(b.GetWorkers()[i], n.GetWorkers()[i], r.seconds)
+		r.cores[i] = engine.CoreOf(b.GetWorkers()[i], n.GetWorkers()[i], r.seconds)
 	}
 	return r
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/apply"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 )
 
 // FieldManager owns what the agent writes.
@@ -31,7 +32,7 @@ type Reporter struct {
 	before   []metav1.Condition // as last written
 	lost     lostSessions
 	urgent   uint64 // urgent steps that were told
-	Writes   Counts
+	Writes   loop.Counts
 }
 
 // lostSessions adds what this agent saw of lost sessions to what those before it reported.

@@ -10,6 +10,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
@@ -37,7 +38,7 @@ func TestReportsAreFewAndAnAPIServerThatIsDownIsSpared(t *testing.T) {
 		t.Errorf("%d writes in a quiet hour, want one in about five minutes", n)
 	}
 	c.Down.Store(true)
-	seen.State.Engine = errNoEngine // something to say
+	seen.State.Engine = engine.ErrNone // something to say
 	if n := run(time.Hour); n < 50 || n > 66 {
 		t.Errorf("%d attempts in an hour without an API server, want one a minute", n)
 	}
@@ -75,7 +76,7 @@ func TestAPodThatEndsDoesNotPressAnAPIServerThatFails(t *testing.T) {
 	seen := testSeen(t)
 	r.Step(t.Context(), seen)
 	c.Down.Store(true)
-	seen.Draining, seen.State.Engine = true, errNoEngine
+	seen.Draining, seen.State.Engine = true, engine.ErrNone
 	for range 60 * time.Second / watchReports {
 		clock.Step(watchReports)
 		r.Step(t.Context(), seen)

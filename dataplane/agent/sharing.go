@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -62,7 +63,7 @@ type Sharing struct {
 	resume   time.Time            // after them,
 	tried    int64                // or when the spec is another one than this generation's
 
-	Moved Counts // shards that were given; steps that failed
+	Moved loop.Counts // shards that were given; steps that failed
 }
 
 // SharingState is what sharing has come to.
@@ -89,7 +90,7 @@ func (s *Sharing) State() SharingState {
 }
 
 // retryShares is the pauses after shards could not be brought to their pods.
-func retryShares() wait.Backoff { return Doubling(sharePause, maxSharePause) }
+func retryShares() wait.Backoff { return loop.Doubling(sharePause, maxSharePause) }
 
 // Step does what is to be done for an instance; nil: nobody has said. It returns when to look again.
 func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) time.Duration {

@@ -16,6 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -27,7 +28,7 @@ import (
 type sharedPod struct {
 	t        *testing.T
 	process  *agenttest.Engine
-	engine   *Engine
+	engine   *engine.Engine
 	sharing  *Sharing
 	program  *delivery.Program
 	address  string
@@ -41,7 +42,7 @@ func newSharedPod(t *testing.T, name, inside string, p *delivery.Program, id *tr
 	s.process = agenttest.StartWith(t, filepath.Join(agenttest.Folder(t), "s"), "5", []string{inside, "outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1"},
 		append([]string{"--no-shards", "--idle-sleep", "50", "--memory", "128", "--buffers", "8191", "--rx-desc", "256", "--tx-desc", "256"}, flags...)...)
 	s.process.Load(p)
-	s.engine = &Engine{Socket: s.process.Socket}
+	s.engine = &engine.Engine{Socket: s.process.Socket}
 	t.Cleanup(s.engine.Close)
 	s.sharing = NewSharing(s.engine, name, id, clock.RealClock{}, testr.New(t))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,7 +201,7 @@ func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
 	a.want("0-63", "edge-1", "127.0.0.1:1", "64-127") // where nobody listens
 	reason := func() (string, string) {
 		state := a.sharing.State()
-		s := &Seen{Sharing: &state, Now: &Sample{Stats: &programpb.Stats{Hash: []byte{1}, Workers: []*programpb.WorkerStats{{}}}}}
+		s := &Seen{Sharing: &state, Now: &engine.Sample{Stats: &programpb.Stats{Hash: []byte{1}, Workers: []*programpb.WorkerStats{{}}}}}
 		_, reason, message := s.balanced()
 		return reason, message
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 )
 
@@ -145,7 +146,7 @@ func latest(c chan *v1alpha1.ChainInstance, o any) {
 
 // newBackoff is the pauses between attempts that fail: a second, growing to half a minute, never in step with other agents.
 func newBackoff() *wait.Backoff {
-	b := Doubling(time.Second, 30*time.Second)
+	b := loop.Doubling(time.Second, 30*time.Second)
 	b.Jitter = 0.5
 	return &b
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -21,9 +22,9 @@ type Seen struct {
 	At       time.Time
 	Node     string
 	State    State
-	Before   *Sample       // nil: rates are not known yet
-	Now      *Sample       // nil: the engine does not answer
-	Binding  *binding.Plan // nil: the engine was not started by exec-engine
+	Before   *engine.Sample // nil: rates are not known yet
+	Now      *engine.Sample // nil: the engine does not answer
+	Binding  *binding.Plan  // nil: the engine was not started by exec-engine
 	Draining bool
 	Moving   bool // shards are moved between cores
 	Balance  BalanceState
@@ -75,7 +76,7 @@ func (s *Seen) shared() ([]v1alpha1.ShardRange, []v1alpha1.InterfaceMAC) {
 	}
 	var here shard.Set
 	for i, one := range s.Now.Stats.GetShards() {
-		if isHere(one) {
+		if engine.IsHere(one) {
 			here.Add(i)
 		}
 	}
@@ -199,9 +200,9 @@ func (s *Seen) cores(r rates) []v1alpha1.CoreStatus {
 	for i, w := range s.Now.Stats.GetWorkers() {
 		out[i] = v1alpha1.CoreStatus{
 			LCore:           int32(s.Binding.CPU(i, w.GetLcore())),
-			LoadPercent:     percent(r.cores[i].load),
+			LoadPercent:     percent(r.cores[i].Load),
 			Packets:         int64(w.GetPackets()),
-			CyclesPerPacket: int32(min(round(r.cores[i].cyclesPerPacket), 1<<30)),
+			CyclesPerPacket: int32(min(round(r.cores[i].CyclesPerPacket), 1<<30)),
 		}
 		if i < len(s.Balance.Lost) {
 			out[i].Lost, out[i].Other = s.Balance.Lost[i], s.Balance.Other[i]

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -26,8 +27,8 @@ func testSeen(t *testing.T) *Seen {
 	p := agenttest.Program(t, "fw/deny", "in", "out")
 	hash := func() []byte { b, _ := hex.DecodeString(p.Hash); return b }()
 	start := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	sample := func(seconds int, n uint64) *Sample {
-		return &Sample{At: start.Add(time.Duration(seconds) * time.Second), Stats: &programpb.Stats{
+	sample := func(seconds int, n uint64) *engine.Sample {
+		return &engine.Sample{At: start.Add(time.Duration(seconds) * time.Second), Stats: &programpb.Stats{
 			Hash: hash,
 			Ports: []*programpb.PortStats{
 				{Interface: "in", RxPackets: 1000 * n, RxBytes: 64000 * n, TxPackets: 10 * n, TxBytes: 640 * n, RxMissed: 5 * n},
@@ -134,7 +135,7 @@ func TestHardwareDispatchSaysWhatIsInForceAndWhyNothingStronger(t *testing.T) {
 			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: it is not known yet what the device can do",
 		},
 		"no engine": {
-			func(s *Seen) { s.State.Engine = errNoEngine },
+			func(s *Seen) { s.State.Engine = engine.ErrNone },
 			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: the engine does not answer",
 		},
 	} {
@@ -206,7 +207,7 @@ func TestAConditionThatStaysKeepsItsTimeAndThoseOfOthersAreLeftAlone(t *testing.
 	if len(second) != 3 || !second[0].LastTransitionTime.Equal(&first[0].LastTransitionTime) {
 		t.Errorf("an hour before: %v\nnow: %v", first, second)
 	}
-	s.State.Engine = errNoEngine
+	s.State.Engine = engine.ErrNone
 	third := meta.FindStatusCondition(s.Status(second).Conditions, v1alpha1.ConditionProgrammed)
 	if !third.LastTransitionTime.Time.Equal(s.At) {
 		t.Errorf("the engine went down at %s, the condition says %s", s.At, third.LastTransitionTime)
@@ -227,7 +228,7 @@ func twoCores(t *testing.T) *Seen {
 	t.Helper()
 	s := testSeen(t)
 	s.Moving, s.Balance, s.Binding.Workers = true, BalanceState{Working: 2}, []int{3, 5}
-	for _, sample := range []*Sample{s.Before, s.Now} {
+	for _, sample := range []*engine.Sample{s.Before, s.Now} {
 		sample.Stats.Workers = append(sample.Stats.Workers, &programpb.WorkerStats{Lcore: 2, Packets: 100 * uint64(sample.At.Second()), BusyCycles: 1000 * uint64(sample.At.Second()), IdleCycles: 3000 * uint64(sample.At.Second())})
 		for i := range 8 {
 			sample.Stats.Shards = append(sample.Stats.Shards, &programpb.ShardStats{Worker: uint32(min(i/3, 1))})
@@ -283,7 +284,7 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 			func(s *Seen) { s.Balance.Heavy = shard.Of(1, 2, 3, 7) }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shards 1-3, 7 want 90 % of a core",
 		},
 		"the engine is down": {
-			func(s *Seen) { s.State.Engine = errNoEngine }, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "no engine runs a program",
+			func(s *Seen) { s.State.Engine = engine.ErrNone }, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "no engine runs a program",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -299,7 +300,7 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 
 func TestSharingTellsWhatOthersMustKnow(t *testing.T) {
 	s := &Seen{
-		Now:     &Sample{Stats: &programpb.Stats{Shards: []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_GIVING}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Place: programpb.ShardPlace_SHARD_TAKING}}}},
+		Now:     &engine.Sample{Stats: &programpb.Stats{Shards: []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_GIVING}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Place: programpb.ShardPlace_SHARD_TAKING}}}},
 		Sharing: &SharingState{Addresses: []*programpb.Address{{Interface: "inside", Mac: []byte{2, 0, 0, 0, 0, 0xa}}}},
 	}
 	shards, macs := s.shared()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
@@ -53,7 +55,7 @@ func (d *Dispatch) After(loaded *delivery.Program) {
 	}
 	d.publish()
 	d.turn <- struct{}{}
-	Signal(d.wake)
+	loop.Signal(d.wake)
 }
 
 // cutFor chooses how flows are cut.
@@ -68,7 +70,7 @@ func (d *Dispatch) cutFor(ctx context.Context, next *delivery.Program) error {
 	for {
 		choice := dispatch.Choose(next.Program, d.capabilities(next), d.workers, shard.Bits)
 		unhashed, err := d.engine.CutShards(ctx, cutFor(&choice.Shards))
-		if err != nil && !unasked(err) && choice.Shards.Dispatcher == dispatch.RSS {
+		if err != nil && !engine.Unasked(err) && choice.Shards.Dispatcher == dispatch.RSS {
 			d.leaveUnhashed(err)
 		}
 		var refused *control.EngineError

@@ -1,6 +1,10 @@
 package agent
 
-import "time"
+import (
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+)
 
 // Rules are chosen anew by measured traffic where room is short, and the classes' shares have changed by so much.
 const (
@@ -18,7 +22,7 @@ func (p *port) weigh(d *Dispatch) {
 // measure is the packets of the classes of a port's segment, and one each; nil if too few are known.
 func (d *Dispatch) measure(p *port) []uint64 {
 	stats := d.classes()
-	if stats == nil || hashOf(stats) != d.program.Hash {
+	if stats == nil || engine.HashOf(stats) != d.program.Hash {
 		return nil
 	}
 	segment := d.program.GetInterfaces()[p.index].GetSegment()

@@ -1,4 +1,5 @@
-package agent
+// Package loop has what the agent's loops have in common: they wake each other, try again after pauses, and count.
+package loop
 
 import (
 	"math"

@@ -1,4 +1,6 @@
-package agent
+// Package engine is the engine in the pod as its agent has it: a connection that comes and goes with the process, and what it counted,
+// as samples.
+package engine
 
 import (
 	"context"
@@ -14,7 +16,7 @@ import (
 
 // Limits of patience with an engine.
 const (
-	answerTimeout  = 2 * time.Second
+	AnswerTimeout  = 2 * time.Second
 	moveTimeout    = 10 * time.Second // of a step's moves: each needs every worker to come by a few times
 	flowsTimeout   = time.Minute      // of some hundred rules, each with a turn: an engine that is given up has all of its rules taken out and made anew
 	devicesTimeout = time.Minute      // each kind of rule is tried, and how many there is room for
@@ -25,12 +27,12 @@ const (
 // has to bear that.
 const LongestSilence = devicesTimeout + flowsTimeout + loadTimeout
 
-// errNoEngine says that the keeper has no connection.
-var errNoEngine = errors.New("the engine does not answer")
+// ErrNone says that the keeper has no connection.
+var ErrNone = errors.New("the engine does not answer")
 
-// unasked tells whether a request did not reach the engine: nothing that became of that is the request's fault.
-func unasked(err error) bool {
-	return errors.Is(err, control.ErrNotAsked) || errors.Is(err, control.ErrOver) || errors.Is(err, errNoEngine)
+// Unasked tells whether a request did not reach the engine: nothing that became of that is the request's fault.
+func Unasked(err error) bool {
+	return errors.Is(err, control.ErrNotAsked) || errors.Is(err, control.ErrOver) || errors.Is(err, ErrNone)
 }
 
 // Engine is the engine in the pod, behind a socket that comes and goes with it.
@@ -49,7 +51,7 @@ func (e *Engine) Connect(ctx context.Context) (fresh bool, err error) {
 	if e.connection() != nil {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	ctx, cancel := context.WithTimeout(ctx, AnswerTimeout)
 	defer cancel()
 	client, err := control.Dial(ctx, e.Socket)
 	if err != nil {
@@ -93,7 +95,7 @@ func ask[T any](ctx context.Context, e *Engine, patience time.Duration, question
 	client, life := e.client, e.life
 	e.mu.Unlock()
 	if client == nil {
-		return answer, life, errNoEngine
+		return answer, life, ErrNone
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -114,13 +116,13 @@ func (e *Engine) Load(ctx context.Context, p *delivery.Program, marks *programpb
 
 // Stats reads the engine's counters.
 func (e *Engine) Stats(ctx context.Context) (*programpb.Stats, error) {
-	stats, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Stats(ctx) })
+	stats, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Stats(ctx) })
 	return stats, err
 }
 
 // Loads reads the counters that tell loads.
 func (e *Engine) Loads(ctx context.Context) (stats *programpb.Stats, life uint64, err error) {
-	return ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Loads(ctx) })
+	return ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Loads(ctx) })
 }
 
 // MoveShards moves shards to other workers, and returns how long the packets of each may have waited.
@@ -131,7 +133,7 @@ func (e *Engine) MoveShards(ctx context.Context, moves []*programpb.ShardMove) (
 
 // Hello is what the engine says of itself: how it cuts flows, and how marks of the program in force are written.
 func (e *Engine) Hello(ctx context.Context) (hello *programpb.HelloReply, life uint64, err error) {
-	return ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.HelloReply, error) { return c.Hello(ctx) })
+	return ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.HelloReply, error) { return c.Hello(ctx) })
 }
 
 // Devices asks what the engine's devices can do, trying how many rules they have room for up to a number.
@@ -163,7 +165,7 @@ func (e *Engine) Flows(ctx context.Context, iface string) (*programpb.FlowList, 
 
 // AssignShards says which shards are the engine's.
 func (e *Engine) AssignShards(ctx context.Context, a *programpb.AssignShards) error {
-	_, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
+	_, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
 		return struct{}{}, c.AssignShards(ctx, a)
 	})
 	return err
@@ -171,7 +173,7 @@ func (e *Engine) AssignShards(ctx context.Context, a *programpb.AssignShards) er
 
 // SetPeers names the other engines that share the chain's state, and says whether this one is the front.
 func (e *Engine) SetPeers(ctx context.Context, p *programpb.SetPeers) error {
-	_, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
+	_, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
 		return struct{}{}, c.SetPeers(ctx, p)
 	})
 	return err
@@ -179,13 +181,13 @@ func (e *Engine) SetPeers(ctx context.Context, p *programpb.SetPeers) error {
 
 // GiveShards does a step of handing shards over.
 func (e *Engine) GiveShards(ctx context.Context, g *programpb.GiveShards) (*programpb.Given, error) {
-	given, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Given, error) { return c.GiveShards(ctx, g) })
+	given, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Given, error) { return c.GiveShards(ctx, g) })
 	return given, err
 }
 
 // TakeShards does a step of taking shards over.
 func (e *Engine) TakeShards(ctx context.Context, t *programpb.TakeShards) (*programpb.Taken, error) {
-	taken, _, err := ask(ctx, e, answerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Taken, error) { return c.TakeShards(ctx, t) })
+	taken, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Taken, error) { return c.TakeShards(ctx, t) })
 	return taken, err
 }
 
@@ -204,7 +206,7 @@ func (e *Engine) Addresses(ctx context.Context) ([]*programpb.Address, error) {
 // Close ends the connection; the engine goes on.
 func (e *Engine) Close() {
 	if client := e.connection(); client != nil {
-		e.drop(client, errNoEngine)
+		e.drop(client, ErrNone)
 	}
 }
 

@@ -1,4 +1,4 @@
-package agent
+package engine
 
 import (
 	"context"
@@ -22,7 +22,7 @@ func TestAConnectionThatIsOverIsMadeAnewWhateverTheErrorSays(t *testing.T) {
 		if _, err := e.Connect(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, _, _ = ask(t.Context(), e, answerTimeout, func(_ context.Context, c *control.Client) (struct{}, error) {
+		_, _, _ = ask(t.Context(), e, AnswerTimeout, func(_ context.Context, c *control.Client) (struct{}, error) {
 			return struct{}{}, errors.Join(err, c.Close())
 		})
 		if fresh, err := e.Connect(t.Context()); !fresh || err != nil {

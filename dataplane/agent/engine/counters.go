@@ -1,42 +1,42 @@
-package agent
+package engine
 
 import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
-// core is what a worker did between two samples.
-type core struct {
-	load            float64 // part of its time
-	cyclesPerPacket float64
-	packets         float64 // per second
+// Core is what a worker did between two samples.
+type Core struct {
+	Load            float64 // part of its time
+	CyclesPerPacket float64
+	Packets         float64 // per second
 }
 
-// coreOf is a worker between two samples that are so many seconds apart.
-func coreOf(b, n *programpb.WorkerStats, seconds float64) core {
+// CoreOf is a worker between two samples that are so many seconds apart.
+func CoreOf(b, n *programpb.WorkerStats, seconds float64) Core {
 	busy := float64(n.GetBusyCycles() - b.GetBusyCycles())
 	idle := float64(n.GetIdleCycles() - b.GetIdleCycles())
 	packets := float64(n.GetPackets() - b.GetPackets())
-	c := core{packets: packets / seconds}
+	c := Core{Packets: packets / seconds}
 	if busy+idle > 0 {
-		c.load = busy / (busy + idle)
+		c.Load = busy / (busy + idle)
 	}
 	if packets > 0 {
-		c.cyclesPerPacket = busy / packets
+		c.CyclesPerPacket = busy / packets
 	}
 	return c
 }
 
-// perSecond is a counter's growth; one that began anew has not grown.
-func perSecond(before, now uint64, seconds float64) float64 {
+// PerSecond is a counter's growth; one that began anew has not grown.
+func PerSecond(before, now uint64, seconds float64) float64 {
 	if now < before {
 		return 0
 	}
 	return float64(now-before) / seconds
 }
 
-// restarted tells whether counters began anew.
-func restarted(before, now *programpb.Stats) bool {
+// Restarted tells whether counters began anew.
+func Restarted(before, now *programpb.Stats) bool {
 	if len(before.GetWorkers()) != len(now.GetWorkers()) {
 		return true
 	}
@@ -48,9 +48,9 @@ func restarted(before, now *programpb.Stats) bool {
 	return false
 }
 
-// advanced tells whether every worker did rounds between two samples, which they do every few microseconds. Without a
+// Advanced tells whether every worker did rounds between two samples, which they do every few microseconds. Without a
 // program they stand still.
-func advanced(before, now *Sample) bool {
+func Advanced(before, now *Sample) bool {
 	if before == nil || before.Hash() == "" || len(before.Stats.GetWorkers()) != len(now.Stats.GetWorkers()) {
 		return true // nothing to compare
 	}
@@ -63,18 +63,18 @@ func advanced(before, now *Sample) bool {
 	return true
 }
 
-// owned are the shards of each worker.
-func owned(s *programpb.Stats) []shard.Set {
+// Owned are the shards of each worker.
+func Owned(s *programpb.Stats) []shard.Set {
 	shards := make([]shard.Set, len(s.GetWorkers()))
 	for i, one := range s.GetShards() {
-		if w := int(one.GetWorker()); w < len(shards) && isHere(one) {
+		if w := int(one.GetWorker()); w < len(shards) && IsHere(one) {
 			shards[w].Add(i)
 		}
 	}
 	return shards
 }
 
-// isHere tells whether the engine has a shard, be it that it is giving it away.
-func isHere(s *programpb.ShardStats) bool {
+// IsHere tells whether the engine has a shard, be it that it is giving it away.
+func IsHere(s *programpb.ShardStats) bool {
 	return s.GetPlace() == programpb.ShardPlace_SHARD_HERE || s.GetPlace() == programpb.ShardPlace_SHARD_GIVING
 }

@@ -1,4 +1,4 @@
-package agent
+package engine
 
 import (
 	"context"
@@ -33,11 +33,11 @@ func (s *Sample) Hash() string {
 	if s == nil {
 		return ""
 	}
-	return hashOf(s.Stats)
+	return HashOf(s.Stats)
 }
 
-// hashOf is the program that counters are of, empty if there is none.
-func hashOf(s *programpb.Stats) string { return hex.EncodeToString(s.GetHash()) }
+// HashOf is the program that counters are of, empty if there is none.
+func HashOf(s *programpb.Stats) string { return hex.EncodeToString(s.GetHash()) }
 
 // Sessions is the number of live sessions of all state tables.
 func (s *Sample) Sessions() (sum int64) {
@@ -51,7 +51,7 @@ func (s *Sample) Sessions() (sum int64) {
 }
 
 // merger adds what devices did in the engine's place to what it counted.
-type merger interface{ mergeInto(*programpb.Stats) }
+type merger interface{ MergeInto(*programpb.Stats) }
 
 // Sampler reads the engine's counters for all who want them.
 type Sampler struct {
@@ -86,11 +86,11 @@ func (s *Sampler) Read(ctx context.Context) (*Sample, error) {
 		s.Reset()
 		return nil, err
 	}
-	s.drops.mergeInto(stats)
+	s.drops.MergeInto(stats)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sample := &Sample{At: s.clock.Now(), Stats: stats}
-	if n := len(s.samples); n > 0 && restarted(s.samples[n-1].Stats, stats) {
+	if n := len(s.samples); n > 0 && Restarted(s.samples[n-1].Stats, stats) {
 		s.samples = nil
 	}
 	s.samples = append(s.samples, sample)
