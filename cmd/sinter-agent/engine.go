@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 	"k8s.io/utils/clock"
 
-	"github.com/sinter-nfv/sinter/dataplane/agent"
+	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
 )
 
@@ -137,10 +137,10 @@ becomes the engine: kubelet sees the engine's own signals and end.`,
 			if err != nil {
 				return fmt.Errorf("engine: %w", err)
 			}
-			if err := agent.WriteBinding(dir().binding(), plan); err != nil {
+			if err := lifecycle.WriteBinding(dir().binding(), plan); err != nil {
 				return err
 			}
-			if err := agent.Undrain(dir().draining()); err != nil {
+			if err := lifecycle.Undrain(dir().draining()); err != nil {
 				return err
 			}
 			argv := append([]string{args[0], "--socket", dir().socket()}, plan.Args()...)
@@ -152,7 +152,7 @@ becomes the engine: kubelet sees the engine's own signals and end.`,
 }
 
 func newDrain(dir func() folder) *cobra.Command {
-	d := agent.Drain{Clock: clock.RealClock{}}
+	d := lifecycle.Drain{Clock: clock.RealClock{}}
 	cmd := &cobra.Command{
 		Use:   "drain",
 		Short: "Say that this pod ends, and wait until no more packets come",
@@ -184,7 +184,7 @@ func newProbe(dir func() folder) *cobra.Command {
 			yieldCPU()
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return agent.Probe(ctx, dir().socket())
+			return lifecycle.Probe(ctx, dir().socket())
 		},
 	}
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Second, "time within which the engine must answer")

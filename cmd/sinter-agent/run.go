@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent"
+	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
 )
 
 func newRun(dir func() folder, log logr.Logger) *cobra.Command {
@@ -40,7 +41,7 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := agent.Undrain(dir().draining()); err != nil {
+			if err := lifecycle.Undrain(dir().draining()); err != nil {
 				return err
 			}
 			identity, listener, err := peers.open(cmd.Context())

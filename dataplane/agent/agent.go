@@ -24,7 +24,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
+	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
+	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 )
 
@@ -49,12 +53,12 @@ type Agent struct {
 	config   Config
 	engine   *engine.Engine
 	sampler  *engine.Sampler
-	keeper   *Keeper
-	source   *Source
+	keeper   *rollout.Keeper
+	source   *rollout.Source
 	reporter *Reporter
-	balance  *Balance
+	balance  *balance.Balance
 	dispatch *Dispatch
-	sharing  *Sharing // nil: the pod shares its state with none
+	sharing  *sharing.Sharing // nil: the pod shares its state with none
 }
 
 // New makes an agent; Run starts it.
@@ -66,14 +70,14 @@ func New(c Config) *Agent {
 		config:   c,
 		engine:   eng,
 		sampler:  sampler,
-		keeper:   NewKeeper(eng, sampler, devices, &Store{Dir: c.Programs}, c.Clock, c.Log.WithName("keeper")),
-		source:   &Source{Client: c.Client, Instance: c.Instance, Clock: c.Clock, Log: c.Log.WithName("source")},
+		keeper:   rollout.NewKeeper(eng, sampler, devices, &rollout.Store{Dir: c.Programs}, c.Clock, c.Log.WithName("keeper")),
+		source:   &rollout.Source{Client: c.Client, Instance: c.Instance, Clock: c.Clock, Log: c.Log.WithName("source")},
 		reporter: NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
-		balance:  NewBalance(eng, c.Identity != nil, c.Clock, c.Log.WithName("balance")),
+		balance:  balance.New(eng, c.Identity != nil, c.Clock, c.Log.WithName("balance")),
 		dispatch: devices,
 	}
 	if c.Identity != nil {
-		a.sharing = NewSharing(eng, c.Instance.Name, c.Identity, c.Clock, c.Log.WithName("sharing"))
+		a.sharing = sharing.New(eng, c.Instance.Name, c.Identity, c.Clock, c.Log.WithName("sharing"))
 	}
 	return a
 }
@@ -205,7 +209,7 @@ func (a *Agent) Report(ctx context.Context) {
 // see is all that the agent knows at this moment.
 func (a *Agent) see() *Seen {
 	before, now := a.sampler.Window()
-	var sharing *SharingState
+	var sharing *sharing.State
 	if a.sharing != nil {
 		state := a.sharing.State()
 		sharing = &state
@@ -217,8 +221,8 @@ func (a *Agent) see() *Seen {
 		State:    a.keeper.State(),
 		Before:   before,
 		Now:      now,
-		Binding:  readBinding(a.config.Binding),
-		Draining: Draining(a.config.Draining),
+		Binding:  lifecycle.ReadBinding(a.config.Binding),
+		Draining: lifecycle.Draining(a.config.Draining),
 		Moving:   a.config.Balance,
 		Balance:  a.balance.State(),
 		Dispatch: a.dispatch.State(),

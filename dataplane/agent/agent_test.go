@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/test/agenttest"
@@ -215,13 +216,13 @@ func TestProbesTellEngineAndProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers("/readyz", http.StatusOK, "ok")
-	agenttest.Eventually(t, func() error { return Probe(t.Context(), p.engine.Socket) })
+	agenttest.Eventually(t, func() error { return lifecycle.Probe(t.Context(), p.engine.Socket) })
 
 	p.engine.Signal(syscall.SIGSTOP)
 	answers("/healthz", http.StatusServiceUnavailable, "engine")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	if err := Probe(ctx, p.engine.Socket); err == nil {
+	if err := lifecycle.Probe(ctx, p.engine.Socket); err == nil {
 		t.Error("an engine that stands still passes the probe")
 	}
 	p.engine.Signal(syscall.SIGCONT)
@@ -281,7 +282,7 @@ func TestTheStatusFollowsTheTraffic(t *testing.T) {
 
 func TestDrainingEndsWhenNoPacketLeavesAnyMore(t *testing.T) {
 	dir := agenttest.Folder(t)
-	d := Drain{Socket: filepath.Join(dir, "s"), Marker: filepath.Join(dir, "draining"), Quiet: time.Second, Limit: agenttest.Patience, Clock: clock.RealClock{}}
+	d := lifecycle.Drain{Socket: filepath.Join(dir, "s"), Marker: filepath.Join(dir, "draining"), Quiet: time.Second, Limit: agenttest.Patience, Clock: clock.RealClock{}}
 	how, err := d.Run(t.Context())
 	if err != nil || !strings.Contains(how, "no engine answers") {
 		t.Errorf("without an engine: %q, %v", how, err)
@@ -292,7 +293,18 @@ func TestDrainingEndsWhenNoPacketLeavesAnyMore(t *testing.T) {
 	if err != nil || how != "no packet left for 1s" {
 		t.Errorf("got %q, %v", how, err)
 	}
-	if !Draining(d.Marker) {
+	if !lifecycle.Draining(d.Marker) {
 		t.Error("the agent is not told")
+	}
+}
+
+func TestTheFirstCoresThatGroupsNameWork(t *testing.T) {
+	i := agenttest.Instance("edge-1")
+	i.Spec.Groups = append(i.Spec.Groups, v1alpha1.InstanceGroup{Name: "web", Cores: []int32{0, 2}})
+	if got := workingCores(i); got != 3 {
+		t.Errorf("%d cores work, want 3", got)
+	}
+	if got := workingCores(nil); got != 0 {
+		t.Errorf("%d cores work of an instance that nobody has heard of, want 0: all", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/common/expfmt"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -33,7 +34,7 @@ func scrape(t *testing.T, s *Seen, err error) string {
 		Read:   func(context.Context) error { return err },
 		See:    func() *Seen { return s },
 		Writes: &none, Moves: &none, Given: &given,
-		Blocked: NewBalance(nil, true, nil, logr.Discard()).Blocked,
+		Blocked: balance.New(nil, true, nil, logr.Discard()).Blocked,
 	})
 	families, err := registry.Gather()
 	if err != nil {

@@ -21,9 +21,6 @@ func (s *Seen) owners(cores []v1alpha1.CoreStatus) []v1alpha1.CoreShards {
 	return out
 }
 
-// seenFailures are so many in a row that it is no hiccup: shards have not come to their pods for some seconds.
-const seenFailures = 3
-
 // balanced judges whether the load lies evenly on the cores, as far as shards allow. The words stay the same while the
 // numbers change, since each change is a write.
 func (s *Seen) balanced() (status metav1.ConditionStatus, reason, message string) {
@@ -32,8 +29,8 @@ func (s *Seen) balanced() (status metav1.ConditionStatus, reason, message string
 	}
 	cores, shards := len(s.Now.Stats.GetWorkers()), len(s.Now.Stats.GetShards())
 	switch {
-	case s.Sharing != nil && s.Sharing.Failures >= seenFailures:
-		return metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards are not in the pods where they are wanted: " + s.Sharing.Failed.Error()
+	case s.Sharing != nil && s.Sharing.Lasting() != nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards are not in the pods where they are wanted: " + s.Sharing.Lasting().Error()
 	case cores == 1:
 		return metav1.ConditionTrue, v1alpha1.ReasonOneCore, "one core does all work"
 	case shards == 0:

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/apply"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
+	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
 )
 
 // FieldManager owns what the agent writes.
@@ -42,7 +43,7 @@ type lostSessions struct {
 }
 
 // sum is known once an engine was met: one without a program is the first of its pod, and took nothing over.
-func (l *lostSessions) sum(s *State, reported *v1alpha1.ChainInstanceStatus) int64 {
+func (l *lostSessions) sum(s *rollout.State, reported *v1alpha1.ChainInstanceStatus) int64 {
 	if !l.settled {
 		l.before = reported.LostSessions
 		if s.Empty > 0 {

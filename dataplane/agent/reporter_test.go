@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
@@ -56,7 +57,7 @@ func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
 		c := agenttest.NewCluster(t, agenttest.Instance("edge-1"))
 		clock, r := newReporter(c)
 		seen := testSeen(t)
-		seen.Draining, seen.Sharing = draining, &SharingState{}
+		seen.Draining, seen.Sharing = draining, &sharing.State{}
 		shards := slices.Repeat([]*programpb.ShardStats{{}}, 7)
 		for i := range shards { // one after the other goes to a peer
 			shards[i] = &programpb.ShardStats{Place: programpb.ShardPlace_SHARD_AWAY}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
@@ -151,7 +152,7 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 	}
 	var lost error
 	for reason, n := range agenttest.Refused(quiet, now) {
-		if reason != handoverFull {
+		if reason != engine.HandoverFull {
 			t.Errorf("%d packets dropped as %s", n, reason)
 		}
 		lost = errors.Join(lost, fmt.Errorf("%d packets dropped as %s", n, reason))

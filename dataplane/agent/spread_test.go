@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
@@ -75,8 +76,8 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 		}
 		lost, usual := agenttest.Refused(quiet, now), agenttest.Refused(before, quiet)
 		for reason := range lost {
-			if reason != handoverFull {
-				t.Fatalf("packets dropped: %v; want none, or %s for want of CPUs", lost, handoverFull)
+			if reason != engine.HandoverFull {
+				t.Fatalf("packets dropped: %v; want none, or %s for want of CPUs", lost, engine.HandoverFull)
 			}
 		}
 		if failed = err; failed == nil && took > time.Second {

@@ -11,7 +11,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
+	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -21,15 +24,15 @@ import (
 type Seen struct {
 	At       time.Time
 	Node     string
-	State    State
+	State    rollout.State
 	Before   *engine.Sample // nil: rates are not known yet
 	Now      *engine.Sample // nil: the engine does not answer
 	Binding  *binding.Plan  // nil: the engine was not started by exec-engine
 	Draining bool
 	Moving   bool // shards are moved between cores
-	Balance  BalanceState
+	Balance  balance.State
 	Dispatch DispatchState
-	Sharing  *SharingState // nil: the pod shares its state with none
+	Sharing  *sharing.State // nil: the pod shares its state with none
 }
 
 // Bounds of the status' schema.
@@ -89,7 +92,7 @@ func (s *Seen) shared() ([]v1alpha1.ShardRange, []v1alpha1.InterfaceMAC) {
 
 // applied tells whether the wanted program is in force.
 func (s *Seen) applied() bool {
-	return s.State.Engine == nil && s.State.Hash != "" && s.State.Hash == s.State.Wanted.hash()
+	return s.State.Engine == nil && s.State.Hash != "" && s.State.Hash == s.State.Wanted.Hash()
 }
 
 func (s *Seen) conditions(before []metav1.Condition) []metav1.Condition {
@@ -134,7 +137,7 @@ func (s *Seen) programmed() (status metav1.ConditionStatus, reason, message stri
 		return metav1.ConditionFalse, reason, state.Wanted.Err.Error() + "; " + running
 	case state.Refused != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonLoadFailed, name + ": " + state.Refused.Error() + "; " + running
-	case state.Wanted.Program == nil || state.Hash != state.Wanted.hash():
+	case state.Wanted.Program == nil || state.Hash != state.Wanted.Hash():
 		return metav1.ConditionFalse, v1alpha1.ReasonNoProgram, name + " is not loaded yet; " + running
 	case s.Draining:
 		return metav1.ConditionTrue, v1alpha1.ReasonApplied, name + " runs; the pod is being drained"

@@ -13,7 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
+	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -54,8 +57,8 @@ func testSeen(t *testing.T) *Seen {
 	return &Seen{
 		At:   start.Add(6 * time.Second),
 		Node: "node-1",
-		State: State{
-			Wanted:  Wanted{Instance: agenttest.Instance("edge-1"), Program: p},
+		State: rollout.State{
+			Wanted:  rollout.Wanted{Instance: agenttest.Instance("edge-1"), Program: p},
 			Version: "0.1.0", Hash: p.Hash, Program: p,
 			Loaded: &programpb.Loaded{BuildNs: 2_000_000, SwapNs: 30_000}, Loads: 1,
 		},
@@ -227,7 +230,7 @@ func TestWhatCostsSpeedIsSaid(t *testing.T) {
 func twoCores(t *testing.T) *Seen {
 	t.Helper()
 	s := testSeen(t)
-	s.Moving, s.Balance, s.Binding.Workers = true, BalanceState{Working: 2}, []int{3, 5}
+	s.Moving, s.Balance, s.Binding.Workers = true, balance.State{Working: 2}, []int{3, 5}
 	for _, sample := range []*engine.Sample{s.Before, s.Now} {
 		sample.Stats.Workers = append(sample.Stats.Workers, &programpb.WorkerStats{Lcore: 2, Packets: 100 * uint64(sample.At.Second()), BusyCycles: 1000 * uint64(sample.At.Second()), IdleCycles: 3000 * uint64(sample.At.Second())})
 		for i := range 8 {
@@ -273,6 +276,18 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 		"state that cannot be cut": {
 			func(s *Seen) { s.Now.Stats.Shards = s.Now.Stats.Shards[:1] }, metav1.ConditionFalse, v1alpha1.ReasonOneShard, "cannot be divided",
 		},
+		"shards do not come to their pods": {
+			func(s *Seen) {
+				s.Sharing = &sharing.State{Failures: 3, Failed: errors.New("shards of edge-1: refused")}
+			},
+			metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards are not in the pods where they are wanted: shards of edge-1: refused",
+		},
+		"shards have not come for a moment": {
+			func(s *Seen) {
+				s.Sharing = &sharing.State{Failures: 2, Failed: errors.New("shards of edge-1: refused")}
+			},
+			metav1.ConditionTrue, v1alpha1.ReasonBalancing, "8 shards are kept on 2 of 2 cores",
+		},
 		"it is switched off": {func(s *Seen) { s.Moving = false }, metav1.ConditionFalse, v1alpha1.ReasonBalancingOff, "--balance=false"},
 		"moves fail": {
 			func(s *Seen) { s.Balance.Failed = errors.New("move: shard 5, there are 1") }, metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shard 5, there are 1",
@@ -301,7 +316,7 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 func TestSharingTellsWhatOthersMustKnow(t *testing.T) {
 	s := &Seen{
 		Now:     &engine.Sample{Stats: &programpb.Stats{Shards: []*programpb.ShardStats{{}, {Place: programpb.ShardPlace_SHARD_GIVING}, {Place: programpb.ShardPlace_SHARD_AWAY}, {Place: programpb.ShardPlace_SHARD_TAKING}}}},
-		Sharing: &SharingState{Addresses: []*programpb.Address{{Interface: "inside", Mac: []byte{2, 0, 0, 0, 0, 0xa}}}},
+		Sharing: &sharing.State{Addresses: []*programpb.Address{{Interface: "inside", Mac: []byte{2, 0, 0, 0, 0, 0xa}}}},
 	}
 	shards, macs := s.shared()
 	if fmt.Sprint(shards) != "[0-1]" || fmt.Sprint(macs) != "[{inside 02:00:00:00:00:0a}]" {

@@ -27,6 +27,9 @@ func CoreOf(b, n *programpb.WorkerStats, seconds float64) Core {
 	return c
 }
 
+// HandoverFull is the engine's reason for packets that found the way to another core full.
+const HandoverFull = "handover-full"
+
 // PerSecond is a counter's growth; one that began anew has not grown.
 func PerSecond(before, now uint64, seconds float64) float64 {
 	if now < before {

@@ -1,4 +1,4 @@
-package agent
+package rollout
 
 import (
 	"context"
@@ -28,6 +28,11 @@ type bench struct {
 	engine *agenttest.Engine
 }
 
+// noDrops is devices that drop nothing.
+type noDrops struct{}
+
+func (noDrops) MergeInto(*programpb.Stats) {}
+
 func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), dir: agenttest.Folder(t)}
@@ -43,7 +48,7 @@ func (b *bench) restartAgent() {
 	}
 	e := &engine.Engine{Socket: b.engine.Socket}
 	b.t.Cleanup(e.Close)
-	b.Keeper = NewKeeper(e, engine.NewSampler(e, NewDrops(), b.clock), nil, &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
+	b.Keeper = NewKeeper(e, engine.NewSampler(e, noDrops{}, b.clock), nil, &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
 }
 
 // step lets some time go by and has the keeper look.

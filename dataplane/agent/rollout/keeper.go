@@ -1,4 +1,5 @@
-package agent
+// Package rollout brings the program that the cluster wants into the engine, and keeps it or the last good one there.
+package rollout
 
 import (
 	"context"
@@ -32,7 +33,8 @@ type Wanted struct {
 	Again    bool                    // it is asked for again
 }
 
-func (w Wanted) hash() string {
+// Hash is that of the program, empty if there is none.
+func (w Wanted) Hash() string {
 	if w.Program == nil {
 		return ""
 	}
@@ -217,7 +219,7 @@ func (k *Keeper) refuse(hash string, err error) {
 // found notes what the engine runs.
 func (k *Keeper) found(hash string, wanted Wanted) {
 	for refused := range k.refused {
-		if wanted.Program != nil && refused != wanted.hash() { // wanted anew, it gets another chance
+		if wanted.Program != nil && refused != wanted.Hash() { // wanted anew, it gets another chance
 			delete(k.refused, refused)
 			delete(k.strikes, refused)
 		}
@@ -226,13 +228,13 @@ func (k *Keeper) found(hash string, wanted Wanted) {
 	known := state.Program
 	if known == nil || known.Hash != hash {
 		known = nil
-		if wanted.hash() == hash {
+		if wanted.Hash() == hash {
 			known = wanted.Program
 		} else if stored, err := k.store.Current(); err == nil && stored != nil && stored.Hash == hash {
 			known = stored
 		}
 	}
-	refused := k.refused[wanted.hash()]
+	refused := k.refused[wanted.Hash()]
 	if state.Engine == nil && state.Hash == hash && state.Program == known && errorText(state.Refused) == errorText(refused) {
 		return
 	}
@@ -253,8 +255,8 @@ func (k *Keeper) found(hash string, wanted Wanted) {
 // choose is the program to load, nil if there is nothing to do. An engine without a program gets one
 // at once, if need be an old one.
 func (k *Keeper) choose(inForce string, wanted Wanted) *delivery.Program {
-	if wanted.Program != nil && k.refused[wanted.hash()] == nil {
-		if wanted.hash() == inForce {
+	if wanted.Program != nil && k.refused[wanted.Hash()] == nil {
+		if wanted.Hash() == inForce {
 			return nil
 		}
 		return wanted.Program
@@ -304,7 +306,7 @@ func (k *Keeper) load(ctx context.Context, p *delivery.Program, first bool) bool
 	case errors.Is(err, control.ErrNotAsked): // it is at another request for long: again in the next step
 	case refused != nil:
 		k.refuse(p.Hash, err)
-		k.update(func(s *State) { s.Refused = k.refused[s.Wanted.hash()] })
+		k.update(func(s *State) { s.Refused = k.refused[s.Wanted.Hash()] })
 	case err != nil:
 		k.lost(err)
 		return false
@@ -319,7 +321,7 @@ func (k *Keeper) load(ctx context.Context, p *delivery.Program, first bool) bool
 		k.sampler.Reset()
 		k.update(func(s *State) {
 			s.Hash, s.Program, s.Since, s.Loaded, s.Loads = p.Hash, p, k.tried, loaded, s.Loads+1
-			s.Refused = k.refused[s.Wanted.hash()]
+			s.Refused = k.refused[s.Wanted.Hash()]
 		})
 	}
 	return true

@@ -1,4 +1,6 @@
-package agent
+// Package balance keeps the load of an engine's workers even by moving shards between them. What to move is decided in
+// dataplane/balance; here it is measured, ordered and counted.
+package balance
 
 import (
 	"context"
@@ -46,7 +48,7 @@ type Balance struct {
 	shared bool           // with other pods: what shards want is told though one core has them all
 
 	mu    sync.Mutex
-	state BalanceState
+	state State
 
 	// Of Step alone.
 	balancer *balance.Balancer
@@ -63,8 +65,8 @@ type Balance struct {
 	Blocked prometheus.Histogram // s that a move's packets may have waited
 }
 
-// BalanceState is what the balancer has come to.
-type BalanceState struct {
+// State is what the balancer has come to.
+type State struct {
 	Working int       // cores that shards are kept on, the first ones; 0: nothing is balanced
 	Heavy   shard.Set // that are too heavy for a core
 	Failed  error     // why the last moves were not made
@@ -75,7 +77,7 @@ type BalanceState struct {
 }
 
 // TooHeavy names the shards that no core can bear.
-func (s *BalanceState) TooHeavy() string {
+func (s *State) TooHeavy() string {
 	shards, limit := s.Heavy, 100*balance.DefaultPolicy.Heavy
 	if shards.Len() == 1 {
 		return fmt.Sprintf("shard %s wants %.0f %% of a core or more, and a shard is one core's: more cores do not help it", shards, limit)
@@ -83,8 +85,8 @@ func (s *BalanceState) TooHeavy() string {
 	return fmt.Sprintf("shards %s want %.0f %% of a core or more each, and a shard is one core's: more cores do not help them", shards, limit)
 }
 
-// NewBalance makes a balancer of an engine, whose shards are shared with other pods or not.
-func NewBalance(e mover, shared bool, c clock.PassiveClock, log logr.Logger) *Balance {
+// New makes a balancer of an engine, whose shards are shared with other pods or not.
+func New(e mover, shared bool, c clock.PassiveClock, log logr.Logger) *Balance {
 	return &Balance{
 		engine: e, shared: shared, clock: c, log: log, Policy: balance.DefaultPolicy, hurry: make(chan struct{}, 1), retry: retryMoves(),
 		Blocked: prometheus.NewHistogram(prometheus.HistogramOpts{
@@ -95,13 +97,13 @@ func NewBalance(e mover, shared bool, c clock.PassiveClock, log logr.Logger) *Ba
 }
 
 // State is what the balancer has come to.
-func (b *Balance) State() BalanceState {
+func (b *Balance) State() State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state
 }
 
-func (b *Balance) set(s BalanceState) {
+func (b *Balance) set(s State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.state = s
@@ -146,7 +148,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 	if urgent {
 		b.urgent++
 	}
-	b.set(BalanceState{
+	b.set(State{
 		Working: working, Heavy: tooHeavy(decision.Heavy), Failed: b.move(ctx, decision.Moves),
 		Work: thousandths(report.Shards), Lost: whole(b.lost), Other: others(report.Cores), Urgent: b.urgent,
 	})
@@ -175,7 +177,7 @@ func (b *Balance) count(cores []load.Core) {
 // forget is called when the engine is gone, is another one, or has nothing to move.
 func (b *Balance) forget() {
 	b.before, b.balancer, b.retry, b.lost = nil, nil, retryMoves(), nil
-	b.set(BalanceState{Urgent: b.urgent})
+	b.set(State{Urgent: b.urgent})
 }
 
 // move has the engine make moves. Who owns what after an error the next reading says.

@@ -1,10 +1,11 @@
-package agent
+package balance
 
 import (
 	"fmt"
 	"math"
 	"testing"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -62,7 +63,7 @@ func TestPacketsThatFindNoRoomAreLostByTheCoresThatHaveNoTime(t *testing.T) {
 				w.BusyCycles, w.IdleCycles, w.RxMissed = c.busy[i], 1000-c.busy[i], c.told[i]
 			}
 			now.Ports[0].RxMissed = 50
-			now.Drops = []*programpb.DropStats{{Reason: handoverFull, Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: 30}, {Reason: handoverFull, Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: 1000}}
+			now.Drops = []*programpb.DropStats{{Reason: engine.HandoverFull, Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: 30}, {Reason: engine.HandoverFull, Kind: programpb.DropKind_DROP_KIND_DECISION, Packets: 1000}}
 			s := loadsOf(before, now)
 			if got := [2]float64{s.Cores[0].Lost, s.Cores[1].Lost}; got != c.want {
 				t.Errorf("lost %g, want %g", got, c.want)

@@ -1,4 +1,4 @@
-package agent
+package sharing
 
 import (
 	"bytes"
@@ -17,6 +17,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -44,7 +45,7 @@ func newSharedPod(t *testing.T, name, inside string, p *delivery.Program, id *tr
 	s.process.Load(p)
 	s.engine = &engine.Engine{Socket: s.process.Socket}
 	t.Cleanup(s.engine.Close)
-	s.sharing = NewSharing(s.engine, name, id, clock.RealClock{}, testr.New(t))
+	s.sharing = New(s.engine, name, id, clock.RealClock{}, testr.New(t))
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -157,7 +158,7 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 
 	// A pod that ends waits for its sessions to be given.
 	marker := filepath.Join(agenttest.Folder(t), "draining")
-	drain := Drain{Socket: b.process.Socket, Marker: marker, Quiet: 50 * time.Millisecond, Limit: time.Second, Clock: clock.RealClock{}}
+	drain := lifecycle.Drain{Socket: b.process.Socket, Marker: marker, Quiet: 50 * time.Millisecond, Limit: time.Second, Clock: clock.RealClock{}}
 	if how, err := drain.Run(t.Context()); err != nil || how != "sessions are still here after 1s" {
 		t.Fatalf("the pod may end as %q, %v", how, err)
 	}
@@ -199,30 +200,28 @@ func TestShardsThatDoNotComeToTheirPodsAreSeen(t *testing.T) {
 	}
 	a := newSharedPod(t, "edge-0", "inside=net_null2,no-rx=1", agenttest.Heavy(t), id)
 	a.want("0-63", "edge-1", "127.0.0.1:1", "64-127") // where nobody listens
-	reason := func() (string, string) {
+	told := func() error {
 		state := a.sharing.State()
-		s := &Seen{Sharing: &state, Now: &engine.Sample{Stats: &programpb.Stats{Hash: []byte{1}, Workers: []*programpb.WorkerStats{{}}}}}
-		_, reason, message := s.balanced()
-		return reason, message
+		return state.Lasting()
 	}
-	for n := range seenFailures {
-		if got, _ := reason(); got != v1alpha1.ReasonOneCore {
-			t.Errorf("after %d attempts: %s, want nothing said yet", n, got)
+	for n := range noHiccup {
+		if err := told(); err != nil {
+			t.Errorf("after %d attempts: %v, want nothing said yet", n, err)
 		}
 		if a.step() == nil {
 			t.Fatal("the peer does not answer, and nobody is told")
 		}
 	}
-	if got, message := reason(); got != v1alpha1.ReasonMovesFail || !strings.Contains(message, "shards of edge-1: ") {
-		t.Errorf("%s: %s; want that shards do not come, and the peer", got, message)
+	if err := told(); err == nil || !strings.Contains(err.Error(), "shards of edge-1: ") {
+		t.Errorf("%v; want that shards do not come, and the peer", err)
 	}
-	if n := a.sharing.Moved.Failed.Load(); n != seenFailures {
-		t.Errorf("%d attempts are counted that failed, want %d", n, seenFailures)
+	if n := a.sharing.Moved.Failed.Load(); n != noHiccup {
+		t.Errorf("%d attempts are counted that failed, want %d", n, noHiccup)
 	}
 	a.want("0-63", "edge-1", "", "64-127")
 	a.settle()
-	if got, _ := reason(); got != v1alpha1.ReasonOneCore {
-		t.Errorf("after all went well: %s", got)
+	if err := told(); err != nil {
+		t.Errorf("after all went well: %v", err)
 	}
 	failed := a.sharing.Moved.Failed.Load()
 	a.process.Busy(a.engine, func() { a.sharing.Step(t.Context(), a.instance) })
@@ -265,7 +264,7 @@ func TestWhoIsTheFrontIsToldWhateverElseCannotBeDone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := &told{shards: shards}
 			now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
-			s := NewSharing(e, "edge-0", id, now, testr.New(t))
+			s := New(e, "edge-0", id, now, testr.New(t))
 			i := agenttest.Instance("edge-1")
 			i.Spec.Groups = []v1alpha1.InstanceGroup{{Name: "all", Shards: []v1alpha1.ShardRange{"0-63"}, Cores: []int32{0}}}
 			i.Spec.Peers = []v1alpha1.InstancePeer{{Name: "edge-1", Address: "127.0.0.1:1", Shards: []v1alpha1.ShardRange{"64-127"}}}

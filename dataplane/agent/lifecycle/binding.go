@@ -1,4 +1,4 @@
-package agent
+package lifecycle
 
 import (
 	"encoding/json"
@@ -7,8 +7,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/binding"
 )
 
-// readBinding reads what exec-engine started the engine with; nil if it did not.
-func readBinding(path string) *binding.Plan {
+// ReadBinding reads what exec-engine started the engine with; nil if it did not.
+func ReadBinding(path string) *binding.Plan {
 	b, err := os.ReadFile(path)
 	if err != nil {
 		return nil

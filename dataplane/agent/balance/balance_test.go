@@ -1,4 +1,4 @@
-package agent
+package balance
 
 import (
 	"context"
@@ -11,11 +11,9 @@ import (
 	"github.com/go-logr/logr"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
-	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 // simulated is an engine whose shards want work without end, in a time that the test makes.
@@ -111,7 +109,7 @@ func (e *simulated) run(t *testing.T, b *Balance, working int, d time.Duration) 
 	}
 }
 
-func balancer(e *simulated) *Balance { return NewBalance(e, false, e.clock, logr.Discard()) }
+func balancer(e *simulated) *Balance { return New(e, false, e.clock, logr.Discard()) }
 
 func TestWhatShardsOfOneCoreWantIsToldWhereOtherPodsCouldHaveThem(t *testing.T) {
 	for _, shared := range []bool{false, true} {
@@ -300,16 +298,5 @@ func TestTheOperatorIsToldWhatShardsWantAndWhatCoresLost(t *testing.T) {
 	e.run(t, b, 2, time.Second)
 	if s := b.State(); len(s.Lost) != 2 || s.Lost[0] != 0 || s.Urgent != 2 {
 		t.Errorf("another engine: lost %v, urgent %d times; want none, and 2 as before", s.Lost, s.Urgent)
-	}
-}
-
-func TestTheFirstCoresThatGroupsNameWork(t *testing.T) {
-	i := agenttest.Instance("edge-1")
-	i.Spec.Groups = append(i.Spec.Groups, v1alpha1.InstanceGroup{Name: "web", Cores: []int32{0, 2}})
-	if got := workingCores(i); got != 3 {
-		t.Errorf("%d cores work, want 3", got)
-	}
-	if got := workingCores(nil); got != 0 {
-		t.Errorf("%d cores work of an instance that nobody has heard of, want 0: all", got)
 	}
 }

@@ -1,4 +1,5 @@
-package agent
+// Package lifecycle is how a pod's containers begin, are probed and end, beside the agent.
+package lifecycle
 
 import (
 	"context"

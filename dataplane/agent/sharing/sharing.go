@@ -1,4 +1,5 @@
-package agent
+// Package sharing has the shards of a chain's state be in those of its pods where the operator wants them.
+package sharing
 
 import (
 	"context"
@@ -50,7 +51,7 @@ type Sharing struct {
 	log    logr.Logger
 
 	mu    sync.Mutex
-	state SharingState
+	state State
 
 	// Of Step alone.
 	life     uint64               // the connection by which the engine was told:
@@ -66,15 +67,26 @@ type Sharing struct {
 	Moved loop.Counts // shards that were given; steps that failed
 }
 
-// SharingState is what sharing has come to.
-type SharingState struct {
+// State is what sharing has come to.
+type State struct {
 	Addresses []*programpb.Address
 	Failed    error // why shards are not where they are wanted
 	Failures  int   // in a row
 }
 
-// NewSharing makes the sharing of an engine by an instance.
-func NewSharing(e sharer, instance string, id *transfer.Identity, c clock.PassiveClock, log logr.Logger) *Sharing {
+// noHiccup are so many failures in a row that more is wrong than a moment: shards have not come to their pods for some seconds.
+const noHiccup = 3
+
+// Lasting is why shards are not where they are wanted, if that is no hiccup.
+func (s *State) Lasting() error {
+	if s.Failures < noHiccup {
+		return nil
+	}
+	return s.Failed
+}
+
+// New makes the sharing of an engine by an instance.
+func New(e sharer, instance string, id *transfer.Identity, c clock.PassiveClock, log logr.Logger) *Sharing {
 	dial := func(ctx context.Context, address string) (net.Conn, error) { return id.Dial(ctx, address) }
 	return &Sharing{
 		engine: e, key: id.ShardKey(), clock: c, log: log, retry: retryShares(),
@@ -83,7 +95,7 @@ func NewSharing(e sharer, instance string, id *transfer.Identity, c clock.Passiv
 }
 
 // State is what sharing has come to.
-func (s *Sharing) State() SharingState {
+func (s *Sharing) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
@@ -109,7 +121,7 @@ func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) ti
 		s.failures, s.retry = 0, retryShares()
 	}
 	s.mu.Lock()
-	s.state = SharingState{Addresses: s.addrs, Failed: err, Failures: s.failures}
+	s.state = State{Addresses: s.addrs, Failed: err, Failures: s.failures}
 	s.mu.Unlock()
 	if err == nil {
 		return sharePause

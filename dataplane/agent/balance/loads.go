@@ -1,4 +1,4 @@
-package agent
+package balance
 
 import (
 	"math"
@@ -12,9 +12,6 @@ import (
 
 // fullyBusy is the load of a core from which on packets that a queue had no room for were lost for want of time.
 const fullyBusy = 0.9
-
-// handoverFull is the engine's reason for packets that found the way to another core full.
-const handoverFull = "handover-full"
 
 // continues tells whether two readings are of the same shards and workers, and counted on.
 func continues(before, now *programpb.Stats) bool {
@@ -77,7 +74,7 @@ func overflowed(before, now *programpb.Stats) float64 {
 			n += p.GetRxMissed()
 		}
 		for _, d := range s.GetDrops() {
-			if d.GetKind() == programpb.DropKind_DROP_KIND_LOSS && d.GetReason() == handoverFull {
+			if d.GetKind() == programpb.DropKind_DROP_KIND_LOSS && d.GetReason() == engine.HandoverFull {
 				n += d.GetPackets()
 			}
 		}

@@ -1,4 +1,4 @@
-package agent
+package rollout
 
 import (
 	"os"
