@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 
-	"github.com/sinter-nfv/sinter/dataplane/agent"
+	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 )
 
 // serve answers HTTP, or HTTPS with a certificate, until the context ends.
@@ -56,7 +56,7 @@ func (m *metricsServer) serve(ctx context.Context, config *rest.Config, engine p
 		if certificate, err = selfSigned(); err != nil {
 			return fmt.Errorf("metrics: certificate: %w", err)
 		}
-		readers := &agent.Readers{Config: config, Clock: clock.RealClock{}}
+		readers := &telemetry.Readers{Config: config, Clock: clock.RealClock{}}
 		handler = readers.Only(handler)
 	}
 	mux := http.NewServeMux()

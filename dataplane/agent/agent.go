@@ -6,10 +6,10 @@
 // that holds an API token. As they are, kubelet restarts each alone and sees how it died: the engine forwards while there
 // is no agent, and an agent that comes (back) finds the engine by its socket and adopts what runs there.
 //
-// Six loops share nothing but a few small records. The keeper speaks only to the engine and the disk, so that an API
-// server that hangs never delays the program of an engine that comes back; so do the balancer, which moves shards between
-// the engine's cores, dispatch, which gives rules to its
-// devices, and the sharing, which hands shards to other pods. The source only reads the cluster, the reporter only writes to it.
+// Six loops share nothing but a few small records, and each is a package's. The keeper (rollout) speaks only to the engine and the
+// disk, so that an API server that hangs never delays the program of an engine that comes back; so do balance, which moves shards
+// between the engine's cores, offload, which gives rules to its devices, and sharing, which hands shards to other pods. The source
+// (rollout) only reads the cluster, the reporter (telemetry) only writes to it.
 package agent
 
 import (
@@ -27,8 +27,10 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
+	"github.com/sinter-nfv/sinter/dataplane/agent/offload"
 	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
 	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
+	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
 )
 
@@ -55,26 +57,26 @@ type Agent struct {
 	sampler  *engine.Sampler
 	keeper   *rollout.Keeper
 	source   *rollout.Source
-	reporter *Reporter
+	reporter *telemetry.Reporter
 	balance  *balance.Balance
-	dispatch *Dispatch
+	offload  *offload.Dispatch
 	sharing  *sharing.Sharing // nil: the pod shares its state with none
 }
 
 // New makes an agent; Run starts it.
 func New(c Config) *Agent {
-	eng, drops := &engine.Engine{Socket: c.Socket}, NewDrops()
+	eng, drops := &engine.Engine{Socket: c.Socket}, offload.NewDrops()
 	sampler := engine.NewSampler(eng, drops, c.Clock)
-	devices := NewDispatch(eng, drops, sampler.Classes, c.Clock, c.Log.WithName("dispatch"))
+	devices := offload.New(eng, drops, sampler.Classes, c.Clock, c.Log.WithName("dispatch"))
 	a := &Agent{
 		config:   c,
 		engine:   eng,
 		sampler:  sampler,
 		keeper:   rollout.NewKeeper(eng, sampler, devices, &rollout.Store{Dir: c.Programs}, c.Clock, c.Log.WithName("keeper")),
 		source:   &rollout.Source{Client: c.Client, Instance: c.Instance, Clock: c.Clock, Log: c.Log.WithName("source")},
-		reporter: NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
+		reporter: telemetry.NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
 		balance:  balance.New(eng, c.Identity != nil, c.Clock, c.Log.WithName("balance")),
-		dispatch: devices,
+		offload:  devices,
 	}
 	if c.Identity != nil {
 		a.sharing = sharing.New(eng, c.Instance.Name, c.Identity, c.Clock, c.Log.WithName("sharing"))
@@ -143,11 +145,11 @@ func (a *Agent) report(ctx context.Context) error {
 func (a *Agent) steer(ctx context.Context) error {
 	for {
 		state := a.keeper.State()
-		pause := a.dispatch.Step(ctx, state.Program, workingCores(state.Wanted.Instance))
+		pause := a.offload.Step(ctx, state.Program, workingCores(state.Wanted.Instance))
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.dispatch.Wake():
+		case <-a.offload.Wake():
 		case <-a.config.Clock.After(pause):
 		}
 	}
@@ -187,7 +189,7 @@ func workingCores(i *v1alpha1.ChainInstance) int {
 
 // Metrics are the agent's and the engine's, for Prometheus.
 func (a *Agent) Metrics() prometheus.Collector {
-	c := &Collector{
+	c := &telemetry.Collector{
 		Read:   func(ctx context.Context) error { _, err := a.sampler.Read(ctx); return err },
 		See:    a.see,
 		Writes: &a.reporter.Writes, Moves: &a.balance.Moves, Blocked: a.balance.Blocked,
@@ -207,14 +209,14 @@ func (a *Agent) Report(ctx context.Context) {
 }
 
 // see is all that the agent knows at this moment.
-func (a *Agent) see() *Seen {
+func (a *Agent) see() *telemetry.Seen {
 	before, now := a.sampler.Window()
 	var sharing *sharing.State
 	if a.sharing != nil {
 		state := a.sharing.State()
 		sharing = &state
 	}
-	return &Seen{
+	return &telemetry.Seen{
 		Sharing:  sharing,
 		At:       a.config.Clock.Now(),
 		Node:     a.config.Node,
@@ -225,6 +227,6 @@ func (a *Agent) see() *Seen {
 		Draining: lifecycle.Draining(a.config.Draining),
 		Moving:   a.config.Balance,
 		Balance:  a.balance.State(),
-		Dispatch: a.dispatch.State(),
+		Dispatch: a.offload.State(),
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
+	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/test/agenttest"
@@ -127,7 +128,7 @@ func TestAProgramGoesFromTheClusterIntoTheEngineAndTheStatusTellsIt(t *testing.T
 		t.Errorf("status: %+v", i.Status)
 	}
 	for _, f := range i.ManagedFields {
-		if f.Manager != FieldManager && f.Subresource == "status" {
+		if f.Manager != telemetry.FieldManager && f.Subresource == "status" {
 			t.Errorf("status is owned by %s", f.Manager)
 		}
 	}
@@ -278,24 +279,6 @@ func TestTheStatusFollowsTheTraffic(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-func TestDrainingEndsWhenNoPacketLeavesAnyMore(t *testing.T) {
-	dir := agenttest.Folder(t)
-	d := lifecycle.Drain{Socket: filepath.Join(dir, "s"), Marker: filepath.Join(dir, "draining"), Quiet: time.Second, Limit: agenttest.Patience, Clock: clock.RealClock{}}
-	how, err := d.Run(t.Context())
-	if err != nil || !strings.Contains(how, "no engine answers") {
-		t.Errorf("without an engine: %q, %v", how, err)
-	}
-	engine := agenttest.Start(t, d.Socket, agenttest.Quiet)
-	engine.Load(agenttest.Program(t, "mine", "in", "out"))
-	how, err = d.Run(t.Context())
-	if err != nil || how != "no packet left for 1s" {
-		t.Errorf("got %q, %v", how, err)
-	}
-	if !lifecycle.Draining(d.Marker) {
-		t.Error("the agent is not told")
-	}
 }
 
 func TestTheFirstCoresThatGroupsNameWork(t *testing.T) {

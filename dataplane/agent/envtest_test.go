@@ -17,6 +17,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
@@ -104,8 +105,8 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 	}
 	reported(second)
 	for _, f := range instance().ManagedFields {
-		if f.Subresource == "status" && (f.Manager != FieldManager || f.Operation != metav1.ManagedFieldsOperationApply) {
-			t.Errorf("status is owned by %s (%s), want %s by apply", f.Manager, f.Operation, FieldManager)
+		if f.Subresource == "status" && (f.Manager != telemetry.FieldManager || f.Operation != metav1.ManagedFieldsOperationApply) {
+			t.Errorf("status is owned by %s (%s), want %s by apply", f.Manager, f.Operation, telemetry.FieldManager)
 		}
 	}
 

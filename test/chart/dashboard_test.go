@@ -16,7 +16,7 @@ func TestDashboardAsksForMetricsThatExist(t *testing.T) {
 	if !json.Valid(text) {
 		t.Fatal("the dashboard is no JSON")
 	}
-	source, err := os.ReadFile(root + "/dataplane/agent/metrics.go")
+	source, err := os.ReadFile(root + "/dataplane/agent/telemetry/metrics.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package agent
+package offload
 
 import (
 	"context"
@@ -242,7 +242,7 @@ func (c *cards) queues() map[uint32]int {
 
 // dispatching is an agent's part that has such an engine.
 func dispatching(c *cards) *Dispatch {
-	return NewDispatch(c, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
+	return New(c, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
 }
 
 // load is what the keeper does.

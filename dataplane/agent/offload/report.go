@@ -1,4 +1,4 @@
-package agent
+package offload
 
 import (
 	"cmp"
@@ -10,19 +10,19 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/dispatch"
 )
 
-// PortDispatch is what has become of a device's part in dispatch.
-type PortDispatch struct {
+// PortState is what has become of a device's part in dispatch.
+type PortState struct {
 	Interface  string
 	Dispatcher v1alpha1.Dispatcher
 	Reason     string // what is in force, and why nothing stronger
 	Rules      int    // installed
 	Refused    uint64 // by the driver
 	Withdrawn  uint64
-	Dropped    count // by the device
+	Dropped    Count // by the device
 }
 
-func (d *Dispatch) report(p *port) PortDispatch {
-	r := PortDispatch{
+func (d *Dispatch) report(p *port) PortState {
+	r := PortState{
 		Interface: p.name, Rules: len(p.table.rules), Refused: p.refused, Withdrawn: p.gone, Dropped: d.drops.of(p.name),
 	}
 	r.Dispatcher, r.Reason = d.says(p)

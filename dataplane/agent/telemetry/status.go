@@ -1,4 +1,6 @@
-package agent
+// Package telemetry tells what the agent knows: to the cluster as the status of a ChainInstance, written when it is worth a write, and to
+// Prometheus as metrics.
+package telemetry
 
 import (
 	"cmp"
@@ -13,6 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/offload"
 	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
 	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
@@ -31,7 +34,7 @@ type Seen struct {
 	Draining bool
 	Moving   bool // shards are moved between cores
 	Balance  balance.State
-	Dispatch DispatchState
+	Dispatch offload.State
 	Sharing  *sharing.State // nil: the pod shares its state with none
 }
 

@@ -1,4 +1,4 @@
-package agent
+package offload
 
 import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"

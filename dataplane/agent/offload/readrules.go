@@ -1,4 +1,4 @@
-package agent
+package offload
 
 import (
 	"context"
@@ -51,8 +51,8 @@ func (d *Dispatch) countDrops(p *port, f *programpb.FlowState, r *dispatch.Rule)
 	if r.Action.Kind != dispatch.Drop || p.index < 0 {
 		return
 	}
-	now := count{f.GetPackets(), f.GetBytes()}
-	if more := now.since(p.counted[f.GetNumber()]); more != (count{}) {
+	now := Count{f.GetPackets(), f.GetBytes()}
+	if more := now.since(p.counted[f.GetNumber()]); more != (Count{}) {
 		d.drops.add(p.index, r.Action.Class, more)
 	}
 	p.counted[f.GetNumber()] = now
@@ -60,7 +60,7 @@ func (d *Dispatch) countDrops(p *port, f *programpb.FlowState, r *dispatch.Rule)
 
 // believe has the engine believe a port's marks once some were seen to be right, and none to be wrong.
 func (d *Dispatch) believe(ctx context.Context, p *port) error {
-	if p.told || !p.marked || d.marks == nil || p.before.GetMisclassified() > 0 || contradictions(p.before) > 0 {
+	if p.told || !p.marked || d.marks == nil || p.before.GetMisclassified() > 0 || Contradictions(p.before) > 0 {
 		return nil
 	}
 	_, err := d.engine.UpdateFlows(ctx, &programpb.UpdateFlows{Interface: p.name, Belief: programpb.MarkBelief_BELIEVED})

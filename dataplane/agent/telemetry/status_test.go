@@ -1,4 +1,4 @@
-package agent
+package telemetry
 
 import (
 	"encoding/hex"
@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
+	"github.com/sinter-nfv/sinter/dataplane/agent/offload"
 	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
 	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/binding"
@@ -64,11 +65,11 @@ func testSeen(t *testing.T) *Seen {
 		},
 		Before: sample(1, 10),
 		Now:    sample(6, 20),
-		Dispatch: DispatchState{Ports: []PortDispatch{
+		Dispatch: offload.State{Ports: []offload.PortState{
 			{Interface: "in", Dispatcher: v1alpha1.DispatcherSoftware, Reason: "one core takes all packets; net_af_packet offers neither flow rules nor RSS"},
 			{
 				Interface: "out", Dispatcher: v1alpha1.DispatcherFlow, Reason: "one core takes all packets; net_mlx5 drops and marks packets by class",
-				Rules: 24, Refused: 1, Withdrawn: 3, Dropped: count{packets: 700, bytes: 44800},
+				Rules: 24, Refused: 1, Withdrawn: 3, Dropped: offload.Count{Packets: 700, Bytes: 44800},
 			},
 		}},
 		Binding: &binding.Plan{Workers: []int{3}, Devices: []binding.Device{{Interface: "in", Device: "net1", Link: "net1", Driver: binding.AFPacket}}},
@@ -130,11 +131,11 @@ func TestHardwareDispatchSaysWhatIsInForceAndWhyNothingStronger(t *testing.T) {
 			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "by class; interface out: 0000:03:00.1 is on NUMA node 1",
 		},
 		"an engine that tells nothing": {
-			func(s *Seen) { s.Dispatch = DispatchState{Unknown: "no memory"} },
+			func(s *Seen) { s.Dispatch = offload.State{Unknown: "no memory"} },
 			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: the engine does not tell what its devices can do: no memory",
 		},
 		"not asked yet": {
-			func(s *Seen) { s.Dispatch = DispatchState{} },
+			func(s *Seen) { s.Dispatch = offload.State{} },
 			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: it is not known yet what the device can do",
 		},
 		"no engine": {

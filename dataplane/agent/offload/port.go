@@ -1,4 +1,4 @@
-package agent
+package offload
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ type port struct {
 	failed   string // why it is not in force
 
 	table   ruleTable
-	counted map[uint32]count // the last reading of rules' counters
+	counted map[uint32]Count // the last reading of rules' counters
 	read    time.Time        // when
 	resets  uint64
 	seen    bool // some rule was seen to be executed
@@ -65,7 +65,7 @@ type planKey struct {
 }
 
 func newPort(d *programpb.Device) *port {
-	return &port{name: d.GetInterface(), device: d.GetDevice(), driver: d.GetDriver(), caps: capabilitiesOf(d), index: -1, counted: map[uint32]count{}}
+	return &port{name: d.GetInterface(), device: d.GetDevice(), driver: d.GetDriver(), caps: capabilitiesOf(d), index: -1, counted: map[uint32]Count{}}
 }
 
 // key names the device over the engine's lives.
@@ -77,8 +77,8 @@ func (p *port) distrust(why string) {
 	p.version++
 }
 
-// contradictions are packets that came as the rules say they cannot.
-func contradictions(s *programpb.PortStats) uint64 {
+// Contradictions are packets that came as the rules say they cannot.
+func Contradictions(s *programpb.PortStats) uint64 {
 	return s.GetFlowUndropped() + s.GetFlowMisqueued() + s.GetFlowMismarked() + s.GetMisclassified()
 }
 
@@ -87,7 +87,7 @@ func contradictions(s *programpb.PortStats) uint64 {
 func (p *port) judge(now time.Time, s *programpb.PortStats) string {
 	before := p.before
 	p.before = s
-	if before == nil || contradictions(s) <= contradictions(before) {
+	if before == nil || Contradictions(s) <= Contradictions(before) {
 		return ""
 	}
 	if p.doubts = recent(p.doubts, now); len(p.doubts) < maxDoubts {

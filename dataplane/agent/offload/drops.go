@@ -1,4 +1,4 @@
-package agent
+package offload
 
 import (
 	"cmp"
@@ -12,20 +12,20 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// count is packets and bytes.
-type count struct{ packets, bytes uint64 }
+// Count is packets and bytes.
+type Count struct{ Packets, Bytes uint64 }
 
-func (c *count) add(d count) {
-	c.packets += d.packets
-	c.bytes += d.bytes
+func (c *Count) add(d Count) {
+	c.Packets += d.Packets
+	c.Bytes += d.Bytes
 }
 
 // since is what a counter grew by; one that began anew grew by all that it has.
-func (c count) since(before count) count {
-	if c.packets < before.packets || c.bytes < before.bytes {
+func (c Count) since(before Count) Count {
+	if c.Packets < before.Packets || c.Bytes < before.Bytes {
 		return c
 	}
-	return count{c.packets - before.packets, c.bytes - before.bytes}
+	return Count{c.Packets - before.Packets, c.Bytes - before.Bytes}
 }
 
 // classID is a class of a segment.
@@ -55,10 +55,10 @@ func dropOf(p *programpb.Program, d *programpb.Drop) dropID {
 type Drops struct {
 	mu       sync.Mutex
 	program  *delivery.Program
-	classes  map[classID]count
-	ports    map[string]count
-	reasons  map[dropID]count
-	counters map[string]count
+	classes  map[classID]Count
+	ports    map[string]Count
+	reasons  map[dropID]Count
+	counters map[string]Count
 }
 
 // NewDrops counts for an engine that has dropped nothing yet.
@@ -73,18 +73,18 @@ func (d *Drops) restart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.program, d.classes = nil, nil
-	d.ports, d.reasons, d.counters = map[string]count{}, map[dropID]count{}, map[string]count{}
+	d.ports, d.reasons, d.counters = map[string]Count{}, map[dropID]Count{}, map[string]Count{}
 }
 
 // begin counts classes anew, for another program.
 func (d *Drops) begin(p *delivery.Program) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.program, d.classes = p, map[classID]count{}
+	d.program, d.classes = p, map[classID]Count{}
 }
 
 // add counts packets of a class that the device of an interface dropped.
-func (d *Drops) add(iface int, class uint32, n count) {
+func (d *Drops) add(iface int, class uint32, n Count) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := d.program
@@ -101,14 +101,14 @@ func (d *Drops) add(iface int, class uint32, n count) {
 	}
 }
 
-func addTo[K comparable](m map[K]count, key K, n count) {
+func addTo[K comparable](m map[K]Count, key K, n Count) {
 	c := m[key]
 	c.add(n)
 	m[key] = c
 }
 
 // of is what the device of an interface dropped.
-func (d *Drops) of(iface string) count {
+func (d *Drops) of(iface string) Count {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ports[iface]
@@ -120,8 +120,8 @@ func (d *Drops) MergeInto(s *programpb.Stats) {
 	defer d.mu.Unlock()
 	for _, p := range s.GetPorts() {
 		n := d.ports[p.GetInterface()]
-		p.RxPackets += n.packets
-		p.RxBytes += n.bytes
+		p.RxPackets += n.Packets
+		p.RxBytes += n.Bytes
 	}
 	d.mergeDrops(s)
 	if d.program == nil || d.program.Hash != engine.HashOf(s) {
@@ -129,8 +129,8 @@ func (d *Drops) MergeInto(s *programpb.Stats) {
 	}
 	for i, name := range d.program.GetCounters() {
 		if n := d.counters[name]; i < len(s.GetCounters()) {
-			s.Counters[i].Packets += n.packets
-			s.Counters[i].Bytes += n.bytes
+			s.Counters[i].Packets += n.Packets
+			s.Counters[i].Bytes += n.Bytes
 		}
 	}
 	d.mergeClasses(s)
@@ -144,8 +144,8 @@ func (d *Drops) mergeDrops(s *programpb.Stats) {
 			s.Drops = append(s.Drops, &programpb.DropStats{Reason: id.reason, Kind: id.kind})
 			i = len(s.Drops) - 1
 		}
-		s.Drops[i].Packets += n.packets
-		s.Drops[i].Bytes += n.bytes
+		s.Drops[i].Packets += n.Packets
+		s.Drops[i].Bytes += n.Bytes
 	}
 }
 
@@ -160,8 +160,8 @@ func (d *Drops) mergeClasses(s *programpb.Stats) {
 			c = &programpb.ClassStats{Segment: id.segment, Class: id.class}
 			s.Classes = append(s.Classes, c)
 		}
-		c.Packets += n.packets
-		c.Bytes += n.bytes
+		c.Packets += n.Packets
+		c.Bytes += n.Bytes
 	}
 	slices.SortFunc(s.Classes, func(a, b *programpb.ClassStats) int {
 		return cmp.Or(cmp.Compare(a.GetSegment(), b.GetSegment()), cmp.Compare(a.GetClass(), b.GetClass()))

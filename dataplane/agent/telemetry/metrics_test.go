@@ -1,4 +1,4 @@
-package agent
+package telemetry
 
 import (
 	"bytes"
@@ -67,7 +67,7 @@ func TestMetricsAreAsInTheGoldenFile(t *testing.T) {
 }
 
 func TestEveryMetricIsInTheReferenceAndTheOtherWayRound(t *testing.T) {
-	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "agent.md"))
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "agent.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,5 @@
-package agent
+// Package offload has the engine's devices do what they can, by flow rules and by hashing, and watches that they do.
+package offload
 
 import (
 	"context"
@@ -57,7 +58,7 @@ type Dispatch struct {
 	wake  chan struct{}
 
 	mu    sync.Mutex
-	state DispatchState
+	state State
 
 	// Of whoever has the turn.
 	met      bool
@@ -85,14 +86,14 @@ type choiceKey struct {
 	version       int
 }
 
-// DispatchState is what has become of the devices' part in dispatch.
-type DispatchState struct {
-	Ports   []PortDispatch
+// State is what has become of the devices' part in dispatch.
+type State struct {
+	Ports   []PortState
 	Unknown string // why there are none
 }
 
-// NewDispatch makes the part of an agent that gives rules to devices.
-func NewDispatch(e steered, drops *Drops, classes func() *programpb.Stats, c clock.PassiveClock, log logr.Logger) *Dispatch {
+// New makes the part of an agent that gives rules to devices.
+func New(e steered, drops *Drops, classes func() *programpb.Stats, c clock.PassiveClock, log logr.Logger) *Dispatch {
 	d := &Dispatch{
 		engine: e, drops: drops, classes: classes, clock: c, log: log,
 		turn: make(chan struct{}, 1), wake: make(chan struct{}, 1), distrust: map[string]string{}, astray: map[string]string{},
@@ -102,14 +103,14 @@ func NewDispatch(e steered, drops *Drops, classes func() *programpb.Stats, c clo
 }
 
 // State is what has become of the devices' part in dispatch.
-func (d *Dispatch) State() DispatchState {
+func (d *Dispatch) State() State {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.state
 }
 
 func (d *Dispatch) publish() {
-	s := DispatchState{Unknown: d.unknown}
+	s := State{Unknown: d.unknown}
 	for _, p := range d.ports {
 		s.Ports = append(s.Ports, d.report(p))
 	}

@@ -1,4 +1,4 @@
-package agent
+package telemetry
 
 import (
 	"slices"
@@ -62,7 +62,7 @@ func TestAPodThatEndsSaysAtOnceWhatItHasGivenAway(t *testing.T) {
 		for i := range shards { // one after the other goes to a peer
 			shards[i] = &programpb.ShardStats{Place: programpb.ShardPlace_SHARD_AWAY}
 			seen.Now.Stats.Shards = shards
-			clock.Step(watchReports)
+			clock.Step(time.Second / 2)
 			r.Step(t.Context(), seen)
 		}
 		if left := c.Instance(t).Status.Shards; len(left) == 0 != draining {
@@ -78,8 +78,9 @@ func TestAPodThatEndsDoesNotPressAnAPIServerThatFails(t *testing.T) {
 	r.Step(t.Context(), seen)
 	c.Down.Store(true)
 	seen.Draining, seen.State.Engine = true, engine.ErrNone
-	for range 60 * time.Second / watchReports {
-		clock.Step(watchReports)
+	const pause = time.Second / 2
+	for range time.Minute / pause {
+		clock.Step(pause)
 		r.Step(t.Context(), seen)
 	}
 	if n := r.Writes.Failed.Load(); n < 2 || n > 8 {

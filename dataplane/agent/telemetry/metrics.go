@@ -1,4 +1,4 @@
-package agent
+package telemetry
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
+	"github.com/sinter-nfv/sinter/dataplane/agent/offload"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -155,17 +156,17 @@ func (e exposition) ports(s *programpb.Stats) {
 		e.counter(portMissed, p.GetRxMissed(), p.GetInterface())
 		e.counter(portMarked, p.GetMarked(), p.GetInterface())
 		e.counter(portStrays, p.GetStrays(), p.GetInterface())
-		e.counter(contradicting, contradictions(p), p.GetInterface())
+		e.counter(contradicting, offload.Contradictions(p), p.GetInterface())
 	}
 }
 
-func (e exposition) rules(s *DispatchState) {
+func (e exposition) rules(s *offload.State) {
 	for i := range s.Ports {
 		p := &s.Ports[i]
 		e.gauge(portRules, float64(p.Rules), p.Interface)
 		e.counter(rulesRefused, p.Refused, p.Interface)
 		e.counter(rulesTakenOut, p.Withdrawn, p.Interface)
-		e.counter(deviceDropped, p.Dropped.packets, p.Interface)
+		e.counter(deviceDropped, p.Dropped.Packets, p.Interface)
 	}
 }
 

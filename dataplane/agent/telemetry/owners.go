@@ -1,4 +1,4 @@
-package agent
+package telemetry
 
 import (
 	"fmt"
