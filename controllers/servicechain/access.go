@@ -14,17 +14,18 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/apply"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
 )
 
 // ensureAccess gives the chain's agents an account that may read the chain's programs and report.
 func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 	head := metav1.ObjectMeta{
-		Namespace: s.chain.Namespace, Name: v1alpha1.DataPlaneName(s.chain.Name),
-		Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain),
+		Namespace: s.Chain.Namespace, Name: v1alpha1.DataPlaneName(s.Chain.Name),
+		Labels: desired.Labels(s.Chain), OwnerReferences: desired.Owner(s.Chain),
 	}
 	var account corev1.ServiceAccount
 	if err := r.ensure(ctx, &account, &corev1.ServiceAccount{ObjectMeta: head}, func() bool {
-		return metav1.IsControlledBy(&account, s.chain)
+		return metav1.IsControlledBy(&account, s.Chain)
 	}); err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 	}
 	var binding rbacv1.RoleBinding
 	return r.ensure(ctx, &binding, want, func() bool {
-		return metav1.IsControlledBy(&binding, s.chain) && equality.Semantic.DeepEqual(binding.Subjects, want.Subjects)
+		return metav1.IsControlledBy(&binding, s.Chain) && equality.Semantic.DeepEqual(binding.Subjects, want.Subjects)
 	})
 }
 
@@ -43,26 +44,26 @@ func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 // how many may go is counted for the cluster's own workloads only. An instance that is not ready forwards nothing, and
 // keeps no node from being drained.
 func (r *Reconciler) ensureBudget(ctx context.Context, s *scope) error {
-	instances := s.chain.Spec.Scaling.Instances
-	if s.chain.Spec.Scaling.Shared() {
-		instances = max(instances, int32(len(s.instances)))
+	instances := s.Chain.Spec.Scaling.Instances
+	if s.Chain.Spec.Scaling.Shared() {
+		instances = max(instances, int32(len(s.Instances)))
 	}
 	rest := intstr.FromInt32(max(instances-1, 0))
 	always := policyv1.AlwaysAllow
 	want := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.chain.Namespace, Name: v1alpha1.DataPlaneName(s.chain.Name),
-			Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain),
+			Namespace: s.Chain.Namespace, Name: v1alpha1.DataPlaneName(s.Chain.Name),
+			Labels: desired.Labels(s.Chain), OwnerReferences: desired.Owner(s.Chain),
 		},
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable:               &rest,
-			Selector:                   &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelChain: s.chain.Name}},
+			Selector:                   &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelChain: s.Chain.Name}},
 			UnhealthyPodEvictionPolicy: &always,
 		},
 	}
 	var budget policyv1.PodDisruptionBudget
 	return r.ensure(ctx, &budget, want, func() bool {
-		return metav1.IsControlledBy(&budget, s.chain) &&
+		return metav1.IsControlledBy(&budget, s.Chain) &&
 			equality.Semantic.DeepEqual(budget.Spec.MinAvailable, want.Spec.MinAvailable) &&
 			equality.Semantic.DeepEqual(budget.Spec.Selector, want.Spec.Selector) &&
 			equality.Semantic.DeepEqual(budget.Spec.UnhealthyPodEvictionPolicy, want.Spec.UnhealthyPodEvictionPolicy)

@@ -9,40 +9,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
 )
 
 // chooseProgram decides which program the instances should run: the one that the user
 // pinned, else the newest that is not known to be bad, else the one in force.
 func (r *Reconciler) chooseProgram(_ context.Context, s *scope) error {
-	var why *verdict
-	s.target, why = choose(s)
-	s.verdicts.programmed, s.chosen = why, true
+	var why *report.Verdict
+	s.Target, why = choose(s)
+	s.Found.Programmed, s.Chosen = why, true
 	return nil
 }
 
 // choose also says what keeps the newest program from being the one; nil: nothing.
-func choose(s *scope) (*v1alpha1.ChainProgram, *verdict) {
+func choose(s *scope) (*v1alpha1.ChainProgram, *report.Verdict) {
 	inForce := s.inForce()
-	if pin := s.chain.Spec.RollbackTo; pin != "" {
-		if p := s.program(pin); p != nil {
+	if pin := s.Chain.Spec.RollbackTo; pin != "" {
+		if p := s.Program(pin); p != nil {
 			if c := refused(p, inForce); c != nil {
-				return inForce, &verdict{isFalse, v1alpha1.ReasonRolledBack, fmt.Sprintf(
-					"spec.rollbackTo: program %s was taken back, %s runs on: %s; take the field away, or name another program", pin, inForce.Name, c.Message)}
+				return inForce, report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf(
+					"spec.rollbackTo: program %s was taken back, %s runs on: %s; take the field away, or name another program", pin, inForce.Name, c.Message))
 			}
-			return p, &verdict{isTrue, v1alpha1.ReasonPinned, fmt.Sprintf("spec.rollbackTo holds the chain at program %s; take it away to run what the rest of the spec says", pin)}
+			return p, report.True(v1alpha1.ReasonPinned, fmt.Sprintf("spec.rollbackTo holds the chain at program %s; take it away to run what the rest of the spec says", pin))
 		}
-		return inForce, &verdict{isFalse, v1alpha1.ReasonUnknownPin, fmt.Sprintf("spec.rollbackTo: %q: is no program of this chain; it has %s", pin, s.programNames())}
+		return inForce, report.False(v1alpha1.ReasonUnknownPin, fmt.Sprintf("spec.rollbackTo: %q: is no program of this chain; it has %s", pin, s.programNames()))
 	}
-	newest := s.program(s.newest)
+	newest := s.Program(s.newest)
 	switch {
 	case newest == nil && inForce == nil:
-		return nil, &verdict{isFalse, v1alpha1.ReasonNoProgram, "nothing was compiled yet that could run"}
+		return nil, report.False(v1alpha1.ReasonNoProgram, "nothing was compiled yet that could run")
 	case newest == nil:
 		return inForce, nil // Synthesized says why
 	}
 	if c := refused(newest, inForce); c != nil {
-		return inForce, &verdict{isFalse, v1alpha1.ReasonRolledBack, fmt.Sprintf(
-			"program %s was taken back, %s runs again: %s; delete ChainProgram %s to try it once more", newest.Name, inForce.Name, c.Message, newest.Name)}
+		return inForce, report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf(
+			"program %s was taken back, %s runs again: %s; delete ChainProgram %s to try it once more", newest.Name, inForce.Name, c.Message, newest.Name))
 	}
 	return newest, nil
 }
@@ -50,7 +51,7 @@ func choose(s *scope) (*v1alpha1.ChainProgram, *verdict) {
 // refused is the condition by which a program is not to be tried again; nil: it is good, or there is no other to go back to.
 func refused(p, inForce *v1alpha1.ChainProgram) *metav1.Condition {
 	c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionRefused)
-	if c == nil || c.Status != isTrue || inForce == nil || inForce.Name == p.Name {
+	if c == nil || c.Status != metav1.ConditionTrue || inForce == nil || inForce.Name == p.Name {
 		return nil
 	}
 	return c
@@ -59,11 +60,11 @@ func refused(p, inForce *v1alpha1.ChainProgram) *metav1.Condition {
 // inForce is the program that was last brought to all instances; should the status be
 // lost, the one that the first instance is told to run.
 func (s *scope) inForce() *v1alpha1.ChainProgram {
-	if p := s.program(s.chain.Status.Program); p != nil {
+	if p := s.Program(s.Chain.Status.Program); p != nil {
 		return p
 	}
-	for i := range s.instances {
-		if p := s.program(s.instances[i].Spec.Program); p != nil {
+	for i := range s.Instances {
+		if p := s.Program(s.Instances[i].Spec.Program); p != nil {
 			return p
 		}
 	}
@@ -71,11 +72,11 @@ func (s *scope) inForce() *v1alpha1.ChainProgram {
 }
 
 func (s *scope) programNames() string {
-	if len(s.programs) == 0 {
+	if len(s.Programs) == 0 {
 		return "none"
 	}
-	names := make([]string, len(s.programs))
-	for i, p := range s.programs {
+	names := make([]string, len(s.Programs))
+	for i, p := range s.Programs {
 		names[len(names)-1-i] = p.Name
 	}
 	return fmt.Sprint(slices.Clip(names))
@@ -86,17 +87,17 @@ const history = 5
 
 // pruneHistory deletes the oldest programs that are in no use.
 func (r *Reconciler) pruneHistory(ctx context.Context, s *scope) error {
-	used := map[string]bool{s.newest: true, s.status.Program: true, s.chain.Spec.RollbackTo: true}
-	if s.target != nil {
-		used[s.target.Name] = true
+	used := map[string]bool{s.newest: true, s.Status.Program: true, s.Chain.Spec.RollbackTo: true}
+	if s.Target != nil {
+		used[s.Target.Name] = true
 	}
-	for i := range s.instances {
-		used[s.instances[i].Spec.Program] = true
+	for i := range s.Instances {
+		used[s.Instances[i].Spec.Program] = true
 	}
 	var idle []*v1alpha1.ChainProgram
-	for i := range s.programs {
-		if !used[s.programs[i].Name] {
-			idle = append(idle, &s.programs[i])
+	for i := range s.Programs {
+		if !used[s.Programs[i].Name] {
+			idle = append(idle, &s.Programs[i])
 		}
 	}
 	for _, p := range idle[:max(0, len(idle)-history)] {

@@ -27,6 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/capacity"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/memory"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
 	"github.com/sinter-nfv/sinter/controllers/source"
 )
 
@@ -45,10 +48,10 @@ type Reconciler struct {
 	// AgentClusterRole is the ClusterRole that agents get in the namespace of their chain.
 	AgentClusterRole string
 
-	compiled compiled
-	scalers  scalers
-	written  written
-	losses   losses
+	compiled memory.Compiled
+	scalers  capacity.Scalers
+	written  memory.Written
+	losses   memory.Losses
 }
 
 // The user's objects are read, and only the status of chains is written.
@@ -84,10 +87,10 @@ type phase func(context.Context, *scope) error
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
 	chain, err := r.readChain(ctx, req.NamespacedName)
 	if apierrors.IsNotFound(err) {
-		r.compiled.forget(req.NamespacedName)
-		r.scalers.forget(req.NamespacedName)
-		r.written.forget(req.NamespacedName)
-		r.losses.forget(req.NamespacedName)
+		r.compiled.Forget(req.NamespacedName)
+		r.scalers.Forget(req.NamespacedName)
+		r.written.Forget(req.NamespacedName)
+		r.losses.Forget(req.NamespacedName)
 	}
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
@@ -187,34 +190,11 @@ func (r *Reconciler) chainsThat(ctx context.Context, namespace string, do func(*
 
 // scope is what one reconcile has read and decided.
 type scope struct {
-	chain *v1alpha1.ServiceChain
-	// status is what will be written; it starts as what was there.
-	status *v1alpha1.ServiceChainStatus
-	now    time.Time
-
-	sources   *source.Sources
-	programs  []v1alpha1.ChainProgram  // by revision
-	instances []v1alpha1.ChainInstance // by index
-	pods      map[string]*corev1.Pod   // of instances that share the chain's state, by name
-	read      bool                     // all of these
-	lost      map[types.UID]int64      // sessions, as instances report
-
-	newest   string // name of the program that the spec compiles to
-	target   *v1alpha1.ChainProgram
-	chosen   bool                        // the target, or that there is none
-	bindings []v1alpha1.InterfaceBinding // of its interfaces; nil: not all are known
-	drains   map[string]bool             // instances that are to go, by name
-	verdicts verdicts
+	report.View
+	sources  *source.Sources
+	read     bool                        // these, and what the view has
+	lost     map[types.UID]int64         // sessions, as instances report
+	newest   string                      // name of the program that the spec compiles to
+	bindings []v1alpha1.InterfaceBinding // of the target's interfaces; nil: not all are known
 	requeue  time.Duration
-}
-
-// verdicts are what is to be said of the conditions that phases decide.
-type verdicts struct {
-	synthesized, placed, programmed, scaled *verdict
-}
-
-// verdict is a condition's status and reason.
-type verdict struct {
-	status          condition
-	reason, message string
 }

@@ -12,142 +12,119 @@ import (
 	"github.com/sinter-nfv/sinter/api/apply"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/rollout"
 	"github.com/sinter-nfv/sinter/controllers/words"
-	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // rollOut makes the instances that are missing, takes away those that are too many, and
 // brings the others to the program, one after the other.
 func (r *Reconciler) rollOut(ctx context.Context, s *scope) error {
-	if err := r.removeSurplus(ctx, s); err != nil || s.target == nil {
+	if err := r.removeSurplus(ctx, s); err != nil || s.Target == nil {
 		return err
 	}
 	if err := r.ensureSecret(ctx, s); err != nil {
 		return err
 	}
-	bindings, unbound := bind(s.chain, s.target)
+	bindings, unbound := desired.Bind(s.Chain, s.Target)
 	s.bindings = bindings
 	if unbound != "" {
-		s.verdicts.placed = &verdict{isFalse, v1alpha1.ReasonInterfaceUnbound, unbound}
+		s.Found.Placed = report.False(v1alpha1.ReasonInterfaceUnbound, unbound)
 	}
 	want := func(i *v1alpha1.ChainInstance) v1alpha1.ChainInstanceSpec {
-		if unbound != "" || s.verdicts.synthesized.status == isFalse {
+		if unbound != "" || s.Found.Synthesized.Status == metav1.ConditionFalse {
 			// The spec is not to be trusted: nothing but the program changes.
 			spec := *i.Spec.DeepCopy()
-			spec.Program = s.target.Name
+			spec.Program = s.Target.Name
 			return spec
 		}
-		spec := specOf(s.chain, s.target, bindings, i.WorkingCores())
+		spec := desired.Instance(s.Chain, s.Target, bindings, i.WorkingCores())
 		if spec.Shared && i.Spec.Shared { // what is where is decided elsewhere
-			spec.Groups, spec.Peers, spec.Front = owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers, i.Spec.Front
+			spec.Groups, spec.Peers, spec.Front = desired.Owned(i.Spec.DeepCopy().Groups, int(spec.Cores)), i.Spec.Peers, i.Spec.Front
 		}
 		return spec
 	}
-	g := goal{program: s.target, want: want, proven: s.status.Program == s.target.Name, policy: s.chain.Spec.Rollout}
-	next := advance(g, s.instances, s.status.Rollout, s.now)
-	if len(next.write) > 0 && !next.back && s.status.Rollout == nil && r.handingOver(s) {
-		next = step{} // one after the other
+	g := rollout.Goal{Program: s.Target, Want: want, Proven: s.Status.Program == s.Target.Name, Policy: s.Chain.Spec.Rollout}
+	next := rollout.Advance(g, s.Instances, s.Status.Rollout, s.Now)
+	if len(next.Write) > 0 && !next.Back && s.Status.Rollout == nil && r.handingOver(s) {
+		next = rollout.Step{} // one after the other
 	}
-	for _, k := range next.write {
-		if err := r.writeInstance(ctx, s, &s.instances[k], want(&s.instances[k])); err != nil {
+	for _, k := range next.Write {
+		if err := r.writeInstance(ctx, s, &s.Instances[k], want(&s.Instances[k])); err != nil {
 			return err
 		}
 	}
-	if next.refused != nil {
-		return r.refuse(ctx, s, next.refused)
+	if next.Refused != nil {
+		return r.refuse(ctx, s, next.Refused)
 	}
-	if next.wait > 0 {
-		s.soon(next.wait)
+	if next.Wait > 0 {
+		s.soon(next.Wait)
 	}
 	if unbound == "" {
-		if err := r.createMissing(ctx, s, specOf(s.chain, s.target, bindings, 0)); err != nil {
+		if err := r.createMissing(ctx, s, desired.Instance(s.Chain, s.Target, bindings, 0)); err != nil {
 			return err
 		}
 	}
-	s.report(r, next.rollout)
+	s.report(r, next.Rollout)
 	return nil
 }
 
 // report takes over where the rollout is now.
-func (s *scope) report(r *Reconciler, rollout *v1alpha1.RolloutStatus) {
-	before := s.status.Rollout
-	s.status.Rollout = rollout
+func (s *scope) report(r *Reconciler, now *v1alpha1.RolloutStatus) {
+	before := s.Status.Rollout
+	s.Status.Rollout = now
 	switch {
-	case rollout != nil && (before == nil || before.Program != rollout.Program) && s.status.Program != rollout.Program:
-		r.event(s, s.target, normal, "RolloutStarted", "RollOut", "program %s is brought to %d instances, one after the other", rollout.Program, len(s.instances))
-	case rollout == nil && len(s.instances) > 0 && len(others(s.instances, s.target.Name)) == 0:
-		if s.status.Program != "" && s.status.Program != s.target.Name {
-			r.event(s, s.target, normal, "RolloutCompleted", "RollOut", "all instances run program %s", s.target.Name)
+	case now != nil && (before == nil || before.Program != now.Program) && s.Status.Program != now.Program:
+		r.event(s, s.Target, normal, "RolloutStarted", "RollOut", "program %s is brought to %d instances, one after the other", now.Program, len(s.Instances))
+	case now == nil && len(s.Instances) > 0 && len(rollout.Others(s.Instances, s.Target.Name)) == 0:
+		if s.Status.Program != "" && s.Status.Program != s.Target.Name {
+			r.event(s, s.Target, normal, "RolloutCompleted", "RollOut", "all instances run program %s", s.Target.Name)
 		}
-		s.status.Program = s.target.Name
+		s.Status.Program = s.Target.Name
 	}
 }
 
 // refuse marks the program as one that is not to be tried again. The instances go back
 // with the next reconcile, which the mark causes.
-func (r *Reconciler) refuse(ctx context.Context, s *scope, why *refusal) error {
-	p := s.target.DeepCopy()
+func (r *Reconciler) refuse(ctx context.Context, s *scope, why *rollout.Refusal) error {
+	p := s.Target.DeepCopy()
 	meta.SetStatusCondition(&p.Status.Conditions, metav1.Condition{
-		Type: v1alpha1.ConditionRefused, Status: isTrue, Reason: why.reason, Message: words.Message(why.message),
-		ObservedGeneration: p.Generation, LastTransitionTime: metav1.NewTime(s.now),
+		Type: v1alpha1.ConditionRefused, Status: metav1.ConditionTrue, Reason: why.Reason, Message: words.Message(why.Message),
+		ObservedGeneration: p.Generation, LastTransitionTime: metav1.NewTime(s.Now),
 	})
 	p.Status.ObservedGeneration = p.Generation
 	if err := apply.Status(ctx, r.Client, fieldManager, p); err != nil {
 		return err
 	}
-	r.written.put(client.ObjectKeyFromObject(s.chain), p)
-	r.event(s, p, warning, "ProgramRefused", "RollBack", "program %s is taken back: %s", p.Name, why.message)
-	s.verdicts.programmed = &verdict{isFalse, v1alpha1.ReasonRolledBack, fmt.Sprintf("program %s is taken back: %s", p.Name, why.message)}
-	s.status.Rollout = nil
+	r.written.Put(client.ObjectKeyFromObject(s.Chain), p)
+	r.event(s, p, warning, "ProgramRefused", "RollBack", "program %s is taken back: %s", p.Name, why.Message)
+	s.Found.Programmed = report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf("program %s is taken back: %s", p.Name, why.Message))
+	s.Status.Rollout = nil
 	s.soon(time.Second)
 	return nil
 }
 
-// specOf is what an instance of the chain should be of which so many cores work; 0: a new one.
-// How many should work is decided elsewhere.
-func specOf(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1alpha1.InterfaceBinding, working int) v1alpha1.ChainInstanceSpec {
-	b := scaling.BoundsOf(&c.Spec.Scaling)
-	if working == 0 {
-		working = b.MinCores
-	}
-	spec := v1alpha1.ChainInstanceSpec{
-		Chain: c.Name, Program: p.Name, Cores: int32(b.MaxCores),
-		Shared:     c.Spec.Scaling.Shared(),
-		Interfaces: bindings,
-		Placement:  *c.Spec.Placement.DeepCopy(),
-		Resources:  c.Spec.Resources,
-	}
-	if !spec.Shared { // the instance has state of its own: all shards
-		spec.Groups = groupOf(dealt(0, 1), min(working, b.MaxCores))
-	}
-	return spec
-}
-
-// groupOf is the one group, with some shards and the first cores.
-func groupOf(shards []v1alpha1.ShardRange, cores int) []v1alpha1.InstanceGroup {
-	return []v1alpha1.InstanceGroup{{Name: shard.GroupAll, Shards: shards, Cores: first(cores)}}
-}
-
 func (r *Reconciler) createMissing(ctx context.Context, s *scope, spec v1alpha1.ChainInstanceSpec) error {
-	wanted := int(s.chain.Spec.Scaling.Instances)
-	isNew := len(s.instances) == 0
-	for k, name := range s.missing(wanted) {
+	wanted := int(s.Chain.Spec.Scaling.Instances)
+	isNew := len(s.Instances) == 0
+	for k, name := range s.Missing(s.Chain.Name, wanted) {
 		if spec.Shared && isNew {
-			spec.Groups, spec.Front = groupOf(dealt(k, wanted), scaling.BoundsOf(&s.chain.Spec.Scaling).MinCores), k == 0
+			spec.Groups, spec.Front = desired.Groups(desired.Dealt(k, wanted), scaling.BoundsOf(&s.Chain.Spec.Scaling).MinCores), k == 0
 		}
-		i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Namespace: s.chain.Namespace, Name: name}}
+		i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Namespace: s.Chain.Namespace, Name: name}}
 		if err := r.writeInstance(ctx, s, &i, spec); err != nil {
 			return err
 		}
-		s.instances = append(s.instances, i)
-		r.event(s, &i, normal, "InstanceCreated", "Scale", "instance %s with program %s on %s", name, spec.Program, count(int(spec.Cores), "core"))
+		s.Instances = append(s.Instances, i)
+		r.event(s, &i, normal, "InstanceCreated", "Scale", "instance %s with program %s on %s", name, spec.Program, words.Count(int(spec.Cores), "core"))
 	}
 	return nil
 }
 
 func (r *Reconciler) writeInstance(ctx context.Context, s *scope, i *v1alpha1.ChainInstance, spec v1alpha1.ChainInstanceSpec) error {
 	// What was seen of an instance and decided by must still be so.
-	head := metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, ResourceVersion: i.ResourceVersion, Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain)}
+	head := metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, ResourceVersion: i.ResourceVersion, Labels: desired.Labels(s.Chain), OwnerReferences: desired.Owner(s.Chain)}
 	if err := apply.Object(ctx, r.Client, fieldManager, &v1alpha1.ChainInstance{ObjectMeta: head, Spec: spec}); err != nil {
 		return err
 	}
@@ -159,11 +136,11 @@ func (r *Reconciler) writeInstance(ctx context.Context, s *scope, i *v1alpha1.Ch
 }
 
 func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
-	kept := s.instances[:0]
-	for k := range s.instances {
-		i := &s.instances[k]
+	kept := s.Instances[:0]
+	for k := range s.Instances {
+		i := &s.Instances[k]
 		// Where state is shared, an instance gives it to others before it goes.
-		if s.chain.Spec.Scaling.Shared() || index(s.chain.Name, i.Name) < int(s.chain.Spec.Scaling.Instances) {
+		if s.Chain.Spec.Scaling.Shared() || desired.Index(s.Chain.Name, i.Name) < int(s.Chain.Spec.Scaling.Instances) {
 			if i.DeletionTimestamp.IsZero() {
 				kept = append(kept, *i)
 			}
@@ -177,7 +154,7 @@ func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
 		}
 		r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s is one too many", i.Name)
 	}
-	s.instances = kept
+	s.Instances = kept
 	return nil
 }
 

@@ -7,19 +7,22 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/capacity"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/fleet"
+	"github.com/sinter-nfv/sinter/controllers/words"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 )
 
 // tellShares tells what changed hands.
-func (r *Reconciler) tellShares(s *scope, m *sharing) {
+func (r *Reconciler) tellShares(s *scope, m *capacity.Shared) {
 	type pair struct{ from, to string }
 	byPair := map[pair]shard.Set{}
-	for _, h := range m.handed {
+	for _, h := range m.Handed {
 		p := pair{h.From, h.To}
 		set := byPair[p]
 		set.Add(h.Shard.Number)
@@ -31,94 +34,51 @@ func (r *Reconciler) tellShares(s *scope, m *sharing) {
 		if p.from == "" {
 			from = "that nobody had"
 		}
-		says = append(says, fmt.Sprintf("shards %s %s go to instance %s: %s", strings.Join(shard.Text[string](set), ","), from, p.to, s.whyFrom(p.from)))
+		says = append(says, fmt.Sprintf("shards %s %s go to instance %s: %s", strings.Join(shard.Text[string](set), ","), from, p.to, s.WhyFrom(p.from, s.Now)))
 	}
 	slices.Sort(says)
 	for _, text := range says {
 		r.event(s, nil, normal, "ShardsHandedOver", "Scale", "%s", text)
 	}
-	m.handed = nil
-}
-
-// whyFrom is why shards leave an instance.
-func (s *scope) whyFrom(name string) string {
-	for k := range s.instances {
-		i := &s.instances[k]
-		if i.Name != name {
-			continue
-		}
-		switch ok, _ := bears(i, s.pods[name], s.now); {
-		case !ok && !alive(s.pods[name], i):
-			return "its pod is gone, and their sessions with it"
-		case !ok:
-			return "it does not take packets"
-		case s.drains[name]:
-			return "it is to go"
-		}
-		return "the load is divided"
-	}
-	return "they are to be somewhere"
+	m.Handed = nil
 }
 
 // removeEmpty deletes the instances that are to go and have nothing more.
-func (r *Reconciler) removeEmpty(ctx context.Context, s *scope, m *sharing, plans []scaling.PodPlan) error {
-	for _, n := range m.untold {
+func (r *Reconciler) removeEmpty(ctx context.Context, s *scope, m *capacity.Shared, plans []scaling.PodPlan) error {
+	for _, n := range m.Untold {
 		if n.Pod == "" {
-			m.why = n.Message // the last time that their number changed
+			m.Why = n.Message // the last time that their number changed
 		}
 	}
-	kept := s.instances[:0:0]
-	for k := range s.instances {
-		i := &s.instances[k]
-		if !plans[k].Drain || !empty(i, s.pods[i.Name]) {
+	kept := s.Instances[:0:0]
+	for k := range s.Instances {
+		i := &s.Instances[k]
+		if !plans[k].Drain || !fleet.Empty(i, s.Pods[i.Name]) {
 			kept = append(kept, *i)
 			continue
 		}
 		if err := r.delete(ctx, i); err != nil {
 			return err
 		}
-		r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s has no shards any more and goes: %s", i.Name, cmp.Or(m.why, "so many are not needed"))
+		r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s has no shards any more and goes: %s", i.Name, cmp.Or(m.Why, "so many are not needed"))
 	}
-	s.instances = kept
+	s.Instances = kept
 	return nil
-}
-
-// empty tells whether an instance has no shards, and none on their way to it.
-func empty(i *v1alpha1.ChainInstance, pod *corev1.Pod) bool {
-	if len(i.Spec.Groups) > 0 {
-		return false
-	}
-	return !i.Spec.Shared || !alive(pod, i) || i.Status.LastReportTime.IsZero() ||
-		i.Status.ObservedGeneration >= i.Generation && len(i.Status.Shards) == 0
 }
 
 // addInstances makes those that are missing. They have no shards until they are ready.
-func (r *Reconciler) addInstances(ctx context.Context, s *scope, m *sharing, wanted int) error {
-	if len(s.instances) >= wanted || s.bindings == nil {
+func (r *Reconciler) addInstances(ctx context.Context, s *scope, m *capacity.Shared, wanted int) error {
+	if len(s.Instances) >= wanted || s.bindings == nil {
 		return nil
 	}
-	for _, name := range s.missing(wanted) {
-		spec := specOf(s.chain, s.target, s.bindings, 0)
-		i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Namespace: s.chain.Namespace, Name: name}}
+	for _, name := range s.Missing(s.Chain.Name, wanted) {
+		spec := desired.Instance(s.Chain, s.Target, s.bindings, 0)
+		i := v1alpha1.ChainInstance{ObjectMeta: metav1.ObjectMeta{Namespace: s.Chain.Namespace, Name: name}}
 		if err := r.writeInstance(ctx, s, &i, spec); err != nil {
 			return err
 		}
-		s.instances = append(s.instances, i)
-		r.event(s, &i, normal, "InstanceAdded", "Scale", "instance %s with program %s on %s: %s", name, spec.Program, count(int(spec.Cores), "core"), cmp.Or(m.why, "so many are wanted"))
+		s.Instances = append(s.Instances, i)
+		r.event(s, &i, normal, "InstanceAdded", "Scale", "instance %s with program %s on %s: %s", name, spec.Program, words.Count(int(spec.Cores), "core"), cmp.Or(m.Why, "so many are wanted"))
 	}
 	return nil
-}
-
-// missing are the lowest names that are free, as many as lack.
-func (s *scope) missing(wanted int) (names []string) {
-	taken := map[string]bool{}
-	for k := range s.instances {
-		taken[s.instances[k].Name] = true
-	}
-	for k := 0; len(s.instances)+len(names) < wanted; k++ {
-		if name := instanceName(s.chain.Name, k); !taken[name] {
-			names = append(names, name)
-		}
-	}
-	return names
 }

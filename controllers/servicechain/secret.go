@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
 )
 
 // secretBytes are random; agents derive keys from them.
@@ -21,16 +22,16 @@ const secretBytes = 32
 // is never read, nor made anew: pods that have one secret do not talk to pods that have another.
 func (r *Reconciler) ensureSecret(ctx context.Context, s *scope) error {
 	shares := func(i v1alpha1.ChainInstance) bool { return i.Spec.Shared }
-	if !s.chain.Spec.Scaling.Shared() || slices.ContainsFunc(s.instances, shares) {
+	if !s.Chain.Spec.Scaling.Shared() || slices.ContainsFunc(s.Instances, shares) {
 		return nil
 	}
-	name := v1alpha1.ChainSecretName(s.chain.Name, s.chain.UID)
+	name := v1alpha1.ChainSecretName(s.Chain.Name, s.Chain.UID)
 	secret := make([]byte, secretBytes)
 	_, _ = rand.Read(secret) // never fails
 	err := r.Client.Create(ctx, &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: s.chain.Namespace, Name: name,
-			Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain),
+			Namespace: s.Chain.Namespace, Name: name,
+			Labels: desired.Labels(s.Chain), OwnerReferences: desired.Owner(s.Chain),
 		},
 		Data: map[string][]byte{v1alpha1.ChainSecretKey: []byte(hex.EncodeToString(secret))},
 	}, fieldManager)

@@ -3,7 +3,6 @@ package servicechain
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,55 +11,23 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
 
-// compiled remembers how chains compiled, for as long as nothing that they are made
-// of changes: most reconciles come from reports of instances.
-type compiled struct {
-	mu   sync.Mutex
-	last map[types.NamespacedName]outcome
-}
-
-type outcome struct {
-	version string
-	compile.Outcome
-}
-
-func (c *compiled) get(key types.NamespacedName, version string) (compile.Outcome, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	o, ok := c.last[key]
-	return o.Outcome, ok && o.version == version
-}
-
-func (c *compiled) put(key types.NamespacedName, version string, o compile.Outcome) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.last == nil {
-		c.last = map[types.NamespacedName]outcome{}
-	}
-	c.last[key] = outcome{version, o}
-}
-
-func (c *compiled) forget(key types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.last, key)
-}
-
 // compile compiles the chain, or remembers how it did.
 func (r *Reconciler) compile(ctx context.Context, s *scope) (compile.Outcome, error) {
-	key, version := client.ObjectKeyFromObject(s.chain), s.sources.Version(s.chain)
-	if o, ok := r.compiled.get(key, version); ok {
+	key, version := client.ObjectKeyFromObject(s.Chain), s.sources.Version(s.Chain)
+	if o, ok := r.compiled.Get(key, version); ok {
 		return o, nil
 	}
 	inputs, failed := s.sources.Inputs(ctx)
-	o := compile.Chain(s.chain, inputs)
+	o := compile.Chain(s.Chain, inputs)
 	if err := failed(); err != nil {
 		return o, err
 	}
-	r.compiled.put(key, version, o)
+	r.compiled.Put(key, version, o)
 	return o, nil
 }
 
@@ -71,18 +38,18 @@ func (r *Reconciler) synthesize(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	s.verdicts.synthesized = &verdict{isTrue, o.Reason, o.Message}
+	s.Found.Synthesized = report.True(o.Reason, o.Message)
 	if o.Program == nil {
-		s.verdicts.synthesized.status = isFalse
+		s.Found.Synthesized.Status = metav1.ConditionFalse
 		return nil
 	}
-	s.newest = o.Program.Name(s.chain.Name)
+	s.newest = o.Program.Name(s.Chain.Name)
 	return nil
 }
 
 // ensureProgram keeps a new program as a revision.
 func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
-	if s.newest == "" || s.program(s.newest) != nil {
+	if s.newest == "" || s.Program(s.newest) != nil {
 		return nil
 	}
 	o, err := r.compile(ctx, s)
@@ -90,9 +57,9 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 		return err
 	}
 	p := &v1alpha1.ChainProgram{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.chain.Namespace, Name: s.newest, Labels: labels(s.chain), OwnerReferences: ownerOf(s.chain)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Chain.Namespace, Name: s.newest, Labels: desired.Labels(s.Chain), OwnerReferences: desired.Owner(s.Chain)},
 		Spec: v1alpha1.ChainProgramSpec{
-			Chain: s.chain.Name, Revision: s.lastRevision() + 1, Hash: o.Program.Hash, Schema: program.SchemaVersion,
+			Chain: s.Chain.Name, Revision: s.lastRevision() + 1, Hash: o.Program.Hash, Schema: program.SchemaVersion,
 			Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, Interfaces: o.Program.Interfaces,
 		},
 	}
@@ -103,7 +70,7 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 		return fmt.Errorf("create ChainProgram %s: %w", p.Name, err)
 	}
 	r.event(s, p, normal, "ProgramCreated", "Synthesize", "revision %d is program %s with %d traffic classes", p.Spec.Revision, p.Name, p.Spec.Classes)
-	s.programs = append(s.programs, *p)
+	s.Programs = append(s.Programs, *p)
 	return nil
 }
 
@@ -111,21 +78,21 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 // been brought to it would be taken back.
 func (r *Reconciler) readProgram(ctx context.Context, s *scope) error {
 	p := &v1alpha1.ChainProgram{}
-	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.chain.Namespace, Name: s.newest}, p)
+	err := r.Live.Get(ctx, types.NamespacedName{Namespace: s.Chain.Namespace, Name: s.newest}, p)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("get ChainProgram %s: %w", s.newest, err)
 	case err != nil || !s.owns(p): // it goes, and will be made again
 		s.soon(0)
 	default:
-		s.programs = append(s.programs, *p)
+		s.Programs = append(s.Programs, *p)
 	}
 	return nil
 }
 
 func (s *scope) lastRevision() int64 {
-	if len(s.programs) == 0 {
+	if len(s.Programs) == 0 {
 		return 0
 	}
-	return s.programs[len(s.programs)-1].Spec.Revision
+	return s.Programs[len(s.Programs)-1].Spec.Revision
 }

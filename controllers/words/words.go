@@ -32,3 +32,11 @@ func cut(text string, limit int) string {
 	}
 	return strings.ToValidUTF8(text[:limit-len(ellipsis)], "") + ellipsis
 }
+
+// Count is a number of things in words.
+func Count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

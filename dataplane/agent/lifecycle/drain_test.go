@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sinter-nfv/sinter/test/agenttest"
 	"k8s.io/utils/clock"
+
+	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
 func TestDrainingEndsWhenNoPacketLeavesAnyMore(t *testing.T) {

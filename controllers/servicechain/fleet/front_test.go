@@ -1,4 +1,4 @@
-package servicechain
+package fleet
 
 import (
 	"testing"
@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
+	"github.com/sinter-nfv/sinter/test/fleettest"
 )
 
 func TestExactlyOneInstanceIsTheFrontAndStaysItWhileItTakesPackets(t *testing.T) {
@@ -30,25 +32,25 @@ func TestExactlyOneInstanceIsTheFrontAndStaysItWhileItTakesPackets(t *testing.T)
 		"none shares state":                       {[]int{old | ready}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &scope{pods: map[string]*corev1.Pod{}, drains: map[string]bool{}}
+			s := &Fleet{Pods: map[string]*corev1.Pod{}, Drains: map[string]bool{}}
 			for k, has := range test.instances {
-				i := sharer(instanceName("i", k))
+				i := fleettest.Sharer(desired.InstanceName("i", k))
 				i.Spec.Shared, i.Spec.Front = has&old == 0, has&is != 0
-				pod := podOf(&i)
+				pod := fleettest.PodOf(&i)
 				if has&ready != 0 {
 					pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 				}
 				if has&ends != 0 {
-					now := metav1.NewTime(at(1000))
+					now := metav1.NewTime(fleettest.At(1000))
 					pod.DeletionTimestamp = &now
 				}
 				if has&down != 0 {
 					i.Status.AppliedHash = ""
 				}
-				s.pods[i.Name], s.drains[i.Name] = pod, has&drains != 0
-				s.instances = append(s.instances, i)
+				s.Pods[i.Name], s.Drains[i.Name] = pod, has&drains != 0
+				s.Instances = append(s.Instances, i)
 			}
-			if got := s.front(); got != test.want {
+			if got := s.Front(); got != test.want {
 				t.Errorf("the front is %q, want %q", got, test.want)
 			}
 		})
@@ -56,13 +58,13 @@ func TestExactlyOneInstanceIsTheFrontAndStaysItWhileItTakesPackets(t *testing.T)
 }
 
 func TestTheFrontStaysWhileAProgramIsLoaded(t *testing.T) {
-	i := sharer("a", "0-127")
-	says(v1alpha1.ConditionProgrammed, isFalse, v1alpha1.ReasonNoProgram)(&i) // the one before goes on
-	says(v1alpha1.ConditionReady, isFalse, v1alpha1.ReasonNoProgram)(&i)
+	i := fleettest.Sharer("a", "0-127")
+	fleettest.Says(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonNoProgram)(&i) // the one before goes on
+	fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonNoProgram)(&i)
 	ready := func(p *corev1.Pod) {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 	}
-	if !takes(&i, podOf(&i, ready)) {
+	if !takes(&i, fleettest.PodOf(&i, ready)) {
 		t.Error("an instance that is brought to another program is taken for one without packets")
 	}
 }

@@ -1,4 +1,4 @@
-package servicechain
+package memory
 
 import (
 	"sync"
@@ -8,15 +8,15 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// losses remember what instances have reported of lost sessions, for as long as the operator runs: the chain's count
+// Losses remember what instances have reported of lost sessions, for as long as the operator runs: the chain's count
 // goes on from what it was by what theirs have grown, and is not less when an instance goes.
-type losses struct {
+type Losses struct {
 	mu     sync.Mutex
 	chains map[types.NamespacedName]map[types.UID]int64
 }
 
-// lostSessions is what instances report.
-func lostSessions(instances []v1alpha1.ChainInstance) map[types.UID]int64 {
+// LostSessions is what instances report.
+func LostSessions(instances []v1alpha1.ChainInstance) map[types.UID]int64 {
 	reported := map[types.UID]int64{}
 	for k := range instances {
 		reported[instances[k].UID] = instances[k].Status.LostSessions
@@ -24,8 +24,8 @@ func lostSessions(instances []v1alpha1.ChainInstance) map[types.UID]int64 {
 	return reported
 }
 
-// total is a chain's count, which was so much when it was said last.
-func (l *losses) total(chain types.NamespacedName, said int64, reported map[types.UID]int64) int64 {
+// Total is a chain's count, which was so much when it was said last.
+func (l *Losses) Total(chain types.NamespacedName, said int64, reported map[types.UID]int64) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known, begun := l.chains[chain]
@@ -40,8 +40,8 @@ func (l *losses) total(chain types.NamespacedName, said int64, reported map[type
 	return said + grown
 }
 
-// said takes over what instances have reported, now that the chain's count is said.
-func (l *losses) said(chain types.NamespacedName, reported map[types.UID]int64) {
+// Said takes over what instances have reported, now that the chain's count is said.
+func (l *Losses) Said(chain types.NamespacedName, reported map[types.UID]int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.chains == nil {
@@ -50,7 +50,8 @@ func (l *losses) said(chain types.NamespacedName, reported map[types.UID]int64) 
 	l.chains[chain] = reported
 }
 
-func (l *losses) forget(chain types.NamespacedName) {
+// Forget is called when the chain is gone.
+func (l *Losses) Forget(chain types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.chains, chain)

@@ -1,4 +1,4 @@
-package servicechain
+package desired
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 // ethernetMTU is what every device carries without being told.
 const ethernetMTU = 1500
 
-// bind says what the interfaces of a program are within a pod, or why that is not known.
-func bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.InterfaceBinding, unbound string) {
+// Bind says what the interfaces of a program are within a pod, or why that is not known.
+func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.InterfaceBinding, unbound string) {
 	byName := map[v1alpha1.Name]v1alpha1.InterfaceBinding{}
 	networks := 0
 	for i := range c.Spec.Interfaces {

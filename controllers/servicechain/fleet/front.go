@@ -1,4 +1,4 @@
-package servicechain
+package fleet
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// front is the instance that answers ARP for the chain's addresses: of those that share its state exactly one, the first that
+// Front is the instance that answers ARP for the chain's addresses: of those that share its state exactly one, the first that
 // takes packets. It stays while it can, as hosts have to be told of another one. Empty: none shares state.
-func (s *scope) front() (name string) {
+func (f *Fleet) Front() (name string) {
 	best := 0
-	for k := range s.instances {
-		i := &s.instances[k]
+	for k := range f.Instances {
+		i := &f.Instances[k]
 		if !i.Spec.Shared {
 			continue
 		}
@@ -21,7 +21,7 @@ func (s *scope) front() (name string) {
 		if i.Spec.Front {
 			rank++ // none takes packets: then it may as well be who it was
 		}
-		if takes(i, s.pods[i.Name]) && !s.drains[i.Name] {
+		if takes(i, f.Pods[i.Name]) && !f.Drains[i.Name] {
 			rank += 2
 		}
 		if rank > best {
@@ -45,12 +45,12 @@ func isReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// whyNotFront is why an instance is the front no longer; empty: there was none.
-func (s *scope) whyNotFront(name string) string {
-	switch pod := s.pods[name]; {
+// WhyNotFront is why an instance is the front no longer; empty: there was none.
+func (f *Fleet) WhyNotFront(name string) string {
+	switch pod := f.Pods[name]; {
 	case name == "":
 		return "none did"
-	case s.drains[name]:
+	case f.Drains[name]:
 		return fmt.Sprintf("instance %s is to go", name)
 	case pod == nil:
 		return fmt.Sprintf("the pod of instance %s is gone", name)
