@@ -185,11 +185,13 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:     "fragments at a NAPT",
-		linux:    "waits for all fragments of a packet, and translates the whole",
-		sinter:   "drops them (`nat-fragment`) where they would be translated; what is dropped before is answered",
-		reason:   "against RFC 4787 section 11 (REQ-14). Fragments that nobody completes cost Linux memory, and Sinter none",
-		explains: func(e *evidence, m *mismatch) bool { return e.nat != nil && e.fragment() && m.only != sides },
+		name:   "fragments at a NAPT",
+		linux:  "waits for all fragments of a packet, and translates the whole",
+		sinter: "drops them (`nat-fragment`) where they would be translated; what is dropped before is answered",
+		reason: "against RFC 4787 section 11 (REQ-14). Fragments that nobody completes cost Linux memory, and Sinter none",
+		explains: func(e *evidence, m *mismatch) bool {
+			return e.nat != nil && e.fragment() && (m.only != sides || e.rejection(m))
+		},
 	},
 	{
 		name:   "IGMP to an own address",
@@ -257,6 +259,31 @@ var differences = []*difference{
 		reason: "RFC 791 section 3.2: who gets the fragments puts them together; RFC 792 says nothing of how a reply is cut",
 		explains: func(e *evidence, m *mismatch) bool {
 			return len(e.p.before) > 0 && e.ownAddress(e.ip.Dst) && bytes.Equal(together(e.outs[sinter]), together(e.outs[linux]))
+		},
+	},
+	{
+		name:   "rejections of what is refused on entry",
+		linux:  "a firewall sees packets before their options and destinations are checked",
+		sinter: "drops them (`source-route`, `martian`, `directed-broadcast`)",
+		reason: "RFC 7126 sections 4.3 and 4.4, RFC 1812 section 5.3.7, RFC 2644: such packets are dropped in any case",
+		explains: func(e *evidence, m *mismatch) bool {
+			net, home := e.ip.Dst>>24, e.home(e.ip.Dst)
+			refused := net == 0 || net == 127 || net >= 224 || home >= 0 && e.interfaces[home].broadcast() == e.ip.Dst
+			return m.only == linux && e.rejection(m) && (refused || e.option(131, 137))
+		},
+	},
+	{
+		name:   "rejections to senders that do not live where the packet came from",
+		linux:  "the reset leaves untranslated, and is dropped; the error leaves from the router's own address",
+		sinter: "they are routed, and go through a NAPT as the sender's packets would: a reset is translated, an error about what was never delivered is dropped",
+		reason: "RFC 3022 section 2: what leaves an inside is translated or does not leave. Such senders are mostly forged",
+		explains: func(e *evidence, m *mismatch) bool {
+			if e.nat == nil || m.only == sides || e.lives(e.p.in, e.ip.Src) {
+				return false
+			}
+			v, _ := packets.Parse(m.frame[m.only])
+			translated := m.only == sinter && m.role == forwarded && m.out == e.nat.out && v.IP.Dst == e.ip.Src
+			return translated || e.rejection(m)
 		},
 	},
 	{

@@ -113,6 +113,7 @@ var kernelSettings = []struct{ key, value, why string }{
 	{"net.ipv4.conf.all.arp_ignore", "1", "ARP answers for the addresses of the interface that was asked alone: RFC 826, RFC 1812 section 3.3.2"},
 	{"net.ipv4.conf.all.rp_filter", "0", "what Sinter checks of sources is compared, not assumed"},
 	{"net.ipv4.conf.default.rp_filter", "0", "the same"},
+	{"net.ipv4.fwmark_reflect", "1", "tells a firewall's rejections from what the router sends, which it judges"},
 	{"net.netfilter.nf_conntrack_checksum", "0", "a NAPT verifies no checksums of hosts: RFC 3022 section 4.2"},
 	{"net.netfilter.nf_conntrack_tcp_be_liberal", "1", "nor sequence numbers"},
 	{"net.netfilter.nf_conntrack_udp_timeout", "300", "as Sinter by default: RFC 4787 section 4.3"},

@@ -52,33 +52,39 @@ func (l *leg) firewall(b *strings.Builder, s standing, n int) {
 // chain judges packets that came in by a side of the firewall.
 func (l *leg) chain(b *strings.Builder, s standing, name, hook, device string, from v1alpha1.Side) {
 	fmt.Fprintf(b, " chain %s {\n  %s; policy accept;\n  %s != %q accept\n", name, hook, device, l.device)
+	reject := "reject"
 	switch name {
 	case "in":
-		fmt.Fprintf(b, "  ip daddr { %s } accept\n", strings.Join(l.own, ", "))
-	case "own": // what hosts of the prefix are answered by the interface itself
+		reject = fmt.Sprintf("meta mark set %d reject", rejected)
+		fmt.Fprintf(b, "  meta pkttype != host accept\n  ip daddr { %s } accept\n", strings.Join(l.own, ", "))
+	case "own": // those rejections leave as they are; what hosts of the prefix are answered by the interface itself
+		fmt.Fprintf(b, "  meta mark %d accept\n", rejected)
 		to := fmt.Sprintf("ip saddr { %s } ip daddr %s", strings.Join(l.own, ", "), l.iface.prefix().Masked())
 		fmt.Fprintf(b, "  %[1]s icmp type echo-reply accept\n  %[1]s icmp type 3 icmp code { 2, 3 } accept\n  %[1]s tcp flags & 4 == 4 accept\n", to)
 	}
 	for i := range s.Firewall.Rules {
 		if r := &s.Firewall.Rules[i]; r.From == "" || r.From == from {
-			for _, v := range verdicts(r.Action) {
+			for _, v := range verdicts(r.Action, reject) {
 				fmt.Fprintf(b, "  %s %s\n", match(r), v)
 			}
 		}
 	}
-	for _, v := range verdicts(s.Firewall.Default) {
+	for _, v := range verdicts(s.Firewall.Default, reject) {
 		fmt.Fprintf(b, "  %s\n", v)
 	}
 	b.WriteString(" }\n")
 }
 
+// rejected is the mark of packets that a firewall rejects before they are routed, and by `fwmark_reflect` of what it sends about them.
+const rejected = 1
+
 // verdicts are what an action is on Linux: the first whose own match passes holds.
-func verdicts(a v1alpha1.Action) []string {
+func verdicts(a v1alpha1.Action, reject string) []string {
 	switch a {
 	case v1alpha1.ActionAccept:
 		return []string{"accept"}
 	case v1alpha1.ActionReject:
-		return []string{"ip protocol tcp reject with tcp reset", "reject with icmp type admin-prohibited"}
+		return []string{"ip protocol tcp " + reject + " with tcp reset", reject + " with icmp type admin-prohibited"}
 	case v1alpha1.ActionDrop:
 	}
 	return []string{"drop"}

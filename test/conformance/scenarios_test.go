@@ -285,7 +285,7 @@ var scenarios = []*scenario{
 	},
 	{
 		name:   "office",
-		what:   "a firewall, a router and a NAPT with four addresses",
+		what:   "a firewall that also rejects what comes from inside, a router and a NAPT with four addresses",
 		kernel: "as `firewall` and `napt`",
 		interfaces: []link{
 			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
@@ -295,7 +295,7 @@ var scenarios = []*scenario{
   - name: fw
     firewall:
       rules:
-` + officeRules + `  - name: rt
+` + refuseRules + officeRules + `  - name: rt
     router:
       routes:
       - {prefix: 0.0.0.0/0, port: outside}
@@ -313,6 +313,11 @@ var scenarios = []*scenario{
 // rejectRules answer what was routed to the firewall.
 const rejectRules = `      - {from: Outside, destination: [10.1.0.12, 172.17.224.0/19], action: Reject}
       - {from: Outside, protocol: tcp, destinationPorts: ["9000-65535"], action: Reject}
+`
+
+// refuseRules tell hosts of the office at once what they may not do, also those behind a router of theirs.
+const refuseRules = `      - {from: Inside, protocol: tcp, destinationPorts: [25, "1024-4999", "9000-65535"], action: Reject}
+      - {from: Inside, destination: [198.19.0.0/16, 203.0.113.128/25, 224.0.0.0/4], action: Reject}
 `
 
 // officeRules match on every field that nftables has as well.

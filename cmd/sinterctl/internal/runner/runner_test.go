@@ -146,7 +146,7 @@ func TestTheRunningProgramIsUntouchedByABadChain(t *testing.T) {
 		"NAT pool on an interface": {"198.51.100.16-198.51.100.31", "198.51.100.2", "198.51.100.2"},
 		"reversed port range":      {"destinationPorts: [25]", `destinationPorts: ["30-25"]`, "30-25"},
 		"no route's next hop":      {"port: outside }", "port: outside, via: 192.0.2.9 }", "192.0.2.9"},
-		"unknown action":           {"action: Drop", "action: Deny", "Deny"},
+		"unknown action":           {"action: Reject", "action: Deny", "Deny"},
 		"rule file not found":      {"firewall:", "firewall:\n        rulesFrom: { file: none.csv, format: CSV }", "none.csv"},
 	} {
 		t.Run(name, func(t *testing.T) {
