@@ -22,7 +22,7 @@ type cycles struct {
 
 // checkCycles lets segments lead back to each other only where every packet's TTL gets smaller on the way and so ends it: no
 // leg on a cycle raises or sets the TTL, and every cycle has a leg that lowers it. The engine has the same rule
-// (sn_program_cycles.c). Programs may come from strangers: it takes linear time and does not recurse.
+// (program/sn_program_cycles.c). Programs may come from strangers: it takes linear time and does not recurse.
 func checkCycles(p *programpb.Program) error {
 	c := cycles{p: p, out: make([][]edge, len(p.GetSegments()))}
 	for s, segment := range p.GetSegments() {

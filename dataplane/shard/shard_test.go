@@ -75,7 +75,7 @@ func TestARangeThatIsNoneIsRefused(t *testing.T) {
 // One number: the engine's arrays, and what the API's schema has room for.
 func TestEngineAndSchemaHaveAsManyShards(t *testing.T) {
 	for path, pattern := range map[string]string{
-		"../engine/sn_state.h":                                `(?m)^#define SN_SHARDS\s+(\d+)$`,
+		"../engine/state/sn_state.h":                          `(?m)^#define SN_SHARDS\s+(\d+)$`,
 		"../../config/crd/nfv.sinter.dev_chaininstances.yaml": `(?s)\bwork:\n.*?maxItems: (\d+)\n`,
 	} {
 		text, err := os.ReadFile(path)

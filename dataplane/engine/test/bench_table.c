@@ -25,7 +25,7 @@
 #include <rte_errno.h>
 #include <rte_fib.h>
 
-#include "../sn_table.h"
+#include "sn_table.h"
 #include "table_sets.h"
 
 #define BULK	   32u

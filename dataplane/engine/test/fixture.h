@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "sample.h"
+#include "sn_counts.h"
 #include "sn_worker.h"
 
 #define MS	   1000000ull

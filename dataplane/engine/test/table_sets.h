@@ -4,7 +4,7 @@
 
 /* Tables and keys for the classifier's tests and benchmark. */
 
-#include "../sn_table.h"
+#include "sn_table.h"
 
 #include <stdbool.h>
 

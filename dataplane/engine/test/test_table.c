@@ -13,7 +13,7 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "../sn_table_impl.h"
+#include "sn_table_impl.h"
 #include "table_sets.h"
 
 #define EVERYTHING 0, UINT32_MAX

@@ -14,13 +14,6 @@
 #include "sn_program.h"
 #include "sn_state.h"
 
-/*
- * Note on each class what can be told without following packets, and on the program whether its state
- * can be cut: a packet that makes a session and then returns by another would meet two shards. Less than 0 if
- * memory is short.
- */
-int sn_dispatch_prepare(struct sn_program *program);
-
 /* class is the packet's in the segment, SN_TABLE_NONE if it is not known. SN_PKT_NO_SHARD: it meets no state.
  */
 uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_state *state,

@@ -125,6 +125,9 @@ static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
 /* Classes of the first n of w->pkts that go by the segment's table; SN_TABLE_NONE for those that do not. */
 void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
 
+/* As sn_worker_classify(), for packets of an interface whose marks are believed. */
+void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct sn_segment *s, uint32_t n);
+
 /* Some of the first n of w->pkts, as they came, are shown to the control thread. */
 void sn_worker_sight(struct sn_worker *w, uint32_t n, uint64_t now);
 

@@ -15,6 +15,7 @@
 #include <rte_lcore.h>
 #include <rte_random.h>
 
+#include "sn_counts.h"
 #include "sn_log.h"
 #include "sn_neigh.h"
 #include "sn_offload.h"

@@ -15,14 +15,15 @@
 
 #include <rte_mbuf.h>
 
+#include "sn_count.h"
 #include "sn_exchange.h"
 #include "sn_marks.h"
+#include "sn_parse.h"
 #include "sn_program.h"
 #include "sn_reason.h"
 #include "sn_sight.h"
 #include "sn_state.h"
 
-#define SN_BURST_MAX   64
 #define SN_SOURCE_NONE UINT32_MAX
 
 /* Sends up to n packets, returns how many were taken (the first ones); the rest is dropped as tx-full. */
@@ -64,11 +65,6 @@ enum sn_stage {
 	SN_STAGES,
 };
 
-struct sn_count {
-	uint64_t packets;
-	uint64_t bytes;
-};
-
 struct sn_port_count {
 	struct sn_count rx;
 	struct sn_count tx;
@@ -101,18 +97,7 @@ struct sn_worker_stats {
 	struct sn_shard_count shards[SN_SHARDS];
 };
 
-/*
- * Counters of one program on one worker; they come and go with the program.
- * Decided packets count along a whole path at once (see sn_cache.h), so
- * read them by sn_counts_add() only; it may run beside the worker.
- */
 struct sn_counts;
-struct sn_counts *sn_counts_create(const struct sn_program *program);
-void sn_counts_free(struct sn_counts *counts);
-/* Adds to arrays of program->n_classes, n_counters and n_reasons; each may be NULL. */
-void sn_counts_add(const struct sn_counts *counts, struct sn_count *classes, struct sn_count *counters,
-		   struct sn_count *reasons);
-
 struct sn_worker;
 
 /* NULL on error, with a message in err. */

@@ -20,6 +20,7 @@
 #include <rte_ip.h>
 #include <rte_mbuf.h>
 
+#include "sn_counts.h"
 #include "sn_eal.h"
 #include "sn_file.h"
 #include "sn_log.h"

@@ -15,8 +15,11 @@
 #include <rte_byteorder.h>
 #include <rte_mbuf.h>
 
-#include "sn_program.h"
+#include "sn_field.h"
 #include "sn_reason.h"
+#include "sn_sources.h"
+
+#define SN_BURST_MAX 64
 
 enum sn_frag {
 	SN_FRAG_WHOLE,
@@ -79,7 +82,7 @@ enum sn_quote_known {
 /* A packet on its way; two cache lines, the second of which the common way hardly touches. */
 struct sn_pkt {
 	struct rte_mbuf *m;
-	/* fields as they are now; absent values as in sn_program.h */
+	/* fields as they are now; absent values as in sn_field.h */
 	uint32_t src, dst;
 	uint32_t sport, dport;
 	uint32_t next_hop; /* 0: none noted */

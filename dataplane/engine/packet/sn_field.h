@@ -2,6 +2,10 @@
 #ifndef SN_FIELD_H
 #define SN_FIELD_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 /* Field numbers of headerspace.Field and program.proto. */
 enum sn_field {
 	SN_VLAN,
@@ -23,5 +27,12 @@ enum sn_field {
 #define SN_VLAN_ABSENT 4096u
 #define SN_PORT_ABSENT 65536u
 #define SN_BYTE_ABSENT 256u
+
+/* Whether frames of a VLAN (a bit for each in vlans) may come in and leave; those without a tag always may.
+ */
+static inline bool sn_vlans_have(const uint64_t *vlans, uint16_t vlan)
+{
+	return vlan == SN_VLAN_ABSENT || (vlans != NULL && vlans[vlan / 64] >> vlan % 64 & 1);
+}
 
 #endif /* SN_FIELD_H */

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sn_dispatch.h"
 #include "sn_icmp.h"
 #include "sn_parse.h"
 #include "sn_program_build.h"
 #include "sn_program_cycles.h"
 #include "sn_reason.h"
 #include "sn_utf8.h"
+#include "sn_ways.h"
 
 typedef Sinter__Program__V1__Program program_msg;
 typedef Sinter__Program__V1__Interface interface_msg;
@@ -507,7 +507,7 @@ static int build(struct sn_builder *b)
 		rc = build_segments(b);
 	if (!rc)
 		rc = build_atoms(b);
-	if (!rc && sn_dispatch_prepare(b->p))
+	if (!rc && sn_ways_note(b->p))
 		rc = sn_build_no_memory(b);
 	return rc;
 }

@@ -3,7 +3,7 @@
 #define SN_COUNTS_H
 
 /*
- * Counters of one program on one worker. A path is a list of classes and
+ * Counters of one program on one worker; they come and go with the program. A path is a list of classes and
  * counters that packets met together; the cached way counts its packets there, in one
  * place, and readers add them to all that is on the path.
  */
@@ -11,7 +11,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sn_worker.h"
+#include "sn_count.h"
+#include "sn_program.h"
 
 #define SN_PATHS_MAX	  65536u
 #define SN_PATH_BUCKETS	  (2 * SN_PATHS_MAX)
@@ -33,13 +34,15 @@ struct sn_counts {
 	uint32_t *buckets; /* path + 1 */
 };
 
+struct sn_counts *sn_counts_create(const struct sn_program *program);
+void sn_counts_free(struct sn_counts *counts);
+
+/* Adds to arrays of program->n_classes, n_counters and n_reasons; each may be NULL. It may run beside the
+ * worker. */
+void sn_counts_add(const struct sn_counts *counts, struct sn_count *classes, struct sn_count *counters,
+		   struct sn_count *reasons);
+
 /* The path with these steps, SN_NO_INDEX if there is no room for another. */
 uint32_t sn_counts_path(struct sn_counts *c, const uint32_t *steps, uint32_t n);
-
-static inline void sn_count_add(struct sn_count *c, uint32_t bytes)
-{
-	c->packets++;
-	c->bytes += bytes;
-}
 
 #endif /* SN_COUNTS_H */

@@ -35,10 +35,4 @@ static inline uint32_t sn_mark_class(struct sn_marks marks, uint32_t mark)
 	return low != 0 && mark >> marks.shift == marks.generation ? low - 1 : UINT32_MAX;
 }
 
-struct sn_worker;
-struct sn_segment;
-
-/* As sn_worker_classify(), for packets of an interface whose marks are believed. */
-void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct sn_segment *s, uint32_t n);
-
 #endif /* SN_MARKS_H */

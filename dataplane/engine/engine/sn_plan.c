@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sn_counts.h"
+
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 
 static int bind_ports(struct sn_plan *plan, struct sn_port *ports, unsigned int n_ports, char *err,

@@ -4,7 +4,9 @@
 
 /* Totals by name of counters whose program is gone: a swap does not set them back. */
 
-#include "sn_worker.h"
+#include <stddef.h>
+
+#include "sn_count.h"
 
 struct sn_ledger {
 	void *root; /* of tsearch() */

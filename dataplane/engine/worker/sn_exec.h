@@ -10,27 +10,10 @@
 
 #include <stdint.h>
 
-#include "sn_classifier.h"
+#include "sn_segment.h"
 #include "sn_worker_impl.h"
 
-#define SN_COPIES_MAX  256 /* of one packet, over all its ways */
-#define SN_JOURNAL_MAX 64  /* uses of state on one way */
-
-/* Whether the segment's other table decides: low TTLs, fragments. */
-static inline bool sn_segment_is_low(const struct sn_segment *s, const struct sn_pkt *p)
-{
-	return p->ttl < s->ttl_floor || p->frag > s->frag_max;
-}
-
-/* A packet's class in a segment, SN_TABLE_NONE if it has none. */
-static inline uint32_t sn_segment_class(const struct sn_segment *s, const struct sn_pkt *p)
-{
-	static const uint8_t index[1];
-	uint32_t class;
-
-	sn_classifier_lookup(sn_segment_is_low(s, p) ? &s->low : &s->table, p, index, &class, 1);
-	return class;
-}
+#define SN_JOURNAL_MAX 64 /* uses of state on one way */
 
 /*
  * Take a packet from a segment on to its end. class is the packet's class there, SN_TABLE_NONE

@@ -7,7 +7,7 @@
 #include <rte_common.h>
 
 #include "sn_reason.h"
-#include "sn_worker.h"
+#include "sn_parse.h"
 
 #define RING_BYTES   (4u << 20)
 #define BURST_FRAMES (4u * SN_BURST_MAX) /* that all of a burst's packets may have, on average */

@@ -6,6 +6,7 @@
 
 #include <rte_cycles.h>
 
+#include "sn_counts.h"
 #include "sn_messages.h"
 #include "sn_offload.h"
 #include "sn_transfer.h"

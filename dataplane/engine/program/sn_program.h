@@ -21,7 +21,8 @@
 #define SN_IFACES_MAX 64
 #define SN_TABLES_MAX 256 /* state tables */
 #define SN_RUNS_MAX   1024
-#define SN_LEGS_MAX   64 /* of a class */
+#define SN_LEGS_MAX   64  /* of a class */
+#define SN_COPIES_MAX 256 /* of one packet, over all its ways */
 #define SN_NO_INDEX   UINT32_MAX
 
 /* The protocols that a NAPT translates; timeouts and counts are kept by them. */
@@ -57,12 +58,6 @@ struct sn_interface {
 	bool has_mac;	    /* else the device's */
 	uint8_t mac[6];
 };
-
-/* Whether frames of a VLAN may come in and leave; those without a tag always may. */
-static inline bool sn_vlans_have(const uint64_t *vlans, uint16_t vlan)
-{
-	return vlan == SN_VLAN_ABSENT || (vlans != NULL && vlans[vlan / 64] >> vlan % 64 & 1);
-}
 
 struct sn_range {
 	uint32_t first;
@@ -135,7 +130,7 @@ enum sn_simple {
 	SN_SIMPLE_DROP,
 };
 
-/* What a class alone tells of the first state that its packets meet; see sn_dispatch.h. */
+/* What a class alone tells of the first state that its packets meet; see sn_ways.h. */
 enum sn_way {
 	SN_WAY_STATELESS, /* none */
 	SN_WAY_OUTPUT,	  /* none, unless it is too big */
