@@ -2,6 +2,7 @@ package synth
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -37,10 +38,13 @@ type hopStep struct{ node, out int }
 type looper struct {
 	w       *walker
 	hops    map[int][]hopTo // by lookup
-	reached map[int]spans
+	entered map[int]spans   // destinations of packets from interfaces, as they get to a lookup
+	reached map[int]spans   // those of answers included, and of what NAPTs translate back
 	looping map[int]spans
 	lookups []int
 	starts  int // segments that start between two lookups, at most
+	lookUps int // of packets that do not go round, at most
+	endless bool
 }
 
 // newLooper finds what goes round.
@@ -53,7 +57,13 @@ func newLooper(w *walker) *looper {
 		}
 	}
 	l.reach(l.entries())
-	l.settle()
+	l.entered = maps.Clone(l.reached)
+	l.reach(l.turns())
+	l.looping = maps.Clone(l.reached)
+	l.lookUps = l.settle()
+	for _, s := range l.looping {
+		l.endless = l.endless || len(s) > 0
+	}
 	return l
 }
 
@@ -83,30 +93,57 @@ func (l *looper) turns() []hopTo {
 
 // bound is how many segments a packet passes at most, those of its answers included; 0: nobody knows, some go round.
 func (l *looper) bound() int {
-	all := &looper{w: l.w, hops: l.hops, reached: map[int]spans{}, looping: map[int]spans{}, lookups: l.lookups}
-	all.reach(append(l.entries(), all.turns()...))
-	most := all.settle()
-	for _, s := range all.looping {
-		if len(s) > 0 {
-			return 0
+	if l.endless {
+		return 0
+	}
+	return (1 + (l.lookUps+1)*l.starts) * (1 + len(l.w.tables)) * (1 + generations)
+}
+
+// asks are the addresses that may be answered: sources that an interface lets in, and those that a function writes.
+func (l *looper) asks() spans {
+	var out spans
+	for _, i := range l.w.g.Interfaces {
+		in := everyAddress
+		for _, r := range i.Refused {
+			in = in.subtract(spans{{hopAddr(r.First), hopAddr(r.Last)}})
+		}
+		out = out.union(in)
+	}
+	for _, node := range l.w.g.Nodes {
+		switch e := node.Element.(type) {
+		case element.NAPT:
+			for _, a := range e.Pool {
+				out = out.union(spans{{hopAddr(a), hopAddr(a)}})
+			}
+		case element.SetField:
+			if e.Field == headerspace.Src {
+				out = out.union(spans{{uint32(e.Value.Lo), uint32(e.Value.Lo)}})
+			}
 		}
 	}
-	return (1 + (most+1)*max(l.starts, all.starts)) * (1 + len(l.w.tables)) * (1 + generations)
+	return out
 }
 
 // warnings tell of packets that go round until their TTL is used up.
 func (l *looper) warnings() []Warning {
 	var out []Warning
+	asks := l.asks()
 	for range maxRounds {
 		round, at := l.next()
 		if round == nil {
 			break
 		}
-		if packets, sure := l.pass(round, at); len(packets) > 0 {
-			out = append(out, l.w.loopWarning(round, packets, sure))
+		what, to := "packets", at.intersect(l.entered[round[0].way[0].node])
+		if len(to) == 0 {
+			what, to = "answers", at.intersect(asks)
+		}
+		if len(to) == 0 {
+			to = at // nobody is answered there
+		} else if packets, sure := l.pass(round, to); len(packets) > 0 {
+			out = append(out, l.w.loopWarning(round, what, packets, sure && what == "packets"))
 		}
 		for _, h := range round {
-			l.looping[h.to] = l.looping[h.to].subtract(at)
+			l.looping[h.to] = l.looping[h.to].subtract(to)
 		}
 		l.settle()
 	}
@@ -223,9 +260,6 @@ func (l *looper) reach(todo []hopTo) {
 				todo = append(todo, next)
 			}
 		}
-	}
-	for n, s := range l.reached {
-		l.looping[n] = s
 	}
 }
 
@@ -384,7 +418,7 @@ func subtractFrom(list []headerspace.Filter, q headerspace.Filter) []headerspace
 	return out
 }
 
-func (w *walker) loopWarning(round []hopTo, packets []headerspace.Filter, sure bool) Warning {
+func (w *walker) loopWarning(round []hopTo, what string, packets []headerspace.Filter, sure bool) Warning {
 	var names []string
 	for _, h := range round {
 		names = append(names, functionOf(w.g, h.way[0].node))
@@ -397,12 +431,12 @@ func (w *walker) loopWarning(round []hopTo, packets []headerspace.Filter, sure b
 	return Warning{
 		Node: w.g.Nodes[round[0].way[0].node].Name,
 		Message: fmt.Sprintf("%s %sgo round (%s) until their TTL is used up; "+
-			"change a route so that they leave, or give them one of type Discard", describe(packets), may, strings.Join(names, " → ")),
+			"change a route so that they leave, or give them one of type Discard", describe(what, packets), may, strings.Join(names, " → ")),
 	}
 }
 
 // describe names the destinations, and what else all or some of the packets have in common.
-func describe(packets []headerspace.Filter) string {
+func describe(what string, packets []headerspace.Filter) string {
 	var to spans
 	others := map[string]bool{}
 	for _, p := range packets {
@@ -410,14 +444,14 @@ func describe(packets []headerspace.Filter) string {
 		others[p.With(headerspace.Dst, headerspace.Full(headerspace.Dst)).Given(everything).String()] = true
 	}
 	if len(others) > 1 {
-		return fmt.Sprintf("some packets to %s", to)
+		return fmt.Sprintf("some %s to %s", what, to)
 	}
 	for with := range others {
 		if with != "any" {
-			return fmt.Sprintf("packets to %s with %s", to, with)
+			return fmt.Sprintf("%s to %s with %s", what, to, with)
 		}
 	}
-	return fmt.Sprintf("packets to %s", to)
+	return fmt.Sprintf("%s to %s", what, to)
 }
 
 func functionOf(g *graph.Graph, node int) string {

@@ -138,3 +138,33 @@ func TestALoopThatAFirewallBreaksIsNoWarning(t *testing.T) {
 		t.Errorf("the firewall drops what would go round, but synthesis warns:\n%s", got)
 	}
 }
+
+// answering is a chain in which no packet goes round but the answers to some sources.
+const answering = `
+  interfaces:
+  - {name: lan, address: 10.1.0.1/24, reversePath: Off}
+  - {name: wan, address: 203.0.113.2/24}
+  functions:
+  - name: edge
+    router: {routes: [{prefix: 10.2.0.0/16, type: Discard}, {prefix: 203.0.113.0/24, port: outside}]}
+  - name: core
+    router: {routes: [{prefix: 10.2.0.0/16, port: outside}, {prefix: 203.0.113.0/24, port: outside}, {prefix: 0.0.0.0/0, port: inside}]}
+  - {name: far, router: {routes: [{prefix: 0.0.0.0/0, port: inside}]}}
+  - name: fw
+    firewall:
+      rules:
+      - {name: none, destination: [10.2.0.0/16], from: Outside, action: Drop}
+      - {name: rest, action: Accept}
+  path: [lan, edge, core, far, fw, wan]
+`
+
+func TestALoopThatOnlyAnswersTakeIsAWarning(t *testing.T) {
+	got := warnings(synthesize(t, answering))
+	if want := "answers to 10.2.0.0/16 may go round (core → far → core)"; !strings.Contains(got, want) {
+		t.Errorf("warnings are\n%s\nwanted %q", got, want)
+	}
+	strict := strings.Replace(answering, "reversePath: Off", "reversePath: Strict", 1)
+	if got := warnings(synthesize(t, strict)); strings.Contains(got, "10.2.0.0/16 may") {
+		t.Errorf("nobody of 10.2.0.0/16 gets in, but synthesis warns:\n%s", got)
+	}
+}
