@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The libraries are as README.md says: each sees the headers of those that it uses, and no others.
+
+layout.py <folder of the engine> <build directory>
+"""
+
+import json
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import unittest
+
+engine, build = (pathlib.Path(p).resolve() for p in sys.argv[1:3])
+
+def table():
+    """The libraries in the README's order, and what each uses."""
+    rows = re.findall(r"^\| `(\w+)` \| ((?:`\w+`(?:, )?)*) *\| ", (engine / "README.md").read_text(), re.M)
+    return {name: re.findall(r"\w+", uses) for name, uses in rows}
+
+
+def below(name, uses):
+    """A library and all that it uses."""
+    return {name}.union(*(below(used, uses) for used in uses[name]))
+
+
+def commands():
+    """Of each library how one of its files is compiled: the compiler and its options."""
+    found = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        path = (pathlib.Path(entry["directory"]) / entry["file"]).resolve()
+        library = path.parent.name
+        if path.parent.parent not in (engine, build) or f"libsinter-{library}.a.p" not in entry["output"]:
+            continue
+        args, kept = iter(shlex.split(entry["command"])), []
+        for arg in args:
+            if arg in ("-o", "-c", "-MF", "-MQ"):
+                next(args)
+            elif arg != "-MD":
+                kept.append(arg)
+        found[library] = kept
+    return found
+
+
+def sources():
+    return sorted(p for folder in engine.iterdir() if not folder.name.startswith("build") for p in folder.glob("*.[ch]"))
+
+
+class Layout(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.uses = table()
+        cls.commands = commands()
+        cls.headers = {name: sorted(p.name for p in (engine / name).glob("*.h")) for name in cls.uses}
+        cls.headers["schema"] = ["program.pb-c.h"]
+
+    def run_compiler(self, library, text, *options):
+        return subprocess.run([*self.commands[library], *options, "-x", "c", "-"], input=text, cwd=build, text=True,
+                              capture_output=True, check=False)
+
+    def test_the_readme_has_every_library_and_only_those_above_it_use_it(self):
+        self.assertEqual(set(self.uses), set(self.commands))
+        seen = []
+        for name, uses in self.uses.items():
+            self.assertLessEqual(set(uses), set(seen), f"{name} uses a library that is not above it in the table")
+            seen.append(name)
+
+    def test_a_library_sees_the_headers_of_those_that_it_uses_and_no_others(self):
+        text = "".join(f'#if __has_include("{h}")\nfound {name} {h};\n#endif\n'
+                       for name, headers in self.headers.items() for h in headers)
+        for library in self.uses:
+            out = self.run_compiler(library, text, "-E")
+            self.assertEqual(out.returncode, 0, out.stderr)
+            expected = {(name, h) for name in below(library, self.uses) for h in self.headers[name]}
+            self.assertEqual(set(re.findall(r"^found (\w+) (\S+);$", out.stdout, re.M)), expected, library)
+
+    def test_a_wrong_include_does_not_compile(self):
+        for library in self.uses:
+            right = self.run_compiler(library, f'#include "{self.headers[library][0]}"\n', "-fsyntax-only")
+            self.assertEqual(right.returncode, 0, right.stderr)
+            if above := sorted(set(self.uses) - below(library, self.uses)):
+                header = self.headers[above[0]][0]
+                wrong = self.run_compiler(library, f'#include "{header}"\n', "-fsyntax-only")
+                self.assertNotEqual(wrong.returncode, 0, f"{library} includes {header} of {above[0]}")
+                self.assertRegex(wrong.stderr, f"{header}.*(No such file|file not found)")
+
+    def test_no_library_includes_a_header_by_its_folder(self):
+        for path in sources():
+            if path.parent.name in self.uses:
+                self.assertEqual(re.findall(r'#include ".*/.*"', path.read_text()), [], path)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
