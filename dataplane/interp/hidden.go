@@ -179,6 +179,20 @@ func (r *run) reveal() {
 	}
 }
 
+// guesses tells whether the run's way hangs on hidden choices: a classifier read one, or a look-up from outside would find another one.
+func (r *run) guesses() bool {
+	hidden := func(m *made) bool { return m.entry == nil || m.entry.hidden }
+	if r.readsChoice && slices.ContainsFunc(r.made, hidden) {
+		return true
+	}
+	return slices.ContainsFunc(r.asked, func(q question) bool {
+		if e := q.nat.findOutside(q, r.now); e != nil {
+			return e.hidden
+		}
+		return len(q.nat.hiddenFor(q, r.now)) > 0
+	})
+}
+
 // otherGuesses tries whether hidden entries elsewhere explain what was seen of a packet from outside.
 func (s *search) otherGuesses(first *run) *run {
 	for _, q := range first.asked {

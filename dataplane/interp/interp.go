@@ -46,6 +46,8 @@ type Step struct {
 type Result struct {
 	Out   []Out
 	Drops []Drop
+	// Guessed says, after ProcessAgainst, that a choice which no frame has shown so far decides what counters on the way counted.
+	Guessed bool
 }
 
 // Out is a frame that leaves.

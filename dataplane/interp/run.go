@@ -82,6 +82,7 @@ func (r *run) rollback(mark int) {
 // accept makes the run count.
 func (r *run) accept() {
 	r.reveal()
+	r.res.Guessed = r.guesses()
 	for _, n := range r.counts {
 		was := r.c.counts[n.name]
 		r.c.counts[n.name] = Count{was.Packets + 1, was.Bytes + uint64(n.bytes)}

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	// Rapid draws the same chains every time unless asked for others by -rapid.seed; a failing chain shrinks for a while.
 	// With -short it draws a fifth of them.
 	for name, value := range map[string]string{
-		"rapid.checks": "5", "rapid.seed": "1", "rapid.shrinktime": "20s", "rapid.nofailfile": "true",
+		"rapid.checks": fmt.Sprint(scale(8, 5)), "rapid.seed": "1", "rapid.shrinktime": "20s", "rapid.nofailfile": "true",
 	} {
 		given := false
 		flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
