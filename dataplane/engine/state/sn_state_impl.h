@@ -142,6 +142,12 @@ static inline int32_t *run_room(const struct sn_part *part, uint32_t run, enum s
 	return &part->left[part->state->n_tables + run * SN_PROTOS + class];
 }
 
+static inline bool is_full(const struct sn_part *part, const struct table *t, uint32_t run,
+			   enum sn_proto_class class)
+{
+	return part->left[t->id] <= 0 || *run_room(part, run, class) <= 0;
+}
+
 /* Of a protocol that has ports. */
 static inline enum sn_proto_class ported_class_of(uint8_t proto)
 {
@@ -222,6 +228,15 @@ static inline uint64_t hash_session(const struct sn_state *state, const struct s
 	struct sn_flow f = {s->inside_addr, s->remote_addr, s->inside_port, s->remote_port, s->proto};
 
 	return hash_inside(state, s->run, &f);
+}
+
+static inline void unchain(const struct sn_state *state, struct shard *sh, const struct sn_session *s)
+{
+	uint32_t *link = bucket_of(sh, hash_session(state, s)), index = index_of(sh, s);
+
+	while (*link != index)
+		link = &at_index(sh, *link)->hash_next;
+	*link = s->hash_next;
 }
 
 static inline struct sn_session *slab_take(struct shard *sh)
@@ -415,5 +430,17 @@ static inline uint32_t return_shard(const struct sn_state *state, const struct t
 		return portless_shard(f->src) & t->mask;
 	return (state->cut.by == SN_CUT_BY_RSS ? sn_state_shard(state, f) : f->dport) & t->mask;
 }
+
+/* ---- what the files do for one another ---- */
+
+/* NULL without memory; nothing is kept of the configuration. */
+struct table *sn_state_table_create(const struct sn_table_config *c, struct sn_cut cut);
+void sn_state_table_free(struct table *t);
+
+/* The shards' units: places and owners are those of each unit's first shard. */
+void sn_state_set_units(struct sn_state *state, uint32_t mask);
+
+struct sn_session_info sn_session_info(const struct sn_state *state, const struct sn_session *s,
+				       uint64_t now);
 
 #endif /* SN_STATE_IMPL_H */

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_STATE_PORTS_H
+#define SN_STATE_PORTS_H
+
+/* Ports as they are taken and given back: who rests longest is taken next. */
+
+#include "sn_state_impl.h"
+
+static __rte_always_inline uint32_t slot_take(const struct list *l)
+{
+	struct queue *q = l->queue;
+	uint32_t slot;
+
+	while (q->fresh < l->n && l->slots[q->fresh])
+		q->fresh++;
+	if (q->fresh < l->n)
+		return l->begin + q->fresh++;
+	if (!q->head)
+		return SN_NO_INDEX;
+	slot = q->head - 1;
+	q->head = l->slots[slot] & ~SLOT_FREE;
+	if (q->head)
+		rte_prefetch0(&l->slots[q->head - 1]);
+	return l->begin + slot;
+}
+
+/* Behind all that are free: it shall rest. */
+static inline void slot_rest(const struct list *l, uint32_t slot)
+{
+	struct queue *q = l->queue;
+
+	slot -= l->begin;
+	l->slots[slot] = SLOT_FREE;
+	if (q->head)
+		l->slots[q->tail - 1] = SLOT_FREE | (slot + 1);
+	else
+		q->head = slot + 1;
+	q->tail = slot + 1;
+}
+
+/* Before all that are free: it was never used. */
+static inline void slot_untake(const struct list *l, uint32_t slot)
+{
+	struct queue *q = l->queue;
+
+	slot -= l->begin;
+	if (slot + 1 == q->fresh) {
+		l->slots[slot] = 0;
+		q->fresh--;
+		return;
+	}
+	l->slots[slot] = SLOT_FREE | q->head;
+	if (!q->head)
+		q->tail = slot + 1;
+	q->head = slot + 1;
+}
+
+static inline uint32_t address_at(const struct table *t, uint32_t index)
+{
+	uint32_t i = t->n_pool - 1;
+
+	while (t->pool_base[i] > index)
+		i--;
+	return t->pool[i].first + (index - t->pool_base[i]);
+}
+
+#endif /* SN_STATE_PORTS_H */
