@@ -1,99 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_answer.h"
-#include "sn_classifier.h"
-#include "sn_exec.h"
-#include "sn_flow.h"
+#include "sn_exec_impl.h"
 #include "sn_icmp.h"
 #include "sn_rewrite.h"
-#include "sn_tcp.h"
-
-#define STEPS_MAX 256 /* segments and counters on a way that the decision cache remembers */
-
-/* A use of a session that is not done yet. */
-struct use {
-	struct sn_session *session;
-	const uint8_t *tcp; /* header of the packet; NULL: none */
-	uint8_t is_return;
-	uint8_t made; /* for this packet: to be ended if the packet is dropped */
-	uint8_t done;
-};
-
-/* The execution of one packet with its copies and answers. */
-struct exec {
-	struct sn_worker *w;
-	uint64_t now;
-	uint32_t n_uses;
-	uint32_t copies;
-	/* What the decision cache will remember; `keep` as long as it can. */
-	const struct sn_cache_key *key;
-	uint64_t hash;
-	bool keep;
-	bool rehearsal; /* there is no packet, only a decision */
-	uint32_t min_ttl;
-	uint32_t n_steps;
-	uint32_t steps[STEPS_MAX];
-	struct use uses[SN_JOURNAL_MAX];
-};
-
-/* Where a packet goes on; segment SN_NO_INDEX: nowhere. */
-struct next {
-	uint32_t segment;
-};
-
-static const struct next ended = {SN_NO_INDEX};
-
-static struct next drop(struct exec *x, struct sn_pkt *p, uint32_t reason)
-{
-	if (!x->rehearsal)
-		sn_worker_drop(x->w, p->m, reason);
-	return ended;
-}
-
-/* ---- the journal ---- */
-
-static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struct sn_pkt *p, bool is_return,
-			       bool made)
-{
-	const uint8_t *tcp = NULL;
-
-	if (x->n_uses == SN_JOURNAL_MAX) {
-		if (made)
-			sn_session_end(x->w->part, s);
-		return SN_REASON_DEPTH;
-	}
-	if (p->proto == SN_TCP && !x->rehearsal)
-		tcp = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4);
-	/* A flow's first packet is often its last: only the second is worth a place in the cache. */
-	if (made)
-		x->keep = false;
-	x->uses[x->n_uses++] = (struct use){.session = s, .tcp = tcp, .is_return = is_return, .made = made};
-	return SN_REASON_NONE;
-}
-
-/* The packet leaves or is answered: all state on its way, up to here, is used. */
-static void commit(struct exec *x)
-{
-	if (x->rehearsal)
-		return;
-	for (uint32_t i = 0; i < x->n_uses; i++) {
-		struct use *u = &x->uses[i];
-
-		if (!u->done)
-			sn_session_use(x->w->state, u->session, u->tcp, u->is_return, x->now);
-		u->done = 1;
-	}
-}
-
-/* Back to where the journal had n uses; what was not committed was not. */
-static void roll_back(struct exec *x, uint32_t n)
-{
-	while (x->n_uses > n) {
-		struct use *u = &x->uses[--x->n_uses];
-
-		if (u->made && !u->done)
-			sn_session_end(x->w->part, u->session);
-	}
-}
 
 /* ---- counters ---- */
 
@@ -132,133 +41,6 @@ static void add_ttl(struct exec *x, struct sn_pkt *p, int32_t value)
 	p->ttl += value;
 }
 
-/*
- * The shard of a flow whose packet has none yet. What answers a packet between two NAPTs belongs to the
- * session by which that was translated back, and with it to the shard of the first NAPT, which its own
- * address does not tell.
- */
-static uint32_t shard_of(const struct exec *x, const struct sn_flow *flow)
-{
-	for (uint32_t i = x->n_uses; i-- > 0;) {
-		const struct sn_session *s = x->uses[i].session;
-
-		if (x->uses[i].is_return && s->proto == flow->proto && s->inside_addr == flow->src &&
-		    s->inside_port == flow->sport && s->remote_addr == flow->dst &&
-		    s->remote_port == flow->dport)
-			return s->shard;
-	}
-	return sn_state_shard(x->w->state, flow);
-}
-
-/*
- * Sets the shard of a packet from inside. Behind one NAPT the next one's state is of the same shard, but for
- * flows without ports, for which their remote tells it. False:
- * it is another worker's.
- */
-static bool shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *flow)
-{
-	if (p->shard == SN_PKT_NO_SHARD || !sn_has_ports(flow->proto))
-		p->shard = shard_of(x, flow);
-	return likely(x->w->part->owned[p->shard]);
-}
-
-/*
- * The session of a return packet, NULL if there is none. False: it would be another worker's. Where the
- * packet leaves by a NAPT again, its flow tells the shard, as if it had come from inside: the flow has one
- * binding, whoever begins it.
- */
-static bool find_return(struct exec *x, struct sn_pkt *p, uint32_t table, const struct sn_flow *flow,
-			struct sn_session **session)
-{
-	const struct sn_state *state = x->w->state;
-
-	if (unlikely(!x->w->part->owned[sn_state_return_shard(state, table, flow)]))
-		return false;
-	*session = sn_state_return(state, table, flow, x->now);
-	p->shard = SN_PKT_NO_SHARD;
-	return true;
-}
-
-/*
- * The session by which the quoted packet was translated back a moment ago: it died
- * between two NAPTs of a run, but quotes the address behind the innermost.
- */
-static struct sn_session *just_returned(const struct exec *x, const struct sn_pkt *p, uint32_t run)
-{
-	const struct sn_run *runs = x->w->program->runs;
-	const struct sn_quote *q = &p->quote;
-
-	for (uint32_t i = x->n_uses; i-- > 0;) {
-		struct sn_session *s = x->uses[i].session;
-
-		if (x->uses[i].is_return && runs[sn_session_run(x->w->state, s)].table == runs[run].table &&
-		    s->proto == q->proto && s->inside_addr == q->dst && s->inside_port == q->dport &&
-		    s->remote_addr == q->src && s->remote_port == q->sport)
-			return s;
-	}
-	return NULL;
-}
-
-/* An error from inside about a packet that a session of the run delivered there. */
-static enum sn_reason forward_error_by(struct exec *x, struct sn_pkt *p, uint32_t run)
-{
-	struct sn_quote *q = &p->quote;
-	struct sn_flow flow = sn_flow_quoted(q);
-	struct sn_session *s;
-
-	s = just_returned(x, p, run);
-	if (!s && !shard_for(x, p, &flow))
-		return SN_REASON_NOT_OURS;
-	if (!s && sn_state_forward(x->w->part, run, p->shard, &flow, false, x->now, &s) == SN_STATE_NONE)
-		return SN_REASON_NAT_UNSUPPORTED;
-	p->src = s->outside_addr;
-	q->dst = s->outside_addr;
-	q->dport = s->outside_port;
-	return SN_REASON_NONE;
-}
-
-/* The same, where packets without ports have a session at each NAPT of a run. */
-static enum sn_reason forward_error(struct exec *x, struct sn_pkt *p, uint32_t run)
-{
-	const struct sn_run *r = &x->w->program->runs[run];
-	enum sn_reason reason = SN_REASON_NONE;
-
-	if (p->quote.proto == SN_ICMP && !sn_is_query_reply(p->quote.icmp_type))
-		return SN_REASON_NAT_UNSUPPORTED;
-	if (sn_has_ports(p->quote.proto) || r->n_single == 0)
-		return forward_error_by(x, p, run);
-	for (uint32_t i = 0; i < r->n_single && !reason; i++)
-		reason = forward_error_by(x, p, r->single[i]);
-	return reason;
-}
-
-static enum sn_reason state_forward(struct exec *x, struct sn_pkt *p, uint32_t run)
-{
-	struct sn_session *s;
-	struct sn_flow flow;
-	enum sn_state_result result;
-
-	if (p->frag != SN_FRAG_WHOLE)
-		return SN_REASON_NAT_FRAGMENT;
-	if (!sn_flow_of(p, SN_FLOW_INSIDE, &flow))
-		return sn_icmp_quote(p) ? forward_error(x, p, run) : SN_REASON_NAT_UNSUPPORTED;
-	if (!shard_for(x, p, &flow))
-		return SN_REASON_NOT_OURS;
-	result = sn_state_forward(x->w->part, run, p->shard, &flow, !x->rehearsal, x->now, &s);
-	if (unlikely(x->w->displaced != NULL) && x->w->ended.n > 0) {
-		x->w->displaced(x->w->drop_ctx, sn_source(p->m), &x->w->ended);
-		x->w->ended.n = 0;
-	}
-	if (result == SN_STATE_NONE)
-		return SN_REASON_NAT_EXHAUSTED;
-	p->src = s->outside_addr;
-	if (p->proto == SN_ICMP)
-		p->id = s->outside_port;
-	else if (likely(sn_has_ports(p->proto)))
-		p->sport = s->outside_port;
-	return note_use(x, s, p, false, result == SN_STATE_MADE);
-}
-
 static enum sn_reason run_ops(struct exec *x, struct sn_pkt *p, const struct sn_leg *leg)
 {
 	const struct sn_op *op = &x->w->program->ops[leg->first_op], *end = op + leg->n_ops;
@@ -277,7 +59,7 @@ static enum sn_reason run_ops(struct exec *x, struct sn_pkt *p, const struct sn_
 			p->next_hop = op->value;
 			break;
 		case SN_OP_STATE_FORWARD:
-			reason = state_forward(x, p, op->value);
+			reason = sn_exec_forward(x, p, op->value);
 			if (reason)
 				return reason;
 			break;
@@ -290,52 +72,6 @@ static enum sn_reason run_ops(struct exec *x, struct sn_pkt *p, const struct sn_
 }
 
 /* ---- outcomes ---- */
-
-/* An error from outside about a packet that was sent there. */
-static struct next return_error(struct exec *x, struct sn_pkt *p, uint32_t table)
-{
-	struct sn_quote *q = &p->quote;
-	struct sn_flow flow = sn_flow_quoted(q);
-	struct sn_session *s = NULL;
-
-	if (p->dst == q->src && (q->proto != SN_ICMP || sn_is_query(q->icmp_type)) &&
-	    !find_return(x, p, table, &flow, &s))
-		return drop(x, p, SN_REASON_NOT_OURS);
-	if (!s)
-		return drop(x, p, SN_REASON_NAT_NO_BINDING);
-	p->dst = s->inside_addr;
-	q->src = s->inside_addr;
-	q->sport = s->inside_port;
-	return (struct next){x->w->program->runs[sn_session_run(x->w->state, s)].segment};
-}
-
-static struct next state_return(struct exec *x, struct sn_pkt *p, uint32_t table)
-{
-	struct sn_session *s;
-	struct sn_flow flow;
-	enum sn_reason reason;
-
-	if (p->frag != SN_FRAG_WHOLE)
-		return drop(x, p, SN_REASON_NAT_FRAGMENT);
-	if (!sn_flow_of(p, SN_FLOW_OUTSIDE, &flow)) {
-		if (sn_icmp_quote(p))
-			return return_error(x, p, table);
-		return drop(x, p, SN_REASON_NAT_NO_BINDING);
-	}
-	if (!find_return(x, p, table, &flow, &s))
-		return drop(x, p, SN_REASON_NOT_OURS);
-	if (!s)
-		return drop(x, p, SN_REASON_NAT_NO_BINDING);
-	p->dst = s->inside_addr;
-	if (p->proto == SN_ICMP)
-		p->id = s->inside_port;
-	else if (likely(sn_has_ports(p->proto)))
-		p->dport = s->inside_port;
-	reason = note_use(x, s, p, true, false);
-	if (reason)
-		return drop(x, p, reason);
-	return (struct next){x->w->program->runs[sn_session_run(x->w->state, s)].segment};
-}
 
 /* The address of the interface by which the packet came: mostly that by which an error about it leaves (RFC
  * 1812, section 4.3.2.4). */
@@ -378,7 +114,7 @@ static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_ge
 	struct sn_answer a = sn_answer_of(g, p, entry_address(x, p));
 	enum sn_reason reason;
 
-	commit(x);
+	sn_exec_commit(x);
 	x->keep = false;
 	if (x->rehearsal)
 		return ended;
@@ -404,22 +140,12 @@ static struct next too_big(struct exec *x, struct sn_pkt *p, uint32_t iface)
 
 	if (!p->df)
 		return drop(x, p, SN_REASON_TOO_BIG);
-	commit(x);
+	sn_exec_commit(x);
 	if (too_big_error(x, p, ifc))
 		return ended;
 	sn_worker_count_drop(x->w, p->m, sn_source(p->m), len, SN_REASON_TOO_BIG_ANSWERED);
 	p->iface = iface;
 	return (struct next){ifc->segment};
-}
-
-/* Whether the packet used state of shards that may come to have different owners: a decision notes but one.
- */
-static bool spans_shards(const struct exec *x)
-{
-	for (uint32_t i = 1; i < x->n_uses; i++)
-		if (x->uses[i].session->shard != x->uses[0].session->shard)
-			return !x->w->program->uncut;
-	return false;
 }
 
 /* The interface tells the sender that the next hop did not answer (RFC 1812, section 5.2.7.1). */
@@ -448,7 +174,7 @@ static void remember(struct exec *x, const struct sn_pkt *p, const struct sn_nei
 	uint32_t path;
 
 	if (x->n_uses > SN_CACHE_SESSIONS || x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key) ||
-	    spans_shards(x))
+	    sn_exec_spans_shards(x))
 		return;
 	path = sn_counts_path(w->counts, x->steps, x->n_steps);
 	if (path == SN_NO_INDEX)
@@ -494,7 +220,7 @@ static struct next output(struct exec *x, struct sn_pkt *p, uint32_t iface)
 		return drop(x, p, SN_REASON_VLAN_UNKNOWN);
 	if (p->ip_len > ifc->mtu)
 		return too_big(x, p, iface);
-	commit(x);
+	sn_exec_commit(x);
 	n = sn_neigh_find(&w->neigh, sn_neigh_key((uint8_t)iface, p->vlan, hop));
 	known = n && sn_neigh_usable(n);
 	if (known && x->keep)
@@ -533,7 +259,7 @@ static struct next run_leg(struct exec *x, struct sn_pkt *p, const struct sn_leg
 	case SN_OUT_SEGMENT:
 		return (struct next){leg->target};
 	case SN_OUT_STATE_RETURN:
-		return state_return(x, p, leg->target);
+		return sn_exec_return(x, p, leg->target);
 	}
 	return ended;
 }
@@ -572,7 +298,7 @@ static void run_legs(struct exec *x, struct sn_pkt *p, const struct sn_leg *legs
 		}
 		sn_source_set(copy.m, sn_source(p->m));
 		run_segments(x, &copy, run_leg(x, &copy, &legs[i]), SN_TABLE_NONE, depth);
-		roll_back(x, mark);
+		sn_exec_roll_back(x, mark);
 	}
 	run_segments(x, p, run_leg(x, p, &legs[n - 1]), SN_TABLE_NONE, depth);
 }
@@ -640,7 +366,7 @@ static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_
 	x.keep = key != NULL;
 	x.rehearsal = rehearsal;
 	run_segments(&x, p, (struct next){segment}, class, 0);
-	roll_back(&x, 0);
+	sn_exec_roll_back(&x, 0);
 }
 
 void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
@@ -665,5 +391,5 @@ void sn_exec_unreachable(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface
 	sn_parse_waited(&p);
 	init(&x, w, now);
 	run_segments(&x, &p, host_unreachable(&x, &p, iface), SN_TABLE_NONE, 0);
-	roll_back(&x, 0);
+	sn_exec_roll_back(&x, 0);
 }
