@@ -186,10 +186,66 @@ static int add_pace(struct options *options, const char *arg)
 }
 
 /* 0: go on, 1: done, -1: error. */
+/* Flags that want a number. */
+static const struct {
+	int opt;
+	const char *flag;
+	unsigned int min, max;
+	size_t at; /* in the options */
+} numbers[] = {
+	{OPT_WORKERS, "workers", 1, SN_WORKERS_MAX, offsetof(struct options, workers)},
+	{OPT_MTU, "mtu", 68, 16000, offsetof(struct options, mtu)},
+	{OPT_RX_DESC, "rx-desc", 64, 32768, offsetof(struct options, rx_desc)},
+	{OPT_TX_DESC, "tx-desc", 64, 32768, offsetof(struct options, tx_desc)},
+	{OPT_BUFFERS, "buffers", 1024, 1u << 24, offsetof(struct options, buffers)},
+	{OPT_MEMORY, "memory", 64, 1u << 20, offsetof(struct options, memory)},
+};
+
+static int parse_number_flag(int opt, const char *text, struct options *options)
+{
+	for (size_t i = 0; i < RTE_DIM(numbers); i++)
+		if (numbers[i].opt == opt)
+			return parse_number(numbers[i].flag, text, numbers[i].min, numbers[i].max,
+					    (unsigned int *)((char *)options + numbers[i].at));
+	fputs(usage, stderr);
+	return -1;
+}
+
+static int parse_idle_sleep(const char *text, int *us)
+{
+	unsigned int number = 0;
+
+	*us = SN_IDLE_AUTO;
+	if (strcmp(text, "auto") == 0)
+		return 0;
+	if (parse_number("idle-sleep", text, 0, 100000, &number) != 0)
+		return -1;
+	*us = (int)number;
+	return 0;
+}
+
+/* What stands behind the flags. */
+static int parse_eal_arguments(int argc, char **argv, struct options *options)
+{
+	char err[SN_ERR_LEN];
+
+	if (optind < argc && strcmp(argv[optind - 1], "--") != 0) {
+		sn_log(SN_LOG_ERROR, "unexpected argument \"%s\"; EAL's arguments stand behind --",
+		       argv[optind]);
+		return -1;
+	}
+	for (; optind < argc; optind++) {
+		if (sn_eal_add(&options->eal, argv[optind], err, sizeof(err)) != 0) {
+			sn_log(SN_LOG_ERROR, "%s", err);
+			return -1;
+		}
+	}
+	return 0;
+}
+
 static int parse_flags(int argc, char **argv, struct options *options)
 {
 	char err[SN_ERR_LEN];
-	unsigned int number;
 	int opt, rc = 0;
 
 	while (rc == 0 && (opt = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
@@ -206,9 +262,6 @@ static int parse_flags(int argc, char **argv, struct options *options)
 		case OPT_PACE:
 			rc = add_pace(options, optarg);
 			break;
-		case OPT_WORKERS:
-			rc = parse_number("workers", optarg, 1, SN_WORKERS_MAX, &options->workers);
-			break;
 		case OPT_SHARDS:
 			rc = parse_cut(optarg, &options->cut);
 			break;
@@ -216,29 +269,10 @@ static int parse_flags(int argc, char **argv, struct options *options)
 			options->no_shards = true;
 			break;
 		case OPT_IDLE_SLEEP:
-			options->idle_sleep_us = SN_IDLE_AUTO;
-			if (strcmp(optarg, "auto") != 0) {
-				rc = parse_number("idle-sleep", optarg, 0, 100000, &number);
-				options->idle_sleep_us = (int)number;
-			}
-			break;
-		case OPT_MTU:
-			rc = parse_number("mtu", optarg, 68, 16000, &options->mtu);
-			break;
-		case OPT_RX_DESC:
-			rc = parse_number("rx-desc", optarg, 64, 32768, &options->rx_desc);
-			break;
-		case OPT_TX_DESC:
-			rc = parse_number("tx-desc", optarg, 64, 32768, &options->tx_desc);
-			break;
-		case OPT_BUFFERS:
-			rc = parse_number("buffers", optarg, 1024, 1u << 24, &options->buffers);
+			rc = parse_idle_sleep(optarg, &options->idle_sleep_us);
 			break;
 		case OPT_NO_HUGE:
 			options->no_huge = true;
-			break;
-		case OPT_MEMORY:
-			rc = parse_number("memory", optarg, 64, 1u << 20, &options->memory);
 			break;
 		case OPT_EAL:
 			rc = sn_eal_add_words(&options->eal, optarg, err, sizeof(err));
@@ -253,21 +287,10 @@ static int parse_flags(int argc, char **argv, struct options *options)
 			fputs(usage, stdout);
 			return 1;
 		default:
-			fputs(usage, stderr);
-			return -1;
+			rc = parse_number_flag(opt, optarg, options);
 		}
 	}
-	if (rc == 0 && optind < argc && strcmp(argv[optind - 1], "--") != 0) {
-		sn_log(SN_LOG_ERROR, "unexpected argument \"%s\"; EAL's arguments stand behind --",
-		       argv[optind]);
-		return -1;
-	}
-	for (; rc == 0 && optind < argc; optind++) {
-		rc = sn_eal_add(&options->eal, argv[optind], err, sizeof(err));
-		if (rc != 0)
-			sn_log(SN_LOG_ERROR, "%s", err);
-	}
-	return rc;
+	return rc == 0 ? parse_eal_arguments(argc, argv, options) : rc;
 }
 
 /* What EAL needs and the user did not say. */
