@@ -7,6 +7,8 @@
  * is one only): net_pcap with infinite_rx=1 replays a file without end. A burst's time
  * runs from receive to send, both included; only full bursts count.
  */
+#include "bench.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -20,20 +22,12 @@
 #include <rte_ip.h>
 #include <rte_mbuf.h>
 
-#include "sn_counts.h"
-#include "sn_eal.h"
 #include "sn_file.h"
 #include "sn_log.h"
-#include "sn_plan.h"
-#include "sn_state.h"
 #include "sn_thread.h"
-#include "sn_worker.h"
 
 #define SN_ERR_LEN	     768
 #define SN_ERR(...)	     (snprintf(err, err_len, __VA_ARGS__), -1)
-#define SN_BENCH_BURST	     32
-#define SN_BENCH_PROGRAMS    16
-#define SN_BENCH_HANDED	     512
 #define SN_UNIQUE_PORT_FIRST 1024
 #define SN_UNIQUE_PORTS	     (65536 - SN_UNIQUE_PORT_FIRST)
 
@@ -53,43 +47,6 @@ static const char usage[] =
 	"  --buffers N         packet buffers (default 65535)\n"
 	"  --no-huge           run without hugepages\n"
 	"  --help\n";
-
-struct options {
-	unsigned int rounds, warmup, profile, buffers;
-	const char *entry;
-	unsigned int unique_flows; /* packets per source port; 0: as they come */
-	bool no_huge;
-	const char *programs[SN_BENCH_PROGRAMS];
-	unsigned int n_programs;
-	struct sn_eal eal;
-};
-
-/* A program in the line. */
-struct station {
-	struct bench *bench;
-	struct station *next; /* NULL: packets leave by the port */
-	struct sn_plan *plan;
-	struct sn_state *state;
-	struct sn_worker *worker;
-	uint16_t entry;
-	bool readdress;	 /* the program before sends to another MAC address than ours */
-	uint8_t mac[6];	 /* of the entry */
-	uint16_t handed; /* by the program before, in this round */
-	struct rte_mbuf *pkts[SN_BENCH_HANDED];
-};
-
-struct bench {
-	struct options *options;
-	struct station stations[SN_BENCH_PROGRAMS];
-	struct rte_mempool *pool;
-	uint16_t rx_port, tx_port;
-	uint64_t unique; /* packets that were made unique so far */
-	uint64_t sent;
-	uint64_t timer_cycles;
-	uint64_t last_tick;
-	uint32_t *samples; /* cycles of each full burst */
-	size_t n_samples;
-};
 
 static const struct option long_options[] = {
 	{"rounds", required_argument, NULL, 'r'},
@@ -394,19 +351,6 @@ static void run_round(struct bench *bench, bool measured)
 	tick(bench);
 }
 
-static int compare_samples(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* A quantile of sorted cycles of bursts. */
-static double per_packet(const uint32_t *samples, size_t n, unsigned int percent)
-{
-	return n > 0 ? samples[(n - 1) * percent / 100] / (double)SN_BENCH_BURST : 0;
-}
-
 /* Cycles of a stage, all programs together. */
 static uint64_t stage_cycles(const struct bench *bench, enum sn_stage stage)
 {
@@ -415,95 +359,6 @@ static uint64_t stage_cycles(const struct bench *bench, enum sn_stage stage)
 	for (unsigned int i = 0; i < bench->options->n_programs; i++)
 		sum += sn_worker_stats(bench->stations[i].worker)->stage_cycles[stage];
 	return sum;
-}
-
-static void print_drops(const struct bench *bench)
-{
-	const char *comma = "";
-
-	printf("\"drops\":[");
-	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
-		const struct station *station = &bench->stations[i];
-		const struct sn_program *program = station->plan->program;
-		struct sn_count *reasons = calloc(program->n_reasons + 1, sizeof(*reasons));
-
-		if (reasons == NULL)
-			continue;
-		sn_counts_add(station->plan->counts[0], NULL, NULL, reasons);
-		for (uint32_t r = 0; r < SN_REASON_BUILTIN + program->n_reasons; r++) {
-			bool builtin = r < SN_REASON_BUILTIN;
-			uint64_t packets = builtin ? sn_worker_stats(station->worker)->drops[r].packets
-						   : reasons[r - SN_REASON_BUILTIN].packets;
-
-			if (packets == 0)
-				continue;
-			printf("%s{\"program\":%u,\"reason\":\"%s\",\"packets\":%" PRIu64 "}", comma, i,
-			       builtin ? sn_reason_name(r) : program->reasons[r - SN_REASON_BUILTIN],
-			       packets);
-			comma = ",";
-		}
-		free(reasons);
-	}
-	printf("]");
-}
-
-static void print_state(const struct bench *bench)
-{
-	struct sn_state_stats sum = {0}, one;
-	uint64_t hits = 0, misses = 0;
-
-	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
-		const struct station *station = &bench->stations[i];
-		const struct sn_worker_stats *stats = sn_worker_stats(station->worker);
-
-		for (uint32_t table = 0; table < station->plan->program->n_tables; table++) {
-			sn_state_stats(station->state, table, &one);
-			sum.sessions += one.sessions;
-			sum.created += one.created;
-			sum.expired += one.expired;
-			sum.exhausted += one.exhausted;
-		}
-		hits += stats->cache_hits;
-		misses += stats->cache_misses;
-	}
-	printf("\"sessions\":{\"live\":%" PRIu64 ",\"created\":%" PRIu64 ",\"expired\":%" PRIu64
-	       ",\"exhausted\":%" PRIu64 "},\"cache\":{\"hits\":%" PRIu64 ",\"misses\":%" PRIu64 "}",
-	       sum.sessions, sum.created, sum.expired, sum.exhausted, hits, misses);
-}
-
-static void print_classifiers(const struct bench *bench)
-{
-	const char *comma = "";
-
-	printf("\"classifiers\":[");
-	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
-		const struct sn_program *program = bench->stations[i].plan->program;
-
-		for (uint32_t s = 0; s < program->n_segments; s++) {
-			const struct sn_table *table = program->segments[s].table.table;
-
-			printf("%s{\"program\":%u,\"segment\":\"%s\",\"kind\":\"%s\",\"bytes\":%zu}", comma,
-			       i, program->segments[s].name,
-			       table != NULL ? sn_table_kind(table) : "constant",
-			       table != NULL ? sn_table_size(table) : 0);
-			comma = ",";
-		}
-	}
-	printf("]");
-}
-
-static void print_cycles(struct bench *bench)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < bench->n_samples; i++)
-		sum += bench->samples[i];
-	qsort(bench->samples, bench->n_samples, sizeof(*bench->samples), compare_samples);
-	printf("\"cycles_per_packet\":{\"p10\":%.2f,\"median\":%.2f,\"p90\":%.2f,\"mean\":%.2f}",
-	       per_packet(bench->samples, bench->n_samples, 10),
-	       per_packet(bench->samples, bench->n_samples, 50),
-	       per_packet(bench->samples, bench->n_samples, 90),
-	       (double)sum / (double)bench->n_samples / SN_BENCH_BURST);
 }
 
 /* Rounds with a clock around each stage; of each stage the median burst, as one interruption would hide the
@@ -538,8 +393,9 @@ static int profile(struct bench *bench, char *err, size_t err_len)
 	for (unsigned int stage = 0; stage < SN_STAGES; stage++) {
 		uint32_t *of_stage = samples + (size_t)stage * options->profile;
 
-		qsort(of_stage, n, sizeof(*of_stage), compare_samples);
-		printf("%s\"%s\":%.2f", stage == 0 ? "" : ",", names[stage], per_packet(of_stage, n, 50));
+		qsort(of_stage, n, sizeof(*of_stage), bench_compare);
+		printf("%s\"%s\":%.2f", stage == 0 ? "" : ",", names[stage],
+		       bench_per_packet(of_stage, n, 50));
 	}
 	printf("}");
 	free(samples);
@@ -566,17 +422,17 @@ static int measure(struct bench *bench, char *err, size_t err_len)
 	       ",\"unique_flows\":%s,\"programs\":%u,",
 	       SN_BENCH_BURST, bench->n_samples, rte_get_tsc_hz(),
 	       options->unique_flows > 0 ? "true" : "false", options->n_programs);
-	print_cycles(bench);
+	bench_print_cycles(bench);
 	printf(",\"timer_cycles_per_packet\":%.2f,\"instructions_per_packet\":null,",
 	       (double)bench->timer_cycles / (double)packets);
 	if (profile(bench, err, err_len) != 0)
 		return -1;
 	printf(",\"packets\":%" PRIu64 ",\"sent\":%" PRIu64 ",", stats->packets, bench->sent);
-	print_drops(bench);
+	bench_print_drops(bench);
 	printf(",");
-	print_state(bench);
+	bench_print_state(bench);
 	printf(",");
-	print_classifiers(bench);
+	bench_print_classifiers(bench);
 	printf("}\n");
 	return 0;
 }
