@@ -6,11 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
-#define LIST_MAX  16 /* boxes that are compared one after the other, whatever they are */
-#define HUGE_PAGE (2u << 20)
-#define HUGE_FROM (256u << 10)	   /* smaller blocks are not worth a huge page */
+#define LIST_MAX  16		   /* boxes that are compared one after the other, whatever they are */
 #define CLASS_MAX (INT32_MAX - 1u) /* one bit is the trie's, one value is "none" */
 
 /* The least box that holds all boxes, in one dimension: keys outside match nothing. */
@@ -50,18 +47,6 @@ enum sn_isa sn_isa_best(void)
 		return SN_ISA_AVX2;
 #endif
 	return SN_ISA_BASE;
-}
-
-void *sn_table_alloc(size_t size)
-{
-	size_t align = size >= HUGE_FROM ? HUGE_PAGE : 64;
-	void *block;
-
-	size = (size + align - 1) & ~(align - 1);
-	block = aligned_alloc(align, size ? size : align);
-	if (block != NULL && align == HUGE_PAGE)
-		madvise(block, size, MADV_HUGEPAGE); /* best effort */
-	return block;
 }
 
 static bool spec_is_valid(const struct sn_table_spec *spec, char *err, size_t err_len)

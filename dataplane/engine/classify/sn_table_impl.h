@@ -47,9 +47,6 @@ enum sn_isa sn_isa_best(void);
 struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_isa isa, char *err,
 				     size_t err_len);
 
-/* Large blocks lie on huge pages if there are any. Free with free(). */
-void *sn_table_alloc(size_t size);
-
 /* A list of boxes, or a few trees of them: see sn_table_tree.c. */
 struct sn_tree;
 /* like: a tree whose cuts are taken over where they still serve, or NULL. */

@@ -9,6 +9,7 @@
  * a 24-8 trie.
  */
 
+#include "sn_huge.h"
 #include "sn_table_impl.h"
 
 #include <stdio.h>
@@ -43,7 +44,7 @@ static bool open_chunk(struct filler *filler, size_t slot, size_t *chunk)
 		return false;
 	if (filler->n_slots + CHUNK > filler->room) {
 		size_t room = 2 * filler->room;
-		uint32_t *slots = sn_table_alloc(room * sizeof(*slots));
+		uint32_t *slots = sn_huge_alloc(room * sizeof(*slots));
 
 		if (slots == NULL)
 			return false;
@@ -190,7 +191,7 @@ struct sn_lpm *sn_lpm_create(const struct sn_boxes *boxes, char *err, size_t err
 	struct sn_lpm *lpm = calloc(1, sizeof(*lpm));
 	bool done = false;
 
-	filler.slots = sn_table_alloc(filler.room * sizeof(*filler.slots));
+	filler.slots = sn_huge_alloc(filler.room * sizeof(*filler.slots));
 	if (sorted != NULL && heap != NULL && lpm != NULL && filler.slots != NULL) {
 		for (size_t i = 0; i < ROOT; i++)
 			filler.slots[i] = RESULT;
@@ -201,7 +202,7 @@ struct sn_lpm *sn_lpm_create(const struct sn_boxes *boxes, char *err, size_t err
 	if (done) { /* growing left up to half of the block unused */
 		lpm->word = boxes->word[0];
 		lpm->n_slots = filler.n_slots;
-		lpm->slots = sn_table_alloc(lpm->n_slots * sizeof(*lpm->slots));
+		lpm->slots = sn_huge_alloc(lpm->n_slots * sizeof(*lpm->slots));
 		done = lpm->slots != NULL;
 	}
 	if (done)

@@ -17,6 +17,7 @@
  * Measured: see docs/classifier.md.
  */
 
+#include "sn_huge.h"
 #include "sn_table_cut.h"
 #include "sn_table_tree.h"
 
@@ -428,9 +429,9 @@ static bool finish(struct builder *builder)
 	size_t cells = builder->n_groups * tree->group_cells * sizeof(*tree->cells);
 	size_t classes = (builder->boxes->n + 1) * sizeof(*tree->classes);
 
-	tree->entries = sn_table_alloc(entries);
-	tree->cells = sn_table_alloc(cells);
-	tree->classes = sn_table_alloc(classes);
+	tree->entries = sn_huge_alloc(entries);
+	tree->cells = sn_huge_alloc(cells);
+	tree->classes = sn_huge_alloc(classes);
 	if (builder->full || tree->entries == NULL || tree->cells == NULL || tree->classes == NULL)
 		return false;
 	if (entries > 0)
