@@ -415,12 +415,12 @@ static void restore_lengths(struct sn_worker *w, uint32_t n)
 			w->pkts[i].frame_len = w->pkts[i].m->pkt_len + SN_TAG_LEN;
 }
 
-static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
+/* Frames become packets, as they came. */
+static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
+					uint32_t n, uint64_t now)
 {
-	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, handing = since, cycles,
-		 bytes = 0;
 	struct sn_count *rx = &w->stats.ports[iface].rx;
-	uint32_t segment = w->program->interfaces[iface].segment, known = 0, weight = 0;
+	uint64_t bytes = 0;
 
 	if (unlikely(w->trace))
 		sn_trace_begin(w->trace, iface, frames, n, now);
@@ -438,6 +438,22 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	}
 	if (unlikely(w->watched >> iface & 1) && !w->taking)
 		sn_worker_sight(w, n, now);
+}
+
+static __rte_always_inline void count_burst(struct sn_worker *w, uint32_t n, uint64_t cycles)
+{
+	w->stats.packets += n - w->gone - w->copies;
+	w->stats.bursts++;
+	w->stats.busy_cycles += cycles;
+	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
+}
+
+static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames, uint32_t n, uint64_t now)
+{
+	uint64_t *stages = w->stats.stage_cycles, since = rte_rdtsc(), begun = since, handing = since, cycles;
+	uint32_t segment = w->program->interfaces[iface].segment, known = 0, weight = 0;
+
+	take_in(w, iface, frames, n, now);
 	mark(w, stages, SN_STAGE_PARSE, &since);
 	if (w->caching)
 		known = look_up(w, n);
@@ -480,10 +496,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		sn_hand_over_count(w, n, weight, handing - begun, cycles - (handing - begun));
 	if (unlikely(w->dispatching))
 		sn_station_publish(w->station);
-	w->stats.packets += n - w->gone - w->copies;
-	w->stats.bursts++;
-	w->stats.busy_cycles += cycles;
-	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
+	count_burst(w, n, cycles);
 }
 
 void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts, uint16_t n, uint64_t now)
