@@ -100,19 +100,19 @@ func (c *Client) Hello(ctx context.Context) (*programpb.HelloReply, error) {
 	return h, err
 }
 
-// Load puts a program into force. The hash is program.Hash of its encoding; the engine shows it in Stats.
-func (c *Client) Load(ctx context.Context, p *programpb.Program, hash string) (*programpb.Loaded, error) {
-	return c.LoadMarked(ctx, p, hash, nil)
+// Load puts an encoded program into force. The hash is program.Hash of it; the engine verifies it, and shows it in Stats.
+func (c *Client) Load(ctx context.Context, encoded []byte, hash string) (*programpb.Loaded, error) {
+	return c.LoadMarked(ctx, encoded, hash, nil)
 }
 
 // LoadMarked is Load of a program whose classes devices may write on packets; nil: none is believed.
-func (c *Client) LoadMarked(ctx context.Context, p *programpb.Program, hash string, marks *programpb.Marks) (*programpb.Loaded, error) {
+func (c *Client) LoadMarked(ctx context.Context, encoded []byte, hash string, marks *programpb.Marks) (*programpb.Loaded, error) {
 	sum, err := hex.DecodeString(hash)
 	if err != nil {
 		return nil, fmt.Errorf("load: hash %q is not hexadecimal: %w", hash, err)
 	}
 	r, err := c.call(ctx, "load", &programpb.Request{
-		Body: &programpb.Request_Load{Load: &programpb.Load{Program: p, Hash: sum, Marks: marks}},
+		Body: &programpb.Request_Load{Load: &programpb.Load{Program: encoded, Hash: sum, Marks: marks}},
 	})
 	if err != nil {
 		return nil, err

@@ -71,7 +71,7 @@ func TestEveryRequestReachesTheEngineAndBringsItsAnswer(t *testing.T) {
 	if h, err := c.Hello(ctx); err != nil || h.GetPorts()[0] != "net_null0" {
 		t.Errorf("hello: %v, %v", h, err)
 	}
-	if l, err := c.Load(ctx, &programpb.Program{Chain: "edge"}, program.Hash(nil)); err != nil || l.GetSessionsKept() != 3 {
+	if l, err := c.Load(ctx, []byte{1}, program.Hash([]byte{1})); err != nil || l.GetSessionsKept() != 3 {
 		t.Errorf("load: %v, %v", l, err)
 	}
 	if s, err := c.Stats(ctx); err != nil || s.GetNowNs() != 5 {
@@ -101,7 +101,7 @@ func TestAnEngineThatRefusesIsQuotedAndTheConnectionLivesOn(t *testing.T) {
 		return &programpb.Response{Error: "no memory for 10 boxes"}
 	})
 	for range 2 {
-		_, err := c.Load(t.Context(), &programpb.Program{}, "00")
+		_, err := c.Load(t.Context(), nil, "00")
 		var refused *EngineError
 		if !errors.As(err, &refused) || err.Error() != "engine refused load: no memory for 10 boxes" {
 			t.Fatalf("got %v", err)
@@ -142,7 +142,7 @@ func TestALoadedProgramOfAnotherHashIsAnError(t *testing.T) {
 	c := fakeEngine(t, func(*programpb.Request) *programpb.Response {
 		return &programpb.Response{Body: &programpb.Response_Load{Load: &programpb.Loaded{Hash: []byte{1}}}}
 	})
-	if _, err := c.Load(t.Context(), &programpb.Program{}, "02"); err == nil || !strings.Contains(err.Error(), "engine runs program 01, want 02") {
+	if _, err := c.Load(t.Context(), nil, "02"); err == nil || !strings.Contains(err.Error(), "engine runs program 01, want 02") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -191,7 +191,7 @@ func (e *Engine) Load(p *delivery.Program) {
 		e.t.Fatal(err)
 	}
 	defer client.Close()
-	if _, err := client.Load(e.t.Context(), p.Program, p.Hash); err != nil {
+	if _, err := client.Load(e.t.Context(), p.Encoded, p.Hash); err != nil {
 		e.t.Fatal(err)
 	}
 }

@@ -64,7 +64,7 @@ func judge(t *testing.T, e *harness, p *programpb.Program, what string) bool {
 		return false // a name that is no UTF-8
 	}
 	_, agent := program.Decode(encoded)
-	_, engine := e.Load(t.Context(), p, program.Hash(encoded))
+	_, engine := e.Load(t.Context(), encoded, program.Hash(encoded))
 	var refused *control.EngineError
 	if engine != nil && !errors.As(engine, &refused) {
 		t.Fatalf("%s: %v", what, e.died(engine))
@@ -309,7 +309,7 @@ func takenBy(ctx context.Context, e *harness, r *rig) error {
 	if !proto.Equal(decoded, r.res.Program) {
 		return errors.New("the agent reads another program")
 	}
-	if _, err := e.Load(ctx, decoded, program.Hash(encoded)); err != nil {
+	if _, err := e.Load(ctx, encoded, program.Hash(encoded)); err != nil {
 		return fmt.Errorf("engine: %w", e.died(err))
 	}
 	return nil

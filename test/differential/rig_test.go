@@ -100,7 +100,7 @@ func (r *rig) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.engine.Load(ctx, r.res.Program, program.Hash(encoded)); err != nil {
+	if _, err := r.engine.Load(ctx, encoded, program.Hash(encoded)); err != nil {
 		return fmt.Errorf("chain %s: %w", r.chain, r.engine.died(err))
 	}
 	r.reset()

@@ -115,7 +115,7 @@ func (s *swapper) swap(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		loaded, err := s.engine.Load(ctx, next.res.Program, program.Hash(encoded))
+		loaded, err := s.engine.Load(ctx, encoded, program.Hash(encoded))
 		if err != nil {
 			return s.engine.died(err)
 		}

@@ -109,7 +109,7 @@ func (e *Engine) Load(ctx context.Context, p *delivery.Program, marks *programpb
 	e.setLoading(true)
 	defer e.setLoading(false)
 	loaded, _, err := ask(ctx, e, loadTimeout, func(ctx context.Context, c *control.Client) (*programpb.Loaded, error) {
-		return c.LoadMarked(ctx, p.Program, p.Hash, marks)
+		return c.LoadMarked(ctx, p.Encoded, p.Hash, marks)
 	})
 	return loaded, err
 }

@@ -92,7 +92,7 @@ func (e *engine) start() {
 			if err := c.AssignShards(e.t.Context(), &programpb.AssignShards{Shards: e.own.Numbers(), Key: e.key}); err != nil {
 				return err
 			}
-			_, err = c.Load(e.t.Context(), chain(e.t), program.Hash(encoded))
+			_, err = c.Load(e.t.Context(), encoded, program.Hash(encoded))
 			return err
 		})
 	})

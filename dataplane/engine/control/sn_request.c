@@ -131,18 +131,25 @@ static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__
 {
 	Sinter__Program__V1__Loaded *reply =
 		SN_NEW(&requests->arena, Sinter__Program__V1__Loaded, sinter__program__v1__loaded__init);
+	struct sn_engine_bytes bytes = {
+		.data = load->program.data,
+		.len = load->program.len,
+		.hash = load->hash.data,
+		.hash_len = load->hash.len,
+		.allocator = &requests->arena.allocator,
+	};
 	struct sn_engine_loaded loaded;
-	struct sn_marks marks;
 
 	if (reply == NULL)
 		return SN_ERR("no memory");
-	if (load->program == NULL)
-		return SN_ERR("load: the program is missing");
-	if (read_marks(load->marks, &marks, err, err_len) != 0 ||
-	    sn_engine_load_marked(requests->engine, load->program, marks, load->hash.data, load->hash.len,
-				  &loaded, err, err_len) != 0)
+	reply->hash.data = sn_arena_alloc(&requests->arena, SN_HASH_LEN);
+	if (reply->hash.data == NULL)
+		return SN_ERR("no memory");
+	if (read_marks(load->marks, &bytes.marks, err, err_len) != 0 ||
+	    sn_engine_load_bytes(requests->engine, &bytes, &loaded, err, err_len) != 0)
 		return -1;
-	reply->hash = load->hash;
+	reply->hash.len = SN_HASH_LEN;
+	memcpy(reply->hash.data, loaded.hash, SN_HASH_LEN);
 	reply->build_ns = loaded.build_ns;
 	reply->swap_ns = loaded.swap_ns;
 	reply->sessions_kept = loaded.sessions_kept;

@@ -375,24 +375,17 @@ static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine
 	return 0;
 }
 
-int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
-		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len)
-{
-	return sn_engine_load_marked(engine, program, (struct sn_marks){0}, hash, hash_len, loaded, err,
-				     err_len);
-}
-
-int sn_engine_load_marked(struct sn_engine *engine, const Sinter__Program__V1__Program *program,
-			  struct sn_marks marks, const uint8_t *hash, size_t hash_len,
-			  struct sn_engine_loaded *loaded, char *err, size_t err_len)
+static int load_marked(struct sn_engine *engine, const Sinter__Program__V1__Program *program,
+		       struct sn_marks marks, const uint8_t *hash, size_t hash_len,
+		       struct sn_engine_loaded *loaded, char *err, size_t err_len)
 {
 	uint64_t start = clock_ns();
 	char ignored[256];
 	struct sn_plan *plan;
 
 	*loaded = (struct sn_engine_loaded){0};
-	if (hash_len > SN_HASH_MAX)
-		return SN_ERR("hash of %zu bytes, at most %d", hash_len, SN_HASH_MAX);
+	if (hash_len > SN_HASH_LEN)
+		return SN_ERR("hash of %zu bytes, at most %d", hash_len, SN_HASH_LEN);
 	plan = sn_plan_create(program, engine->orders.plan,
 			      engine->config.harness ? NULL : engine->config.ports, engine->config.n_ports,
 			      engine->config.n_workers, err, err_len);
@@ -420,20 +413,52 @@ int sn_engine_load_marked(struct sn_engine *engine, const Sinter__Program__V1__P
 	return 0;
 }
 
-int sn_engine_load_bytes(struct sn_engine *engine, const uint8_t *data, size_t len,
+int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
+		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len)
+{
+	return load_marked(engine, program, (struct sn_marks){0}, hash, hash_len, loaded, err, err_len);
+}
+
+/* Bytes that were changed on their way are another program, perhaps one that can be loaded. */
+static int verify(const struct sn_engine_bytes *bytes, uint8_t hash[SN_HASH_LEN], char *err, size_t err_len)
+{
+	SHA2_CTX sha;
+
+	SHA256Init(&sha);
+	SHA256Update(&sha, bytes->data, bytes->len);
+	SHA256Final(hash, &sha);
+	if (bytes->hash_len == 0)
+		return 0;
+	if (bytes->hash_len != SN_HASH_LEN)
+		return SN_ERR("hash of %zu bytes, want the %d of SHA-256", bytes->hash_len, SN_HASH_LEN);
+	if (memcmp(bytes->hash, hash, SN_HASH_LEN) != 0)
+		return SN_ERR(
+			"the program's %zu bytes have the hash %02x%02x%02x%02x…, want %02x%02x%02x%02x…: "
+			"they were changed on their way",
+			bytes->len, hash[0], hash[1], hash[2], hash[3], bytes->hash[0], bytes->hash[1],
+			bytes->hash[2], bytes->hash[3]);
+	return 0;
+}
+
+int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
 			 struct sn_engine_loaded *loaded, char *err, size_t err_len)
 {
-	Sinter__Program__V1__Program *program = sinter__program__v1__program__unpack(NULL, len, data);
-	uint8_t hash[SHA256_DIGEST_LENGTH];
-	SHA2_CTX sha;
+	uint64_t start = clock_ns();
+	Sinter__Program__V1__Program *program;
+	uint8_t hash[SN_HASH_LEN];
+	uint64_t decode_ns;
 	int rc;
 
+	*loaded = (struct sn_engine_loaded){0};
+	if (verify(bytes, hash, err, err_len) != 0)
+		return -1;
+	program = sinter__program__v1__program__unpack(bytes->allocator, bytes->len, bytes->data);
 	if (program == NULL)
-		return SN_ERR("%zu bytes are no encoded program", len);
-	SHA256Init(&sha);
-	SHA256Update(&sha, data, len);
-	SHA256Final(hash, &sha);
-	rc = sn_engine_load(engine, program, hash, sizeof(hash), loaded, err, err_len);
-	sinter__program__v1__program__free_unpacked(program, NULL);
+		return SN_ERR("%zu bytes are no encoded program", bytes->len);
+	decode_ns = clock_ns() - start;
+	rc = load_marked(engine, program, bytes->marks, hash, sizeof(hash), loaded, err, err_len);
+	sinter__program__v1__program__free_unpacked(program, bytes->allocator);
+	loaded->build_ns += decode_ns;
+	memcpy(loaded->hash, hash, sizeof(hash));
 	return rc;
 }

@@ -71,6 +71,7 @@ struct sn_engine {
 };
 
 struct sn_engine_loaded {
+	uint8_t hash[SN_HASH_LEN]; /* of the encoded program, if it came so */
 	uint64_t build_ns;
 	uint64_t swap_ns;
 	uint64_t sessions_kept;
@@ -93,13 +94,18 @@ void sn_engine_free(struct sn_engine *engine);
 int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
 		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len);
 
-/* The same for a program for which devices write marks. */
-int sn_engine_load_marked(struct sn_engine *engine, const Sinter__Program__V1__Program *program,
-			  struct sn_marks marks, const uint8_t *hash, size_t hash_len,
-			  struct sn_engine_loaded *loaded, char *err, size_t err_len);
+/* An encoded program. */
+struct sn_engine_bytes {
+	const uint8_t *data;
+	size_t len;
+	const uint8_t *hash; /* SHA-256 that the bytes must have (as program.Hash in Go); of length 0: any */
+	size_t hash_len;
+	struct sn_marks marks;	       /* that devices write for it */
+	ProtobufCAllocator *allocator; /* for the time of the call; NULL: the heap */
+};
 
-/* The same for an encoded program, whose hash is its SHA-256 (as program.Hash in Go). */
-int sn_engine_load_bytes(struct sn_engine *engine, const uint8_t *data, size_t len,
+/* The same for an encoded program, which is named by its hash. */
+int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
 			 struct sn_engine_loaded *loaded, char *err, size_t err_len);
 
 /* Holds all workers at a burst boundary: what is theirs may be read and changed until the release. Keep it

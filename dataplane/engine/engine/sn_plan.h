@@ -13,7 +13,7 @@
 #include "sn_worker.h"
 
 #define SN_WORKERS_MAX 64
-#define SN_HASH_MAX    64
+#define SN_HASH_LEN    32 /* of SHA-256 */
 
 struct sn_plan {
 	struct sn_program *program;
@@ -23,7 +23,7 @@ struct sn_plan {
 	struct sn_marks marks; /* that devices write for this program */
 	unsigned int n_workers;
 	struct sn_counts *counts[SN_WORKERS_MAX];
-	uint8_t hash[SN_HASH_MAX]; /* as the client named the program */
+	uint8_t hash[SN_HASH_LEN]; /* as the client named the program */
 	size_t hash_len;
 };
 

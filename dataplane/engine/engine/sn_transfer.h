@@ -38,7 +38,7 @@ struct sn_transfer {
 
 /* What two engines must have in common. */
 struct sn_transfer_layout {
-	uint8_t program[SN_HASH_MAX];
+	uint8_t program[SN_HASH_LEN];
 	size_t program_len;
 	char cut[16];
 	uint32_t units;

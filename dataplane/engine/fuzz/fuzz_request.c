@@ -62,9 +62,15 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static bool has_tables(const uint8_t *data, size_t size)
 {
 	Sinter__Program__V1__Request *request = sinter__program__v1__request__unpack(NULL, size, data);
-	bool has = request != NULL && request->body_case == SINTER__PROGRAM__V1__REQUEST__BODY_LOAD &&
-		   request->load->program != NULL && request->load->program->n_tables > 0;
+	Sinter__Program__V1__Program *program = NULL;
+	bool has;
 
+	if (request != NULL && request->body_case == SINTER__PROGRAM__V1__REQUEST__BODY_LOAD)
+		program = sinter__program__v1__program__unpack(NULL, request->load->program.len,
+							       request->load->program.data);
+	has = program != NULL && program->n_tables > 0;
+	if (program != NULL)
+		sinter__program__v1__program__free_unpacked(program, NULL);
 	sinter__program__v1__request__free_unpacked(request, NULL);
 	return has;
 }

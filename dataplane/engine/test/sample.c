@@ -300,3 +300,14 @@ size_t sn_sample_udp(const struct sn_sample_packet *packet, uint8_t frame[SN_SAM
 	udp->dgram_cksum = rte_ipv4_udptcp_cksum(ip, udp);
 	return SN_SAMPLE_FRAME;
 }
+
+ProtobufCBinaryData sn_sample_encode(struct sn_arena *arena, const Sinter__Program__V1__Program *program)
+{
+	ProtobufCBinaryData data = {.len = sinter__program__v1__program__get_packed_size(program)};
+
+	data.data = sn_arena_alloc(arena, data.len);
+	if (!data.data)
+		abort();
+	sinter__program__v1__program__pack(program, data.data);
+	return data;
+}

@@ -112,7 +112,7 @@ static void load_program(struct flows *f, uint32_t generation)
 
 	marks.generation = generation;
 	marks.shift = SHIFT;
-	load.program = f->program;
+	load.program = sn_sample_encode(&f->arena, f->program);
 	load.marks = &marks;
 	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
@@ -742,7 +742,7 @@ static void marks_that_cannot_be_are_refused_with_the_program(void **state)
 	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
 	Sinter__Program__V1__Marks marks = SINTER__PROGRAM__V1__MARKS__INIT;
 
-	load.program = f->program;
+	load.program = sn_sample_encode(&f->arena, f->program);
 	load.marks = &marks;
 	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
 	request.load = &load;

@@ -19,6 +19,7 @@
 #include "sample.h"
 #include "sn_file.h"
 #include "sn_frame.h"
+#include "sn_plan.h"
 #include "sn_program.h"
 #include "sn_state.h"
 
@@ -203,6 +204,7 @@ static void a_program_comes_by_the_socket_and_the_engine_ends_on_request(void **
 	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
 	Sinter__Program__V1__Hello hello = SINTER__PROGRAM__V1__HELLO__INIT;
 	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
+	Sinter__Program__V1__Program *program = sn_sample_wire(&f->arena);
 	Sinter__Program__V1__Shutdown shutdown = SINTER__PROGRAM__V1__SHUTDOWN__INIT;
 	Sinter__Program__V1__Response *response;
 	Sinter__Program__V1__Stats *stats;
@@ -217,15 +219,13 @@ static void a_program_comes_by_the_socket_and_the_engine_ends_on_request(void **
 	assert_string_equal(response->error, "");
 	assert_int_equal(response->hello->n_ports, 2);
 
-	load.program = sn_sample_wire(&f->arena);
-	load.hash.data = (uint8_t *)"h1";
-	load.hash.len = 2;
+	load.program = sn_sample_encode(&f->arena, program);
 	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
 	for (int i = 0; i < 20; i++) { /* a swap is nothing special */
 		response = ask(f, &request);
 		assert_string_equal(response->error, "");
-		assert_int_equal(response->load->hash.len, 2);
+		assert_int_equal(response->load->hash.len, SN_HASH_LEN);
 	}
 
 	/* Its ports are in the chain's order now; net_null sends zeros, which are for nobody. */
@@ -238,12 +238,14 @@ static void a_program_comes_by_the_socket_and_the_engine_ends_on_request(void **
 	assert_true(stats->ports[0]->rx_packets > 0);
 	assert_int_equal(stats->ports[1]->rx_packets, 0);
 
-	load.program->interfaces[0]->name = (char *)"dmz";
+	program->interfaces[0]->name = (char *)"dmz";
+	load.program = sn_sample_encode(&f->arena, program);
 	response = ask(f, &request);
 	assert_string_equal(response->error,
 			    "interface dmz has no device: start the engine with --bind dmz=<device>");
-	load.program->interfaces[0]->name = (char *)"a";
-	load.program->interfaces[0]->mtu = 9000;
+	program->interfaces[0]->name = (char *)"a";
+	program->interfaces[0]->mtu = 9000;
+	load.program = sn_sample_encode(&f->arena, program);
 	response = ask(f, &request);
 	assert_non_null(strstr(response->error, "MTU 9000"));
 
@@ -385,6 +387,43 @@ static Sinter__Program__V1__Response *cut_shards(struct fixture *f, Sinter__Prog
 	return ask(f, &request);
 }
 
+static void a_program_whose_bytes_were_changed_on_their_way_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
+	Sinter__Program__V1__Load load = SINTER__PROGRAM__V1__LOAD__INIT;
+	Sinter__Program__V1__Program *program = sn_sample_wire(&f->arena);
+	Sinter__Program__V1__Response *response;
+	uint8_t hash[SN_HASH_LEN];
+
+	start(f, "a=net_null0", "b=net_ring0");
+	dial(f);
+	load.program = sn_sample_encode(&f->arena, program);
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
+	request.load = &load;
+	response = ask(f, &request);
+	assert_string_equal(response->error, "");
+	assert_int_equal(response->load->hash.len, SN_HASH_LEN);
+	memcpy(hash, response->load->hash.data, SN_HASH_LEN);
+
+	load.hash.data = hash;
+	load.hash.len = SN_HASH_LEN;
+	response = ask(f, &request);
+	assert_string_equal(response->error, "");
+	program->icmp_rate++; /* which is right as well, but not what was sent */
+	load.program = sn_sample_encode(&f->arena, program);
+	response = ask(f, &request);
+	assert_non_null(strstr(response->error, "changed on their way"));
+	assert_memory_equal(get_stats(f)->hash.data, hash, SN_HASH_LEN);
+	load.hash.len = 2;
+	response = ask(f, &request);
+	assert_non_null(strstr(response->error, "hash of 2 bytes, want the 32 of SHA-256"));
+	load.hash.len = 0;
+	load.program.len--;
+	response = ask(f, &request);
+	assert_non_null(strstr(response->error, "are no encoded program"));
+}
+
 static void shards_are_cut_anew_before_the_first_program_and_not_after_it(void **state)
 {
 	struct fixture *f = *state;
@@ -406,7 +445,7 @@ static void shards_are_cut_anew_before_the_first_program_and_not_after_it(void *
 	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__ADDRESS, 3);
 	assert_string_equal(response->error, "");
 	assert_string_equal(response->shards_cut->unhashed[1], "");
-	load.program = sn_sample_napt(&f->arena);
+	load.program = sn_sample_encode(&f->arena, sn_sample_napt(&f->arena));
 	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
 	assert_string_equal(ask(f, &request)->error, "");
@@ -439,6 +478,7 @@ int main(void)
 #define PROCESS_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 	const struct CMUnitTest tests[] = {
 		PROCESS_TEST(a_program_comes_by_the_socket_and_the_engine_ends_on_request),
+		PROCESS_TEST(a_program_whose_bytes_were_changed_on_their_way_is_refused),
 		PROCESS_TEST(packets_go_from_one_device_through_the_program_to_the_other),
 		PROCESS_TEST(shards_move_between_the_workers_of_a_running_engine),
 		PROCESS_TEST(shards_are_cut_anew_before_the_first_program_and_not_after_it),

@@ -392,6 +392,7 @@ static void close_ports(struct ports *ports)
 static int load_file(struct sn_engine *engine, const char *path, char *err, size_t err_len)
 {
 	struct sn_engine_loaded loaded;
+	struct sn_engine_bytes bytes = {0};
 	uint8_t *data;
 	size_t len;
 	char why[512];
@@ -399,7 +400,9 @@ static int load_file(struct sn_engine *engine, const char *path, char *err, size
 
 	if (sn_file_read(path, &data, &len, err, err_len) != 0)
 		return -1;
-	rc = sn_engine_load_bytes(engine, data, len, &loaded, why, sizeof(why));
+	bytes.data = data;
+	bytes.len = len;
+	rc = sn_engine_load_bytes(engine, &bytes, &loaded, why, sizeof(why));
 	if (rc != 0)
 		snprintf(err, err_len, "program %s: %s", path, why);
 	free(data);

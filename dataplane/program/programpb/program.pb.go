@@ -3160,9 +3160,9 @@ func (x *Cut) GetBit() uint32 {
 
 type Load struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Program       *Program               `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`
-	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`
-	Marks         *Marks                 `protobuf:"bytes,3,opt,name=marks,proto3" json:"marks,omitempty"` // absent: no packet's mark is believed
+	Program       []byte                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"` // an encoded Program
+	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`       // SHA-256 of it, which the engine verifies; empty: not verified
+	Marks         *Marks                 `protobuf:"bytes,3,opt,name=marks,proto3" json:"marks,omitempty"`     // absent: no packet's mark is believed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3197,7 +3197,7 @@ func (*Load) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{22}
 }
 
-func (x *Load) GetProgram() *Program {
+func (x *Load) GetProgram() []byte {
 	if x != nil {
 		return x.Program
 	}
@@ -3220,7 +3220,7 @@ func (x *Load) GetMarks() *Marks {
 
 type Loaded struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
-	Hash            []byte                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`
+	Hash            []byte                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`                       // SHA-256 of the program's bytes
 	BuildNs         uint64                 `protobuf:"varint,2,opt,name=build_ns,json=buildNs,proto3" json:"build_ns,omitempty"` // decode and build of the tables
 	SwapNs          uint64                 `protobuf:"varint,3,opt,name=swap_ns,json=swapNs,proto3" json:"swap_ns,omitempty"`    // until every worker ran the new program
 	SessionsKept    uint64                 `protobuf:"varint,4,opt,name=sessions_kept,json=sessionsKept,proto3" json:"sessions_kept,omitempty"`
@@ -7703,9 +7703,9 @@ const file_program_proto_rawDesc = "" +
 	"\x02By\x12\b\n" +
 	"\x04HOST\x10\x00\x12\v\n" +
 	"\aADDRESS\x10\x01\x12\a\n" +
-	"\x03RSS\x10\x02\"\x80\x01\n" +
-	"\x04Load\x124\n" +
-	"\aprogram\x18\x01 \x01(\v2\x1a.sinter.program.v1.ProgramR\aprogram\x12\x12\n" +
+	"\x03RSS\x10\x02\"d\n" +
+	"\x04Load\x12\x18\n" +
+	"\aprogram\x18\x01 \x01(\fR\aprogram\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12.\n" +
 	"\x05marks\x18\x03 \x01(\v2\x18.sinter.program.v1.MarksR\x05marks\"\xa0\x01\n" +
 	"\x06Loaded\x12\x12\n" +
@@ -8344,60 +8344,59 @@ var file_program_proto_depIdxs = []int32{
 	35,  // 57: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
 	71,  // 58: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
 	6,   // 59: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
-	14,  // 60: sinter.program.v1.Load.program:type_name -> sinter.program.v1.Program
-	71,  // 61: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	40,  // 62: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	41,  // 63: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	42,  // 64: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	43,  // 65: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	44,  // 66: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	45,  // 67: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	46,  // 68: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	2,   // 69: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	3,   // 70: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	48,  // 71: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	50,  // 72: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	51,  // 73: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	52,  // 74: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
-	58,  // 75: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
-	55,  // 76: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	58,  // 77: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	60,  // 78: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	59,  // 79: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	64,  // 80: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	65,  // 81: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	66,  // 82: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	7,   // 83: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	69,  // 84: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	74,  // 85: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	75,  // 86: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
-	77,  // 87: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
-	99,  // 88: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
-	9,   // 89: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
-	76,  // 90: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	79,  // 91: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	80,  // 92: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	4,   // 93: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	81,  // 94: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	82,  // 95: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	10,  // 96: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,   // 97: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	86,  // 98: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	11,  // 99: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	89,  // 100: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	90,  // 101: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	12,  // 102: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	91,  // 103: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	13,  // 104: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	91,  // 105: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	35,  // 106: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
-	0,   // 107: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	8,   // 108: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
-	109, // [109:109] is the sub-list for method output_type
-	109, // [109:109] is the sub-list for method input_type
-	109, // [109:109] is the sub-list for extension type_name
-	109, // [109:109] is the sub-list for extension extendee
-	0,   // [0:109] is the sub-list for field type_name
+	71,  // 60: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	40,  // 61: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	41,  // 62: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	42,  // 63: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	43,  // 64: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	44,  // 65: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	45,  // 66: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	46,  // 67: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	2,   // 68: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	3,   // 69: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	48,  // 70: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	50,  // 71: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	51,  // 72: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	52,  // 73: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
+	58,  // 74: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
+	55,  // 75: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	58,  // 76: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	60,  // 77: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	59,  // 78: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	64,  // 79: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	65,  // 80: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	66,  // 81: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	7,   // 82: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	69,  // 83: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	74,  // 84: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	75,  // 85: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
+	77,  // 86: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
+	99,  // 87: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
+	9,   // 88: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
+	76,  // 89: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	79,  // 90: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	80,  // 91: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	4,   // 92: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	81,  // 93: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	82,  // 94: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	10,  // 95: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,   // 96: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	86,  // 97: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	11,  // 98: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	89,  // 99: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	90,  // 100: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	12,  // 101: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	91,  // 102: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	13,  // 103: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	91,  // 104: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	35,  // 105: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
+	0,   // 106: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	8,   // 107: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	108, // [108:108] is the sub-list for method output_type
+	108, // [108:108] is the sub-list for method input_type
+	108, // [108:108] is the sub-list for extension type_name
+	108, // [108:108] is the sub-list for extension extendee
+	0,   // [0:108] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }

@@ -34,7 +34,8 @@ func ParseText(t testing.TB, text string) *manifest.Bundle {
 // Program is a chain's packet program.
 type Program struct {
 	*programpb.Program
-	Hash string
+	Encoded []byte
+	Hash    string
 	// Took is the time of each step.
 	Took struct{ Build, Synthesize time.Duration }
 }
@@ -58,7 +59,7 @@ func Compile(t testing.TB, b *manifest.Bundle) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Program, p.Hash = c.Result.Program, c.Hash
+	p.Program, p.Encoded, p.Hash = c.Result.Program, c.Encoded, c.Hash
 	lap(&p.Took.Synthesize)
 	return p
 }
@@ -66,7 +67,7 @@ func Compile(t testing.TB, b *manifest.Bundle) *Program {
 // Load puts a program into force.
 func (e *Engine) Load(t testing.TB, p *Program) *programpb.Loaded {
 	t.Helper()
-	l, err := e.Client.Load(context.Background(), p.Program, p.Hash)
+	l, err := e.Client.Load(context.Background(), p.Encoded, p.Hash)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -61,7 +62,11 @@ func Run(t *testing.T, dir string, p *programpb.Program, hash string, frames ...
 			t.Error(err)
 		}
 	})
-	if _, err := process.Load(ctx, p, hash); err != nil {
+	encoded, err := program.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := process.Load(ctx, encoded, hash); err != nil {
 		t.Fatal(err)
 	}
 	return c.Socket

@@ -218,7 +218,7 @@ func (r *running) reload(ctx context.Context, files *watch.Files) {
 func (r *running) load(ctx context.Context, chain *compile.Chain) (*programpb.Loaded, error) {
 	ctx, cancel := asking(ctx)
 	defer cancel()
-	loaded, err := r.engine.Load(ctx, chain.Result.Program, chain.Hash)
+	loaded, err := r.engine.Load(ctx, chain.Encoded, chain.Hash)
 	if err != nil {
 		return nil, err
 	}
