@@ -4,7 +4,6 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
-#include <sched.h>
 #include <sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,11 +42,6 @@ static uint64_t clock_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
-
-uint64_t sn_engine_now(const struct sn_engine *engine)
-{
-	return engine->config.harness ? engine->now_ns : sn_now_ns();
 }
 
 /* QEMU's emulation of a processor, by the name that it gives itself in the leaf of hypervisors. */
@@ -236,47 +230,6 @@ void sn_engine_stop(struct sn_engine *engine)
 	sn_offload_stop(engine);
 }
 
-/* Moves the epoch on and waits until every worker follows it. */
-static void announce(struct sn_engine *engine, uint32_t step)
-{
-	uint32_t epoch = atomic_load_explicit(&engine->orders.epoch, memory_order_relaxed) + step;
-
-	atomic_store_explicit(&engine->orders.epoch, epoch, memory_order_release);
-	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
-		struct sn_thread *thread = &engine->threads[i];
-
-		if (engine->running) {
-			while (atomic_load_explicit(&thread->acknowledged, memory_order_acquire) != epoch)
-				sched_yield();
-		} else if ((epoch & 1) == 0) {
-			while (!sn_thread_prepare(thread, epoch, 1))
-				; /* no thread does */
-			sn_thread_follow(thread);
-		}
-	}
-}
-
-void sn_engine_hold(struct sn_engine *engine)
-{
-	announce(engine, 1);
-}
-
-void sn_engine_release(struct sn_engine *engine)
-{
-	announce(engine, 1);
-}
-
-void sn_engine_front(struct sn_engine *engine, bool front, bool again)
-{
-	bool announces = front && (again || !engine->front);
-
-	for (unsigned int i = 0; i < engine->config.n_workers; i++)
-		sn_neigh_silence(engine->threads[i].worker, !front);
-	if (announces)
-		sn_thread_announce(&engine->threads[0]);
-	engine->front = front;
-}
-
 /* The devices' addresses as a plan wants them. */
 static int use_macs(const struct sn_plan *plan, char *err, size_t err_len)
 {
@@ -358,7 +311,7 @@ static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine
 	if (old != NULL && sn_plan_same_state(old, plan)) {
 		loaded->sessions_kept = count_sessions(engine, plan);
 		engine->orders.plan = plan;
-		announce(engine, 2);
+		sn_engine_announce(engine, 2);
 	} else {
 		sn_shards_finish(engine);
 		sn_engine_hold(engine);

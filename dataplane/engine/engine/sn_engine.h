@@ -108,6 +108,9 @@ struct sn_engine_bytes {
 int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
 			 struct sn_engine_loaded *loaded, char *err, size_t err_len);
 
+/* Moves the epoch on and waits until every worker follows it. */
+void sn_engine_announce(struct sn_engine *engine, uint32_t step);
+
 /* Holds all workers at a burst boundary: what is theirs may be read and changed until the release. Keep it
  * short. */
 void sn_engine_hold(struct sn_engine *engine);
