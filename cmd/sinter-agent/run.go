@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"os"
 
@@ -17,70 +18,77 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/lifecycle"
 )
 
+// running is how the agent is run.
+type running struct {
+	instance                 client.ObjectKey
+	node, kubeconfig, probes string
+	metrics                  metricsServer
+	balance                  bool
+	peers                    peering
+}
+
 func newRun(dir func() folder, log logr.Logger) *cobra.Command {
-	var instance client.ObjectKey
-	var node, kubeconfig, probes string
-	var metrics metricsServer
-	var balance bool
-	var peers peering
+	var r running
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the agent",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			instance.Name = cmp.Or(instance.Name, os.Getenv("POD_NAME"))
-			instance.Namespace = cmp.Or(instance.Namespace, os.Getenv("POD_NAMESPACE"))
-			if instance.Name == "" || instance.Namespace == "" {
-				return errors.New("which ChainInstance is this pod's? Set --instance and --namespace, or POD_NAME and POD_NAMESPACE from the downward API")
-			}
-			config, err := restConfig(kubeconfig)
-			if err != nil {
-				return err
-			}
-			cluster, err := agent.NewClient(config)
-			if err != nil {
-				return err
-			}
-			if err := lifecycle.Undrain(dir().draining()); err != nil {
-				return err
-			}
-			identity, listener, err := peers.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			a := agent.New(agent.Config{
-				Identity: identity,
-				Peers:    listener,
-				Client:   cluster,
-				Instance: instance,
-				Node:     cmp.Or(node, os.Getenv("NODE_NAME")),
-				Socket:   dir().socket(),
-				Programs: dir().programs(),
-				Binding:  dir().binding(),
-				Draining: dir().draining(),
-				Balance:  balance,
-				Clock:    clock.RealClock{},
-				Log:      log,
-			})
-			group, ctx := errgroup.WithContext(cmd.Context())
-			group.Go(func() error { return a.Run(ctx) })
-			group.Go(func() error { return serve(ctx, probes, a.Handler(), nil) })
-			group.Go(func() error { return metrics.serve(ctx, config, a.Metrics()) })
-			return group.Wait()
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), dir(), log) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&instance.Name, "instance", "", "the pod's ChainInstance (default: $POD_NAME)")
-	flags.StringVar(&instance.Namespace, "namespace", "", "its namespace (default: $POD_NAMESPACE)")
-	flags.StringVar(&node, "node", "", "node that the pod is on (default: $NODE_NAME)")
-	flags.StringVar(&kubeconfig, "kubeconfig", "", "how to reach the cluster from outside of it")
-	flags.BoolVar(&balance, "balance", true, "move shards between the engine's cores by their load")
-	flags.StringVar(&peers.secret, "chain-secret", "", "file with the secret of the chain's pods, which share its state; none: the pod has all of it")
-	flags.StringVar(&peers.address, "peers-bind", ":9443", "address at which other pods of the chain give shards")
-	flags.StringVar(&probes, "probes-bind", ":8081", "address of /livez, /healthz and /readyz")
-	flags.StringVar(&metrics.address, "metrics-bind", ":9090", `address of /metrics, "" for none`)
-	flags.BoolVar(&metrics.auth, "metrics-auth", true, "serve metrics by TLS, and only to those whom the cluster allows to get /metrics")
+	flags.StringVar(&r.instance.Name, "instance", "", "the pod's ChainInstance (default: $POD_NAME)")
+	flags.StringVar(&r.instance.Namespace, "namespace", "", "its namespace (default: $POD_NAMESPACE)")
+	flags.StringVar(&r.node, "node", "", "node that the pod is on (default: $NODE_NAME)")
+	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "how to reach the cluster from outside of it")
+	flags.BoolVar(&r.balance, "balance", true, "move shards between the engine's cores by their load")
+	flags.StringVar(&r.peers.secret, "chain-secret", "", "file with the secret of the chain's pods, which share its state; none: the pod has all of it")
+	flags.StringVar(&r.peers.address, "peers-bind", ":9443", "address at which other pods of the chain give shards")
+	flags.StringVar(&r.probes, "probes-bind", ":8081", "address of /livez, /healthz and /readyz")
+	flags.StringVar(&r.metrics.address, "metrics-bind", ":9090", `address of /metrics, "" for none`)
+	flags.BoolVar(&r.metrics.auth, "metrics-auth", true, "serve metrics by TLS, and only to those whom the cluster allows to get /metrics")
 	return cmd
+}
+
+func (r *running) run(ctx context.Context, dir folder, log logr.Logger) error {
+	r.instance.Name = cmp.Or(r.instance.Name, os.Getenv("POD_NAME"))
+	r.instance.Namespace = cmp.Or(r.instance.Namespace, os.Getenv("POD_NAMESPACE"))
+	if r.instance.Name == "" || r.instance.Namespace == "" {
+		return errors.New("which ChainInstance is this pod's? Set --instance and --namespace, or POD_NAME and POD_NAMESPACE from the downward API")
+	}
+	config, err := restConfig(r.kubeconfig)
+	if err != nil {
+		return err
+	}
+	cluster, err := agent.NewClient(config)
+	if err != nil {
+		return err
+	}
+	if err := lifecycle.Undrain(dir.draining()); err != nil {
+		return err
+	}
+	identity, listener, err := r.peers.open(ctx)
+	if err != nil {
+		return err
+	}
+	a := agent.New(agent.Config{
+		Identity: identity,
+		Peers:    listener,
+		Client:   cluster,
+		Instance: r.instance,
+		Node:     cmp.Or(r.node, os.Getenv("NODE_NAME")),
+		Socket:   dir.socket(),
+		Programs: dir.programs(),
+		Binding:  dir.binding(),
+		Draining: dir.draining(),
+		Balance:  r.balance,
+		Clock:    clock.RealClock{},
+		Log:      log,
+	})
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.Run(ctx) })
+	group.Go(func() error { return serve(ctx, r.probes, a.Handler(), nil) })
+	group.Go(func() error { return r.metrics.serve(ctx, config, a.Metrics()) })
+	return group.Wait()
 }
 
 func restConfig(kubeconfig string) (*rest.Config, error) {

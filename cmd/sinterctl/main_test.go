@@ -82,55 +82,7 @@ func TestOutputOf(t *testing.T) {
 }
 
 func TestWrongUseIsToldApartFromErrorsAndSaysWhatIsRight(t *testing.T) {
-	for name, c := range map[string]struct {
-		args []string
-		code int
-		says string
-	}{
-		"no files":                 {[]string{"validate"}, exitUsage, "requires at least 1 arg"},
-		"unknown command":          {[]string{"vaildate"}, exitUsage, "unknown command"},
-		"unknown flag":             {[]string{"synth", office, "--colour"}, exitUsage, "unknown flag"},
-		"unknown output":           {[]string{"synth", office, "-o", "xml"}, exitUsage, "want one of table, json, dot, svg, program"},
-		"binding without a device": {[]string{"run", office, "--bind", "inside"}, exitUsage, "want <interface>=<device>"},
-		"interface bound twice":    {[]string{"run", office, "--bind", "inside=a", "--bind", "inside=b"}, exitUsage, "bound twice"},
-		"source that is no address": {
-			[]string{"explain", office, "--in", "inside", "--src", "ten", "--dst", "10.0.0.1"}, exitUsage, `--src "ten": want an IPv4 address`,
-		},
-		"unknown TCP flag": {
-			[]string{"explain", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--tcp-flags", "SYM"}, exitUsage, "unknown flag",
-		},
-		"entry by an unknown interface": {
-			[]string{"explain", office, "--in", "insdie", "--src", "10.0.0.7", "--dst", "10.0.0.1"}, exitUsage, "the chain's interfaces are inside, outside",
-		},
-		"binding of an unknown interface": {[]string{"run", office, "--bind", "dmz=eth0"}, exitError, `no interface "dmz", only inside, outside`},
-		"two interfaces bound to one device": {
-			[]string{"run", office, "--bind", "inside=eth0", "--bind", "outside=eth0"}, exitError, `interface outside: device "eth0" is bound to interface inside already`,
-		},
-		"no such file":                {[]string{"validate", "testdata/none.yaml"}, exitError, "testdata/none.yaml"},
-		"no engine":                   {[]string{"stats", "--socket", "testdata/none.sock"}, exitError, "none.sock"},
-		"no cluster":                  {[]string{"cluster", "status", "--kubeconfig", "testdata/none"}, exitError, "testdata/none"},
-		"a cluster that is not there": {[]string{"cluster", "programs", "office", "--server", "http://127.0.0.1:1"}, exitError, "connection refused"},
-		"one chain of all namespaces": {[]string{"cluster", "status", "office", "-A"}, exitUsage, "leave the chain's name out"},
-		"rollback to nothing":         {[]string{"cluster", "rollback", "office"}, exitUsage, "accepts 2 arg(s)"},
-		"undo with a revision":        {[]string{"cluster", "rollback", "office", "2", "--undo"}, exitUsage, "accepts 1 arg(s)"},
-		"a class without its segment": {[]string{"trace", "--class", ":4"}, exitUsage, "the segment is missing"},
-		"no engine to trace":          {[]string{"trace", "--socket", "testdata/none.sock", "-f", filepath.Join(t.TempDir(), "none")}, exitError, "none.sock"},
-		"flows of a packet as it is": {
-			[]string{"bench", office, "--in", "inside", "--hex", "00", "--flows", "2"}, exitUsage, "--flows 2: the packet of --hex or --pcap is one flow",
-		},
-		"flows of a protocol without ports": {
-			[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "47", "--flows", "2"}, exitUsage, "--proto 47 has not",
-		},
-		"flows of ICMP errors": {
-			[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "icmp", "--icmp-type", "3", "--flows", "2"},
-			exitUsage, "icmp with --icmp-type 8 or 0",
-		},
-		"a flow for each packet without ports": {
-			[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "icmp", "--unique-flows"},
-			exitUsage, "--unique-flows: the packet has no source port",
-		},
-		"a misspelt field": {[]string{"validate", misspelt(t)}, exitError, "gatway"},
-	} {
+	for name, c := range wrongUses {
 		t.Run(name, func(t *testing.T) {
 			code, said := runProcess(t, c.args)
 			if code != c.code {
@@ -140,6 +92,66 @@ func TestWrongUseIsToldApartFromErrorsAndSaysWhatIsRight(t *testing.T) {
 				t.Errorf("said %q, want it to contain %q", said, c.says)
 			}
 		})
+	}
+}
+
+// wrongUses are arguments, and what is said of them.
+var wrongUses = map[string]struct {
+	args []string
+	code int
+	says string
+}{
+	"no files":                 {[]string{"validate"}, exitUsage, "requires at least 1 arg"},
+	"unknown command":          {[]string{"vaildate"}, exitUsage, "unknown command"},
+	"unknown flag":             {[]string{"synth", office, "--colour"}, exitUsage, "unknown flag"},
+	"unknown output":           {[]string{"synth", office, "-o", "xml"}, exitUsage, "want one of table, json, dot, svg, program"},
+	"binding without a device": {[]string{"run", office, "--bind", "inside"}, exitUsage, "want <interface>=<device>"},
+	"interface bound twice":    {[]string{"run", office, "--bind", "inside=a", "--bind", "inside=b"}, exitUsage, "bound twice"},
+	"source that is no address": {
+		[]string{"explain", office, "--in", "inside", "--src", "ten", "--dst", "10.0.0.1"}, exitUsage, `--src "ten": want an IPv4 address`,
+	},
+	"unknown TCP flag": {
+		[]string{"explain", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--tcp-flags", "SYM"}, exitUsage, "unknown flag",
+	},
+	"entry by an unknown interface": {
+		[]string{"explain", office, "--in", "insdie", "--src", "10.0.0.7", "--dst", "10.0.0.1"}, exitUsage, "the chain's interfaces are inside, outside",
+	},
+	"binding of an unknown interface": {[]string{"run", office, "--bind", "dmz=eth0"}, exitError, `no interface "dmz", only inside, outside`},
+	"two interfaces bound to one device": {
+		[]string{"run", office, "--bind", "inside=eth0", "--bind", "outside=eth0"}, exitError, `interface outside: device "eth0" is bound to interface inside already`,
+	},
+	"no such file":                {[]string{"validate", "testdata/none.yaml"}, exitError, "testdata/none.yaml"},
+	"no engine":                   {[]string{"stats", "--socket", "testdata/none.sock"}, exitError, "none.sock"},
+	"no cluster":                  {[]string{"cluster", "status", "--kubeconfig", "testdata/none"}, exitError, "testdata/none"},
+	"a cluster that is not there": {[]string{"cluster", "programs", "office", "--server", "http://127.0.0.1:1"}, exitError, "connection refused"},
+	"one chain of all namespaces": {[]string{"cluster", "status", "office", "-A"}, exitUsage, "leave the chain's name out"},
+	"rollback to nothing":         {[]string{"cluster", "rollback", "office"}, exitUsage, "accepts 2 arg(s)"},
+	"undo with a revision":        {[]string{"cluster", "rollback", "office", "2", "--undo"}, exitUsage, "accepts 1 arg(s)"},
+	"a class without its segment": {[]string{"trace", "--class", ":4"}, exitUsage, "the segment is missing"},
+	"flows of a packet as it is": {
+		[]string{"bench", office, "--in", "inside", "--hex", "00", "--flows", "2"}, exitUsage, "--flows 2: the packet of --hex or --pcap is one flow",
+	},
+	"flows of a protocol without ports": {
+		[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "47", "--flows", "2"}, exitUsage, "--proto 47 has not",
+	},
+	"flows of ICMP errors": {
+		[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "icmp", "--icmp-type", "3", "--flows", "2"},
+		exitUsage, "icmp with --icmp-type 8 or 0",
+	},
+	"a flow for each packet without ports": {
+		[]string{"bench", office, "--in", "inside", "--src", "10.0.0.7", "--dst", "10.0.0.1", "--proto", "icmp", "--unique-flows"},
+		exitUsage, "--unique-flows: the packet has no source port",
+	},
+}
+
+func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
+	for says, args := range map[string][]string{
+		"gatway":    {"validate", misspelt(t)},
+		"none.sock": {"trace", "--socket", "testdata/none.sock", "-f", filepath.Join(t.TempDir(), "none")},
+	} {
+		if code, said := runProcess(t, args); code != exitError || !strings.Contains(said, says) {
+			t.Errorf("%v: exit code %d, said %q; want %d, and %s", args, code, said, exitError, says)
+		}
 	}
 }
 

@@ -26,45 +26,7 @@ func instanceWith(interfaces ...v1alpha1.InterfaceBinding) *v1alpha1.ChainInstan
 }
 
 func TestThePodAsksForWhatItsInterfacesNeed(t *testing.T) {
-	for name, test := range map[string]struct {
-		interfaces   []v1alpha1.InterfaceBinding
-		capabilities string
-		networks     string
-		arguments    string
-		devices      int64 // of intel.com/vf
-		claims       int
-	}{
-		"a kernel interface by packet sockets": {
-			interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverAFPacket, Device: "net1", Network: "nfv/lan"}},
-			capabilities: "IPC_LOCK SYS_NICE NET_RAW NET_ADMIN", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`,
-			arguments: "--interface inside,network=nfv/lan,driver=AFPacket,device=net1",
-		},
-		"a kernel interface by AF_XDP": {
-			interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverAFXDP, Device: "net1", Network: "nfv/lan"}},
-			capabilities: "IPC_LOCK SYS_NICE NET_RAW NET_ADMIN BPF", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`,
-			arguments: "--interface inside,network=nfv/lan,driver=AFXDP,device=net1",
-		},
-		"a network of jumbo frames": {
-			interfaces: []v1alpha1.InterfaceBinding{
-				{Name: "inside", Driver: v1alpha1.DriverAFPacket, Device: "net1", Network: "nfv/lan", MTU: 9000},
-				{Name: "outside", Driver: v1alpha1.DriverAFPacket, Device: "eth0"},
-			},
-			capabilities: "IPC_LOCK SYS_NICE NET_RAW NET_ADMIN", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`,
-			arguments: "-- sinter-engine --mtu 9000",
-		},
-		"two virtual functions of a resource": {
-			interfaces: []v1alpha1.InterfaceBinding{
-				{Name: "inside", Driver: v1alpha1.DriverVFIO, Device: "net1", Network: "nfv/lan", ResourceName: "intel.com/vf"},
-				{Name: "outside", Driver: v1alpha1.DriverVFIO, ResourceName: "intel.com/vf"},
-			},
-			capabilities: "IPC_LOCK SYS_NICE", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`, devices: 2,
-			arguments: "--interface outside,resource=intel.com/vf,driver=VFIO",
-		},
-		"a claim": {
-			interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverVFIO, ResourceClaimTemplateName: "vf"}},
-			capabilities: "IPC_LOCK SYS_NICE", claims: 1, arguments: "--interface inside,claim=inside,driver=VFIO",
-		},
-	} {
+	for name, test := range podsOf {
 		t.Run(name, func(t *testing.T) {
 			pod := newPod(instanceWith(test.interfaces...), PodOptions{Image: "x"}, nil)
 			engine := pod.Spec.Containers[0]
@@ -90,6 +52,47 @@ func TestThePodAsksForWhatItsInterfacesNeed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// podsOf are what pods ask for by their interfaces.
+var podsOf = map[string]struct {
+	interfaces   []v1alpha1.InterfaceBinding
+	capabilities string
+	networks     string
+	arguments    string
+	devices      int64 // of intel.com/vf
+	claims       int
+}{
+	"a kernel interface by packet sockets": {
+		interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverAFPacket, Device: "net1", Network: "nfv/lan"}},
+		capabilities: "IPC_LOCK SYS_NICE NET_RAW NET_ADMIN", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`,
+		arguments: "--interface inside,network=nfv/lan,driver=AFPacket,device=net1",
+	},
+	"a kernel interface by AF_XDP": {
+		interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverAFXDP, Device: "net1", Network: "nfv/lan"}},
+		capabilities: "IPC_LOCK SYS_NICE NET_RAW NET_ADMIN BPF", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`,
+		arguments: "--interface inside,network=nfv/lan,driver=AFXDP,device=net1",
+	},
+	"a network of jumbo frames": {
+		interfaces: []v1alpha1.InterfaceBinding{
+			{Name: "inside", Driver: v1alpha1.DriverAFPacket, Device: "net1", Network: "nfv/lan", MTU: 9000},
+			{Name: "outside", Driver: v1alpha1.DriverAFPacket, Device: "eth0"},
+		},
+		capabilities: "IPC_LOCK SYS_NICE NET_RAW NET_ADMIN", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`,
+		arguments: "-- sinter-engine --mtu 9000",
+	},
+	"two virtual functions of a resource": {
+		interfaces: []v1alpha1.InterfaceBinding{
+			{Name: "inside", Driver: v1alpha1.DriverVFIO, Device: "net1", Network: "nfv/lan", ResourceName: "intel.com/vf"},
+			{Name: "outside", Driver: v1alpha1.DriverVFIO, ResourceName: "intel.com/vf"},
+		},
+		capabilities: "IPC_LOCK SYS_NICE", networks: `[{"name":"lan","namespace":"nfv","interface":"net1"}]`, devices: 2,
+		arguments: "--interface outside,resource=intel.com/vf,driver=VFIO",
+	},
+	"a claim": {
+		interfaces:   []v1alpha1.InterfaceBinding{{Name: "inside", Driver: v1alpha1.DriverVFIO, ResourceClaimTemplateName: "vf"}},
+		capabilities: "IPC_LOCK SYS_NICE", claims: 1, arguments: "--interface inside,claim=inside,driver=VFIO",
+	},
 }
 
 // The restricted profile of Pod Security, save for user and capabilities, which pod.go argues.

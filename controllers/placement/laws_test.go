@@ -56,85 +56,88 @@ func fits(n Node, r Request) bool {
 }
 
 func TestLaws(t *testing.T) {
-	for name, law := range map[string]func(*rapid.T, []Node, Request, string){
-		"no node is a candidate that does not fit": func(t *rapid.T, nodes []Node, req Request, seed string) {
-			for _, c := range Place(NewList(nodes), req, Random(seed)).Candidates {
-				if n := find(nodes, c.Node); !fits(n, req) {
-					t.Fatalf("candidate %+v does not fit %+v", n, req)
-				}
-			}
-		},
-		"a refusal means that no node fits, and says why of each": func(t *rapid.T, nodes []Node, req Request, seed string) {
-			d := Place(NewList(nodes), req, Random(seed))
-			if d.Placed() != slices.ContainsFunc(nodes, func(n Node) bool { return fits(n, req) }) {
-				t.Fatalf("placed: %t, but the nodes say otherwise: %s", d.Placed(), d.Message())
-			}
-			if !d.Placed() && len(d.Refusals) != len(nodes) {
-				t.Fatalf("%d reasons for %d nodes", len(d.Refusals), len(nodes))
-			}
-		},
-		"a node that the chain names is the one candidate, or refused with its reason": func(t *rapid.T, nodes []Node, req Request, seed string) {
-			req.Node = rapid.SampledFrom([]string{"n00", "n03", "n07", "n23"}).Draw(t, "named")
-			d := Place(NewList(nodes), req, Random(seed))
-			alone := req
-			alone.MustSpread = false
-			switch n := find(nodes, req.Node); {
-			case n.Name == "" && d.Reason() != NodeNotFound:
-				t.Fatalf("%s is not there, but: %s", req.Node, d.Message())
-			case n.Name != "" && fits(n, alone) && !slices.Equal(d.Required(), []string{req.Node}):
-				t.Fatalf("%s fits, but: %s", req.Node, d.Message())
-			case !d.Placed() && (len(d.Refusals) != 1 || d.Refusals[0].Node != req.Node || d.Refusals[0].Lack == Lack{}):
-				t.Fatalf("refused by %v, want %s alone and what it lacks", d.Refusals, req.Node)
-			case d.Asked > 1:
-				t.Fatalf("%d nodes asked for one named", d.Asked)
-			}
-		},
-		"the same seed makes the same choice, in whatever order the nodes come": func(t *rapid.T, nodes []Node, req Request, seed string) {
-			a := Place(NewList(nodes), req, Random(seed))
-			b := Place(NewList(rapid.Permutation(nodes).Draw(t, "order")), req, Random(seed))
-			if fmt.Sprint(a) != fmt.Sprint(b) {
-				t.Fatalf("%+v\nand then %+v", a, b)
-			}
-		},
-		"no node is asked twice, and none after the short list is full": func(t *rapid.T, nodes []Node, req Request, seed string) {
-			all := count(NewList(nodes))
-			d := Place(all, req, Random(seed))
-			for name, times := range all.asked {
-				if times > 1 {
-					t.Fatalf("%s was asked %d times", name, times)
-				}
-			}
-			if len(all.asked) != d.Asked || d.Asked != len(d.Candidates)+len(d.Refusals) {
-				t.Fatalf("asked %d nodes, says %d, with %d candidates and %d refusals", len(all.asked), d.Asked, len(d.Candidates), len(d.Refusals))
-			}
-			if len(d.Candidates) > max(req.Candidates, 1)+choices-1 {
-				t.Fatalf("%d candidates, %d wanted", len(d.Candidates), req.Candidates)
-			}
-		},
-		"a node with an instance comes behind those without": func(t *rapid.T, nodes []Node, req Request, seed string) {
-			d := Place(NewList(nodes), req, Random(seed))
-			if !slices.IsSortedFunc(d.Candidates, func(a, b Candidate) int { return btoi(a.Used) - btoi(b.Used) }) {
-				t.Fatalf("order %+v", d.Candidates)
-			}
-			if d.Placed() && d.Candidates[0].Used && slices.ContainsFunc(nodes, func(n Node) bool { return !req.uses(n.Name) && fits(n, req) }) {
-				t.Fatalf("a second instance on %s though another node fits", d.Candidates[0].Node)
-			}
-		},
-		"what is promised one after the other is never more than there is": func(t *rapid.T, nodes []Node, req Request, seed string) {
-			rng := Random(seed)
-			for d := Place(NewList(nodes), req, rng); d.Placed(); d = Place(NewList(nodes), req, rng) {
-				i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == d.Candidates[0].Node })
-				nodes[i] = After(nodes[i], req)
-				if n := nodes[i]; n.FreeCores < 0 || n.FreeMemory < 0 || n.FreeHugepages[gib] < 0 || n.FreeDevices["intel.com/vf"] < 0 {
-					t.Fatalf("%s gives more than it has: %+v", n.Name, n)
-				}
-			}
-		},
-	} {
+	for name, law := range laws {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			law(t, drawNodes(t), drawRequest(t), rapid.String().Draw(t, "seed"))
 		}))
 	}
+}
+
+// laws hold for all nodes, requests and seeds.
+var laws = map[string]func(*rapid.T, []Node, Request, string){
+	"no node is a candidate that does not fit": func(t *rapid.T, nodes []Node, req Request, seed string) {
+		for _, c := range Place(NewList(nodes), req, Random(seed)).Candidates {
+			if n := find(nodes, c.Node); !fits(n, req) {
+				t.Fatalf("candidate %+v does not fit %+v", n, req)
+			}
+		}
+	},
+	"a refusal means that no node fits, and says why of each": func(t *rapid.T, nodes []Node, req Request, seed string) {
+		d := Place(NewList(nodes), req, Random(seed))
+		if d.Placed() != slices.ContainsFunc(nodes, func(n Node) bool { return fits(n, req) }) {
+			t.Fatalf("placed: %t, but the nodes say otherwise: %s", d.Placed(), d.Message())
+		}
+		if !d.Placed() && len(d.Refusals) != len(nodes) {
+			t.Fatalf("%d reasons for %d nodes", len(d.Refusals), len(nodes))
+		}
+	},
+	"a node that the chain names is the one candidate, or refused with its reason": func(t *rapid.T, nodes []Node, req Request, seed string) {
+		req.Node = rapid.SampledFrom([]string{"n00", "n03", "n07", "n23"}).Draw(t, "named")
+		d := Place(NewList(nodes), req, Random(seed))
+		alone := req
+		alone.MustSpread = false
+		switch n := find(nodes, req.Node); {
+		case n.Name == "" && d.Reason() != NodeNotFound:
+			t.Fatalf("%s is not there, but: %s", req.Node, d.Message())
+		case n.Name != "" && fits(n, alone) && !slices.Equal(d.Required(), []string{req.Node}):
+			t.Fatalf("%s fits, but: %s", req.Node, d.Message())
+		case !d.Placed() && (len(d.Refusals) != 1 || d.Refusals[0].Node != req.Node || d.Refusals[0].Lack == Lack{}):
+			t.Fatalf("refused by %v, want %s alone and what it lacks", d.Refusals, req.Node)
+		case d.Asked > 1:
+			t.Fatalf("%d nodes asked for one named", d.Asked)
+		}
+	},
+	"the same seed makes the same choice, in whatever order the nodes come": func(t *rapid.T, nodes []Node, req Request, seed string) {
+		a := Place(NewList(nodes), req, Random(seed))
+		b := Place(NewList(rapid.Permutation(nodes).Draw(t, "order")), req, Random(seed))
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			t.Fatalf("%+v\nand then %+v", a, b)
+		}
+	},
+	"no node is asked twice, and none after the short list is full": func(t *rapid.T, nodes []Node, req Request, seed string) {
+		all := count(NewList(nodes))
+		d := Place(all, req, Random(seed))
+		for name, times := range all.asked {
+			if times > 1 {
+				t.Fatalf("%s was asked %d times", name, times)
+			}
+		}
+		if len(all.asked) != d.Asked || d.Asked != len(d.Candidates)+len(d.Refusals) {
+			t.Fatalf("asked %d nodes, says %d, with %d candidates and %d refusals", len(all.asked), d.Asked, len(d.Candidates), len(d.Refusals))
+		}
+		if len(d.Candidates) > max(req.Candidates, 1)+choices-1 {
+			t.Fatalf("%d candidates, %d wanted", len(d.Candidates), req.Candidates)
+		}
+	},
+	"a node with an instance comes behind those without": func(t *rapid.T, nodes []Node, req Request, seed string) {
+		d := Place(NewList(nodes), req, Random(seed))
+		if !slices.IsSortedFunc(d.Candidates, func(a, b Candidate) int { return btoi(a.Used) - btoi(b.Used) }) {
+			t.Fatalf("order %+v", d.Candidates)
+		}
+		if d.Placed() && d.Candidates[0].Used && slices.ContainsFunc(nodes, func(n Node) bool { return !req.uses(n.Name) && fits(n, req) }) {
+			t.Fatalf("a second instance on %s though another node fits", d.Candidates[0].Node)
+		}
+	},
+	"what is promised one after the other is never more than there is": func(t *rapid.T, nodes []Node, req Request, seed string) {
+		rng := Random(seed)
+		for d := Place(NewList(nodes), req, rng); d.Placed(); d = Place(NewList(nodes), req, rng) {
+			i := slices.IndexFunc(nodes, func(n Node) bool { return n.Name == d.Candidates[0].Node })
+			nodes[i] = After(nodes[i], req)
+			if n := nodes[i]; n.FreeCores < 0 || n.FreeMemory < 0 || n.FreeHugepages[gib] < 0 || n.FreeDevices["intel.com/vf"] < 0 {
+				t.Fatalf("%s gives more than it has: %+v", n.Name, n)
+			}
+		}
+	},
 }
 
 func find(nodes []Node, name string) Node {

@@ -7,80 +7,7 @@ import (
 )
 
 func TestPlace(t *testing.T) {
-	full := free(0)
-	for name, tc := range map[string]struct {
-		nodes   []Node
-		req     Request
-		want    string // candidates with weights, the best first
-		reason  Reason
-		message string
-	}{
-		"of two nodes the less loaded is preferred": {
-			nodes:   []Node{worker("a", load(0.5)), worker("b", load(0.2))},
-			req:     edge(),
-			want:    "b=100 a=1",
-			message: "b (load 0.20, 16 free cores), else a (load 0.50, 16 free cores); 2 of 2 nodes asked",
-		},
-		"of two equally loaded nodes the one with more free cores is preferred": {
-			nodes:   []Node{worker("a", free(4)), worker("b", free(6))},
-			req:     edge(),
-			want:    "b=100 a=1",
-			message: "b (load 0.00, 6 free cores), else a (load 0.00, 4 free cores); 2 of 2 nodes asked",
-		},
-		"the less loaded node loses if the instance does not fit there": {
-			nodes:   []Node{worker("a", load(0.9)), worker("b", full)},
-			req:     edge(),
-			want:    "a=100",
-			message: "a (load 0.90, 16 free cores); 2 of 2 nodes asked",
-		},
-		"a node that the chain names wins over less loaded ones and over spreading": {
-			nodes:   []Node{worker("a", load(0.9)), worker("b"), worker("c")},
-			req:     edge(func(r *Request) { r.Node, r.Used, r.MustSpread = "a", []string{"a"}, true }),
-			want:    "a=100",
-			message: "a (load 0.90, 16 free cores), as the chain says",
-		},
-		"a node that the chain names is refused with its reason though others fit": {
-			nodes:   []Node{worker("a", full), worker("b")},
-			req:     edge(func(r *Request) { r.Node = "a" }),
-			reason:  TooFewFreeCores,
-			message: "the chain names a (free exclusive cores: wanted 2, has 0 of 16)",
-		},
-		"a node that the chain names and that is not there is refused": {
-			nodes:   []Node{worker("b")},
-			req:     edge(func(r *Request) { r.Node = "a" }),
-			reason:  NodeNotFound,
-			message: "the chain names a (node a: wanted to exist, has no such node)",
-		},
-		"an instance goes to a node without one though it is more loaded": {
-			nodes:   []Node{worker("a"), worker("b", load(0.9))},
-			req:     edge(func(r *Request) { r.Used = []string{"a"} }),
-			want:    "b=100 a=1",
-			message: "b (load 0.90, 16 free cores), else a (load 0.00, 16 free cores) beside another instance; 2 of 2 nodes asked",
-		},
-		"an instance goes beside another one if no other node fits": {
-			nodes:   []Node{worker("a"), worker("b", full)},
-			req:     edge(func(r *Request) { r.Used = []string{"a"} }),
-			want:    "a=100",
-			message: "a (load 0.00, 16 free cores) beside another instance; 2 of 2 nodes asked",
-		},
-		"an instance that must spread waits for a node of its own": {
-			nodes:  []Node{worker("a"), worker("b", full)},
-			req:    edge(func(r *Request) { r.Used, r.MustSpread = []string{"a"}, true }),
-			reason: NoNodeFits,
-			message: "none of 2 nodes fits: NodeAlreadyUsed on a (other instances of the chain: wanted none, has one or more); " +
-				"TooFewFreeCores on b (free exclusive cores: wanted 2, has 0 of 16)",
-		},
-		"a refusal by all nodes for one reason has that reason and names some of them": {
-			nodes:  []Node{worker("a", full), worker("b", full), worker("c", free(1)), worker("d", full), worker("e", full)},
-			req:    edge(),
-			reason: TooFewFreeCores,
-			message: "none of 5 nodes fits: TooFewFreeCores on a (free exclusive cores: wanted 2, has 0 of 16), " +
-				"b (free exclusive cores: wanted 2, has 0 of 16), c (free exclusive cores: wanted 2, has 1 of 16) and 2 more",
-		},
-		"a cluster without nodes says so": {
-			req: edge(), reason: NoNodes, message: "the cluster has no node that could be asked",
-		},
-	} {
+	for name, tc := range places {
 		t.Run(name, func(t *testing.T) {
 			// The outcome of these cases depends on no draw.
 			for seed := range 8 {
@@ -102,6 +29,83 @@ func TestPlace(t *testing.T) {
 			}
 		})
 	}
+}
+
+var full = free(0)
+
+// places are the candidates for a pod among some nodes.
+var places = map[string]struct {
+	nodes   []Node
+	req     Request
+	want    string // candidates with weights, the best first
+	reason  Reason
+	message string
+}{
+	"of two nodes the less loaded is preferred": {
+		nodes:   []Node{worker("a", load(0.5)), worker("b", load(0.2))},
+		req:     edge(),
+		want:    "b=100 a=1",
+		message: "b (load 0.20, 16 free cores), else a (load 0.50, 16 free cores); 2 of 2 nodes asked",
+	},
+	"of two equally loaded nodes the one with more free cores is preferred": {
+		nodes:   []Node{worker("a", free(4)), worker("b", free(6))},
+		req:     edge(),
+		want:    "b=100 a=1",
+		message: "b (load 0.00, 6 free cores), else a (load 0.00, 4 free cores); 2 of 2 nodes asked",
+	},
+	"the less loaded node loses if the instance does not fit there": {
+		nodes:   []Node{worker("a", load(0.9)), worker("b", full)},
+		req:     edge(),
+		want:    "a=100",
+		message: "a (load 0.90, 16 free cores); 2 of 2 nodes asked",
+	},
+	"a node that the chain names wins over less loaded ones and over spreading": {
+		nodes:   []Node{worker("a", load(0.9)), worker("b"), worker("c")},
+		req:     edge(func(r *Request) { r.Node, r.Used, r.MustSpread = "a", []string{"a"}, true }),
+		want:    "a=100",
+		message: "a (load 0.90, 16 free cores), as the chain says",
+	},
+	"a node that the chain names is refused with its reason though others fit": {
+		nodes:   []Node{worker("a", full), worker("b")},
+		req:     edge(func(r *Request) { r.Node = "a" }),
+		reason:  TooFewFreeCores,
+		message: "the chain names a (free exclusive cores: wanted 2, has 0 of 16)",
+	},
+	"a node that the chain names and that is not there is refused": {
+		nodes:   []Node{worker("b")},
+		req:     edge(func(r *Request) { r.Node = "a" }),
+		reason:  NodeNotFound,
+		message: "the chain names a (node a: wanted to exist, has no such node)",
+	},
+	"an instance goes to a node without one though it is more loaded": {
+		nodes:   []Node{worker("a"), worker("b", load(0.9))},
+		req:     edge(func(r *Request) { r.Used = []string{"a"} }),
+		want:    "b=100 a=1",
+		message: "b (load 0.90, 16 free cores), else a (load 0.00, 16 free cores) beside another instance; 2 of 2 nodes asked",
+	},
+	"an instance goes beside another one if no other node fits": {
+		nodes:   []Node{worker("a"), worker("b", full)},
+		req:     edge(func(r *Request) { r.Used = []string{"a"} }),
+		want:    "a=100",
+		message: "a (load 0.00, 16 free cores) beside another instance; 2 of 2 nodes asked",
+	},
+	"an instance that must spread waits for a node of its own": {
+		nodes:  []Node{worker("a"), worker("b", full)},
+		req:    edge(func(r *Request) { r.Used, r.MustSpread = []string{"a"}, true }),
+		reason: NoNodeFits,
+		message: "none of 2 nodes fits: NodeAlreadyUsed on a (other instances of the chain: wanted none, has one or more); " +
+			"TooFewFreeCores on b (free exclusive cores: wanted 2, has 0 of 16)",
+	},
+	"a refusal by all nodes for one reason has that reason and names some of them": {
+		nodes:  []Node{worker("a", full), worker("b", full), worker("c", free(1)), worker("d", full), worker("e", full)},
+		req:    edge(),
+		reason: TooFewFreeCores,
+		message: "none of 5 nodes fits: TooFewFreeCores on a (free exclusive cores: wanted 2, has 0 of 16), " +
+			"b (free exclusive cores: wanted 2, has 0 of 16), c (free exclusive cores: wanted 2, has 1 of 16) and 2 more",
+	},
+	"a cluster without nodes says so": {
+		req: edge(), reason: NoNodes, message: "the cluster has no node that could be asked",
+	},
 }
 
 func TestWeightsOfAShortListFallFrom100To1(t *testing.T) {

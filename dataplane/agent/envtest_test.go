@@ -27,49 +27,16 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
 	}
-	root := filepath.Join("..", "..")
-	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join(root, "config", "crd")}, ErrorIfCRDPathMissing: true}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	scheme := runtime.NewScheme()
-	_ = clientgoscheme.AddToScheme(scheme)
-	_ = v1alpha1.AddToScheme(scheme)
-	admin, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	var role rbacv1.ClusterRole
-	text, err := os.ReadFile(filepath.Join(root, "config", "rbac", "agent_role.yaml"))
-	if err == nil {
-		err = yaml.UnmarshalStrict(text, &role)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	env, admin := startAPI(t)
+	role := agentRole(t)
 	first, second := agenttest.Program(t, "first", "in", "out"), agenttest.Program(t, "second", "in", "out")
 	other := agenttest.Instance("edge-1")
 	other.Name = "edge-1"
-	for _, o := range []client.Object{
-		&role,
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent"},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-			Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "agent"}},
-		},
-		agenttest.ChainProgram(t, "edge-1", first), agenttest.ChainProgram(t, "edge-2", second), agenttest.Instance("edge-1"), other,
-	} {
-		if err := admin.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
+	create(t, admin, role, &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "agent"}},
+	}, agenttest.ChainProgram(t, "edge-1", first), agenttest.ChainProgram(t, "edge-2", second), agenttest.Instance("edge-1"), other)
 	user, err := env.AddUser(envtest.User{Name: "agent"}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -110,13 +77,65 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 		}
 	}
 
+	rests(t, instance)
+	if n := p.reporter.Writes.Failed.Load(); n != 0 {
+		t.Errorf("%d writes failed", n)
+	}
+}
+
+// rests tells whether an instance is left alone once nothing more is to be said of it.
+func rests(t *testing.T, instance func() *v1alpha1.ChainInstance) {
+	t.Helper()
 	time.Sleep(engine.Settled + 2*time.Second) // the numbers of the new program are reported once
 	quiet := instance().ResourceVersion
 	time.Sleep(5 * time.Second)
 	if now := instance().ResourceVersion; now != quiet {
 		t.Errorf("the instance was written without need: version %s, then %s", quiet, now)
 	}
-	if n := p.reporter.Writes.Failed.Load(); n != 0 {
-		t.Errorf("%d writes failed", n)
+}
+
+func create(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
 	}
+}
+
+// startAPI starts an API server that knows Sinter's kinds, and returns a client that may do everything.
+func startAPI(t *testing.T) (*envtest.Environment, client.Client) {
+	t.Helper()
+	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	scheme := runtime.NewScheme()
+	_ = clientgoscheme.AddToScheme(scheme)
+	_ = v1alpha1.AddToScheme(scheme)
+	admin, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return env, admin
+}
+
+// agentRole is the role that agents get.
+func agentRole(t *testing.T) *rbacv1.ClusterRole {
+	t.Helper()
+	var role rbacv1.ClusterRole
+	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "agent_role.yaml"))
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &role)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &role
 }

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
@@ -77,21 +75,9 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 	if n := runtime.NumCPU(); n < 2 {
 		t.Skipf("two workers need two CPUs, this process may use %d", n)
 	}
-	p := agenttest.Heavy(t)
-	i := agenttest.Instance("edge-1")
-	i.Spec.Cores = 2
-	c := agenttest.NewCluster(t, i, agenttest.ChainProgram(t, "edge-1", p))
-	dir := agenttest.Folder(t)
-	d := &pod{dir: dir}
-	d.engine = agenttest.StartWith(t, filepath.Join(dir, "s"), "0", []string{
-		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", agenttest.Capture(t, dir, 2), agenttest.Capture(t, dir, 3)),
-		"outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1",
-	}, "--pace", "inside=5000", "--workers", "2", "--idle-sleep", "50", "--memory", "256", "--buffers", "32767", "--rx-desc", "4096", "--tx-desc", "1024")
-	d.policy = balance.DefaultPolicy
-	d.policy.Start, d.policy.Stop = 0.02, 0.01 // the load is small, that a busy machine can bear it
-	d.startAgent(t, c)
-	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)
-	o := agenttest.Observe(t, d.engine.Socket)
+	policy := balance.DefaultPolicy
+	policy.Start, policy.Stop = 0.02, 0.01 // the load is small, that a busy machine can bear it
+	d, c, o := startLoaded(t, "5000", policy, 0)
 	on := func(what string, fits func(share float64) bool) {
 		t.Helper()
 		agenttest.Eventually(t, func() error {
@@ -101,9 +87,9 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 			return nil
 		})
 	}
-	policy := scaling.DefaultPolicy
-	policy.Cores.Window = 3 * time.Second
-	loop := &operator{Scaler: scaling.NewScaler(policy), cluster: c, target: 0.95}
+	quick := scaling.DefaultPolicy
+	quick.Cores.Window = 3 * time.Second
+	loop := &operator{Scaler: scaling.NewScaler(quick), cluster: c, target: 0.95}
 	follow := func(cores int) {
 		t.Helper()
 		agenttest.Eventually(t, func() error {
@@ -140,24 +126,36 @@ func TestAnInstanceGoesToTwoCoresAndBackByItsLoadAndNoSessionChanges(t *testing.
 	follow(1)
 	on("all", func(share float64) bool { return share == 1 })
 
-	now := o.Counters()
-	if !slices.Equal(loop.told, []string{string(scaling.LoadRose), string(scaling.LoadFell)}) {
-		t.Errorf("changes because of %v, want %s, then %s", loop.told, scaling.LoadRose, scaling.LoadFell)
+	loop.check(t, o, bindings)
+	d.keeps(t, o, quiet, usual)
+}
+
+// check tells whether cores changed for the right reasons, and sessions did not.
+func (o *operator) check(t *testing.T, seen *agenttest.Observer, bindings map[[2]uint32][2]uint32) {
+	t.Helper()
+	if !slices.Equal(o.told, []string{string(scaling.LoadRose), string(scaling.LoadFell)}) {
+		t.Errorf("changes because of %v, want %s, then %s", o.told, scaling.LoadRose, scaling.LoadFell)
 	}
-	if got := o.Bindings(); !maps.Equal(got, bindings) {
+	if got := seen.Bindings(); !maps.Equal(got, bindings) {
 		t.Errorf("bindings changed: they are %v, were %v", got, bindings)
 	}
-	if n := now.GetTables()[0].GetCreated(); n != uint64(len(bindings)) {
+	if n := seen.Counters().GetTables()[0].GetCreated(); n != uint64(len(bindings)) {
 		t.Errorf("%d sessions were made for %d flows", n, len(bindings))
 	}
+}
+
+// keeps tells whether no packet was lost since counters were read; usual: what is lost without any move.
+func (p *pod) keeps(t *testing.T, o *agenttest.Observer, since *programpb.Stats, usual map[string]uint64) {
+	t.Helper()
+	now := o.Counters()
 	var lost error
-	for reason, n := range agenttest.Refused(quiet, now) {
+	for reason, n := range agenttest.Refused(since, now) {
 		if reason != engine.HandoverFull {
 			t.Errorf("%d packets dropped as %s", n, reason)
 		}
 		lost = errors.Join(lost, fmt.Errorf("%d packets dropped as %s", n, reason))
 	}
-	t.Logf("%.3f cores of work, %d packets, %d moves; %v", work, now.GetPorts()[0].GetRxPackets()-quiet.GetPorts()[0].GetRxPackets(), d.balance.Moves.Done.Load(), lost)
+	t.Logf("%d packets, %d moves; %v", now.GetPorts()[0].GetRxPackets()-since.GetPorts()[0].GetRxPackets(), p.balance.Moves.Done.Load(), lost)
 	if lost != nil && len(usual) > 0 {
 		t.Skipf("this machine is too busy to tell: packets are lost without any move (%v)", usual)
 	}

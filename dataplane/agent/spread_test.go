@@ -28,23 +28,11 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 	if n := runtime.NumCPU(); n < 2 {
 		t.Skipf("two workers need two CPUs, this process may use %d", n)
 	}
-	p := agenttest.Heavy(t)
-	i := agenttest.Instance("edge-1")
-	i.Spec.Cores, i.Spec.Groups[0].Cores = 2, []int32{0, 1}
-	c := agenttest.NewCluster(t, i, agenttest.ChainProgram(t, "edge-1", p))
-	dir := agenttest.Folder(t)
-	d := &pod{dir: dir}
-	d.engine = agenttest.StartWith(t, filepath.Join(dir, "s"), "0", []string{
-		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", agenttest.Capture(t, dir, 2), agenttest.Capture(t, dir, 3)),
-		"outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1",
-	}, "--pace", "inside="+cmp.Or(stepLoad, "30000"), "--workers", "2", "--idle-sleep", "50", "--memory", "256", "--buffers", "32767", "--rx-desc", "4096", "--tx-desc", "1024")
-	d.policy = balance.DefaultPolicy
+	policy := balance.DefaultPolicy
 	if stepLoad == "" {
-		d.policy.Start, d.policy.Stop = 0.04, 0.02
+		policy.Start, policy.Stop = 0.04, 0.02
 	}
-	d.startAgent(t, c)
-	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)
-	o := agenttest.Observe(t, d.engine.Socket)
+	d, c, o := startLoaded(t, cmp.Or(stepLoad, "30000"), policy, 0, 1)
 	agenttest.Eventually(t, func() error {
 		if n := len(o.Bindings()); n != 2*agenttest.FlowsPerHost {
 			return fmt.Errorf("%d sessions, want %d", n, 2*agenttest.FlowsPerHost)
@@ -57,6 +45,37 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 		t.Fatalf("loads: %v, %v; want those of 128 shards and 2 workers, and no classes or tables", s, err)
 	}
 
+	d.spreads(t, o, bindings)
+	agenttest.Eventually(t, func() error {
+		s := c.Instance(t).Status
+		if len(s.Groups) != 1 || len(s.Groups[0].Owners) != 2 || len(s.Groups[0].Owners[0].Shards) == 0 || len(s.Groups[0].Owners[1].Shards) == 0 {
+			return fmt.Errorf("groups: %+v, want shards on both cores", s.Groups)
+		}
+		return nil
+	})
+}
+
+// startLoaded starts an engine with two workers that has a paced load of flows of two hosts, and its agent with a policy of the balancer; so many
+// cores of the instance are to work.
+func startLoaded(t *testing.T, pace string, policy balance.Policy, cores ...int32) (*pod, *agenttest.Cluster, *agenttest.Observer) {
+	t.Helper()
+	p := agenttest.Heavy(t)
+	i := agenttest.Instance("edge-1")
+	i.Spec.Cores, i.Spec.Groups[0].Cores = 2, cores
+	c := agenttest.NewCluster(t, i, agenttest.ChainProgram(t, "edge-1", p))
+	d := &pod{dir: agenttest.Folder(t), policy: policy}
+	d.engine = agenttest.StartWith(t, filepath.Join(d.dir, "s"), "0", []string{
+		fmt.Sprintf("inside=net_pcap0,rx_pcap=%s,rx_pcap=%s,infinite_rx=1", agenttest.Capture(t, d.dir, 2), agenttest.Capture(t, d.dir, 3)),
+		"outside=net_null0,no-rx=1", "probe=net_null1,no-rx=1",
+	}, "--pace", "inside="+pace, "--workers", "2", "--idle-sleep", "50", "--memory", "256", "--buffers", "32767", "--rx-desc", "4096", "--tx-desc", "1024")
+	d.startAgent(t, c)
+	reports(t, c, v1alpha1.ReasonApplied, "edge-1 runs", p)
+	return d, c, agenttest.Observe(t, d.engine.Socket)
+}
+
+// spreads skews the load to one core some times, and waits until it lies on both.
+func (p *pod) spreads(t *testing.T, o *agenttest.Observer, bindings map[[2]uint32][2]uint32) {
+	t.Helper()
 	var failed error
 	busy, spreads := false, false
 	for attempt := range 5 {
@@ -87,7 +106,7 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 		if len(lost) > 0 {
 			failed = errors.Join(failed, fmt.Errorf("lost %v; in the second before, without a move, %v", lost, usual))
 		}
-		t.Logf("attempt %d: spread after %s; %d moves so far; %d packets; %v", attempt, took.Round(time.Millisecond), d.balance.Moves.Done.Load(), now.GetPorts()[0].GetRxPackets(), failed)
+		t.Logf("attempt %d: spread after %s; %d moves so far; %d packets; %v", attempt, took.Round(time.Millisecond), p.balance.Moves.Done.Load(), now.GetPorts()[0].GetRxPackets(), failed)
 		if failed == nil {
 			break
 		}
@@ -101,11 +120,4 @@ func TestAnAgentSpreadsTheLoadOfOneCoreOverTwoWithinASecondAndNoSessionChanges(t
 	if failed != nil {
 		t.Error(failed)
 	}
-	agenttest.Eventually(t, func() error {
-		s := c.Instance(t).Status
-		if len(s.Groups) != 1 || len(s.Groups[0].Owners) != 2 || len(s.Groups[0].Owners[0].Shards) == 0 || len(s.Groups[0].Owners[1].Shards) == 0 {
-			return fmt.Errorf("groups: %+v, want shards on both cores", s.Groups)
-		}
-		return nil
-	})
 }

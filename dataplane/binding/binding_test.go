@@ -30,99 +30,7 @@ const status = `[
 ]`
 
 func TestEveryInterfaceGetsItsDeviceAndEveryWorkerItsCPU(t *testing.T) {
-	for name, c := range map[string]struct {
-		interfaces []string
-		workers    int
-		cpus       string
-		env        map[string]string
-		status     string
-		args       string
-		notes      []string
-		remote     []string
-		err        string
-	}{
-		"a plain network is a kernel interface by packet socket; one CPU is shared with the control thread": {
-			interfaces: []string{"inside,network=default/lan"}, cpus: "4", status: status,
-			args: "--bind inside=net1 --workers 1 --eal --lcores=0@(4),1@(4)",
-		},
-		"AF_XDP is asked for": {
-			interfaces: []string{"inside,network=lan,driver=AFXDP"}, cpus: "4-5", workers: 1, status: status,
-			args: "--bind inside=net_af_xdp_net1,iface=net1 --workers 1 --eal --lcores=0@(5),1@(4)",
-		},
-		"the interface's name in the pod is enough without Multus' annotation": {
-			interfaces: []string{"inside,device=sn0"}, cpus: "0",
-			args: "--bind inside=sn0 --workers 1 --eal --lcores=0@(0),1@(0)",
-		},
-		"a VF is where network-status says, not the first of the resource": {
-			interfaces: []string{"outside,network=default/wan,resource=intel.com/sriov_vf"}, cpus: "4-7", status: status,
-			env:  map[string]string{"PCIDEVICE_INTEL_COM_SRIOV_VF": "0000:03:00.1,0000:83:00.1"},
-			args: "--bind outside=0000:83:00.1 --workers 4 --eal --lcores=0@(4,5,6,7),1@(4),2@(5),3@(6),4@(7)",
-		},
-		"without network-status VFs are taken in order, and that is said": {
-			interfaces: []string{"inside,resource=intel.com/sriov_vf", "outside,resource=intel.com/sriov_vf"}, cpus: "0-1", workers: 1,
-			env:   map[string]string{"PCIDEVICE_INTEL_COM_SRIOV_VF": "0000:03:00.1,0000:83:00.3"},
-			args:  "--bind inside=0000:03:00.1 --bind outside=0000:83:00.3 --workers 1 --eal --lcores=0@(1),1@(0)",
-			notes: []string{"interface inside: network-status does not say which of 0000:03:00.1,0000:83:00.3 is its VF, taken is the first"},
-		},
-		"a claim's VF": {
-			interfaces: []string{"outside,claim=wan"}, cpus: "4",
-			env:  map[string]string{"SRIOVNETWORK_PCI_ADDRESSES": "0000:83:00.1"},
-			args: "--bind outside=0000:83:00.1 --workers 1 --eal --lcores=0@(4),1@(4)",
-		},
-		"a VF that shall be a kernel interface": {
-			interfaces: []string{"outside,network=lan,resource=intel.com/sriov_vf,driver=AFXDP"}, cpus: "4", status: status,
-			args: "--bind outside=net_af_xdp_net1,iface=net1 --workers 1 --eal --lcores=0@(4),1@(4)",
-		},
-		"a VF that the kernel drives is used as a kernel interface": {
-			interfaces: []string{"outside,resource=intel.com/sriov_vf,device=net1"}, cpus: "4",
-			env:   map[string]string{"PCIDEVICE_INTEL_COM_SRIOV_VF": "0000:83:00.2"},
-			args:  "--bind outside=net1 --workers 1 --eal --lcores=0@(4),1@(4)",
-			notes: []string{"interface outside: VF 0000:83:00.2 is bound to iavf and is used as kernel interface net1: bind it to vfio-pci on the node"},
-		},
-		"workers sit beside the VF if the cpuset has room there": {
-			interfaces: []string{"outside,device=0000:83:00.1"}, cpus: "2-5", workers: 2,
-			args: "--bind outside=0000:83:00.1 --workers 2 --eal --lcores=0@(2,3),1@(4),2@(5)",
-		},
-		"a worker on another NUMA node than the VF is reported": {
-			interfaces: []string{"outside,device=0000:83:00.1"}, cpus: "3-4", workers: 2,
-			args:   "--bind outside=0000:83:00.1 --workers 2 --eal --lcores=0@(3,4),1@(3),2@(4)",
-			remote: []string{"interface outside is on NUMA node 1, CPUs 3 are not"},
-		},
-		"a device that has no NUMA node is near to all": {
-			interfaces: []string{"outside,device=0000:83:00.3"}, cpus: "3-4",
-			args: "--bind outside=0000:83:00.3 --workers 2 --eal --lcores=0@(3,4),1@(3),2@(4)",
-		},
-		"an EAL device is passed as it is": {
-			interfaces: []string{"a,device=net_ring0,nodeaction=r0:0:CREATE"}, cpus: "0",
-			args: "--bind a=net_ring0,nodeaction=r0:0:CREATE --workers 1 --eal --lcores=0@(0),1@(0)",
-		},
-		"a network that Multus did not attach": {
-			interfaces: []string{"inside,network=default/dmz"}, cpus: "0", status: status,
-			err: "interface inside: network default/dmz is not attached to the pod, or has no interface there (network-status has: default/lan, default/wan): is Multus installed?",
-		},
-		"an interface about which nothing is said": {
-			interfaces: []string{"inside"}, cpus: "0",
-			err: "interface inside: nothing says what its device is: set network or device",
-		},
-		"a resource that the container did not ask for": {
-			interfaces: []string{"outside,resource=intel.com/vf"}, cpus: "0",
-			err: "interface outside: no PCI address is left in PCIDEVICE_INTEL_COM_VF: the engine's container must ask for one device for each interface",
-		},
-		"network-status and resource disagree": {
-			interfaces: []string{"outside,network=default/wan,resource=intel.com/vf"}, cpus: "0", status: status,
-			env: map[string]string{"PCIDEVICE_INTEL_COM_VF": "0000:03:00.1"},
-			err: `interface outside: network-status says 0000:83:00.1, which is not among PCIDEVICE_INTEL_COM_VF="0000:03:00.1": does the network's resource name agree with the chain's?`,
-		},
-		"a VF of the kernel without an interface in the pod": {
-			interfaces: []string{"outside,resource=intel.com/vf"}, cpus: "0",
-			env: map[string]string{"PCIDEVICE_INTEL_COM_VF": "0000:83:00.2"},
-			err: "interface outside: VF 0000:83:00.2 is bound to iavf and has no interface in the pod: bind it to vfio-pci on the node",
-		},
-		"more workers than CPUs": {
-			interfaces: []string{"a,device=net1"}, cpus: "2-3", workers: 3,
-			err: "3 workers, and the engine may use 2 CPUs (2-3): its container must ask for as many whole CPUs",
-		},
-	} {
+	for name, c := range bindings {
 		t.Run(name, func(t *testing.T) {
 			var interfaces []Interface
 			for _, text := range c.interfaces {
@@ -164,6 +72,101 @@ func TestEveryInterfaceGetsItsDeviceAndEveryWorkerItsCPU(t *testing.T) {
 			}
 		})
 	}
+}
+
+// bindings are what pods are given, and what engines are started with then.
+var bindings = map[string]struct {
+	interfaces []string
+	workers    int
+	cpus       string
+	env        map[string]string
+	status     string
+	args       string
+	notes      []string
+	remote     []string
+	err        string
+}{
+	"a plain network is a kernel interface by packet socket; one CPU is shared with the control thread": {
+		interfaces: []string{"inside,network=default/lan"}, cpus: "4", status: status,
+		args: "--bind inside=net1 --workers 1 --eal --lcores=0@(4),1@(4)",
+	},
+	"AF_XDP is asked for": {
+		interfaces: []string{"inside,network=lan,driver=AFXDP"}, cpus: "4-5", workers: 1, status: status,
+		args: "--bind inside=net_af_xdp_net1,iface=net1 --workers 1 --eal --lcores=0@(5),1@(4)",
+	},
+	"the interface's name in the pod is enough without Multus' annotation": {
+		interfaces: []string{"inside,device=sn0"}, cpus: "0",
+		args: "--bind inside=sn0 --workers 1 --eal --lcores=0@(0),1@(0)",
+	},
+	"a VF is where network-status says, not the first of the resource": {
+		interfaces: []string{"outside,network=default/wan,resource=intel.com/sriov_vf"}, cpus: "4-7", status: status,
+		env:  map[string]string{"PCIDEVICE_INTEL_COM_SRIOV_VF": "0000:03:00.1,0000:83:00.1"},
+		args: "--bind outside=0000:83:00.1 --workers 4 --eal --lcores=0@(4,5,6,7),1@(4),2@(5),3@(6),4@(7)",
+	},
+	"without network-status VFs are taken in order, and that is said": {
+		interfaces: []string{"inside,resource=intel.com/sriov_vf", "outside,resource=intel.com/sriov_vf"}, cpus: "0-1", workers: 1,
+		env:   map[string]string{"PCIDEVICE_INTEL_COM_SRIOV_VF": "0000:03:00.1,0000:83:00.3"},
+		args:  "--bind inside=0000:03:00.1 --bind outside=0000:83:00.3 --workers 1 --eal --lcores=0@(1),1@(0)",
+		notes: []string{"interface inside: network-status does not say which of 0000:03:00.1,0000:83:00.3 is its VF, taken is the first"},
+	},
+	"a claim's VF": {
+		interfaces: []string{"outside,claim=wan"}, cpus: "4",
+		env:  map[string]string{"SRIOVNETWORK_PCI_ADDRESSES": "0000:83:00.1"},
+		args: "--bind outside=0000:83:00.1 --workers 1 --eal --lcores=0@(4),1@(4)",
+	},
+	"a VF that shall be a kernel interface": {
+		interfaces: []string{"outside,network=lan,resource=intel.com/sriov_vf,driver=AFXDP"}, cpus: "4", status: status,
+		args: "--bind outside=net_af_xdp_net1,iface=net1 --workers 1 --eal --lcores=0@(4),1@(4)",
+	},
+	"a VF that the kernel drives is used as a kernel interface": {
+		interfaces: []string{"outside,resource=intel.com/sriov_vf,device=net1"}, cpus: "4",
+		env:   map[string]string{"PCIDEVICE_INTEL_COM_SRIOV_VF": "0000:83:00.2"},
+		args:  "--bind outside=net1 --workers 1 --eal --lcores=0@(4),1@(4)",
+		notes: []string{"interface outside: VF 0000:83:00.2 is bound to iavf and is used as kernel interface net1: bind it to vfio-pci on the node"},
+	},
+	"workers sit beside the VF if the cpuset has room there": {
+		interfaces: []string{"outside,device=0000:83:00.1"}, cpus: "2-5", workers: 2,
+		args: "--bind outside=0000:83:00.1 --workers 2 --eal --lcores=0@(2,3),1@(4),2@(5)",
+	},
+	"a worker on another NUMA node than the VF is reported": {
+		interfaces: []string{"outside,device=0000:83:00.1"}, cpus: "3-4", workers: 2,
+		args:   "--bind outside=0000:83:00.1 --workers 2 --eal --lcores=0@(3,4),1@(3),2@(4)",
+		remote: []string{"interface outside is on NUMA node 1, CPUs 3 are not"},
+	},
+	"a device that has no NUMA node is near to all": {
+		interfaces: []string{"outside,device=0000:83:00.3"}, cpus: "3-4",
+		args: "--bind outside=0000:83:00.3 --workers 2 --eal --lcores=0@(3,4),1@(3),2@(4)",
+	},
+	"an EAL device is passed as it is": {
+		interfaces: []string{"a,device=net_ring0,nodeaction=r0:0:CREATE"}, cpus: "0",
+		args: "--bind a=net_ring0,nodeaction=r0:0:CREATE --workers 1 --eal --lcores=0@(0),1@(0)",
+	},
+	"a network that Multus did not attach": {
+		interfaces: []string{"inside,network=default/dmz"}, cpus: "0", status: status,
+		err: "interface inside: network default/dmz is not attached to the pod, or has no interface there (network-status has: default/lan, default/wan): is Multus installed?",
+	},
+	"an interface about which nothing is said": {
+		interfaces: []string{"inside"}, cpus: "0",
+		err: "interface inside: nothing says what its device is: set network or device",
+	},
+	"a resource that the container did not ask for": {
+		interfaces: []string{"outside,resource=intel.com/vf"}, cpus: "0",
+		err: "interface outside: no PCI address is left in PCIDEVICE_INTEL_COM_VF: the engine's container must ask for one device for each interface",
+	},
+	"network-status and resource disagree": {
+		interfaces: []string{"outside,network=default/wan,resource=intel.com/vf"}, cpus: "0", status: status,
+		env: map[string]string{"PCIDEVICE_INTEL_COM_VF": "0000:03:00.1"},
+		err: `interface outside: network-status says 0000:83:00.1, which is not among PCIDEVICE_INTEL_COM_VF="0000:03:00.1": does the network's resource name agree with the chain's?`,
+	},
+	"a VF of the kernel without an interface in the pod": {
+		interfaces: []string{"outside,resource=intel.com/vf"}, cpus: "0",
+		env: map[string]string{"PCIDEVICE_INTEL_COM_VF": "0000:83:00.2"},
+		err: "interface outside: VF 0000:83:00.2 is bound to iavf and has no interface in the pod: bind it to vfio-pci on the node",
+	},
+	"more workers than CPUs": {
+		interfaces: []string{"a,device=net1"}, cpus: "2-3", workers: 3,
+		err: "3 workers, and the engine may use 2 CPUs (2-3): its container must ask for as many whole CPUs",
+	},
 }
 
 func TestAnInterfaceFlagThatIsWrongIsExplained(t *testing.T) {

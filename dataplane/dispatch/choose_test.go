@@ -11,53 +11,7 @@ import (
 
 func TestEachPortGetsTheStrongestDispatcherThatItsDeviceCanDo(t *testing.T) {
 	p := edge(t)
-	plain := Capabilities{}
-	rssOnly := Capabilities{Queues: 8, RSS: RSSCapabilities{Key: true, Buckets: 128, Ports: true}}
-	with := func(change func(*Capabilities)) Capabilities {
-		c := able(1000)
-		change(&c)
-		return c
-	}
-	for name, c := range map[string]struct {
-		inside, outside Capabilities
-		shards          Dispatcher
-		want            [2]Dispatcher
-		why             [2]string
-	}{
-		"rules everywhere": {able(1000), able(1000), Flow, [2]Dispatcher{Flow, Flow}, [2]string{"", ""}},
-		"RSS everywhere": {
-			rssOnly, rssOnly, RSS,
-			[2]Dispatcher{RSS, RSS},
-			[2]string{"no flow: the device takes no flow rules", "no flow: the device takes no flow rules"},
-		},
-		"a port that can do nothing is handed over by software": {
-			able(1000), plain, Flow, [2]Dispatcher{Flow, Software}, [2]string{"", "no flow: the device takes no flow rules; no rss: the device has no RSS"},
-		},
-		"one can only rules, the other only RSS": {
-			with(func(c *Capabilities) { c.RSS = RSSCapabilities{} }), rssOnly, Flow,
-			[2]Dispatcher{Flow, Software},
-			[2]string{"", "no rss: the chain's ports share one function from flows to shards, and more of them can do flow"},
-		},
-		"no masked ports": {
-			with(func(c *Capabilities) { c.RSS = RSSCapabilities{} }), with(func(c *Capabilities) { c.Fields[hs.DPort] = Exact; c.RSS.Key = false }),
-			Flow,
-			[2]Dispatcher{Flow, Software},
-			[2]string{"", "no flow: rules have to match dport by any bits, the device does it by whole value; no rss: its hash key cannot be set"},
-		},
-		"too little room for rules": {
-			able(1000), with(func(c *Capabilities) { c.Rules = 2 }), RSS, [2]Dispatcher{RSS, RSS}, [2]string{"", "no flow: queues need 8 rules, the device has room for 2"},
-		},
-		"a small indirection table": {
-			able(1000), with(func(c *Capabilities) { c.Rules, c.RSS.Buckets = 0, 64 }), Flow,
-			[2]Dispatcher{Flow, Software},
-			[2]string{"", "no rss: its indirection table has 64 entries for 128 shards"},
-		},
-		"the driver's own words": {
-			with(func(c *Capabilities) { c.Rules, c.Refused = 0, "Function not implemented" }), able(1000), RSS,
-			[2]Dispatcher{RSS, RSS},
-			[2]string{"no flow: the device takes no flow rules: Function not implemented", "no flow: the chain's ports share one function"},
-		},
-	} {
+	for name, c := range choices {
 		t.Run(name, func(t *testing.T) {
 			got := Choose(p, []Capabilities{c.inside, c.outside}, 4, shard.Bits)
 			if got.Shards.Dispatcher != c.shards {
@@ -70,6 +24,61 @@ func TestEachPortGetsTheStrongestDispatcherThatItsDeviceCanDo(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What devices can do.
+var (
+	plain   = Capabilities{}
+	rssOnly = Capabilities{Queues: 8, RSS: RSSCapabilities{Key: true, Buckets: 128, Ports: true}}
+)
+
+// ableBut is a device that can do all but something.
+func ableBut(change func(*Capabilities)) Capabilities {
+	c := able(1000)
+	change(&c)
+	return c
+}
+
+// choices are the dispatchers of two ports by what their devices can do.
+var choices = map[string]struct {
+	inside, outside Capabilities
+	shards          Dispatcher
+	want            [2]Dispatcher
+	why             [2]string
+}{
+	"rules everywhere": {able(1000), able(1000), Flow, [2]Dispatcher{Flow, Flow}, [2]string{"", ""}},
+	"RSS everywhere": {
+		rssOnly, rssOnly, RSS,
+		[2]Dispatcher{RSS, RSS},
+		[2]string{"no flow: the device takes no flow rules", "no flow: the device takes no flow rules"},
+	},
+	"a port that can do nothing is handed over by software": {
+		able(1000), plain, Flow, [2]Dispatcher{Flow, Software}, [2]string{"", "no flow: the device takes no flow rules; no rss: the device has no RSS"},
+	},
+	"one can only rules, the other only RSS": {
+		ableBut(func(c *Capabilities) { c.RSS = RSSCapabilities{} }), rssOnly, Flow,
+		[2]Dispatcher{Flow, Software},
+		[2]string{"", "no rss: the chain's ports share one function from flows to shards, and more of them can do flow"},
+	},
+	"no masked ports": {
+		ableBut(func(c *Capabilities) { c.RSS = RSSCapabilities{} }), ableBut(func(c *Capabilities) { c.Fields[hs.DPort] = Exact; c.RSS.Key = false }),
+		Flow,
+		[2]Dispatcher{Flow, Software},
+		[2]string{"", "no flow: rules have to match dport by any bits, the device does it by whole value; no rss: its hash key cannot be set"},
+	},
+	"too little room for rules": {
+		able(1000), ableBut(func(c *Capabilities) { c.Rules = 2 }), RSS, [2]Dispatcher{RSS, RSS}, [2]string{"", "no flow: queues need 8 rules, the device has room for 2"},
+	},
+	"a small indirection table": {
+		able(1000), ableBut(func(c *Capabilities) { c.Rules, c.RSS.Buckets = 0, 64 }), Flow,
+		[2]Dispatcher{Flow, Software},
+		[2]string{"", "no rss: its indirection table has 64 entries for 128 shards"},
+	},
+	"the driver's own words": {
+		ableBut(func(c *Capabilities) { c.Rules, c.Refused = 0, "Function not implemented" }), able(1000), RSS,
+		[2]Dispatcher{RSS, RSS},
+		[2]string{"no flow: the device takes no flow rules: Function not implemented", "no flow: the chain's ports share one function"},
+	},
 }
 
 func TestWhereFlowsAreDividedAlreadyADispatcherThatWantsThemOtherwiseIsNotTaken(t *testing.T) {

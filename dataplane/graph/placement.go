@@ -13,51 +13,28 @@ import (
 // placeElement makes the element. Elements with errors stay nil.
 func (b *builder) placeElement(f *function, e *v1alpha1.Element, p *placed) {
 	p.ins, p.outs = []string{""}, []string{""}
-	missing := func(member string) {
+	if member := lacks(e); member != "" {
 		b.fail(f.object, p.path+"."+member, "", "is missing; a %s needs it", e.Kind)
+		return
 	}
 	switch e.Kind {
 	case v1alpha1.ElementClassifier:
-		if e.Classifier == nil {
-			missing("classifier")
-			return
-		}
 		b.placeClassifier(f, e.Classifier, p)
 	case v1alpha1.ElementFilter:
-		if e.Filter == nil {
-			missing("filter")
-			return
-		}
 		b.placeFilter(f, e.Filter, p)
 	case v1alpha1.ElementLookup:
-		if e.Lookup == nil {
-			missing("lookup")
-			return
-		}
 		b.placeLookup(f, e.Lookup, p)
 	case v1alpha1.ElementDecTTL:
 		p.either(f, element.DecTTL{})
 	case v1alpha1.ElementTTLGuard:
-		if e.TTLGuard == nil {
-			missing("ttlGuard")
-			return
-		}
 		b.placeTTLGuard(f, e.TTLGuard, p)
 	case v1alpha1.ElementSetField:
-		if e.SetField == nil {
-			missing("setField")
-			return
-		}
 		b.placeSetField(f, e.SetField, p)
 	case v1alpha1.ElementCheckIPHeader:
 		p.either(f, element.CheckIPHeader{})
 	case v1alpha1.ElementCounter:
 		p.el = element.Counter{}
 	case v1alpha1.ElementTee:
-		if e.Tee == nil {
-			missing("tee")
-			return
-		}
 		p.outs = nil
 		for _, o := range e.Tee.Outputs {
 			p.outs = append(p.outs, string(o))
@@ -70,23 +47,38 @@ func (b *builder) placeElement(f *function, e *v1alpha1.Element, p *placed) {
 		}
 		p.el, p.outs = element.Discard{Reason: reason}, nil
 	case v1alpha1.ElementICMPError:
-		if e.ICMPError == nil {
-			missing("icmpError")
-			return
-		}
 		b.placeICMPError(f, e.ICMPError, p)
 	case v1alpha1.ElementEchoResponder:
 		p.el = element.EchoResponder{}
 	case v1alpha1.ElementNAPT:
-		if e.NAPT == nil {
-			missing("napt")
-			return
-		}
 		p.ins, p.outs = twoSides, twoSides
 		p.el = b.napt(f, p.path+".napt", e.NAPT, f.name+"/"+p.name)
 	default:
 		b.fail(f.object, p.path+".kind", string(e.Kind), "unknown kind of element")
 	}
+}
+
+// lacks is the member that an element of its kind needs and has not; empty: it has all.
+func lacks(e *v1alpha1.Element) string {
+	for _, need := range []struct {
+		kind   v1alpha1.ElementKind
+		lacks  bool
+		member string
+	}{
+		{v1alpha1.ElementClassifier, e.Classifier == nil, "classifier"},
+		{v1alpha1.ElementFilter, e.Filter == nil, "filter"},
+		{v1alpha1.ElementLookup, e.Lookup == nil, "lookup"},
+		{v1alpha1.ElementTTLGuard, e.TTLGuard == nil, "ttlGuard"},
+		{v1alpha1.ElementSetField, e.SetField == nil, "setField"},
+		{v1alpha1.ElementTee, e.Tee == nil, "tee"},
+		{v1alpha1.ElementICMPError, e.ICMPError == nil, "icmpError"},
+		{v1alpha1.ElementNAPT, e.NAPT == nil, "napt"},
+	} {
+		if e.Kind == need.kind && need.lacks {
+			return need.member
+		}
+	}
+	return ""
 }
 
 // either places an element with two outputs, of which the second drops unless it is linked.

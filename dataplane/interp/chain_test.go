@@ -137,6 +137,46 @@ type pkt struct {
 }
 
 func (p pkt) frame() []byte {
+	p.complete()
+	eth := &layers.Ethernet{DstMAC: p.to, SrcMAC: p.from, EthernetType: layers.EthernetTypeIPv4}
+	stack := []gopacket.SerializableLayer{eth}
+	for i, tci := range p.vlan {
+		typ := layers.EthernetTypeIPv4
+		if i < len(p.vlan)-1 {
+			typ = layers.EthernetTypeDot1Q
+		}
+		eth.EthernetType = layers.EthernetTypeDot1Q
+		stack = append(stack, &layers.Dot1Q{
+			Priority: uint8(tci >> 13), DropEligible: tci&0x1000 != 0, VLANIdentifier: tci & 0xfff, Type: typ,
+		})
+	}
+	v4 := &layers.IPv4{
+		Version: 4, TTL: p.ttl, Protocol: p.proto, TOS: 0x2e<<2 | 1, Id: 0x1234, Options: p.options,
+		SrcIP: net.ParseIP(p.src), DstIP: net.ParseIP(p.dst), FragOffset: p.frag & 0x1fff,
+	}
+	if p.frag&0x2000 != 0 {
+		v4.Flags |= layers.IPv4MoreFragments
+	}
+	if p.df {
+		v4.Flags |= layers.IPv4DontFragment
+	}
+	stack = append(stack, v4)
+	if p.frag&0x1fff == 0 {
+		if l4 := p.transport(v4); l4 != nil {
+			stack = append(stack, l4)
+		}
+	}
+	stack = append(stack, gopacket.Payload(p.payload))
+	buf := gopacket.NewSerializeBuffer()
+	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, stack...); err != nil {
+		panic(err)
+	}
+	n := len(eth.DstMAC)*2 + 2 + 4*len(p.vlan) + int(v4.Length)
+	return append(bytes.Clone(buf.Bytes()[:n]), bytes.Repeat([]byte{0xee}, p.padding)...)
+}
+
+// complete fills in what a packet does not say.
+func (p *pkt) complete() {
 	set := func(s *string, v string) {
 		if *s == "" {
 			*s = v
@@ -162,72 +202,45 @@ func (p pkt) frame() []byte {
 	if p.payload == nil {
 		p.payload = []byte("sinter!")
 	}
-	eth := &layers.Ethernet{DstMAC: p.to, SrcMAC: p.from, EthernetType: layers.EthernetTypeIPv4}
-	stack := []gopacket.SerializableLayer{eth}
-	for i, tci := range p.vlan {
-		typ := layers.EthernetTypeIPv4
-		if i < len(p.vlan)-1 {
-			typ = layers.EthernetTypeDot1Q
+}
+
+// transport is the layer above an IP header; nil: none that is known.
+func (p *pkt) transport(v4 *layers.IPv4) gopacket.SerializableLayer {
+	switch p.proto {
+	case layers.IPProtocolUDP:
+		u := &layers.UDP{SrcPort: layers.UDPPort(p.sport), DstPort: layers.UDPPort(p.dport)}
+		_ = u.SetNetworkLayerForChecksum(v4)
+		return u
+	case layers.IPProtocolTCP:
+		t := &layers.TCP{SrcPort: layers.TCPPort(p.sport), DstPort: layers.TCPPort(p.dport), Seq: p.seq, Ack: p.ack, Window: p.window}
+		if p.scale != 0 {
+			t.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindNop}, {
+				OptionType: layers.TCPOptionKindWindowScale, OptionLength: 3, OptionData: []byte{byte(max(p.scale, 0))},
+			}}
 		}
-		eth.EthernetType = layers.EthernetTypeDot1Q
-		stack = append(stack, &layers.Dot1Q{
-			Priority: uint8(tci >> 13), DropEligible: tci&0x1000 != 0, VLANIdentifier: tci & 0xfff, Type: typ,
-		})
-	}
-	v4 := &layers.IPv4{
-		Version: 4, TTL: p.ttl, Protocol: p.proto, TOS: 0x2e<<2 | 1, Id: 0x1234, Options: p.options,
-		SrcIP: net.ParseIP(p.src), DstIP: net.ParseIP(p.dst), FragOffset: p.frag & 0x1fff,
-	}
-	if p.frag&0x2000 != 0 {
-		v4.Flags |= layers.IPv4MoreFragments
-	}
-	if p.df {
-		v4.Flags |= layers.IPv4DontFragment
-	}
-	stack = append(stack, v4)
-	if p.frag&0x1fff == 0 {
-		switch p.proto {
-		case layers.IPProtocolUDP:
-			u := &layers.UDP{SrcPort: layers.UDPPort(p.sport), DstPort: layers.UDPPort(p.dport)}
-			_ = u.SetNetworkLayerForChecksum(v4)
-			stack = append(stack, u)
-		case layers.IPProtocolTCP:
-			t := &layers.TCP{SrcPort: layers.TCPPort(p.sport), DstPort: layers.TCPPort(p.dport), Seq: p.seq, Ack: p.ack, Window: p.window}
-			if p.scale != 0 {
-				t.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindNop}, {
-					OptionType: layers.TCPOptionKindWindowScale, OptionLength: 3, OptionData: []byte{byte(max(p.scale, 0))},
-				}}
+		for _, f := range p.flags {
+			switch f {
+			case 'S':
+				t.SYN = true
+			case 'A':
+				t.ACK = true
+			case 'F':
+				t.FIN = true
+			case 'R':
+				t.RST = true
 			}
-			for _, f := range p.flags {
-				switch f {
-				case 'S':
-					t.SYN = true
-				case 'A':
-					t.ACK = true
-				case 'F':
-					t.FIN = true
-				case 'R':
-					t.RST = true
-				}
-			}
-			_ = t.SetNetworkLayerForChecksum(v4)
-			stack = append(stack, t)
-		case layers.IPProtocolICMPv4:
-			id := p.sport
-			if p.icmp.Type() == layers.ICMPv4TypeEchoReply {
-				id = p.dport
-			}
-			stack = append(stack, &layers.ICMPv4{TypeCode: p.icmp, Id: id, Seq: 1})
-		default: // only the payload
 		}
+		_ = t.SetNetworkLayerForChecksum(v4)
+		return t
+	case layers.IPProtocolICMPv4:
+		id := p.sport
+		if p.icmp.Type() == layers.ICMPv4TypeEchoReply {
+			id = p.dport
+		}
+		return &layers.ICMPv4{TypeCode: p.icmp, Id: id, Seq: 1}
+	default:
+		return nil // only the payload
 	}
-	stack = append(stack, gopacket.Payload(p.payload))
-	buf := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, stack...); err != nil {
-		panic(err)
-	}
-	n := len(eth.DstMAC)*2 + 2 + 4*len(p.vlan) + int(v4.Length)
-	return append(bytes.Clone(buf.Bytes()[:n]), bytes.Repeat([]byte{0xee}, p.padding)...)
 }
 
 func ping(id uint16) pkt {

@@ -158,17 +158,9 @@ func (b *bench) measure(ctx context.Context, s scenario) (*result, error) {
 	if err := packets.WriteCapture(pcap, s.frames); err != nil {
 		return nil, err
 	}
-	one, err := b.compile(merged(s.Name, s.fns))
+	one, apart, err := b.programs(s)
 	if err != nil {
 		return nil, err
-	}
-	var apart []string
-	for _, c := range unmerged(s.Name, s.fns) {
-		p, err := b.compile(c)
-		if err != nil {
-			return nil, err
-		}
-		apart = append(apart, p)
 	}
 	var flags []string
 	if s.unique {
@@ -213,6 +205,21 @@ func (b *bench) measure(ctx context.Context, s scenario) (*result, error) {
 		r.Gain = r.Unmerged / r.Merged
 	}
 	return r, nil
+}
+
+// programs are a scenario's functions as one program, and as one each.
+func (b *bench) programs(s scenario) (one string, apart []string, err error) {
+	if one, err = b.compile(merged(s.Name, s.fns)); err != nil {
+		return "", nil, err
+	}
+	for _, c := range unmerged(s.Name, s.fns) {
+		p, err := b.compile(c)
+		if err != nil {
+			return "", nil, err
+		}
+		apart = append(apart, p)
+	}
+	return one, apart, nil
 }
 
 func median(v []float64) float64 {

@@ -399,22 +399,7 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 			note("frames sent by "+r.g.Interfaces[i].Name, n, stats.GetPorts()[i].GetTxPackets())
 		}
 	}
-	counters := r.oracle.Counters()
-	for i, name := range r.res.Program.GetCounters() {
-		if i >= len(stats.GetCounters()) {
-			note("counters", len(r.res.Program.GetCounters()), len(stats.GetCounters()))
-			break
-		}
-		want, seen := counters[name], stats.GetCounters()[i]
-		apart := max(seen.GetPackets(), want.Packets) - min(seen.GetPackets(), want.Packets)
-		if apart == 0 || apart > r.stats.early {
-			note("counter "+name, want, interp.Count{Packets: seen.GetPackets(), Bytes: seen.GetBytes()})
-		}
-		delete(counters, name)
-	}
-	for name, c := range counters {
-		note("counter "+name+", which the program has not", c, interp.Count{})
-	}
+	r.compareCounters(stats, note)
 	sessions, err := r.compareSessions(ctx, now)
 	if err != nil {
 		return err
@@ -432,6 +417,26 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 		return &mismatch{chain: r.chain, now: now, detail: strings.Join(diff, "\n"), alone: -1}
 	}
 	return nil
+}
+
+// compareCounters notes where the chain's counters are others than the oracle's.
+func (r *rig) compareCounters(stats *programpb.Stats, note func(what string, want, seen any)) {
+	counters := r.oracle.Counters()
+	for i, name := range r.res.Program.GetCounters() {
+		if i >= len(stats.GetCounters()) {
+			note("counters", len(r.res.Program.GetCounters()), len(stats.GetCounters()))
+			break
+		}
+		want, seen := counters[name], stats.GetCounters()[i]
+		apart := max(seen.GetPackets(), want.Packets) - min(seen.GetPackets(), want.Packets)
+		if apart == 0 || apart > r.stats.early {
+			note("counter "+name, want, interp.Count{Packets: seen.GetPackets(), Bytes: seen.GetBytes()})
+		}
+		delete(counters, name)
+	}
+	for name, c := range counters {
+		note("counter "+name+", which the program has not", c, interp.Count{})
+	}
 }
 
 // compareSessions checks that the engine has a session for every live binding of the NAPTs that write last. Those

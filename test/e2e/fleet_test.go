@@ -64,22 +64,7 @@ func TestTwentyChainsAtOnceFindTheirNodesAndDevices(t *testing.T) {
 	})
 	t.Logf("%d chains are placed in %.1f s", fleetSize, time.Since(start).Seconds())
 
-	vfs, cores := map[string]int64{}, map[string]int64{}
-	for _, p := range pods.Items {
-		engine := p.Spec.Containers[0].Resources.Limits
-		q := engine[vfResource]
-		vfs[p.Spec.NodeName] += q.Value()
-		cores[p.Spec.NodeName] += engine.Cpu().Value()
-		if q.Value() != 2 {
-			t.Errorf("pod %s asks for %d virtual functions, wanted 2", p.Name, q.Value())
-		}
-	}
-	for node := range cores {
-		if !strings.HasPrefix(node, "fake-") || vfs[node] > nodeVFs || cores[node] > nodeCores {
-			t.Errorf("node %s has %d virtual functions and %d cores in use, of %d and %d", node, vfs[node], cores[node], nodeVFs, nodeCores)
-		}
-	}
-	t.Logf("cores in use by node: %v", cores)
+	checkNodes(t, pods.Items)
 	w.eventually("every chain says that it is placed", time.Minute, func() error {
 		var chains v1alpha1.ServiceChainList
 		if err := w.api.List(t.Context(), &chains, client.InNamespace(fleet)); err != nil {
@@ -100,6 +85,27 @@ func TestTwentyChainsAtOnceFindTheirNodesAndDevices(t *testing.T) {
 	if c := meta.FindStatusCondition(chain.Status.Conditions, v1alpha1.ConditionProgrammed); c == nil || c.Status != metav1.ConditionFalse || c.Reason != v1alpha1.ReasonNotReported {
 		t.Errorf("Programmed is %+v, wanted %s: there are no agents", c, v1alpha1.ReasonNotReported)
 	}
+}
+
+// checkNodes tells whether no node gives more than it has.
+func checkNodes(t *testing.T, pods []corev1.Pod) {
+	t.Helper()
+	vfs, cores := map[string]int64{}, map[string]int64{}
+	for _, p := range pods {
+		engine := p.Spec.Containers[0].Resources.Limits
+		q := engine[vfResource]
+		vfs[p.Spec.NodeName] += q.Value()
+		cores[p.Spec.NodeName] += engine.Cpu().Value()
+		if q.Value() != 2 {
+			t.Errorf("pod %s asks for %d virtual functions, wanted 2", p.Name, q.Value())
+		}
+	}
+	for node := range cores {
+		if !strings.HasPrefix(node, "fake-") || vfs[node] > nodeVFs || cores[node] > nodeCores {
+			t.Errorf("node %s has %d virtual functions and %d cores in use, of %d and %d", node, vfs[node], cores[node], nodeVFs, nodeCores)
+		}
+	}
+	t.Logf("cores in use by node: %v", cores)
 }
 
 // startKwok has kwok play the fake nodes' kubelets until the test ends.

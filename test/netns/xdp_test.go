@@ -23,18 +23,19 @@ func xdpRights() (list []string) {
 }
 
 // TestAFXDPWithThePodsRights has a chain run by AF_XDP with the capabilities of a pod and no other.
+// startXDP starts an engine with the rights that a pod has, which runs the tests' chain.
+func (s *site) startXDP(t *testing.T) {
+	t.Helper()
+	s.engine = lab.StartEngineWith(t, s.box, xdpRights(), xdpBinds)
+	s.engine.Load(t, lab.Compile(t, lab.Parse(t, write(t, t.TempDir(), "chain.yaml", office))))
+}
+
 func TestAFXDPWithThePodsRights(t *testing.T) {
 	lab.Require(t, "ping", "setpriv")
-	chain := lab.Compile(t, lab.Parse(t, write(t, t.TempDir(), "chain.yaml", office)))
-	start := func(t *testing.T, s *site) {
-		t.Helper()
-		s.engine = lab.StartEngineWith(t, s.box, xdpRights(), xdpBinds)
-		s.engine.Load(t, chain)
-	}
 	t.Run("packets pass both ways, and the engine leaves nothing on the interfaces", func(t *testing.T) {
 		s := newSite(t)
 		s.box.Run(t, "ip", "link", "set", "inside", "down") // as some plugins leave it
-		start(t, s)
+		s.startXDP(t)
 		s.passesAll(t)
 		serveEcho(t, s.peer, officePeer+":7")
 		c, err := dial(s.host, "tcp", officeHost+":0", officePeer+":7")
@@ -51,17 +52,17 @@ func TestAFXDPWithThePodsRights(t *testing.T) {
 	t.Run("an engine that was killed is followed by another", func(t *testing.T) {
 		s := newSite(t)
 		for range 3 {
-			start(t, s)
+			s.startXDP(t)
 			s.passesAll(t)
 			s.engine.Process.Kill()
 			s.attached(t, true, "inside", "outside")
 		}
-		start(t, s)
+		s.startXDP(t)
 		s.passesAll(t)
 	})
 	t.Run("an engine that runs keeps its interfaces", func(t *testing.T) {
 		s := newSite(t)
-		start(t, s)
+		s.startXDP(t)
 		s.declined(t, "interface inside: inside: another engine has it by AF_XDP")
 		s.passesAll(t)
 	})
@@ -72,9 +73,13 @@ func TestAFXDPWithThePodsRights(t *testing.T) {
 			s.box.Run(t, "ip", "link", "set", "under"+device[:2], "up")
 			s.box.Run(t, "ip", "link", "add", device, "link", "under"+device[:2], "type", "macvlan", "mode", "bridge")
 		}
-		start(t, s)
+		s.startXDP(t)
 		s.passesAll(t)
 	})
+}
+
+func TestAFXDPTakesWhatTheInterfacesCanDoAndSaysWhatTheyCannot(t *testing.T) {
+	lab.Require(t, "setpriv")
 	t.Run("frames come by the queue that the one worker reads", func(t *testing.T) {
 		s := &site{host: lab.New(t, "host"), peer: lab.New(t, "peer"), box: lab.New(t, "engine")}
 		s.box.Run(t, "ip", "link", "add", "inside", "numrxqueues", "4", "type", "veth", "peer", "name", "far")

@@ -16,21 +16,7 @@ import (
 func TestChainsRunOnVFsBehindAnIOMMU(t *testing.T) {
 	r := newRig(t)
 	pf, vfs := r.functions(t)
-	t.Run("the card has four VFs, each in an IOMMU group of its own and in the hands of vfio-pci", func(t *testing.T) {
-		groups := map[string]bool{}
-		for _, vf := range vfs {
-			out := r.run(t, "cd /sys/bus/pci/devices/%s; basename $(readlink driver); basename $(readlink iommu_group); ls iommu_group/devices", vf.address)
-			f := strings.Fields(out)
-			if len(f) != 3 || f[0] != "vfio-pci" || f[2] != vf.address || groups[f[1]] {
-				t.Errorf("VF %s: driver, group and the group's devices are %q; want vfio-pci and a group for itself", vf.address, f)
-				continue
-			}
-			groups[f[1]] = true
-		}
-		if len(vfs) != 4 {
-			t.Errorf("%s has %d VFs, want 4", pf, len(vfs))
-		}
-	})
+	t.Run("the card has four VFs, each in an IOMMU group of its own and in the hands of vfio-pci", func(t *testing.T) { r.checkGroups(t, pf, vfs) })
 	if len(vfs) < 4 {
 		t.FailNow()
 	}
@@ -78,32 +64,52 @@ func TestChainsRunOnVFsBehindAnIOMMU(t *testing.T) {
 			t.Errorf("chain a had %d packets while only chain b was talked to", n)
 		}
 	})
-	t.Run("a frame in the wrong VLAN or for another address does not reach the VF", func(t *testing.T) {
-		counted := func(send func()) uint64 {
-			before, after := settled(t, func() uint64 { return a.packets(t) }), uint64(0)
-			send()
-			r.cable.Send(t, query(vfs[0].mac, insideA))
-			eventually(t, patience, func() error {
-				if after = a.packets(t); after == before {
-					return errors.New("a frame for VF 0 in its VLAN did not arrive")
-				}
-				return nil
-			})
-			after = settled(t, func() uint64 { return a.packets(t) })
-			return after - before
-		}
-		right := counted(func() {})
-		both := counted(func() {
-			for range 8 {
-				r.cable.Send(t, query(vfs[0].mac, insideB))
-				r.cable.Send(t, query(vfs[0].mac, 0))
-				r.cable.Send(t, query(packets.MAC{2, 0, 0, 0, 0, 0x99}, insideA))
+	t.Run("a frame in the wrong VLAN or for another address does not reach the VF", func(t *testing.T) { r.checkFilters(t, a, vfs[0], insideA, insideB) })
+}
+
+// checkFilters tells whether frames in another VLAN than a VF's, and for other addresses, are kept from its chain.
+func (r *rig) checkFilters(t *testing.T, a *engine, of function, own, other uint16) {
+	counted := func(send func()) uint64 {
+		before, after := settled(t, func() uint64 { return a.packets(t) }), uint64(0)
+		send()
+		r.cable.Send(t, query(of.mac, own))
+		eventually(t, patience, func() error {
+			if after = a.packets(t); after == before {
+				return errors.New("a frame for VF 0 in its VLAN did not arrive")
 			}
+			return nil
 		})
-		if both != right {
-			t.Errorf("a frame in its VLAN and for its address counts %d, the same after 24 others %d: want them kept from the chain", right, both)
+		after = settled(t, func() uint64 { return a.packets(t) })
+		return after - before
+	}
+	right := counted(func() {})
+	both := counted(func() {
+		for range 8 {
+			r.cable.Send(t, query(of.mac, other))
+			r.cable.Send(t, query(of.mac, 0))
+			r.cable.Send(t, query(packets.MAC{2, 0, 0, 0, 0, 0x99}, own))
 		}
 	})
+	if both != right {
+		t.Errorf("a frame in its VLAN and for its address counts %d, the same after 24 others %d: want them kept from the chain", right, both)
+	}
+}
+
+// checkGroups tells whether each VF has a group for itself.
+func (r *rig) checkGroups(t *testing.T, pf string, vfs []function) {
+	groups := map[string]bool{}
+	for _, vf := range vfs {
+		out := r.run(t, "cd /sys/bus/pci/devices/%s; basename $(readlink driver); basename $(readlink iommu_group); ls iommu_group/devices", vf.address)
+		f := strings.Fields(out)
+		if len(f) != 3 || f[0] != "vfio-pci" || f[2] != vf.address || groups[f[1]] {
+			t.Errorf("VF %s: driver, group and the group's devices are %q; want vfio-pci and a group for itself", vf.address, f)
+			continue
+		}
+		groups[f[1]] = true
+	}
+	if len(vfs) != 4 {
+		t.Errorf("%s has %d VFs, want 4", pf, len(vfs))
+	}
 }
 
 // compile writes the chain's program to a file.

@@ -212,32 +212,8 @@ func TestChainsRunOnVFsOfASRIOVNode(t *testing.T) {
 
 	a := newPeers(t, c.cable, 101, 102)
 	t.Run("TCP and UDP pass firewall, router and NAPT, and come back", func(t *testing.T) { a.converse(t) })
-	t.Run("each VF has the VLAN of its network, and the address that its PF gave it", func(t *testing.T) {
-		want := map[uint16]bool{101: true, 102: true}
-		seen := c.watchSenders(t, functions, func() { a.converse(t) })
-		for vf, vlans := range seen {
-			if len(vlans) != 1 || !want[vlans[0]] {
-				t.Errorf("VF %d sends in VLANs %v, want one of 101 and 102", vf, vlans)
-			} else {
-				delete(want, vlans[0])
-			}
-		}
-		if len(want) != 0 {
-			t.Errorf("no VF's frames were seen in VLANs %v", want)
-		}
-	})
-	t.Run("the condition HardwareDispatch says what the VFs cannot do", func(t *testing.T) {
-		found, err := c.condition(t, "a", v1alpha1.ConditionHardwareDispatch, metav1.ConditionFalse)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, words := range []string{"one core takes all packets", "net_e1000_igb_vf offers neither flow rules (", ") nor RSS"} {
-			if found.Reason != v1alpha1.ReasonSoftwareDispatch || !strings.Contains(found.Message, words) {
-				t.Errorf("reason %s, message %q: want %s, and %q", found.Reason, found.Message, v1alpha1.ReasonSoftwareDispatch, words)
-			}
-		}
-		t.Log(found.Message)
-	})
+	t.Run("each VF has the VLAN of its network, and the address that its PF gave it", func(t *testing.T) { c.checkVLANs(t, functions, a) })
+	t.Run("the condition HardwareDispatch says what the VFs cannot do", c.checkDispatch)
 	t.Run("a chain for which VFs are short says which resource on which node", func(t *testing.T) {
 		c.kubectl(t, "apply", "-f", "testdata/holder.yaml")
 		c.kubectl(t, "wait", "--for=condition=Ready", "pod/holder", "--timeout=180s")
@@ -253,21 +229,7 @@ func TestChainsRunOnVFsOfASRIOVNode(t *testing.T) {
 	})
 	c.waitReady(t, "b") // as soon as they are free
 	b := newPeers(t, c.cable, 103, 104)
-	t.Run("two chains side by side, neither sees the other's frames", func(t *testing.T) {
-		ofA := func() uint64 { return c.packets(t, "a") }
-		ofB := func() uint64 { return c.packets(t, "b") }
-		beforeA, beforeB := settled(t, ofA), settled(t, ofB)
-		a.converse(t)
-		afterA, afterB := settled(t, ofA), settled(t, ofB)
-		if afterA == beforeA || afterB != beforeB {
-			t.Errorf("while only chain a was talked to, chain a had %d packets and chain b %d, want some and none", afterA-beforeA, afterB-beforeB)
-		}
-		b.converse(t)
-		lastA, lastB := settled(t, ofA), settled(t, ofB)
-		if lastA != afterA || lastB == afterB {
-			t.Errorf("while only chain b was talked to, chain a had %d packets and chain b %d, want none and some", lastA-afterA, lastB-afterB)
-		}
-	})
+	t.Run("two chains side by side, neither sees the other's frames", func(t *testing.T) { c.checkApart(t, a, b) })
 	t.Run("VFs of a deleted chain go back to the pool, without its VLAN", func(t *testing.T) {
 		c.kubectl(t, "delete", "servicechain", "a", "b", "--cascade=foreground", "--timeout=150s")
 		eventually(t, patience, func() error {
@@ -283,6 +245,53 @@ func TestChainsRunOnVFsOfASRIOVNode(t *testing.T) {
 		a.converse(t)
 		b.converse(t)
 	})
+}
+
+// checkApart tells whether each of two chains has the packets that are sent to it, and no others.
+func (c *cluster) checkApart(t *testing.T, a, b *peers) {
+	ofA := func() uint64 { return c.packets(t, "a") }
+	ofB := func() uint64 { return c.packets(t, "b") }
+	beforeA, beforeB := settled(t, ofA), settled(t, ofB)
+	a.converse(t)
+	afterA, afterB := settled(t, ofA), settled(t, ofB)
+	if afterA == beforeA || afterB != beforeB {
+		t.Errorf("while only chain a was talked to, chain a had %d packets and chain b %d, want some and none", afterA-beforeA, afterB-beforeB)
+	}
+	b.converse(t)
+	lastA, lastB := settled(t, ofA), settled(t, ofB)
+	if lastA != afterA || lastB == afterB {
+		t.Errorf("while only chain b was talked to, chain a had %d packets and chain b %d, want none and some", lastA-afterA, lastB-afterB)
+	}
+}
+
+// checkDispatch tells whether the condition says what the VFs cannot do.
+func (c *cluster) checkDispatch(t *testing.T) {
+	found, err := c.condition(t, "a", v1alpha1.ConditionHardwareDispatch, metav1.ConditionFalse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []string{"one core takes all packets", "net_e1000_igb_vf offers neither flow rules (", ") nor RSS"} {
+		if found.Reason != v1alpha1.ReasonSoftwareDispatch || !strings.Contains(found.Message, words) {
+			t.Errorf("reason %s, message %q: want %s, and %q", found.Reason, found.Message, v1alpha1.ReasonSoftwareDispatch, words)
+		}
+	}
+	t.Log(found.Message)
+}
+
+// checkVLANs tells whether the VFs of chain a send in the VLANs of its networks.
+func (c *cluster) checkVLANs(t *testing.T, functions []function, a *peers) {
+	want := map[uint16]bool{101: true, 102: true}
+	seen := c.watchSenders(t, functions, func() { a.converse(t) })
+	for vf, vlans := range seen {
+		if len(vlans) != 1 || !want[vlans[0]] {
+			t.Errorf("VF %d sends in VLANs %v, want one of 101 and 102", vf, vlans)
+		} else {
+			delete(want, vlans[0])
+		}
+	}
+	if len(want) != 0 {
+		t.Errorf("no VF's frames were seen in VLANs %v", want)
+	}
 }
 
 // watchSenders tells in which VLANs each VF sends while something is done.
@@ -342,6 +351,15 @@ func (c *cluster) checkPod(t *testing.T, chain string) {
 	if cpus := field("Cpus_allowed_list"); strings.ContainsAny(cpus, ",-") || cpus == "0" {
 		t.Errorf("the engine may use CPUs %s, want one that is not the system's", cpus)
 	}
+	c.checkDevices(t, chain)
+	if bytes := c.exec(t, chain, "cat", "/sys/fs/cgroup/hugetlb.2MB.current"); bytes == "0" {
+		t.Error("the engine uses no hugepages")
+	}
+}
+
+// checkDevices tells whether a pod sees its VFs and no other device.
+func (c *cluster) checkDevices(t *testing.T, chain string) {
+	t.Helper()
 	addresses := strings.Split(c.exec(t, chain, "printenv", "PCIDEVICE_SINTER_TEST_VF"), ",")
 	groups := []string{"vfio"}
 	for _, a := range addresses {
@@ -355,8 +373,5 @@ func (c *cluster) checkPod(t *testing.T, chain string) {
 	slices.Sort(devices)
 	if want := []string{"/dev/full", "/dev/null", "/dev/random", "/dev/tty", "/dev/urandom", "/dev/zero"}; !slices.Equal(devices, want) {
 		t.Errorf("the pod's devices beside its VFs are %v, want %v", devices, want)
-	}
-	if bytes := c.exec(t, chain, "cat", "/sys/fs/cgroup/hugetlb.2MB.current"); bytes == "0" {
-		t.Error("the engine uses no hugepages")
 	}
 }

@@ -53,23 +53,7 @@ func TestEachPacketComesToItsShardsOwnerByTheDevicesOwnRules(t *testing.T) {
 		steps[s.Name] = s
 		t.Logf("%s: %.1f s, %d packets sent, %d came back, workers %+v", s.Name, s.Seconds, s.Sent, s.Answered, s.Workers)
 	}
-	t.Run("rules of both ports were seen to be executed", func(t *testing.T) {
-		for _, p := range steps["later packets"].Ports {
-			executed := 0
-			for _, rule := range p.Rules {
-				if rule.Contradicted > 0 {
-					t.Errorf("%s: rule %d is contradicted by %d packets", p.Interface, rule.Number, rule.Contradicted)
-				}
-				if rule.Verdict == "EXECUTED" {
-					executed++
-				}
-			}
-			t.Logf("%s: %d rules, %d seen to be executed, %d packets compared", p.Interface, len(p.Rules), executed, p.Checked)
-			if executed < 2 {
-				t.Errorf("%s: %d of %d rules were seen to be executed, want one for each worker at least", p.Interface, executed, len(p.Rules))
-			}
-		}
-	})
+	t.Run("rules of both ports were seen to be executed", func(t *testing.T) { steps["later packets"].checkRules(t) })
 	t.Run("no packet is lost while rules are made", func(t *testing.T) {
 		s := steps["rules are made"]
 		s.checkWhole(t)
@@ -110,26 +94,48 @@ func TestEachPacketComesToItsShardsOwnerByTheDevicesOwnRules(t *testing.T) {
 			t.Errorf("the kernel's rules counted %d dropped packets, want %d", dropped, bannedPackets)
 		}
 	})
-	t.Run("shards move to another worker, and the rules follow", func(t *testing.T) {
-		before, during, after := steps["before the move"], steps["during the move"], steps["after the move"]
-		during.checkWhole(t)
-		was, is := during.movedFrom(steps["before the move"].Owners)
-		if was == is {
-			t.Fatalf("no shard moved: owners %v", during.Owners)
+	t.Run("shards move to another worker, and the rules follow", func(t *testing.T) { checkMove(t, steps) })
+}
+
+// checkMove tells whether packets come to the new owner of their shard.
+func checkMove(t *testing.T, steps map[string]flowStep) {
+	before, during, after := steps["before the move"], steps["during the move"], steps["after the move"]
+	during.checkWhole(t)
+	was, is := during.movedFrom(steps["before the move"].Owners)
+	if was == is {
+		t.Fatalf("no shard moved: owners %v", during.Owners)
+	}
+	for _, c := range []struct {
+		when string
+		step flowStep
+		at   int
+	}{{"before", before, was}, {"after", after, is}} {
+		if had := c.step.Workers[c.at].Packets; had < 2*c.step.Sent {
+			t.Errorf("%s the move, worker %d had %d packets, want all %d of both directions", c.when, c.at, had, 2*c.step.Sent)
 		}
-		for _, c := range []struct {
-			when string
-			step flowStep
-			at   int
-		}{{"before", before, was}, {"after", after, is}} {
-			if had := c.step.Workers[c.at].Packets; had < 2*c.step.Sent {
-				t.Errorf("%s the move, worker %d had %d packets, want all %d of both directions", c.when, c.at, had, 2*c.step.Sent)
+		if had := c.step.Workers[1-c.at].Packets; had > 64 { // ARP
+			t.Errorf("%s the move, worker %d had %d packets of the others' shards", c.when, 1-c.at, had)
+		}
+	}
+}
+
+// checkRules tells whether rules of each port were seen to be executed, and none was contradicted.
+func (s flowStep) checkRules(t *testing.T) {
+	for _, p := range s.Ports {
+		executed := 0
+		for _, rule := range p.Rules {
+			if rule.Contradicted > 0 {
+				t.Errorf("%s: rule %d is contradicted by %d packets", p.Interface, rule.Number, rule.Contradicted)
 			}
-			if had := c.step.Workers[1-c.at].Packets; had > 64 { // ARP
-				t.Errorf("%s the move, worker %d had %d packets of the others' shards", c.when, 1-c.at, had)
+			if rule.Verdict == "EXECUTED" {
+				executed++
 			}
 		}
-	})
+		t.Logf("%s: %d rules, %d seen to be executed, %d packets compared", p.Interface, len(p.Rules), executed, p.Checked)
+		if executed < 2 {
+			t.Errorf("%s: %d of %d rules were seen to be executed, want one for each worker at least", p.Interface, executed, len(p.Rules))
+		}
+	}
 }
 
 func TestACardThatIgnoresItsRulesIsFoundOut(t *testing.T) {

@@ -34,29 +34,7 @@ func TestInstancesOfAChainOnVFsComeAndGoAndNoSessionEnds(t *testing.T) {
 	if os.Getenv("SINTER_INSTANCES") == "" {
 		t.Skip("takes minutes: SINTER_INSTANCES=1 make e2e-sriov runs it")
 	}
-	c := newCluster(t)
-	began := time.Now()
-	scale := func(instances, most, target int32) {
-		c.applyChain(t, "a", "inside-a", "outside-a", func(s *v1alpha1.ServiceChainSpec) {
-			s.Scaling = v1alpha1.Scaling{Instances: instances, MaxInstances: most, MinCores: 1, MaxCores: 1, TargetUtilization: target}
-		})
-	}
-	scale(1, 2, highTarget)
-	c.waitReady(t, "a")
-	p := &peers{host: lab.New(t, "host"), server: lab.New(t, "server")}
-	c.cable.Join(t, p.host, 101, "eth0", hostAddress+"/24")
-	c.cable.Join(t, p.server, 102, "eth0", serverAddress+"/24")
-	p.host.Run(t, "ip", "route", "add", "default", "via", hostGateway)
-	f, books := newFlows(t, p), newBooks(c, "a")
-	f.send(t, lightLoad)
-	eventually(t, patience, func() error {
-		if got, _, _ := f.seen(); got == 0 {
-			return fmt.Errorf("no packet has passed")
-		}
-		return nil
-	})
-	talks := newTalks(t, p)
-	books.open(t, f)
+	began, g := time.Now(), newGrowing(t)
 	phase := func(name string, do func(t *testing.T)) {
 		t.Run(name, do)
 		t.Logf("%3.0f s", time.Since(began).Seconds())
@@ -64,116 +42,168 @@ func TestInstancesOfAChainOnVFsComeAndGoAndNoSessionEnds(t *testing.T) {
 			t.FailNow() // what follows begins with what this left
 		}
 	}
-	nothingLost := func(t *testing.T) {
-		books.close(t, f, true)
-		if n := c.chain(t, "a").Status.LostSessions; n != 0 {
-			t.Errorf("%d sessions are said to be lost", n)
+
+	phase("it begins with one instance, which has all shards, and to which the networks send", g.beginsWithOne)
+	phase("an instance is added when the target is exceeded, and gets shards", g.addsOne)
+	phase("its status shows both", g.showsBoth)
+	phase("no binding changed, and what engines did not pass they counted", g.countsWhatItDidNotPass)
+
+	phase("the pod to which the networks send is deleted: the other gets its shards and its packets", g.losesItsFront)
+	phase("not a packet was lost, and no session", g.losesNothing)
+
+	phase("with one instance wanted the last gives what it has, and goes", g.givesOneUp)
+	phase("again not a packet was lost, and no session", g.losesNothing)
+}
+
+// growing is a chain whose instances come and go, under load.
+type growing struct {
+	*cluster
+	p     *peers
+	f     *flows
+	books *books
+	talks talks
+}
+
+func newGrowing(t *testing.T) *growing {
+	t.Helper()
+	g := &growing{cluster: newCluster(t)}
+	g.scale(t, 1, 2, highTarget)
+	g.waitReady(t, "a")
+	g.p = &peers{host: lab.New(t, "host"), server: lab.New(t, "server")}
+	g.cable.Join(t, g.p.host, 101, "eth0", hostAddress+"/24")
+	g.cable.Join(t, g.p.server, 102, "eth0", serverAddress+"/24")
+	g.p.host.Run(t, "ip", "route", "add", "default", "via", hostGateway)
+	g.f, g.books = newFlows(t, g.p), newBooks(g.cluster, "a")
+	g.f.send(t, lightLoad)
+	eventually(t, patience, func() error {
+		if got, _, _ := g.f.seen(); got == 0 {
+			return fmt.Errorf("no packet has passed")
+		}
+		return nil
+	})
+	g.talks = newTalks(t, g.p)
+	g.books.open(t, g.f)
+	return g
+}
+
+// scale has the chain want so many instances, up to a number, at a target.
+func (g *growing) scale(t *testing.T, instances, most, target int32) {
+	t.Helper()
+	g.applyChain(t, "a", "inside-a", "outside-a", func(s *v1alpha1.ServiceChainSpec) {
+		s.Scaling = v1alpha1.Scaling{Instances: instances, MaxInstances: most, MinCores: 1, MaxCores: 1, TargetUtilization: target}
+	})
+}
+
+func (g *growing) losesNothing(t *testing.T) {
+	g.books.close(t, g.f, true)
+	if n := g.chain(t, "a").Status.LostSessions; n != 0 {
+		t.Errorf("%d sessions are said to be lost", n)
+	}
+}
+
+func (g *growing) beginsWithOne(t *testing.T) {
+	g.waitShards(t, "a", map[string]int{"a-0": 128})
+	g.waitFront(t, g.p, "a", "a-0")
+}
+
+func (g *growing) addsOne(t *testing.T) {
+	g.scale(t, 1, 2, lowTarget)
+	// With more the sender and the switch take the time from the guest, and less comes to it.
+	for rate, start := 1000, time.Now(); len(g.instances(t, "a")) < 2; rate = min(2*rate, 16_000) {
+		if time.Since(start) > patience {
+			t.Fatalf("still one instance at %d packets per second", rate)
+		}
+		g.f.send(t, rate)
+		t.Logf("%d packets per second", rate)
+		for wait := time.Now(); len(g.instances(t, "a")) < 2 && time.Since(wait) < 25*time.Second; { // two reports of the agent
+			time.Sleep(time.Second)
 		}
 	}
+	g.waitEvent(t, "a", "InstanceAdded", "on 1 core: the chain goes from 1 to 2 instances of 1 cores: ")
+	g.waitEvent(t, "a", "ShardsHandedOver", "from a-0 go to instance a-1: the load is divided")
+	g.waitShards(t, "a", map[string]int{"a-0": 0, "a-1": 0})
+	g.f.send(t, lightLoad)
+	g.scale(t, 2, 2, highTarget)    // whatever the load
+	g.waitFront(t, g.p, "a", "a-0") // as before
+	g.talks.say(t, "with two instances")
+}
 
-	phase("it begins with one instance, which has all shards, and to which the networks send", func(t *testing.T) {
-		c.waitShards(t, "a", map[string]int{"a-0": 128})
-		c.waitFront(t, p, "a", "a-0")
-	})
-	phase("an instance is added when the target is exceeded, and gets shards", func(t *testing.T) {
-		scale(1, 2, lowTarget)
-		// With more the sender and the switch take the time from the guest, and less comes to it.
-		for rate, start := 1000, time.Now(); len(c.instances(t, "a")) < 2; rate = min(2*rate, 16_000) {
-			if time.Since(start) > patience {
-				t.Fatalf("still one instance at %d packets per second", rate)
-			}
-			f.send(t, rate)
-			t.Logf("%d packets per second", rate)
-			for wait := time.Now(); len(c.instances(t, "a")) < 2 && time.Since(wait) < 25*time.Second; { // two reports of the agent
-				time.Sleep(time.Second)
-			}
+func (g *growing) showsBoth(t *testing.T) {
+	eventually(t, patience, func() error {
+		scaled, err := g.condition(t, "a", v1alpha1.ConditionScaled, metav1.ConditionTrue)
+		if want := "a-0 works with 1 of 1 core; a-1 works with 1 of 1 core"; err == nil && (scaled.Reason != v1alpha1.ReasonFixed || scaled.Message != want) {
+			err = fmt.Errorf("condition %+v, want %s: %q", scaled, v1alpha1.ReasonFixed, want)
 		}
-		c.waitEvent(t, "a", "InstanceAdded", "on 1 core: the chain goes from 1 to 2 instances of 1 cores: ")
-		c.waitEvent(t, "a", "ShardsHandedOver", "from a-0 go to instance a-1: the load is divided")
-		c.waitShards(t, "a", map[string]int{"a-0": 0, "a-1": 0})
-		f.send(t, lightLoad)
-		scale(2, 2, highTarget)       // whatever the load
-		c.waitFront(t, p, "a", "a-0") // as before
-		talks.say(t, "with two instances")
+		return err
 	})
-	phase("its status shows both", func(t *testing.T) {
-		eventually(t, patience, func() error {
-			scaled, err := c.condition(t, "a", v1alpha1.ConditionScaled, metav1.ConditionTrue)
-			if want := "a-0 works with 1 of 1 core; a-1 works with 1 of 1 core"; err == nil && (scaled.Reason != v1alpha1.ReasonFixed || scaled.Message != want) {
-				err = fmt.Errorf("condition %+v, want %s: %q", scaled, v1alpha1.ReasonFixed, want)
-			}
-			return err
-		})
-		describe := c.kubectl(t, "describe", "servicechain", "a")
-		for _, want := range []string{`(?m)^  Front: +a-0$`, `(?m)^    Instance: +a-0$`, `(?m)^    Instance: +a-1$`, `(?m)^  Instances: +2$`, `(?m)^  Cores: +2$`} {
-			if !regexp.MustCompile(want).MatchString(describe) {
-				t.Errorf("kubectl describe has no %s:\n%s", want, describe)
-			}
+	describe := g.kubectl(t, "describe", "servicechain", "a")
+	for _, want := range []string{`(?m)^  Front: +a-0$`, `(?m)^    Instance: +a-0$`, `(?m)^    Instance: +a-1$`, `(?m)^  Instances: +2$`, `(?m)^  Cores: +2$`} {
+		if !regexp.MustCompile(want).MatchString(describe) {
+			t.Errorf("kubectl describe has no %s:\n%s", want, describe)
 		}
-	})
-	phase("no binding changed, and what engines did not pass they counted", func(t *testing.T) {
-		books.close(t, f, false)
-		if n := books.since(c.pod(t, "a-1").UID, counters.received); n == 0 {
-			t.Error("nothing came to the second instance")
-		}
-	})
+	}
+}
 
-	phase("the pod to which the networks send is deleted: the other gets its shards and its packets", func(t *testing.T) {
-		books.open(t, f)
-		f.send(t, lightLoad)
-		before := c.pod(t, "a-0").UID
-		c.kubectl(t, "delete", "pod", "a-0", "--wait=false")
-		c.waitFront(t, p, "a", "a-1")
-		c.waitEvent(t, "a", "FrontMoved", "instance a-1 answers ARP for the chain's addresses from now on: the pod of instance a-0 ends")
-		talks.say(t, "while a pod ends")
-		eventually(t, patience, func() error {
-			books.look(t)
-			return c.placed(t, "a", map[string]int{"a-0": -1, "a-1": 128})
-		})
-		eventually(t, patience, func() error {
-			books.look(t)
-			var pod corev1.Pod
-			err := c.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a-0"}, &pod)
-			if err == nil && pod.UID == before {
-				err = errors.New("the pod still ends")
-			}
-			return err
-		})
-		talks.say(t, "when it has ended")
-		c.waitReady(t, "a")
-		eventually(t, patience, func() error {
-			if s := c.chain(t, "a").Status; s.Instances != 2 || s.Front != "a-1" {
-				return fmt.Errorf("%d instances run, the front is %s, want 2 and still a-1", s.Instances, s.Front)
-			}
-			return nil
-		})
-		talks.say(t, "when there is another one")
-	})
-	phase("not a packet was lost, and no session", nothingLost)
+func (g *growing) countsWhatItDidNotPass(t *testing.T) {
+	g.books.close(t, g.f, false)
+	if n := g.books.since(g.pod(t, "a-1").UID, counters.received); n == 0 {
+		t.Error("nothing came to the second instance")
+	}
+}
 
-	phase("with one instance wanted the last gives what it has, and goes", func(t *testing.T) {
-		books.open(t, f)
-		f.send(t, lightLoad)
-		scale(1, 1, highTarget)
-		c.waitFront(t, p, "a", "a-0")
-		c.waitEvent(t, "a", "FrontMoved", "instance a-0 answers ARP for the chain's addresses from now on: instance a-1 is to go")
-		eventually(t, patience, func() error {
-			books.look(t)
-			return c.placed(t, "a", map[string]int{"a-0": 128})
-		})
-		c.waitEvent(t, "a", "ShardsHandedOver", "from a-1 go to instance a-0: it is to go")
-		c.waitEvent(t, "a", "InstanceRemoved", "instance a-1 has no shards any more and goes: ")
-		eventually(t, patience, func() error {
-			books.look(t)
-			err := c.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a-1"}, &corev1.Pod{})
-			if !apierrors.IsNotFound(err) {
-				return fmt.Errorf("its pod is there still (%w)", err)
-			}
-			return nil
-		})
-		talks.say(t, "with one instance again")
+func (g *growing) losesItsFront(t *testing.T) {
+	g.books.open(t, g.f)
+	g.f.send(t, lightLoad)
+	before := g.pod(t, "a-0").UID
+	g.kubectl(t, "delete", "pod", "a-0", "--wait=false")
+	g.waitFront(t, g.p, "a", "a-1")
+	g.waitEvent(t, "a", "FrontMoved", "instance a-1 answers ARP for the chain's addresses from now on: the pod of instance a-0 ends")
+	g.talks.say(t, "while a pod ends")
+	eventually(t, patience, func() error {
+		g.books.look(t)
+		return g.placed(t, "a", map[string]int{"a-0": -1, "a-1": 128})
 	})
-	phase("again not a packet was lost, and no session", nothingLost)
+	eventually(t, patience, func() error {
+		g.books.look(t)
+		var pod corev1.Pod
+		err := g.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a-0"}, &pod)
+		if err == nil && pod.UID == before {
+			err = errors.New("the pod still ends")
+		}
+		return err
+	})
+	g.talks.say(t, "when it has ended")
+	g.waitReady(t, "a")
+	eventually(t, patience, func() error {
+		if s := g.chain(t, "a").Status; s.Instances != 2 || s.Front != "a-1" {
+			return fmt.Errorf("%d instances run, the front is %s, want 2 and still a-1", s.Instances, s.Front)
+		}
+		return nil
+	})
+	g.talks.say(t, "when there is another one")
+}
+
+func (g *growing) givesOneUp(t *testing.T) {
+	g.books.open(t, g.f)
+	g.f.send(t, lightLoad)
+	g.scale(t, 1, 1, highTarget)
+	g.waitFront(t, g.p, "a", "a-0")
+	g.waitEvent(t, "a", "FrontMoved", "instance a-0 answers ARP for the chain's addresses from now on: instance a-1 is to go")
+	eventually(t, patience, func() error {
+		g.books.look(t)
+		return g.placed(t, "a", map[string]int{"a-0": 128})
+	})
+	g.waitEvent(t, "a", "ShardsHandedOver", "from a-1 go to instance a-0: it is to go")
+	g.waitEvent(t, "a", "InstanceRemoved", "instance a-1 has no shards any more and goes: ")
+	eventually(t, patience, func() error {
+		g.books.look(t)
+		err := g.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a-1"}, &corev1.Pod{})
+		if !apierrors.IsNotFound(err) {
+			return fmt.Errorf("its pod is there still (%w)", err)
+		}
+		return nil
+	})
+	g.talks.say(t, "with one instance again")
 }
 
 // instances are those of a chain, by name.

@@ -10,99 +10,23 @@ import (
 	"github.com/sinter-nfv/sinter/test/fleettest"
 )
 
-func TestARolloutGoesFromInstanceToInstance(t *testing.T) {
-	const (
-		before = "old"
-		next   = "new"
-	)
-	watched := func(instance string, since, applied int) *v1alpha1.RolloutStatus {
-		r := &v1alpha1.RolloutStatus{Program: next, Instance: instance, Since: metav1.NewTime(fleettest.At(since))}
-		if applied > 0 {
-			r.AppliedTime = metav1.NewTime(fleettest.At(applied))
-		}
-		return r
+// The programs of steps.
+const (
+	before = "old"
+	next   = "new"
+)
+
+// watched is a rollout that has come to an instance.
+func watched(instance string, since, applied int) *v1alpha1.RolloutStatus {
+	r := &v1alpha1.RolloutStatus{Program: next, Instance: instance, Since: metav1.NewTime(fleettest.At(since))}
+	if applied > 0 {
+		r.AppliedTime = metav1.NewTime(fleettest.At(applied))
 	}
-	for name, test := range map[string]struct {
-		instances []v1alpha1.ChainInstance
-		last      *v1alpha1.RolloutStatus
-		proven    bool
-		now       int
-		write     string // instances that are brought to the program
-		instance  string // that is watched then
-		refused   string
-	}{
-		"the first instance begins": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before), fleettest.Running("b", before)}, write: "a", instance: "a",
-		},
-		"nothing is to be done where all have it": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next), fleettest.Running("b", next)},
-		},
-		"the next one waits for the report of the first": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next)), fleettest.Running("b", before)}, last: watched("a", 0, 0), now: 5, instance: "a",
-		},
-		"the next one waits while the first is watched": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next), fleettest.Running("b", before)}, last: watched("a", 0, 5), now: 10, instance: "a",
-		},
-		"after that it follows": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next), fleettest.Running("b", before)}, last: watched("a", 0, 5), now: 15, write: "b", instance: "b",
-		},
-		"after the last one it is done": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next), fleettest.Running("b", next)}, last: watched("b", 20, 25), now: 35,
-		},
-		"an engine that refuses the program ends it": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next), fleettest.Says(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonLoadFailed)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 0), now: 3, instance: "a", refused: "LoadFailed: instance a could not load it",
-		},
-		"that it refused the program before means nothing": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Says(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonLoadFailed), fleettest.Told(next)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 0), now: 3, instance: "a",
-		},
-		"an engine that dies of the program ends it": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Says(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonEngineDown)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 2), now: 3, instance: "a", refused: "EngineDown: instance a lost its engine",
-		},
-		"an instance that never reports ends it": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 0), now: 60, instance: "a", refused: "DeadlinePassed: instance a did not report it within 1m0s",
-		},
-		"an instance whose pod has no node is waited for": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next), fleettest.Says(v1alpha1.ConditionPlaced, metav1.ConditionFalse, v1alpha1.ReasonUnschedulable)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 0), now: 600, instance: "a",
-		},
-		"once its pod has a node its time begins": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next), fleettest.Since(v1alpha1.ConditionPlaced, 590)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 0), now: 600, instance: "a",
-		},
-		"and then it ends": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next), fleettest.Since(v1alpha1.ConditionPlaced, 590)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 0), now: 650, instance: "a", refused: "DeadlinePassed: instance a did not report it within 1m0s",
-		},
-		"an instance that ran it and is not ready for a moment is waited for": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPodNotReady), fleettest.Since(v1alpha1.ConditionReady, 65)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 58), now: 66, instance: "a",
-		},
-		"one that ran it and does not become ready again ends it": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPodNotReady), fleettest.Since(v1alpha1.ConditionReady, 65)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 58), now: 125, instance: "a", refused: "DeadlinePassed: instance a ran it, and then was not ready for 1m0s",
-		},
-		"an instance that loses packets ends it": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(61)), fleettest.Running("b", before)},
-			last:      watched("a", 0, 2), now: 5, instance: "a", refused: "DropsJumped: instance a lost 6.1 % of its packets with it, 0.0 % before",
-		},
-		"some loss is borne": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(50)), fleettest.Running("b", before)}, last: watched("a", 0, 2), now: 5, instance: "a",
-		},
-		"a program that was in force is taken back by all at once": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", before), fleettest.Running("b", before), fleettest.Running("c", next)}, proven: true, write: "a b",
-		},
-		"another goal on the way begins anew": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("a", "other"), fleettest.Running("b", before)},
-			last:      &v1alpha1.RolloutStatus{Program: "other", Instance: "a"}, write: "a", instance: "a",
-		},
-		"an instance that is gone is not waited for": {
-			instances: []v1alpha1.ChainInstance{fleettest.Running("b", before)}, last: watched("a", 0, 0), write: "b", instance: "b",
-		},
-	} {
+	return r
+}
+
+func TestARolloutGoesFromInstanceToInstance(t *testing.T) {
+	for name, test := range steps {
 		t.Run(name, func(t *testing.T) {
 			program := &v1alpha1.ChainProgram{ObjectMeta: metav1.ObjectMeta{Name: next}, Spec: v1alpha1.ChainProgramSpec{Hash: next + "-hash"}}
 			g := Goal{
@@ -138,6 +62,89 @@ func TestARolloutGoesFromInstanceToInstance(t *testing.T) {
 			}
 		})
 	}
+}
+
+// steps are what a rollout does next, by what the instances report.
+var steps = map[string]struct {
+	instances []v1alpha1.ChainInstance
+	last      *v1alpha1.RolloutStatus
+	proven    bool
+	now       int
+	write     string // instances that are brought to the program
+	instance  string // that is watched then
+	refused   string
+}{
+	"the first instance begins": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before), fleettest.Running("b", before)}, write: "a", instance: "a",
+	},
+	"nothing is to be done where all have it": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next), fleettest.Running("b", next)},
+	},
+	"the next one waits for the report of the first": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next)), fleettest.Running("b", before)}, last: watched("a", 0, 0), now: 5, instance: "a",
+	},
+	"the next one waits while the first is watched": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next), fleettest.Running("b", before)}, last: watched("a", 0, 5), now: 10, instance: "a",
+	},
+	"after that it follows": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next), fleettest.Running("b", before)}, last: watched("a", 0, 5), now: 15, write: "b", instance: "b",
+	},
+	"after the last one it is done": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next), fleettest.Running("b", next)}, last: watched("b", 20, 25), now: 35,
+	},
+	"an engine that refuses the program ends it": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next), fleettest.Says(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonLoadFailed)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 0), now: 3, instance: "a", refused: "LoadFailed: instance a could not load it",
+	},
+	"that it refused the program before means nothing": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Says(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonLoadFailed), fleettest.Told(next)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 0), now: 3, instance: "a",
+	},
+	"an engine that dies of the program ends it": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Says(v1alpha1.ConditionProgrammed, metav1.ConditionFalse, v1alpha1.ReasonEngineDown)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 2), now: 3, instance: "a", refused: "EngineDown: instance a lost its engine",
+	},
+	"an instance that never reports ends it": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 0), now: 60, instance: "a", refused: "DeadlinePassed: instance a did not report it within 1m0s",
+	},
+	"an instance whose pod has no node is waited for": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next), fleettest.Says(v1alpha1.ConditionPlaced, metav1.ConditionFalse, v1alpha1.ReasonUnschedulable)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 0), now: 600, instance: "a",
+	},
+	"once its pod has a node its time begins": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next), fleettest.Since(v1alpha1.ConditionPlaced, 590)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 0), now: 600, instance: "a",
+	},
+	"and then it ends": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before, fleettest.Told(next), fleettest.Since(v1alpha1.ConditionPlaced, 590)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 0), now: 650, instance: "a", refused: "DeadlinePassed: instance a did not report it within 1m0s",
+	},
+	"an instance that ran it and is not ready for a moment is waited for": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPodNotReady), fleettest.Since(v1alpha1.ConditionReady, 65)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 58), now: 66, instance: "a",
+	},
+	"one that ran it and does not become ready again ends it": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Says(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonPodNotReady), fleettest.Since(v1alpha1.ConditionReady, 65)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 58), now: 125, instance: "a", refused: "DeadlinePassed: instance a ran it, and then was not ready for 1m0s",
+	},
+	"an instance that loses packets ends it": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(61)), fleettest.Running("b", before)},
+		last:      watched("a", 0, 2), now: 5, instance: "a", refused: "DropsJumped: instance a lost 6.1 % of its packets with it, 0.0 % before",
+	},
+	"some loss is borne": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(50)), fleettest.Running("b", before)}, last: watched("a", 0, 2), now: 5, instance: "a",
+	},
+	"a program that was in force is taken back by all at once": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before), fleettest.Running("b", before), fleettest.Running("c", next)}, proven: true, write: "a b",
+	},
+	"another goal on the way begins anew": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", "other"), fleettest.Running("b", before)},
+		last:      &v1alpha1.RolloutStatus{Program: "other", Instance: "a"}, write: "a", instance: "a",
+	},
+	"an instance that is gone is not waited for": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("b", before)}, last: watched("a", 0, 0), write: "b", instance: "b",
+	},
 }
 
 func TestARolloutThatIsWatchedOutlivesAnotherNumberOfCores(t *testing.T) {

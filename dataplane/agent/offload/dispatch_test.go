@@ -105,49 +105,7 @@ func TestADeviceThatDoesOtherwiseLosesItsRulesAndIsNamed(t *testing.T) {
 }
 
 func TestWhatADriverRefusesIsDoneWithout(t *testing.T) {
-	for name, test := range map[string]struct {
-		refuses func(*programpb.FlowRule, int) string
-		check   func(t *testing.T, c *cards)
-		says    string
-	}{
-		"marks": {
-			func(r *programpb.FlowRule, _ int) string {
-				if r.GetMark() != 0 {
-					return "mark is not supported"
-				}
-				return ""
-			},
-			func(t *testing.T, c *cards) {
-				if k := c.kinds("inside"); k[programpb.FlowRule_DROP] == 0 || k[programpb.FlowRule_QUEUE] == 0 {
-					t.Errorf("rules: %v, want drops and queues", k)
-				}
-			},
-			"flow rules of net_able choose the core; it drops packets by class (no marks: mark is not supported)",
-		},
-		"room": {
-			func(_ *programpb.FlowRule, has int) string {
-				if has >= 12 {
-					return "No space left on device"
-				}
-				return ""
-			},
-			func(t *testing.T, c *cards) {
-				if n := len(c.rules["inside"]); n == 0 || n > 12 {
-					t.Errorf("%d rules, want some, and 12 at most", n)
-				}
-			},
-			"(no more than 12 rules: No space left on device)",
-		},
-		"everything": {
-			func(*programpb.FlowRule, int) string { return "Operation not supported" },
-			func(t *testing.T, c *cards) {
-				if n := len(c.rules["inside"]); n != 0 {
-					t.Errorf("%d rules", n)
-				}
-			},
-			"Operation not supported",
-		},
-	} {
+	for name, test := range refusals {
 		t.Run(name, func(t *testing.T) {
 			c, p := newCards(t, 2), agenttest.Office(t, "23")
 			c.refuses = test.refuses
@@ -170,6 +128,51 @@ func TestWhatADriverRefusesIsDoneWithout(t *testing.T) {
 			}
 		})
 	}
+}
+
+// refusals are what drivers refuse, and what is left then.
+var refusals = map[string]struct {
+	refuses func(*programpb.FlowRule, int) string
+	check   func(t *testing.T, c *cards)
+	says    string
+}{
+	"marks": {
+		func(r *programpb.FlowRule, _ int) string {
+			if r.GetMark() != 0 {
+				return "mark is not supported"
+			}
+			return ""
+		},
+		func(t *testing.T, c *cards) {
+			if k := c.kinds("inside"); k[programpb.FlowRule_DROP] == 0 || k[programpb.FlowRule_QUEUE] == 0 {
+				t.Errorf("rules: %v, want drops and queues", k)
+			}
+		},
+		"flow rules of net_able choose the core; it drops packets by class (no marks: mark is not supported)",
+	},
+	"room": {
+		func(_ *programpb.FlowRule, has int) string {
+			if has >= 12 {
+				return "No space left on device"
+			}
+			return ""
+		},
+		func(t *testing.T, c *cards) {
+			if n := len(c.rules["inside"]); n == 0 || n > 12 {
+				t.Errorf("%d rules, want some, and 12 at most", n)
+			}
+		},
+		"(no more than 12 rules: No space left on device)",
+	},
+	"everything": {
+		func(*programpb.FlowRule, int) string { return "Operation not supported" },
+		func(t *testing.T, c *cards) {
+			if n := len(c.rules["inside"]); n != 0 {
+				t.Errorf("%d rules", n)
+			}
+		},
+		"Operation not supported",
+	},
 }
 
 func TestBeforeANewProgramOnlyRulesStayThatAreRightForBoth(t *testing.T) {

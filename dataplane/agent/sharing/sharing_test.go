@@ -143,18 +143,7 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	if !maps.Equal(before, after) {
 		t.Fatalf("bindings: %v, were %v", after, before)
 	}
-	if passed := o.Counters().GetShards(); len(o.Bindings()) < agenttest.FlowsPerHost {
-		agenttest.Eventually(t, func() error {
-			sum := uint64(0)
-			for _, s := range o.Counters().GetShards() {
-				sum += s.GetPassed()
-			}
-			if sum == 0 {
-				return fmt.Errorf("no packet went to the peer: %v", passed[127])
-			}
-			return nil
-		})
-	}
+	passes(t, o)
 
 	// A pod that ends waits for its sessions to be given.
 	marker := filepath.Join(agenttest.Folder(t), "draining")
@@ -163,21 +152,7 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 		t.Fatalf("the pod may end as %q, %v", how, err)
 	}
 
-	// Its engine dies: what nobody has begins anew, but not while the first pod does not say what it has.
-	b.process.End(9)
-	b.process.Start()
-	b.process.Load(p)
-	agenttest.Eventually(t, func() error { // the connection to the one before is noticed to be over
-		b.want("64-127", "edge-0", "127.0.0.1:1", "0-63")
-		if err := b.step(); err == nil || !strings.Contains(err.Error(), "shards of edge-0") {
-			return fmt.Errorf("error: %w, want that edge-0 does not answer", err)
-		}
-		return nil
-	})
-	b.has("")
-	b.want("64-127", "edge-0", a.address, "0-63")
-	b.settle()
-	b.has("64-127")
+	b.diesBeside(a)
 
 	// All is to be in one pod again.
 	a.want("0-127", "edge-1", b.address)
@@ -190,6 +165,42 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	drain.Limit = agenttest.Patience
 	if how, err := drain.Run(t.Context()); err != nil || how != "no packet left for 50ms" {
 		t.Errorf("the pod that has no shards may end as %q, %v", how, err)
+	}
+}
+
+// diesBeside has a pod's engine die: what nobody has begins anew, but not while the other pod does not say what it has.
+func (s *sharedPod) diesBeside(a *sharedPod) {
+	s.t.Helper()
+	s.process.End(9)
+	s.process.Start()
+	s.process.Load(s.program)
+	agenttest.Eventually(s.t, func() error { // the connection to the one before is noticed to be over
+		s.want("64-127", "edge-0", "127.0.0.1:1", "0-63")
+		if err := s.step(); err == nil || !strings.Contains(err.Error(), "shards of edge-0") {
+			return fmt.Errorf("error: %w, want that edge-0 does not answer", err)
+		}
+		return nil
+	})
+	s.has("")
+	s.want("64-127", "edge-0", a.address, "0-63")
+	s.settle()
+	s.has("64-127")
+}
+
+// passes waits until an engine passes packets on to its peer, if sessions have gone there.
+func passes(t *testing.T, o *agenttest.Observer) {
+	t.Helper()
+	if passed := o.Counters().GetShards(); len(o.Bindings()) < agenttest.FlowsPerHost {
+		agenttest.Eventually(t, func() error {
+			sum := uint64(0)
+			for _, s := range o.Counters().GetShards() {
+				sum += s.GetPassed()
+			}
+			if sum == 0 {
+				return fmt.Errorf("no packet went to the peer: %v", passed[127])
+			}
+			return nil
+		})
 	}
 }
 

@@ -349,7 +349,16 @@ func (s *sides) dies(t *testing.T, victim string, at stage) {
 		}
 		return nil
 	})
-	here := [2]int{s.a.places()[programpb.ShardPlace_SHARD_HERE], s.b.places()[programpb.ShardPlace_SHARD_HERE]}
+	here := s.check(t, victim, at)
+	to.stop()
+	s.again(here == [2]int{}, here[1] == 128)
+}
+
+// check tells whether the shards and their sessions are on one side, and on the right one, after somebody has died; it returns how many shards
+// giver and taker have.
+func (s *sides) check(t *testing.T, victim string, at stage) (here [2]int) {
+	t.Helper()
+	here = [2]int{s.a.places()[programpb.ShardPlace_SHARD_HERE], s.b.places()[programpb.ShardPlace_SHARD_HERE]}
 	sessions := [2]uint64{s.a.sessions(), s.b.sessions()}
 	committed := at.step == "give COMMIT" || at == stage{"take COMMIT", true}
 	none := here == [2]int{} // the engine that had them died
@@ -366,8 +375,7 @@ func (s *sides) dies(t *testing.T, victim string, at stage) {
 	if there := here[1] == 128; committed && !there && strings.Contains(victim, "giver's") || !committed && there && victim == "the giver's agent" {
 		t.Errorf("the taker has %d shards; it committed: %t", here[1], committed)
 	}
-	to.stop()
-	s.again(none, here[1] == 128)
+	return here
 }
 
 // again has all shards at the first engine, for the next one to die.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
@@ -21,24 +22,7 @@ func TestTheCommandsWorkWithARealAPIServer(t *testing.T) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
 	}
-	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true}
-	config, err := env.Start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	scheme, err := Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	direct, err := client.New(config, client.Options{Scheme: scheme})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config, direct := startAPI(t)
 	c := &Cluster{Client: direct, Namespace: "lab", Pods: pods{kubernetes.NewForConfigOrDie(config), config}, Now: time.Now}
 	chain := officeOn(t, c)
 
@@ -77,6 +61,30 @@ func TestTheCommandsWorkWithARealAPIServer(t *testing.T) {
 	if files := collected(t, c); !strings.Contains(files["versions.txt"], "API server: v1.") || files["errors.txt"] != "" {
 		t.Errorf("a collection has versions %q and errors %q", files["versions.txt"], files["errors.txt"])
 	}
+}
+
+// startAPI starts an API server that knows Sinter's kinds, and returns a client that may do everything.
+func startAPI(t *testing.T) (*rest.Config, client.Client) {
+	t.Helper()
+	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "..", "..", "config", "crd")}, ErrorIfCRDPathMissing: true}
+	config, err := env.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config, direct
 }
 
 // officeOn makes the office on an API server.
