@@ -1,0 +1,366 @@
+package differential
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+type flow struct {
+	run            uint32
+	proto          uint8
+	inside, remote netip.AddrPort
+}
+
+type endpoint struct {
+	proto  uint8
+	at     netip.AddrPort
+	remote netip.Addr // of protocols without ports, which are told apart by it
+}
+
+// endpointOf is where a flow's return packets come.
+func endpointOf(proto uint8, at, remote netip.AddrPort) endpoint {
+	if ported(proto) {
+		return endpoint{proto: proto, at: at}
+	}
+	return endpoint{proto, at, remote.Addr()}
+}
+
+func ported(proto uint8) bool {
+	return proto == packets.ProtoTCP || proto == packets.ProtoUDP || proto == packets.ProtoICMP
+}
+
+// binding is an entry of a state table.
+type binding struct {
+	flow
+	out  netip.AddrPort
+	last time.Duration
+	tcp  connection
+}
+
+// bindings is a state table, by what is translated and by what it is translated to.
+type bindings struct {
+	inside  map[flow]*binding
+	outside map[endpoint]*binding
+	cursor  int
+}
+
+// connection is what a binding knows of TCP: whether it was answered from outside, whether inside acknowledged that, whether it ends;
+// and by direction (0: forth) what the sender expects: the next number, and how many from there on.
+type connection struct {
+	answered, open, ends bool
+	expects              [2]uint32
+	window               [2]uint32
+	shift                [2]int // -1: no scale
+}
+
+func (m *model) live(b *binding) bool {
+	run := m.p.GetRuns()[b.run]
+	ms := run.GetUdpMs() // also of protocols without ports
+	switch {
+	case b.proto == packets.ProtoICMP:
+		ms = run.GetIcmpMs()
+	case b.proto == packets.ProtoTCP && b.tcp.open && !b.tcp.ends:
+		ms = run.GetTcpMs()
+	case b.proto == packets.ProtoTCP:
+		ms = run.GetTcpTransitoryMs()
+	}
+	return m.now-b.last <= time.Duration(ms)*time.Millisecond
+}
+
+// from is the live binding of a flow from inside.
+func (m *model) from(table uint32, f flow) *binding {
+	if b := m.tables[table].inside[f]; b != nil && m.live(b) {
+		return b
+	}
+	return nil
+}
+
+// to is the live binding with an outside address and port, and a remote.
+func (m *model) to(table uint32, proto uint8, at, remote netip.AddrPort) *binding {
+	if b := m.tables[table].outside[endpointOf(proto, at, remote)]; b != nil && b.remote == remote && m.live(b) {
+		return b
+	}
+	return nil
+}
+
+// use refreshes a binding.
+func (m *model) use(b *binding, ip []byte, forth bool) {
+	was := *b
+	m.undo = append(m.undo, func() { *b = was })
+	direction := 1
+	if forth {
+		direction = 0
+	}
+	if b.proto != packets.ProtoTCP || b.tcp.hear(ip[int(ip[0]&15)*4:], direction) {
+		b.last = m.now
+	}
+}
+
+// hear tells whether a segment counts as use.
+func (c *connection) hear(b []byte, direction int) bool {
+	var has [256]bool
+	for _, flag := range []byte{packets.SYN, packets.ACK, packets.FIN, packets.RST} {
+		has[flag] = b[13]&flag != 0
+	}
+	other := 1 - direction
+	if has[packets.RST] {
+		window := uint64(c.window[other])
+		if c.shift[0] >= 0 && c.shift[1] >= 0 {
+			window <<= c.shift[other]
+		}
+		ahead := uint64(binary.BigEndian.Uint32(b[4:]) - c.expects[other])
+		if !c.open || c.ends || ahead > window {
+			return false
+		}
+		c.ends = true
+		return true
+	}
+	if has[packets.SYN] && !has[packets.ACK] && c.ends {
+		*c = connection{shift: [2]int{-1, -1}}
+	}
+	if direction == 1 {
+		c.answered = true
+	} else if c.answered && has[packets.ACK] && !has[packets.SYN] {
+		c.open = true
+	}
+	c.ends = c.ends || has[packets.FIN]
+	if has[packets.SYN] && !c.open {
+		c.shift[direction] = shiftOf(b[20 : b[12]>>4*4])
+	}
+	c.expects[direction] = binary.BigEndian.Uint32(b[8:])
+	c.window[direction] = uint32(binary.BigEndian.Uint16(b[14:]))
+	return true
+}
+
+// shiftOf is a SYN's window scale, -1 without.
+func shiftOf(options []byte) int {
+	for i := 0; i < len(options) && options[i] != 0; {
+		switch {
+		case options[i] == 1:
+			i++
+		case i+1 >= len(options) || options[i+1] < 2 || i+int(options[i+1]) > len(options):
+			return -1
+		case options[i] == 3 && options[i+1] == 3:
+			return min(int(options[i+2]), 14)
+		default:
+			i += int(options[i+1])
+		}
+	}
+	return -1
+}
+
+// ends are the addresses and ports of a packet as a NAPT knows it; ICMP has only an identifier.
+func ends(ip []byte) (src, dst netip.AddrPort) {
+	b := ip[int(ip[0]&15)*4:]
+	var sport, dport uint16
+	switch {
+	case !ported(ip[9]):
+	case ip[9] != packets.ProtoICMP:
+		sport, dport = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	case b[0] == packets.ICMPEchoRequest || b[0] == packets.ICMPTimestamp:
+		sport = binary.BigEndian.Uint16(b[4:])
+	default:
+		dport = binary.BigEndian.Uint16(b[4:])
+	}
+	at := func(i int, port uint16) netip.AddrPort {
+		return netip.AddrPortFrom(packets.Addr(binary.BigEndian.Uint32(ip[i:])), port)
+	}
+	return at(12, sport), at(16, dport)
+}
+
+// told tells whether a packet's flow can be told: ports lie in a header, which must be there.
+func (s *shot) told() bool { return !ported(s.ip[9]) || headed(s.ip) }
+
+func isError(s *shot) bool {
+	return s.ip[9] == packets.ProtoICMP && headed(s.ip) && slices.Contains([]byte{3, 11, 12}, s.transport()[0])
+}
+
+// quote is the packet that an ICMP error quotes, if a flow can be told from it.
+func quote(s *shot) []byte {
+	q := s.transport()[8:]
+	if len(q) < 20 || q[0]>>4 != 4 || q[0]&15 < 5 || len(q) < int(q[0]&15)*4+8 || binary.BigEndian.Uint16(q[6:])&0x1fff != 0 {
+		return nil
+	}
+	switch q[9] {
+	case packets.ProtoTCP, packets.ProtoUDP:
+		return q
+	case packets.ProtoICMP:
+		if slices.Contains([]byte{0, 8, 13, 14}, q[int(q[0]&15)*4]) {
+			return q
+		}
+		return nil
+	case 33, 51, 136: // DCCP, AH, UDP-Lite
+		return nil
+	}
+	return q
+}
+
+// direction tells whether a quoted packet can be one from inside (forth), or one to it: a query is from inside, a reply to it.
+func direction(q []byte, forth bool) bool {
+	if q[9] != packets.ProtoICMP {
+		return true
+	}
+	typ := q[int(q[0]&15)*4]
+	return forth == (typ == packets.ICMPEchoRequest || typ == packets.ICMPTimestamp)
+}
+
+// write puts an address and port into a packet, as source (at 12) or destination (at 16).
+func write(ip []byte, at int, a netip.AddrPort) {
+	binary.BigEndian.PutUint32(ip[at:], number(a.Addr()))
+	b := ip[int(ip[0]&15)*4:]
+	switch {
+	case !ported(ip[9]):
+	case ip[9] == packets.ProtoICMP:
+		binary.BigEndian.PutUint16(b[4:], a.Port())
+	case at == 12:
+		binary.BigEndian.PutUint16(b, a.Port())
+	default:
+		binary.BigEndian.PutUint16(b[2:], a.Port())
+	}
+}
+
+func (m *model) forward(s *shot, run uint32) (reason string) {
+	table := m.p.GetRuns()[run].GetTable()
+	if isError(s) {
+		q := quote(s)
+		switch single := m.p.GetRuns()[run].GetSingle(); {
+		case q == nil || !direction(q, false):
+			return "nat-unsupported"
+		case ported(q[9]) || len(single) == 0:
+			return m.forwardError(s, q, run)
+		default:
+			for _, run := range single {
+				if reason := m.forwardError(s, q, run); reason != "" {
+					return reason
+				}
+			}
+			return ""
+		}
+	}
+	if !s.told() {
+		return "nat-unsupported"
+	}
+	src, dst := ends(s.ip)
+	f := flow{run, s.ip[9], src, dst}
+	b := m.from(table, f)
+	if b == nil {
+		out, ok := m.choose(table, f)
+		if !ok {
+			return "nat-exhausted"
+		}
+		b = m.bind(table, f, out)
+	}
+	m.use(b, s.ip, true)
+	write(s.ip, 12, b.out)
+	return ""
+}
+
+// forwardError translates an error about a packet q that was delivered by a binding of the run.
+func (m *model) forwardError(s *shot, q []byte, run uint32) (reason string) {
+	table := m.p.GetRuns()[run].GetTable()
+	from, to := ends(q)
+	b := m.from(table, flow{run, q[9], to, from})
+	for _, r := range m.returned {
+		if m.p.GetRuns()[r.run].GetTable() == table && r.proto == q[9] && r.inside == to && r.remote == from {
+			b = r
+		}
+	}
+	if b == nil {
+		return "nat-unsupported"
+	}
+	binary.BigEndian.PutUint32(s.ip[12:], number(b.out.Addr()))
+	write(q, 16, b.out)
+	return ""
+}
+
+// bind makes a binding in the place of expired ones.
+func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
+	t := &m.tables[table]
+	at := endpointOf(f.proto, out, f.remote)
+	wasFlow, wasOut := t.inside[f], t.outside[at]
+	b := &binding{flow: f, out: out, last: m.now, tcp: connection{shift: [2]int{-1, -1}}}
+	if wasFlow != nil {
+		if there := endpointOf(f.proto, wasFlow.out, f.remote); t.outside[there] == wasFlow {
+			delete(t.outside, there)
+		}
+	}
+	if wasOut != nil && t.inside[wasOut.flow] == wasOut {
+		delete(t.inside, wasOut.flow)
+	}
+	t.inside[f], t.outside[at] = b, b
+	m.undo = append(m.undo, func() { // what was there had expired
+		delete(t.inside, f)
+		delete(t.outside, at)
+	})
+	return b
+}
+
+// choose is the next free outside port.
+func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
+	p, t := m.p.GetTables()[table], &m.tables[table]
+	var addrs []uint32
+	for _, r := range p.GetPool() {
+		for a := r.GetFirst(); a <= r.GetLast(); a++ {
+			addrs = append(addrs, a)
+		}
+	}
+	if !ported(f.proto) {
+		return m.chooseAddress(addrs, f, table)
+	}
+	ports := int(p.GetPortMax()-p.GetPortMin()) + 1
+	for range ports * len(addrs) {
+		t.cursor = (t.cursor + 1) % (ports * len(addrs))
+		out := netip.AddrPortFrom(packets.Addr(addrs[t.cursor/ports]), uint16(int(p.GetPortMin())+t.cursor%ports))
+		if b := t.outside[endpointOf(f.proto, out, f.remote)]; b == nil || !m.live(b) {
+			return out, true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+// chooseAddress is the first address that no flow of the protocol to the same remote has, from the one that the source tells on.
+func (m *model) chooseAddress(addrs []uint32, f flow, table uint32) (out netip.AddrPort, ok bool) {
+	t := &m.tables[table]
+	slices.Sort(addrs)
+	n := uint32(min(len(addrs), 32))
+	for i := range n {
+		at := netip.AddrPortFrom(packets.Addr(addrs[(number(f.inside.Addr())%n+i)%n]), 0)
+		if b := t.outside[endpointOf(f.proto, at, f.remote)]; b == nil || !m.live(b) {
+			return at, true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+func (m *model) back(s *shot, table uint32) (left bool) {
+	var b *binding
+	if isError(s) {
+		if q := quote(s); q != nil {
+			from, to := ends(q) // a packet that we sent
+			if direction(q, true) && from.Addr() == packets.Addr(s.field(programpb.Field_DST)) {
+				b = m.to(table, q[9], from, to)
+			}
+			if b != nil {
+				binary.BigEndian.PutUint32(s.ip[16:], number(b.inside.Addr()))
+				write(q, 12, b.inside)
+			}
+		}
+	} else if s.told() {
+		src, dst := ends(s.ip)
+		b = m.to(table, s.ip[9], dst, src)
+		if b != nil {
+			m.use(b, s.ip, false)
+			m.returned = append(m.returned, b)
+			write(s.ip, 16, b.inside)
+		}
+	}
+	if b == nil {
+		return m.drop("nat-no-binding")
+	}
+	return m.segment(s, m.p.GetRuns()[b.run].GetSegment())
+}
