@@ -1,0 +1,17 @@
+package main
+
+// exceptions are beyond a limit still: files, functions ("file: function") and folders. C files are named without their folder. The list gets
+// shorter and never longer: what is within the limits has to be taken out.
+var exceptions = []string{
+	"bench.c",
+	"main.c: parse_flags",
+	"sn_exec.c",
+	"sn_worker.c: burst",
+	"test_flood.c: flood_with_openings",
+	"test_flows.c",
+	"test_neigh.c",
+	"test_program.c: bits_are_read_of_every_field",
+	"test_shards.c",
+	"test_steer.c: a_rule_takes_what_it_asks_for_and_nothing_else",
+	"test_transfer.c",
+}
