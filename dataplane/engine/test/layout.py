@@ -48,6 +48,19 @@ def sources():
     return sorted(p for folder in engine.iterdir() if not folder.name.startswith("build") for p in folder.glob("*.[ch]"))
 
 
+def calls():
+    """Of each source file of a library those that define what it names."""
+    names, wants, defines = {}, {}, {}
+    for path in build.glob("*/libsinter-*.a.p/*.o"):
+        name = f"{path.parent.parent.name}/{path.name.removesuffix('.o')}"
+        out = subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout
+        wants[name] = set(re.findall(r" U (\w+)$", out, re.M))
+        defines.update(dict.fromkeys(re.findall(r" [TDBR] (\w+)$", out, re.M), name))
+    for name, symbols in wants.items():
+        names[name] = {defines[s] for s in symbols if s in defines} - {name}
+    return names
+
+
 class Layout(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -85,6 +98,17 @@ class Layout(unittest.TestCase):
                 wrong = self.run_compiler(library, f'#include "{header}"\n', "-fsyntax-only")
                 self.assertNotEqual(wrong.returncode, 0, f"{library} includes {header} of {above[0]}")
                 self.assertRegex(wrong.stderr, f"{header}.*(No such file|file not found)")
+
+    def test_files_call_one_way(self):
+        left = calls()
+        self.assertGreater(len(left), 50)
+        while True:
+            circle = {name: used & left.keys() for name, used in left.items()}
+            circle = {name: used for name, used in circle.items() if used and any(name in u for u in circle.values())}
+            if circle == left:
+                break
+            left = circle
+        self.assertEqual(left, {}, "these call in a circle")
 
     def test_no_library_includes_a_header_by_its_folder(self):
         for path in sources():

@@ -4,14 +4,7 @@
 
 #define ANNOUNCE_MAX 512 /* of an interface, over its VLANs; who wants another address asks again in time */
 
-#define ARP_LEN	      28
-#define ARP_REQUEST   1
-#define ARP_REPLY     2
-#define MAC_BROADCAST 0xffffffffffffull
-
 static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, none[6];
-
-/* ---- what we send ---- */
 
 /* The Ethernet header of a frame that is to be sent; tpid 0: untagged. */
 static struct rte_mbuf *make_frame(struct sn_worker *w, uint8_t iface, uint16_t tpid, uint16_t tci,
@@ -24,7 +17,7 @@ static struct rte_mbuf *make_frame(struct sn_worker *w, uint8_t iface, uint16_t 
 	if (!m)
 		return NULL;
 	sn_source_set(m, source);
-	f = (uint8_t *)rte_pktmbuf_append(m, l2 + ARP_LEN);
+	f = (uint8_t *)rte_pktmbuf_append(m, l2 + SN_ARP_LEN);
 	if (!f) {
 		rte_pktmbuf_free(m);
 		return NULL;
@@ -42,7 +35,7 @@ static struct rte_mbuf *make_frame(struct sn_worker *w, uint8_t iface, uint16_t 
 static void fill(const struct sn_worker *w, uint8_t iface, struct rte_mbuf *m, uint16_t op, uint32_t sender,
 		 const uint8_t target_mac[6], uint32_t target)
 {
-	uint8_t *a = rte_pktmbuf_mtod_offset(m, uint8_t *, m->data_len - ARP_LEN);
+	uint8_t *a = rte_pktmbuf_mtod_offset(m, uint8_t *, m->data_len - SN_ARP_LEN);
 
 	sn_store16(a, 1);
 	sn_store16(a + 2, 0x0800);
@@ -68,7 +61,7 @@ void sn_arp_ask(struct sn_worker *w, const struct sn_neigh *n, bool unicast, uin
 
 	if (!m)
 		return; /* asked again in a second */
-	fill(w, n->iface, m, ARP_REQUEST, own, none, sn_neigh_address(n));
+	fill(w, n->iface, m, SN_ARP_REQUEST, own, none, sn_neigh_address(n));
 	sn_worker_send(w, n->iface, m);
 }
 
@@ -78,7 +71,7 @@ static void announce(struct sn_worker *w, uint8_t iface, uint16_t vlan, uint32_t
 
 	if (!m)
 		return; /* announced more than once */
-	fill(w, iface, m, ARP_REQUEST, address, none, address);
+	fill(w, iface, m, SN_ARP_REQUEST, address, none, address);
 	sn_worker_send(w, iface, m);
 }
 
@@ -95,26 +88,7 @@ void sn_arp_announce(struct sn_worker *w, uint8_t iface)
 	}
 }
 
-/* ---- what we hear ---- */
-
-/* What an ARP packet says. */
-struct heard {
-	uint32_t sender, target;
-	const uint8_t *mac; /* the sender's */
-	bool to_us;	    /* it asks for an address of ours, or answers us */
-};
-
-static bool is_ours(const struct sn_interface *i, uint32_t address)
-{
-	if (address == i->address)
-		return true;
-	for (uint32_t j = 0; j < i->n_proxy; j++)
-		if (i->proxy[j] == address)
-			return true;
-	return false;
-}
-
-static void answer(struct sn_worker *w, const struct sn_pkt *p, const struct heard *h)
+void sn_arp_answer(struct sn_worker *w, const struct sn_pkt *p, const struct sn_arp *h)
 {
 	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *);
 	bool tagged = p->vlan0 != SN_VLAN_ABSENT;
@@ -125,37 +99,6 @@ static void answer(struct sn_worker *w, const struct sn_pkt *p, const struct hea
 		sn_worker_count_drop(w, NULL, sn_source(p->m), 0, SN_REASON_NO_MEMORY);
 		return;
 	}
-	fill(w, p->iface, m, ARP_REPLY, h->target, h->mac, h->sender);
+	fill(w, p->iface, m, SN_ARP_REPLY, h->target, h->mac, h->sender);
 	sn_worker_send(w, p->iface, m);
-}
-
-/* Whether another host of the interface's prefix may have sent it. */
-static bool is_host(const struct sn_interface *i, const struct heard *h)
-{
-	return ((h->sender ^ i->address) & i->mask) == 0 && h->sender != i->address && !(h->mac[0] & 1) &&
-	       sn_mac_number(h->mac);
-}
-
-bool sn_arp_receive(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
-{
-	const struct sn_interface *ifc = &w->program->interfaces[p->iface];
-	const uint8_t *f = rte_pktmbuf_mtod(p->m, const uint8_t *), *a = f + p->l3;
-	struct heard h;
-	uint16_t op;
-	bool news = false;
-
-	if (p->m->data_len < p->l3 + ARP_LEN || sn_load16(a) != 1 || sn_load16(a + 2) != 0x0800 ||
-	    a[4] != 6 || a[5] != 4)
-		return false;
-	op = sn_load16(a + 6);
-	if (op != ARP_REQUEST && op != ARP_REPLY)
-		return false;
-	h = (struct heard){.sender = sn_load32(a + 14), .mac = a + 8, .target = sn_load32(a + 24)};
-	h.to_us = op == ARP_REPLY ? sn_mac_number(f) != MAC_BROADCAST : is_ours(ifc, h.target);
-	if (is_host(ifc, &h))
-		news = sn_neigh_hear(w, sn_neigh_key(p->iface, p->vlan, h.sender), h.mac, h.to_us, now) ||
-		       h.sender == h.target;
-	if (op == ARP_REQUEST && h.to_us && !w->taking && !w->neigh.silent)
-		answer(w, p, &h);
-	return news;
 }

@@ -9,6 +9,17 @@
 
 #include "sn_neigh.h"
 
+#define SN_ARP_LEN     28
+#define SN_ARP_REQUEST 1
+#define SN_ARP_REPLY   2
+
+/* What an ARP packet says. */
+struct sn_arp {
+	uint32_t sender, target;
+	const uint8_t *mac; /* the sender's */
+	bool to_us;	    /* it asks for an address of ours, or answers us */
+};
+
 /* Asks for a neighbour's address, all (unicast: only who had it last). source: of the packet that wants to
  * know. */
 void sn_arp_ask(struct sn_worker *w, const struct sn_neigh *n, bool unicast, uint32_t source);
@@ -16,8 +27,7 @@ void sn_arp_ask(struct sn_worker *w, const struct sn_neigh *n, bool unicast, uin
 /* Tells all on an interface where its addresses are. */
 void sn_arp_announce(struct sn_worker *w, uint8_t iface);
 
-/* An ARP frame that Entry let pass. Stays the caller's. A copy (w->taking) is learnt from, not answered.
- * True: the other workers may learn from it. */
-bool sn_arp_receive(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);
+/* Tells who asks. */
+void sn_arp_answer(struct sn_worker *w, const struct sn_pkt *p, const struct sn_arp *heard);
 
 #endif /* SN_ARP_H */

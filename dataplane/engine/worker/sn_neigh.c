@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "sn_arp.h"
-#include "sn_exec.h"
 #include "sn_lines.h"
 #include "sn_worker_impl.h"
 
@@ -277,7 +276,7 @@ void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces)
 /* ---- time ---- */
 
 /* Nobody answered: the senders of the packets that waited are told. */
-static void give_up(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
+static void give_up(struct sn_worker *w, struct sn_neigh *n, sn_neigh_unreachable unreachable, uint64_t now)
 {
 	struct sn_neigh_table *t = &w->neigh;
 	uint8_t iface = n->iface;
@@ -290,7 +289,7 @@ static void give_up(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
 	while ((m = sn_wait_pop(&t->wait, &n->queue, iface)))
 		t->gone[count++] = m;
 	for (uint32_t i = 0; i < count; i++)
-		sn_exec_unreachable(w, t->gone[i], iface, now);
+		unreachable(w, t->gone[i], iface, now);
 }
 
 /* A neighbour that was reachable and is used: is it still? */
@@ -322,14 +321,14 @@ static void stale(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
 	}
 }
 
-static void visit(struct sn_worker *w, struct sn_neigh *n, uint64_t now)
+static void visit(struct sn_worker *w, struct sn_neigh *n, sn_neigh_unreachable unreachable, uint64_t now)
 {
 	bool due = now >= n->due;
 
 	switch ((enum sn_neigh_state)n->state) {
 	case SN_NEIGH_INCOMPLETE:
 		if (due && n->asked == MAX_MULTICAST_SOLICIT)
-			give_up(w, n, now);
+			give_up(w, n, unreachable, now);
 		else if (due)
 			ask_all(w, n, SN_SOURCE_NONE, now);
 		break;
@@ -363,7 +362,7 @@ static void announce(struct sn_worker *w, uint64_t now)
 }
 
 /* A millisecond's tick visits a hundredth of the table, so that packets do not wait for all of it. */
-void sn_neigh_tick(struct sn_worker *w, uint64_t now)
+void sn_neigh_tick(struct sn_worker *w, sn_neigh_unreachable unreachable, uint64_t now)
 {
 	struct sn_neigh_table *t = &w->neigh;
 	uint64_t since = now - t->visited, n = t->fresh - 1;
@@ -378,7 +377,7 @@ void sn_neigh_tick(struct sn_worker *w, uint64_t now)
 	while (n--) {
 		if (++t->hand >= t->fresh)
 			t->hand = SN_NEIGH_NONE + 1;
-		visit(w, &t->entries[t->hand], now);
+		visit(w, &t->entries[t->hand], unreachable, now);
 	}
 }
 

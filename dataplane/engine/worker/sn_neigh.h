@@ -114,8 +114,12 @@ void sn_neigh_silence(struct sn_worker *w, bool silent);
  * that takes another's place has its addresses, but not its MAC. Nothing if silent. */
 void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces);
 
+/* What becomes of a packet, which is its own from here on, whose neighbour by the interface did not answer.
+ */
+typedef void (*sn_neigh_unreachable)(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now);
+
 /* Announce, ask again, give up, forget. */
-void sn_neigh_tick(struct sn_worker *w, uint64_t now);
+void sn_neigh_tick(struct sn_worker *w, sn_neigh_unreachable unreachable, uint64_t now);
 
 /* Fit the table to w->program, the successor of `old` (may be NULL). */
 void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old);

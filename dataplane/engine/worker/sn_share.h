@@ -9,6 +9,10 @@
 
 #include "sn_worker_impl.h"
 
+/* An ARP frame that Entry let pass. Stays the caller's. A copy (w->taking) is learnt from, not answered.
+ * True: the other workers may learn from it. */
+bool sn_share_learn(struct sn_worker *w, const struct sn_pkt *p, uint64_t now);
+
 /* Copies a packet to the other workers, if there are any. */
 void sn_share(struct sn_worker *worker, const struct sn_pkt *p);
 

@@ -1,101 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <rte_cycles.h>
 
-#include "sn_arp.h"
 #include "sn_exec.h"
 #include "sn_handover.h"
 #include "sn_rewrite.h"
 #include "sn_share.h"
 #include "sn_tcp.h"
 
-#define SECOND 1000000000ull
-
-/* ---- drops and sending ---- */
-
-void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
-			  uint32_t reason)
-{
-	if (reason < SN_REASON_BUILTIN)
-		sn_count_add(&w->stats.drops[reason], bytes);
-	else
-		sn_count_add(&w->counts->reasons[reason - SN_REASON_CHAIN], bytes);
-	if (w->drop)
-		w->drop(w->drop_ctx, m, source, reason);
-	if (unlikely(w->trace))
-		sn_trace_drop(w->trace, m, reason);
-}
-
-static void bury(struct sn_worker *w)
-{
-	rte_pktmbuf_free_bulk(w->dead, w->n_dead);
-	w->n_dead = 0;
-}
-
-void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint32_t reason)
-{
-	/* The source lies in a line of the buffer that is not in the cache. */
-	sn_worker_count_drop(w, m, w->drop ? sn_source(m) : SN_SOURCE_NONE, m->pkt_len, reason);
-	w->dead[w->n_dead++] = m;
-	if (w->n_dead == SN_BURST_MAX)
-		bury(w);
-}
-
-void sn_worker_flush(struct sn_worker *w, uint16_t iface)
-{
-	struct sn_tx_buffer *b = &w->out[iface];
-	struct sn_count *tx = &w->stats.ports[iface].tx;
-	uint64_t before = tx->bytes;
-	uint32_t n = b->n, sizes[SN_BURST_MAX];
-	uint16_t sent;
-
-	for (uint32_t i = 0; i < n; i++)
-		sizes[i] = b->pkts[i]->pkt_len; /* what is sent is no longer ours */
-	b->n = 0;
-	w->tx_pending &= ~(1ull << iface);
-	sent = w->tx(w->tx_ctx, iface, b->pkts, n);
-	for (uint32_t i = 0; i < sent; i++)
-		before += sizes[i];
-	tx->bytes = before;
-	tx->packets += sent;
-	for (uint32_t i = sent; i < n; i++)
-		sn_worker_drop(w, b->pkts[i], SN_REASON_TX_FULL);
-}
-
-void sn_worker_queued(struct sn_worker *w, uint16_t iface)
-{
-	struct sn_tx_buffer *b = &w->out[iface];
-
-	if (w->trace)
-		sn_trace_sent(w->trace, iface, b->pkts[b->n - 1]);
-	if (b->n == SN_BURST_MAX)
-		sn_worker_flush(w, iface);
-}
-
-void sn_worker_flush_all(struct sn_worker *w)
-{
-	while (w->tx_pending)
-		sn_worker_flush(w, (uint16_t)__builtin_ctzll(w->tx_pending));
-	if (w->n_dead)
-		bury(w);
-}
-
-bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now)
-{
-	uint64_t rate = w->icmp_rate, elapsed = now - w->icmp_filled;
-
-	if (!w->program->icmp_rate)
-		return true;
-	if (elapsed > SECOND)
-		elapsed = SECOND;
-	w->icmp_filled = now;
-	w->icmp_tokens += elapsed * rate;
-	if (w->icmp_tokens > rate * SECOND) /* a second's worth at most */
-		w->icmp_tokens = rate * SECOND;
-	if (w->icmp_tokens < SECOND)
-		return false;
-	w->icmp_tokens -= SECOND;
-	return true;
-}
+_Static_assert(SN_TABLE_NONE == UINT32_MAX, "classes of bytes 0xff are none");
 
 /* ---- the fast ways ---- */
 
@@ -243,7 +155,7 @@ static inline void mark(const struct sn_worker *w, uint64_t *stages, enum sn_sta
 static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 {
 	if (p->reason == SN_REASON_ARP) {
-		bool news = sn_arp_receive(w, p, now);
+		bool news = sn_share_learn(w, p, now);
 
 		if (w->taking) {
 			w->copies++;
@@ -254,26 +166,6 @@ static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 			sn_share(w, p);
 	}
 	sn_worker_drop(w, p->m, p->reason);
-}
-
-_Static_assert(SN_TABLE_NONE == UINT32_MAX, "classes of bytes 0xff are none");
-
-void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
-{
-	uint32_t found[SN_BURST_MAX], k = 0;
-	uint8_t index[SN_BURST_MAX];
-
-	for (uint32_t i = 0; i < n; i++) {
-		w->classes[i] = SN_TABLE_NONE;
-		index[k] = i;
-		k += !w->pkts[i].reason & !w->candidates[i] & (w->pkts[i].ttl >= s->ttl_floor) &
-		     (w->pkts[i].frag <= s->frag_max);
-	}
-	if (!k)
-		return;
-	sn_classifier_lookup(&s->table, w->pkts, index, found, k);
-	for (uint32_t j = 0; j < k; j++)
-		w->classes[index[j]] = found[j];
 }
 
 /* Find what is known of the packets' flows. Returns of how many there may be something. */
@@ -301,26 +193,6 @@ static uint32_t look_up(struct sn_worker *w, uint32_t n)
 			rte_prefetch0(sn_cache_session_of(e->sessions[0]));
 	}
 	return known;
-}
-
-void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
-{
-	struct sn_state_hint hints[SN_BURST_MAX];
-	uint32_t k = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		const struct sn_pkt *p = &w->pkts[i];
-		struct sn_flow flow = {p->src, p->dst, p->sport, p->dport, p->proto};
-		uint32_t run;
-
-		if (w->classes[i] == SN_TABLE_NONE)
-			continue;
-		run = w->program->classes[s->first_class + w->classes[i]].state_run;
-		if (run != SN_NO_INDEX)
-			hints[k++] = sn_state_prefetch(w->state, run, sn_state_shard(w->state, &flow), &flow);
-	}
-	for (uint32_t j = 0; j < k; j++)
-		sn_state_prefetch_session(hints[j]);
 }
 
 /* One packet, in its turn. */
@@ -516,14 +388,6 @@ void sn_worker_burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **pkts
 	}
 }
 
-uint32_t sn_worker_iface_of(const struct sn_worker *w, uint16_t port)
-{
-	for (uint32_t i = 0; w->program && i < w->program->n_interfaces; i++)
-		if (w->ports[i] == port)
-			return i;
-	return SN_NO_INDEX;
-}
-
 void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uint64_t now)
 {
 	w->taking = true;
@@ -553,6 +417,6 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 	w->sights_left = w->sights ? SN_SIGHTS_PER_TICK : 0;
 	w->until_mark_check = 0;
 	sn_part_tick(w->part, now);
-	sn_neigh_tick(w, now);
+	sn_neigh_tick(w, sn_exec_unreachable, now);
 	sn_worker_flush_all(w);
 }

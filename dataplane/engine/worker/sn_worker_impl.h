@@ -91,12 +91,22 @@ struct sn_worker {
 
 extern int sn_source_offset; /* of the mbuf field */
 
-/* The one place where packets die: the reason is counted, the hook told, the buffer given back after the
- * burst. */
-void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint32_t reason);
-/* The same for what has no buffer (any more). */
+/* What has no buffer (any more) is dropped: the reason is counted, the hook told. */
 void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_t source, uint32_t bytes,
 			  uint32_t reason);
+
+/* Gives the buffers of what was dropped back. */
+void sn_worker_bury(struct sn_worker *w);
+
+/* The one place where packets die: the same, and the buffer is given back after the burst. */
+static inline void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint32_t reason)
+{
+	/* The source lies in a line of the buffer that is not in the cache. */
+	sn_worker_count_drop(w, m, w->drop ? sn_source(m) : SN_SOURCE_NONE, m->pkt_len, reason);
+	w->dead[w->n_dead++] = m;
+	if (w->n_dead == SN_BURST_MAX)
+		sn_worker_bury(w);
+}
 
 void sn_worker_flush(struct sn_worker *w, uint16_t iface);
 

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 
 #include <rte_errno.h>
-#include <rte_mbuf_dyn.h>
 
-#include "sn_exec.h"
 #include "sn_worker_impl.h"
 
 /* How workers begin and end, and what they are told: nothing of this is on a packet's way. */
@@ -14,30 +12,6 @@
 #define CACHE_ENTRIES 65536u
 #define NEIGHBORS     16384u
 #define NEIGHBORS_MAX 65536u
-
-int sn_source_offset = -1;
-
-int sn_source_register(void)
-{
-	static const struct rte_mbuf_dynfield field = {
-		.name = "sinter_source",
-		.size = sizeof(uint32_t),
-		.align = __alignof__(uint32_t),
-	};
-
-	sn_source_offset = rte_mbuf_dynfield_register(&field);
-	return sn_source_offset < 0 ? -rte_errno : 0;
-}
-
-uint32_t sn_source(const struct rte_mbuf *m)
-{
-	return *RTE_MBUF_DYNFIELD(m, sn_source_offset, const uint32_t *);
-}
-
-void sn_source_set(struct rte_mbuf *m, uint32_t source)
-{
-	*RTE_MBUF_DYNFIELD(m, sn_source_offset, uint32_t *) = source;
-}
 
 static bool is_dispatching(const struct sn_worker *w)
 {

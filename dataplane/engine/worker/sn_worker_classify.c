@@ -1,7 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sn_marks.h"
+/* What packets of a burst are, before their turns: their classes, and the state that they will look for. */
 
-#include "sn_exec.h"
+#include "sn_segment.h"
+#include "sn_worker_impl.h"
+
+void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	uint32_t found[SN_BURST_MAX], k = 0;
+	uint8_t index[SN_BURST_MAX];
+
+	for (uint32_t i = 0; i < n; i++) {
+		w->classes[i] = SN_TABLE_NONE;
+		index[k] = i;
+		k += !w->pkts[i].reason & !w->candidates[i] & (w->pkts[i].ttl >= s->ttl_floor) &
+		     (w->pkts[i].frag <= s->frag_max);
+	}
+	if (!k)
+		return;
+	sn_classifier_lookup(&s->table, w->pkts, index, found, k);
+	for (uint32_t j = 0; j < k; j++)
+		w->classes[index[j]] = found[j];
+}
 
 _Static_assert(SN_TABLE_NONE == UINT32_MAX, "what has no class has no mark's class either");
 
@@ -56,4 +75,24 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 	sn_classifier_lookup(&s->table, w->pkts, index, found, k);
 	for (uint32_t j = 0; j < k; j++)
 		w->classes[index[j]] = found[j];
+}
+
+void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	struct sn_state_hint hints[SN_BURST_MAX];
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sn_pkt *p = &w->pkts[i];
+		struct sn_flow flow = {p->src, p->dst, p->sport, p->dport, p->proto};
+		uint32_t run;
+
+		if (w->classes[i] == SN_TABLE_NONE)
+			continue;
+		run = w->program->classes[s->first_class + w->classes[i]].state_run;
+		if (run != SN_NO_INDEX)
+			hints[k++] = sn_state_prefetch(w->state, run, sn_state_shard(w->state, &flow), &flow);
+	}
+	for (uint32_t j = 0; j < k; j++)
+		sn_state_prefetch_session(hints[j]);
 }
