@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
 )
 
 func newValidate() *cobra.Command {
@@ -33,8 +34,8 @@ compiler do, and says what is wrong: file, line, field, value, and what would be
 					errs = append(errs, err)
 					continue
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "chain %s is valid: %d interfaces, %d elements, %d warnings\n",
-					c.Graph.Chain, len(c.Graph.Interfaces), len(c.Graph.Nodes), len(c.Warnings))
+				fmt.Fprintf(cmd.OutOrStdout(), "chain %s is valid: %s, %s, %s\n", c.Graph.Chain,
+					describe.Count(len(c.Graph.Interfaces), "interface"), describe.Count(len(c.Graph.Nodes), "element"), describe.Count(len(c.Warnings), "warning"))
 			}
 			return errors.Join(errs...)
 		},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
@@ -46,7 +48,7 @@ func chainFacts(g *graph.Graph) string {
 			state++
 		}
 	}
-	return fmt.Sprintf("%s read the header, %d write it, %d keep state", plural(reads, "element"), writes, state)
+	return fmt.Sprintf("%s read the header, %d write it, %d keep state", describe.Count(reads, "element"), writes, state)
 }
 
 func (d *drawing) iface(prefix string, i int, name, address string) {
@@ -216,11 +218,11 @@ func edgeLabel(e element.Element, ports []int) string {
 		}
 		switch {
 		case slices.Contains(ports, e.Default) && rules > 0:
-			return plural(rules, "rule") + ", default"
+			return describe.Count(rules, "rule") + ", default"
 		case slices.Contains(ports, e.Default):
 			return "default"
 		}
-		return plural(rules, "rule")
+		return describe.Count(rules, "rule")
 	}
 	return ""
 }
@@ -236,7 +238,7 @@ func lookupLabel(e element.Lookup, ports []int) string {
 	case len(prefixes) == 0:
 		return "no route"
 	case len(prefixes) > 2:
-		return plural(len(prefixes), "route")
+		return describe.Count(len(prefixes), "route")
 	}
 	return strings.Join(prefixes, `\n`)
 }

@@ -55,13 +55,3 @@ func (d *drawing) panel(id, title, subtitle string) {
 
 // escape makes text safe within Graphviz's HTML labels.
 var escape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace
-
-func plural(n int, what string) string {
-	switch {
-	case n == 1:
-		return "1 " + what
-	case strings.HasSuffix(what, "s"), strings.HasSuffix(what, "x"):
-		return fmt.Sprintf("%d %ses", n, what)
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}

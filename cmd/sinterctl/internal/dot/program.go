@@ -47,7 +47,7 @@ func programFacts(p *programpb.Program) string {
 		boxes += len(s.GetTable().GetClasses()) + len(s.GetLow().GetClasses())
 	}
 	return fmt.Sprintf("%s, %s, %s: read once, write once",
-		plural(len(p.GetSegments()), "segment"), plural(boxes, "box"), plural(classes, "class"))
+		describe.Count(len(p.GetSegments()), "segment"), describe.Count(boxes, "box"), describe.Count(classes, "class"))
 }
 
 // segment draws one classification as a table.
@@ -101,7 +101,7 @@ func dropRow(p *programpb.Program, drops []describe.Group) string {
 		}
 	}
 	return fmt.Sprintf(`<tr><td align="left"><font point-size="9">%s</font></td><td colspan="2" align="left" bgcolor=%q>drop: %s</td></tr>`,
-		plural(boxes, "box"), dropPaint.fill, escape(strings.Join(reasons, ", ")))
+		describe.Count(boxes, "box"), dropPaint.fill, escape(strings.Join(reasons, ", ")))
 }
 
 func match(s *programpb.Segment, g describe.Group) string {

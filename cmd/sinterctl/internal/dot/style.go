@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
@@ -31,9 +33,9 @@ var (
 func look(e element.Element) (p paint, detail string) {
 	switch e := e.(type) {
 	case element.Classifier:
-		return readPaint, plural(len(e.Rules), "rule")
+		return readPaint, describe.Count(len(e.Rules), "rule")
 	case element.Lookup:
-		return readPaint, plural(len(e.Routes), "route")
+		return readPaint, describe.Count(len(e.Routes), "route")
 	case element.CheckIPHeader:
 		return readPaint, "header checksum"
 	case element.DecTTL:
