@@ -44,6 +44,7 @@ const answerTimeout = 60 * time.Second
 // Run runs the chain until ctx ends, Config.For is over, or the engine ends. A value
 // from reload has the files read again.
 func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
+	began := time.Now()
 	chain, err := c.compile()
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop(process)) }()
-	r := &running{Config: c, engine: process}
+	r := &running{Config: c, began: began, engine: process}
 	defer os.Remove(ProgramFile(c.Engine.Socket))
 	if _, err := r.load(ctx, chain); err != nil {
 		return err
@@ -111,6 +112,7 @@ func SavedProgram(socket string, hash []byte) *programpb.Program {
 type running struct {
 	Config
 	chain  *compile.Chain
+	began  time.Time // of reading the chain
 	engine *engine.Process
 	before *programpb.Stats
 }
@@ -125,7 +127,7 @@ func (r *running) loop(ctx context.Context, reload <-chan os.Signal) error {
 		if files, err = watch.New(ctx); err != nil {
 			return err
 		}
-		if err := files.Set(ctx, r.chain.Files); err != nil {
+		if err := files.Set(ctx, r.chain.Files, r.began); err != nil {
 			return err
 		}
 		changed = files.Changed
@@ -188,7 +190,7 @@ func (r *running) reload(ctx context.Context, files *watch.Files) {
 		if err != nil { // not all may have been read
 			watched = slices.Concat(watched, r.chain.Files)
 		}
-		err = errors.Join(err, files.Set(ctx, watched))
+		err = errors.Join(err, files.Set(ctx, watched, began))
 	}
 	if err != nil {
 		r.Say("reload refused, the running program is untouched:\n%v", err)

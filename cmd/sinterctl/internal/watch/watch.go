@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+	"golang.org/x/sys/unix"
 )
 
 // Quiet is how long files must rest before a change is reported: editors write in several steps.
@@ -22,8 +25,16 @@ type Files struct {
 	Changed chan struct{}
 
 	watcher *fsnotify.Watcher
-	set     chan map[string]bool
+	set     chan watched
 }
+
+type watched struct {
+	files map[string]bool
+	stale bool // one of them has changed before it was watched
+}
+
+// clockTick is how far a file's time of change may lie behind the clock: file systems take it from the last tick.
+const clockTick = 10 * time.Millisecond
 
 // New starts watching, nothing yet. It ends with the context.
 func New(ctx context.Context) (*Files, error) {
@@ -31,7 +42,7 @@ func New(ctx context.Context) (*Files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch files: %w", err)
 	}
-	f := &Files{Changed: make(chan struct{}, 1), watcher: w, set: make(chan map[string]bool)}
+	f := &Files{Changed: make(chan struct{}, 1), watcher: w, set: make(chan watched)}
 	go func() {
 		defer w.Close()
 		f.loop(ctx, w.Events, w.Errors)
@@ -39,8 +50,9 @@ func New(ctx context.Context) (*Files, error) {
 	return f, nil
 }
 
-// Set says which files to watch from now on, be they there or not. It is not to be called after the end of the context.
-func (f *Files) Set(ctx context.Context, paths []string) error {
+// Set says which files to watch from now on, be they there or not. They were read since the time given: what has changed meanwhile
+// is reported. It is not to be called after the end of the context.
+func (f *Files) Set(ctx context.Context, paths []string, since time.Time) error {
 	files := map[string]bool{}
 	for _, p := range paths {
 		abs, err := filepath.Abs(p)
@@ -57,11 +69,18 @@ func (f *Files) Set(ctx context.Context, paths []string) error {
 			return fmt.Errorf("watch %s: %w", dir, err)
 		}
 	}
+	changed := func(path string) bool { return changedSince(path, since.Add(-clockTick)) }
 	select {
-	case f.set <- files:
+	case f.set <- watched{files, slices.ContainsFunc(slices.Collect(maps.Keys(files)), changed)}:
 	case <-ctx.Done():
 	}
 	return nil
+}
+
+// changedSince tells whether a file's content or name changed after the time; a file that is not there has not.
+func changedSince(path string, since time.Time) bool {
+	var s unix.Stat_t
+	return unix.Stat(path, &s) == nil && time.Unix(s.Ctim.Unix()).After(since)
 }
 
 func (f *Files) loop(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) {
@@ -72,7 +91,11 @@ func (f *Files) loop(ctx context.Context, events <-chan fsnotify.Event, errs <-c
 		select {
 		case <-ctx.Done():
 			return
-		case files = <-f.set:
+		case now := <-f.set:
+			files = now.files
+			if now.stale {
+				quiet.Reset(Quiet)
+			}
 		case e, ok := <-events:
 			if !ok {
 				return

@@ -26,9 +26,9 @@ func TestChangesInQuickSuccessionAreToldOnceAndOnlyOfWatchedFiles(t *testing.T) 
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		events := make(chan fsnotify.Event)
-		f := &Files{Changed: make(chan struct{}, 1), set: make(chan map[string]bool)}
+		f := &Files{Changed: make(chan struct{}, 1), set: make(chan watched)}
 		go f.loop(ctx, events, nil)
-		f.set <- map[string]bool{"/chain.yaml": true}
+		f.set <- watched{files: map[string]bool{"/chain.yaml": true}}
 
 		events <- fsnotify.Event{Name: "/other.yaml", Op: fsnotify.Write}
 		events <- fsnotify.Event{Name: "/chain.yaml", Op: fsnotify.Chmod}
@@ -62,7 +62,7 @@ func TestAFileStaysWatchedWhenItIsReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Set(t.Context(), []string{chain}); err != nil {
+	if err := f.Set(t.Context(), []string{chain}, time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	const patience = 10 * time.Second
@@ -80,5 +80,41 @@ func TestAFileStaysWatchedWhenItIsReplaced(t *testing.T) {
 	write(chain, "d")
 	if !told(f, patience) {
 		t.Fatal("a change after a rename was not told")
+	}
+}
+
+func TestAFileThatChangedBetweenItsReadingAndTheWatchIsTold(t *testing.T) {
+	chain, late := filepath.Join(t.TempDir(), "chain.yaml"), filepath.Join(t.TempDir(), "rules", "late.csv")
+	if err := os.WriteFile(chain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * clockTick)
+	read := time.Now()
+	f, err := New(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Set(t.Context(), []string{chain, late}, read); err != nil {
+		t.Fatal(err)
+	}
+	if told(f, 2*Quiet) {
+		t.Error("a change was told, and there was none")
+	}
+	time.Sleep(clockTick)
+	read = time.Now()
+	if err := os.Mkdir(filepath.Dir(late), 0o700); err != nil { // tells by itself
+		t.Fatal(err)
+	}
+	if !told(f, 10*time.Second) {
+		t.Error("that a folder came was not told")
+	}
+	if err := os.WriteFile(late, nil, 0o600); err != nil { // in a folder that is not watched yet
+		t.Fatal(err)
+	}
+	if err := f.Set(t.Context(), []string{chain, late}, read); err != nil {
+		t.Fatal(err)
+	}
+	if !told(f, 10*time.Second) {
+		t.Error("a file that came before its folder was watched was not told")
 	}
 }
