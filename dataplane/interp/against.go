@@ -298,31 +298,62 @@ func gaveUp(r *run) bool {
 	return false
 }
 
-// otherChoices tries other choices of each NAPT, the others' left free.
+// manyTries bounds the runs of otherChoices: what none of so many explains is a mismatch.
+const manyTries = 1 << 14
+
+// otherChoices tries other choices of each NAPT, the others' left free or, if the packet then goes the way that was seen, learnt from there.
 func (s *search) otherChoices(first *run) *run {
 	learned := s.learn(first)
-	nth := map[*nat]int{}
+	nth, left := map[*nat]int{}, manyTries
 	for _, m := range first.made {
 		for at := range s.candidates(m, first) {
 			if !m.nat.movable(m.flow, at, first) {
 				continue
 			}
-			w := cloneWishes(learned)
-			w[m.nat.name][nth[m.nat]] = wish{addr: true, port: true, at: at}
-			r := s.run(w, true)
-			if s.done(r) {
+			if left--; left < 0 {
+				return nil
+			}
+			if r := s.withChoice(learned, m.nat, nth[m.nat], at); r != nil {
 				return r
 			}
-			r.rollback(0)
 		}
 		nth[m.nat]++
 	}
 	return nil
 }
 
+// withChoice is a run in which the NAPT's nth choice is the endpoint, nil if it does not lead to what was seen.
+func (s *search) withChoice(learned map[string][]wish, n *nat, nth int, at endpoint) *run {
+	w := cloneWishes(learned)
+	w[n.name][nth] = wish{addr: true, port: true, at: at}
+	r := s.run(w, true)
+	if s.done(r) {
+		return r
+	}
+	r.rollback(0)
+	if !s.sameWay(r) {
+		return nil
+	}
+	w = s.learn(r)
+	if list := w[n.name]; nth < len(list) && list[nth] == (wish{}) {
+		list[nth] = wish{addr: true, port: true, at: at}
+	}
+	if r = s.run(w, true); s.done(r) {
+		return r
+	}
+	r.rollback(0)
+	return nil
+}
+
+// sameWay tells whether as many frames as were seen leave by each interface, and as many packets end.
+func (s *search) sameWay(r *run) bool {
+	same := func(a, b Out) bool { return a.Interface == b.Interface }
+	return slices.EqualFunc(r.res.Out, s.seen.Out, same) && sameDrops(r.res.Drops, s.seen.Drops)
+}
+
 // candidates are choices that a NAPT can have: those that frames show, for where the run found
-// no port and so had no frame to learn by; the endpoint that the packet itself goes to, by which it comes back; then, for
-// chains that tell choices apart without showing them, all. These go around the ports in wide steps, to meet every range
+// no port and so had no frame to learn by, or none that goes where an answer to the choice goes; the endpoint that the packet itself goes to, by which it comes back; then, if
+// the chain read the choice, which need not show it, all. These go around the ports in wide steps, to meet every range
 // of ports early.
 func (s *search) candidates(m *made, first *run) iter.Seq[endpoint] {
 	return func(yield func(endpoint) bool) {
@@ -330,7 +361,8 @@ func (s *search) candidates(m *made, first *run) iter.Seq[endpoint] {
 			return // it had none
 		}
 		for _, o := range s.seen.Out {
-			if f, ok := look(o.Frame); ok && !yield(endpoint{m.flow.proto, f.src, f.sport}) {
+			f, ok := look(o.Frame)
+			if ok && !(yield(endpoint{m.flow.proto, f.src, f.sport}) && yield(endpoint{m.flow.proto, f.dst, f.dport})) {
 				return
 			}
 		}
@@ -339,7 +371,7 @@ func (s *search) candidates(m *made, first *run) iter.Seq[endpoint] {
 				return
 			}
 		}
-		if !first.readsChoice {
+		if !slices.Contains(first.read, m) {
 			return
 		}
 		low := int(m.nat.element.PortMin)

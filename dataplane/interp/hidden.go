@@ -182,7 +182,7 @@ func (r *run) reveal() {
 // guesses tells whether the run's way hangs on hidden choices: a classifier read one, or a look-up from outside would find another one.
 func (r *run) guesses() bool {
 	hidden := func(m *made) bool { return m.entry == nil || m.entry.hidden }
-	if r.readsChoice && slices.ContainsFunc(r.made, hidden) {
+	if slices.ContainsFunc(r.read, hidden) {
 		return true
 	}
 	return slices.ContainsFunc(r.asked, func(q question) bool {
@@ -219,7 +219,7 @@ func (s *search) otherGuesses(first *run) *run {
 func (s *search) otherSources(first *run) *run {
 	for _, m := range first.made {
 		e := m.entry
-		if e == nil || !e.hidden || m.nat.inside[m.flow] != e || len(e.followers(e.out)) == 0 {
+		if e == nil || !e.hidden || m.nat.inside[m.flow] != e {
 			continue // made in the run, which was taken back
 		}
 		desert := func(r *run) { m.nat.desert(r, e) }

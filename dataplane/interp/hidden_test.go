@@ -130,6 +130,32 @@ func TestAFlowThatIsBoundAgainGoesOnWithWhatTheNextNAPTKeptOrNot(t *testing.T) {
 	}
 }
 
+// TestAFlowThatIsBoundAgainBeforeARouterGoesOnWithWhatTheNAPTBehindKeptOrNot is the same with the router between the two NAPTs: the next one
+// does not see the packet that binds the flow again.
+func TestAFlowThatIsBoundAgainBeforeARouterGoesOnWithWhatTheNAPTBehindKeptOrNot(t *testing.T) {
+	for name, shown := range map[string]uint16{"it does": 2001, "it does not": 2005} {
+		t.Run(name, func(t *testing.T) {
+			b := nestedRouter(true)
+			natA, isp, ttl := b.node("nat-a"), b.node("isp"), b.node("rt/ttl")
+			b.wire(natA, element.NAPTOutside, ttl, 0)
+			b.wire(ttl, element.TTLAlive, isp, element.NAPTInside)
+			b.wire(b.node("rt/expired"), 0, natA, element.NAPTOutside)
+			b.wire(isp, element.NAPTOutside, b.out(outside), 0)
+			c := b.chain()
+			follow(t, c, 0, udp(1, 53), from("192.0.2.10", 2001))
+			seen := c.Peek(seconds(17), inside, dying(1).frame(), nil)
+			only(t, seen)
+			if _, diff := c.ProcessAgainst(seconds(17), inside, dying(1).frame(), seen); len(diff) != 0 {
+				t.Fatal(diff)
+			}
+			follow(t, c, 18, udp(1, 53), from("192.0.2.10", shown))
+			follow(t, c, 18, udp(1, 53), from("192.0.2.10", shown))
+			p := back(udp(53, shown), "192.0.2.10")
+			want(t, c.Process(seconds(18), outside, p.frame(), nil), delivered(pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: 1}))
+		})
+	}
+}
+
 func TestAnAnswerAlongAGuessDoesNotProveIt(t *testing.T) {
 	c := partlyHidden().chain()
 	follow(t, c, 0, udp(1, 53), from("192.0.2.10", 2001))
@@ -160,6 +186,58 @@ func TestAFlowToAnEndpointThatItIsGivenItselfComesBack(t *testing.T) {
 				t.Fatalf("%v, of %v", diff, seen.Drops)
 			}
 		})
+	}
+}
+
+// ownHost is a NAPT with 100 addresses, and behind it a host whose answers to the second leave by a second NAPT.
+func ownHost() *builder {
+	e := pool()
+	e.PortMin, e.PortMax = 1024, 65535
+	second := e
+	e.Pool, second.Pool = nil, []netip.Addr{ip("192.0.2.200")}
+	for a := num(ip("192.0.2.10")); a < num(ip("192.0.2.110")); a++ {
+		e.Pool = append(e.Pool, addr(a))
+	}
+	b := natted(e)
+	n, host, behind := b.node("nat"), b.add("host", element.LocalHost{}), b.add("second", second)
+	routes := b.add("routes", element.Lookup{Outs: 2, Routes: []element.Route{{Prefix: prefix("192.0.2.11/32"), Out: 1}}})
+	b.wire(n, element.NAPTOutside, host, 0)
+	b.wire(host, 0, routes, 0)
+	b.wire(routes, 0, n, element.NAPTOutside)
+	b.wire(routes, 1, behind, element.NAPTInside)
+	b.wire(behind, element.NAPTOutside, b.out(outside), 0)
+	b.wire(behind, element.NAPTInside, b.out(inside), 0)
+	return b
+}
+
+func TestAnAnswerThatLeavesByAnotherNAPTShowsWhereItGoesTo(t *testing.T) {
+	p := pkt{proto: 6, flags: "S", sport: 1, dport: 80}
+	chosen := map[string]string{"nat": "192.0.2.11:1103", "second": "192.0.2.200:40000"}
+	seen := ownHost().chain().Process(0, inside, p.frame(), func(b Binding, allowed func(netip.AddrPort) bool) (netip.AddrPort, bool) {
+		return ap(chosen[b.Node]), allowed(ap(chosen[b.Node]))
+	})
+	only(t, seen)
+	c := ownHost().chain()
+	if _, diff := c.ProcessAgainst(0, inside, p.frame(), seen); len(diff) != 0 {
+		t.Fatal(diff)
+	}
+	for _, s := range c.Sessions(0) {
+		if s.Outside != ap(chosen[s.Node]) {
+			t.Errorf("%v, want %s", s, chosen[s.Node])
+		}
+	}
+}
+
+// TestWhatNoChoiceExplainsIsAMismatchSoon has an engine's frame that no choice leads to, where there are many to try.
+func TestWhatNoChoiceExplainsIsAMismatchSoon(t *testing.T) {
+	p := pkt{proto: 6, flags: "S", sport: 1, dport: 80}
+	c := ownHost().chain()
+	start := time.Now()
+	if _, diff := c.ProcessAgainst(0, inside, p.frame(), Result{Drops: []Drop{{"elsewhere"}}}); len(diff) == 0 {
+		t.Error("no mismatch")
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }
 

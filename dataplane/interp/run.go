@@ -3,6 +3,7 @@ package interp
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -28,12 +29,12 @@ type run struct {
 	counts []counted
 	undo   []func()
 
-	made        []*made          // choices, in order
-	asked       []question       // look-ups from outside, in order
-	matched     []*entry         // what they found
-	makers      map[*entry]*made // entries of this run
-	readsChoice bool             // some classification saw a chosen address or port
-	why         string           // note of the element at work
+	made    []*made          // choices, in order
+	asked   []question       // look-ups from outside, in order
+	matched []*entry         // what they found
+	makers  map[*entry]*made // entries of this run
+	read    []*made          // whose address or port some classification saw
+	why     string           // note of the element at work
 }
 
 // counted is a counter's increment, kept apart until the run is accepted.
@@ -312,8 +313,8 @@ func decTTL(p *packet) int {
 }
 
 func (r *run) classify(n *graph.Node, c *classifier, p *packet) int {
-	if c.byChoice && p.by.visible() {
-		r.readsChoice = true
+	if c.byChoice {
+		r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport)
 	}
 	i := c.match(p)
 	if i < 0 {
@@ -329,9 +330,7 @@ func (r *run) classify(n *graph.Node, c *classifier, p *packet) int {
 }
 
 func (r *run) route(e element.Lookup, l *lookup, p *packet) int {
-	if p.by.dst != nil {
-		r.readsChoice = true
-	}
+	r.reads(p.by.dst)
 	rt, ok := l.find(dstOf(p.ip))
 	if !ok {
 		r.note("no route")
@@ -354,4 +353,11 @@ func constant(e element.SetField) uint32 {
 	return uint32(e.Value.Lo)
 }
 
-func (o origins) visible() bool { return o != origins{} }
+// reads notes that a classification sees choices of this run.
+func (r *run) reads(choices ...*made) {
+	for _, m := range choices {
+		if m != nil && !slices.Contains(r.read, m) {
+			r.read = append(r.read, m)
+		}
+	}
+}
