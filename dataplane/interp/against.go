@@ -298,20 +298,21 @@ func gaveUp(r *run) bool {
 	return false
 }
 
-// manyTries bounds the runs of otherChoices: what none of so many explains is a mismatch.
-const manyTries = 1 << 14
+// manyTries bounds the runs with other choices of a NAPT: what none of so many explains is a mismatch.
+const manyTries = 1 << 12
 
 // otherChoices tries other choices of each NAPT, the others' left free or, if the packet then goes the way that was seen, learnt from there.
 func (s *search) otherChoices(first *run) *run {
 	learned := s.learn(first)
-	nth, left := map[*nat]int{}, manyTries
+	nth := map[*nat]int{}
 	for _, m := range first.made {
+		left := manyTries
 		for at := range s.candidates(m, first) {
 			if !m.nat.movable(m.flow, at, first) {
 				continue
 			}
 			if left--; left < 0 {
-				return nil
+				break
 			}
 			if r := s.withChoice(learned, m.nat, nth[m.nat], at); r != nil {
 				return r

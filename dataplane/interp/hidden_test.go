@@ -92,6 +92,31 @@ func TestAHiddenEndpointWithNowhereToGoIsUnknownUntilItShows(t *testing.T) {
 	}
 }
 
+// TestADisplacedFlowThatShowsItsAddressAloneGoesBackToIt has all leave from port 1000, but for a VLAN.
+func TestADisplacedFlowThatShowsItsAddressAloneGoesBackToIt(t *testing.T) {
+	e := pool()
+	e.Pool, e.PortMax = append(e.Pool, ip("192.0.2.11")), 2063
+	b := natted(e)
+	kind, mask := b.add("kind", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
+		{Name: "vlan", Filters: []headerspace.Filter{filter(headerspace.VLAN, one(3))}},
+	}}), b.add("mask", element.SetField{Field: headerspace.SPort, Value: headerspace.V(1000)})
+	b.wire(b.node("nat"), element.NAPTOutside, kind, 0)
+	b.wire(kind, 0, b.out(outside), 0)
+	b.wire(kind, 1, mask, 0)
+	b.wire(mask, 0, b.out(outside), 0)
+	c := b.chain()
+	masked := func(a string) pkt { return pkt{src: a, sport: 1000, dport: 80} }
+	third, shown := udp(3, 80), pkt{src: "192.0.2.10", sport: 2000, dport: 80}
+	third.vlan, shown.vlan = []uint16{3}, []uint16{3}
+	follow(t, c, 0, udp(1, 80), masked("192.0.2.10")) // the guess is port 2000
+	follow(t, c, 0, udp(2, 80), masked("192.0.2.11")) // from which on free ports are looked for
+	follow(t, c, 0, third, shown)                     // not the first one's then
+	follow(t, c, 0, udp(1, 80), masked("192.0.2.10")) // which has another port of its address
+	if s := c.Sessions(0); len(s) != 3 {
+		t.Errorf("bindings %v, want one for each of three flows", s)
+	}
+}
+
 func TestADisplacedFlowThatShowsAnEndpointInUseIsToldAsAChoice(t *testing.T) {
 	c := answering().chain()
 	only(t, c.Process(0, inside, dying(1).frame(), nil))
@@ -238,6 +263,30 @@ func TestWhatNoChoiceExplainsIsAMismatchSoon(t *testing.T) {
 	}
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("it took %v", took)
+	}
+}
+
+// TestTheChoiceThatExplainsIsFoundBehindAnotherThatIsReadToo has two NAPTs in a row with a rule behind each: that behind the first says nothing
+// of its many endpoints.
+func TestTheChoiceThatExplainsIsFoundBehindAnotherThatIsReadToo(t *testing.T) {
+	first := pool()
+	first.PortMin, first.PortMax = 1024, 65535
+	second := first
+	second.Pool = []netip.Addr{ip("192.0.2.20"), ip("192.0.2.21")}
+	b := natted(first)
+	n, next := b.node("nat"), b.add("second", second)
+	reads := func(name, from string, then int) int {
+		c := b.add(name, element.Classifier{Outs: 2, Rules: []element.Rule{
+			{Name: name, Out: 1, Filters: []headerspace.Filter{filter(headerspace.Src, headerspace.Single(headerspace.Addr(ip(from))))}},
+		}})
+		b.wire(c, 0, then, 0)
+		b.wire(c, 1, b.add(name+"/deny", element.Discard{Reason: name}), 0)
+		return c
+	}
+	b.wire(n, element.NAPTOutside, reads("first", "172.31.0.1", next), 0)
+	b.wire(next, element.NAPTOutside, reads("behind", "192.0.2.21", b.out(outside)), 0)
+	if _, diff := b.chain().ProcessAgainst(0, inside, udp(1, 53).frame(), Result{Drops: []Drop{{"behind"}}}); len(diff) != 0 {
+		t.Error(diff)
 	}
 }
 

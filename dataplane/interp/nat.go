@@ -223,6 +223,11 @@ type wish struct {
 	exhausted  bool // choose none
 }
 
+// fits tells whether the endpoint is one that was wished for.
+func (w wish) fits(at endpoint) bool {
+	return (!w.addr || at.addr == w.at.addr) && (!w.port || at.port == w.at.port)
+}
+
 // choose is the next allowed endpoint for a flow that fits the wish.
 func (n *nat) choose(f flow, w wish, now time.Duration) (endpoint, bool) {
 	if w.exhausted {
@@ -235,10 +240,7 @@ func (n *nat) choose(f flow, w wish, now time.Duration) (endpoint, bool) {
 		i := n.cursor[f.proto] % n.size()
 		n.cursor[f.proto] = i + 1
 		at := n.endpointAt(f.proto, i)
-		if w.addr && at.addr != w.at.addr || w.port && at.port != w.at.port {
-			continue
-		}
-		if n.allowed(f, at, now) {
+		if w.fits(at) && n.allowed(f, at, now) {
 			return at, true
 		}
 	}

@@ -156,9 +156,11 @@ func (r *run) guessed(e *entry, by origins) {
 		if !n.move(r, e, w.at) {
 			m.denied = &w.at
 		}
-	case !n.owns(e.out):
-		if at, ok := n.choose(e.flow, wish{}, r.now); ok {
+	case !n.owns(e.out) || !w.fits(e.out):
+		if at, ok := n.choose(e.flow, w, r.now); ok {
 			n.move(r, e, at)
+		} else if w.addr || w.port {
+			m.denied = &w.at
 		}
 	}
 }
