@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
-	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -115,11 +114,7 @@ func (s *scenario) chain(t *testing.T) (*v1alpha1.ServiceChain, *lab.Program) {
 	}
 	p := lab.Compile(t, bundle)
 	p.IcmpRate = 0 // as many errors as there are reasons: see kernelSettings
-	encoded, err := program.Encode(p.Program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Hash = program.Hash(encoded)
+	p.Encode(t)
 	return c, p
 }
 

@@ -148,7 +148,7 @@ func (s *site) unresolved(t *testing.T) {
 	if took := time.Since(began); took < 3*time.Second || took > 10*time.Second {
 		t.Errorf("the host was told after %s, want 3 s", took)
 	}
-	if n := strings.Count(out, "From "+officeOutside+" icmp_seq="); n != 20 || !strings.Contains(out, "Destination Host Unreachable") {
+	if n := strings.Count(out, "From "+officeRouter+" icmp_seq="); n != 20 || !strings.Contains(out, "Destination Host Unreachable") {
 		t.Errorf("ping was told %d times of 20:\n%s", n, out)
 	}
 	if n := s.engine.Dropped(t, "host-unreachable") - before; n != 20 {
@@ -190,7 +190,7 @@ func (s *site) tooBig(t *testing.T) {
 	if err == nil {
 		t.Fatalf("a packet of 1401 bytes crossed an interface whose MTU is 1400:\n%s", out)
 	}
-	if want := "From " + officeOutside + " icmp_seq=1 Frag needed and DF set (mtu = 1400)"; !strings.Contains(out, want) {
+	if want := "From " + officeRouter + " icmp_seq=1 Frag needed and DF set (mtu = 1400)"; !strings.Contains(out, want) {
 		t.Errorf("ping said\n%s\nwant %q", out, want)
 	}
 	s.host.Run(t, "ping", "-n", "-q", "-c", "1", "-W", "5", "-M", "do", "-s", fmt.Sprint(1400-headers), officePeer)

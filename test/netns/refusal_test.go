@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 )
 
@@ -92,12 +91,9 @@ func TestABadReloadLeavesTheRunningProgramUntouched(t *testing.T) {
 	t.Run("a program built for another version", func(t *testing.T) {
 		p := lab.Compile(t, lab.Parse(t, write(t, t.TempDir(), "chain.yaml", office)))
 		p.Schema++
-		encoded, err := program.Encode(p.Program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p.Encode(t)
 		var refused *control.EngineError
-		if _, err := s.engine.Client.Load(context.Background(), encoded, program.Hash(encoded)); !errors.As(err, &refused) {
+		if _, err := s.engine.Client.Load(context.Background(), p.Encoded, p.Hash); !errors.As(err, &refused) {
 			t.Errorf("a program of schema %d was answered with %v, want a refusal", p.GetSchema(), err)
 		}
 		if now := s.engine.Running(t); now != running {

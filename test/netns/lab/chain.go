@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -62,6 +63,16 @@ func Compile(t testing.TB, b *manifest.Bundle) *Program {
 	p.Program, p.Encoded, p.Hash = c.Result.Program, c.Encoded, c.Hash
 	lap(&p.Took.Synthesize)
 	return p
+}
+
+// Encode encodes a program that was changed after it was compiled.
+func (p *Program) Encode(t testing.TB) {
+	t.Helper()
+	encoded, err := program.Encode(p.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Encoded, p.Hash = encoded, program.Hash(encoded)
 }
 
 // Load puts a program into force.
