@@ -298,15 +298,15 @@ func gaveUp(r *run) bool {
 	return false
 }
 
-// manyTries bounds the runs with other choices of a NAPT: what none of so many explains is a mismatch.
-const manyTries = 1 << 12
+// manyTries bounds the runs of otherChoices, which the NAPTs that are read share: what none of so many explains is a mismatch.
+const manyTries = 1 << 14
 
 // otherChoices tries other choices of each NAPT, the others' left free or, if the packet then goes the way that was seen, learnt from there.
 func (s *search) otherChoices(first *run) *run {
 	learned := s.learn(first)
 	nth := map[*nat]int{}
 	for _, m := range first.made {
-		left := manyTries
+		left := manyTries / max(1, len(first.read))
 		for at := range s.candidates(m, first) {
 			if !m.nat.movable(m.flow, at, first) {
 				continue
