@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -192,5 +194,62 @@ func TestFlowsWithoutPortsAreBoundAtEachNAPTOfARow(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestAPacketUsesTheStateOfAsManyNAPTsAsAChainCanHave has a row in which each NAPT keeps a session of a packet without ports.
+func TestAPacketUsesTheStateOfAsManyNAPTsAsAChainCanHave(t *testing.T) {
+	one := make([]int, program.MaxTables)
+	for i := range one {
+		one[i] = 1
+	}
+	r := started(t, pools(t.Name(), false, one...), cutByHost)
+	out := r.must(t, time.Second, gre(r.g, 1, 0x08080808, 64))
+	if v, _ := packets.Parse(out.frame); out.iface != 1 || v.IP.Src != number(addr4(100, 64, len(one)-1, 1)) {
+		t.Errorf("it leaves by %v and interface %d", packets.Addr(v.IP.Src), out.iface)
+	}
+	reply, _ := packets.Reply(rand.New(rand.NewPCG(1, 2)), out.frame, 0, make([]byte, 8))
+	if in := r.must(t, time.Second, sent{1, reply}); in.iface != 0 {
+		t.Errorf("the reply leaves by interface %d", in.iface)
+	}
+	if _, err := newRig(pools(t.Name(), false, append(one, 1)...)); err == nil || !strings.Contains(err.Error(), "tables: there are 257, want at most 256") {
+		t.Errorf("one NAPT more: %v", err)
+	}
+	if err := r.finish(t.Context(), time.Second); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAnAnswerComesBackThroughAsManyNAPTsAsThePacketPassed has each NAPT's choice read, so that each keeps a session of every flow, and a router
+// behind the last, which resets.
+func TestAnAnswerComesBackThroughAsManyNAPTsAsThePacketPassed(t *testing.T) {
+	b := new(builder)
+	b.g.Chain = t.Name()
+	s, end := b.plainLinks()
+	const napts = 40
+	for i := range napts {
+		left, right := oneNAPT(b, i)
+		b.link(s, left)
+		reads := element.Classifier{Outs: 1, Rules: []element.Rule{
+			{Name: "first", Filters: []hs.Filter{where(hs.Src, hs.Single(hs.Addr(addr4(100, 64, i, 1))))}},
+		}}
+		left, s = b.filter(fmt.Sprintf("fw%d", i), reads, element.Classifier{Outs: 1})
+		b.link(right, left)
+	}
+	faces := b.router("rt", addr4(172, 16, 0, 1), 2, discards, []route{
+		{prefix: netip.MustParsePrefix("100.64.0.0/16"), face: 0},
+		{prefix: netip.MustParsePrefix("0.0.0.0/0"), face: 1},
+	})
+	b.link(s, faces[0])
+	b.link(faces[1], end)
+	r := started(t, &b.g, cutByHost)
+	from, to := number(addr4(10, 0, 0, 1)), number(addr4(172, 16, 0, 1))
+	syn := packets.IPv4{Src: from, Dst: to, Proto: packets.ProtoTCP, TTL: 64, Payload: packets.TCP(from, to, 1000, 80, packets.SYN, 1, nil, nil)}
+	reset := r.must(t, time.Second, sent{0, ethernet(r.g, 0, syn)})
+	if v, _ := packets.Parse(reset.frame); reset.iface != 0 || v.IP.Dst != from || v.IP.Src != to {
+		t.Errorf("what comes back: %v → %v, by interface %d", packets.Addr(v.IP.Src), packets.Addr(v.IP.Dst), reset.iface)
+	}
+	if err := r.finish(t.Context(), time.Second); err != nil {
+		t.Error(err)
 	}
 }

@@ -346,6 +346,7 @@ static void init(struct exec *x, struct sn_worker *w, uint64_t now)
 	/* Not the arrays: they are as large as they are long. */
 	x->w = w;
 	x->now = now;
+	x->uses = w->journal;
 	x->n_uses = 0;
 	x->copies = 0;
 	x->key = NULL;

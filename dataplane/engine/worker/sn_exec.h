@@ -13,8 +13,6 @@
 #include "sn_segment.h"
 #include "sn_worker_impl.h"
 
-#define SN_JOURNAL_MAX 64 /* uses of state on one way */
-
 /*
  * Take a packet from a segment on to its end. class is the packet's class there, SN_TABLE_NONE
  * if it is not known yet. If key is given, the decision may be kept under it.

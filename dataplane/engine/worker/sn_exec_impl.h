@@ -8,15 +8,6 @@
 
 #define STEPS_MAX 256 /* segments and counters on a way that the decision cache remembers */
 
-/* A use of a session that is not done yet. */
-struct use {
-	struct sn_session *session;
-	const uint8_t *tcp; /* header of the packet; NULL: none */
-	uint8_t is_return;
-	uint8_t made; /* for this packet: to be ended if the packet is dropped */
-	uint8_t done;
-};
-
 /* The execution of one packet with its copies and answers. */
 struct exec {
 	struct sn_worker *w;
@@ -31,7 +22,7 @@ struct exec {
 	uint32_t min_ttl;
 	uint32_t n_steps;
 	uint32_t steps[STEPS_MAX];
-	struct use uses[SN_JOURNAL_MAX];
+	struct sn_use *uses; /* the worker's journal */
 };
 
 /* Where a packet goes on; segment SN_NO_INDEX: nowhere. */

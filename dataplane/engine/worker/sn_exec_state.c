@@ -21,7 +21,8 @@ static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struc
 	/* A flow's first packet is often its last: only the second is worth a place in the cache. */
 	if (made)
 		x->keep = false;
-	x->uses[x->n_uses++] = (struct use){.session = s, .tcp = tcp, .is_return = is_return, .made = made};
+	x->uses[x->n_uses++] =
+		(struct sn_use){.session = s, .tcp = tcp, .is_return = is_return, .made = made};
 	return SN_REASON_NONE;
 }
 
@@ -30,7 +31,7 @@ void sn_exec_commit(struct exec *x)
 	if (x->rehearsal)
 		return;
 	for (uint32_t i = 0; i < x->n_uses; i++) {
-		struct use *u = &x->uses[i];
+		struct sn_use *u = &x->uses[i];
 
 		if (!u->done)
 			sn_session_use(x->w->state, u->session, u->tcp, u->is_return, x->now);
@@ -41,7 +42,7 @@ void sn_exec_commit(struct exec *x)
 void sn_exec_roll_back(struct exec *x, uint32_t n)
 {
 	while (x->n_uses > n) {
-		struct use *u = &x->uses[--x->n_uses];
+		struct sn_use *u = &x->uses[--x->n_uses];
 
 		if (u->made && !u->done)
 			sn_session_end(x->w->part, u->session);

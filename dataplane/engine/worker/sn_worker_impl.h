@@ -20,6 +20,19 @@ struct sn_tx_buffer {
 	struct rte_mbuf *pkts[SN_BURST_MAX];
 };
 
+/* A use of a session that is not done yet. */
+struct sn_use {
+	struct sn_session *session;
+	const uint8_t *tcp; /* header of the packet; NULL: none */
+	uint8_t is_return;
+	uint8_t made; /* for this packet: to be ended if the packet is dropped */
+	uint8_t done;
+};
+
+/* Uses of state on one way: by a packet out, its reply back, and what that causes; with room for some that
+ * turn round. */
+#define SN_JOURNAL_MAX (4 * SN_TABLES_MAX)
+
 /* The program to come, and what its decisions will be: see sn_rehearse.c. */
 struct sn_rehearsal {
 	const struct sn_program *program; /* NULL: none is rehearsed */
@@ -87,6 +100,7 @@ struct sn_worker {
 	uint8_t shards[SN_BURST_MAX]; /* if dispatching */
 	uint32_t gone;		      /* to other workers and engines */
 	struct sn_rehearsal rehearsal;
+	struct sn_use journal[SN_JOURNAL_MAX]; /* of a slow packet at work */
 } __rte_cache_aligned;
 
 extern int sn_source_offset; /* of the mbuf field */
