@@ -49,7 +49,7 @@ func (m Mismatch) String() string { return fmt.Sprintf("%s: %s", m.Kind, m.Detai
 // result is returned by interface.
 func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Result) (Result, []Mismatch) {
 	seen.Out = byInterface(seen.Out)
-	s := search{c, now, iface, frame, seen}
+	s := search{c: c, now: now, iface: iface, frame: frame, seen: seen}
 	r := s.explain()
 	r.accept()
 	diff := compare(r.res, seen)
@@ -71,6 +71,7 @@ type search struct {
 	iface int
 	frame []byte
 	seen  Result
+	wide  bool // choices that no wish narrows are far from each other
 }
 
 // tries bounds the fresh starts with other hidden choices.
@@ -114,7 +115,7 @@ func (s *search) run(w map[string][]wish, again bool) *run {
 // runAfter is a run after a change of state that is taken back with it.
 func (s *search) runAfter(change func(*run), w map[string][]wish, again bool) *run {
 	r := s.c.newRun(s.now, nil, cloneWishes(w))
-	r.again = again
+	r.again, r.wide = again, s.wide
 	change(r)
 	s.start(r)
 	return r
@@ -178,6 +179,7 @@ func (s *search) learn(r *run) map[string][]wish {
 		if shown.quotes {
 			learnAddr(o.by.qsrc, shown.qsrc)
 			learnPort(o.by.qsport, shown.qsport)
+			learnAddr(o.by.qdst, shown.qdst)
 			learnPort(o.by.qdport, shown.qdport)
 		}
 	}
@@ -233,7 +235,7 @@ func (s *search) hand(m *made, wishes map[*made]*wish) {
 
 // shown is what a frame shows of choices.
 type shown struct {
-	src, dst, qsrc               uint32
+	src, dst, qsrc, qdst         uint32
 	sport, dport, qsport, qdport uint16
 	quotes                       bool // an error, of which the quoted fields were read
 }
@@ -257,7 +259,7 @@ func look(frame []byte) (s shown, ok bool) {
 		if q := quotedFlow(ip); q != nil {
 			var f flow
 			f, s.quotes = tuple(q)
-			s.qsrc, s.qsport, s.qdport = f.src, f.sport, f.dport
+			s.qsrc, s.qsport, s.qdst, s.qdport = f.src, f.sport, f.dst, f.dport
 		}
 	}
 	if headed(ip) {
@@ -301,8 +303,10 @@ func gaveUp(r *run) bool {
 // manyTries bounds the runs of otherChoices, which the NAPTs that are read share: what none of so many explains is a mismatch.
 const manyTries = 1 << 14
 
-// otherChoices tries other choices of each NAPT, the others' left free or, if the packet then goes the way that was seen, learnt from there.
+// otherChoices tries other choices of each NAPT, the others' left free, so that each try has others, or, if the packet then goes the way that was seen, learnt from there.
 func (s *search) otherChoices(first *run) *run {
+	s.wide = true
+	defer func() { s.wide = false }()
 	learned := s.learn(first)
 	nth := map[*nat]int{}
 	for _, m := range first.made {

@@ -290,6 +290,49 @@ func TestTheChoiceThatExplainsIsFoundBehindAnotherThatIsReadToo(t *testing.T) {
 	}
 }
 
+// TestTwoChoicesThatExplainOnlyTogetherAreFound has two NAPTs in a row with a rule behind each; the second one's is met by few choices of the first.
+func TestTwoChoicesThatExplainOnlyTogetherAreFound(t *testing.T) {
+	first := pool()
+	first.PortMin, first.PortMax = 1024, 65535
+	b := natted(first)
+	n, next := b.node("nat"), b.add("second", first)
+	reads := func(name string, ports headerspace.Set, then int) int {
+		c := b.add(name, element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
+			{Name: name, Filters: []headerspace.Filter{filter(headerspace.SPort, ports)}},
+		}})
+		b.wire(c, 0, then, 0)
+		b.wire(c, 1, b.add(name+"/deny", element.Discard{Reason: name}), 0)
+		return c
+	}
+	b.wire(n, element.NAPTOutside, reads("first", headerspace.Range(40000, 42000), next), 0)
+	b.wire(next, element.NAPTOutside, reads("behind", headerspace.Range(1024, 40000), b.out(outside)), 0)
+	if _, diff := b.chain().ProcessAgainst(0, inside, udp(1, 53).frame(), Result{Drops: []Drop{{"behind"}}}); len(diff) != 0 {
+		t.Error(diff)
+	}
+}
+
+func TestAnErrorAboutAResetShowsWhereTheResetWentTo(t *testing.T) {
+	e := pool()
+	e.PortMax = 65535
+	b := natted(e)
+	n, host, err := b.node("nat"), b.add("host", element.LocalHost{}), b.add("error", element.ICMPError{Type: 3, Source: ip("192.0.2.1")})
+	to := b.add("to", element.SetField{Field: headerspace.Dst, Value: headerspace.Addr(ip("10.0.0.2"))})
+	b.wire(n, element.NAPTOutside, host, 0)
+	b.wire(host, 0, err, 0)
+	b.wire(err, 0, to, 0)
+	b.wire(to, 0, b.out(inside), 0)
+	p := pkt{proto: 6, flags: "S", sport: 1, dport: 80}
+	seen := b.chain().Process(0, inside, p.frame(), choosing("192.0.2.10:50003"))
+	only(t, seen)
+	c := b.chain()
+	if _, diff := c.ProcessAgainst(0, inside, p.frame(), seen); len(diff) != 0 {
+		t.Fatal(diff)
+	}
+	if s := c.Sessions(0); len(s) != 1 || s[0].Outside != ap("192.0.2.10:50003") {
+		t.Errorf("bindings %v, want the quoted port", s)
+	}
+}
+
 // state is all that look-ups in a chain's NAPTs can find.
 func state(c *Chain) (inside map[flow]entry, outside map[seat]flow) {
 	inside, outside = map[flow]entry{}, map[seat]flow{}

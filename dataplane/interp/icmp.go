@@ -45,7 +45,7 @@ func icmpError(p *packet, typ, code uint8, mtu uint16, source uint32, ttl byte) 
 	return &packet{
 		entry: p.entry, size: 14 + len(b), tag: p.tag.fresh(),
 		entered: append([]byte(nil), b...), ip: b,
-		by: origins{dst: p.by.src, qsrc: p.by.src, qsport: p.by.sport},
+		by: origins{dst: p.by.src, qsrc: p.by.src, qsport: p.by.sport, qdst: p.by.dst, qdport: p.by.dport},
 	}
 }
 

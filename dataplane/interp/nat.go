@@ -487,6 +487,6 @@ func (r *run) errorFromInside(n *nat, p *packet) string {
 	r.note("error about binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
 	setSrc(p.ip, e.out.addr)
 	rewriteDst(q, e.out.addr, e.out.port)
-	p.by.src, p.by.qdport = r.makers[e], r.makers[e]
+	p.by.src, p.by.qdst, p.by.qdport = r.makers[e], r.makers[e], r.makers[e]
 	return ""
 }

@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"time"
@@ -25,6 +26,7 @@ type run struct {
 	// again says that a flow whose entry has expired gets the same endpoint, if that is free: where the next NAPT's entry lives on, an
 	// engine that keeps one for both goes on with it.
 	again  bool
+	wide   bool // what is chosen freely is far from what was chosen before
 	res    Result
 	counts []counted
 	undo   []func()
@@ -54,7 +56,7 @@ type made struct {
 }
 
 // origins tell which of this run's choices the packet shows, and where.
-type origins struct{ src, sport, dst, dport, qsrc, qsport, qdport *made }
+type origins struct{ src, sport, dst, dport, qsrc, qsport, qdst, qdport *made }
 
 func (c *Chain) newRun(now time.Duration, choose Chooser, wishes map[string][]wish) *run {
 	return &run{c: c, now: now, choose: choose, wishes: wishes, makers: map[*entry]*made{}}
@@ -122,6 +124,9 @@ func (r *run) chosen(m *made) (endpoint, bool) {
 	}
 	if old := n.inside[m.flow]; r.again && old != nil && w == (wish{at: w.at}) && n.allowed(m.flow, old.out, r.now) {
 		return old.out, true
+	}
+	if r.wide {
+		n.cursor[m.flow.proto] += int(float64(n.size()) * (math.Sqrt2 - 1))
 	}
 	at, ok := n.choose(m.flow, w, r.now)
 	if !ok && (w.addr || w.port) {
