@@ -385,11 +385,11 @@ static int verify(const struct sn_engine_bytes *bytes, uint8_t hash[SN_HASH_LEN]
 	if (bytes->hash_len != SN_HASH_LEN)
 		return SN_ERR("hash of %zu bytes, want the %d of SHA-256", bytes->hash_len, SN_HASH_LEN);
 	if (memcmp(bytes->hash, hash, SN_HASH_LEN) != 0)
-		return SN_ERR(
-			"the program's %zu bytes have the hash %02x%02x%02x%02x..., want %02x%02x%02x%02x...: "
-			"they were changed on their way",
-			bytes->len, hash[0], hash[1], hash[2], hash[3], bytes->hash[0], bytes->hash[1],
-			bytes->hash[2], bytes->hash[3]);
+		return SN_ERR("the program's %zu bytes have the hash %02x%02x%02x%02x..., want "
+			      "%02x%02x%02x%02x...: "
+			      "they were changed on their way",
+			      bytes->len, hash[0], hash[1], hash[2], hash[3], bytes->hash[0], bytes->hash[1],
+			      bytes->hash[2], bytes->hash[3]);
 	return 0;
 }
 
