@@ -66,7 +66,8 @@ static float expected_cost(uint32_t n)
 }
 
 /* Keeps the cut if it is the best so far. `rest`: sum over children of their traffic times their cost. */
-static void judge(struct sn_cut *cut, float rest, float copies, uint32_t n, float budget, struct sn_cut *best)
+static void judge(struct sn_node_cut *cut, float rest, float copies, uint32_t n, float budget,
+		  struct sn_node_cut *best)
 {
 	float taken = copies + (float)(1u << cut->width) * SN_CUT_SLOT;
 
@@ -76,8 +77,8 @@ static void judge(struct sn_cut *cut, float rest, float copies, uint32_t n, floa
 }
 
 /* The first `sample` boxes of cutter->low and high stand for the n of the node. */
-static void try_range(struct sn_cutter *cutter, uint32_t n, uint32_t sample, float budget, struct sn_cut cut,
-		      struct sn_cut *best)
+static void try_range(struct sn_cutter *cutter, uint32_t n, uint32_t sample, float budget,
+		      struct sn_node_cut cut, struct sn_node_cut *best)
 {
 	uint32_t mask = (1u << cut.width) - 1;
 	float scale = (float)n / (float)sample;
@@ -131,7 +132,7 @@ static uint32_t take_sample(struct sn_cutter *cutter, const uint32_t *list, uint
 }
 
 static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t sample,
-			   uint32_t column, float budget, uint32_t used, struct sn_cut *best)
+			   uint32_t column, float budget, uint32_t used, struct sn_node_cut *best)
 {
 	uint32_t widest = log2_floor(n) + 1 < WIDTH_MAX ? log2_floor(n) + 1 : WIDTH_MAX;
 	uint32_t narrowest = widest < cutter->widths ? 1 : widest - cutter->widths + 1;
@@ -143,7 +144,8 @@ static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint3
 
 			if ((differs & bits) != 0 && (used & bits) == 0)
 				try_range(cutter, n, sample, budget,
-					  (struct sn_cut){.column = column, .shift = shift, .width = width},
+					  (struct sn_node_cut){
+						  .column = column, .shift = shift, .width = width},
 					  best);
 		}
 		if (width <= WIDTH_STEP)
@@ -152,7 +154,7 @@ static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint3
 }
 
 static void try_mask(const struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
-		     struct sn_cut cut, struct sn_cut *best)
+		     struct sn_node_cut cut, struct sn_node_cut *best)
 {
 	const uint32_t *mask = cutter->boxes->mask[cut.column - cutter->boxes->n_ranges];
 	uint32_t lacking = 0;
@@ -166,7 +168,7 @@ static void try_mask(const struct sn_cutter *cutter, const uint32_t *list, uint3
 }
 
 static void try_mask_cuts(const struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t column,
-			  float budget, uint32_t used, struct sn_cut *best)
+			  float budget, uint32_t used, struct sn_node_cut *best)
 {
 	const uint32_t *mask = cutter->boxes->mask[column];
 	uint32_t any = 0;
@@ -175,14 +177,14 @@ static void try_mask_cuts(const struct sn_cutter *cutter, const uint32_t *list, 
 		any |= mask[list[i]];
 	for (any &= ~used; any != 0; any &= any - 1)
 		try_mask(cutter, list, n, budget,
-			 (struct sn_cut){.column = cutter->boxes->n_ranges + column,
-					 .shift = (uint32_t)__builtin_ctz(any),
-					 .width = 1},
+			 (struct sn_node_cut){.column = cutter->boxes->n_ranges + column,
+					      .shift = (uint32_t)__builtin_ctz(any),
+					      .width = 1},
 			 best);
 }
 
 static bool is_within_budget(const struct sn_cutter *cutter, const uint32_t *list, uint32_t n,
-			     struct sn_cut cut, float budget)
+			     struct sn_node_cut cut, float budget)
 {
 	uint32_t mask = (1u << cut.width) - 1;
 	uint64_t copies = 0;
@@ -195,11 +197,11 @@ static bool is_within_budget(const struct sn_cutter *cutter, const uint32_t *lis
 	return (float)copies <= budget;
 }
 
-static struct sn_cut choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t sample,
-			    float budget, const struct sn_used *used)
+static struct sn_node_cut choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t sample,
+				 float budget, const struct sn_used *used)
 {
 	const struct sn_boxes *boxes = cutter->boxes;
-	struct sn_cut best = {.cost = list_cost(n) - 1};
+	struct sn_node_cut best = {.cost = list_cost(n) - 1};
 
 	for (uint32_t c = 0; c < boxes->n_ranges; c++)
 		try_range_cuts(cutter, list, n, sample, c, budget, used->bits[c], &best);
@@ -208,11 +210,11 @@ static struct sn_cut choose(struct sn_cutter *cutter, const uint32_t *list, uint
 	return best;
 }
 
-struct sn_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
-			    const struct sn_used *used)
+struct sn_node_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
+				 const struct sn_used *used)
 {
 	uint32_t sample = n < cutter->sample ? n : cutter->sample;
-	struct sn_cut cut = {0};
+	struct sn_node_cut cut = {0};
 
 	if (list_cost(n) <= 1)
 		return cut;
@@ -226,10 +228,10 @@ struct sn_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint
 }
 
 bool sn_cut_serves(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
-		   struct sn_cut cut)
+		   struct sn_node_cut cut)
 {
 	uint32_t sample = n < cutter->sample ? n : cutter->sample;
-	struct sn_cut best = {.cost = WORSE * cut.cost + WORSE - 1};
+	struct sn_node_cut best = {.cost = WORSE * cut.cost + WORSE - 1};
 
 	if (list_cost(n) <= 1)
 		return false;

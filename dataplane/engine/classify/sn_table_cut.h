@@ -9,7 +9,7 @@
 #define SN_CUT_SLOT 0.125f /* memory of a child's entry, in boxes */
 
 /* The children of a cut differ in some adjacent bits of one column. */
-struct sn_cut {
+struct sn_node_cut {
 	uint32_t column; /* ranges, then masks */
 	uint32_t shift;
 	uint32_t width; /* 0: no cut */
@@ -38,13 +38,13 @@ bool sn_cutter_init(struct sn_cutter *cutter, const struct sn_boxes *boxes);
 void sn_cutter_free(struct sn_cutter *cutter);
 
 /* The best cut that takes no more memory than the budget, in boxes. Width 0: a leaf is better than any. */
-struct sn_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
-			    const struct sn_used *used);
+struct sn_node_cut sn_cut_choose(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
+				 const struct sn_used *used);
 
 /* Whether a cut that was chosen for another list serves this one about as well. Far sooner known than the
  * best is found. */
 bool sn_cut_serves(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, float budget,
-		   struct sn_cut cut);
+		   struct sn_node_cut cut);
 
 /* The children with a part of low..high: from..to, modulo their number. Children may get more than they need.
  */
@@ -60,7 +60,7 @@ static inline void sn_cut_by_range(uint32_t low, uint32_t high, uint32_t shift, 
 }
 
 /* The children that a box goes to: from..to, modulo their number. */
-static inline void sn_cut_children(const struct sn_boxes *boxes, struct sn_cut cut, uint32_t box,
+static inline void sn_cut_children(const struct sn_boxes *boxes, struct sn_node_cut cut, uint32_t box,
 				   uint32_t *from, uint32_t *to)
 {
 	if (cut.column < boxes->n_ranges) {

@@ -168,10 +168,10 @@ static uint64_t child_of(const struct builder *builder, uint64_t like, uint32_t 
 }
 
 /* The cut of a node; width 0 if it is none, or cuts by what no longer tells boxes apart. */
-static struct sn_cut cut_of(const struct builder *builder, uint64_t like)
+static struct sn_node_cut cut_of(const struct builder *builder, uint64_t like)
 {
 	const struct sn_boxes *boxes = builder->boxes;
-	struct sn_cut cut = {0};
+	struct sn_node_cut cut = {0};
 
 	if (!(like & SN_ENTRY_NODE))
 		return cut;
@@ -225,7 +225,7 @@ struct children {
 	uint32_t *lists;
 };
 
-static bool deal(const struct builder *builder, const uint32_t *list, uint32_t n, struct sn_cut cut,
+static bool deal(const struct builder *builder, const uint32_t *list, uint32_t n, struct sn_node_cut cut,
 		 struct children *children)
 {
 	uint32_t size = 1u << cut.width;
@@ -269,7 +269,7 @@ static double spent(const struct builder *builder)
 
 /* like: the node of another tree whose cut this is, or NO_ENTRY. */
 static uint64_t make_node(struct builder *builder, const uint32_t *list, uint32_t n, float budget,
-			  struct sn_cut cut, struct sn_used used, uint64_t like)
+			  struct sn_node_cut cut, struct sn_used used, uint64_t like)
 {
 	uint32_t size = 1u << cut.width;
 	size_t base = builder->n_entries;
@@ -322,7 +322,7 @@ done:
 static uint64_t build(struct builder *builder, const uint32_t *list, uint32_t n, float budget,
 		      struct sn_used used, uint64_t like)
 {
-	struct sn_cut cut = {0};
+	struct sn_node_cut cut = {0};
 
 	if (!builder->full && !is_like_leaf(like, n)) {
 		cut = cut_of(builder, like);
