@@ -152,7 +152,7 @@ blocked() {
   counts "zone-a may not reach zone-b" fw-a/drop 3 ping_from zone-a 10.1.0.10
   counts "no telnet to the Internet" fw-b/drop 1 in_ns zone-b timeout 0.5 bash -c "echo >/dev/tcp/$web/23"
   in_ns zone-a ip addr add 172.16.9.9/32 dev lo
-  counts "no forged source addresses" fw-a/default 3 in_ns zone-a ping -n -q -c 3 -i 0.05 -W 1 -I 172.16.9.9 $web
+  counts "no forged source addresses" reverse-path 3 in_ns zone-a ping -n -q -c 3 -i 0.05 -W 1 -I 172.16.9.9 $web
   counts "nothing from the Internet without a binding" nat-no-binding 1 \
     in_ns web timeout 0.5 bash -c 'echo >/dev/tcp/198.51.100.20/22'
   counts "the provider's services may not open connections into a zone" fw-a/default 1 \
