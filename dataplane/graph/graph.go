@@ -29,6 +29,9 @@ type Interface struct {
 	VLANs []uint16
 	// Refused are sources that Entry drops, ascending and disjoint.
 	Refused []Refused
+	// TinyFragments tells that first fragments which end within their transport header are let in: nobody reads it
+	// (RFC 1858 section 3).
+	TinyFragments bool
 	// MTU is the largest IP packet, in bytes, that leaves.
 	MTU int
 	// Gateway is the next hop for what is not on-link; not valid: none.

@@ -50,7 +50,13 @@ func (b *builder) refuseSources() {
 		r.add(b.offPath(i), element.ReasonReversePath)
 		slices.SortFunc(r.list, func(x, y Refused) int { return x.First.Compare(y.First) })
 		b.g.Interfaces[n].Refused = r.list
+		b.g.Interfaces[n].TinyFragments = !b.readsTransport()
 	}
+}
+
+// readsTransport tells whether some function may read or write a transport header: a router does neither.
+func (b *builder) readsTransport() bool {
+	return slices.ContainsFunc(b.functions, func(f *function) bool { return f.kinds.Router == nil })
 }
 
 func addresses(list []netip.Addr) headerspace.Set {

@@ -249,7 +249,7 @@ func look(frame []byte) (s shown, ok bool) {
 	if isTag(binary.BigEndian.Uint16(frame[12:])) && len(ip) >= 4 {
 		ip = ip[4:]
 	}
-	if n, reason := checkIP(ip); reason == "" {
+	if n, reason := checkIP(ip, true); reason == "" {
 		ip = ip[:n]
 	} else if reason != "martian" {
 		return s, false

@@ -57,7 +57,7 @@ func (l *link) enter(iface int, frame []byte) (*packet, string) {
 	if t.vid() == 0 {
 		t = tag{} // a priority tag says nothing of a VLAN
 	}
-	n, reason := checkIP(rest)
+	n, reason := checkIP(rest, l.tiny)
 	if reason == "" {
 		reason = l.checkSource(rest)
 	}
@@ -73,8 +73,8 @@ func (l *link) enter(iface int, frame []byte) (*packet, string) {
 // has tells whether frames with the tag, or without one, come in and leave by the interface.
 func (l *link) has(t tag) bool { return t.tpid == 0 || slices.Contains(l.vlans, t.vid()) }
 
-// checkIP checks an IP packet, perhaps followed by padding. It returns its length.
-func checkIP(b []byte) (total int, reason string) {
+// checkIP checks an IP packet, perhaps followed by padding. It returns its length. A tiny first fragment passes if it may.
+func checkIP(b []byte, mayBeTiny bool) (total int, reason string) {
 	if len(b) < 20 {
 		return 0, "truncated"
 	}
@@ -89,7 +89,7 @@ func checkIP(b []byte) (total int, reason string) {
 	if sum16(b[:h]) != 0xffff {
 		return 0, reasonBadChecksum
 	}
-	if tiny(b[:total]) {
+	if !mayBeTiny && tiny(b[:total]) {
 		return 0, "truncated"
 	}
 	if neverForwarded(srcOf(b)) || neverForwarded(dstOf(b)) {

@@ -104,6 +104,7 @@ type link struct {
 	vlans     []uint16
 	neighbors map[neighbor]net.HardwareAddr
 	refused   []graph.Refused
+	tiny      bool // first fragments that end within their transport header come in
 	in        int
 	answerTTL byte
 }
@@ -129,7 +130,7 @@ func New(g *graph.Graph, opts Options) *Chain {
 	for i, f := range g.Interfaces {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: num(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
-			mtu: f.MTU, gateway: f.Gateway, refused: f.Refused, in: f.In, vlans: f.VLANs, neighbors: map[neighbor]net.HardwareAddr{},
+			mtu: f.MTU, gateway: f.Gateway, refused: f.Refused, tiny: f.TinyFragments, in: f.In, vlans: f.VLANs, neighbors: map[neighbor]net.HardwareAddr{},
 			answerTTL: cmp.Or(f.AnswerTTL, answerTTL),
 		}
 		if l.mac == nil && i < len(opts.MACs) {

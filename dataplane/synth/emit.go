@@ -59,7 +59,7 @@ func (e *emitter) interfaces() {
 		in := e.w.g.Nodes[i.In].Out[0]
 		out := &programpb.Interface{
 			Name: i.Name, Address: v4(i.Prefix.Addr()), PrefixLen: uint32(i.Prefix.Bits()), Mtu: uint32(i.MTU),
-			Gateway: v4(i.Gateway), Mac: i.MAC, AnswerTtl: uint32(i.AnswerTTL),
+			Gateway: v4(i.Gateway), Mac: i.MAC, AnswerTtl: uint32(i.AnswerTTL), TinyFragments: i.TinyFragments,
 			Segment: uint32(e.w.index[start{kind: startEntry, node: in.To, port: in.Port}]),
 		}
 		for _, v := range i.VLANs {

@@ -324,7 +324,7 @@ var differences = []*difference{
 	{
 		name:     "first fragments without their transport header",
 		linux:    "treats them as it treats any fragment",
-		sinter:   "drops first fragments that end before TCP's 20 bytes, or UDP's or ICMP's 8 (`truncated`)",
+		sinter:   "a chain with other functions than routers drops first fragments that end before TCP's 20 bytes, or UDP's or ICMP's 8 (`truncated`)",
 		reason:   "RFC 1858 section 3: no filter on the way can judge such a packet, which its receiver puts together. No host cuts so",
 		explains: func(e *evidence, m *mismatch) bool { return m.only == linux && e.tinyFirst() },
 	},

@@ -68,50 +68,43 @@ static inline bool header_sum_ok(const uint8_t *ip, unsigned int ihl)
 	return ((sum & 0xffff) + (sum >> 16)) == 0xffff;
 }
 
-/* A header that ends with the packet leaves no fields. A fragment's goes on in another, which nobody could
- * judge: RFC 1858, section 3. */
-static enum sn_reason headless(const struct sn_pkt *p)
-{
-	return p->frag == SN_FRAG_FIRST ? SN_REASON_TRUNCATED : SN_REASON_NONE;
-}
-
 /*
  * The transport header's fields, absent as they are if no host would take it; room is what the total length
- * leaves behind the IP header.
+ * leaves behind the IP header. False: it ends before the header does.
  */
-static inline enum sn_reason parse_transport(struct sn_pkt *p, const uint8_t *l4, uint32_t room)
+static inline bool parse_transport(struct sn_pkt *p, const uint8_t *l4, uint32_t room)
 {
 	uint32_t offset, length;
 
 	switch (p->proto) {
 	case SN_TCP:
 		if (unlikely(room < 20))
-			return headless(p);
+			return false;
 		offset = (uint32_t)(l4[12] >> 4) * 4;
 		if (unlikely(offset < 20 || (p->frag == SN_FRAG_WHOLE && offset > room)))
-			return SN_REASON_NONE;
+			return true;
 		p->tcp_flags = l4[13];
 		break;
 	case SN_UDP:
 		if (unlikely(room < 8))
-			return headless(p);
+			return false;
 		length = sn_load16(l4 + 4);
 		if (unlikely(length < 8 || (p->frag == SN_FRAG_WHOLE && length > room)))
-			return SN_REASON_NONE;
+			return true;
 		break;
 	case SN_ICMP:
 		if (unlikely(room < 8))
-			return headless(p);
+			return false;
 		p->icmp_type = p->icmp_type0 = l4[0];
 		p->icmp_code = l4[1];
 		p->id = p->id0 = sn_load16(l4 + 4);
-		return SN_REASON_NONE;
+		return true;
 	default:
-		return SN_REASON_NONE;
+		return true;
 	}
 	p->sport = p->sport0 = sn_load16(l4);
 	p->dport = p->dport0 = sn_load16(l4 + 2);
-	return SN_REASON_NONE;
+	return true;
 }
 
 static inline void no_transport(struct sn_pkt *p)
@@ -123,11 +116,12 @@ static inline void no_transport(struct sn_pkt *p)
 	p->id = p->id0 = 0;
 }
 
-static inline enum sn_reason parse_ip(struct sn_pkt *p, const uint8_t *ip, uint32_t room)
+/* tiny: a first fragment that ends within its transport header is let in (RFC 1858, section 3). */
+static inline enum sn_reason parse_ip(struct sn_pkt *p, const uint8_t *ip, uint32_t room, bool tiny)
 {
 	unsigned int ihl;
-	enum sn_reason reason;
 	uint16_t frag;
+	bool whole;
 
 	if (unlikely(room < 20))
 		return SN_REASON_TRUNCATED;
@@ -151,9 +145,9 @@ static inline enum sn_reason parse_ip(struct sn_pkt *p, const uint8_t *ip, uint3
 	p->l4 = p->l3 + 4 * ihl;
 	no_transport(p);
 	if (likely(p->frag != SN_FRAG_LATER)) {
-		reason = parse_transport(p, ip + 4 * ihl, p->ip_len - 4 * ihl);
-		if (unlikely(reason))
-			return reason;
+		whole = parse_transport(p, ip + 4 * ihl, p->ip_len - 4 * ihl);
+		if (unlikely(!whole && !tiny && p->frag == SN_FRAG_FIRST))
+			return SN_REASON_TRUNCATED;
 	}
 	if (unlikely(is_martian(p->src) || is_martian(p->dst)))
 		return SN_REASON_MARTIAN;
@@ -201,9 +195,9 @@ static bool source_routed(const uint8_t *ip)
 }
 
 static enum sn_reason enter_ip(struct sn_pkt *p, const uint8_t *ip, uint32_t room,
-			       const struct sn_sources *sources)
+			       const struct sn_sources *sources, bool tiny)
 {
-	enum sn_reason reason = parse_ip(p, ip, room);
+	enum sn_reason reason = parse_ip(p, ip, room, tiny);
 
 	if (reason)
 		return reason;
@@ -213,7 +207,7 @@ static enum sn_reason enter_ip(struct sn_pkt *p, const uint8_t *ip, uint32_t roo
 }
 
 static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, uint64_t mac,
-					 const uint64_t *vlans, const struct sn_sources *sources)
+					 const uint64_t *vlans, const struct sn_sources *sources, bool tiny)
 {
 	const uint8_t *f;
 	uint32_t len;
@@ -250,7 +244,7 @@ static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, u
 		len = m->data_len;
 	}
 	if (likely(type == ETHER_IPV4))
-		return enter_ip(p, f + p->l3, len - p->l3, sources);
+		return enter_ip(p, f + p->l3, len - p->l3, sources, tiny);
 	if (type == ETHER_ARP)
 		return SN_REASON_ARP;
 	return type == ETHER_IPV6 ? SN_REASON_IPV6 : SN_REASON_NOT_IP;
@@ -327,7 +321,7 @@ static inline bool parse_plain(struct sn_pkt *p, const struct rte_mbuf *m, uint6
 }
 
 void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
-	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources)
+	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources, bool tiny)
 {
 	for (unsigned int i = 0; i < n && i < PREFETCH_AHEAD; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
@@ -341,7 +335,7 @@ void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int 
 		p->generated = 0;
 		no_history(p);
 		if (unlikely(!parse_plain(p, frames[i], mac, sources)))
-			p->reason = parse_frame(p, frames[i], mac, vlans, sources);
+			p->reason = parse_frame(p, frames[i], mac, vlans, sources, tiny);
 	}
 }
 
@@ -355,7 +349,7 @@ void sn_parse_generated(struct sn_pkt *p, uint16_t vlan)
 	p->frame_len = m->pkt_len;
 	p->generated = 1;
 	no_history(p);
-	parse_ip(p, rte_pktmbuf_mtod_offset(m, uint8_t *, SN_ETHER_LEN), m->data_len - SN_ETHER_LEN);
+	parse_ip(p, rte_pktmbuf_mtod_offset(m, uint8_t *, SN_ETHER_LEN), m->data_len - SN_ETHER_LEN, true);
 	p->reason = SN_REASON_NONE; /* martians may be answered where a chain wants it */
 }
 
@@ -372,5 +366,5 @@ void sn_parse_waited(struct sn_pkt *p)
 	}
 	p->frame_len = m->pkt_len;
 	no_history(p);
-	parse_ip(p, f + p->l3, m->data_len - p->l3); /* which entry has let pass */
+	parse_ip(p, f + p->l3, m->data_len - p->l3, true); /* which entry has let pass */
 }

@@ -153,10 +153,11 @@ static inline uint64_t sn_mac_number(const uint8_t mac[6])
 
 /*
  * Check and read n frames (docs/elements.md, "Entry"). Those that are refused
- * have their reason in pkts[i].reason; ARP is SN_REASON_ARP. vlans: the interface's, see sn_vlans_have().
+ * have their reason in pkts[i].reason; ARP is SN_REASON_ARP. vlans: the interface's, see sn_vlans_have();
+ * tiny: first fragments that end within their transport header are let in.
  */
 void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
-	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources);
+	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources, bool tiny);
 
 /* Read a packet that the engine made itself: well-formed, its IP header at offset 14. It will leave in the
  * VLAN. */

@@ -91,6 +91,7 @@ static int build_interface(struct sn_builder *b, struct sn_interface *to, const 
 	to->mask = from->prefix_len ? UINT32_MAX << (32 - from->prefix_len) : 0;
 	to->gateway = from->gateway;
 	to->mtu = from->mtu;
+	to->tiny_fragments = from->tiny_fragments;
 	to->answer_ttl = from->answer_ttl ? (uint8_t)from->answer_ttl : SN_ANSWER_TTL;
 	to->segment = from->segment;
 	to->has_mac = from->mac.len != 0;

@@ -53,9 +53,10 @@ struct sn_interface {
 	uint32_t n_proxy;
 	struct sn_static_neigh *neighbors;
 	uint32_t *proxy;
-	uint64_t *vlans;    /* a bit for each VID; NULL: untagged frames only */
-	uint8_t answer_ttl; /* of errors that the interface sends into the chain */
-	bool has_mac;	    /* else the device's */
+	uint64_t *vlans;     /* a bit for each VID; NULL: untagged frames only */
+	bool tiny_fragments; /* first fragments that end within their transport header are let in */
+	uint8_t answer_ttl;  /* of errors that the interface sends into the chain */
+	bool has_mac;	     /* else the device's */
 	uint8_t mac[6];
 };
 

@@ -318,7 +318,7 @@ static void fields_are_read_as_they_are_on_the_wire(void **state)
 	m->buf_addr = buffer + sizeof(*m);
 	m->nb_segs = 1;
 	m->data_len = m->pkt_len = write_frame(&p, m->buf_addr);
-	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans, sources);
+	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans, sources, false);
 	assert_int_equal(k.reason, SN_REASON_NONE);
 	assert_int_equal(k.vlan, 100);
 	assert_int_equal(k.dscp, 46);
@@ -334,7 +334,7 @@ static void fields_are_read_as_they_are_on_the_wire(void **state)
 	assert_int_equal(k.iface, 3);
 	p.frag = 0x2001; /* a later fragment has no ports */
 	m->data_len = m->pkt_len = write_frame(&p, m->buf_addr);
-	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans, sources);
+	sn_parse(&m, &k, 1, 3, sn_mac_number(mac), vlans, sources, false);
 	assert_int_equal(k.reason, SN_REASON_NONE);
 	assert_int_equal(k.frag, SN_FRAG_LATER);
 	assert_int_equal(k.sport, SN_PORT_ABSENT);

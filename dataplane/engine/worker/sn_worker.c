@@ -297,7 +297,7 @@ static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, str
 	if (unlikely(w->trace))
 		sn_trace_begin(w->trace, iface, frames, n, now);
 	sn_parse(frames, w->pkts, n, iface, w->macs[iface], w->program->interfaces[iface].vlans,
-		 w->program->interfaces[iface].sources);
+		 w->program->interfaces[iface].sources, w->program->interfaces[iface].tiny_fragments);
 	if (unlikely(w->taking))
 		restore_lengths(w, n);
 	for (uint32_t i = 0; i < n; i++) {

@@ -1008,12 +1008,13 @@ type Interface struct {
 	Mtu           uint32                 `protobuf:"varint,4,opt,name=mtu,proto3" json:"mtu,omitempty"`          // of the IP packet, bytes
 	Gateway       uint32                 `protobuf:"fixed32,5,opt,name=gateway,proto3" json:"gateway,omitempty"` // 0: none
 	Neighbors     []*Neighbor            `protobuf:"bytes,6,rep,name=neighbors,proto3" json:"neighbors,omitempty"`
-	Proxy         []uint32               `protobuf:"fixed32,7,rep,packed,name=proxy,proto3" json:"proxy,omitempty"`                   // further addresses to answer ARP for
-	Mac           []byte                 `protobuf:"bytes,8,opt,name=mac,proto3" json:"mac,omitempty"`                                // empty: the device's
-	Segment       uint32                 `protobuf:"varint,9,opt,name=segment,proto3" json:"segment,omitempty"`                       // where its packets are classified first
-	Vlans         []uint32               `protobuf:"varint,40,rep,packed,name=vlans,proto3" json:"vlans,omitempty"`                   // of tagged frames that come in and leave, ascending; untagged ones always do
-	Refused       []*RefusedSources      `protobuf:"bytes,50,rep,name=refused,proto3" json:"refused,omitempty"`                       // ascending, disjoint
-	AnswerTtl     uint32                 `protobuf:"varint,51,opt,name=answer_ttl,json=answerTtl,proto3" json:"answer_ttl,omitempty"` // of errors that the interface sends into the chain; 0: 64
+	Proxy         []uint32               `protobuf:"fixed32,7,rep,packed,name=proxy,proto3" json:"proxy,omitempty"`                               // further addresses to answer ARP for
+	Mac           []byte                 `protobuf:"bytes,8,opt,name=mac,proto3" json:"mac,omitempty"`                                            // empty: the device's
+	Segment       uint32                 `protobuf:"varint,9,opt,name=segment,proto3" json:"segment,omitempty"`                                   // where its packets are classified first
+	Vlans         []uint32               `protobuf:"varint,40,rep,packed,name=vlans,proto3" json:"vlans,omitempty"`                               // of tagged frames that come in and leave, ascending; untagged ones always do
+	Refused       []*RefusedSources      `protobuf:"bytes,50,rep,name=refused,proto3" json:"refused,omitempty"`                                   // ascending, disjoint
+	AnswerTtl     uint32                 `protobuf:"varint,51,opt,name=answer_ttl,json=answerTtl,proto3" json:"answer_ttl,omitempty"`             // of errors that the interface sends into the chain; 0: 64
+	TinyFragments bool                   `protobuf:"varint,52,opt,name=tiny_fragments,json=tinyFragments,proto3" json:"tiny_fragments,omitempty"` // first fragments that end within their transport header are let in (RFC 1858 section 3)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1130,6 +1131,13 @@ func (x *Interface) GetAnswerTtl() uint32 {
 		return x.AnswerTtl
 	}
 	return 0
+}
+
+func (x *Interface) GetTinyFragments() bool {
+	if x != nil {
+		return x.TinyFragments
+	}
+	return false
 }
 
 // RefusedSources are source addresses that Entry drops.
@@ -7530,7 +7538,7 @@ const file_program_proto_rawDesc = "" +
 	"\ticmp_rate\x18\n" +
 	" \x01(\rR\bicmpRate\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
-	"longestWay\"\xf3\x02\n" +
+	"longestWay\"\x9a\x03\n" +
 	"\tInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x1d\n" +
@@ -7545,7 +7553,8 @@ const file_program_proto_rawDesc = "" +
 	"\x05vlans\x18( \x03(\rR\x05vlans\x12;\n" +
 	"\arefused\x182 \x03(\v2!.sinter.program.v1.RefusedSourcesR\arefused\x12\x1d\n" +
 	"\n" +
-	"answer_ttl\x183 \x01(\rR\tanswerTtl\"q\n" +
+	"answer_ttl\x183 \x01(\rR\tanswerTtl\x12%\n" +
+	"\x0etiny_fragments\x184 \x01(\bR\rtinyFragments\"q\n" +
 	"\x0eRefusedSources\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\x125\n" +

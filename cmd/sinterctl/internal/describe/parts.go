@@ -71,6 +71,9 @@ func iface(n *programpb.Interface) string {
 	if ttl := n.GetAnswerTtl(); ttl != 0 {
 		parts = append(parts, fmt.Sprintf("answers with TTL %d", ttl))
 	}
+	if n.GetTinyFragments() {
+		parts = append(parts, "tiny fragments come in")
+	}
 	if len(n.GetMac()) > 0 {
 		parts = append(parts, "mac "+net.HardwareAddr(n.GetMac()).String())
 	}
