@@ -48,7 +48,7 @@ func (r reading) why(before, after int) Reason {
 	return PacketsLost
 }
 
-func (d *Decision) noteCores(in Input, p Pod, s stair, before, after int, r reading, wanted float64) {
+func (d *Decision) noteCores(in Input, p Pod, s stabilizer, before, after int, r reading, wanted float64) {
 	b := in.Bounds
 	if after != before {
 		why := r.why(before, after)
@@ -68,7 +68,7 @@ func (in Input) allReady() bool {
 	return !slices.ContainsFunc(in.Pods, func(p Pod) bool { return !p.Ready })
 }
 
-func (d *Decision) notePods(in Input, s stair, before, after int, r reading, wanted float64) {
+func (d *Decision) notePods(in Input, s stabilizer, before, after int, r reading, wanted float64) {
 	b := in.Bounds
 	if after != before {
 		why := r.why(before, after)
@@ -85,7 +85,7 @@ func (d *Decision) notePods(in Input, s stair, before, after int, r reading, wan
 }
 
 // because says what a change follows from.
-func because(why Reason, b Bounds, s stair, wanted float64, p Pod) string {
+func because(why Reason, b Bounds, s stabilizer, wanted float64, p Pod) string {
 	switch why {
 	case LoadFell:
 		return fmt.Sprintf("for %s that was enough to stay well below %.0f %% of each, with %.2f cores wanted now", s.window.Round(time.Second), 100*b.Target, wanted)

@@ -105,15 +105,15 @@ type Handover struct {
 // forgotten the window: it gives nothing up before it is full again.
 type Scaler struct {
 	policy Policy
-	pods   stair
-	cores  map[string]*stair
+	pods   stabilizer
+	cores  map[string]*stabilizer
 	// levelling: the last decision left handovers to do
 	levelling bool
 }
 
 // NewScaler starts without a memory.
 func NewScaler(p Policy) *Scaler {
-	return &Scaler{policy: p, pods: stair{damping: p.Pods}, cores: map[string]*stair{}}
+	return &Scaler{policy: p, pods: stabilizer{damping: p.Pods}, cores: map[string]*stabilizer{}}
 }
 
 // Decide says how many cores and pods there should be, and which pod has which shards.
@@ -124,7 +124,7 @@ func (s *Scaler) Decide(in Input) Decision {
 	if slices.ContainsFunc(in.Pods[:min(keep, len(in.Pods))], func(p Pod) bool { return !p.Ready }) {
 		keep = len(in.Pods) // nothing is drained while one is missing
 	}
-	h := s.house(in, keep)
+	h := s.placement(in, keep)
 	d.Pods = wanted
 	for i, p := range in.Pods {
 		if i >= wanted && len(p.Report.Shards) > 0 {
@@ -169,7 +169,7 @@ func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
 	b := in.Bounds
 	st := s.cores[p.Name]
 	if st == nil {
-		st = &stair{damping: s.policy.Cores}
+		st = &stabilizer{damping: s.policy.Cores}
 		st.start(in.Now, max(p.Cores, 1))
 		s.cores[p.Name] = st
 	}

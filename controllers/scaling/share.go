@@ -14,7 +14,7 @@ const uneven = 1.1
 
 // level takes from pods that have too much, down to the mean. An empty pod is a reason
 // as well: it was made to share. What was begun is brought to its end.
-func (h *house) level(over map[*home]bool, begun bool) {
+func (h *placement) level(over map[*home]bool, begun bool) {
 	total := 0.0
 	for _, pod := range h.open {
 		total += pod.load
@@ -37,7 +37,7 @@ func (h *house) level(over map[*home]bool, begun bool) {
 
 // shift hands over about so much load: whole groups that make up at least half of it, or
 // that are on the other pod too, then the heaviest shards of as few groups as do.
-func (h *house) shift(from, to *home, excess float64) {
+func (h *placement) shift(from, to *home, excess float64) {
 	for _, group := range from.byLoad(to) {
 		least := excess / 2
 		if to.has(group) {

@@ -15,14 +15,14 @@ import (
 // chooseProgram decides which program the instances should run: the one that the user
 // pinned, else the newest that is not known to be bad, else the one in force.
 func (r *Reconciler) chooseProgram(_ context.Context, s *scope) error {
-	var why *report.Verdict
+	var why *report.ConditionStatus
 	s.Target, why = choose(s)
 	s.Found.Programmed, s.Chosen = why, true
 	return nil
 }
 
 // choose also says what keeps the newest program from being the one; nil: nothing.
-func choose(s *scope) (*v1alpha1.ChainProgram, *report.Verdict) {
+func choose(s *scope) (*v1alpha1.ChainProgram, *report.ConditionStatus) {
 	inForce := s.inForce()
 	if pin := s.Chain.Spec.RollbackTo; pin != "" {
 		if p := s.Program(pin); p != nil {

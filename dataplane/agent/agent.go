@@ -6,7 +6,7 @@
 // that holds an API token. As they are, kubelet restarts each alone and sees how it died: the engine forwards while there
 // is no agent, and an agent that comes (back) finds the engine by its socket and adopts what runs there.
 //
-// Six loops share nothing but a few small records, and each is a package's. The keeper (rollout) speaks only to the engine and the
+// Six loops share nothing but a few small records, and each is a package's. The loader (rollout) speaks only to the engine and the
 // disk, so that an API server that hangs never delays the program of an engine that comes back; so do balance, which moves shards
 // between the engine's cores, offload, which gives rules to its devices, and sharing, which hands shards to other pods. The source
 // (rollout) only reads the cluster, the reporter (telemetry) only writes to it.
@@ -55,7 +55,7 @@ type Agent struct {
 	config   Config
 	engine   *engine.Engine
 	sampler  *engine.Sampler
-	keeper   *rollout.Keeper
+	loader   *rollout.Loader
 	source   *rollout.Source
 	reporter *telemetry.Reporter
 	balance  *balance.Balance
@@ -72,7 +72,7 @@ func New(c Config) *Agent {
 		config:   c,
 		engine:   eng,
 		sampler:  sampler,
-		keeper:   rollout.NewKeeper(eng, sampler, devices, &rollout.Store{Dir: c.Programs}, c.Clock, c.Log.WithName("keeper")),
+		loader:   rollout.NewLoader(eng, sampler, devices, &rollout.Store{Dir: c.Programs}, c.Clock, c.Log.WithName("loader")),
 		source:   &rollout.Source{Client: c.Client, Instance: c.Instance, Clock: c.Clock, Log: c.Log.WithName("source")},
 		reporter: telemetry.NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
 		balance:  balance.New(eng, c.Identity != nil, c.Clock, c.Log.WithName("balance")),
@@ -95,7 +95,7 @@ const (
 func (a *Agent) Run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.keep(ctx) })
-	group.Go(func() error { return a.source.Run(ctx, a.keeper.Want) })
+	group.Go(func() error { return a.source.Run(ctx, a.loader.Want) })
 	group.Go(func() error { return a.report(ctx) })
 	group.Go(func() error { return a.steer(ctx) })
 	if a.config.Balance {
@@ -114,15 +114,15 @@ func (a *Agent) Run(ctx context.Context) error {
 func (a *Agent) keep(ctx context.Context) error {
 	defer a.engine.Close()
 	for {
-		a.keeper.Step(ctx)
+		a.loader.Step(ctx)
 		pause := watchEngine
-		if a.keeper.State().Engine != nil {
+		if a.loader.State().Engine != nil {
 			pause = awaitEngine
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.keeper.Wanted():
+		case <-a.loader.Wanted():
 		case <-a.config.Clock.After(pause):
 		}
 	}
@@ -134,7 +134,7 @@ func (a *Agent) report(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-a.keeper.Changed():
+		case <-a.loader.Changed():
 		case <-a.balance.Hurry():
 		case <-a.config.Clock.After(watchReports):
 		}
@@ -144,7 +144,7 @@ func (a *Agent) report(ctx context.Context) error {
 // steer has the engine's devices do what they can.
 func (a *Agent) steer(ctx context.Context) error {
 	for {
-		state := a.keeper.State()
+		state := a.loader.State()
 		pause := a.offload.Step(ctx, state.Program, workingCores(state.Wanted.Instance))
 		select {
 		case <-ctx.Done():
@@ -158,7 +158,7 @@ func (a *Agent) steer(ctx context.Context) error {
 // share has shards be in the pods where they are wanted.
 func (a *Agent) share(ctx context.Context) error {
 	for {
-		pause := a.sharing.Step(ctx, a.keeper.State().Wanted.Instance)
+		pause := a.sharing.Step(ctx, a.loader.State().Wanted.Instance)
 		select {
 		case <-ctx.Done():
 			return nil
@@ -170,7 +170,7 @@ func (a *Agent) share(ctx context.Context) error {
 // level keeps the load of the cores even.
 func (a *Agent) level(ctx context.Context) error {
 	for {
-		pause := a.balance.Step(ctx, workingCores(a.keeper.State().Wanted.Instance))
+		pause := a.balance.Step(ctx, workingCores(a.loader.State().Wanted.Instance))
 		select {
 		case <-ctx.Done():
 			return nil
@@ -220,7 +220,7 @@ func (a *Agent) see() *telemetry.Seen {
 		Sharing:  sharing,
 		At:       a.config.Clock.Now(),
 		Node:     a.config.Node,
-		State:    a.keeper.State(),
+		State:    a.loader.State(),
 		Before:   before,
 		Now:      now,
 		Binding:  lifecycle.ReadBinding(a.config.Binding),

@@ -178,12 +178,12 @@ func TestAnAgentThatIsStartedAnewAsksTheEngineForNothing(t *testing.T) {
 	p.stop()
 	p.startAgent(t, c)
 	agenttest.Eventually(t, func() error {
-		if s := p.keeper.State(); s.Wanted.Program == nil || s.Hash != program.Hash {
+		if s := p.loader.State(); s.Wanted.Program == nil || s.Hash != program.Hash {
 			return fmt.Errorf("the agent knows of hash %q", s.Hash)
 		}
 		return nil
 	})
-	if n := p.keeper.State().Loads; n != 0 {
+	if n := p.loader.State().Loads; n != 0 {
 		t.Errorf("%d programs loaded into an engine that had its own", n)
 	}
 }

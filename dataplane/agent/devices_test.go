@@ -51,21 +51,21 @@ func TestTheEnginesFlowsAreCutForWhatItsDevicesCanDo(t *testing.T) {
 		},
 	}
 	dispatchers(t, c, want...)
-	cut := func() *programpb.Cut {
+	cut := func() *programpb.Partitioning {
 		hello, err := agenttest.Observe(t, p.engine.Socket).Hello(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		return hello.GetCut()
+		return hello.GetPartitioning()
 	}
-	if got := cut(); got.GetBy() != programpb.Cut_RSS {
+	if got := cut(); got.GetBy() != programpb.Partitioning_RSS {
 		t.Errorf("flows are cut by %v, want by RSS", got)
 	}
 
 	p.engine.Restart()
 	agenttest.Eventually(t, func() error { return agenttest.Wants(p.engine.Runs(), program) })
 	dispatchers(t, c, want...)
-	if got := cut(); got.GetBy() != programpb.Cut_RSS {
+	if got := cut(); got.GetBy() != programpb.Partitioning_RSS {
 		t.Errorf("after a restart flows are cut by %v, want by RSS", got)
 	}
 }

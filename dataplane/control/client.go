@@ -250,14 +250,14 @@ func (c *Client) Flows(ctx context.Context, iface string) (*programpb.FlowList, 
 	return body("flows", r.GetFlows())
 }
 
-// CutShards cuts flows in another way, which an engine does only before its first program. It returns for each of its ports why
+// PartitionShards cuts flows in another way, which an engine does only before its first program. It returns for each of its ports why
 // its device does not hash as the cut wants it; empty: it does, or need not.
-func (c *Client) CutShards(ctx context.Context, cut *programpb.Cut) ([]string, error) {
-	r, err := c.call(ctx, "cut shards", &programpb.Request{Body: &programpb.Request_CutShards{CutShards: &programpb.CutShards{Cut: cut}}})
+func (c *Client) PartitionShards(ctx context.Context, cut *programpb.Partitioning) ([]string, error) {
+	r, err := c.call(ctx, "cut shards", &programpb.Request{Body: &programpb.Request_PartitionShards{PartitionShards: &programpb.PartitionShards{Partitioning: cut}}})
 	if err != nil {
 		return nil, err
 	}
-	b, err := body("cut shards", r.GetShardsCut())
+	b, err := body("cut shards", r.GetShardsPartitioned())
 	return b.GetUnhashed(), err
 }
 

@@ -135,14 +135,14 @@ func (n *nat) forget(now time.Duration) {
 // openingIdle is how long a TCP entry that is not answered is kept, however scarce ports are.
 const openingIdle = time.Second
 
-// displaceable tells whether the NAPT may end a live entry for a flow that finds no port.
-func (e *entry) displaceable(now time.Duration) bool {
+// evictable tells whether the NAPT may end a live entry for a flow that finds no port.
+func (e *entry) evictable(now time.Duration) bool {
 	return e.flow.proto == protoTCP && !e.tcp.answered && now-e.last >= openingIdle
 }
 
-// Displace ends the entry of a flow, as a NAPT may for another one that finds no port or no room: it is a TCP entry that is not
+// Evict ends the entry of a flow, as a NAPT may for another one that finds no port or no room: it is a TCP entry that is not
 // answered, and that was idle for a second or longer. Anything else is an error.
-func (c *Chain) Displace(now time.Duration, b Binding) error {
+func (c *Chain) Evict(now time.Duration, b Binding) error {
 	for i := range c.nodes {
 		n := c.nodes[i].nat
 		if n == nil || n.name != b.Node || !b.Inside.Addr().Is4() || !b.Remote.Addr().Is4() {
@@ -153,7 +153,7 @@ func (c *Chain) Displace(now time.Duration, b Binding) error {
 		switch {
 		case e == nil:
 			return fmt.Errorf("%s has no entry for %v → %v", b.Node, b.Inside, b.Remote)
-		case !e.displaceable(now):
+		case !e.evictable(now):
 			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.tcp.answered, now-e.last)
 		}
 		delete(n.inside, f)

@@ -484,7 +484,7 @@ func TestANAPTMayEndAnOpeningThatNobodyAnsweredForASecondAndNoOtherEntry(t *test
 			if c.first.proto == 0 {
 				b.Proto = protoUDP
 			}
-			err := chain.Displace(c.idle, b)
+			err := chain.Evict(c.idle, b)
 			if got := fmt.Sprint(err); err == nil && c.want != "" || err != nil && got != c.want {
 				t.Fatalf("got %v, want %q", err, c.want)
 			}
@@ -493,7 +493,7 @@ func TestANAPTMayEndAnOpeningThatNobodyAnsweredForASecondAndNoOtherEntry(t *test
 			}
 		})
 	}
-	if err := natted(pool()).chain().Displace(0, Binding{Node: "tan", Inside: ap("10.0.0.2:1"), Remote: ap("198.51.100.1:80")}); fmt.Sprint(err) != `there is no NAPT "tan"` {
+	if err := natted(pool()).chain().Evict(0, Binding{Node: "tan", Inside: ap("10.0.0.2:1"), Remote: ap("198.51.100.1:80")}); fmt.Sprint(err) != `there is no NAPT "tan"` {
 		t.Error(err)
 	}
 }

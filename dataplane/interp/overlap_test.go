@@ -25,7 +25,7 @@ func TestOneOfTwoFlowsThatShareAPortEndsWithoutTheOther(t *testing.T) {
 		end func(*Chain) error
 	}{
 		"displaced": {9.5, func(c *Chain) error {
-			return c.Displace(seconds(9), Binding{Node: "nat", Proto: 6, Inside: ap("10.0.0.2:2"), Remote: ap("198.51.100.1:81")})
+			return c.Evict(seconds(9), Binding{Node: "nat", Proto: 6, Inside: ap("10.0.0.2:2"), Remote: ap("198.51.100.1:81")})
 		}},
 		"expired": {11, func(c *Chain) error {
 			only(t, c.Process(seconds(9), inside, syn(1, 80).frame(), nil))

@@ -40,14 +40,14 @@ type rate struct{ all, own float64 }
 // alternating runs, and the medians of the runs' ratios.
 type gain struct{ one, two, ratio rate }
 
-// cutBit: seven bits of the client's address from this one on are the shard. The first worker begins with the lower half of them.
-const cutBit = 0
+// partitionBit: seven bits of the client's address from this one on are the shard. The first worker begins with the lower half of them.
+const partitionBit = 0
 
 // ofWorker are the frames whose shards a worker of two begins with.
 func ofWorker(frames [][]byte, worker uint32) [][]byte {
 	var out [][]byte
 	for _, f := range frames {
-		if binary.BigEndian.Uint32(f[26:])>>(cutBit+6)&1 == worker {
+		if binary.BigEndian.Uint32(f[26:])>>(partitionBit+6)&1 == worker {
 			out = append(out, f)
 		}
 	}
@@ -107,7 +107,7 @@ func (p pair) run(ctx context.Context, program string, halves [2]string, cpus []
 	}
 	args := []string{
 		"--socket", socket, "--program", program, "--bind", inside + ",infinite_rx=1", "--bind", outside,
-		"--workers", strconv.Itoa(len(cpus)), "--shards", fmt.Sprintf("address:%d", cutBit), "--buffers", "65535", "--memory", "512",
+		"--workers", strconv.Itoa(len(cpus)), "--shards", fmt.Sprintf("address:%d", partitionBit), "--buffers", "65535", "--memory", "512",
 		"--eal", lcores,
 	}
 	if pages, err := os.ReadFile("/proc/sys/vm/nr_hugepages"); err != nil || strings.TrimSpace(string(pages)) == "0" {
@@ -197,7 +197,7 @@ func twoCores(ctx context.Context, p pair, b *bench, list []scenario, out string
 	fmt.Fprintf(&text, "# Two cores\n\nMade by `hack/bench.sh -workers 2`: the engine with a worker on the one core, on the other (*one* is their mean), and on both; each has a queue that replays 60-byte\n"+
 		"frames from memory, of flows of its own shards (`--shards address:%d`). Packets per second, medians of %d alternating runs. The time in which net_pcap replays is left out, as that of a generator;\n"+
 		"the last column has it, too. Want at least %.1f ×, where the two CPUs are cores.\n\n"+
-		"Here: %s.\n\n| chain | one | two | ratio | with the replay |\n| --- | --: | --: | --: | --: |\n", cutBit, p.rounds, wantGain, how)
+		"Here: %s.\n\n| chain | one | two | ratio | with the replay |\n| --- | --: | --: | --: | --: |\n", partitionBit, p.rounds, wantGain, how)
 	var bad []string
 	for _, s := range list {
 		if !wanted[s.Name] {

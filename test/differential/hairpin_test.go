@@ -58,7 +58,7 @@ func (r *rig) must(t *testing.T, now time.Duration, p sent) sent {
 
 func TestAFlowHasOneBindingWhicheverWayItsPacketsComeToTheNAPT(t *testing.T) {
 	needHarness(t)
-	for _, cut := range []string{cutByHost, cutByHash} {
+	for _, cut := range []string{partitionByHost, partitionByHash} {
 		t.Run(cut, func(t *testing.T) {
 			g := asymmetric(t.Name())
 			r, err := newRig(g)
@@ -124,7 +124,7 @@ func endsOf(t *testing.T, s sent) [2]netip.AddrPort {
 // Where two workers would have to look at their state, the packet is dropped and counted, and no binding is a wrong one.
 func TestWhatComesBackAndGoesOutAgainHasOneBindingAmongSeveralWorkers(t *testing.T) {
 	needHarness(t)
-	for _, cut := range []string{cutByHost, cutByHash} {
+	for _, cut := range []string{partitionByHost, partitionByHash} {
 		for _, workers := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s, %d workers", cut, workers), func(t *testing.T) {
 				t.Parallel()
@@ -135,7 +135,7 @@ func TestWhatComesBackAndGoesOutAgainHasOneBindingAmongSeveralWorkers(t *testing
 				r.workers, r.cut = workers, cut
 				driveRig(t, r, scale(60_000, 5_000))
 				// A device's hash is the same for both directions, but of flows without ports.
-				if dropped := r.stats.drops[notOurs]; cut == cutByHost && dropped > 0 != (workers > 1) {
+				if dropped := r.stats.drops[notOurs]; cut == partitionByHost && dropped > 0 != (workers > 1) {
 					t.Errorf("%d workers drop %d packets as %s", workers, dropped, notOurs)
 				}
 			})

@@ -50,8 +50,8 @@ func workers(chain string) int {
 
 // How the harness's engine cuts flows into shards (docs/sharding.md).
 const (
-	cutByHost = "host"
-	cutByHash = "rss" // it receives as a device that hashes, too
+	partitionByHost = "host"
+	partitionByHash = "rss" // it receives as a device that hashes, too
 )
 
 func startHarness(ctx context.Context, workers int, cut string) (*harness, error) {

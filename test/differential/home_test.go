@@ -58,7 +58,7 @@ func (r *rig) shards() uint32 {
 }
 
 // hashed makes it an engine of several workers behind a device that hashes.
-func (r *rig) hashed() { r.workers, r.cut = 3, cutByHash }
+func (r *rig) hashed() { r.workers, r.cut = 3, partitionByHash }
 
 func hashedRig(t *testing.T, g *graph.Graph) *rig {
 	t.Helper()
@@ -74,7 +74,7 @@ func hashedRig(t *testing.T, g *graph.Graph) *rig {
 // return packets to another shard than it came from.
 func (r *rig) astray(p sent, out []sent) string {
 	came, ok := bucketOf(p.frame)
-	if !ok || r.cut != cutByHash || slices.ContainsFunc(r.g.Nodes, rewritesFlows) {
+	if !ok || r.cut != partitionByHash || slices.ContainsFunc(r.g.Nodes, rewritesFlows) {
 		return ""
 	}
 	n := r.shards()
@@ -139,9 +139,9 @@ func TestPortsAreSharedByFlowsOfDifferentShardsOnlyAndBringTheirReturnPacketsHom
 		expect func(*rig) // something else of it
 		wrong  string
 	}{
-		"they do":                              {engine: cutByHash},
-		"an oracle that lets none share":       {cutByHash, func(r *rig) { r.oracle = interp.New(r.g, interp.Options{}) }, ": in use by 10."},
-		"an engine that chooses ports by host": {cutByHost, func(r *rig) { r.cut = cutByHash; r.reset() }, "its return packets come by bucket"},
+		"they do":                              {engine: partitionByHash},
+		"an oracle that lets none share":       {partitionByHash, func(r *rig) { r.oracle = interp.New(r.g, interp.Options{}) }, ": in use by 10."},
+		"an engine that chooses ports by host": {partitionByHost, func(r *rig) { r.cut = partitionByHash; r.reset() }, "its return packets come by bucket"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := hashedRig(t, inARow(t.Name(), 1, oneNAPT))
@@ -172,7 +172,7 @@ func TestPortsAreSharedByFlowsOfDifferentShardsOnlyAndBringTheirReturnPacketsHom
 func TestSessionsThatLieInOtherShardsThanTheirPacketsHashToAreTold(t *testing.T) {
 	needHarness(t)
 	r := hashedRig(t, inARow(t.Name(), 1, oneNAPT))
-	r.cut = cutByHost
+	r.cut = partitionByHost
 	if err := r.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

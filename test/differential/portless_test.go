@@ -36,7 +36,7 @@ func (t *traffic) portless() sent {
 
 func TestGREESPSCTPAndTimestampsPassNAPTsByAddressOrIdentifier(t *testing.T) {
 	needHarness(t)
-	for _, cut := range []string{cutByHost, cutByHash, "address:0"} {
+	for _, cut := range []string{partitionByHost, partitionByHash, "address:0"} {
 		for _, chain := range []func(string) *graph.Graph{
 			func(name string) *graph.Graph { return inARow(name, 1, oneNAPT) },
 			func(name string) *graph.Graph { return inARow(name, 3, oneNAPT) },

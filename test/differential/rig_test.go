@@ -83,7 +83,7 @@ func newRig(g *graph.Graph) (*rig, error) {
 		return nil, err
 	}
 	res.Program.IcmpRate = 0 // the oracle answers everything
-	r := &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: cutByHost, napts: map[string]bool{}}
+	r := &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, napts: map[string]bool{}}
 	for _, n := range g.Nodes {
 		_, r.napts[n.Name] = n.Element.(element.NAPT)
 	}
@@ -109,7 +109,7 @@ func (r *rig) start(ctx context.Context) error {
 
 // reset forgets what the oracle knows and what was run.
 func (r *rig) reset() {
-	r.oracle = interp.New(r.g, interp.Options{PortOverlapping: r.cut == cutByHash})
+	r.oracle = interp.New(r.g, interp.Options{PortOverlapping: r.cut == partitionByHash})
 	r.history = nil
 	r.stats = tally{drops: map[string]uint64{}, out: make([]uint64, len(r.g.Interfaces))}
 }
@@ -128,7 +128,7 @@ func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 			left[i] = append(left[i], sent{o.Interface, o.Frame})
 		}
 		for _, b := range ended[i] {
-			if err := r.oracle.Displace(s.now, b); err != nil {
+			if err := r.oracle.Evict(s.now, b); err != nil {
 				return nil, &mismatch{chain: r.chain, now: s.now, packet: p, entry: r.g.Interfaces[p.iface].Name, detail: err.Error(), alone: -1}
 			}
 		}
@@ -169,7 +169,7 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, [][]interp.B
 		to.Drops = append(to.Drops, interp.Drop{Reason: d.GetReason()})
 	}
 	ended := make([][]interp.Binding, len(s.packets))
-	for _, d := range answer.GetDisplaced() {
+	for _, d := range answer.GetEvicted() {
 		if int(d.GetSource()) >= len(seen) {
 			return nil, nil, fmt.Errorf("chain %s at %v: packet %d of %d made room", r.chain, s.now, d.GetSource(), len(seen))
 		}
@@ -405,7 +405,7 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 		return err
 	}
 	diff = append(diff, sessions...)
-	if r.cut == cutByHash {
+	if r.cut == partitionByHash {
 		wrong, err := r.compareShards(ctx)
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func rejecting(name string, napts int, split bool) *graph.Graph {
 
 func TestAResetBetweenNAPTsLeavesByTheSessionOfWhatItAnswers(t *testing.T) {
 	needHarness(t)
-	for _, cut := range []string{cutByHost, cutByHash, "address:0"} {
+	for _, cut := range []string{partitionByHost, partitionByHash, "address:0"} {
 		for napts := 2; napts <= 3; napts++ {
 			for _, split := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %d NAPTs, split %t", cut, napts, split), func(t *testing.T) {
@@ -141,7 +141,7 @@ func started(t *testing.T, g *graph.Graph, cut string) *rig {
 }
 
 func TestFlowsWithoutPortsTakeTheAddressThatTheirSourceTells(t *testing.T) {
-	r := started(t, pools(t.Name(), false, 4), cutByHost)
+	r := started(t, pools(t.Name(), false, 4), partitionByHost)
 	for i, k := range []struct {
 		host int
 		to   uint32
@@ -161,7 +161,7 @@ func TestFlowsWithoutPortsTakeTheAddressThatTheirSourceTells(t *testing.T) {
 // TestFlowsWithoutPortsAreBoundAtEachNAPTOfARow has hosts of which some are answered behind the first NAPT: they have its addresses, though
 // they never come to the second.
 func TestFlowsWithoutPortsAreBoundAtEachNAPTOfARow(t *testing.T) {
-	for _, cut := range []string{cutByHost, cutByHash, "address:0"} {
+	for _, cut := range []string{partitionByHost, partitionByHash, "address:0"} {
 		t.Run(cut, func(t *testing.T) {
 			t.Parallel()
 			r := started(t, pools(t.Name(), true, 4, 6, 3), cut)
@@ -203,7 +203,7 @@ func TestAPacketUsesTheStateOfAsManyNAPTsAsAChainCanHave(t *testing.T) {
 	for i := range one {
 		one[i] = 1
 	}
-	r := started(t, pools(t.Name(), false, one...), cutByHost)
+	r := started(t, pools(t.Name(), false, one...), partitionByHost)
 	out := r.must(t, time.Second, gre(r.g, 1, 0x08080808, 64))
 	if v, _ := packets.Parse(out.frame); out.iface != 1 || v.IP.Src != number(addr4(100, 64, len(one)-1, 1)) {
 		t.Errorf("it leaves by %v and interface %d", packets.Addr(v.IP.Src), out.iface)
@@ -242,7 +242,7 @@ func TestAnAnswerComesBackThroughAsManyNAPTsAsThePacketPassed(t *testing.T) {
 	})
 	b.link(s, faces[0])
 	b.link(faces[1], end)
-	r := started(t, &b.g, cutByHost)
+	r := started(t, &b.g, partitionByHost)
 	from, to := number(addr4(10, 0, 0, 1)), number(addr4(172, 16, 0, 1))
 	syn := packets.IPv4{Src: from, Dst: to, Proto: packets.ProtoTCP, TTL: 64, Payload: packets.TCP(from, to, 1000, 80, packets.SYN, 1, nil, nil)}
 	reset := r.must(t, time.Second, sent{0, ethernet(r.g, 0, syn)})

@@ -122,7 +122,7 @@ func (s *swapper) swap(ctx context.Context) error {
 		if n := loaded.GetSessionsDropped(); n > 0 {
 			return fmt.Errorf("%d sessions were dropped, though tables and runs are as they were", n)
 		}
-		s.oracle = s.oracle.Continue(g, interp.Options{PortOverlapping: s.cut == cutByHash})
+		s.oracle = s.oracle.Continue(g, interp.Options{PortOverlapping: s.cut == partitionByHash})
 		s.g, s.res = g, next.res
 		s.swaps++
 		return nil

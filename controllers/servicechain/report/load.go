@@ -73,7 +73,7 @@ func steadyLoad(said, now int32) int32 {
 
 // Scaled judges whether the instances have the cores that their load wants. Its words stay
 // the same while the load is borne.
-func Scaled(spec *v1alpha1.Scaling, instances []v1alpha1.ChainInstance, findings []scaling.Note) Verdict {
+func Scaled(spec *v1alpha1.Scaling, instances []v1alpha1.ChainInstance, findings []scaling.Note) ConditionStatus {
 	var heavy, short, stuck, works []string
 	reason := ""
 	for _, n := range findings {
@@ -109,13 +109,13 @@ func Scaled(spec *v1alpha1.Scaling, instances []v1alpha1.ChainInstance, findings
 	case len(stuck) > 0:
 		works = stuck
 	case len(works) == 0:
-		return Verdict{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported what its shards want"}
+		return ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported what its shards want"}
 	case fixed:
 		status, reason = isTrue, v1alpha1.ReasonFixed
 	default:
 		status, reason = isTrue, v1alpha1.ReasonWithinBounds
 	}
-	return Verdict{status, reason, strings.Join(works, "; ")}
+	return ConditionStatus{status, reason, strings.Join(works, "; ")}
 }
 
 // why is what keeps an instance from being ready, as the end of a sentence.

@@ -87,36 +87,36 @@ func TestScaledSaysWhatKeepsLoadFromBeingBorne(t *testing.T) {
 		spec      v1alpha1.Scaling
 		instances []v1alpha1.ChainInstance
 		findings  []scaling.Note
-		want      Verdict
+		want      ConditionStatus
 	}{
 		"the load is borne": {
 			instances: []v1alpha1.ChainInstance{good, with("b", 4, isTrue, v1alpha1.ReasonBalancing, "")},
-			want:      Verdict{isTrue, v1alpha1.ReasonWithinBounds, "a works with 2 of 4 cores; b works with 4 of 4 cores"},
+			want:      ConditionStatus{isTrue, v1alpha1.ReasonWithinBounds, "a works with 2 of 4 cores; b works with 4 of 4 cores"},
 		},
 		"there is nothing to scale": {
 			spec:      v1alpha1.Scaling{MinCores: 4},
 			instances: []v1alpha1.ChainInstance{with("a", 4, isTrue, v1alpha1.ReasonNoState, "the chain keeps no state")},
-			want:      Verdict{isTrue, v1alpha1.ReasonFixed, "a works with 4 of 4 cores"},
+			want:      ConditionStatus{isTrue, v1alpha1.ReasonFixed, "a works with 4 of 4 cores"},
 		},
 		"all cores work and it is not enough": {
 			instances: []v1alpha1.ChainInstance{good}, findings: []scaling.Note{most},
-			want: Verdict{isFalse, v1alpha1.ReasonAtMaximum, most.Message},
+			want: ConditionStatus{isFalse, v1alpha1.ReasonAtMaximum, most.Message},
 		},
 		"what cannot be divided comes first": {
 			instances: []v1alpha1.ChainInstance{good, heavy}, findings: []scaling.Note{most},
-			want: Verdict{isFalse, v1alpha1.ReasonShardTooHeavy, "b: shard 7 wants 90 % of a core or more; " + most.Message},
+			want: ConditionStatus{isFalse, v1alpha1.ReasonShardTooHeavy, "b: shard 7 wants 90 % of a core or more; " + most.Message},
 		},
 		"without state cores are of no use": {
 			instances: []v1alpha1.ChainInstance{with("a", 1, isTrue, v1alpha1.ReasonNoState, "the chain keeps no state")},
-			want:      Verdict{isFalse, v1alpha1.ReasonNoState, "a: the chain keeps no state"},
+			want:      ConditionStatus{isFalse, v1alpha1.ReasonNoState, "a: the chain keeps no state"},
 		},
 		"shards cannot be moved": {
 			instances: []v1alpha1.ChainInstance{good, with("b", 1, isFalse, v1alpha1.ReasonMovesFail, "the engine's words")},
-			want:      Verdict{isFalse, v1alpha1.ReasonMovesFail, "b: the engine's words"},
+			want:      ConditionStatus{isFalse, v1alpha1.ReasonMovesFail, "b: the engine's words"},
 		},
 		"nobody has reported": {
 			instances: []v1alpha1.ChainInstance{with("a", 1, isUnknown, v1alpha1.ReasonEngineDown, "no engine"), with("b", 1, "", "", "")},
-			want:      Verdict{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported what its shards want"},
+			want:      ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported what its shards want"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

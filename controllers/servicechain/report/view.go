@@ -24,7 +24,7 @@ type View struct {
 	Programs []v1alpha1.ChainProgram // by revision
 	Target   *v1alpha1.ChainProgram  // that instances are to run
 	Chosen   bool                    // the target, or that there is none
-	Found    Verdicts
+	Found    ConditionStatuses
 }
 
 // Program finds a program of the chain by its name.
@@ -44,17 +44,17 @@ func (s *View) Summarize() {
 	s.sumUp()
 	conditions := []struct {
 		name string
-		Verdict
+		ConditionStatus
 	}{
 		{v1alpha1.ConditionSynthesized, s.synthesized()},
 		{v1alpha1.ConditionPlaced, s.placed()},
 		{v1alpha1.ConditionProgrammed, s.programmed()},
 	}
-	ready := Verdict{isTrue, v1alpha1.ReasonForwarding, fmt.Sprintf("program %s runs on %s", st.Program, words.Count(len(s.Instances), "instance"))}
+	ready := ConditionStatus{isTrue, v1alpha1.ReasonForwarding, fmt.Sprintf("program %s runs on %s", st.Program, words.Count(len(s.Instances), "instance"))}
 	for _, c := range conditions {
 		pinned := c.name == v1alpha1.ConditionSynthesized && s.Chain.Spec.RollbackTo != ""
 		if c.Status != isTrue && !pinned {
-			ready = Verdict{c.Status, c.Reason, c.Message}
+			ready = ConditionStatus{c.Status, c.Reason, c.Message}
 			if ready.Status == isUnknown {
 				ready.Status = isFalse
 			}
@@ -68,7 +68,7 @@ func (s *View) Summarize() {
 	}
 	s.set(v1alpha1.ConditionReady, ready)
 	for _, c := range conditions {
-		s.set(c.name, c.Verdict)
+		s.set(c.name, c.ConditionStatus)
 	}
 	s.set(v1alpha1.ConditionHardwareDispatch, s.dispatch())
 	scaled := s.unread(v1alpha1.ConditionScaled)
@@ -78,14 +78,14 @@ func (s *View) Summarize() {
 	s.set(v1alpha1.ConditionScaled, scaled)
 }
 
-func (s *View) set(name string, v Verdict) {
+func (s *View) set(name string, v ConditionStatus) {
 	meta.SetStatusCondition(&s.Status.Conditions, metav1.Condition{
 		Type: name, Status: v.Status, Reason: v.Reason, Message: words.Message(v.Message),
 		ObservedGeneration: s.Chain.Generation, LastTransitionTime: metav1.NewTime(s.Now),
 	})
 }
 
-func (s *View) synthesized() Verdict {
+func (s *View) synthesized() ConditionStatus {
 	if v := s.Found.Synthesized; v != nil {
 		if v.Status == isFalse && s.Status.Program != "" {
 			v.Message += "; program " + s.Status.Program + " runs on"
@@ -96,15 +96,15 @@ func (s *View) synthesized() Verdict {
 }
 
 // unread is the condition as it was: what it is about could not be read this time.
-func (s *View) unread(name string) Verdict {
+func (s *View) unread(name string) ConditionStatus {
 	if c := meta.FindStatusCondition(s.Chain.Status.Conditions, name); c != nil {
-		return Verdict{c.Status, c.Reason, c.Message}
+		return ConditionStatus{c.Status, c.Reason, c.Message}
 	}
-	return Verdict{isUnknown, v1alpha1.ReasonNotReported, "not looked at yet"}
+	return ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "not looked at yet"}
 }
 
 // placed is the first instance's word that is not good.
-func (s *View) placed() Verdict {
+func (s *View) placed() ConditionStatus {
 	if v := s.Found.Placed; v != nil {
 		return *v
 	}
@@ -112,7 +112,7 @@ func (s *View) placed() Verdict {
 		return s.unread(v1alpha1.ConditionPlaced)
 	}
 	if s.Target == nil {
-		return Verdict{isUnknown, v1alpha1.ReasonNoProgram, "there is no program to place"}
+		return ConditionStatus{isUnknown, v1alpha1.ReasonNoProgram, "there is no program to place"}
 	}
 	needed := s.needed()
 	for _, i := range needed {
@@ -128,25 +128,25 @@ func (s *View) placed() Verdict {
 		}
 		nodes = append(nodes, text)
 	}
-	return Verdict{isTrue, v1alpha1.ReasonPlaced, strings.Join(nodes, ", ")}
+	return ConditionStatus{isTrue, v1alpha1.ReasonPlaced, strings.Join(nodes, ", ")}
 }
 
 // programmed is what keeps the wanted program from being in force everywhere.
-func (s *View) programmed() Verdict {
+func (s *View) programmed() ConditionStatus {
 	if v := s.Found.Programmed; v != nil && v.Status != isTrue {
 		return *v
 	}
 	if s.Target == nil {
 		return s.unread(v1alpha1.ConditionProgrammed)
 	}
-	var waits *Verdict
+	var waits *ConditionStatus
 	needed := s.needed()
 	for _, i := range needed {
 		c := meta.FindStatusCondition(i.Status.Conditions, v1alpha1.ConditionProgrammed)
 		if c == nil || c.Status != isFalse || c.ObservedGeneration < i.Generation {
 			continue
 		}
-		v := Verdict{isFalse, c.Reason, i.Name + ": " + c.Message}
+		v := ConditionStatus{isFalse, c.Reason, i.Name + ": " + c.Message}
 		if c.Reason == v1alpha1.ReasonLoadFailed || c.Reason == v1alpha1.ReasonEngineDown {
 			return v
 		}
@@ -155,20 +155,20 @@ func (s *View) programmed() Verdict {
 		}
 	}
 	if ro := s.Status.Rollout; ro != nil && s.Status.Program != ro.Program {
-		return Verdict{isFalse, v1alpha1.ReasonRollingOut, fmt.Sprintf("program %s: instance %s is brought to it; then %d of %d run it", ro.Program, ro.Instance, ro.Updated+1, len(s.Instances))}
+		return ConditionStatus{isFalse, v1alpha1.ReasonRollingOut, fmt.Sprintf("program %s: instance %s is brought to it; then %d of %d run it", ro.Program, ro.Instance, ro.Updated+1, len(s.Instances))}
 	}
 	if waits != nil {
 		return *waits
 	}
 	for _, i := range needed {
 		if p := s.Program(i.Spec.Program); p == nil || i.Status.AppliedHash != p.Spec.Hash {
-			return Verdict{isFalse, v1alpha1.ReasonNotReported, i.Name + ": has not reported to run program " + i.Spec.Program}
+			return ConditionStatus{isFalse, v1alpha1.ReasonNotReported, i.Name + ": has not reported to run program " + i.Spec.Program}
 		}
 	}
 	if v := s.Found.Programmed; v != nil {
 		return *v
 	}
-	return Verdict{isTrue, v1alpha1.ReasonApplied, fmt.Sprintf("program %s is in force on %s", s.Target.Name, words.Count(len(s.Instances), "instance"))}
+	return ConditionStatus{isTrue, v1alpha1.ReasonApplied, fmt.Sprintf("program %s is in force on %s", s.Target.Name, words.Count(len(s.Instances), "instance"))}
 }
 
 // needed are the instances that the chain does not forward without: not those that have no shards yet, or none any more.
@@ -181,7 +181,7 @@ func (s *View) needed() (list []*v1alpha1.ChainInstance) {
 	return list
 }
 
-func (s *View) firstNotReady() *Verdict {
+func (s *View) firstNotReady() *ConditionStatus {
 	for _, i := range s.needed() {
 		if v := s.instanceSays(i, v1alpha1.ConditionReady, v1alpha1.ReasonPodNotReady, "is not ready yet"); v.Status != isTrue {
 			v.Status = isFalse
@@ -192,7 +192,7 @@ func (s *View) firstNotReady() *Verdict {
 }
 
 // dispatch is how packets really come to cores.
-func (s *View) dispatch() Verdict {
+func (s *View) dispatch() ConditionStatus {
 	var says []string
 	software := false
 	for i := range s.Instances {
@@ -203,11 +203,11 @@ func (s *View) dispatch() Verdict {
 	}
 	switch {
 	case len(says) == 0:
-		return Verdict{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported yet"}
+		return ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported yet"}
 	case software:
-		return Verdict{isFalse, v1alpha1.ReasonSoftwareDispatch, strings.Join(says, "; ")}
+		return ConditionStatus{isFalse, v1alpha1.ReasonSoftwareDispatch, strings.Join(says, "; ")}
 	}
-	return Verdict{isTrue, v1alpha1.ReasonInForce, strings.Join(says, "; ")}
+	return ConditionStatus{isTrue, v1alpha1.ReasonInForce, strings.Join(says, "; ")}
 }
 
 // judged is an instance's condition Placed or Ready, nil if it is not about what is wanted now.
@@ -230,12 +230,12 @@ func (s *View) IsReady(i *v1alpha1.ChainInstance) bool {
 }
 
 // instanceSays is an instance's condition as the chain tells it.
-func (s *View) instanceSays(i *v1alpha1.ChainInstance, name, reason, message string) Verdict {
+func (s *View) instanceSays(i *v1alpha1.ChainInstance, name, reason, message string) ConditionStatus {
 	c := s.judged(i, name)
 	if c == nil {
-		return Verdict{isFalse, reason, i.Name + ": " + message}
+		return ConditionStatus{isFalse, reason, i.Name + ": " + message}
 	}
-	return Verdict{c.Status, c.Reason, i.Name + ": " + c.Message}
+	return ConditionStatus{c.Status, c.Reason, i.Name + ": " + c.Message}
 }
 
 // sumUp adds up what the instances report.

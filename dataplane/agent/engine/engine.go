@@ -27,7 +27,7 @@ const (
 // has to bear that.
 const LongestSilence = devicesTimeout + flowsTimeout + loadTimeout
 
-// ErrNone says that the keeper has no connection.
+// ErrNone says that the loader has no connection.
 var ErrNone = errors.New("the engine does not answer")
 
 // Unasked tells whether a request did not reach the engine: nothing that became of that is the request's fault.
@@ -143,9 +143,9 @@ func (e *Engine) Devices(ctx context.Context, tryRules uint32) (devices []*progr
 	})
 }
 
-// CutShards cuts flows in another way, and returns for each device why it does not hash as that wants it.
-func (e *Engine) CutShards(ctx context.Context, cut *programpb.Cut) ([]string, error) {
-	unhashed, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) ([]string, error) { return c.CutShards(ctx, cut) })
+// PartitionShards cuts flows in another way, and returns for each device why it does not hash as that wants it.
+func (e *Engine) PartitionShards(ctx context.Context, cut *programpb.Partitioning) ([]string, error) {
+	unhashed, _, err := ask(ctx, e, moveTimeout, func(ctx context.Context, c *control.Client) ([]string, error) { return c.PartitionShards(ctx, cut) })
 	return unhashed, err
 }
 

@@ -38,7 +38,7 @@ type cards struct {
 
 	stuck string // why no rule can be taken out; empty: they can
 
-	cuts    []*programpb.Cut
+	cuts    []*programpb.Partitioning
 	unhash  []string
 	turns   []*programpb.FlowTurn
 	believe []programpb.MarkBelief
@@ -66,7 +66,7 @@ func newCards(t *testing.T, workers int) *cards {
 func (c *cards) restart() {
 	c.life++
 	c.hash, c.ports = nil, nil
-	c.hello = &programpb.HelloReply{Cut: &programpb.Cut{}}
+	c.hello = &programpb.HelloReply{Partitioning: &programpb.Partitioning{}}
 	c.rules, c.state = map[string]map[uint32]*programpb.FlowRule{}, map[string]*programpb.FlowList{}
 	for _, d := range c.devices {
 		c.ports = append(c.ports, &programpb.PortStats{Interface: d.GetInterface()})
@@ -77,16 +77,16 @@ func (c *cards) restart() {
 
 // capable is a device that can do everything.
 func capable(name string, queues int) *programpb.Device {
-	f := &programpb.FlowAbilities{
+	f := &programpb.FlowCapabilities{
 		Rules: 4096, Priorities: 1 << 16, Untagged: true, DstMac: true, Drop: true, Count: true, Queue: true, MarkBits: 24,
-		Fragments: programpb.FlowAbilities_FRAGMENTS_TOLD,
+		Fragments: programpb.FlowCapabilities_FRAGMENTS_TOLD,
 	}
 	for field := range hs.NumFields {
-		f.Fields = append(f.Fields, &programpb.FlowAbilities_FieldMatching{Field: programpb.Field(field), Matching: programpb.FlowAbilities_MASKED})
+		f.Fields = append(f.Fields, &programpb.FlowCapabilities_FieldMatching{Field: programpb.Field(field), Matching: programpb.FlowCapabilities_MASKED})
 	}
 	return &programpb.Device{
 		Interface: name, Device: "0000:03:00." + name, Driver: "net_able", Queues: uint32(queues), Flows: f,
-		Hash: &programpb.HashAbilities{Key: true, Buckets: 128, Ports: true},
+		Hash: &programpb.HashCapabilities{Key: true, Buckets: 128, Ports: true},
 	}
 }
 
@@ -94,7 +94,7 @@ func capable(name string, queues int) *programpb.Device {
 func plain(name string, queues int) *programpb.Device {
 	return &programpb.Device{
 		Interface: name, Device: "0000:04:00." + name, Driver: "net_e1000_igb_vf", Queues: uint32(queues),
-		Flows: &programpb.FlowAbilities{Refused: "Function not implemented"}, Hash: &programpb.HashAbilities{},
+		Flows: &programpb.FlowCapabilities{Refused: "Function not implemented"}, Hash: &programpb.HashCapabilities{},
 	}
 }
 
@@ -127,7 +127,7 @@ func (c *cards) Devices(context.Context, uint32) ([]*programpb.Device, uint64, e
 	for i, d := range tried {
 		if c.full(d.GetInterface()) {
 			tried[i] = proto.CloneOf(d)
-			tried[i].Flows = &programpb.FlowAbilities{Refused: noSpace, Refusals: []*programpb.FlowRefusal{{Of: "src by whole value", Words: noSpace}}}
+			tried[i].Flows = &programpb.FlowCapabilities{Refused: noSpace, Refusals: []*programpb.FlowRefusal{{Of: "src by whole value", Words: noSpace}}}
 		}
 	}
 	return tried, c.life, c.broken
@@ -145,12 +145,12 @@ func (c *cards) full(iface string) bool {
 	return false
 }
 
-func (c *cards) CutShards(_ context.Context, cut *programpb.Cut) ([]string, error) {
+func (c *cards) PartitionShards(_ context.Context, cut *programpb.Partitioning) ([]string, error) {
 	if c.hash != nil {
 		return nil, &control.EngineError{Request: "cut shards", Message: "the engine has a program"}
 	}
 	c.cuts = append(c.cuts, cut)
-	c.hello.Cut = cut
+	c.hello.Partitioning = cut
 	return c.unhash, c.broken
 }
 
@@ -245,7 +245,7 @@ func dispatching(c *cards) *Dispatch {
 	return New(c, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
 }
 
-// load is what the keeper does.
+// load is what the loader does.
 func (c *cards) load(d *Dispatch, p *delivery.Program) {
 	c.t.Helper()
 	marks, err := d.Before(c.t.Context(), p, c.hash == nil)

@@ -28,25 +28,25 @@ func capabilitiesOf(d *programpb.Device) dispatch.Capabilities {
 }
 
 // shardsOf is the function from flows to shards by which flows are cut.
-func shardsOf(c *programpb.Cut) dispatch.Shards {
+func shardsOf(c *programpb.Partitioning) dispatch.Shards {
 	switch c.GetBy() {
-	case programpb.Cut_ADDRESS:
+	case programpb.Partitioning_ADDRESS:
 		return dispatch.Shards{Dispatcher: dispatch.Flow, AddressShift: int(c.GetBit())}
-	case programpb.Cut_RSS:
+	case programpb.Partitioning_RSS:
 		return dispatch.Shards{Dispatcher: dispatch.RSS}
-	case programpb.Cut_HOST:
+	case programpb.Partitioning_HOST:
 	}
 	return dispatch.Shards{Dispatcher: dispatch.Software}
 }
 
-// cutFor is how flows are cut for a function from flows to shards.
-func cutFor(s *dispatch.Shards) *programpb.Cut {
+// partitioningFor is how flows are cut for a function from flows to shards.
+func partitioningFor(s *dispatch.Shards) *programpb.Partitioning {
 	switch s.Dispatcher {
 	case dispatch.Flow:
-		return &programpb.Cut{By: programpb.Cut_ADDRESS, Bit: uint32(s.AddressShift)}
+		return &programpb.Partitioning{By: programpb.Partitioning_ADDRESS, Bit: uint32(s.AddressShift)}
 	case dispatch.RSS:
-		return &programpb.Cut{By: programpb.Cut_RSS}
+		return &programpb.Partitioning{By: programpb.Partitioning_RSS}
 	case dispatch.Software:
 	}
-	return &programpb.Cut{By: programpb.Cut_HOST}
+	return &programpb.Partitioning{By: programpb.Partitioning_HOST}
 }

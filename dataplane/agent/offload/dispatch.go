@@ -35,7 +35,7 @@ type steered interface {
 	Hello(context.Context) (hello *programpb.HelloReply, life uint64, err error)
 	Loads(context.Context) (stats *programpb.Stats, life uint64, err error)
 	Devices(ctx context.Context, tryRules uint32) (devices []*programpb.Device, life uint64, err error)
-	CutShards(context.Context, *programpb.Cut) (unhashed []string, err error)
+	PartitionShards(context.Context, *programpb.Partitioning) (unhashed []string, err error)
 	UpdateFlows(context.Context, *programpb.UpdateFlows) (*programpb.FlowsUpdated, error)
 	Flows(ctx context.Context, iface string) (*programpb.FlowList, error)
 }
@@ -44,7 +44,7 @@ type steered interface {
 // they can is asked and tried, and what they do is watched: one that does otherwise gets no rules any more. Which rules, and in which
 // order, is decided in dataplane/dispatch.
 //
-// Its own loop follows programs, shards and counters. The keeper comes in between before and after a load. Whoever
+// Its own loop follows programs, shards and counters. The loader comes in between before and after a load. Whoever
 // has the turn acts; the records have locks of their own.
 type Dispatch struct {
 	engine  steered
@@ -54,7 +54,7 @@ type Dispatch struct {
 	classes func() *programpb.Stats // what the classes had so far; nil: not known
 
 	turn  chan struct{} // holds one token: the right to change rules
-	hurry atomic.Bool   // the keeper waits for its turn
+	hurry atomic.Bool   // the loader waits for its turn
 	wake  chan struct{}
 
 	mu    sync.Mutex
@@ -201,7 +201,7 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 			"refused", p.caps.Refused, "hash buckets", p.caps.RSS.Buckets)
 	}
 	d.ports, d.met, d.life = ports, true, life
-	d.cut, d.marks = shardsOf(hello.GetCut()), hello.GetMarks()
+	d.cut, d.marks = shardsOf(hello.GetPartitioning()), hello.GetMarks()
 	d.bind()
 	return nil
 }

@@ -41,7 +41,7 @@ func TestACapableDeviceGetsRulesAndIsInForceWhenItIsSeenToExecuteThem(t *testing
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 2)
-	if len(c.cuts) != 1 || c.cuts[0].GetBy() != programpb.Cut_ADDRESS {
+	if len(c.cuts) != 1 || c.cuts[0].GetBy() != programpb.Partitioning_ADDRESS {
 		t.Errorf("flows are cut by %v, want by address: devices match any bits of it", c.cuts)
 	}
 	says(t, d, "inside", v1alpha1.DispatcherSoftware, "no packet has shown yet whether net_able executes its flow rules")
@@ -367,7 +367,7 @@ func TestAnAgentThatIsStartedAnewTakesOutWhatItDoesNotKnow(t *testing.T) {
 
 func TestRulesMatchTheBitsOfTheAddressByWhichTheEngineCutsFlows(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
-	c.hello.Cut = &programpb.Cut{By: programpb.Cut_ADDRESS, Bit: 8} // by its flags, and it has its program
+	c.hello.Partitioning = &programpb.Partitioning{By: programpb.Partitioning_ADDRESS, Bit: 8} // by its flags, and it has its program
 	c.hash, _ = hex.DecodeString(p.Hash)
 	d := dispatching(c)
 	c.run(d, p, 3)
@@ -443,12 +443,12 @@ func TestWithOneCoreDevicesDropAndMarkAndWhatTheyLackIsSaid(t *testing.T) {
 func TestDevicesThatOnlyHashGetFlowsCutByTheirHash(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	for _, device := range c.devices {
-		device.Flows = &programpb.FlowAbilities{Refused: "Function not implemented"}
+		device.Flows = &programpb.FlowCapabilities{Refused: "Function not implemented"}
 	}
 	d := dispatching(c)
 	c.load(d, p)
 	c.run(d, p, 2)
-	if len(c.cuts) != 1 || c.cuts[0].GetBy() != programpb.Cut_RSS {
+	if len(c.cuts) != 1 || c.cuts[0].GetBy() != programpb.Partitioning_RSS {
 		t.Fatalf("flows are cut by %v, want by RSS", c.cuts)
 	}
 	says(t, d, "inside", v1alpha1.DispatcherRSS, "hashes flows to their cores (no flow: the device takes no flow rules: Function not implemented)")
@@ -464,7 +464,7 @@ func TestDevicesThatOnlyHashGetFlowsCutByTheirHash(t *testing.T) {
 func TestADeviceThatDoesNotTakeTheHashIsServedBySoftware(t *testing.T) {
 	c, p := newCards(t, 2), agenttest.Office(t, "23")
 	for _, device := range c.devices {
-		device.Flows = &programpb.FlowAbilities{}
+		device.Flows = &programpb.FlowCapabilities{}
 	}
 	c.unhash = []string{"", "it hashes with a key of its own"}
 	d := dispatching(c)
@@ -475,7 +475,7 @@ func TestADeviceThatDoesNotTakeTheHashIsServedBySoftware(t *testing.T) {
 	c.restart()
 	c.unhash = []string{"this one too", "it hashes with a key of its own"}
 	c.load(d, p)
-	if last := c.cuts[len(c.cuts)-1]; last.GetBy() != programpb.Cut_HOST {
+	if last := c.cuts[len(c.cuts)-1]; last.GetBy() != programpb.Partitioning_HOST {
 		t.Errorf("no device hashes, and flows are cut by %v", last)
 	}
 }

@@ -44,7 +44,7 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 
 	c = newCards(t, 2)
 	for _, device := range c.devices {
-		device.Flows = &programpb.FlowAbilities{}
+		device.Flows = &programpb.FlowCapabilities{}
 	}
 	mortal = &fragile{cards: c, cut: &control.EngineError{Request: "cut shards", Message: "interface inside: device does not start"}}
 	d = New(mortal, NewDrops(), func() *programpb.Stats { return nil }, c.clock, logr.Discard())
@@ -52,7 +52,7 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 	c.restart()
 	c.load(d, p)
 	c.run(d, p, 2)
-	if len(mortal.cuts) != 1 || mortal.cuts[0].GetBy() != programpb.Cut_HOST {
+	if len(mortal.cuts) != 1 || mortal.cuts[0].GetBy() != programpb.Partitioning_HOST {
 		t.Errorf("the next engine was asked to cut by %v, want by host", mortal.cuts)
 	}
 	says(t, d, "inside", v1alpha1.DispatcherSoftware, "a port could not be started anew to hash", "device does not start")
@@ -69,7 +69,7 @@ func TestAnEngineThatEndsBeforeItIsAskedIsAskedAgain(t *testing.T) {
 	c.restart()
 	early.devices, early.cut = nil, fmt.Errorf("cut shards: %w: EOF", control.ErrOver)
 	for _, device := range c.devices {
-		device.Flows = &programpb.FlowAbilities{}
+		device.Flows = &programpb.FlowCapabilities{}
 	}
 	if _, err := d.Before(t.Context(), p, true); err == nil {
 		t.Error("the engine ended, and nobody is told")
@@ -96,11 +96,11 @@ func (f *fragile) Devices(ctx context.Context, n uint32) ([]*programpb.Device, u
 	return f.cards.Devices(ctx, n)
 }
 
-func (f *fragile) CutShards(ctx context.Context, cut *programpb.Cut) ([]string, error) {
-	if cut.GetBy() == programpb.Cut_RSS && f.cut != nil {
+func (f *fragile) PartitionShards(ctx context.Context, cut *programpb.Partitioning) ([]string, error) {
+	if cut.GetBy() == programpb.Partitioning_RSS && f.cut != nil {
 		return nil, f.cut
 	}
-	return f.cards.CutShards(ctx, cut)
+	return f.cards.PartitionShards(ctx, cut)
 }
 
 func TestOfRulesThatAreNotKnownDropsAreTakenOutFirst(t *testing.T) {

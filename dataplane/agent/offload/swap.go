@@ -32,7 +32,7 @@ func (d *Dispatch) Before(ctx context.Context, next *delivery.Program, first boo
 	if first {
 		d.program, d.marks = nil, nil
 		d.drops.restart()
-		if err := d.cutFor(ctx, next); err != nil {
+		if err := d.partitioningFor(ctx, next); err != nil {
 			return nil, err
 		}
 	}
@@ -58,8 +58,8 @@ func (d *Dispatch) After(loaded *delivery.Program) {
 	loop.Signal(d.wake)
 }
 
-// cutFor chooses how flows are cut.
-func (d *Dispatch) cutFor(ctx context.Context, next *delivery.Program) error {
+// partitioningFor chooses how flows are cut.
+func (d *Dispatch) partitioningFor(ctx context.Context, next *delivery.Program) error {
 	d.workers = 0
 	for _, p := range d.ports {
 		d.workers = max(d.workers, p.caps.Queues)
@@ -69,7 +69,7 @@ func (d *Dispatch) cutFor(ctx context.Context, next *delivery.Program) error {
 	}
 	for {
 		choice := dispatch.Choose(next.Program, d.capabilities(next), d.workers, shard.Bits)
-		unhashed, err := d.engine.CutShards(ctx, cutFor(&choice.Shards))
+		unhashed, err := d.engine.PartitionShards(ctx, partitioningFor(&choice.Shards))
 		if err != nil && !engine.Unasked(err) && choice.Shards.Dispatcher == dispatch.RSS {
 			d.leaveUnhashed(err)
 		}

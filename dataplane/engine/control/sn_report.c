@@ -200,7 +200,7 @@ static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 		stats->tables[i]->created = state.created;
 		stats->tables[i]->expired = state.expired;
 		stats->tables[i]->exhausted = state.exhausted;
-		stats->tables[i]->displaced = state.displaced;
+		stats->tables[i]->evicted = state.evicted;
 	}
 	return 0;
 }

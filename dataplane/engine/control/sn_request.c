@@ -53,19 +53,20 @@ void sn_requests_free(struct sn_requests *requests)
 }
 
 /* The numbers of a cut are the protocol's. */
-_Static_assert((int)SN_CUT_BY_HOST == (int)SINTER__PROGRAM__V1__CUT__BY__HOST, "by host");
-_Static_assert((int)SN_CUT_BY_ADDRESS == (int)SINTER__PROGRAM__V1__CUT__BY__ADDRESS, "by address");
-_Static_assert((int)SN_CUT_BY_RSS == (int)SINTER__PROGRAM__V1__CUT__BY__RSS, "by RSS");
+_Static_assert((int)SN_PARTITION_BY_HOST == (int)SINTER__PROGRAM__V1__PARTITIONING__BY__HOST, "by host");
+_Static_assert((int)SN_PARTITION_BY_ADDRESS == (int)SINTER__PROGRAM__V1__PARTITIONING__BY__ADDRESS,
+	       "by address");
+_Static_assert((int)SN_PARTITION_BY_RSS == (int)SINTER__PROGRAM__V1__PARTITIONING__BY__RSS, "by RSS");
 
-static Sinter__Program__V1__Cut *report_cut(struct sn_requests *requests)
+static Sinter__Program__V1__Partitioning *report_partitioning(struct sn_requests *requests)
 {
-	Sinter__Program__V1__Cut *reply =
-		SN_NEW(&requests->arena, Sinter__Program__V1__Cut, sinter__program__v1__cut__init);
-	struct sn_cut cut = sn_state_cut(requests->engine->state);
+	Sinter__Program__V1__Partitioning *reply = SN_NEW(&requests->arena, Sinter__Program__V1__Partitioning,
+							  sinter__program__v1__partitioning__init);
+	struct sn_partitioning partitioning = sn_state_partitioning(requests->engine->state);
 
 	if (reply != NULL) {
-		reply->by = (Sinter__Program__V1__Cut__By)cut.by;
-		reply->bit = cut.shift;
+		reply->by = (Sinter__Program__V1__Partitioning__By)partitioning.by;
+		reply->bit = partitioning.shift;
 	}
 	return reply;
 }
@@ -99,8 +100,8 @@ static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1_
 			      hello->schema, SN_SCHEMA);
 	reply->schema = SN_SCHEMA;
 	reply->version = (char *)SN_VERSION;
-	reply->cut = report_cut(requests);
-	if (reply->cut == NULL || !report_marks(requests, reply))
+	reply->partitioning = report_partitioning(requests);
+	if (reply->partitioning == NULL || !report_marks(requests, reply))
 		return SN_ERR("no memory");
 	if (sn_report_ports(requests->engine, &requests->arena, &reply->ports, &reply->n_ports, err,
 			    err_len) != 0 ||
@@ -277,33 +278,38 @@ static int answer_move(struct sn_requests *requests, const Sinter__Program__V1__
 	return 0;
 }
 
-static int answer_cut(struct sn_requests *requests, const Sinter__Program__V1__CutShards *request,
-		      Sinter__Program__V1__Response *response, char *err, size_t err_len)
+static int answer_partitioned(struct sn_requests *requests,
+			      const Sinter__Program__V1__PartitionShards *request,
+			      Sinter__Program__V1__Response *response, char *err, size_t err_len)
 {
-	Sinter__Program__V1__ShardsCut *reply = SN_NEW(&requests->arena, Sinter__Program__V1__ShardsCut,
-						       sinter__program__v1__shards_cut__init);
+	Sinter__Program__V1__ShardsPartitioned *reply =
+		SN_NEW(&requests->arena, Sinter__Program__V1__ShardsPartitioned,
+		       sinter__program__v1__shards_partitioned__init);
 	unsigned int n = requests->engine->config.n_ports;
 	char(*why)[SN_SHARDS_WHY] = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*why));
-	const Sinter__Program__V1__Cut *cut = request->cut;
+	const Sinter__Program__V1__Partitioning *partitioning = request->partitioning;
 	bool gone;
 
-	if (cut == NULL || (unsigned int)cut->by > SN_CUT_BY_RSS || cut->bit > SN_CUT_BIT_MAX)
+	if (partitioning == NULL || (unsigned int)partitioning->by > SN_PARTITION_BY_RSS ||
+	    partitioning->bit > SN_PARTITION_BIT_MAX)
 		return SN_ERR("shards: want a cut by HOST, RSS or ADDRESS, and a bit from 0 to %d",
-			      SN_CUT_BIT_MAX);
+			      SN_PARTITION_BIT_MAX);
 	if (reply != NULL)
 		reply->unhashed = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*reply->unhashed));
 	if (why == NULL || reply == NULL || reply->unhashed == NULL)
 		return SN_ERR("no memory");
-	if (sn_shards_cut(requests->engine, (struct sn_cut){(enum sn_cut_by)cut->by, cut->bit}, why, &gone,
-			  err, err_len) != 0) {
+	if (sn_shards_partition(
+		    requests->engine,
+		    (struct sn_partitioning){(enum sn_partition_by)partitioning->by, partitioning->bit}, why,
+		    &gone, err, err_len) != 0) {
 		requests->shutdown |= gone; /* perhaps another engine can start the port */
 		return -1;
 	}
 	for (unsigned int i = 0; i < n; i++)
 		reply->unhashed[i] = why[i];
 	reply->n_unhashed = n;
-	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_SHARDS_CUT;
-	response->shards_cut = reply;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_SHARDS_PARTITIONED;
+	response->shards_partitioned = reply;
 	return 0;
 }
 
@@ -388,8 +394,8 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 		return answer_flows(requests, request->get_flows, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS:
 		return answer_move(requests, request->move_shards, response, err, err_len);
-	case SINTER__PROGRAM__V1__REQUEST__BODY_CUT_SHARDS:
-		return answer_cut(requests, request->cut_shards, response, err, err_len);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_PARTITION_SHARDS:
+		return answer_partitioned(requests, request->partition_shards, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_ASSIGN_SHARDS:
 		return sn_answer_assign(requests->engine, request->assign_shards, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_SET_PEERS:

@@ -114,7 +114,7 @@ static int answer_layout(const struct sn_engine *engine, struct sn_arena *arena,
 	sinter__program__v1__shard_layout__init(to);
 	sn_transfer_layout(engine, layout);
 	to->program = (ProtobufCBinaryData){layout->program_len, layout->program};
-	to->cut = layout->cut;
+	to->partitioning = layout->partitioning;
 	to->units = layout->units;
 	to->key = (ProtobufCBinaryData){sizeof(layout->key), layout->key};
 	given->layout = to;
@@ -217,18 +217,18 @@ static int read_layout(const Sinter__Program__V1__ShardLayout *from, struct sn_t
 	if (from == NULL)
 		return SN_ERR("the giver's layout is missing");
 	if (from->program.len > sizeof(to->program) || from->key.len > sizeof(to->key) ||
-	    strlen(from->cut) >= sizeof(to->cut))
+	    strlen(from->partitioning) >= sizeof(to->partitioning))
 		return SN_ERR("the giver's layout has a program of %zu bytes, a key of %zu and a cut of %zu, "
 			      "want at "
 			      "most %zu, %zu and %zu",
-			      from->program.len, from->key.len, strlen(from->cut), sizeof(to->program),
-			      sizeof(to->key), sizeof(to->cut) - 1);
+			      from->program.len, from->key.len, strlen(from->partitioning),
+			      sizeof(to->program), sizeof(to->key), sizeof(to->partitioning) - 1);
 	to->program_len = from->program.len;
 	if (from->program.len > 0)
 		memcpy(to->program, from->program.data, from->program.len);
 	if (from->key.len > 0)
 		memcpy(to->key, from->key.data, from->key.len);
-	strcpy(to->cut, from->cut);
+	strcpy(to->partitioning, from->partitioning);
 	to->units = from->units;
 	return 0;
 }

@@ -88,27 +88,27 @@ static int create_worker(struct sn_engine *engine, unsigned int index, char *err
 		.state = engine->state,
 		.number = index,
 		.n_workers = engine->config.n_workers,
-		.station = engine->exchange != NULL ? sn_exchange_station(engine->exchange, index) : NULL,
+		.mailbox = engine->exchange != NULL ? sn_exchange_mailbox(engine->exchange, index) : NULL,
 		.peers = engine->peers,
 		.tx = engine->config.harness ? engine->config.tx : sn_thread_tx,
 		.tx_ctx = engine->config.harness ? engine->config.harness_context : thread,
 		.drop = engine->config.drop,
-		.displaced = engine->config.displaced,
+		.evicted = engine->config.evicted,
 		.drop_ctx = engine->config.harness_context,
 	};
 
 	thread->orders = &engine->orders;
 	thread->queue = (uint16_t)index;
-	thread->station = config.station;
-	thread->part = sn_state_part(engine->state, index);
+	thread->mailbox = config.mailbox;
+	thread->partition = sn_state_partition(engine->state, index);
 	thread->clock = engine->config.harness ? &engine->now_ns : NULL;
 	if (engine->flows != NULL) {
-		thread->sights = aligned_alloc(64, sizeof(*thread->sights));
-		if (thread->sights == NULL)
+		thread->samples = aligned_alloc(64, sizeof(*thread->samples));
+		if (thread->samples == NULL)
 			return SN_ERR("no memory for worker %u", index);
-		memset(thread->sights, 0, sizeof(*thread->sights));
+		memset(thread->samples, 0, sizeof(*thread->samples));
 	}
-	config.sights = thread->sights;
+	config.samples = thread->samples;
 	if (engine->exchange != NULL)
 		sn_exchange_join(engine->exchange, index, &sn_thread_exchange, thread);
 	thread->nap_us = choose_nap(&engine->config);
@@ -142,7 +142,8 @@ struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *
 	engine->config = *config;
 	engine->front = !config->bare;
 	/* The harness repeats itself: its hash seed is fixed. */
-	engine->state = sn_state_create(config->harness ? 1 : rte_rand(), config->n_workers, config->cut);
+	engine->state =
+		sn_state_create(config->harness ? 1 : rte_rand(), config->n_workers, config->partitioning);
 	engine->peers = calloc(1, sizeof(*engine->peers));
 	engine->transfers = sn_transfers_create();
 	if (config->n_workers > 1)
@@ -185,7 +186,7 @@ void sn_engine_free(struct sn_engine *engine)
 			sn_worker_set_program(engine->threads[i].worker, NULL, NULL);
 			sn_worker_free(engine->threads[i].worker);
 		}
-		free(engine->threads[i].sights);
+		free(engine->threads[i].samples);
 	}
 	sn_exchange_free(engine->exchange, free_packet);
 	sn_state_free(engine->state);

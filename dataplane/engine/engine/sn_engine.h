@@ -34,15 +34,15 @@ struct sn_engine_config {
 	struct sn_port *ports; /* started; outlive the engine */
 	unsigned int n_ports;
 	unsigned int n_workers;
-	struct sn_cut cut; /* by RSS: the ports were started so */
-	bool bare;	   /* all shards are away at first, and another engine is the front */
+	struct sn_partitioning partitioning; /* by RSS: the ports were started so */
+	bool bare; /* all shards are away at first, and another engine is the front */
 	struct rte_mempool *pool;
 	int idle_sleep_us; /* SN_IDLE_AUTO: when all ports are the kernel's */
 	/* No ports, no threads: interfaces are numbers, packets are injected and come out here. */
 	bool harness;
 	sn_tx_fn tx;
 	sn_drop_fn drop;
-	sn_displaced_fn displaced;
+	sn_evicted_fn evicted;
 	void (*map)(void *context, const uint8_t *workers); /* the harness's device: by bucket; may be NULL */
 	void *harness_context;
 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sn_ability.h"
+#include "sn_capability.h"
 #include "sn_flows.h"
 #include "sn_log.h"
 #include "sn_messages.h"
@@ -352,19 +352,19 @@ int sn_offload_devices(struct sn_engine *engine, const Sinter__Program__V1__GetD
 		return SN_ERR("no memory for the answer");
 	list->n_devices = engine->config.n_ports;
 	for (unsigned int i = 0; i < engine->config.n_ports; i++)
-		if (sn_ability_report(&engine->config.ports[i], &engine->flows[i], request->try_rules, arena,
-				      list->devices[i]) != 0)
+		if (sn_capability_report(&engine->config.ports[i], &engine->flows[i], request->try_rules,
+					 arena, list->devices[i]) != 0)
 			return SN_ERR("no memory for the answer");
 	return 0;
 }
 
 /* ---- the watch ---- */
 
-static void see(struct sn_engine *engine, const struct sn_sight *sight, uint32_t *looks)
+static void see(struct sn_engine *engine, const struct sn_sample *sample, uint32_t *looks)
 {
 	for (unsigned int i = 0; i < engine->config.n_ports; i++)
-		if (engine->flows[i].device.port == sight->port && *looks < SN_LOOKS_PER_WATCH)
-			*looks += sn_flows_see(&engine->flows[i], sight);
+		if (engine->flows[i].device.port == sample->port && *looks < SN_LOOKS_PER_WATCH)
+			*looks += sn_flows_see(&engine->flows[i], sample);
 }
 
 static void doubt(struct sn_engine *engine, struct sn_port *port)
@@ -424,15 +424,15 @@ static void reset(struct sn_engine *engine, struct sn_port *port)
 
 int sn_offload_watch(struct sn_engine *engine)
 {
-	struct sn_sight sight;
+	struct sn_sample sample;
 	bool rules = false, resets = false;
 	uint32_t looks = 0;
 
 	if (engine->flows == NULL)
 		return -1;
 	for (unsigned int i = 0; i < engine->config.n_workers; i++)
-		while (sn_sights_take(engine->threads[i].sights, &sight))
-			see(engine, &sight, &looks);
+		while (sn_samples_take(engine->threads[i].samples, &sample))
+			see(engine, &sample, &looks);
 	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
 		struct sn_port *port = &engine->config.ports[i];
 

@@ -103,7 +103,7 @@ bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b)
 {
 	const struct sn_program *p = a->program, *q = b->program;
 
-	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs || p->uncut != q->uncut)
+	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs || p->unpartitioned != q->unpartitioned)
 		return false;
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		if (!same_table(&p->tables[i], &q->tables[i]))

@@ -47,7 +47,7 @@ static uint8_t place_of(const struct sn_engine *engine, uint32_t shard)
 	return SN_PLACE_HERE;
 }
 
-static void tell_stations(struct sn_engine *engine)
+static void tell_mailboxes(struct sn_engine *engine)
 {
 	uint8_t owner[SN_SHARDS], place[SN_SHARDS];
 
@@ -62,7 +62,7 @@ void sn_shards_place(struct sn_engine *engine)
 {
 	if (engine->exchange == NULL)
 		return;
-	tell_stations(engine);
+	tell_mailboxes(engine);
 	sn_shards_map(engine);
 }
 
@@ -76,10 +76,10 @@ static int hash_port(struct sn_port *port, bool hash, char *why, char *err, size
 	return sn_port_restart(port, false, err, err_len);
 }
 
-int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SHARDS_WHY], bool *gone,
-		  char *err, size_t err_len)
+int sn_shards_partition(struct sn_engine *engine, struct sn_partitioning partitioning,
+			char (*why)[SN_SHARDS_WHY], bool *gone, char *err, size_t err_len)
 {
-	bool hash = cut.by == SN_CUT_BY_RSS && engine->config.n_workers > 1;
+	bool hash = partitioning.by == SN_PARTITION_BY_RSS && engine->config.n_workers > 1;
 
 	*gone = false;
 	if (engine->orders.plan != NULL)
@@ -96,7 +96,7 @@ int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SH
 		if (*gone)
 			return -1;
 	}
-	sn_state_recut(engine->state, cut);
+	sn_state_repartition(engine->state, partitioning);
 	return 0;
 }
 
@@ -111,9 +111,9 @@ int sn_shards_ready(struct sn_engine *engine)
 		return -1;
 	sn_exchange_join(engine->exchange, 0, &sn_thread_exchange, thread);
 	sn_engine_hold(engine);
-	thread->station = sn_exchange_station(engine->exchange, 0);
-	sn_worker_set_station(thread->worker, thread->station);
-	tell_stations(engine);
+	thread->mailbox = sn_exchange_mailbox(engine->exchange, 0);
+	sn_worker_set_mailbox(thread->worker, thread->mailbox);
+	tell_mailboxes(engine);
 	sn_engine_release(engine);
 	return 0;
 }
@@ -128,7 +128,7 @@ void sn_shards_put(struct sn_engine *engine, const bool shards[SN_SHARDS], enum 
 		if (one)
 			sn_state_set_place(engine->state, unit, place);
 	}
-	tell_stations(engine);
+	tell_mailboxes(engine);
 }
 
 static void order(struct sn_engine *engine)
@@ -199,15 +199,15 @@ bool sn_shards_end(struct sn_engine *engine, uint64_t *blocked_ns)
 	return !engine->moving;
 }
 
-/* No thread polls the stations, and no queue holds packets. */
+/* No thread polls the mailboxes, and no queue holds packets. */
 static void poll_all(struct sn_engine *engine)
 {
 	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
-		struct sn_station *station = engine->threads[i].station;
+		struct sn_mailbox *mailbox = engine->threads[i].mailbox;
 
-		sn_station_poll(station);
-		if (station->draining)
-			sn_station_drained(station);
+		sn_mailbox_poll(mailbox);
+		if (mailbox->draining)
+			sn_mailbox_drained(mailbox);
 	}
 }
 
@@ -249,7 +249,7 @@ void sn_shards_drain(struct sn_engine *engine)
 	while (polled > 0) {
 		polled = 0;
 		for (unsigned int i = 0; i < engine->config.n_workers; i++)
-			polled += sn_station_poll(engine->threads[i].station);
+			polled += sn_mailbox_poll(engine->threads[i].mailbox);
 	}
 }
 

@@ -14,8 +14,8 @@
  * message in err: gone, a port does not start any more; else the engine has a program or rules, and nothing
  * was changed.
  */
-int sn_shards_cut(struct sn_engine *engine, struct sn_cut cut, char (*why)[SN_SHARDS_WHY], bool *gone,
-		  char *err, size_t err_len);
+int sn_shards_partition(struct sn_engine *engine, struct sn_partitioning partitioning,
+			char (*why)[SN_SHARDS_WHY], bool *gone, char *err, size_t err_len);
 
 /* After the state was fitted to a program, while the workers are held. */
 void sn_shards_place(struct sn_engine *engine);

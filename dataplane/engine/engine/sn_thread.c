@@ -16,13 +16,13 @@
 #define SN_IDLE_ROUNDS	     512 /* empty rounds before a nap */
 #define SN_TICKS_PER_SECOND  1000
 #define SN_NAP_NO_PROGRAM_US 1000
-#define SN_REHEARSAL_MS	     50 /* at most */
-/* The part of the time that a rehearsal takes while packets come: 1/5, but 1/20 while more wait than a burst
+#define SN_WARM_UP_MS	     50 /* at most */
+/* The part of the time that a warm-up takes while packets come: 1/5, but 1/20 while more wait than a burst
  * holds. */
-#define SN_REHEARSAL_SHARE	   5
-#define SN_REHEARSAL_SHARE_PRESSED 20
+#define SN_WARM_UP_SHARE	 5
+#define SN_WARM_UP_SHARE_PRESSED 20
 /* A step takes some microseconds; one that took longer had lost its CPU. */
-#define SN_REHEARSAL_STEPS_PER_SECOND 10000
+#define SN_WARM_UP_STEPS_PER_SECOND 10000
 
 __extension__ typedef unsigned __int128 uint128;
 
@@ -62,7 +62,7 @@ static void carry_port_counts(struct sn_thread *thread, const struct sn_plan *ne
 
 static void take_plan(struct sn_thread *thread, struct sn_plan *next)
 {
-	thread->rehearsal_began = 0;
+	thread->warm_up_began = 0;
 	carry_port_counts(thread, next);
 	for (uint32_t i = 0; i < next->program->n_interfaces; i++) {
 		sn_worker_set_mac(thread->worker, (uint16_t)i, next->macs[i]);
@@ -133,22 +133,21 @@ bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, unsigned int sh
 
 	if ((epoch & 1) != 0 || plan == NULL || thread->plan == NULL || plan == thread->plan)
 		return true;
-	if (thread->rehearsal_began == 0) {
+	if (thread->warm_up_began == 0) {
 		if (!sn_plan_same_state(thread->plan, plan))
 			return true; /* what the cache knows of sessions no longer holds */
-		thread->rehearsal_began = now;
-		thread->rehearsal_took = 0;
+		thread->warm_up_began = now;
+		thread->warm_up_took = 0;
 	}
 	/* In a harness nobody waits, and what is known must not depend on how fast the machine is. */
-	if (thread->clock == NULL &&
-	    now - thread->rehearsal_began > rte_get_tsc_hz() / 1000 * SN_REHEARSAL_MS)
+	if (thread->clock == NULL && now - thread->warm_up_began > rte_get_tsc_hz() / 1000 * SN_WARM_UP_MS)
 		return true;
-	if (thread->rehearsal_took * share > now - thread->rehearsal_began)
+	if (thread->warm_up_took * share > now - thread->warm_up_began)
 		return false;
-	done = sn_worker_rehearse(thread->worker, plan->program, plan->counts[thread->queue],
-				  thread_now(thread));
+	done = sn_worker_warm_up(thread->worker, plan->program, plan->counts[thread->queue],
+				 thread_now(thread));
 	took = rte_rdtsc() - now;
-	thread->rehearsal_took += RTE_MIN(took, rte_get_tsc_hz() / SN_REHEARSAL_STEPS_PER_SECOND);
+	thread->warm_up_took += RTE_MIN(took, rte_get_tsc_hz() / SN_WARM_UP_STEPS_PER_SECOND);
 	return done;
 }
 
@@ -174,15 +173,15 @@ static void end_drain(struct sn_thread *thread)
 {
 	if (thread->undrained != 0)
 		return;
-	sn_station_drained(thread->station);
-	thread->draining = thread->station->draining;
+	sn_mailbox_drained(thread->mailbox);
+	thread->draining = thread->mailbox->draining;
 }
 
-static unsigned int rehearsal_share(const struct sn_thread *thread, unsigned int idle_rounds)
+static unsigned int warm_up_share(const struct sn_thread *thread, unsigned int idle_rounds)
 {
 	if (idle_rounds > 0)
 		return 1;
-	return thread->pressed ? SN_REHEARSAL_SHARE_PRESSED : SN_REHEARSAL_SHARE;
+	return thread->pressed ? SN_WARM_UP_SHARE_PRESSED : SN_WARM_UP_SHARE;
 }
 
 /* One burst of every port. Returns how many packets came. */
@@ -190,7 +189,7 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 {
 	const struct sn_plan *plan = thread->plan;
 	struct rte_mbuf *pkts[SN_RX_BURST];
-	bool draining = thread->station != NULL && thread->station->draining;
+	bool draining = thread->mailbox != NULL && thread->mailbox->draining;
 	unsigned int sum = 0;
 
 	thread->pressed = false;
@@ -219,8 +218,8 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 	}
 	if (unlikely(draining))
 		end_drain(thread);
-	if (thread->station != NULL) {
-		uint32_t taken = sn_station_poll(thread->station);
+	if (thread->mailbox != NULL) {
+		uint32_t taken = sn_mailbox_poll(thread->mailbox);
 
 		thread->pressed |= taken >= SN_EXCHANGE_BURST;
 		sum += taken;
@@ -228,12 +227,12 @@ static unsigned int poll_ports(struct sn_thread *thread, struct sn_worker_stats 
 	return sum;
 }
 
-static uint64_t station_now(void *context)
+static uint64_t mailbox_now(void *context)
 {
 	return thread_now(context);
 }
 
-static void station_packets(void *context, void **packets, uint32_t n)
+static void mailbox_packets(void *context, void **packets, uint32_t n)
 {
 	const struct sn_thread *thread = context;
 
@@ -241,33 +240,33 @@ static void station_packets(void *context, void **packets, uint32_t n)
 }
 
 /* Whoever handed it over has noted it: see sn_hand_over(). Of a copied ARP reply it is any. */
-static uint32_t station_shard(const void *packet)
+static uint32_t mailbox_shard(const void *packet)
 {
 	const struct rte_mbuf *m = packet;
 
 	return m->hash.rss;
 }
 
-static void station_give(void *context, uint32_t unit)
+static void mailbox_give(void *context, uint32_t unit)
 {
 	const struct sn_thread *thread = context;
 
-	sn_part_give(thread->part, unit);
+	sn_partition_give(thread->partition, unit);
 }
 
-static void station_take(void *context, uint32_t unit)
+static void mailbox_take(void *context, uint32_t unit)
 {
 	const struct sn_thread *thread = context;
 
-	sn_part_take(thread->part, unit);
+	sn_partition_take(thread->partition, unit);
 }
 
 const struct sn_exchange_ops sn_thread_exchange = {
-	.packets = station_packets,
-	.give = station_give,
-	.take = station_take,
-	.now = station_now,
-	.shard = station_shard,
+	.packets = mailbox_packets,
+	.give = mailbox_give,
+	.take = mailbox_take,
+	.now = mailbox_now,
+	.shard = mailbox_shard,
 };
 
 static void nap(uint32_t us)
@@ -308,7 +307,7 @@ int sn_thread_main(void *context)
 		uint32_t epoch = atomic_load_explicit(&orders->epoch, memory_order_acquire);
 
 		if (epoch != atomic_load_explicit(&thread->acknowledged, memory_order_relaxed) &&
-		    sn_thread_prepare(thread, epoch, rehearsal_share(thread, idle_rounds))) {
+		    sn_thread_prepare(thread, epoch, warm_up_share(thread, idle_rounds))) {
 			bool first = thread->plan == NULL;
 
 			sn_thread_follow(thread);
@@ -323,8 +322,8 @@ int sn_thread_main(void *context)
 		if (poll_ports(thread, stats) > 0) {
 			idle_rounds = 0;
 		} else if (++idle_rounds >= SN_IDLE_ROUNDS && thread->nap_us > 0 &&
-			   thread->rehearsal_began == 0 &&
-			   (thread->station == NULL || !sn_station_busy(thread->station))) {
+			   thread->warm_up_began == 0 &&
+			   (thread->mailbox == NULL || !sn_mailbox_busy(thread->mailbox))) {
 			nap(thread->nap_us);
 		}
 		end = rte_rdtsc();

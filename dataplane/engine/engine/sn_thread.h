@@ -27,9 +27,9 @@ struct sn_thread {
 	_Alignas(64) _Atomic uint32_t acknowledged; /* the last epoch that this worker follows */
 	const struct sn_orders *orders;
 	struct sn_worker *worker;
-	struct sn_station *station; /* NULL: the only worker, of the only engine */
-	struct sn_sights *sights;   /* NULL: there are no devices */
-	struct sn_part *part;
+	struct sn_mailbox *mailbox; /* NULL: the only worker, of the only engine */
+	struct sn_samples *samples; /* NULL: there are no devices */
+	struct sn_partition *partition;
 	const uint64_t *clock; /* ns; NULL: the time-stamp counter */
 	struct sn_plan *plan;
 	bool draining;
@@ -39,9 +39,9 @@ struct sn_thread {
 	uint16_t queue;			 /* of every port; also the worker's number */
 	uint32_t nap_us;		 /* 0: never naps */
 	uint64_t idle_cycles;		 /* read by the control thread */
-	/* The rehearsal of the plan to come (see sn_rehearse.c), in cycles: */
-	uint64_t rehearsal_began; /* 0: there is none */
-	uint64_t rehearsal_took;
+	/* The warm-up of the plan to come (see sn_warm_up.c), in cycles: */
+	uint64_t warm_up_began; /* 0: there is none */
+	uint64_t warm_up_took;
 };
 
 /* Follows the orders: returns at once when they say run, else when they do (or stop). */
@@ -49,12 +49,12 @@ void sn_thread_follow(struct sn_thread *thread);
 
 /*
  * Does a part of what is to be done before the orders are followed; true: nothing is left. A new program's
- * decisions are rehearsed, in one of so many parts of the time (1: all of it), and for some time at most, for
+ * decisions are warmed up, in one of so many parts of the time (1: all of it), and for some time at most, for
  * someone waits for the change.
  */
 bool sn_thread_prepare(struct sn_thread *thread, uint32_t epoch, unsigned int share);
 
-/* What a station's worker does; the context is the thread. */
+/* What a mailbox's worker does; the context is the thread. */
 extern const struct sn_exchange_ops sn_thread_exchange;
 
 /* While the worker is quiescent: has it tell its neighbours where the program's addresses are. */

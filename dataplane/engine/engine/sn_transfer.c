@@ -291,7 +291,7 @@ static struct sn_taken taken_of(const struct sn_transfer *t)
 
 void sn_transfer_layout(const struct sn_engine *engine, struct sn_transfer_layout *layout)
 {
-	struct sn_cut cut = sn_state_cut(engine->state);
+	struct sn_partitioning partitioning = sn_state_partitioning(engine->state);
 	const struct sn_plan *plan = engine->orders.plan;
 	uint64_t key = sn_state_key(engine->state);
 	uint8_t hash[SHA256_DIGEST_LENGTH];
@@ -302,19 +302,20 @@ void sn_transfer_layout(const struct sn_engine *engine, struct sn_transfer_layou
 		layout->program_len = plan->hash_len;
 		memcpy(layout->program, plan->hash, plan->hash_len);
 	}
-	switch (cut.by) {
-	case SN_CUT_BY_HOST:
-		snprintf(layout->cut, sizeof(layout->cut), "host");
+	switch (partitioning.by) {
+	case SN_PARTITION_BY_HOST:
+		snprintf(layout->partitioning, sizeof(layout->partitioning), "host");
 		SHA256Init(&sha);
 		SHA256Update(&sha, (const uint8_t *)&key, sizeof(key));
 		SHA256Final(hash, &sha);
 		memcpy(layout->key, hash, sizeof(layout->key));
 		break;
-	case SN_CUT_BY_ADDRESS:
-		snprintf(layout->cut, sizeof(layout->cut), "address:%u", cut.shift);
+	case SN_PARTITION_BY_ADDRESS:
+		snprintf(layout->partitioning, sizeof(layout->partitioning), "address:%u",
+			 partitioning.shift);
 		break;
-	case SN_CUT_BY_RSS:
-		snprintf(layout->cut, sizeof(layout->cut), "rss");
+	case SN_PARTITION_BY_RSS:
+		snprintf(layout->partitioning, sizeof(layout->partitioning), "rss");
 		break;
 	}
 }
@@ -346,9 +347,9 @@ static int check_layout(const struct sn_engine *engine, const struct sn_transfer
 	if (theirs->program_len != ours.program_len ||
 	    memcmp(theirs->program, ours.program, ours.program_len) != 0)
 		return SN_ERR("the giver runs program %s, this engine %s: load the same first", a, b);
-	if (strcmp(theirs->cut, ours.cut) != 0)
-		return SN_ERR("the giver cuts its state with --shards %s, this engine with %s", theirs->cut,
-			      ours.cut);
+	if (strcmp(theirs->partitioning, ours.partitioning) != 0)
+		return SN_ERR("the giver cuts its state with --shards %s, this engine with %s",
+			      theirs->partitioning, ours.partitioning);
 	if (theirs->units != ours.units)
 		return SN_ERR("the giver has %u shards, this engine %u", theirs->units, ours.units);
 	if (memcmp(theirs->key, ours.key, sizeof(ours.key)) != 0)

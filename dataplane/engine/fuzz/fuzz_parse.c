@@ -47,7 +47,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	sn_log_limit(SN_LOG_ERROR);
 	check(sn_harness_eal((*argv)[0], err, sizeof(err)), err);
-	check(sn_harness_open(&harness, 2, (struct sn_cut){0}, err, sizeof(err)), err);
+	check(sn_harness_open(&harness, 2, (struct sn_partitioning){0}, err, sizeof(err)), err);
 	sn_arena_init(&arena);
 	check(sn_engine_load(harness.engine, sn_sample_napt(&arena), NULL, 0, &loaded, err, sizeof(err)),
 	      err);

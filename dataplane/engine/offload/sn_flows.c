@@ -222,18 +222,18 @@ void sn_flows_count(struct sn_flows *f)
 
 /* ---- what was seen ---- */
 
-static bool holds(const struct sn_steer_match *m, const struct sn_sight *sight)
+static bool holds(const struct sn_steer_match *m, const struct sn_sample *sample)
 {
-	if (!rte_is_zero_ether_addr(&m->mac) && !rte_is_same_ether_addr(&m->mac, &sight->mac))
+	if (!rte_is_zero_ether_addr(&m->mac) && !rte_is_same_ether_addr(&m->mac, &sample->mac))
 		return false;
 	for (uint32_t f = 0; f < SN_FIELDS; f++)
-		if (!sn_cond_holds(&m->conds[f], sight->fields[f]))
+		if (!sn_cond_holds(&m->conds[f], sample->fields[f]))
 			return false;
 	return true;
 }
 
 /* The rule of a table that decides about a packet. */
-static struct sn_flow_rule *decide(const struct sn_flows *f, uint32_t table, const struct sn_sight *sight,
+static struct sn_flow_rule *decide(const struct sn_flows *f, uint32_t table, const struct sn_sample *sample,
 				   uint32_t *looked)
 {
 	const struct sn_flow_rule first = {.rule = {.table = table}};
@@ -241,7 +241,7 @@ static struct sn_flow_rule *decide(const struct sn_flows *f, uint32_t table, con
 	for (uint32_t i = position(f->by_place, f->n, &first, compare_places);
 	     i < f->n && f->by_place[i]->rule.table == table; i++) {
 		++*looked;
-		if (holds(&f->by_place[i]->rule.match, sight))
+		if (holds(&f->by_place[i]->rule.match, sample))
 			return f->by_place[i];
 	}
 	return NULL;
@@ -249,33 +249,33 @@ static struct sn_flow_rule *decide(const struct sn_flows *f, uint32_t table, con
 
 /* Whether a packet came as the rule that decides about it asks. */
 static bool agrees(struct sn_flow_counts *c, const struct sn_flow_rule *r, uint32_t mark,
-		   const struct sn_sight *sight)
+		   const struct sn_sample *sample)
 {
 	if (r->rule.action == SN_STEER_DROP) {
 		c->undropped++;
 		return false;
 	}
-	if (r->rule.action == SN_STEER_QUEUE && r->rule.queue != sight->queue) {
+	if (r->rule.action == SN_STEER_QUEUE && r->rule.queue != sample->queue) {
 		c->misqueued++;
 		return false;
 	}
-	if (mark != sight->mark) {
+	if (mark != sample->mark) {
 		c->mismarked++;
 		return false;
 	}
 	return true;
 }
 
-uint32_t sn_flows_see(struct sn_flows *f, const struct sn_sight *sight)
+uint32_t sn_flows_see(struct sn_flows *f, const struct sn_sample *sample)
 {
 	struct sn_flow_rule *way[TABLES_MAX];
 	uint32_t n = 0, looked = 0, mark = 0;
 	bool agreed;
 
-	if (f->n == 0 || sight->time_ns < f->changed_ns + SN_FLOWS_GRACE_NS)
+	if (f->n == 0 || sample->time_ns < f->changed_ns + SN_FLOWS_GRACE_NS)
 		return 0;
 	do {
-		way[n] = decide(f, n == 0 ? 0 : way[n - 1]->rule.table + 1, sight, &looked);
+		way[n] = decide(f, n == 0 ? 0 : way[n - 1]->rule.table + 1, sample, &looked);
 		if (way[n] == NULL)
 			break;
 		if (way[n]->rule.mark != 0)
@@ -285,10 +285,10 @@ uint32_t sn_flows_see(struct sn_flows *f, const struct sn_sight *sight)
 	f->counts.checked++;
 	if (n == 0) {
 		f->counts.no_rule++;
-		f->counts.mismarked += sight->mark != 0;
+		f->counts.mismarked += sample->mark != 0;
 		return looked;
 	}
-	agreed = agrees(&f->counts, way[n - 1], mark, sight);
+	agreed = agrees(&f->counts, way[n - 1], mark, sample);
 	for (uint32_t i = 0; i < n; i++) {
 		way[i]->agreed += agreed;
 		way[i]->contradicted += !agreed;

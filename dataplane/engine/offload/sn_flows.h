@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "sn_sight.h"
+#include "sn_sample.h"
 #include "sn_steer.h"
 
 /* Packets that came so soon after a change say nothing: they may have waited in a queue. */
@@ -85,7 +85,7 @@ void sn_flows_restore(struct sn_flows *flows);
 void sn_flows_count(struct sn_flows *flows);
 
 /* Compares a packet of this port with the rules. Returns how many rules were looked at. */
-uint32_t sn_flows_see(struct sn_flows *flows, const struct sn_sight *sight);
+uint32_t sn_flows_see(struct sn_flows *flows, const struct sn_sample *sample);
 
 enum sn_flow_verdict sn_flow_verdict(const struct sn_flow_rule *rule);
 

@@ -189,7 +189,7 @@ struct sn_program {
 	uint32_t icmp_rate;
 	uint32_t longest_way; /* segments that a packet and its answers pass at most */
 	bool stateful;	      /* some leg reads or makes state: decisions are worth a cache */
-	bool uncut;	      /* a packet may meet state of two shards: all are one unit */
+	bool unpartitioned;   /* a packet may meet state of two shards: all are one unit */
 	bool cacheable;	      /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;

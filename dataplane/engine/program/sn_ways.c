@@ -173,7 +173,7 @@ int sn_ways_note(struct sn_program *p)
 	find_meets(p, &meets);
 	for (uint32_t i = 0; i < p->n_classes; i++)
 		p->classes[i].way = way_of(p, &p->classes[i], &meets);
-	p->uncut = !can_be_cut(p, &meets, made);
+	p->unpartitioned = !can_be_cut(p, &meets, made);
 	free(made);
 	return 0;
 }

@@ -6,7 +6,7 @@
 /* What is no packet in a ring: an odd number. */
 enum message {
 	MARK = 1, /* no packet of the moving unit comes from here any more */
-	GRANT = 3,
+	HAND_OFF = 3,
 };
 
 /* Of what waits in a ring: packets whose memory is asked for before their shard is looked at, and packets
@@ -34,17 +34,17 @@ struct sn_exchange *sn_exchange_create(uint32_t n_workers)
 		return NULL;
 	memset(x, 0, sizeof(*x));
 	x->n_workers = n_workers;
-	x->stations = aligned_alloc(64, n_workers * sizeof(*x->stations));
+	x->mailboxes = aligned_alloc(64, n_workers * sizeof(*x->mailboxes));
 	x->rings = calloc((size_t)n_workers * n_workers, sizeof(*x->rings));
-	complete = x->stations != NULL && x->rings != NULL;
-	if (x->stations != NULL)
-		memset(x->stations, 0, n_workers * sizeof(*x->stations));
+	complete = x->mailboxes != NULL && x->rings != NULL;
+	if (x->mailboxes != NULL)
+		memset(x->mailboxes, 0, n_workers * sizeof(*x->mailboxes));
 	for (uint32_t i = 0; complete && i < n_workers; i++) {
-		x->stations[i].exchange = x;
-		x->stations[i].number = (uint16_t)i;
-		x->stations[i].marked = true;
-		x->stations[i].held = calloc(SN_EXCHANGE_HELD, sizeof(void *));
-		complete = x->stations[i].held != NULL;
+		x->mailboxes[i].exchange = x;
+		x->mailboxes[i].number = (uint16_t)i;
+		x->mailboxes[i].marked = true;
+		x->mailboxes[i].held = calloc(SN_EXCHANGE_HELD, sizeof(void *));
+		complete = x->mailboxes[i].held != NULL;
 		for (uint32_t j = 0; complete && j < n_workers; j++) {
 			if (i == j)
 				continue;
@@ -74,14 +74,14 @@ void sn_exchange_free(struct sn_exchange *x, void (*drop)(void *packet))
 {
 	if (x == NULL)
 		return;
-	for (uint32_t i = 0; x->stations != NULL && i < x->n_workers; i++) {
-		for (uint32_t j = 0; j < x->stations[i].n_held; j++)
-			drop(x->stations[i].held[j]);
-		free(x->stations[i].held);
+	for (uint32_t i = 0; x->mailboxes != NULL && i < x->n_workers; i++) {
+		for (uint32_t j = 0; j < x->mailboxes[i].n_held; j++)
+			drop(x->mailboxes[i].held[j]);
+		free(x->mailboxes[i].held);
 	}
 	for (uint32_t i = 0; x->rings != NULL && i < x->n_workers * x->n_workers; i++)
 		drop_ring(x->rings[i], drop);
-	free(x->stations);
+	free(x->mailboxes);
 	free(x->rings);
 	free(x);
 }
@@ -89,8 +89,8 @@ void sn_exchange_free(struct sn_exchange *x, void (*drop)(void *packet))
 void sn_exchange_join(struct sn_exchange *x, uint32_t worker, const struct sn_exchange_ops *ops,
 		      void *context)
 {
-	x->stations[worker].ops = ops;
-	x->stations[worker].context = context;
+	x->mailboxes[worker].ops = ops;
+	x->mailboxes[worker].context = context;
 }
 
 /* ---- the control thread ---- */
@@ -99,11 +99,11 @@ void sn_exchange_set(struct sn_exchange *x, uint32_t units, const uint8_t *owner
 {
 	x->units = units;
 	for (uint32_t i = 0; i < x->n_workers; i++) {
-		x->stations[i].review = true;
+		x->mailboxes[i].review = true;
 		for (uint32_t s = 0; s < SN_EXCHANGE_SHARDS; s++)
-			x->stations[i].place[s] = owner[s] != i	  ? owner[s]
-						  : place != NULL ? place[s]
-								  : SN_PLACE_HERE;
+			x->mailboxes[i].place[s] = owner[s] != i   ? owner[s]
+						   : place != NULL ? place[s]
+								   : SN_PLACE_HERE;
 	}
 }
 
@@ -135,7 +135,7 @@ void sn_exchange_begin(struct sn_exchange *x, struct sn_move move)
 bool sn_exchange_done(const struct sn_exchange *x, uint64_t *taken_ns)
 {
 	uint64_t order = atomic_load_explicit(&x->order, memory_order_relaxed);
-	const struct sn_station *taker = &x->stations[unpack(order).to];
+	const struct sn_mailbox *taker = &x->mailboxes[unpack(order).to];
 
 	if (atomic_load_explicit(&taker->done, memory_order_acquire) != number_of(order))
 		return false;
@@ -145,26 +145,26 @@ bool sn_exchange_done(const struct sn_exchange *x, uint64_t *taken_ns)
 
 /* ---- a worker ---- */
 
-static void set_place(struct sn_station *s, uint32_t unit, uint8_t place)
+static void set_place(struct sn_mailbox *s, uint32_t unit, uint8_t place)
 {
 	for (uint32_t i = unit; i < SN_EXCHANGE_SHARDS; i += s->exchange->units)
 		s->place[i] = place;
 }
 
-static bool tell(struct sn_station *s, uint32_t to, enum message message)
+static bool tell(struct sn_mailbox *s, uint32_t to, enum message message)
 {
 	struct sn_ring *ring = ring_of(s->exchange, s->number, to);
 
 	return sn_ring_put(ring, (void *)(uintptr_t)message);
 }
 
-static void end(struct sn_station *s)
+static void end(struct sn_mailbox *s)
 {
 	atomic_store_explicit(&s->done, s->seen, memory_order_release);
 }
 
 /* An order that was not known yet. */
-static void obey(struct sn_station *s)
+static void obey(struct sn_mailbox *s)
 {
 	switch ((enum sn_move_kind)s->move.kind) {
 	case SN_MOVE_OWNER:
@@ -187,7 +187,7 @@ static void obey(struct sn_station *s)
 }
 
 /* A move that was not known yet, or whose giver's ring was full. */
-static void notice(struct sn_station *s)
+static void notice(struct sn_mailbox *s)
 {
 	uint64_t order = atomic_load_explicit(&s->exchange->order, memory_order_acquire);
 
@@ -205,9 +205,9 @@ static void notice(struct sn_station *s)
 }
 
 /* The giver has everybody's mark. */
-static void give(struct sn_station *s)
+static void give(struct sn_mailbox *s)
 {
-	if (s->marks == 0 || s->marks < s->exchange->n_workers - 1 || !tell(s, s->move.to, GRANT))
+	if (s->marks == 0 || s->marks < s->exchange->n_workers - 1 || !tell(s, s->move.to, HAND_OFF))
 		return;
 	s->marks = 0;
 	s->awaits = false;
@@ -218,7 +218,7 @@ static void give(struct sn_station *s)
 
 /* What is held, in its order; packets whose unit is still on its way are held again, at or before where they
  * were. */
-static uint32_t review(struct sn_station *s)
+static uint32_t review(struct sn_mailbox *s)
 {
 	uint32_t n = s->n_held;
 
@@ -229,7 +229,7 @@ static uint32_t review(struct sn_station *s)
 }
 
 /* The unit is here, all of it. */
-static void arrive(struct sn_station *s)
+static void arrive(struct sn_mailbox *s)
 {
 	s->awaits = false;
 	set_place(s, s->move.unit, SN_PLACE_HERE);
@@ -238,9 +238,9 @@ static void arrive(struct sn_station *s)
 	end(s);
 }
 
-static void hear(struct sn_station *s, enum message message)
+static void hear(struct sn_mailbox *s, enum message message)
 {
-	if (message == GRANT) {
+	if (message == HAND_OFF) {
 		s->ops->take(s->context, s->move.unit);
 		arrive(s);
 	} else if (s->move.kind == SN_MOVE_DRAIN) {
@@ -250,7 +250,7 @@ static void hear(struct sn_station *s, enum message message)
 	}
 }
 
-void sn_station_drained(struct sn_station *s)
+void sn_mailbox_drained(struct sn_mailbox *s)
 {
 	if (!tell(s, s->move.to, MARK))
 		return; /* its ring is full: in the next round */
@@ -258,14 +258,14 @@ void sn_station_drained(struct sn_station *s)
 	sn_ring_publish(ring_of(s->exchange, s->number, s->move.to));
 }
 
-static bool is_moving(const struct sn_station *s, const void *packet)
+static bool is_moving(const struct sn_mailbox *s, const void *packet)
 {
 	return (s->ops->shard(packet) & (s->exchange->units - 1)) == s->move.unit;
 }
 
 /* Processes the moving unit's packets before a place in a ring, up to OVERTAKING. Returns how many there
  * were. */
-static uint32_t process_moving(struct sn_station *s, struct sn_ring *ring, uint32_t end)
+static uint32_t process_moving(struct sn_mailbox *s, struct sn_ring *ring, uint32_t end)
 {
 	void *own[SN_EXCHANGE_BURST];
 	uint32_t n = 0, sum = 0;
@@ -303,8 +303,9 @@ static bool find_message(struct sn_ring *ring, uint32_t *place)
 	return at != tail;
 }
 
-/* Hears a message that stands in a ring, before its turn. Before a grant there are no packets of its unit. */
-static uint32_t overtake(struct sn_station *s, struct sn_ring *ring)
+/* Hears a message that stands in a ring, before its turn. Before a hand-off token there are no packets of its
+ * unit. */
+static uint32_t overtake(struct sn_mailbox *s, struct sn_ring *ring)
 {
 	enum message message;
 	uint32_t at, sum = 0;
@@ -325,7 +326,7 @@ static uint32_t overtake(struct sn_station *s, struct sn_ring *ring)
 }
 
 /* Packets and messages in their order. */
-static uint32_t process(struct sn_station *s, void **items, uint32_t n)
+static uint32_t process(struct sn_mailbox *s, void **items, uint32_t n)
 {
 	uint32_t packets = 0, first = 0;
 
@@ -342,7 +343,7 @@ static uint32_t process(struct sn_station *s, void **items, uint32_t n)
 	return packets;
 }
 
-uint32_t sn_station_poll(struct sn_station *s)
+uint32_t sn_mailbox_poll(struct sn_mailbox *s)
 {
 	void *items[SN_EXCHANGE_BURST];
 	uint32_t sum = 0;
@@ -370,7 +371,7 @@ uint32_t sn_station_poll(struct sn_station *s)
 	return sum;
 }
 
-void sn_station_publish(struct sn_station *s)
+void sn_mailbox_publish(struct sn_mailbox *s)
 {
 	for (; s->touched != 0; s->touched &= s->touched - 1)
 		sn_ring_publish(ring_of(s->exchange, s->number, (uint32_t)__builtin_ctzll(s->touched)));

@@ -5,18 +5,19 @@
 /*
  * Packets from worker to worker, and units of shards that move between them while packets flow.
  *
- * Each worker has a station: what it believes to be each shard's place, written by it alone, and
+ * Each worker has a mailbox: what it believes to be each shard's place, written by it alone, and
  * a ring to each of the others. A unit moves in four steps, none of which makes anyone wait:
  *
  *  1. The control thread publishes the order.
  *  2. Each worker takes notice between two bursts: it puts a mark into its ring to the giver, and from
  *     then on hands the unit's packets to the taker. The taker holds what comes.
  *  3. The giver, which goes on with the unit meanwhile, has read everybody's mark: no packet of the unit
- *     can come to it any more. It gives the unit, and puts the grant into its ring to the taker.
+ *     can come to it any more. It gives the unit, and puts the hand-off token into its ring to the taker.
  *  4. The taker takes the unit, processes what it holds, then what comes.
  *
  * Packets that came by one queue stay in their order: those before the mark are processed by the
- * giver before the grant, those behind it by the taker after the grant, in the order of their ring.
+ * giver before the hand-off token, those behind it by the taker after the hand-off token, in the order of
+ * their ring.
  *
  * Where a device gives a unit's packets to a queue of its own choice, it is told of the move afterwards. What
  * it gives to the taker then must not overtake what waits in the giver's queue, so the unit *turns*:
@@ -53,7 +54,7 @@ enum sn_place {				 /* else the number of another worker */
 		SN_PLACE_HERE = 0xff,
 };
 
-/* What a station's worker does. Called on its thread. */
+/* What a mailbox's worker does. Called on its thread. */
 struct sn_exchange_ops {
 	/* Packets that others handed over, in their order. They are the worker's. */
 	void (*packets)(void *context, void **packets, uint32_t n);
@@ -78,7 +79,7 @@ struct sn_move {
 struct sn_exchange;
 
 /* Written by its worker alone, but for `done`, which others read. */
-struct sn_station {
+struct sn_mailbox {
 	/* lines 1 and 2: read by every packet */
 	_Alignas(64) uint8_t place[SN_EXCHANGE_SHARDS];
 	/* line 3: read by every burst */
@@ -88,7 +89,7 @@ struct sn_station {
 	uint64_t touched; /* bit per worker: its ring was put into */
 	uint16_t number;
 	bool marked;	     /* the giver was told of the latest move */
-	bool draining;	     /* see sn_station_drained() */
+	bool draining;	     /* see sn_mailbox_drained() */
 	bool awaits;	     /* the latest move waits for a message to this worker */
 	bool review;	     /* what is held may have a place now; set while the worker is quiescent */
 	struct sn_move move; /* the latest */
@@ -100,16 +101,16 @@ struct sn_station {
 	uint64_t taken_ns;		    /* when */
 	void **held;
 };
-_Static_assert(offsetof(struct sn_station, exchange) == 128, "a place per shard fills two lines");
-_Static_assert(offsetof(struct sn_station, done) == 192, "what every burst reads is on one line");
-_Static_assert(sizeof(struct sn_station) == 256, "stations share no line");
+_Static_assert(offsetof(struct sn_mailbox, exchange) == 128, "a place per shard fills two lines");
+_Static_assert(offsetof(struct sn_mailbox, done) == 192, "what every burst reads is on one line");
+_Static_assert(sizeof(struct sn_mailbox) == 256, "mailboxes share no line");
 
 struct sn_exchange {
 	_Alignas(64) _Atomic uint64_t
 		order; /* the control thread's word: a number and a move, see sn_exchange.c */
 	_Alignas(64) uint32_t n_workers;
 	uint32_t units;
-	struct sn_station *stations;
+	struct sn_mailbox *mailboxes;
 	struct sn_ring **rings; /* from * n_workers + to */
 };
 
@@ -122,9 +123,9 @@ void sn_exchange_free(struct sn_exchange *exchange, void (*drop)(void *packet));
 void sn_exchange_join(struct sn_exchange *exchange, uint32_t worker, const struct sn_exchange_ops *ops,
 		      void *context);
 
-static inline struct sn_station *sn_exchange_station(const struct sn_exchange *exchange, uint32_t worker)
+static inline struct sn_mailbox *sn_exchange_mailbox(const struct sn_exchange *exchange, uint32_t worker)
 {
-	return &exchange->stations[worker];
+	return &exchange->mailboxes[worker];
 }
 
 /* ---- the control thread ---- */
@@ -148,36 +149,36 @@ bool sn_exchange_done(const struct sn_exchange *exchange, uint64_t *taken_ns);
 
 /* Between two bursts: take notice of moves, then process what the others have put. Returns how many
  * packets that were. */
-uint32_t sn_station_poll(struct sn_station *station);
+uint32_t sn_mailbox_poll(struct sn_mailbox *mailbox);
 
 /* Whether the worker is needed soon: it should not nap. */
-static inline bool sn_station_busy(const struct sn_station *station)
+static inline bool sn_mailbox_busy(const struct sn_mailbox *mailbox)
 {
-	return !station->marked || station->draining || station->marks > 0 || station->n_held > 0;
+	return !mailbox->marked || mailbox->draining || mailbox->marks > 0 || mailbox->n_held > 0;
 }
 
-/* A station that is draining: its worker has received all that was in its queues when that began. */
-void sn_station_drained(struct sn_station *station);
+/* A mailbox that is draining: its worker has received all that was in its queues when that began. */
+void sn_mailbox_drained(struct sn_mailbox *mailbox);
 
-/* Put a packet into the ring to another worker, where it is seen after sn_station_publish(). False: full. */
-static inline bool sn_station_hand(struct sn_station *station, uint32_t to, void *packet)
+/* Put a packet into the ring to another worker, where it is seen after sn_mailbox_publish(). False: full. */
+static inline bool sn_mailbox_hand(struct sn_mailbox *mailbox, uint32_t to, void *packet)
 {
-	const struct sn_exchange *x = station->exchange;
+	const struct sn_exchange *x = mailbox->exchange;
 
-	station->touched |= UINT64_C(1) << to;
-	return sn_ring_put(x->rings[station->number * x->n_workers + to], packet);
+	mailbox->touched |= UINT64_C(1) << to;
+	return sn_ring_put(x->rings[mailbox->number * x->n_workers + to], packet);
 }
 
 /* Keep a packet until its unit arrives. False: too many wait. */
-static inline bool sn_station_hold(struct sn_station *station, void *packet)
+static inline bool sn_mailbox_hold(struct sn_mailbox *mailbox, void *packet)
 {
-	if (station->n_held == SN_EXCHANGE_HELD)
+	if (mailbox->n_held == SN_EXCHANGE_HELD)
 		return false;
-	station->held[station->n_held++] = packet;
+	mailbox->held[mailbox->n_held++] = packet;
 	return true;
 }
 
 /* At the end of a burst. */
-void sn_station_publish(struct sn_station *station);
+void sn_mailbox_publish(struct sn_mailbox *mailbox);
 
 #endif /* SN_EXCHANGE_H */

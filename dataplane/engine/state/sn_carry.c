@@ -320,7 +320,7 @@ static void end_session(struct sn_state *state, const struct table *t, const str
 	s->live = 0;
 	s->generation++;
 	state->carried.left[t->id]++;
-	++*run_room(&state->carried, s->run, class);
+	++*run_quota(&state->carried, s->run, class);
 }
 
 static void forget_shard(struct sn_state *state, const struct table *t, struct shard *sh)

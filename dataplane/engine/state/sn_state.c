@@ -7,11 +7,11 @@
 #include "sn_lines.h"
 #include "sn_state_impl.h"
 
-/* ---- shards and rooms change hands ---- */
+/* ---- shards and quotas change hands ---- */
 
-struct sn_part *sn_state_part(struct sn_state *state, uint32_t worker)
+struct sn_partition *sn_state_partition(struct sn_state *state, uint32_t worker)
 {
-	return &state->parts[worker];
+	return &state->partitions[worker];
 }
 
 uint32_t sn_state_units(const struct sn_state *state)
@@ -39,32 +39,33 @@ void sn_state_set_key(struct sn_state *state, uint64_t key)
 	state->key = key;
 }
 
-static void set_owned(struct sn_part *part, uint32_t unit, bool owned)
+static void set_owned(struct sn_partition *partition, uint32_t unit, bool owned)
 {
-	for (uint32_t i = unit; i < SN_SHARDS; i += part->state->unit_mask + 1)
-		part->owned[i] = owned;
+	for (uint32_t i = unit; i < SN_SHARDS; i += partition->state->unit_mask + 1)
+		partition->owned[i] = owned;
 }
 
-void sn_part_give(struct sn_part *part, uint32_t unit)
+void sn_partition_give(struct sn_partition *partition, uint32_t unit)
 {
-	const struct sn_state *state = part->state;
+	const struct sn_state *state = partition->state;
 
-	for (uint32_t i = 0; i < n_rooms(state->n_tables, state->n_runs); i++) {
-		state->gift[i] = part->left[i] > 0 ? part->left[i] / (int32_t)part->n_owned : 0;
-		part->left[i] -= state->gift[i];
+	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_runs); i++) {
+		state->gift[i] =
+			partition->left[i] > 0 ? partition->left[i] / (int32_t)partition->n_owned : 0;
+		partition->left[i] -= state->gift[i];
 	}
-	set_owned(part, unit, false);
-	part->n_owned--;
+	set_owned(partition, unit, false);
+	partition->n_owned--;
 }
 
-void sn_part_take(struct sn_part *part, uint32_t unit)
+void sn_partition_take(struct sn_partition *partition, uint32_t unit)
 {
-	const struct sn_state *state = part->state;
+	const struct sn_state *state = partition->state;
 
-	for (uint32_t i = 0; i < n_rooms(state->n_tables, state->n_runs); i++)
-		part->left[i] += state->gift[i];
-	set_owned(part, unit, true);
-	part->n_owned++;
+	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_runs); i++)
+		partition->left[i] += state->gift[i];
+	set_owned(partition, unit, true);
+	partition->n_owned++;
 }
 
 void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker)
@@ -75,11 +76,11 @@ void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker)
 
 void sn_state_set_place(struct sn_state *state, uint32_t unit, enum sn_shard_place place)
 {
-	struct sn_part *part = &state->parts[state->owner[unit]];
+	struct sn_partition *partition = &state->partitions[state->owner[unit]];
 
-	part->n_owned -= state->place[unit] == SN_SHARD_HERE;
-	part->n_owned += place == SN_SHARD_HERE;
-	set_owned(part, unit, place == SN_SHARD_HERE);
+	partition->n_owned -= state->place[unit] == SN_SHARD_HERE;
+	partition->n_owned += place == SN_SHARD_HERE;
+	set_owned(partition, unit, place == SN_SHARD_HERE);
 	for (uint32_t i = unit; i < SN_SHARDS; i += state->unit_mask + 1)
 		state->place[i] = place;
 }
@@ -89,70 +90,72 @@ void sn_state_set_place(struct sn_state *state, uint32_t unit, enum sn_shard_pla
 void sn_state_set_units(struct sn_state *state, uint32_t mask)
 {
 	state->unit_mask = mask;
-	for (uint32_t i = 0; i < state->n_parts; i++)
-		state->parts[i].n_owned = 0;
+	for (uint32_t i = 0; i < state->n_partitions; i++)
+		state->partitions[i].n_owned = 0;
 	for (uint32_t i = 0; i < SN_SHARDS; i++) {
 		state->owner[i] = state->owner[i & mask];
 		state->place[i] = state->place[i & mask];
-		for (uint32_t j = 0; j < state->n_parts; j++)
-			state->parts[j].owned[i] = j == state->owner[i] && state->place[i] == SN_SHARD_HERE;
+		for (uint32_t j = 0; j < state->n_partitions; j++)
+			state->partitions[j].owned[i] =
+				j == state->owner[i] && state->place[i] == SN_SHARD_HERE;
 	}
 	for (uint32_t i = 0; i <= mask; i++)
-		state->parts[state->owner[i]].n_owned += state->place[i] == SN_SHARD_HERE;
+		state->partitions[state->owner[i]].n_owned += state->place[i] == SN_SHARD_HERE;
 }
 
 bool sn_state_starved(const struct sn_state *state)
 {
 	bool starved = false;
 
-	for (uint32_t i = 0; i < state->n_parts && state->n_parts > 1; i++)
-		starved |= atomic_load_explicit(&state->parts[i].starved, memory_order_relaxed);
+	for (uint32_t i = 0; i < state->n_partitions && state->n_partitions > 1; i++)
+		starved |= atomic_load_explicit(&state->partitions[i].starved, memory_order_relaxed);
 	return starved;
 }
 
 /* A part's claim to what is left: its shards, and as much as all of them if it has run out. */
-static uint32_t claim(const struct sn_state *state, const struct sn_part *part)
+static uint32_t claim(const struct sn_state *state, const struct sn_partition *partition)
 {
-	return part->n_owned +
-	       (atomic_load_explicit(&part->starved, memory_order_relaxed) ? state->unit_mask + 1 : 0);
+	return partition->n_owned +
+	       (atomic_load_explicit(&partition->starved, memory_order_relaxed) ? state->unit_mask + 1 : 0);
 }
 
 /* What the parts have left of one room, by their claims; what cannot be divided goes to who wants most. */
-static void level_room(struct sn_state *state, uint32_t room)
+static void level_quota(struct sn_state *state, uint32_t room)
 {
 	uint32_t claims = 0, most = 0;
 	int64_t left = state->carried.left[room], rest;
 
 	state->carried.left[room] = 0;
-	for (uint32_t i = 0; i < state->n_parts; i++) {
-		left += state->parts[i].left[room];
-		claims += claim(state, &state->parts[i]);
-		if (claim(state, &state->parts[i]) > claim(state, &state->parts[most]))
+	for (uint32_t i = 0; i < state->n_partitions; i++) {
+		left += state->partitions[i].left[room];
+		claims += claim(state, &state->partitions[i]);
+		if (claim(state, &state->partitions[i]) > claim(state, &state->partitions[most]))
 			most = i;
 	}
 	rest = left;
-	for (uint32_t i = 0; i < state->n_parts; i++) {
-		int64_t part = left > 0 && claims ? left * claim(state, &state->parts[i]) / claims : 0;
+	for (uint32_t i = 0; i < state->n_partitions; i++) {
+		int64_t share = left > 0 && claims ? left * claim(state, &state->partitions[i]) / claims : 0;
 
-		state->parts[i].left[room] = (int32_t)part;
-		rest -= part;
+		state->partitions[i].left[room] = (int32_t)share;
+		rest -= share;
 	}
-	state->parts[most].left[room] += (int32_t)rest;
+	state->partitions[most].left[room] += (int32_t)rest;
 }
 
 void sn_state_level(struct sn_state *state)
 {
-	for (uint32_t i = 0; i < n_rooms(state->n_tables, state->n_runs); i++)
-		level_room(state, i);
-	for (uint32_t i = 0; i < state->n_parts; i++) {
-		atomic_store_explicit(&state->parts[i].starved, false, memory_order_relaxed);
-		memset(state->parts[i].spent, 0xff, state->n_tables * sizeof(*state->parts[i].spent));
+	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_runs); i++)
+		level_quota(state, i);
+	for (uint32_t i = 0; i < state->n_partitions; i++) {
+		atomic_store_explicit(&state->partitions[i].starved, false, memory_order_relaxed);
+		memset(state->partitions[i].spent, 0xff,
+		       state->n_tables * sizeof(*state->partitions[i].spent));
 	}
 }
 
 /* ---- a state comes and goes ---- */
 
-struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_cut cut)
+struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_partitioning partitioning)
 {
 	struct sn_state *state = sn_lines(1, sizeof(*state));
 
@@ -160,29 +163,29 @@ struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_cu
 		return NULL;
 	state->seed = state->key = seed ^ 0xa0761d6478bd642full;
 	state->carried.state = state;
-	state->cut = cut;
-	state->n_parts = n_workers;
-	state->parts = sn_lines(n_workers, sizeof(*state->parts));
-	if (!state->parts) {
+	state->partitioning = partitioning;
+	state->n_partitions = n_workers;
+	state->partitions = sn_lines(n_workers, sizeof(*state->partitions));
+	if (!state->partitions) {
 		sn_state_free(state);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < n_workers; i++)
-		state->parts[i].state = state;
+		state->partitions[i].state = state;
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		state->owner[i] = i * n_workers / SN_SHARDS;
 	sn_state_set_units(state, SN_SHARDS - 1);
 	return state;
 }
 
-struct sn_cut sn_state_cut(const struct sn_state *state)
+struct sn_partitioning sn_state_partitioning(const struct sn_state *state)
 {
-	return state->cut;
+	return state->partitioning;
 }
 
-void sn_state_recut(struct sn_state *state, struct sn_cut cut)
+void sn_state_repartition(struct sn_state *state, struct sn_partitioning partitioning)
 {
-	state->cut = cut;
+	state->partitioning = partitioning;
 }
 
 void sn_state_free(struct sn_state *state)
@@ -193,11 +196,11 @@ void sn_state_free(struct sn_state *state)
 		sn_state_table_free(state->tables[i]);
 	for (uint32_t i = 0; i < state->n_runs; i++)
 		free(state->runs[i].name);
-	for (uint32_t i = 0; state->parts && i < state->n_parts; i++) {
-		free(state->parts[i].left);
-		free(state->parts[i].spent);
+	for (uint32_t i = 0; state->partitions && i < state->n_partitions; i++) {
+		free(state->partitions[i].left);
+		free(state->partitions[i].spent);
 	}
-	free(state->parts);
+	free(state->partitions);
 	free(state->gift);
 	free(state->carried.left);
 	free(state->tables);
@@ -230,7 +233,7 @@ static void add_stats(struct sn_state_stats *stats, const struct shard *sh)
 	stats->created += sh->created;
 	stats->expired += sh->expired;
 	stats->exhausted += sh->exhausted;
-	stats->displaced += sh->displaced;
+	stats->evicted += sh->evicted;
 }
 
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats)

@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "sn_cut.h"
+#include "sn_partitioning.h"
 #include "sn_program.h"
 
 #define SN_SHARDS   128
@@ -99,7 +99,7 @@ struct sn_ended {
  * What a worker has of the state: shards, and a share of what tables and runs may still hold.
  * Written by its worker alone; the first line is read by slow packets, the others by all.
  */
-struct sn_part {
+struct sn_partition {
 	const struct sn_state *state;
 	int32_t *left;	 /* sessions that it may still make: by table, then by run and protocol */
 	uint64_t *spent; /* by table: when all of its shards were reaped for want of room */
@@ -111,22 +111,22 @@ struct sn_part {
 	/* lines 2 and 3 */
 	_Alignas(64) bool owned[SN_SHARDS];
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct sn_part) == 192, "a part shares no cache line");
+_Static_assert(sizeof(struct sn_partition) == 192, "a part shares no cache line");
 
 /*
  * For a number of workers, among which the shards are split evenly. seed keeps strangers from choosing
  * flows that meet in one hash bucket; any number in tests.
  */
-struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_cut cut);
+struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_partitioning partitioning);
 void sn_state_free(struct sn_state *state);
 
-struct sn_cut sn_state_cut(const struct sn_state *state);
+struct sn_partitioning sn_state_partitioning(const struct sn_state *state);
 
 /* Another cut, before the first sn_state_apply(). */
-void sn_state_recut(struct sn_state *state, struct sn_cut cut);
+void sn_state_repartition(struct sn_state *state, struct sn_partitioning partitioning);
 
 /* A worker's part; stays where it is as long as the state. */
-struct sn_part *sn_state_part(struct sn_state *state, uint32_t worker);
+struct sn_partition *sn_state_partition(struct sn_state *state, uint32_t worker);
 
 /*
  * How many units of ownership there are, a power of two: 128, or fewer where a pool is too small or the
@@ -141,8 +141,8 @@ uint32_t sn_state_owner(const struct sn_state *state, uint32_t shard);
  * Hand a unit over: the worker that has it gives it, then (the other worker having been told) that one takes
  * it, and the control thread notes it. Each runs on its own thread; one unit at a time is on its way.
  */
-void sn_part_give(struct sn_part *part, uint32_t unit);
-void sn_part_take(struct sn_part *part, uint32_t unit);
+void sn_partition_give(struct sn_partition *partition, uint32_t unit);
+void sn_partition_take(struct sn_partition *partition, uint32_t unit);
 void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker);
 
 /*
@@ -175,7 +175,7 @@ struct sn_state_stats {
 	uint64_t created;
 	uint64_t expired;
 	uint64_t exhausted; /* refused for want of a port or of room */
-	uint64_t displaced; /* TCP openings that nobody answered, ended for want of a port or of room */
+	uint64_t evicted;   /* TCP openings that nobody answered, ended for want of a port or of room */
 };
 
 /* Of a table of the current program. These two may run beside workers: the numbers are then of slightly
@@ -223,7 +223,7 @@ static inline void sn_state_prefetch_session(struct sn_state_hint hint)
 }
 
 /* The session of a run by the flow as it is inside; made if there is none and make is set. */
-enum sn_state_result sn_state_forward(struct sn_part *part, uint32_t run, uint32_t shard,
+enum sn_state_result sn_state_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
 				      const struct sn_flow *flow, bool make, uint64_t now,
 				      struct sn_session **session);
 
@@ -239,7 +239,7 @@ struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table,
 uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *session);
 
 /* Give a session and its port back, as if it had never been. */
-void sn_session_end(struct sn_part *part, struct sn_session *session);
+void sn_session_end(struct sn_partition *partition, struct sn_session *session);
 
 static inline bool sn_session_live(const struct sn_session *s, uint64_t now)
 {
@@ -247,6 +247,6 @@ static inline bool sn_session_live(const struct sn_session *s, uint64_t now)
 }
 
 /* Reclaim what has expired in a few of the part's shards; all are visited in turn. */
-void sn_part_tick(struct sn_part *part, uint64_t now);
+void sn_partition_tick(struct sn_partition *partition, uint64_t now);
 
 #endif /* SN_STATE_H */

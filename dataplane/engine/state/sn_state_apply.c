@@ -46,7 +46,7 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 	}
 	for (uint32_t i = 0; c->runs && i < p->n_runs; i++)
 		free(c->runs[i].name);
-	for (uint32_t i = 0; c->left && c->spent && i < state->n_parts; i++) {
+	for (uint32_t i = 0; c->left && c->spent && i < state->n_partitions; i++) {
 		free(c->left[i]);
 		free(c->spent[i]);
 	}
@@ -79,15 +79,15 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	c->runs = calloc(p->n_runs + 1, sizeof(*c->runs));
 	c->run_of = calloc(p->n_runs + 1, sizeof(*c->run_of));
 	c->renamed = calloc(state->n_runs + 1, sizeof(*c->renamed));
-	c->gift = calloc(n_rooms(p->n_tables, p->n_runs) + 1, sizeof(*c->gift));
-	c->carried = calloc(n_rooms(p->n_tables, p->n_runs) + 1, sizeof(*c->carried));
-	c->left = calloc(state->n_parts, sizeof(*c->left));
-	c->spent = calloc(state->n_parts, sizeof(*c->spent));
+	c->gift = calloc(n_quotas(p->n_tables, p->n_runs) + 1, sizeof(*c->gift));
+	c->carried = calloc(n_quotas(p->n_tables, p->n_runs) + 1, sizeof(*c->carried));
+	c->left = calloc(state->n_partitions, sizeof(*c->left));
+	c->spent = calloc(state->n_partitions, sizeof(*c->spent));
 	if (!c->tables || !c->runs || !c->run_of || !c->renamed || !c->gift || !c->carried || !c->left ||
 	    !c->spent)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < state->n_parts; i++) {
-		c->left[i] = sn_lines(n_rooms(p->n_tables, p->n_runs), sizeof(**c->left));
+	for (uint32_t i = 0; i < state->n_partitions; i++) {
+		c->left[i] = sn_lines(n_quotas(p->n_tables, p->n_runs), sizeof(**c->left));
 		c->spent[i] = sn_lines(p->n_tables, sizeof(**c->spent));
 		if (!c->left[i] || !c->spent[i])
 			return -ENOMEM;
@@ -98,7 +98,7 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 			    table_is(state->tables[j], &p->tables[i]))
 				c->tables[i] = state->tables[j];
 		if (!c->tables[i])
-			c->tables[i] = sn_state_table_create(&p->tables[i], state->cut);
+			c->tables[i] = sn_state_table_create(&p->tables[i], state->partitioning);
 		if (!c->tables[i])
 			return -ENOMEM;
 	}
@@ -136,7 +136,7 @@ static bool has_place(const struct sn_state *state, const struct table *t, const
 static bool move(struct sn_state *state, struct table *to, const struct sn_session *from, uint32_t run)
 {
 	struct shard *sh = &to->shards[from->shard & to->mask];
-	struct sn_part *part = state->parts; /* it has all room, for now */
+	struct sn_partition *partition = state->partitions; /* it has all room, for now */
 	const struct sn_flow back = {from->remote_addr, from->outside_addr, from->remote_port,
 				     from->outside_port, from->proto};
 	struct sn_session *s;
@@ -144,7 +144,8 @@ static bool move(struct sn_state *state, struct table *to, const struct sn_sessi
 
 	/* The way out looks in the shard of the inside host, the way back in that of the port. */
 	if ((from->shard & to->mask) != return_shard(state, to, &back) ||
-	    !has_place(state, to, sh, from, &back, &slot) || is_full(part, to, run, class_of(from->proto)))
+	    !has_place(state, to, sh, from, &back, &slot) ||
+	    is_full(partition, to, run, class_of(from->proto)))
 		return false;
 	s = slab_take(sh);
 	if (!s)
@@ -153,8 +154,8 @@ static bool move(struct sn_state *state, struct table *to, const struct sn_sessi
 	s->run = run;
 	s->timeout_ms = timeout_of(&state->runs[run], s->proto, s->seen);
 	if (!sh->live)
-		sh->tick = part->now >> WHEEL_SHIFT;
-	settle(part, to, sh, s, slot, hash_session(state, s));
+		sh->tick = partition->now >> WHEEL_SHIFT;
+	settle(partition, to, sh, s, slot, hash_session(state, s));
 	return true;
 }
 
@@ -168,7 +169,7 @@ static bool keep(struct sn_state *state, struct shard *sh, struct table *t, stru
 	unchain(state, sh, s);
 	unhang(sh, s);
 	sh->live--;
-	state->parts->left[t->id]++;
+	state->partitions->left[t->id]++;
 	if (run == SN_NO_INDEX || state->runs[run].table != t->id) {
 		if (!sn_has_ports(s->proto))
 			back_unlink(state, sh, s);
@@ -189,8 +190,8 @@ static bool keep(struct sn_state *state, struct shard *sh, struct table *t, stru
 	*bucket = index_of(sh, s);
 	hang(sh, s);
 	sh->live++;
-	state->parts->left[t->id]--;
-	--*run_room(state->parts, run, class_of(s->proto));
+	state->partitions->left[t->id]--;
+	--*run_quota(state->partitions, run, class_of(s->proto));
 	return true;
 }
 
@@ -258,13 +259,13 @@ static int32_t live_of(const struct sn_state *state, uint32_t run, enum sn_proto
 {
 	int32_t live = limit(state->runs[run].max_sessions);
 
-	for (uint32_t i = 0; i < state->n_parts; i++)
-		live -= *run_room(&state->parts[i], run, class);
+	for (uint32_t i = 0; i < state->n_partitions; i++)
+		live -= *run_quota(&state->partitions[i], run, class);
 	return live;
 }
 
 /* The first part gets all room of the new state: to make what is kept, and to split the rest. */
-static void change_rooms(struct sn_state *state, struct change *c, const struct sn_program *p, bool same)
+static void change_quotas(struct sn_state *state, struct change *c, const struct sn_program *p, bool same)
 {
 	int32_t *left = c->left[0];
 
@@ -275,15 +276,15 @@ static void change_rooms(struct sn_state *state, struct change *c, const struct 
 			left[p->n_tables + i * SN_PROTOS + k] =
 				limit(c->runs[i].max_sessions) - (same ? live_of(state, i, k) : 0);
 	}
-	for (uint32_t i = 0; i < state->n_parts; i++) {
-		struct sn_part *part = &state->parts[i];
+	for (uint32_t i = 0; i < state->n_partitions; i++) {
+		struct sn_partition *partition = &state->partitions[i];
 
-		free(part->left);
-		free(part->spent);
-		part->left = c->left[i];
-		part->spent = c->spent[i];
-		if (part->now > state->parts->now)
-			state->parts->now = part->now;
+		free(partition->left);
+		free(partition->spent);
+		partition->left = c->left[i];
+		partition->spent = c->spent[i];
+		if (partition->now > state->partitions->now)
+			state->partitions->now = partition->now;
 	}
 	free(c->left);
 	free(c->spent);
@@ -299,7 +300,7 @@ static uint32_t unit_mask_of(const struct change *c, const struct sn_program *p)
 
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		mask &= c->tables[i]->mask;
-	return p->uncut ? 0 : mask;
+	return p->unpartitioned ? 0 : mask;
 }
 
 static bool tables_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
@@ -323,7 +324,7 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 	       unit_mask_of(&c, p) == state->unit_mask;
 	for (uint32_t i = 0; same && i < p->n_tables; i++)
 		c.kept += live_in(c.tables[i]);
-	change_rooms(state, &c, p, same);
+	change_quotas(state, &c, p, same);
 	sn_state_set_units(state, unit_mask_of(&c, p));
 	/* Chains are found by the number of the run: sessions leave the old ones by the old numbers, which
 	 * they still have. */

@@ -16,8 +16,9 @@
 #define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
 #define NS_PER_MS   1000000ull
 #define BACK_HEADS  1024u /* of chains by which sessions without ports are found from outside */
-#define BACK_ADDRS  32u	  /* of a pool are used for them at most: with every cut a table has as many */
-#define SLOT_FREE   0x80000000u
+#define BACK_ADDRS  32u /* of a pool are used for them at most: with every partitioning a table has as many \
+			 */
+#define SLOT_FREE 0x80000000u
 
 /*
  * Outside addresses and ports that serve alike. A slot never used is 0; one in use holds the session's
@@ -78,10 +79,10 @@ struct shard {
 	uint64_t created;
 	uint64_t expired;
 	uint64_t exhausted;
-	uint64_t displaced;
+	uint64_t evicted;
 	uint32_t hand;	      /* the same for sessions in the slab */
 	uint32_t portless;    /* sessions without ports */
-	struct queue *queues; /* SN_CUT_BY_RSS: by protocol, coset and address */
+	struct queue *queues; /* SN_PARTITION_BY_RSS: by protocol, coset and address */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct shard) == 192, "three cache lines");
 
@@ -94,7 +95,7 @@ struct table {
 	uint32_t id;	       /* in state->tables */
 	struct shard *shards;
 	size_t size;	       /* of the mapping that holds the shards and all of theirs */
-	struct cosets *cosets; /* SN_CUT_BY_RSS */
+	struct cosets *cosets; /* SN_PARTITION_BY_RSS */
 	uint32_t n_pool;
 	uint32_t port_min, port_max;
 	struct sn_range *pool;
@@ -113,39 +114,40 @@ struct run {
 /* Workers read it; what they write is in shards and parts. */
 struct sn_state {
 	uint64_t seed;
-	uint64_t key; /* tells the shard of a flow from inside: SN_CUT_BY_HOST */
-	struct sn_cut cut;
+	uint64_t key; /* tells the shard of a flow from inside: SN_PARTITION_BY_HOST */
+	struct sn_partitioning partitioning;
 	uint32_t n_tables;
 	uint32_t n_runs;
 	struct table **tables; /* those of the program, in its order */
 	struct run *runs;
 	uint32_t *run_of; /* by the program's run */
 	uint32_t unit_mask;
-	uint32_t n_parts;
-	struct sn_part *parts;
+	uint32_t n_partitions;
+	struct sn_partition *partitions;
 	int32_t *gift; /* goes with a unit from part to part */
 	/* Sessions that came (less than 0) and went with units from and to other engines, where the parts do
 	 * not know of them yet; its left is by room, as theirs. */
-	struct sn_part carried;
+	struct sn_partition carried;
 	uint8_t owner[SN_SHARDS];
 	uint8_t place[SN_SHARDS]; /* enum sn_shard_place */
 };
 
 /* Room: how many sessions may still be made, of a table, and of a run and protocol. */
-static inline uint32_t n_rooms(uint32_t n_tables, uint32_t n_runs)
+static inline uint32_t n_quotas(uint32_t n_tables, uint32_t n_runs)
 {
 	return n_tables + n_runs * SN_PROTOS;
 }
 
-static inline int32_t *run_room(const struct sn_part *part, uint32_t run, enum sn_proto_class class)
+static inline int32_t *run_quota(const struct sn_partition *partition, uint32_t run,
+				 enum sn_proto_class class)
 {
-	return &part->left[part->state->n_tables + run * SN_PROTOS + class];
+	return &partition->left[partition->state->n_tables + run * SN_PROTOS + class];
 }
 
-static inline bool is_full(const struct sn_part *part, const struct table *t, uint32_t run,
+static inline bool is_full(const struct sn_partition *partition, const struct table *t, uint32_t run,
 			   enum sn_proto_class class)
 {
-	return part->left[t->id] <= 0 || *run_room(part, run, class) <= 0;
+	return partition->left[t->id] <= 0 || *run_quota(partition, run, class) <= 0;
 }
 
 /* Of a protocol that has ports. */
@@ -398,8 +400,8 @@ static inline struct shard *shard_of(const struct sn_state *state, const struct 
 }
 
 /* Put a session, whose tuples are set, where look-ups find it; slot is its outside address and port. */
-static inline void settle(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s,
-			  uint32_t slot, uint64_t hash)
+static inline void settle(struct sn_partition *partition, struct table *t, struct shard *sh,
+			  struct sn_session *s, uint32_t slot, uint64_t hash)
 {
 	enum sn_proto_class class = class_of(s->proto);
 	uint32_t *bucket = bucket_of(sh, hash);
@@ -410,11 +412,11 @@ static inline void settle(struct sn_part *part, struct table *t, struct shard *s
 	if (likely(class != SN_PROTO_OTHER))
 		sh->ports[class].slots[slot] = index_of(sh, s);
 	else
-		back_link(part->state, sh, s);
+		back_link(partition->state, sh, s);
 	hang(sh, s);
 	sh->live++;
-	part->left[t->id]--;
-	--*run_room(part, s->run, class);
+	partition->left[t->id]--;
+	--*run_quota(partition, s->run, class);
 }
 
 /* Both directions know the remote, and nothing else in common. */
@@ -428,13 +430,14 @@ static inline uint32_t return_shard(const struct sn_state *state, const struct t
 {
 	if (unlikely(!sn_has_ports(f->proto)))
 		return portless_shard(f->src) & t->mask;
-	return (state->cut.by == SN_CUT_BY_RSS ? sn_state_shard(state, f) : f->dport) & t->mask;
+	return (state->partitioning.by == SN_PARTITION_BY_RSS ? sn_state_shard(state, f) : f->dport) &
+	       t->mask;
 }
 
 /* ---- what the files do for one another ---- */
 
 /* NULL without memory; nothing is kept of the configuration. */
-struct table *sn_state_table_create(const struct sn_table_config *c, struct sn_cut cut);
+struct table *sn_state_table_create(const struct sn_table_config *c, struct sn_partitioning partitioning);
 void sn_state_table_free(struct table *t);
 
 /* The shards' units: places and owners are those of each unit's first shard. */

@@ -64,28 +64,28 @@ static inline struct spot spot_take(const struct table *t, struct shard *sh, enu
 /* ---- the life of a session ---- */
 
 /* All of a session's end but its port. */
-static void dissolve(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s)
+static void dissolve(struct sn_partition *partition, struct table *t, struct shard *sh, struct sn_session *s)
 {
-	unchain(part->state, sh, s);
+	unchain(partition->state, sh, s);
 	unhang(sh, s);
 	if (unlikely(!sn_has_ports(s->proto)))
-		back_unlink(part->state, sh, s);
+		back_unlink(partition->state, sh, s);
 	s->live = 0;
 	s->generation++;
 	s->hash_next = sh->slab_free;
 	sh->slab_free = index_of(sh, s);
 	sh->live--;
-	part->left[t->id]++;
-	++*run_room(part, s->run, class_of(s->proto));
+	partition->left[t->id]++;
+	++*run_quota(partition, s->run, class_of(s->proto));
 }
 
-void sn_session_end(struct sn_part *part, struct sn_session *s)
+void sn_session_end(struct sn_partition *partition, struct sn_session *s)
 {
 	struct list l;
 	struct table *t;
-	struct shard *sh = shard_of(part->state, s, &t);
+	struct shard *sh = shard_of(partition->state, s, &t);
 
-	dissolve(part, t, sh, s);
+	dissolve(partition, t, sh, s);
 	sh->created--;
 	if (unlikely(!sn_has_ports(s->proto)))
 		return;
@@ -93,11 +93,11 @@ void sn_session_end(struct sn_part *part, struct sn_session *s)
 	slot_untake(&l, slot_of_session(t, sh, s));
 }
 
-static void expire(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s)
+static void expire(struct sn_partition *partition, struct table *t, struct shard *sh, struct sn_session *s)
 {
 	struct list l;
 
-	dissolve(part, t, sh, s);
+	dissolve(partition, t, sh, s);
 	sh->expired++;
 	if (unlikely(!sn_has_ports(s->proto)))
 		return;
@@ -109,7 +109,8 @@ static void expire(struct sn_part *part, struct table *t, struct shard *sh, stru
  * Reclaim what has expired. The slot of this very moment is looked at only if
  * asked for: it is the one that is not over.
  */
-static void reap(struct sn_part *part, struct table *t, struct shard *sh, uint64_t now, bool to_the_moment)
+static void reap(struct sn_partition *partition, struct table *t, struct shard *sh, uint64_t now,
+		 bool to_the_moment)
 {
 	uint64_t end = now >> WHEEL_SHIFT, tick = sh->tick;
 
@@ -130,20 +131,20 @@ static void reap(struct sn_part *part, struct table *t, struct shard *sh, uint64
 			index = s->wheel_next;
 			hang(sh, s);
 			if (!sn_session_live(s, now))
-				expire(part, t, sh, s);
+				expire(partition, t, sh, s);
 		}
 	}
 }
 
 /* All shards of a table: only when a limit of the whole table is met, and once per instant. */
-static void reap_all(struct sn_part *part, struct table *t, uint64_t now)
+static void reap_all(struct sn_partition *partition, struct table *t, uint64_t now)
 {
-	if (part->spent[t->id] == now)
+	if (partition->spent[t->id] == now)
 		return;
-	part->spent[t->id] = now;
+	partition->spent[t->id] = now;
 	for (uint32_t i = 0; i <= t->mask; i++)
-		if (part->owned[i])
-			reap(part, t, &t->shards[i], now, true);
+		if (partition->owned[i])
+			reap(partition, t, &t->shards[i], now, true);
 }
 
 /* A TCP session that nobody outside answers, for long enough. */
@@ -153,15 +154,15 @@ static bool is_unanswered(const struct sn_session *s, uint64_t now)
 }
 
 /* Ends an opening, to make room; its slot is the caller's. */
-static void displace(struct sn_part *part, struct table *t, struct shard *sh, struct sn_session *s,
-		     uint64_t now)
+static void evict(struct sn_partition *partition, struct table *t, struct shard *sh, struct sn_session *s,
+		  uint64_t now)
 {
-	if (part->ended != NULL) {
-		part->ended->table = t->id;
-		part->ended->sessions[part->ended->n++] = sn_session_info(part->state, s, now);
+	if (partition->ended != NULL) {
+		partition->ended->table = t->id;
+		partition->ended->sessions[partition->ended->n++] = sn_session_info(partition->state, s, now);
 	}
-	dissolve(part, t, sh, s);
-	sh->displaced++;
+	dissolve(partition, t, sh, s);
+	sh->evicted++;
 }
 
 /* The number of `n` that is looked at now; the next one is next. */
@@ -174,25 +175,25 @@ static uint32_t turn(uint32_t *hand, uint32_t n)
 }
 
 /* Ends an unanswered opening that has one of the ports; its slot, which is the caller's. */
-static uint32_t slot_displace(struct sn_part *part, struct table *t, struct shard *sh, const struct list *l,
-			      uint64_t now)
+static uint32_t slot_evict(struct sn_partition *partition, struct table *t, struct shard *sh,
+			   const struct list *l, uint64_t now)
 {
 	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < l->n; looks++) {
 		uint32_t slot = turn(&l->queue->hand, l->n), index = l->slots[slot];
 
 		if (!index || index & SLOT_FREE || !is_unanswered(at_index(sh, index), now))
 			continue;
-		displace(part, t, sh, at_index(sh, index), now);
+		evict(partition, t, sh, at_index(sh, index), now);
 		return l->begin + slot;
 	}
 	return SN_NO_INDEX;
 }
 
 /* Ends an unanswered opening of the shard, of the run if that is what is full. */
-static void session_displace(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
-			     uint64_t now)
+static void session_evict(struct sn_partition *partition, struct table *t, struct shard *sh, uint32_t run,
+			  uint64_t now)
 {
-	bool run_full = *run_room(part, run, SN_PROTO_TCP) <= 0;
+	bool run_full = *run_quota(partition, run, SN_PROTO_TCP) <= 0;
 
 	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < sh->slab_fresh; looks++) {
 		struct sn_session *s = &sh->slab[turn(&sh->hand, sh->slab_fresh)];
@@ -201,7 +202,7 @@ static void session_displace(struct sn_part *part, struct table *t, struct shard
 		if (!s->live || s->proto != SN_TCP || (run_full && s->run != run) || !is_unanswered(s, now))
 			continue;
 		l = list_of_session(t, sh, s);
-		displace(part, t, sh, s, now);
+		evict(partition, t, sh, s, now);
 		slot_rest(&l, slot_of_session(t, sh, s));
 		return;
 	}
@@ -211,8 +212,8 @@ static void session_displace(struct sn_part *part, struct table *t, struct shard
  * The port of a TCP opening that nobody answered, for one that begins: so a flood of openings cannot hold a
  * shard's ports. What was answered keeps its port. Few are looked at, others at each try.
  */
-static struct spot spot_displace(struct sn_part *part, struct table *t, struct shard *sh, uint32_t shard,
-				 const struct sn_flow *f, uint64_t now)
+static struct spot spot_evict(struct sn_partition *partition, struct table *t, struct shard *sh,
+			      uint32_t shard, const struct sn_flow *f, uint64_t now)
 {
 	uint32_t address = (uint32_t)((sh->created + sh->exhausted) % t->n_addresses), coset = 0, slot;
 	struct list l;
@@ -221,7 +222,7 @@ static struct spot spot_displace(struct sn_part *part, struct table *t, struct s
 		coset = coset_of(t, sn_rss_words(address_at(t, address), f->dst, f->dport, 0)) ^
 			(shard & t->mask);
 	l = list_of(t, sh, SN_PROTO_TCP, coset, address);
-	slot = slot_displace(part, t, sh, &l, now);
+	slot = slot_evict(partition, t, sh, &l, now);
 	if (slot == SN_NO_INDEX)
 		return (struct spot){.slot = SN_NO_INDEX};
 	return spot_at(t, sh, &l, coset, address, slot);
@@ -233,39 +234,39 @@ static inline bool slab_empty(const struct shard *sh)
 }
 
 /* Whether there is no room for one more session, after all that can be done about it. */
-static __rte_noinline bool stays_full(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
-				      enum sn_proto_class class, uint64_t now)
+static __rte_noinline bool stays_full(struct sn_partition *partition, struct table *t, struct shard *sh,
+				      uint32_t run, enum sn_proto_class class, uint64_t now)
 {
-	reap(part, t, sh, now, true);
-	if (is_full(part, t, run, class)) {
-		reap_all(part, t, now);
-		if (is_full(part, t, run, class))
-			atomic_store_explicit(&part->starved, true, memory_order_relaxed);
+	reap(partition, t, sh, now, true);
+	if (is_full(partition, t, run, class)) {
+		reap_all(partition, t, now);
+		if (is_full(partition, t, run, class))
+			atomic_store_explicit(&partition->starved, true, memory_order_relaxed);
 	}
-	if (class == SN_PROTO_TCP && (is_full(part, t, run, class) || slab_empty(sh)))
-		session_displace(part, t, sh, run, now);
-	return is_full(part, t, run, class) || slab_empty(sh);
+	if (class == SN_PROTO_TCP && (is_full(partition, t, run, class) || slab_empty(sh)))
+		session_evict(partition, t, sh, run, now);
+	return is_full(partition, t, run, class) || slab_empty(sh);
 }
 
 /* An outside address and port for a session to be made, for which there is room then. */
-static struct spot spot_for(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
+static struct spot spot_for(struct sn_partition *partition, struct table *t, struct shard *sh, uint32_t run,
 			    uint32_t shard, const struct sn_flow *f, uint64_t now)
 {
 	enum sn_proto_class class = ported_class_of(f->proto);
 	struct spot spot;
 
-	if (unlikely((is_full(part, t, run, class) || slab_empty(sh)) &&
-		     stays_full(part, t, sh, run, class, now)))
+	if (unlikely((is_full(partition, t, run, class) || slab_empty(sh)) &&
+		     stays_full(partition, t, sh, run, class, now)))
 		return (struct spot){.slot = SN_NO_INDEX};
 	if (!sh->live && sh->tick < now >> WHEEL_SHIFT)
 		sh->tick = now >> WHEEL_SHIFT;
 	spot = spot_take(t, sh, class, shard, f);
 	if (likely(spot.slot != SN_NO_INDEX))
 		return spot;
-	reap(part, t, sh, now, true);
+	reap(partition, t, sh, now, true);
 	spot = spot_take(t, sh, class, shard, f);
 	if (spot.slot == SN_NO_INDEX && class == SN_PROTO_TCP)
-		spot = spot_displace(part, t, sh, shard, f, now);
+		spot = spot_evict(partition, t, sh, shard, f, now);
 	return spot;
 }
 
@@ -288,31 +289,34 @@ static uint32_t addresses_used(const struct sn_state *state, const struct table 
 
 /* The first address, from the one that the source tells on, that no session of the protocol has with the
  * remote. */
-static __rte_noinline struct spot spot_without_port(struct sn_part *part, struct table *t, struct shard *sh,
-						    uint32_t run, const struct sn_flow *f, uint64_t now)
+static __rte_noinline struct spot spot_without_port(struct sn_partition *partition, struct table *t,
+						    struct shard *sh, uint32_t run, const struct sn_flow *f,
+						    uint64_t now)
 {
 	uint32_t n = (uint32_t)RTE_MIN(t->n_addresses, BACK_ADDRS), used;
 
 	if (sh->portless >= portless_max(sh))
-		reap(part, t, sh, now, true);
-	if (sh->portless >= portless_max(sh) || ((is_full(part, t, run, SN_PROTO_OTHER) || slab_empty(sh)) &&
-						 stays_full(part, t, sh, run, SN_PROTO_OTHER, now)))
+		reap(partition, t, sh, now, true);
+	if (sh->portless >= portless_max(sh) ||
+	    ((is_full(partition, t, run, SN_PROTO_OTHER) || slab_empty(sh)) &&
+	     stays_full(partition, t, sh, run, SN_PROTO_OTHER, now)))
 		return (struct spot){.slot = SN_NO_INDEX};
 	if (!sh->live && sh->tick < now >> WHEEL_SHIFT)
 		sh->tick = now >> WHEEL_SHIFT;
-	used = addresses_used(part->state, t, sh, f, now);
+	used = addresses_used(partition->state, t, sh, f, now);
 	for (uint32_t i = 0; i < n; i++)
 		if (!(used >> (f->src % n + i) % n & 1))
 			return (struct spot){0, address_at(t, (f->src % n + i) % n), 0};
 	return (struct spot){.slot = SN_NO_INDEX};
 }
 
-static struct sn_session *make(struct sn_part *part, struct table *t, struct shard *sh, uint32_t run,
-			       uint32_t shard, const struct sn_flow *f, uint64_t hash, uint64_t now)
+static struct sn_session *make(struct sn_partition *partition, struct table *t, struct shard *sh,
+			       uint32_t run, uint32_t shard, const struct sn_flow *f, uint64_t hash,
+			       uint64_t now)
 {
-	const struct run *r = &part->state->runs[run];
-	struct spot spot = likely(sn_has_ports(f->proto)) ? spot_for(part, t, sh, run, shard, f, now)
-							  : spot_without_port(part, t, sh, run, f, now);
+	const struct run *r = &partition->state->runs[run];
+	struct spot spot = likely(sn_has_ports(f->proto)) ? spot_for(partition, t, sh, run, shard, f, now)
+							  : spot_without_port(partition, t, sh, run, f, now);
 	struct sn_session *s;
 
 	if (unlikely(spot.slot == SN_NO_INDEX)) {
@@ -333,7 +337,7 @@ static struct sn_session *make(struct sn_part *part, struct table *t, struct sha
 	s->seen = 0;
 	s->shard = shard;
 	s->scales = SN_SCALES_NONE;
-	settle(part, t, sh, s, spot.slot, hash);
+	settle(partition, t, sh, s, spot.slot, hash);
 	sh->created++;
 	return s;
 }
@@ -344,11 +348,11 @@ uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
 {
 	if (unlikely(!sn_has_ports(f->proto)))
 		return portless_shard(f->dst);
-	if (likely(state->cut.by == SN_CUT_BY_HOST))
+	if (likely(state->partitioning.by == SN_PARTITION_BY_HOST))
 		return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->key, 0x9e3779b97f4a7c15ull) &
 		       (SN_SHARDS - 1);
-	if (state->cut.by == SN_CUT_BY_ADDRESS)
-		return f->src >> state->cut.shift & (SN_SHARDS - 1);
+	if (state->partitioning.by == SN_PARTITION_BY_ADDRESS)
+		return f->src >> state->partitioning.shift & (SN_SHARDS - 1);
 	return sn_rss_bucket(sn_rss_words(f->src, f->dst, f->sport, f->dport));
 }
 
@@ -364,11 +368,11 @@ struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t ru
 	return hint;
 }
 
-enum sn_state_result sn_state_forward(struct sn_part *part, uint32_t run, uint32_t shard,
+enum sn_state_result sn_state_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
 				      const struct sn_flow *f, bool wanted, uint64_t now,
 				      struct sn_session **session)
 {
-	const struct sn_state *state = part->state;
+	const struct sn_state *state = partition->state;
 	uint32_t r = state->run_of[run];
 	struct table *t = state->tables[state->runs[r].table];
 	struct shard *sh = &t->shards[shard & t->mask];
@@ -385,12 +389,12 @@ enum sn_state_result sn_state_forward(struct sn_part *part, uint32_t run, uint32
 			*session = s;
 			return SN_STATE_FOUND;
 		}
-		expire(part, t, sh, s);
+		expire(partition, t, sh, s);
 		break;
 	}
 	if (!wanted)
 		return SN_STATE_NONE;
-	*session = make(part, t, sh, r, shard, f, hash, now);
+	*session = make(partition, t, sh, r, shard, f, hash, now);
 	return *session ? SN_STATE_MADE : SN_STATE_NONE;
 }
 
@@ -427,19 +431,19 @@ uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *s
 	return state->runs[s->run].index;
 }
 
-void sn_part_tick(struct sn_part *part, uint64_t now)
+void sn_partition_tick(struct sn_partition *partition, uint64_t now)
 {
-	const struct sn_state *state = part->state;
+	const struct sn_state *state = partition->state;
 
-	part->now = now;
+	partition->now = now;
 	for (uint32_t n = 0; n < SHARDS_PER_TICK; n++) {
-		uint32_t i = part->cursor++ & (SN_SHARDS - 1);
+		uint32_t i = partition->cursor++ & (SN_SHARDS - 1);
 
-		for (uint32_t j = 0; part->owned[i] && j < state->n_tables; j++) {
+		for (uint32_t j = 0; partition->owned[i] && j < state->n_tables; j++) {
 			struct table *t = state->tables[j];
 
 			if (i <= t->mask)
-				reap(part, t, &t->shards[i], now, false);
+				reap(partition, t, &t->shards[i], now, false);
 		}
 	}
 }

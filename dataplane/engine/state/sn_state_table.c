@@ -137,7 +137,7 @@ static struct cosets *cosets_create(const struct table *t)
 	return c;
 }
 
-struct table *sn_state_table_create(const struct sn_table_config *c, struct sn_cut cut)
+struct table *sn_state_table_create(const struct sn_table_config *c, struct sn_partitioning partitioning)
 {
 	struct table *t = calloc(1, sizeof(*t));
 	uint32_t ports = c->port_max - c->port_min + 1, base = 0;
@@ -164,7 +164,7 @@ struct table *sn_state_table_create(const struct sn_table_config *c, struct sn_c
 	while ((2u << t->shift) <= SN_SHARDS && ports >> (t->shift + 1) >= PORTS_PER_SHARD)
 		t->shift++;
 	t->mask = (1u << t->shift) - 1;
-	if (cut.by == SN_CUT_BY_RSS) {
+	if (partitioning.by == SN_PARTITION_BY_RSS) {
 		if (t->n_addresses > RSS_SLOTS_MAX / ports)
 			t->n_addresses = RSS_SLOTS_MAX / ports;
 		t->cosets = cosets_create(t);

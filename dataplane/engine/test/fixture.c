@@ -70,7 +70,7 @@ int open_fixture(void **state)
 	struct sn_worker_config config = {
 		.pool = pool, .tx = tx, .drop = drop, .cache_entries = 1024, .neighbors = 64, .waiting = 256};
 
-	f->state = sn_state_create(1, 1, (struct sn_cut){0});
+	f->state = sn_state_create(1, 1, (struct sn_partitioning){0});
 	f->tx_limit = UINT16_MAX;
 	f->now = 1000 * SECOND;
 	config.state = f->state;
@@ -126,12 +126,12 @@ void load(struct fixture *f)
 	run(f, next, sn_counts_create(next));
 }
 
-void load_rehearsed(struct fixture *f)
+void load_warmed_up(struct fixture *f)
 {
 	struct sn_program *next = program(f);
 	struct sn_counts *counts = sn_counts_create(next);
 
-	while (!sn_worker_rehearse(f->worker, next, counts, f->now))
+	while (!sn_worker_warm_up(f->worker, next, counts, f->now))
 		;
 	run(f, next, counts);
 }

@@ -72,9 +72,9 @@ int stop_eal(void **state);
 int open_fixture(void **state);
 int close_fixture(void **state);
 
-/* Load f->msg in place of what runs; with its decisions rehearsed before. */
+/* Load f->msg in place of what runs; with its decisions warmed up before. */
 void load(struct fixture *f);
-void load_rehearsed(struct fixture *f);
+void load_warmed_up(struct fixture *f);
 
 uint32_t write_frame(const struct packet *p, uint8_t *frame);
 /* The frame's IP and transport checksums are right. */

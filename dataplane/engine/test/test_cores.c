@@ -116,7 +116,7 @@ static void open_port(struct cores *c, unsigned int i, const char *name)
 		fail_msg("%s", c->err);
 }
 
-static int open_engine(void **state, struct sn_cut cut)
+static int open_engine(void **state, struct sn_partitioning partitioning)
 {
 	static unsigned int opened; /* names of pools are not used twice */
 	struct cores *c = calloc(1, sizeof(*c));
@@ -127,8 +127,8 @@ static int open_engine(void **state, struct sn_cut cut)
 
 	*state = c;
 	stand_in_reset(WORKERS);
-	c->steered = cut.by == SN_CUT_BY_ADDRESS;
-	config.cut = cut;
+	c->steered = partitioning.by == SN_PARTITION_BY_ADDRESS;
+	config.partitioning = partitioning;
 	snprintf(c->err, sizeof(c->err), "cores%u", opened);
 	c->pool = rte_pktmbuf_pool_create(c->err, BUFFERS, 0, 0, 2048, SOCKET_ID_ANY);
 	assert_non_null(c->pool);
@@ -153,12 +153,12 @@ static int open_engine(void **state, struct sn_cut cut)
 
 static int open_cores(void **state)
 {
-	return open_engine(state, (struct sn_cut){0});
+	return open_engine(state, (struct sn_partitioning){0});
 }
 
 static int open_steered_cores(void **state)
 {
-	return open_engine(state, (struct sn_cut){.by = SN_CUT_BY_ADDRESS});
+	return open_engine(state, (struct sn_partitioning){.by = SN_PARTITION_BY_ADDRESS});
 }
 
 static int close_cores(void **state)

@@ -35,7 +35,7 @@ struct world;
 
 struct worker {
 	_Alignas(64) struct world *world;
-	struct sn_station *station;
+	struct sn_mailbox *mailbox;
 	uint32_t number;
 	uint32_t seed;
 	bool taking;
@@ -77,14 +77,14 @@ static void process(struct worker *w, const struct packet *p)
 /* Where a packet's shard is, as this worker sees it. False: there is no room. */
 static bool dispatch(struct worker *w, struct packet *p)
 {
-	uint8_t place = w->station->place[p->flow % SN_EXCHANGE_SHARDS];
+	uint8_t place = w->mailbox->place[p->flow % SN_EXCHANGE_SHARDS];
 
 	if (place == SN_PLACE_TURNING)
 		place = w->taking ? SN_PLACE_HERE : SN_PLACE_AWAITED;
 	if (place == SN_PLACE_AWAITED)
-		return sn_station_hold(w->station, p);
+		return sn_mailbox_hold(w->mailbox, p);
 	if (place != SN_PLACE_HERE)
-		return sn_station_hand(w->station, place, p);
+		return sn_mailbox_hand(w->mailbox, place, p);
 	process(w, p);
 	return true;
 }
@@ -98,7 +98,7 @@ static void on_packets(void *context, void **packets, uint32_t n)
 		struct packet *p = packets[i];
 
 		/* What is handed over is never handed on. */
-		w->misplaced += w->station->place[p->flow % SN_EXCHANGE_SHARDS] < WORKERS;
+		w->misplaced += w->mailbox->place[p->flow % SN_EXCHANGE_SHARDS] < WORKERS;
 		w->misplaced += !dispatch(w, p);
 	}
 	w->taking = false;
@@ -157,7 +157,7 @@ static void receive(struct worker *w)
 		w->sent[flow]++;
 		w->made++;
 	}
-	sn_station_publish(w->station);
+	sn_mailbox_publish(w->mailbox);
 }
 
 static void *run(void *context)
@@ -166,9 +166,9 @@ static void *run(void *context)
 	bool finished = false;
 
 	while (atomic_load(&w->world->finished) < WORKERS) {
-		sn_station_poll(w->station);
-		if (w->station->draining)
-			sn_station_drained(w->station);
+		sn_mailbox_poll(w->mailbox);
+		if (w->mailbox->draining)
+			sn_mailbox_drained(w->mailbox);
 		if (!atomic_load_explicit(&w->world->enough, memory_order_relaxed))
 			receive(w);
 		else if (!finished && done_of(w) == w->made)
@@ -195,7 +195,7 @@ static struct world *open_world(void)
 
 		w->world = world;
 		w->number = w->seed = i;
-		w->station = sn_exchange_station(world->exchange, i);
+		w->mailbox = sn_exchange_mailbox(world->exchange, i);
 		sn_exchange_join(world->exchange, i, &ops, w);
 	}
 	return world;
@@ -264,7 +264,7 @@ static void hand_over(struct worker *w, uint32_t owner, uint32_t rounds)
 			assert_true(dispatch(w, p));
 		}
 	}
-	sn_station_publish(w->station);
+	sn_mailbox_publish(w->mailbox);
 }
 
 /* Rings of which so many packets were taken before. */
@@ -292,14 +292,14 @@ static void move_while_rings_are_full(uint32_t taken)
 	hand_over(other, 0, rounds);
 	hand_over(giver, 2, rounds);
 	sn_exchange_begin(world->exchange, (struct sn_move){3, 0, 2, SN_MOVE_OWNER});
-	sn_station_poll(other->station);
-	sn_station_poll(taker->station);
+	sn_mailbox_poll(other->mailbox);
+	sn_mailbox_poll(taker->mailbox);
 	assert_int_equal(world->shards[3].owner, 0);
-	sn_station_poll(giver->station);
+	sn_mailbox_poll(giver->mailbox);
 	assert_int_equal(world->shards[3].owner, WORKERS);
 	assert_int_equal(world->shards[3].next[other->number], rounds);
 	assert_in_range(giver->processed, rounds, rounds + (uint64_t)WORKERS * SN_EXCHANGE_BURST);
-	sn_station_poll(taker->station);
+	sn_mailbox_poll(taker->mailbox);
 	assert_int_equal(world->shards[3].owner, 2);
 	assert_true(sn_exchange_done(world->exchange, &taken_ns));
 	assert_in_range(taker->processed, 0, (uint64_t)WORKERS * SN_EXCHANGE_BURST);
@@ -308,7 +308,7 @@ static void move_while_rings_are_full(uint32_t taken)
 	do {
 		processed = giver->processed + taker->processed;
 		for (uint32_t i = 0; i < WORKERS; i++)
-			sn_station_poll(world->workers[i].station);
+			sn_mailbox_poll(world->workers[i].mailbox);
 	} while (giver->processed + taker->processed > processed);
 	assert_in_range(processed, 2 * handed, other->made + giver->made);
 	assert_int_equal(processed, other->made + giver->made);
@@ -342,13 +342,13 @@ static void a_move_leaves_time_for_others(void **state)
 		*p = (struct packet){3 + SN_EXCHANGE_SHARDS, other->sent[3 + SN_EXCHANGE_SHARDS]++};
 		assert_true(dispatch(other, p));
 	}
-	sn_station_publish(other->station);
+	sn_mailbox_publish(other->mailbox);
 	sn_exchange_begin(world->exchange, (struct sn_move){3, 0, 2, SN_MOVE_OWNER});
 	for (; world->shards[3].owner != 2; polls++) {
 		uint64_t before = giver->processed;
 
 		for (uint32_t i = 0; i < WORKERS; i++)
-			sn_station_poll(world->workers[i].station);
+			sn_mailbox_poll(world->workers[i].mailbox);
 		assert_in_range(giver->processed - before, 0, 256 + SN_EXCHANGE_BURST);
 		assert_in_range(polls, 0, 2000 / 256 + 2);
 	}
@@ -378,7 +378,7 @@ static void a_ring_keeps_its_order_over_its_end_and_says_when_it_is_full(void **
 	free(ring);
 }
 
-/* Stations without threads: each step is the test's. */
+/* Mailboxs without threads: each step is the test's. */
 struct scene {
 	struct sn_exchange *exchange;
 	bool surprise; /* with the next packets an order is given, which worker 1 obeys at once */
@@ -395,7 +395,7 @@ static void scene_packets(void *context, void **packets, uint32_t n)
 		return;
 	scene->surprise = false;
 	sn_exchange_begin(scene->exchange, (struct sn_move){9, 2, 0, SN_MOVE_OWNER});
-	sn_station_poll(sn_exchange_station(scene->exchange, 1));
+	sn_mailbox_poll(sn_exchange_mailbox(scene->exchange, 1));
 }
 
 static void scene_give(void *context, uint32_t unit)
@@ -423,11 +423,11 @@ static uint64_t scene_now(void *context)
 static void scene_poll_all(const struct scene *scene)
 {
 	for (uint32_t i = 0; i < WORKERS; i++) {
-		struct sn_station *station = sn_exchange_station(scene->exchange, i);
+		struct sn_mailbox *mailbox = sn_exchange_mailbox(scene->exchange, i);
 
-		sn_station_poll(station);
-		if (station->draining)
-			sn_station_drained(station);
+		sn_mailbox_poll(mailbox);
+		if (mailbox->draining)
+			sn_mailbox_drained(mailbox);
 	}
 }
 
@@ -459,18 +459,18 @@ static void a_mark_of_an_order_that_came_during_a_poll_is_heard_as_such(void **s
 	}
 
 	scene.surprise = true;
-	assert_true(sn_station_hand(sn_exchange_station(scene.exchange, 0), 2, &packet));
-	sn_station_publish(sn_exchange_station(scene.exchange, 0));
-	sn_station_poll(sn_exchange_station(scene.exchange, 2)); /* worker 0's ring, then worker 1's */
+	assert_true(sn_mailbox_hand(sn_exchange_mailbox(scene.exchange, 0), 2, &packet));
+	sn_mailbox_publish(sn_exchange_mailbox(scene.exchange, 0));
+	sn_mailbox_poll(sn_exchange_mailbox(scene.exchange, 2)); /* worker 0's ring, then worker 1's */
 	assert_false(scene.surprise);
-	assert_int_equal(sn_exchange_station(scene.exchange, 2)->place[7], 1);
+	assert_int_equal(sn_exchange_mailbox(scene.exchange, 2)->place[7], 1);
 	for (uint32_t i = 0; i < 3; i++)
 		scene_poll_all(&scene);
 	assert_true(sn_exchange_done(scene.exchange, &taken_ns));
 	assert_int_equal(scene.gives, 1);
 	assert_int_equal(scene.takes, 1);
 	for (uint32_t i = 0; i < WORKERS; i++) {
-		const uint8_t *place = sn_exchange_station(scene.exchange, i)->place;
+		const uint8_t *place = sn_exchange_mailbox(scene.exchange, i)->place;
 
 		assert_int_equal(place[7], i == 1 ? SN_PLACE_HERE : 1);
 		assert_int_equal(place[9], i == 0 ? SN_PLACE_HERE : 0);

@@ -52,7 +52,7 @@ static int start(void **state)
 	return -1;
 }
 
-static int open_cut(void **state, struct sn_cut cut)
+static int open_partitioning(void **state, struct sn_partitioning partitioning)
 {
 	struct flood *f = calloc(1, sizeof(*f));
 
@@ -60,7 +60,7 @@ static int open_cut(void **state, struct sn_cut cut)
 	f->msg = sn_sample_napt(&f->arena);
 	f->msg->tables[0]->max_sessions = 0;
 	f->now = 1000 * SECOND;
-	if (sn_harness_open(&f->harness, WORKERS, cut, f->err, sizeof(f->err)) != 0)
+	if (sn_harness_open(&f->harness, WORKERS, partitioning, f->err, sizeof(f->err)) != 0)
 		fail_msg("%s", f->err);
 	*state = f;
 	return 0;
@@ -68,12 +68,12 @@ static int open_cut(void **state, struct sn_cut cut)
 
 static int open_flood(void **state)
 {
-	return open_cut(state, (struct sn_cut){SN_CUT_BY_HOST, 0});
+	return open_partitioning(state, (struct sn_partitioning){SN_PARTITION_BY_HOST, 0});
 }
 
 static int open_hashed_flood(void **state)
 {
-	return open_cut(state, (struct sn_cut){SN_CUT_BY_RSS, 0});
+	return open_partitioning(state, (struct sn_partitioning){SN_PARTITION_BY_RSS, 0});
 }
 
 static int close_flood(void **state)

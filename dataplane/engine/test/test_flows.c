@@ -274,8 +274,9 @@ static int open_without_program(void **state)
 {
 	static uint8_t macs[2][6] = {{0x02, 0x73, 0x6e, 0, 0, 0}, {0x02, 0x73, 0x6e, 0, 0, 1}};
 	struct flows *f = calloc(1, sizeof(*f));
-	struct sn_engine_config config = {
-		.n_ports = 2, .n_workers = WORKERS, .cut = {.by = SN_CUT_BY_ADDRESS, .shift = 0}};
+	struct sn_engine_config config = {.n_ports = 2,
+					  .n_workers = WORKERS,
+					  .partitioning = {.by = SN_PARTITION_BY_ADDRESS, .shift = 0}};
 	char err[256];
 
 	*state = f;
@@ -377,7 +378,7 @@ static uint32_t come(struct flows *f, unsigned int port, const struct packet *p)
 		sn_worker_tick(f->engine->threads[w].worker, f->now);
 	sn_worker_burst(f->engine->threads[queue].worker, (uint16_t)port, &m, 1, f->now);
 	for (unsigned int w = 0; w < WORKERS; w++)
-		sn_station_poll(f->engine->threads[w].station);
+		sn_mailbox_poll(f->engine->threads[w].mailbox);
 	(void)collect(f, port);
 	return collect(f, 1 - port);
 }
@@ -961,13 +962,13 @@ static void a_cut_that_rules_forbid_changes_nothing_and_ends_nothing(void **stat
 {
 	struct flows *f = *state;
 	request_msg request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__CutShards shards = SINTER__PROGRAM__V1__CUT_SHARDS__INIT;
-	Sinter__Program__V1__Cut cut = SINTER__PROGRAM__V1__CUT__INIT;
+	Sinter__Program__V1__PartitionShards shards = SINTER__PROGRAM__V1__PARTITION_SHARDS__INIT;
+	Sinter__Program__V1__Partitioning partitioning = SINTER__PROGRAM__V1__PARTITIONING__INIT;
 
-	cut.by = SINTER__PROGRAM__V1__CUT__BY__HOST;
-	shards.cut = &cut;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_CUT_SHARDS;
-	request.cut_shards = &shards;
+	partitioning.by = SINTER__PROGRAM__V1__PARTITIONING__BY__HOST;
+	shards.partitioning = &partitioning;
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_PARTITION_SHARDS;
+	request.partition_shards = &shards;
 	add_cond(f, step_create(f, 7, 0, QUEUE, 1), SN_DST, 7, UINT32_MAX);
 	update_well(f, "inside");
 	assert_says(ask(f, &request)->error, "shards: interface inside has flow rules");
@@ -975,7 +976,7 @@ static void a_cut_that_rules_forbid_changes_nothing_and_ends_nothing(void **stat
 	step_destroy(f, 7);
 	update_well(f, "inside");
 	ask_well(f, &request);
-	assert_int_equal(sn_state_cut(f->engine->state).by, SN_CUT_BY_HOST);
+	assert_int_equal(sn_state_partitioning(f->engine->state).by, SN_PARTITION_BY_HOST);
 }
 
 static uint32_t matching_of(const Sinter__Program__V1__Device *d, enum sn_field field)
@@ -983,7 +984,7 @@ static uint32_t matching_of(const Sinter__Program__V1__Device *d, enum sn_field 
 	for (size_t i = 0; i < d->flows->n_fields; i++)
 		if ((enum sn_field)d->flows->fields[i]->field == field)
 			return d->flows->fields[i]->matching;
-	return SINTER__PROGRAM__V1__FLOW_ABILITIES__MATCHING__NEVER;
+	return SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__NEVER;
 }
 
 static bool has_refusal(const Sinter__Program__V1__Device *d, const char *of, const char *words)
@@ -1007,11 +1008,12 @@ static void what_a_device_can_do_is_found_by_trying(void **state)
 	assert_int_equal(d->flows->mark_bits, 24);
 	assert_true(d->flows->drop && d->flows->count && d->flows->queue && d->flows->jump);
 	assert_true(d->flows->dst_mac && d->flows->untagged);
-	assert_int_equal(d->flows->fragments, SINTER__PROGRAM__V1__FLOW_ABILITIES__FRAGMENTS__FRAGMENTS_TOLD);
+	assert_int_equal(d->flows->fragments,
+			 SINTER__PROGRAM__V1__FLOW_CAPABILITIES__FRAGMENTS__FRAGMENTS_TOLD);
 	for (enum sn_field field = 0; field < SN_FIELDS; field++)
 		if (field != SN_FRAG)
 			assert_int_equal(matching_of(d, field),
-					 SINTER__PROGRAM__V1__FLOW_ABILITIES__MATCHING__RANGED);
+					 SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__RANGED);
 	assert_int_equal(d->flows->n_refusals, 0);
 	assert_int_equal(stand_in[f->ports[0].id].installed, 0);
 }
@@ -1050,8 +1052,8 @@ static void what_a_device_cannot_do_comes_with_its_drivers_words(void **state)
 	assert_int_equal(d->flows->mark_bits, 0);
 	assert_false(d->flows->jump || d->flows->count);
 	assert_true(d->flows->drop && d->flows->queue);
-	assert_int_equal(matching_of(d, SN_SRC), SINTER__PROGRAM__V1__FLOW_ABILITIES__MATCHING__EXACT);
-	assert_int_equal(matching_of(d, SN_DPORT), SINTER__PROGRAM__V1__FLOW_ABILITIES__MATCHING__EXACT);
+	assert_int_equal(matching_of(d, SN_SRC), SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__EXACT);
+	assert_int_equal(matching_of(d, SN_DPORT), SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__EXACT);
 	assert_true(has_refusal(d, "src by prefix", "whole values only"));
 	assert_true(has_refusal(d, "count", "no counters"));
 	assert_true(has_refusal(d, "priority 1", "no such priority"));

@@ -271,7 +271,7 @@ static void an_opening_that_nobody_answered_makes_room_after_a_second(void **sta
 	send_packet(f, &in); /* the one that was answered lives */
 	assert_int_equal(dport_of(assert_sent(f, 0)), 5000);
 	sn_state_stats(f->state, 0, &stats);
-	assert_int_equal(stats.displaced, 3);
+	assert_int_equal(stats.evicted, 3);
 	assert_int_equal(stats.exhausted, 3);
 	assert_int_equal(stats.sessions, 8);
 }

@@ -578,7 +578,7 @@ static void of_those_that_are_asked_for_the_first_gives_way(void **state)
 	}
 }
 
-static void a_rehearsed_decision_follows_no_neighbour_that_is_forgotten(void **state)
+static void a_warmed_up_decision_follows_no_neighbour_that_is_forgotten(void **state)
 {
 	struct fixture *f = *state;
 	struct packet p = outward(SN_UDP, 5000);
@@ -596,7 +596,7 @@ static void a_rehearsed_decision_follows_no_neighbour_that_is_forgotten(void **s
 	next = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
 	assert_non_null(next);
 	counts = sn_counts_create(next);
-	while (!sn_worker_rehearse(f->worker, next, counts, f->now))
+	while (!sn_worker_warm_up(f->worker, next, counts, f->now))
 		;
 	tick(f, 61 * SECOND);
 	answer_of(f, 50); /* has the gateway's place */
@@ -745,7 +745,7 @@ int main(void)
 		WITH_FIXTURE(our_addresses_are_announced_three_times),
 		WITH_FIXTURE(a_scan_of_addresses_that_nobody_has_costs_neither_decisions_nor_neighbours),
 		WITH_FIXTURE(of_those_that_are_asked_for_the_first_gives_way),
-		WITH_FIXTURE(a_rehearsed_decision_follows_no_neighbour_that_is_forgotten),
+		WITH_FIXTURE(a_warmed_up_decision_follows_no_neighbour_that_is_forgotten),
 		WITH_FIXTURE(who_is_silent_gives_no_neighbour_a_reason_to_send_to_it),
 		WITH_FIXTURE(neighbours_are_kept_per_vlan),
 		WITH_FIXTURE(who_falls_silent_announces_no_more),

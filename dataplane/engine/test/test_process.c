@@ -372,18 +372,18 @@ static void shards_move_between_the_workers_of_a_running_engine(void **state)
 	expect_clean_end(f);
 }
 
-static Sinter__Program__V1__Response *cut_shards(struct fixture *f, Sinter__Program__V1__Cut__By by,
-						 uint32_t bit)
+static Sinter__Program__V1__Response *partition_shards(struct fixture *f,
+						       Sinter__Program__V1__Partitioning__By by, uint32_t bit)
 {
 	Sinter__Program__V1__Request request = SINTER__PROGRAM__V1__REQUEST__INIT;
-	Sinter__Program__V1__CutShards shards = SINTER__PROGRAM__V1__CUT_SHARDS__INIT;
-	Sinter__Program__V1__Cut cut = SINTER__PROGRAM__V1__CUT__INIT;
+	Sinter__Program__V1__PartitionShards shards = SINTER__PROGRAM__V1__PARTITION_SHARDS__INIT;
+	Sinter__Program__V1__Partitioning cut = SINTER__PROGRAM__V1__PARTITIONING__INIT;
 
 	cut.by = by;
 	cut.bit = bit;
-	shards.cut = &cut;
-	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_CUT_SHARDS;
-	request.cut_shards = &shards;
+	shards.partitioning = &cut;
+	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_PARTITION_SHARDS;
+	request.partition_shards = &shards;
 	return ask(f, &request);
 }
 
@@ -435,21 +435,22 @@ static void shards_are_cut_anew_before_the_first_program_and_not_after_it(void *
 	/* net_null hashes, or says so; rings do not. */
 	start_with(f, "inside=net_null0", "outside=net_ring0", flags);
 	dial(f);
-	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__ADDRESS, SN_CUT_BIT_MAX + 1);
+	response =
+		partition_shards(f, SINTER__PROGRAM__V1__PARTITIONING__BY__ADDRESS, SN_PARTITION_BIT_MAX + 1);
 	assert_non_null(strstr(response->error, "a bit from 0 to 25"));
-	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__RSS, 0);
+	response = partition_shards(f, SINTER__PROGRAM__V1__PARTITIONING__BY__RSS, 0);
 	assert_string_equal(response->error, "");
-	assert_int_equal(response->shards_cut->n_unhashed, 2);
-	assert_string_equal(response->shards_cut->unhashed[0], "");
-	assert_non_null(strstr(response->shards_cut->unhashed[1], "interface outside: device"));
-	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__ADDRESS, 3);
+	assert_int_equal(response->shards_partitioned->n_unhashed, 2);
+	assert_string_equal(response->shards_partitioned->unhashed[0], "");
+	assert_non_null(strstr(response->shards_partitioned->unhashed[1], "interface outside: device"));
+	response = partition_shards(f, SINTER__PROGRAM__V1__PARTITIONING__BY__ADDRESS, 3);
 	assert_string_equal(response->error, "");
-	assert_string_equal(response->shards_cut->unhashed[1], "");
+	assert_string_equal(response->shards_partitioned->unhashed[1], "");
 	load.program = sn_sample_encode(&f->arena, sn_sample_napt(&f->arena));
 	request.body_case = SINTER__PROGRAM__V1__REQUEST__BODY_LOAD;
 	request.load = &load;
 	assert_string_equal(ask(f, &request)->error, "");
-	response = cut_shards(f, SINTER__PROGRAM__V1__CUT__BY__HOST, 0);
+	response = partition_shards(f, SINTER__PROGRAM__V1__PARTITIONING__BY__HOST, 0);
 	assert_non_null(strstr(response->error, "only before its first"));
 	kill(f->engine, SIGTERM);
 	expect_clean_end(f);

@@ -52,7 +52,7 @@ struct world {
 	Sinter__Program__V1__Program *msg;
 	uint32_t n_workers;
 	uint32_t n_hosts; /* every fourth address from the sample's on */
-	struct sn_cut cut;
+	struct sn_partitioning partitioning;
 	uint32_t current; /* worker at work */
 	bool swapping;	  /* all of them may be */
 	uint64_t n_drops;
@@ -112,7 +112,7 @@ static void see(struct world *w, uint16_t iface, const uint8_t *frame)
 		return;
 	f->wandered |= f->worker != w->current;
 	f->worker = w->current;
-	assert_true(sn_state_part(w->engine->state, w->current)->owned[shard_of(w, index)]);
+	assert_true(sn_state_partition(w->engine->state, w->current)->owned[shard_of(w, index)]);
 }
 
 static uint16_t tx(void *ctx, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
@@ -165,7 +165,7 @@ static void open_workers(struct world *w, uint32_t n)
 {
 	struct sn_engine_config config = {
 		.n_workers = n,
-		.cut = w->cut,
+		.partitioning = w->partitioning,
 		.pool = buffers,
 		.harness = true,
 		.tx = tx,
@@ -199,7 +199,7 @@ static int open_rss_world(void **state)
 
 	open_world(state);
 	w = *state;
-	w->cut.by = SN_CUT_BY_RSS;
+	w->partitioning.by = SN_PARTITION_BY_RSS;
 	return 0;
 }
 
@@ -219,7 +219,7 @@ static int open_address_world(void **state)
 
 	open_world(state);
 	w = *state;
-	w->cut = (struct sn_cut){SN_CUT_BY_ADDRESS, 2};
+	w->partitioning = (struct sn_partitioning){SN_PARTITION_BY_ADDRESS, 2};
 	return 0;
 }
 
@@ -287,7 +287,7 @@ static void receive(struct world *w, uint32_t worker, uint16_t iface, struct rte
 static uint32_t poll_worker(struct world *w, uint32_t worker)
 {
 	w->current = worker;
-	return sn_station_poll(w->engine->threads[worker].station);
+	return sn_mailbox_poll(w->engine->threads[worker].mailbox);
 }
 
 static void settle(struct world *w)
@@ -365,7 +365,7 @@ static void shards_are_split_evenly_among_the_workers(void **state)
 		owned[sn_state_owner(w->engine->state, i)]++;
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		assert_in_range(owned[i], SN_SHARDS / WORKERS, SN_SHARDS / WORKERS + 1);
-		assert_int_equal(sn_state_part(w->engine->state, i)->n_owned, owned[i]);
+		assert_int_equal(sn_state_partition(w->engine->state, i)->n_owned, owned[i]);
 	}
 }
 
@@ -493,7 +493,7 @@ static void moves_under_load_lose_reorder_and_change_nothing(void **state)
 	assert_int_equal(sum_sessions(w), n_flows);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		for (uint32_t j = 0; j < WORKERS; j++)
-			assert_int_equal(sn_state_part(w->engine->state, j)->owned[i],
+			assert_int_equal(sn_state_partition(w->engine->state, j)->owned[i],
 					 sn_state_owner(w->engine->state, i) == j);
 	print_message("%u moves, %lu steps, %lu packets\n", moves, (unsigned long)steps,
 		      (unsigned long)w->n_out);
@@ -515,7 +515,7 @@ static void moves_and_swaps_of_the_program_may_meet(void **state)
 		if (!sn_shards_end(w->engine, &blocked))
 			continue;
 		if (moves % 5 == 0) {	 /* packets are in the rings */
-			if (swaps++ % 2) /* else the state fits as it is: the swap is rehearsed */
+			if (swaps++ % 2) /* else the state fits as it is: the swap is warmed up */
 				w->msg->tables[0]->max_sessions = 10000 + swaps % 3;
 			load_message(w);
 		}
@@ -546,7 +546,7 @@ static void add_small_table(struct world *w)
 }
 
 enum change {
-	CHANGE_NOTHING, /* the swap is rehearsed */
+	CHANGE_NOTHING, /* the swap is warmed up */
 	CHANGE_LIMIT,	/* sessions are visited */
 	CHANGE_UNITS,	/* 128 or four */
 	CHANGES,
@@ -760,7 +760,7 @@ static void what_a_worker_writes_begins_a_cache_line_of_its_own(void **state)
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		const struct sn_thread *thread = &w->engine->threads[i];
 		const struct sn_worker *worker = thread->worker;
-		const struct sn_part *part = thread->part;
+		const struct sn_partition *partition = thread->partition;
 
 		assert_lines(thread);
 		assert_lines(worker);
@@ -771,10 +771,10 @@ static void what_a_worker_writes_begins_a_cache_line_of_its_own(void **state)
 		assert_lines(worker->neigh.gone);
 		assert_lines(worker->neigh.buckets);
 		assert_lines(worker->counts);
-		assert_lines(worker->station);
-		assert_lines(part);
-		assert_lines(part->left);
-		assert_lines(part->spent);
+		assert_lines(worker->mailbox);
+		assert_lines(partition);
+		assert_lines(partition->left);
+		assert_lines(partition->spent);
 		for (uint32_t j = 0; j < WORKERS; j++)
 			if (i != j)
 				assert_lines(w->engine->exchange->rings[i * WORKERS + j]);
@@ -880,7 +880,7 @@ static void a_program_that_cannot_be_cut_stays_with_one_worker(void **state)
 	assert_string_equal(w->err, "move: shard 1, there are 1");
 	move(w, 0, 2);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		assert_true(sn_state_part(w->engine->state, 2)->owned[i]);
+		assert_true(sn_state_partition(w->engine->state, 2)->owned[i]);
 }
 
 /* What goes out is copied to another port, whose own address replies to hosts inside. */
@@ -1031,7 +1031,7 @@ static void arrive(struct world *w, uint32_t index, bool back)
 /* A round of a worker: a burst from its queue, then what the others handed over. */
 static void run_round(struct world *w, uint32_t worker)
 {
-	struct sn_station *station = w->engine->threads[worker].station;
+	struct sn_mailbox *mailbox = w->engine->threads[worker].mailbox;
 	struct nic *nic = w->nic;
 	struct rte_mbuf *burst[16];
 	uint16_t n = 0, iface = nic->packets[worker][nic->head[worker] % NIC_QUEUE].iface;
@@ -1044,12 +1044,12 @@ static void run_round(struct world *w, uint32_t worker)
 	if (n > 0)
 		receive(w, worker, iface, burst, n);
 	poll_worker(w, worker);
-	if (station->draining && !nic->draining[worker])
+	if (mailbox->draining && !nic->draining[worker])
 		nic->drain_to[worker] = nic->tail[worker];
-	nic->draining[worker] = station->draining;
-	if (station->draining && (int32_t)(nic->head[worker] - nic->drain_to[worker]) >= 0)
-		sn_station_drained(station);
-	nic->draining[worker] = station->draining;
+	nic->draining[worker] = mailbox->draining;
+	if (mailbox->draining && (int32_t)(nic->head[worker] - nic->drain_to[worker]) >= 0)
+		sn_mailbox_drained(mailbox);
+	nic->draining[worker] = mailbox->draining;
 }
 
 static void run_dry(struct world *w)

@@ -51,7 +51,7 @@ struct world {
 	Sinter__Program__V1__Program *msg;
 	struct side sides[2];
 	uint32_t n_workers;
-	struct sn_cut cut;
+	struct sn_partitioning partitioning;
 	uint64_t n_sent, n_seen;
 	char err[512];
 	struct flow flows[FLOWS];
@@ -160,7 +160,7 @@ static void open_side(struct world *w, uint8_t number, bool bare)
 	struct side *side = &w->sides[number];
 	struct sn_engine_config config = {
 		.n_workers = w->n_workers,
-		.cut = w->cut,
+		.partitioning = w->partitioning,
 		.bare = bare,
 		.pool = buffers,
 		.harness = true,
@@ -234,7 +234,7 @@ static int open_world(void **state)
 static int open_rss_world(void **state)
 {
 	open_world(state);
-	((struct world *)*state)->cut.by = SN_CUT_BY_RSS;
+	((struct world *)*state)->partitioning.by = SN_PARTITION_BY_RSS;
 	return 0;
 }
 
@@ -286,7 +286,7 @@ static void receive(struct side *side, uint32_t worker, uint16_t iface, struct r
 static void poll_side(struct side *side)
 {
 	for (uint32_t i = 0; side->engine->exchange && i < side->world->n_workers; i++)
-		sn_station_poll(side->engine->threads[i].station);
+		sn_mailbox_poll(side->engine->threads[i].mailbox);
 }
 
 /* The next frame that the network has for a side; a device gives a flow's packets to one queue. */
@@ -374,12 +374,12 @@ static void assert_one_has_each(const struct world *w)
 }
 
 /* What may still be made and what there is is the limit. */
-static void assert_rooms(const struct side *side)
+static void assert_quotas(const struct side *side)
 {
 	int64_t sum = (int64_t)sessions_of(side);
 
 	for (uint32_t i = 0; i < side->world->n_workers; i++)
-		sum += sn_state_part(side->engine->state, i)->left[0];
+		sum += sn_state_partition(side->engine->state, i)->left[0];
 	assert_int_equal(sum, side->world->msg->tables[0]->max_sessions);
 }
 
@@ -534,8 +534,8 @@ static void all_sessions_move_and_no_binding_changes(void **state)
 	send_all(w, 700, false);
 	assert_nothing_lost(w);
 	assert_int_equal(sessions_of(&w->sides[1]), 700);
-	assert_rooms(&w->sides[0]);
-	assert_rooms(&w->sides[1]);
+	assert_quotas(&w->sides[0]);
+	assert_quotas(&w->sides[1]);
 	for (uint32_t i = 0; i < 3; i++)
 		transfer(w, 1 - i % 2, 10, 50);
 	send_all(w, 700, true);
@@ -650,8 +650,8 @@ static void moves_back_and_forth_under_load_reorder_nothing_and_lose_what_they_c
 	assert_in_range(lost, 0, w->n_sent / 20); /* what was on its way to a giver when it gave */
 	assert_int_equal(
 		w->sides[0].drops[SN_REASON_HANDOVER_FULL] + w->sides[1].drops[SN_REASON_HANDOVER_FULL], 0);
-	assert_rooms(&w->sides[0]);
-	assert_rooms(&w->sides[1]);
+	assert_quotas(&w->sides[0]);
+	assert_quotas(&w->sides[1]);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		assert_int_equal(place(&w->sides[0], i) + place(&w->sides[1], i), SN_SHARD_AWAY);
 	print_message("%lu packets, %lu lost and counted\n", (unsigned long)w->n_sent, (unsigned long)lost);
@@ -703,8 +703,8 @@ static void a_transfer_that_is_given_up_at_any_step_changes_nothing(void **state
 		abort_after(w, step);
 		assert_int_equal(sessions_of(&w->sides[0]), 200);
 		assert_int_equal(sessions_of(&w->sides[1]), 0);
-		assert_rooms(&w->sides[0]);
-		assert_rooms(&w->sides[1]);
+		assert_quotas(&w->sides[0]);
+		assert_quotas(&w->sides[1]);
 		send_all(w, 200, true);
 		assert_nothing_lost(w);
 	}
@@ -949,7 +949,7 @@ static void a_new_program_ends_transfers_that_are_not_sealed(void **state)
 	give_abort(&sealed);
 	send_all(w, 100, true);
 	assert_nothing_lost(w);
-	assert_rooms(&w->sides[0]);
+	assert_quotas(&w->sides[0]);
 }
 
 /* Both engines get a program with 64 units. */
@@ -1035,8 +1035,8 @@ static void a_sealed_transfer_of_units_that_became_part_of_others_is_over(bool t
 	send_all(w, 300, true);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		assert_int_equal(place(&w->sides[0], i) + place(&w->sides[1], i), SN_SHARD_AWAY);
-	assert_rooms(&w->sides[0]);
-	assert_rooms(&w->sides[1]);
+	assert_quotas(&w->sides[0]);
+	assert_quotas(&w->sides[1]);
 }
 
 static void a_sealed_transfer_of_part_of_a_unit_is_over_before_the_takers_commit(void **state)
@@ -1064,8 +1064,8 @@ static void a_sealed_transfer_of_first_shards_takes_their_units_along(bool taken
 	}
 	end_by_the_taker(&j);
 	assert_unit_is_at(w, 5, taken);
-	assert_rooms(&w->sides[0]);
-	assert_rooms(&w->sides[1]);
+	assert_quotas(&w->sides[0]);
+	assert_quotas(&w->sides[1]);
 }
 
 static void a_sealed_transfer_takes_units_along_that_the_taker_commits(void **state)

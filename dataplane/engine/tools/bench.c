@@ -120,13 +120,13 @@ static int parse_flags(int argc, char **argv, struct options *options, char *err
 
 static uint16_t hand_on(void *context, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct station *station = context, *next = station->next;
+	struct mailbox *mailbox = context, *next = mailbox->next;
 	uint16_t taken;
 
 	(void)iface; /* whatever the interface, there is one way on */
 	if (next == NULL) {
-		taken = rte_eth_tx_burst(station->bench->tx_port, 0, pkts, n);
-		station->bench->sent += taken;
+		taken = rte_eth_tx_burst(mailbox->bench->tx_port, 0, pkts, n);
+		mailbox->bench->sent += taken;
 		return taken;
 	}
 	taken = RTE_MIN(n, SN_BENCH_HANDED - next->handed);
@@ -143,7 +143,7 @@ static const uint8_t *neighbor_mac(const struct sn_program *program)
 	return last->n_neighbors == 1 ? last->neighbors[0].mac : NULL;
 }
 
-static int open_station(struct station *station, const char *path, const char *entry, char *err,
+static int open_mailbox(struct mailbox *mailbox, const char *path, const char *entry, char *err,
 			size_t err_len)
 {
 	Sinter__Program__V1__Program *message;
@@ -158,61 +158,61 @@ static int open_station(struct station *station, const char *path, const char *e
 	free(data);
 	if (message == NULL)
 		return SN_ERR("%s: %zu bytes are no encoded program", path, len);
-	station->plan = sn_plan_create(message, NULL, NULL, 0, 1, err, err_len);
+	mailbox->plan = sn_plan_create(message, NULL, NULL, 0, 1, err, err_len);
 	sinter__program__v1__program__free_unpacked(message, NULL);
-	if (station->plan == NULL)
+	if (mailbox->plan == NULL)
 		return -1;
-	if (station->plan->program->n_interfaces == 0)
+	if (mailbox->plan->program->n_interfaces == 0)
 		return SN_ERR("%s: the program has no interfaces", path);
-	while (entry != NULL && strcmp(station->plan->program->interfaces[station->entry].name, entry) != 0)
-		if (++station->entry == station->plan->program->n_interfaces)
+	while (entry != NULL && strcmp(mailbox->plan->program->interfaces[mailbox->entry].name, entry) != 0)
+		if (++mailbox->entry == mailbox->plan->program->n_interfaces)
 			return SN_ERR("%s: the program has no interface %s", path, entry);
-	interface = &station->plan->program->interfaces[station->entry];
-	memcpy(station->mac, interface->has_mac ? interface->mac : station->plan->macs[station->entry],
-	       sizeof(station->mac));
+	interface = &mailbox->plan->program->interfaces[mailbox->entry];
+	memcpy(mailbox->mac, interface->has_mac ? interface->mac : mailbox->plan->macs[mailbox->entry],
+	       sizeof(mailbox->mac));
 
-	station->state = sn_state_create(1, 1, (struct sn_cut){0});
-	if (station->state == NULL ||
-	    sn_state_apply(station->state, station->plan->program, &kept, &dropped) < 0)
+	mailbox->state = sn_state_create(1, 1, (struct sn_partitioning){0});
+	if (mailbox->state == NULL ||
+	    sn_state_apply(mailbox->state, mailbox->plan->program, &kept, &dropped) < 0)
 		return SN_ERR("%s: no memory for the program's state", path);
 	return 0;
 }
 
-static int open_worker(struct station *station, char *err, size_t err_len)
+static int open_worker(struct mailbox *mailbox, char *err, size_t err_len)
 {
 	struct sn_worker_config config = {
-		.pool = station->bench->pool,
-		.state = station->state,
+		.pool = mailbox->bench->pool,
+		.state = mailbox->state,
 		.tx = hand_on,
-		.tx_ctx = station,
+		.tx_ctx = mailbox,
 	};
 
-	station->worker = sn_worker_create(&config, err, err_len);
-	if (station->worker == NULL)
+	mailbox->worker = sn_worker_create(&config, err, err_len);
+	if (mailbox->worker == NULL)
 		return -1;
-	for (uint32_t i = 0; i < station->plan->program->n_interfaces; i++)
-		sn_worker_set_mac(station->worker, (uint16_t)i, station->plan->macs[i]);
-	sn_worker_set_program(station->worker, station->plan->program, station->plan->counts[0]);
+	for (uint32_t i = 0; i < mailbox->plan->program->n_interfaces; i++)
+		sn_worker_set_mac(mailbox->worker, (uint16_t)i, mailbox->plan->macs[i]);
+	sn_worker_set_program(mailbox->worker, mailbox->plan->program, mailbox->plan->counts[0]);
 	return 0;
 }
 
 static int open_line(struct bench *bench, char *err, size_t err_len)
 {
 	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
-		struct station *station = &bench->stations[i], *before = i > 0 ? station - 1 : NULL;
+		struct mailbox *mailbox = &bench->mailboxes[i], *before = i > 0 ? mailbox - 1 : NULL;
 
-		station->bench = bench;
-		if (open_station(station, bench->options->programs[i],
+		mailbox->bench = bench;
+		if (open_mailbox(mailbox, bench->options->programs[i],
 				 before == NULL ? bench->options->entry : NULL, err, err_len) != 0)
 			return -1;
 		if (before != NULL) {
 			const uint8_t *to = neighbor_mac(before->plan->program);
 
-			before->next = station;
-			station->readdress =
-				to == NULL || memcmp(to, station->mac, sizeof(station->mac)) != 0;
+			before->next = mailbox;
+			mailbox->readdress =
+				to == NULL || memcmp(to, mailbox->mac, sizeof(mailbox->mac)) != 0;
 		}
-		if (open_worker(station, err, err_len) != 0)
+		if (open_worker(mailbox, err, err_len) != 0)
 			return -1;
 	}
 	return 0;
@@ -221,15 +221,15 @@ static int open_line(struct bench *bench, char *err, size_t err_len)
 static void close_line(struct bench *bench)
 {
 	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
-		struct station *station = &bench->stations[i];
+		struct mailbox *mailbox = &bench->mailboxes[i];
 
-		if (station->worker != NULL) {
-			sn_worker_set_program(station->worker, NULL, NULL);
-			sn_worker_free(station->worker);
+		if (mailbox->worker != NULL) {
+			sn_worker_set_program(mailbox->worker, NULL, NULL);
+			sn_worker_free(mailbox->worker);
 		}
-		if (station->state != NULL)
-			sn_state_free(station->state);
-		sn_plan_free(station->plan);
+		if (mailbox->state != NULL)
+			sn_state_free(mailbox->state);
+		sn_plan_free(mailbox->plan);
 	}
 }
 
@@ -303,16 +303,16 @@ static void make_unique(struct bench *bench, struct rte_mbuf *pkt)
 		*sum = fixed_checksum(*sum, before, *port);
 }
 
-/* What the station before handed over; packets that it did not address to us are readdressed. */
-static void run_station(struct station *station, uint64_t now)
+/* What the mailbox before handed over; packets that it did not address to us are readdressed. */
+static void run_mailbox(struct mailbox *mailbox, uint64_t now)
 {
-	uint16_t n = station->handed;
+	uint16_t n = mailbox->handed;
 
-	station->handed = 0;
-	for (uint16_t i = 0; station->readdress && i < n; i++)
-		memcpy(rte_pktmbuf_mtod(station->pkts[i], uint8_t *), station->mac, sizeof(station->mac));
+	mailbox->handed = 0;
+	for (uint16_t i = 0; mailbox->readdress && i < n; i++)
+		memcpy(rte_pktmbuf_mtod(mailbox->pkts[i], uint8_t *), mailbox->mac, sizeof(mailbox->mac));
 	if (n > 0)
-		sn_worker_burst(station->worker, station->entry, station->pkts, n, now);
+		sn_worker_burst(mailbox->worker, mailbox->entry, mailbox->pkts, n, now);
 }
 
 static void tick(struct bench *bench)
@@ -322,14 +322,14 @@ static void tick(struct bench *bench)
 	if (start - bench->last_tick < rte_get_tsc_hz() / 1000)
 		return;
 	for (unsigned int i = 0; i < bench->options->n_programs; i++)
-		sn_worker_tick(bench->stations[i].worker, sn_now_ns());
+		sn_worker_tick(bench->mailboxes[i].worker, sn_now_ns());
 	bench->last_tick = rte_rdtsc();
 	bench->timer_cycles += bench->last_tick - start;
 }
 
 static void run_round(struct bench *bench, bool measured)
 {
-	struct station *first = &bench->stations[0];
+	struct mailbox *first = &bench->mailboxes[0];
 	struct sn_worker_stats *stats = sn_worker_stats(first->worker);
 	uint64_t start = rte_rdtsc(), received, resumed, now;
 	uint16_t n = rte_eth_rx_burst(bench->rx_port, 0, first->pkts, SN_BENCH_BURST);
@@ -345,7 +345,7 @@ static void run_round(struct bench *bench, bool measured)
 	if (n > 0)
 		sn_worker_burst(first->worker, first->entry, first->pkts, n, now);
 	for (unsigned int i = 1; i < bench->options->n_programs; i++)
-		run_station(&bench->stations[i], now);
+		run_mailbox(&bench->mailboxes[i], now);
 	if (measured && n == SN_BENCH_BURST)
 		bench->samples[bench->n_samples++] = (uint32_t)(received - start + rte_rdtsc() - resumed);
 	tick(bench);
@@ -357,7 +357,7 @@ static uint64_t stage_cycles(const struct bench *bench, enum sn_stage stage)
 	uint64_t sum = 0;
 
 	for (unsigned int i = 0; i < bench->options->n_programs; i++)
-		sum += sn_worker_stats(bench->stations[i].worker)->stage_cycles[stage];
+		sum += sn_worker_stats(bench->mailboxes[i].worker)->stage_cycles[stage];
 	return sum;
 }
 
@@ -368,14 +368,14 @@ static int profile(struct bench *bench, char *err, size_t err_len)
 	static const char *const names[SN_STAGES] = {"receive",	 "parse",   "lookup",
 						     "classify", "rewrite", "send"};
 	const struct options *options = bench->options;
-	const struct sn_worker_stats *stats = sn_worker_stats(bench->stations[0].worker);
+	const struct sn_worker_stats *stats = sn_worker_stats(bench->mailboxes[0].worker);
 	uint32_t *samples = calloc((size_t)SN_STAGES * options->profile + 1, sizeof(*samples));
 	size_t n = 0;
 
 	if (samples == NULL)
 		return SN_ERR("no memory for %u profiled bursts", options->profile);
 	for (unsigned int i = 0; i < options->n_programs; i++)
-		sn_worker_set_profile(bench->stations[i].worker, true);
+		sn_worker_set_profile(bench->mailboxes[i].worker, true);
 	for (unsigned int i = 0; i < options->profile; i++) {
 		uint64_t before[SN_STAGES], packets = stats->packets;
 
@@ -405,7 +405,7 @@ static int profile(struct bench *bench, char *err, size_t err_len)
 static int measure(struct bench *bench, char *err, size_t err_len)
 {
 	const struct options *options = bench->options;
-	const struct sn_worker_stats *stats = sn_worker_stats(bench->stations[0].worker);
+	const struct sn_worker_stats *stats = sn_worker_stats(bench->mailboxes[0].worker);
 	uint64_t packets;
 
 	for (unsigned int i = 0; i < options->warmup; i++)

@@ -30,9 +30,9 @@ struct options {
 };
 
 /* A program in the line. */
-struct station {
+struct mailbox {
 	struct bench *bench;
-	struct station *next; /* NULL: packets leave by the port */
+	struct mailbox *next; /* NULL: packets leave by the port */
 	struct sn_plan *plan;
 	struct sn_state *state;
 	struct sn_worker *worker;
@@ -45,7 +45,7 @@ struct station {
 
 struct bench {
 	struct options *options;
-	struct station stations[SN_BENCH_PROGRAMS];
+	struct mailbox mailboxes[SN_BENCH_PROGRAMS];
 	struct rte_mempool *pool;
 	uint16_t rx_port, tx_port;
 	uint64_t unique; /* packets that were made unique so far */

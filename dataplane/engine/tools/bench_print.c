@@ -25,16 +25,16 @@ void bench_print_drops(const struct bench *bench)
 
 	printf("\"drops\":[");
 	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
-		const struct station *station = &bench->stations[i];
-		const struct sn_program *program = station->plan->program;
+		const struct mailbox *mailbox = &bench->mailboxes[i];
+		const struct sn_program *program = mailbox->plan->program;
 		struct sn_count *reasons = calloc(program->n_reasons + 1, sizeof(*reasons));
 
 		if (reasons == NULL)
 			continue;
-		sn_counts_add(station->plan->counts[0], NULL, NULL, reasons);
+		sn_counts_add(mailbox->plan->counts[0], NULL, NULL, reasons);
 		for (uint32_t r = 0; r < SN_REASON_BUILTIN + program->n_reasons; r++) {
 			bool builtin = r < SN_REASON_BUILTIN;
-			uint64_t packets = builtin ? sn_worker_stats(station->worker)->drops[r].packets
+			uint64_t packets = builtin ? sn_worker_stats(mailbox->worker)->drops[r].packets
 						   : reasons[r - SN_REASON_BUILTIN].packets;
 
 			if (packets == 0)
@@ -55,11 +55,11 @@ void bench_print_state(const struct bench *bench)
 	uint64_t hits = 0, misses = 0;
 
 	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
-		const struct station *station = &bench->stations[i];
-		const struct sn_worker_stats *stats = sn_worker_stats(station->worker);
+		const struct mailbox *mailbox = &bench->mailboxes[i];
+		const struct sn_worker_stats *stats = sn_worker_stats(mailbox->worker);
 
-		for (uint32_t table = 0; table < station->plan->program->n_tables; table++) {
-			sn_state_stats(station->state, table, &one);
+		for (uint32_t table = 0; table < mailbox->plan->program->n_tables; table++) {
+			sn_state_stats(mailbox->state, table, &one);
 			sum.sessions += one.sessions;
 			sum.created += one.created;
 			sum.expired += one.expired;
@@ -79,7 +79,7 @@ void bench_print_classifiers(const struct bench *bench)
 
 	printf("\"classifiers\":[");
 	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
-		const struct sn_program *program = bench->stations[i].plan->program;
+		const struct sn_program *program = bench->mailboxes[i].plan->program;
 
 		for (uint32_t s = 0; s < program->n_segments; s++) {
 			const struct sn_table *table = program->segments[s].table.table;

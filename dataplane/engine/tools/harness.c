@@ -114,8 +114,8 @@ static int parse_workers(const char *text, unsigned int *workers, char *err, siz
 }
 
 /* 0: go on, 1: done, -1: error. */
-static int parse_flags(int argc, char **argv, unsigned int *workers, struct sn_cut *cut, char *err,
-		       size_t err_len)
+static int parse_flags(int argc, char **argv, unsigned int *workers, struct sn_partitioning *partitioning,
+		       char *err, size_t err_len)
 {
 	static const struct option options[] = {
 		{"workers", required_argument, NULL, 'w'},
@@ -131,7 +131,7 @@ static int parse_flags(int argc, char **argv, unsigned int *workers, struct sn_c
 			rc = parse_workers(optarg, workers, err, err_len);
 			break;
 		case 's':
-			rc = sn_cut_parse(optarg, cut, err, err_len);
+			rc = sn_partitioning_parse(optarg, partitioning, err, err_len);
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -149,10 +149,10 @@ int main(int argc, char **argv)
 {
 	static struct sn_harness harness;
 	struct sn_requests requests;
-	struct sn_cut cut = {0};
+	struct sn_partitioning partitioning = {0};
 	char err[SN_ERR_LEN] = "";
 	unsigned int workers = 1;
-	int out, rc = parse_flags(argc, argv, &workers, &cut, err, sizeof(err));
+	int out, rc = parse_flags(argc, argv, &workers, &partitioning, err, sizeof(err));
 
 	if (rc != 0) {
 		if (rc < 0)
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 	sn_log_limit(SN_LOG_ERROR); /* refusals are in the answers */
 	rc = sn_harness_eal(argv[0], err, sizeof(err));
 	if (rc == 0)
-		rc = sn_harness_open(&harness, workers, cut, err, sizeof(err));
+		rc = sn_harness_open(&harness, workers, partitioning, err, sizeof(err));
 	if (rc == 0) {
 		sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);
 		rc = serve(&requests, STDIN_FILENO, out, err, sizeof(err));

@@ -45,7 +45,7 @@ struct options {
 	unsigned int buffers;
 	unsigned int memory;
 	int idle_sleep_us;
-	struct sn_cut cut;
+	struct sn_partitioning partitioning;
 	bool no_shards;
 	bool no_huge;
 	struct sn_eal eal;
@@ -140,11 +140,11 @@ static int parse_number(const char *flag, const char *text, unsigned int min, un
 	return 0;
 }
 
-static int parse_cut(const char *text, struct sn_cut *cut)
+static int parse_partitioning(const char *text, struct sn_partitioning *partitioning)
 {
 	char err[SN_ERR_LEN];
 
-	if (sn_cut_parse(text, cut, err, sizeof(err)) == 0)
+	if (sn_partitioning_parse(text, partitioning, err, sizeof(err)) == 0)
 		return 0;
 	sn_log(SN_LOG_ERROR, "--%s", err);
 	return -1;
@@ -263,7 +263,7 @@ static int parse_flags(int argc, char **argv, struct options *options)
 			rc = add_pace(options, optarg);
 			break;
 		case OPT_SHARDS:
-			rc = parse_cut(optarg, &options->cut);
+			rc = parse_partitioning(optarg, &options->partitioning);
 			break;
 		case OPT_NO_SHARDS:
 			options->no_shards = true;
@@ -350,7 +350,7 @@ static int open_ports(struct ports *ports, const struct options *options, char *
 	unsigned int buffers = options->buffers;
 	uint16_t data_room = RTE_MBUF_DEFAULT_BUF_SIZE;
 	struct sn_port_config config = {
-		.hash = options->cut.by == SN_CUT_BY_RSS && options->workers > 1,
+		.hash = options->partitioning.by == SN_PARTITION_BY_RSS && options->workers > 1,
 		.queues = (uint16_t)options->workers,
 		.rx_desc = (uint16_t)options->rx_desc,
 		.tx_desc = (uint16_t)options->tx_desc,
@@ -460,7 +460,7 @@ static int run(struct options *options, int signals, char *err, size_t err_len)
 			.ports = ports.port,
 			.n_ports = ports.n,
 			.n_workers = options->workers,
-			.cut = options->cut,
+			.partitioning = options->partitioning,
 			.bare = options->no_shards,
 			.pool = ports.pool,
 			.idle_sleep_us = options->idle_sleep_us,

@@ -141,20 +141,20 @@ static void harness_drop(void *context, const struct rte_mbuf *pkt, uint32_t sou
 	drops[harness->n_drops++] = (struct sn_harness_drop){.source = source, .reason = reason};
 }
 
-static void harness_displaced(void *context, uint32_t source, const struct sn_ended *ended)
+static void harness_evicted(void *context, uint32_t source, const struct sn_ended *ended)
 {
 	struct sn_harness *harness = context;
-	struct sn_harness_displaced *list = grow(harness->displaced, harness->n_displaced, ended->n,
-						 &harness->displaced_cap, sizeof(*list));
+	struct sn_harness_evicted *list =
+		grow(harness->evicted, harness->n_evicted, ended->n, &harness->evicted_cap, sizeof(*list));
 
 	if (list == NULL) {
 		harness->no_memory = true;
 		return;
 	}
-	harness->displaced = list;
+	harness->evicted = list;
 	for (uint32_t i = 0; i < ended->n; i++)
-		list[harness->n_displaced++] =
-			(struct sn_harness_displaced){source, ended->table, ended->sessions[i]};
+		list[harness->n_evicted++] =
+			(struct sn_harness_evicted){source, ended->table, ended->sessions[i]};
 }
 
 static void harness_map(void *context, const uint8_t *workers)
@@ -164,17 +164,17 @@ static void harness_map(void *context, const uint8_t *workers)
 	memcpy(harness->map, workers, sizeof(harness->map));
 }
 
-int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_cut cut, char *err,
-		    size_t err_len)
+int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_partitioning partitioning,
+		    char *err, size_t err_len)
 {
-	bool hashes = cut.by == SN_CUT_BY_RSS && n_workers > 1;
+	bool hashes = partitioning.by == SN_PARTITION_BY_RSS && n_workers > 1;
 	struct sn_engine_config config = {
 		.n_workers = n_workers,
-		.cut = cut,
+		.partitioning = partitioning,
 		.harness = true,
 		.tx = harness_tx,
 		.drop = harness_drop,
-		.displaced = harness_displaced,
+		.evicted = harness_evicted,
 		.map = hashes ? harness_map : NULL,
 		.harness_context = harness,
 	};
@@ -199,7 +199,7 @@ void sn_harness_close(struct sn_harness *harness)
 	rte_mempool_free(harness->pool);
 	free(harness->out);
 	free(harness->drops);
-	free(harness->displaced);
+	free(harness->evicted);
 	free(harness->bytes);
 	memset(harness, 0, sizeof(*harness));
 }
@@ -271,7 +271,7 @@ static void settle(struct sn_engine *engine)
 	while (moved > 0) {
 		moved = 0;
 		for (unsigned int i = 0; i < engine->config.n_workers; i++)
-			moved += sn_station_poll(engine->threads[i].station);
+			moved += sn_mailbox_poll(engine->threads[i].mailbox);
 	}
 }
 
@@ -291,7 +291,7 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 	struct sn_engine *engine = harness->engine;
 	struct rte_mbuf *burst[SN_HARNESS_BURST];
 
-	harness->n_out = harness->n_drops = harness->n_displaced = harness->n_bytes = 0;
+	harness->n_out = harness->n_drops = harness->n_evicted = harness->n_bytes = 0;
 	harness->no_memory = false;
 	if (check_packets(harness, packets, n, err, err_len) != 0)
 		return -1;
@@ -324,25 +324,25 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 	return 0;
 }
 
-static int report_displaced(const struct sn_harness *harness, struct sn_arena *arena,
-			    Sinter__Program__V1__Injected *injected)
+static int report_evicted(const struct sn_harness *harness, struct sn_arena *arena,
+			  Sinter__Program__V1__Injected *injected)
 {
-	size_t n = harness->n_displaced;
-	Sinter__Program__V1__Displaced *list = sn_arena_alloc(arena, (n + 1) * sizeof(*list));
+	size_t n = harness->n_evicted;
+	Sinter__Program__V1__Evicted *list = sn_arena_alloc(arena, (n + 1) * sizeof(*list));
 	Sinter__Program__V1__Session *sessions = sn_arena_alloc(arena, (n + 1) * sizeof(*sessions));
 
-	injected->displaced = sn_arena_alloc(arena, (n + 1) * sizeof(*injected->displaced));
-	if (list == NULL || sessions == NULL || injected->displaced == NULL)
+	injected->evicted = sn_arena_alloc(arena, (n + 1) * sizeof(*injected->evicted));
+	if (list == NULL || sessions == NULL || injected->evicted == NULL)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		sinter__program__v1__displaced__init(&list[i]);
-		list[i].source = harness->displaced[i].source;
-		list[i].table = harness->displaced[i].table;
+		sinter__program__v1__evicted__init(&list[i]);
+		list[i].source = harness->evicted[i].source;
+		list[i].table = harness->evicted[i].table;
 		list[i].session = &sessions[i];
-		sn_report_session(&harness->displaced[i].session, &sessions[i]);
-		injected->displaced[i] = &list[i];
+		sn_report_session(&harness->evicted[i].session, &sessions[i]);
+		injected->evicted[i] = &list[i];
 	}
-	injected->n_displaced = n;
+	injected->n_evicted = n;
 	return 0;
 }
 
@@ -380,7 +380,7 @@ int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, 
 	}
 	injected->n_out = harness->n_out;
 	injected->n_drops = harness->n_drops;
-	if (report_displaced(harness, arena, injected) != 0)
+	if (report_evicted(harness, arena, injected) != 0)
 		return SN_ERR("inject: no memory for the answer");
 	return 0;
 }

@@ -26,7 +26,7 @@ struct sn_harness_drop {
 	uint32_t reason;
 };
 
-struct sn_harness_displaced {
+struct sn_harness_evicted {
 	uint32_t source;
 	uint32_t table;
 	struct sn_session_info session;
@@ -39,8 +39,8 @@ struct sn_harness {
 	size_t n_out, out_cap;
 	struct sn_harness_drop *drops;
 	size_t n_drops, drops_cap;
-	struct sn_harness_displaced *displaced;
-	size_t n_displaced, displaced_cap;
+	struct sn_harness_evicted *evicted;
+	size_t n_evicted, evicted_cap;
 	uint8_t *bytes; /* of all packets in out */
 	size_t n_bytes, bytes_cap;
 	bool no_memory; /* some output was lost */
@@ -52,8 +52,8 @@ struct sn_harness {
  * After sn_harness_eal(). Several workers receive by turns; if shards are cut by hash, as a device that
  * hashes and has a queue for each gives it to them. 0, or -1 with a message in err.
  */
-int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_cut cut, char *err,
-		    size_t err_len);
+int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_partitioning partitioning,
+		    char *err, size_t err_len);
 void sn_harness_close(struct sn_harness *harness);
 
 /* Starts EAL as a harness needs it: one thread, no devices, no hugepages, nothing shared. */

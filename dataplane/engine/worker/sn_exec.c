@@ -18,7 +18,7 @@ static void step(struct exec *x, uint32_t id)
 
 static void count(struct exec *x, uint32_t counter, const struct sn_pkt *p)
 {
-	if (!x->rehearsal)
+	if (!x->warm_up)
 		sn_count_add(&x->w->counts->counters[counter], p->frame_len);
 	step(x, counter | SN_STEP_COUNTER);
 }
@@ -116,7 +116,7 @@ static struct next generate(struct exec *x, struct sn_pkt *p, const struct sn_ge
 
 	sn_exec_commit(x);
 	x->keep = false;
-	if (x->rehearsal)
+	if (x->warm_up)
 		return ended;
 	if (a.kind == SN_ANSWER_FRAGMENT && !is_echo_fragment(x, p))
 		reason = SN_REASON_LOCAL;
@@ -225,7 +225,7 @@ static struct next output(struct exec *x, struct sn_pkt *p, uint32_t iface)
 	known = n && sn_neigh_usable(n);
 	if (known && x->keep)
 		remember(x, p, n);
-	if (x->rehearsal)
+	if (x->warm_up)
 		return ended;
 	if (n && n->state == SN_NEIGH_FAILED)
 		return host_unreachable(x, p, iface);
@@ -280,7 +280,7 @@ static void run_legs(struct exec *x, struct sn_pkt *p, const struct sn_leg *legs
 	uint32_t mark = x->n_uses;
 
 	x->keep = false;
-	if (x->rehearsal)
+	if (x->warm_up)
 		return;
 	x->copies += n - 1;
 	if (x->copies > SN_COPIES_MAX) {
@@ -325,7 +325,7 @@ static void run_segments(struct exec *x, struct sn_pkt *p, struct next next, uin
 		if (floor > x->min_ttl)
 			x->min_ttl = floor;
 		class += s->first_class;
-		if (!x->rehearsal) {
+		if (!x->warm_up) {
 			sn_count_add(&x->w->counts->classes[class], p->frame_len);
 			if (unlikely(x->w->trace))
 				sn_trace_class(x->w->trace, class);
@@ -351,13 +351,13 @@ static void init(struct exec *x, struct sn_worker *w, uint64_t now)
 	x->copies = 0;
 	x->key = NULL;
 	x->keep = false;
-	x->rehearsal = false;
+	x->warm_up = false;
 	x->min_ttl = 0;
 	x->n_steps = 0;
 }
 
 static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
-		const struct sn_cache_key *key, uint64_t hash, bool rehearsal, uint64_t now)
+		const struct sn_cache_key *key, uint64_t hash, bool warm_up, uint64_t now)
 {
 	struct exec x;
 
@@ -365,7 +365,7 @@ static void run(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_
 	x.key = key;
 	x.hash = hash;
 	x.keep = key != NULL;
-	x.rehearsal = rehearsal;
+	x.warm_up = warm_up;
 	run_segments(&x, p, (struct next){segment}, class, 0);
 	sn_exec_roll_back(&x, 0);
 }
@@ -376,8 +376,8 @@ void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t c
 	run(w, p, segment, class, key, hash, false, now);
 }
 
-void sn_exec_rehearse(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
-		      const struct sn_cache_key *key, uint64_t hash, uint64_t now)
+void sn_exec_warm_up(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
+		     const struct sn_cache_key *key, uint64_t hash, uint64_t now)
 {
 	run(w, p, segment, class, key, hash, true, now);
 }

@@ -21,8 +21,8 @@ void sn_exec(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t c
 	     const struct sn_cache_key *key, uint64_t hash, uint64_t now);
 
 /* The same for a packet that there is not (m is NULL): its decision is kept, and nothing else happens. */
-void sn_exec_rehearse(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
-		      const struct sn_cache_key *key, uint64_t hash, uint64_t now);
+void sn_exec_warm_up(struct sn_worker *w, struct sn_pkt *p, uint32_t segment, uint32_t class,
+		     const struct sn_cache_key *key, uint64_t hash, uint64_t now);
 
 /* A packet that waited for its next hop, which did not answer, ends here; its sender may be told. */
 void sn_exec_unreachable(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now);

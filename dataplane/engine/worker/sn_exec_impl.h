@@ -18,7 +18,7 @@ struct exec {
 	const struct sn_cache_key *key;
 	uint64_t hash;
 	bool keep;
-	bool rehearsal; /* there is no packet, only a decision */
+	bool warm_up; /* there is no packet, only a decision */
 	uint32_t min_ttl;
 	uint32_t n_steps;
 	uint32_t steps[STEPS_MAX];
@@ -34,7 +34,7 @@ static const struct next ended = {SN_NO_INDEX};
 
 static inline struct next drop(struct exec *x, struct sn_pkt *p, uint32_t reason)
 {
-	if (!x->rehearsal)
+	if (!x->warm_up)
 		sn_worker_drop(x->w, p->m, reason);
 	return ended;
 }

@@ -13,10 +13,10 @@ static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struc
 
 	if (x->n_uses == SN_JOURNAL_MAX) {
 		if (made)
-			sn_session_end(x->w->part, s);
+			sn_session_end(x->w->partition, s);
 		return SN_REASON_DEPTH;
 	}
-	if (p->proto == SN_TCP && !x->rehearsal)
+	if (p->proto == SN_TCP && !x->warm_up)
 		tcp = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4);
 	/* A flow's first packet is often its last: only the second is worth a place in the cache. */
 	if (made)
@@ -28,7 +28,7 @@ static enum sn_reason note_use(struct exec *x, struct sn_session *s, const struc
 
 void sn_exec_commit(struct exec *x)
 {
-	if (x->rehearsal)
+	if (x->warm_up)
 		return;
 	for (uint32_t i = 0; i < x->n_uses; i++) {
 		struct sn_use *u = &x->uses[i];
@@ -45,7 +45,7 @@ void sn_exec_roll_back(struct exec *x, uint32_t n)
 		struct sn_use *u = &x->uses[--x->n_uses];
 
 		if (u->made && !u->done)
-			sn_session_end(x->w->part, u->session);
+			sn_session_end(x->w->partition, u->session);
 	}
 }
 
@@ -53,7 +53,7 @@ bool sn_exec_spans_shards(const struct exec *x)
 {
 	for (uint32_t i = 1; i < x->n_uses; i++)
 		if (x->uses[i].session->shard != x->uses[0].session->shard)
-			return !x->w->program->uncut;
+			return !x->w->program->unpartitioned;
 	return false;
 }
 
@@ -86,7 +86,7 @@ static bool shard_for(struct exec *x, struct sn_pkt *p, const struct sn_flow *fl
 {
 	if (p->shard == SN_PKT_NO_SHARD || !sn_has_ports(flow->proto))
 		p->shard = shard_of(x, flow);
-	return likely(x->w->part->owned[p->shard]);
+	return likely(x->w->partition->owned[p->shard]);
 }
 
 /*
@@ -99,7 +99,7 @@ static bool find_return(struct exec *x, struct sn_pkt *p, uint32_t table, const 
 {
 	const struct sn_state *state = x->w->state;
 
-	if (unlikely(!x->w->part->owned[sn_state_return_shard(state, table, flow)]))
+	if (unlikely(!x->w->partition->owned[sn_state_return_shard(state, table, flow)]))
 		return false;
 	*session = sn_state_return(state, table, flow, x->now);
 	p->shard = SN_PKT_NO_SHARD;
@@ -136,7 +136,7 @@ static enum sn_reason forward_error_by(struct exec *x, struct sn_pkt *p, uint32_
 	s = just_returned(x, p, run);
 	if (!s && !shard_for(x, p, &flow))
 		return SN_REASON_NOT_OURS;
-	if (!s && sn_state_forward(x->w->part, run, p->shard, &flow, false, x->now, &s) == SN_STATE_NONE)
+	if (!s && sn_state_forward(x->w->partition, run, p->shard, &flow, false, x->now, &s) == SN_STATE_NONE)
 		return SN_REASON_NAT_UNSUPPORTED;
 	p->src = s->outside_addr;
 	q->dst = s->outside_addr;
@@ -171,9 +171,9 @@ enum sn_reason sn_exec_forward(struct exec *x, struct sn_pkt *p, uint32_t run)
 		return sn_icmp_quote(p) ? forward_error(x, p, run) : SN_REASON_NAT_UNSUPPORTED;
 	if (!shard_for(x, p, &flow))
 		return SN_REASON_NOT_OURS;
-	result = sn_state_forward(x->w->part, run, p->shard, &flow, !x->rehearsal, x->now, &s);
-	if (unlikely(x->w->displaced != NULL) && x->w->ended.n > 0) {
-		x->w->displaced(x->w->drop_ctx, sn_source(p->m), &x->w->ended);
+	result = sn_state_forward(x->w->partition, run, p->shard, &flow, !x->warm_up, x->now, &s);
+	if (unlikely(x->w->evicted != NULL) && x->w->ended.n > 0) {
+		x->w->evicted(x->w->drop_ctx, sn_source(p->m), &x->w->ended);
 		x->w->ended.n = 0;
 	}
 	if (result == SN_STATE_NONE)

@@ -23,8 +23,8 @@ static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 	/* Between workers an interface goes by its port: a program may number it anew. */
 	p->m->port = w->ports[p->iface];
 	p->m->hash.rss = w->shards[i];
-	passed = place == SN_PLACE_AWAITED ? sn_station_hold(w->station, p->m)
-					   : sn_station_hand(w->station, place, p->m);
+	passed = place == SN_PLACE_AWAITED ? sn_mailbox_hold(w->mailbox, p->m)
+					   : sn_mailbox_hand(w->mailbox, place, p->m);
 	if (passed)
 		w->stats.handed++;
 	else
@@ -52,7 +52,7 @@ static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 void sn_hand_over(struct sn_worker *w, uint32_t i)
 {
 	uint32_t shard = w->shards[i];
-	uint8_t place = w->station->place[shard];
+	uint8_t place = w->mailbox->place[shard];
 
 	if (place == SN_PLACE_AWAY)
 		pass_on(w, i, shard);

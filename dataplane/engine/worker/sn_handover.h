@@ -16,7 +16,7 @@ static inline bool sn_hand_over_is_here(const struct sn_worker *w, uint32_t shar
 
 	if (shard == SN_PKT_NO_SHARD)
 		return true;
-	place = w->station->place[shard];
+	place = w->mailbox->place[shard];
 	return likely(place == SN_PLACE_HERE) || (place == SN_PLACE_TURNING && w->taking);
 }
 

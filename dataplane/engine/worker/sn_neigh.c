@@ -149,7 +149,7 @@ static struct sn_neigh *vacant(struct sn_worker *w)
 	t->free = n->hash_next;
 	if (n->named) {
 		sn_cache_flush(&w->cache);
-		sn_cache_flush(&w->rehearsal.cache);
+		sn_cache_flush(&w->warm_up.cache);
 	}
 	return n;
 }

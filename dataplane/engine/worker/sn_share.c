@@ -48,7 +48,7 @@ bool sn_share_learn(struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
 
 void sn_share(struct sn_worker *w, const struct sn_pkt *p)
 {
-	if (w->n_workers == 1 || w->station == NULL)
+	if (w->n_workers == 1 || w->mailbox == NULL)
 		return;
 	for (uint32_t to = 0; to < w->n_workers; to++) {
 		struct rte_mbuf *copy =
@@ -59,8 +59,8 @@ void sn_share(struct sn_worker *w, const struct sn_pkt *p)
 		copy->port = w->ports[p->iface];
 		sn_source_set(copy, SN_SOURCE_NONE);
 		/* Full: the worker asks, or is told again. */
-		if (!sn_station_hand(w->station, to, copy))
+		if (!sn_mailbox_hand(w->mailbox, to, copy))
 			rte_pktmbuf_free(copy);
 	}
-	sn_station_publish(w->station);
+	sn_mailbox_publish(w->mailbox);
 }

@@ -309,7 +309,7 @@ static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, str
 		rx->bytes += bytes;
 	}
 	if (unlikely(w->watched >> iface & 1) && !w->taking)
-		sn_worker_sight(w, n, now);
+		sn_worker_sample(w, n, now);
 }
 
 static __rte_always_inline void count_burst(struct sn_worker *w, uint32_t n, uint64_t cycles)
@@ -367,7 +367,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	if (unlikely(weight > 0))
 		sn_hand_over_count(w, n, weight, handing - begun, cycles - (handing - begun));
 	if (unlikely(w->dispatching))
-		sn_station_publish(w->station);
+		sn_mailbox_publish(w->mailbox);
 	count_burst(w, n, cycles);
 }
 
@@ -414,9 +414,9 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 		return;
 	if (w->trace)
 		sn_trace_tick(w->trace, now);
-	w->sights_left = w->sights ? SN_SIGHTS_PER_TICK : 0;
+	w->samples_left = w->samples ? SN_SAMPLES_PER_TICK : 0;
 	w->until_mark_check = 0;
-	sn_part_tick(w->part, now);
+	sn_partition_tick(w->partition, now);
 	sn_neigh_tick(w, sn_exec_unreachable, now);
 	sn_worker_flush_all(w);
 }

@@ -21,7 +21,7 @@
 #include "sn_parse.h"
 #include "sn_program.h"
 #include "sn_reason.h"
-#include "sn_sight.h"
+#include "sn_sample.h"
 #include "sn_state.h"
 
 #define SN_SOURCE_NONE UINT32_MAX
@@ -33,7 +33,7 @@ typedef uint16_t (*sn_tx_fn)(void *ctx, uint16_t iface, struct rte_mbuf **pkts, 
 typedef void (*sn_drop_fn)(void *ctx, const struct rte_mbuf *m, uint32_t source, uint32_t reason);
 
 /* Sees every session that made room for that of another packet. */
-typedef void (*sn_displaced_fn)(void *ctx, uint32_t source, const struct sn_ended *ended);
+typedef void (*sn_evicted_fn)(void *ctx, uint32_t source, const struct sn_ended *ended);
 
 struct sn_worker_config {
 	uint32_t lcore;
@@ -41,17 +41,17 @@ struct sn_worker_config {
 	struct sn_state *state;
 	uint32_t number;	      /* which of the state's parts is this worker's */
 	uint32_t n_workers;	      /* 0: 1 */
-	struct sn_station *station;   /* NULL: the only worker, of the only engine */
-	const struct sn_peers *peers; /* where there is a station; lives as long as the worker */
-	struct sn_sights *sights;     /* of packets of devices that have flow rules; NULL: there are none */
+	struct sn_mailbox *mailbox;   /* NULL: the only worker, of the only engine */
+	const struct sn_peers *peers; /* where there is a mailbox; lives as long as the worker */
+	struct sn_samples *samples;   /* of packets of devices that have flow rules; NULL: there are none */
 	sn_tx_fn tx;
 	void *tx_ctx;
-	sn_drop_fn drop;	   /* may be NULL */
-	sn_displaced_fn displaced; /* may be NULL */
-	void *drop_ctx;		   /* of both */
-	uint32_t cache_entries;	   /* a power of two; 0: 65536 */
-	uint32_t neighbors;	   /* at most; 0: 16384 */
-	uint16_t waiting;	   /* packets for neighbours that are not known yet; 0: SN_WAIT_PACKETS */
+	sn_drop_fn drop;	/* may be NULL */
+	sn_evicted_fn evicted;	/* may be NULL */
+	void *drop_ctx;		/* of both */
+	uint32_t cache_entries; /* a power of two; 0: 65536 */
+	uint32_t neighbors;	/* at most; 0: 16384 */
+	uint16_t waiting;	/* packets for neighbours that are not known yet; 0: SN_WAIT_PACKETS */
 };
 
 /* Stages of a burst whose cycles are counted if profile is set. Receive is counted by the caller. */
@@ -109,8 +109,8 @@ void sn_worker_free(struct sn_worker *w);
  * takes over (sn_worker_set_program() with the same program and counters); true: no more to do. For a program
  * with the same state, between bursts.
  */
-bool sn_worker_rehearse(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts,
-			uint64_t now);
+bool sn_worker_warm_up(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts,
+		       uint64_t now);
 
 /* The address of an interface's device, for interfaces to which the program gives none. Takes effect with the
  * next program. */
@@ -121,14 +121,14 @@ void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6]
 void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port);
 
 /* While the worker is quiescent: it is no longer alone. */
-void sn_worker_set_station(struct sn_worker *w, struct sn_station *station);
+void sn_worker_set_mailbox(struct sn_worker *w, struct sn_mailbox *mailbox);
 
 /* While the worker is quiescent: what it has decided is forgotten. */
 void sn_worker_forget(struct sn_worker *w);
 
 /*
  * Takes effect at once. watched: the interface's device has flow rules, and some packets are shown to who
- * looks at the worker's sights. believed: marks of its packets are, until one is found wrong.
+ * looks at the worker's samples. believed: marks of its packets are, until one is found wrong.
  */
 void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool believed);
 

@@ -11,7 +11,7 @@
 #include "sn_neigh.h"
 #include "sn_parse.h"
 #include "sn_peers.h"
-#include "sn_sight.h"
+#include "sn_sample.h"
 #include "sn_trace.h"
 #include "sn_worker.h"
 
@@ -33,9 +33,9 @@ struct sn_use {
  * turn round. */
 #define SN_JOURNAL_MAX (4 * SN_TABLES_MAX)
 
-/* The program to come, and what its decisions will be: see sn_rehearse.c. */
-struct sn_rehearsal {
-	const struct sn_program *program; /* NULL: none is rehearsed */
+/* The program to come, and what its decisions will be: see sn_warm_up.c. */
+struct sn_warm_up {
+	const struct sn_program *program; /* NULL: none is warmed up */
 	struct sn_counts *counts;
 	struct sn_cache cache;
 	uint32_t bucket; /* of the worker's cache, from which on flows are still to be decided */
@@ -46,8 +46,8 @@ struct sn_worker {
 	const struct sn_program *program;
 	struct sn_counts *counts;
 	const struct sn_state *state;
-	struct sn_part *part;
-	struct sn_station *station; /* NULL: the only worker, of the only engine */
+	struct sn_partition *partition;
+	struct sn_mailbox *mailbox; /* NULL: the only worker, of the only engine */
 	bool dispatching;	    /* packets may be for others */
 	uint64_t watched;	    /* bit per interface: its device has rules, and is watched */
 	uint64_t believed;	    /* bit per interface: its packets' marks are */
@@ -68,7 +68,7 @@ struct sn_worker {
 	/* Written by slow packets. */
 	bool taking;	 /* a burst from other workers */
 	uint32_t copies; /* in it, of packets that count where they came */
-	sn_displaced_fn displaced;
+	sn_evicted_fn evicted;
 	struct sn_ended ended;
 	uint32_t number;
 	uint32_t n_workers;
@@ -78,9 +78,9 @@ struct sn_worker {
 	struct sn_echoes echoes;
 	/* Written by some packets of devices that have rules. */
 	struct sn_marks marks;
-	uint32_t until_mark_check; /* marks */
-	struct sn_sights *sights;  /* NULL: nobody looks */
-	uint32_t sights_left;	   /* until the next tick */
+	uint32_t until_mark_check;  /* marks */
+	struct sn_samples *samples; /* NULL: nobody looks */
+	uint32_t samples_left;	    /* until the next tick */
 	/* Written by every packet. */
 	uint64_t tx_pending; /* bit per interface */
 	uint32_t lot;	     /* see sn_hand_over_weight() */
@@ -99,7 +99,7 @@ struct sn_worker {
 	uint32_t classes[SN_BURST_MAX];
 	uint8_t shards[SN_BURST_MAX]; /* if dispatching */
 	uint32_t gone;		      /* to other workers and engines */
-	struct sn_rehearsal rehearsal;
+	struct sn_warm_up warm_up;
 	struct sn_use journal[SN_JOURNAL_MAX]; /* of a slow packet at work */
 } __rte_cache_aligned;
 
@@ -153,13 +153,13 @@ void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_
 void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct sn_segment *s, uint32_t n);
 
 /* Some of the first n of w->pkts, as they came, are shown to the control thread. */
-void sn_worker_sight(struct sn_worker *w, uint32_t n, uint64_t now);
+void sn_worker_sample(struct sn_worker *w, uint32_t n, uint64_t now);
 
 /* Brings the state that these packets will look for, if they are not known yet. */
 void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
 
-/* The cache is that of the program's rehearsal from now on; false: there was none. */
-bool sn_rehearsal_end(struct sn_worker *w, const struct sn_program *program);
+/* The cache is that of the program's warm-up from now on; false: there was none. */
+bool sn_warm_up_end(struct sn_worker *w, const struct sn_program *program);
 
 /* Whether an ICMP error may be sent now. */
 bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now);

@@ -15,12 +15,12 @@
 
 static bool is_dispatching(const struct sn_worker *w)
 {
-	return w->station && w->program && w->program->n_tables > 0;
+	return w->mailbox && w->program && w->program->n_tables > 0;
 }
 
-void sn_worker_set_station(struct sn_worker *w, struct sn_station *station)
+void sn_worker_set_mailbox(struct sn_worker *w, struct sn_mailbox *mailbox)
 {
-	w->station = station;
+	w->mailbox = mailbox;
 	w->dispatching = is_dispatching(w);
 }
 
@@ -49,7 +49,7 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 		w->icmp_tokens = w->icmp_rate * SECOND;
 	}
 	sn_neigh_apply(w, old);
-	if (!sn_rehearsal_end(w, program))
+	if (!sn_warm_up_end(w, program))
 		sn_cache_flush(&w->cache);
 	sn_worker_flush_all(w);
 	w->counts = counts;
@@ -74,7 +74,7 @@ void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool
 
 	if (iface >= SN_IFACES_MAX)
 		return;
-	w->watched = watched && w->sights ? w->watched | bit : w->watched & ~bit;
+	w->watched = watched && w->samples ? w->watched | bit : w->watched & ~bit;
 	w->believed = believed && w->marks.shift > 0 ? w->believed | bit : w->believed & ~bit;
 }
 
@@ -112,10 +112,10 @@ static bool sizes_are_right(const struct sizes *is, char *err, size_t err_len)
 static void configure(struct sn_worker *w, const struct sn_worker_config *config)
 {
 	w->state = config->state;
-	w->part = sn_state_part(config->state, config->number);
-	w->station = config->station;
+	w->partition = sn_state_partition(config->state, config->number);
+	w->mailbox = config->mailbox;
 	w->peers = config->peers;
-	w->sights = config->sights;
+	w->samples = config->samples;
 	w->number = config->number;
 	w->n_workers = config->n_workers ? config->n_workers : 1;
 	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)
@@ -125,9 +125,9 @@ static void configure(struct sn_worker *w, const struct sn_worker_config *config
 	w->tx_ctx = config->tx_ctx;
 	w->drop = config->drop;
 	w->drop_ctx = config->drop_ctx;
-	w->displaced = config->displaced;
-	if (w->displaced != NULL)
-		w->part->ended = &w->ended;
+	w->evicted = config->evicted;
+	if (w->evicted != NULL)
+		w->partition->ended = &w->ended;
 	w->lcore = config->lcore;
 	w->tx_wake = SN_BURST_MAX;
 }
@@ -153,7 +153,7 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 		goto no_memory;
 	memset(w, 0, sizeof(*w));
 	configure(w, config);
-	if (sn_cache_init(&w->cache, sizes.entries) || sn_cache_init(&w->rehearsal.cache, sizes.entries) ||
+	if (sn_cache_init(&w->cache, sizes.entries) || sn_cache_init(&w->warm_up.cache, sizes.entries) ||
 	    sn_neigh_init(&w->neigh, sizes.neighbors, sizes.waiting, config->number)) {
 		sn_worker_free(w);
 		goto no_memory;
@@ -174,7 +174,7 @@ void sn_worker_free(struct sn_worker *w)
 		rte_pktmbuf_free_bulk(w->out[i].pkts, w->out[i].n);
 	sn_neigh_free(&w->neigh);
 	sn_cache_free(&w->cache);
-	sn_cache_free(&w->rehearsal.cache);
+	sn_cache_free(&w->warm_up.cache);
 	free(w);
 }
 

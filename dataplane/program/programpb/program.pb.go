@@ -458,52 +458,52 @@ func (Generator_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{15, 0}
 }
 
-type Cut_By int32
+type Partitioning_By int32
 
 const (
-	Cut_HOST    Cut_By = 0 // a hash of the inside host's address and port
-	Cut_ADDRESS Cut_By = 1 // bits of the inside host's address, from `bit` on
-	Cut_RSS     Cut_By = 2 // the bucket into which devices hash the packet
+	Partitioning_HOST    Partitioning_By = 0 // a hash of the inside host's address and port
+	Partitioning_ADDRESS Partitioning_By = 1 // bits of the inside host's address, from `bit` on
+	Partitioning_RSS     Partitioning_By = 2 // the bucket into which devices hash the packet
 )
 
-// Enum value maps for Cut_By.
+// Enum value maps for Partitioning_By.
 var (
-	Cut_By_name = map[int32]string{
+	Partitioning_By_name = map[int32]string{
 		0: "HOST",
 		1: "ADDRESS",
 		2: "RSS",
 	}
-	Cut_By_value = map[string]int32{
+	Partitioning_By_value = map[string]int32{
 		"HOST":    0,
 		"ADDRESS": 1,
 		"RSS":     2,
 	}
 )
 
-func (x Cut_By) Enum() *Cut_By {
-	p := new(Cut_By)
+func (x Partitioning_By) Enum() *Partitioning_By {
+	p := new(Partitioning_By)
 	*p = x
 	return p
 }
 
-func (x Cut_By) String() string {
+func (x Partitioning_By) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Cut_By) Descriptor() protoreflect.EnumDescriptor {
+func (Partitioning_By) Descriptor() protoreflect.EnumDescriptor {
 	return file_program_proto_enumTypes[6].Descriptor()
 }
 
-func (Cut_By) Type() protoreflect.EnumType {
+func (Partitioning_By) Type() protoreflect.EnumType {
 	return &file_program_proto_enumTypes[6]
 }
 
-func (x Cut_By) Number() protoreflect.EnumNumber {
+func (x Partitioning_By) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Cut_By.Descriptor instead.
-func (Cut_By) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use Partitioning_By.Descriptor instead.
+func (Partitioning_By) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{21, 0}
 }
 
@@ -556,26 +556,26 @@ func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{52, 0}
 }
 
-type FlowAbilities_Matching int32
+type FlowCapabilities_Matching int32
 
 const (
-	FlowAbilities_NEVER  FlowAbilities_Matching = 0
-	FlowAbilities_EXACT  FlowAbilities_Matching = 1
-	FlowAbilities_PREFIX FlowAbilities_Matching = 2
-	FlowAbilities_MASKED FlowAbilities_Matching = 3
-	FlowAbilities_RANGED FlowAbilities_Matching = 4
+	FlowCapabilities_NEVER  FlowCapabilities_Matching = 0
+	FlowCapabilities_EXACT  FlowCapabilities_Matching = 1
+	FlowCapabilities_PREFIX FlowCapabilities_Matching = 2
+	FlowCapabilities_MASKED FlowCapabilities_Matching = 3
+	FlowCapabilities_RANGED FlowCapabilities_Matching = 4
 )
 
-// Enum value maps for FlowAbilities_Matching.
+// Enum value maps for FlowCapabilities_Matching.
 var (
-	FlowAbilities_Matching_name = map[int32]string{
+	FlowCapabilities_Matching_name = map[int32]string{
 		0: "NEVER",
 		1: "EXACT",
 		2: "PREFIX",
 		3: "MASKED",
 		4: "RANGED",
 	}
-	FlowAbilities_Matching_value = map[string]int32{
+	FlowCapabilities_Matching_value = map[string]int32{
 		"NEVER":  0,
 		"EXACT":  1,
 		"PREFIX": 2,
@@ -584,79 +584,79 @@ var (
 	}
 )
 
-func (x FlowAbilities_Matching) Enum() *FlowAbilities_Matching {
-	p := new(FlowAbilities_Matching)
+func (x FlowCapabilities_Matching) Enum() *FlowCapabilities_Matching {
+	p := new(FlowCapabilities_Matching)
 	*p = x
 	return p
 }
 
-func (x FlowAbilities_Matching) String() string {
+func (x FlowCapabilities_Matching) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (FlowAbilities_Matching) Descriptor() protoreflect.EnumDescriptor {
+func (FlowCapabilities_Matching) Descriptor() protoreflect.EnumDescriptor {
 	return file_program_proto_enumTypes[8].Descriptor()
 }
 
-func (FlowAbilities_Matching) Type() protoreflect.EnumType {
+func (FlowCapabilities_Matching) Type() protoreflect.EnumType {
 	return &file_program_proto_enumTypes[8]
 }
 
-func (x FlowAbilities_Matching) Number() protoreflect.EnumNumber {
+func (x FlowCapabilities_Matching) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use FlowAbilities_Matching.Descriptor instead.
-func (FlowAbilities_Matching) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use FlowCapabilities_Matching.Descriptor instead.
+func (FlowCapabilities_Matching) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{61, 0}
 }
 
-type FlowAbilities_Fragments int32
+type FlowCapabilities_Fragments int32
 
 const (
-	FlowAbilities_FRAGMENTS_UNKNOWN  FlowAbilities_Fragments = 0
-	FlowAbilities_FRAGMENTS_PORTLESS FlowAbilities_Fragments = 1 // such a rule matches none
-	FlowAbilities_FRAGMENTS_TOLD     FlowAbilities_Fragments = 2 // and any rule can ask for packets that are none
+	FlowCapabilities_FRAGMENTS_UNKNOWN  FlowCapabilities_Fragments = 0
+	FlowCapabilities_FRAGMENTS_PORTLESS FlowCapabilities_Fragments = 1 // such a rule matches none
+	FlowCapabilities_FRAGMENTS_TOLD     FlowCapabilities_Fragments = 2 // and any rule can ask for packets that are none
 )
 
-// Enum value maps for FlowAbilities_Fragments.
+// Enum value maps for FlowCapabilities_Fragments.
 var (
-	FlowAbilities_Fragments_name = map[int32]string{
+	FlowCapabilities_Fragments_name = map[int32]string{
 		0: "FRAGMENTS_UNKNOWN",
 		1: "FRAGMENTS_PORTLESS",
 		2: "FRAGMENTS_TOLD",
 	}
-	FlowAbilities_Fragments_value = map[string]int32{
+	FlowCapabilities_Fragments_value = map[string]int32{
 		"FRAGMENTS_UNKNOWN":  0,
 		"FRAGMENTS_PORTLESS": 1,
 		"FRAGMENTS_TOLD":     2,
 	}
 )
 
-func (x FlowAbilities_Fragments) Enum() *FlowAbilities_Fragments {
-	p := new(FlowAbilities_Fragments)
+func (x FlowCapabilities_Fragments) Enum() *FlowCapabilities_Fragments {
+	p := new(FlowCapabilities_Fragments)
 	*p = x
 	return p
 }
 
-func (x FlowAbilities_Fragments) String() string {
+func (x FlowCapabilities_Fragments) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (FlowAbilities_Fragments) Descriptor() protoreflect.EnumDescriptor {
+func (FlowCapabilities_Fragments) Descriptor() protoreflect.EnumDescriptor {
 	return file_program_proto_enumTypes[9].Descriptor()
 }
 
-func (FlowAbilities_Fragments) Type() protoreflect.EnumType {
+func (FlowCapabilities_Fragments) Type() protoreflect.EnumType {
 	return &file_program_proto_enumTypes[9]
 }
 
-func (x FlowAbilities_Fragments) Number() protoreflect.EnumNumber {
+func (x FlowCapabilities_Fragments) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use FlowAbilities_Fragments.Descriptor instead.
-func (FlowAbilities_Fragments) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use FlowCapabilities_Fragments.Descriptor instead.
+func (FlowCapabilities_Fragments) EnumDescriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{61, 1}
 }
 
@@ -2288,7 +2288,7 @@ type Request struct {
 	//	*Request_GiveShards
 	//	*Request_TakeShards
 	//	*Request_SetPeers
-	//	*Request_CutShards
+	//	*Request_PartitionShards
 	Body          isRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2500,10 +2500,10 @@ func (x *Request) GetSetPeers() *SetPeers {
 	return nil
 }
 
-func (x *Request) GetCutShards() *CutShards {
+func (x *Request) GetPartitionShards() *PartitionShards {
 	if x != nil {
-		if x, ok := x.Body.(*Request_CutShards); ok {
-			return x.CutShards
+		if x, ok := x.Body.(*Request_PartitionShards); ok {
+			return x.PartitionShards
 		}
 	}
 	return nil
@@ -2585,8 +2585,8 @@ type Request_SetPeers struct {
 	SetPeers *SetPeers `protobuf:"bytes,19,opt,name=set_peers,json=setPeers,proto3,oneof"`
 }
 
-type Request_CutShards struct {
-	CutShards *CutShards `protobuf:"bytes,20,opt,name=cut_shards,json=cutShards,proto3,oneof"`
+type Request_PartitionShards struct {
+	PartitionShards *PartitionShards `protobuf:"bytes,20,opt,name=partition_shards,json=partitionShards,proto3,oneof"`
 }
 
 func (*Request_Hello) isRequest_Body() {}
@@ -2625,7 +2625,7 @@ func (*Request_TakeShards) isRequest_Body() {}
 
 func (*Request_SetPeers) isRequest_Body() {}
 
-func (*Request_CutShards) isRequest_Body() {}
+func (*Request_PartitionShards) isRequest_Body() {}
 
 type Response struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2647,7 +2647,7 @@ type Response struct {
 	//	*Response_Flows
 	//	*Response_Given
 	//	*Response_Taken
-	//	*Response_ShardsCut
+	//	*Response_ShardsPartitioned
 	Body          isResponse_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2830,10 +2830,10 @@ func (x *Response) GetTaken() *Taken {
 	return nil
 }
 
-func (x *Response) GetShardsCut() *ShardsCut {
+func (x *Response) GetShardsPartitioned() *ShardsPartitioned {
 	if x != nil {
-		if x, ok := x.Body.(*Response_ShardsCut); ok {
-			return x.ShardsCut
+		if x, ok := x.Body.(*Response_ShardsPartitioned); ok {
+			return x.ShardsPartitioned
 		}
 	}
 	return nil
@@ -2899,8 +2899,8 @@ type Response_Taken struct {
 	Taken *Taken `protobuf:"bytes,18,opt,name=taken,proto3,oneof"`
 }
 
-type Response_ShardsCut struct {
-	ShardsCut *ShardsCut `protobuf:"bytes,20,opt,name=shards_cut,json=shardsCut,proto3,oneof"`
+type Response_ShardsPartitioned struct {
+	ShardsPartitioned *ShardsPartitioned `protobuf:"bytes,20,opt,name=shards_partitioned,json=shardsPartitioned,proto3,oneof"`
 }
 
 func (*Response_Hello) isResponse_Body() {}
@@ -2931,7 +2931,7 @@ func (*Response_Given) isResponse_Body() {}
 
 func (*Response_Taken) isResponse_Body() {}
 
-func (*Response_ShardsCut) isResponse_Body() {}
+func (*Response_ShardsPartitioned) isResponse_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2983,7 +2983,7 @@ type HelloReply struct {
 	Version       string                 `protobuf:"bytes,2,opt,name=version,proto3" json:"version,omitempty"`
 	Ports         []string               `protobuf:"bytes,3,rep,name=ports,proto3" json:"ports,omitempty"`         // devices bound, in the order of the chain's interfaces
 	Addresses     []*Address             `protobuf:"bytes,4,rep,name=addresses,proto3" json:"addresses,omitempty"` // of the program's interfaces
-	Cut           *Cut                   `protobuf:"bytes,20,opt,name=cut,proto3" json:"cut,omitempty"`
+	Partitioning  *Partitioning          `protobuf:"bytes,20,opt,name=partitioning,proto3" json:"partitioning,omitempty"`
 	Marks         *Marks                 `protobuf:"bytes,21,opt,name=marks,proto3" json:"marks,omitempty"` // of the program in force; absent: none are believed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3047,9 +3047,9 @@ func (x *HelloReply) GetAddresses() []*Address {
 	return nil
 }
 
-func (x *HelloReply) GetCut() *Cut {
+func (x *HelloReply) GetPartitioning() *Partitioning {
 	if x != nil {
-		return x.Cut
+		return x.Partitioning
 	}
 	return nil
 }
@@ -3113,29 +3113,29 @@ func (x *Address) GetMac() []byte {
 	return nil
 }
 
-// Cut is what tells the shard of a flow: the engine's --shards.
-type Cut struct {
+// Partitioning is what tells the shard of a flow: the engine's --shards.
+type Partitioning struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	By            Cut_By                 `protobuf:"varint,1,opt,name=by,proto3,enum=sinter.program.v1.Cut_By" json:"by,omitempty"`
+	By            Partitioning_By        `protobuf:"varint,1,opt,name=by,proto3,enum=sinter.program.v1.Partitioning_By" json:"by,omitempty"`
 	Bit           uint32                 `protobuf:"varint,2,opt,name=bit,proto3" json:"bit,omitempty"` // at most 25
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Cut) Reset() {
-	*x = Cut{}
+func (x *Partitioning) Reset() {
+	*x = Partitioning{}
 	mi := &file_program_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Cut) String() string {
+func (x *Partitioning) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Cut) ProtoMessage() {}
+func (*Partitioning) ProtoMessage() {}
 
-func (x *Cut) ProtoReflect() protoreflect.Message {
+func (x *Partitioning) ProtoReflect() protoreflect.Message {
 	mi := &file_program_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -3147,19 +3147,19 @@ func (x *Cut) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Cut.ProtoReflect.Descriptor instead.
-func (*Cut) Descriptor() ([]byte, []int) {
+// Deprecated: Use Partitioning.ProtoReflect.Descriptor instead.
+func (*Partitioning) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{21}
 }
 
-func (x *Cut) GetBy() Cut_By {
+func (x *Partitioning) GetBy() Partitioning_By {
 	if x != nil {
 		return x.By
 	}
-	return Cut_HOST
+	return Partitioning_HOST
 }
 
-func (x *Cut) GetBit() uint32 {
+func (x *Partitioning) GetBit() uint32 {
 	if x != nil {
 		return x.Bit
 	}
@@ -3800,7 +3800,7 @@ type TableStats struct {
 	Created       uint64                 `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
 	Expired       uint64                 `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
 	Exhausted     uint64                 `protobuf:"varint,5,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
-	Displaced     uint64                 `protobuf:"varint,6,opt,name=displaced,proto3" json:"displaced,omitempty"` // TCP openings that nobody answered, ended for want of a port or of room
+	Evicted       uint64                 `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"` // TCP openings that nobody answered, ended for want of a port or of room
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3870,9 +3870,9 @@ func (x *TableStats) GetExhausted() uint64 {
 	return 0
 }
 
-func (x *TableStats) GetDisplaced() uint64 {
+func (x *TableStats) GetEvicted() uint64 {
 	if x != nil {
-		return x.Displaced
+		return x.Evicted
 	}
 	return 0
 }
@@ -4236,7 +4236,7 @@ type Injected struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Out           []*OutPacket           `protobuf:"bytes,1,rep,name=out,proto3" json:"out,omitempty"` // in the order sent
 	Drops         []*DropOf              `protobuf:"bytes,2,rep,name=drops,proto3" json:"drops,omitempty"`
-	Displaced     []*Displaced           `protobuf:"bytes,3,rep,name=displaced,proto3" json:"displaced,omitempty"`
+	Evicted       []*Evicted             `protobuf:"bytes,3,rep,name=evicted,proto3" json:"evicted,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4285,9 +4285,9 @@ func (x *Injected) GetDrops() []*DropOf {
 	return nil
 }
 
-func (x *Injected) GetDisplaced() []*Displaced {
+func (x *Injected) GetEvicted() []*Evicted {
 	if x != nil {
-		return x.Displaced
+		return x.Evicted
 	}
 	return nil
 }
@@ -4404,7 +4404,7 @@ func (x *DropOf) GetReason() string {
 	return ""
 }
 
-type Displaced struct {
+type Evicted struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Source        uint32                 `protobuf:"varint,1,opt,name=source,proto3" json:"source,omitempty"`
 	Table         uint32                 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`
@@ -4413,20 +4413,20 @@ type Displaced struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Displaced) Reset() {
-	*x = Displaced{}
+func (x *Evicted) Reset() {
+	*x = Evicted{}
 	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Displaced) String() string {
+func (x *Evicted) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Displaced) ProtoMessage() {}
+func (*Evicted) ProtoMessage() {}
 
-func (x *Displaced) ProtoReflect() protoreflect.Message {
+func (x *Evicted) ProtoReflect() protoreflect.Message {
 	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -4438,26 +4438,26 @@ func (x *Displaced) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Displaced.ProtoReflect.Descriptor instead.
-func (*Displaced) Descriptor() ([]byte, []int) {
+// Deprecated: Use Evicted.ProtoReflect.Descriptor instead.
+func (*Evicted) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
-func (x *Displaced) GetSource() uint32 {
+func (x *Evicted) GetSource() uint32 {
 	if x != nil {
 		return x.Source
 	}
 	return 0
 }
 
-func (x *Displaced) GetTable() uint32 {
+func (x *Evicted) GetTable() uint32 {
 	if x != nil {
 		return x.Table
 	}
 	return 0
 }
 
-func (x *Displaced) GetSession() *Session {
+func (x *Evicted) GetSession() *Session {
 	if x != nil {
 		return x.Session
 	}
@@ -5709,8 +5709,8 @@ type Device struct {
 	Device        string                 `protobuf:"bytes,2,opt,name=device,proto3" json:"device,omitempty"` // as bound
 	Driver        string                 `protobuf:"bytes,3,opt,name=driver,proto3" json:"driver,omitempty"`
 	Queues        uint32                 `protobuf:"varint,4,opt,name=queues,proto3" json:"queues,omitempty"` // receive queues: one for each worker
-	Flows         *FlowAbilities         `protobuf:"bytes,5,opt,name=flows,proto3" json:"flows,omitempty"`
-	Hash          *HashAbilities         `protobuf:"bytes,6,opt,name=hash,proto3" json:"hash,omitempty"`
+	Flows         *FlowCapabilities      `protobuf:"bytes,5,opt,name=flows,proto3" json:"flows,omitempty"`
+	Hash          *HashCapabilities      `protobuf:"bytes,6,opt,name=hash,proto3" json:"hash,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5773,54 +5773,54 @@ func (x *Device) GetQueues() uint32 {
 	return 0
 }
 
-func (x *Device) GetFlows() *FlowAbilities {
+func (x *Device) GetFlows() *FlowCapabilities {
 	if x != nil {
 		return x.Flows
 	}
 	return nil
 }
 
-func (x *Device) GetHash() *HashAbilities {
+func (x *Device) GetHash() *HashCapabilities {
 	if x != nil {
 		return x.Hash
 	}
 	return nil
 }
 
-// FlowAbilities are what the driver takes. That the device executes it is another matter: see FlowState.
-type FlowAbilities struct {
-	state         protoimpl.MessageState         `protogen:"open.v1"`
-	Refused       string                         `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`        // the driver's words if it takes no rule at all
-	Rules         uint32                         `protobuf:"varint,2,opt,name=rules,proto3" json:"rules,omitempty"`           // that there is room for, with those that are installed; what was tried if all of it was taken
-	Priorities    uint32                         `protobuf:"varint,3,opt,name=priorities,proto3" json:"priorities,omitempty"` // 0 and 1: no order
-	Fields        []*FlowAbilities_FieldMatching `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`          // TCP, UDP and ICMP fields with an exact protocol; those missing: never
-	Untagged      bool                           `protobuf:"varint,5,opt,name=untagged,proto3" json:"untagged,omitempty"`
-	DstMac        bool                           `protobuf:"varint,6,opt,name=dst_mac,json=dstMac,proto3" json:"dst_mac,omitempty"`
-	Drop          bool                           `protobuf:"varint,7,opt,name=drop,proto3" json:"drop,omitempty"`
-	Count         bool                           `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
-	Queue         bool                           `protobuf:"varint,9,opt,name=queue,proto3" json:"queue,omitempty"`
-	MarkBits      uint32                         `protobuf:"varint,10,opt,name=mark_bits,json=markBits,proto3" json:"mark_bits,omitempty"`
-	Jump          bool                           `protobuf:"varint,11,opt,name=jump,proto3" json:"jump,omitempty"` // from table 0 to table 1
-	Fragments     FlowAbilities_Fragments        `protobuf:"varint,12,opt,name=fragments,proto3,enum=sinter.program.v1.FlowAbilities_Fragments" json:"fragments,omitempty"`
-	Refusals      []*FlowRefusal                 `protobuf:"bytes,13,rep,name=refusals,proto3" json:"refusals,omitempty"`
+// FlowCapabilities are what the driver takes. That the device executes it is another matter: see FlowState.
+type FlowCapabilities struct {
+	state         protoimpl.MessageState            `protogen:"open.v1"`
+	Refused       string                            `protobuf:"bytes,1,opt,name=refused,proto3" json:"refused,omitempty"`        // the driver's words if it takes no rule at all
+	Rules         uint32                            `protobuf:"varint,2,opt,name=rules,proto3" json:"rules,omitempty"`           // that there is room for, with those that are installed; what was tried if all of it was taken
+	Priorities    uint32                            `protobuf:"varint,3,opt,name=priorities,proto3" json:"priorities,omitempty"` // 0 and 1: no order
+	Fields        []*FlowCapabilities_FieldMatching `protobuf:"bytes,4,rep,name=fields,proto3" json:"fields,omitempty"`          // TCP, UDP and ICMP fields with an exact protocol; those missing: never
+	Untagged      bool                              `protobuf:"varint,5,opt,name=untagged,proto3" json:"untagged,omitempty"`
+	DstMac        bool                              `protobuf:"varint,6,opt,name=dst_mac,json=dstMac,proto3" json:"dst_mac,omitempty"`
+	Drop          bool                              `protobuf:"varint,7,opt,name=drop,proto3" json:"drop,omitempty"`
+	Count         bool                              `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`
+	Queue         bool                              `protobuf:"varint,9,opt,name=queue,proto3" json:"queue,omitempty"`
+	MarkBits      uint32                            `protobuf:"varint,10,opt,name=mark_bits,json=markBits,proto3" json:"mark_bits,omitempty"`
+	Jump          bool                              `protobuf:"varint,11,opt,name=jump,proto3" json:"jump,omitempty"` // from table 0 to table 1
+	Fragments     FlowCapabilities_Fragments        `protobuf:"varint,12,opt,name=fragments,proto3,enum=sinter.program.v1.FlowCapabilities_Fragments" json:"fragments,omitempty"`
+	Refusals      []*FlowRefusal                    `protobuf:"bytes,13,rep,name=refusals,proto3" json:"refusals,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *FlowAbilities) Reset() {
-	*x = FlowAbilities{}
+func (x *FlowCapabilities) Reset() {
+	*x = FlowCapabilities{}
 	mi := &file_program_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *FlowAbilities) String() string {
+func (x *FlowCapabilities) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*FlowAbilities) ProtoMessage() {}
+func (*FlowCapabilities) ProtoMessage() {}
 
-func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
+func (x *FlowCapabilities) ProtoReflect() protoreflect.Message {
 	mi := &file_program_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -5832,96 +5832,96 @@ func (x *FlowAbilities) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use FlowAbilities.ProtoReflect.Descriptor instead.
-func (*FlowAbilities) Descriptor() ([]byte, []int) {
+// Deprecated: Use FlowCapabilities.ProtoReflect.Descriptor instead.
+func (*FlowCapabilities) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{61}
 }
 
-func (x *FlowAbilities) GetRefused() string {
+func (x *FlowCapabilities) GetRefused() string {
 	if x != nil {
 		return x.Refused
 	}
 	return ""
 }
 
-func (x *FlowAbilities) GetRules() uint32 {
+func (x *FlowCapabilities) GetRules() uint32 {
 	if x != nil {
 		return x.Rules
 	}
 	return 0
 }
 
-func (x *FlowAbilities) GetPriorities() uint32 {
+func (x *FlowCapabilities) GetPriorities() uint32 {
 	if x != nil {
 		return x.Priorities
 	}
 	return 0
 }
 
-func (x *FlowAbilities) GetFields() []*FlowAbilities_FieldMatching {
+func (x *FlowCapabilities) GetFields() []*FlowCapabilities_FieldMatching {
 	if x != nil {
 		return x.Fields
 	}
 	return nil
 }
 
-func (x *FlowAbilities) GetUntagged() bool {
+func (x *FlowCapabilities) GetUntagged() bool {
 	if x != nil {
 		return x.Untagged
 	}
 	return false
 }
 
-func (x *FlowAbilities) GetDstMac() bool {
+func (x *FlowCapabilities) GetDstMac() bool {
 	if x != nil {
 		return x.DstMac
 	}
 	return false
 }
 
-func (x *FlowAbilities) GetDrop() bool {
+func (x *FlowCapabilities) GetDrop() bool {
 	if x != nil {
 		return x.Drop
 	}
 	return false
 }
 
-func (x *FlowAbilities) GetCount() bool {
+func (x *FlowCapabilities) GetCount() bool {
 	if x != nil {
 		return x.Count
 	}
 	return false
 }
 
-func (x *FlowAbilities) GetQueue() bool {
+func (x *FlowCapabilities) GetQueue() bool {
 	if x != nil {
 		return x.Queue
 	}
 	return false
 }
 
-func (x *FlowAbilities) GetMarkBits() uint32 {
+func (x *FlowCapabilities) GetMarkBits() uint32 {
 	if x != nil {
 		return x.MarkBits
 	}
 	return 0
 }
 
-func (x *FlowAbilities) GetJump() bool {
+func (x *FlowCapabilities) GetJump() bool {
 	if x != nil {
 		return x.Jump
 	}
 	return false
 }
 
-func (x *FlowAbilities) GetFragments() FlowAbilities_Fragments {
+func (x *FlowCapabilities) GetFragments() FlowCapabilities_Fragments {
 	if x != nil {
 		return x.Fragments
 	}
-	return FlowAbilities_FRAGMENTS_UNKNOWN
+	return FlowCapabilities_FRAGMENTS_UNKNOWN
 }
 
-func (x *FlowAbilities) GetRefusals() []*FlowRefusal {
+func (x *FlowCapabilities) GetRefusals() []*FlowRefusal {
 	if x != nil {
 		return x.Refusals
 	}
@@ -5980,7 +5980,7 @@ func (x *FlowRefusal) GetWords() string {
 	return ""
 }
 
-type HashAbilities struct {
+type HashCapabilities struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           bool                   `protobuf:"varint,1,opt,name=key,proto3" json:"key,omitempty"`         // can be set
 	Buckets       uint32                 `protobuf:"varint,2,opt,name=buckets,proto3" json:"buckets,omitempty"` // of the indirection table
@@ -5989,20 +5989,20 @@ type HashAbilities struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *HashAbilities) Reset() {
-	*x = HashAbilities{}
+func (x *HashCapabilities) Reset() {
+	*x = HashCapabilities{}
 	mi := &file_program_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *HashAbilities) String() string {
+func (x *HashCapabilities) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*HashAbilities) ProtoMessage() {}
+func (*HashCapabilities) ProtoMessage() {}
 
-func (x *HashAbilities) ProtoReflect() protoreflect.Message {
+func (x *HashCapabilities) ProtoReflect() protoreflect.Message {
 	mi := &file_program_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -6014,26 +6014,26 @@ func (x *HashAbilities) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use HashAbilities.ProtoReflect.Descriptor instead.
-func (*HashAbilities) Descriptor() ([]byte, []int) {
+// Deprecated: Use HashCapabilities.ProtoReflect.Descriptor instead.
+func (*HashCapabilities) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{63}
 }
 
-func (x *HashAbilities) GetKey() bool {
+func (x *HashCapabilities) GetKey() bool {
 	if x != nil {
 		return x.Key
 	}
 	return false
 }
 
-func (x *HashAbilities) GetBuckets() uint32 {
+func (x *HashCapabilities) GetBuckets() uint32 {
 	if x != nil {
 		return x.Buckets
 	}
 	return 0
 }
 
-func (x *HashAbilities) GetPorts() bool {
+func (x *HashCapabilities) GetPorts() bool {
 	if x != nil {
 		return x.Ports
 	}
@@ -6930,10 +6930,10 @@ func (x *PeerInterface) GetMac() []byte {
 // ShardLayout is what two engines must have in common to hand shards over.
 type ShardLayout struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Program       []byte                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"` // hash
-	Cut           string                 `protobuf:"bytes,2,opt,name=cut,proto3" json:"cut,omitempty"`         // --shards
-	Units         uint32                 `protobuf:"varint,3,opt,name=units,proto3" json:"units,omitempty"`    // shards that there are
-	Key           []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`         // the first 8 bytes of the SHA-256 of the key (AssignShards)
+	Program       []byte                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"`           // hash
+	Partitioning  string                 `protobuf:"bytes,2,opt,name=partitioning,proto3" json:"partitioning,omitempty"` // --shards
+	Units         uint32                 `protobuf:"varint,3,opt,name=units,proto3" json:"units,omitempty"`              // shards that there are
+	Key           []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`                   // the first 8 bytes of the SHA-256 of the key (AssignShards)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6975,9 +6975,9 @@ func (x *ShardLayout) GetProgram() []byte {
 	return nil
 }
 
-func (x *ShardLayout) GetCut() string {
+func (x *ShardLayout) GetPartitioning() string {
 	if x != nil {
-		return x.Cut
+		return x.Partitioning
 	}
 	return ""
 }
@@ -7337,29 +7337,29 @@ func (x *Taken) GetBlockedNs() uint64 {
 	return 0
 }
 
-// CutShards cuts flows in another way, which an engine does only before its first program: then there are none. With RSS
+// PartitionShards cuts flows in another way, which an engine does only before its first program: then there are none. With RSS
 // ports are started anew, to hash; for which no worker polls them yet.
-type CutShards struct {
+type PartitionShards struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cut           *Cut                   `protobuf:"bytes,1,opt,name=cut,proto3" json:"cut,omitempty"`
+	Partitioning  *Partitioning          `protobuf:"bytes,1,opt,name=partitioning,proto3" json:"partitioning,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *CutShards) Reset() {
-	*x = CutShards{}
+func (x *PartitionShards) Reset() {
+	*x = PartitionShards{}
 	mi := &file_program_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *CutShards) String() string {
+func (x *PartitionShards) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*CutShards) ProtoMessage() {}
+func (*PartitionShards) ProtoMessage() {}
 
-func (x *CutShards) ProtoReflect() protoreflect.Message {
+func (x *PartitionShards) ProtoReflect() protoreflect.Message {
 	mi := &file_program_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -7371,19 +7371,19 @@ func (x *CutShards) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use CutShards.ProtoReflect.Descriptor instead.
-func (*CutShards) Descriptor() ([]byte, []int) {
+// Deprecated: Use PartitionShards.ProtoReflect.Descriptor instead.
+func (*PartitionShards) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{82}
 }
 
-func (x *CutShards) GetCut() *Cut {
+func (x *PartitionShards) GetPartitioning() *Partitioning {
 	if x != nil {
-		return x.Cut
+		return x.Partitioning
 	}
 	return nil
 }
 
-type ShardsCut struct {
+type ShardsPartitioned struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// For each of HelloReply.ports why its device does not hash as the cut wants it; empty: it does, or need not.
 	Unhashed      []string `protobuf:"bytes,1,rep,name=unhashed,proto3" json:"unhashed,omitempty"`
@@ -7391,20 +7391,20 @@ type ShardsCut struct {
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *ShardsCut) Reset() {
-	*x = ShardsCut{}
+func (x *ShardsPartitioned) Reset() {
+	*x = ShardsPartitioned{}
 	mi := &file_program_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *ShardsCut) String() string {
+func (x *ShardsPartitioned) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*ShardsCut) ProtoMessage() {}
+func (*ShardsPartitioned) ProtoMessage() {}
 
-func (x *ShardsCut) ProtoReflect() protoreflect.Message {
+func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
 	mi := &file_program_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -7416,12 +7416,12 @@ func (x *ShardsCut) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use ShardsCut.ProtoReflect.Descriptor instead.
-func (*ShardsCut) Descriptor() ([]byte, []int) {
+// Deprecated: Use ShardsPartitioned.ProtoReflect.Descriptor instead.
+func (*ShardsPartitioned) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{83}
 }
 
-func (x *ShardsCut) GetUnhashed() []string {
+func (x *ShardsPartitioned) GetUnhashed() []string {
 	if x != nil {
 		return x.Unhashed
 	}
@@ -7464,28 +7464,28 @@ func (*Shutdown) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{84}
 }
 
-type FlowAbilities_FieldMatching struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Field         Field                  `protobuf:"varint,1,opt,name=field,proto3,enum=sinter.program.v1.Field" json:"field,omitempty"`
-	Matching      FlowAbilities_Matching `protobuf:"varint,2,opt,name=matching,proto3,enum=sinter.program.v1.FlowAbilities_Matching" json:"matching,omitempty"`
+type FlowCapabilities_FieldMatching struct {
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	Field         Field                     `protobuf:"varint,1,opt,name=field,proto3,enum=sinter.program.v1.Field" json:"field,omitempty"`
+	Matching      FlowCapabilities_Matching `protobuf:"varint,2,opt,name=matching,proto3,enum=sinter.program.v1.FlowCapabilities_Matching" json:"matching,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *FlowAbilities_FieldMatching) Reset() {
-	*x = FlowAbilities_FieldMatching{}
+func (x *FlowCapabilities_FieldMatching) Reset() {
+	*x = FlowCapabilities_FieldMatching{}
 	mi := &file_program_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *FlowAbilities_FieldMatching) String() string {
+func (x *FlowCapabilities_FieldMatching) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*FlowAbilities_FieldMatching) ProtoMessage() {}
+func (*FlowCapabilities_FieldMatching) ProtoMessage() {}
 
-func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
+func (x *FlowCapabilities_FieldMatching) ProtoReflect() protoreflect.Message {
 	mi := &file_program_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -7497,23 +7497,23 @@ func (x *FlowAbilities_FieldMatching) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use FlowAbilities_FieldMatching.ProtoReflect.Descriptor instead.
-func (*FlowAbilities_FieldMatching) Descriptor() ([]byte, []int) {
+// Deprecated: Use FlowCapabilities_FieldMatching.ProtoReflect.Descriptor instead.
+func (*FlowCapabilities_FieldMatching) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{61, 0}
 }
 
-func (x *FlowAbilities_FieldMatching) GetField() Field {
+func (x *FlowCapabilities_FieldMatching) GetField() Field {
 	if x != nil {
 		return x.Field
 	}
 	return Field_VLAN
 }
 
-func (x *FlowAbilities_FieldMatching) GetMatching() FlowAbilities_Matching {
+func (x *FlowCapabilities_FieldMatching) GetMatching() FlowCapabilities_Matching {
 	if x != nil {
 		return x.Matching
 	}
-	return FlowAbilities_NEVER
+	return FlowCapabilities_NEVER
 }
 
 var File_program_proto protoreflect.FileDescriptor
@@ -7640,7 +7640,7 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"LOCAL_HOST\x10\x02\x12\n" +
 	"\n" +
-	"\x06REJECT\x10\x03\"\xc7\t\n" +
+	"\x06REJECT\x10\x03\"\xd9\t\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\x05hello\x18\x02 \x01(\v2\x18.sinter.program.v1.HelloH\x00R\x05hello\x12-\n" +
@@ -7668,10 +7668,9 @@ const file_program_proto_rawDesc = "" +
 	"giveShards\x12@\n" +
 	"\vtake_shards\x18\x12 \x01(\v2\x1d.sinter.program.v1.TakeShardsH\x00R\n" +
 	"takeShards\x12:\n" +
-	"\tset_peers\x18\x13 \x01(\v2\x1b.sinter.program.v1.SetPeersH\x00R\bsetPeers\x12=\n" +
-	"\n" +
-	"cut_shards\x18\x14 \x01(\v2\x1c.sinter.program.v1.CutShardsH\x00R\tcutShardsB\x06\n" +
-	"\x04body\"\x92\a\n" +
+	"\tset_peers\x18\x13 \x01(\v2\x1b.sinter.program.v1.SetPeersH\x00R\bsetPeers\x12O\n" +
+	"\x10partition_shards\x18\x14 \x01(\v2\".sinter.program.v1.PartitionShardsH\x00R\x0fpartitionShardsB\x06\n" +
+	"\x04body\"\xaa\a\n" +
 	"\bResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x125\n" +
@@ -7689,25 +7688,24 @@ const file_program_proto_rawDesc = "" +
 	"\rflows_updated\x18\x0e \x01(\v2\x1f.sinter.program.v1.FlowsUpdatedH\x00R\fflowsUpdated\x123\n" +
 	"\x05flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.FlowListH\x00R\x05flows\x120\n" +
 	"\x05given\x18\x11 \x01(\v2\x18.sinter.program.v1.GivenH\x00R\x05given\x120\n" +
-	"\x05taken\x18\x12 \x01(\v2\x18.sinter.program.v1.TakenH\x00R\x05taken\x12=\n" +
-	"\n" +
-	"shards_cut\x18\x14 \x01(\v2\x1c.sinter.program.v1.ShardsCutH\x00R\tshardsCutB\x06\n" +
+	"\x05taken\x18\x12 \x01(\v2\x18.sinter.program.v1.TakenH\x00R\x05taken\x12U\n" +
+	"\x12shards_partitioned\x18\x14 \x01(\v2$.sinter.program.v1.ShardsPartitionedH\x00R\x11shardsPartitionedB\x06\n" +
 	"\x04body\"\x1f\n" +
 	"\x05Hello\x12\x16\n" +
-	"\x06schema\x18\x01 \x01(\rR\x06schema\"\xe8\x01\n" +
+	"\x06schema\x18\x01 \x01(\rR\x06schema\"\x83\x02\n" +
 	"\n" +
 	"HelloReply\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\tR\aversion\x12\x14\n" +
 	"\x05ports\x18\x03 \x03(\tR\x05ports\x128\n" +
-	"\taddresses\x18\x04 \x03(\v2\x1a.sinter.program.v1.AddressR\taddresses\x12(\n" +
-	"\x03cut\x18\x14 \x01(\v2\x16.sinter.program.v1.CutR\x03cut\x12.\n" +
+	"\taddresses\x18\x04 \x03(\v2\x1a.sinter.program.v1.AddressR\taddresses\x12C\n" +
+	"\fpartitioning\x18\x14 \x01(\v2\x1f.sinter.program.v1.PartitioningR\fpartitioning\x12.\n" +
 	"\x05marks\x18\x15 \x01(\v2\x18.sinter.program.v1.MarksR\x05marks\"9\n" +
 	"\aAddress\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x10\n" +
-	"\x03mac\x18\x02 \x01(\fR\x03mac\"h\n" +
-	"\x03Cut\x12)\n" +
-	"\x02by\x18\x01 \x01(\x0e2\x19.sinter.program.v1.Cut.ByR\x02by\x12\x10\n" +
+	"\x03mac\x18\x02 \x01(\fR\x03mac\"z\n" +
+	"\fPartitioning\x122\n" +
+	"\x02by\x18\x01 \x01(\x0e2\".sinter.program.v1.Partitioning.ByR\x02by\x12\x10\n" +
 	"\x03bit\x18\x02 \x01(\rR\x03bit\"$\n" +
 	"\x02By\x12\b\n" +
 	"\x04HOST\x10\x00\x12\v\n" +
@@ -7766,15 +7764,15 @@ const file_program_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12/\n" +
-	"\x04kind\x18\x04 \x01(\x0e2\x1b.sinter.program.v1.DropKindR\x04kind\"\xac\x01\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x1b.sinter.program.v1.DropKindR\x04kind\"\xa8\x01\n" +
 	"\n" +
 	"TableStats\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
 	"\bsessions\x18\x02 \x01(\x04R\bsessions\x12\x18\n" +
 	"\acreated\x18\x03 \x01(\x04R\acreated\x12\x18\n" +
 	"\aexpired\x18\x04 \x01(\x04R\aexpired\x12\x1c\n" +
-	"\texhausted\x18\x05 \x01(\x04R\texhausted\x12\x1c\n" +
-	"\tdisplaced\x18\x06 \x01(\x04R\tdisplaced\"\xe8\x02\n" +
+	"\texhausted\x18\x05 \x01(\x04R\texhausted\x12\x18\n" +
+	"\aevicted\x18\x06 \x01(\x04R\aevicted\"\xe8\x02\n" +
 	"\vWorkerStats\x12\x14\n" +
 	"\x05lcore\x18\x01 \x01(\rR\x05lcore\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x1f\n" +
@@ -7810,19 +7808,19 @@ const file_program_proto_rawDesc = "" +
 	"\apackets\x18\x02 \x03(\v2!.sinter.program.v1.InjectedPacketR\apackets\"B\n" +
 	"\x0eInjectedPacket\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\rR\tinterface\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xa7\x01\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\xa1\x01\n" +
 	"\bInjected\x12.\n" +
 	"\x03out\x18\x01 \x03(\v2\x1c.sinter.program.v1.OutPacketR\x03out\x12/\n" +
-	"\x05drops\x18\x02 \x03(\v2\x19.sinter.program.v1.DropOfR\x05drops\x12:\n" +
-	"\tdisplaced\x18\x03 \x03(\v2\x1c.sinter.program.v1.DisplacedR\tdisplaced\"U\n" +
+	"\x05drops\x18\x02 \x03(\v2\x19.sinter.program.v1.DropOfR\x05drops\x124\n" +
+	"\aevicted\x18\x03 \x03(\v2\x1a.sinter.program.v1.EvictedR\aevicted\"U\n" +
 	"\tOutPacket\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\rR\tinterface\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
 	"\x06source\x18\x03 \x01(\rR\x06source\"8\n" +
 	"\x06DropOf\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\rR\x06source\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"o\n" +
-	"\tDisplaced\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"m\n" +
+	"\aEvicted\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\rR\x06source\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\rR\x05table\x124\n" +
 	"\asession\x18\x03 \x01(\v2\x1a.sinter.program.v1.SessionR\asession\"\x0e\n" +
@@ -7923,21 +7921,21 @@ const file_program_proto_rawDesc = "" +
 	"\ttry_rules\x18\x01 \x01(\rR\btryRules\"A\n" +
 	"\n" +
 	"DeviceList\x123\n" +
-	"\adevices\x18\x01 \x03(\v2\x19.sinter.program.v1.DeviceR\adevices\"\xdc\x01\n" +
+	"\adevices\x18\x01 \x03(\v2\x19.sinter.program.v1.DeviceR\adevices\"\xe2\x01\n" +
 	"\x06Device\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x16\n" +
 	"\x06device\x18\x02 \x01(\tR\x06device\x12\x16\n" +
 	"\x06driver\x18\x03 \x01(\tR\x06driver\x12\x16\n" +
-	"\x06queues\x18\x04 \x01(\rR\x06queues\x126\n" +
-	"\x05flows\x18\x05 \x01(\v2 .sinter.program.v1.FlowAbilitiesR\x05flows\x124\n" +
-	"\x04hash\x18\x06 \x01(\v2 .sinter.program.v1.HashAbilitiesR\x04hash\"\xf2\x05\n" +
-	"\rFlowAbilities\x12\x18\n" +
+	"\x06queues\x18\x04 \x01(\rR\x06queues\x129\n" +
+	"\x05flows\x18\x05 \x01(\v2#.sinter.program.v1.FlowCapabilitiesR\x05flows\x127\n" +
+	"\x04hash\x18\x06 \x01(\v2#.sinter.program.v1.HashCapabilitiesR\x04hash\"\xfe\x05\n" +
+	"\x10FlowCapabilities\x12\x18\n" +
 	"\arefused\x18\x01 \x01(\tR\arefused\x12\x14\n" +
 	"\x05rules\x18\x02 \x01(\rR\x05rules\x12\x1e\n" +
 	"\n" +
 	"priorities\x18\x03 \x01(\rR\n" +
-	"priorities\x12F\n" +
-	"\x06fields\x18\x04 \x03(\v2..sinter.program.v1.FlowAbilities.FieldMatchingR\x06fields\x12\x1a\n" +
+	"priorities\x12I\n" +
+	"\x06fields\x18\x04 \x03(\v21.sinter.program.v1.FlowCapabilities.FieldMatchingR\x06fields\x12\x1a\n" +
 	"\buntagged\x18\x05 \x01(\bR\buntagged\x12\x17\n" +
 	"\adst_mac\x18\x06 \x01(\bR\x06dstMac\x12\x12\n" +
 	"\x04drop\x18\a \x01(\bR\x04drop\x12\x14\n" +
@@ -7945,12 +7943,12 @@ const file_program_proto_rawDesc = "" +
 	"\x05queue\x18\t \x01(\bR\x05queue\x12\x1b\n" +
 	"\tmark_bits\x18\n" +
 	" \x01(\rR\bmarkBits\x12\x12\n" +
-	"\x04jump\x18\v \x01(\bR\x04jump\x12H\n" +
-	"\tfragments\x18\f \x01(\x0e2*.sinter.program.v1.FlowAbilities.FragmentsR\tfragments\x12:\n" +
-	"\brefusals\x18\r \x03(\v2\x1e.sinter.program.v1.FlowRefusalR\brefusals\x1a\x86\x01\n" +
+	"\x04jump\x18\v \x01(\bR\x04jump\x12K\n" +
+	"\tfragments\x18\f \x01(\x0e2-.sinter.program.v1.FlowCapabilities.FragmentsR\tfragments\x12:\n" +
+	"\brefusals\x18\r \x03(\v2\x1e.sinter.program.v1.FlowRefusalR\brefusals\x1a\x89\x01\n" +
 	"\rFieldMatching\x12.\n" +
-	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12E\n" +
-	"\bmatching\x18\x02 \x01(\x0e2).sinter.program.v1.FlowAbilities.MatchingR\bmatching\"D\n" +
+	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12H\n" +
+	"\bmatching\x18\x02 \x01(\x0e2,.sinter.program.v1.FlowCapabilities.MatchingR\bmatching\"D\n" +
 	"\bMatching\x12\t\n" +
 	"\x05NEVER\x10\x00\x12\t\n" +
 	"\x05EXACT\x10\x01\x12\n" +
@@ -7966,8 +7964,8 @@ const file_program_proto_rawDesc = "" +
 	"\x0eFRAGMENTS_TOLD\x10\x02\"3\n" +
 	"\vFlowRefusal\x12\x0e\n" +
 	"\x02of\x18\x01 \x01(\tR\x02of\x12\x14\n" +
-	"\x05words\x18\x02 \x01(\tR\x05words\"Q\n" +
-	"\rHashAbilities\x12\x10\n" +
+	"\x05words\x18\x02 \x01(\tR\x05words\"T\n" +
+	"\x10HashCapabilities\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\bR\x03key\x12\x18\n" +
 	"\abuckets\x18\x02 \x01(\rR\abuckets\x12\x14\n" +
 	"\x05ports\x18\x03 \x01(\bR\x05ports\"\xc6\x01\n" +
@@ -8043,10 +8041,10 @@ const file_program_proto_rawDesc = "" +
 	"\x06shards\x18\x03 \x03(\rB\x02\x10\x01R\x06shards\"5\n" +
 	"\rPeerInterface\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
-	"\x03mac\x18\x02 \x01(\fR\x03mac\"a\n" +
+	"\x03mac\x18\x02 \x01(\fR\x03mac\"s\n" +
 	"\vShardLayout\x12\x18\n" +
-	"\aprogram\x18\x01 \x01(\fR\aprogram\x12\x10\n" +
-	"\x03cut\x18\x02 \x01(\tR\x03cut\x12\x14\n" +
+	"\aprogram\x18\x01 \x01(\fR\aprogram\x12\"\n" +
+	"\fpartitioning\x18\x02 \x01(\tR\fpartitioning\x12\x14\n" +
 	"\x05units\x18\x03 \x01(\rR\x05units\x12\x10\n" +
 	"\x03key\x18\x04 \x01(\fR\x03key\"\x88\x02\n" +
 	"\n" +
@@ -8095,10 +8093,10 @@ const file_program_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\x04R\x05count\x12\x1c\n" +
 	"\tcommitted\x18\x03 \x01(\bR\tcommitted\x12\x1d\n" +
 	"\n" +
-	"blocked_ns\x18\x04 \x01(\x04R\tblockedNs\"5\n" +
-	"\tCutShards\x12(\n" +
-	"\x03cut\x18\x01 \x01(\v2\x16.sinter.program.v1.CutR\x03cut\"'\n" +
-	"\tShardsCut\x12\x1a\n" +
+	"blocked_ns\x18\x04 \x01(\x04R\tblockedNs\"V\n" +
+	"\x0fPartitionShards\x12C\n" +
+	"\fpartitioning\x18\x01 \x01(\v2\x1f.sinter.program.v1.PartitioningR\fpartitioning\"/\n" +
+	"\x11ShardsPartitioned\x12\x1a\n" +
 	"\bunhashed\x18\x01 \x03(\tR\bunhashed\"\n" +
 	"\n" +
 	"\bShutdown*\x8e\x01\n" +
@@ -8191,106 +8189,106 @@ func file_program_proto_rawDescGZIP() []byte {
 var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
 var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_program_proto_goTypes = []any{
-	(Field)(0),                          // 0: sinter.program.v1.Field
-	(DropReason)(0),                     // 1: sinter.program.v1.DropReason
-	(DropKind)(0),                       // 2: sinter.program.v1.DropKind
-	(ShardPlace)(0),                     // 3: sinter.program.v1.ShardPlace
-	(MarkBelief)(0),                     // 4: sinter.program.v1.MarkBelief
-	(Generator_Kind)(0),                 // 5: sinter.program.v1.Generator.Kind
-	(Cut_By)(0),                         // 6: sinter.program.v1.Cut.By
-	(TracedFrame_Kind)(0),               // 7: sinter.program.v1.TracedFrame.Kind
-	(FlowAbilities_Matching)(0),         // 8: sinter.program.v1.FlowAbilities.Matching
-	(FlowAbilities_Fragments)(0),        // 9: sinter.program.v1.FlowAbilities.Fragments
-	(FlowRule_Action)(0),                // 10: sinter.program.v1.FlowRule.Action
-	(FlowState_Verdict)(0),              // 11: sinter.program.v1.FlowState.Verdict
-	(GiveShards_Step)(0),                // 12: sinter.program.v1.GiveShards.Step
-	(TakeShards_Step)(0),                // 13: sinter.program.v1.TakeShards.Step
-	(*Program)(nil),                     // 14: sinter.program.v1.Program
-	(*Interface)(nil),                   // 15: sinter.program.v1.Interface
-	(*RefusedSources)(nil),              // 16: sinter.program.v1.RefusedSources
-	(*Neighbor)(nil),                    // 17: sinter.program.v1.Neighbor
-	(*StateTable)(nil),                  // 18: sinter.program.v1.StateTable
-	(*AddressRange)(nil),                // 19: sinter.program.v1.AddressRange
-	(*Run)(nil),                         // 20: sinter.program.v1.Run
-	(*Segment)(nil),                     // 21: sinter.program.v1.Segment
-	(*Table)(nil),                       // 22: sinter.program.v1.Table
-	(*BitSet)(nil),                      // 23: sinter.program.v1.BitSet
-	(*Class)(nil),                       // 24: sinter.program.v1.Class
-	(*Leg)(nil),                         // 25: sinter.program.v1.Leg
-	(*Drop)(nil),                        // 26: sinter.program.v1.Drop
-	(*Op)(nil),                          // 27: sinter.program.v1.Op
-	(*SetField)(nil),                    // 28: sinter.program.v1.SetField
-	(*Generator)(nil),                   // 29: sinter.program.v1.Generator
-	(*Request)(nil),                     // 30: sinter.program.v1.Request
-	(*Response)(nil),                    // 31: sinter.program.v1.Response
-	(*Hello)(nil),                       // 32: sinter.program.v1.Hello
-	(*HelloReply)(nil),                  // 33: sinter.program.v1.HelloReply
-	(*Address)(nil),                     // 34: sinter.program.v1.Address
-	(*Cut)(nil),                         // 35: sinter.program.v1.Cut
-	(*Load)(nil),                        // 36: sinter.program.v1.Load
-	(*Loaded)(nil),                      // 37: sinter.program.v1.Loaded
-	(*GetStats)(nil),                    // 38: sinter.program.v1.GetStats
-	(*Stats)(nil),                       // 39: sinter.program.v1.Stats
-	(*PortStats)(nil),                   // 40: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                // 41: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                  // 42: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                   // 43: sinter.program.v1.DropStats
-	(*TableStats)(nil),                  // 44: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                 // 45: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                  // 46: sinter.program.v1.ShardStats
-	(*Inject)(nil),                      // 47: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),              // 48: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                    // 49: sinter.program.v1.Injected
-	(*OutPacket)(nil),                   // 50: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                      // 51: sinter.program.v1.DropOf
-	(*Displaced)(nil),                   // 52: sinter.program.v1.Displaced
-	(*GetNeighbors)(nil),                // 53: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                // 54: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),               // 55: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                 // 56: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                 // 57: sinter.program.v1.SessionList
-	(*Session)(nil),                     // 58: sinter.program.v1.Session
-	(*StartTrace)(nil),                  // 59: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                // 60: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                // 61: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                   // 62: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                      // 63: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                // 64: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                 // 65: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                 // 66: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                   // 67: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                  // 68: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                   // 69: sinter.program.v1.ShardMove
-	(*Moved)(nil),                       // 70: sinter.program.v1.Moved
-	(*Marks)(nil),                       // 71: sinter.program.v1.Marks
-	(*GetDevices)(nil),                  // 72: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                  // 73: sinter.program.v1.DeviceList
-	(*Device)(nil),                      // 74: sinter.program.v1.Device
-	(*FlowAbilities)(nil),               // 75: sinter.program.v1.FlowAbilities
-	(*FlowRefusal)(nil),                 // 76: sinter.program.v1.FlowRefusal
-	(*HashAbilities)(nil),               // 77: sinter.program.v1.HashAbilities
-	(*UpdateFlows)(nil),                 // 78: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                    // 79: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                    // 80: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                    // 81: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                    // 82: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                // 83: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                    // 84: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                    // 85: sinter.program.v1.FlowList
-	(*FlowState)(nil),                   // 86: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                // 87: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                    // 88: sinter.program.v1.SetPeers
-	(*Peer)(nil),                        // 89: sinter.program.v1.Peer
-	(*PeerInterface)(nil),               // 90: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                 // 91: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                  // 92: sinter.program.v1.GiveShards
-	(*Given)(nil),                       // 93: sinter.program.v1.Given
-	(*TakeShards)(nil),                  // 94: sinter.program.v1.TakeShards
-	(*Taken)(nil),                       // 95: sinter.program.v1.Taken
-	(*CutShards)(nil),                   // 96: sinter.program.v1.CutShards
-	(*ShardsCut)(nil),                   // 97: sinter.program.v1.ShardsCut
-	(*Shutdown)(nil),                    // 98: sinter.program.v1.Shutdown
-	(*FlowAbilities_FieldMatching)(nil), // 99: sinter.program.v1.FlowAbilities.FieldMatching
+	(Field)(0),                             // 0: sinter.program.v1.Field
+	(DropReason)(0),                        // 1: sinter.program.v1.DropReason
+	(DropKind)(0),                          // 2: sinter.program.v1.DropKind
+	(ShardPlace)(0),                        // 3: sinter.program.v1.ShardPlace
+	(MarkBelief)(0),                        // 4: sinter.program.v1.MarkBelief
+	(Generator_Kind)(0),                    // 5: sinter.program.v1.Generator.Kind
+	(Partitioning_By)(0),                   // 6: sinter.program.v1.Partitioning.By
+	(TracedFrame_Kind)(0),                  // 7: sinter.program.v1.TracedFrame.Kind
+	(FlowCapabilities_Matching)(0),         // 8: sinter.program.v1.FlowCapabilities.Matching
+	(FlowCapabilities_Fragments)(0),        // 9: sinter.program.v1.FlowCapabilities.Fragments
+	(FlowRule_Action)(0),                   // 10: sinter.program.v1.FlowRule.Action
+	(FlowState_Verdict)(0),                 // 11: sinter.program.v1.FlowState.Verdict
+	(GiveShards_Step)(0),                   // 12: sinter.program.v1.GiveShards.Step
+	(TakeShards_Step)(0),                   // 13: sinter.program.v1.TakeShards.Step
+	(*Program)(nil),                        // 14: sinter.program.v1.Program
+	(*Interface)(nil),                      // 15: sinter.program.v1.Interface
+	(*RefusedSources)(nil),                 // 16: sinter.program.v1.RefusedSources
+	(*Neighbor)(nil),                       // 17: sinter.program.v1.Neighbor
+	(*StateTable)(nil),                     // 18: sinter.program.v1.StateTable
+	(*AddressRange)(nil),                   // 19: sinter.program.v1.AddressRange
+	(*Run)(nil),                            // 20: sinter.program.v1.Run
+	(*Segment)(nil),                        // 21: sinter.program.v1.Segment
+	(*Table)(nil),                          // 22: sinter.program.v1.Table
+	(*BitSet)(nil),                         // 23: sinter.program.v1.BitSet
+	(*Class)(nil),                          // 24: sinter.program.v1.Class
+	(*Leg)(nil),                            // 25: sinter.program.v1.Leg
+	(*Drop)(nil),                           // 26: sinter.program.v1.Drop
+	(*Op)(nil),                             // 27: sinter.program.v1.Op
+	(*SetField)(nil),                       // 28: sinter.program.v1.SetField
+	(*Generator)(nil),                      // 29: sinter.program.v1.Generator
+	(*Request)(nil),                        // 30: sinter.program.v1.Request
+	(*Response)(nil),                       // 31: sinter.program.v1.Response
+	(*Hello)(nil),                          // 32: sinter.program.v1.Hello
+	(*HelloReply)(nil),                     // 33: sinter.program.v1.HelloReply
+	(*Address)(nil),                        // 34: sinter.program.v1.Address
+	(*Partitioning)(nil),                   // 35: sinter.program.v1.Partitioning
+	(*Load)(nil),                           // 36: sinter.program.v1.Load
+	(*Loaded)(nil),                         // 37: sinter.program.v1.Loaded
+	(*GetStats)(nil),                       // 38: sinter.program.v1.GetStats
+	(*Stats)(nil),                          // 39: sinter.program.v1.Stats
+	(*PortStats)(nil),                      // 40: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                   // 41: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                     // 42: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                      // 43: sinter.program.v1.DropStats
+	(*TableStats)(nil),                     // 44: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                    // 45: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                     // 46: sinter.program.v1.ShardStats
+	(*Inject)(nil),                         // 47: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),                 // 48: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                       // 49: sinter.program.v1.Injected
+	(*OutPacket)(nil),                      // 50: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                         // 51: sinter.program.v1.DropOf
+	(*Evicted)(nil),                        // 52: sinter.program.v1.Evicted
+	(*GetNeighbors)(nil),                   // 53: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                   // 54: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),                  // 55: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                    // 56: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                    // 57: sinter.program.v1.SessionList
+	(*Session)(nil),                        // 58: sinter.program.v1.Session
+	(*StartTrace)(nil),                     // 59: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                   // 60: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                   // 61: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                      // 62: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                         // 63: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                   // 64: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                    // 65: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                    // 66: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                      // 67: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                     // 68: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                      // 69: sinter.program.v1.ShardMove
+	(*Moved)(nil),                          // 70: sinter.program.v1.Moved
+	(*Marks)(nil),                          // 71: sinter.program.v1.Marks
+	(*GetDevices)(nil),                     // 72: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                     // 73: sinter.program.v1.DeviceList
+	(*Device)(nil),                         // 74: sinter.program.v1.Device
+	(*FlowCapabilities)(nil),               // 75: sinter.program.v1.FlowCapabilities
+	(*FlowRefusal)(nil),                    // 76: sinter.program.v1.FlowRefusal
+	(*HashCapabilities)(nil),               // 77: sinter.program.v1.HashCapabilities
+	(*UpdateFlows)(nil),                    // 78: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                       // 79: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                       // 80: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                       // 81: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                       // 82: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                   // 83: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                       // 84: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                       // 85: sinter.program.v1.FlowList
+	(*FlowState)(nil),                      // 86: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                   // 87: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                       // 88: sinter.program.v1.SetPeers
+	(*Peer)(nil),                           // 89: sinter.program.v1.Peer
+	(*PeerInterface)(nil),                  // 90: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                    // 91: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                     // 92: sinter.program.v1.GiveShards
+	(*Given)(nil),                          // 93: sinter.program.v1.Given
+	(*TakeShards)(nil),                     // 94: sinter.program.v1.TakeShards
+	(*Taken)(nil),                          // 95: sinter.program.v1.Taken
+	(*PartitionShards)(nil),                // 96: sinter.program.v1.PartitionShards
+	(*ShardsPartitioned)(nil),              // 97: sinter.program.v1.ShardsPartitioned
+	(*Shutdown)(nil),                       // 98: sinter.program.v1.Shutdown
+	(*FlowCapabilities_FieldMatching)(nil), // 99: sinter.program.v1.FlowCapabilities.FieldMatching
 }
 var file_program_proto_depIdxs = []int32{
 	15,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -8333,7 +8331,7 @@ var file_program_proto_depIdxs = []int32{
 	92,  // 37: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
 	94,  // 38: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
 	88,  // 39: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	96,  // 40: sinter.program.v1.Request.cut_shards:type_name -> sinter.program.v1.CutShards
+	96,  // 40: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
 	33,  // 41: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
 	37,  // 42: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
 	39,  // 43: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
@@ -8348,11 +8346,11 @@ var file_program_proto_depIdxs = []int32{
 	85,  // 52: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
 	93,  // 53: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
 	95,  // 54: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	97,  // 55: sinter.program.v1.Response.shards_cut:type_name -> sinter.program.v1.ShardsCut
+	97,  // 55: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
 	34,  // 56: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	35,  // 57: sinter.program.v1.HelloReply.cut:type_name -> sinter.program.v1.Cut
+	35,  // 57: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
 	71,  // 58: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	6,   // 59: sinter.program.v1.Cut.by:type_name -> sinter.program.v1.Cut.By
+	6,   // 59: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
 	71,  // 60: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
 	40,  // 61: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
 	41,  // 62: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
@@ -8366,8 +8364,8 @@ var file_program_proto_depIdxs = []int32{
 	48,  // 70: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
 	50,  // 71: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
 	51,  // 72: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	52,  // 73: sinter.program.v1.Injected.displaced:type_name -> sinter.program.v1.Displaced
-	58,  // 74: sinter.program.v1.Displaced.session:type_name -> sinter.program.v1.Session
+	52,  // 73: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
+	58,  // 74: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
 	55,  // 75: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
 	58,  // 76: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
 	60,  // 77: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
@@ -8378,11 +8376,11 @@ var file_program_proto_depIdxs = []int32{
 	7,   // 82: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
 	69,  // 83: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
 	74,  // 84: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	75,  // 85: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowAbilities
-	77,  // 86: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashAbilities
-	99,  // 87: sinter.program.v1.FlowAbilities.fields:type_name -> sinter.program.v1.FlowAbilities.FieldMatching
-	9,   // 88: sinter.program.v1.FlowAbilities.fragments:type_name -> sinter.program.v1.FlowAbilities.Fragments
-	76,  // 89: sinter.program.v1.FlowAbilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	75,  // 85: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	77,  // 86: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	99,  // 87: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	9,   // 88: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	76,  // 89: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
 	79,  // 90: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
 	80,  // 91: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
 	4,   // 92: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
@@ -8398,9 +8396,9 @@ var file_program_proto_depIdxs = []int32{
 	91,  // 102: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
 	13,  // 103: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
 	91,  // 104: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	35,  // 105: sinter.program.v1.CutShards.cut:type_name -> sinter.program.v1.Cut
-	0,   // 106: sinter.program.v1.FlowAbilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	8,   // 107: sinter.program.v1.FlowAbilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowAbilities.Matching
+	35,  // 105: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	0,   // 106: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	8,   // 107: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
 	108, // [108:108] is the sub-list for method output_type
 	108, // [108:108] is the sub-list for method input_type
 	108, // [108:108] is the sub-list for extension type_name
@@ -8450,7 +8448,7 @@ func file_program_proto_init() {
 		(*Request_GiveShards)(nil),
 		(*Request_TakeShards)(nil),
 		(*Request_SetPeers)(nil),
-		(*Request_CutShards)(nil),
+		(*Request_PartitionShards)(nil),
 	}
 	file_program_proto_msgTypes[17].OneofWrappers = []any{
 		(*Response_Hello)(nil),
@@ -8467,7 +8465,7 @@ func file_program_proto_init() {
 		(*Response_Flows)(nil),
 		(*Response_Given)(nil),
 		(*Response_Taken)(nil),
-		(*Response_ShardsCut)(nil),
+		(*Response_ShardsPartitioned)(nil),
 	}
 	file_program_proto_msgTypes[65].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),

@@ -41,7 +41,7 @@ func (w Wanted) Hash() string {
 	return w.Program.Hash
 }
 
-// State is what the keeper has come to.
+// State is what the loader has come to.
 type State struct {
 	Wanted   Wanted
 	Engine   error             // why there is no engine; nil: it answers
@@ -57,8 +57,8 @@ type State struct {
 	Lost     int64             // sessions that ended with the engines between
 }
 
-// Keeper keeps the wanted program in force, or the last good one. It needs no cluster.
-type Keeper struct {
+// Loader keeps the wanted program in force, or the last good one. It needs no cluster.
+type Loader struct {
 	engine  *engine.Engine
 	sampler *engine.Sampler
 	devices swapper // nil: they have no part in it
@@ -87,9 +87,9 @@ type swapper interface {
 	After(loaded *delivery.Program)
 }
 
-// NewKeeper makes a keeper; devices nil: they have no part in it.
-func NewKeeper(e *engine.Engine, sampler *engine.Sampler, devices swapper, store *Store, c clock.PassiveClock, log logr.Logger) *Keeper {
-	return &Keeper{
+// NewLoader makes a loader; devices nil: they have no part in it.
+func NewLoader(e *engine.Engine, sampler *engine.Sampler, devices swapper, store *Store, c clock.PassiveClock, log logr.Logger) *Loader {
+	return &Loader{
 		engine: e, sampler: sampler, devices: devices, store: store, clock: c, log: log,
 		state:   State{Engine: engine.ErrNone},
 		refused: map[string]error{},
@@ -100,25 +100,25 @@ func NewKeeper(e *engine.Engine, sampler *engine.Sampler, devices swapper, store
 }
 
 // Want says what the cluster wants now.
-func (k *Keeper) Want(w Wanted) {
+func (k *Loader) Want(w Wanted) {
 	k.update(func(s *State) { s.Wanted = w })
 	loop.Signal(k.wanted)
 }
 
 // Wanted has something after Want.
-func (k *Keeper) Wanted() <-chan struct{} { return k.wanted }
+func (k *Loader) Wanted() <-chan struct{} { return k.wanted }
 
 // Changed has something after the state has changed.
-func (k *Keeper) Changed() <-chan struct{} { return k.changed }
+func (k *Loader) Changed() <-chan struct{} { return k.changed }
 
-// State is what the keeper has come to.
-func (k *Keeper) State() State {
+// State is what the loader has come to.
+func (k *Loader) State() State {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.state
 }
 
-func (k *Keeper) update(f func(*State)) {
+func (k *Loader) update(f func(*State)) {
 	k.mu.Lock()
 	f(&k.state)
 	k.mu.Unlock()
@@ -126,7 +126,7 @@ func (k *Keeper) update(f func(*State)) {
 }
 
 // Step looks after the engine once. One that was lost may be there again already.
-func (k *Keeper) Step(ctx context.Context) {
+func (k *Loader) Step(ctx context.Context) {
 	was := k.State().Engine
 	if !k.step(ctx) && was == nil {
 		k.step(ctx)
@@ -134,7 +134,7 @@ func (k *Keeper) Step(ctx context.Context) {
 }
 
 // step tells whether the engine answered.
-func (k *Keeper) step(ctx context.Context) bool {
+func (k *Loader) step(ctx context.Context) bool {
 	fresh, err := k.engine.Connect(ctx)
 	if fresh {
 		k.met()
@@ -164,7 +164,7 @@ func (k *Keeper) step(ctx context.Context) bool {
 }
 
 // met is called for each new connection. What an engine refused may have been for want of memory; another one is asked again.
-func (k *Keeper) met() {
+func (k *Loader) met() {
 	k.fresh = true
 	k.sampler.Reset()
 	for hash := range k.refused {
@@ -176,7 +176,7 @@ func (k *Keeper) met() {
 }
 
 // lost is called while there is no engine.
-func (k *Keeper) lost(err error) {
+func (k *Loader) lost(err error) {
 	if k.trial != nil && k.clock.Since(k.tried) < probation {
 		k.strike(k.trial.Hash, err)
 	}
@@ -192,7 +192,7 @@ func (k *Keeper) lost(err error) {
 
 // strike notes that an engine died soon after it got a program. Twice is no accident, if there is another program to go
 // back to.
-func (k *Keeper) strike(hash string, err error) {
+func (k *Loader) strike(hash string, err error) {
 	k.strikes[hash]++
 	if k.strikes[hash] < maxStrikes {
 		return
@@ -210,14 +210,14 @@ func (k *Keeper) strike(hash string, err error) {
 	k.refuse(hash, fmt.Errorf("the engine ended %d times within %s of getting it (%w); it is not given again", k.strikes[hash], probation, err))
 }
 
-func (k *Keeper) refuse(hash string, err error) {
+func (k *Loader) refuse(hash string, err error) {
 	k.log.Error(err, "program refused", "hash", hash)
 	k.refused[hash] = err
 	k.update(func(s *State) { s.Refusals++ })
 }
 
 // found notes what the engine runs.
-func (k *Keeper) found(hash string, wanted Wanted) {
+func (k *Loader) found(hash string, wanted Wanted) {
 	for refused := range k.refused {
 		if wanted.Program != nil && refused != wanted.Hash() { // wanted anew, it gets another chance
 			delete(k.refused, refused)
@@ -254,7 +254,7 @@ func (k *Keeper) found(hash string, wanted Wanted) {
 
 // choose is the program to load, nil if there is nothing to do. An engine without a program gets one
 // at once, if need be an old one.
-func (k *Keeper) choose(inForce string, wanted Wanted) *delivery.Program {
+func (k *Loader) choose(inForce string, wanted Wanted) *delivery.Program {
 	if wanted.Program != nil && k.refused[wanted.Hash()] == nil {
 		if wanted.Hash() == inForce {
 			return nil
@@ -275,7 +275,7 @@ func (k *Keeper) choose(inForce string, wanted Wanted) *delivery.Program {
 }
 
 // exchange puts a program into force, with what the engine's devices have to do with it. The program is on trial from when the engine gets it.
-func (k *Keeper) exchange(ctx context.Context, p *delivery.Program, first bool) (loaded *programpb.Loaded, err error) {
+func (k *Loader) exchange(ctx context.Context, p *delivery.Program, first bool) (loaded *programpb.Loaded, err error) {
 	var marks *programpb.Marks
 	if k.devices != nil {
 		marks, err = k.devices.Before(ctx, p, first)
@@ -295,7 +295,7 @@ func (k *Keeper) exchange(ctx context.Context, p *delivery.Program, first bool) 
 }
 
 // load tells whether the engine lived through it. first: it has no program yet.
-func (k *Keeper) load(ctx context.Context, p *delivery.Program, first bool) bool {
+func (k *Loader) load(ctx context.Context, p *delivery.Program, first bool) bool {
 	before, since := k.trial, k.tried
 	loaded, err := k.exchange(ctx, p, first)
 	var refused *control.EngineError
@@ -328,7 +328,7 @@ func (k *Keeper) load(ctx context.Context, p *delivery.Program, first bool) bool
 }
 
 // save keeps a program that runs without having been loaded by this agent.
-func (k *Keeper) save(p *delivery.Program) {
+func (k *Loader) save(p *delivery.Program) {
 	if err := k.store.Save(p, true); err != nil {
 		k.log.Error(err, "program runs, but is not kept for a restart")
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SN_ABILITY_H
-#define SN_ABILITY_H
+#ifndef SN_CAPABILITY_H
+#define SN_CAPABILITY_H
 
 /*
  * What a port's device takes of flow rules, found out by trying: rules of each kind are made and taken out
@@ -14,7 +14,7 @@
 #include "sn_port.h"
 
 /* try_rules: rules to be made at most to find out how many there is room for. -1: no memory. */
-int sn_ability_report(const struct sn_port *port, const struct sn_flows *flows, uint32_t try_rules,
-		      struct sn_arena *arena, Sinter__Program__V1__Device *device);
+int sn_capability_report(const struct sn_port *port, const struct sn_flows *flows, uint32_t try_rules,
+			 struct sn_arena *arena, Sinter__Program__V1__Device *device);
 
-#endif /* SN_ABILITY_H */
+#endif /* SN_CAPABILITY_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sn_ability.h"
+#include "sn_capability.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -17,15 +17,15 @@
 #define TRY_RULES_MAX  65536
 #define OF_MAX	       64
 
-typedef Sinter__Program__V1__FlowAbilities abilities;
-typedef Sinter__Program__V1__FlowAbilities__Matching matching;
+typedef Sinter__Program__V1__FlowCapabilities capabilities;
+typedef Sinter__Program__V1__FlowCapabilities__Matching matching;
 
-#define MATCHING(name) SINTER__PROGRAM__V1__FLOW_ABILITIES__MATCHING__##name
+#define MATCHING(name) SINTER__PROGRAM__V1__FLOW_CAPABILITIES__MATCHING__##name
 
 struct trial {
 	const struct sn_steer_device *device;
 	struct sn_arena *arena;
-	abilities *found;
+	capabilities *found;
 	bool out_of_memory;
 };
 
@@ -147,14 +147,16 @@ static void try_fields(struct trial *t)
 {
 	struct sn_steer_rule rule;
 
-	t->found->fields = SN_NEW_ARRAY(t->arena, Sinter__Program__V1__FlowAbilities__FieldMatching,
-					sinter__program__v1__flow_abilities__field_matching__init, SN_FIELDS);
+	t->found->fields =
+		SN_NEW_ARRAY(t->arena, Sinter__Program__V1__FlowCapabilities__FieldMatching,
+			     sinter__program__v1__flow_capabilities__field_matching__init, SN_FIELDS);
 	if (t->found->fields == NULL) {
 		t->out_of_memory = true;
 		return;
 	}
 	for (enum sn_field f = 0; f < SN_FIELDS; f++) {
-		Sinter__Program__V1__FlowAbilities__FieldMatching *m = t->found->fields[t->found->n_fields];
+		Sinter__Program__V1__FlowCapabilities__FieldMatching *m =
+			t->found->fields[t->found->n_fields];
 
 		if (f == SN_FRAG)
 			continue;
@@ -166,7 +168,7 @@ static void try_fields(struct trial *t)
 	rule = for_nobody();
 	rule.match.conds[SN_FRAG] = sn_cond_is(SN_FRAG, 0);
 	if (takes(t, &rule, "whole packets"))
-		t->found->fragments = SINTER__PROGRAM__V1__FLOW_ABILITIES__FRAGMENTS__FRAGMENTS_TOLD;
+		t->found->fragments = SINTER__PROGRAM__V1__FLOW_CAPABILITIES__FRAGMENTS__FRAGMENTS_TOLD;
 	rule = for_nobody();
 	rule.match.conds[SN_VLAN] = sn_cond_is(SN_VLAN, SN_VLAN_ABSENT);
 	t->found->untagged = takes(t, &rule, "no tag");
@@ -256,7 +258,7 @@ static uint32_t try_room(struct trial *t, uint32_t most)
 }
 
 static bool report_flows(const struct sn_flows *flows, uint32_t try_rules, struct sn_arena *arena,
-			 abilities *found)
+			 capabilities *found)
 {
 	struct trial t = {.device = &flows->device, .arena = arena, .found = found};
 	struct sn_steer_rule simplest = for_nobody();
@@ -279,7 +281,7 @@ static bool report_flows(const struct sn_flows *flows, uint32_t try_rules, struc
 }
 
 /* A driver that takes the key that it has takes others. */
-static void report_hash(const struct sn_port *port, Sinter__Program__V1__HashAbilities *hash)
+static void report_hash(const struct sn_port *port, Sinter__Program__V1__HashCapabilities *hash)
 {
 	uint8_t key[SN_RSS_KEY_MAX] = {0};
 	struct rte_eth_rss_conf conf = {.rss_key = key};
@@ -295,17 +297,17 @@ static void report_hash(const struct sn_port *port, Sinter__Program__V1__HashAbi
 		    rte_eth_dev_rss_hash_update(port->id, &conf) == 0;
 }
 
-int sn_ability_report(const struct sn_port *port, const struct sn_flows *flows, uint32_t try_rules,
-		      struct sn_arena *arena, Sinter__Program__V1__Device *device)
+int sn_capability_report(const struct sn_port *port, const struct sn_flows *flows, uint32_t try_rules,
+			 struct sn_arena *arena, Sinter__Program__V1__Device *device)
 {
 	device->interface = (char *)port->bind.interface;
 	device->device = (char *)port->bind.device;
 	device->driver = (char *)port->driver;
 	device->queues = flows->device.queues;
-	device->flows =
-		SN_NEW(arena, Sinter__Program__V1__FlowAbilities, sinter__program__v1__flow_abilities__init);
-	device->hash =
-		SN_NEW(arena, Sinter__Program__V1__HashAbilities, sinter__program__v1__hash_abilities__init);
+	device->flows = SN_NEW(arena, Sinter__Program__V1__FlowCapabilities,
+			       sinter__program__v1__flow_capabilities__init);
+	device->hash = SN_NEW(arena, Sinter__Program__V1__HashCapabilities,
+			      sinter__program__v1__hash_capabilities__init);
 	if (device->flows == NULL || device->hash == NULL)
 		return -1;
 	report_hash(port, device->hash);

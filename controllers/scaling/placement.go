@@ -63,8 +63,8 @@ func heavierFirst(a, b load.Shard) int {
 	return cmp.Or(cmp.Compare(b.Work, a.Work), a.ID.Compare(b.ID))
 }
 
-// house is all pods of a chain.
-type house struct {
+// placement is all pods of a chain.
+type placement struct {
 	homes []*home
 	open  []*home
 	full  float64 // load of a pod above which it has too much
@@ -72,10 +72,10 @@ type house struct {
 	moved map[shard.ID]Handover
 }
 
-// house says which pod owns which shard. A shard stays where it is unless its pod goes
+// placement says which pod owns which shard. A shard stays where it is unless its pod goes
 // or is gone, or has too much.
-func (s *Scaler) house(in Input, keep int) *house {
-	h := &house{full: in.Bounds.Target * float64(in.Bounds.MaxCores), moved: map[shard.ID]Handover{}}
+func (s *Scaler) placement(in Input, keep int) *placement {
+	h := &placement{full: in.Bounds.Target * float64(in.Bounds.MaxCores), moved: map[shard.ID]Handover{}}
 	free := make(map[shard.ID]bool, len(in.Shards))
 	for _, shard := range in.Shards {
 		free[shard] = true
@@ -120,7 +120,7 @@ func (s *Scaler) house(in Input, keep int) *house {
 
 // deal gives out the shards that nobody owns. Nothing is known of their load, so each
 // pod gets an equal run of each group.
-func (h *house) deal(free map[shard.ID]bool) {
+func (h *placement) deal(free map[shard.ID]bool) {
 	groups := map[string][]shard.ID{}
 	for shard := range free {
 		groups[shard.Group] = append(groups[shard.Group], shard)
@@ -137,7 +137,7 @@ func (h *house) deal(free map[shard.ID]bool) {
 
 // empty hands so many shards of a pod to others, group by group: whole to a pod that has
 // the group already, or to the idlest, if there is room; else shard by shard.
-func (h *house) empty(from *home, most int) {
+func (h *placement) empty(from *home, most int) {
 	for _, group := range from.byLoad(nil) {
 		list := from.heaviest(group)
 		work := loadOf(list)
@@ -159,7 +159,7 @@ func (h *house) empty(from *home, most int) {
 	}
 }
 
-func (h *house) hand(l load.Shard, from, to *home) {
+func (h *placement) hand(l load.Shard, from, to *home) {
 	from.take(l)
 	to.add(l)
 	h.left = max(h.left-1, 0)
@@ -172,7 +172,7 @@ func (h *house) hand(l load.Shard, from, to *home) {
 }
 
 // handovers are the shards that changed their pod.
-func (h *house) handovers() []Handover {
+func (h *placement) handovers() []Handover {
 	var list []Handover
 	for _, m := range h.moved {
 		if m.From != m.To {

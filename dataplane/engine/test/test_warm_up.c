@@ -34,7 +34,7 @@ static void open_flows(struct fixture *f, struct packet *out, struct packet *in)
 	}
 }
 
-static void flows_are_known_to_a_rehearsed_program_in_both_directions(void **state)
+static void flows_are_known_to_a_warmed_up_program_in_both_directions(void **state)
 {
 	struct fixture *f = *state;
 	struct packet out[3], in[3];
@@ -51,7 +51,7 @@ static void flows_are_known_to_a_rehearsed_program_in_both_directions(void **sta
 	}
 	hits = stats(f)->cache_hits;
 	misses = stats(f)->cache_misses;
-	load_rehearsed(f);
+	load_warmed_up(f);
 	for (int i = 0; i < 3; i++) {
 		const struct packet *packets[] = {&out[i], &in[i]};
 
@@ -68,7 +68,7 @@ static void flows_are_known_to_a_rehearsed_program_in_both_directions(void **sta
 	assert_int_equal(stats(f)->cache_misses, misses);
 }
 
-static void a_rehearsed_program_decides_as_it_says_not_as_the_one_before(void **state)
+static void a_warmed_up_program_decides_as_it_says_not_as_the_one_before(void **state)
 {
 	struct fixture *f = *state;
 	struct packet out[3], in[3];
@@ -76,7 +76,7 @@ static void a_rehearsed_program_decides_as_it_says_not_as_the_one_before(void **
 	load(f);
 	open_flows(f, out, in);
 	f->msg->segments[0]->table->bounds[0] = f->msg->segments[0]->table->bounds[1] = out[1].dport;
-	load_rehearsed(f);
+	load_warmed_up(f);
 	send_packet(f, &out[1]);
 	assert_dropped(f, REASON_DISCARD);
 	send_packet(f, &in[1]);
@@ -96,7 +96,7 @@ static void until_the_swap_the_old_program_decides(void **state)
 	next = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
 	assert_non_null(next);
 	counts = sn_counts_create(next);
-	while (!sn_worker_rehearse(f->worker, next, counts, f->now)) {
+	while (!sn_worker_warm_up(f->worker, next, counts, f->now)) {
 		for (int i = 0; i < 3; i++) {
 			go_out(f, &out[i]);
 			send_packet(f, &in[i]);
@@ -122,7 +122,7 @@ static uint64_t counted(const struct fixture *f)
 	return sum;
 }
 
-static void a_rehearsal_counts_nothing_sends_nothing_and_drops_nothing(void **state)
+static void a_warm_up_counts_nothing_sends_nothing_and_drops_nothing(void **state)
 {
 	struct fixture *f = *state;
 	struct sn_worker_stats before;
@@ -133,7 +133,7 @@ static void a_rehearsal_counts_nothing_sends_nothing_and_drops_nothing(void **st
 	f->msg->segments[0]->table->bounds[0] = f->msg->segments[0]->table->bounds[1] = out[1].dport;
 	before = *stats(f);
 	f->n_out = f->n_drops = 0;
-	load_rehearsed(f);
+	load_warmed_up(f);
 	assert_int_equal(f->n_out, 0);
 	assert_int_equal(f->n_drops, 0);
 	assert_memory_equal(&before, stats(f), sizeof(before));
@@ -142,7 +142,7 @@ static void a_rehearsal_counts_nothing_sends_nothing_and_drops_nothing(void **st
 	assert_true(counted(f) > 0);
 }
 
-static void a_rehearsal_keeps_no_idle_session_alive_and_makes_none(void **state)
+static void a_warm_up_keeps_no_idle_session_alive_and_makes_none(void **state)
 {
 	struct fixture *f = *state;
 	struct sn_state_stats s;
@@ -151,11 +151,11 @@ static void a_rehearsal_keeps_no_idle_session_alive_and_makes_none(void **state)
 	load(f);
 	open_flows(f, out, in);
 	f->now += 200 * SECOND;
-	load_rehearsed(f);
+	load_warmed_up(f);
 	f->now += 101 * SECOND; /* UDP's 300 s since the last packet are over */
 	send_packet(f, &in[1]);
 	assert_dropped(f, SN_REASON_NAT_NO_BINDING);
-	load_rehearsed(f);
+	load_warmed_up(f);
 	sn_state_stats(f->state, 0, &s);
 	assert_int_equal(s.created, 3);
 	go_out(f, &out[1]);
@@ -192,14 +192,14 @@ static void values_that_only_the_new_program_tells_apart_are_told_apart(void **s
 	segment->table->required = required;
 	segment->table->bounds[0] = 0;
 	segment->table->bounds[1] = SN_PORT_ABSENT;
-	load_rehearsed(f);
+	load_warmed_up(f);
 	send_packet(f, &out[1]);
 	assert_dropped(f, REASON_DISCARD);
 	out[1].dscp = 0;
 	go_out(f, &out[1]);
 }
 
-static void where_interfaces_change_nothing_is_rehearsed(void **state)
+static void where_interfaces_change_nothing_is_warmed_up(void **state)
 {
 	struct fixture *f = *state;
 	struct packet out[3], in[3];
@@ -209,12 +209,12 @@ static void where_interfaces_change_nothing_is_rehearsed(void **state)
 	open_flows(f, out, in);
 	f->msg->interfaces[1]->mtu = 1400;
 	misses = stats(f)->cache_misses;
-	load_rehearsed(f);
+	load_warmed_up(f);
 	go_out(f, &out[0]);
 	assert_int_equal(stats(f)->cache_misses, misses + 1);
 }
 
-static void a_rehearsal_that_no_swap_follows_leaves_nothing(void **state)
+static void a_warm_up_that_no_swap_follows_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
 	struct sn_program *never;
@@ -227,14 +227,14 @@ static void a_rehearsal_that_no_swap_follows_leaves_nothing(void **state)
 	never = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
 	assert_non_null(never);
 	counts = sn_counts_create(never);
-	sn_worker_rehearse(f->worker, never, counts, f->now);
+	sn_worker_warm_up(f->worker, never, counts, f->now);
 	load(f);
 	sn_counts_free(counts);
 	sn_program_free(never);
 	misses = stats(f)->cache_misses;
 	go_out(f, &out[0]);
 	assert_int_equal(stats(f)->cache_misses, misses + 1);
-	load_rehearsed(f);
+	load_warmed_up(f);
 	go_out(f, &out[0]);
 	assert_int_equal(stats(f)->cache_misses, misses + 1);
 }
@@ -244,14 +244,14 @@ static void a_rehearsal_that_no_swap_follows_leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		WITH_FIXTURE(flows_are_known_to_a_rehearsed_program_in_both_directions),
-		WITH_FIXTURE(a_rehearsed_program_decides_as_it_says_not_as_the_one_before),
+		WITH_FIXTURE(flows_are_known_to_a_warmed_up_program_in_both_directions),
+		WITH_FIXTURE(a_warmed_up_program_decides_as_it_says_not_as_the_one_before),
 		WITH_FIXTURE(until_the_swap_the_old_program_decides),
-		WITH_FIXTURE(a_rehearsal_counts_nothing_sends_nothing_and_drops_nothing),
-		WITH_FIXTURE(a_rehearsal_keeps_no_idle_session_alive_and_makes_none),
+		WITH_FIXTURE(a_warm_up_counts_nothing_sends_nothing_and_drops_nothing),
+		WITH_FIXTURE(a_warm_up_keeps_no_idle_session_alive_and_makes_none),
 		WITH_FIXTURE(values_that_only_the_new_program_tells_apart_are_told_apart),
-		WITH_FIXTURE(where_interfaces_change_nothing_is_rehearsed),
-		WITH_FIXTURE(a_rehearsal_that_no_swap_follows_leaves_nothing),
+		WITH_FIXTURE(where_interfaces_change_nothing_is_warmed_up),
+		WITH_FIXTURE(a_warm_up_that_no_swap_follows_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, start_eal, stop_eal);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sn_sight.h"
+#include "sn_sample.h"
 
 #include "sn_marks.h"
 #include "sn_worker_impl.h"
@@ -12,7 +12,7 @@ static bool worth_seeing(const struct sn_pkt *p)
 	       !(p->m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED); /* the device saw another frame */
 }
 
-static void write_sight(struct sn_sight *s, const struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
+static void write_sample(struct sn_sample *s, const struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
 {
 	s->time_ns = now;
 	s->fields[SN_VLAN] = p->vlan;
@@ -33,19 +33,19 @@ static void write_sight(struct sn_sight *s, const struct sn_worker *w, const str
 	s->queue = (uint16_t)w->number;
 }
 
-void sn_worker_sight(struct sn_worker *w, uint32_t n, uint64_t now)
+void sn_worker_sample(struct sn_worker *w, uint32_t n, uint64_t now)
 {
 	/* Not always a burst's first packets. */
 	uint32_t at = (uint32_t)w->stats.bursts;
 
-	for (uint32_t i = 0; i < n && w->sights_left > 0; i++) {
+	for (uint32_t i = 0; i < n && w->samples_left > 0; i++) {
 		const struct sn_pkt *p = &w->pkts[(at + i) % n];
-		struct sn_sight *sight = worth_seeing(p) ? sn_sights_next(w->sights) : NULL;
+		struct sn_sample *sample = worth_seeing(p) ? sn_samples_next(w->samples) : NULL;
 
-		if (sight == NULL)
+		if (sample == NULL)
 			continue;
-		write_sight(sight, w, p, now);
-		sn_sights_put(w->sights);
-		w->sights_left--;
+		write_sample(sample, w, p, now);
+		sn_samples_put(w->samples);
+		w->samples_left--;
 	}
 }

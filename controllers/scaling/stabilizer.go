@@ -2,8 +2,8 @@ package scaling
 
 import "time"
 
-// stair decides a number over time: up soon, down when a whole window needed less.
-type stair struct {
+// stabilizer decides a number over time: up soon, down when a whole window needed less.
+type stabilizer struct {
 	damping Damping
 	count   int // 0: not started
 	marks   []mark
@@ -48,16 +48,16 @@ type reading struct {
 	hold    bool // what is seen is too old to let the number fall
 }
 
-func (s *stair) start(now time.Time, count int) {
+func (s *stabilizer) start(now time.Time, count int) {
 	s.count, s.since, s.window = count, now, s.damping.Window
 }
 
-// beat is how often a stair is meant to be asked. Who asks less often has seen nothing
+// beat is how often a stabilizer is meant to be asked. Who asks less often has seen nothing
 // new: what was needed then was needed until now.
 const beat = time.Second
 
 // next gives the number.
-func (s *stair) next(now time.Time, r reading) int {
+func (s *stabilizer) next(now time.Time, r reading) int {
 	if s.count == 0 {
 		s.start(now, r.atLeast)
 	}
@@ -88,7 +88,7 @@ func (s *stair) next(now time.Time, r reading) int {
 
 // again is how long after the last reading the number changes if all stays as it is; 0:
 // it does not.
-func (s *stair) again() time.Duration {
+func (s *stabilizer) again() time.Duration {
 	if !s.rising.IsZero() {
 		return max(s.rising.Add(s.damping.Rise).Sub(s.asked), beat)
 	}
@@ -105,7 +105,7 @@ func (s *stair) again() time.Duration {
 }
 
 // wanted is the number, or what was needed at least for as long as growth takes.
-func (s *stair) wanted(now time.Time, need int) int {
+func (s *stabilizer) wanted(now time.Time, need int) int {
 	switch {
 	case need <= s.count:
 		s.rising = time.Time{}
@@ -121,11 +121,11 @@ func (s *stair) wanted(now time.Time, need int) int {
 }
 
 // mayGrow tells whether an alarm counts.
-func (s *stair) mayGrow(now time.Time) bool {
+func (s *stabilizer) mayGrow(now time.Time) bool {
 	return s.grown.IsZero() || now.Sub(s.grown) >= s.damping.CoolDown
 }
 
-func (s *stair) grow(now time.Time, want int) {
+func (s *stabilizer) grow(now time.Time, want int) {
 	s.count, s.grown, s.rising = want, now, time.Time{}
 	if !s.shrunk.IsZero() && now.Sub(s.shrunk) < s.window {
 		s.window = min(2*s.window, longest*s.damping.Window)
@@ -136,7 +136,7 @@ func (s *stair) grow(now time.Time, want int) {
 
 // push keeps the marks of the window that are greater than all after them, so that the
 // first one is the greatest.
-func (s *stair) push(m mark) {
+func (s *stabilizer) push(m mark) {
 	for len(s.marks) > 0 && s.marks[len(s.marks)-1].need <= m.need {
 		s.marks = s.marks[:len(s.marks)-1]
 	}

@@ -6,7 +6,7 @@
  * flows that the cache knows are decided by the program to come, into a cache of its own: as packets that are
  * never sent, counted, or able to change state. Both caches change places with the programs.
  *
- * The cache's keys hold atoms of values (see sn_classifier.h); the packet of a rehearsal has a typical value
+ * The cache's keys hold atoms of values (see sn_classifier.h); the packet of a warm-up has a typical value
  * of each. Where the new program tells the atom's values apart, packets with the others are decided as they
  * come.
  */
@@ -89,7 +89,7 @@ static void packet_of(const struct sn_worker *w, const struct sn_cache_entry *e,
 /* The worker with the next program, its counters and its cache; and back. */
 static void change_places(struct sn_worker *w)
 {
-	struct sn_rehearsal *r = &w->rehearsal;
+	struct sn_warm_up *r = &w->warm_up;
 	const struct sn_program *program = w->program;
 	struct sn_counts *counts = w->counts;
 	struct sn_cache cache = w->cache;
@@ -105,7 +105,7 @@ static void change_places(struct sn_worker *w)
 /* Flows that ended, or went to another worker, need no decision. */
 static bool is_live(const struct sn_worker *w, const struct sn_cache_entry *e, uint64_t now)
 {
-	if (e->shard != SN_PKT_NO_SHARD && !w->part->owned[e->shard])
+	if (e->shard != SN_PKT_NO_SHARD && !w->partition->owned[e->shard])
 		return false;
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
 		const struct sn_session *s = sn_cache_session_of(e->sessions[i]);
@@ -128,7 +128,7 @@ static bool is_empty(const struct sn_cache *c, uint32_t bucket)
 static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
 {
 	const struct sn_cache *c = &w->cache;
-	struct sn_rehearsal *r = &w->rehearsal;
+	struct sn_warm_up *r = &w->warm_up;
 	uint32_t end = RTE_MIN(r->bucket + BUCKETS_PER_STEP, c->mask + 1), n = 0;
 
 	for (; r->bucket < end && n <= FLOWS_PER_STEP - SN_CACHE_WAYS; r->bucket++) {
@@ -149,7 +149,7 @@ static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
 
 /* The first n of w->pkts, which came in by one interface, by the worker's program, which is the one to come.
  */
-static void rehearse(struct sn_worker *w, uint32_t segment, uint32_t n, uint64_t now)
+static void warm_up(struct sn_worker *w, uint32_t segment, uint32_t n, uint64_t now)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		w->candidates[i] = NULL;
@@ -161,10 +161,10 @@ static void rehearse(struct sn_worker *w, uint32_t segment, uint32_t n, uint64_t
 	for (uint32_t i = 0; i < n; i++)
 		rte_prefetch0(sn_cache_vacant(&w->cache, w->hashes[i]));
 	for (uint32_t i = 0; i < n; i++)
-		sn_exec_rehearse(w, &w->pkts[i], segment, w->classes[i], &w->keys[i], w->hashes[i], now);
+		sn_exec_warm_up(w, &w->pkts[i], segment, w->classes[i], &w->keys[i], w->hashes[i], now);
 }
 
-static void rehearse_all(struct sn_worker *w, const struct sn_pkt *pkts, uint32_t n, uint64_t now)
+static void warm_up_all(struct sn_worker *w, const struct sn_pkt *pkts, uint32_t n, uint64_t now)
 {
 	change_places(w);
 	for (uint32_t iface = 0; iface < w->program->n_interfaces; iface++) {
@@ -174,15 +174,15 @@ static void rehearse_all(struct sn_worker *w, const struct sn_pkt *pkts, uint32_
 			if (pkts[i].iface == iface)
 				w->pkts[k++] = pkts[i];
 		if (k > 0)
-			rehearse(w, w->program->interfaces[iface].segment, k, now);
+			warm_up(w, w->program->interfaces[iface].segment, k, now);
 	}
 	change_places(w);
 }
 
-bool sn_worker_rehearse(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts,
-			uint64_t now)
+bool sn_worker_warm_up(struct sn_worker *w, const struct sn_program *program, struct sn_counts *counts,
+		       uint64_t now)
 {
-	struct sn_rehearsal *r = &w->rehearsal;
+	struct sn_warm_up *r = &w->warm_up;
 	struct sn_pkt pkts[FLOWS_PER_STEP];
 	uint32_t n;
 
@@ -196,13 +196,13 @@ bool sn_worker_rehearse(struct sn_worker *w, const struct sn_program *program, s
 	}
 	n = gather(w, pkts, now);
 	if (n > 0)
-		rehearse_all(w, pkts, n, now);
+		warm_up_all(w, pkts, n, now);
 	return r->bucket == w->cache.mask + 1;
 }
 
-bool sn_rehearsal_end(struct sn_worker *w, const struct sn_program *program)
+bool sn_warm_up_end(struct sn_worker *w, const struct sn_program *program)
 {
-	struct sn_rehearsal *r = &w->rehearsal;
+	struct sn_warm_up *r = &w->warm_up;
 	bool done = program && r->program == program;
 	struct sn_cache cache = w->cache;
 

@@ -19,9 +19,9 @@ import (
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
 
-// bench is a keeper beside a real engine, in a time of its own.
+// bench is a loader beside a real engine, in a time of its own.
 type bench struct {
-	*Keeper
+	*Loader
 	t      *testing.T
 	clock  *clocktesting.FakeClock
 	dir    string
@@ -43,15 +43,15 @@ func newBench(t *testing.T) *bench {
 
 // restartAgent has another agent take over. It knows what is on disk and what the engine runs.
 func (b *bench) restartAgent() {
-	if b.Keeper != nil {
-		b.Keeper.engine.Close()
+	if b.Loader != nil {
+		b.Loader.engine.Close()
 	}
 	e := &engine.Engine{Socket: b.engine.Socket}
 	b.t.Cleanup(e.Close)
-	b.Keeper = NewKeeper(e, engine.NewSampler(e, noDrops{}, b.clock), nil, &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
+	b.Loader = NewLoader(e, engine.NewSampler(e, noDrops{}, b.clock), nil, &Store{Dir: filepath.Join(b.dir, "programs")}, b.clock, testr.New(b.t))
 }
 
-// step lets some time go by and has the keeper look.
+// step lets some time go by and has the loader look.
 func (b *bench) step(after time.Duration) {
 	b.clock.Step(after)
 	b.Step(b.t.Context())
@@ -74,7 +74,7 @@ func (b *bench) runs(want *delivery.Program) {
 		b.t.Fatal(err)
 	}
 	if s := b.State(); s.Engine != nil || s.Hash != want.Hash || s.Program == nil {
-		b.t.Fatalf("the keeper says: engine %v, hash %s, program known: %t; want %s", s.Engine, s.Hash, s.Program != nil, want.Hash)
+		b.t.Fatalf("the loader says: engine %v, hash %s, program known: %t; want %s", s.Engine, s.Hash, s.Program != nil, want.Hash)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestAnEngineThatWasKilledGetsItsProgramBackWithoutTheCluster(t *testing.T) 
 	b.runs(p)
 }
 
-func TestWhileTheEngineIsDownTheKeeperSaysSo(t *testing.T) {
+func TestWhileTheEngineIsDownTheLoaderSaysSo(t *testing.T) {
 	b := newBench(t)
 	b.want(agenttest.Program(t, "mine", "in", "out"))
 	b.step(time.Second)
@@ -147,7 +147,7 @@ func TestAnEngineThatIsBusyForLongIsNotDead(t *testing.T) {
 	p := agenttest.Program(t, "mine", "in", "out")
 	b.want(p)
 	b.step(time.Second)
-	b.engine.Busy(b.Keeper.engine, func() { b.step(time.Second) })
+	b.engine.Busy(b.Loader.engine, func() { b.step(time.Second) })
 	if s := b.State(); s.Engine != nil || s.Hash != p.Hash {
 		t.Errorf("engine: %v, hash %q; want no error, and %s", s.Engine, s.Hash, p.Hash)
 	}
