@@ -81,6 +81,21 @@ stage_engine-asan() {
 }
 stage_suites() { go_test all -count=1 -p 1 ./test/...; }
 
+# stage_demo runs the README's first command. Each of its checks counts as a test.
+stage_demo() {
+  local log fate name rc; log=$(mktemp)
+  make --no-print-directory demo 2>&1 | tee "$log"
+  rc=${PIPESTATUS[0]}
+  while IFS=$'\t' read -r fate name; do
+    case $fate in
+      ok) note pass "demo: $name" ;;
+      FAIL) fail "demo: $name" ;;
+    esac
+  done < <(sed -n '/── Summary/,${s/  (.*)$//; s/^  \(ok\|FAIL\)  *\(.*\)$/\1\t\2/p}' "$log")
+  ((rc == 0)) || grep -q '^  FAIL' "$log" || fail make demo
+  rm -f "$log"
+}
+
 stage_chart() { go_test all -count=1 ./test/chart; }
 
 # The operator against a real API server, whose first build takes minutes.
@@ -91,7 +106,7 @@ stage_envtest() {
 }
 
 stages=("$@")
-((${#stages[@]})) || stages=(format generate vet lint unit engine engine-asan suites envtest)
+((${#stages[@]})) || stages=(format generate vet lint unit engine engine-asan demo suites envtest)
 for s in "${stages[@]}"; do
   began=$SECONDS
   echo "=== $s"
