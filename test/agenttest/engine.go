@@ -16,6 +16,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/wait"
 )
 
 // Patience is how long tests wait for processes on a busy machine.
@@ -199,17 +200,7 @@ func (e *Engine) Load(p *delivery.Program) {
 // Eventually tries until there is no error.
 func Eventually(t *testing.T, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(Patience)
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %v", Patience, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	wait.Until(t, Patience, 20*time.Millisecond, try)
 }
 
 // Program is a program of interfaces that drops all packets for a reason of its own.

@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 	"github.com/sinter-nfv/sinter/test/sriov/guest"
 	"github.com/sinter-nfv/sinter/test/sriov/trunk"
+	"github.com/sinter-nfv/sinter/test/wait"
 )
 
 // patience is how long tests wait for what must happen; the guest's processor is a program.
@@ -213,15 +214,5 @@ func settled(t testing.TB, count func() uint64) (n uint64) {
 // eventually waits until a check has nothing to say any more. It asks once a second: questions cost the guest as much as its work.
 func eventually(t testing.TB, limit time.Duration, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %v", limit, err)
-		}
-		time.Sleep(time.Second)
-	}
+	wait.Until(t, limit, time.Second, check)
 }

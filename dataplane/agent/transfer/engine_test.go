@@ -20,6 +20,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/shard"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
+	"github.com/sinter-nfv/sinter/test/wait"
 )
 
 // patience is how long tests wait for processes on a busy machine.
@@ -158,17 +159,7 @@ func (e *engine) sessions() uint64 { return e.stats().GetTables()[0].GetSessions
 
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %v", patience, err)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	wait.Until(t, patience, 10*time.Millisecond, try)
 }
 
 // all are all shards.

@@ -3,6 +3,8 @@ package lab
 import (
 	"testing"
 	"time"
+
+	"github.com/sinter-nfv/sinter/test/wait"
 )
 
 // Patience is how long tests wait for what must happen.
@@ -12,15 +14,5 @@ const Patience = 20 * time.Second
 // test. It is for what can only be asked for, such as the engine's counters.
 func Until(t testing.TB, patience time.Duration, ask func() error) {
 	t.Helper()
-	end := time.Now().Add(patience)
-	for {
-		err := ask()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("after %s: %v", patience, err)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	wait.Until(t, patience, 5*time.Millisecond, ask)
 }
