@@ -384,6 +384,7 @@ static int allocate(struct sn_builder *b)
 		classes += sm->n_classes;
 		for (size_t c = 0; c < sm->n_classes; c++) {
 			legs += sm->classes[c]->n_legs;
+			ops += sm->classes[c]->n_legs; /* the outcomes */
 			for (size_t l = 0; l < sm->classes[c]->n_legs; l++) {
 				ops += sm->classes[c]->legs[l]->n_ops;
 				counters += sm->classes[c]->legs[l]->n_counters;
@@ -421,7 +422,7 @@ static int build_segments(struct sn_builder *b)
 static bool sets_field(const struct sn_program *p, enum sn_field field)
 {
 	for (uint32_t i = 0; i < p->n_ops; i++)
-		if (p->ops[i].kind == SN_OP_SET && p->ops[i].field == field)
+		if (p->ops[i].writes >> field & 1)
 			return true;
 	return false;
 }

@@ -89,35 +89,34 @@ struct sn_run {
 	uint64_t icmp_ns;
 };
 
-enum sn_op_kind {
-	SN_OP_SET,
-	SN_OP_ADD_TTL,
-	SN_OP_NEXT_HOP,
-	SN_OP_STATE_FORWARD,
-	SN_OP_COUNT,
+/* What an operation, with its operands, does that matters beyond its execution. */
+enum sn_op_trait {
+	SN_OP_LOWERS_TTL = 1,
+	SN_OP_RAISES_TTL = 2,	/* or sets it */
+	SN_OP_MAKES_STATE = 4,	/* finds or makes an entry by the packet's flow from inside */
+	SN_OP_FINDS_STATE = 8,	/* looks an entry up by the flow of its return packets */
+	SN_OP_UNCACHEABLE = 16, /* what it does is not the same for all packets of a flow */
+	SN_OP_ON_PACKET = 32,	/* changes nothing but the packet: idle where that is dropped */
 };
+
+#define SN_OP_STATE (SN_OP_MAKES_STATE | SN_OP_FINDS_STATE)
+
+struct sn_operation; /* a row of the table: sn_operation.h */
 
 struct sn_op {
-	uint8_t kind;
-	uint8_t field;	/* SN_OP_SET */
-	uint32_t value; /* value, next hop, run, counter; int32_t for SN_OP_ADD_TTL */
+	const struct sn_operation *operation;
+	uint32_t value;	 /* the operand: an index, a value, a reason */
+	uint16_t writes; /* bit per field of the packet: enum sn_field */
+	uint8_t field;	 /* a second operand */
+	uint8_t traits;	 /* enum sn_op_trait */
 };
 
-enum sn_outcome {
-	SN_OUT_OUTPUT, /* target: interface */
-	SN_OUT_DROP,   /* target: reason, the chain's from SN_REASON_CHAIN on */
-	SN_OUT_GENERATOR,
-	SN_OUT_SEGMENT,
-	SN_OUT_STATE_RETURN, /* target: state table */
-};
-
+/* Operations in order; the last one is the outcome. */
 struct sn_leg {
 	uint32_t first_op;
 	uint32_t first_counter;
 	uint16_t n_ops;
 	uint16_t n_counters;
-	uint32_t outcome;
-	uint32_t target;
 };
 
 /*
@@ -145,7 +144,7 @@ struct sn_class {
 	uint16_t n_legs;
 	uint8_t simple;
 	uint8_t ttl_dec;
-	uint32_t target;   /* interface or reason */
+	uint32_t target;   /* of its way's last operation: interface, reason, state table */
 	uint32_t next_hop; /* 0: none noted */
 	uint32_t first_counter;
 	uint32_t n_counters;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sn_operation.h"
 #include "sn_program_cycles.h"
 
 #define NAMED_MAX 4 /* segments of a cycle, in a message */
@@ -26,37 +27,22 @@ static uint32_t first_leg(const struct cycles *c, uint32_t s)
 	return class < c->p->n_classes ? c->p->classes[class].first_leg : c->p->n_legs;
 }
 
-static bool leads_on(const struct cycles *c, uint32_t leg)
+/* The segment to which a leg leads on; SN_NO_INDEX: none. */
+static uint32_t leads_to(const struct cycles *c, uint32_t leg)
 {
-	return c->p->legs[leg].outcome == SN_OUT_SEGMENT;
+	struct sn_lead lead = sn_leg_leads(c->p, &c->p->legs[leg]);
+
+	return lead.what == SN_LED_PACKET ? lead.segment : SN_NO_INDEX;
 }
 
 static bool lowers(const struct cycles *c, uint32_t leg)
 {
-	const struct sn_leg *l = &c->p->legs[leg];
-
-	for (uint32_t i = 0; i < l->n_ops; i++) {
-		const struct sn_op *op = &c->p->ops[l->first_op + i];
-
-		if (op->kind == SN_OP_ADD_TTL && (int32_t)op->value < 0)
-			return true;
-	}
-	return false;
+	return sn_leg_has(c->p, &c->p->legs[leg], SN_OP_LOWERS_TTL);
 }
 
-/* Raises the TTL, or sets it. */
 static bool raises(const struct cycles *c, uint32_t leg)
 {
-	const struct sn_leg *l = &c->p->legs[leg];
-
-	for (uint32_t i = 0; i < l->n_ops; i++) {
-		const struct sn_op *op = &c->p->ops[l->first_op + i];
-
-		if ((op->kind == SN_OP_ADD_TTL && (int32_t)op->value > 0) ||
-		    (op->kind == SN_OP_SET && op->field == SN_TTL))
-			return true;
-	}
-	return false;
+	return sn_leg_has(c->p, &c->p->legs[leg], SN_OP_RAISES_TTL);
 }
 
 static void say(struct cycles *c, const char *text)
@@ -131,9 +117,9 @@ static void find_components(struct cycles *c)
 				close_component(c, s, open, &n_open, &closed);
 				continue;
 			}
-			if (!leads_on(c, next[s]++))
+			to = leads_to(c, next[s]++);
+			if (to == SN_NO_INDEX)
 				continue;
-			to = c->p->legs[next[s] - 1].target;
 			if (!index[to]) {
 				index[to] = low[to] = ++count;
 				way[n_way++] = open[n_open++] = to;
@@ -155,8 +141,8 @@ static int refuse_raise(struct cycles *c, uint32_t from, uint32_t to)
 	before[to] = to + 1;
 	for (uint32_t i = 0; !before[from]; i++)
 		for (uint32_t l = first_leg(c, todo[i]); l < first_leg(c, todo[i] + 1); l++) {
-			s = c->p->legs[l].target;
-			if (!leads_on(c, l) || before[s])
+			s = leads_to(c, l);
+			if (s == SN_NO_INDEX || before[s])
 				continue;
 			before[s] = todo[i] + 1;
 			todo[n_todo++] = s;
@@ -171,32 +157,39 @@ static int check_raises(struct cycles *c)
 {
 	for (uint32_t s = 0; s < c->n; s++)
 		for (uint32_t l = first_leg(c, s); l < first_leg(c, s + 1); l++) {
-			uint32_t to = c->p->legs[l].target;
+			uint32_t to = leads_to(c, l);
 
-			if (leads_on(c, l) && raises(c, l) && c->component[s] == c->component[to])
+			if (to != SN_NO_INDEX && c->component[s] == c->component[to] && raises(c, l))
 				return refuse_raise(c, s, to);
 		}
 	return 0;
+}
+
+/* The same, if the TTL is not lowered on the way. */
+static uint32_t leads_level_to(const struct cycles *c, uint32_t leg)
+{
+	return lowers(c, leg) ? SN_NO_INDEX : leads_to(c, leg);
 }
 
 /* How many edges that do not lower the TTL lead into each segment; the segments without any follow from
  * each other until only cycles, and what they lead to, are left. */
 static void peel(struct cycles *c, uint32_t *into, uint32_t *ready)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, to;
 
 	memset(into, 0, c->n * sizeof(*into));
-	for (uint32_t l = 0; l < c->p->n_legs; l++)
-		if (leads_on(c, l) && !lowers(c, l))
-			into[c->p->legs[l].target]++;
+	for (uint32_t l = 0; l < c->p->n_legs; l++) {
+		to = leads_level_to(c, l);
+		if (to != SN_NO_INDEX)
+			into[to]++;
+	}
 	for (uint32_t s = 0; s < c->n; s++)
 		if (!into[s])
 			ready[n++] = s;
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t l = first_leg(c, ready[i]); l < first_leg(c, ready[i] + 1); l++) {
-			uint32_t to = c->p->legs[l].target;
-
-			if (leads_on(c, l) && !lowers(c, l) && !--into[to])
+			to = leads_level_to(c, l);
+			if (to != SN_NO_INDEX && !--into[to])
 				ready[n++] = to;
 		}
 }
@@ -212,9 +205,12 @@ static int check_lowers(struct cycles *c)
 		if (!into[s])
 			continue;
 		start = s;
-		for (uint32_t l = first_leg(c, s); l < first_leg(c, s + 1); l++)
-			if (leads_on(c, l) && !lowers(c, l))
-				from[c->p->legs[l].target] = s;
+		for (uint32_t l = first_leg(c, s); l < first_leg(c, s + 1); l++) {
+			uint32_t to = leads_level_to(c, l);
+
+			if (to != SN_NO_INDEX)
+				from[to] = s;
+		}
 	}
 	if (start == SN_NO_INDEX)
 		return 0;

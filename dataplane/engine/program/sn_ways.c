@@ -4,13 +4,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-static const struct sn_op *find_op(const struct sn_program *p, const struct sn_leg *leg, enum sn_op_kind kind)
-{
-	for (uint32_t i = 0; i < leg->n_ops; i++)
-		if (p->ops[leg->first_op + i].kind == kind)
-			return &p->ops[leg->first_op + i];
-	return NULL;
-}
+#include "sn_operation.h"
+
+#define FLOW (1u << SN_SRC | 1u << SN_DST | 1u << SN_SPORT | 1u << SN_DPORT)
 
 /*
  * By segment: whether a packet that comes there may come to state, it or what answers it. What answers an
@@ -24,23 +20,16 @@ struct meets {
 /* The packet itself, where it goes on, or what answers it there. */
 static bool next_meets_state(const struct sn_program *p, const struct sn_leg *leg, const struct meets *meets)
 {
-	const struct sn_generator *g;
+	struct sn_lead lead = sn_leg_leads(p, leg);
 
-	if (leg->outcome == SN_OUT_SEGMENT)
-		return meets->packets[leg->target];
-	if (!meets->errors)
-		return false;
-	switch ((enum sn_outcome)leg->outcome) {
-	case SN_OUT_GENERATOR:
-		g = &p->generators[leg->target];
-		return g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ICMP_ERROR
-			       ? meets->errors[g->segment]
-			       : meets->packets[g->segment];
-	case SN_OUT_OUTPUT: /* too big, or the next hop does not answer */
-		return meets->errors[p->interfaces[leg->target].segment];
-	case SN_OUT_SEGMENT:
-	case SN_OUT_DROP:
-	case SN_OUT_STATE_RETURN:
+	switch (lead.what) {
+	case SN_LED_PACKET:
+		return meets->packets[lead.segment];
+	case SN_LED_ANSWER:
+		return meets->errors && meets->packets[lead.segment];
+	case SN_LED_ERROR:
+		return meets->errors && meets->errors[lead.segment];
+	case SN_LED_NOTHING:
 		break;
 	}
 	return false;
@@ -48,8 +37,7 @@ static bool next_meets_state(const struct sn_program *p, const struct sn_leg *le
 
 static bool leg_meets_state(const struct sn_program *p, const struct sn_leg *leg, const struct meets *meets)
 {
-	return leg->outcome == SN_OUT_STATE_RETURN || find_op(p, leg, SN_OP_STATE_FORWARD) ||
-	       next_meets_state(p, leg, meets);
+	return sn_leg_has(p, leg, SN_OP_STATE) || next_meets_state(p, leg, meets);
 }
 
 static const struct sn_leg *leg_of(const struct sn_program *p, const struct sn_class *c, uint32_t i)
@@ -83,18 +71,6 @@ static void find_meets(const struct sn_program *p, const struct meets *meets)
 	}
 }
 
-static bool writes_flow(const struct sn_program *p, const struct sn_leg *leg)
-{
-	for (uint32_t i = 0; i < leg->n_ops; i++) {
-		const struct sn_op *op = &p->ops[leg->first_op + i];
-
-		if (op->kind == SN_OP_SET && (op->field == SN_SRC || op->field == SN_DST ||
-					      op->field == SN_SPORT || op->field == SN_DPORT))
-			return true;
-	}
-	return false;
-}
-
 static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, const struct meets *meets)
 {
 	const struct sn_leg *leg = leg_of(p, c, 0);
@@ -104,13 +80,15 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 		met |= leg_meets_state(p, leg_of(p, c, i), meets);
 	if (!met)
 		return SN_WAY_STATELESS;
-	if (c->n_legs > 1 || writes_flow(p, leg))
-		return SN_WAY_FOLLOW;
-	if (find_op(p, leg, SN_OP_STATE_FORWARD))
-		return SN_WAY_FORWARD;
-	if (leg->outcome == SN_OUT_STATE_RETURN)
-		return SN_WAY_RETURN;
-	return leg->outcome == SN_OUT_OUTPUT ? SN_WAY_OUTPUT : SN_WAY_FOLLOW;
+	for (uint32_t i = 0; i < leg->n_ops && c->n_legs == 1; i++) {
+		const struct sn_op *op = sn_leg_op(p, leg, i);
+
+		if (op->operation->way)
+			return op->operation->way;
+		if (op->writes & FLOW)
+			break;
+	}
+	return SN_WAY_FOLLOW;
 }
 
 /* Two copies of a packet may meet state of two shards. */
@@ -130,11 +108,13 @@ static bool splits(const struct sn_program *p, const struct sn_class *c, const s
 static bool turns_back(const struct sn_program *p, const struct sn_leg *leg, bool made_here, bool *made,
 		       bool *more)
 {
-	if (!made_here && !find_op(p, leg, SN_OP_STATE_FORWARD))
+	struct sn_lead lead = sn_leg_leads(p, leg);
+
+	if (!made_here && !sn_leg_has(p, leg, SN_OP_MAKES_STATE))
 		return false;
-	if (leg->outcome == SN_OUT_SEGMENT && !made[leg->target])
-		made[leg->target] = *more = true;
-	return leg->outcome == SN_OUT_STATE_RETURN;
+	if (lead.what == SN_LED_PACKET && !made[lead.segment])
+		made[lead.segment] = *more = true;
+	return sn_leg_has(p, leg, SN_OP_FINDS_STATE);
 }
 
 /* All state of a packet is of one shard: it makes its sessions in that of its first, which its answers find.

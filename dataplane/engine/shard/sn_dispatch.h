@@ -14,6 +14,13 @@
 #include "sn_program.h"
 #include "sn_state.h"
 
+/* A look ahead, for what operations foresee. */
+struct sn_look {
+	const struct sn_program *program;
+	const struct sn_state *state;
+	uint32_t steps; /* classifications on all ways of the packet that are still looked at */
+};
+
 /* class is the packet's in the segment, SN_TABLE_NONE if it is not known. SN_PKT_NO_SHARD: it meets no state.
  */
 uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_state *state,

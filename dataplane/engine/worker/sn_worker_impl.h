@@ -7,6 +7,7 @@
 #include "sn_cache.h"
 #include "sn_counts.h"
 #include "sn_echoes.h"
+#include "sn_execution.h"
 #include "sn_marks.h"
 #include "sn_neigh.h"
 #include "sn_parse.h"
@@ -18,15 +19,6 @@
 struct sn_tx_buffer {
 	uint32_t n;
 	struct rte_mbuf *pkts[SN_BURST_MAX];
-};
-
-/* A use of a session that is not done yet. */
-struct sn_use {
-	struct sn_session *session;
-	const uint8_t *tcp; /* header of the packet; NULL: none */
-	uint8_t is_return;
-	uint8_t made; /* for this packet: to be ended if the packet is dropped */
-	uint8_t done;
 };
 
 /* Uses of state on one way: by a packet out, its reply back, and what that causes; with room for some that

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_OPERATION_H
+#define SN_OPERATION_H
+
+/*
+ * The table of operations. A row says all that the engine knows of one: how it is decoded, what it does to a
+ * packet, and what can be told of it before there is a packet. Nothing else in the engine tells operations
+ * apart.
+ *
+ * Rows register themselves before main(), each from its file in ../operation. A leg's outcome is an
+ * operation, too: the last of its leg.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sn_program.h"
+#include "sn_program_build.h"
+
+struct sn_pkt;
+struct sn_execution; /* a packet on its way: worker/sn_execution.h */
+struct sn_look;	     /* a look ahead: shard/sn_dispatch.h */
+
+/* What comes of a packet at an operation. */
+enum sn_verdict_kind {
+	SN_VERDICT_PASS,      /* the next operation is its */
+	SN_VERDICT_SEGMENT,   /* it goes on in this segment */
+	SN_VERDICT_DROP,      /* it is to be dropped for this reason */
+	SN_VERDICT_HAND_OVER, /* it needs state of this shard; when it is executed: another worker has the
+				 shard */
+	SN_VERDICT_DONE,      /* nothing is left to do: it was sent, waits, or was dropped and counted */
+};
+
+struct sn_verdict {
+	enum sn_verdict_kind kind;
+	uint32_t value; /* segment, reason, shard */
+};
+
+static inline struct sn_verdict sn_pass(void)
+{
+	return (struct sn_verdict){SN_VERDICT_PASS, 0};
+}
+
+static inline struct sn_verdict sn_to_segment(uint32_t segment)
+{
+	return (struct sn_verdict){SN_VERDICT_SEGMENT, segment};
+}
+
+static inline struct sn_verdict sn_drop(uint32_t reason)
+{
+	return (struct sn_verdict){SN_VERDICT_DROP, reason};
+}
+
+static inline struct sn_verdict sn_hand_over_to(uint32_t shard)
+{
+	return (struct sn_verdict){SN_VERDICT_HAND_OVER, shard};
+}
+
+static inline struct sn_verdict sn_done(void)
+{
+	return (struct sn_verdict){SN_VERDICT_DONE, 0};
+}
+
+/* What an operation leads to in a segment. What answers an ICMP error is nothing: no error is made about it,
+ * and no host replies to it. */
+enum sn_led {
+	SN_LED_NOTHING,
+	SN_LED_PACKET, /* the packet itself */
+	SN_LED_ANSWER, /* a reply to it, which may be replied to */
+	SN_LED_ERROR,  /* an ICMP error about it */
+};
+
+struct sn_lead {
+	enum sn_led what;
+	uint32_t segment;
+};
+
+struct sn_operation {
+	const char *name; /* of the field in Op, or in Leg, of program.proto; of messages */
+	uint32_t wire;	  /* its number there */
+	uint8_t traits;	  /* enum sn_op_trait, of all operations of the kind; decode may add to them */
+	uint8_t way;	  /* enum sn_way of classes whose packets come to it as they came in */
+	/*
+	 * Decode and check; `to` has the row and its traits already. Exactly one of them: an operation of a
+	 * leg, or its outcome. 0, or what sn_build_fail() says.
+	 */
+	int (*decode)(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from);
+	int (*decode_outcome)(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Leg *from);
+	/* Do it. State changes by the journal of x only: the packet may be dropped later. */
+	struct sn_verdict (*execute)(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op);
+	/* The same without effect on anything but p, as far as classification and state see it. NULL: PASS.
+	 */
+	struct sn_verdict (*predict)(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op);
+	/* Note on a class what its packets' fast path has to do or to fetch. False, or NULL: a class with
+	 * this operation takes the slow path. */
+	bool (*simplify)(struct sn_class *c, const struct sn_op *op);
+	/* NULL: SN_LED_NOTHING. */
+	struct sn_lead (*leads)(const struct sn_program *p, const struct sn_op *op);
+};
+
+/* Called by SN_OPERATION(). Ends the process if the number is taken. */
+void sn_operation_register(const struct sn_operation *operation);
+
+/* NULL: there is none. */
+const struct sn_operation *sn_operation_of_op(uint32_t wire);
+const struct sn_operation *sn_operation_of_outcome(uint32_t wire);
+
+/* Puts a row into the table. */
+#define SN_OPERATION(row)                                                \
+	static __attribute__((constructor)) void sn_register_##row(void) \
+	{                                                                \
+		sn_operation_register(&(row));                           \
+	}
+
+static inline const struct sn_op *sn_leg_op(const struct sn_program *p, const struct sn_leg *leg, uint32_t i)
+{
+	return &p->ops[leg->first_op + i];
+}
+
+/* Where a leg's outcome takes its packets. */
+static inline struct sn_lead sn_leg_leads(const struct sn_program *p, const struct sn_leg *leg)
+{
+	const struct sn_op *op = sn_leg_op(p, leg, leg->n_ops - 1u);
+
+	return op->operation->leads ? op->operation->leads(p, op) : (struct sn_lead){SN_LED_NOTHING, 0};
+}
+
+/* Whether an operation of the leg has one of the traits. */
+static inline bool sn_leg_has(const struct sn_program *p, const struct sn_leg *leg, uint32_t traits)
+{
+	for (uint32_t i = 0; i < leg->n_ops; i++)
+		if (sn_leg_op(p, leg, i)->traits & traits)
+			return true;
+	return false;
+}
+
+#endif /* SN_OPERATION_H */

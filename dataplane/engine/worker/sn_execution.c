@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What operations may do with a packet and its worker. */
+
+#include "sn_icmp.h"
+#include "sn_rewrite.h"
+#include "sn_worker_impl.h"
+
+void sn_execution_step(struct sn_execution *x, uint32_t id)
+{
+	if (!x->keep)
+		return;
+	if (x->n_steps == SN_STEPS_MAX)
+		x->keep = false;
+	else
+		x->steps[x->n_steps++] = id;
+}
+
+void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct sn_pkt *p)
+{
+	if (!x->warm_up)
+		sn_count_add(&x->worker->counts->counters[counter], p->frame_len);
+	sn_execution_step(x, counter | SN_STEP_COUNTER);
+}
+
+bool sn_execution_may_send_error(struct sn_execution *x)
+{
+	return sn_worker_icmp_allowed(x->worker, x->now);
+}
+
+struct sn_echoes *sn_execution_echoes(struct sn_execution *x)
+{
+	return &x->worker->echoes;
+}
+
+void sn_execution_tell_evicted(struct sn_execution *x, const struct sn_pkt *p)
+{
+	struct sn_worker *w = x->worker;
+
+	if (likely(w->evicted == NULL) || w->ended.n == 0)
+		return;
+	w->evicted(w->drop_ctx, sn_source(p->m), &w->ended);
+	w->ended.n = 0;
+}
+
+/* ---- the packet leaves ---- */
+
+/* Make the error that p is too big, unless there may be none: the reason is returned, for which p is to be
+ * dropped. */
+static enum sn_reason too_big_error(struct sn_execution *x, struct sn_pkt *p, const struct sn_interface *ifc)
+{
+	if (sn_icmp_suppressed(p))
+		return SN_REASON_ICMP_SUPPRESSED;
+	if (!sn_execution_may_send_error(x))
+		return SN_REASON_ICMP_RATE;
+	return sn_icmp_error(p, SN_ICMP_UNREACHABLE, 4, (uint16_t)ifc->mtu, sn_entry_address(x->program, p),
+			     ifc->answer_ttl);
+}
+
+/* The interface answers as the router behind it would. */
+static struct sn_verdict too_big(struct sn_execution *x, struct sn_pkt *p, uint32_t iface)
+{
+	const struct sn_interface *ifc = &x->program->interfaces[iface];
+	uint32_t len = p->frame_len;
+	enum sn_reason reason;
+
+	x->keep = false;
+	if (!p->df)
+		return sn_drop(SN_REASON_TOO_BIG);
+	sn_journal_commit(x);
+	reason = too_big_error(x, p, ifc);
+	if (reason)
+		return sn_drop(reason);
+	sn_worker_count_drop(x->worker, p->m, sn_source(p->m), len, SN_REASON_TOO_BIG_ANSWERED);
+	p->iface = iface;
+	return sn_to_segment(ifc->segment);
+}
+
+/* The interface tells the sender that the next hop did not answer (RFC 1812, section 5.2.7.1). */
+struct sn_verdict sn_execution_unreachable(struct sn_execution *x, struct sn_pkt *p, uint32_t iface)
+{
+	const struct sn_interface *ifc = &x->program->interfaces[iface];
+	enum sn_reason reason;
+
+	x->keep = false;
+	if (sn_icmp_suppressed(p) || !sn_execution_may_send_error(x))
+		return sn_drop(SN_REASON_NEIGHBOR_UNRESOLVED);
+	/* Now, as a trace shows the packet and not its answer. */
+	sn_worker_count_drop(x->worker, p->m, sn_source(p->m), p->frame_len, SN_REASON_HOST_UNREACHABLE);
+	reason =
+		sn_icmp_error(p, SN_ICMP_UNREACHABLE, 1, 0, sn_entry_address(x->program, p), ifc->answer_ttl);
+	if (reason)
+		return sn_drop(reason);
+	p->iface = (uint8_t)iface;
+	return sn_to_segment(ifc->segment);
+}
+
+/* Keep the decision for the packets of this flow that follow. */
+static void remember(struct sn_execution *x, const struct sn_pkt *p, const struct sn_neigh *n)
+{
+	struct sn_worker *w = x->worker;
+	struct sn_cache_entry *e;
+	uint32_t path;
+
+	if (x->n_uses > SN_CACHE_SESSIONS || x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key) ||
+	    sn_journal_spans_shards(x))
+		return;
+	path = sn_counts_path(w->counts, x->steps, x->n_steps);
+	if (path == SN_NO_INDEX)
+		return;
+	e = sn_cache_place(&w->cache, x->key, x->hash);
+	e->addresses = x->key->addresses;
+	e->ports_key = x->key->ports;
+	e->signature = x->key->signature;
+	e->src = rte_cpu_to_be_32(p->src);
+	e->dst = rte_cpu_to_be_32(p->dst);
+	e->sport = rte_cpu_to_be_16(p->proto == SN_ICMP ? p->id : p->sport);
+	e->dport = rte_cpu_to_be_16(p->dport);
+	e->ip_diff = sn_ip_diff(p);
+	e->l4_diff = sn_l4_diff(p);
+	e->neigh = n - w->neigh.entries;
+	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
+	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
+	e->path = path;
+	e->shard = x->n_uses > 0 ? x->uses[0].session->shard : SN_PKT_NO_SHARD;
+	e->ttl_dec = p->ttl0 - p->ttl;
+	e->min_ttl = x->min_ttl > e->ttl_dec ? x->min_ttl : e->ttl_dec;
+	e->flags = p->stripped ? SN_CACHE_STRIPPED : 0;
+	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
+		e->sessions[i] = i < x->n_uses ? sn_cache_session(x->uses[i].session) : 0;
+		if (i < x->n_uses && x->uses[i].is_return)
+			e->flags |= SN_CACHE_RETURN0 << i;
+	}
+}
+
+struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface)
+{
+	const struct sn_interface *ifc = &x->program->interfaces[iface];
+	struct sn_worker *w = x->worker;
+	struct sn_neigh *n;
+	uint32_t hop = p->next_hop;
+	bool known;
+
+	if (!hop)
+		hop = ((p->dst ^ ifc->address) & ifc->mask) == 0 ? p->dst : ifc->gateway;
+	if (!hop)
+		return sn_drop(SN_REASON_NO_NEXT_HOP);
+	if (!sn_vlans_have(ifc->vlans, p->vlan))
+		return sn_drop(SN_REASON_VLAN_UNKNOWN);
+	if (p->ip_len > ifc->mtu)
+		return too_big(x, p, iface);
+	sn_journal_commit(x);
+	n = sn_neigh_find(&w->neigh, sn_neigh_key((uint8_t)iface, p->vlan, hop));
+	known = n && sn_neigh_usable(n);
+	if (known && x->keep)
+		remember(x, p, n);
+	if (x->warm_up)
+		return sn_done();
+	if (n && n->state == SN_NEIGH_FAILED)
+		return sn_execution_unreachable(x, p, iface);
+	if (!sn_rewrite(p))
+		return sn_drop(SN_REASON_NO_MEMORY);
+	if (!known) {
+		sn_neigh_wait(w, p, iface, hop, x->now);
+		return sn_done();
+	}
+	n->used = x->now;
+	sn_write_l2(rte_pktmbuf_mtod(p->m, uint8_t *), n);
+	sn_worker_send(w, iface, p->m);
+	return sn_done();
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_EXECUTION_H
+#define SN_EXECUTION_H
+
+/*
+ * One packet on the slow path, with its copies and answers: what operations know of it, and what they may do.
+ * What a packet does to state is noted in a journal, and done when the packet leaves or is answered.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sn_echoes.h"
+#include "sn_operation.h"
+#include "sn_parse.h"
+#include "sn_state.h"
+
+struct sn_worker;
+struct sn_cache_key;
+
+/* A use of a session that is not done yet. */
+struct sn_use {
+	struct sn_session *session;
+	const uint8_t *tcp; /* header of the packet; NULL: none */
+	uint8_t is_return;
+	uint8_t made; /* for this packet: to be ended if the packet is dropped */
+	uint8_t done;
+};
+
+#define SN_STEPS_MAX 256 /* segments and counters on a way that the decision cache remembers */
+
+struct sn_execution {
+	struct sn_worker *worker;
+	const struct sn_program *program;
+	const struct sn_state *state;
+	struct sn_partition *partition; /* of the state: the worker's */
+	struct sn_use *uses;		/* the worker's journal */
+	uint32_t n_uses;
+	uint32_t copies;
+	uint64_t now;
+	bool warm_up; /* there is no packet, only a decision */
+	/* What the decision cache will remember; `keep` as long as it can. */
+	bool keep;
+	const struct sn_cache_key *key;
+	uint64_t hash;
+	uint32_t min_ttl;
+	uint32_t n_steps;
+	uint32_t steps[SN_STEPS_MAX];
+};
+
+/* ---- the journal: sn_journal.c ---- */
+
+/* Notes that the packet uses a session. made: for it. Not PASS: the packet has used too many. */
+struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
+				  bool is_return, bool made);
+
+/* The packet leaves or is answered: all state on its way, up to here, is used. */
+void sn_journal_commit(struct sn_execution *x);
+
+/* Back to where the journal had n uses; what was not committed was not. */
+void sn_journal_roll_back(struct sn_execution *x, uint32_t n);
+
+/* Whether the packet used state of shards that may come to have different owners: a decision notes but one.
+ */
+bool sn_journal_spans_shards(const struct sn_execution *x);
+
+/* ---- what operations do beside that: sn_execution.c ---- */
+
+/* A class or counter that the packet met, for the packets whose decision will be cached. */
+void sn_execution_step(struct sn_execution *x, uint32_t id);
+
+void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct sn_pkt *p);
+
+/* The packet leaves by an interface, to its next hop; or is answered by it. */
+struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);
+
+/* The interface tells the sender that the next hop did not answer (RFC 1812, section 5.2.7.1). */
+struct sn_verdict sn_execution_unreachable(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);
+
+/* Whether an ICMP error may be sent now: then it counts. */
+bool sn_execution_may_send_error(struct sn_execution *x);
+
+/* Echo requests in fragments that this worker has seen. */
+struct sn_echoes *sn_execution_echoes(struct sn_execution *x);
+
+/* Sessions that gave way to those of the packet are told to who listens. */
+void sn_execution_tell_evicted(struct sn_execution *x, const struct sn_pkt *p);
+
+/* The address of the interface by which the packet came: mostly that by which an error about it leaves (RFC
+ * 1812, section 4.3.2.4). */
+static inline uint32_t sn_entry_address(const struct sn_program *program, const struct sn_pkt *p)
+{
+	return program->interfaces[p->iface].address;
+}
+
+#endif /* SN_EXECUTION_H */
