@@ -4,7 +4,7 @@
 #include "sn_dispatch.h"
 
 _Static_assert(SN_EXCHANGE_SHARDS == SN_SHARDS, "the exchange moves the state's shards");
-_Static_assert((int)SN_REASON_HANDED >= (int)SN_REASON_BUILTIN, "what is handed over is not dropped");
+_Static_assert(SN_BURST_MAX <= 64, "sn_worker.handed has a bit for each packet of a burst");
 
 /* A packet that a device with rules for shards would have given to the other's queue. */
 static bool is_stray(const struct sn_worker *w, const struct sn_pkt *p, uint8_t place)
@@ -58,7 +58,7 @@ void sn_hand_over(struct sn_worker *w, uint32_t i)
 		pass_on(w, i, shard);
 	else
 		pass(w, i, place == SN_PLACE_TURNING ? SN_PLACE_AWAITED : place);
-	w->pkts[i].reason = SN_REASON_HANDED;
+	w->handed |= 1ull << i;
 	w->shards[i] = SN_PKT_NO_SHARD;
 	w->gone++;
 }
@@ -77,7 +77,7 @@ void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		if (w->candidates[i] || unlikely(w->pkts[i].reason) || likely(find(w, i, segment)))
 			continue;
-		w->pkts[i].reason = SN_REASON_HANDED;
+		w->handed |= 1ull << i;
 		w->classes[i] = SN_TABLE_NONE; /* its state is not ours to fetch */
 	}
 }

@@ -195,6 +195,11 @@ static uint32_t look_up(struct sn_worker *w, uint32_t n)
 	return known;
 }
 
+static inline bool is_handed(const struct sn_worker *w, uint32_t i)
+{
+	return w->handed >> i & 1;
+}
+
 /* One packet, in its turn. */
 static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, bool dispatching,
 					uint64_t now)
@@ -206,10 +211,11 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_
 	uint32_t class;
 
 	if (unlikely(p->reason)) {
-		if (dispatching && p->reason == SN_REASON_HANDED)
-			sn_hand_over(w, i);
-		else
-			refuse(w, p, now);
+		refuse(w, p, now);
+		return;
+	}
+	if (dispatching && !e && unlikely(is_handed(w, i))) {
+		sn_hand_over(w, i);
 		return;
 	}
 	if (w->caching) {
@@ -267,9 +273,9 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 		bool watched = sn_trace_turn(w->trace, i);
 
 		forward(w, i, segment, w->dispatching, now);
-		if (w->pkts[i].reason == SN_REASON_HANDED)
+		if (is_handed(w, i))
 			sn_trace_handed(w->trace);
-		if (!watched || w->pkts[i].reason == SN_REASON_HANDED)
+		if (!watched || is_handed(w, i))
 			continue;
 		if (w->stats.cache_hits != hits)
 			trace_path(w, w->candidates[i]->path);
@@ -337,6 +343,7 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	else
 		sn_worker_classify(w, &w->program->segments[segment], n);
 	w->gone = 0;
+	w->handed = 0;
 	if (unlikely(w->dispatching)) {
 		memset(w->shards, SN_PKT_NO_SHARD, sizeof(w->shards));
 		if (known < n)

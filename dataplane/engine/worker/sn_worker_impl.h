@@ -91,6 +91,7 @@ struct sn_worker {
 	uint32_t classes[SN_BURST_MAX];
 	uint8_t shards[SN_BURST_MAX]; /* if dispatching */
 	uint32_t gone;		      /* to other workers and engines */
+	uint64_t handed;	      /* bit per packet: it is gone so, or will be in its turn */
 	struct sn_warm_up warm_up;
 	struct sn_use journal[SN_JOURNAL_MAX]; /* of a slow packet at work */
 } __rte_cache_aligned;
