@@ -80,23 +80,13 @@ func (b *builder) leavesBy(node int, field headerspace.Field) map[Edge]bool {
 		}
 		seen[e] = true
 		n := &b.g.Nodes[e.To]
-		switch at := n.Element.(type) {
-		case element.SetField:
-			if at.Field == field {
-				return
-			}
-		case element.NAPT:
-			// From inside it writes the source, from outside the destination.
-			if (e.Port == element.NAPTInside) != (field == headerspace.Src) {
-				follow(n.Out[1-e.Port])
-			}
+		if n.Element.Traits().Generates || slices.Contains(element.Writes(n.Element, e.Port), field) {
 			return
 		}
-		if n.Element.Traits().Generates {
-			return
-		}
-		for _, out := range n.Out {
-			follow(out)
+		for out, next := range n.Out {
+			if element.Leads(n.Element, e.Port, out) {
+				follow(next)
+			}
 		}
 	}
 	for _, out := range b.g.Nodes[node].Out {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // Dump writes the graph as text: interfaces, then every node with what its
@@ -70,58 +69,8 @@ func (g *Graph) target(e Edge) string {
 }
 
 func describe(e element.Element) string {
-	switch e := e.(type) {
-	case element.Classifier:
-		var b strings.Builder
-		fmt.Fprintf(&b, "%s, else [%d]", e.Kind(), e.Default)
-		for _, r := range e.Rules {
-			var filters []string
-			for _, f := range r.Filters {
-				filters = append(filters, f.String())
-			}
-			fmt.Fprintf(&b, "\n  %s: %s [%d]", r.Name, strings.Join(filters, " | "), r.Out)
-			if r.Count {
-				b.WriteString(" counted")
-			}
-		}
-		return b.String()
-	case element.Lookup:
-		var b strings.Builder
-		fmt.Fprintf(&b, "%s, else [%d]", e.Kind(), e.NoRoute)
-		for _, r := range e.Routes {
-			fmt.Fprintf(&b, "\n  %s", r.Prefix)
-			if r.Via.IsValid() {
-				fmt.Fprintf(&b, " via %s", r.Via)
-			}
-			fmt.Fprintf(&b, " [%d]", r.Out)
-		}
-		return b.String()
-	case element.TTLGuard:
-		return fmt.Sprintf("%s min %d", e.Kind(), e.Min)
-	case element.SetField:
-		return fmt.Sprintf("%s %s=%s", e.Kind(), e.Field, headerSet(e))
-	case element.Discard:
-		return fmt.Sprintf("%s %q", e.Kind(), e.Reason)
-	case element.ICMPError:
-		s := fmt.Sprintf("%s type %d code %d", e.Kind(), e.Type, e.Code)
-		if e.Source.IsValid() {
-			s += " from " + e.Source.String()
-		}
-		return s
-	case element.NAPT:
-		return fmt.Sprintf("%s pool %s ports %d-%d sessions %d, tcp %s/%s udp %s icmp %s", e.Kind(), joinPool(e), e.PortMin, e.PortMax,
-			e.MaxSessions, e.Timeouts.TCP, e.Timeouts.TCPTransitory, e.Timeouts.UDP, e.Timeouts.ICMP)
+	if s, ok := e.(fmt.Stringer); ok {
+		return s.String()
 	}
 	return e.Kind()
-}
-
-func headerSet(e element.SetField) string { return headerspace.Single(e.Value).Format(e.Field) }
-
-// joinPool writes the pool, runs of addresses as ranges.
-func joinPool(e element.NAPT) string {
-	iv := make([]headerspace.Interval, len(e.Pool))
-	for i, a := range e.Pool {
-		iv[i] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
-	}
-	return headerspace.NewSet(iv...).Format(headerspace.Src)
 }

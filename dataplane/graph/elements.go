@@ -145,7 +145,7 @@ func (w *elementWirer) wire() {
 			continue
 		}
 		for i, name := range e.outs {
-			if _, isNAPT := e.el.(element.NAPT); isNAPT && !w.live[port{e.name, opposite(name)}] {
+			if element.TwoSided(e.el) && !w.live[port{e.name, opposite(name)}] {
 				continue // nothing comes in by the other side
 			}
 			w.lead(port{e.name, name}, e, i)

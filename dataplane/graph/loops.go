@@ -16,9 +16,9 @@ func (b *builder) checkLoops() {
 		open
 		done
 	)
-	// A NAPT's two sides are two places: what enters by one leaves by the other.
+	// Two sides are two places: what enters by one leaves by the other.
 	place := func(e Edge) Edge {
-		if _, ok := b.g.Nodes[e.To].Element.(element.NAPT); !ok {
+		if !element.TwoSided(b.g.Nodes[e.To].Element) {
 			e.Port = 0
 		}
 		return e
@@ -30,19 +30,10 @@ func (b *builder) checkLoops() {
 		state[at] = open
 		way = append(way, at)
 		node := &b.g.Nodes[at.To]
+		traits := node.Element.Traits()
 		for out, e := range node.Out {
-			if e.To < 0 || node.Element.Traits().Generates {
+			if e.To < 0 || traits.Generates || traits.LowersTTL && out == 0 || !element.Leads(node.Element, at.Port, out) {
 				continue
-			}
-			switch node.Element.(type) {
-			case element.DecTTL:
-				if out == element.TTLAlive {
-					continue
-				}
-			case element.NAPT:
-				if out == at.Port {
-					continue
-				}
 			}
 			next := place(e)
 			if state[next] == open {
