@@ -1,11 +1,6 @@
 package synth
 
-import (
-	"errors"
-
-	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
-)
+import "errors"
 
 // errWide is returned by the walk of a segment that learnt of a look-up to be kept apart; the segment is
 // walked again with it.
@@ -38,23 +33,23 @@ type budget struct {
 }
 
 // allowance is what each segment may spend on products.
-func allowance(g *graph.Graph, limit int) int {
+func (w *walker) allowance() int {
 	n := 0
-	for _, node := range g.Nodes {
-		if size(node.Element) > large {
+	for _, m := range w.means {
+		if r, ok := m.(ruled); ok && r.size() > large {
 			n++
 		}
 	}
-	return max(limit*4/max(n, 4), min(limit, leastAllowance))
+	return max(w.max*4/max(n, 4), min(w.max, leastAllowance))
 }
 
 // apart tells whether the way of t ends before the node, as its product would pass the budget. ways
-// estimates into how many units the node divides t; above its argument the figure does not matter.
-func (b *budget) apart(w *walker, t *tcu, node int, first bool, ways func(enough int) int) (bool, error) {
-	if first {
+// estimates into how many units the node divides t; above its argument the figure does not matter. table tells that it is a table of routes.
+func (b *budget) apart(w *walker, t *tcu, at arrival, table bool, ways func(enough int) int) (bool, error) {
+	if at.first {
 		return false, nil
 	}
-	b.visits[node]++
+	b.visits[at.node]++
 	n := ways(max(b.left, b.tables, narrow))
 	if n <= narrow {
 		return false, nil
@@ -62,20 +57,20 @@ func (b *budget) apart(w *walker, t *tcu, node int, first bool, ways func(enough
 	if b.start.kind == startAnswer && n > large { // all generators share one look-up
 		return true, nil
 	}
-	at := wideAt{b.start, node}
-	if w.wide[at] {
+	wide := wideAt{b.start, at.node}
+	if w.wide[wide] {
 		return true, nil
 	}
-	if b.visits[node] == 1 && !t.parted { // all packets alike come here: the segment's own look-up
+	if b.visits[at.node] == 1 && !t.parted { // all packets alike come here: the segment's own look-up
 		b.left -= n
 		return false, nil
 	}
-	if _, table := w.g.Nodes[node].Element.(element.Lookup); table && !t.ruled && n <= b.tables {
+	if table && !t.ruled && n <= b.tables {
 		b.tables -= n
 		return false, nil
 	}
 	if n > b.left {
-		w.wide[at] = true
+		w.wide[wide] = true
 		return false, errWide
 	}
 	b.left -= n
@@ -102,15 +97,4 @@ func (w *walker) forget(since extent) {
 		}
 	}
 	w.runs.forget(since.runs)
-}
-
-// size is how many rules or routes a look-up has.
-func size(e element.Element) int {
-	switch e := e.(type) {
-	case element.Classifier:
-		return len(e.Rules)
-	case element.Lookup:
-		return len(e.Routes)
-	}
-	return 0
 }

@@ -6,9 +6,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -36,7 +34,7 @@ func emit(w *walker) (*Result, error) {
 	e.r = &Result{Program: e.p, graph: w.g}
 	e.interfaces()
 	e.tables()
-	u := &usage{used: map[int][]bool{}, by: w.shadows, g: w.g}
+	u := &usage{used: map[int][]bool{}, by: w.shadows, w: w}
 	for _, s := range w.segments {
 		if err := e.segment(s, u); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
@@ -79,58 +77,6 @@ func (e *emitter) interfaces() {
 	}
 }
 
-func (e *emitter) napt(node int) element.NAPT { return e.w.g.Nodes[node].Element.(element.NAPT) }
-
-func capacity(n element.NAPT) int { return len(n.Pool) * (int(n.PortMax) - int(n.PortMin) + 1) }
-
-// tables writes state tables and the runs that lead into them.
-func (e *emitter) tables() {
-	for _, node := range e.w.tables {
-		n := e.napt(node)
-		t := &programpb.StateTable{
-			Name: e.w.g.Nodes[node].Name, PortMin: uint32(n.PortMin), PortMax: uint32(n.PortMax),
-			MaxSessions: uint32(n.MaxSessions),
-		}
-		for _, a := range n.Pool {
-			last := len(t.Pool) - 1
-			if last >= 0 && t.Pool[last].Last+1 == v4(a) {
-				t.Pool[last].Last++
-				continue
-			}
-			t.Pool = append(t.Pool, &programpb.AddressRange{First: v4(a), Last: v4(a)})
-		}
-		e.p.Tables = append(e.p.Tables, t)
-	}
-	for i, run := range e.w.runs.used {
-		last := run[len(run)-1]
-		r := &programpb.Run{
-			Name: e.w.runName(i), Table: uint32(e.w.table(last)),
-			Segment: uint32(e.w.index[start{kind: startReturn, node: last, run: i}]),
-		}
-		to := e.napt(last).Timeouts
-		room := capacity(e.napt(last))
-		var names []string
-		for _, node := range run {
-			n := e.napt(node)
-			to.TCP, to.TCPTransitory = min(to.TCP, n.Timeouts.TCP), min(to.TCPTransitory, n.Timeouts.TCPTransitory)
-			to.UDP, to.ICMP = min(to.UDP, n.Timeouts.UDP), min(to.ICMP, n.Timeouts.ICMP)
-			if c := capacity(n); c < room {
-				room = c
-				r.MaxSessions = uint32(c)
-			}
-			if len(run) > 1 {
-				r.Single = append(r.Single, uint32(e.w.run(e.w.single(node))))
-			}
-			names = append(names, e.w.g.Nodes[node].Name)
-		}
-		r.TcpMs, r.TcpTransitoryMs, r.UdpMs, r.IcmpMs = ms(to.TCP), ms(to.TCPTransitory), ms(to.UDP), ms(to.ICMP)
-		e.p.Runs = append(e.p.Runs, r)
-		e.r.Runs = append(e.r.Runs, Run{Name: r.Name, NAPTs: names, Table: e.p.Tables[r.Table].Name})
-	}
-}
-
-func ms(d time.Duration) uint32 { return uint32(d.Milliseconds()) }
-
 // segment numbers the classes of a segment's leaves and lowers them to tables.
 func (e *emitter) segment(s *segment, u *usage) error {
 	leaves := prune(s.leaves, u)
@@ -144,10 +90,7 @@ func (e *emitter) segment(s *segment, u *usage) error {
 		if !ok {
 			c = len(byKey)
 			byKey[string(e.key)] = c
-			pc, ic, err := e.class(l.legs)
-			if err != nil {
-				return err
-			}
+			pc, ic := e.class(l.legs)
 			out.Classes = append(out.Classes, pc)
 			info.Classes = append(info.Classes, ic)
 		}
@@ -180,8 +123,8 @@ func (e *emitter) classKey(legs []leg, key []byte) []byte {
 	for _, l := range legs {
 		for _, o := range l.ops {
 			arg := o.arg
-			if o.kind == opForward {
-				arg = int64(e.w.run(l.runs[o.arg]))
+			if key := operations[o.kind].key; key != nil {
+				arg = key(e, &l, o)
 			}
 			key = append(key, byte(o.kind), byte(o.field))
 			key = binary.AppendVarint(key, arg)
@@ -197,45 +140,21 @@ func (e *emitter) classKey(legs []leg, key []byte) []byte {
 	return key
 }
 
-func (e *emitter) class(legs []leg) (*programpb.Class, Class, error) {
+func (e *emitter) class(legs []leg) (*programpb.Class, Class) {
 	out := &programpb.Class{}
 	info := Class{}
 	for _, l := range legs {
-		pl, il, err := e.leg(l)
-		if err != nil {
-			return nil, info, err
-		}
+		pl, il := e.leg(l)
 		out.Legs = append(out.Legs, pl)
 		info.Legs = append(info.Legs, il)
 	}
-	return out, info, nil
+	return out, info
 }
 
-func (e *emitter) leg(l leg) (*programpb.Leg, Leg, error) {
+func (e *emitter) leg(l leg) (*programpb.Leg, Leg) {
 	out, info := &programpb.Leg{}, Leg{}
 	for _, o := range l.ops {
-		switch o.kind {
-		case opSet:
-			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_Set{
-				Set: &programpb.SetField{Field: programpb.Field(o.field), Value: uint32(o.arg)},
-			}})
-			info.Ops = append(info.Ops, setText(o))
-		case opAddTTL:
-			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_AddTtl{AddTtl: int32(o.arg)}})
-			info.Ops = append(info.Ops, fmt.Sprintf("ttl %+d", o.arg))
-		case opNextHop:
-			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_NextHop{NextHop: uint32(o.arg)}})
-			if o.arg != 0 {
-				info.Ops = append(info.Ops, "via "+addrText(uint32(o.arg)))
-			}
-		case opCount:
-			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_Count{Count: uint32(o.arg)}})
-			info.Counters = append(info.Counters, e.w.counters.names[o.arg])
-		case opForward:
-			run := e.w.run(l.runs[o.arg])
-			out.Ops = append(out.Ops, &programpb.Op{Op: &programpb.Op_StateForward{StateForward: uint32(run)}})
-			info.Ops = append(info.Ops, "translate source ("+e.w.runName(run)+")")
-		}
+		out.Ops = append(out.Ops, operations[o.kind].write(e, &l, o, &info))
 	}
 	for _, c := range l.counters {
 		out.Counters = append(out.Counters, uint32(c))
@@ -250,11 +169,7 @@ func (e *emitter) leg(l leg) (*programpb.Leg, Leg, error) {
 		out.Outcome = &programpb.Leg_Drop{Drop: e.drop(l.outcome.reason)}
 		info.Outcome = "drop " + l.outcome.reason
 	case toGenerator:
-		i, err := e.generator(l.outcome.arg)
-		if err != nil {
-			return nil, info, err
-		}
-		out.Outcome = &programpb.Leg_Generator{Generator: i}
+		out.Outcome = &programpb.Leg_Generator{Generator: e.generator(l.outcome.arg)}
 		info.Outcome = "answer " + g.Nodes[l.outcome.arg].Name
 	case toSegment:
 		out.Outcome = &programpb.Leg_Segment{Segment: uint32(l.outcome.arg)}
@@ -263,17 +178,7 @@ func (e *emitter) leg(l leg) (*programpb.Leg, Leg, error) {
 		out.Outcome = &programpb.Leg_StateReturn{StateReturn: uint32(l.outcome.arg)}
 		info.Outcome = "translate back (" + g.Nodes[e.w.tables[l.outcome.arg]].Name + ")"
 	}
-	return out, info, nil
-}
-
-func setText(o op) string {
-	if o.field == headerspace.Src || o.field == headerspace.Dst {
-		return fmt.Sprintf("%s := %s", o.field, addrText(uint32(o.arg)))
-	}
-	if absent, _ := o.field.Absent(); o.field == headerspace.VLAN && uint64(o.arg) == absent.Lo {
-		return "strip vlan"
-	}
-	return fmt.Sprintf("%s := %d", o.field, o.arg)
+	return out, info
 }
 
 func addrText(a uint32) string {
@@ -301,27 +206,14 @@ func (e *emitter) drop(reason string) *programpb.Drop {
 	return &programpb.Drop{Reason: &programpb.Drop_Chain{Chain: i}}
 }
 
-func (e *emitter) generator(node int) (uint32, error) {
+func (e *emitter) generator(node int) uint32 {
 	if i, ok := e.generators[node]; ok {
-		return i, nil
+		return i
 	}
-	g := &programpb.Generator{
-		Name: e.w.g.Nodes[node].Name, Kind: programpb.Generator_ECHO_REPLY,
-		Segment: uint32(e.w.index[start{kind: startAnswer, node: node}]),
-	}
-	switch el := e.w.g.Nodes[node].Element.(type) {
-	case element.ICMPError:
-		g.Kind, g.Type, g.Code, g.Source = programpb.Generator_ICMP_ERROR, uint32(el.Type), uint32(el.Code), v4(el.Source)
-	case element.EchoResponder:
-	case element.LocalHost:
-		g.Kind = programpb.Generator_LOCAL_HOST
-	case element.Reject:
-		g.Kind, g.Type, g.Code = programpb.Generator_REJECT, 3, 13
-	default:
-		return 0, fmt.Errorf("%s generates nothing", g.Name)
-	}
+	g := &programpb.Generator{Name: e.w.g.Nodes[node].Name, Segment: uint32(e.w.index[start{kind: startAnswer, node: node}])}
+	e.w.means[node].(answering).generator(g)
 	i := uint32(len(e.p.Generators))
 	e.generators[node] = i
 	e.p.Generators = append(e.p.Generators, g)
-	return i, nil
+	return i
 }

@@ -50,8 +50,8 @@ type looper struct {
 // newLooper finds what goes round.
 func newLooper(w *walker) *looper {
 	l := &looper{w: w, hops: map[int][]hopTo{}, reached: map[int]spans{}, looping: map[int]spans{}}
-	for n, node := range w.g.Nodes {
-		if e, ok := node.Element.(element.Lookup); ok {
+	for n, m := range w.means {
+		if e, ok := m.(*lookup); ok {
 			l.lookups = append(l.lookups, n)
 			l.hops[n] = l.leaving(n, e)
 		}
@@ -81,7 +81,7 @@ func (l *looper) entries() []hopTo {
 func (l *looper) turns() []hopTo {
 	var out []hopTo
 	for n, node := range l.w.g.Nodes {
-		if _, ok := node.Element.(element.NAPT); ok {
+		if _, ok := l.w.means[n].(*napt); ok {
 			out = l.follow(hopTo{live: everyAddress, way: []hopStep{{n, element.NAPTInside}}}, out)
 		}
 		if node.Element.Traits().Generates {
@@ -109,16 +109,9 @@ func (l *looper) asks() spans {
 		}
 		out = out.union(in)
 	}
-	for _, node := range l.w.g.Nodes {
-		switch e := node.Element.(type) {
-		case element.NAPT:
-			for _, a := range e.Pool {
-				out = out.union(spans{{hopAddr(a), hopAddr(a)}})
-			}
-		case element.SetField:
-			if e.Field == headerspace.Src {
-				out = out.union(spans{{uint32(e.Value.Lo), uint32(e.Value.Lo)}})
-			}
+	for _, m := range l.w.means {
+		if a, ok := m.(asking); ok {
+			out = out.union(a.sources())
 		}
 	}
 	return out
@@ -151,8 +144,8 @@ func (l *looper) warnings() []Warning {
 }
 
 // leaving are the hops from a lookup.
-func (l *looper) leaving(n int, e element.Lookup) []hopTo {
-	f := l.w.fibOf(n, e)
+func (l *looper) leaving(n int, e *lookup) []hopTo {
+	f := e.fib()
 	by := make([]spans, e.Outs)
 	for _, r := range f.order {
 		by[e.Routes[r].Out] = append(by[e.Routes[r].Out], f.won[r]...)
@@ -182,65 +175,18 @@ func (l *looper) follow(h hopTo, out []hopTo) []hopTo {
 			return out
 		}
 	}
-	on := func(port int, live spans) {
-		next := h
-		next.live = live
+	if _, ok := l.w.means[e.To].(*lookup); ok {
+		h.to = e.To
+		return append(out, h)
+	}
+	on := func(next hopTo, port int) {
 		next.way = append(h.way[:len(h.way):len(h.way)], hopStep{e.To, port})
 		out = l.follow(next, out)
 	}
-	switch el := l.w.g.Nodes[e.To].Element.(type) {
-	case element.Lookup:
-		h.to = e.To
-		return append(out, h)
-	case element.Classifier:
-		for port, live := range l.divide(e.To, el, h) {
-			on(port, live)
-		}
-	case element.SetField:
-		if el.Field == headerspace.Dst {
-			to := uint32(el.Value.Lo)
-			h.written = &to
-		}
-		on(0, h.live)
-	case element.Tee:
-		for port := range el.Outs {
-			on(port, h.live)
-		}
-	case element.NAPT:
-		if e.Port == element.NAPTInside { // from outside the destination becomes what the session says
-			on(element.NAPTOutside, h.live)
-		}
-	default:
-		if t := el.Traits(); !t.Terminal && !t.Generates {
-			on(0, h.live) // alive, pass, good, counted
-		}
-	}
-	return out
-}
-
-// divide is the destinations that may leave a classifier by each port.
-func (l *looper) divide(node int, c element.Classifier, h hopTo) []spans {
-	to := l.w.targetsOf(node, len(c.Rules), func(i int) (int, []headerspace.Filter) { return c.Rules[i].Out, c.Rules[i].Filters })
-	out := make([]spans, c.Outs)
-	left := h.live
-	if h.written != nil {
-		left = spans{{*h.written, *h.written}}
-	}
-	for i, r := range c.Rules {
-		for _, t := range to.of[i] {
-			out[r.Out] = out[r.Out].union(left.intersect(t.spans))
-			if t.only {
-				left = left.subtract(t.spans)
-			}
-		}
-	}
-	out[c.Default] = out[c.Default].union(left)
-	if h.written != nil {
-		for i := range out {
-			if len(out[i]) > 0 {
-				out[i] = h.live
-			}
-		}
+	if r, ok := l.w.means[e.To].(routing); ok {
+		r.leads(h, e.Port, on)
+	} else {
+		on(h, 0) // alive, pass, good, counted
 	}
 	return out
 }
@@ -355,67 +301,19 @@ func (l *looper) pass(round []hopTo, to spans) (packets []headerspace.Filter, su
 	for range 2 { // what is written the first time is read the second time
 		for _, h := range round {
 			for _, s := range h.way {
-				switch e := l.w.g.Nodes[s.node].Element.(type) {
-				case element.SetField:
-					t.set(e.Field, e.Value)
-				case element.Classifier:
-					next, ok := t.filtered(packets, e, s.out)
-					if !ok {
-						return packets, false
-					}
-					packets = next
+				m, ok := l.w.means[s.node].(turning)
+				if !ok {
+					continue
 				}
+				next, ok := m.turn(t, packets, s.out)
+				if !ok {
+					return packets, false
+				}
+				packets = next
 			}
 		}
 	}
 	return packets, true
-}
-
-// filtered is the packets that leave a classifier by a port; ok is false if there are too many filters of them, or
-// something that is chosen at run time decides.
-func (t *tcu) filtered(packets []headerspace.Filter, c element.Classifier, port int) (out []headerspace.Filter, ok bool) {
-	rest := packets
-	for _, r := range c.Rules {
-		for _, f := range r.Filters {
-			var left []headerspace.Filter
-			for _, p := range rest {
-				t.filter = p
-				ways, decided := t.match(f)
-				if !decided || len(out)+len(left) > maxPieces {
-					return nil, false
-				}
-				keep := []headerspace.Filter{p}
-				for i := range ways.n {
-					q, possible := ways.at(i).Feasible()
-					if !possible {
-						continue
-					}
-					if r.Out == port {
-						out = append(out, q)
-					}
-					keep = subtractFrom(keep, q)
-				}
-				left = append(left, keep...)
-			}
-			rest = left
-		}
-	}
-	if c.Default == port {
-		out = append(out, rest...)
-	}
-	return out, true
-}
-
-func subtractFrom(list []headerspace.Filter, q headerspace.Filter) []headerspace.Filter {
-	var out []headerspace.Filter
-	for _, p := range list {
-		for _, r := range p.Subtract(q) {
-			if r, possible := r.Feasible(); possible {
-				out = append(out, r)
-			}
-		}
-	}
-	return out
 }
 
 func (w *walker) loopWarning(round []hopTo, what string, packets []headerspace.Filter, sure bool) Warning {

@@ -6,7 +6,51 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
+
+func init() { register(func(e element.NAPT) meaning { return &napt{NAPT: e} }) }
+
+type napt struct {
+	element.NAPT
+	addrs, ports *headerspace.Set // what it can choose; nil: not asked for yet
+}
+
+func (w *walker) napt(node int) *napt { return w.means[node].(*napt) }
+
+func (n *napt) walk(w *walker, t *tcu, at arrival) error {
+	if at.port == element.NAPTInside {
+		return n.translate(w, t, at.node)
+	}
+	return n.translateBack(w, t, at.node)
+}
+
+// leads: from outside the destination becomes what the session says.
+func (n *napt) leads(h hopTo, in int, on func(hopTo, int)) {
+	if in == element.NAPTInside {
+		on(h, element.NAPTOutside)
+	}
+}
+
+func (n *napt) sources() (out spans) {
+	for _, a := range n.Pool {
+		out = out.union(spans{{hopAddr(a), hopAddr(a)}})
+	}
+	return out
+}
+
+// pool is what the NAPT can choose.
+func (n *napt) pool() (addrs, ports *headerspace.Set) {
+	if n.addrs == nil {
+		iv := make([]headerspace.Interval, len(n.Pool))
+		for i, a := range n.Pool {
+			iv[i] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
+		}
+		a, p := headerspace.NewSet(iv...), headerspace.Range(uint64(n.PortMin), uint64(n.PortMax))
+		n.addrs, n.ports = &a, &p
+	}
+	return n.addrs, n.ports
+}
 
 // What a NAPT translates: ICMP's queries and errors, and all protocols but those whose checksums cover addresses in a way that it does not
 // know (DCCP, AH, UDP-Lite). Only ICMP packets have an ICMP type, so one product says it.
@@ -59,7 +103,7 @@ func (w *walker) drop(t *tcu, node int, filters *ways, reason string) error {
 }
 
 // translate is a NAPT's inside → outside.
-func (w *walker) translate(t *tcu, node int, n element.NAPT) error {
+func (n *napt) translate(w *walker, t *tcu, node int) error {
 	good, whole, frags, err := t.sides(forwardable)
 	if err != nil {
 		return err
@@ -67,7 +111,7 @@ func (w *walker) translate(t *tcu, node int, n element.NAPT) error {
 	for i := range good.n {
 		for _, p := range w.parts(t, *good.at(i)) {
 			u := w.branch(t, p)
-			if err := w.forward(u, node, n); err != nil {
+			if err := n.forward(w, u, node); err != nil {
 				return err
 			}
 			if err := w.follow(u, node, element.NAPTOutside, -1); err != nil {
@@ -98,10 +142,9 @@ func (w *walker) parts(t *tcu, p headerspace.Filter) []headerspace.Filter {
 
 // forward composes the translation. Behind another NAPT whose choice nobody has
 // read, it joins that one's run: only the last choice is ever made (SNF, Property 1).
-func (w *walker) forward(t *tcu, node int, n element.NAPT) error {
+func (n *napt) forward(w *walker, t *tcu, node int) error {
 	if len(t.unwind) > 0 {
-		w.apart[t.unwind[0]] = true
-		return errAgain
+		return w.setApart(t.unwind[0])
 	}
 	if w.joins(t) && t.filter.And(headerspace.Proto, unbound).IsEmpty() {
 		last := len(t.runs) - 1
@@ -109,10 +152,10 @@ func (w *walker) forward(t *tcu, node int, n element.NAPT) error {
 		t.runs[last] = w.runs.extend(t.runs[last], node)
 	} else {
 		t.settle()
-		t.ops = append(t.ops[:len(t.ops):len(t.ops)], op{kind: opForward, arg: int64(len(t.runs))})
+		t.do(op{kind: opForward, arg: int64(len(t.runs))})
 		t.runs = append(t.runs[:len(t.runs):len(t.runs)], w.runs.extend(noRun, node))
 	}
-	addrs, ports := w.pool(node, n)
+	addrs, ports := n.pool()
 	t.val[headerspace.Src] = expr{kind: choice, node: int32(node), set: addrs}
 	t.val[headerspace.SPort] = expr{kind: choice, node: int32(node), set: ports}
 	done := *t.settled()
@@ -121,18 +164,18 @@ func (w *walker) forward(t *tcu, node int, n element.NAPT) error {
 	return nil
 }
 
-// pool is what a NAPT can choose.
-func (w *walker) pool(node int, n element.NAPT) (addrs, ports *headerspace.Set) {
-	if p, ok := w.pools[node]; ok {
-		return p[0], p[1]
+// rewind sets the destination of a return packet to what the next NAPT to pass would see.
+func (w *walker) rewind(t *tcu) {
+	d := [2]expr{}
+	if len(t.unwind) > 0 {
+		n := t.unwind[0]
+		addrs, ports := w.napt(n).pool()
+		d = [2]expr{{kind: virtual, node: int32(n), set: addrs}, {kind: virtual, node: int32(n), set: ports}}
 	}
-	iv := make([]headerspace.Interval, len(n.Pool))
-	for i, a := range n.Pool {
-		iv[i] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
-	}
-	a, p := headerspace.NewSet(iv...), headerspace.Range(uint64(n.PortMin), uint64(n.PortMax))
-	w.pools[node] = [2]*headerspace.Set{&a, &p}
-	return &a, &p
+	t.val[headerspace.Dst], t.val[headerspace.DPort] = d[0], d[1]
+	done := *t.settled()
+	done[headerspace.Dst], done[headerspace.DPort] = d[0], d[1]
+	t.done = t.share(done)
 }
 
 // joins tells whether the flow stands exactly as the last run left it.
@@ -153,19 +196,18 @@ func (w *walker) joins(t *tcu) bool {
 
 // translateBack is a NAPT's outside → inside: where it is a part of the run that the packet was just
 // translated back through, it is passed; else the packet is looked up, and goes on in a segment per origin.
-func (w *walker) translateBack(t *tcu, node int, n element.NAPT) error {
+func (n *napt) translateBack(w *walker, t *tcu, node int) error {
 	good, whole, frags, err := t.sides(returnable)
 	if err != nil {
 		return err
 	}
-	addrs, _ := w.pool(node, n)
+	addrs, _ := n.pool()
 	for i := range good.n {
 		p := *good.at(i)
 		u := w.branch(t, p)
 		if len(u.unwind) > 0 && u.unwind[0] == node && u.val[headerspace.Dst].kind == virtual {
 			if u.val[headerspace.Src].kind != ident || u.val[headerspace.SPort].kind != ident {
-				w.apart[node] = true // its entry would not know this remote
-				return errAgain
+				return w.setApart(node) // its entry would not know this remote
 			}
 			u.unwind = u.unwind[1:]
 			w.rewind(u)
@@ -221,3 +263,13 @@ func (w *walker) table(node int) int {
 	w.tables = append(w.tables, node)
 	return len(w.tables) - 1
 }
+
+var opForward = newOperation(operation{
+	write: func(e *emitter, l *leg, o op, says *Leg) *programpb.Op {
+		run := e.w.run(l.runs[o.arg])
+		says.Ops = append(says.Ops, "translate source ("+e.w.runName(run)+")")
+		return &programpb.Op{Op: &programpb.Op_StateForward{StateForward: uint32(run)}}
+	},
+	key:     func(e *emitter, l *leg, o op) int64 { return int64(e.w.run(l.runs[o.arg])) },
+	verdict: true,
+})

@@ -3,8 +3,6 @@ package synth
 import (
 	"fmt"
 
-	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -137,12 +135,12 @@ func prune(leaves []found, u *usage) []found {
 type usage struct {
 	used map[int][]bool
 	by   map[[2]int]int // a pruned rule: the rule of the same classifier that took its packets
-	g    *graph.Graph
+	w    *walker
 }
 
 func (u *usage) use(s *step) {
 	for ; s != nil; s = s.prev {
-		c, ok := u.g.Nodes[s.node].Element.(element.Classifier)
+		c, ok := u.w.means[s.node].(*classifier)
 		if !ok {
 			continue
 		}
@@ -157,7 +155,7 @@ func (u *usage) use(s *step) {
 
 func (u *usage) shadow(loser, winner *step) {
 	for s := loser; s != nil; s = s.prev {
-		if _, ok := u.g.Nodes[s.node].Element.(element.Classifier); !ok || s.rule < 0 {
+		if _, ok := u.w.means[s.node].(*classifier); !ok || s.rule < 0 {
 			continue
 		}
 		for o := winner; o != nil; o = o.prev {
@@ -171,8 +169,8 @@ func (u *usage) shadow(loser, winner *step) {
 // warnings are the rules of functions that no packet can ever reach.
 func (u *usage) warnings() []Warning {
 	var out []Warning
-	for n, node := range u.g.Nodes {
-		c, ok := node.Element.(element.Classifier)
+	for n, node := range u.w.g.Nodes {
+		c, ok := u.w.means[n].(*classifier)
 		if !ok || node.Function == "" || u.used[n] == nil {
 			continue
 		}

@@ -1,6 +1,11 @@
 package synth
 
-import "slices"
+import (
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
 
 // runID is a NAPT run as walked so far: a run before it, and the NAPT that was added.
 type runID int
@@ -63,3 +68,54 @@ func (r *runs) forget(n int) {
 		}
 	}
 }
+
+// capacity is how many flows of a protocol the NAPT's pool has ports for.
+func (n *napt) capacity() int { return len(n.Pool) * (int(n.PortMax) - int(n.PortMin) + 1) }
+
+// tables writes state tables and the runs that lead into them.
+func (e *emitter) tables() {
+	for _, node := range e.w.tables {
+		n := e.w.napt(node)
+		t := &programpb.StateTable{
+			Name: e.w.g.Nodes[node].Name, PortMin: uint32(n.PortMin), PortMax: uint32(n.PortMax),
+			MaxSessions: uint32(n.MaxSessions),
+		}
+		for _, a := range n.Pool {
+			last := len(t.Pool) - 1
+			if last >= 0 && t.Pool[last].Last+1 == v4(a) {
+				t.Pool[last].Last++
+				continue
+			}
+			t.Pool = append(t.Pool, &programpb.AddressRange{First: v4(a), Last: v4(a)})
+		}
+		e.p.Tables = append(e.p.Tables, t)
+	}
+	for i, run := range e.w.runs.used {
+		last := run[len(run)-1]
+		r := &programpb.Run{
+			Name: e.w.runName(i), Table: uint32(e.w.table(last)),
+			Segment: uint32(e.w.index[start{kind: startReturn, node: last, run: i}]),
+		}
+		to := e.w.napt(last).Timeouts
+		room := e.w.napt(last).capacity()
+		var names []string
+		for _, node := range run {
+			n := e.w.napt(node)
+			to.TCP, to.TCPTransitory = min(to.TCP, n.Timeouts.TCP), min(to.TCPTransitory, n.Timeouts.TCPTransitory)
+			to.UDP, to.ICMP = min(to.UDP, n.Timeouts.UDP), min(to.ICMP, n.Timeouts.ICMP)
+			if c := n.capacity(); c < room {
+				room = c
+				r.MaxSessions = uint32(c)
+			}
+			if len(run) > 1 {
+				r.Single = append(r.Single, uint32(e.w.run(e.w.single(node))))
+			}
+			names = append(names, e.w.g.Nodes[node].Name)
+		}
+		r.TcpMs, r.TcpTransitoryMs, r.UdpMs, r.IcmpMs = ms(to.TCP), ms(to.TCPTransitory), ms(to.UDP), ms(to.ICMP)
+		e.p.Runs = append(e.p.Runs, r)
+		e.r.Runs = append(e.r.Runs, Run{Name: r.Name, NAPTs: names, Table: e.p.Tables[r.Table].Name})
+	}
+}
+
+func ms(d time.Duration) uint32 { return uint32(d.Milliseconds()) }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
@@ -41,16 +40,20 @@ func Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 // counterIndex numbers a chain's counters.
 type counterIndex struct {
 	names []string
-	node  map[int]int    // Counter nodes
-	rule  map[[2]int]int // counted rules of Classifier nodes
+	of    map[int][]int // by node and rule
 }
+
+const notCounted = -1
 
 // indexCounters numbers Counter elements and counted rules. A rule that stands
 // in both directions of a function has one counter.
-func indexCounters(g *graph.Graph) counterIndex {
-	c := counterIndex{node: map[int]int{}, rule: map[[2]int]int{}}
+func (w *walker) indexCounters() counterIndex {
+	c := counterIndex{of: map[int][]int{}}
 	byName := map[string]int{}
 	number := func(name string) int {
+		if name == "" {
+			return notCounted
+		}
 		i, ok := byName[name]
 		if !ok {
 			i = len(c.names)
@@ -59,37 +62,12 @@ func indexCounters(g *graph.Graph) counterIndex {
 		}
 		return i
 	}
-	for n, node := range g.Nodes {
-		switch e := node.Element.(type) {
-		case element.Counter:
-			c.node[n] = number(node.Name)
-		case element.Classifier:
-			for i, r := range e.Rules {
-				if r.Count {
-					c.rule[[2]int{n, i}] = number(r.Name)
-				}
+	for n, node := range w.g.Nodes {
+		if m, ok := w.means[n].(counting); ok {
+			for _, name := range m.counters(node.Name) {
+				c.of[n] = append(c.of[n], number(name))
 			}
 		}
 	}
 	return c
-}
-
-// ruleName names the rule of an element by its index, -1 being the default.
-func ruleName(e element.Element, rule int) string {
-	switch e := e.(type) {
-	case element.Classifier:
-		if rule < 0 {
-			return "default"
-		}
-		return e.Rules[rule].Name
-	case element.Lookup:
-		switch rule {
-		case noRoute:
-			return "no route"
-		case anyRoute:
-			return "any route"
-		}
-		return e.Routes[rule].Prefix.String()
-	}
-	return ""
 }

@@ -42,23 +42,6 @@ type hop struct {
 	set  bool // false: as on entry to the segment
 }
 
-type opKind uint8
-
-const (
-	opSet opKind = iota
-	opAddTTL
-	opNextHop
-	opForward
-	opCount
-)
-
-// op is one operation of a leg; arg is the value, delta, address, counter, or the index of the leg's run.
-type op struct {
-	kind  opKind
-	field headerspace.Field
-	arg   int64
-}
-
 // step is a packet's way, last element first.
 type step struct {
 	prev      *step
@@ -89,6 +72,8 @@ type values struct {
 	// while its choice stands unread: flow is what it must find unchanged.
 	runs []runID
 	flow *exprs
+	// judged tells that an operation may end the packet's way.
+	judged bool
 	// unwind are the NAPTs of a run that a return packet has still to pass
 	// symbolically: the packet was translated back through all of them at once.
 	unwind   []int
@@ -294,35 +279,6 @@ func (v *values) settled() *exprs {
 		return &asEntered
 	}
 	return v.done
-}
-
-// count passes a counter. Behind a NAPT it is an operation: a packet that the NAPT refuses did not get there.
-func (v *values) count(counter int) {
-	if len(v.runs) > 0 {
-		v.ops = append(v.ops[:len(v.ops):len(v.ops)], op{kind: opCount, arg: int64(counter)})
-		return
-	}
-	v.counters = &counted{v.counters, counter}
-}
-
-// passed are all counters passed.
-func (v *values) passed() []int {
-	out := v.counters.list()
-	for _, o := range v.ops {
-		if o.kind == opCount {
-			out = append(out, int(o.arg))
-		}
-	}
-	return out
-}
-
-// set writes a constant. A stripped tag is stripped before a new one is put on: the old one's
-// priority does not come back.
-func (t *tcu) set(f headerspace.Field, c headerspace.Value) {
-	if f == headerspace.VLAN && t.val[f].kind == constE {
-		t.settle()
-	}
-	t.val[f] = constant(c)
 }
 
 // settle makes the writes so far happen at run time: what follows reads the packet as it is.

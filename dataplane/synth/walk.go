@@ -35,8 +35,9 @@ const (
 
 // walker finds the leaves of one segment after another.
 type walker struct {
-	g   *graph.Graph
-	max int
+	g     *graph.Graph
+	means []meaning // by node
+	max   int
 
 	// What earlier attempts learnt.
 	apart map[int]bool    // NAPTs that end a run always: their choice is looked at
@@ -54,10 +55,7 @@ type walker struct {
 	shadows map[[2]int]int // rules of which rules on destinations leave nothing, by node and rule: those rules
 	stack   []*tcu         // branches by depth
 	steps   []step
-	fibs    map[int]*fib
-	targets map[int]*targets
-	pools   map[int][2]*headerspace.Set // addresses, ports
-	known   map[exprs]*exprs            // those that units point to
+	known   map[exprs]*exprs // those that units point to
 }
 
 // segment is a walked segment.
@@ -76,11 +74,15 @@ type found struct {
 }
 
 func newWalker(g *graph.Graph, limit int, apart map[int]bool, wide map[wideAt]bool) *walker {
-	return &walker{
-		g: g, max: limit, apart: apart, wide: wide,
-		index: map[start]int{}, runs: newRuns(), counters: indexCounters(g), fibs: map[int]*fib{}, targets: map[int]*targets{}, shadows: map[[2]int]int{},
-		pools: map[int][2]*headerspace.Set{}, known: map[exprs]*exprs{},
+	w := &walker{
+		g: g, max: limit, apart: apart, wide: wide, means: make([]meaning, len(g.Nodes)),
+		index: map[start]int{}, runs: newRuns(), shadows: map[[2]int]int{}, known: map[exprs]*exprs{},
 	}
+	for i, n := range g.Nodes {
+		w.means[i] = meaningOf(n.Element)
+	}
+	w.counters = w.indexCounters()
+	return w
 }
 
 // all walks the segments of every interface and what they lead to.
@@ -91,7 +93,7 @@ func (w *walker) all() error {
 		e := w.g.Nodes[i.In].Out[0]
 		enter(start{kind: startEntry, node: e.To, port: e.Port})
 	}
-	each := allowance(w.g, w.max)
+	each := w.allowance()
 	for n := 0; n < len(w.segments); n++ {
 		todo = w.starts(todo[:0])
 		known := w.extent()
@@ -169,7 +171,7 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 		node, port = e.To, e.Port
 		t.trace = &step{node: last, out: element.NAPTInside, rule: -1}
 	case startAnswer:
-		t.filter = answers(w.g.Nodes[s.node].Element)
+		t.filter = w.means[s.node].(answering).answers()
 		e := w.g.Nodes[s.node].Out[0]
 		node, port = e.To, e.Port
 		t.trace = &step{node: s.node, rule: -1}
@@ -180,42 +182,6 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 
 // everything is what can come in: IPv4, so far.
 var everything = headerspace.Filter{}.With(headerspace.Src, ipv4).With(headerspace.Dst, ipv4)
-
-// answers is the filter of a generator's packets.
-func answers(e element.Element) headerspace.Filter {
-	p := everything.With(headerspace.TTL, headerspace.Of(64))
-	whole := p.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
-	switch e := e.(type) {
-	case element.ICMPError:
-		p = whole.With(headerspace.Proto, headerspace.Of(1)).
-			With(headerspace.ICMPType, headerspace.Of(uint64(e.Type))).
-			With(headerspace.ICMPCode, headerspace.Of(uint64(e.Code))).
-			With(headerspace.DSCP, headerspace.Of(48))
-		if e.Source.IsValid() {
-			p = p.With(headerspace.Src, headerspace.Single(headerspace.Addr(e.Source)))
-		}
-		return p
-	case element.EchoResponder:
-		return whole.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(0))
-	case element.LocalHost: // an echo reply may be a fragment
-		return p.With(headerspace.Proto, headerspace.Of(1, 6))
-	}
-	return whole.With(headerspace.Proto, headerspace.Of(1, 6))
-}
-
-// rewind sets the destination of a return packet to what the next NAPT to pass would see.
-func (w *walker) rewind(t *tcu) {
-	d := [2]expr{}
-	if len(t.unwind) > 0 {
-		n := t.unwind[0]
-		addrs, ports := w.pool(n, w.g.Nodes[n].Element.(element.NAPT))
-		d = [2]expr{{kind: virtual, node: int32(n), set: addrs}, {kind: virtual, node: int32(n), set: ports}}
-	}
-	t.val[headerspace.Dst], t.val[headerspace.DPort] = d[0], d[1]
-	done := *t.settled()
-	done[headerspace.Dst], done[headerspace.DPort] = d[0], d[1]
-	t.done = t.share(done)
-}
 
 // branch is a narrower copy of t. It lives until t branches again: the walk is depth-first.
 func (w *walker) branch(t *tcu, p headerspace.Filter) *tcu {
@@ -255,51 +221,7 @@ func (w *walker) walk(t *tcu, node, port int, first bool) error {
 	if t.depth > 3*len(w.g.Nodes)+64 { // round and round, by ways that longest match alone does not tell
 		return w.cut(t, node, port)
 	}
-	switch e := w.g.Nodes[node].Element.(type) {
-	case element.Classifier:
-		return w.classify(t, node, first, len(e.Rules), e.Default, func(i int) (int, []headerspace.Filter) {
-			return e.Rules[i].Out, e.Rules[i].Filters
-		})
-	case element.Lookup:
-		return w.lookup(t, node, first, e)
-	case element.DecTTL:
-		return w.decTTL(t, node)
-	case element.TTLGuard: // one rule: enough TTL
-		enough := []headerspace.Filter{headerspace.Filter{}.With(headerspace.TTL, headerspace.Range(uint64(e.Min), 255))}
-		return w.classify(t, node, first, 1, element.GuardFail, func(int) (int, []headerspace.Filter) {
-			return element.GuardPass, enough
-		})
-	case element.SetField:
-		t.set(e.Field, e.Value)
-		return w.follow(t, node, 0, -1)
-	case element.CheckIPHeader: // done once, on entry
-		return w.follow(t, node, element.CheckGood, -1)
-	case element.Counter:
-		t.count(w.counters.node[node])
-		return w.follow(t, node, 0, -1)
-	case element.Tee:
-		if len(t.runs) > 0 { // translated once, then copied
-			return w.cut(t, node, port)
-		}
-		return w.tee(t, node)
-	case element.Discard:
-		return w.leaf(t, node, outcome{kind: toDrop, reason: e.Reason})
-	case element.ICMPError, element.EchoResponder, element.LocalHost, element.Reject:
-		return w.leaf(t, node, outcome{kind: toGenerator, arg: node})
-	case element.Output:
-		return w.leaf(t, node, outcome{kind: toOutput, arg: w.interfaceOf(node)})
-	case element.NAPT:
-		if port == element.NAPTInside {
-			return w.translate(t, node, e)
-		}
-		return w.translateBack(t, node, e)
-	default:
-		return fmt.Errorf("%s: the synthesizer does not know element %s", w.g.Nodes[node].Name, e.Kind())
-	}
-}
-
-func (w *walker) interfaceOf(out int) int {
-	return slices.IndexFunc(w.g.Interfaces, func(i graph.Interface) bool { return i.Out == out })
+	return w.means[node].walk(w, t, arrival{node, port, first})
 }
 
 func hopAddr(a netip.Addr) uint32 {
@@ -310,56 +232,10 @@ func hopAddr(a netip.Addr) uint32 {
 	return binary.BigEndian.Uint32(b[:])
 }
 
-var (
-	ttlDead  = headerspace.Filter{}.With(headerspace.TTL, headerspace.Range(0, 1))
-	ttlAlive = headerspace.Filter{}.With(headerspace.TTL, headerspace.Range(2, 255))
-)
-
-func (w *walker) decTTL(t *tcu, node int) error {
-	alive, _ := t.match(ttlAlive)
-	for i := range alive.n {
-		u := w.branch(t, *alive.at(i))
-		switch e := u.val[headerspace.TTL]; e.kind {
-		case constE:
-			c, _ := e.set.Only()
-			u.val[headerspace.TTL] = constant(c.Sub64(1))
-		default:
-			u.val[headerspace.TTL] = expr{kind: add, delta: e.delta - 1}
-		}
-		if err := w.follow(u, node, element.TTLAlive, -1); err != nil {
-			return err
-		}
-	}
-	dead, _ := t.match(ttlDead)
-	for i := range dead.n {
-		u := w.branch(t, *dead.at(i))
-		if err := w.follow(u, node, element.TTLExpired, -1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// tee sets the copies aside; each is walked when the one before it has ended,
-// within the filter that then holds.
-func (w *walker) tee(t *tcu, node int) error {
-	t.settle()
-	outs := w.g.Nodes[node].Out
-	rest := t.values
-	rest.counters = nil // counted once, by the first copy
-	todo := make([]branch, 0, len(outs)-1+len(t.todo))
-	for _, e := range outs[1:] {
-		todo = append(todo, branch{e.To, e.Port, rest})
-	}
-	t.todo = append(todo, t.todo...)
-	return w.follow(t, node, 0, -1)
-}
-
 // leaf ends a copy; with the last one the class is complete.
 func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	if len(t.unwind) > 0 && w.shows(t, node, o) {
-		w.apart[t.unwind[0]] = true
-		return errAgain
+		return w.setApart(t.unwind[0])
 	}
 	if o.kind != toSegment && o.kind != toReturn {
 		t.trace = w.step(step{prev: t.trace, node: node, rule: -1})
@@ -367,10 +243,12 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	l := leg{outcome: o, counters: t.counters.list()}
 	switch o.kind {
 	case toDrop: // early discard: nothing need be done to it
-		l.counters = t.passed()
+		if l.ops, l.counters = t.lasting(); len(l.ops) > 0 {
+			l.runs = t.runs
+		}
 	case toGenerator:
 		l.ops, l.runs = t.pending(), t.runs
-		l.outcome.arg = w.generator(node)
+		w.segmentOf(start{kind: startAnswer, node: node}) // which its answers enter
 	case toOutput, toSegment, toReturn:
 		l.ops, l.runs = t.pending(), t.runs
 		if t.hop.set && !(w.fresh && t.hop.addr == 0) {
@@ -392,32 +270,28 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 }
 
 // shows tells whether what leaves here would show the choice of a NAPT within a run, which is never made: the packet itself, or an answer
-// that comes from where the packet went. ICMP errors do not, as they quote what the run's session tells.
+// that comes from where the packet went.
 func (w *walker) shows(t *tcu, node int, o outcome) bool {
 	if o.kind == toDrop {
 		return false
 	}
-	switch w.g.Nodes[node].Element.(type) {
-	case element.ICMPError:
-		return false
-	case element.Reject: // a reset has the segment's addresses
-		return !t.filter.And(headerspace.Proto, headerspace.Of(6)).IsEmpty()
+	if a, ok := w.means[node].(answering); ok && o.kind == toGenerator {
+		return a.shows(t.filter)
 	}
 	return true
 }
 
-// generator is the index of the segment that a generator's answers enter.
-func (w *walker) generator(node int) int {
-	w.segmentOf(start{kind: startAnswer, node: node})
-	return node
+// setApart has the synthesis start over with a NAPT whose choice is always made.
+func (w *walker) setApart(napt int) error {
+	w.apart[napt] = true
+	return errAgain
 }
 
 // undecided is a read that hangs on a run-time choice: the chain is cut here, and the
 // next segment reads what was chosen.
 func (w *walker) undecided(t *tcu, node, port int) error {
 	if len(t.unwind) > 0 {
-		w.apart[t.unwind[0]] = true
-		return errAgain
+		return w.setApart(t.unwind[0])
 	}
 	return w.cut(t, node, port)
 }
@@ -426,8 +300,7 @@ func (w *walker) undecided(t *tcu, node, port int) error {
 // apart everywhere: all packets of a flow find the same entries, whichever way they take.
 func (w *walker) cut(t *tcu, node, port int) error {
 	if n := len(t.runs); n > 0 && !w.apart[w.runs.last(t.runs[n-1])] {
-		w.apart[w.runs.last(t.runs[n-1])] = true
-		return errAgain
+		return w.setApart(w.runs.last(t.runs[n-1]))
 	}
 	return w.leaf(t, node, outcome{kind: toSegment, arg: w.segmentOf(start{kind: startCut, node: node, port: port})})
 }

@@ -1,0 +1,95 @@
+package synth
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// meaning is what an element does to traffic class units: what it does, said of sets of packets. The file of each
+// element has a type that implements it and registers it; the other interfaces here are for elements that have
+// something to say there.
+type meaning interface {
+	// walk takes a unit in by an input of the node, and has a narrower one go on for every way out. t is walk's to change.
+	walk(w *walker, t *tcu, at arrival) error
+}
+
+// arrival is where a unit comes in.
+type arrival struct {
+	node, port int
+	first      bool // the segment starts here
+}
+
+// ruled is an element that decides by rules or routes.
+type ruled interface {
+	// size is how many there are.
+	size() int
+	// ruleName names one by the index that steps have; -1 is the default.
+	ruleName(rule int) string
+}
+
+// counting is an element that counts packets.
+type counting interface {
+	// counters are the names of its counters, by rule; empty: the rule does not count.
+	counters(node string) []string
+}
+
+// answering is an element that sends a packet of its own instead of the one that came.
+type answering interface {
+	// answers are the packets that it sends.
+	answers() headerspace.Filter
+	// generator writes what the engine has to know of it; name and segment are there.
+	generator(g *programpb.Generator)
+	// shows tells whether an answer to a packet of the filter comes from where the packet went.
+	shows(p headerspace.Filter) bool
+}
+
+// routing is an element by which not all destinations take all outputs, or that writes the destination. Of the others,
+// packets leave by output 0 (see loops.go).
+type routing interface {
+	// leads gives those of a hop's destinations that may leave by each port, when it comes in by port in.
+	leads(h hopTo, in int, on func(h hopTo, port int))
+}
+
+// turning is an element that decides which packets go round in a loop of routes, or what they are when they come again.
+type turning interface {
+	// turn gives those that leave by port out, and notes what is written of them. ok is false if there are too many filters of
+	// them, or something that is chosen at run time decides.
+	turn(t *tcu, packets []headerspace.Filter, out int) (_ []headerspace.Filter, ok bool)
+}
+
+// asking is an element that writes sources, which answers go to.
+type asking interface{ sources() spans }
+
+// meanings makes the meaning of an element, by the element's type.
+var meanings = map[reflect.Type]func(element.Element) meaning{}
+
+// register is called once for each type of elements. One value serves one node.
+func register[E element.Element](of func(E) meaning) {
+	meanings[reflect.TypeFor[E]()] = func(e element.Element) meaning { return of(e.(E)) }
+}
+
+func meaningOf(e element.Element) meaning {
+	if of, ok := meanings[reflect.TypeOf(e)]; ok {
+		return of(e)
+	}
+	return unknown{e}
+}
+
+// unknown is an element without meaning.
+type unknown struct{ element.Element }
+
+func (u unknown) walk(w *walker, _ *tcu, at arrival) error {
+	return fmt.Errorf("%s: the synthesizer does not know element %s", w.g.Nodes[at.node].Name, u.Kind())
+}
+
+// ruleName names the rule of an element by its index, -1 being the default.
+func ruleName(e element.Element, rule int) string {
+	if r, ok := meaningOf(e).(ruled); ok {
+		return r.ruleName(rule)
+	}
+	return ""
+}
