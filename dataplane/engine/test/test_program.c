@@ -242,28 +242,53 @@ static void values_that_no_table_tells_apart_share_an_atom(void **state)
 }
 
 /* Every field as a bit set, addresses too: the class is 0 if all hold, else 1. */
+struct range {
+	enum sn_field field;
+	uint32_t lo, hi;
+};
+
+/* A table of two classes: 0 is what is in all ranges. Each range is a set of bits. */
+static void init_bits(struct sn_classifier *c, const struct range *want, uint32_t n)
+{
+	Sinter__Program__V1__BitSet sets[SN_FIELDS], *list[SN_FIELDS];
+	Sinter__Program__V1__Table table = SINTER__PROGRAM__V1__TABLE__INIT;
+	uint32_t ranges[SN_FIELDS][2], classes[] = {0, 1};
+	uint64_t required[] = {(UINT64_C(1) << n) - 1, 0};
+	char err[256] = "";
+
+	for (uint32_t i = 0; i < n; i++) {
+		sinter__program__v1__bit_set__init(&sets[i]);
+		sets[i].field = (Sinter__Program__V1__Field)want[i].field;
+		ranges[i][0] = want[i].lo;
+		ranges[i][1] = want[i].hi;
+		sets[i].ranges = ranges[i];
+		sets[i].n_ranges = 2;
+		list[i] = &sets[i];
+	}
+	table.bits = list;
+	table.n_bits = n;
+	table.required = required;
+	table.n_required = 2;
+	table.classes = classes;
+	table.n_classes = 2;
+	if (sn_classifier_init(c, &table, 2, false, NULL, "table", err, sizeof(err)))
+		fail_msg("%s", err);
+}
+
 static void bits_are_read_of_every_field(void **state)
 {
-	static const struct {
-		enum sn_field field;
-		uint32_t lo, hi;
-	} want[] = {{SN_VLAN, 7, SN_VLAN_ABSENT},
-		    {SN_SRC, 0x0a000000, 0x0a0000ff},
-		    {SN_DST, 5, UINT32_MAX},
-		    {SN_PROTO, 6, 6},
-		    {SN_DSCP, 0, 10},
-		    {SN_TTL, 2, 255},
-		    {SN_FRAG, 0, 0},
-		    {SN_SPORT, 1024, 65535},
-		    {SN_DPORT, 80, 80},
-		    {SN_TCP_FLAGS, 2, 2},
-		    {SN_ICMP_TYPE, 256, 256},
-		    {SN_ICMP_CODE, 256, 256}};
-	enum { N = sizeof(want) / sizeof(*want) };
-	Sinter__Program__V1__BitSet sets[N], *list[N];
-	Sinter__Program__V1__Table table = SINTER__PROGRAM__V1__TABLE__INIT;
-	uint32_t ranges[N][2], classes[] = {0, 1}, class;
-	uint64_t required[] = {(1 << N) - 1, 0};
+	static const struct range want[SN_FIELDS] = {{SN_VLAN, 7, SN_VLAN_ABSENT},
+						     {SN_SRC, 0x0a000000, 0x0a0000ff},
+						     {SN_DST, 5, UINT32_MAX},
+						     {SN_PROTO, 6, 6},
+						     {SN_DSCP, 0, 10},
+						     {SN_TTL, 2, 255},
+						     {SN_FRAG, 0, 0},
+						     {SN_SPORT, 1024, 65535},
+						     {SN_DPORT, 80, 80},
+						     {SN_TCP_FLAGS, 2, 2},
+						     {SN_ICMP_TYPE, 256, 256},
+						     {SN_ICMP_CODE, 256, 256}};
 	const struct sn_pkt good = {.vlan = SN_VLAN_ABSENT,
 				    .src = 0x0a000001,
 				    .dst = 0xffffffff,
@@ -277,26 +302,10 @@ static void bits_are_read_of_every_field(void **state)
 				    .icmp_code = 256};
 	struct sn_pkt bad[] = {good, good, good, good, good, good};
 	struct sn_classifier c;
-	char err[256] = "";
+	uint32_t class;
 
 	(void)state;
-	for (int i = 0; i < N; i++) {
-		sinter__program__v1__bit_set__init(&sets[i]);
-		sets[i].field = (Sinter__Program__V1__Field)want[i].field;
-		ranges[i][0] = want[i].lo;
-		ranges[i][1] = want[i].hi;
-		sets[i].ranges = ranges[i];
-		sets[i].n_ranges = 2;
-		list[i] = &sets[i];
-	}
-	table.bits = list;
-	table.n_bits = N;
-	table.required = required;
-	table.n_required = 2;
-	table.classes = classes;
-	table.n_classes = 2;
-	if (sn_classifier_init(&c, &table, 2, false, NULL, "table", err, sizeof(err)))
-		fail_msg("%s", err);
+	init_bits(&c, want, SN_FIELDS);
 	sn_classifier_lookup(&c, &good, (const uint8_t[]){0}, &class, 1);
 	assert_int_equal(class, 0);
 	bad[0].src = 0x0a000100;

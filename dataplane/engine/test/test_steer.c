@@ -140,16 +140,33 @@ static const struct packet base = {
 	.payload_len = 4,
 };
 
+/* A condition that holds for the packet, and one that does not. */
+struct rule_case {
+	const char *name;
+	enum sn_field field;
+	struct sn_cond yes, no;
+	uint8_t proto; /* of the rule; 0: any */
+};
+
+static void assert_takes(const struct rule_case *c, const struct packet *packet)
+{
+	struct sn_steer_match match = {0};
+
+	if (c->proto != 0)
+		match.conds[SN_PROTO] = sn_cond_is(SN_PROTO, c->proto);
+	match.conds[c->field] = c->yes;
+	if (!taken(&match, packet))
+		fail_msg("%s: a rule for the packet does not take it", c->name);
+	match.conds[c->field] = c->no;
+	if (taken(&match, packet))
+		fail_msg("%s: a rule for other packets takes it", c->name);
+}
+
 static void a_rule_takes_what_it_asks_for_and_nothing_else(void **state)
 {
 	const struct packet ping = {
 		.proto = IPPROTO_ICMP, .type = 8, .code = 0, .src = base.src, .dst = base.dst, .sport = 7};
-	const struct {
-		const char *name;
-		enum sn_field field;
-		struct sn_cond yes, no;
-		uint8_t proto;
-	} cases[] = {
+	const struct rule_case cases[] = {
 		{"a VLAN", SN_VLAN, sn_cond_is(SN_VLAN, 100), sn_cond_is(SN_VLAN, 101), 0},
 		{"a tag",
 		 SN_VLAN,
@@ -189,19 +206,8 @@ static void a_rule_takes_what_it_asks_for_and_nothing_else(void **state)
 
 	(void)state;
 	stand_in_reset(4);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		const struct packet *packet = cases[i].proto == IPPROTO_ICMP ? &ping : &base;
-		struct sn_steer_match match = {0};
-
-		if (cases[i].proto != 0)
-			match.conds[SN_PROTO] = sn_cond_is(SN_PROTO, cases[i].proto);
-		match.conds[cases[i].field] = cases[i].yes;
-		if (!taken(&match, packet))
-			fail_msg("%s: a rule for the packet does not take it", cases[i].name);
-		match.conds[cases[i].field] = cases[i].no;
-		if (taken(&match, packet))
-			fail_msg("%s: a rule for other packets takes it", cases[i].name);
-	}
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_takes(&cases[i], cases[i].proto == IPPROTO_ICMP ? &ping : &base);
 }
 
 static void a_rule_for_whole_packets_takes_no_fragments(void **state)
