@@ -9,6 +9,14 @@
 
 static struct rte_mempool *pool;
 
+uint32_t dice(uint32_t sides)
+{
+	static uint64_t seed = 1;
+
+	seed = seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(seed >> 33) % sides;
+}
+
 int start_eal(void **state)
 {
 	char *args[] = {(char *)"test",
@@ -281,6 +289,13 @@ void send_burst(struct fixture *f, const struct packet *p, uint32_t n)
 void send_packet(struct fixture *f, const struct packet *p)
 {
 	send_burst(f, p, 1);
+}
+
+void tick(struct fixture *f, uint64_t by)
+{
+	forget(f);
+	f->now += by;
+	sn_worker_tick(f->worker, f->now);
 }
 
 const uint8_t *assert_sent(struct fixture *f, uint16_t iface)

@@ -65,6 +65,9 @@ struct packet {
 	const uint8_t *payload;
 };
 
+/* What the dice of the tests show: less than `sides`, and the same in each run. */
+uint32_t dice(uint32_t sides);
+
 int start_eal(void **state);
 int stop_eal(void **state);
 
@@ -84,6 +87,9 @@ void assert_checksums(const uint8_t *frame, uint32_t len);
 void send_frame(struct fixture *f, uint16_t iface, const uint8_t *frame, uint32_t len);
 void send_packet(struct fixture *f, const struct packet *p);
 void send_burst(struct fixture *f, const struct packet *p, uint32_t n);
+
+/* Time passes; what came out before is forgotten. */
+void tick(struct fixture *f, uint64_t by);
 
 /* The one frame that came out, with right checksums, by the interface. */
 const uint8_t *assert_sent(struct fixture *f, uint16_t iface);

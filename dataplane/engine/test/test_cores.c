@@ -13,10 +13,9 @@
 #include <time.h>
 
 #include <rte_eal.h>
-#include <rte_eth_ring.h>
 #include <rte_mempool.h>
-#include <rte_ring.h>
 
+#include "ring_port.h"
 #include "sn_log.h"
 #include "sn_parse.h"
 #include "sn_shards.h"
@@ -44,8 +43,7 @@ struct flow {
 
 struct cores {
 	struct rte_mempool *pool;
-	struct rte_ring *rx[2][WORKERS]; /* of the inside port, of the outside port */
-	struct rte_ring *tx[2];
+	struct ring_port rings[2]; /* of the inside port, of the outside port */
 	struct sn_port ports[2];
 	struct sn_engine *engine;
 	bool steered; /* by the devices' rules */
@@ -91,49 +89,28 @@ static int start(void **state)
 	return rte_eal_init(10, args) < 0 || sn_source_register() ? -1 : 0;
 }
 
-static void open_port(struct cores *c, unsigned int i, const char *name)
-{
-	struct rte_ring *tx[WORKERS];
-	struct sn_port_config config = {.queues = WORKERS, .rx_desc = RING, .tx_desc = 64, .pool = c->pool};
-	struct sn_bind bind;
-	char text[64];
-
-	for (unsigned int q = 0; q < WORKERS; q++) {
-		snprintf(text, sizeof(text), "%s-rx%u", name, q);
-		c->rx[i][q] = rte_ring_create(text, RING, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-		assert_non_null(c->rx[i][q]);
-	}
-	snprintf(text, sizeof(text), "%s-tx", name);
-	c->tx[i] = rte_ring_create(text, RING, SOCKET_ID_ANY, RING_F_SC_DEQ);
-	assert_non_null(c->tx[i]);
-	for (unsigned int q = 0; q < WORKERS; q++)
-		tx[q] = c->tx[i];
-	assert_true(rte_eth_from_rings(name, c->rx[i], WORKERS, tx, WORKERS, 0) >= 0);
-	snprintf(text, sizeof(text), "%s=net_ring_%s", i == 0 ? "inside" : "outside", name);
-	assert_int_equal(sn_bind_parse(text, &bind, c->err, sizeof(c->err)), 0);
-	if (sn_port_attach(&c->ports[i], &bind, WORKERS, 1500, c->err, sizeof(c->err)) != 0 ||
-	    sn_port_start(&c->ports[i], &config, c->err, sizeof(c->err)) != 0)
-		fail_msg("%s", c->err);
-}
-
 static int open_engine(void **state, struct sn_partitioning partitioning)
 {
-	static unsigned int opened; /* names of pools are not used twice */
+	static unsigned int opened; /* names of pools and ports are not used twice */
+	static const char *const interfaces[2] = {"inside", "outside"};
 	struct cores *c = calloc(1, sizeof(*c));
 	struct sn_engine_config config = {.n_ports = 2, .n_workers = WORKERS, .idle_sleep_us = 0};
 	struct sn_engine_loaded loaded;
 	Sinter__Program__V1__Program *msg;
 	uint8_t macs[2][6] = {{0x02, 0x73, 0x6e, 0, 0, 0}, {0x02, 0x73, 0x6e, 0, 0, 1}};
+	char name[32];
 
 	*state = c;
 	stand_in_reset(WORKERS);
 	c->steered = partitioning.by == SN_PARTITION_BY_ADDRESS;
 	config.partitioning = partitioning;
-	snprintf(c->err, sizeof(c->err), "cores%u", opened);
-	c->pool = rte_pktmbuf_pool_create(c->err, BUFFERS, 0, 0, 2048, SOCKET_ID_ANY);
+	snprintf(name, sizeof(name), "cores%u", opened);
+	c->pool = rte_pktmbuf_pool_create(name, BUFFERS, 0, 0, 2048, SOCKET_ID_ANY);
 	assert_non_null(c->pool);
-	open_port(c, 0, opened == 0 ? "inside" : "inside2");
-	open_port(c, 1, opened == 0 ? "outside" : "outside2");
+	for (unsigned int i = 0; i < 2; i++) {
+		snprintf(name, sizeof(name), "%s%u", interfaces[i], opened);
+		ring_port_open(&c->rings[i], &c->ports[i], interfaces[i], name, RING, c->pool);
+	}
 	opened++;
 	sn_arena_init(&c->arena);
 	msg = sn_sample_napt(&c->arena);
@@ -169,18 +146,12 @@ static int close_cores(void **state)
 	for (unsigned int i = 0; i < 2; i++)
 		sn_port_close(&c->ports[i]);
 	sn_engine_free(c->engine);
+	for (unsigned int i = 0; i < 2; i++)
+		ring_port_free(&c->rings[i]);
 	assert_int_equal(rte_mempool_in_use_count(c->pool), 0);
 	sn_arena_free(&c->arena);
 	free(c);
 	return 0;
-}
-
-static uint32_t dice(uint32_t sides)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(seed >> 33) % sides;
 }
 
 /* With rules for hosts, flows are of several. */
@@ -217,7 +188,7 @@ static void send_flow(struct cores *c, uint32_t index, bool back)
 	p.payload_len = sizeof(payload);
 	len = write_frame(&p, frame);
 	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);
-	assert_int_equal(rte_ring_enqueue(c->rx[back][queue_of(c, index, back, frame, len)], m), 0);
+	assert_int_equal(rte_ring_enqueue(c->rings[back].rx[queue_of(c, index, back, frame, len)], m), 0);
 	c->sent++;
 }
 
@@ -250,7 +221,7 @@ static void collect(struct cores *c)
 	unsigned int n;
 
 	for (unsigned int port = 0; port < 2; port++) {
-		while ((n = rte_ring_dequeue_burst(c->tx[port], pkts, BURST, NULL)) > 0) {
+		while ((n = rte_ring_dequeue_burst(c->rings[port].tx, pkts, BURST, NULL)) > 0) {
 			for (unsigned int i = 0; i < n; i++) {
 				see(c, rte_pktmbuf_mtod((struct rte_mbuf *)pkts[i], const uint8_t *),
 				    port == 0);

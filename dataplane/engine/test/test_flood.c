@@ -162,14 +162,6 @@ static uint64_t dropped_as(const Sinter__Program__V1__Stats *stats, const char *
 	return 0;
 }
 
-static uint32_t dice(uint32_t sides)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(seed >> 33) % sides;
-}
-
 static void one_shards_ports_are_used_up_and_the_others_go_on(void **state)
 {
 	struct flood *f = *state;
@@ -306,76 +298,106 @@ static uint32_t lost_of_flows(const struct flood *f, const struct binding *bindi
 #define NEW	    5	/* connections in a round, which are answered ten rounds later */
 #define ESTABLISHED 50
 
+struct siege {
+	struct binding bindings[FLOWS], opening[ROUNDS][NEW]; /* port 0: not opened */
+	uint64_t sent, lost;				      /* packets of established flows */
+	uint64_t tried, opened; /* new connections; opened: answered, and that passed */
+	uint64_t answered;
+	uint64_t most; /* sessions */
+};
+
+static void add_openings_of_strangers(struct flood *f, uint32_t remotes)
+{
+	for (uint32_t i = 0; i < RATE; i++) {
+		struct packet p = outward(SN_TCP, (uint16_t)(1 + dice(65535)));
+
+		p.src = 0x0a000000 | dice(1 << 24);
+		p.dst = SN_SAMPLE_REMOTE + dice(remotes);
+		p.dport = 80;
+		p.flags = 0x02;
+		add(f, &p);
+	}
+}
+
+static void add_packets_of_flows(struct flood *f, const struct siege *s, uint32_t round)
+{
+	for (uint32_t i = 0; i < ESTABLISHED; i++) {
+		uint32_t number = (round * ESTABLISHED + i) % FLOWS;
+		const struct binding *b = &s->bindings[number];
+		struct packet out = segment_out(number, 0x10),
+			      back = segment_back(number, b->address, b->port);
+
+		add(f, &out);
+		add(f, &back);
+	}
+}
+
+static void add_new_connections(struct flood *f, uint32_t round)
+{
+	for (uint32_t i = 0; i < NEW; i++) {
+		struct packet p = segment_out(FLOWS + round * NEW + i, 0x02);
+
+		add(f, &p);
+	}
+}
+
+static void add_answers(struct flood *f, const struct siege *s, uint32_t round)
+{
+	for (uint32_t i = 0; round >= 10 && i < NEW; i++) {
+		const struct binding *b = &s->opening[round - 10][i];
+		struct packet p = segment_back(0, b->address, b->port);
+
+		if (b->port)
+			add(f, &p);
+	}
+}
+
+static void besiege(struct flood *f, struct siege *s, uint32_t round, uint32_t remotes)
+{
+	uint32_t flows, news, answers;
+
+	add_openings_of_strangers(f, remotes);
+	flows = f->n;
+	add_packets_of_flows(f, s, round);
+	news = f->n;
+	add_new_connections(f, round);
+	answers = f->n;
+	add_answers(f, s, round);
+	s->answered += f->n - answers;
+	run_round(f, 10 * MS);
+	s->sent += 2 * ESTABLISHED;
+	s->lost += lost_of_flows(f, s->bindings, flows, round * ESTABLISHED, ESTABLISHED);
+	s->tried += NEW;
+	for (uint32_t i = 0; i < NEW; i++) {
+		bool passed = f->fate[news + i] == PASSED;
+
+		s->opening[round][i] = (struct binding){f->address[news + i], passed ? f->port[news + i] : 0};
+	}
+	for (uint32_t i = answers; i < ROUND_MAX; i++)
+		s->opened += f->fate[i] == PASSED;
+}
+
 static void flood_with_openings(struct flood *f, uint32_t remotes, uint32_t bound)
 {
-	static struct binding bindings[FLOWS], opening[ROUNDS][NEW];
-	uint64_t lost = 0, sent = 0, opened = 0, tried = 0, answered = 0, most = 0;
-	const Sinter__Program__V1__Stats *stats;
+	struct siege *s = calloc(1, sizeof(*s));
 
 	load_flood(f);
-	connect_flows(f, bindings);
+	connect_flows(f, s->bindings);
 	for (uint32_t round = 0; round < ROUNDS; round++) {
-		uint32_t flood, flows, news, answers;
-
-		for (flood = f->n; f->n < flood + RATE;) {
-			struct packet p = outward(SN_TCP, (uint16_t)(1 + dice(65535)));
-
-			p.src = 0x0a000000 | dice(1 << 24);
-			p.dst = SN_SAMPLE_REMOTE + dice(remotes);
-			p.dport = 80;
-			p.flags = 0x02;
-			add(f, &p);
-		}
-		flows = f->n;
-		for (uint32_t i = 0; i < ESTABLISHED; i++) {
-			uint32_t number = (round * ESTABLISHED + i) % FLOWS;
-			struct packet out = segment_out(number, 0x10);
-			struct packet back =
-				segment_back(number, bindings[number].address, bindings[number].port);
-
-			add(f, &out);
-			add(f, &back);
-		}
-		news = f->n;
-		for (uint32_t i = 0; i < NEW; i++) {
-			struct packet p = segment_out(FLOWS + round * NEW + i, 0x02);
-
-			add(f, &p);
-		}
-		answers = f->n;
-		for (uint32_t i = 0; round >= 10 && i < NEW; i++) {
-			const struct binding *b = &opening[round - 10][i];
-			struct packet p = segment_back(0, b->address, b->port);
-
-			if (b->port)
-				add(f, &p);
-		}
-		answered += f->n - answers;
-		run_round(f, 10 * MS);
-		sent += 2 * ESTABLISHED;
-		lost += lost_of_flows(f, bindings, flows, round * ESTABLISHED, ESTABLISHED);
-		for (uint32_t i = 0; i < NEW; i++) {
-			bool passed = f->fate[news + i] == PASSED;
-
-			tried++;
-			opening[round][i] =
-				(struct binding){f->address[news + i], passed ? f->port[news + i] : 0};
-		}
-		for (uint32_t i = answers; i < ROUND_MAX; i++)
-			opened += f->fate[i] == PASSED;
-		stats = report(f);
-		most = RTE_MAX(most, stats->tables[0]->sessions);
+		besiege(f, s, round, remotes);
+		s->most = RTE_MAX(s->most, report(f)->tables[0]->sessions);
 		sn_arena_free(&f->arena);
 		sn_arena_init(&f->arena);
 	}
 	print_message("%u openings a second for %u s: of %lu packets of established flows %lu lost; "
 		      "of %lu new connections %lu opened; %lu sessions at most\n",
-		      RATE * 100, ROUNDS / 100, (unsigned long)sent, (unsigned long)lost,
-		      (unsigned long)tried, (unsigned long)opened, (unsigned long)most);
-	assert_int_equal(lost, 0);
-	assert_int_equal(opened, answered);
-	assert_true(opened >= (tried - 10 * NEW) * 95 / 100);
-	assert_in_range(most, bound * 9 / 10, bound); /* it is full all the time */
+		      RATE * 100, ROUNDS / 100, (unsigned long)s->sent, (unsigned long)s->lost,
+		      (unsigned long)s->tried, (unsigned long)s->opened, (unsigned long)s->most);
+	assert_int_equal(s->lost, 0);
+	assert_int_equal(s->opened, s->answered);
+	assert_true(s->opened >= (s->tried - 10 * NEW) * 95 / 100);
+	assert_in_range(s->most, bound * 9 / 10, bound); /* it is full all the time */
+	free(s);
 }
 
 static void a_flood_of_openings_from_random_sources_costs_nobody_his_connection(void **state)

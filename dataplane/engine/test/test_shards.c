@@ -344,15 +344,6 @@ static uint32_t owner_of(const struct world *w, uint32_t flow)
 	return sn_state_owner(w->engine->state, shard_of(w, flow));
 }
 
-/* What the dice of the tests show; the same in each run. */
-static uint32_t dice(uint32_t sides)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(seed >> 33) % sides;
-}
-
 static void shards_are_split_evenly_among_the_workers(void **state)
 {
 	struct world *w = *state;

@@ -69,15 +69,6 @@ static int start(void **state)
 	return buffers ? 0 : -1;
 }
 
-/* What the dice of the tests show; the same in each run. */
-static uint32_t dice(uint32_t sides)
-{
-	static uint64_t seed = 1;
-
-	seed = seed * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)(seed >> 33) % sides;
-}
-
 static uint64_t mac_of(uint8_t side, uint16_t iface)
 {
 	const uint8_t mac[6] = {0x02, 0x73, 0x6e, 0, side, (uint8_t)iface};
