@@ -281,7 +281,7 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 	c->n_words = (msg->n_bits + 63) / 64;
 	for (uint32_t i = 0; i < c->n_dims; i++) {
 		c->dims[i] = (uint8_t)msg->dims[i];
-		c->reads_ttl |= c->dims[i] == SN_TTL;
+		c->reads |= 1u << c->dims[i];
 		if (fields[c->dims[i]].max == UINT32_MAX)
 			spec.address_dims |= 1u << i;
 	}
@@ -293,7 +293,7 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 			c->n_bits++;
 		if (rc)
 			return fail(err, len, "%s: no memory for the bits of %s", at, fields[f].name);
-		c->reads_ttl |= t->n_words && f == SN_TTL;
+		c->reads |= (uint32_t)(t->n_words > 0) << f;
 	}
 	spec.n_boxes = msg->n_classes;
 	spec.n_dims = c->n_dims;

@@ -37,7 +37,7 @@ struct sn_classifier {
 	uint32_t n_words;
 	uint32_t n_bits; /* tables in use */
 	uint8_t dims[SN_TABLE_DIMS_MAX];
-	bool reads_ttl;
+	uint16_t reads; /* bit per field: enum sn_field */
 	struct sn_bit_table bits[SN_FIELDS];
 };
 

@@ -20,6 +20,8 @@
 struct sn_pkt;
 struct sn_execution; /* a packet on its way: worker/sn_execution.h */
 struct sn_look;	     /* a look ahead: shard/sn_dispatch.h */
+struct sn_partition;
+struct sn_session;
 
 /* What comes of a packet at an operation. */
 enum sn_verdict_kind {
@@ -88,7 +90,16 @@ struct sn_operation {
 	int (*decode_outcome)(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Leg *from);
 	/* Do it. State changes by the journal of x only: the packet may be dropped later. */
 	struct sn_verdict (*execute)(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op);
-	/* The same without effect on anything but p, as far as classification and state see it. NULL: PASS.
+	/*
+	 * What it does to each packet, also to one whose decision is cached; NULL: nothing. execute() has
+	 * sn_execution_each() call it. entry: the state that it named there, or NULL. p has the DSCP that it
+	 * has here, and may get another if the operation writes that. PASS or DROP; p cannot be refused any
+	 * more.
+	 */
+	struct sn_verdict (*each)(struct sn_partition *partition, struct sn_session *entry, struct sn_pkt *p,
+				  const struct sn_op *op, uint64_t now);
+	/* As execute(), without effect on anything but p, as far as classification and state see it. NULL:
+	 * PASS.
 	 */
 	struct sn_verdict (*predict)(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op);
 	/* Note on a class what its packets' fast path has to do or to fetch. False, or NULL: a class with

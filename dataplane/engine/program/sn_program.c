@@ -365,7 +365,7 @@ static int build_segment(struct sn_builder *b, uint32_t s)
 				b->at, b->err, b->len);
 	if (rc || (!to->ttl_floor && !from->whole_only && !from->low))
 		return rc;
-	b->p->cacheable &= !to->table.reads_ttl;
+	b->p->cacheable &= !(to->table.reads >> SN_TTL & 1);
 	sn_build_at(b, "segments[%u] (%.64s): low", s, from->name);
 	return sn_classifier_init(&to->low, from->low, to->n_classes, true, like ? &like->low : NULL, b->at,
 				  b->err, b->len);
@@ -391,10 +391,10 @@ static int allocate(struct sn_builder *b)
 			}
 		}
 	}
-	if (classes >= 1u << 31 || legs >= 1u << 31 || ops >= 1u << 31 || counters >= 1u << 31 ||
-	    b->msg->n_counters >= 1u << 31)
+	if (classes >= SN_INDEX_END || legs >= SN_INDEX_END || ops >= SN_INDEX_END ||
+	    counters >= SN_INDEX_END || b->msg->n_counters >= SN_INDEX_END)
 		return sn_build_fail(
-			b, "%zu classes, %zu legs, %zu operations, %zu counters: want less than 2^31 of each",
+			b, "%zu classes, %zu legs, %zu operations, %zu counters: want less than 2^29 of each",
 			classes, legs, ops, counters);
 	p->segments = sn_build_array(b->msg->n_segments, sizeof(*p->segments));
 	p->classes = sn_build_array(classes, sizeof(*p->classes));

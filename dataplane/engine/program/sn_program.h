@@ -24,6 +24,7 @@
 #define SN_LEGS_MAX   64  /* of a class */
 #define SN_COPIES_MAX 256 /* of one packet, over all its ways */
 #define SN_NO_INDEX   UINT32_MAX
+#define SN_INDEX_END  (1u << 29) /* of classes, operations, counters */
 
 /* The protocols that a NAPT translates; timeouts and counts are kept by them. */
 enum sn_proto_class {

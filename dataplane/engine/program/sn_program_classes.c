@@ -33,6 +33,11 @@ static int build_outcome(struct sn_builder *b, struct sn_op *to, const leg_msg *
 	return operation->decode_outcome(b, to, from);
 }
 
+static bool is_stateful(const struct sn_op *op)
+{
+	return op->traits & SN_OP_STATE || op->operation->each;
+}
+
 static int build_leg(struct sn_builder *b, struct sn_leg *to, const leg_msg *from)
 {
 	struct sn_program *p = b->p;
@@ -59,7 +64,7 @@ static int build_leg(struct sn_builder *b, struct sn_leg *to, const leg_msg *fro
 	}
 	rc = build_outcome(b, &p->ops[p->n_ops++], from);
 	for (uint32_t i = 0; i < to->n_ops && !rc; i++)
-		p->stateful |= (sn_leg_op(p, to, i)->traits & SN_OP_STATE) != 0;
+		p->stateful |= is_stateful(sn_leg_op(p, to, i));
 	return rc;
 }
 

@@ -88,6 +88,24 @@ static void add_all(struct sn_count *to, const struct sn_count *from, uint32_t n
 		add(&to[i], &from[i]);
 }
 
+/* The counter of a step in these arrays, of which each may be NULL; NULL: it has none. */
+static struct sn_count *step_count(uint32_t step, struct sn_count *classes, struct sn_count *counters)
+{
+	if (step & SN_STEP_COUNTER)
+		return counters ? &counters[step & ~SN_STEP_COUNTER] : NULL;
+	return classes && !(step & SN_STEP_EACH) ? &classes[step] : NULL;
+}
+
+void sn_counts_part(struct sn_counts *c, uint32_t path, uint32_t n, uint32_t bytes)
+{
+	for (uint32_t i = c->first[path]; i < c->first[path] + n; i++) {
+		struct sn_count *to = step_count(c->steps[i], c->classes, c->counters);
+
+		if (to)
+			sn_count_add(to, bytes);
+	}
+}
+
 void sn_counts_add(const struct sn_counts *c, struct sn_count *classes, struct sn_count *counters,
 		   struct sn_count *reasons)
 {
@@ -98,10 +116,10 @@ void sn_counts_add(const struct sn_counts *c, struct sn_count *classes, struct s
 	add_all(reasons, c->reasons, c->n_reasons);
 	for (uint32_t p = 0; p < n_paths; p++) {
 		for (uint32_t i = c->first[p]; i < c->first[p + 1]; i++) {
-			struct sn_count *to = c->steps[i] & SN_STEP_COUNTER ? counters : classes;
+			struct sn_count *to = step_count(c->steps[i], classes, counters);
 
 			if (to)
-				add(&to[c->steps[i] & ~SN_STEP_COUNTER], &c->paths[p]);
+				add(to, &c->paths[p]);
 		}
 	}
 }

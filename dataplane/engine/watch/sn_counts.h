@@ -18,6 +18,9 @@
 #define SN_PATH_BUCKETS	  (2 * SN_PATHS_MAX)
 #define SN_PATH_STEPS_MAX (8 * SN_PATHS_MAX)
 #define SN_STEP_COUNTER	  0x80000000u /* the step is a counter, else a class */
+#define SN_STEP_EACH	  0x40000000u /* or an operation that is to be done to each packet: nothing is counted */
+#define SN_STEP_ENTRY	  0x20000000u /* which has state for that */
+_Static_assert(SN_INDEX_END <= SN_STEP_ENTRY, "a step tells what it is");
 
 struct sn_counts {
 	const struct sn_program *program;
@@ -36,6 +39,9 @@ struct sn_counts {
 
 struct sn_counts *sn_counts_create(const struct sn_program *program);
 void sn_counts_free(struct sn_counts *counts);
+
+/* Counts a packet that came n steps along a path, and no further. */
+void sn_counts_part(struct sn_counts *counts, uint32_t path, uint32_t n, uint32_t bytes);
 
 /* Adds to arrays of program->n_classes, n_counters and n_reasons; each may be NULL. It may run beside the
  * worker. */

@@ -34,6 +34,10 @@ enum sn_cache_flag {
 	SN_CACHE_RETURN0 = 1, /* the packet uses session 0 in the return direction */
 	SN_CACHE_RETURN1 = 2,
 	SN_CACHE_STRIPPED = 4,
+	SN_CACHE_EACH = 8, /* operations on the path (SN_STEP_EACH) are to be done to each packet */
+	SN_CACHE_EACH0 =
+		16, /* session 0 is the state of one of these (SN_STEP_ENTRY): they have them in order */
+	SN_CACHE_EACH1 = 32,
 };
 
 struct sn_cache_key {

@@ -15,6 +15,15 @@ static void count_leg(struct sn_execution *x, const struct sn_leg *leg, const st
 		sn_execution_count(x, ids[i], p);
 }
 
+/* Whether what the operation does to this packet is what it does to all of the flow, but for what `each`
+ * does. */
+static bool can_keep(const struct sn_execution *x, const struct sn_op *op)
+{
+	if (op->traits & SN_OP_UNCACHEABLE)
+		return false;
+	return !(op->writes & x->varying) || op->operation->each;
+}
+
 /* Operation after operation; the last one does not say PASS. A warm-up is over when its decision cannot be
  * kept. */
 static struct sn_verdict run_leg(struct sn_execution *x, struct sn_pkt *p, const struct sn_leg *leg)
@@ -24,7 +33,7 @@ static struct sn_verdict run_leg(struct sn_execution *x, struct sn_pkt *p, const
 
 	count_leg(x, leg, p);
 	do {
-		x->keep &= !(op->traits & SN_OP_UNCACHEABLE);
+		x->keep &= can_keep(x, op);
 		if (unlikely(x->warm_up && !x->keep))
 			return sn_done();
 		v = op->operation->execute(x, p, op);
@@ -89,6 +98,7 @@ static struct sn_verdict run_segment(struct sn_execution *x, struct sn_pkt *p, c
 		if (unlikely(x->worker->trace))
 			sn_trace_class(x->worker->trace, class);
 	}
+	x->keep &= !(s->table.reads & x->varying);
 	sn_execution_step(x, class);
 	c = &x->program->classes[class];
 	if (c->n_legs > 1)
@@ -129,6 +139,8 @@ static void init(struct sn_execution *x, struct sn_worker *w, uint64_t now)
 	x->keep = false;
 	x->warm_up = false;
 	x->min_ttl = 0;
+	x->varying = 0;
+	x->each = false;
 	x->n_steps = 0;
 }
 

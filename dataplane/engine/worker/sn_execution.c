@@ -22,6 +22,27 @@ void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct s
 	sn_execution_step(x, counter | SN_STEP_COUNTER);
 }
 
+struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
+				    struct sn_session *entry)
+{
+	uint8_t dscp = p->dscp;
+	struct sn_verdict v;
+
+	if (entry && x->n_uses == SN_JOURNAL_MAX)
+		return sn_drop(SN_REASON_DEPTH);
+	if (entry)
+		x->uses[x->n_uses++] = (struct sn_use){.session = entry, .each = true, .done = 1};
+	sn_execution_step(x, (uint32_t)(op - x->program->ops) | SN_STEP_EACH | (entry ? SN_STEP_ENTRY : 0));
+	x->each = true;
+	x->varying |= op->writes;
+	if (x->warm_up)
+		return sn_pass();
+	v = op->operation->each(x->partition, entry, p, op, x->now);
+	/* The decision is that of packets as they mostly are. */
+	x->keep &= p->dscp == dscp;
+	return v;
+}
+
 bool sn_execution_may_send_error(struct sn_execution *x)
 {
 	return sn_worker_icmp_allowed(x->worker, x->now);
@@ -124,11 +145,13 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	e->shard = x->n_uses > 0 ? x->uses[0].session->shard : SN_PKT_NO_SHARD;
 	e->ttl_dec = p->ttl0 - p->ttl;
 	e->min_ttl = x->min_ttl > e->ttl_dec ? x->min_ttl : e->ttl_dec;
-	e->flags = p->stripped ? SN_CACHE_STRIPPED : 0;
+	e->flags = (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0);
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
 		e->sessions[i] = i < x->n_uses ? sn_cache_session(x->uses[i].session) : 0;
 		if (i < x->n_uses && x->uses[i].is_return)
 			e->flags |= SN_CACHE_RETURN0 << i;
+		if (i < x->n_uses && x->uses[i].each)
+			e->flags |= SN_CACHE_EACH0 << i;
 	}
 }
 

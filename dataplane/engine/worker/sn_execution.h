@@ -22,6 +22,7 @@ struct sn_cache_key;
 struct sn_use {
 	struct sn_session *session;
 	const uint8_t *tcp; /* header of the packet; NULL: none */
+	bool each;	    /* an operation's that is done to each packet: done, and not to be refreshed */
 	uint8_t is_return;
 	uint8_t made; /* for this packet: to be ended if the packet is dropped */
 	uint8_t done;
@@ -44,6 +45,8 @@ struct sn_execution {
 	const struct sn_cache_key *key;
 	uint64_t hash;
 	uint32_t min_ttl;
+	uint16_t varying; /* bit per field that packets of the flow may have different from here on */
+	bool each;	  /* some operation is to be done to each packet */
 	uint32_t n_steps;
 	uint32_t steps[SN_STEPS_MAX];
 };
@@ -70,6 +73,13 @@ bool sn_journal_spans_shards(const struct sn_execution *x);
 void sn_execution_step(struct sn_execution *x, uint32_t id);
 
 void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct sn_pkt *p);
+
+/*
+ * Has an operation do what it does to each packet, and notes for the cache that it is to be done to those
+ * that follow. entry: the state for it, if it has some; NULL: none. What it says of this packet.
+ */
+struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
+				    struct sn_session *entry);
 
 /* The packet leaves by an interface, to its next hop; or is answered by it. */
 struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);

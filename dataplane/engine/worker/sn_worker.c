@@ -94,21 +94,30 @@ static __rte_always_inline void rewrite_other(const struct sn_pkt *p, const stru
 	}
 }
 
-/* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
-static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p,
-					       const struct sn_cache_entry *e, uint64_t now)
+/* Whether a decision holds for a packet, and with which sessions. */
+static __rte_always_inline bool holds(const struct sn_worker *w, const struct sn_pkt *p,
+				      const struct sn_cache_entry *e, struct sn_session **s0,
+				      struct sn_session **s1, uint64_t now)
 {
-	struct sn_neigh *n = &w->neigh.entries[e->neigh];
-	struct sn_session *s0 = NULL, *s1 = NULL;
-	uint8_t *f, *ip, *l4;
+	const struct sn_neigh *n = &w->neigh.entries[e->neigh];
 
+	*s0 = *s1 = NULL;
 	if (unlikely(p->ttl < e->min_ttl || p->ip_len > w->program->interfaces[n->iface].mtu ||
 		     !sn_neigh_usable(n)))
 		return false;
-	if (e->sessions[0] && unlikely(!(s0 = session_of(e->sessions[0], now))))
+	if (e->sessions[0] && unlikely(!(*s0 = session_of(e->sessions[0], now))))
 		return false;
-	if (e->sessions[1] && unlikely(!(s1 = session_of(e->sessions[1], now))))
-		return false;
+	return !e->sessions[1] || likely((*s1 = session_of(e->sessions[1], now)));
+}
+
+/* One write, and out. False if there is no room for a tag. */
+static __rte_always_inline bool send_decided(struct sn_worker *w, struct sn_pkt *p,
+					     const struct sn_cache_entry *e, struct sn_session *s0,
+					     struct sn_session *s1, uint64_t now)
+{
+	struct sn_neigh *n = &w->neigh.entries[e->neigh];
+	uint8_t *f, *ip, *l4;
+
 	if (unlikely(e->vlan != SN_CACHE_KEEP_VLAN)) {
 		p->vlan = e->vlan;
 		p->stripped = e->flags & SN_CACHE_STRIPPED ? 1 : 0;
@@ -136,6 +145,97 @@ static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pk
 	sn_count_add(&w->counts->paths[e->path], p->frame_len);
 	sn_worker_send(w, n->iface, p->m);
 	return true;
+}
+
+/* The classes of the first steps of a cached decision's path. */
+static void trace_path(struct sn_worker *w, uint32_t path, uint32_t steps)
+{
+	const struct sn_counts *c = w->counts;
+
+	for (uint32_t i = c->first[path]; i < c->first[path] + steps; i++)
+		if (!(c->steps[i] & (SN_STEP_COUNTER | SN_STEP_EACH)))
+			sn_trace_class(w->trace, c->steps[i]);
+}
+
+/* What each packet has done to it, step by step on the decision's path. The step at which it is to be
+ * dropped, with the reason; the path's end: it is not. */
+static uint32_t do_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
+			struct sn_session *const *sessions, uint64_t now, uint32_t *reason)
+{
+	const struct sn_counts *c = w->counts;
+	uint32_t slot = 0, i;
+
+	for (i = c->first[e->path]; i < c->first[e->path + 1]; i++) {
+		uint32_t step = c->steps[i];
+		const struct sn_op *op = &w->program->ops[step & (SN_STEP_ENTRY - 1)];
+		struct sn_session *entry = NULL;
+		struct sn_verdict v;
+
+		if (step & SN_STEP_COUNTER || !(step & SN_STEP_EACH))
+			continue;
+		if (step & SN_STEP_ENTRY) {
+			while (!(e->flags & SN_CACHE_EACH0 << slot))
+				slot++;
+			entry = sessions[slot++];
+		}
+		v = op->operation->each(w->partition, entry, p, op, now);
+		if (v.kind == SN_VERDICT_DROP) {
+			*reason = v.value;
+			break;
+		}
+	}
+	return i - c->first[e->path];
+}
+
+/* A decided packet ends at a step of its path. */
+static void drop_decided(struct sn_worker *w, struct sn_pkt *p, uint32_t path, uint32_t steps,
+			 uint32_t reason)
+{
+	sn_counts_part(w->counts, path, steps, p->frame_len);
+	if (w->trace)
+		trace_path(w, path, steps);
+	sn_worker_drop(w, p->m, reason);
+}
+
+/* A decided packet of a flow each of whose packets has something done to it, which may drop it or change its
+ * DSCP. */
+static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
+					uint64_t now)
+{
+	uint32_t length = w->counts->first[e->path + 1] - w->counts->first[e->path], steps, reason = 0;
+	struct sn_cache_entry own = *e;
+	struct sn_session *s[SN_CACHE_SESSIONS];
+	uint8_t dscp = e->dscp != SN_CACHE_KEEP_DSCP ? e->dscp : p->dscp;
+
+	/* After this nothing may refuse the decision, or what is done to each packet would be done twice. */
+	if (!holds(w, p, e, &s[0], &s[1], now) ||
+	    (e->vlan != SN_CACHE_KEEP_VLAN && rte_pktmbuf_headroom(p->m) < SN_TAG_LEN))
+		return false;
+	p->dscp = dscp;
+	steps = do_each(w, p, e, s, now, &reason);
+	if (steps < length) {
+		drop_decided(w, p, e->path, steps, reason);
+		return true;
+	}
+	if (p->dscp != dscp) {
+		own.dscp = p->dscp;
+		own.ip_diff = sn_diff_norm(e->ip_diff + sn_diff16(dscp << 2, p->dscp << 2));
+	}
+	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++)
+		if (e->flags & SN_CACHE_EACH0 << i)
+			s[i] = NULL;
+	return send_decided(w, p, &own, s[0], s[1], now);
+}
+
+/* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
+static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p,
+					       const struct sn_cache_entry *e, uint64_t now)
+{
+	struct sn_session *s0, *s1;
+
+	if (unlikely(e->flags & SN_CACHE_EACH))
+		return forward_each(w, p, e, now);
+	return likely(holds(w, p, e, &s0, &s1, now)) && send_decided(w, p, e, s0, s1, now);
 }
 
 /* ---- a burst ---- */
@@ -255,14 +355,9 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_
 	sn_exec(w, p, segment, w->classes[i], key, w->hashes[i], now);
 }
 
-/* The classes that a cached decision stands for. */
-static void trace_path(struct sn_worker *w, uint32_t path)
+static void trace_decision(struct sn_worker *w, uint32_t path)
 {
-	const struct sn_counts *c = w->counts;
-
-	for (uint32_t i = c->first[path]; i < c->first[path + 1]; i++)
-		if (!(c->steps[i] & SN_STEP_COUNTER))
-			sn_trace_class(w->trace, c->steps[i]);
+	trace_path(w, path, w->counts->first[path + 1] - w->counts->first[path]);
 }
 
 /* A burst's packets, told to the trace, with the classes that the fast ways know and do not tell. */
@@ -277,9 +372,11 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 			sn_trace_handed(w->trace);
 		if (!watched || is_handed(w, i))
 			continue;
+		if (sn_trace_has_class(w->trace))
+			continue;
 		if (w->stats.cache_hits != hits)
-			trace_path(w, w->candidates[i]->path);
-		else if (!sn_trace_has_class(w->trace) && w->classes[i] != SN_TABLE_NONE)
+			trace_decision(w, w->candidates[i]->path);
+		else if (w->classes[i] != SN_TABLE_NONE)
 			sn_trace_class(w->trace, w->program->segments[segment].first_class + w->classes[i]);
 	}
 	sn_trace_no_turn(w->trace);
