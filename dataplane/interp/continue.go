@@ -2,7 +2,6 @@ package interp
 
 import (
 	"maps"
-	"reflect"
 
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
@@ -11,19 +10,13 @@ import (
 // bindings, and counters keep their values. So an engine goes on that gets another program.
 func (c *Chain) Continue(g *graph.Graph, opts Options) *Chain {
 	next := New(g, opts)
-	before := map[string]*nat{}
-	for _, n := range c.nodes {
-		if n.nat != nil {
-			before[n.nat.name] = n.nat
-		}
+	before := map[string]meaning{}
+	for i, n := range c.graph.Nodes {
+		before[n.Name] = c.means[i]
 	}
-	for i := range next.nodes {
-		n := next.nodes[i].nat
-		if n == nil {
-			continue
-		}
-		if old := before[n.name]; old != nil && reflect.DeepEqual(old.element, n.element) && old.overlaps == n.overlaps {
-			next.nodes[i].nat = old
+	for i, n := range g.Nodes {
+		if k, ok := next.means[i].(keeping); ok && k.continues(before[n.Name]) {
+			next.means[i] = before[n.Name]
 		}
 	}
 	maps.Copy(next.counts, c.counts)

@@ -5,7 +5,20 @@ import (
 	"encoding/binary"
 	"net"
 	"slices"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
+
+func init() {
+	register(func(*Chain, string, element.Input) meaning { return entered{} })
+	register(func(*Chain, string, element.CheckIPHeader) meaning { return entered{} })
+}
+
+// entered is an element behind which packets are that Entry let in: output 0 is that of the good ones.
+type entered struct{}
+
+func (entered) pass(*run, *graph.Node, *packet, int) (int, bool) { return element.CheckGood, false }
 
 const (
 	etherIPv4 = 0x0800

@@ -336,16 +336,13 @@ func TestAnErrorAboutAResetShowsWhereTheResetWentTo(t *testing.T) {
 // state is all that look-ups in a chain's NAPTs can find.
 func state(c *Chain) (inside map[flow]entry, outside map[seat]flow) {
 	inside, outside = map[flow]entry{}, map[seat]flow{}
-	for _, n := range c.nodes {
-		if n.nat == nil {
-			continue
-		}
-		for f, e := range n.nat.inside {
+	for _, n := range c.nats() {
+		for f, e := range n.inside {
 			seen := *e
 			seen.behind = nil
 			inside[f] = seen
 		}
-		for at, e := range n.nat.outside {
+		for at, e := range n.outside {
 			outside[at] = e.flow
 		}
 	}
@@ -363,7 +360,7 @@ func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := partlyHidden()
 			c := b.chain()
-			first, second := c.nodes[b.node("nat-a")].nat, c.nodes[b.node("isp")].nat
+			first, second := c.means[b.node("nat-a")].(*nat), c.means[b.node("isp")].(*nat)
 			for i, now := range []float64{0, 5, 5} {
 				r := c.newRun(seconds(now), nil, map[string][]wish{"nat-a": {{addr: true, port: true, at: port(2000 + uint16(i))}}})
 				r.start(inside, udp(1+uint16(i), 53).frame())

@@ -22,12 +22,35 @@ const (
 	tcpACK = 0x10
 )
 
+func init() {
+	register(func(*Chain, string, element.EchoResponder) meaning { return answers((*run).echo) })
+	register(func(*Chain, string, element.LocalHost) meaning { return answers((*run).localHost) })
+	register(func(*Chain, string, element.Reject) meaning { return answers((*run).reject) })
+}
+
+// answers is an element behind which nothing but answers is left of a packet.
+type answers func(*run, *graph.Node, *packet)
+
+func (answer answers) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
+	answer(r, n, p)
+	return ended, true
+}
+
 // tcpFlags is -1 if the packet has none.
 func tcpFlags(ip []byte) int {
 	if ip[9] != protoTCP || !ported(ip) {
 		return -1
 	}
 	return int(transport(ip)[13])
+}
+
+// echo turns an echo request into its answer; other packets end here.
+func (r *run) echo(n *graph.Node, p *packet) {
+	var a *packet
+	if request(p.ip) && fragOf(p.ip) == fragWhole {
+		a = replyToEcho(p)
+	}
+	r.hostAnswers(n, p, a)
 }
 
 // localHost answers as a host without services (RFC 1122 sections 3.2.2.1 and 3.2.2.6, RFC 9293 section 3.10.7.1).

@@ -7,6 +7,18 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
 
+func init() {
+	register(func(_ *Chain, _ string, e element.ICMPError) meaning { return icmpSender{e} })
+}
+
+// icmpSender answers with an error.
+type icmpSender struct{ element.ICMPError }
+
+func (s icmpSender) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
+	r.answer(n, p, icmpError(p, s.Type, s.Code, 0, r.errorSource(s.ICMPError, p), answerTTL), n.Out[0])
+	return ended, true
+}
+
 // errorSource is the source address of an icmp-error's answer.
 func (r *run) errorSource(e element.ICMPError, p *packet) uint32 {
 	if e.Source.IsValid() {
@@ -60,13 +72,4 @@ func (r *run) answer(n *graph.Node, p, e *packet, to graph.Edge) {
 	r.note("answered with ICMP type %d code %d", e.ip[20], e.ip[21])
 	r.step(n, 0, e)
 	r.walk(e, to)
-}
-
-// echo turns an echo request into its answer; other packets end here.
-func (r *run) echo(n *graph.Node, p *packet) {
-	var a *packet
-	if request(p.ip) && fragOf(p.ip) == fragWhole {
-		a = replyToEcho(p)
-	}
-	r.hostAnswers(n, p, a)
 }

@@ -10,9 +10,9 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"slices"
 	"time"
 
-	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
@@ -85,12 +85,13 @@ type Chain struct {
 	graph  *graph.Graph
 	trace  func(Step)
 	links  []link
-	nodes  []node
+	means  []meaning // by node
 	counts map[string]Count
 	// First fragments of pings to own addresses, the oldest is overwritten next.
 	echoes   [maxEchoes]firstEcho
 	nextEcho int
-	maxSteps int // of a packet; no valid chain reaches it
+	overlaps bool // Options.PortOverlapping
+	maxSteps int  // of a packet; no valid chain reaches it
 }
 
 // link is a chain interface made ready.
@@ -115,18 +116,9 @@ type neighbor struct {
 	addr netip.Addr
 }
 
-// node is an element made ready; only the field of its kind is set.
-type node struct {
-	classifier *classifier
-	lookup     *lookup
-	nat        *nat
-	link       int // of Input and Output
-}
-
 // New makes a chain ready to run, with empty state.
 func New(g *graph.Graph, opts Options) *Chain {
-	c := &Chain{graph: g, trace: opts.Trace, counts: map[string]Count{}, nodes: make([]node, len(g.Nodes))}
-	byName := map[string]int{}
+	c := &Chain{graph: g, trace: opts.Trace, counts: map[string]Count{}, means: make([]meaning, len(g.Nodes)), overlaps: opts.PortOverlapping}
 	for i, f := range g.Interfaces {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: num(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
@@ -142,33 +134,19 @@ func New(g *graph.Graph, opts Options) *Chain {
 		for _, n := range f.Neighbors {
 			l.neighbors[neighbor{n.VLAN, n.Addr}] = n.MAC
 		}
-		byName[f.Name] = i
 		c.links = append(c.links, l)
 	}
 	for i, n := range g.Nodes {
 		inputs, _ := n.Element.Ports()
 		c.maxSteps += max(inputs, 1) * maxTTLs
-		switch e := n.Element.(type) {
-		case element.Input:
-			c.nodes[i].link = byName[e.Interface]
-		case element.Output:
-			c.nodes[i].link = byName[e.Interface]
-		case element.Classifier:
-			c.nodes[i].classifier = newClassifier(e)
-			for _, r := range e.Rules {
-				if r.Count {
-					c.counts[r.Name] = Count{}
-				}
-			}
-		case element.Lookup:
-			c.nodes[i].lookup = newLookup(e)
-		case element.NAPT:
-			c.nodes[i].nat = newNAT(n.Name, e, opts.PortOverlapping)
-		case element.Counter:
-			c.counts[n.Name] = Count{}
-		}
+		c.means[i] = c.meaningOf(&n)
 	}
 	return c
+}
+
+// linkNamed is the index of an interface.
+func (c *Chain) linkNamed(name string) int {
+	return slices.IndexFunc(c.links, func(l link) bool { return l.name == name })
 }
 
 // Process runs one frame that arrives on an interface; time must not go backwards. A nil Chooser lets
@@ -205,14 +183,11 @@ type Session struct {
 // Sessions are the live entries of all NAPTs, in no order.
 func (c *Chain) Sessions(now time.Duration) []Session {
 	var out []Session
-	for _, n := range c.nodes {
-		if n.nat == nil {
-			continue
-		}
-		for f, e := range n.nat.inside {
-			if n.nat.live(e, now) {
-				s := Session{Binding: n.nat.binding(f), Idle: now - e.last}
-				if n.nat.owns(e.out) {
+	for _, n := range c.nats() {
+		for f, e := range n.inside {
+			if n.live(e, now) {
+				s := Session{Binding: n.binding(f), Idle: now - e.last}
+				if n.owns(e.out) {
 					s.Outside = e.out.addrPort()
 				}
 				out = append(out, s)

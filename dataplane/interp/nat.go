@@ -4,11 +4,17 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
+
+func init() {
+	register(func(c *Chain, name string, e element.NAPT) meaning { return newNAT(name, e, c.overlaps) })
+}
 
 // nat is the state of one NAPT.
 type nat struct {
@@ -87,6 +93,31 @@ func newNAT(name string, e element.NAPT, overlaps bool) *nat {
 	return n
 }
 
+func (n *nat) pass(r *run, at *graph.Node, p *packet, in int) (int, bool) {
+	if reason := r.translate(n, p, in); reason != "" {
+		r.discard(at, p, reason)
+		return ended, false
+	}
+	return 1 - in, false
+}
+
+// continues: the NAPT is as it was.
+func (n *nat) continues(before meaning) bool {
+	old, ok := before.(*nat)
+	return ok && reflect.DeepEqual(old.element, n.element) && old.overlaps == n.overlaps
+}
+
+// nats are the chain's NAPTs.
+func (c *Chain) nats() []*nat {
+	var out []*nat
+	for _, m := range c.means {
+		if n, ok := m.(*nat); ok {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
 func (n *nat) binding(f flow) Binding {
 	return Binding{
 		Node: n.name, Proto: f.proto,
@@ -143,9 +174,8 @@ func (e *entry) evictable(now time.Duration) bool {
 // Evict ends the entry of a flow, as a NAPT may for another one that finds no port or no room: it is a TCP entry that is not
 // answered, and that was idle for a second or longer. Anything else is an error.
 func (c *Chain) Evict(now time.Duration, b Binding) error {
-	for i := range c.nodes {
-		n := c.nodes[i].nat
-		if n == nil || n.name != b.Node || !b.Inside.Addr().Is4() || !b.Remote.Addr().Is4() {
+	for _, n := range c.nats() {
+		if n.name != b.Node || !b.Inside.Addr().Is4() || !b.Remote.Addr().Is4() {
 			continue
 		}
 		f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}

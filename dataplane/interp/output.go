@@ -4,8 +4,19 @@ import (
 	"encoding/binary"
 	"net/netip"
 
+	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
+
+func init() {
+	register(func(c *Chain, _ string, e element.Output) meaning { return output{c.linkNamed(e.Interface)} })
+}
+
+type output struct{ link int }
+
+func (o output) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
+	return ended, r.output(n, o.link, p)
+}
 
 // output sends the packet out of an interface (docs/elements.md, "Exit"). It
 // tells whether the packet left, waits, or was answered.

@@ -29,10 +29,8 @@ func TestOneOfTwoFlowsThatShareAPortEndsWithoutTheOther(t *testing.T) {
 		}},
 		"expired": {11, func(c *Chain) error {
 			only(t, c.Process(seconds(9), inside, syn(1, 80).frame(), nil))
-			for _, n := range c.nodes {
-				if n.nat != nil {
-					n.nat.forget(seconds(11))
-				}
+			for _, n := range c.nats() {
+				n.forget(seconds(11))
 			}
 			return nil
 		}},

@@ -7,9 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // maxTTLs is how many values the TTL has. Between two of them a packet passes each input of an element once at most: a
@@ -228,136 +226,18 @@ func (r *run) way(p *packet, at graph.Edge) (left bool) {
 			r.drop("unwired") // a valid graph has no such way
 			return false
 		}
-		n, made := &r.c.graph.Nodes[at.To], &r.c.nodes[at.To]
+		n := &r.c.graph.Nodes[at.To]
 		if p.steps++; p.steps > r.c.maxSteps {
 			r.drop("loop")
 			return false
 		}
-		out, left := r.element(n, made, p, at.Port)
+		out, left := r.c.means[at.To].pass(r, n, p, at.Port)
 		if out == ended {
 			return left
 		}
 		r.step(n, out, p)
 		at = n.Out[out]
 	}
-}
-
-// ended is the output of an element by which a packet does not go on.
-const ended = -1
-
-// element has an element do its part, and gives the output by which the packet goes on; ended: it does not.
-func (r *run) element(n *graph.Node, made *node, p *packet, in int) (out int, left bool) {
-	switch e := n.Element.(type) {
-	case element.Input:
-	case element.Output:
-		return ended, r.output(n, made.link, p)
-	case element.Classifier:
-		out = r.classify(n, made.classifier, p)
-	case element.Lookup:
-		out = r.route(e, made.lookup, p)
-	case element.DecTTL:
-		out = decTTL(p)
-	case element.TTLGuard:
-		out = element.GuardPass
-		if p.ip[8] < e.Min {
-			out = element.GuardFail
-		}
-	case element.SetField:
-		p.set(e.Field, constant(e))
-	case element.CheckIPHeader:
-		out = element.CheckGood // Entry let no other in
-	case element.Counter:
-		r.count(n.Name, p)
-	case element.Tee:
-		for i := range e.Outs {
-			r.step(n, i, p)
-			if r.walk(p.copy(), n.Out[i]) {
-				left = true
-			}
-		}
-		return ended, left
-	case element.Discard:
-		r.discard(n, p, e.Reason)
-		return ended, false
-	case element.ICMPError:
-		r.answer(n, p, icmpError(p, e.Type, e.Code, 0, r.errorSource(e, p), answerTTL), n.Out[0])
-		return ended, true
-	case element.EchoResponder:
-		r.echo(n, p)
-		return ended, true
-	case element.LocalHost:
-		r.localHost(n, p)
-		return ended, true
-	case element.Reject:
-		r.reject(n, p)
-		return ended, true
-	case element.NAPT:
-		if reason := r.translate(made.nat, p, in); reason != "" {
-			r.discard(n, p, reason)
-			return ended, false
-		}
-		out = 1 - in
-	default:
-		panic(fmt.Sprintf("interp: no semantics for element %T of node %s", e, n.Name))
-	}
-	return out, false
-}
-
-// discard ends a packet's way at a node.
-func (r *run) discard(n *graph.Node, p *packet, reason string) {
-	r.note("drop %s", reason)
-	r.step(n, -1, p)
-	r.drop(reason)
-}
-
-// decTTL takes one off a packet's TTL, and gives the output for what is left.
-func decTTL(p *packet) int {
-	if p.ip[8] <= 1 {
-		return element.TTLExpired
-	}
-	p.ip[8]--
-	return element.TTLAlive
-}
-
-func (r *run) classify(n *graph.Node, c *classifier, p *packet) int {
-	if c.byChoice {
-		r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport)
-	}
-	i := c.match(p)
-	if i < 0 {
-		r.note("no rule matches")
-		return c.fallback
-	}
-	rule := &c.rules[i]
-	r.note("rule %s", rule.Name)
-	if rule.Count {
-		r.count(rule.Name, p)
-	}
-	return rule.Out
-}
-
-func (r *run) route(e element.Lookup, l *lookup, p *packet) int {
-	r.reads(p.by.dst)
-	rt, ok := l.find(dstOf(p.ip))
-	if !ok {
-		r.note("no route")
-		return e.NoRoute
-	}
-	p.via = rt.Via
-	if rt.Via.IsValid() {
-		r.note("route %v via %v", rt.Prefix, rt.Via)
-	} else {
-		r.note("route %v", rt.Prefix)
-	}
-	return rt.Out
-}
-
-// constant is what a set-field writes.
-func constant(e element.SetField) uint32 {
-	if e.Field == headerspace.Src || e.Field == headerspace.Dst {
-		return num(headerspace.AsAddr(e.Value))
-	}
-	return uint32(e.Value.Lo)
 }
 
 // reads notes that a classification sees choices of this run.

@@ -2,8 +2,20 @@ package interp
 
 import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
+
+func init() {
+	register(func(c *Chain, _ string, e element.Classifier) meaning {
+		for _, r := range e.Rules {
+			if r.Count {
+				c.counts[r.Name] = Count{}
+			}
+		}
+		return newClassifier(e)
+	})
+}
 
 // classifier tries the filters of the rules in order. What their addresses span lies
 // flat, so that long rule sets run fast enough to test with.
@@ -89,6 +101,23 @@ func narrow(f headerspace.Field, s headerspace.Set) []span {
 	return out
 }
 
+func (c *classifier) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
+	if c.byChoice {
+		r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport)
+	}
+	i := c.match(p)
+	if i < 0 {
+		r.note("no rule matches")
+		return c.fallback, false
+	}
+	rule := &c.rules[i]
+	r.note("rule %s", rule.Name)
+	if rule.Count {
+		r.count(rule.Name, p)
+	}
+	return rule.Out, false
+}
+
 // match is the index of the first rule that the packet passes, -1 if none.
 func (c *classifier) match(p *packet) int {
 	src, dst := srcOf(p.ip), dstOf(p.ip)
@@ -116,34 +145,4 @@ func (c check) passes(v uint32) bool {
 		}
 	}
 	return false
-}
-
-// lookup is a table of prefixes, one map per length.
-type lookup struct {
-	byLen [33]map[uint32]element.Route
-}
-
-func newLookup(e element.Lookup) *lookup {
-	l := &lookup{}
-	for _, r := range e.Routes {
-		n := r.Prefix.Bits()
-		if l.byLen[n] == nil {
-			l.byLen[n] = map[uint32]element.Route{}
-		}
-		l.byLen[n][num(r.Prefix.Masked().Addr())] = r
-	}
-	return l
-}
-
-// find is the route of the longest prefix that holds the address.
-func (l *lookup) find(a uint32) (element.Route, bool) {
-	for n := 32; n >= 0; n-- {
-		if l.byLen[n] == nil {
-			continue
-		}
-		if r, ok := l.byLen[n][a&^uint32(1<<(32-n)-1)]; ok {
-			return r, true
-		}
-	}
-	return element.Route{}, false
 }
