@@ -31,11 +31,12 @@ func (b *builder) checkNextHop(f *function, field string, p netip.Prefix, name v
 // checkTranslations warns of what elements translate to and nobody answers for, and refuses what a NAPT translates to, too.
 func (b *builder) checkTranslations() {
 	for _, f := range b.functions {
-		if f.kinds.Elements == nil {
+		in, ok := f.kind.(elements)
+		if !ok {
 			continue
 		}
-		for k := range f.kinds.Elements.Elements {
-			e := &f.kinds.Elements.Elements[k]
+		for k := range in.spec.Elements {
+			e := &in.spec.Elements[k]
 			name := f.name + "/" + string(e.Name)
 			node := slices.IndexFunc(b.g.Nodes, func(n Node) bool { return n.Name == name })
 			if node < 0 {

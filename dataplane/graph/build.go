@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 // Inputs is what a chain refers to.
@@ -40,7 +41,8 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	}
 	b.lowerInterfaces()
 	for _, f := range b.functions {
-		b.lower(f)
+		f.entry = map[string]Edge{}
+		f.kind.lower(b, f)
 	}
 	if !b.unlinked {
 		b.wireExits()
@@ -89,23 +91,6 @@ type builder struct {
 type exit struct {
 	node, out int
 	port      port
-}
-
-// lower makes the function's elements.
-func (b *builder) lower(f *function) {
-	f.entry = map[string]Edge{}
-	switch {
-	case f.kinds.Firewall != nil:
-		b.lowerFirewall(f, f.kinds.Firewall)
-	case f.kinds.Router != nil:
-		b.lowerRouter(f, f.kinds.Router)
-	case f.kinds.NAPT != nil:
-		b.lowerNAPT(f, f.kinds.NAPT)
-	case f.kinds.Monitor != nil:
-		b.lowerMonitor(f, f.kinds.Monitor)
-	case f.kinds.Elements != nil:
-		b.lowerElements(f, f.kinds.Elements)
-	}
 }
 
 // add appends a node and tells its index.
@@ -196,4 +181,14 @@ func (b *builder) problem(o finding.Object, field string, p *rules.Problem) (ok 
 	}
 	b.fail(o, field, p.Value, "%s", p.Message)
 	return false
+}
+
+// filter is the packets that a match means; ok is false if it has errors.
+func (b *builder) filter(o finding.Object, field string, m *v1alpha1.Match) (filter headerspace.Filter, ok bool) {
+	filter, problems := rules.Filter(m)
+	ok = true
+	for i := range problems {
+		ok = b.problem(o, field, &problems[i]) && ok
+	}
+	return filter, ok
 }

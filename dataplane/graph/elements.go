@@ -5,24 +5,80 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// placed is an element of an elements function, with the names of its ports.
-type placed struct {
-	name string
-	path string
-	el   element.Element
-	ins  []string
-	outs []string
-	// drops are the reasons of outputs that drop unless they are linked.
-	drops map[string]string
-	node  int
+func init() {
+	register("elements", func(k *v1alpha1.FunctionKinds) *v1alpha1.Elements { return k.Elements }, func(s *v1alpha1.Elements) kind { return elements{s} })
 }
 
-// lowerElements makes the elements that packets can get to.
-func (b *builder) lowerElements(f *function, spec *v1alpha1.Elements) {
+// elements is a function that is written as a graph.
+type elements struct{ spec *v1alpha1.Elements }
+
+func (e elements) ports() []string {
+	if len(e.spec.Ports) == 0 {
+		return twoSides
+	}
+	var out []string
+	for _, p := range e.spec.Ports {
+		out = append(out, string(p))
+	}
+	return out
+}
+
+func (e elements) through(f *function, in string) []string {
+	outs, _ := newElementMap(e.spec, f.ports).from(in, true)
+	return outs
+}
+
+func (e elements) translated(f *function, in string) ([]string, []*v1alpha1.NAPT) {
+	return newElementMap(e.spec, f.ports).from(in, false)
+}
+
+func (e elements) joinRealms(f *function, r realms) {
+	newElementMap(e.spec, f.ports).joinRealms(f.name, r)
+}
+
+func (elements) traits() traits { return traits{unforeseen: true} }
+
+// placed is an element of an elements function.
+type placed struct {
+	placement.Place
+	name string
+	path string
+	node int
+}
+
+// inElement is a function as one of its elements sees it.
+type inElement struct {
+	b    *builder
+	f    *function
+	path string // of the element
+}
+
+func (i inElement) Fail(field, value, format string, args ...any) {
+	i.b.fail(i.f.object, i.path+"."+field, value, format, args...)
+}
+
+func (i inElement) Problem(field string, p *rules.Problem) bool {
+	return i.b.problem(i.f.object, i.path+"."+field, p)
+}
+
+func (i inElement) Filter(field string, m *v1alpha1.Match) (headerspace.Filter, bool) {
+	return i.b.filter(i.f.object, i.path+"."+field, m)
+}
+
+func (i inElement) NAPT(field string, spec *v1alpha1.NAPT, owner string) element.NAPT {
+	return i.b.napt(i.f, i.path+"."+field, spec, owner)
+}
+
+// lower makes the elements that packets can get to.
+func (e elements) lower(b *builder, f *function) {
+	spec := e.spec
 	list := b.placeElements(f, spec)
 	b.checkElementLinks(f, spec, list)
 	m := newElementMap(spec, f.ports)
@@ -39,9 +95,9 @@ func (b *builder) lowerElements(f *function, spec *v1alpha1.Elements) {
 	for _, e := range list {
 		e.node = -1
 		switch {
-		case e.el == nil:
+		case e.Element == nil:
 		case live[port{e.name, ""}]:
-			e.node = b.add(f.name, f.name+"/"+e.name, e.el)
+			e.node = b.add(f.name, f.name+"/"+e.name, e.Element)
 		case !b.unlinked:
 			b.warn(f.object, e.path+".name", e.name, "no packet gets to this element; link it, or take it out")
 		}
@@ -63,8 +119,9 @@ func (b *builder) placeElements(f *function, spec *v1alpha1.Elements) []*placed 
 			b.fail(f.object, path+".name", string(e.Name), "the name is taken by %s; elements need names of their own", first)
 		}
 		taken[string(e.Name)] = path
-		p := &placed{name: string(e.Name), path: path, drops: map[string]string{}}
-		b.placeElement(f, e, p)
+		p := &placed{name: string(e.Name), path: path}
+		p.Function, p.Name = inElement{b, f, path}, f.name+"/"+p.name
+		p.Put(e)
 		list = append(list, p)
 	}
 	return list
@@ -84,8 +141,8 @@ func (b *builder) checkElementLinks(f *function, spec *v1alpha1.Elements, list [
 	first := map[port]string{}
 	for i, l := range spec.Links {
 		field := index(f.path+".links", i)
-		b.checkElementEnd(f, list, string(l.To), field+".to", "input", func(e *placed) []string { return e.ins })
-		if !b.checkElementEnd(f, list, string(l.From), field+".from", "output", func(e *placed) []string { return e.outs }) {
+		b.checkElementEnd(f, list, string(l.To), field+".to", "input", func(e *placed) []string { return e.Ins })
+		if !b.checkElementEnd(f, list, string(l.From), field+".from", "output", func(e *placed) []string { return e.Outs }) {
 			continue
 		}
 		from := elementPort(string(l.From), f.ports)
@@ -113,16 +170,16 @@ func (b *builder) checkElementEnd(f *function, list []*placed, s, field, what st
 	}
 	has := names(e)
 	switch {
-	case e.el == nil: // has errors of its own
+	case e.Element == nil: // has errors of its own
 		return false
 	case slices.Contains(has, p.name):
 		return true
 	case len(has) == 0:
-		b.fail(f.object, field, s, "a %s has no %s; nothing can be linked there", e.el.Kind(), what)
+		b.fail(f.object, field, s, "a %s has no %s; nothing can be linked there", e.Element.Kind(), what)
 	case p.name == "":
 		b.fail(f.object, field, s, "names no %s; write %q, or another of its %ss (%s)", what, e.name+"."+has[0], what, strings.Join(has, ", "))
 	case has[0] == "":
-		b.fail(f.object, field, s, "a %s has one %s; write %q", e.el.Kind(), what, e.name)
+		b.fail(f.object, field, s, "a %s has one %s; write %q", e.Element.Kind(), what, e.name)
 	default:
 		b.fail(f.object, field, s, "element %q has no %s %q%s", e.name, what, p.name, finding.DidYouMean(p.name, has))
 	}
@@ -144,8 +201,8 @@ func (w *elementWirer) wire() {
 		if e.node < 0 {
 			continue
 		}
-		for i, name := range e.outs {
-			if element.TwoSided(e.el) && !w.live[port{e.name, opposite(name)}] {
+		for i, name := range e.Outs {
+			if element.TwoSided(e.Element) && !w.live[port{e.name, opposite(name)}] {
 				continue // nothing comes in by the other side
 			}
 			w.lead(port{e.name, name}, e, i)
@@ -162,7 +219,7 @@ func (w *elementWirer) wire() {
 		}
 		if ok {
 			if e := findPlaced(w.list, to.owner); e != nil && e.node >= 0 {
-				f.entry[name] = Edge{To: e.node, Port: max(0, slices.Index(e.ins, to.name))}
+				f.entry[name] = Edge{To: e.node, Port: max(0, slices.Index(e.Ins, to.name))}
 			}
 			continue
 		}
@@ -186,10 +243,10 @@ func (w *elementWirer) lead(from port, e *placed, out int) {
 		w.b.exit(e.node, out, w.f, to.name)
 	case ok:
 		if t := findPlaced(w.list, to.owner); t != nil && t.node >= 0 {
-			w.b.g.Nodes[e.node].Out[out] = Edge{To: t.node, Port: max(0, slices.Index(t.ins, to.name))}
+			w.b.g.Nodes[e.node].Out[out] = Edge{To: t.node, Port: max(0, slices.Index(t.Ins, to.name))}
 		}
 	default:
-		reason, silent := e.drops[from.name]
+		reason, silent := e.Drops[from.name]
 		if !silent {
 			reason = w.f.name + "/" + e.name + "/unlinked"
 			if !w.b.unlinked {

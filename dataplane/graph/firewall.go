@@ -3,13 +3,38 @@ package graph
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
+
+func init() {
+	register("firewall", func(k *v1alpha1.FunctionKinds) *v1alpha1.Firewall { return k.Firewall }, func(s *v1alpha1.Firewall) kind { return firewall{spec: s} })
+}
+
+type firewall struct {
+	twoSided
+	spec *v1alpha1.Firewall
+}
+
+// answers tells whether the firewall answers what it refuses.
+func (w firewall) answers(b *builder) bool {
+	fw := w.spec
+	if from := fw.RulesFrom; from != nil {
+		list := b.in.Files.Rules[rules.Source{File: from.Name(), Format: from.Format}]
+		if from.Actions == v1alpha1.ActionsReject ||
+			slices.ContainsFunc(list, func(r rules.Rule) bool { return r.Action == v1alpha1.ActionReject }) {
+			return true
+		}
+	}
+	return fw.Default == v1alpha1.ActionReject ||
+		slices.ContainsFunc(fw.Rules, func(r v1alpha1.FirewallRule) bool { return r.Action == v1alpha1.ActionReject })
+}
 
 // firewallRule is a rule of either origin.
 type firewallRule struct {
@@ -22,11 +47,12 @@ type firewallRule struct {
 // firewallAccepts is the output of a firewall's classifiers by which accepted packets leave.
 const firewallAccepts = 0
 
-// lowerFirewall makes a classifier per direction, "fw/inside" for what comes in
+// lower makes a classifier per direction, "fw/inside" for what comes in
 // by inside. What a rule drops is counted as "fw/drop", what no rule matches as
 // "fw/default". What is rejected is counted by "fw/reject-<side>" or
 // "fw/reject-default-<side>", and answered by the side that it came by.
-func (b *builder) lowerFirewall(f *function, spec *v1alpha1.Firewall) {
+func (w firewall) lower(b *builder, f *function) {
+	spec := w.spec
 	list := b.firewallRules(f, spec)
 	drop := b.discardOnce(f, f.name+"/drop")
 	refuse := b.discardOnce(f, f.name+"/default")
@@ -59,24 +85,24 @@ func (b *builder) lowerFirewall(f *function, spec *v1alpha1.Firewall) {
 // firewallSide is the classifier of what comes in by a side, and the names of its outputs.
 func firewallSide(list []firewallRule, spec *v1alpha1.Firewall, side string) (element.Classifier, []string) {
 	c := element.Classifier{Rules: make([]element.Rule, 0, len(list))}
-	to := newOuts("accept")
+	to := placement.NewOuts("accept")
 	for _, r := range list {
 		if r.from != "" && r.from != v1alpha1.SideOutside == (side == outside) {
 			continue
 		}
 		c.Rules = append(c.Rules, element.Rule{
-			Name: r.name, Filters: []headerspace.Filter{r.filter}, Out: to.number(strings.ToLower(string(r.action))), Count: spec.CountRules,
+			Name: r.name, Filters: []headerspace.Filter{r.filter}, Out: to.Number(strings.ToLower(string(r.action))), Count: spec.CountRules,
 		})
 	}
 	switch spec.Default {
 	case v1alpha1.ActionDrop:
-		c.Default = to.number("default")
+		c.Default = to.Number("default")
 	case v1alpha1.ActionReject:
-		c.Default = to.number("reject-default")
+		c.Default = to.Number("reject-default")
 	case v1alpha1.ActionAccept:
 	}
-	c.Outs = len(to.names)
-	return c, to.names
+	c.Outs = len(to.Names)
+	return c, to.Names
 }
 
 // lowerReject leads a classifier's output to a counter and to the answer, which leaves by the side.
@@ -153,19 +179,4 @@ func actionOf(actions v1alpha1.RuleActions, line int) v1alpha1.Action {
 		return v1alpha1.ActionAccept
 	}
 	return v1alpha1.ActionDrop
-}
-
-// outs numbers named outputs in the order in which they are first asked for.
-type outs struct{ names []string }
-
-func newOuts(names ...string) *outs { return &outs{names} }
-
-func (o *outs) number(name string) int {
-	for i, n := range o.names {
-		if n == name {
-			return i
-		}
-	}
-	o.names = append(o.names, name)
-	return len(o.names) - 1
 }

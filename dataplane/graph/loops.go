@@ -62,7 +62,7 @@ func (b *builder) failLoop(way []Edge) {
 	object, field := b.object, "spec.functions"
 	if f := b.findFunction(b.g.Nodes[way[0].To].Function); f != nil {
 		object, field = f.object, f.path
-		if f.kinds.Elements != nil {
+		if is[elements](f) {
 			field += ".links"
 		}
 	}

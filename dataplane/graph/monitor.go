@@ -6,12 +6,21 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// lowerMonitor makes, per direction, a classifier "mon/inside" with a counter
+func init() {
+	register("monitor", func(k *v1alpha1.FunctionKinds) *v1alpha1.Monitor { return k.Monitor }, func(s *v1alpha1.Monitor) kind { return monitor{spec: s} })
+}
+
+type monitor struct {
+	twoSided
+	spec *v1alpha1.Monitor
+}
+
+// lower makes, per direction, a classifier "mon/inside" with a counter
 // "mon/inside/<class>" on every output; behind the counters the ways rejoin.
-func (b *builder) lowerMonitor(f *function, spec *v1alpha1.Monitor) {
+func (m monitor) lower(b *builder, f *function) {
 	var list []element.Rule
-	for i := range spec.Classes {
-		c := &spec.Classes[i]
+	for i := range m.spec.Classes {
+		c := &m.spec.Classes[i]
 		if filter, ok := b.filter(f.object, index(f.path+".classes", i), &c.Match); ok {
 			list = append(list, element.Rule{Name: string(c.Name), Filters: []headerspace.Filter{filter}, Out: len(list)})
 		}

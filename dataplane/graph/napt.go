@@ -31,14 +31,34 @@ type poolEntry struct {
 	field, text string
 }
 
-// lowerNAPT makes one element, "nat/napt".
-func (b *builder) lowerNAPT(f *function, spec *v1alpha1.NAPT) {
-	e := b.napt(f, f.path, spec, f.name)
-	n := b.add(f.name, f.name+"/napt", e)
+func init() {
+	register("napt", func(k *v1alpha1.FunctionKinds) *v1alpha1.NAPT { return k.NAPT }, func(s *v1alpha1.NAPT) kind { return napt{spec: s} })
+}
+
+type napt struct {
+	twoSided
+	spec *v1alpha1.NAPT
+}
+
+func (n napt) translated(_ *function, in string) ([]string, []*v1alpha1.NAPT) {
+	if in == outside {
+		return nil, []*v1alpha1.NAPT{n.spec}
+	}
+	return []string{outside}, nil
+}
+
+func (napt) joinRealms(*function, realms) {}
+
+func (napt) traits() traits { return traits{translates: true} }
+
+// lower makes one element, "nat/napt".
+func (n napt) lower(b *builder, f *function) {
+	e := b.napt(f, f.path, n.spec, f.name)
+	node := b.add(f.name, f.name+"/napt", e)
 	for side, name := range twoSides {
 		if b.reached[port{f.name, name}] {
-			f.entry[name] = Edge{To: n, Port: side}
-			b.exit(n, 1-side, f, opposite(name)) // out by the other side
+			f.entry[name] = Edge{To: node, Port: side}
+			b.exit(node, 1-side, f, opposite(name)) // out by the other side
 		}
 	}
 }

@@ -14,8 +14,12 @@ func (f *function) addresses() []netip.Addr {
 			out = append(out, a)
 		}
 	}
-	add(string(f.kinds.Router.Address))
-	for _, p := range f.kinds.Router.Ports {
+	r, ok := f.kind.(router)
+	if !ok {
+		return nil
+	}
+	add(string(r.spec.Address))
+	for _, p := range r.spec.Ports {
 		add(string(p.Address))
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -74,10 +75,10 @@ func (b *builder) leadsAway(f *function, out int) bool {
 		switch {
 		case !ok || next == nil:
 			return false
-		case next.kinds.Firewall != nil, next.kinds.Monitor != nil:
+		case next.kind.traits().transparent:
 			at = port{next.name, opposite(w.to.name)}
 		default:
-			return next.kinds.NAPT != nil
+			return next.kind.traits().translates
 		}
 	}
 }
@@ -131,11 +132,11 @@ func localOf(name string, own, shared, broadcasts []netip.Addr) element.Classifi
 // wireReplies leads what an interface's own addresses send: to a connected prefix of the realm straight out, to the rest by
 // the router behind the interface, else by the interface's gateway.
 func (b *builder) wireReplies(i *chainInterface) {
-	to := newOuts("(rest)")
+	to := placement.NewOuts("(rest)")
 	l := element.Lookup{}
 	for _, j := range b.interfaces {
 		if j.prefix.IsValid() && b.realmOf(i) == b.realmOf(j) {
-			l.Routes = append(l.Routes, element.Route{Prefix: j.prefix.Masked(), Out: to.number(j.name)})
+			l.Routes = append(l.Routes, element.Route{Prefix: j.prefix.Masked(), Out: to.Number(j.name)})
 		}
 	}
 	rest := b.replyRouter(i)
@@ -146,12 +147,12 @@ func (b *builder) wireReplies(i *chainInterface) {
 	if rest < 0 {
 		rest = i.out
 	}
-	l.Outs = len(to.names)
+	l.Outs = len(to.Names)
 	reply := b.add("", i.name+"/reply", l)
 	b.wire(i.host, 0, reply)
 	b.wire(reply, 0, rest)
 	for _, j := range b.interfaces {
-		if n := slices.Index(to.names, j.name); n > 0 {
+		if n := slices.Index(to.Names, j.name); n > 0 {
 			b.wire(reply, n, j.out)
 		}
 	}
@@ -190,9 +191,9 @@ func (b *builder) routerBehind(i *chainInterface, napts bool) (*function, string
 		switch {
 		case !ok || f == nil:
 			return nil, ""
-		case f.kinds.Router != nil:
+		case is[router](f):
 			return f, w.to.name
-		case f.kinds.Firewall != nil, f.kinds.Monitor != nil, napts && f.kinds.NAPT != nil:
+		case f.kind.traits().transparent, napts && f.kind.traits().translates:
 			at = port{f.name, opposite(w.to.name)}
 		default:
 			return nil, ""

@@ -87,7 +87,7 @@ func (b *builder) checkPoolOutside(p *pooled, e poolEntry, i *chainInterface) {
 func (b *builder) checkPoolRouters(p *pooled, e poolEntry) {
 	realm := b.realm.find(p.outside)
 	for _, f := range b.functions {
-		if f.kinds.Router == nil || b.realm.find(port{f.name, f.ports[0]}) != realm {
+		if !is[router](f) || b.realm.find(port{f.name, f.ports[0]}) != realm {
 			continue
 		}
 		for _, a := range f.addresses() {

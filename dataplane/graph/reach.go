@@ -29,6 +29,13 @@ func (r realms) join(a, b port) {
 	}
 }
 
+// joinAll joins all ports of a function.
+func (r realms) joinAll(f *function) {
+	for _, p := range f.ports[1:] {
+		r.join(port{f.name, f.ports[0]}, port{f.name, p})
+	}
+}
+
 // reach finds the ports by which packets come in, and the realms.
 func (b *builder) reach() {
 	b.reached, b.realm = map[port]bool{}, realms{}
@@ -39,8 +46,8 @@ func (b *builder) reach() {
 		}
 		b.reached[p] = true
 		f := b.findFunction(p.owner)
-		outs := f.through(p.name)
-		if b.rejects(f) {
+		outs := f.kind.through(f, p.name)
+		if a, ok := f.kind.(answering); ok && a.answers(b) {
 			outs = append(outs[:len(outs):len(outs)], p.name)
 		}
 		for _, out := range outs {
@@ -58,25 +65,8 @@ func (b *builder) reach() {
 		b.realm.join(from, w.to)
 	}
 	for _, f := range b.functions {
-		f.joinRealms(b.realm)
+		f.kind.joinRealms(f, b.realm)
 	}
-}
-
-// rejects tells whether a function is a firewall that answers what it refuses.
-func (b *builder) rejects(f *function) bool {
-	fw := f.kinds.Firewall
-	if fw == nil {
-		return false
-	}
-	if from := fw.RulesFrom; from != nil {
-		list := b.in.Files.Rules[rules.Source{File: from.Name(), Format: from.Format}]
-		if from.Actions == v1alpha1.ActionsReject ||
-			slices.ContainsFunc(list, func(r rules.Rule) bool { return r.Action == v1alpha1.ActionReject }) {
-			return true
-		}
-	}
-	return fw.Default == v1alpha1.ActionReject ||
-		slices.ContainsFunc(fw.Rules, func(r v1alpha1.FirewallRule) bool { return r.Action == v1alpha1.ActionReject })
 }
 
 func (b *builder) checkReached() {
@@ -93,44 +83,6 @@ func (b *builder) checkReached() {
 		}
 		if !linked {
 			b.warn(b.object, i.field+".name", i.name, "the interface is not linked; what comes in there is dropped as %q", i.name+"/unlinked")
-		}
-	}
-}
-
-// through is the ports by which packets may leave that came in by the given one.
-func (f *function) through(in string) []string {
-	switch {
-	case f.kinds.Router != nil:
-		return f.ports
-	case f.kinds.Elements != nil:
-		outs, _ := newElementMap(f.kinds.Elements, f.ports).from(in, true)
-		return outs
-	case f.known():
-		return []string{opposite(in)}
-	}
-	return nil
-}
-
-// translated is as through, for packets on their way to an address: a NAPT's
-// inside is out of sight from its outside, where its pool is seen.
-func (f *function) translated(in string) (outs []string, pools []*v1alpha1.NAPT) {
-	switch {
-	case f.kinds.NAPT != nil && in == outside:
-		return nil, []*v1alpha1.NAPT{f.kinds.NAPT}
-	case f.kinds.Elements != nil:
-		return newElementMap(f.kinds.Elements, f.ports).from(in, false)
-	}
-	return f.through(in), nil
-}
-
-func (f *function) joinRealms(r realms) {
-	switch {
-	case f.kinds.NAPT != nil:
-	case f.kinds.Elements != nil:
-		newElementMap(f.kinds.Elements, f.ports).joinRealms(f.name, r)
-	default:
-		for _, p := range f.ports[1:] {
-			r.join(port{f.name, f.ports[0]}, port{f.name, p})
 		}
 	}
 }
@@ -164,14 +116,14 @@ func (b *builder) behind(p port) behind {
 			return
 		}
 		f := b.findFunction(w.to.owner)
-		if f.kinds.Router != nil {
+		if is[router](f) {
 			if !slices.Contains(out.routers, f) {
 				out.routers = append(out.routers, f)
 			}
 			return
 		}
-		out.elements = out.elements || f.kinds.Elements != nil
-		outs, pools := f.translated(w.to.name)
+		out.elements = out.elements || f.kind.traits().unforeseen
+		outs, pools := f.kind.translated(f, w.to.name)
 		for _, n := range pools {
 			for _, p := range poolPrefixes(n) {
 				out.pools = append(out.pools, poolPrefix{p, f.name})

@@ -74,7 +74,7 @@ func (b *builder) interfaceBehind(at port) *chainInterface {
 			return i
 		}
 		f := b.findFunction(w.to.owner)
-		if f == nil || f.kinds.Firewall == nil && f.kinds.Monitor == nil {
+		if f == nil || !f.kind.traits().transparent {
 			return nil
 		}
 		at = port{f.name, opposite(w.to.name)}

@@ -21,7 +21,7 @@ type function struct {
 	object   finding.Object // where it is written: the chain, or a NetworkFunction
 	path     string         // of its kind's member, there
 	declared string         // path of its entry in the chain
-	kinds    v1alpha1.FunctionKinds
+	kind     kind
 	ports    []string
 	entry    map[string]Edge // per port, where packets come in
 	// of routers
@@ -73,7 +73,8 @@ func (b *builder) resolve(chain *v1alpha1.ServiceChain) {
 }
 
 func (b *builder) resolveFunction(chain *v1alpha1.ServiceChain, spec *v1alpha1.Function, field string) {
-	f := &function{name: string(spec.Name), object: b.object, path: field, declared: field, kinds: spec.FunctionKinds}
+	f := &function{name: string(spec.Name), object: b.object, path: field, declared: field}
+	kinds := &spec.FunctionKinds
 	b.functions = append(b.functions, f)
 	if spec.FunctionRef != nil {
 		var known []string
@@ -85,7 +86,7 @@ func (b *builder) resolveFunction(chain *v1alpha1.ServiceChain, spec *v1alpha1.F
 			known = append(known, nf.Name)
 			if nf.Name == spec.FunctionRef.Name {
 				found = true
-				f.kinds, f.path = nf.Spec.FunctionKinds, "spec"
+				kinds, f.path = &nf.Spec.FunctionKinds, "spec"
 				f.object = finding.Object{Kind: v1alpha1.KindNetworkFunction, Namespace: nf.Namespace, Name: nf.Name}
 			}
 		}
@@ -94,35 +95,9 @@ func (b *builder) resolveFunction(chain *v1alpha1.ServiceChain, spec *v1alpha1.F
 				v1alpha1.KindNetworkFunction, finding.DidYouMean(spec.FunctionRef.Name, known))
 		}
 	}
-	f.ports = twoSides
-	switch {
-	case f.kinds.Firewall != nil:
-		f.path += ".firewall"
-	case f.kinds.NAPT != nil:
-		f.path += ".napt"
-	case f.kinds.Monitor != nil:
-		f.path += ".monitor"
-	case f.kinds.Router != nil:
-		f.path += ".router"
-		if ports := f.kinds.Router.Ports; len(ports) > 0 {
-			f.ports = nil
-			for _, p := range ports {
-				f.ports = append(f.ports, string(p.Name))
-			}
-		}
-	case f.kinds.Elements != nil:
-		f.path += ".elements"
-		if ports := f.kinds.Elements.Ports; len(ports) > 0 {
-			f.ports = nil
-			for _, p := range ports {
-				f.ports = append(f.ports, string(p))
-			}
-		}
+	var member string
+	if f.kind, member = kindOf(kinds); member != "" {
+		f.path += "." + member
 	}
-}
-
-// known tells whether it is known what the function is (a missing reference is said once).
-func (f *function) known() bool {
-	k := f.kinds
-	return k.Firewall != nil || k.Router != nil || k.NAPT != nil || k.Monitor != nil || k.Elements != nil
+	f.ports = f.kind.ports()
 }

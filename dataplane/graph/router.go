@@ -9,8 +9,34 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
+
+func init() {
+	register("router", func(k *v1alpha1.FunctionKinds) *v1alpha1.Router { return k.Router }, func(s *v1alpha1.Router) kind { return router{s} })
+}
+
+type router struct{ spec *v1alpha1.Router }
+
+func (r router) ports() []string {
+	if len(r.spec.Ports) == 0 {
+		return twoSides
+	}
+	var out []string
+	for _, p := range r.spec.Ports {
+		out = append(out, string(p.Name))
+	}
+	return out
+}
+
+func (router) through(f *function, _ string) []string { return f.ports }
+
+func (router) translated(f *function, _ string) ([]string, []*v1alpha1.NAPT) { return f.ports, nil }
+
+func (router) joinRealms(f *function, r realms) { r.joinAll(f) }
+
+func (router) traits() traits { return traits{addressesAlone: true} }
 
 // ICMP types and codes of a router's errors (RFC 792).
 const (
@@ -22,11 +48,12 @@ const (
 	codeTTLExceeded     = 0
 )
 
-// lowerRouter makes "rt/local" (own addresses), "rt/lookup", and per port that has
+// lower makes "rt/local" (own addresses), "rt/lookup", and per port that has
 // routes "rt/ttl-<port>". Errors go through the lookup again, as any packet of the
 // router's own: "rt/own" gives these the TTL that they then leave with. Where ports have addresses, the source of errors depends on the port
 // by which the packet came in, and each such port gets elements of its own.
-func (b *builder) lowerRouter(f *function, spec *v1alpha1.Router) {
+func (r router) lower(b *builder, f *function) {
+	spec := r.spec
 	own, sources := b.routerAddresses(f, spec)
 	routes := b.routes(f, spec)
 	f.sends, f.beyond = map[string]int{}, map[string]bool{}
@@ -92,19 +119,19 @@ const fullTTL = 65
 
 // routerFace makes the router's elements, and tells where packets come in, and where its own begin.
 func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, routes []portRoute) (in Edge, sends int) {
-	to := newOuts()
+	to := placement.NewOuts()
 	for _, p := range f.ports {
 		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.port == p }) {
-			to.number(p)
+			to.Number(p)
 		}
 	}
-	ports := len(to.names)
-	f.leads = to.names[:ports:ports]
+	ports := len(to.Names)
+	f.leads = to.Names[:ports:ports]
 	l := element.Lookup{Routes: make([]element.Route, len(routes))}
 	for i, r := range routes {
-		l.Routes[i] = element.Route{Prefix: r.prefix, Via: r.via, Out: to.number(r.leads())}
+		l.Routes[i] = element.Route{Prefix: r.prefix, Via: r.via, Out: to.Number(r.leads())}
 	}
-	l.NoRoute, l.Outs = len(to.names), len(to.names)+1
+	l.NoRoute, l.Outs = len(to.Names), len(to.Names)+1
 	entry := -1
 	if len(own) > 0 {
 		entry = b.add(f.name, name+"/local", localClassifier(name, own))
@@ -121,7 +148,7 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		entry = lookup
 	}
 	expired := -1
-	for i, p := range to.names[:ports] {
+	for i, p := range to.Names[:ports] {
 		ttl := b.add(f.name, name+"/ttl-"+p, element.DecTTL{})
 		b.wire(lookup, i, ttl)
 		b.exit(ttl, element.TTLAlive, f, p)
@@ -136,7 +163,7 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		b.wire(lookup, out, n)
 		b.wire(n, 0, sends)
 	}
-	for i, kind := range to.names[ports:] {
+	for i, kind := range to.Names[ports:] {
 		switch v1alpha1.RouteType(kind) {
 		case v1alpha1.RouteDiscard:
 			b.wire(lookup, ports+i, b.add(f.name, name+"/discard", element.Discard{Reason: f.name + "/discard"}))

@@ -56,7 +56,7 @@ func (b *builder) refuseSources() {
 
 // readsTransport tells whether some function may read or write a transport header: a router does neither.
 func (b *builder) readsTransport() bool {
-	return slices.ContainsFunc(b.functions, func(f *function) bool { return f.kinds.Router == nil })
+	return slices.ContainsFunc(b.functions, func(f *function) bool { return !f.kind.traits().addressesAlone })
 }
 
 func addresses(list []netip.Addr) headerspace.Set {
@@ -76,7 +76,7 @@ func (b *builder) ownIn(realm port) []netip.Addr {
 		}
 	}
 	for _, f := range b.functions {
-		if f.kinds.Router != nil && b.realm.find(port{f.name, f.ports[0]}) == realm {
+		if is[router](f) && b.realm.find(port{f.name, f.ports[0]}) == realm {
 			own = append(own, f.addresses()...)
 		}
 	}
@@ -122,7 +122,7 @@ func (b *builder) closed(i *chainInterface) bool {
 		return false
 	}
 	for _, f := range b.functions {
-		if f.kinds.Elements != nil && slices.ContainsFunc(f.ports, func(p string) bool { return b.sees(i, port{f.name, p}) }) {
+		if f.kind.traits().unforeseen && slices.ContainsFunc(f.ports, func(p string) bool { return b.sees(i, port{f.name, p}) }) {
 			return false // what its lookups do is not known
 		}
 		for at := range f.beyond {
