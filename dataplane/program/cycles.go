@@ -51,12 +51,9 @@ func checkCycles(p *programpb.Program) error {
 func edgeOf(l *programpb.Leg, to int) edge {
 	e := edge{to: to}
 	for _, o := range l.GetOps() {
-		switch op := o.GetOp().(type) {
-		case *programpb.Op_Set:
-			e.raises = e.raises || op.Set.GetField() == programpb.Field_TTL
-		case *programpb.Op_AddTtl:
-			e.raises = e.raises || op.AddTtl > 0
-			e.lowers = e.lowers || op.AddTtl < 0
+		if row, _ := operationOf(o); row.ttl != nil {
+			lowers, raises := row.ttl(o)
+			e.lowers, e.raises = e.lowers || lowers, e.raises || raises
 		}
 	}
 	return e

@@ -3,6 +3,7 @@ package program
 import (
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -52,13 +53,17 @@ func Ends(p *Program, segment int, l *programpb.Leg) []End {
 	default:
 		ends = []End{{}}
 	}
+	var may []string
 	for _, op := range l.GetOps() {
-		if _, ok := op.GetOp().(*programpb.Op_StateForward); ok {
-			for i := range ends {
-				ends[i].Unless = append([]string{"nat-exhausted", "nat-unsupported"}, ends[i].Unless...)
+		row, _ := operationOf(op)
+		for _, reason := range row.unless {
+			if !slices.Contains(may, reason) {
+				may = append(may, reason)
 			}
-			break
 		}
+	}
+	for i := range ends {
+		ends[i].Unless = slices.Concat(may, ends[i].Unless)
 	}
 	return ends
 }
@@ -67,7 +72,9 @@ func Ends(p *Program, segment int, l *programpb.Leg) []End {
 func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []End {
 	x := exit{hop: fresh(p, segment)}
 	for _, op := range l.GetOps() {
-		x.after(op)
+		if row, _ := operationOf(op); row.leaves != nil {
+			row.leaves(&x, op)
+		}
 	}
 	var ends []End
 	out := End{Unless: atTheExit}
@@ -120,20 +127,15 @@ type exit struct {
 	vlan *headerspace.Value
 }
 
-func (x *exit) after(op *programpb.Op) {
-	switch o := op.GetOp().(type) {
-	case *programpb.Op_NextHop:
-		x.hop, x.via = true, o.NextHop != 0
-	case *programpb.Op_Set:
-		switch o.Set.GetField() {
-		case programpb.Field_DST:
-			a := address(o.Set.GetValue())
-			x.dst = &a
-		case programpb.Field_VLAN:
-			v := headerspace.V(uint64(o.Set.GetValue()))
-			x.vlan = &v
-		default:
-		}
+func (x *exit) set(s *programpb.SetField) {
+	switch s.GetField() {
+	case programpb.Field_DST:
+		a := address(s.GetValue())
+		x.dst = &a
+	case programpb.Field_VLAN:
+		v := headerspace.V(uint64(s.GetValue()))
+		x.vlan = &v
+	default:
 	}
 }
 

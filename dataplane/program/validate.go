@@ -240,20 +240,8 @@ func (v validator) drop(at string, d *programpb.Drop) error {
 }
 
 func (v validator) op(at string, o *programpb.Op) error {
-	switch op := o.GetOp().(type) {
-	case *programpb.Op_Set:
-		return setField(at, op.Set)
-	case *programpb.Op_AddTtl:
-		if op.AddTtl < -255 || op.AddTtl > 255 {
-			return fmt.Errorf("%s: add_ttl is %d, want -255..255", at, op.AddTtl)
-		}
-		return nil
-	case *programpb.Op_NextHop:
-		return nil
-	case *programpb.Op_StateForward:
-		return index(at, "state_forward", op.StateForward, len(v.p.GetRuns()))
-	case *programpb.Op_Count:
-		return index(at, "count", op.Count, len(v.p.GetCounters()))
+	if row, ok := operationOf(o); ok {
+		return row.check(v, at, o)
 	}
 	return fmt.Errorf("%s: is empty", at)
 }

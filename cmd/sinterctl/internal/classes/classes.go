@@ -120,8 +120,7 @@ func newLeg(p *programpb.Program, segment int, l *programpb.Leg, filters []heade
 		out.Ends = append(out.Ends, End{ends[i].Words, describe.End(p, l, &ends[i]), ends[i].Unless})
 	}
 	for _, op := range l.GetOps() {
-		text, _ := describe.Op(p, op)
-		out.Operations = append(out.Operations, text)
+		out.Operations = append(out.Operations, program.OpText(p, op))
 	}
 	for _, c := range l.GetCounters() {
 		out.Counters = append(out.Counters, p.GetCounters()[c])

@@ -3,7 +3,6 @@
 package describe
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -50,47 +49,6 @@ func rangeOf(f programpb.Field, lo, hi uint32) headerspace.Set {
 		return headerspace.Full(headerspace.Field(f))
 	}
 	return headerspace.AddrRange(addr(lo), addr(hi))
-}
-
-// OpKind sorts operations as the picture of a program colours them.
-type OpKind int
-
-// Kinds of operations.
-const (
-	Write OpKind = iota // writes a header field
-	State               // looks a flow up
-	Route               // notes a next hop
-	Note                // counts
-)
-
-// Op is an operation in words.
-func Op(p *programpb.Program, op *programpb.Op) (string, OpKind) {
-	switch o := op.GetOp().(type) {
-	case *programpb.Op_Set:
-		return fmt.Sprintf("%s := %s", headerspace.Field(o.Set.GetField()), value(o.Set.GetField(), o.Set.GetValue())), Write
-	case *programpb.Op_AddTtl:
-		return fmt.Sprintf("ttl %+d", o.AddTtl), Write
-	case *programpb.Op_NextHop:
-		if o.NextHop == 0 {
-			return "on-link", Route
-		}
-		return "via " + addr(o.NextHop).String(), Route
-	case *programpb.Op_StateForward:
-		return "translate " + p.GetRuns()[o.StateForward].GetName(), State
-	case *programpb.Op_Count:
-		return "count " + p.GetCounters()[o.Count], Note
-	}
-	return fmt.Sprint(op), Write
-}
-
-func value(f programpb.Field, v uint32) string {
-	switch {
-	case f == programpb.Field_SRC || f == programpb.Field_DST:
-		return addr(v).String()
-	case f == programpb.Field_VLAN && v == 4096:
-		return "none"
-	}
-	return fmt.Sprint(v)
 }
 
 // Outcome is where a leg of a segment's class ends, in words: how which packets end.
@@ -208,8 +166,7 @@ func class(p *programpb.Program, c *programpb.Class, outcome func(*programpb.Leg
 	for i, l := range c.GetLegs() {
 		var parts []string
 		for _, op := range l.GetOps() {
-			s, _ := Op(p, op)
-			parts = append(parts, s)
+			parts = append(parts, program.OpText(p, op))
 		}
 		legs[i] = strings.Join(append(parts, "→ "+outcome(l)), ", ")
 	}

@@ -113,23 +113,17 @@ func match(s *programpb.Segment, g describe.Group) string {
 	return `<font point-size="9">` + text + `</font>`
 }
 
+var opPaints = map[program.OpKind]paint{
+	program.Write: writePaint, program.State: statePaint, program.Route: plainPaint, program.Note: countPaint,
+}
+
 // operations are the one write of a class.
 func operations(p *programpb.Program, c *programpb.Class) string {
 	var parts []string
 	for _, l := range c.GetLegs() {
 		for _, op := range l.GetOps() {
-			text, kind := describe.Op(p, op)
-			ink := writePaint.line
-			switch kind {
-			case describe.State:
-				ink = statePaint.line
-			case describe.Route:
-				ink = plainPaint.line
-			case describe.Note:
-				ink = countPaint.line
-			case describe.Write:
-			}
-			parts = append(parts, fmt.Sprintf(`<font color=%q>%s</font>`, ink, escape(text)))
+			ink := opPaints[program.OpKindOf(op)].line
+			parts = append(parts, fmt.Sprintf(`<font color=%q>%s</font>`, ink, escape(program.OpText(p, op))))
 		}
 	}
 	if len(parts) == 0 {
