@@ -9,6 +9,7 @@
 #include "sn_counts.h"
 #include "sn_messages.h"
 #include "sn_offload.h"
+#include "sn_state_kind.h"
 #include "sn_transfer.h"
 
 #define SN_ERR(...)	    (snprintf(err, err_len, __VA_ARGS__), -1)
@@ -344,19 +345,14 @@ int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char
 	return 0;
 }
 
-void sn_report_session(const struct sn_session_info *info, Sinter__Program__V1__Session *session)
+int sn_report_session(const struct sn_entry_info *info, struct sn_arena *arena,
+		      Sinter__Program__V1__Session *session)
 {
 	sinter__program__v1__session__init(session);
-	session->run = (char *)info->run;
-	session->proto = info->proto;
-	session->inside_address = info->inside_addr;
-	session->outside_address = info->outside_addr;
-	session->remote_address = info->remote_addr;
-	session->inside_port = info->inside_port;
-	session->outside_port = info->outside_port;
-	session->remote_port = info->remote_port;
+	session->run = (char *)info->owner;
 	session->idle_ms = info->idle_ns / 1000000;
-	session->shard = info->shard;
+	session->shard = info->line.entry.shard;
+	return info->kind->report(info, arena, session);
 }
 
 int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
@@ -388,7 +384,7 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 	const struct sn_plan *plan = engine->orders.plan;
 	size_t max = request->limit == 0 ? SN_SESSIONS_DEFAULT
 					 : RTE_MIN(request->limit, (uint32_t)SN_SESSIONS_MAX);
-	struct sn_session_info *infos;
+	struct sn_entry_info *infos;
 	size_t n;
 
 	if (plan == NULL)
@@ -400,7 +396,7 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 	if (infos == NULL)
 		return SN_NO_MEMORY;
 	sn_engine_hold(engine);
-	n = sn_state_sessions(engine->state, request->table, sn_engine_now(engine), infos, max);
+	n = sn_state_entries(engine->state, request->table, sn_engine_now(engine), infos, max);
 	sn_engine_release(engine);
 
 	list->sessions =
@@ -409,7 +405,8 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 		return SN_NO_MEMORY;
 	list->n_sessions = n;
 	for (size_t i = 0; i < n; i++)
-		sn_report_session(&infos[i], list->sessions[i]);
+		if (sn_report_session(&infos[i], arena, list->sessions[i]) != 0)
+			return SN_NO_MEMORY;
 	return 0;
 }
 

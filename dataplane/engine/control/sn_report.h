@@ -17,8 +17,9 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__G
 int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char ***names, size_t *n,
 		    char *err, size_t err_len);
 
-/* A session as a message; the run's name is not copied. */
-void sn_report_session(const struct sn_session_info *info, Sinter__Program__V1__Session *session);
+/* An entry of state as a message; its owner's name is not copied. 0, or -1 without memory. */
+int sn_report_session(const struct sn_entry_info *info, struct sn_arena *arena,
+		      Sinter__Program__V1__Session *session);
 
 /* MAC addresses of the program's interfaces; none without a program. */
 int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,

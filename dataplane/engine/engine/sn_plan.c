@@ -80,17 +80,6 @@ void sn_plan_free(struct sn_plan *plan)
 	free(plan);
 }
 
-static bool same_table(const struct sn_table_config *a, const struct sn_table_config *b)
-{
-	if (strcmp(a->name, b->name) != 0 || a->n_pool != b->n_pool || a->port_min != b->port_min ||
-	    a->port_max != b->port_max || a->max_sessions != b->max_sessions)
-		return false;
-	for (uint32_t i = 0; i < a->n_pool; i++)
-		if (a->pool[i].first != b->pool[i].first || a->pool[i].last != b->pool[i].last)
-			return false;
-	return true;
-}
-
 /* Where a run's return packets go on is the program's matter, not the state's. */
 static bool same_run(const struct sn_run *a, const struct sn_run *b)
 {
@@ -106,7 +95,7 @@ bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b)
 	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs || p->unpartitioned != q->unpartitioned)
 		return false;
 	for (uint32_t i = 0; i < p->n_tables; i++)
-		if (!same_table(&p->tables[i], &q->tables[i]))
+		if (!sn_table_config_same(&p->tables[i], &q->tables[i]))
 			return false;
 	for (uint32_t i = 0; i < p->n_runs; i++)
 		if (!same_run(&p->runs[i], &q->runs[i]))

@@ -21,12 +21,12 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 static uint32_t shard_of(const struct sn_execution *x, const struct sn_flow *flow)
 {
 	for (uint32_t i = x->n_uses; i-- > 0;) {
-		const struct sn_session *s = x->uses[i].session;
+		const struct sn_session *s = (const struct sn_session *)x->uses[i].entry;
 
 		if (x->uses[i].is_return && s->proto == flow->proto && s->inside_addr == flow->src &&
 		    s->inside_port == flow->sport && s->remote_addr == flow->dst &&
 		    s->remote_port == flow->dport)
-			return s->shard;
+			return s->entry.shard;
 	}
 	return sn_state_shard(x->state, flow);
 }
@@ -53,9 +53,9 @@ static struct sn_session *just_returned(const struct sn_execution *x, const stru
 	const struct sn_quote *q = &p->quote;
 
 	for (uint32_t i = x->n_uses; i-- > 0;) {
-		struct sn_session *s = x->uses[i].session;
+		struct sn_session *s = (struct sn_session *)x->uses[i].entry;
 
-		if (x->uses[i].is_return && runs[sn_session_run(x->state, s)].table == runs[run].table &&
+		if (x->uses[i].is_return && runs[sn_session_run(s)].table == runs[run].table &&
 		    s->proto == q->proto && s->inside_addr == q->dst && s->inside_port == q->dport &&
 		    s->remote_addr == q->src && s->remote_port == q->sport)
 			return s;

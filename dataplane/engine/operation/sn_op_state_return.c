@@ -10,7 +10,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 {
 	to->value = from->state_return;
 	to->writes = 1u << SN_DST | 1u << SN_DPORT;
-	return sn_build_index(b, to->operation->name, from->state_return, b->msg->n_tables);
+	return sn_build_run_table(b, to->operation->name, from->state_return);
 }
 
 /*
@@ -32,7 +32,7 @@ static bool find_return(struct sn_execution *x, struct sn_pkt *p, uint32_t table
 
 static struct sn_verdict go_on(const struct sn_execution *x, const struct sn_session *s)
 {
-	return sn_to_segment(x->program->runs[sn_session_run(x->state, s)].segment);
+	return sn_to_segment(x->program->runs[sn_session_run(s)].segment);
 }
 
 /* An error from outside about a packet that was sent there. */

@@ -142,6 +142,17 @@ static inline void sn_store32(uint8_t *p, uint32_t v)
 	memcpy(p, &v, sizeof(v));
 }
 
+static inline uint64_t sn_load64(const uint8_t *p)
+{
+	return (uint64_t)sn_load32(p) << 32 | sn_load32(p + 4);
+}
+
+static inline void sn_store64(uint8_t *p, uint64_t v)
+{
+	sn_store32(p, (uint32_t)(v >> 32));
+	sn_store32(p + 4, (uint32_t)v);
+}
+
 /* A MAC address as a number, in the order of its bytes in memory. */
 static inline uint64_t sn_mac_number(const uint8_t mac[6])
 {

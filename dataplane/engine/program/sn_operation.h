@@ -21,7 +21,7 @@ struct sn_pkt;
 struct sn_execution; /* a packet on its way: worker/sn_execution.h */
 struct sn_look;	     /* a look ahead: shard/sn_dispatch.h */
 struct sn_partition;
-struct sn_session;
+struct sn_entry;
 
 /* What comes of a packet at an operation. */
 enum sn_verdict_kind {
@@ -96,7 +96,7 @@ struct sn_operation {
 	 * has here, and may get another if the operation writes that. PASS or DROP; p cannot be refused any
 	 * more.
 	 */
-	struct sn_verdict (*each)(struct sn_partition *partition, struct sn_session *entry, struct sn_pkt *p,
+	struct sn_verdict (*each)(struct sn_partition *partition, struct sn_entry *entry, struct sn_pkt *p,
 				  const struct sn_op *op, uint64_t now);
 	/* As execute(), without effect on anything but p, as far as classification and state see it. NULL:
 	 * PASS.

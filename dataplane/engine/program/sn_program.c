@@ -8,6 +8,7 @@
 #include "sn_program_build.h"
 #include "sn_program_cycles.h"
 #include "sn_reason.h"
+#include "sn_state_kind.h"
 #include "sn_utf8.h"
 #include "sn_ways.h"
 
@@ -146,40 +147,16 @@ static int build_interfaces(struct sn_builder *b)
 	return 0;
 }
 
-static int compare_range(const void *a, const void *b)
-{
-	const struct sn_range *x = a, *y = b;
-
-	return x->first < y->first ? -1 : x->first > y->first;
-}
-
 static int build_table(struct sn_builder *b, struct sn_table_config *to, const table_msg *from)
 {
-	if (!from->n_pool)
-		return sn_build_fail(b, "pool is empty");
-	if (from->port_min > from->port_max || from->port_max > 65535)
-		return sn_build_fail(b, "ports are %u-%u, want an ascending range up to 65535",
-				     from->port_min, from->port_max);
-	to->port_min = from->port_min;
-	to->port_max = from->port_max;
-	to->max_sessions = from->max_sessions;
-	to->pool = sn_build_array(from->n_pool, sizeof(*to->pool));
-	if (!to->pool)
-		return sn_build_no_memory(b);
-	to->n_pool = from->n_pool;
-	for (size_t i = 0; i < from->n_pool; i++) {
-		to->pool[i] = (struct sn_range){from->pool[i]->first, from->pool[i]->last};
-		if (to->pool[i].first > to->pool[i].last)
-			return sn_build_fail(b, "pool[%zu] is %#x-%#x, want an ascending range", i,
-					     to->pool[i].first, to->pool[i].last);
-		to->n_addresses += (uint64_t)to->pool[i].last - to->pool[i].first + 1;
-	}
-	qsort(to->pool, to->n_pool, sizeof(*to->pool), compare_range);
-	for (size_t i = 1; i < to->n_pool; i++)
-		if (to->pool[i].first <= to->pool[i - 1].last)
-			return sn_build_fail(b, "pool holds %#x twice, want disjoint ranges",
-					     to->pool[i].first);
-	return sn_build_name(b, &to->name, from->name);
+	int rc;
+
+	to->kind = sn_state_kind_of(from);
+	if (!to->kind)
+		return sn_build_fail(b, "it is of several kinds, want one");
+	to->max_entries = from->max_sessions;
+	rc = to->kind->decode(b, to, from);
+	return rc ? rc : sn_build_name(b, &to->name, from->name);
 }
 
 static int build_tables(struct sn_builder *b)
@@ -230,7 +207,7 @@ static int build_run(struct sn_builder *b, struct sn_run *to, const run_msg *fro
 {
 	int rc;
 
-	if (sn_build_index(b, "table", from->table, b->msg->n_tables) ||
+	if (sn_build_run_table(b, "table", from->table) ||
 	    sn_build_index(b, "segment", from->segment, b->msg->n_segments))
 		return -EINVAL;
 	to->table = from->table;
@@ -552,7 +529,7 @@ void sn_program_free(struct sn_program *p)
 	}
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		free(p->tables[i].name);
-		free(p->tables[i].pool);
+		free(p->tables[i].own);
 	}
 	for (uint32_t i = 0; i < p->n_runs; i++) {
 		free(p->runs[i].name);
@@ -577,6 +554,12 @@ void sn_program_free(struct sn_program *p)
 	free(p->atoms);
 	free(p->chain);
 	free(p);
+}
+
+bool sn_table_config_same(const struct sn_table_config *a, const struct sn_table_config *b)
+{
+	return !strcmp(a->name, b->name) && a->kind == b->kind && a->max_entries == b->max_entries &&
+	       a->own_size == b->own_size && (!a->own_size || !memcmp(a->own, b->own, a->own_size));
 }
 
 const char *sn_program_reason(const struct sn_program *p, uint32_t reason)

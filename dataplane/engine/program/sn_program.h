@@ -66,15 +66,15 @@ struct sn_range {
 	uint32_t last;
 };
 
+struct sn_state_kind;
+
 /* Configuration of a state table; the state itself is in sn_state. */
 struct sn_table_config {
 	char *name;
-	uint32_t n_pool;
-	struct sn_range *pool; /* ascending, disjoint */
-	uint64_t n_addresses;
-	uint32_t port_min;
-	uint32_t port_max;
-	uint32_t max_sessions; /* 0: as many as the pool has ports */
+	const struct sn_state_kind *kind;
+	uint32_t max_entries; /* 0: as many as the kind has room for */
+	void *own; /* what else the kind decoded: bytes without pointers, which are compared as such */
+	size_t own_size;
 };
 
 struct sn_run {
@@ -212,6 +212,9 @@ struct sn_program {
 struct sn_program *sn_program_create(const Sinter__Program__V1__Program *msg, const struct sn_program *like,
 				     char *err, size_t err_len);
 void sn_program_free(struct sn_program *program);
+
+/* Whether two tables keep the same state, in the same way. */
+bool sn_table_config_same(const struct sn_table_config *a, const struct sn_table_config *b);
 
 /* Name of any reason, the chain's own included; NULL if there is no such reason. */
 const char *sn_program_reason(const struct sn_program *program, uint32_t reason);

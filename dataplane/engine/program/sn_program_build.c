@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sn_program_build.h"
+#include "sn_state_kind.h"
 #include "sn_utf8.h"
 
 int sn_build_fail(struct sn_builder *b, const char *fmt, ...)
@@ -34,6 +35,17 @@ void sn_build_at(struct sn_builder *b, const char *fmt, ...)
 int sn_build_index(struct sn_builder *b, const char *field, uint32_t i, size_t n)
 {
 	return i < n ? 0 : sn_build_fail(b, "%s is %u, but there are only %zu", field, i, n);
+}
+
+int sn_build_run_table(struct sn_builder *b, const char *field, uint32_t table)
+{
+	const struct sn_table_config *t = &b->p->tables[table];
+
+	if (sn_build_index(b, field, table, b->p->n_tables))
+		return -EINVAL;
+	return t->kind->owner ? 0
+			      : sn_build_fail(b, "%s is %u (%s), which is of kind %s, want a NAPT's", field,
+					      table, t->name, t->kind->name);
 }
 
 int sn_build_no_memory(struct sn_builder *b)

@@ -27,6 +27,9 @@ __attribute__((format(printf, 2, 3))) void sn_build_at(struct sn_builder *b, con
 
 int sn_build_index(struct sn_builder *b, const char *field, uint32_t i, size_t n);
 
+/* A table that has runs. */
+int sn_build_run_table(struct sn_builder *b, const char *field, uint32_t table);
+
 /* -ENOMEM. */
 int sn_build_no_memory(struct sn_builder *b);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_dispatch.h"
 
+#include "sn_napt.h"
 #include "sn_operation.h"
 #include "sn_segment.h"
 

@@ -12,68 +12,25 @@
 
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 #define PAGE	    4096u
-#define AHEAD	    16 /* sessions whose lines are on their way at a time */
+#define AHEAD	    16 /* entries whose lines are on their way at a time */
 
 /* ---- bytes ---- */
 
-static void store64(uint8_t *to, uint64_t v)
+static void write_entry(const struct sn_state_table *t, const struct sn_entry *e, uint64_t now, uint8_t *out)
 {
-	sn_store32(to, (uint32_t)(v >> 32));
-	sn_store32(to + 4, (uint32_t)v);
-}
-
-static uint64_t load64(const uint8_t *from)
-{
-	return (uint64_t)sn_load32(from) << 32 | sn_load32(from + 4);
-}
-
-static void write_session(const struct sn_session *s, uint32_t table, uint64_t now, uint8_t *out)
-{
-	sn_store32(out, s->inside_addr);
-	sn_store32(out + 4, s->outside_addr);
-	sn_store32(out + 8, s->remote_addr);
-	sn_store16(out + 12, s->inside_port);
-	sn_store16(out + 14, s->outside_port);
-	sn_store16(out + 16, s->remote_port);
-	sn_store16(out + 18, s->run);
-	out[20] = s->proto;
-	out[21] = s->seen;
-	out[22] = s->shard;
-	out[23] = (uint8_t)table;
-	store64(out + 24, now - s->last_use);
-	memcpy(out + 32, s->ack, 8); /* in network order, both */
-	memcpy(out + 40, s->window, 4);
-	out[44] = s->scales;
-	memset(out + 45, 0, SN_CARRY_BYTES - 45);
-}
-
-static struct sn_session read_session(const uint8_t *in, uint64_t now)
-{
-	struct sn_session s = {
-		.inside_addr = sn_load32(in),
-		.outside_addr = sn_load32(in + 4),
-		.remote_addr = sn_load32(in + 8),
-		.inside_port = sn_load16(in + 12),
-		.outside_port = sn_load16(in + 14),
-		.remote_port = sn_load16(in + 16),
-		.run = sn_load16(in + 18),
-		.proto = in[20],
-		.seen = in[21],
-		.shard = in[22] & (SN_SHARDS - 1),
-		.scales = in[44],
-		.last_use = now - load64(in + 24),
-	};
-
-	memcpy(s.ack, in + 32, 8);
-	memcpy(s.window, in + 40, 4);
-	return s;
+	memset(out, 0, SN_CARRY_BYTES);
+	t->kind->pack(e, now, out);
+	sn_store16(out + 18, e->owner);
+	out[22] = e->shard;
+	out[23] = (uint8_t)t->id;
+	sn_store64(out + 24, now - e->last_use);
 }
 
 /* ---- out ---- */
 
-/* A cursor: table, shard of the table, session of the shard. */
+/* A cursor: table, shard of the table, entry of the shard. */
 struct place {
-	uint32_t table, shard, session;
+	uint32_t table, shard, entry;
 };
 
 static struct place place_of(uint64_t cursor)
@@ -83,20 +40,20 @@ static struct place place_of(uint64_t cursor)
 
 static uint64_t cursor_of(const struct place *p)
 {
-	return (uint64_t)p->table << 48 | (uint64_t)p->shard << 32 | p->session;
+	return (uint64_t)p->table << 48 | (uint64_t)p->shard << 32 | p->entry;
 }
 
-/* Sessions of one shard. */
-static size_t read_shard(const struct table *t, const struct shard *sh, struct place *p, uint64_t now,
-			 uint8_t *out, size_t max)
+/* Entries of one shard. */
+static size_t read_shard(const struct sn_state_table *t, const struct sn_state_shard *sh, struct place *p,
+			 uint64_t now, uint8_t *out, size_t max)
 {
 	size_t n = 0;
 
-	for (; p->session < sh->slab_fresh && n < max; p->session++) {
-		const struct sn_session *s = &sh->slab[p->session];
+	for (; p->entry < sh->slab_fresh && n < max; p->entry++) {
+		const struct sn_entry *e = at_index(sh, p->entry + 1);
 
-		if (sn_session_live(s, now))
-			write_session(s, t->id, now, out + SN_CARRY_BYTES * n++);
+		if (sn_entry_live(e, now))
+			write_entry(t, e, now, out + SN_CARRY_BYTES * n++);
 	}
 	return n;
 }
@@ -108,12 +65,12 @@ size_t sn_carry_read(const struct sn_state *state, const bool shards[SN_SHARDS],
 	size_t n = 0;
 
 	for (; p.table < state->n_tables; p.table++, p.shard = 0) {
-		const struct table *t = state->tables[p.table];
+		const struct sn_state_table *t = state->tables[p.table];
 
-		for (; p.shard <= t->mask; p.shard++, p.session = 0) {
+		for (; p.shard <= t->mask; p.shard++, p.entry = 0) {
 			if (!shards[p.shard])
 				continue;
-			n += read_shard(t, &t->shards[p.shard], &p, now, out + SN_CARRY_BYTES * n, max - n);
+			n += read_shard(t, shard_at(t, p.shard), &p, now, out + SN_CARRY_BYTES * n, max - n);
 			if (n == max) {
 				*cursor = cursor_of(&p);
 				return n;
@@ -135,128 +92,102 @@ static void populate(const void *from, size_t len)
 		(void)madvise((void *)begin, (uintptr_t)from + len - begin, MADV_POPULATE_WRITE);
 }
 
-/* What sessions find by a hash, or by their ports: of few, most pages would never be used. */
-static void populate_scattered(const void *from, size_t len, uint32_t sessions)
+/* What entries find by a hash, or by what they hold: of few, most pages would never be used. */
+static void populate_scattered(const void *from, size_t len, uint32_t entries)
 {
-	if (sessions >= len / PAGE)
+	if (entries >= len / PAGE)
 		populate(from, len);
 }
 
-static void reserve_shard(const struct shard *sh, uint32_t sessions)
+static void reserve_shard(const struct sn_state_table *t, uint32_t number, uint32_t entries)
 {
-	if (sessions == 0)
+	const struct sn_state_shard *sh = shard_at(t, number);
+
+	if (entries == 0)
 		return;
-	populate(sh->slab, RTE_MIN(sessions, sh->slab_max) * sizeof(*sh->slab));
+	populate(sh->slab, RTE_MIN(entries, sh->slab_max) * sizeof(*sh->slab));
 	populate(sh->wheel, WHEEL_SLOTS * sizeof(*sh->wheel));
-	populate_scattered(sh->buckets, (sh->bucket_mask + 1) * sizeof(*sh->buckets), sessions);
-	for (int p = 0; p < SN_PORTED; p++)
-		populate_scattered(sh->ports[p].slots, sh->n_slots * sizeof(*sh->ports[p].slots), sessions);
+	populate_scattered(sh->buckets, (sh->bucket_mask + 1) * sizeof(*sh->buckets), entries);
+	populate_scattered(t->memory + number * t->memory_size, t->memory_size, entries);
 }
 
-void sn_carry_reserve(const struct sn_state *state, uint32_t unit, uint32_t sessions)
+void sn_carry_reserve(const struct sn_state *state, uint32_t unit, uint32_t entries)
 {
 	for (uint32_t i = 0; i < state->n_tables; i++) {
-		const struct table *t = state->tables[i];
+		const struct sn_state_table *t = state->tables[i];
 		uint32_t n = (t->mask + 1) / (state->unit_mask + 1); /* shards of the unit */
 
 		for (uint32_t s = unit; s <= t->mask; s += state->unit_mask + 1)
-			reserve_shard(&t->shards[s], sessions / n + (sessions % n > 0));
+			reserve_shard(t, s, entries / n + (entries % n > 0));
 	}
 }
 
-/* A session on its way to where it belongs. */
+/* An entry on its way to where it belongs. */
 struct comer {
-	struct sn_session session;
-	struct table *table;
-	struct shard *shard;
-	uint32_t slot;
+	struct sn_entry_line line;
+	const struct sn_state_table *table;
+	struct sn_state_shard *shard;
 	uint64_t hash;
 };
 
-/* Whether a session could have been made here, if its port is free. */
-static int check(const struct sn_state *state, const bool *shards, const uint8_t *in, struct comer *c,
-		 char *err, size_t err_len)
-{
-	struct sn_session *s = &c->session;
-	const struct sn_flow back = {s->remote_addr, s->outside_addr, s->remote_port, s->outside_port,
-				     s->proto};
-
-	if (s->run >= state->n_runs || state->runs[s->run].table != in[23])
-		return SN_ERR("session of table %u and run %u, which the program does not have so", in[23],
-			      s->run);
-	if (sn_is_sealed(s->proto))
-		return SN_ERR("session of protocol %u, which is not translated", s->proto);
-	c->table = state->tables[in[23]];
-	if (in[22] >= SN_SHARDS || !shards[s->shard] ||
-	    (s->shard & c->table->mask) != return_shard(state, c->table, &back))
-		return SN_ERR("session of shard %u with outside port %u, which are none of the transfer's",
-			      in[22], s->outside_port);
-	c->shard = &c->table->shards[s->shard & c->table->mask];
-	if (sn_has_ports(s->proto))
-		c->slot = slot_of_session(c->table, c->shard, s);
-	else
-		c->slot = may_be_portless(c->table, s->outside_addr) && !s->outside_port && !s->inside_port &&
-					  !s->remote_port
-				  ? 0
-				  : SN_NO_INDEX;
-	if (c->slot == SN_NO_INDEX)
-		return SN_ERR(
-			"session with outside address %u.%u.%u.%u and port %u, which are not the pool's",
-			s->outside_addr >> 24, s->outside_addr >> 16 & 255, s->outside_addr >> 8 & 255,
-			s->outside_addr & 255, s->outside_port);
-	return 0;
-}
-
-/* Reads a session and sends for the lines that it will be put into. */
+/* Reads an entry, if it could have been made here, and sends for the lines that it will be put into. */
 static int expect(const struct sn_state *state, const bool *shards, const uint8_t *in, uint64_t now,
 		  struct comer *c, char *err, size_t err_len)
 {
-	struct sn_session *s = &c->session;
+	uint32_t owner = sn_load16(in + 18), shard = in[22], table = in[23];
+	struct sn_entry *e = &c->line.entry;
+	const struct sn_state_table *t;
+	const char *misfit;
 
-	*s = read_session(in, now);
-	if (check(state, shards, in, c, err, err_len) != 0)
-		return -1;
-	s->seen &= SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED | SN_SEEN_CLOSING;
-	s->timeout_ms = timeout_of(&state->runs[s->run], s->proto, s->seen);
-	c->hash = hash_session(state, s);
+	if (owner >= state->n_owners || state->owners[owner].table != table)
+		return SN_ERR("entry of table %u and owner %u, which the program does not have so", table,
+			      owner);
+	t = state->tables[table];
+	if (shard >= SN_SHARDS || !shards[shard])
+		return SN_ERR("%s entry of shard %u, which is none of the transfer's", t->kind->name, shard);
+	memset(&c->line, 0, sizeof(c->line));
+	t->kind->unpack(e, now, in);
+	e->owner = (uint16_t)owner;
+	e->shard = shard & (SN_SHARDS - 1);
+	e->last_use = now - sn_load64(in + 24);
+	misfit = t->kind->misfit(state, t, e);
+	if (misfit != NULL)
+		return SN_ERR("%s entry of table %s and shard %u: %s", t->kind->name, t->config.name, shard,
+			      misfit);
+	c->table = t;
+	c->shard = shard_at(t, shard & t->mask);
+	e->timeout_ms = t->kind->timeout(state, e);
+	c->hash = t->kind->hash(state, e);
 	rte_prefetch0(bucket_of(c->shard, c->hash));
-	if (sn_has_ports(s->proto))
-		rte_prefetch0(&c->shard->ports[ported_class_of(s->proto)].slots[c->slot]);
+	if (t->kind->expect)
+		t->kind->expect(t, c->shard, e);
 	return 0;
-}
-
-static bool is_taken(const struct sn_state *state, const struct comer *c, uint64_t now)
-{
-	const struct sn_session *s = &c->session;
-	const struct sn_flow back = {s->remote_addr, s->outside_addr, 0, 0, s->proto};
-
-	if (sn_has_ports(s->proto))
-		return c->shard->ports[ported_class_of(s->proto)].slots[c->slot] != 0;
-	return back_find(state, c->shard, &back, now) != NULL;
 }
 
 static int admit(struct sn_state *state, const struct comer *c, uint64_t now, char *err, size_t err_len)
 {
-	const struct sn_session *came = &c->session;
-	struct shard *sh = c->shard;
-	struct sn_session *s;
+	const struct sn_entry *came = &c->line.entry;
+	const struct sn_state_kind *kind = c->table->kind;
+	struct sn_state_shard *sh = c->shard;
+	struct sn_entry *e;
 	uint32_t generation;
 
-	if (is_taken(state, c, now))
-		return SN_ERR("session of shard %u with outside port %u, which another one has", came->shard,
-			      came->outside_port);
+	if (is_taken(state, c->table, sh, came, now))
+		return SN_ERR("%s entry of table %s and shard %u holds what another one has", kind->name,
+			      c->table->config.name, came->shard);
 	if (now - came->last_use > came->timeout_ms * NS_PER_MS)
 		return 0;
-	if (!sh->live)
-		sh->tick = now >> WHEEL_SHIFT;
-	s = slab_take(sh);
-	if (s == NULL)
-		return SN_ERR("shard %u of table %s has no room for another session", came->shard,
-			      c->table->name);
-	generation = s->generation;
-	*s = *came;
-	s->generation = generation;
-	settle(&state->carried, c->table, sh, s, c->slot, c->hash);
+	shard_wake(sh, now);
+	e = slab_take(sh);
+	if (e == NULL)
+		return SN_ERR("shard %u of table %s has no room for another entry", came->shard,
+			      c->table->config.name);
+	generation = e->generation;
+	*(struct sn_entry_line *)e = c->line;
+	e->generation = generation;
+	if (kind->hold)
+		kind->hold(state, c->table, sh, e);
+	entry_settle(&state->carried, c->table, sh, e, class_of_entry(kind, e), c->hash);
 	return 0;
 }
 
@@ -281,58 +212,27 @@ int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uin
 
 /* ---- away ---- */
 
-/* No port of the list was ever used. */
-static void reset_list(const struct list *l)
+static void end_entry(struct sn_state *state, const struct sn_state_table *t, struct sn_state_shard *sh,
+		      struct sn_entry *e)
 {
-	uint32_t next;
-
-	for (uint32_t i = l->queue->head; i > 0; i = next) {
-		next = l->slots[i - 1] & ~SLOT_FREE;
-		l->slots[i - 1] = 0;
-	}
-	*l->queue = (struct queue){0};
-}
-
-static void reset_ports(const struct table *t, struct shard *sh)
-{
-	uint32_t cosets = t->cosets ? t->mask + 1 : 1, addresses = t->cosets ? t->n_addresses : 1;
-
-	for (uint32_t class = 0; class < SN_PORTED; class ++) {
-		for (uint32_t coset = 0; coset < cosets; coset++) {
-			for (uint32_t address = 0; address < addresses; address++) {
-				struct list l = list_of(t, sh, class, coset, address);
-
-				reset_list(&l);
-			}
-		}
-	}
-}
-
-/* Its line stays, with another generation: decisions that remember the session do not hold any more. */
-static void end_session(struct sn_state *state, const struct table *t, const struct shard *sh,
-			struct sn_session *s)
-{
-	enum sn_proto_class class = class_of(s->proto);
-
-	*bucket_of(sh, hash_session(state, s)) = 0;
-	if (class != SN_PROTO_OTHER)
-		sh->ports[class].slots[slot_of_session(t, sh, s)] = 0;
-	s->live = 0;
-	s->generation++;
+	if (t->kind->release)
+		t->kind->release(state, t, sh, e, true);
+	*bucket_of(sh, t->kind->hash(state, e)) = 0;
+	e->live = 0;
+	e->generation++; /* decisions that remember the entry do not hold any more */
 	state->carried.left[t->id]++;
-	++*run_quota(&state->carried, s->run, class);
+	++*owner_quota(&state->carried, e->owner, class_of_entry(t->kind, e));
 }
 
-static void forget_shard(struct sn_state *state, const struct table *t, struct shard *sh)
+static void forget_shard(struct sn_state *state, const struct sn_state_table *t, struct sn_state_shard *sh)
 {
-	for (uint32_t i = 0; i < sh->slab_fresh; i++)
-		if (sh->slab[i].live)
-			end_session(state, t, sh, &sh->slab[i]);
+	for (uint32_t i = 1; i <= sh->slab_fresh; i++)
+		if (at_index(sh, i)->live)
+			end_entry(state, t, sh, at_index(sh, i));
 	memset(sh->wheel, 0, WHEEL_SLOTS * sizeof(*sh->wheel));
-	memset(sh->back, 0, BACK_HEADS * sizeof(*sh->back));
-	sh->portless = 0;
 	sh->live = sh->slab_free = sh->slab_fresh = 0; /* lines are used again in their order: that is fast */
-	reset_ports(t, sh);
+	if (t->kind->shard_reset)
+		t->kind->shard_reset(t, sh);
 }
 
 void sn_carry_forget(struct sn_state *state, const bool shards[SN_SHARDS])
@@ -340,5 +240,5 @@ void sn_carry_forget(struct sn_state *state, const bool shards[SN_SHARDS])
 	for (uint32_t i = 0; i < state->n_tables; i++)
 		for (uint32_t n = 0; n <= state->tables[i]->mask; n++)
 			if (shards[n])
-				forget_shard(state, state->tables[i], &state->tables[i]->shards[n]);
+				forget_shard(state, state->tables[i], shard_at(state->tables[i], n));
 }

@@ -49,7 +49,7 @@ void sn_partition_give(struct sn_partition *partition, uint32_t unit)
 {
 	const struct sn_state *state = partition->state;
 
-	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_runs); i++) {
+	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_owners); i++) {
 		state->gift[i] =
 			partition->left[i] > 0 ? partition->left[i] / (int32_t)partition->n_owned : 0;
 		partition->left[i] -= state->gift[i];
@@ -62,7 +62,7 @@ void sn_partition_take(struct sn_partition *partition, uint32_t unit)
 {
 	const struct sn_state *state = partition->state;
 
-	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_runs); i++)
+	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_owners); i++)
 		partition->left[i] += state->gift[i];
 	set_owned(partition, unit, true);
 	partition->n_owned++;
@@ -144,7 +144,7 @@ static void level_quota(struct sn_state *state, uint32_t room)
 
 void sn_state_level(struct sn_state *state)
 {
-	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_runs); i++)
+	for (uint32_t i = 0; i < n_quotas(state->n_tables, state->n_owners); i++)
 		level_quota(state, i);
 	for (uint32_t i = 0; i < state->n_partitions; i++) {
 		atomic_store_explicit(&state->partitions[i].starved, false, memory_order_relaxed);
@@ -194,8 +194,8 @@ void sn_state_free(struct sn_state *state)
 		return;
 	for (uint32_t i = 0; i < state->n_tables; i++)
 		sn_state_table_free(state->tables[i]);
-	for (uint32_t i = 0; i < state->n_runs; i++)
-		free(state->runs[i].name);
+	for (uint32_t i = 0; i < state->n_owners; i++)
+		free(state->owners[i].name);
 	for (uint32_t i = 0; state->partitions && i < state->n_partitions; i++) {
 		free(state->partitions[i].left);
 		free(state->partitions[i].spent);
@@ -204,30 +204,23 @@ void sn_state_free(struct sn_state *state)
 	free(state->gift);
 	free(state->carried.left);
 	free(state->tables);
-	free(state->runs);
-	free(state->run_of);
+	free(state->owners);
 	free(state);
 }
 
 /* ---- what others see ---- */
 
-struct sn_session_info sn_session_info(const struct sn_state *state, const struct sn_session *s, uint64_t now)
+struct sn_entry_info sn_entry_info(const struct sn_state *state, const struct sn_entry *e, uint64_t now)
 {
-	return (struct sn_session_info){
-		.run = state->runs[s->run].name,
-		.proto = s->proto,
-		.inside_addr = s->inside_addr,
-		.outside_addr = s->outside_addr,
-		.remote_addr = s->remote_addr,
-		.inside_port = s->inside_port,
-		.outside_port = s->outside_port,
-		.remote_port = s->remote_port,
-		.idle_ns = now - s->last_use,
-		.shard = s->shard,
+	return (struct sn_entry_info){
+		.kind = table_of(state, e)->kind,
+		.owner = state->owners[e->owner].name,
+		.idle_ns = now - e->last_use,
+		.line = *(const struct sn_entry_line *)e,
 	};
 }
 
-static void add_stats(struct sn_state_stats *stats, const struct shard *sh)
+static void add_stats(struct sn_state_stats *stats, const struct sn_state_shard *sh)
 {
 	stats->sessions += sh->live;
 	stats->created += sh->created;
@@ -238,11 +231,11 @@ static void add_stats(struct sn_state_stats *stats, const struct shard *sh)
 
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats)
 {
-	const struct table *t = table < state->n_tables ? state->tables[table] : NULL;
+	const struct sn_state_table *t = table < state->n_tables ? state->tables[table] : NULL;
 
 	memset(stats, 0, sizeof(*stats));
 	for (uint32_t i = 0; t && i <= t->mask; i++)
-		add_stats(stats, &t->shards[i]);
+		add_stats(stats, shard_at(t, i));
 }
 
 void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_state_stats *stats)
@@ -250,25 +243,21 @@ void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_
 	memset(stats, 0, sizeof(*stats));
 	for (uint32_t i = 0; i < state->n_tables; i++)
 		for (uint32_t s = unit; s <= state->tables[i]->mask; s += state->unit_mask + 1)
-			add_stats(stats, &state->tables[i]->shards[s]);
+			add_stats(stats, shard_at(state->tables[i], s));
 }
 
-size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now,
-			 struct sn_session_info *out, size_t max)
+size_t sn_state_entries(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_entry_info *out,
+			size_t max)
 {
-	const struct table *t = table < state->n_tables ? state->tables[table] : NULL;
+	const struct sn_state_table *t = table < state->n_tables ? state->tables[table] : NULL;
 	size_t n = 0;
 
 	for (uint32_t i = 0; t && i <= t->mask; i++) {
-		const struct shard *sh = &t->shards[i];
+		const struct sn_state_shard *sh = shard_at(t, i);
 
-		for (uint32_t j = 0; j < sh->slab_fresh && n < max; j++) {
-			const struct sn_session *s = &sh->slab[j];
-
-			if (!sn_session_live(s, now))
-				continue;
-			out[n++] = sn_session_info(state, s, now);
-		}
+		for (uint32_t j = 1; j <= sh->slab_fresh && n < max; j++)
+			if (sn_entry_live(at_index(sh, j), now))
+				out[n++] = sn_entry_info(state, at_index(sh, j), now);
 	}
 	return n;
 }

@@ -3,9 +3,10 @@
 #define SN_STATE_H
 
 /*
- * The NAPTs' sessions. State outlives programs: a table is known by its name,
- * a session by its run's name. It is cut into shards, each of which can be handed to another core with
- * all that belongs to it: both directions of a flow are of one.
+ * What packets leave behind for those that follow: tables of entries, each of a kind (sn_state_kind.h). State
+ * outlives programs: a table is known by its name, an entry's owner by its own: a NAPT's run, or the table
+ * itself. State is cut into shards, each of which can be handed to another core with all that belongs to it:
+ * both directions of a flow are of one.
  *
  * Every shard is one worker's. What a worker has is its part: functions that
  * take one run on its worker, and touch only shards that the part owns. The
@@ -19,66 +20,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "sn_entry.h"
 #include "sn_partitioning.h"
 #include "sn_program.h"
 
 #define SN_SHARDS   128
 #define SN_NO_SHARD UINT32_MAX
 
-/* TCP as far as a NAPT follows it (docs/elements.md, "napt"). */
-enum sn_tcp_seen {
-	SN_SEEN_ANSWERED = 1,
-	SN_SEEN_ACKNOWLEDGED = 2,
-	SN_SEEN_CLOSING = 4,
-};
-
-#define SN_SCALES_NONE 0xff
-
-/*
- * One binding, one cache line. The first half is what a look-up compares and a
- * packet refreshes; links are indexes into the shard's slab.
- */
-struct sn_session {
-	uint64_t last_use;   /* ns */
-	uint32_t timeout_ms; /* live while now - last_use <= timeout */
-	uint32_t inside_addr;
-	uint32_t outside_addr;
-	uint32_t remote_addr;
-	uint16_t inside_port; /* or ICMP identifier */
-	uint16_t outside_port;
-	uint16_t remote_port;
-	uint16_t run; /* of the state's register of runs */
-	uint8_t proto;
-	uint8_t seen;	   /* enum sn_tcp_seen */
-	uint8_t shard : 7; /* of SN_SHARDS */
-	uint8_t live : 1;
-	uint8_t wheel_slot;
-	uint32_t generation : 24; /* changes when the session ends */
-	uint32_t scales : 8;	  /* of TCP's windows: low half those from inside; 15: none */
-	uint32_t hash_next;
-	uint32_t wheel_next;
-	uint32_t wheel_prev;
-	union {
-		struct { /* of TCP's last packet from inside and outside, in network order */
-			uint32_t ack[2];
-			uint16_t window[2];
-		};
-		uint32_t back_next; /* without ports: to find it from outside */
-	};
-};
-_Static_assert(sizeof(struct sn_session) == 64, "a session is one cache line");
-
 struct sn_state;
-
-/* A session as others see it. */
-struct sn_session_info {
-	const char *run; /* lives until the next sn_state_apply() */
-	uint32_t proto;
-	uint32_t inside_addr, outside_addr, remote_addr;
-	uint16_t inside_port, outside_port, remote_port;
-	uint64_t idle_ns;
-	uint32_t shard;
-};
 
 /* Several engines may share a chain's state. A unit of shards is one engine's at a time. */
 enum sn_shard_place {
@@ -88,20 +37,20 @@ enum sn_shard_place {
 	SN_SHARD_AWAY,	 /* it has no sessions */
 };
 
-/* For tests: the sessions that made room for another one: one a session, one a port. */
+/* For tests: the entries that a packet's own ended: one was in its quota or shard, one had what it holds. */
 struct sn_ended {
 	uint32_t n;
 	uint32_t table; /* of the program */
-	struct sn_session_info sessions[2];
+	struct sn_entry_info entries[2];
 };
 
 /*
- * What a worker has of the state: shards, and a share of what tables and runs may still hold.
+ * What a worker has of the state: shards, and a share of what tables and owners may still hold.
  * Written by its worker alone; the first line is read by slow packets, the others by all.
  */
 struct sn_partition {
 	const struct sn_state *state;
-	int32_t *left;	 /* sessions that it may still make: by table, then by run and protocol */
+	int32_t *left;	 /* entries that it may still make: by table, then by owner and class */
 	uint64_t *spent; /* by table: when all of its shards were reaped for want of room */
 	uint64_t now;	 /* of the last tick */
 	uint32_t n_owned;
@@ -156,7 +105,7 @@ uint64_t sn_state_key(const struct sn_state *state);
 void sn_state_set_key(struct sn_state *state, uint64_t key);
 
 /*
- * Limits of tables and runs hold for the chain as a whole, on this engine: each part has a share of what is
+ * Limits of tables and owners hold for the chain as a whole, on this engine: each part has a share of what is
  * left. Whether one has used up its own (safe beside workers), and a new split of what all have left.
  */
 bool sn_state_starved(const struct sn_state *state);
@@ -174,8 +123,8 @@ struct sn_state_stats {
 	uint64_t sessions;
 	uint64_t created;
 	uint64_t expired;
-	uint64_t exhausted; /* refused for want of a port or of room */
-	uint64_t evicted;   /* TCP openings that nobody answered, ended for want of a port or of room */
+	uint64_t exhausted; /* refused: a quota was used up, or what an entry holds */
+	uint64_t evicted;   /* ended for another one */
 };
 
 /* Of a table of the current program. These two may run beside workers: the numbers are then of slightly
@@ -185,66 +134,15 @@ void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_stat
 /* Of a unit, over all tables of the program. */
 void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_state_stats *stats);
 
-/* The live sessions of a table of the current program, at most max; returns how many were written. */
-size_t sn_state_sessions(const struct sn_state *state, uint32_t table, uint64_t now,
-			 struct sn_session_info *out, size_t max);
+/* An entry as it is now. */
+struct sn_entry_info sn_entry_info(const struct sn_state *state, const struct sn_entry *entry, uint64_t now);
 
-/* ---- the packet path ---- */
+/* An entry that a packet made ends, and gives back what it holds, as if it had never been. */
+void sn_entry_undo(struct sn_partition *partition, struct sn_entry *entry);
 
-struct sn_flow {
-	uint32_t src, dst;
-	uint16_t sport, dport;
-	uint8_t proto;
-};
-
-enum sn_state_result {
-	SN_STATE_FOUND,
-	SN_STATE_MADE, /* reserved: take it back with sn_session_end() if the packet is dropped later */
-	SN_STATE_NONE, /* no port is free, or no session wanted to be made */
-};
-
-/* The shard of a flow that starts inside. */
-uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *flow);
-
-/* Where a look-up of a flow will read; its first line is on its way, the second is known when that is there.
- */
-struct sn_state_hint {
-	const uint32_t *bucket;
-	const struct sn_session *slab;
-};
-
-struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
-				       const struct sn_flow *flow);
-
-static inline void sn_state_prefetch_session(struct sn_state_hint hint)
-{
-	if (*hint.bucket)
-		__builtin_prefetch(&hint.slab[*hint.bucket - 1]);
-}
-
-/* The session of a run by the flow as it is inside; made if there is none and make is set. */
-enum sn_state_result sn_state_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
-				      const struct sn_flow *flow, bool make, uint64_t now,
-				      struct sn_session **session);
-
-/* The shard of a flow's return packets; of a small pool's it is told but for its high bits. */
-uint32_t sn_state_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *flow);
-
-/* The session by the flow as its return packets are outside: NULL if there is none. Its shard is the part's.
- */
-struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
-				   uint64_t now);
-
-/* The program's run of a session. */
-uint32_t sn_session_run(const struct sn_state *state, const struct sn_session *session);
-
-/* Give a session and its port back, as if it had never been. */
-void sn_session_end(struct sn_partition *partition, struct sn_session *session);
-
-static inline bool sn_session_live(const struct sn_session *s, uint64_t now)
-{
-	return s->live && (int64_t)(now - s->last_use) <= s->timeout_ms * 1000000ll;
-}
+/* The live entries of a table of the current program, at most max; returns how many were written. */
+size_t sn_state_entries(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_entry_info *out,
+			size_t max);
 
 /* Reclaim what has expired in a few of the part's shards; all are visited in turn. */
 void sn_partition_tick(struct sn_partition *partition, uint64_t now);

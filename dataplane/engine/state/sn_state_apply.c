@@ -1,32 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program takes the place of another: tables are made, and sessions go to where they belong now. */
+/* A program takes the place of another: tables are made, and entries go to where they belong now. */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sn_lines.h"
-#include "sn_state_ports.h"
+#include "sn_state_impl.h"
 
-#define NO_LIMIT (1 << 30) /* of sessions: more than memory holds */
+#define NO_LIMIT (1 << 30) /* of entries: more than memory holds */
 
-static inline int32_t limit(uint32_t max_sessions)
+static inline int32_t limit(uint32_t max_entries)
 {
-	return max_sessions && max_sessions < NO_LIMIT ? (int32_t)max_sessions : NO_LIMIT;
-}
-
-static bool table_is(const struct table *t, const struct sn_table_config *c)
-{
-	return t->n_pool == c->n_pool && t->port_min == c->port_min && t->port_max == c->port_max &&
-	       t->max_sessions == c->max_sessions && !memcmp(t->pool, c->pool, c->n_pool * sizeof(*c->pool));
+	return max_entries && max_entries < NO_LIMIT ? (int32_t)max_entries : NO_LIMIT;
 }
 
 /* A state that is being made for a program, beside the one that is. */
 struct change {
-	struct table **tables;
-	struct run *runs;
-	uint32_t *run_of;
-	uint32_t *renamed; /* by the old state's run; SN_NO_INDEX: gone */
+	struct sn_state_table **tables;
+	struct sn_state_owner *owners;
+	uint32_t n_owners;
+	uint32_t *renamed; /* by the old state's owner; SN_NO_INDEX: gone */
 	int32_t *gift;
 	int32_t *carried;
 	int32_t **left; /* by part */
@@ -44,8 +38,8 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 		if (ours)
 			sn_state_table_free(c->tables[i]);
 	}
-	for (uint32_t i = 0; c->runs && i < p->n_runs; i++)
-		free(c->runs[i].name);
+	for (uint32_t i = 0; c->owners && i < c->n_owners; i++)
+		free(c->owners[i].name);
 	for (uint32_t i = 0; c->left && c->spent && i < state->n_partitions; i++) {
 		free(c->left[i]);
 		free(c->spent[i]);
@@ -55,227 +49,228 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 	free(c->gift);
 	free(c->carried);
 	free(c->tables);
-	free(c->runs);
-	free(c->run_of);
+	free(c->owners);
 	free(c->renamed);
 }
 
-static void run_init(struct run *to, const struct sn_run *from, uint32_t index)
+static uint32_t n_owners_of(const struct sn_program *p)
 {
-	to->index = index;
-	to->table = from->table;
-	to->max_sessions = from->max_sessions;
-	to->timeout_ms[SN_PROTO_OTHER] = (uint32_t)(from->udp_ns / NS_PER_MS);
-	to->tcp_ms = (uint32_t)(from->tcp_ns / NS_PER_MS);
-	to->timeout_ms[SN_PROTO_TCP] = (uint32_t)(from->tcp_transitory_ns / NS_PER_MS);
-	to->timeout_ms[SN_PROTO_UDP] = (uint32_t)(from->udp_ns / NS_PER_MS);
-	to->timeout_ms[SN_PROTO_ICMP] = (uint32_t)(from->icmp_ns / NS_PER_MS);
+	uint32_t n = p->n_runs;
+
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		n += !p->tables[i].kind->owner;
+	return n;
 }
 
-/* All that needs memory; the state that is stays as it is. */
-static int change_prepare(struct change *c, const struct sn_state *state, const struct sn_program *p)
+static int prepare_owners(struct change *c, const struct sn_program *p)
 {
-	c->tables = calloc(p->n_tables + 1, sizeof(*c->tables));
-	c->runs = calloc(p->n_runs + 1, sizeof(*c->runs));
-	c->run_of = calloc(p->n_runs + 1, sizeof(*c->run_of));
-	c->renamed = calloc(state->n_runs + 1, sizeof(*c->renamed));
-	c->gift = calloc(n_quotas(p->n_tables, p->n_runs) + 1, sizeof(*c->gift));
-	c->carried = calloc(n_quotas(p->n_tables, p->n_runs) + 1, sizeof(*c->carried));
-	c->left = calloc(state->n_partitions, sizeof(*c->left));
-	c->spent = calloc(state->n_partitions, sizeof(*c->spent));
-	if (!c->tables || !c->runs || !c->run_of || !c->renamed || !c->gift || !c->carried || !c->left ||
-	    !c->spent)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < state->n_partitions; i++) {
-		c->left[i] = sn_lines(n_quotas(p->n_tables, p->n_runs), sizeof(**c->left));
-		c->spent[i] = sn_lines(p->n_tables, sizeof(**c->spent));
-		if (!c->left[i] || !c->spent[i])
+	struct sn_state_owner *o = c->owners;
+
+	for (uint32_t i = 0; i < p->n_runs; i++, o++) {
+		*o = (struct sn_state_owner){
+			strdup(p->runs[i].name), p->runs[i].table, p->runs[i].max_sessions, {0}};
+		p->tables[o->table].kind->owner(o, &p->runs[i]);
+		if (!o->name)
 			return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < p->n_tables; i++) {
+		if (p->tables[i].kind->owner)
+			continue;
+		*o = (struct sn_state_owner){strdup(p->tables[i].name), i, 0, {0}};
+		if (!o++->name)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void find_renamed(struct change *c, const struct sn_state *state)
+{
+	for (uint32_t j = 0; j < state->n_owners; j++) {
+		const struct sn_state_owner *was = &state->owners[j];
+
+		c->renamed[j] = SN_NO_INDEX;
+		for (uint32_t i = 0; i < c->n_owners; i++)
+			if (!strcmp(c->owners[i].name, was->name) &&
+			    c->tables[c->owners[i].table]->kind == state->tables[was->table]->kind)
+				c->renamed[j] = i;
+	}
+}
+
+static int prepare_tables(struct change *c, const struct sn_state *state, const struct sn_program *p)
+{
+	for (uint32_t i = 0; i < p->n_tables; i++) {
 		for (uint32_t j = 0; j < state->n_tables; j++)
-			if (!strcmp(state->tables[j]->name, p->tables[i].name) &&
-			    table_is(state->tables[j], &p->tables[i]))
+			if (sn_table_config_same(&state->tables[j]->config, &p->tables[i]))
 				c->tables[i] = state->tables[j];
 		if (!c->tables[i])
 			c->tables[i] = sn_state_table_create(&p->tables[i], state->partitioning);
 		if (!c->tables[i])
 			return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < p->n_runs; i++) {
-		run_init(&c->runs[i], &p->runs[i], i);
-		c->runs[i].name = strdup(p->runs[i].name);
-		c->run_of[i] = i;
-		if (!c->runs[i].name)
+	return 0;
+}
+
+static int prepare_quotas(struct change *c, const struct sn_state *state, const struct sn_program *p)
+{
+	uint32_t n = n_quotas(p->n_tables, c->n_owners);
+
+	c->gift = calloc(n + 1, sizeof(*c->gift));
+	c->carried = calloc(n + 1, sizeof(*c->carried));
+	c->left = calloc(state->n_partitions, sizeof(*c->left));
+	c->spent = calloc(state->n_partitions, sizeof(*c->spent));
+	if (!c->gift || !c->carried || !c->left || !c->spent)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < state->n_partitions; i++) {
+		c->left[i] = sn_lines(n, sizeof(**c->left));
+		c->spent[i] = sn_lines(p->n_tables, sizeof(**c->spent));
+		if (!c->left[i] || !c->spent[i])
 			return -ENOMEM;
-	}
-	for (uint32_t j = 0; j < state->n_runs; j++) {
-		c->renamed[j] = SN_NO_INDEX;
-		for (uint32_t i = 0; i < p->n_runs; i++)
-			if (!strcmp(c->runs[i].name, state->runs[j].name))
-				c->renamed[j] = i;
 	}
 	return 0;
 }
 
-/* Whether a session's outside address and port are free in the table that took the place of its own; *slot:
- * where they are. */
-static bool has_place(const struct sn_state *state, const struct table *t, const struct shard *sh,
-		      const struct sn_session *s, const struct sn_flow *back, uint32_t *slot)
+/* All that needs memory; the state that is stays as it is. */
+static int change_prepare(struct change *c, const struct sn_state *state, const struct sn_program *p)
 {
-	if (!sn_has_ports(s->proto)) {
-		*slot = 0;
-		return may_be_portless(t, s->outside_addr) && sh->portless < portless_max(sh) &&
-		       !back_find(state, sh, back, s->last_use);
-	}
-	*slot = slot_of_session(t, sh, s);
-	return *slot != SN_NO_INDEX && !sh->ports[ported_class_of(s->proto)].slots[*slot];
+	c->n_owners = n_owners_of(p);
+	c->tables = calloc(p->n_tables + 1, sizeof(*c->tables));
+	c->owners = calloc(c->n_owners + 1, sizeof(*c->owners));
+	c->renamed = calloc(state->n_owners + 1, sizeof(*c->renamed));
+	if (!c->tables || !c->owners || !c->renamed || prepare_quotas(c, state, p) ||
+	    prepare_tables(c, state, p) || prepare_owners(c, p))
+		return -ENOMEM;
+	find_renamed(c, state);
+	return 0;
 }
 
-/* Move a session to the table that took the place of its own; false if it has no place there. */
-static bool move(struct sn_state *state, struct table *to, const struct sn_session *from, uint32_t run)
+/* Move an entry to the table that took the place of its own; false if it has no place there. */
+static bool move(struct sn_state *state, const struct sn_state_table *to, const struct sn_entry *from,
+		 uint32_t owner)
 {
-	struct shard *sh = &to->shards[from->shard & to->mask];
-	struct sn_partition *partition = state->partitions; /* it has all room, for now */
-	const struct sn_flow back = {from->remote_addr, from->outside_addr, from->remote_port,
-				     from->outside_port, from->proto};
-	struct sn_session *s;
-	uint32_t slot;
+	struct sn_state_shard *sh = shard_at(to, from->shard & to->mask);
+	struct sn_partition *partition = state->partitions; /* it has all quotas, for now */
+	uint32_t class = class_of_entry(to->kind, from);
+	struct sn_entry *e;
 
-	/* The way out looks in the shard of the inside host, the way back in that of the port. */
-	if ((from->shard & to->mask) != return_shard(state, to, &back) ||
-	    !has_place(state, to, sh, from, &back, &slot) ||
-	    is_full(partition, to, run, class_of(from->proto)))
+	if (to->kind->misfit(state, to, from) || is_taken(state, to, sh, from, from->last_use) ||
+	    is_full(partition, to, owner, class))
 		return false;
-	s = slab_take(sh);
-	if (!s)
+	e = slab_take(sh);
+	if (!e)
 		return false;
-	*s = *from;
-	s->run = run;
-	s->timeout_ms = timeout_of(&state->runs[run], s->proto, s->seen);
-	if (!sh->live)
-		sh->tick = partition->now >> WHEEL_SHIFT;
-	settle(partition, to, sh, s, slot, hash_session(state, s));
+	*(struct sn_entry_line *)e = *(const struct sn_entry_line *)from;
+	e->owner = owner;
+	shard_wake(sh, partition->now);
+	if (to->kind->hold)
+		to->kind->hold(state, to, sh, e);
+	e->timeout_ms = to->kind->timeout(state, e);
+	entry_settle(partition, to, sh, e, class, to->kind->hash(state, e));
 	return true;
 }
 
-/* A session of a table that stays: its run may be gone, have moved or have other timeouts. */
-static bool keep(struct sn_state *state, struct shard *sh, struct table *t, struct sn_session *s,
-		 uint32_t run)
+/* An entry of a table that stays: its owner may be gone, lead into another table or have other timeouts. */
+static bool keep(struct sn_state *state, const struct sn_state_table *t, struct sn_state_shard *sh,
+		 struct sn_entry *e, uint32_t owner)
 {
-	uint32_t *bucket;
-	struct list l;
-
-	unchain(state, sh, s);
-	unhang(sh, s);
+	unchain(sh, e, t->kind->hash(state, e));
+	unhang(sh, e);
 	sh->live--;
 	state->partitions->left[t->id]++;
-	if (run == SN_NO_INDEX || state->runs[run].table != t->id) {
-		if (!sn_has_ports(s->proto))
-			back_unlink(state, sh, s);
-		s->live = 0;
-		s->generation++;
-		s->hash_next = sh->slab_free;
-		sh->slab_free = index_of(sh, s);
-		if (!sn_has_ports(s->proto))
-			return false;
-		l = list_of_session(t, sh, s);
-		slot_rest(&l, slot_of_session(t, sh, s));
+	if (owner == SN_NO_INDEX || state->owners[owner].table != t->id) {
+		if (t->kind->release)
+			t->kind->release(state, t, sh, e, false);
+		slab_give(sh, e);
 		return false;
 	}
-	s->run = run;
-	s->timeout_ms = timeout_of(&state->runs[run], s->proto, s->seen);
-	bucket = bucket_of(sh, hash_session(state, s));
-	s->hash_next = *bucket;
-	*bucket = index_of(sh, s);
-	hang(sh, s);
-	sh->live++;
-	state->partitions->left[t->id]--;
-	--*run_quota(state->partitions, run, class_of(s->proto));
+	e->owner = owner;
+	e->timeout_ms = t->kind->timeout(state, e);
+	entry_settle(state->partitions, t, sh, e, class_of_entry(t->kind, e), t->kind->hash(state, e));
 	return true;
 }
 
-/* Whether every run is where it was and has its timeouts: then a table that stays needs no visit. */
-static bool runs_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
+/* Whether every owner is where it was and has its timeouts: then a table that stays needs no visit. */
+static bool owners_same(const struct sn_state *state, const struct change *c)
 {
-	if (p->n_runs != state->n_runs)
+	if (c->n_owners != state->n_owners)
 		return false;
-	for (uint32_t i = 0; i < p->n_runs; i++) {
-		const struct run *a = &state->runs[i], *b = &c->runs[i];
+	for (uint32_t i = 0; i < c->n_owners; i++) {
+		const struct sn_state_owner *a = &state->owners[i], *b = &c->owners[i];
 
-		if (strcmp(a->name, b->name) || a->tcp_ms != b->tcp_ms ||
-		    memcmp(a->timeout_ms, b->timeout_ms, sizeof(a->timeout_ms)) ||
+		if (strcmp(a->name, b->name) || memcmp(a->timeout_ms, b->timeout_ms, sizeof(a->timeout_ms)) ||
 		    state->tables[a->table] != c->tables[b->table])
 			return false;
 	}
 	return true;
 }
 
-/* Take every live session of the old tables to where it belongs now. */
-static void change_sessions(struct sn_state *state, struct change *c, struct table **old, uint32_t n_old,
-			    uint32_t n_tables)
+/* Take every live entry of an old table's shard to where it belongs now; to: NULL, its table is gone. */
+static void change_shard(struct sn_state *state, struct change *c, const struct sn_state_table *from,
+			 struct sn_state_shard *sh, const struct sn_state_table *to)
 {
-	for (uint32_t o = 0; o < n_old; o++) {
-		struct table *to = NULL;
+	for (uint32_t i = 1; i <= sh->slab_fresh; i++) {
+		struct sn_entry *e = at_index(sh, i);
+		uint32_t owner = e->live ? c->renamed[e->owner] : SN_NO_INDEX;
+		bool kept;
 
-		for (uint32_t i = 0; i < n_tables; i++)
-			if (!strcmp(c->tables[i]->name, old[o]->name))
-				to = c->tables[i];
-		for (uint32_t n = 0; n <= old[o]->mask; n++) {
-			struct shard *sh = &old[o]->shards[n];
-
-			for (uint32_t i = 0; i < sh->slab_fresh; i++) {
-				struct sn_session *s = &sh->slab[i];
-				uint32_t run = s->live ? c->renamed[s->run] : SN_NO_INDEX;
-				bool kept;
-
-				if (!s->live)
-					continue;
-				if (state->place[s->shard] == SN_SHARD_AWAY)
-					run = SN_NO_INDEX; /* its unit has become another engine's */
-				if (to == old[o])
-					kept = keep(state, sh, to, s, run);
-				else
-					kept = to && run != SN_NO_INDEX && state->runs[run].table == to->id &&
-					       move(state, to, s, run);
-				c->kept += kept;
-				c->dropped += !kept;
-			}
-		}
+		if (!e->live)
+			continue;
+		if (state->place[e->shard] == SN_SHARD_AWAY)
+			owner = SN_NO_INDEX; /* its unit has become another engine's */
+		if (to == from)
+			kept = keep(state, to, sh, e, owner);
+		else
+			kept = to && owner != SN_NO_INDEX && state->owners[owner].table == to->id &&
+			       move(state, to, e, owner);
+		c->kept += kept;
+		c->dropped += !kept;
 	}
 }
 
-static uint32_t live_in(const struct table *t)
+static void change_entries(struct sn_state *state, struct change *c, struct sn_state_table **old,
+			   uint32_t n_old, uint32_t n_tables)
+{
+	for (uint32_t o = 0; o < n_old; o++) {
+		const struct sn_state_table *to = NULL;
+
+		for (uint32_t i = 0; i < n_tables; i++)
+			if (!strcmp(c->tables[i]->config.name, old[o]->config.name) &&
+			    c->tables[i]->kind == old[o]->kind)
+				to = c->tables[i];
+		for (uint32_t n = 0; n <= old[o]->mask; n++)
+			change_shard(state, c, old[o], shard_at(old[o], n), to);
+	}
+}
+
+static uint32_t live_in(const struct sn_state_table *t)
 {
 	uint32_t live = 0;
 
 	for (uint32_t i = 0; i <= t->mask; i++)
-		live += t->shards[i].live;
+		live += shard_at(t, i)->live;
 	return live;
 }
 
-/* Sessions of a run and protocol: what its limit was, less what all parts have left. */
-static int32_t live_of(const struct sn_state *state, uint32_t run, enum sn_proto_class class)
+/* Entries of an owner and class: what its limit was, less what all partitions have left. */
+static int32_t live_of(const struct sn_state *state, uint32_t owner, uint32_t class)
 {
-	int32_t live = limit(state->runs[run].max_sessions);
+	int32_t live = limit(state->owners[owner].max_entries);
 
 	for (uint32_t i = 0; i < state->n_partitions; i++)
-		live -= *run_quota(&state->partitions[i], run, class);
+		live -= *owner_quota(&state->partitions[i], owner, class);
 	return live;
 }
 
-/* The first part gets all room of the new state: to make what is kept, and to split the rest. */
+/* The first partition gets all quotas of the new state: to make what is kept, and to split the rest. */
 static void change_quotas(struct sn_state *state, struct change *c, const struct sn_program *p, bool same)
 {
 	int32_t *left = c->left[0];
 
 	for (uint32_t i = 0; i < p->n_tables; i++)
-		left[i] = limit(c->tables[i]->max_sessions) - (int32_t)live_in(c->tables[i]);
-	for (uint32_t i = 0; i < p->n_runs; i++) {
-		for (uint32_t k = 0; k < SN_PROTOS; k++)
-			left[p->n_tables + i * SN_PROTOS + k] =
-				limit(c->runs[i].max_sessions) - (same ? live_of(state, i, k) : 0);
-	}
+		left[i] = limit(c->tables[i]->config.max_entries) - (int32_t)live_in(c->tables[i]);
+	for (uint32_t i = 0; i < c->n_owners; i++)
+		for (uint32_t k = 0; k < SN_QUOTA_CLASSES; k++)
+			left[p->n_tables + i * SN_QUOTA_CLASSES + k] =
+				limit(c->owners[i].max_entries) - (same ? live_of(state, i, k) : 0);
 	for (uint32_t i = 0; i < state->n_partitions; i++) {
 		struct sn_partition *partition = &state->partitions[i];
 
@@ -320,23 +315,21 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		change_free(&c, state, p);
 		return -ENOMEM;
 	}
-	same = tables_same(state, &c, p) && runs_same(state, &c, p) &&
-	       unit_mask_of(&c, p) == state->unit_mask;
+	same = tables_same(state, &c, p) && owners_same(state, &c) && unit_mask_of(&c, p) == state->unit_mask;
 	for (uint32_t i = 0; same && i < p->n_tables; i++)
 		c.kept += live_in(c.tables[i]);
 	change_quotas(state, &c, p, same);
 	sn_state_set_units(state, unit_mask_of(&c, p));
-	/* Chains are found by the number of the run: sessions leave the old ones by the old numbers, which
-	 * they still have. */
+	/* Chains are found by the owner's number: entries leave the old ones by the old numbers, which they
+	 * still have. */
 	state->tables = c.tables;
 	state->n_tables = p->n_tables;
-	state->runs = c.runs;
-	state->n_runs = p->n_runs;
-	state->run_of = c.run_of;
+	state->owners = c.owners;
+	state->n_owners = c.n_owners;
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		c.tables[i]->id = i;
 	if (!same)
-		change_sessions(state, &c, old.tables, old.n_tables, p->n_tables);
+		change_entries(state, &c, old.tables, old.n_tables, p->n_tables);
 	sn_state_level(state);
 	for (uint32_t i = 0; i < old.n_tables; i++) {
 		bool stays = false;
@@ -346,11 +339,10 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		if (!stays)
 			sn_state_table_free(old.tables[i]);
 	}
-	for (uint32_t i = 0; i < old.n_runs; i++)
-		free(old.runs[i].name);
+	for (uint32_t i = 0; i < old.n_owners; i++)
+		free(old.owners[i].name);
 	free(old.tables);
-	free(old.runs);
-	free(old.run_of);
+	free(old.owners);
 	free(c.renamed);
 	*kept = c.kept;
 	*dropped = c.dropped;

@@ -15,7 +15,7 @@ static struct {
 	bool marks;
 	bool has_entry; /* its state is the session that the packet used last */
 	uint32_t calls;
-	const struct sn_session *entry; /* of the last call */
+	const struct sn_entry *entry; /* of the last call */
 } limit;
 
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
@@ -29,10 +29,10 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
 {
-	return sn_execution_each(x, p, op, limit.has_entry ? x->uses[x->n_uses - 1].session : NULL);
+	return sn_execution_each(x, p, op, limit.has_entry ? x->uses[x->n_uses - 1].entry : NULL);
 }
 
-static struct sn_verdict each(struct sn_partition *partition, struct sn_session *entry, struct sn_pkt *p,
+static struct sn_verdict each(struct sn_partition *partition, struct sn_entry *entry, struct sn_pkt *p,
 			      const struct sn_op *op, uint64_t now)
 {
 	(void)now;
@@ -253,7 +253,7 @@ static void each_packet_comes_to_the_entry_that_the_decision_named(void **state)
 {
 	struct fixture *f = *state;
 	struct packet out = outward(SN_TCP, 5000);
-	const struct sn_session *entry;
+	const struct sn_entry *entry;
 	uint64_t hit;
 
 	limit.has_entry = true;

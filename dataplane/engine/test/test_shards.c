@@ -9,6 +9,7 @@
 #include <rte_thash.h>
 
 #include "sn_log.h"
+#include "sn_napt.h"
 #include "sn_parse.h"
 #include "sn_rss.h"
 #include "sn_shards.h"

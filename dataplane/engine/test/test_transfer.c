@@ -10,6 +10,7 @@
 #include <rte_mempool.h>
 
 #include "sn_log.h"
+#include "sn_napt.h"
 #include "sn_parse.h"
 #include "sn_request_shards.h"
 #include "sn_shards.h"
@@ -537,7 +538,7 @@ static void all_sessions_move_and_no_binding_changes(void **state)
 static void a_session_keeps_its_age_and_what_was_seen_of_it(void **state)
 {
 	struct world *w = *state;
-	struct sn_session_info before[8], after[8];
+	struct sn_entry_info before[8], after[8];
 	uint64_t later = 100 * SECOND;
 
 	open_sides(w, 1);
@@ -546,16 +547,19 @@ static void a_session_keeps_its_age_and_what_was_seen_of_it(void **state)
 		w->sides[i].engine->now_ns += later;
 	send_all(w, 1, true);
 	assert_int_equal(
-		sn_state_sessions(w->sides[0].engine->state, 0, w->sides[0].engine->now_ns, before, 8), 3);
+		sn_state_entries(w->sides[0].engine->state, 0, w->sides[0].engine->now_ns, before, 8), 3);
 	transfer(w, 0, 0, SN_SHARDS);
-	assert_int_equal(
-		sn_state_sessions(w->sides[1].engine->state, 0, w->sides[1].engine->now_ns, after, 8), 3);
+	assert_int_equal(sn_state_entries(w->sides[1].engine->state, 0, w->sides[1].engine->now_ns, after, 8),
+			 3);
 	for (uint32_t i = 0; i < 3; i++) {
-		assert_string_equal(after[i].run, before[i].run);
+		const struct sn_session *was = (const struct sn_session *)&before[i].line;
+		const struct sn_session *is = (const struct sn_session *)&after[i].line;
+
+		assert_string_equal(after[i].owner, before[i].owner);
 		assert_int_equal(after[i].idle_ns, before[i].idle_ns);
-		assert_int_equal(after[i].inside_port, before[i].inside_port);
-		assert_int_equal(after[i].outside_port, before[i].outside_port);
-		assert_int_equal(after[i].shard, before[i].shard);
+		assert_int_equal(is->inside_port, was->inside_port);
+		assert_int_equal(is->outside_port, was->outside_port);
+		assert_int_equal(is->entry.shard, was->entry.shard);
 	}
 	/* UDP: 300 s in the sample. What was idle for 100 s ends 200 s later, at the new engine's clock. */
 	w->sides[1].engine->now_ns += 250 * SECOND;
@@ -840,16 +844,16 @@ static void a_session_that_cannot_be_is_refused_and_ends_the_transfer(void **sta
 	open_sides(w, 1);
 	send_all(w, 100, false);
 	refuse_spoilt(w, 18, 0xff, "which the program does not have so");
-	refuse_spoilt(w, 23, 7, "session of table 7");
-	refuse_spoilt(w, 20, SN_AH, "session of protocol 51, which is not translated");
-	refuse_spoilt(w, 22, 200, "session of shard 200");
-	refuse_spoilt(w, 4, 77, "which are not the pool's");
+	refuse_spoilt(w, 23, 7, "entry of table 7");
+	refuse_spoilt(w, 20, SN_AH, "its protocol is not translated");
+	refuse_spoilt(w, 22, 200, "napt entry of shard 200");
+	refuse_spoilt(w, 4, 77, "its outside address and port are not the pool's");
 	j = journey(w, 0, 0, SN_SHARDS);
 	begin(&j);
 	read_chunk(&j);
 	memcpy(j.chunk + SN_CARRY_BYTES, j.chunk, SN_CARRY_BYTES);
 	assert_int_equal(put_chunk(&j), -1);
-	assert_non_null(strstr(w->err, "which another one has"));
+	assert_non_null(strstr(w->err, "holds what another one has"));
 	give_abort(&j);
 	send_all(w, 100, true);
 	assert_nothing_lost(w);

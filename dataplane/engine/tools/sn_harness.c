@@ -154,7 +154,7 @@ static void harness_evicted(void *context, uint32_t source, const struct sn_ende
 	harness->evicted = list;
 	for (uint32_t i = 0; i < ended->n; i++)
 		list[harness->n_evicted++] =
-			(struct sn_harness_evicted){source, ended->table, ended->sessions[i]};
+			(struct sn_harness_evicted){source, ended->table, ended->entries[i]};
 }
 
 static void harness_map(void *context, const uint8_t *workers)
@@ -339,7 +339,8 @@ static int report_evicted(const struct sn_harness *harness, struct sn_arena *are
 		list[i].source = harness->evicted[i].source;
 		list[i].table = harness->evicted[i].table;
 		list[i].session = &sessions[i];
-		sn_report_session(&harness->evicted[i].session, &sessions[i]);
+		if (sn_report_session(&harness->evicted[i].entry, arena, &sessions[i]) != 0)
+			return -1;
 		injected->evicted[i] = &list[i];
 	}
 	injected->n_evicted = n;

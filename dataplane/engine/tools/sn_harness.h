@@ -29,7 +29,7 @@ struct sn_harness_drop {
 struct sn_harness_evicted {
 	uint32_t source;
 	uint32_t table;
-	struct sn_session_info session;
+	struct sn_entry_info entry;
 };
 
 struct sn_harness {

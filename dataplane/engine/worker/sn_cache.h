@@ -23,7 +23,7 @@
 #include "sn_hash.h"
 #include "sn_parse.h"
 #include "sn_program.h"
-#include "sn_state.h"
+#include "sn_entry.h"
 
 #define SN_CACHE_WAYS	   8
 #define SN_CACHE_SESSIONS  2
@@ -180,20 +180,20 @@ static inline bool sn_cache_is(const struct sn_cache_entry *e, const struct sn_c
 	return e->addresses == key->addresses && e->ports_key == key->ports && e->signature == key->signature;
 }
 
-/* A session and its generation in one word: a session lies at a multiple of 64, below 2^47. */
-static inline uint64_t sn_cache_session(const struct sn_session *s)
+/* An entry of state and its generation in one word: an entry lies at a multiple of 64, below 2^47. */
+static inline uint64_t sn_cache_entry_word(const struct sn_entry *e)
 {
-	return (uint64_t)(uintptr_t)s >> 6 | (uint64_t)s->generation << 41;
+	return (uint64_t)(uintptr_t)e >> 6 | (uint64_t)e->generation << 41;
 }
 
-static inline struct sn_session *sn_cache_session_of(uint64_t word)
+static inline struct sn_entry *sn_cache_entry_of(uint64_t word)
 {
-	return (struct sn_session *)(uintptr_t)((word & ((1ull << 41) - 1)) << 6);
+	return (struct sn_entry *)(uintptr_t)((word & ((1ull << 41) - 1)) << 6);
 }
 
-static inline bool sn_cache_session_same(uint64_t word, const struct sn_session *s)
+static inline bool sn_cache_entry_same(uint64_t word, const struct sn_entry *e)
 {
-	return word == sn_cache_session(s);
+	return word == sn_cache_entry_word(e);
 }
 
 #endif /* SN_CACHE_H */

@@ -23,7 +23,7 @@ void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct s
 }
 
 struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
-				    struct sn_session *entry)
+				    struct sn_entry *entry)
 {
 	uint8_t dscp = p->dscp;
 	struct sn_verdict v;
@@ -31,7 +31,7 @@ struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, co
 	if (entry && x->n_uses == SN_JOURNAL_MAX)
 		return sn_drop(SN_REASON_DEPTH);
 	if (entry)
-		x->uses[x->n_uses++] = (struct sn_use){.session = entry, .each = true, .done = 1};
+		x->uses[x->n_uses++] = (struct sn_use){.entry = entry, .each = true, .done = 1};
 	sn_execution_step(x, (uint32_t)(op - x->program->ops) | SN_STEP_EACH | (entry ? SN_STEP_ENTRY : 0));
 	x->each = true;
 	x->varying |= op->writes;
@@ -142,12 +142,12 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
 	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
 	e->path = path;
-	e->shard = x->n_uses > 0 ? x->uses[0].session->shard : SN_PKT_NO_SHARD;
+	e->shard = x->n_uses > 0 ? x->uses[0].entry->shard : SN_PKT_NO_SHARD;
 	e->ttl_dec = p->ttl0 - p->ttl;
 	e->min_ttl = x->min_ttl > e->ttl_dec ? x->min_ttl : e->ttl_dec;
 	e->flags = (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0);
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
-		e->sessions[i] = i < x->n_uses ? sn_cache_session(x->uses[i].session) : 0;
+		e->sessions[i] = i < x->n_uses ? sn_cache_entry_word(x->uses[i].entry) : 0;
 		if (i < x->n_uses && x->uses[i].is_return)
 			e->flags |= SN_CACHE_RETURN0 << i;
 		if (i < x->n_uses && x->uses[i].each)

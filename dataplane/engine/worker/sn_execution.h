@@ -15,12 +15,13 @@
 #include "sn_parse.h"
 #include "sn_state.h"
 
+struct sn_session;
 struct sn_worker;
 struct sn_cache_key;
 
-/* A use of a session that is not done yet. */
+/* A use of state that is not done yet: of a session, unless `each`. */
 struct sn_use {
-	struct sn_session *session;
+	struct sn_entry *entry;
 	const uint8_t *tcp; /* header of the packet; NULL: none */
 	bool each;	    /* an operation's that is done to each packet: done, and not to be refreshed */
 	uint8_t is_return;
@@ -79,7 +80,7 @@ void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct s
  * that follow. entry: the state for it, if it has some; NULL: none. What it says of this packet.
  */
 struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
-				    struct sn_session *entry);
+				    struct sn_entry *entry);
 
 /* The packet leaves by an interface, to its next hop; or is answered by it. */
 struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);

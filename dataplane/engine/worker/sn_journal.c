@@ -18,7 +18,7 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
 	if (made)
 		x->keep = false;
 	x->uses[x->n_uses++] =
-		(struct sn_use){.session = s, .tcp = tcp, .is_return = is_return, .made = made};
+		(struct sn_use){.entry = &s->entry, .tcp = tcp, .is_return = is_return, .made = made};
 	return sn_pass();
 }
 
@@ -30,7 +30,7 @@ void sn_journal_commit(struct sn_execution *x)
 		struct sn_use *u = &x->uses[i];
 
 		if (!u->done)
-			sn_session_use(x->state, u->session, u->tcp, u->is_return, x->now);
+			sn_session_use(x->state, (struct sn_session *)u->entry, u->tcp, u->is_return, x->now);
 		u->done = 1;
 	}
 }
@@ -41,14 +41,14 @@ void sn_journal_roll_back(struct sn_execution *x, uint32_t n)
 		struct sn_use *u = &x->uses[--x->n_uses];
 
 		if (u->made && !u->done)
-			sn_session_end(x->partition, u->session);
+			sn_entry_undo(x->partition, u->entry);
 	}
 }
 
 bool sn_journal_spans_shards(const struct sn_execution *x)
 {
 	for (uint32_t i = 1; i < x->n_uses; i++)
-		if (x->uses[i].session->shard != x->uses[0].session->shard)
+		if (x->uses[i].entry->shard != x->uses[0].entry->shard)
 			return !x->program->unpartitioned;
 	return false;
 }

@@ -108,9 +108,9 @@ static bool is_live(const struct sn_worker *w, const struct sn_cache_entry *e, u
 	if (e->shard != SN_PKT_NO_SHARD && !w->partition->owned[e->shard])
 		return false;
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
-		const struct sn_session *s = sn_cache_session_of(e->sessions[i]);
+		const struct sn_entry *s = sn_cache_entry_of(e->sessions[i]);
 
-		if (e->sessions[i] && !(sn_cache_session_same(e->sessions[i], s) && sn_session_live(s, now)))
+		if (e->sessions[i] && !(sn_cache_entry_same(e->sessions[i], s) && sn_entry_live(s, now)))
 			return false;
 	}
 	return true;
@@ -139,7 +139,7 @@ static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
 			continue;
 		for (uint32_t way = 0; way < SN_CACHE_WAYS; way++)
 			if (tags[way] && entries[way].sessions[0])
-				rte_prefetch0(sn_cache_session_of(entries[way].sessions[0]));
+				rte_prefetch0(sn_cache_entry_of(entries[way].sessions[0]));
 		for (uint32_t way = 0; way < SN_CACHE_WAYS; way++)
 			if (tags[way] && is_live(w, &entries[way], now))
 				packet_of(w, &entries[way], &pkts[n++]);

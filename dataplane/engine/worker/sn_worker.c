@@ -63,22 +63,22 @@ static inline void drop_simple(struct sn_worker *w, struct sn_pkt *p, const stru
 	sn_worker_drop(w, p->m, c->target);
 }
 
-/* The session of a cache entry, NULL if it ended or is too old. */
-static inline struct sn_session *session_of(uint64_t word, uint64_t now)
+/* The state of a cache entry, NULL if it ended or is too old. */
+static inline struct sn_entry *state_of(uint64_t word, uint64_t now)
 {
-	struct sn_session *s = sn_cache_session_of(word);
+	struct sn_entry *e = sn_cache_entry_of(word);
 
-	return likely(sn_cache_session_same(word, s) && sn_session_live(s, now)) ? s : NULL;
+	return likely(sn_cache_entry_same(word, e) && sn_entry_live(e, now)) ? e : NULL;
 }
 
 static __rte_always_inline void use_sessions(const struct sn_worker *w, const struct sn_cache_entry *e,
-					     struct sn_session *s0, struct sn_session *s1, const uint8_t *tcp,
+					     struct sn_entry *s0, struct sn_entry *s1, const uint8_t *tcp,
 					     uint64_t now)
 {
 	if (s0)
-		sn_session_use(w->state, s0, tcp, e->flags & SN_CACHE_RETURN0, now);
+		sn_session_use(w->state, (struct sn_session *)s0, tcp, e->flags & SN_CACHE_RETURN0, now);
 	if (s1)
-		sn_session_use(w->state, s1, tcp, e->flags & SN_CACHE_RETURN1, now);
+		sn_session_use(w->state, (struct sn_session *)s1, tcp, e->flags & SN_CACHE_RETURN1, now);
 }
 
 /* The ports and the checksum of what is not TCP. */
@@ -96,8 +96,8 @@ static __rte_always_inline void rewrite_other(const struct sn_pkt *p, const stru
 
 /* Whether a decision holds for a packet, and with which sessions. */
 static __rte_always_inline bool holds(const struct sn_worker *w, const struct sn_pkt *p,
-				      const struct sn_cache_entry *e, struct sn_session **s0,
-				      struct sn_session **s1, uint64_t now)
+				      const struct sn_cache_entry *e, struct sn_entry **s0,
+				      struct sn_entry **s1, uint64_t now)
 {
 	const struct sn_neigh *n = &w->neigh.entries[e->neigh];
 
@@ -105,15 +105,15 @@ static __rte_always_inline bool holds(const struct sn_worker *w, const struct sn
 	if (unlikely(p->ttl < e->min_ttl || p->ip_len > w->program->interfaces[n->iface].mtu ||
 		     !sn_neigh_usable(n)))
 		return false;
-	if (e->sessions[0] && unlikely(!(*s0 = session_of(e->sessions[0], now))))
+	if (e->sessions[0] && unlikely(!(*s0 = state_of(e->sessions[0], now))))
 		return false;
-	return !e->sessions[1] || likely((*s1 = session_of(e->sessions[1], now)));
+	return !e->sessions[1] || likely((*s1 = state_of(e->sessions[1], now)));
 }
 
 /* One write, and out. False if there is no room for a tag. */
 static __rte_always_inline bool send_decided(struct sn_worker *w, struct sn_pkt *p,
-					     const struct sn_cache_entry *e, struct sn_session *s0,
-					     struct sn_session *s1, uint64_t now)
+					     const struct sn_cache_entry *e, struct sn_entry *s0,
+					     struct sn_entry *s1, uint64_t now)
 {
 	struct sn_neigh *n = &w->neigh.entries[e->neigh];
 	uint8_t *f, *ip, *l4;
@@ -160,7 +160,7 @@ static void trace_path(struct sn_worker *w, uint32_t path, uint32_t steps)
 /* What each packet has done to it, step by step on the decision's path. The step at which it is to be
  * dropped, with the reason; the path's end: it is not. */
 static uint32_t do_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
-			struct sn_session *const *sessions, uint64_t now, uint32_t *reason)
+			struct sn_entry *const *sessions, uint64_t now, uint32_t *reason)
 {
 	const struct sn_counts *c = w->counts;
 	uint32_t slot = 0, i;
@@ -168,7 +168,7 @@ static uint32_t do_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_c
 	for (i = c->first[e->path]; i < c->first[e->path + 1]; i++) {
 		uint32_t step = c->steps[i];
 		const struct sn_op *op = &w->program->ops[step & (SN_STEP_ENTRY - 1)];
-		struct sn_session *entry = NULL;
+		struct sn_entry *entry = NULL;
 		struct sn_verdict v;
 
 		if (step & SN_STEP_COUNTER || !(step & SN_STEP_EACH))
@@ -204,7 +204,7 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 {
 	uint32_t length = w->counts->first[e->path + 1] - w->counts->first[e->path], steps, reason = 0;
 	struct sn_cache_entry own = *e;
-	struct sn_session *s[SN_CACHE_SESSIONS];
+	struct sn_entry *s[SN_CACHE_SESSIONS];
 	uint8_t dscp = e->dscp != SN_CACHE_KEEP_DSCP ? e->dscp : p->dscp;
 
 	/* After this nothing may refuse the decision, or what is done to each packet would be done twice. */
@@ -231,7 +231,7 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p,
 					       const struct sn_cache_entry *e, uint64_t now)
 {
-	struct sn_session *s0, *s1;
+	struct sn_entry *s0, *s1;
 
 	if (unlikely(e->flags & SN_CACHE_EACH))
 		return forward_each(w, p, e, now);
@@ -290,7 +290,7 @@ static uint32_t look_up(struct sn_worker *w, uint32_t n)
 		const struct sn_cache_entry *e = w->candidates[i];
 
 		if (e && e->sessions[0])
-			rte_prefetch0(sn_cache_session_of(e->sessions[0]));
+			rte_prefetch0(sn_cache_entry_of(e->sessions[0]));
 	}
 	return known;
 }

@@ -2,6 +2,7 @@
 /* What packets of a burst are, before their turns: their classes, and the state that they will look for. */
 
 #include "sn_segment.h"
+#include "sn_napt.h"
 #include "sn_worker_impl.h"
 
 void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)

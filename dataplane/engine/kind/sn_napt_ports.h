@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef SN_STATE_PORTS_H
-#define SN_STATE_PORTS_H
+#ifndef SN_NAPT_PORTS_H
+#define SN_NAPT_PORTS_H
 
 /* Ports as they are taken and given back: who rests longest is taken next. */
 
-#include "sn_state_impl.h"
+#include "sn_napt_impl.h"
 
 static __rte_always_inline uint32_t slot_take(const struct list *l)
 {
@@ -55,7 +55,7 @@ static inline void slot_untake(const struct list *l, uint32_t slot)
 	q->head = slot + 1;
 }
 
-static inline uint32_t address_at(const struct table *t, uint32_t index)
+static inline uint32_t address_at(const struct napt_table *t, uint32_t index)
 {
 	uint32_t i = t->n_pool - 1;
 
@@ -64,4 +64,4 @@ static inline uint32_t address_at(const struct table *t, uint32_t index)
 	return t->pool[i].first + (index - t->pool_base[i]);
 }
 
-#endif /* SN_STATE_PORTS_H */
+#endif /* SN_NAPT_PORTS_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sn_state_impl.h"
+#include "sn_napt_impl.h"
 #include "sn_tcp.h"
 
 /* What a NAPT knows of a TCP connection: docs/elements.md, "napt", TCP state. */
@@ -34,7 +34,7 @@ static bool in_window(const struct sn_session *s, const uint8_t *tcp, bool is_re
 {
 	uint32_t window = rte_be_to_cpu_16(s->window[!is_return]);
 	uint32_t ahead = sn_load32(tcp + 4) - rte_be_to_cpu_32(s->ack[!is_return]);
-	uint8_t forth = s->scales & 15, back = s->scales >> 4;
+	uint8_t forth = s->entry.own & 15, back = s->entry.own >> 4;
 
 	if (forth != SCALE_NONE && back != SCALE_NONE)
 		window <<= is_return ? forth : back;
@@ -44,24 +44,17 @@ static bool in_window(const struct sn_session *s, const uint8_t *tcp, bool is_re
 /* The session is used, and has the timeout that its state asks for. */
 static void refresh(const struct sn_state *state, struct sn_session *s, uint64_t now)
 {
-	uint32_t timeout_ms = timeout_of(&state->runs[s->run], s->proto, s->seen);
-	struct table *t;
-	struct shard *sh = shard_of(state, s, &t);
+	const struct sn_state_table *t = table_of(state, &s->entry);
 
-	s->last_use = now;
-	if (timeout_ms < s->timeout_ms) { /* due earlier than where it hangs */
-		unhang(sh, s);
-		s->timeout_ms = timeout_ms;
-		hang(sh, s);
-	}
-	s->timeout_ms = timeout_ms;
+	entry_refresh(shard_at(t, s->entry.shard & t->mask), &s->entry,
+		      timeout_of(&state->owners[s->entry.owner], s->proto, s->seen), now);
 }
 
 static void note_scale(struct sn_session *s, const uint8_t *tcp, bool is_return)
 {
 	uint8_t scale = scale_of(tcp);
 
-	s->scales = is_return ? (s->scales & 0x0f) | scale << 4 : (s->scales & 0xf0) | scale;
+	s->entry.own = is_return ? (s->entry.own & 0x0f) | scale << 4 : (s->entry.own & 0xf0) | scale;
 }
 
 void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp, bool is_return,
@@ -78,7 +71,7 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 	}
 	if ((s->seen & SN_SEEN_CLOSING) && (flags & (SN_TCP_SYN | SN_TCP_ACK)) == SN_TCP_SYN) {
 		s->seen = 0;
-		s->scales = SN_SCALES_NONE;
+		s->entry.own = SN_SCALES_NONE;
 	}
 	if (is_return)
 		s->seen |= SN_SEEN_ANSWERED;

@@ -7,7 +7,7 @@
 #include <rte_branch_prediction.h>
 
 #include "sn_parse.h"
-#include "sn_state.h"
+#include "sn_napt.h"
 
 /* A TCP packet that may move its connection's state, and so the session's timeout. */
 void sn_session_tcp(const struct sn_state *state, struct sn_session *session, const uint8_t *tcp,
@@ -19,7 +19,7 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *session, co
  */
 static inline uint8_t sn_session_wary(const struct sn_session *s, const uint8_t *tcp)
 {
-	uint8_t options = tcp[12] >= 0x60, scaled = s->scales != SN_SCALES_NONE;
+	uint8_t options = tcp[12] >= 0x60, scaled = s->entry.own != SN_SCALES_NONE;
 	uint8_t closing = (s->seen & SN_SEEN_CLOSING) != 0;
 
 	return SN_TCP_FIN | SN_TCP_RST | (options | scaled | closing) * SN_TCP_SYN;
@@ -32,7 +32,7 @@ static inline void sn_session_use(const struct sn_state *state, struct sn_sessio
 	uint8_t flags, seen;
 
 	if (!tcp) {
-		s->last_use = now;
+		s->entry.last_use = now;
 		return;
 	}
 	flags = tcp[13];
@@ -42,7 +42,7 @@ static inline void sn_session_use(const struct sn_state *state, struct sn_sessio
 		sn_session_tcp(state, s, tcp, is_return, now);
 		return;
 	}
-	s->last_use = now;
+	s->entry.last_use = now;
 	memcpy(&s->ack[is_return], tcp + 8, 4);
 	memcpy(&s->window[is_return], tcp + 14, 2);
 }

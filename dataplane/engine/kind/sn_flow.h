@@ -6,7 +6,7 @@
  */
 
 #include "sn_icmp.h"
-#include "sn_state.h"
+#include "sn_napt.h"
 
 /* The side of a NAPT that a packet comes from. */
 enum sn_flow_side {

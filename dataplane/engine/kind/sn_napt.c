@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NAPTs' sessions as a kind of state. */
+
+#include "sn_carry.h"
+#include "sn_napt_impl.h"
+
+static const struct sn_session *session_of(const struct sn_entry *e)
+{
+	return (const struct sn_session *)e;
+}
+
+static void owner(struct sn_state_owner *to, const struct sn_run *from)
+{
+	to->timeout_ms[SN_PROTO_TCP] = (uint32_t)(from->tcp_transitory_ns / NS_PER_MS);
+	to->timeout_ms[SN_PROTO_UDP] = (uint32_t)(from->udp_ns / NS_PER_MS);
+	to->timeout_ms[SN_PROTO_ICMP] = (uint32_t)(from->icmp_ns / NS_PER_MS);
+	to->timeout_ms[SN_PROTO_OTHER] = (uint32_t)(from->udp_ns / NS_PER_MS);
+	to->timeout_ms[NAPT_ESTABLISHED] = (uint32_t)(from->tcp_ns / NS_PER_MS);
+}
+
+static uint64_t hash(const struct sn_state *state, const struct sn_entry *e)
+{
+	return hash_session(state, session_of(e));
+}
+
+static uint32_t quota_class(const struct sn_entry *e)
+{
+	return class_of(session_of(e)->proto);
+}
+
+static uint32_t timeout(const struct sn_state *state, const struct sn_entry *e)
+{
+	return timeout_of(&state->owners[e->owner], session_of(e)->proto, session_of(e)->seen);
+}
+
+/* The flow of the session's return packets. */
+static struct sn_flow back_of(const struct sn_session *s)
+{
+	return (struct sn_flow){s->remote_addr, s->outside_addr, s->remote_port, s->outside_port, s->proto};
+}
+
+static const char *misfit(const struct sn_state *state, const struct sn_state_table *table,
+			  const struct sn_entry *e)
+{
+	const struct napt_table *t = (const struct napt_table *)table;
+	const struct sn_session *s = session_of(e);
+	const struct sn_flow back = back_of(s);
+
+	if (sn_is_sealed(s->proto))
+		return "its protocol is not translated";
+	/* The way out looks in the shard of the inside host, the way back in that of the port. */
+	if ((e->shard & table->mask) != return_shard(state, t, &back))
+		return "its outside port is another shard's";
+	if (sn_has_ports(s->proto))
+		return slot_of_session(t, napt_shard_at(t, e->shard & table->mask), s) == SN_NO_INDEX
+			       ? "its outside address and port are not the pool's"
+			       : NULL;
+	if (s->inside_port || s->outside_port || s->remote_port)
+		return "its protocol has no ports, but it has";
+	return may_be_portless(t, s->outside_addr) ? NULL : "its outside address is not the pool's";
+}
+
+static bool is_port_taken(const struct sn_state *state, const struct sn_state_table *table,
+			  const struct sn_state_shard *shard, const struct sn_entry *e, uint64_t now)
+{
+	const struct napt_table *t = (const struct napt_table *)table;
+	const struct napt_shard *sh = (const struct napt_shard *)shard;
+	const struct sn_session *s = session_of(e);
+	const struct sn_flow back = back_of(s);
+
+	if (sn_has_ports(s->proto))
+		return sh->slots[ported_class_of(s->proto)][slot_of_session(t, sh, s)] != 0;
+	return sh->portless >= portless_max(sh) || back_find(state, sh, &back, now) != NULL;
+}
+
+static void expect(const struct sn_state_table *table, const struct sn_state_shard *shard,
+		   const struct sn_entry *e)
+{
+	const struct napt_table *t = (const struct napt_table *)table;
+	const struct napt_shard *sh = (const struct napt_shard *)shard;
+	const struct sn_session *s = session_of(e);
+
+	if (sn_has_ports(s->proto))
+		rte_prefetch0(&sh->slots[ported_class_of(s->proto)][slot_of_session(t, sh, s)]);
+}
+
+/* No port of the list was ever used. */
+static void reset_list(const struct list *l)
+{
+	uint32_t next;
+
+	for (uint32_t i = l->queue->head; i > 0; i = next) {
+		next = l->slots[i - 1] & ~SLOT_FREE;
+		l->slots[i - 1] = 0;
+	}
+	*l->queue = (struct queue){0};
+}
+
+static void shard_reset(const struct sn_state_table *table, struct sn_state_shard *shard)
+{
+	const struct napt_table *t = (const struct napt_table *)table;
+	struct napt_shard *sh = (struct napt_shard *)shard;
+	uint32_t cosets = t->cosets ? table->mask + 1 : 1, addresses = t->cosets ? t->n_addresses : 1;
+
+	for (uint32_t class = 0; class < SN_PORTED; class ++) {
+		for (uint32_t coset = 0; coset < cosets; coset++) {
+			for (uint32_t address = 0; address < addresses; address++) {
+				struct list l = list_of(t, sh, class, coset, address);
+
+				reset_list(&l);
+			}
+		}
+	}
+}
+
+/* ---- elsewhere ---- */
+
+static void pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
+{
+	const struct sn_session *s = session_of(e);
+
+	(void)now;
+	sn_store32(record, s->inside_addr);
+	sn_store32(record + 4, s->outside_addr);
+	sn_store32(record + 8, s->remote_addr);
+	sn_store16(record + 12, s->inside_port);
+	sn_store16(record + 14, s->outside_port);
+	sn_store16(record + 16, s->remote_port);
+	record[20] = s->proto;
+	record[21] = s->seen;
+	memcpy(record + 32, s->ack, 8); /* in network order, both */
+	memcpy(record + 40, s->window, 4);
+	record[44] = e->own;
+}
+
+static void unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
+{
+	struct sn_session *s = (struct sn_session *)e;
+
+	(void)now;
+	s->inside_addr = sn_load32(record);
+	s->outside_addr = sn_load32(record + 4);
+	s->remote_addr = sn_load32(record + 8);
+	s->inside_port = sn_load16(record + 12);
+	s->outside_port = sn_load16(record + 14);
+	s->remote_port = sn_load16(record + 16);
+	s->proto = record[20];
+	s->seen = record[21] & (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED | SN_SEEN_CLOSING);
+	memcpy(s->ack, record + 32, 8);
+	memcpy(s->window, record + 40, 4);
+	e->own = record[44];
+}
+
+static int report(const struct sn_entry_info *info, struct sn_arena *arena,
+		  Sinter__Program__V1__Session *session)
+{
+	const struct sn_session *s = session_of(&info->line.entry);
+
+	(void)arena;
+	session->proto = s->proto;
+	session->inside_address = s->inside_addr;
+	session->outside_address = s->outside_addr;
+	session->remote_address = s->remote_addr;
+	session->inside_port = s->inside_port;
+	session->outside_port = s->outside_port;
+	session->remote_port = s->remote_port;
+	return 0;
+}
+
+static const struct sn_state_kind napt = {
+	.name = "napt",
+	.decode = napt_decode,
+	.owner = owner,
+	.table_size = sizeof(struct napt_table),
+	.shard_size = sizeof(struct napt_shard),
+	.table_init = napt_table_init,
+	.table_free = napt_table_free,
+	.shard_init = napt_shard_init,
+	.shard_reset = shard_reset,
+	.hash = hash,
+	.quota_class = quota_class,
+	.timeout = timeout,
+	.misfit = misfit,
+	.is_taken = is_port_taken,
+	.hold = napt_hold,
+	.expect = expect,
+	.release = napt_release,
+	.victim = napt_victim,
+	.pack = pack,
+	.unpack = unpack,
+	.report = report,
+};
+
+SN_STATE_KIND(napt)

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_NAPT_H
+#define SN_NAPT_H
+
+/* The NAPTs' sessions: the packet path. */
+
+#include <rte_branch_prediction.h>
+
+#include "sn_state.h"
+
+/* TCP as far as a NAPT follows it (docs/elements.md, "napt"). */
+enum sn_tcp_seen {
+	SN_SEEN_ANSWERED = 1,
+	SN_SEEN_ACKNOWLEDGED = 2,
+	SN_SEEN_CLOSING = 4,
+};
+
+#define SN_SCALES_NONE 0xff
+
+/* One binding. Its owner is a run; entry.own is the scales of TCP's windows: low half those from inside; 15:
+ * none. */
+struct sn_session {
+	struct sn_entry entry;
+	uint32_t inside_addr;
+	uint32_t outside_addr;
+	uint32_t remote_addr;
+	uint16_t inside_port; /* or ICMP identifier */
+	uint16_t outside_port;
+	uint16_t remote_port;
+	uint8_t proto;
+	uint8_t seen; /* enum sn_tcp_seen */
+	union {
+		struct { /* of TCP's last packet from inside and outside, in network order */
+			uint32_t ack[2];
+			uint16_t window[2];
+		};
+		uint32_t back_next; /* without ports: to find it from outside */
+	};
+};
+_Static_assert(sizeof(struct sn_session) == sizeof(struct sn_entry_line), "a session is one cache line");
+
+struct sn_flow {
+	uint32_t src, dst;
+	uint16_t sport, dport;
+	uint8_t proto;
+};
+
+enum sn_state_result {
+	SN_STATE_FOUND,
+	SN_STATE_MADE, /* reserved: take it back with sn_session_end() if the packet is dropped later */
+	SN_STATE_NONE, /* no port is free, or no session wanted to be made */
+};
+
+/* The shard of a flow that starts inside. */
+uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *flow);
+
+/* Where a look-up of a flow will read; its first line is on its way, the second is known when that is there.
+ */
+struct sn_state_hint {
+	const uint32_t *bucket;
+	const struct sn_entry_line *slab;
+};
+
+struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
+				       const struct sn_flow *flow);
+
+static inline void sn_state_prefetch_session(struct sn_state_hint hint)
+{
+	if (*hint.bucket)
+		__builtin_prefetch(&hint.slab[*hint.bucket - 1]);
+}
+
+/* The session of a run by the flow as it is inside; made if there is none and make is set. */
+enum sn_state_result sn_state_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
+				      const struct sn_flow *flow, bool make, uint64_t now,
+				      struct sn_session **session);
+
+/* The shard of a flow's return packets; of a small pool's it is told but for its high bits. */
+uint32_t sn_state_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *flow);
+
+/* The session by the flow as its return packets are outside: NULL if there is none. Its shard is the part's.
+ */
+struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
+				   uint64_t now);
+
+/* The program's run of a session. */
+static inline uint32_t sn_session_run(const struct sn_session *session)
+{
+	return session->entry.owner;
+}
+
+/* Give a session and its port back, as if it had never been. */
+static inline void sn_session_end(struct sn_partition *partition, struct sn_session *session)
+{
+	sn_entry_undo(partition, &session->entry);
+}
+
+#endif /* SN_NAPT_H */

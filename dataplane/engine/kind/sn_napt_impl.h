@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_NAPT_IMPL_H
+#define SN_NAPT_IMPL_H
+
+/* What a NAPT's state is made of, beside sessions; for the files that keep it. */
+
+#include "sn_napt.h"
+#include "sn_parse.h"
+#include "sn_rss.h"
+#include "sn_state_impl.h"
+
+#define BACK_HEADS 1024u /* of chains by which sessions without ports are found from outside */
+#define BACK_ADDRS                                                                              \
+	32u /* of a pool are used for them at most: with every partitioning a table has as many \
+	     */
+#define SLOT_FREE 0x80000000u
+
+/* Owners' timeouts are numbered by enum sn_proto_class, TCP's being the transitory one; and behind them: */
+#define NAPT_ESTABLISHED SN_PROTOS
+_Static_assert(NAPT_ESTABLISHED < SN_OWNER_TIMEOUTS && SN_PROTOS <= SN_QUOTA_CLASSES, "all have a place");
+
+/*
+ * Outside addresses and ports that serve alike. A slot never used is 0; one in use holds the session's
+ * index + 1; a free one SLOT_FREE and the next free one + 1, so that the port that rests longest is taken
+ * next.
+ */
+struct queue {
+	uint32_t fresh; /* slots from here on were never used (or are taken by sessions that moved in) */
+	uint32_t head;	/* + 1; 0: none */
+	uint32_t tail;
+	uint32_t hand; /* the slot that is looked at next for an opening that may end */
+};
+
+/* A queue with its slots; numbers of slots in the queue count from the first of these. */
+struct list {
+	uint32_t *slots;
+	struct queue *queue;
+	uint32_t begin; /* slots of the shard before it */
+	uint32_t n;
+};
+
+/*
+ * The ports of a pool by the bucket that they alone would hash to: a return packet's bucket is its port's,
+ * and that of the rest of its words.
+ */
+struct cosets {
+	uint32_t first[SN_RSS_BUCKETS + 1]; /* into port */
+	uint16_t port[65536];
+	uint16_t position[65536]; /* by port */
+};
+
+/* Behind what all shards have: the rest of line 2 is read by look-ups from outside, line 3 only by what makes
+ * and ends sessions. */
+struct napt_shard {
+	struct sn_state_shard shard;
+	uint32_t port_base; /* the shard's first port */
+	uint32_t n_slots;
+	uint32_t *slots[SN_PORTED];
+	/* line 3 */
+	struct queue queue[SN_PORTED]; /* of all slots */
+	struct queue *queues;	       /* SN_PARTITION_BY_RSS: by protocol, coset and address */
+	uint32_t *back;		       /* heads: index + 1 */
+	uint32_t portless;	       /* sessions without ports */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct napt_shard) == 192, "three cache lines");
+
+/* A table's configuration, beside that of all. */
+struct napt_config {
+	uint64_t n_addresses;
+	uint32_t port_min, port_max;
+	uint32_t n_pool;
+	uint32_t pad;		/* 0 */
+	struct sn_range pool[]; /* ascending, disjoint */
+};
+
+struct napt_table {
+	struct sn_state_table table;
+	uint32_t shift;
+	uint32_t n_addresses; /* that are used */
+	uint32_t port_min, port_max;
+	struct cosets *cosets; /* SN_PARTITION_BY_RSS */
+	uint32_t n_pool;
+	uint32_t n_slots; /* of a shard and protocol: what there is memory for */
+	const struct sn_range *pool;
+	uint32_t *pool_base; /* number of addresses before the range */
+};
+
+static inline struct sn_session *session_at(const struct napt_shard *sh, uint32_t index)
+{
+	return (struct sn_session *)at_index(&sh->shard, index);
+}
+
+static inline struct napt_shard *napt_shard_at(const struct napt_table *t, uint32_t number)
+{
+	return &((struct napt_shard *)t->table.shards)[number];
+}
+
+/* Of a protocol that has ports. */
+static inline enum sn_proto_class ported_class_of(uint8_t proto)
+{
+	return proto == SN_TCP ? SN_PROTO_TCP : proto == SN_UDP ? SN_PROTO_UDP : SN_PROTO_ICMP;
+}
+
+static inline enum sn_proto_class class_of(uint8_t proto)
+{
+	return likely(sn_has_ports(proto)) ? ported_class_of(proto) : SN_PROTO_OTHER;
+}
+
+static inline bool is_established(uint8_t seen)
+{
+	return seen == (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED);
+}
+
+static inline uint32_t timeout_of(const struct sn_state_owner *run, uint8_t proto, uint8_t seen)
+{
+	if (proto == SN_TCP && is_established(seen))
+		return run->timeout_ms[NAPT_ESTABLISHED];
+	return run->timeout_ms[class_of(proto)];
+}
+
+static inline uint64_t hash_inside(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
+{
+	return sn_hash2((uint64_t)f->src << 32 | f->dst,
+			(uint64_t)f->sport << 48 | (uint64_t)f->dport << 32 | run << 8 | f->proto,
+			state->seed);
+}
+
+static inline uint64_t hash_session(const struct sn_state *state, const struct sn_session *s)
+{
+	struct sn_flow f = {s->inside_addr, s->remote_addr, s->inside_port, s->remote_port, s->proto};
+
+	return hash_inside(state, s->entry.owner, &f);
+}
+
+/* ---- ports ---- */
+
+static inline uint32_t address_index(const struct napt_table *t, uint32_t address)
+{
+	uint32_t lo = 0, hi = t->n_pool, index;
+
+	while (hi - lo > 1) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (t->pool[mid].first <= address)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	if (address < t->pool[lo].first || address > t->pool[lo].last)
+		return SN_NO_INDEX;
+	index = t->pool_base[lo] + (address - t->pool[lo].first);
+	return index < t->n_addresses ? index : SN_NO_INDEX;
+}
+
+static inline uint32_t coset_of(const struct napt_table *t, uint16_t words)
+{
+	return sn_rss_bucket(words) & t->table.mask;
+}
+
+/* The outside ports that serve alike, of the address with an index, for a protocol. */
+static inline struct list list_of(const struct napt_table *t, struct napt_shard *sh,
+				  enum sn_proto_class class, uint32_t coset, uint32_t address)
+{
+	const struct cosets *c = t->cosets;
+	struct list l = {sh->slots[class], &sh->queue[class], 0, sh->n_slots};
+
+	if (likely(!c))
+		return l;
+	l.n = c->first[coset + 1] - c->first[coset];
+	l.begin = c->first[coset] * t->n_addresses + address * l.n;
+	l.slots += l.begin;
+	l.queue = &sh->queues[(class * (t->table.mask + 1) + coset) * t->n_addresses + address];
+	return l;
+}
+
+static inline struct list list_of_session(const struct napt_table *t, struct napt_shard *sh,
+					  const struct sn_session *s)
+{
+	if (likely(!t->cosets))
+		return list_of(t, sh, ported_class_of(s->proto), 0, 0);
+	return list_of(t, sh, ported_class_of(s->proto), coset_of(t, s->outside_port),
+		       address_index(t, s->outside_addr));
+}
+
+/* The slot of an outside address and port; neighbouring slots are of different addresses. */
+static inline uint32_t slot_of(const struct napt_table *t, const struct napt_shard *sh, uint32_t address,
+			       uint32_t port)
+{
+	uint32_t index;
+	uint64_t slot;
+
+	if (port < sh->port_base || port > t->port_max)
+		return SN_NO_INDEX;
+	index = address_index(t, address);
+	if (index == SN_NO_INDEX)
+		return SN_NO_INDEX;
+	if (t->cosets) {
+		uint32_t coset = coset_of(t, port), first = t->cosets->first[coset];
+
+		return first * t->n_addresses + index * (t->cosets->first[coset + 1] - first) +
+		       t->cosets->position[port] - first;
+	}
+	slot = (uint64_t)((port - sh->port_base) >> t->shift) * t->n_addresses + index;
+	return slot < sh->n_slots ? slot : SN_NO_INDEX;
+}
+
+static inline uint32_t slot_of_session(const struct napt_table *t, const struct napt_shard *sh,
+				       const struct sn_session *s)
+{
+	return slot_of(t, sh, s->outside_addr, s->outside_port);
+}
+
+/* ---- sessions without ports ---- */
+
+/* The chain of all sessions of a protocol with a remote, among others. */
+static inline uint32_t *back_head(const struct sn_state *state, const struct napt_shard *sh, uint8_t proto,
+				  uint32_t remote)
+{
+	return &sh->back[sn_hash2(remote, proto, state->seed) & (BACK_HEADS - 1)];
+}
+
+static inline void back_link(const struct sn_state *state, struct napt_shard *sh, struct sn_session *s)
+{
+	uint32_t *head = back_head(state, sh, s->proto, s->remote_addr);
+
+	s->back_next = *head;
+	*head = index_of(&sh->shard, &s->entry);
+	sh->portless++;
+}
+
+static inline void back_unlink(const struct sn_state *state, struct napt_shard *sh,
+			       const struct sn_session *s)
+{
+	uint32_t *link = back_head(state, sh, s->proto, s->remote_addr),
+		 index = index_of(&sh->shard, &s->entry);
+
+	while (*link != index)
+		link = &session_at(sh, *link)->back_next;
+	*link = s->back_next;
+	sh->portless--;
+}
+
+/* The live session of a flow, as its return packets are outside. */
+static inline struct sn_session *back_find(const struct sn_state *state, const struct napt_shard *sh,
+					   const struct sn_flow *f, uint64_t now)
+{
+	for (uint32_t i = *back_head(state, sh, f->proto, f->src); i;) {
+		struct sn_session *s = session_at(sh, i);
+
+		if (s->remote_addr == f->src && s->outside_addr == f->dst && s->proto == f->proto &&
+		    sn_entry_live(&s->entry, now))
+			return s;
+		i = s->back_next;
+	}
+	return NULL;
+}
+
+/* Sessions without ports that a shard has room for: strangers may choose remotes as they like. */
+static inline uint32_t portless_max(const struct napt_shard *sh)
+{
+	return sh->shard.slab_max / 25 + 1; /* see napt_table_init() */
+}
+
+static inline bool may_be_portless(const struct napt_table *t, uint32_t address)
+{
+	return address_index(t, address) < BACK_ADDRS;
+}
+
+/* Both directions know the remote, and nothing else in common. */
+static inline uint32_t portless_shard(uint32_t remote)
+{
+	return sn_mum(remote, 0x9e3779b97f4a7c15ull) & (SN_SHARDS - 1);
+}
+
+static inline uint32_t return_shard(const struct sn_state *state, const struct napt_table *t,
+				    const struct sn_flow *f)
+{
+	if (unlikely(!sn_has_ports(f->proto)))
+		return portless_shard(f->src) & t->table.mask;
+	return (state->partitioning.by == SN_PARTITION_BY_RSS ? sn_state_shard(state, f) : f->dport) &
+	       t->table.mask;
+}
+
+/* ---- what the files do for one another ---- */
+
+int napt_decode(struct sn_builder *b, struct sn_table_config *to,
+		const Sinter__Program__V1__StateTable *from);
+int napt_table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
+		    struct sn_shard_size *size);
+void napt_table_free(struct sn_state_table *table);
+void napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
+		     void *memory);
+
+/* A session that may end for a new one of its protocol; see sn_state_kind.h. */
+struct sn_entry *napt_victim(struct sn_partition *partition, struct sn_state_table *table,
+			     struct sn_state_shard *shard, uint32_t owner, uint32_t quota_class,
+			     uint64_t now);
+
+/* What a session holds: a port, or a place among those without. */
+void napt_hold(const struct sn_state *state, const struct sn_state_table *table, struct sn_state_shard *shard,
+	       struct sn_entry *e);
+void napt_release(const struct sn_state *state, const struct sn_state_table *table,
+		  struct sn_state_shard *shard, struct sn_entry *e, bool unused);
+
+#endif /* SN_NAPT_IMPL_H */

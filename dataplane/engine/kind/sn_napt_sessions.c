@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions are found, made, and end: the packet path. */
+
+#include "sn_napt_ports.h"
+
+#define OPENING_NS	1000000000u /* for an answer to a TCP opening, however scarce ports are */
+#define OPENINGS_LOOKED 16u	    /* ports that are looked at for one that is not answered */
+
+/* An outside address and port. */
+struct spot {
+	uint32_t slot; /* SN_NO_INDEX: none is free */
+	uint32_t address;
+	uint16_t port;
+};
+
+/* ---- ports ---- */
+
+/* What a slot of a list stands for. */
+static __rte_always_inline struct spot spot_at(const struct napt_table *t, const struct napt_shard *sh,
+					       const struct list *l, uint32_t coset, uint32_t address,
+					       uint32_t slot)
+{
+	if (t->cosets)
+		return (struct spot){slot, address_at(t, address),
+				     t->cosets->port[t->cosets->first[coset] + slot - l->begin]};
+	return (struct spot){slot, address_at(t, slot % t->n_addresses),
+			     (uint16_t)(sh->port_base + ((slot / t->n_addresses) << t->shift))};
+}
+
+/* An outside address and port whose return packets hash into the shard. */
+static __rte_noinline struct spot spot_by_hash(const struct napt_table *t, struct napt_shard *sh,
+					       enum sn_proto_class class, uint32_t shard,
+					       const struct sn_flow *f)
+{
+	for (uint32_t i = 0; i < t->n_addresses; i++) {
+		uint32_t index = (uint32_t)((sh->shard.created + i) % t->n_addresses);
+		uint32_t address = address_at(t, index);
+		uint32_t coset =
+			coset_of(t, sn_rss_words(address, f->dst, f->dport, 0)) ^ (shard & t->table.mask);
+		struct list l = list_of(t, sh, class, coset, index);
+		uint32_t slot = slot_take(&l);
+
+		if (slot != SN_NO_INDEX)
+			return spot_at(t, sh, &l, coset, index, slot);
+	}
+	return (struct spot){.slot = SN_NO_INDEX};
+}
+
+static inline struct spot spot_take(const struct napt_table *t, struct napt_shard *sh,
+				    enum sn_proto_class class, uint32_t shard, const struct sn_flow *f)
+{
+	struct list l;
+	uint32_t slot;
+
+	if (unlikely(t->cosets != NULL))
+		return spot_by_hash(t, sh, class, shard, f);
+	l = list_of(t, sh, class, 0, 0);
+	slot = slot_take(&l);
+	if (slot == SN_NO_INDEX)
+		return (struct spot){.slot = SN_NO_INDEX};
+	return spot_at(t, sh, &l, 0, 0, slot);
+}
+
+/* ---- the life of a session ---- */
+
+void napt_hold(const struct sn_state *state, const struct sn_state_table *table, struct sn_state_shard *shard,
+	       struct sn_entry *e)
+{
+	const struct napt_table *t = (const struct napt_table *)table;
+	struct napt_shard *sh = (struct napt_shard *)shard;
+	struct sn_session *s = (struct sn_session *)e;
+
+	if (sn_has_ports(s->proto))
+		sh->slots[ported_class_of(s->proto)][slot_of_session(t, sh, s)] = index_of(shard, e);
+	else
+		back_link(state, sh, s);
+}
+
+void napt_release(const struct sn_state *state, const struct sn_state_table *table,
+		  struct sn_state_shard *shard, struct sn_entry *e, bool unused)
+{
+	const struct napt_table *t = (const struct napt_table *)table;
+	struct napt_shard *sh = (struct napt_shard *)shard;
+	struct sn_session *s = (struct sn_session *)e;
+	struct list l;
+
+	if (unlikely(!sn_has_ports(s->proto))) {
+		back_unlink(state, sh, s);
+		return;
+	}
+	l = list_of_session(t, sh, s);
+	if (unused)
+		slot_untake(&l, slot_of_session(t, sh, s));
+	else
+		slot_rest(&l, slot_of_session(t, sh, s));
+}
+
+/* A TCP session that nobody outside answers, for long enough. */
+static bool is_unanswered(const struct sn_session *s, uint64_t now)
+{
+	return (s->seen & SN_SEEN_ANSWERED) == 0 && (int64_t)(now - s->entry.last_use) >= (int64_t)OPENING_NS;
+}
+
+/* Ends an unanswered opening that has one of the ports; its slot, which is the caller's. */
+static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
+			   const struct list *l, uint64_t now)
+{
+	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < l->n; looks++) {
+		uint32_t slot = turn(&l->queue->hand, l->n), index = l->slots[slot];
+
+		struct sn_session *s;
+
+		if (!index || index & SLOT_FREE)
+			continue;
+		s = session_at(sh, index);
+		if (!is_unanswered(s, now))
+			continue;
+		sn_state_note_evicted(partition, &t->table, &sh->shard, &s->entry, now);
+		entry_end(partition, &t->table, &sh->shard, &s->entry, class_of(s->proto),
+			  hash_session(partition->state, s));
+		return l->begin + slot;
+	}
+	return SN_NO_INDEX;
+}
+
+/* An unanswered opening of the shard, of the run if that is what is full, for another TCP session. */
+struct sn_entry *napt_victim(struct sn_partition *partition, struct sn_state_table *table,
+			     struct sn_state_shard *sh, uint32_t run, uint32_t class, uint64_t now)
+{
+	bool run_full = *owner_quota(partition, run, class) <= 0;
+
+	(void)table;
+	for (uint32_t looks = 0; class == SN_PROTO_TCP && looks < OPENINGS_LOOKED && looks < sh->slab_fresh;
+	     looks++) {
+		struct sn_entry *e = at_index(sh, turn(&sh->hand, sh->slab_fresh) + 1);
+		const struct sn_session *s = (const struct sn_session *)e;
+
+		if (e->live && s->proto == SN_TCP && (!run_full || e->owner == run) && is_unanswered(s, now))
+			return e;
+	}
+	return NULL;
+}
+
+/*
+ * The port of a TCP opening that nobody answered, for one that begins: so a flood of openings cannot hold a
+ * shard's ports. What was answered keeps its port. Few are looked at, others at each try.
+ */
+static struct spot spot_evict(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
+			      uint32_t shard, const struct sn_flow *f, uint64_t now)
+{
+	uint32_t address = (uint32_t)((sh->shard.created + sh->shard.exhausted) % t->n_addresses), coset = 0,
+		 slot;
+	struct list l;
+
+	if (t->cosets)
+		coset = coset_of(t, sn_rss_words(address_at(t, address), f->dst, f->dport, 0)) ^
+			(shard & t->table.mask);
+	l = list_of(t, sh, SN_PROTO_TCP, coset, address);
+	slot = slot_evict(partition, t, sh, &l, now);
+	if (slot == SN_NO_INDEX)
+		return (struct spot){.slot = SN_NO_INDEX};
+	return spot_at(t, sh, &l, coset, address, slot);
+}
+
+/* An outside address and port for a session to be made, for which there is room then. */
+static struct spot spot_for(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
+			    uint32_t run, uint32_t shard, const struct sn_flow *f, uint64_t now)
+{
+	enum sn_proto_class class = ported_class_of(f->proto);
+	struct spot spot;
+
+	if (unlikely(!has_room(partition, &t->table, &sh->shard, run, class, now)))
+		return (struct spot){.slot = SN_NO_INDEX};
+	spot = spot_take(t, sh, class, shard, f);
+	if (likely(spot.slot != SN_NO_INDEX))
+		return spot;
+	sn_state_reap(partition, &t->table, &sh->shard, now, true);
+	spot = spot_take(t, sh, class, shard, f);
+	if (spot.slot == SN_NO_INDEX && class == SN_PROTO_TCP)
+		spot = spot_evict(partition, t, sh, shard, f, now);
+	return spot;
+}
+
+/* The addresses of the pool, by their bits, that sessions to a flow's remote have. */
+static uint32_t addresses_used(const struct sn_state *state, const struct napt_table *t,
+			       const struct napt_shard *sh, const struct sn_flow *f, uint64_t now)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = *back_head(state, sh, f->proto, f->dst); i;) {
+		const struct sn_session *s = session_at(sh, i);
+
+		i = s->back_next;
+		if (s->proto != f->proto || s->remote_addr != f->dst || !sn_entry_live(&s->entry, now))
+			continue;
+		used |= 1u << address_index(t, s->outside_addr);
+	}
+	return used;
+}
+
+/* The first address, from the one that the source tells on, that no session of the protocol has with the
+ * remote. */
+static __rte_noinline struct spot spot_without_port(struct sn_partition *partition, struct napt_table *t,
+						    struct napt_shard *sh, uint32_t run,
+						    const struct sn_flow *f, uint64_t now)
+{
+	uint32_t n = (uint32_t)RTE_MIN(t->n_addresses, BACK_ADDRS), used;
+
+	if (sh->portless >= portless_max(sh))
+		sn_state_reap(partition, &t->table, &sh->shard, now, true);
+	if (sh->portless >= portless_max(sh) ||
+	    !has_room(partition, &t->table, &sh->shard, run, SN_PROTO_OTHER, now))
+		return (struct spot){.slot = SN_NO_INDEX};
+	used = addresses_used(partition->state, t, sh, f, now);
+	for (uint32_t i = 0; i < n; i++)
+		if (!(used >> (f->src % n + i) % n & 1))
+			return (struct spot){0, address_at(t, (f->src % n + i) % n), 0};
+	return (struct spot){.slot = SN_NO_INDEX};
+}
+
+static struct sn_session *make(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
+			       uint32_t run, uint32_t shard, const struct sn_flow *f, uint64_t hash,
+			       uint64_t now)
+{
+	const struct sn_state_owner *r = &partition->state->owners[run];
+	enum sn_proto_class class = class_of(f->proto);
+	struct spot spot = likely(class != SN_PROTO_OTHER) ? spot_for(partition, t, sh, run, shard, f, now)
+							   : spot_without_port(partition, t, sh, run, f, now);
+	struct sn_session *s;
+
+	if (unlikely(spot.slot == SN_NO_INDEX)) {
+		sh->shard.exhausted++;
+		return NULL;
+	}
+	s = (struct sn_session *)slab_take(&sh->shard);
+	s->entry.last_use = now;
+	s->entry.timeout_ms = timeout_of(r, f->proto, 0);
+	s->entry.owner = run;
+	s->entry.shard = shard;
+	s->entry.own = SN_SCALES_NONE;
+	s->inside_addr = f->src;
+	s->inside_port = f->sport;
+	s->remote_addr = f->dst;
+	s->remote_port = f->dport;
+	s->outside_addr = spot.address;
+	s->outside_port = spot.port;
+	s->proto = f->proto;
+	s->seen = 0;
+	if (likely(class != SN_PROTO_OTHER))
+		sh->slots[class][spot.slot] = index_of(&sh->shard, &s->entry);
+	else
+		back_link(partition->state, sh, s);
+	entry_settle(partition, &t->table, &sh->shard, &s->entry, class, hash);
+	sh->shard.created++;
+	return s;
+}
+
+/* ---- the packet path ---- */
+
+uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
+{
+	if (unlikely(!sn_has_ports(f->proto)))
+		return portless_shard(f->dst);
+	if (likely(state->partitioning.by == SN_PARTITION_BY_HOST))
+		return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->key, 0x9e3779b97f4a7c15ull) &
+		       (SN_SHARDS - 1);
+	if (state->partitioning.by == SN_PARTITION_BY_ADDRESS)
+		return f->src >> state->partitioning.shift & (SN_SHARDS - 1);
+	return sn_rss_bucket(sn_rss_words(f->src, f->dst, f->sport, f->dport));
+}
+
+struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
+				       const struct sn_flow *f)
+{
+	const struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
+	const struct sn_state_shard *sh = &napt_shard_at(t, shard & t->table.mask)->shard;
+	struct sn_state_hint hint = {bucket_of(sh, hash_inside(state, run, f)), sh->slab};
+
+	rte_prefetch0(hint.bucket);
+	return hint;
+}
+
+enum sn_state_result sn_state_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
+				      const struct sn_flow *f, bool wanted, uint64_t now,
+				      struct sn_session **session)
+{
+	const struct sn_state *state = partition->state;
+	struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
+	struct napt_shard *sh = napt_shard_at(t, shard & t->table.mask);
+	uint64_t hash = hash_inside(state, run, f);
+
+	for (uint32_t i = *bucket_of(&sh->shard, hash); i;) {
+		struct sn_session *s = session_at(sh, i);
+
+		i = s->entry.hash_next;
+		if (s->inside_addr != f->src || s->inside_port != f->sport || s->remote_addr != f->dst ||
+		    s->remote_port != f->dport || s->proto != f->proto || s->entry.owner != run)
+			continue;
+		if (likely(sn_entry_live(&s->entry, now))) {
+			*session = s;
+			return SN_STATE_FOUND;
+		}
+		sn_entry_expire(partition, &t->table, &sh->shard, &s->entry);
+		break;
+	}
+	if (!wanted)
+		return SN_STATE_NONE;
+	*session = make(partition, t, sh, run, shard, f, hash, now);
+	return *session ? SN_STATE_MADE : SN_STATE_NONE;
+}
+
+uint32_t sn_state_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
+{
+	return return_shard(state, (const struct napt_table *)state->tables[table], f);
+}
+
+struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table, const struct sn_flow *f,
+				   uint64_t now)
+{
+	const struct napt_table *t = (const struct napt_table *)state->tables[table];
+	const struct napt_shard *sh = napt_shard_at(t, return_shard(state, t, f));
+	uint32_t slot, index;
+	struct sn_session *s;
+
+	if (unlikely(!sn_has_ports(f->proto)))
+		return back_find(state, sh, f, now);
+	slot = slot_of(t, sh, f->dst, f->dport);
+	if (slot == SN_NO_INDEX)
+		return NULL;
+	index = sh->slots[ported_class_of(f->proto)][slot];
+	if (!index || index & SLOT_FREE)
+		return NULL;
+	s = session_at(sh, index);
+	if (s->remote_addr != f->src || s->remote_port != f->sport || s->proto != f->proto ||
+	    !sn_entry_live(&s->entry, now))
+		return NULL;
+	return s;
+}

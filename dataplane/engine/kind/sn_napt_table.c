@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A pool's table: its shards, and the slots of their ports. */
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "sn_napt_impl.h"
+
+#define PORTS_PER_SHARD 64u    /* at least: fewer shards rather than shards with next to no ports */
+#define SLOTS_MAX	65536u /* outside addresses and ports of a shard and protocol that are used at most */
+#define RSS_SLOTS_MAX	(1u << 21) /* the same, where a remote can use but one of 128 of them */
+
+static int compare_range(const void *a, const void *b)
+{
+	const struct sn_range *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+static int decode_pool(struct sn_builder *b, struct napt_config *c,
+		       const Sinter__Program__V1__StateTable *from)
+{
+	for (size_t i = 0; i < from->n_pool; i++) {
+		c->pool[i] = (struct sn_range){from->pool[i]->first, from->pool[i]->last};
+		if (c->pool[i].first > c->pool[i].last)
+			return sn_build_fail(b, "pool[%zu] is %#x-%#x, want an ascending range", i,
+					     c->pool[i].first, c->pool[i].last);
+		c->n_addresses += (uint64_t)c->pool[i].last - c->pool[i].first + 1;
+	}
+	qsort(c->pool, c->n_pool, sizeof(*c->pool), compare_range);
+	for (size_t i = 1; i < c->n_pool; i++)
+		if (c->pool[i].first <= c->pool[i - 1].last)
+			return sn_build_fail(b, "pool holds %#x twice, want disjoint ranges",
+					     c->pool[i].first);
+	return 0;
+}
+
+int napt_decode(struct sn_builder *b, struct sn_table_config *to, const Sinter__Program__V1__StateTable *from)
+{
+	struct napt_config *c;
+
+	if (!from->n_pool)
+		return sn_build_fail(b, "pool is empty");
+	if (from->port_min > from->port_max || from->port_max > 65535)
+		return sn_build_fail(b, "ports are %u-%u, want an ascending range up to 65535",
+				     from->port_min, from->port_max);
+	to->own_size = sizeof(*c) + from->n_pool * sizeof(*c->pool);
+	c = to->own = sn_build_array(1, to->own_size);
+	if (!c)
+		return sn_build_no_memory(b);
+	c->port_min = from->port_min;
+	c->port_max = from->port_max;
+	c->n_pool = (uint32_t)from->n_pool;
+	return decode_pool(b, c, from);
+}
+
+/* ---- in memory ---- */
+
+void napt_table_free(struct sn_state_table *table)
+{
+	struct napt_table *t = (struct napt_table *)table;
+
+	free(t->cosets);
+	free(t->pool_base);
+}
+
+/* The ports of the pool, sorted by the bucket that they take a packet to. */
+static struct cosets *cosets_create(const struct napt_table *t)
+{
+	struct cosets *c = calloc(1, sizeof(*c));
+	uint32_t n = 0;
+
+	if (!c)
+		return NULL;
+	for (uint32_t coset = 0; coset <= t->table.mask; coset++) {
+		for (uint32_t port = t->port_min; port <= t->port_max; port++) {
+			if (coset_of(t, (uint16_t)port) != coset)
+				continue;
+			c->position[port] = (uint16_t)n;
+			c->port[n++] = (uint16_t)port;
+		}
+		c->first[coset + 1] = n;
+	}
+	return c;
+}
+
+/* The pool's addresses by number, and its shards. */
+static int pool_init(struct napt_table *t, const struct napt_config *c)
+{
+	uint32_t ports = c->port_max - c->port_min + 1, base = 0;
+
+	t->port_min = c->port_min;
+	t->port_max = c->port_max;
+	t->n_pool = c->n_pool;
+	t->pool = c->pool;
+	t->pool_base = calloc(c->n_pool, sizeof(*t->pool_base));
+	if (!t->pool_base)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->n_pool; i++) {
+		uint64_t next = (uint64_t)base + c->pool[i].last - c->pool[i].first + 1;
+
+		t->pool_base[i] = base;
+		base = next < UINT32_MAX ? next : UINT32_MAX; /* far beyond SLOTS_MAX: never used */
+	}
+	t->n_addresses = c->n_addresses < SLOTS_MAX ? c->n_addresses : SLOTS_MAX;
+	while ((2u << t->shift) <= SN_SHARDS && ports >> (t->shift + 1) >= PORTS_PER_SHARD)
+		t->shift++;
+	t->table.mask = (1u << t->shift) - 1;
+	return 0;
+}
+
+static size_t round_up(size_t n, size_t to)
+{
+	return (n + to - 1) / to * to;
+}
+
+static size_t queues_size(const struct napt_table *t)
+{
+	return t->cosets ? round_up((size_t)SN_PORTED * (t->table.mask + 1) * t->n_addresses *
+					    sizeof(struct queue),
+				    64)
+			 : 0;
+}
+
+int napt_table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
+		    struct sn_shard_size *size)
+{
+	struct napt_table *t = (struct napt_table *)table;
+	uint64_t slots;
+
+	if (pool_init(t, table->config.own))
+		return -ENOMEM;
+	if (partitioning->by == SN_PARTITION_BY_RSS) {
+		t->n_addresses = RTE_MIN(t->n_addresses, RSS_SLOTS_MAX / (t->port_max - t->port_min + 1));
+		t->cosets = cosets_create(t);
+		if (!t->cosets)
+			return -ENOMEM;
+	}
+	/* What a shard's sessions need is the same, whichever of the ports they may have. */
+	slots = (((uint64_t)t->port_max - t->port_min) / (table->mask + 1) + 1) * t->n_addresses;
+	t->n_slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
+	size->shards = table->mask + 1;
+	size->entries = t->n_slots * SN_PORTED;
+	if (t->cosets)
+		t->n_slots = (t->port_max - t->port_min + 1) * t->n_addresses;
+	if (table->config.max_entries && table->config.max_entries < size->entries)
+		size->entries = table->config.max_entries;
+	size->buckets = size->entries;
+	size->entries += size->entries / (8 * SN_PORTED) + 1; /* those without ports */
+	size->memory = BACK_HEADS * sizeof(uint32_t) + queues_size(t) +
+		       (size_t)SN_PORTED * t->n_slots * sizeof(uint32_t);
+	return 0;
+}
+
+void napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
+		     void *memory)
+{
+	const struct napt_table *t = (const struct napt_table *)table;
+	struct napt_shard *sh = (struct napt_shard *)shard;
+	uint8_t *base = memory;
+	uint64_t ports;
+
+	sh->port_base = t->port_min + ((number - t->port_min) & table->mask);
+	ports = sh->port_base > t->port_max ? 0 : ((t->port_max - sh->port_base) >> t->shift) + 1;
+	ports *= t->n_addresses;
+	sh->n_slots = ports < t->n_slots ? ports : t->n_slots;
+	if (t->cosets) {
+		sh->port_base = t->port_min;
+		sh->n_slots = t->n_slots;
+	}
+	sh->back = (uint32_t *)base;
+	base += BACK_HEADS * sizeof(*sh->back);
+	sh->queues = (struct queue *)base;
+	base += queues_size(t);
+	for (uint32_t class = 0; class < SN_PORTED; class ++)
+		sh->slots[class] = (uint32_t *)base + (size_t) class * t->n_slots;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_STATE_KIND_H
+#define SN_STATE_KIND_H
+
+/*
+ * The kinds of state. A state table holds entries of one kind: NAPT's sessions, for example. Shards and who
+ * owns them, look-up chains, timers, quotas, eviction, program swap, transfer and statistics are the same for
+ * all kinds (../state). A kind says what is special: what its entries are found by, what they hold, when
+ * they end. It registers itself before main(), from its file in ../kind.
+ *
+ * A kind's packet path is its own: operations call it directly, none of these functions.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sn_program.h"
+#include "sn_program_build.h"
+
+/* ../state/sn_state_impl.h */
+struct sn_state;
+struct sn_state_owner;
+struct sn_state_shard;
+struct sn_state_table;
+struct sn_partition;
+struct sn_partitioning;
+/* ../state/sn_entry.h */
+struct sn_entry;
+struct sn_entry_info;
+struct sn_arena;
+
+/* What a table's shards are made of; all have the same size. */
+struct sn_shard_size {
+	uint32_t shards;  /* a power of two, at most SN_SHARDS */
+	uint32_t entries; /* of a shard */
+	uint32_t buckets; /* of a shard, at least */
+	size_t memory;	  /* bytes of a shard that are the kind's own */
+};
+
+struct sn_state_kind {
+	const char *name;
+
+	/* ---- a program's table ---- */
+
+	/* Whether a table is of this kind. NULL: of what no other kind claims, which is for NAPT. */
+	bool (*claims)(const Sinter__Program__V1__StateTable *msg);
+	/* Decode and check what is the kind's own. 0, or what sn_build_fail() says. */
+	int (*decode)(struct sn_builder *b, struct sn_table_config *to,
+		      const Sinter__Program__V1__StateTable *from);
+	/*
+	 * Of a run that leads into the table: timeouts. NULL: the kind's tables have no runs, and are the
+	 * owners of their entries themselves.
+	 */
+	void (*owner)(struct sn_state_owner *to, const struct sn_run *from);
+
+	/* ---- a table in memory ---- */
+
+	size_t table_size; /* of a struct that begins with sn_state_table … */
+	size_t shard_size; /* … and one that begins with sn_state_shard; a multiple of 64 */
+	/* By the table's configuration. 0, or -ENOMEM: table_free() is called then. */
+	int (*table_init)(struct sn_state_table *t, const struct sn_partitioning *partitioning,
+			  struct sn_shard_size *size);
+	/* What is not set yet is zero. NULL: nothing of its own. */
+	void (*table_free)(struct sn_state_table *t);
+	/* memory: of sn_shard_size, all zero. NULL: nothing of its own. */
+	void (*shard_init)(const struct sn_state_table *t, struct sn_state_shard *sh, uint32_t number,
+			   void *memory);
+	/* No entry is left, and none was ever there. NULL: nothing of its own. */
+	void (*shard_reset)(const struct sn_state_table *t, struct sn_state_shard *sh);
+
+	/* ---- an entry ---- */
+
+	/* By what it is found, its owner included. */
+	uint64_t (*hash)(const struct sn_state *state, const struct sn_entry *e);
+	/* Owners have a quota for each class of entries. NULL: all are of class 0. */
+	uint32_t (*quota_class)(const struct sn_entry *e);
+	/* By its owner and table as they are now, in milliseconds. */
+	uint32_t (*timeout)(const struct sn_state *state, const struct sn_entry *e);
+	/*
+	 * Why an entry, whose shard is set, could never have been made in a table ("its port is another
+	 * shard's"); NULL: it could.
+	 */
+	const char *(*misfit)(const struct sn_state *state, const struct sn_state_table *t,
+			      const struct sn_entry *e);
+	/* Whether another one has what such an entry would hold. NULL: it holds nothing. */
+	bool (*is_taken)(const struct sn_state *state, const struct sn_state_table *t,
+			 const struct sn_state_shard *sh, const struct sn_entry *e, uint64_t now);
+	/* An entry that came into a shard takes what it holds there, such as a port. NULL: it holds nothing.
+	 */
+	void (*hold)(const struct sn_state *state, const struct sn_state_table *t, struct sn_state_shard *sh,
+		     struct sn_entry *e);
+	/* It will be held soon: send for the lines. NULL: there are none. */
+	void (*expect)(const struct sn_state_table *t, const struct sn_state_shard *sh,
+		       const struct sn_entry *e);
+	/* It ends and gives that back; unused: as if it never had it. NULL: it holds nothing. */
+	void (*release)(const struct sn_state *state, const struct sn_state_table *t,
+			struct sn_state_shard *sh, struct sn_entry *e, bool unused);
+	/*
+	 * The shard, or the quota of an owner and class, is full: an entry that may end for one that is to be
+	 * made. NULL: none.
+	 */
+	struct sn_entry *(*victim)(struct sn_partition *partition, struct sn_state_table *t,
+				   struct sn_state_shard *sh, uint32_t owner, uint32_t quota_class,
+				   uint64_t now);
+
+	/* ---- an entry elsewhere ---- */
+
+	/*
+	 * To and from a record of ../state/sn_carry.h, but for the bytes that are the same for all kinds.
+	 * Clocks differ between engines: times go as ages. What comes may be anything.
+	 */
+	void (*pack)(const struct sn_entry *e, uint64_t now, uint8_t *record);
+	void (*unpack)(struct sn_entry *e, uint64_t now, const uint8_t *record);
+	/* To a message, whose common fields are set. 0, or -1 without memory. */
+	int (*report)(const struct sn_entry_info *info, struct sn_arena *arena,
+		      Sinter__Program__V1__Session *session);
+};
+
+/* Called by SN_STATE_KIND(). Ends the process if there are too many. */
+void sn_state_kind_register(const struct sn_state_kind *kind);
+
+/* The kind of a program's table. NULL: several claim it. */
+const struct sn_state_kind *sn_state_kind_of(const Sinter__Program__V1__StateTable *msg);
+
+#define SN_STATE_KIND(kind)                                               \
+	static __attribute__((constructor)) void sn_register_##kind(void) \
+	{                                                                 \
+		sn_state_kind_register(&(kind));                          \
+	}
+
+#endif /* SN_STATE_KIND_H */
