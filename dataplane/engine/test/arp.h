@@ -9,6 +9,7 @@
 #define HOST_MAC    ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 9})
 #define NEXT_MAC    ((const uint8_t[]){0x02, 0xbb, 0, 0, 0, 10})
 #define ALL_MAC	    ((const uint8_t[]){0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
+#define INSIDE_MAC  ((const uint8_t[]){0x02, 0x73, 0x6e, 0, 0, 0})
 #define OUTSIDE_MAC ((const uint8_t[]){0x02, 0x73, 0x6e, 0, 0, 1})
 #define GATEWAY2    (SN_SAMPLE_OUTSIDE + 8)
 #define ARP_REQUEST 1

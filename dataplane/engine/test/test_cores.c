@@ -15,6 +15,7 @@
 #include <rte_eal.h>
 #include <rte_mempool.h>
 
+#include "numbered_flow.h"
 #include "ring_port.h"
 #include "sn_log.h"
 #include "sn_parse.h"
@@ -30,16 +31,9 @@
 #define ON_THE_WAY	 1000 /* packets in the engine at most: no ring overflows when a worker loses its CPU */
 #define BURST		 64
 #define SHORT_BURST	 4
-#define FIRST_PORT	 2000
 #define DEADLINE_S	 300
 #define TURNS		 500
 #define HOSTS		 128 /* of flows whose shard is their host's */
-
-struct flow {
-	uint16_t outside_port; /* 0: none yet */
-	uint32_t sent[2];      /* to the outside, to the inside */
-	uint32_t seen[2];
-};
 
 struct cores {
 	struct rte_mempool *pool;
@@ -173,46 +167,25 @@ static uint32_t queue_of(const struct cores *c, uint32_t index, bool back, const
 static void send_flow(struct cores *c, uint32_t index, bool back)
 {
 	struct flow *f = &c->flows[index];
-	struct rte_mbuf *m = rte_pktmbuf_alloc(c->pool);
-	uint8_t payload[8], frame[FRAME_MAX];
-	struct packet p =
-		back ? inward(SN_UDP, f->outside_port) : outward(SN_UDP, (uint16_t)(FIRST_PORT + index));
-	uint32_t len;
+	struct packet p = back ? flow_back(f, index) : flow_out(index);
+	struct rte_mbuf *m;
+	uint32_t queue;
 
-	assert_non_null(m);
 	if (!back)
 		p.src = host_of(c, index);
-	sn_store32(payload, index);
-	sn_store32(payload + 4, f->sent[back]++);
-	p.payload = payload;
-	p.payload_len = sizeof(payload);
-	len = write_frame(&p, frame);
-	memcpy(rte_pktmbuf_append(m, (uint16_t)len), frame, len);
-	assert_int_equal(rte_ring_enqueue(c->rings[back].rx[queue_of(c, index, back, frame, len)], m), 0);
+	m = number_packet(f, index, back, p, c->pool);
+	queue = queue_of(c, index, back, rte_pktmbuf_mtod(m, const uint8_t *), m->pkt_len);
+	assert_int_equal(rte_ring_enqueue(c->rings[back].rx[queue], m), 0);
 	c->sent++;
 }
 
 static void see(struct cores *c, const uint8_t *frame, bool back)
 {
-	const uint8_t *payload = l4_of(frame) + 8;
-	uint32_t index = sn_load32(payload), number = sn_load32(payload + 4);
-	struct flow *f = &c->flows[index];
+	uint32_t index = flow_of(frame);
 
 	assert_true(index < FLOWS);
-	if (number != f->seen[back])
-		fail_msg("flow %u, direction %u: packet %u came when %u was expected", index, back, number,
-			 f->seen[back]);
-	f->seen[back]++;
+	see_packet(&c->flows[index], frame, back, false);
 	c->seen++;
-	if (back) {
-		assert_int_equal(dport_of(frame), FIRST_PORT + index);
-		return;
-	}
-	if (f->outside_port == 0)
-		f->outside_port = sport_of(frame);
-	if (f->outside_port != sport_of(frame))
-		fail_msg("flow %u: its binding changed from port %u to %u", index, f->outside_port,
-			 sport_of(frame));
 }
 
 static void collect(struct cores *c)
