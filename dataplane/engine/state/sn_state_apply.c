@@ -326,8 +326,12 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 	state->n_tables = p->n_tables;
 	state->owners = c.owners;
 	state->n_owners = c.n_owners;
-	for (uint32_t i = 0; i < p->n_tables; i++)
+	for (uint32_t i = 0; i < p->n_tables; i++) {
 		c.tables[i]->id = i;
+		c.tables[i]->owner = SN_NO_INDEX;
+	}
+	for (uint32_t i = p->n_runs; i < c.n_owners; i++)
+		c.tables[c.owners[i].table]->owner = i;
 	if (!same)
 		change_entries(state, &c, old.tables, old.n_tables, p->n_tables);
 	sn_state_level(state);

@@ -46,6 +46,7 @@ struct sn_state_table {
 	const struct sn_state_kind *kind;
 	struct sn_table_config config; /* a copy */
 	uint32_t id;		       /* in state->tables */
+	uint32_t owner;		       /* of all entries; SN_NO_INDEX: runs are */
 	uint32_t mask;		       /* shards - 1 */
 	uint8_t *shards;	       /* of kind->shard_size each */
 	uint8_t *memory;	       /* of the shards, that is the kind's own */
