@@ -6,7 +6,7 @@
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
 {
 	to->value = from->count;
-	return sn_build_index(b, to->operation->name, from->count, b->msg->n_counters);
+	return sn_build_index(b, sn_operation_of(to)->name, from->count, b->msg->n_counters);
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)

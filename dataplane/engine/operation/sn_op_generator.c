@@ -8,7 +8,7 @@
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Leg *from)
 {
 	to->value = from->generator;
-	return sn_build_index(b, to->operation->name, from->generator, b->msg->n_generators);
+	return sn_build_index(b, sn_operation_of(to)->name, from->generator, b->msg->n_generators);
 }
 
 /* Whether a fragment to an own address is of an echo request, as its first one tells. */

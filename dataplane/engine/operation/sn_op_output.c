@@ -8,7 +8,7 @@
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Leg *from)
 {
 	to->value = from->output;
-	return sn_build_index(b, to->operation->name, from->output, b->msg->n_interfaces);
+	return sn_build_index(b, sn_operation_of(to)->name, from->output, b->msg->n_interfaces);
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)

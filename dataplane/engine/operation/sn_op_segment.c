@@ -7,7 +7,7 @@
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Leg *from)
 {
 	to->value = from->segment;
-	return sn_build_index(b, to->operation->name, from->segment, b->msg->n_segments);
+	return sn_build_index(b, sn_operation_of(to)->name, from->segment, b->msg->n_segments);
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)

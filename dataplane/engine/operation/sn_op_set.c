@@ -30,7 +30,6 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 	if (from->set->value > max)
 		return sn_build_fail(b, "sets %s to %u, want at most %u", sn_field_name(field),
 				     from->set->value, max);
-	to->field = field;
 	to->value = from->set->value;
 	to->writes = 1u << field;
 	if (field == SN_TTL)
@@ -38,17 +37,23 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 	return 0;
 }
 
+/* The one that it writes. */
+static enum sn_field field_of(const struct sn_op *op)
+{
+	return (enum sn_field)__builtin_ctz(op->writes);
+}
+
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
 {
 	(void)x;
-	sn_pkt_set(p, op->field, op->value);
+	sn_pkt_set(p, field_of(op), op->value);
 	return sn_pass();
 }
 
 static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
 {
 	(void)look;
-	sn_pkt_set(p, op->field, op->value);
+	sn_pkt_set(p, field_of(op), op->value);
 	return sn_pass();
 }
 

@@ -10,7 +10,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 {
 	to->value = from->state_forward;
 	to->writes = 1u << SN_SRC | 1u << SN_SPORT;
-	return sn_build_index(b, to->operation->name, from->state_forward, b->msg->n_runs);
+	return sn_build_index(b, sn_operation_of(to)->name, from->state_forward, b->msg->n_runs);
 }
 
 /*

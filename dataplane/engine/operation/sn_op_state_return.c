@@ -10,7 +10,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 {
 	to->value = from->state_return;
 	to->writes = 1u << SN_DST | 1u << SN_DPORT;
-	return sn_build_run_table(b, to->operation->name, from->state_return);
+	return sn_build_run_table(b, sn_operation_of(to)->name, from->state_return);
 }
 
 /*

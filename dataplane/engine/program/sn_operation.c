@@ -1,31 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_operation.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "sn_operation.h"
-
 #define WIRES_MAX 64 /* numbers of Op and of Leg */
 
-static const struct sn_operation *ops[WIRES_MAX], *outcomes[WIRES_MAX];
+const struct sn_operation *sn_operations[SN_OPERATIONS_MAX];
+static uint8_t n_operations, ops[WIRES_MAX], outcomes[WIRES_MAX];
+_Static_assert(SN_OPERATIONS_MAX >= 2 * WIRES_MAX, "there is room for all");
 
 void sn_operation_register(const struct sn_operation *o)
 {
-	const struct sn_operation **rows = o->decode ? ops : outcomes;
+	uint8_t *numbers = o->decode ? ops : outcomes;
 
-	if (o->wire >= WIRES_MAX || rows[o->wire]) {
+	/* Number 0 is that of a message without an operation. */
+	if (o->wire == 0 || o->wire >= WIRES_MAX || numbers[o->wire]) {
 		fprintf(stderr, "error msg=\"operation cannot be registered\" operation=%s number=%u\n",
 			o->name, o->wire);
 		abort();
 	}
-	rows[o->wire] = o;
+	numbers[o->wire] = ++n_operations;
+	sn_operations[n_operations] = o;
 }
 
-const struct sn_operation *sn_operation_of_op(uint32_t wire)
+uint8_t sn_operation_by_op(uint32_t wire)
 {
-	return wire < WIRES_MAX ? ops[wire] : NULL;
+	return wire < WIRES_MAX ? ops[wire] : 0;
 }
 
-const struct sn_operation *sn_operation_of_outcome(uint32_t wire)
+uint8_t sn_operation_by_outcome(uint32_t wire)
 {
-	return wire < WIRES_MAX ? outcomes[wire] : NULL;
+	return wire < WIRES_MAX ? outcomes[wire] : 0;
 }

@@ -96,8 +96,9 @@ struct sn_operation {
 	 * has here, and may get another if the operation writes that. PASS or DROP; p cannot be refused any
 	 * more.
 	 */
-	struct sn_verdict (*each)(struct sn_partition *partition, struct sn_entry *entry, struct sn_pkt *p,
-				  const struct sn_op *op, uint64_t now);
+	struct sn_verdict (*each)(const struct sn_program *program, const struct sn_op *op,
+				  struct sn_partition *partition, struct sn_entry *entry, struct sn_pkt *p,
+				  uint64_t now);
 	/* As execute(), without effect on anything but p, as far as classification and state see it. NULL:
 	 * PASS.
 	 */
@@ -109,12 +110,22 @@ struct sn_operation {
 	struct sn_lead (*leads)(const struct sn_program *p, const struct sn_op *op);
 };
 
-/* Called by SN_OPERATION(). Ends the process if the number is taken. */
+#define SN_OPERATIONS_MAX 128
+
+/* The table; row 0 is none. */
+extern const struct sn_operation *sn_operations[SN_OPERATIONS_MAX];
+
+static inline const struct sn_operation *sn_operation_of(const struct sn_op *op)
+{
+	return sn_operations[op->operation];
+}
+
+/* Called by SN_OPERATION(). Ends the process if the number in program.proto is taken. */
 void sn_operation_register(const struct sn_operation *operation);
 
-/* NULL: there is none. */
-const struct sn_operation *sn_operation_of_op(uint32_t wire);
-const struct sn_operation *sn_operation_of_outcome(uint32_t wire);
+/* The row of a number in Op, or in Leg; 0: there is none. */
+uint8_t sn_operation_by_op(uint32_t wire);
+uint8_t sn_operation_by_outcome(uint32_t wire);
 
 /* Puts a row into the table. */
 #define SN_OPERATION(row)                                                \
@@ -133,7 +144,9 @@ static inline struct sn_lead sn_leg_leads(const struct sn_program *p, const stru
 {
 	const struct sn_op *op = sn_leg_op(p, leg, leg->n_ops - 1u);
 
-	return op->operation->leads ? op->operation->leads(p, op) : (struct sn_lead){SN_LED_NOTHING, 0};
+	struct sn_lead (*leads)(const struct sn_program *, const struct sn_op *) = sn_operation_of(op)->leads;
+
+	return leads ? leads(p, op) : (struct sn_lead){SN_LED_NOTHING, 0};
 }
 
 /* Whether an operation of the leg has one of the traits. */

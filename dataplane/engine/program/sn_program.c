@@ -549,6 +549,9 @@ void sn_program_free(struct sn_program *p)
 	free(p->generators);
 	free(p->classes);
 	free(p->legs);
+	for (uint32_t i = 0; i < p->n_operands; i++)
+		free(p->operands[i]);
+	free(p->operands);
 	free(p->ops);
 	free(p->leg_counters);
 	free(p->atoms);

@@ -102,15 +102,14 @@ enum sn_op_trait {
 
 #define SN_OP_STATE (SN_OP_MAKES_STATE | SN_OP_FINDS_STATE)
 
-struct sn_operation; /* a row of the table: sn_operation.h */
-
+/* Eight bytes: those of many classes have to share the processor's first cache. */
 struct sn_op {
-	const struct sn_operation *operation;
-	uint32_t value;	 /* the operand: an index, a value, a reason */
-	uint16_t writes; /* bit per field of the packet: enum sn_field */
-	uint8_t field;	 /* a second operand */
-	uint8_t traits;	 /* enum sn_op_trait */
+	uint32_t value;	   /* the operand: an index, a value, a reason */
+	uint16_t writes;   /* bit per field of the packet: enum sn_field */
+	uint8_t operation; /* number of its row in the table: sn_operation.h */
+	uint8_t traits;	   /* enum sn_op_trait */
 };
+_Static_assert(sizeof(struct sn_op) == 8, "eight operations per cache line");
 
 /* Operations in order; the last one is the outcome. */
 struct sn_leg {
@@ -186,6 +185,7 @@ struct sn_program {
 	uint32_t n_legs;
 	uint32_t n_ops;
 	uint32_t n_leg_counters;
+	uint32_t n_operands;
 	uint32_t icmp_rate;
 	uint32_t longest_way; /* segments that a packet and its answers pass at most */
 	bool stateful;	      /* some leg reads or makes state: decisions are worth a cache */
@@ -199,6 +199,7 @@ struct sn_program {
 	struct sn_class *classes;
 	struct sn_leg *legs;
 	struct sn_op *ops;
+	void **operands; /* of operations that need more than a value: see sn_build_operands() */
 	uint32_t *leg_counters;
 	char **counters; /* names */
 	char **reasons;

@@ -59,6 +59,24 @@ void *sn_build_array(size_t n, size_t size)
 	return calloc(n ? n : 1, size);
 }
 
+int sn_build_operands(struct sn_builder *b, struct sn_op *op, void *operands)
+{
+	struct sn_program *p = b->p;
+	void **more = p->operands;
+
+	/* Doubled whenever their number is a power of two. */
+	if ((p->n_operands & (p->n_operands - 1)) == 0)
+		more = realloc(p->operands, (p->n_operands ? 2 * (size_t)p->n_operands : 1) * sizeof(*more));
+	if (!operands || !more) {
+		free(operands);
+		return sn_build_no_memory(b);
+	}
+	p->operands = more;
+	op->value = p->n_operands;
+	p->operands[p->n_operands++] = operands;
+	return 0;
+}
+
 int sn_build_name(struct sn_builder *b, char **to, const char *from)
 {
 	if (!sn_utf8_valid(from))

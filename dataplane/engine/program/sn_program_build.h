@@ -36,6 +36,9 @@ int sn_build_no_memory(struct sn_builder *b);
 /* calloc() that takes 0. */
 void *sn_build_array(size_t n, size_t size);
 
+/* Keeps operands of an operation's own, from malloc(), as long as the program; op->value is their index. */
+int sn_build_operands(struct sn_builder *b, struct sn_op *op, void *operands);
+
 /* A copy of a name that is UTF-8. */
 int sn_build_name(struct sn_builder *b, char **to, const char *from);
 

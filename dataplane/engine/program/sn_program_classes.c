@@ -8,34 +8,27 @@ typedef Sinter__Program__V1__Op op_msg;
 
 #define OPS_MAX 256
 
-static struct sn_op op_of(const struct sn_operation *operation)
-{
-	return (struct sn_op){.operation = operation, .traits = operation->traits};
-}
-
 static int build_op(struct sn_builder *b, struct sn_op *to, const op_msg *from)
 {
-	const struct sn_operation *operation = sn_operation_of_op((uint32_t)from->op_case);
-
-	if (!operation)
+	to->operation = sn_operation_by_op((uint32_t)from->op_case);
+	if (!to->operation)
 		return sn_build_fail(b, "an operation is empty");
-	*to = op_of(operation);
-	return operation->decode(b, to, from);
+	to->traits = sn_operation_of(to)->traits;
+	return sn_operation_of(to)->decode(b, to, from);
 }
 
 static int build_outcome(struct sn_builder *b, struct sn_op *to, const leg_msg *from)
 {
-	const struct sn_operation *operation = sn_operation_of_outcome((uint32_t)from->outcome_case);
-
-	if (!operation)
+	to->operation = sn_operation_by_outcome((uint32_t)from->outcome_case);
+	if (!to->operation)
 		return sn_build_fail(b, "has no outcome");
-	*to = op_of(operation);
-	return operation->decode_outcome(b, to, from);
+	to->traits = sn_operation_of(to)->traits;
+	return sn_operation_of(to)->decode_outcome(b, to, from);
 }
 
 static bool is_stateful(const struct sn_op *op)
 {
-	return op->traits & SN_OP_STATE || op->operation->each;
+	return op->traits & SN_OP_STATE || sn_operation_of(op)->each;
 }
 
 static int build_leg(struct sn_builder *b, struct sn_leg *to, const leg_msg *from)
@@ -70,7 +63,7 @@ static int build_leg(struct sn_builder *b, struct sn_leg *to, const leg_msg *fro
 
 static bool simplify_op(struct sn_class *c, const struct sn_op *op)
 {
-	return op->operation->simplify && op->operation->simplify(c, op);
+	return sn_operation_of(op)->simplify && sn_operation_of(op)->simplify(c, op);
 }
 
 /* What the stateless fast path needs to know of a class, if it is one for it, and the slow one if it is not.

@@ -83,8 +83,8 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 	for (uint32_t i = 0; i < leg->n_ops && c->n_legs == 1; i++) {
 		const struct sn_op *op = sn_leg_op(p, leg, i);
 
-		if (op->operation->way)
-			return op->operation->way;
+		if (sn_operation_of(op)->way)
+			return sn_operation_of(op)->way;
 		if (op->writes & FLOW)
 			break;
 	}

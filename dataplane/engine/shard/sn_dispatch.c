@@ -13,8 +13,8 @@ static struct sn_verdict follow_leg(const struct sn_look *look, struct sn_pkt *p
 	for (uint32_t i = 0; i < leg->n_ops && v.kind == SN_VERDICT_PASS; i++) {
 		const struct sn_op *op = sn_leg_op(look->program, leg, i);
 
-		if (op->operation->predict)
-			v = op->operation->predict(look, p, op);
+		if (sn_operation_of(op)->predict)
+			v = sn_operation_of(op)->predict(look, p, op);
 	}
 	return v;
 }

@@ -18,13 +18,22 @@ static struct {
 	const struct sn_entry *entry; /* of the last call */
 } limit;
 
+/* What the operation does beyond the limit. */
+struct beyond {
+	bool marks;
+	uint8_t dscp;
+	uint32_t reason;
+};
+
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
 {
-	(void)b;
+	struct beyond *beyond = malloc(sizeof(*beyond));
+
 	(void)from;
-	to->value = REASON;
+	assert_non_null(beyond);
+	*beyond = (struct beyond){limit.marks, MARK, REASON};
 	to->writes = limit.marks ? 1u << SN_DSCP : 0;
-	return 0;
+	return sn_build_operands(b, to, beyond);
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
@@ -32,9 +41,12 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	return sn_execution_each(x, p, op, limit.has_entry ? x->uses[x->n_uses - 1].entry : NULL);
 }
 
-static struct sn_verdict each(struct sn_partition *partition, struct sn_entry *entry, struct sn_pkt *p,
-			      const struct sn_op *op, uint64_t now)
+static struct sn_verdict each(const struct sn_program *program, const struct sn_op *op,
+			      struct sn_partition *partition, struct sn_entry *entry, struct sn_pkt *p,
+			      uint64_t now)
 {
+	const struct beyond *beyond = program->operands[op->value];
+
 	(void)now;
 	assert_non_null(partition);
 	limit.calls++;
@@ -43,9 +55,9 @@ static struct sn_verdict each(struct sn_partition *partition, struct sn_entry *e
 		limit.left--;
 		return sn_pass();
 	}
-	if (!limit.marks)
-		return sn_drop(op->value);
-	p->dscp = MARK;
+	if (!beyond->marks)
+		return sn_drop(beyond->reason);
+	p->dscp = beyond->dscp;
 	return sn_pass();
 }
 

@@ -21,7 +21,7 @@ static bool can_keep(const struct sn_execution *x, const struct sn_op *op)
 {
 	if (op->traits & SN_OP_UNCACHEABLE)
 		return false;
-	return !(op->writes & x->varying) || op->operation->each;
+	return !(op->writes & x->varying) || sn_operation_of(op)->each;
 }
 
 /* Operation after operation; the last one does not say PASS. A warm-up is over when its decision cannot be
@@ -36,7 +36,7 @@ static struct sn_verdict run_leg(struct sn_execution *x, struct sn_pkt *p, const
 		x->keep &= can_keep(x, op);
 		if (unlikely(x->warm_up && !x->keep))
 			return sn_done();
-		v = op->operation->execute(x, p, op);
+		v = sn_operation_of(op)->execute(x, p, op);
 		op++;
 	} while (v.kind == SN_VERDICT_PASS);
 	return v;
@@ -94,7 +94,7 @@ static struct sn_verdict run_segment(struct sn_execution *x, struct sn_pkt *p, c
 		x->min_ttl = floor;
 	class += s->first_class;
 	if (!x->warm_up) {
-		sn_count_add(&x->worker->counts->classes[class], p->frame_len);
+		sn_count_add(&x->counts->classes[class], p->frame_len);
 		if (unlikely(x->worker->trace))
 			sn_trace_class(x->worker->trace, class);
 	}
@@ -129,6 +129,7 @@ static void init(struct sn_execution *x, struct sn_worker *w, uint64_t now)
 	/* Not the arrays: they are as large as they are long. */
 	x->worker = w;
 	x->program = w->program;
+	x->counts = w->counts;
 	x->state = w->state;
 	x->partition = w->partition;
 	x->now = now;

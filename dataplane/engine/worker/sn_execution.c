@@ -5,23 +5,6 @@
 #include "sn_rewrite.h"
 #include "sn_worker_impl.h"
 
-void sn_execution_step(struct sn_execution *x, uint32_t id)
-{
-	if (!x->keep)
-		return;
-	if (x->n_steps == SN_STEPS_MAX)
-		x->keep = false;
-	else
-		x->steps[x->n_steps++] = id;
-}
-
-void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct sn_pkt *p)
-{
-	if (!x->warm_up)
-		sn_count_add(&x->worker->counts->counters[counter], p->frame_len);
-	sn_execution_step(x, counter | SN_STEP_COUNTER);
-}
-
 struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
 				    struct sn_entry *entry)
 {
@@ -37,7 +20,7 @@ struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, co
 	x->varying |= op->writes;
 	if (x->warm_up)
 		return sn_pass();
-	v = op->operation->each(x->partition, entry, p, op, x->now);
+	v = sn_operation_of(op)->each(x->program, op, x->partition, entry, p, x->now);
 	/* The decision is that of packets as they mostly are. */
 	x->keep &= p->dscp == dscp;
 	return v;

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sn_counts.h"
 #include "sn_echoes.h"
 #include "sn_operation.h"
 #include "sn_parse.h"
@@ -34,6 +35,7 @@ struct sn_use {
 struct sn_execution {
 	struct sn_worker *worker;
 	const struct sn_program *program;
+	struct sn_counts *counts;
 	const struct sn_state *state;
 	struct sn_partition *partition; /* of the state: the worker's */
 	struct sn_use *uses;		/* the worker's journal */
@@ -71,9 +73,22 @@ bool sn_journal_spans_shards(const struct sn_execution *x);
 /* ---- what operations do beside that: sn_execution.c ---- */
 
 /* A class or counter that the packet met, for the packets whose decision will be cached. */
-void sn_execution_step(struct sn_execution *x, uint32_t id);
+static inline void sn_execution_step(struct sn_execution *x, uint32_t id)
+{
+	if (!x->keep)
+		return;
+	if (x->n_steps == SN_STEPS_MAX)
+		x->keep = false;
+	else
+		x->steps[x->n_steps++] = id;
+}
 
-void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct sn_pkt *p);
+static inline void sn_execution_count(struct sn_execution *x, uint32_t counter, const struct sn_pkt *p)
+{
+	if (!x->warm_up)
+		sn_count_add(&x->counts->counters[counter], p->frame_len);
+	sn_execution_step(x, counter | SN_STEP_COUNTER);
+}
 
 /*
  * Has an operation do what it does to each packet, and notes for the cache that it is to be done to those

@@ -178,7 +178,7 @@ static uint32_t do_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_c
 				slot++;
 			entry = sessions[slot++];
 		}
-		v = op->operation->each(w->partition, entry, p, op, now);
+		v = sn_operation_of(op)->each(w->program, op, w->partition, entry, p, now);
 		if (v.kind == SN_VERDICT_DROP) {
 			*reason = v.value;
 			break;
