@@ -10,6 +10,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth/boxes"
+	"github.com/sinter-nfv/sinter/dataplane/synth/longest"
 )
 
 // DefaultICMPRate bounds the ICMP errors that a chain sends per second (RFC 1812 section 4.3.2.8).
@@ -21,7 +23,8 @@ type emitter struct {
 	p          *programpb.Program
 	r          *Result
 	key        []byte               // of the class at work
-	filters    []headerspace.Filter // of the table at work
+	filters    []headerspace.Filter // of the segment at work
+	apart      []headerspace.Filter // of its table at work
 	generators map[int]uint32       // by node
 	reasons    map[string]uint32
 }
@@ -41,11 +44,11 @@ func emit(w *walker) (*Result, error) {
 		}
 	}
 	l := newLooper(w)
-	longest, err := longestWay(e.p, l.bound())
+	most, err := longest.Way(e.p, l.bound())
 	if err != nil {
 		return nil, err
 	}
-	e.p.LongestWay = uint32(longest)
+	e.p.LongestWay = uint32(most)
 	e.r.Warnings = append(l.warnings(), u.warnings()...)
 	return e.r, nil
 }
@@ -97,19 +100,23 @@ func (e *emitter) segment(s *segment, u *usage) error {
 		classes[i] = c
 		info.Leaves[i] = Leaf{Filter: l.filter, Class: c, trace: l.trace}
 	}
-	common := commonPackets(leaves)
-	e.filters = slices.Grow(e.filters[:0], len(leaves))[:len(leaves)]
-	out.TtlFloor, out.WholeOnly = common.ttlFloor, common.wholeOnly
+	e.filters = e.filters[:0]
+	for i := range leaves {
+		e.filters = append(e.filters, leaves[i].filter)
+	}
+	common := boxes.CommonPackets(e.filters)
+	e.apart = slices.Grow(e.apart[:0], len(leaves))[:len(leaves)]
+	out.TtlFloor, out.WholeOnly = common.TTLFloor, common.WholeOnly
 	var err error
-	var boxes []int
-	if out.Table, boxes, err = buildTable(common.narrow(leaves, e.filters), classes, len(byKey)); err != nil {
+	var perClass []int
+	if out.Table, perClass, err = boxes.Table(common.Narrow(e.filters, e.apart), classes, len(byKey)); err != nil {
 		return err
 	}
-	for c, n := range boxes {
+	for c, n := range perClass {
 		info.Classes[c].Boxes = n
 	}
-	if common != (commons{}) {
-		if out.Low, _, err = buildTable(common.others(leaves, e.filters), classes, len(byKey)); err != nil {
+	if common != (boxes.Commons{}) {
+		if out.Low, _, err = boxes.Table(common.Others(e.filters, e.apart), classes, len(byKey)); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/synth/longest"
 )
 
 // Loops of routes, found exactly: destinations are followed from lookup to lookup by longest match. What can be sent on
@@ -96,7 +97,7 @@ func (l *looper) bound() int {
 	if l.endless {
 		return 0
 	}
-	return (1 + (l.lookUps+1)*l.starts) * (1 + len(l.w.tables)) * (1 + generations)
+	return (1 + (l.lookUps+1)*l.starts) * (1 + len(l.w.tables)) * (1 + longest.Generations)
 }
 
 // asks are the addresses that may be answered: sources that an interface lets in, and those that a function writes.

@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/synth/boxes"
 )
 
 // errAgain is returned by a walk that learnt something which changes what was
@@ -179,6 +180,9 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 	w.seg.given = t.filter
 	return w.walk(&t, node, port, s.kind == startCut)
 }
+
+// ipv4 is the addresses of packets that come in.
+var ipv4 = boxes.IPv4
 
 // everything is what can come in: IPv4, so far.
 var everything = headerspace.Filter{}.With(headerspace.Src, ipv4).With(headerspace.Dst, ipv4)

@@ -1,4 +1,5 @@
-package synth
+// Package boxes lowers packet filters to the tables of a program: ordered boxes.
+package boxes
 
 import (
 	"encoding/binary"
@@ -10,7 +11,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-var ipv4 = headerspace.Prefix(netip.MustParsePrefix("0.0.0.0/0"))
+// IPv4 is the addresses of packets that come in, so far.
+var IPv4 = headerspace.Prefix(netip.MustParsePrefix("0.0.0.0/0"))
 
 // Fields that a table reads as ranges; the others are read as bits, one per distinct set.
 var (
@@ -39,9 +41,9 @@ type tableBuilder struct {
 	boxes []int                    // per class
 }
 
-// buildTable lowers filters to ordered boxes; empty ones have none. classes are
+// Table lowers filters to ordered boxes; empty ones have none. classes are
 // the filters' classes; nClasses sizes the count of boxes per class that is returned.
-func buildTable(in []headerspace.Filter, classes []int, nClasses int) (*programpb.Table, []int, error) {
+func Table(in []headerspace.Filter, classes []int, nClasses int) (*programpb.Table, []int, error) {
 	b := tableBuilder{
 		out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, boxes: make([]int, nClasses),
 	}
@@ -137,9 +139,9 @@ func intervals(p headerspace.Filter, f headerspace.Field) []headerspace.Interval
 	case f != headerspace.Src && f != headerspace.Dst:
 		return p.Get(f).Intervals()
 	case p.Any(f):
-		return ipv4.Intervals()
+		return IPv4.Intervals()
 	default:
-		return p.Get(f).Intersect(ipv4).Intervals()
+		return p.Get(f).Intersect(IPv4).Intervals()
 	}
 }
 

@@ -1,4 +1,5 @@
-package synth
+// Package longest finds the longest way of a packet through a program.
+package longest
 
 import (
 	"fmt"
@@ -11,20 +12,22 @@ import (
 )
 
 const (
-	// generations is how often a packet on its way can become an answer: nothing is answered to an ICMP error, but an
+	// Generations is how often a packet on its way can become an answer: nothing is answered to an ICMP error, but an
 	// echo reply or a reset may cause one.
-	generations = 2
+	Generations = 2
 	// rounds bounds how often a packet passes a cycle of segments: each time it loses at least one of its TTL.
 	rounds = 256
+	// maxNamed is how many look-ups of a round an error names.
+	maxNamed = 6
 )
 
-// longestWay is how many segments a packet of the program passes at most, those of its answers included: the longest way
+// Way is how many segments a packet of the program passes at most, those of its answers included: the longest way
 // through the segments. Cycles count with as many rounds as a TTL allows, unless bound says that nothing goes round, and
 // what is possible then; 0: that is not so.
-func longestWay(p *programpb.Program, bound int) (int, error) {
-	l := &wayLengths{p: p, next: make([][]uint32, len(p.Segments)*(generations+1))}
+func Way(p *programpb.Program, bound int) (int, error) {
+	l := &wayLengths{p: p, next: make([][]uint32, len(p.Segments)*(Generations+1))}
 	for s := range p.Segments {
-		for g := range generations + 1 {
+		for g := range Generations + 1 {
 			l.next[l.at(uint32(s), g)] = l.after(uint32(s), g)
 		}
 	}
@@ -58,7 +61,7 @@ type wayLengths struct {
 }
 
 func (l *wayLengths) at(segment uint32, answers int) uint32 {
-	return segment*(generations+1) + uint32(answers)
+	return segment*(Generations+1) + uint32(answers)
 }
 
 // after are the nodes to which a packet can go from a segment.
@@ -66,7 +69,7 @@ func (l *wayLengths) after(s uint32, answers int) []uint32 {
 	seen := map[uint32]bool{}
 	var out []uint32
 	add := func(segment uint32, answers int) {
-		if n := l.at(segment, answers); answers <= generations && !seen[n] {
+		if n := l.at(segment, answers); answers <= Generations && !seen[n] {
 			seen[n] = true
 			out = append(out, n)
 		}
@@ -141,7 +144,7 @@ func (l *wayLengths) complete(n uint32) {
 func (l *wayLengths) namesOf(nodes []uint32) string {
 	var out []string
 	for _, n := range nodes[:min(len(nodes), maxNamed)] {
-		out = append(out, strconv.Quote(l.p.Segments[n/(generations+1)].Name))
+		out = append(out, strconv.Quote(l.p.Segments[n/(Generations+1)].Name))
 	}
 	if more := len(nodes) - len(out); more > 0 {
 		out = append(out, fmt.Sprintf("%d more", more))

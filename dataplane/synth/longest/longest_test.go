@@ -1,4 +1,4 @@
-package synth
+package longest
 
 import (
 	"fmt"
@@ -26,17 +26,17 @@ func ring(n int) *programpb.Program {
 
 func TestAChainBeyondTheLongestWayIsRefusedWithTheLookUpsOnIt(t *testing.T) {
 	const most = program.MaxWay / rounds
-	got, err := longestWay(ring(most), 0)
+	got, err := Way(ring(most), 0)
 	if err != nil || got != program.MaxWay {
 		t.Errorf("%d look-ups in a ring: longest way %d, %v; want %d", most, got, err, program.MaxWay)
 	}
-	_, err = longestWay(ring(most+1), 0)
+	_, err = Way(ring(most+1), 0)
 	want := fmt.Sprintf("a packet could pass %d look-ups, at most %d are supported: it may go round between \"at r0/lookup\", \"at r1/lookup\", ",
 		(most+1)*rounds, program.MaxWay)
 	if err == nil || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), fmt.Sprintf("%d more; change routes", most+1-maxNamed)) {
 		t.Errorf("%d look-ups in a ring: %v, want %q…", most+1, err, want)
 	}
-	if got, err := longestWay(ring(most+1), 7); err != nil || got != 7 {
+	if got, err := Way(ring(most+1), 7); err != nil || got != 7 {
 		t.Errorf("where nothing goes round: longest way %d, %v; want 7", got, err)
 	}
 }

@@ -1,0 +1,58 @@
+package differential
+
+import (
+	"net/netip"
+	"slices"
+)
+
+func init() {
+	drawsFunction("router", 2, func(d *drawer, ends [2]int) (left, right side) {
+		f := d.drawRouter(2, func(face int) int { return ends[face] })
+		return f[0], f[1]
+	})
+}
+
+// drawRouter draws routes: to every interface's net by its face, a default, and overlapping ones anywhere.
+// end is the interface that a face leads to, -1 if it is more than one.
+func (d *drawer) drawRouter(faces int, end func(int) int) []side {
+	var routes []route
+	add := func(p netip.Prefix, face int) {
+		if p.Addr().As4()[0] == 0 && p.Bits() > 0 ||
+			slices.ContainsFunc(routes, func(r route) bool { return r.prefix == p }) {
+			return
+		}
+		r := route{prefix: p, face: face}
+		if face >= faces {
+			routes = append(routes, r)
+			return
+		}
+		if i := end(face); i >= 0 && d.one("via", 2) {
+			r.via = addr4(192, 168, i, d.int("next hop", 2, 3))
+		}
+		routes = append(routes, r)
+	}
+	for f := range faces {
+		if i := end(f); i >= 0 {
+			add(netip.PrefixFrom(addr4(192, 168, i, 0), 24), f)
+		}
+		add(netip.PrefixFrom(addr4(10, f, 0, 0), 16), f)
+	}
+	if !d.one("no default", 4) {
+		add(netip.PrefixFrom(addr4(0, 0, 0, 0), 0), d.int("default", 0, faces-1))
+	}
+	for range d.int("routes", 0, 8) {
+		add(d.prefix(), d.int("face", 0, faces+len(refusals)-1))
+	}
+	self := addr4(172, 16, d.names, 1)
+	d.bases = append(d.bases, self)
+	return d.router(d.name("rt"), self, faces, d.turns(), routes)
+}
+
+// turns draws what a router does with a packet that would leave as it came: one of a chain may send it back.
+func (d *drawer) turns() turns {
+	if d.hairpins || d.one("discards hairpins", 2) {
+		return discards
+	}
+	d.hairpins = true
+	return hairpins
+}
