@@ -178,6 +178,12 @@ func (w *walker) rewind(t *tcu) {
 	t.done = t.share(done)
 }
 
+// joinable tells whether the choice of a node is one that a later NAPT may make in its place.
+func (w *walker) joinable(node int) bool {
+	_, ok := w.means[node].(*napt)
+	return ok && !w.apart[node]
+}
+
 // joins tells whether the flow stands exactly as the last run left it.
 func (w *walker) joins(t *tcu) bool {
 	if len(t.runs) == 0 {

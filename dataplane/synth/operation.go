@@ -41,6 +41,28 @@ func (v *values) do(o op) {
 	v.judged = v.judged || operations[o.kind].verdict
 }
 
+// act has an operation of a node done at run time, on the packet as it is here. reads are the fields that it looks at; writes are those
+// that it may change, with all that they can be then: who reads one later reads a run-time choice.
+func (w *walker) act(t *tcu, node int, o op, reads []headerspace.Field, writes map[headerspace.Field]headerspace.Set) error {
+	for _, f := range reads {
+		switch e := t.val[f]; {
+		case e.kind == virtual:
+			return w.setApart(t.unwind[0])
+		case e.kind == choice && w.joinable(int(e.node)):
+			return w.setApart(int(e.node))
+		}
+	}
+	t.settle()
+	t.do(o)
+	done := *t.settled()
+	for f, set := range writes {
+		t.val[f] = expr{kind: choice, node: int32(node), set: &set}
+		done[f] = t.val[f]
+	}
+	t.done = t.share(done)
+	return nil
+}
+
 // lasting are the operations and counters of a packet that is dropped here: what nobody sees is not done.
 func (v *values) lasting() ([]op, []int) {
 	done := 0

@@ -63,10 +63,7 @@ func (d *drawing) element(i int, n graph.Node) {
 	}
 	p, detail := look(n.Element)
 	shape := ""
-	switch n.Element.(type) {
-	case element.Discard:
-		detail = "drop: " + detail
-	case element.NAPT:
+	if n.Element.Traits().Stateful {
 		shape = ", peripheries=2"
 	}
 	label := "<b>" + escape(local) + "</b>"

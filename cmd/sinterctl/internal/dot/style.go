@@ -2,6 +2,7 @@ package dot
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
@@ -29,33 +30,46 @@ var (
 	ifacePaint = paint{"#1e293b", "#0f172a"}
 )
 
-// look is an element's colour and the line below its name.
+// looks are how elements look, by type.
+var looks = map[reflect.Type]func(element.Element) (paint, string){}
+
+// draw gives a type of elements its colour and the line below its name.
+func draw[E element.Element](p paint, detail func(E) string) {
+	looks[reflect.TypeFor[E]()] = func(e element.Element) (paint, string) { return p, detail(e.(E)) }
+}
+
+func init() {
+	draw(readPaint, func(e element.Classifier) string { return describe.Count(len(e.Rules), "rule") })
+	draw(readPaint, func(e element.Lookup) string { return describe.Count(len(e.Routes), "route") })
+	draw(readPaint, func(element.CheckIPHeader) string { return "header checksum" })
+	draw(readPaint, func(e element.TTLGuard) string { return fmt.Sprintf("ttl ≥ %d", e.Min) })
+	draw(writePaint, func(element.DecTTL) string { return "ttl −1" })
+	draw(writePaint, func(e element.SetField) string {
+		return fmt.Sprintf("%s := %s", e.Field, headerspace.Single(e.Value).Format(e.Field))
+	})
+	draw(statePaint, func(e element.NAPT) string { return napt(e) })
+	draw(makePaint, func(e element.ICMPError) string { return fmt.Sprintf("type %d code %d", e.Type, e.Code) })
+	draw(makePaint, func(element.EchoResponder) string { return "echo reply" })
+	draw(makePaint, func(element.LocalHost) string { return "echo reply, unreachable or reset" })
+	draw(makePaint, func(element.Reject) string { return "reset or prohibited" })
+	draw(dropPaint, func(e element.Discard) string { return "drop: " + e.Reason })
+	draw(countPaint, func(element.Counter) string { return "" })
+}
+
+// look is an element's colour and the line below its name. One that says nothing here has the colour of what it does.
 func look(e element.Element) (p paint, detail string) {
-	switch e := e.(type) {
-	case element.Classifier:
-		return readPaint, describe.Count(len(e.Rules), "rule")
-	case element.Lookup:
-		return readPaint, describe.Count(len(e.Routes), "route")
-	case element.CheckIPHeader:
-		return readPaint, "header checksum"
-	case element.DecTTL:
-		return writePaint, "ttl −1"
-	case element.SetField:
-		return writePaint, fmt.Sprintf("%s := %s", e.Field, headerspace.Single(e.Value).Format(e.Field))
-	case element.NAPT:
-		return statePaint, napt(e)
-	case element.ICMPError:
-		return makePaint, fmt.Sprintf("type %d code %d", e.Type, e.Code)
-	case element.EchoResponder:
-		return makePaint, "echo reply"
-	case element.LocalHost:
-		return makePaint, "echo reply, unreachable or reset"
-	case element.Reject:
-		return makePaint, "reset or prohibited"
-	case element.Discard:
-		return dropPaint, e.Reason
-	case element.Counter:
-		return countPaint, ""
+	if l, ok := looks[reflect.TypeOf(e)]; ok {
+		return l(e)
+	}
+	switch t := e.Traits(); {
+	case t.Generates:
+		return makePaint, ""
+	case t.Stateful:
+		return statePaint, ""
+	case len(t.Writes) > 0:
+		return writePaint, ""
+	case len(t.Reads) > 0:
+		return readPaint, ""
 	}
 	return plainPaint, ""
 }
