@@ -9,8 +9,6 @@ import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-func init() { drawsFunction("balancer", 1, (*drawer).balancer) }
-
 // balancer is a static split (SNF, Figure 5): by source, a virtual address becomes one of two
 // backends; the way back restores it.
 func (d *drawer) balancer(ends [2]int) (left, right side) {

@@ -5,13 +5,12 @@ import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-func init() {
-	drawsFunction("elements", 1, func(d *drawer, _ [2]int) (left, right side) {
-		return d.through(d.name("set"), d.elements(), d.elements())
-	})
-	drawsFunction("vlan", 1, func(d *drawer, _ [2]int) (left, right side) {
-		return d.through(d.name("vlan"), []element.Element{d.set(hs.VLAN)}, []element.Element{d.set(hs.VLAN)})
-	})
+func drawElements(d *drawer, _ [2]int) (left, right side) {
+	return d.through(d.name("set"), d.elements(), d.elements())
+}
+
+func drawVLAN(d *drawer, _ [2]int) (left, right side) {
+	return d.through(d.name("vlan"), []element.Element{d.set(hs.VLAN)}, []element.Element{d.set(hs.VLAN)})
 }
 
 // smallElements draw elements that let packets on by output 0.

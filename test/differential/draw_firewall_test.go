@@ -7,9 +7,7 @@ import (
 	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-func init() {
-	drawsFunction("firewall", 3, func(d *drawer, _ [2]int) (left, right side) { return d.firewall() })
-}
+func drawFirewall(d *drawer, _ [2]int) (left, right side) { return d.firewall() }
 
 func (d *drawer) firewall() (left, right side) {
 	return d.filter(d.name("fw"), d.classifier(d.int("verdicts", 2, 3)), d.classifier(d.int("verdicts", 2, 3)))

@@ -7,17 +7,15 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 )
 
-func init() {
-	drawsFunction("napt", 2, func(d *drawer, _ [2]int) (left, right side) {
-		if d.napts >= maxNAPTs {
-			return d.firewall()
-		}
-		in, out := d.translator(6)
-		if d.one("turned round", 10) {
-			return out, in
-		}
-		return in, out
-	})
+func drawNAPT(d *drawer, _ [2]int) (left, right side) {
+	if d.napts >= maxNAPTs {
+		return d.firewall()
+	}
+	in, out := d.translator(6)
+	if d.one("turned round", 10) {
+		return out, in
+	}
+	return in, out
 }
 
 // maxNAPTs bounds the NAPTs among other functions.

@@ -5,11 +5,9 @@ import (
 	"slices"
 )
 
-func init() {
-	drawsFunction("router", 2, func(d *drawer, ends [2]int) (left, right side) {
-		f := d.drawRouter(2, func(face int) int { return ends[face] })
-		return f[0], f[1]
-	})
+func drawTwoSidedRouter(d *drawer, ends [2]int) (left, right side) {
+	f := d.drawRouter(2, func(face int) int { return ends[face] })
+	return f[0], f[1]
 }
 
 // drawRouter draws routes: to every interface's net by its face, a default, and overlapping ones anywhere.

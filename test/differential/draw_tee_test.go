@@ -7,9 +7,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
 
-func init() {
-	drawsFunction("tee", 1, func(d *drawer, _ [2]int) (left, right side) { return d.tee() })
-}
+func drawTee(d *drawer, _ [2]int) (left, right side) { return d.tee() }
 
 // tee copies what goes forth: to a counter that ends there, or out of the first interface.
 func (d *drawer) tee() (left, right side) {

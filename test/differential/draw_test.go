@@ -2,7 +2,6 @@ package differential
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 
@@ -215,21 +214,33 @@ func (d *drawer) prefix() netip.Prefix {
 	return netip.PrefixFrom(a, bits).Masked()
 }
 
-// functionDraw draws a function to be linked between two others; ends are the interfaces that its faces lead to.
-type functionDraw func(d *drawer, ends [2]int) (left, right side)
-
-// functionDraws are by name: the files of functions fill them in, each as often as it is to be drawn.
-var functionDraws = map[string][]functionDraw{}
-
-func drawsFunction(name string, often int, draw functionDraw) {
-	functionDraws[name] = slices.Repeat([]functionDraw{draw}, often)
+// functionDraws are the functions that random chains have, and how often each is drawn. A file for each draws it, to be linked
+// between two others; ends are the interfaces that its faces lead to.
+var functionDraws = []struct {
+	often int
+	draw  func(d *drawer, ends [2]int) (left, right side)
+}{
+	{3, drawFirewall},
+	{2, drawTwoSidedRouter},
+	{2, drawNAPT},
+	{1, drawMonitor},
+	{1, drawElements},
+	{1, drawTee},
+	{1, (*drawer).balancer},
+	{1, drawVLAN},
 }
 
 // function draws one of the functions.
 func (d *drawer) function(ends [2]int) (left, right side) {
-	var all []functionDraw
-	for _, name := range slices.Sorted(maps.Keys(functionDraws)) {
-		all = append(all, functionDraws[name]...)
+	all := 0
+	for _, f := range functionDraws {
+		all += f.often
 	}
-	return all[d.int("function", 0, len(all)-1)](d, ends)
+	at := d.int("function", 0, all-1)
+	for _, f := range functionDraws {
+		if at -= f.often; at < 0 {
+			return f.draw(d, ends)
+		}
+	}
+	panic("more is drawn than there is")
 }
