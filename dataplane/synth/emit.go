@@ -100,7 +100,7 @@ func (e *emitter) segment(s *segment, u *usage) error {
 		classes[i] = c
 		info.Leaves[i] = Leaf{Filter: l.filter, Class: c, trace: l.trace}
 	}
-	e.filters = e.filters[:0]
+	e.filters = slices.Grow(e.filters[:0], len(leaves))
 	for i := range leaves {
 		e.filters = append(e.filters, leaves[i].filter)
 	}
@@ -127,11 +127,12 @@ func (e *emitter) segment(s *segment, u *usage) error {
 
 // classKey is equal for legs that do the same; it is appended to key.
 func (e *emitter) classKey(legs []leg, key []byte) []byte {
-	for _, l := range legs {
+	for i := range legs {
+		l := &legs[i]
 		for _, o := range l.ops {
 			arg := o.arg
 			if key := operations[o.kind].key; key != nil {
-				arg = key(e, &l, o)
+				arg = key(e, l, o)
 			}
 			key = append(key, byte(o.kind), byte(o.field))
 			key = binary.AppendVarint(key, arg)
@@ -150,18 +151,18 @@ func (e *emitter) classKey(legs []leg, key []byte) []byte {
 func (e *emitter) class(legs []leg) (*programpb.Class, Class) {
 	out := &programpb.Class{}
 	info := Class{}
-	for _, l := range legs {
-		pl, il := e.leg(l)
+	for i := range legs {
+		pl, il := e.leg(&legs[i])
 		out.Legs = append(out.Legs, pl)
 		info.Legs = append(info.Legs, il)
 	}
 	return out, info
 }
 
-func (e *emitter) leg(l leg) (*programpb.Leg, Leg) {
+func (e *emitter) leg(l *leg) (*programpb.Leg, Leg) {
 	out, info := &programpb.Leg{}, Leg{}
 	for _, o := range l.ops {
-		out.Ops = append(out.Ops, operations[o.kind].write(e, &l, o, &info))
+		out.Ops = append(out.Ops, operations[o.kind].write(e, l, o, &info))
 	}
 	for _, c := range l.counters {
 		out.Counters = append(out.Counters, uint32(c))
