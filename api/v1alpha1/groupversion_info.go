@@ -4,6 +4,8 @@
 //
 // +kubebuilder:object:generate=true
 // +groupName=nfv.sinter.dev
+// +kubebuilder:ac:generate=true
+// +kubebuilder:ac:output:package="../applyconfiguration"
 package v1alpha1
 
 import (
@@ -13,10 +15,14 @@ import (
 )
 
 //go:generate controller-gen object paths=.
+//go:generate controller-gen applyconfiguration paths=.
 //go:generate controller-gen crd:headerFile= paths=. output:crd:dir=../../config/crd
 
 // GroupVersion is the API group and version of the types in this package.
 var GroupVersion = schema.GroupVersion{Group: "nfv.sinter.dev", Version: "v1alpha1"}
+
+// SchemeGroupVersion is GroupVersion, by the name that generated apply configurations expect.
+var SchemeGroupVersion = GroupVersion
 
 // Kinds of this package.
 const (

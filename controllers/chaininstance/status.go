@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/apply"
+	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/words"
 )
@@ -128,7 +129,8 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 	if !changed {
 		return nil
 	}
-	return apply.Conditions(ctx, r.Client, fieldManager, s.instance, next)
+	return apply.Status(ctx, r.Client, fieldManager, configuration.ChainInstance(s.instance.Name, s.instance.Namespace).WithUID(s.instance.UID).
+		WithStatus(configuration.ChainInstanceStatus().WithConditions(apply.Conditions(next)...)))
 }
 
 func (r *Reconciler) event(s *scope, kind, reason, action, format string, args ...any) {

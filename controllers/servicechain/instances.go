@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/apply"
+	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
@@ -94,9 +95,12 @@ func (r *Reconciler) refuse(ctx context.Context, s *scope, why *rollout.Refusal)
 		ObservedGeneration: p.Generation, LastTransitionTime: metav1.NewTime(s.Now),
 	})
 	p.Status.ObservedGeneration = p.Generation
-	if err := apply.Status(ctx, r.Client, fieldManager, p); err != nil {
+	o := configuration.ChainProgram(p.Name, p.Namespace).WithUID(p.UID).WithStatus(configuration.Status().
+		WithObservedGeneration(p.Status.ObservedGeneration).WithConditions(apply.Conditions(p.Status.Conditions)...))
+	if err := apply.Status(ctx, r.Client, fieldManager, o); err != nil {
 		return err
 	}
+	p.ResourceVersion = *o.ResourceVersion
 	r.written.Put(client.ObjectKeyFromObject(s.Chain), p)
 	r.event(s, p, warning, "ProgramRefused", "RollBack", "program %s is taken back: %s", p.Name, why.Message)
 	s.Found.Programmed = report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf("program %s is taken back: %s", p.Name, why.Message))
@@ -123,9 +127,15 @@ func (r *Reconciler) createMissing(ctx context.Context, s *scope, spec v1alpha1.
 }
 
 func (r *Reconciler) writeInstance(ctx context.Context, s *scope, i *v1alpha1.ChainInstance, spec v1alpha1.ChainInstanceSpec) error {
-	// What was seen of an instance and decided by must still be so.
-	head := metav1.ObjectMeta{Namespace: i.Namespace, Name: i.Name, ResourceVersion: i.ResourceVersion, Labels: desired.Labels(s.Chain), OwnerReferences: desired.Owner(s.Chain)}
-	if err := apply.Object(ctx, r.Client, fieldManager, &v1alpha1.ChainInstance{ObjectMeta: head, Spec: spec}); err != nil {
+	fields, err := apply.From[configuration.ChainInstanceSpecApplyConfiguration](spec)
+	if err != nil {
+		return err
+	}
+	o := configuration.ChainInstance(i.Name, i.Namespace).WithLabels(desired.Labels(s.Chain)).WithOwnerReferences(desired.Owns(s.Chain)).WithSpec(fields)
+	if i.ResourceVersion != "" { // the decision holds only for the version that it was made from
+		o.WithResourceVersion(i.ResourceVersion)
+	}
+	if err := apply.Object(ctx, r.Client, fieldManager, o); err != nil {
 		return err
 	}
 	if i.Spec.Program != "" && i.Spec.Program != spec.Program {

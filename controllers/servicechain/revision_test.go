@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/apply"
+	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
@@ -189,9 +190,11 @@ func TestTheLargestProgramCanBeKeptAndMarked(t *testing.T) {
 		Chain: "edge", Revision: 1, Hash: strings.Repeat("0", 64), Schema: 1, Encoding: v1alpha1.EncodingGzip, Program: packed, Interfaces: []v1alpha1.Name{"a"},
 	}}
 	w.must(w.client.Create(t.Context(), p))
-	w.must(apply.Conditions(t.Context(), w.client, "test", p, []metav1.Condition{{
+	refused := apply.Conditions([]metav1.Condition{{
 		Type: v1alpha1.ConditionRefused, Status: yes, Reason: v1alpha1.ReasonLoadFailed, LastTransitionTime: metav1.Now(),
-	}}))
+	}})
+	o := configuration.ChainProgram(p.Name, p.Namespace).WithUID(p.UID).WithStatus(configuration.Status().WithConditions(refused...))
+	w.must(apply.Status(t.Context(), w.client, "test", o))
 	again := &v1alpha1.ChainProgram{}
 	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(p), again))
 	if !bytes.Equal(again.Spec.Program, packed) {

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/apply"
+	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/words"
 )
@@ -34,11 +35,16 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 		r.losses.Said(key, s.lost)
 		return nil
 	}
-	next := s.Chain.DeepCopy()
-	next.Status = *s.Status
-	if err := apply.Status(ctx, r.Client, fieldManager, next); err != nil {
+	fields, err := apply.From[configuration.ServiceChainStatusApplyConfiguration](s.Status)
+	if err != nil {
 		return err
 	}
+	o := configuration.ServiceChain(s.Chain.Name, s.Chain.Namespace).WithUID(s.Chain.UID).WithStatus(fields)
+	if err := apply.Status(ctx, r.Client, fieldManager, o); err != nil {
+		return err
+	}
+	next := s.Chain.DeepCopy()
+	next.Status, next.ResourceVersion = *s.Status, *o.ResourceVersion
 	r.written.Put(key, next)
 	r.losses.Said(key, s.lost)
 	for _, c := range s.Status.Conditions {

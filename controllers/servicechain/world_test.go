@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/sinter-nfv/sinter/api/apply"
+	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
@@ -224,7 +225,9 @@ func (w *world) report(instance string, change func(*v1alpha1.ChainInstance)) {
 	if change != nil {
 		change(i)
 	}
-	w.must(apply.Status(w.Context(), w.client, "agent", i))
+	fields, err := apply.From[configuration.ChainInstanceStatusApplyConfiguration](i.Status)
+	w.must(err)
+	w.must(apply.Status(w.Context(), w.client, "agent", configuration.ChainInstance(i.Name, i.Namespace).WithUID(i.UID).WithStatus(fields)))
 }
 
 // programmed sets the condition that is the agent's.

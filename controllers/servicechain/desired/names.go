@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
@@ -25,6 +26,12 @@ func Index(chain, instance string) int {
 // Owner makes the chain the owner of an object.
 func Owner(chain *v1alpha1.ServiceChain) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*metav1.NewControllerRef(chain, v1alpha1.GroupVersion.WithKind(v1alpha1.KindServiceChain))}
+}
+
+// Owns is Owner for objects that are applied.
+func Owns(chain *v1alpha1.ServiceChain) *metav1ac.OwnerReferenceApplyConfiguration {
+	return metav1ac.OwnerReference().WithAPIVersion(v1alpha1.GroupVersion.String()).WithKind(v1alpha1.KindServiceChain).
+		WithName(chain.Name).WithUID(chain.UID).WithController(true).WithBlockOwnerDeletion(true)
 }
 
 // Labels of all that a chain has.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/apply"
+	configuration "github.com/sinter-nfv/sinter/api/applyconfiguration/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/agent/rollout"
@@ -86,8 +87,10 @@ func (r *Reporter) Step(ctx context.Context, s *Seen) {
 func (r *Reporter) write(ctx context.Context, status *v1alpha1.ChainInstanceStatus) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return apply.Status(ctx, r.client, FieldManager, &v1alpha1.ChainInstance{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.instance.Namespace, Name: r.instance.Name, UID: r.uid},
-		Status:     *status,
-	})
+	fields, err := apply.From[configuration.ChainInstanceStatusApplyConfiguration](status)
+	if err != nil {
+		return err
+	}
+	o := configuration.ChainInstance(r.instance.Name, r.instance.Namespace).WithUID(r.uid).WithStatus(fields)
+	return apply.Status(ctx, r.client, FieldManager, o)
 }
