@@ -10,14 +10,13 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/util/wait"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/shard"
@@ -302,7 +301,7 @@ func (r *remote) do(ctx context.Context, req *programpb.TakeShards) (*programpb.
 		ctx, cancel = context.WithTimeout(ctx, lease)
 		defer cancel()
 	}
-	pause := wait.Backoff{Duration: firstPause, Factor: 2, Steps: math.MaxInt, Cap: longestPause}
+	pause := loop.Doubling(firstPause, longestPause)
 	for {
 		taken, err := r.try(ctx, req)
 		var refused *control.EngineError
