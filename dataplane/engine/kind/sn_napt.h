@@ -45,43 +45,43 @@ struct sn_flow {
 	uint8_t proto;
 };
 
-enum sn_state_result {
-	SN_STATE_FOUND,
-	SN_STATE_MADE, /* reserved: take it back with sn_session_end() if the packet is dropped later */
-	SN_STATE_NONE, /* no port is free, or no session wanted to be made */
+enum sn_napt_result {
+	SN_NAPT_FOUND,
+	SN_NAPT_MADE, /* reserved: take it back with sn_session_end() if the packet is dropped later */
+	SN_NAPT_NONE, /* no port is free, or no session wanted to be made */
 };
 
 /* The shard of a flow that starts inside. */
-uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *flow);
+uint32_t sn_napt_shard(const struct sn_state *state, const struct sn_flow *flow);
 
 /* Where a look-up of a flow will read; its first line is on its way, the second is known when that is there.
  */
-struct sn_state_hint {
+struct sn_napt_hint {
 	const uint32_t *bucket;
 	const struct sn_entry_line *slab;
 };
 
-struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
-				       const struct sn_flow *flow);
+struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
+				     const struct sn_flow *flow);
 
-static inline void sn_state_prefetch_session(struct sn_state_hint hint)
+static inline void sn_napt_prefetch_session(struct sn_napt_hint hint)
 {
 	if (*hint.bucket)
 		__builtin_prefetch(&hint.slab[*hint.bucket - 1]);
 }
 
 /* The session of a run by the flow as it is inside; made if there is none and make is set. */
-enum sn_state_result sn_state_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
-				      const struct sn_flow *flow, bool make, uint64_t now,
-				      struct sn_session **session);
+enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
+				    const struct sn_flow *flow, bool make, uint64_t now,
+				    struct sn_session **session);
 
 /* The shard of a flow's return packets; of a small pool's it is told but for its high bits. */
-uint32_t sn_state_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *flow);
+uint32_t sn_napt_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *flow);
 
 /* The session by the flow as its return packets are outside: NULL if there is none. Its shard is the part's.
  */
-struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
-				   uint64_t now);
+struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
+				  uint64_t now);
 
 /* The program's run of a session. */
 static inline uint32_t sn_session_run(const struct sn_session *session)

@@ -258,7 +258,7 @@ static inline struct sn_session *back_find(const struct sn_state *state, const s
 /* Sessions without ports that a shard has room for: strangers may choose remotes as they like. */
 static inline uint32_t portless_max(const struct napt_shard *sh)
 {
-	return sh->shard.slab_max / 25 + 1; /* see napt_table_init() */
+	return sh->shard.slab_max / 25 + 1; /* see sn_napt_table_init() */
 }
 
 static inline bool may_be_portless(const struct napt_table *t, uint32_t address)
@@ -277,29 +277,29 @@ static inline uint32_t return_shard(const struct sn_state *state, const struct n
 {
 	if (unlikely(!sn_has_ports(f->proto)))
 		return portless_shard(f->src) & t->table.mask;
-	return (state->partitioning.by == SN_PARTITION_BY_RSS ? sn_state_shard(state, f) : f->dport) &
+	return (state->partitioning.by == SN_PARTITION_BY_RSS ? sn_napt_shard(state, f) : f->dport) &
 	       t->table.mask;
 }
 
 /* ---- what the files do for one another ---- */
 
-int napt_decode(struct sn_builder *b, struct sn_table_config *to,
-		const Sinter__Program__V1__StateTable *from);
-int napt_table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
-		    struct sn_shard_size *size);
-void napt_table_free(struct sn_state_table *table);
-void napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
-		     void *memory);
+int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
+		   const Sinter__Program__V1__StateTable *from);
+int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
+		       struct sn_shard_size *size);
+void sn_napt_table_free(struct sn_state_table *table);
+void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
+			void *memory);
 
 /* A session that may end for a new one of its protocol; see sn_state_kind.h. */
-struct sn_entry *napt_victim(struct sn_partition *partition, struct sn_state_table *table,
-			     struct sn_state_shard *shard, uint32_t owner, uint32_t quota_class,
-			     uint64_t now);
+struct sn_entry *sn_napt_victim(struct sn_partition *partition, struct sn_state_table *table,
+				struct sn_state_shard *shard, uint32_t owner, uint32_t quota_class,
+				uint64_t now);
 
 /* What a session holds: a port, or a place among those without. */
-void napt_hold(const struct sn_state *state, const struct sn_state_table *table, struct sn_state_shard *shard,
-	       struct sn_entry *e);
-void napt_release(const struct sn_state *state, const struct sn_state_table *table,
-		  struct sn_state_shard *shard, struct sn_entry *e, bool unused);
+void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *table,
+		  struct sn_state_shard *shard, struct sn_entry *e);
+void sn_napt_release(const struct sn_state *state, const struct sn_state_table *table,
+		     struct sn_state_shard *shard, struct sn_entry *e, bool unused);
 
 #endif /* SN_NAPT_IMPL_H */

@@ -63,8 +63,8 @@ static inline struct spot spot_take(const struct napt_table *t, struct napt_shar
 
 /* ---- the life of a session ---- */
 
-void napt_hold(const struct sn_state *state, const struct sn_state_table *table, struct sn_state_shard *shard,
-	       struct sn_entry *e)
+void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *table,
+		  struct sn_state_shard *shard, struct sn_entry *e)
 {
 	const struct napt_table *t = (const struct napt_table *)table;
 	struct napt_shard *sh = (struct napt_shard *)shard;
@@ -76,8 +76,8 @@ void napt_hold(const struct sn_state *state, const struct sn_state_table *table,
 		back_link(state, sh, s);
 }
 
-void napt_release(const struct sn_state *state, const struct sn_state_table *table,
-		  struct sn_state_shard *shard, struct sn_entry *e, bool unused)
+void sn_napt_release(const struct sn_state *state, const struct sn_state_table *table,
+		     struct sn_state_shard *shard, struct sn_entry *e, bool unused)
 {
 	const struct napt_table *t = (const struct napt_table *)table;
 	struct napt_shard *sh = (struct napt_shard *)shard;
@@ -124,8 +124,8 @@ static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t,
 }
 
 /* An unanswered opening of the shard, of the run if that is what is full, for another TCP session. */
-struct sn_entry *napt_victim(struct sn_partition *partition, struct sn_state_table *table,
-			     struct sn_state_shard *sh, uint32_t run, uint32_t class, uint64_t now)
+struct sn_entry *sn_napt_victim(struct sn_partition *partition, struct sn_state_table *table,
+				struct sn_state_shard *sh, uint32_t run, uint32_t class, uint64_t now)
 {
 	bool run_full = *owner_quota(partition, run, class) <= 0;
 
@@ -257,7 +257,7 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 
 /* ---- the packet path ---- */
 
-uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
+uint32_t sn_napt_shard(const struct sn_state *state, const struct sn_flow *f)
 {
 	if (unlikely(!sn_has_ports(f->proto)))
 		return portless_shard(f->dst);
@@ -269,20 +269,20 @@ uint32_t sn_state_shard(const struct sn_state *state, const struct sn_flow *f)
 	return sn_rss_bucket(sn_rss_words(f->src, f->dst, f->sport, f->dport));
 }
 
-struct sn_state_hint sn_state_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
-				       const struct sn_flow *f)
+struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
+				     const struct sn_flow *f)
 {
 	const struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
 	const struct sn_state_shard *sh = &napt_shard_at(t, shard & t->table.mask)->shard;
-	struct sn_state_hint hint = {bucket_of(sh, hash_inside(state, run, f)), sh->slab};
+	struct sn_napt_hint hint = {bucket_of(sh, hash_inside(state, run, f)), sh->slab};
 
 	rte_prefetch0(hint.bucket);
 	return hint;
 }
 
-enum sn_state_result sn_state_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
-				      const struct sn_flow *f, bool wanted, uint64_t now,
-				      struct sn_session **session)
+enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
+				    const struct sn_flow *f, bool wanted, uint64_t now,
+				    struct sn_session **session)
 {
 	const struct sn_state *state = partition->state;
 	struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
@@ -298,24 +298,24 @@ enum sn_state_result sn_state_forward(struct sn_partition *partition, uint32_t r
 			continue;
 		if (likely(sn_entry_live(&s->entry, now))) {
 			*session = s;
-			return SN_STATE_FOUND;
+			return SN_NAPT_FOUND;
 		}
 		sn_entry_expire(partition, &t->table, &sh->shard, &s->entry);
 		break;
 	}
 	if (!wanted)
-		return SN_STATE_NONE;
+		return SN_NAPT_NONE;
 	*session = make(partition, t, sh, run, shard, f, hash, now);
-	return *session ? SN_STATE_MADE : SN_STATE_NONE;
+	return *session ? SN_NAPT_MADE : SN_NAPT_NONE;
 }
 
-uint32_t sn_state_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
+uint32_t sn_napt_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
 {
 	return return_shard(state, (const struct napt_table *)state->tables[table], f);
 }
 
-struct sn_session *sn_state_return(const struct sn_state *state, uint32_t table, const struct sn_flow *f,
-				   uint64_t now)
+struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, const struct sn_flow *f,
+				  uint64_t now)
 {
 	const struct napt_table *t = (const struct napt_table *)state->tables[table];
 	const struct napt_shard *sh = napt_shard_at(t, return_shard(state, t, f));

@@ -35,7 +35,8 @@ static int decode_pool(struct sn_builder *b, struct napt_config *c,
 	return 0;
 }
 
-int napt_decode(struct sn_builder *b, struct sn_table_config *to, const Sinter__Program__V1__StateTable *from)
+int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
+		   const Sinter__Program__V1__StateTable *from)
 {
 	struct napt_config *c;
 
@@ -56,7 +57,7 @@ int napt_decode(struct sn_builder *b, struct sn_table_config *to, const Sinter__
 
 /* ---- in memory ---- */
 
-void napt_table_free(struct sn_state_table *table)
+void sn_napt_table_free(struct sn_state_table *table)
 {
 	struct napt_table *t = (struct napt_table *)table;
 
@@ -122,8 +123,8 @@ static size_t queues_size(const struct napt_table *t)
 			 : 0;
 }
 
-int napt_table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
-		    struct sn_shard_size *size)
+int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
+		       struct sn_shard_size *size)
 {
 	struct napt_table *t = (struct napt_table *)table;
 	uint64_t slots;
@@ -152,8 +153,8 @@ int napt_table_init(struct sn_state_table *table, const struct sn_partitioning *
 	return 0;
 }
 
-void napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
-		     void *memory)
+void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
+			void *memory)
 {
 	const struct napt_table *t = (const struct napt_table *)table;
 	struct napt_shard *sh = (struct napt_shard *)shard;

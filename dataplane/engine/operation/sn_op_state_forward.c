@@ -28,7 +28,7 @@ static uint32_t shard_of(const struct sn_execution *x, const struct sn_flow *flo
 		    s->remote_port == flow->dport)
 			return s->entry.shard;
 	}
-	return sn_state_shard(x->state, flow);
+	return sn_napt_shard(x->state, flow);
 }
 
 /*
@@ -73,7 +73,7 @@ static struct sn_verdict translate_error(struct sn_execution *x, struct sn_pkt *
 	s = just_returned(x, p, run);
 	if (!s && !shard_for(x, p, &flow))
 		return sn_hand_over_to(p->shard);
-	if (!s && sn_state_forward(x->partition, run, p->shard, &flow, false, x->now, &s) == SN_STATE_NONE)
+	if (!s && sn_napt_forward(x->partition, run, p->shard, &flow, false, x->now, &s) == SN_NAPT_NONE)
 		return sn_drop(SN_REASON_NAT_UNSUPPORTED);
 	p->src = s->outside_addr;
 	q->dst = s->outside_addr;
@@ -100,7 +100,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 {
 	struct sn_session *s;
 	struct sn_flow flow;
-	enum sn_state_result result;
+	enum sn_napt_result result;
 
 	if (p->frag != SN_FRAG_WHOLE)
 		return sn_drop(SN_REASON_NAT_FRAGMENT);
@@ -108,17 +108,17 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		return sn_icmp_quote(p) ? execute_error(x, p, op->value) : sn_drop(SN_REASON_NAT_UNSUPPORTED);
 	if (!shard_for(x, p, &flow))
 		return sn_hand_over_to(p->shard);
-	result = sn_state_forward(x->partition, op->value, p->shard, &flow, !x->warm_up, x->now, &s);
+	result = sn_napt_forward(x->partition, op->value, p->shard, &flow, !x->warm_up, x->now, &s);
 	if (unlikely(x->partition->ended != NULL))
 		sn_execution_tell_evicted(x, p);
-	if (result == SN_STATE_NONE)
+	if (result == SN_NAPT_NONE)
 		return sn_drop(SN_REASON_NAT_EXHAUSTED);
 	p->src = s->outside_addr;
 	if (p->proto == SN_ICMP)
 		p->id = s->outside_port;
 	else if (likely(sn_has_ports(p->proto)))
 		p->sport = s->outside_port;
-	return sn_journal_note(x, s, p, false, result == SN_STATE_MADE);
+	return sn_journal_note(x, s, p, false, result == SN_NAPT_MADE);
 }
 
 static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
@@ -133,7 +133,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 			return sn_done();
 		flow = sn_flow_quoted(&p->quote);
 	}
-	return sn_hand_over_to(sn_state_shard(look->state, &flow));
+	return sn_hand_over_to(sn_napt_shard(look->state, &flow));
 }
 
 /* The session can be fetched while the packet waits for its turn. */

@@ -23,9 +23,9 @@ static bool find_return(struct sn_execution *x, struct sn_pkt *p, uint32_t table
 {
 	const struct sn_state *state = x->state;
 
-	if (unlikely(!x->partition->owned[sn_state_return_shard(state, table, flow)]))
+	if (unlikely(!x->partition->owned[sn_napt_return_shard(state, table, flow)]))
 		return false;
-	*session = sn_state_return(state, table, flow, x->now);
+	*session = sn_napt_return(state, table, flow, x->now);
 	p->shard = SN_PKT_NO_SHARD;
 	return true;
 }
@@ -44,7 +44,7 @@ static struct sn_verdict execute_error(struct sn_execution *x, struct sn_pkt *p,
 
 	if (p->dst == q->src && (q->proto != SN_ICMP || sn_is_query(q->icmp_type)) &&
 	    !find_return(x, p, table, &flow, &s))
-		return sn_hand_over_to(sn_state_return_shard(x->state, table, &flow));
+		return sn_hand_over_to(sn_napt_return_shard(x->state, table, &flow));
 	if (!s)
 		return sn_drop(SN_REASON_NAT_NO_BINDING);
 	p->dst = s->inside_addr;
@@ -64,7 +64,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	if (!sn_flow_of(p, SN_FLOW_OUTSIDE, &flow))
 		return sn_icmp_quote(p) ? execute_error(x, p, op->value) : sn_drop(SN_REASON_NAT_NO_BINDING);
 	if (!find_return(x, p, op->value, &flow, &s))
-		return sn_hand_over_to(sn_state_return_shard(x->state, op->value, &flow));
+		return sn_hand_over_to(sn_napt_return_shard(x->state, op->value, &flow));
 	if (!s)
 		return sn_drop(SN_REASON_NAT_NO_BINDING);
 	p->dst = s->inside_addr;
@@ -87,7 +87,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 			return sn_done();
 		flow = sn_flow_quoted(&p->quote);
 	}
-	return sn_hand_over_to(sn_state_return_shard(look->state, op->value, &flow));
+	return sn_hand_over_to(sn_napt_return_shard(look->state, op->value, &flow));
 }
 
 static bool simplify(struct sn_class *c, const struct sn_op *op)

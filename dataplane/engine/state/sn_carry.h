@@ -7,11 +7,10 @@
  * an entry, with its age in place of times, as clocks differ. For the control thread, and shards that are
  * not here: no worker looks at them.
  *
- * A record has SN_CARRY_BYTES. Those from SN_CARRY_COMMON on are the same for all kinds, and say in the
- * middle whose the others are: owner (2), two of the kind's, shard (1), table (1), age (8). The kind has
- * SN_CARRY_HEAD bytes before, and SN_CARRY_TAIL bytes from SN_CARRY_OWN on. Numbers are big-endian, what is
- * unused is zero. There is no version: engines that run the same program know the same kinds. A kind whose
- * record changes takes another name in the program.
+ * An entry is a record of SN_CARRY_BYTES. Numbers are big-endian, what is unused is zero. Bytes 18, 19 and 22
+ * to 31 are the same for all kinds: owner (2), shard (1), table (1), age (8). The others are the kind's.
+ * Records have no version: engines hand over only what the same program keeps, by its hash. If a kind's
+ * record must change, its tables have to say so in the program.
  */
 
 #include <stdbool.h>
@@ -20,11 +19,8 @@
 
 #include "sn_state.h"
 
-#define SN_CARRY_BYTES	48 /* see TakeShards in program.proto */
-#define SN_CARRY_COMMON 18
-#define SN_CARRY_OWN	32
-#define SN_CARRY_HEAD	SN_CARRY_COMMON
-#define SN_CARRY_TAIL	(SN_CARRY_BYTES - SN_CARRY_OWN)
+#define SN_CARRY_BYTES 48 /* see TakeShards in program.proto */
+#define SN_CARRY_OWN   32 /* from here on all bytes are the kind's */
 
 /*
  * Writes at most max live entries of the shards to out, from *cursor on (0: the first); returns how many.

@@ -81,5 +81,5 @@ uint32_t flow_shard(const struct sn_state *state, const struct flow *f, uint32_t
 	const struct sn_flow back = {SN_SAMPLE_REMOTE, f->outside_addr, remote_port(index), f->outside_port,
 				     SN_UDP};
 
-	return sn_state_return_shard(state, 0, &back);
+	return sn_napt_return_shard(state, 0, &back);
 }

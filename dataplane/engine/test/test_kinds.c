@@ -22,7 +22,7 @@ static uint32_t napt_shard(const struct sn_state *state, uint32_t i)
 {
 	struct sn_flow flow = flow_of(i);
 
-	return sn_state_shard(state, &flow);
+	return sn_napt_shard(state, &flow);
 }
 
 static struct sn_entry *get_session(struct sn_partition *partition, uint32_t shard,
@@ -31,10 +31,10 @@ static struct sn_entry *get_session(struct sn_partition *partition, uint32_t sha
 	struct sn_session *s;
 	struct sn_flow back;
 
-	if (sn_state_forward(partition, 0, shard, flow, make, now, &s) == SN_STATE_NONE)
+	if (sn_napt_forward(partition, 0, shard, flow, make, now, &s) == SN_NAPT_NONE)
 		return NULL;
 	back = (struct sn_flow){s->remote_addr, s->outside_addr, s->remote_port, s->outside_port, s->proto};
-	assert_ptr_equal(sn_state_return(partition->state, 0, &back, now), s);
+	assert_ptr_equal(sn_napt_return(partition->state, 0, &back, now), s);
 	return &s->entry;
 }
 
@@ -92,7 +92,7 @@ static uint32_t napt_shard_of_opening(const struct sn_state *state, uint32_t i)
 	struct sn_flow flow = flow_of(i);
 
 	flow.proto = SN_TCP;
-	return sn_state_shard(state, &flow);
+	return sn_napt_shard(state, &flow);
 }
 
 static const struct kind_case napt_openings = {
@@ -428,9 +428,9 @@ static void kinds_have_their_tables_in_one_program(void **state)
 		struct sn_session *session;
 
 		assert_non_null(count_get(sn_state_partition(s, 0), count_shard(s, i), i, true, now));
-		assert_int_equal(sn_state_forward(sn_state_partition(s, 0), 0, sn_state_shard(s, &flow),
-						  &flow, i % 2, now, &session),
-				 i % 2 ? SN_STATE_MADE : SN_STATE_NONE);
+		assert_int_equal(sn_napt_forward(sn_state_partition(s, 0), 0, sn_napt_shard(s, &flow), &flow,
+						 i % 2, now, &session),
+				 i % 2 ? SN_NAPT_MADE : SN_NAPT_NONE);
 	}
 	sn_state_stats(s, 0, &counters);
 	sn_state_stats(s, 1, &sessions);

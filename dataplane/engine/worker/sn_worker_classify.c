@@ -80,7 +80,7 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 
 void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
 {
-	struct sn_state_hint hints[SN_BURST_MAX];
+	struct sn_napt_hint hints[SN_BURST_MAX];
 	uint32_t k = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -92,8 +92,8 @@ void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, u
 			continue;
 		run = w->program->classes[s->first_class + w->classes[i]].state_run;
 		if (run != SN_NO_INDEX)
-			hints[k++] = sn_state_prefetch(w->state, run, sn_state_shard(w->state, &flow), &flow);
+			hints[k++] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, &flow), &flow);
 	}
 	for (uint32_t j = 0; j < k; j++)
-		sn_state_prefetch_session(hints[j]);
+		sn_napt_prefetch_session(hints[j]);
 }

@@ -7165,10 +7165,11 @@ type TakeShards struct {
 	Peer     string                 `protobuf:"bytes,4,opt,name=peer,proto3" json:"peer,omitempty"`             // BEGIN: who gives them
 	Layout   *ShardLayout           `protobuf:"bytes,5,opt,name=layout,proto3" json:"layout,omitempty"`         // BEGIN: the giver's
 	Sequence uint64                 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`    // PUT: number of the chunk, from 0. Chunks that came already are passed over
-	// PUT: 48 bytes per session, numbers big-endian: inside, outside and remote address (4 bytes each), inside, outside and remote
-	// port, run of the program (2 each), protocol, TCP state (1: answered, 2: acknowledged, 4: closing), shard, table (1 each), time
-	// since the last packet (8, ns). Of TCP's last packet from inside and outside: acknowledgment numbers (4 each), windows (2 each);
-	// their scales (1; low half: inside, 15: none). 3 bytes of zero.
+	// PUT: 48 bytes per entry of state, numbers big-endian. For all kinds: from byte 18 on the owner (2: the run, of tables without
+	// runs their number behind all runs), from 22 on shard, table (1 each), time since the last use (8, ns). The other bytes are the
+	// kind's. Of a NAPT's session: from 0 on inside, outside and remote address (4 each), inside, outside and remote port (2 each);
+	// from 20 on protocol, TCP state (1: answered, 2: acknowledged, 4: closing) (1 each); from 32 on of TCP's last packet from inside
+	// and outside acknowledgment numbers (4 each), windows (2 each), their scales (1; low half: inside, 15: none). 3 bytes of zero.
 	Sessions      []byte   `protobuf:"bytes,7,opt,name=sessions,proto3" json:"sessions,omitempty"`
 	Count         uint64   `protobuf:"varint,8,opt,name=count,proto3" json:"count,omitempty"`          // COMMIT: sessions that were put in all
 	Counts        []uint32 `protobuf:"varint,9,rep,packed,name=counts,proto3" json:"counts,omitempty"` // BEGIN: sessions of each of the shards, as far as known: what memory is made ready for
