@@ -9,7 +9,9 @@
 #include "sn_counts.h"
 #include "sn_messages.h"
 #include "sn_offload.h"
+#include "sn_peering.h"
 #include "sn_state_kind.h"
+#include "sn_threads.h"
 #include "sn_transfer.h"
 
 #define SN_ERR(...)	    (snprintf(err, err_len, __VA_ARGS__), -1)
@@ -45,7 +47,8 @@ static void report_missed(const struct sn_port *port, Sinter__Program__V1__PortS
 static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 			Sinter__Program__V1__Stats *stats)
 {
-	const struct sn_plan *plan = engine->orders.plan;
+	struct sn_threads *threads = sn_engine_threads(engine);
+	const struct sn_plan *plan = sn_threads_plan(threads);
 	size_t n = plan->program->n_interfaces;
 
 	stats->ports =
@@ -57,9 +60,9 @@ static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 		Sinter__Program__V1__PortStats *port = stats->ports[i];
 
 		port->interface = plan->program->interfaces[i].name;
-		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
+		for (unsigned int w = 0; w < sn_threads_count(threads); w++) {
 			const struct sn_port_count *count =
-				&sn_worker_stats(engine->threads[w].worker)->ports[i];
+				&sn_worker_stats(sn_threads_worker(threads, w))->ports[i];
 
 			port->rx_packets += count->rx.packets;
 			port->rx_bytes += count->rx.bytes;
@@ -71,7 +74,7 @@ static int report_ports(const struct sn_engine *engine, struct sn_arena *arena,
 		}
 		if (plan->ports[i] != NULL)
 			report_missed(plan->ports[i], port, stats);
-		report_flows(sn_offload_flows(engine, plan->ports[i]), port);
+		report_flows(sn_offload_flows(sn_engine_offload(engine), plan->ports[i]), port);
 	}
 	return 0;
 }
@@ -109,7 +112,7 @@ static int report_classes(const struct sn_program *program, const struct sn_coun
 static int report_counters(const struct sn_engine *engine, const struct sn_count *counts,
 			   struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
 {
-	const struct sn_program *program = engine->orders.plan->program;
+	const struct sn_program *program = sn_threads_plan(sn_engine_threads(engine))->program;
 
 	stats->counters = SN_NEW_ARRAY(arena, Sinter__Program__V1__CounterStats,
 				       sinter__program__v1__counter_stats__init, program->n_counters);
@@ -117,7 +120,8 @@ static int report_counters(const struct sn_engine *engine, const struct sn_count
 		return -1;
 	stats->n_counters = program->n_counters;
 	for (uint32_t i = 0; i < program->n_counters; i++) {
-		const struct sn_count *before = sn_ledger_find(&engine->counters, program->counters[i]);
+		const struct sn_count *before =
+			sn_ledger_find(&sn_engine_totals(engine)->counters, program->counters[i]);
 
 		stats->counters[i]->packets = counts[i].packets + (before != NULL ? before->packets : 0);
 		stats->counters[i]->bytes = counts[i].bytes + (before != NULL ? before->bytes : 0);
@@ -155,12 +159,13 @@ static void add_decision(const char *reason, const struct sn_count *count, void 
 static int report_drops(const struct sn_engine *engine, const struct sn_count *reasons,
 			struct sn_arena *arena, Sinter__Program__V1__Stats *stats)
 {
-	const struct sn_plan *plan = engine->orders.plan;
+	struct sn_threads *threads = sn_engine_threads(engine);
+	const struct sn_plan *plan = sn_threads_plan(threads);
 	uint32_t n_reasons = plan->program->n_reasons;
 
 	stats->drops =
 		SN_NEW_ARRAY(arena, Sinter__Program__V1__DropStats, sinter__program__v1__drop_stats__init,
-			     SN_REASON_BUILTIN + n_reasons + engine->reasons.n);
+			     SN_REASON_BUILTIN + n_reasons + sn_engine_totals(engine)->reasons.n);
 	if (stats->drops == NULL)
 		return -1;
 	for (uint32_t i = 0; i < SN_REASON_BUILTIN; i++) {
@@ -168,8 +173,9 @@ static int report_drops(const struct sn_engine *engine, const struct sn_count *r
 
 		if (sn_reason_name(i) == NULL)
 			continue; /* a number that no reason has */
-		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
-			const struct sn_count *count = &sn_worker_stats(engine->threads[w].worker)->drops[i];
+		for (unsigned int w = 0; w < sn_threads_count(threads); w++) {
+			const struct sn_count *count =
+				&sn_worker_stats(sn_threads_worker(threads, w))->drops[i];
 
 			sum.packets += count->packets;
 			sum.bytes += count->bytes;
@@ -178,14 +184,14 @@ static int report_drops(const struct sn_engine *engine, const struct sn_count *r
 	}
 	for (uint32_t i = 0; i < n_reasons; i++)
 		add_decision(plan->program->reasons[i], &reasons[i], stats);
-	sn_ledger_each(&engine->reasons, add_decision, stats);
+	sn_ledger_each(&sn_engine_totals(engine)->reasons, add_decision, stats);
 	return 0;
 }
 
 static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 			 Sinter__Program__V1__Stats *stats)
 {
-	const struct sn_program *program = engine->orders.plan->program;
+	const struct sn_program *program = sn_threads_plan(sn_engine_threads(engine))->program;
 
 	stats->tables = SN_NEW_ARRAY(arena, Sinter__Program__V1__TableStats,
 				     sinter__program__v1__table_stats__init, program->n_tables);
@@ -195,7 +201,7 @@ static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 	for (uint32_t i = 0; i < program->n_tables; i++) {
 		struct sn_state_stats state;
 
-		sn_state_stats(engine->state, i, &state);
+		sn_state_stats(sn_engine_state(engine), i, &state);
 		stats->tables[i]->name = program->tables[i].name;
 		stats->tables[i]->sessions = state.sessions;
 		stats->tables[i]->created = state.created;
@@ -210,24 +216,27 @@ static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 static void report_place(const struct sn_engine *engine, uint32_t unit,
 			 Sinter__Program__V1__ShardStats *shard)
 {
-	const struct sn_transfer *transfer = sn_transfer_of(engine, unit);
-	uint8_t at = engine->peers->at[unit];
+	const struct sn_transfer *transfer = sn_transfer_of(sn_engine_transfers(engine), unit);
+	const struct sn_peers *peers = sn_peering_peers(sn_engine_peering(engine));
+	uint8_t at = peers->at[unit];
 
-	shard->place = (Sinter__Program__V1__ShardPlace)sn_state_place(engine->state, unit);
+	shard->place = (Sinter__Program__V1__ShardPlace)sn_state_place(sn_engine_state(engine), unit);
 	if (transfer != NULL) {
 		shard->transfer =
 			(ProtobufCBinaryData){sizeof(transfer->id), (uint8_t *)(uintptr_t)transfer->id};
 		shard->peer = (char *)(uintptr_t)transfer->peer;
 		shard->sealed = transfer->sealed;
 	} else if (shard->place == SINTER__PROGRAM__V1__SHARD_PLACE__SHARD_AWAY && at > 0) {
-		shard->peer = engine->peers->names[at - 1];
+		shard->peer = (char *)(uintptr_t)peers->names[at - 1];
 	}
 }
 
 static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
 			 Sinter__Program__V1__Stats *stats)
 {
-	size_t n = engine->orders.plan->program->n_tables > 0 ? sn_state_units(engine->state) : 0;
+	struct sn_threads *threads = sn_engine_threads(engine);
+	size_t n =
+		sn_threads_plan(threads)->program->n_tables > 0 ? sn_state_units(sn_engine_state(engine)) : 0;
 
 	stats->shards = SN_NEW_ARRAY(arena, Sinter__Program__V1__ShardStats,
 				     sinter__program__v1__shard_stats__init, n);
@@ -238,14 +247,14 @@ static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
 		Sinter__Program__V1__ShardStats *shard = stats->shards[i];
 		struct sn_state_stats state;
 
-		sn_state_unit_stats(engine->state, (uint32_t)i, &state);
-		shard->worker = sn_state_owner(engine->state, (uint32_t)i);
+		sn_state_unit_stats(sn_engine_state(engine), (uint32_t)i, &state);
+		shard->worker = sn_state_owner(sn_engine_state(engine), (uint32_t)i);
 		report_place(engine, (uint32_t)i, shard);
 		shard->sessions = state.sessions;
 		shard->exhausted = state.exhausted;
-		for (unsigned int w = 0; w < engine->config.n_workers; w++) {
+		for (unsigned int w = 0; w < sn_threads_count(threads); w++) {
 			const struct sn_shard_count *counts =
-				sn_worker_stats(engine->threads[w].worker)->shards;
+				sn_worker_stats(sn_threads_worker(threads, w))->shards;
 
 			for (size_t s = i; s < SN_SHARDS; s += n) {
 				shard->packets += counts[s].packets;
@@ -260,7 +269,8 @@ static int report_shards(const struct sn_engine *engine, struct sn_arena *arena,
 static int report_workers(const struct sn_engine *engine, struct sn_arena *arena,
 			  Sinter__Program__V1__Stats *stats)
 {
-	size_t n = engine->config.n_workers;
+	struct sn_threads *threads = sn_engine_threads(engine);
+	size_t n = sn_threads_count(threads);
 
 	stats->workers = SN_NEW_ARRAY(arena, Sinter__Program__V1__WorkerStats,
 				      sinter__program__v1__worker_stats__init, n);
@@ -268,13 +278,13 @@ static int report_workers(const struct sn_engine *engine, struct sn_arena *arena
 		return -1;
 	stats->n_workers = n;
 	for (size_t i = 0; i < n; i++) {
-		struct sn_worker_stats *seen = sn_worker_stats(engine->threads[i].worker);
+		struct sn_worker_stats *seen = sn_worker_stats(sn_threads_worker(threads, (unsigned int)i));
 		Sinter__Program__V1__WorkerStats *worker = stats->workers[i];
 
 		worker->lcore = (uint32_t)i + 1;
 		worker->packets = seen->packets;
 		worker->busy_cycles = seen->busy_cycles;
-		worker->idle_cycles = engine->threads[i].idle_cycles;
+		worker->idle_cycles = sn_threads_idle_cycles(threads, (unsigned int)i);
 		worker->cache_hits = seen->cache_hits;
 		worker->cache_misses = seen->cache_misses;
 		worker->handed = seen->handed;
@@ -298,11 +308,12 @@ static int report_workers(const struct sn_engine *engine, struct sn_arena *arena
 int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__GetStats *request,
 		    struct sn_arena *arena, Sinter__Program__V1__Stats *stats, char *err, size_t err_len)
 {
-	const struct sn_plan *plan = engine->orders.plan;
+	struct sn_threads *threads = sn_engine_threads(engine);
+	const struct sn_plan *plan = sn_threads_plan(threads);
 	struct sn_count *classes, *counters, *reasons;
 
-	stats->now_ns = sn_engine_now(engine);
-	stats->peers = engine->peers->n;
+	stats->now_ns = sn_threads_now(threads);
+	stats->peers = sn_peering_peers(sn_engine_peering(engine))->n;
 	if (report_workers(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;
 	if (plan == NULL)
@@ -314,7 +325,7 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__G
 	reasons = sn_arena_alloc(arena, (plan->program->n_reasons + 1) * sizeof(*reasons));
 	if (classes == NULL || counters == NULL || reasons == NULL)
 		return SN_NO_MEMORY;
-	for (unsigned int i = 0; i < engine->config.n_workers; i++)
+	for (unsigned int i = 0; i < sn_threads_count(threads); i++)
 		sn_counts_add(plan->counts[i], classes, counters, reasons);
 	if (report_ports(engine, arena, stats) != 0 || report_drops(engine, reasons, arena, stats) != 0 ||
 	    report_shards(engine, arena, stats) != 0)
@@ -330,15 +341,15 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__G
 int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char ***names, size_t *n,
 		    char *err, size_t err_len)
 {
-	const struct sn_plan *plan = engine->orders.plan;
-	size_t count = plan != NULL ? plan->program->n_interfaces : engine->config.n_ports;
+	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
+	size_t count = plan != NULL ? plan->program->n_interfaces : sn_engine_ports(engine)->n;
 
 	*names = sn_arena_alloc(arena, (count + 1) * sizeof(char *));
 	if (*names == NULL)
 		return SN_NO_MEMORY;
 	*n = count;
 	for (size_t i = 0; i < count; i++) {
-		struct sn_port *port = plan != NULL ? plan->ports[i] : &engine->config.ports[i];
+		struct sn_port *port = plan != NULL ? plan->ports[i] : &sn_engine_ports(engine)->all[i];
 
 		(*names)[i] = port != NULL ? port->bind.device : (char *)"harness";
 	}
@@ -358,7 +369,7 @@ int sn_report_session(const struct sn_entry_info *info, struct sn_arena *arena,
 int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
 			Sinter__Program__V1__HelloReply *reply, char *err, size_t err_len)
 {
-	const struct sn_plan *plan = engine->orders.plan;
+	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
 	size_t n = plan != NULL ? plan->program->n_interfaces : 0;
 
 	reply->addresses =
@@ -381,7 +392,7 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,
 		       size_t err_len)
 {
-	const struct sn_plan *plan = engine->orders.plan;
+	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
 	size_t max = request->limit == 0 ? SN_SESSIONS_DEFAULT
 					 : RTE_MIN(request->limit, (uint32_t)SN_SESSIONS_MAX);
 	struct sn_entry_info *infos;
@@ -395,9 +406,10 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 	infos = sn_arena_alloc(arena, max * sizeof(*infos));
 	if (infos == NULL)
 		return SN_NO_MEMORY;
-	sn_engine_hold(engine);
-	n = sn_state_entries(engine->state, request->table, sn_engine_now(engine), infos, max);
-	sn_engine_release(engine);
+	sn_threads_hold(sn_engine_threads(engine));
+	n = sn_state_entries(sn_engine_state(engine), request->table,
+			     sn_threads_now(sn_engine_threads(engine)), infos, max);
+	sn_threads_release(sn_engine_threads(engine));
 
 	list->sessions =
 		SN_NEW_ARRAY(arena, Sinter__Program__V1__Session, sinter__program__v1__session__init, n);
@@ -413,16 +425,17 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
 			Sinter__Program__V1__NeighborList *list, char *err, size_t err_len)
 {
+	struct sn_threads *threads = sn_engine_threads(engine);
 	size_t n = 0, max = SN_NEIGHBORS_MAX;
 	struct sn_neigh_info *infos = sn_arena_alloc(arena, max * sizeof(*infos));
 	uint8_t *macs;
 
 	if (infos == NULL)
 		return SN_NO_MEMORY;
-	sn_engine_hold(engine);
-	for (unsigned int i = 0; i < engine->config.n_workers; i++)
-		n += sn_worker_neighbors(engine->threads[i].worker, infos + n, max - n);
-	sn_engine_release(engine);
+	sn_threads_hold(threads);
+	for (unsigned int i = 0; i < sn_threads_count(threads); i++)
+		n += sn_worker_neighbors(sn_threads_worker(threads, i), infos + n, max - n);
+	sn_threads_release(threads);
 
 	list->neighbors = SN_NEW_ARRAY(arena, Sinter__Program__V1__NeighborState,
 				       sinter__program__v1__neighbor_state__init, n);

@@ -13,6 +13,8 @@
 #include "sn_report.h"
 #include "sn_request_shards.h"
 #include "sn_shards.h"
+#include "sn_threads.h"
+#include "sn_tracing.h"
 #include "sn_transfer.h"
 
 #define SN_ERR_LEN   512
@@ -27,19 +29,20 @@ void sn_requests_init(struct sn_requests *requests, struct sn_engine *engine, sn
 	*requests =
 		(struct sn_requests){.engine = engine, .inject = inject, .inject_context = inject_context};
 	sn_arena_init(&requests->arena);
-	sn_tracing_init(&requests->tracing, engine);
 }
 
 int sn_requests_tick(struct sn_requests *requests)
 {
-	bool tracing = sn_tracing_watch(&requests->tracing);
-	int offload_ms = sn_offload_watch(requests->engine);
-	int link_ms = sn_link_watch(requests->engine);
+	const struct sn_engine *engine = requests->engine;
+	struct sn_transfers *transfers = sn_engine_transfers(engine);
+	bool tracing = sn_tracing_watch(sn_engine_tracing(engine));
+	int offload_ms = sn_offload_watch(sn_engine_offload(engine));
+	int link_ms = sn_link_watch(sn_engine_link(engine));
 
-	sn_shards_level(requests->engine);
-	sn_transfers_tick(requests->engine);
+	sn_shards_level(sn_engine_shards(engine));
+	sn_transfers_tick(transfers);
 	/* Workers do not wake the control thread: it looks what they want. */
-	if (requests->engine->config.n_workers > 1 || sn_transfers_open(requests->engine))
+	if (sn_threads_count(sn_engine_threads(engine)) > 1 || sn_transfers_open(transfers))
 		return SN_LEVEL_MS;
 	if (offload_ms < 0)
 		offload_ms = tracing ? SN_TICK_MS : -1;
@@ -48,7 +51,6 @@ int sn_requests_tick(struct sn_requests *requests)
 
 void sn_requests_free(struct sn_requests *requests)
 {
-	sn_tracing_stop(&requests->tracing);
 	sn_arena_free(&requests->arena);
 }
 
@@ -62,7 +64,7 @@ static Sinter__Program__V1__Partitioning *report_partitioning(struct sn_requests
 {
 	Sinter__Program__V1__Partitioning *reply = SN_NEW(&requests->arena, Sinter__Program__V1__Partitioning,
 							  sinter__program__v1__partitioning__init);
-	struct sn_partitioning partitioning = sn_state_partitioning(requests->engine->state);
+	struct sn_partitioning partitioning = sn_state_partitioning(sn_engine_state(requests->engine));
 
 	if (reply != NULL) {
 		reply->by = (Sinter__Program__V1__Partitioning__By)partitioning.by;
@@ -74,7 +76,7 @@ static Sinter__Program__V1__Partitioning *report_partitioning(struct sn_requests
 /* Of the program in force; no memory: false. */
 static bool report_marks(struct sn_requests *requests, Sinter__Program__V1__HelloReply *reply)
 {
-	const struct sn_plan *plan = requests->engine->orders.plan;
+	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(requests->engine));
 
 	if (plan == NULL || plan->marks.shift == 0)
 		return true;
@@ -168,7 +170,7 @@ static int answer_stats(struct sn_requests *requests, const Sinter__Program__V1_
 
 	if (stats == NULL)
 		return SN_ERR("no memory");
-	sn_offload_watch(requests->engine);
+	sn_offload_watch(sn_engine_offload(requests->engine));
 	if (sn_report_stats(requests->engine, request, &requests->arena, stats, err, err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_STATS;
@@ -233,7 +235,8 @@ static int answer_start_trace(struct sn_requests *requests, const Sinter__Progra
 
 	if (started == NULL)
 		return SN_ERR("no memory");
-	if (sn_tracing_start(&requests->tracing, start, &requests->arena, started, err, err_len) != 0)
+	if (sn_tracing_start(sn_engine_tracing(requests->engine), start, &requests->arena, started, err,
+			     err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TRACE_STARTED;
 	response->trace_started = started;
@@ -248,7 +251,7 @@ static int answer_read_trace(struct sn_requests *requests, Sinter__Program__V1__
 
 	if (traced == NULL)
 		return SN_ERR("no memory");
-	if (sn_tracing_read(&requests->tracing, &requests->arena, traced, err, err_len) != 0)
+	if (sn_tracing_read(sn_engine_tracing(requests->engine), &requests->arena, traced, err, err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TRACED;
 	response->traced = traced;
@@ -269,8 +272,8 @@ static int answer_move(struct sn_requests *requests, const Sinter__Program__V1__
 	if (reply->blocked_ns == NULL)
 		return SN_ERR("no memory");
 	for (size_t i = 0; i < move->n_moves; i++)
-		if (sn_shards_move(requests->engine, move->moves[i]->shard, move->moves[i]->worker,
-				   &reply->blocked_ns[i], err, err_len) != 0)
+		if (sn_shards_move(sn_engine_shards(requests->engine), move->moves[i]->shard,
+				   move->moves[i]->worker, &reply->blocked_ns[i], err, err_len) != 0)
 			return -1;
 	reply->n_blocked_ns = move->n_moves;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_MOVED;
@@ -285,7 +288,7 @@ static int answer_partitioned(struct sn_requests *requests,
 	Sinter__Program__V1__ShardsPartitioned *reply =
 		SN_NEW(&requests->arena, Sinter__Program__V1__ShardsPartitioned,
 		       sinter__program__v1__shards_partitioned__init);
-	unsigned int n = requests->engine->config.n_ports;
+	unsigned int n = sn_engine_ports(requests->engine)->n;
 	char(*why)[SN_SHARDS_WHY] = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*why));
 	const Sinter__Program__V1__Partitioning *partitioning = request->partitioning;
 	bool gone;
@@ -298,7 +301,7 @@ static int answer_partitioned(struct sn_requests *requests,
 		reply->unhashed = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*reply->unhashed));
 	if (why == NULL || reply == NULL || reply->unhashed == NULL)
 		return SN_ERR("no memory");
-	if (sn_shards_partition(
+	if (sn_engine_partition(
 		    requests->engine,
 		    (struct sn_partitioning){(enum sn_partition_by)partitioning->by, partitioning->bit}, why,
 		    &gone, err, err_len) != 0) {
@@ -321,7 +324,8 @@ static int answer_devices(struct sn_requests *requests, const Sinter__Program__V
 
 	if (list == NULL)
 		return SN_ERR("no memory");
-	if (sn_offload_devices(requests->engine, request, &requests->arena, list, err, err_len) != 0)
+	if (sn_offload_devices(sn_engine_offload(requests->engine), request, &requests->arena, list, err,
+			       err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_DEVICES;
 	response->devices = list;
@@ -337,7 +341,8 @@ static int answer_update_flows(struct sn_requests *requests, const Sinter__Progr
 
 	if (updated == NULL)
 		return SN_ERR("no memory");
-	if (sn_offload_update(requests->engine, update, &requests->arena, updated, err, err_len) != 0)
+	if (sn_offload_update(sn_engine_offload(requests->engine), update, &requests->arena, updated, err,
+			      err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_FLOWS_UPDATED;
 	response->flows_updated = updated;
@@ -352,8 +357,9 @@ static int answer_flows(struct sn_requests *requests, const Sinter__Program__V1_
 
 	if (list == NULL)
 		return SN_ERR("no memory");
-	sn_offload_watch(requests->engine);
-	if (sn_offload_list(requests->engine, request, &requests->arena, list, err, err_len) != 0)
+	sn_offload_watch(sn_engine_offload(requests->engine));
+	if (sn_offload_list(sn_engine_offload(requests->engine), request, &requests->arena, list, err,
+			    err_len) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_FLOWS;
 	response->flows = list;
@@ -384,7 +390,7 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 	case SINTER__PROGRAM__V1__REQUEST__BODY_READ_TRACE:
 		return answer_read_trace(requests, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_STOP_TRACE:
-		sn_tracing_stop(&requests->tracing);
+		sn_tracing_stop(sn_engine_tracing(requests->engine));
 		return 0;
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_DEVICES:
 		return answer_devices(requests, request->get_devices, response, err, err_len);
@@ -397,15 +403,16 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 	case SINTER__PROGRAM__V1__REQUEST__BODY_PARTITION_SHARDS:
 		return answer_partitioned(requests, request->partition_shards, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_ASSIGN_SHARDS:
-		return sn_answer_assign(requests->engine, request->assign_shards, err, err_len);
+		return sn_answer_assign(sn_engine_shards(requests->engine), request->assign_shards, err,
+					err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_SET_PEERS:
 		return sn_answer_peers(requests->engine, request->set_peers, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GIVE_SHARDS:
-		return sn_answer_give(requests->engine, &requests->arena, request->give_shards, response, err,
-				      err_len);
+		return sn_answer_give(sn_engine_transfers(requests->engine), &requests->arena,
+				      request->give_shards, response, err, err_len);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_TAKE_SHARDS:
-		return sn_answer_take(requests->engine, &requests->arena, request->take_shards, response, err,
-				      err_len);
+		return sn_answer_take(sn_engine_transfers(requests->engine), &requests->arena,
+				      request->take_shards, response, err, err_len);
 	default:
 		return SN_ERR("request %lu asks nothing that this engine (version %s) knows",
 			      (unsigned long)request->id, SN_VERSION);

@@ -11,7 +11,6 @@
 #include "program.pb-c.h"
 #include "sn_arena.h"
 #include "sn_engine.h"
-#include "sn_tracing.h"
 
 /* Injects packets and fills the answer; 0, or -1 with a message in err. */
 typedef int (*sn_inject)(void *context, const Sinter__Program__V1__Inject *inject, struct sn_arena *arena,
@@ -22,7 +21,6 @@ struct sn_requests {
 	sn_inject inject; /* NULL: the engine has ports, packets come from there */
 	void *inject_context;
 	struct sn_arena arena;
-	struct sn_tracing tracing;
 	bool shutdown; /* somebody asked for the end */
 };
 
@@ -40,7 +38,6 @@ int sn_requests_answer(void *context, const uint8_t *message, size_t len, uint8_
  */
 int sn_requests_tick(struct sn_requests *requests);
 
-/* While the engine is there. */
 void sn_requests_free(struct sn_requests *requests);
 
 #endif /* SN_REQUEST_H */

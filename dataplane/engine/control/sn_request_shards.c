@@ -6,16 +6,17 @@
 
 #include "sn_log.h"
 #include "sn_parse.h"
-#include "sn_transfer.h"
+#include "sn_peering.h"
+#include "sn_threads.h"
 
 #define SN_ERR(...)	(snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_READ_DEFAULT 4096
 #define SN_READ_MAX	65536
 
-int sn_answer_assign(struct sn_engine *engine, const Sinter__Program__V1__AssignShards *assign, char *err,
+int sn_answer_assign(struct sn_shards *shards, const Sinter__Program__V1__AssignShards *assign, char *err,
 		     size_t err_len)
 {
-	return sn_shards_assign(engine, assign->shards, assign->n_shards, assign->key.data, assign->key.len,
+	return sn_shards_assign(shards, assign->shards, assign->n_shards, assign->key.data, assign->key.len,
 				err, err_len);
 }
 
@@ -24,12 +25,13 @@ int sn_answer_assign(struct sn_engine *engine, const Sinter__Program__V1__Assign
 /* The port of an interface; SN_NO_INDEX: there is none. */
 static uint32_t port_of(const struct sn_engine *engine, const char *interface)
 {
-	const struct sn_port *port = sn_port_of(engine->config.ports, engine->config.n_ports, interface);
-	const struct sn_plan *plan = engine->orders.plan;
+	const struct sn_port *port = sn_port_of(sn_engine_ports(engine), interface);
+	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
 
 	if (port != NULL)
 		return port->id;
-	for (uint32_t i = 0; engine->config.harness && plan != NULL && i < plan->program->n_interfaces; i++)
+	for (uint32_t i = 0; sn_engine_is_harness(engine) && plan != NULL && i < plan->program->n_interfaces;
+	     i++)
 		if (strcmp(plan->program->interfaces[i].name, interface) == 0)
 			return i;
 	return SN_NO_INDEX;
@@ -38,7 +40,7 @@ static uint32_t port_of(const struct sn_engine *engine, const char *interface)
 static int read_peer(const struct sn_engine *engine, const Sinter__Program__V1__Peer *from,
 		     struct sn_peers *to, char *err, size_t err_len)
 {
-	uint32_t number = to->n++;
+	uint32_t number = to->n++, units = sn_state_units(sn_engine_state(engine));
 
 	if (from->name[0] == '\0' || strlen(from->name) >= SN_PEER_NAME)
 		return SN_ERR("peer %u: name \"%.64s\", want 1 to %d bytes", number, from->name,
@@ -58,10 +60,9 @@ static int read_peer(const struct sn_engine *engine, const Sinter__Program__V1__
 		to->macs[number][port] = sn_mac_number(interface->mac.data);
 	}
 	for (size_t i = 0; i < from->n_shards; i++) {
-		if (from->shards[i] >= sn_state_units(engine->state))
-			return SN_ERR("peer %s: shard %u, there are %u", from->name, from->shards[i],
-				      sn_state_units(engine->state));
-		for (uint32_t s = from->shards[i]; s < SN_SHARDS; s += sn_state_units(engine->state))
+		if (from->shards[i] >= units)
+			return SN_ERR("peer %s: shard %u, there are %u", from->name, from->shards[i], units);
+		for (uint32_t s = from->shards[i]; s < SN_SHARDS; s += units)
 			to->at[s] = (uint8_t)(number + 1);
 	}
 	return 0;
@@ -70,6 +71,7 @@ static int read_peer(const struct sn_engine *engine, const Sinter__Program__V1__
 int sn_answer_peers(struct sn_engine *engine, const Sinter__Program__V1__SetPeers *message, char *err,
 		    size_t err_len)
 {
+	struct sn_peering *peering = sn_engine_peering(engine);
 	struct sn_peers *peers = calloc(1, sizeof(*peers));
 	int rc = 0;
 
@@ -80,15 +82,11 @@ int sn_answer_peers(struct sn_engine *engine, const Sinter__Program__V1__SetPeer
 	for (size_t i = 0; rc == 0 && i < message->n_peers; i++)
 		rc = read_peer(engine, message->peers[i], peers, err, err_len);
 	if (rc == 0) {
-		bool left = sn_peers_left(engine->peers, peers), before = engine->front;
+		bool before = sn_peering_front(peering);
 
-		sn_peers_keep(peers, engine->peers);
-		sn_engine_hold(engine);
-		*engine->peers = *peers;
-		sn_engine_front(engine, message->front, left);
-		sn_engine_release(engine);
-		if (engine->front != before)
-			sn_log(SN_LOG_INFO, "arp=%s", engine->front ? "answered" : "silent");
+		sn_peering_set(peering, sn_engine_threads(engine), peers, message->front);
+		if (message->front != before)
+			sn_log(SN_LOG_INFO, "arp=%s", message->front ? "answered" : "silent");
 	}
 	free(peers);
 	return rc;
@@ -103,7 +101,7 @@ static int check_id(const ProtobufCBinaryData *id, char *err, size_t err_len)
 	return 0;
 }
 
-static int answer_layout(const struct sn_engine *engine, struct sn_arena *arena,
+static int answer_layout(const struct sn_transfers *transfers, struct sn_arena *arena,
 			 Sinter__Program__V1__Given *given, char *err, size_t err_len)
 {
 	Sinter__Program__V1__ShardLayout *to = sn_arena_alloc(arena, sizeof(*to));
@@ -112,7 +110,7 @@ static int answer_layout(const struct sn_engine *engine, struct sn_arena *arena,
 	if (to == NULL || layout == NULL)
 		return SN_ERR("no memory");
 	sinter__program__v1__shard_layout__init(to);
-	sn_transfer_layout(engine, layout);
+	sn_transfer_layout(transfers, layout);
 	to->program = (ProtobufCBinaryData){layout->program_len, layout->program};
 	to->partitioning = layout->partitioning;
 	to->units = layout->units;
@@ -121,25 +119,22 @@ static int answer_layout(const struct sn_engine *engine, struct sn_arena *arena,
 	return 0;
 }
 
-static int answer_counts(const struct sn_engine *engine, struct sn_arena *arena,
+static int answer_counts(const struct sn_transfers *transfers, struct sn_arena *arena,
 			 const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given,
 			 char *err, size_t err_len)
 {
-	uint32_t units = sn_state_units(engine->state);
-
 	given->counts = sn_arena_alloc(arena, (give->n_shards + 1) * sizeof(*given->counts));
 	if (given->counts == NULL)
 		return SN_ERR("no memory");
 	for (size_t i = 0; i < give->n_shards; i++) {
-		if (give->shards[i] >= units)
-			return SN_ERR("shard %u, there are %u", give->shards[i], units);
-		given->counts[i] = sn_transfer_count(engine, give->shards[i]);
+		if (sn_transfer_count(transfers, give->shards[i], &given->counts[i], err, err_len) != 0)
+			return -1;
 	}
 	given->n_counts = give->n_shards;
 	return 0;
 }
 
-static int answer_read(struct sn_engine *engine, struct sn_arena *arena,
+static int answer_read(struct sn_transfers *transfers, struct sn_arena *arena,
 		       const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given,
 		       char *err, size_t err_len)
 {
@@ -150,14 +145,14 @@ static int answer_read(struct sn_engine *engine, struct sn_arena *arena,
 	given->sessions.data = sn_arena_alloc(arena, (size_t)max * SN_CARRY_BYTES);
 	if (given->sessions.data == NULL)
 		return SN_ERR("no memory for %u sessions", max);
-	if (sn_give_read(engine, give->transfer.data, &given->next, given->sessions.data, max, &n, err,
+	if (sn_give_read(transfers, give->transfer.data, &given->next, given->sessions.data, max, &n, err,
 			 err_len) != 0)
 		return -1;
 	given->sessions.len = n * SN_CARRY_BYTES;
 	return 0;
 }
 
-static int do_give(struct sn_engine *engine, struct sn_arena *arena,
+static int do_give(struct sn_transfers *transfers, struct sn_arena *arena,
 		   const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Given *given, char *err,
 		   size_t err_len)
 {
@@ -166,21 +161,21 @@ static int do_give(struct sn_engine *engine, struct sn_arena *arena,
 
 	switch ((int)give->step) {
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__BEGIN:
-		if (sn_give_begin(engine, &order, err, err_len) != 0)
+		if (sn_give_begin(transfers, &order, err, err_len) != 0)
 			return -1;
-		return answer_layout(engine, arena, given, err, err_len);
+		return answer_layout(transfers, arena, given, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__LAYOUT:
-		if (answer_counts(engine, arena, give, given, err, err_len) != 0)
+		if (answer_counts(transfers, arena, give, given, err, err_len) != 0)
 			return -1;
-		return answer_layout(engine, arena, given, err, err_len);
+		return answer_layout(transfers, arena, given, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__READ:
-		return answer_read(engine, arena, give, given, err, err_len);
+		return answer_read(transfers, arena, give, given, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__SEAL:
-		return sn_give_seal(engine, order.id, err, err_len);
+		return sn_give_seal(transfers, order.id, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__COMMIT:
-		return sn_give_commit(engine, order.id, &given->blocked_ns, err, err_len);
+		return sn_give_commit(transfers, order.id, &given->blocked_ns, err, err_len);
 	case SINTER__PROGRAM__V1__GIVE_SHARDS__STEP__ABORT:
-		return sn_give_abort(engine, order.id, &given->blocked_ns, err, err_len);
+		return sn_give_abort(transfers, order.id, &given->blocked_ns, err, err_len);
 	default:
 		return SN_ERR("step %d is not known", give->step);
 	}
@@ -192,7 +187,7 @@ static int named(const char *what, const char *why, char *err, size_t err_len)
 	return SN_ERR("%s: %s", what, why);
 }
 
-int sn_answer_give(struct sn_engine *engine, struct sn_arena *arena,
+int sn_answer_give(struct sn_transfers *transfers, struct sn_arena *arena,
 		   const Sinter__Program__V1__GiveShards *give, Sinter__Program__V1__Response *response,
 		   char *err, size_t err_len)
 {
@@ -203,7 +198,7 @@ int sn_answer_give(struct sn_engine *engine, struct sn_arena *arena,
 		return SN_ERR("no memory");
 	sinter__program__v1__given__init(given);
 	if (check_id(&give->transfer, why, sizeof(why)) != 0 ||
-	    do_give(engine, arena, give, given, why, sizeof(why)) != 0)
+	    do_give(transfers, arena, give, given, why, sizeof(why)) != 0)
 		return named("give", why, err, err_len);
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_GIVEN;
 	response->given = given;
@@ -233,7 +228,7 @@ static int read_layout(const Sinter__Program__V1__ShardLayout *from, struct sn_t
 	return 0;
 }
 
-static int do_take(struct sn_engine *engine, const Sinter__Program__V1__TakeShards *take,
+static int do_take(struct sn_transfers *transfers, const Sinter__Program__V1__TakeShards *take,
 		   struct sn_taken *taken, char *err, size_t err_len)
 {
 	const struct sn_transfer_order order = {take->transfer.data, take->shards, take->n_shards, take->peer,
@@ -247,21 +242,21 @@ static int do_take(struct sn_engine *engine, const Sinter__Program__V1__TakeShar
 		if (take->n_counts != 0 && take->n_counts != take->n_shards)
 			return SN_ERR("%zu counts of sessions, of %zu shards: want one of each, or none",
 				      take->n_counts, take->n_shards);
-		return sn_take_begin(engine, &order, &layout, taken, err, err_len);
+		return sn_take_begin(transfers, &order, &layout, taken, err, err_len);
 	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__PUT:
-		return sn_take_put(engine, order.id, take->sequence, take->sessions.data, take->sessions.len,
-				   taken, err, err_len);
+		return sn_take_put(transfers, order.id, take->sequence, take->sessions.data,
+				   take->sessions.len, taken, err, err_len);
 	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__COMMIT:
-		return sn_take_commit(engine, order.id, take->count, taken, err, err_len);
+		return sn_take_commit(transfers, order.id, take->count, taken, err, err_len);
 	case SINTER__PROGRAM__V1__TAKE_SHARDS__STEP__ABORT:
-		sn_take_abort(engine, order.id, taken);
+		sn_take_abort(transfers, order.id, taken);
 		return 0;
 	default:
 		return SN_ERR("step %d is not known", take->step);
 	}
 }
 
-int sn_answer_take(struct sn_engine *engine, struct sn_arena *arena,
+int sn_answer_take(struct sn_transfers *transfers, struct sn_arena *arena,
 		   const Sinter__Program__V1__TakeShards *take, Sinter__Program__V1__Response *response,
 		   char *err, size_t err_len)
 {
@@ -273,7 +268,7 @@ int sn_answer_take(struct sn_engine *engine, struct sn_arena *arena,
 		return SN_ERR("no memory");
 	sinter__program__v1__taken__init(reply);
 	if (check_id(&take->transfer, why, sizeof(why)) != 0 ||
-	    do_take(engine, take, &taken, why, sizeof(why)) != 0)
+	    do_take(transfers, take, &taken, why, sizeof(why)) != 0)
 		return named("take", why, err, err_len);
 	reply->sequence = taken.sequence;
 	reply->count = taken.count;

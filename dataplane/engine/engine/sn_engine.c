@@ -10,31 +10,33 @@
 #include <string.h>
 #include <time.h>
 
-#include <rte_launch.h>
-#include <rte_lcore.h>
 #include <rte_random.h>
 
-#include "sn_counts.h"
+#include "sn_link.h"
 #include "sn_log.h"
-#include "sn_neigh.h"
 #include "sn_offload.h"
+#include "sn_peering.h"
 #include "sn_shards.h"
+#include "sn_threads.h"
+#include "sn_tracing.h"
 #include "sn_transfer.h"
 
 #define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_KERNEL_NAP_US   50
 #define SN_EMULATED_NAP_US 1000
 
-/* The CPU of a worker's lcore: the first, if it may use several. */
-static int cpu_of(unsigned int lcore)
-{
-	rte_cpuset_t set = rte_lcore_cpuset(lcore);
-
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &set))
-			return cpu;
-	return -1;
-}
+struct sn_engine {
+	struct sn_engine_config config;
+	struct sn_state *state;
+	struct sn_peering *peering;
+	struct sn_threads *threads;
+	struct sn_shards *shards;
+	struct sn_offload *offload;
+	struct sn_transfers *transfers;
+	struct sn_link *link;
+	struct sn_tracing *tracing;
+	struct sn_totals totals;
+};
 
 static uint64_t clock_ns(void)
 {
@@ -73,98 +75,113 @@ static uint32_t choose_nap(const struct sn_engine_config *config)
 		return (uint32_t)config->idle_sleep_us;
 	if (processor_is_emulated())
 		return SN_EMULATED_NAP_US;
-	for (unsigned int i = 0; i < config->n_ports; i++)
-		if (!config->ports[i].kernel)
+	for (unsigned int i = 0; i < config->ports.n; i++)
+		if (!config->ports.all[i].kernel)
 			return 0;
 	return SN_KERNEL_NAP_US;
 }
 
-static int create_worker(struct sn_engine *engine, unsigned int index, char *err, size_t err_len)
+/* ---- life ---- */
+
+static struct sn_threads *create_threads(const struct sn_engine *engine, char *err, size_t err_len)
 {
-	struct sn_thread *thread = &engine->threads[index];
-	struct sn_worker_config config = {
-		.lcore = index + 1,
-		.pool = engine->config.pool,
-		.state = engine->state,
-		.number = index,
-		.n_workers = engine->config.n_workers,
-		.mailbox = engine->exchange != NULL ? sn_exchange_mailbox(engine->exchange, index) : NULL,
-		.peers = engine->peers,
-		.tx = engine->config.harness ? engine->config.tx : sn_thread_tx,
-		.tx_ctx = engine->config.harness ? engine->config.harness_context : thread,
-		.drop = engine->config.drop,
-		.evicted = engine->config.evicted,
-		.drop_ctx = engine->config.harness_context,
+	const struct sn_engine_config *config = &engine->config;
+	const struct sn_threads_config threads = {
+		.n = config->n_workers,
+		.harness = config->harness,
+		.sampled = config->ports.n > 0,
+		.nap_us = choose_nap(config),
+		.worker = {.pool = config->pool,
+			   .state = engine->state,
+			   .peers = sn_peering_peers(engine->peering),
+			   .tx = config->tx,
+			   .tx_ctx = config->harness_context,
+			   .drop = config->drop,
+			   .evicted = config->evicted,
+			   .drop_ctx = config->harness_context},
 	};
 
-	thread->orders = &engine->orders;
-	thread->queue = (uint16_t)index;
-	thread->mailbox = config.mailbox;
-	thread->partition = sn_state_partition(engine->state, index);
-	thread->clock = engine->config.harness ? &engine->now_ns : NULL;
-	if (engine->flows != NULL) {
-		thread->samples = aligned_alloc(64, sizeof(*thread->samples));
-		if (thread->samples == NULL)
-			return SN_ERR("no memory for worker %u", index);
-		memset(thread->samples, 0, sizeof(*thread->samples));
-	}
-	config.samples = thread->samples;
-	if (engine->exchange != NULL)
-		sn_exchange_join(engine->exchange, index, &sn_thread_exchange, thread);
-	thread->nap_us = choose_nap(&engine->config);
-	thread->worker = sn_worker_create(&config, err, err_len);
-	if (thread->worker == NULL)
+	return sn_threads_create(&threads, err, err_len);
+}
+
+static struct sn_shards *create_shards(const struct sn_engine *engine, char *err, size_t err_len)
+{
+	const struct sn_shards_config config = {
+		.threads = engine->threads,
+		.state = engine->state,
+		.ports = engine->config.ports,
+		.map = engine->config.map,
+		.context = engine->config.harness_context,
+	};
+
+	return sn_shards_create(&config, err, err_len);
+}
+
+static struct sn_transfers *create_transfers(const struct sn_engine *engine)
+{
+	const struct sn_transfers_config config = {
+		.threads = engine->threads,
+		.state = engine->state,
+		.shards = engine->shards,
+		.peering = engine->peering,
+	};
+
+	return sn_transfers_create(&config);
+}
+
+static int create_parts(struct sn_engine *engine, char *err, size_t err_len)
+{
+	const struct sn_engine_config *config = &engine->config;
+
+	/* The harness repeats itself: its hash seed is fixed. */
+	engine->state =
+		sn_state_create(config->harness ? 1 : rte_rand(), config->n_workers, config->partitioning);
+	engine->peering = sn_peering_create(!config->bare);
+	if (engine->state == NULL || engine->peering == NULL)
+		return SN_ERR("no memory for the state of %u workers", config->n_workers);
+	engine->threads = create_threads(engine, err, err_len);
+	if (engine->threads == NULL)
 		return -1;
-	sn_neigh_silence(thread->worker, !engine->front);
+	sn_threads_silence(engine->threads, config->bare);
+	engine->shards = create_shards(engine, err, err_len);
+	if (engine->shards == NULL)
+		return -1;
+	engine->offload = sn_offload_create(config->ports, engine->threads, engine->shards, err, err_len);
+	if (engine->offload == NULL)
+		return -1;
+	engine->transfers = create_transfers(engine);
+	engine->link = sn_link_create(config->ports, engine->threads);
+	engine->tracing = sn_tracing_create(engine->threads, config->harness);
+	if (engine->transfers == NULL || engine->link == NULL || engine->tracing == NULL)
+		return SN_ERR("no memory for the engine");
 	return 0;
 }
 
-static int begin_bare(struct sn_engine *engine)
+static int begin_bare(struct sn_shards *shards)
 {
 	bool all[SN_SHARDS];
 
-	if (sn_shards_ready(engine) != 0)
+	if (sn_shards_ready(shards) != 0)
 		return -1;
 	memset(all, true, sizeof(all));
-	sn_shards_put(engine, all, SN_SHARD_AWAY);
+	sn_shards_put(shards, all, SN_SHARD_AWAY);
 	return 0;
 }
 
 struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *err, size_t err_len)
 {
-	struct sn_engine *engine = aligned_alloc(64, sizeof(*engine));
+	struct sn_engine *engine = calloc(1, sizeof(*engine));
 
 	if (engine == NULL) {
 		snprintf(err, err_len, "no memory for the engine");
 		return NULL;
 	}
-	memset(engine, 0, sizeof(*engine));
 	engine->config = *config;
-	engine->front = !config->bare;
-	/* The harness repeats itself: its hash seed is fixed. */
-	engine->state =
-		sn_state_create(config->harness ? 1 : rte_rand(), config->n_workers, config->partitioning);
-	engine->peers = calloc(1, sizeof(*engine->peers));
-	engine->transfers = sn_transfers_create();
-	if (config->n_workers > 1)
-		engine->exchange = sn_exchange_create(config->n_workers);
-	if (engine->state == NULL || engine->peers == NULL || engine->transfers == NULL ||
-	    (config->n_workers > 1 && engine->exchange == NULL)) {
-		snprintf(err, err_len, "no memory for the state of %u workers", config->n_workers);
+	if (create_parts(engine, err, err_len) != 0) {
 		sn_engine_free(engine);
 		return NULL;
 	}
-	if (sn_offload_init(engine, err, err_len) != 0) {
-		sn_engine_free(engine);
-		return NULL;
-	}
-	for (unsigned int i = 0; i < config->n_workers; i++) {
-		if (create_worker(engine, i, err, err_len) != 0) {
-			sn_engine_free(engine);
-			return NULL;
-		}
-	}
-	if (config->bare && begin_bare(engine) != 0) {
+	if (config->bare && begin_bare(engine->shards) != 0) {
 		snprintf(err, err_len, "no memory to begin without shards");
 		sn_engine_free(engine);
 		return NULL;
@@ -172,64 +189,38 @@ struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *
 	return engine;
 }
 
-static void free_packet(void *packet)
-{
-	rte_pktmbuf_free(packet);
-}
-
 void sn_engine_free(struct sn_engine *engine)
 {
 	if (engine == NULL)
 		return;
-	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
-		if (engine->threads[i].worker != NULL) {
-			sn_worker_set_program(engine->threads[i].worker, NULL, NULL);
-			sn_worker_free(engine->threads[i].worker);
-		}
-		free(engine->threads[i].samples);
-	}
-	sn_exchange_free(engine->exchange, free_packet);
+	sn_tracing_free(engine->tracing);
+	sn_link_free(engine->link);
+	sn_transfers_free(engine->transfers);
+	sn_offload_free(engine->offload);
+	sn_threads_free(engine->threads);
+	sn_shards_free(engine->shards);
 	sn_state_free(engine->state);
-	free(engine->peers);
-	free(engine->transfers);
-	sn_ledger_free(&engine->reasons);
-	sn_ledger_free(&engine->counters);
-	sn_offload_free(engine);
-	sn_plan_free(engine->orders.plan);
+	sn_peering_free(engine->peering);
+	sn_ledger_free(&engine->totals.reasons);
+	sn_ledger_free(&engine->totals.counters);
 	free(engine);
 }
 
 int sn_engine_start(struct sn_engine *engine, char *err, size_t err_len)
 {
-	unsigned int lcore, index = 0;
-
-	RTE_LCORE_FOREACH_WORKER(lcore)
-	{
-		if (index == engine->config.n_workers)
-			break;
-		if (rte_eal_remote_launch(sn_thread_main, &engine->threads[index], lcore) != 0) {
-			sn_engine_stop(engine);
-			return SN_ERR("worker %u does not start on lcore %u: it is busy", index, lcore);
-		}
-		sn_log(SN_LOG_INFO, "worker=%u lcore=%u cpu=%d idle-sleep=%uus started", index, lcore,
-		       cpu_of(lcore), engine->threads[index].nap_us);
-		index++;
-	}
-	if (index < engine->config.n_workers) {
-		sn_engine_stop(engine);
-		return SN_ERR("EAL has %u lcores for %u workers", index, engine->config.n_workers);
-	}
-	engine->running = true;
-	return 0;
+	if (sn_threads_start(engine->threads, err, err_len) == 0)
+		return 0;
+	sn_engine_stop(engine);
+	return -1;
 }
 
 void sn_engine_stop(struct sn_engine *engine)
 {
-	atomic_store(&engine->orders.stop, true);
-	rte_eal_mp_wait_lcore();
-	engine->running = false;
-	sn_offload_stop(engine);
+	sn_threads_stop(engine->threads);
+	sn_offload_stop(engine->offload);
 }
+
+/* ---- programs ---- */
 
 /* The devices' addresses as a plan wants them. */
 static int use_macs(const struct sn_plan *plan, char *err, size_t err_len)
@@ -264,68 +255,37 @@ static int apply_state(struct sn_engine *engine, const struct sn_plan *plan, str
 	if (sn_state_apply(engine->state, plan->program, &loaded->sessions_kept, &loaded->sessions_dropped) <
 	    0)
 		return -1;
-	sn_transfers_fit(engine);
-	sn_shards_place(engine);
+	sn_transfers_fit(engine->transfers);
+	sn_shards_place(engine->shards);
 	return 0;
-}
-
-static void enter(struct sn_ledger *ledger, char **names, const struct sn_count *counts, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++)
-		if (counts[i].packets > 0 && sn_ledger_add(ledger, names[i], &counts[i]) != 0)
-			sn_log(SN_LOG_ERROR,
-			       "no memory for the total of %s: %lu packets are no longer counted", names[i],
-			       (unsigned long)counts[i].packets);
-}
-
-/* A plan that no worker runs any more; what it counted by name stays. */
-static void retire(struct sn_engine *engine, struct sn_plan *plan)
-{
-	const struct sn_program *program;
-	struct sn_count *counters, *reasons;
-
-	if (plan == NULL)
-		return;
-	program = plan->program;
-	counters = calloc(program->n_counters + 1, sizeof(*counters));
-	reasons = calloc(program->n_reasons + 1, sizeof(*reasons));
-	if (counters != NULL && reasons != NULL) {
-		for (unsigned int i = 0; i < plan->n_workers; i++)
-			sn_counts_add(plan->counts[i], NULL, counters, reasons);
-		enter(&engine->counters, program->counters, counters, program->n_counters);
-		enter(&engine->reasons, program->reasons, reasons, program->n_reasons);
-	}
-	free(counters);
-	free(reasons);
-	sn_plan_free(plan);
 }
 
 /* Puts the plan in the place of the running one. */
 static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine_loaded *loaded, char *err,
 		size_t err_len)
 {
-	struct sn_plan *old = engine->orders.plan;
+	const struct sn_plan *running = sn_threads_plan(engine->threads);
+	struct sn_plan *old;
 
 	if (use_macs(plan, err, err_len) != 0)
 		return -1;
-	sn_transfers_end(engine);
-	if (old != NULL && sn_plan_same_state(old, plan)) {
+	sn_transfers_end(engine->transfers);
+	if (running != NULL && sn_plan_same_state(running, plan)) {
 		loaded->sessions_kept = count_sessions(engine, plan);
-		engine->orders.plan = plan;
-		sn_engine_announce(engine, 2);
+		old = sn_threads_run(engine->threads, plan);
 	} else {
-		sn_shards_finish(engine);
-		sn_engine_hold(engine);
-		sn_shards_drain(engine);
+		sn_shards_finish(engine->shards);
+		sn_threads_hold(engine->threads);
+		sn_shards_drain(engine->shards);
 		if (apply_state(engine, plan, loaded) != 0) {
-			sn_engine_release(engine);
+			sn_threads_release(engine->threads);
 			return SN_ERR("no memory for the sessions of %u state tables: lower max_sessions",
 				      plan->program->n_tables);
 		}
-		engine->orders.plan = plan;
-		sn_engine_release(engine);
+		old = sn_threads_run(engine->threads, plan);
+		sn_threads_release(engine->threads);
 	}
-	retire(engine, old);
+	sn_plan_retire(old, &engine->totals);
 	return 0;
 }
 
@@ -334,14 +294,14 @@ static int load_marked(struct sn_engine *engine, const Sinter__Program__V1__Prog
 		       struct sn_engine_loaded *loaded, char *err, size_t err_len)
 {
 	uint64_t start = clock_ns();
+	const struct sn_plan *running = sn_threads_plan(engine->threads);
 	char ignored[256];
 	struct sn_plan *plan;
 
 	*loaded = (struct sn_engine_loaded){0};
 	if (hash_len > SN_HASH_LEN)
 		return SN_ERR("hash of %zu bytes, at most %d", hash_len, SN_HASH_LEN);
-	plan = sn_plan_create(program, engine->orders.plan,
-			      engine->config.harness ? NULL : engine->config.ports, engine->config.n_ports,
+	plan = sn_plan_create(program, running, engine->config.harness ? NULL : &engine->config.ports,
 			      engine->config.n_workers, err, err_len);
 	if (plan == NULL)
 		return -1;
@@ -353,8 +313,8 @@ static int load_marked(struct sn_engine *engine, const Sinter__Program__V1__Prog
 
 	start = clock_ns();
 	if (swap(engine, plan, loaded, err, err_len) != 0) {
-		if (engine->orders.plan != NULL)
-			use_macs(engine->orders.plan, ignored, sizeof(ignored));
+		if (running != NULL)
+			use_macs(running, ignored, sizeof(ignored));
 		sn_plan_free(plan);
 		return -1;
 	}
@@ -415,4 +375,79 @@ int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes 
 	loaded->build_ns += decode_ns;
 	memcpy(loaded->hash, hash, sizeof(hash));
 	return rc;
+}
+
+int sn_engine_partition(struct sn_engine *engine, struct sn_partitioning partitioning,
+			char (*why)[SN_SHARDS_WHY], bool *gone, char *err, size_t err_len)
+{
+	const struct sn_ports *ports = &engine->config.ports;
+
+	*gone = false;
+	if (sn_threads_plan(engine->threads) != NULL)
+		return SN_ERR(
+			"shards: the engine has a program, and cuts flows in another way only before its "
+			"first");
+	for (unsigned int i = 0; i < ports->n; i++)
+		if (sn_offload_flows(engine->offload, &ports->all[i])->n > 0)
+			return SN_ERR("shards: interface %s has flow rules, which its device would lose",
+				      ports->all[i].bind.interface);
+	*gone = sn_shards_partition(engine->shards, partitioning, why, err, err_len) != 0;
+	return *gone ? -1 : 0;
+}
+
+/* ---- the parts ---- */
+
+bool sn_engine_is_harness(const struct sn_engine *engine)
+{
+	return engine->config.harness;
+}
+
+const struct sn_ports *sn_engine_ports(const struct sn_engine *engine)
+{
+	return &engine->config.ports;
+}
+
+const struct sn_totals *sn_engine_totals(const struct sn_engine *engine)
+{
+	return &engine->totals;
+}
+
+struct sn_state *sn_engine_state(const struct sn_engine *engine)
+{
+	return engine->state;
+}
+
+struct sn_threads *sn_engine_threads(const struct sn_engine *engine)
+{
+	return engine->threads;
+}
+
+struct sn_shards *sn_engine_shards(const struct sn_engine *engine)
+{
+	return engine->shards;
+}
+
+struct sn_peering *sn_engine_peering(const struct sn_engine *engine)
+{
+	return engine->peering;
+}
+
+struct sn_transfers *sn_engine_transfers(const struct sn_engine *engine)
+{
+	return engine->transfers;
+}
+
+struct sn_offload *sn_engine_offload(const struct sn_engine *engine)
+{
+	return engine->offload;
+}
+
+struct sn_link *sn_engine_link(const struct sn_engine *engine)
+{
+	return engine->link;
+}
+
+struct sn_tracing *sn_engine_tracing(const struct sn_engine *engine)
+{
+	return engine->tracing;
 }

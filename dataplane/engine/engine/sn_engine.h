@@ -3,9 +3,9 @@
 #define SN_ENGINE_H
 
 /*
- * The engine as a whole: state, workers, and the program that they run. All
- * functions are for the control thread; none waits for a lock, and the workers
- * know none.
+ * The engine as a whole: it makes the parts and puts one program in the place of another. What one can ask of
+ * a part is in the part's header, and only its own file sees what it holds. All functions are for the control
+ * thread; none waits for a lock, and the workers know none.
  *
  * Programs change under quiescence: the new one is built beside the running one,
  * then published, and each worker takes it at its next burst boundary and says so.
@@ -13,26 +13,23 @@
  * wait in the receive rings. The old program is freed when nobody runs it.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <rte_mempool.h>
 
 #include "program.pb-c.h"
-#include "sn_exchange.h"
-#include "sn_flows.h"
-#include "sn_ledger.h"
-#include "sn_peers.h"
 #include "sn_plan.h"
 #include "sn_port.h"
+#include "sn_shards.h"
 #include "sn_state.h"
-#include "sn_thread.h"
+#include "sn_worker.h"
 
 #define SN_IDLE_AUTO (-1)
 
 struct sn_engine_config {
-	struct sn_port *ports; /* started; outlive the engine */
-	unsigned int n_ports;
+	struct sn_ports ports; /* started; outlive the engine */
 	unsigned int n_workers;
 	struct sn_partitioning partitioning; /* by RSS: the ports were started so */
 	bool bare; /* all shards are away at first, and another engine is the front */
@@ -47,28 +44,7 @@ struct sn_engine_config {
 	void *harness_context;
 };
 
-struct sn_engine {
-	struct sn_engine_config config;
-	struct sn_orders orders;
-	bool running;		      /* threads follow the orders by themselves */
-	uint64_t now_ns;	      /* the harness's clock */
-	struct sn_exchange *exchange; /* NULL: one worker, and all shards are here */
-	struct sn_state *state;
-	struct sn_peers *peers;
-	uint64_t links_seen_ns; /* see sn_link.h */
-	bool front;		/* answers ARP for the chain's addresses, and announces them */
-	struct sn_transfers *transfers;
-	struct sn_move move; /* the last that was asked for */
-	bool moving;	     /* it is under way … */
-	uint64_t moving_ns;  /* … since; a turn's part is measured for itself */
-	uint64_t blocked_ns;
-	uint8_t mapped[SN_SHARDS]; /* the worker to whose queue devices that hash give a shard's packets */
-	struct sn_ledger reasons;  /* drops under the reasons of programs that are gone */
-	struct sn_ledger counters; /* of programs that are gone */
-	struct sn_flows *flows;	   /* by port; NULL: there are no devices */
-	uint64_t *misclassified;   /* by port: wrong marks that are settled */
-	struct sn_thread threads[SN_WORKERS_MAX];
-};
+struct sn_engine;
 
 struct sn_engine_loaded {
 	uint8_t hash[SN_HASH_LEN]; /* of the encoded program, if it came so */
@@ -108,19 +84,32 @@ struct sn_engine_bytes {
 int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
 			 struct sn_engine_loaded *loaded, char *err, size_t err_len);
 
-/* Moves the epoch on and waits until every worker follows it. */
-void sn_engine_announce(struct sn_engine *engine, uint32_t step);
+/*
+ * Partitions flows in another way, see sn_shards_partition(). gone: a port does not start any more; after any
+ * other error nothing was changed.
+ */
+int sn_engine_partition(struct sn_engine *engine, struct sn_partitioning partitioning,
+			char (*why)[SN_SHARDS_WHY], bool *gone, char *err, size_t err_len);
 
-/* Holds all workers at a burst boundary: what is theirs may be read and changed until the release. Keep it
- * short. */
-void sn_engine_hold(struct sn_engine *engine);
-void sn_engine_release(struct sn_engine *engine);
+/* ---- the parts, which live as long as the engine ---- */
 
-/* While the workers are held: the engine is the front, or silent. Who becomes the front announces the
- * addresses; who was it before, if it is to do so again. */
-void sn_engine_front(struct sn_engine *engine, bool front, bool again);
+struct sn_link;
+struct sn_offload;
+struct sn_peering;
+struct sn_threads;
+struct sn_tracing;
+struct sn_transfers;
 
-/* The workers' clock. */
-uint64_t sn_engine_now(const struct sn_engine *engine);
+bool sn_engine_is_harness(const struct sn_engine *engine);
+const struct sn_ports *sn_engine_ports(const struct sn_engine *engine);
+const struct sn_totals *sn_engine_totals(const struct sn_engine *engine);
+struct sn_state *sn_engine_state(const struct sn_engine *engine);
+struct sn_threads *sn_engine_threads(const struct sn_engine *engine);
+struct sn_shards *sn_engine_shards(const struct sn_engine *engine);
+struct sn_peering *sn_engine_peering(const struct sn_engine *engine);
+struct sn_transfers *sn_engine_transfers(const struct sn_engine *engine);
+struct sn_offload *sn_engine_offload(const struct sn_engine *engine);
+struct sn_link *sn_engine_link(const struct sn_engine *engine);
+struct sn_tracing *sn_engine_tracing(const struct sn_engine *engine);
 
 #endif /* SN_ENGINE_H */

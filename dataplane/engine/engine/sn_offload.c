@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "sn_capability.h"
-#include "sn_flows.h"
 #include "sn_log.h"
 #include "sn_messages.h"
-#include "sn_shards.h"
 
 #define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_STEPS_MAX	   65536
@@ -23,46 +21,63 @@
 
 /* ---- life ---- */
 
-int sn_offload_init(struct sn_engine *engine, char *err, size_t err_len)
-{
-	if (engine->config.harness || engine->config.n_ports == 0)
-		return 0;
-	engine->flows = calloc(engine->config.n_ports, sizeof(*engine->flows));
-	engine->misclassified = calloc(engine->config.n_ports, sizeof(*engine->misclassified));
-	if (engine->flows == NULL || engine->misclassified == NULL)
-		return SN_ERR("no memory for the rules of %u ports", engine->config.n_ports);
-	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
-		const struct sn_port *port = &engine->config.ports[i];
+struct sn_offload {
+	struct sn_ports ports;
+	struct sn_threads *threads;
+	struct sn_shards *shards;
+	struct sn_flows *flows;	 /* by port */
+	uint64_t *misclassified; /* by port: wrong marks that are settled */
+};
 
-		sn_flows_init(&engine->flows[i],
-			      sn_steer_device(port->id, port->driver, (uint16_t)engine->config.n_workers));
+struct sn_offload *sn_offload_create(struct sn_ports ports, struct sn_threads *threads,
+				     struct sn_shards *shards, char *err, size_t err_len)
+{
+	struct sn_offload *offload = malloc(sizeof(*offload));
+
+	if (offload == NULL)
+		goto no_memory;
+	*offload = (struct sn_offload){.ports = ports, .threads = threads, .shards = shards};
+	offload->flows = calloc(ports.n + 1, sizeof(*offload->flows));
+	offload->misclassified = calloc(ports.n + 1, sizeof(*offload->misclassified));
+	if (offload->flows == NULL || offload->misclassified == NULL)
+		goto no_memory;
+	for (unsigned int i = 0; i < ports.n; i++) {
+		const struct sn_port *port = &ports.all[i];
+
+		sn_flows_init(&offload->flows[i],
+			      sn_steer_device(port->id, port->driver, (uint16_t)sn_threads_count(threads)));
 	}
-	return 0;
+	return offload;
+no_memory:
+	snprintf(err, err_len, "no memory for the rules of %u ports", ports.n);
+	sn_offload_free(offload);
+	return NULL;
 }
 
-void sn_offload_stop(struct sn_engine *engine)
+void sn_offload_stop(struct sn_offload *offload)
 {
-	for (unsigned int i = 0; engine->flows != NULL && i < engine->config.n_ports; i++)
-		sn_flows_clear(&engine->flows[i]);
+	for (unsigned int i = 0; i < offload->ports.n; i++)
+		sn_flows_clear(&offload->flows[i]);
 }
 
-void sn_offload_free(struct sn_engine *engine)
+void sn_offload_free(struct sn_offload *offload)
 {
-	free(engine->flows);
-	free(engine->misclassified);
+	if (offload == NULL)
+		return;
+	free(offload->flows);
+	free(offload->misclassified);
+	free(offload);
 }
 
-struct sn_flows *sn_offload_flows(const struct sn_engine *engine, const struct sn_port *port)
+struct sn_flows *sn_offload_flows(const struct sn_offload *offload, const struct sn_port *port)
 {
-	return engine->flows != NULL && port != NULL ? &engine->flows[port - engine->config.ports] : NULL;
+	return port != NULL ? &offload->flows[port - offload->ports.all] : NULL;
 }
 
-static struct sn_port *find_port(const struct sn_engine *engine, const char *interface, char *err,
+static struct sn_port *find_port(const struct sn_offload *offload, const char *interface, char *err,
 				 size_t err_len)
 {
-	struct sn_port *port = engine->flows != NULL
-				       ? sn_port_of(engine->config.ports, engine->config.n_ports, interface)
-				       : NULL;
+	struct sn_port *port = sn_port_of(&offload->ports, interface);
 
 	if (port == NULL)
 		snprintf(err, err_len, "flows: interface \"%s\" is bound to no device of this engine",
@@ -191,7 +206,7 @@ static struct step *read_steps(const struct sn_flows *flows, const Sinter__Progr
 /* ---- an update, done ---- */
 
 struct change {
-	struct sn_engine *engine;
+	const struct sn_threads *threads; /* whose clock it is */
 	struct sn_flows *flows;
 	const struct step *steps;
 	size_t n, done;
@@ -212,42 +227,45 @@ static void do_steps(void *context)
 		if (rc != 0)
 			break;
 	}
-	c->flows->changed_ns = sn_engine_now(c->engine);
+	c->flows->changed_ns = sn_threads_now(c->threads);
 }
 
-static uint64_t sum_misclassified(const struct sn_engine *engine, const struct sn_port *port)
+static uint64_t sum_misclassified(const struct sn_offload *offload, const struct sn_port *port)
 {
-	const struct sn_plan *plan = engine->orders.plan;
+	const struct sn_plan *plan = sn_threads_plan(offload->threads);
 	uint64_t sum = 0;
 
 	for (uint32_t i = 0; plan != NULL && i < plan->program->n_interfaces; i++)
-		for (unsigned int w = 0; plan->ports[i] == port && w < engine->config.n_workers; w++)
-			sum += sn_worker_stats(engine->threads[w].worker)->ports[i].misclassified;
+		for (unsigned int w = 0; plan->ports[i] == port && w < sn_threads_count(offload->threads);
+		     w++)
+			sum += sn_worker_stats(sn_threads_worker(offload->threads, w))
+				       ->ports[i]
+				       .misclassified;
 	return sum;
 }
 
 /* The workers learn of it. */
-static void watch(struct sn_engine *engine, struct sn_port *port, bool watched)
+static void watch(struct sn_offload *offload, struct sn_port *port, bool watched)
 {
-	sn_engine_hold(engine);
+	sn_threads_hold(offload->threads);
 	port->watched = watched;
-	sn_engine_release(engine);
+	sn_threads_release(offload->threads);
 }
 
 /* And that wrong marks of before are settled. */
-static void tell(struct sn_engine *engine, struct sn_port *port, bool watched, bool believed)
+static void tell(struct sn_offload *offload, struct sn_port *port, bool watched, bool believed)
 {
-	sn_engine_hold(engine);
+	sn_threads_hold(offload->threads);
 	port->watched = watched;
 	port->believed = believed;
-	engine->misclassified[port - engine->config.ports] = sum_misclassified(engine, port);
-	sn_engine_release(engine);
+	offload->misclassified[port - offload->ports.all] = sum_misclassified(offload, port);
+	sn_threads_release(offload->threads);
 }
 
-static int check_belief(const struct sn_engine *engine, Sinter__Program__V1__MarkBelief belief, char *err,
+static int check_belief(const struct sn_offload *offload, Sinter__Program__V1__MarkBelief belief, char *err,
 			size_t err_len)
 {
-	const struct sn_plan *plan = engine->orders.plan;
+	const struct sn_plan *plan = sn_threads_plan(offload->threads);
 
 	if ((unsigned int)belief > SINTER__PROGRAM__V1__MARK_BELIEF__NOT_BELIEVED)
 		return SN_ERR("belief %d, want kept, believed or not believed", (int)belief);
@@ -256,7 +274,7 @@ static int check_belief(const struct sn_engine *engine, Sinter__Program__V1__Mar
 	return 0;
 }
 
-static void apply_belief(struct sn_engine *engine, struct sn_port *port, const struct sn_flows *flows,
+static void apply_belief(struct sn_offload *offload, struct sn_port *port, const struct sn_flows *flows,
 			 Sinter__Program__V1__MarkBelief belief)
 {
 	bool watched = flows->n > 0, believed = port->believed;
@@ -265,15 +283,15 @@ static void apply_belief(struct sn_engine *engine, struct sn_port *port, const s
 		believed = belief == SINTER__PROGRAM__V1__MARK_BELIEF__BELIEVED;
 	/* A worker may have stopped believing by itself. */
 	if (watched != port->watched || belief != SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT)
-		tell(engine, port, watched, believed);
+		tell(offload, port, watched, believed);
 }
 
-int sn_offload_update(struct sn_engine *engine, const Sinter__Program__V1__UpdateFlows *update,
+int sn_offload_update(struct sn_offload *offload, const Sinter__Program__V1__UpdateFlows *update,
 		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated, char *err,
 		      size_t err_len)
 {
-	struct sn_port *port = find_port(engine, update->interface, err, err_len);
-	uint64_t begun = sn_engine_now(engine);
+	struct sn_port *port = find_port(offload, update->interface, err, err_len);
+	uint64_t begun = sn_threads_now(offload->threads);
 	struct change *change;
 
 	if (port == NULL)
@@ -284,21 +302,21 @@ int sn_offload_update(struct sn_engine *engine, const Sinter__Program__V1__Updat
 	if (change == NULL)
 		return SN_ERR("no memory for an update");
 	*change = (struct change){
-		.engine = engine, .flows = sn_offload_flows(engine, port), .n = update->n_steps};
+		.threads = offload->threads, .flows = sn_offload_flows(offload, port), .n = update->n_steps};
 	change->steps = read_steps(change->flows, update, arena, err, err_len);
-	if (change->steps == NULL || check_belief(engine, update->belief, err, err_len) != 0)
+	if (change->steps == NULL || check_belief(offload, update->belief, err, err_len) != 0)
 		return -1;
 	if (update->turn != NULL) {
-		if (sn_shards_turn(engine, update->turn->shard, update->turn->from, do_steps, change,
+		if (sn_shards_turn(offload->shards, update->turn->shard, update->turn->from, do_steps, change,
 				   &updated->blocked_ns, err, err_len) != 0)
 			return -1;
 	} else {
 		do_steps(change);
 	}
-	apply_belief(engine, port, change->flows, update->belief);
+	apply_belief(offload, port, change->flows, update->belief);
 	updated->done = (uint32_t)change->done;
 	updated->refused = change->words;
-	updated->took_ns = sn_engine_now(engine) - begun;
+	updated->took_ns = sn_threads_now(offload->threads) - begun;
 	if (change->done < change->n)
 		sn_log(SN_LOG_WARN, "port=%s rule %u is refused: %s", port->bind.interface,
 		       change->steps[change->done].number, change->words);
@@ -307,15 +325,15 @@ int sn_offload_update(struct sn_engine *engine, const Sinter__Program__V1__Updat
 
 /* ---- questions ---- */
 
-int sn_offload_list(struct sn_engine *engine, const Sinter__Program__V1__GetFlows *request,
+int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFlows *request,
 		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, char *err, size_t err_len)
 {
-	const struct sn_port *port = find_port(engine, request->interface, err, err_len);
+	const struct sn_port *port = find_port(offload, request->interface, err, err_len);
 	struct sn_flows *flows;
 
 	if (port == NULL)
 		return -1;
-	flows = sn_offload_flows(engine, port);
+	flows = sn_offload_flows(offload, port);
 	sn_flows_count(flows);
 	list->flows = SN_NEW_ARRAY(arena, Sinter__Program__V1__FlowState,
 				   sinter__program__v1__flow_state__init, flows->n);
@@ -340,19 +358,19 @@ int sn_offload_list(struct sn_engine *engine, const Sinter__Program__V1__GetFlow
 	return 0;
 }
 
-int sn_offload_devices(struct sn_engine *engine, const Sinter__Program__V1__GetDevices *request,
+int sn_offload_devices(struct sn_offload *offload, const Sinter__Program__V1__GetDevices *request,
 		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, char *err,
 		       size_t err_len)
 {
-	if (engine->flows == NULL)
+	if (offload->ports.n == 0)
 		return SN_ERR("devices: this engine has none");
 	list->devices = SN_NEW_ARRAY(arena, Sinter__Program__V1__Device, sinter__program__v1__device__init,
-				     engine->config.n_ports);
+				     offload->ports.n);
 	if (list->devices == NULL)
 		return SN_ERR("no memory for the answer");
-	list->n_devices = engine->config.n_ports;
-	for (unsigned int i = 0; i < engine->config.n_ports; i++)
-		if (sn_capability_report(&engine->config.ports[i], &engine->flows[i], request->try_rules,
+	list->n_devices = offload->ports.n;
+	for (unsigned int i = 0; i < offload->ports.n; i++)
+		if (sn_capability_report(&offload->ports.all[i], &offload->flows[i], request->try_rules,
 					 arena, list->devices[i]) != 0)
 			return SN_ERR("no memory for the answer");
 	return 0;
@@ -360,33 +378,33 @@ int sn_offload_devices(struct sn_engine *engine, const Sinter__Program__V1__GetD
 
 /* ---- the watch ---- */
 
-static void see(struct sn_engine *engine, const struct sn_sample *sample, uint32_t *looks)
+static void see(struct sn_offload *offload, const struct sn_sample *sample, uint32_t *looks)
 {
-	for (unsigned int i = 0; i < engine->config.n_ports; i++)
-		if (engine->flows[i].device.port == sample->port && *looks < SN_LOOKS_PER_WATCH)
-			*looks += sn_flows_see(&engine->flows[i], sample);
+	for (unsigned int i = 0; i < offload->ports.n; i++)
+		if (offload->flows[i].device.port == sample->port && *looks < SN_LOOKS_PER_WATCH)
+			*looks += sn_flows_see(&offload->flows[i], sample);
 }
 
-static void doubt(struct sn_engine *engine, struct sn_port *port)
+static void doubt(struct sn_offload *offload, struct sn_port *port)
 {
 	if (!port->believed ||
-	    sum_misclassified(engine, port) == engine->misclassified[port - engine->config.ports])
+	    sum_misclassified(offload, port) == offload->misclassified[port - offload->ports.all])
 		return;
 	sn_log(SN_LOG_WARN, "port=%s a mark was wrong: its marks are no longer believed",
 	       port->bind.interface);
-	tell(engine, port, port->watched, false);
+	tell(offload, port, port->watched, false);
 }
 
 /* The device as it was, without rules. */
-static int reset_port(struct sn_engine *engine, struct sn_port *port, char *err, size_t err_len)
+static int reset_port(struct sn_offload *offload, struct sn_port *port, char *err, size_t err_len)
 {
 	int rc;
 
-	sn_engine_hold(engine);
+	sn_threads_hold(offload->threads);
 	rc = sn_port_reset(port, err, err_len);
 	if (rc == 0)
-		sn_shards_map(engine);
-	sn_engine_release(engine);
+		sn_shards_map(offload->shards);
+	sn_threads_release(offload->threads);
 	return rc;
 }
 
@@ -396,18 +414,18 @@ static void put_off_reset(struct sn_flows *flows, uint64_t now)
 	flows->reset_ns = now + flows->pause_ns;
 }
 
-static void reset(struct sn_engine *engine, struct sn_port *port)
+static void reset(struct sn_offload *offload, struct sn_port *port)
 {
-	struct sn_flows *flows = sn_offload_flows(engine, port);
+	struct sn_flows *flows = sn_offload_flows(offload, port);
 	char err[512] = "";
 	int rc;
 
-	if (!sn_port_wants_reset(port) || sn_engine_now(engine) < flows->reset_ns)
+	if (!sn_port_wants_reset(port) || sn_threads_now(offload->threads) < flows->reset_ns)
 		return;
-	rc = reset_port(engine, port, err, sizeof(err));
+	rc = reset_port(offload, port, err, sizeof(err));
 	sn_flows_lose(flows);
 	if (rc != 0) {
-		put_off_reset(flows, sn_engine_now(engine));
+		put_off_reset(flows, sn_threads_now(offload->threads));
 		sn_log(SN_LOG_ERROR, "%s; tried again in %lu s", err,
 		       (unsigned long)(flows->pause_ns / SN_SECOND));
 		return;
@@ -415,30 +433,28 @@ static void reset(struct sn_engine *engine, struct sn_port *port)
 	flows->reset_ns = flows->pause_ns = 0;
 	/* Thousands of rules take a driver seconds: packets go on without them. */
 	sn_flows_restore(flows);
-	flows->changed_ns = sn_engine_now(engine);
+	flows->changed_ns = sn_threads_now(offload->threads);
 	if (port->watched != (flows->n > 0))
-		watch(engine, port, flows->n > 0);
+		watch(offload, port, flows->n > 0);
 	sn_log(SN_LOG_WARN, "port=%s was reset, with %u rules%s%s", port->bind.interface, flows->n,
 	       flows->lost[0] != '\0' ? "; lost some: " : "", flows->lost);
 }
 
-int sn_offload_watch(struct sn_engine *engine)
+int sn_offload_watch(struct sn_offload *offload)
 {
 	struct sn_sample sample;
 	bool rules = false, resets = false;
 	uint32_t looks = 0;
 
-	if (engine->flows == NULL)
-		return -1;
-	for (unsigned int i = 0; i < engine->config.n_workers; i++)
-		while (sn_samples_take(engine->threads[i].samples, &sample))
-			see(engine, &sample, &looks);
-	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
-		struct sn_port *port = &engine->config.ports[i];
+	for (unsigned int i = 0; i < sn_threads_count(offload->threads); i++)
+		while (sn_threads_sample(offload->threads, i, &sample))
+			see(offload, &sample, &looks);
+	for (unsigned int i = 0; i < offload->ports.n; i++) {
+		struct sn_port *port = &offload->ports.all[i];
 
-		doubt(engine, port);
-		reset(engine, port);
-		rules |= engine->flows[i].n > 0;
+		doubt(offload, port);
+		reset(offload, port);
+		rules |= offload->flows[i].n > 0;
 		resets |= port->bind.kind == SN_PORT_PCI;
 	}
 	return rules ? SN_WATCH_MS : resets ? SN_RESETS_MS : -1;

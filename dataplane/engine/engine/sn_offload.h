@@ -9,29 +9,36 @@
 
 #include "program.pb-c.h"
 #include "sn_arena.h"
-#include "sn_engine.h"
+#include "sn_flows.h"
+#include "sn_port.h"
+#include "sn_shards.h"
+#include "sn_threads.h"
 
 /* The functions that can fail return -1, with a message in err. */
 
-int sn_offload_init(struct sn_engine *engine, char *err, size_t err_len);
+struct sn_offload;
+
+/* NULL on error, with a message in err. */
+struct sn_offload *sn_offload_create(struct sn_ports ports, struct sn_threads *threads,
+				     struct sn_shards *shards, char *err, size_t err_len);
 
 /* Takes out all rules; the ports are still started. */
-void sn_offload_stop(struct sn_engine *engine);
+void sn_offload_stop(struct sn_offload *offload);
 
-void sn_offload_free(struct sn_engine *engine);
+void sn_offload_free(struct sn_offload *offload);
 
-/* The rules of an engine port (an index into its ports); NULL if the engine has none. */
-struct sn_flows *sn_offload_flows(const struct sn_engine *engine, const struct sn_port *port);
+/* The rules of a port; NULL if it is none of the engine's. */
+struct sn_flows *sn_offload_flows(const struct sn_offload *offload, const struct sn_port *port);
 
 /* What a driver refuses is told in the answer. An error: what is asked for cannot be, and nothing is done. */
-int sn_offload_update(struct sn_engine *engine, const Sinter__Program__V1__UpdateFlows *update,
+int sn_offload_update(struct sn_offload *offload, const Sinter__Program__V1__UpdateFlows *update,
 		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated, char *err,
 		      size_t err_len);
 
-int sn_offload_list(struct sn_engine *engine, const Sinter__Program__V1__GetFlows *request,
+int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFlows *request,
 		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, char *err, size_t err_len);
 
-int sn_offload_devices(struct sn_engine *engine, const Sinter__Program__V1__GetDevices *request,
+int sn_offload_devices(struct sn_offload *offload, const Sinter__Program__V1__GetDevices *request,
 		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, char *err,
 		       size_t err_len);
 
@@ -39,6 +46,6 @@ int sn_offload_devices(struct sn_engine *engine, const Sinter__Program__V1__GetD
  * Compares what workers saw with the rules, no longer believes marks of which one was wrong, resets devices
  * that ask for it. Returns the milliseconds until it should be called again, -1: it need not.
  */
-int sn_offload_watch(struct sn_engine *engine);
+int sn_offload_watch(struct sn_offload *offload);
 
 #endif /* SN_OFFLOAD_H */

@@ -6,15 +6,15 @@
 #include <string.h>
 
 #include "sn_counts.h"
+#include "sn_log.h"
 
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 
-static int bind_ports(struct sn_plan *plan, struct sn_port *ports, unsigned int n_ports, char *err,
-		      size_t err_len)
+static int bind_ports(struct sn_plan *plan, const struct sn_ports *ports, char *err, size_t err_len)
 {
 	for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
 		const struct sn_interface *interface = &plan->program->interfaces[i];
-		struct sn_port *port = sn_port_of(ports, n_ports, interface->name);
+		struct sn_port *port = sn_port_of(ports, interface->name);
 
 		if (port == NULL)
 			return SN_ERR("interface %s has no device: start the engine with --bind %s=<device>",
@@ -32,7 +32,7 @@ static int bind_ports(struct sn_plan *plan, struct sn_port *ports, unsigned int 
 }
 
 struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, const struct sn_plan *like,
-			       struct sn_port *ports, unsigned int n_ports, unsigned int n_workers, char *err,
+			       const struct sn_ports *ports, unsigned int n_workers, char *err,
 			       size_t err_len)
 {
 	struct sn_plan *plan = calloc(1, sizeof(*plan));
@@ -45,7 +45,7 @@ struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, cons
 	plan->program = sn_program_create(message, like ? like->program : NULL, err, err_len);
 	if (plan->program == NULL)
 		goto fail;
-	if (ports != NULL && bind_ports(plan, ports, n_ports, err, err_len) != 0)
+	if (ports != NULL && bind_ports(plan, ports, err, err_len) != 0)
 		goto fail;
 	if (ports == NULL) {
 		for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
@@ -78,6 +78,36 @@ void sn_plan_free(struct sn_plan *plan)
 	if (plan->program != NULL)
 		sn_program_free(plan->program);
 	free(plan);
+}
+
+static void enter(struct sn_ledger *ledger, char **names, const struct sn_count *counts, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (counts[i].packets > 0 && sn_ledger_add(ledger, names[i], &counts[i]) != 0)
+			sn_log(SN_LOG_ERROR,
+			       "no memory for the total of %s: %lu packets are no longer counted", names[i],
+			       (unsigned long)counts[i].packets);
+}
+
+void sn_plan_retire(struct sn_plan *plan, struct sn_totals *totals)
+{
+	const struct sn_program *program;
+	struct sn_count *counters, *reasons;
+
+	if (plan == NULL)
+		return;
+	program = plan->program;
+	counters = calloc(program->n_counters + 1, sizeof(*counters));
+	reasons = calloc(program->n_reasons + 1, sizeof(*reasons));
+	if (counters != NULL && reasons != NULL) {
+		for (unsigned int i = 0; i < plan->n_workers; i++)
+			sn_counts_add(plan->counts[i], NULL, counters, reasons);
+		enter(&totals->counters, program->counters, counters, program->n_counters);
+		enter(&totals->reasons, program->reasons, reasons, program->n_reasons);
+	}
+	free(counters);
+	free(reasons);
+	sn_plan_free(plan);
 }
 
 /* Where a run's return packets go on is the program's matter, not the state's. */

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_ledger.h"
 #include "sn_port.h"
 #include "sn_program.h"
 #include "sn_worker.h"
@@ -32,9 +33,18 @@ struct sn_plan {
  * NULL: interfaces are then numbers only. NULL on error, with a message in err.
  */
 struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, const struct sn_plan *like,
-			       struct sn_port *ports, unsigned int n_ports, unsigned int n_workers, char *err,
+			       const struct sn_ports *ports, unsigned int n_workers, char *err,
 			       size_t err_len);
 void sn_plan_free(struct sn_plan *plan);
+
+/* What plans that are gone have counted, by name. */
+struct sn_totals {
+	struct sn_ledger reasons; /* drops, under the reasons that the chain gives */
+	struct sn_ledger counters;
+};
+
+/* Frees a plan (or NULL) that no worker runs any more; what it counted by name is added to the totals. */
+void sn_plan_retire(struct sn_plan *plan, struct sn_totals *totals);
 
 /* Whether state made for one program fits the other as it is: same tables and runs at the same indexes. */
 bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b);

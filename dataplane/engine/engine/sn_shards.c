@@ -1,41 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_shards.h"
 
+#include <sha2.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "sn_log.h"
 
 #define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_STEP_NS  10000 /* a worker takes that long to do its part */
+#define SN_KEY_MIN  16
+#define SN_KEY_MAX  64
 
-static bool has_map(const struct sn_engine *engine)
+struct sn_shards {
+	struct sn_threads *threads;
+	struct sn_state *state;
+	struct sn_ports ports;
+	void (*map)(void *context, const uint8_t *workers); /* the harness's; may be NULL */
+	void *context;
+	struct sn_exchange *exchange; /* NULL: one worker, and all shards are here */
+	uint8_t mapped[SN_SHARDS];    /* the worker to whose queue devices that hash give a shard's packets */
+	struct sn_move move;	      /* the last that was asked for */
+	bool moving;		      /* it is under way … */
+	uint64_t moving_ns;	      /* … since; each part of a turn is measured for itself */
+	uint64_t blocked_ns;
+};
+
+static void free_packet(void *packet)
 {
-	bool has = engine->config.map != NULL;
+	rte_pktmbuf_free(packet);
+}
 
-	for (unsigned int i = 0; i < engine->config.n_ports; i++)
-		has |= engine->config.ports[i].buckets > 0;
+void sn_shards_free(struct sn_shards *shards)
+{
+	if (shards == NULL)
+		return;
+	sn_exchange_free(shards->exchange, free_packet);
+	free(shards);
+}
+
+static bool has_map(const struct sn_shards *shards)
+{
+	bool has = shards->map != NULL;
+
+	for (unsigned int i = 0; i < shards->ports.n; i++)
+		has |= shards->ports.all[i].buckets > 0;
 	return has;
 }
 
-void sn_shards_map(struct sn_engine *engine)
+void sn_shards_map(struct sn_shards *shards)
 {
 	char err[512];
 
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		engine->mapped[i] = (uint8_t)sn_state_owner(engine->state, i);
-	if (engine->config.map != NULL)
-		engine->config.map(engine->config.harness_context, engine->mapped);
-	for (unsigned int i = 0; i < engine->config.n_ports; i++)
-		if (engine->config.ports[i].buckets > 0 &&
-		    sn_port_map(&engine->config.ports[i], engine->mapped, err, sizeof(err)) != 0)
+		shards->mapped[i] = (uint8_t)sn_state_owner(shards->state, i);
+	if (shards->map != NULL)
+		shards->map(shards->context, shards->mapped);
+	for (unsigned int i = 0; i < shards->ports.n; i++)
+		if (shards->ports.all[i].buckets > 0 &&
+		    sn_port_map(&shards->ports.all[i], shards->mapped, err, sizeof(err)) != 0)
 			sn_log(SN_LOG_WARN, "%s", err);
 }
 
 /* What a shard is to the worker that owns it. */
-static uint8_t place_of(const struct sn_engine *engine, uint32_t shard)
+static uint8_t place_of(const struct sn_shards *shards, uint32_t shard)
 {
-	switch (sn_state_place(engine->state, shard)) {
+	switch (sn_state_place(shards->state, shard)) {
 	case SN_SHARD_GIVING:
 	case SN_SHARD_TAKING:
 		return SN_PLACE_AWAITED;
@@ -47,23 +79,23 @@ static uint8_t place_of(const struct sn_engine *engine, uint32_t shard)
 	return SN_PLACE_HERE;
 }
 
-static void tell_mailboxes(struct sn_engine *engine)
+static void tell_mailboxes(struct sn_shards *shards)
 {
 	uint8_t owner[SN_SHARDS], place[SN_SHARDS];
 
 	for (uint32_t i = 0; i < SN_SHARDS; i++) {
-		owner[i] = (uint8_t)sn_state_owner(engine->state, i);
-		place[i] = place_of(engine, i);
+		owner[i] = (uint8_t)sn_state_owner(shards->state, i);
+		place[i] = place_of(shards, i);
 	}
-	sn_exchange_set(engine->exchange, sn_state_units(engine->state), owner, place);
+	sn_exchange_set(shards->exchange, sn_state_units(shards->state), owner, place);
 }
 
-void sn_shards_place(struct sn_engine *engine)
+void sn_shards_place(struct sn_shards *shards)
 {
-	if (engine->exchange == NULL)
+	if (shards->exchange == NULL)
 		return;
-	tell_mailboxes(engine);
-	sn_shards_map(engine);
+	tell_mailboxes(shards);
+	sn_shards_map(shards);
 }
 
 /* A device that does not hash goes on as before. */
@@ -76,106 +108,117 @@ static int hash_port(struct sn_port *port, bool hash, char *why, char *err, size
 	return sn_port_restart(port, false, err, err_len);
 }
 
-int sn_shards_partition(struct sn_engine *engine, struct sn_partitioning partitioning,
-			char (*why)[SN_SHARDS_WHY], bool *gone, char *err, size_t err_len)
+int sn_shards_partition(struct sn_shards *shards, struct sn_partitioning partitioning,
+			char (*why)[SN_SHARDS_WHY], char *err, size_t err_len)
 {
-	bool hash = partitioning.by == SN_PARTITION_BY_RSS && engine->config.n_workers > 1;
+	bool hash = partitioning.by == SN_PARTITION_BY_RSS && sn_threads_count(shards->threads) > 1;
 
-	*gone = false;
-	if (engine->orders.plan != NULL)
-		return SN_ERR(
-			"shards: the engine has a program, and cuts flows in another way only before its "
-			"first");
-	for (unsigned int i = 0; engine->flows != NULL && i < engine->config.n_ports; i++)
-		if (engine->flows[i].n > 0)
-			return SN_ERR("shards: interface %s has flow rules, which its device would lose",
-				      engine->config.ports[i].bind.interface);
-	for (unsigned int i = 0; i < engine->config.n_ports; i++) {
+	for (unsigned int i = 0; i < shards->ports.n; i++) {
 		why[i][0] = '\0';
-		*gone = hash_port(&engine->config.ports[i], hash, why[i], err, err_len) != 0;
-		if (*gone)
+		if (hash_port(&shards->ports.all[i], hash, why[i], err, err_len) != 0)
 			return -1;
 	}
-	sn_state_repartition(engine->state, partitioning);
+	sn_state_repartition(shards->state, partitioning);
 	return 0;
 }
 
-int sn_shards_ready(struct sn_engine *engine)
+int sn_shards_ready(struct sn_shards *shards)
 {
-	struct sn_thread *thread = &engine->threads[0];
-
-	if (engine->exchange != NULL)
+	if (shards->exchange != NULL)
 		return 0;
-	engine->exchange = sn_exchange_create(engine->config.n_workers);
-	if (engine->exchange == NULL)
+	shards->exchange = sn_exchange_create(sn_threads_count(shards->threads));
+	if (shards->exchange == NULL)
 		return -1;
-	sn_exchange_join(engine->exchange, 0, &sn_thread_exchange, thread);
-	sn_engine_hold(engine);
-	thread->mailbox = sn_exchange_mailbox(engine->exchange, 0);
-	sn_worker_set_mailbox(thread->worker, thread->mailbox);
-	tell_mailboxes(engine);
-	sn_engine_release(engine);
+	sn_threads_hold(shards->threads);
+	sn_threads_join(shards->threads, shards->exchange);
+	tell_mailboxes(shards);
+	sn_threads_release(shards->threads);
 	return 0;
 }
 
-void sn_shards_put(struct sn_engine *engine, const bool shards[SN_SHARDS], enum sn_shard_place place)
+struct sn_shards *sn_shards_create(const struct sn_shards_config *config, char *err, size_t err_len)
 {
-	for (uint32_t unit = 0; unit < sn_state_units(engine->state); unit++) {
+	struct sn_shards *shards = calloc(1, sizeof(*shards));
+	unsigned int n = sn_threads_count(config->threads);
+
+	if (shards != NULL) {
+		shards->threads = config->threads;
+		shards->state = config->state;
+		shards->ports = config->ports;
+		shards->map = config->map;
+		shards->context = config->context;
+	}
+	if (shards == NULL || (n > 1 && sn_shards_ready(shards) != 0)) {
+		snprintf(err, err_len, "no memory for the shards of %u workers", n);
+		sn_shards_free(shards);
+		return NULL;
+	}
+	return shards;
+}
+
+void sn_shards_put(struct sn_shards *shards, const bool set[SN_SHARDS], enum sn_shard_place place)
+{
+	for (uint32_t unit = 0; unit < sn_state_units(shards->state); unit++) {
 		bool one = false;
 
-		for (uint32_t i = unit; i < SN_SHARDS; i += sn_state_units(engine->state))
-			one |= shards[i];
+		for (uint32_t i = unit; i < SN_SHARDS; i += sn_state_units(shards->state))
+			one |= set[i];
 		if (one)
-			sn_state_set_place(engine->state, unit, place);
+			sn_state_set_place(shards->state, unit, place);
 	}
-	tell_mailboxes(engine);
+	tell_mailboxes(shards);
 }
 
-static void order(struct sn_engine *engine)
+uint32_t sn_shards_moving(const struct sn_shards *shards)
 {
-	engine->moving_ns = sn_engine_now(engine);
-	sn_exchange_begin(engine->exchange, engine->move);
+	return shards->moving ? shards->move.unit : SN_NO_SHARD;
 }
 
-int sn_shards_begin(struct sn_engine *engine, uint32_t unit, uint32_t worker, char *err, size_t err_len)
+static void order(struct sn_shards *shards)
 {
-	uint32_t units = sn_state_units(engine->state);
+	shards->moving_ns = sn_threads_now(shards->threads);
+	sn_exchange_begin(shards->exchange, shards->move);
+}
 
-	if (engine->orders.plan == NULL || engine->orders.plan->program->n_tables == 0)
+int sn_shards_begin(struct sn_shards *shards, uint32_t unit, uint32_t worker, char *err, size_t err_len)
+{
+	uint32_t units = sn_state_units(shards->state);
+
+	if (!sn_threads_keep_state(shards->threads))
 		return SN_ERR("move: the engine runs no program that keeps state");
 	if (unit >= units)
 		return SN_ERR("move: shard %u, there are %u", unit, units);
-	if (worker >= engine->config.n_workers)
-		return SN_ERR("move: worker %u, there are %u", worker, engine->config.n_workers);
-	if (sn_state_place(engine->state, unit) != SN_SHARD_HERE)
+	if (worker >= sn_threads_count(shards->threads))
+		return SN_ERR("move: worker %u, there are %u", worker, sn_threads_count(shards->threads));
+	if (sn_state_place(shards->state, unit) != SN_SHARD_HERE)
 		return SN_ERR("move: shard %u is not here", unit);
-	engine->move = (struct sn_move){(uint8_t)unit, (uint8_t)sn_state_owner(engine->state, unit),
+	shards->move = (struct sn_move){(uint8_t)unit, (uint8_t)sn_state_owner(shards->state, unit),
 					(uint8_t)worker, SN_MOVE_OWNER};
-	engine->moving = engine->move.from != worker;
-	engine->blocked_ns = 0;
-	if (engine->moving)
-		order(engine);
+	shards->moving = shards->move.from != worker;
+	shards->blocked_ns = 0;
+	if (shards->moving)
+		order(shards);
 	return 0;
 }
 
 /* What follows a step that is done; false: nothing. */
-static bool next_step(struct sn_engine *engine)
+static bool next_step(struct sn_shards *shards)
 {
-	struct sn_move *move = &engine->move;
+	struct sn_move *move = &shards->move;
 
 	switch ((enum sn_move_kind)move->kind) {
 	case SN_MOVE_OWNER:
-		sn_state_moved(engine->state, move->unit, move->to);
-		if (!has_map(engine) || engine->mapped[move->unit] == move->to)
+		sn_state_moved(shards->state, move->unit, move->to);
+		if (!has_map(shards) || shards->mapped[move->unit] == move->to)
 			return false;
-		move->from = engine->mapped[move->unit];
+		move->from = shards->mapped[move->unit];
 		move->kind = SN_MOVE_HOLD;
-		order(engine);
+		order(shards);
 		return true;
 	case SN_MOVE_HOLD:
-		sn_shards_map(engine);
+		sn_shards_map(shards);
 		move->kind = SN_MOVE_DRAIN;
-		sn_exchange_begin(engine->exchange, *move); /* blocked since it holds */
+		sn_exchange_begin(shards->exchange, *move); /* blocked since it holds */
 		return true;
 	case SN_MOVE_DRAIN:
 		break;
@@ -183,27 +226,27 @@ static bool next_step(struct sn_engine *engine)
 	return false;
 }
 
-bool sn_shards_end(struct sn_engine *engine, uint64_t *blocked_ns)
+bool sn_shards_end(struct sn_shards *shards, uint64_t *blocked_ns)
 {
 	uint64_t taken_ns;
 
 	*blocked_ns = 0;
-	if (!engine->moving)
+	if (!shards->moving)
 		return true;
-	if (!sn_exchange_done(engine->exchange, &taken_ns))
+	if (!sn_exchange_done(shards->exchange, &taken_ns))
 		return false;
-	if (engine->move.kind != SN_MOVE_HOLD)
-		engine->blocked_ns = RTE_MAX(engine->blocked_ns, taken_ns - engine->moving_ns);
-	engine->moving = next_step(engine);
-	*blocked_ns = engine->blocked_ns;
-	return !engine->moving;
+	if (shards->move.kind != SN_MOVE_HOLD)
+		shards->blocked_ns = RTE_MAX(shards->blocked_ns, taken_ns - shards->moving_ns);
+	shards->moving = next_step(shards);
+	*blocked_ns = shards->blocked_ns;
+	return !shards->moving;
 }
 
 /* No thread polls the mailboxes, and no queue holds packets. */
-static void poll_all(struct sn_engine *engine)
+static void poll_all(struct sn_shards *shards)
 {
-	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
-		struct sn_mailbox *mailbox = engine->threads[i].mailbox;
+	for (unsigned int i = 0; i < sn_threads_count(shards->threads); i++) {
+		struct sn_mailbox *mailbox = sn_threads_mailbox(shards->threads, i);
 
 		sn_mailbox_poll(mailbox);
 		if (mailbox->draining)
@@ -216,87 +259,177 @@ static void poll_all(struct sn_engine *engine)
  * whole turn, milliseconds later, while packets wait for its next step. One that sleeps is let in when it
  * wakes up.
  */
-static void let_workers_go_on(struct sn_engine *engine)
+static void let_workers_go_on(struct sn_shards *shards)
 {
-	if (engine->running)
+	if (sn_threads_running(shards->threads))
 		nanosleep(&(struct timespec){.tv_nsec = SN_STEP_NS}, NULL);
 	else
-		poll_all(engine);
+		poll_all(shards);
 }
 
-int sn_shards_move(struct sn_engine *engine, uint32_t unit, uint32_t worker, uint64_t *blocked_ns, char *err,
+int sn_shards_move(struct sn_shards *shards, uint32_t unit, uint32_t worker, uint64_t *blocked_ns, char *err,
 		   size_t err_len)
 {
-	if (sn_shards_begin(engine, unit, worker, err, err_len) != 0)
+	if (sn_shards_begin(shards, unit, worker, err, err_len) != 0)
 		return -1;
-	*blocked_ns = sn_shards_finish(engine);
+	*blocked_ns = sn_shards_finish(shards);
 	return 0;
 }
 
-uint64_t sn_shards_finish(struct sn_engine *engine)
+uint64_t sn_shards_finish(struct sn_shards *shards)
 {
 	uint64_t blocked_ns;
 
-	while (!sn_shards_end(engine, &blocked_ns))
-		let_workers_go_on(engine);
+	while (!sn_shards_end(shards, &blocked_ns))
+		let_workers_go_on(shards);
 	return blocked_ns;
 }
 
-void sn_shards_drain(struct sn_engine *engine)
+void sn_shards_drain(struct sn_shards *shards)
 {
-	uint32_t polled = engine->exchange != NULL;
+	uint32_t polled = shards->exchange != NULL;
 
 	while (polled > 0) {
 		polled = 0;
-		for (unsigned int i = 0; i < engine->config.n_workers; i++)
-			polled += sn_mailbox_poll(engine->threads[i].mailbox);
+		for (unsigned int i = 0; i < sn_threads_count(shards->threads); i++)
+			polled += sn_mailbox_poll(sn_threads_mailbox(shards->threads, i));
 	}
 }
 
 /* Waits for the step that was published. */
-static void await_step(struct sn_engine *engine, uint64_t *taken_ns)
+static void await_step(struct sn_shards *shards, uint64_t *taken_ns)
 {
-	while (!sn_exchange_done(engine->exchange, taken_ns))
-		let_workers_go_on(engine);
+	while (!sn_exchange_done(shards->exchange, taken_ns))
+		let_workers_go_on(shards);
 }
 
-int sn_shards_turn(struct sn_engine *engine, uint32_t unit, uint32_t from, void (*change)(void *),
+int sn_shards_turn(struct sn_shards *shards, uint32_t unit, uint32_t from, void (*change)(void *),
 		   void *context, uint64_t *blocked_ns, char *err, size_t err_len)
 {
 	uint64_t begun, taken_ns;
 	struct sn_move move;
 
 	*blocked_ns = 0;
-	if (engine->orders.plan == NULL || engine->orders.plan->program->n_tables == 0)
+	if (!sn_threads_keep_state(shards->threads))
 		return SN_ERR("turn: the engine runs no program that keeps state");
-	if (unit >= sn_state_units(engine->state))
-		return SN_ERR("turn: shard %u, there are %u", unit, sn_state_units(engine->state));
-	if (sn_state_place(engine->state, unit) != SN_SHARD_HERE)
+	if (unit >= sn_state_units(shards->state))
+		return SN_ERR("turn: shard %u, there are %u", unit, sn_state_units(shards->state));
+	if (sn_state_place(shards->state, unit) != SN_SHARD_HERE)
 		return SN_ERR("turn: shard %u is not this engine's", unit);
-	if (from >= engine->config.n_workers)
-		return SN_ERR("turn: worker %u, there are %u", from, engine->config.n_workers);
-	move = (struct sn_move){(uint8_t)unit, (uint8_t)from, (uint8_t)sn_state_owner(engine->state, unit),
+	if (from >= sn_threads_count(shards->threads))
+		return SN_ERR("turn: worker %u, there are %u", from, sn_threads_count(shards->threads));
+	move = (struct sn_move){(uint8_t)unit, (uint8_t)from, (uint8_t)sn_state_owner(shards->state, unit),
 				SN_MOVE_HOLD};
 	if (move.from == move.to) {
 		change(context);
 		return 0;
 	}
-	begun = sn_engine_now(engine);
-	sn_exchange_begin(engine->exchange, move);
-	await_step(engine, &taken_ns);
+	begun = sn_threads_now(shards->threads);
+	sn_exchange_begin(shards->exchange, move);
+	await_step(shards, &taken_ns);
 	change(context);
 	move.kind = SN_MOVE_DRAIN;
-	sn_exchange_begin(engine->exchange, move);
-	await_step(engine, &taken_ns);
+	sn_exchange_begin(shards->exchange, move);
+	await_step(shards, &taken_ns);
 	*blocked_ns = taken_ns - begun;
 	return 0;
 }
 
-void sn_shards_level(struct sn_engine *engine)
+void sn_shards_level(struct sn_shards *shards)
 {
-	if (!sn_state_starved(engine->state))
+	if (!sn_state_starved(shards->state))
 		return;
-	sn_engine_hold(engine);
-	sn_state_level(engine->state);
-	sn_engine_release(engine);
+	sn_threads_hold(shards->threads);
+	sn_state_level(shards->state);
+	sn_threads_release(shards->threads);
+}
+
+/* ---- which are here ---- */
+
+static const char *const place_names[] = {
+	[SN_SHARD_HERE] = "here",
+	[SN_SHARD_GIVING] = "being given away",
+	[SN_SHARD_TAKING] = "being taken",
+	[SN_SHARD_AWAY] = "away",
+};
+
+const char *sn_shards_place_name(enum sn_shard_place place)
+{
+	return place_names[place];
+}
+
+int sn_shards_mark(const struct sn_shards *shards, const uint32_t *units, size_t n, bool set[SN_SHARDS],
+		   char *err, size_t err_len)
+{
+	uint32_t all = sn_state_units(shards->state);
+
+	memset(set, 0, SN_SHARDS * sizeof(*set));
+	for (size_t i = 0; i < n; i++) {
+		if (units[i] >= all)
+			return SN_ERR("shard %u, there are %u", units[i], all);
+		for (uint32_t s = units[i]; s < SN_SHARDS; s += all)
+			set[s] = true;
+	}
+	return 0;
+}
+
+static int check_assignment(const struct sn_shards *shards, const bool *set, bool rekeyed, char *err,
+			    size_t err_len)
+{
+	for (uint32_t i = 0; i < sn_state_units(shards->state); i++) {
+		enum sn_shard_place place = sn_state_place(shards->state, i);
+		struct sn_state_stats stats;
+
+		if (place == SN_SHARD_GIVING || place == SN_SHARD_TAKING)
+			return SN_ERR("assign: shard %u is %s", i, sn_shards_place_name(place));
+		sn_state_unit_stats(shards->state, i, &stats);
+		if (stats.sessions > 0 && (rekeyed || !set[i]))
+			return SN_ERR("assign: shard %u has %lu sessions: %s", i,
+				      (unsigned long)stats.sessions,
+				      rekeyed ? "the key stays" : "give it to a peer");
+	}
+	if (shards->moving)
+		return SN_ERR("assign: shard %u is being moved between workers", shards->move.unit);
+	return 0;
+}
+
+static uint64_t key_of(const uint8_t *bytes, size_t len)
+{
+	uint8_t hash[SHA256_DIGEST_LENGTH];
+	SHA2_CTX sha;
+	uint64_t key;
+
+	SHA256Init(&sha);
+	SHA256Update(&sha, bytes, len);
+	SHA256Final(hash, &sha);
+	memcpy(&key, hash, sizeof(key));
+	return key;
+}
+
+int sn_shards_assign(struct sn_shards *shards, const uint32_t *units, size_t n, const uint8_t *key,
+		     size_t key_len, char *err, size_t err_len)
+{
+	uint64_t number = key_len > 0 ? key_of(key, key_len) : sn_state_key(shards->state);
+	bool rekeyed = number != sn_state_key(shards->state);
+	struct sn_threads *threads = shards->threads;
+	bool set[SN_SHARDS], others[SN_SHARDS];
+
+	if (key_len > 0 && (key_len < SN_KEY_MIN || key_len > SN_KEY_MAX))
+		return SN_ERR("assign: key of %zu bytes, want %d to %d", key_len, SN_KEY_MIN, SN_KEY_MAX);
+	if (sn_shards_mark(shards, units, n, set, err, err_len) != 0 ||
+	    check_assignment(shards, set, rekeyed, err, err_len) != 0)
+		return -1;
+	if (sn_shards_ready(shards) != 0)
+		return SN_ERR("assign: no memory for packets that wait");
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		others[i] = !set[i];
+	sn_threads_hold(threads);
+	sn_shards_put(shards, set, SN_SHARD_HERE);
+	sn_shards_put(shards, others, SN_SHARD_AWAY);
+	sn_state_level(shards->state);
+	sn_state_set_key(shards->state, number);
+	for (unsigned int i = 0; rekeyed && i < sn_threads_count(threads); i++)
+		sn_worker_forget(sn_threads_worker(threads, i));
+	sn_threads_release(threads);
+	return 0;
 }

@@ -2,6 +2,8 @@
 #include "sn_thread.h"
 
 #include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -26,6 +28,28 @@
 
 __extension__ typedef unsigned __int128 uint128;
 
+struct sn_thread {
+	_Alignas(64) _Atomic uint32_t acknowledged; /* the last epoch that this worker follows */
+	const struct sn_orders *orders;
+	struct sn_worker *worker;
+	struct sn_mailbox *mailbox; /* NULL: the only worker, of the only engine */
+	struct sn_samples *samples; /* NULL: there are no devices */
+	struct sn_partition *partition;
+	const uint64_t *clock; /* ns; NULL: the time-stamp counter */
+	struct sn_plan *plan;
+	bool draining;
+	bool pressed; /* packets wait: a port, or the others, gave as much as a burst holds, this round */
+	uint64_t undrained;		 /* ports that may hold packets from before an order to drain */
+	uint32_t drained[SN_IFACES_MAX]; /* packets received since */
+	uint16_t queue;			 /* of every port; also the worker's number */
+	uint32_t nap_us;		 /* 0: never naps */
+	uint64_t idle_cycles;		 /* read by the control thread */
+	/* The warm-up of the plan to come (see sn_warm_up.c), in cycles: */
+	uint64_t warm_up_began; /* 0: there is none */
+	uint64_t warm_up_took;
+};
+_Static_assert(sizeof(struct sn_thread) % 64 == 0, "threads share no line");
+
 uint64_t sn_now_ns(void)
 {
 	/* ns per cycle, 32 bits behind the point; every thread finds the same. */
@@ -39,7 +63,8 @@ uint64_t sn_now_ns(void)
 	return (uint64_t)(((uint128)rte_rdtsc() * f) >> 32);
 }
 
-uint16_t sn_thread_tx(void *context, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
+/* Sends by the ports of the plan; the context is the thread. */
+static uint16_t port_tx(void *context, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
 {
 	const struct sn_thread *thread = context;
 	const struct sn_port *port = thread->plan->ports[iface];
@@ -261,7 +286,7 @@ static void mailbox_take(void *context, uint32_t unit)
 	sn_partition_take(thread->partition, unit);
 }
 
-const struct sn_exchange_ops sn_thread_exchange = {
+static const struct sn_exchange_ops exchange_ops = {
 	.packets = mailbox_packets,
 	.give = mailbox_give,
 	.take = mailbox_take,
@@ -336,4 +361,95 @@ int sn_thread_main(void *context)
 		}
 	}
 	return 0;
+}
+
+/* ---- for the control thread ---- */
+
+static struct sn_samples *create_samples(void)
+{
+	struct sn_samples *samples = aligned_alloc(64, sizeof(*samples));
+
+	if (samples != NULL)
+		memset(samples, 0, sizeof(*samples));
+	return samples;
+}
+
+struct sn_thread *sn_thread_create(const struct sn_thread_config *config, char *err, size_t err_len)
+{
+	struct sn_thread *thread = aligned_alloc(64, sizeof(*thread));
+	struct sn_worker_config worker = config->worker;
+
+	if (thread == NULL) {
+		snprintf(err, err_len, "no memory for worker %u", worker.number);
+		return NULL;
+	}
+	memset(thread, 0, sizeof(*thread));
+	thread->orders = config->orders;
+	thread->queue = (uint16_t)worker.number;
+	thread->partition = sn_state_partition(worker.state, worker.number);
+	thread->clock = config->clock;
+	thread->nap_us = config->nap_us;
+	if (config->sampled) {
+		thread->samples = create_samples();
+		if (thread->samples == NULL) {
+			snprintf(err, err_len, "no memory for worker %u", worker.number);
+			sn_thread_free(thread);
+			return NULL;
+		}
+	}
+	worker.samples = thread->samples;
+	if (worker.tx == NULL) {
+		worker.tx = port_tx;
+		worker.tx_ctx = thread;
+	}
+	thread->worker = sn_worker_create(&worker, err, err_len);
+	if (thread->worker == NULL) {
+		sn_thread_free(thread);
+		return NULL;
+	}
+	return thread;
+}
+
+void sn_thread_free(struct sn_thread *thread)
+{
+	if (thread == NULL)
+		return;
+	if (thread->worker != NULL) {
+		sn_worker_set_program(thread->worker, NULL, NULL);
+		sn_worker_free(thread->worker);
+	}
+	free(thread->samples);
+	free(thread);
+}
+
+bool sn_thread_follows(const struct sn_thread *thread, uint32_t epoch)
+{
+	return atomic_load_explicit(&thread->acknowledged, memory_order_acquire) == epoch;
+}
+
+void sn_thread_join(struct sn_thread *thread, struct sn_exchange *exchange)
+{
+	sn_exchange_join(exchange, thread->queue, &exchange_ops, thread);
+	thread->mailbox = sn_exchange_mailbox(exchange, thread->queue);
+	sn_worker_set_mailbox(thread->worker, thread->mailbox);
+}
+
+struct sn_worker *sn_thread_worker(const struct sn_thread *thread)
+{
+	return thread->worker;
+}
+
+struct sn_mailbox *sn_thread_mailbox(const struct sn_thread *thread)
+{
+	return thread->mailbox;
+}
+
+uint64_t sn_thread_idle_cycles(const struct sn_thread *thread)
+{
+	return thread->idle_cycles;
+}
+
+bool sn_thread_sample(const struct sn_thread *thread, struct sn_sample *sample)
+{
+	return thread->samples != NULL && sn_samples_take(thread->samples, sample);
 }

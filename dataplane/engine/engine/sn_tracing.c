@@ -10,6 +10,7 @@
 #include <rte_random.h>
 
 #include "sn_log.h"
+#include "sn_trace.h"
 
 #define SN_ERR(...)	(snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_NO_MEMORY	SN_ERR("no memory for a trace")
@@ -24,19 +25,45 @@
 #define UNREAD_MAX	(60 * SECOND)
 #define ANSWER_BYTES	(8u << 20) /* of packets in one answer, about */
 
-void sn_tracing_init(struct sn_tracing *tracing, struct sn_engine *engine)
+struct sn_tracing {
+	struct sn_threads *threads;
+	bool harness;
+	bool on;
+	uint64_t read_ns; /* when it was read last */
+	struct sn_trace_rules rules;
+	struct sn_trace *workers[SN_WORKERS_MAX];
+	/* Of the program that was traced; it may be gone. */
+	uint32_t n_segments;
+	uint32_t *first_class; /* by segment */
+	uint32_t n_reasons;
+	char **reasons; /* names, by reason; NULL where there is none */
+};
+
+struct sn_tracing *sn_tracing_create(struct sn_threads *threads, bool harness)
 {
-	*tracing = (struct sn_tracing){.engine = engine};
+	struct sn_tracing *tracing = malloc(sizeof(*tracing));
+
+	if (tracing != NULL)
+		*tracing = (struct sn_tracing){.threads = threads, .harness = harness};
+	return tracing;
+}
+
+void sn_tracing_free(struct sn_tracing *tracing)
+{
+	if (tracing == NULL)
+		return;
+	sn_tracing_stop(tracing);
+	free(tracing);
 }
 
 static void set_traces(struct sn_tracing *tracing, bool on)
 {
-	struct sn_engine *engine = tracing->engine;
+	struct sn_threads *threads = tracing->threads;
 
-	sn_engine_hold(engine);
-	for (unsigned int i = 0; i < engine->config.n_workers; i++)
-		sn_worker_set_trace(engine->threads[i].worker, on ? tracing->workers[i] : NULL);
-	sn_engine_release(engine);
+	sn_threads_hold(threads);
+	for (unsigned int i = 0; i < sn_threads_count(threads); i++)
+		sn_worker_set_trace(sn_threads_worker(threads, i), on ? tracing->workers[i] : NULL);
+	sn_threads_release(threads);
 }
 
 static void release(struct sn_tracing *tracing)
@@ -49,7 +76,7 @@ static void release(struct sn_tracing *tracing)
 	free(tracing->first_class);
 	free(tracing->rules.classes);
 	free(tracing->rules.reasons);
-	sn_tracing_init(tracing, tracing->engine);
+	*tracing = (struct sn_tracing){.threads = tracing->threads, .harness = tracing->harness};
 }
 
 void sn_tracing_stop(struct sn_tracing *tracing)
@@ -63,7 +90,7 @@ void sn_tracing_stop(struct sn_tracing *tracing)
 
 bool sn_tracing_watch(struct sn_tracing *tracing)
 {
-	if (tracing->on && sn_engine_now(tracing->engine) - tracing->read_ns >= UNREAD_MAX) {
+	if (tracing->on && sn_threads_now(tracing->threads) - tracing->read_ns >= UNREAD_MAX) {
 		sn_log(SN_LOG_WARN, "trace not read for %" PRIu64 " s", UNREAD_MAX / SECOND);
 		sn_tracing_stop(tracing);
 	}
@@ -168,8 +195,8 @@ static int make_rules(struct sn_tracing *tracing, const struct sn_program *progr
 	if (duration > TIME_MAX)
 		return SN_ERR("trace: duration is %" PRIu64 " s, at most %" PRIu64, duration / SECOND,
 			      TIME_MAX / SECOND);
-	rules->until_ns = sn_engine_now(tracing->engine) + duration;
-	rules->seed = tracing->engine->config.harness ? 1 : rte_rand();
+	rules->until_ns = sn_threads_now(tracing->threads) + duration;
+	rules->seed = tracing->harness ? 1 : rte_rand();
 	if (note_program(tracing, program) != 0)
 		return SN_NO_MEMORY;
 	if (start->n_classes > 0)
@@ -205,8 +232,8 @@ static int answer_start(const struct sn_tracing *tracing, const struct sn_plan *
 	const struct sn_program *program = plan->program;
 
 	started->hash = (ProtobufCBinaryData){.data = (uint8_t *)plan->hash, .len = plan->hash_len};
-	started->now_ns = sn_engine_now(tracing->engine);
-	started->unix_ns = tracing->engine->config.harness ? started->now_ns : wall_ns();
+	started->now_ns = sn_threads_now(tracing->threads);
+	started->unix_ns = tracing->harness ? started->now_ns : wall_ns();
 	started->interfaces = sn_arena_alloc(arena, (program->n_interfaces + 1) * sizeof(char *));
 	started->segments = sn_arena_alloc(arena, (program->n_segments + 1) * sizeof(char *));
 	started->trace = sn_arena_alloc(arena, sizeof(*started->trace));
@@ -228,9 +255,8 @@ int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__Star
 		     struct sn_arena *arena, Sinter__Program__V1__TraceStarted *started, char *err,
 		     size_t err_len)
 {
-	struct sn_engine *engine = tracing->engine;
-	const struct sn_plan *plan = engine->orders.plan;
-	uint64_t now = sn_engine_now(engine);
+	const struct sn_plan *plan = sn_threads_plan(tracing->threads);
+	uint64_t now = sn_threads_now(tracing->threads);
 
 	if (plan == NULL)
 		return SN_ERR("trace: no program is loaded");
@@ -243,7 +269,7 @@ int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__Star
 		release(tracing);
 		return -1;
 	}
-	for (unsigned int i = 0; i < engine->config.n_workers; i++) {
+	for (unsigned int i = 0; i < sn_threads_count(tracing->threads); i++) {
 		tracing->workers[i] = sn_trace_create(&tracing->rules);
 		if (tracing->workers[i] == NULL) {
 			release(tracing);
@@ -338,7 +364,7 @@ static int64_t drain(struct sn_tracing *tracing, struct sn_arena *arena, Sinter_
 	int64_t sum = 0;
 	uint32_t len;
 
-	for (unsigned int i = 0; i < tracing->engine->config.n_workers; i++) {
+	for (unsigned int i = 0; i < sn_threads_count(tracing->threads); i++) {
 		struct sn_trace_ring *ring = sn_trace_ring(tracing->workers[i]);
 
 		while (sum < ANSWER_BYTES && (len = sn_trace_ring_next(ring)) > 0) {
@@ -375,7 +401,7 @@ static const char *why_over(const struct sn_tracing *tracing)
 		return "another program runs, whose classes are others";
 	if (atomic_load_explicit(&tracing->rules.taken, memory_order_relaxed) >= tracing->rules.max_packets)
 		return "it has as many packets as were asked for";
-	if (sn_engine_now(tracing->engine) >= tracing->rules.until_ns)
+	if (sn_threads_now(tracing->threads) >= tracing->rules.until_ns)
 		return "its time is over";
 	return NULL;
 }
@@ -389,14 +415,14 @@ int sn_tracing_read(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__
 	if (!tracing->on)
 		return SN_ERR("trace: there is none; one that is not read for %" PRIu64 " s ends",
 			      UNREAD_MAX / SECOND);
-	tracing->read_ns = sn_engine_now(tracing->engine);
+	tracing->read_ns = sn_threads_now(tracing->threads);
 	over = why_over(tracing);
 	if (over != NULL)
 		set_traces(tracing, false); /* what is in the rings now is all */
 	bytes = drain(tracing, arena, traced);
 	if (bytes < 0)
 		return SN_NO_MEMORY;
-	for (unsigned int i = 0; i < tracing->engine->config.n_workers; i++) {
+	for (unsigned int i = 0; i < sn_threads_count(tracing->threads); i++) {
 		struct sn_trace_counts counts = sn_trace_counts(tracing->workers[i]);
 
 		traced->received += counts.received;

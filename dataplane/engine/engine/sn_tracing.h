@@ -14,23 +14,15 @@
 
 #include "program.pb-c.h"
 #include "sn_arena.h"
-#include "sn_engine.h"
-#include "sn_trace.h"
+#include "sn_threads.h"
 
-struct sn_tracing {
-	struct sn_engine *engine;
-	bool on;
-	uint64_t read_ns; /* when it was read last */
-	struct sn_trace_rules rules;
-	struct sn_trace *workers[SN_WORKERS_MAX];
-	/* Of the program that was traced; it may be gone. */
-	uint32_t n_segments;
-	uint32_t *first_class; /* by segment */
-	uint32_t n_reasons;
-	char **reasons; /* names, by reason; NULL where there is none */
-};
+struct sn_tracing;
 
-void sn_tracing_init(struct sn_tracing *tracing, struct sn_engine *engine);
+/* In a harness traces repeat themselves, and its clock is the only one. NULL without memory. */
+struct sn_tracing *sn_tracing_create(struct sn_threads *threads, bool harness);
+
+/* Also ends the trace, if there is one; before the workers go. */
+void sn_tracing_free(struct sn_tracing *tracing);
 
 /* Both return 0, or -1 with a message in err; the answer is in the arena's memory. */
 int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__StartTrace *start,

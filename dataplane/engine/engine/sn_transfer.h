@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #include "sn_carry.h"
-#include "sn_engine.h"
+#include "sn_peering.h"
+#include "sn_shards.h"
+#include "sn_threads.h"
 
 #define SN_TRANSFER_ID	  16
 #define SN_TRANSFERS_MAX  8		/* at a time */
@@ -45,27 +47,40 @@ struct sn_transfer_layout {
 	uint8_t key[8]; /* none that tells it */
 };
 
-struct sn_transfers *sn_transfers_create(void);
+/* The transfers of an engine, and what they work on. */
+struct sn_transfers;
+
+struct sn_transfers_config {
+	struct sn_threads *threads;
+	struct sn_state *state;
+	struct sn_shards *shards;
+	struct sn_peering *peering;
+};
+
+/* NULL without memory. */
+struct sn_transfers *sn_transfers_create(const struct sn_transfers_config *config);
+void sn_transfers_free(struct sn_transfers *transfers);
 
 /* The transfer that a shard is on; NULL: none. */
-const struct sn_transfer *sn_transfer_of(const struct sn_engine *engine, uint32_t shard);
+const struct sn_transfer *sn_transfer_of(const struct sn_transfers *transfers, uint32_t shard);
 
 /* Whether one is open: then sn_transfers_tick() is to be called now and then, which ends what nobody cares
  * for any more. */
-bool sn_transfers_open(const struct sn_engine *engine);
-void sn_transfers_tick(struct sn_engine *engine);
+bool sn_transfers_open(const struct sn_transfers *transfers);
+void sn_transfers_tick(struct sn_transfers *transfers);
 
 /* Before the state changes: ends all that are not sealed. */
-void sn_transfers_end(struct sn_engine *engine);
+void sn_transfers_end(struct sn_transfers *transfers);
 
 /* When it has changed, while the workers are held: there may be fewer units. A transfer of which none is left
  * is over, whichever end of it is asked for then. */
-void sn_transfers_fit(struct sn_engine *engine);
+void sn_transfers_fit(struct sn_transfers *transfers);
 
-void sn_transfer_layout(const struct sn_engine *engine, struct sn_transfer_layout *layout);
+void sn_transfer_layout(const struct sn_transfers *transfers, struct sn_transfer_layout *layout);
 
 /* Sessions of a unit. */
-uint32_t sn_transfer_count(const struct sn_engine *engine, uint32_t unit);
+int sn_transfer_count(const struct sn_transfers *transfers, uint32_t unit, uint32_t *n, char *err,
+		      size_t err_len);
 
 /* What a transfer is about. */
 struct sn_transfer_order {
@@ -76,15 +91,16 @@ struct sn_transfer_order {
 	const uint32_t *counts; /* of a take: its sessions by unit, for which memory is had; or NULL */
 };
 
-int sn_give_begin(struct sn_engine *engine, const struct sn_transfer_order *order, char *err, size_t err_len);
+int sn_give_begin(struct sn_transfers *transfers, const struct sn_transfer_order *order, char *err,
+		  size_t err_len);
 /* At most max sessions of SN_CARRY_BYTES from *cursor on, see sn_carry_read(). */
-int sn_give_read(struct sn_engine *engine, const uint8_t *id, uint64_t *cursor, uint8_t *out, size_t max,
-		 size_t *n, char *err, size_t err_len);
-int sn_give_seal(struct sn_engine *engine, const uint8_t *id, char *err, size_t err_len);
+int sn_give_read(struct sn_transfers *transfers, const uint8_t *id, uint64_t *cursor, uint8_t *out,
+		 size_t max, size_t *n, char *err, size_t err_len);
+int sn_give_seal(struct sn_transfers *transfers, const uint8_t *id, char *err, size_t err_len);
 /* blocked_ns: since the beginning; 0 if it was over already. */
-int sn_give_commit(struct sn_engine *engine, const uint8_t *id, uint64_t *blocked_ns, char *err,
+int sn_give_commit(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns, char *err,
 		   size_t err_len);
-int sn_give_abort(struct sn_engine *engine, const uint8_t *id, uint64_t *blocked_ns, char *err,
+int sn_give_abort(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns, char *err,
 		  size_t err_len);
 
 /* Where a take is. */
@@ -95,18 +111,13 @@ struct sn_taken {
 	uint64_t blocked_ns; /* from the beginning to the commit; 0 if it was over already */
 };
 
-int sn_take_begin(struct sn_engine *engine, const struct sn_transfer_order *order,
+int sn_take_begin(struct sn_transfers *transfers, const struct sn_transfer_order *order,
 		  const struct sn_transfer_layout *layout, struct sn_taken *taken, char *err, size_t err_len);
 /* A chunk that is wrong ends the transfer. */
-int sn_take_put(struct sn_engine *engine, const uint8_t *id, uint64_t sequence, const uint8_t *data,
+int sn_take_put(struct sn_transfers *transfers, const uint8_t *id, uint64_t sequence, const uint8_t *data,
 		size_t len, struct sn_taken *taken, char *err, size_t err_len);
-int sn_take_commit(struct sn_engine *engine, const uint8_t *id, uint64_t count, struct sn_taken *taken,
+int sn_take_commit(struct sn_transfers *transfers, const uint8_t *id, uint64_t count, struct sn_taken *taken,
 		   char *err, size_t err_len);
-void sn_take_abort(struct sn_engine *engine, const uint8_t *id, struct sn_taken *taken);
-
-/* Which units are here, without sessions if they were not, and the key of what tells a flow's shard (len 0:
- * as it is). */
-int sn_shards_assign(struct sn_engine *engine, const uint32_t *units, size_t n, const uint8_t *key,
-		     size_t key_len, char *err, size_t err_len);
+void sn_take_abort(struct sn_transfers *transfers, const uint8_t *id, struct sn_taken *taken);
 
 #endif /* SN_TRANSFER_H */

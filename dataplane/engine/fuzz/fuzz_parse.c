@@ -104,6 +104,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			step = 100000000000u;
 		n++;
 	}
-	check(sn_harness_round(&harness, harness.engine->now_ns + step, list, n, err, sizeof(err)), err);
+	check(sn_harness_round(&harness, now_of(harness.engine) + step, list, n, err, sizeof(err)), err);
 	return 0;
 }

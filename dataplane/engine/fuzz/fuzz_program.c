@@ -59,7 +59,7 @@ static void run_packets(uint32_t n_interfaces)
 			packets[i].data.len = sn_sample_udp(&packet, frames[i]);
 			list[i] = &packets[i];
 		}
-		check(sn_harness_round(&harness, harness.engine->now_ns + 1000000, list, RTE_DIM(ttls), err,
+		check(sn_harness_round(&harness, now_of(harness.engine) + 1000000, list, RTE_DIM(ttls), err,
 				       sizeof(err)),
 		      err);
 	}
@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	program->longest_way = 1 + program->longest_way % SN_WAY_MAX;
 	if (small(program) &&
 	    sn_engine_load(harness.engine, program, NULL, 0, &loaded, err, sizeof(err)) == 0)
-		run_packets(harness.engine->orders.plan->program->n_interfaces);
+		run_packets(program_of(harness.engine)->n_interfaces);
 	sinter__program__v1__program__free_unpacked(program, NULL);
 	return 0;
 }

@@ -33,10 +33,11 @@ static void begin_transfers(void)
 	struct sn_taken taken;
 	char err[512];
 
-	check(sn_shards_assign(harness.engine, &here, 1, NULL, 0, err, sizeof(err)), err);
-	sn_transfer_layout(harness.engine, &layout);
-	check(sn_give_begin(harness.engine, &giving, err, sizeof(err)), err);
-	check(sn_take_begin(harness.engine, &taking, &layout, &taken, err, sizeof(err)), err);
+	check(sn_shards_assign(sn_engine_shards(harness.engine), &here, 1, NULL, 0, err, sizeof(err)), err);
+	sn_transfer_layout(sn_engine_transfers(harness.engine), &layout);
+	check(sn_give_begin(sn_engine_transfers(harness.engine), &giving, err, sizeof(err)), err);
+	check(sn_take_begin(sn_engine_transfers(harness.engine), &taking, &layout, &taken, err, sizeof(err)),
+	      err);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

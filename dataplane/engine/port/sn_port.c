@@ -53,11 +53,11 @@ static uint16_t find_port(const char *name)
 	return RTE_MAX_ETHPORTS;
 }
 
-struct sn_port *sn_port_of(struct sn_port *ports, unsigned int n, const char *interface)
+struct sn_port *sn_port_of(const struct sn_ports *ports, const char *interface)
 {
-	for (unsigned int i = 0; i < n; i++)
-		if (strcmp(ports[i].bind.interface, interface) == 0)
-			return &ports[i];
+	for (unsigned int i = 0; i < ports->n; i++)
+		if (strcmp(ports->all[i].bind.interface, interface) == 0)
+			return &ports->all[i];
 	return NULL;
 }
 

@@ -74,8 +74,14 @@ struct sn_port {
 	int claim;		/* descriptor of an interface by AF_XDP, see sn_xdp_claim(); else -1 */
 };
 
+/* The ports of an engine. */
+struct sn_ports {
+	struct sn_port *all;
+	unsigned int n;
+};
+
 /* The port of a chain's interface; NULL: none of them. */
-struct sn_port *sn_port_of(struct sn_port *ports, unsigned int n, const char *interface);
+struct sn_port *sn_port_of(const struct sn_ports *ports, const char *interface);
 
 /* What a device has to hash for --shards rss, and the bytes of its key. */
 #define SN_PORT_HASHED (RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV4_UDP)

@@ -192,7 +192,7 @@ int open_without_program(void **state)
 	static const char *const interfaces[2] = {"inside", "outside"};
 	static uint8_t macs[2][6] = {{0x02, 0x73, 0x6e, 0, 0, 0}, {0x02, 0x73, 0x6e, 0, 0, 1}};
 	struct flows *f = calloc(1, sizeof(*f));
-	struct sn_engine_config config = {.n_ports = 2,
+	struct sn_engine_config config = {.ports = {.n = 2},
 					  .n_workers = WORKERS,
 					  .partitioning = {.by = SN_PARTITION_BY_ADDRESS, .shift = 0}};
 	static unsigned int opened; /* names of pools and ports are not used twice */
@@ -215,13 +215,13 @@ int open_without_program(void **state)
 		f->program->interfaces[i]->mac.data = macs[i];
 		f->program->interfaces[i]->mac.len = sizeof(macs[i]);
 	}
-	config.ports = f->ports;
+	config.ports.all = f->ports;
 	config.pool = f->pool;
 	f->engine = sn_engine_create(&config, err, sizeof(err));
 	if (f->engine == NULL)
 		fail_msg("%s", err);
 	sn_requests_init(&f->requests, f->engine, NULL, NULL);
-	f->now = sn_engine_now(f->engine);
+	f->now = now_of(f->engine);
 	return 0;
 }
 
@@ -293,10 +293,10 @@ uint32_t come(struct flows *f, unsigned int port, const struct packet *p)
 	}
 	f->now += MS;
 	for (unsigned int w = 0; w < WORKERS; w++)
-		sn_worker_tick(f->engine->threads[w].worker, f->now);
-	sn_worker_burst(f->engine->threads[queue].worker, (uint16_t)port, &m, 1, f->now);
+		sn_worker_tick(worker_of(f->engine, w), f->now);
+	sn_worker_burst(worker_of(f->engine, queue), (uint16_t)port, &m, 1, f->now);
 	for (unsigned int w = 0; w < WORKERS; w++)
-		sn_mailbox_poll(f->engine->threads[w].mailbox);
+		sn_mailbox_poll(mailbox_of(f->engine, w));
 	(void)collect(f, port);
 	return collect(f, 1 - port);
 }
@@ -315,7 +315,7 @@ uint64_t handed(const struct flows *f)
 	uint64_t sum = 0;
 
 	for (unsigned int w = 0; w < WORKERS; w++)
-		sum += sn_worker_stats(f->engine->threads[w].worker)->handed;
+		sum += sn_worker_stats(worker_of(f->engine, w))->handed;
 	return sum;
 }
 

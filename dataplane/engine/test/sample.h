@@ -2,13 +2,19 @@
 #ifndef SN_TEST_SAMPLE_H
 #define SN_TEST_SAMPLE_H
 
-/* Programs and frames that tests and fuzz targets start from. */
+/* Programs and frames that tests and fuzz targets start from, and what they ask of an engine. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "program.pb-c.h"
 #include "sn_arena.h"
+#include "sn_engine.h"
+#include "sn_offload.h"
+#include "sn_peering.h"
+#include "sn_threads.h"
+#include "sn_tracing.h"
+#include "sn_transfer.h"
 
 #define SN_SAMPLE_HOST	  0x0a000002u /* 10.0.0.2, a static neighbour of "inside" */
 #define SN_SAMPLE_INSIDE  0x0a000001u /* 10.0.0.1/24 */
@@ -46,5 +52,38 @@ struct sn_sample_packet {
 
 /* A UDP packet; returns its length. */
 size_t sn_sample_udp(const struct sn_sample_packet *packet, uint8_t frame[SN_SAMPLE_FRAME]);
+
+/* ---- of an engine ---- */
+
+static inline struct sn_worker *worker_of(const struct sn_engine *engine, unsigned int worker)
+{
+	return sn_threads_worker(sn_engine_threads(engine), worker);
+}
+
+static inline struct sn_mailbox *mailbox_of(const struct sn_engine *engine, unsigned int worker)
+{
+	return sn_threads_mailbox(sn_engine_threads(engine), worker);
+}
+
+static inline const struct sn_program *program_of(const struct sn_engine *engine)
+{
+	return sn_threads_plan(sn_engine_threads(engine))->program;
+}
+
+static inline uint64_t now_of(const struct sn_engine *engine)
+{
+	return sn_threads_now(sn_engine_threads(engine));
+}
+
+/* The clock of a harness goes on. */
+static inline void let_pass(const struct sn_engine *engine, uint64_t ns)
+{
+	sn_threads_set_now(sn_engine_threads(engine), now_of(engine) + ns);
+}
+
+static inline bool is_moving(const struct sn_engine *engine)
+{
+	return sn_shards_moving(sn_engine_shards(engine)) != SN_NO_SHARD;
+}
 
 #endif /* SN_TEST_SAMPLE_H */

@@ -5,7 +5,7 @@
 
 uint32_t shard_of(const struct world *w, uint32_t index)
 {
-	return flow_shard(w->engine->state, &w->flows[index], index);
+	return flow_shard(sn_engine_state(w->engine), &w->flows[index], index);
 }
 
 /* Checks a packet against those of its flow before it, and who sent it. */
@@ -24,7 +24,7 @@ static void see(struct world *w, uint16_t iface, const uint8_t *frame)
 		return;
 	f->wandered |= f->worker != w->current;
 	f->worker = w->current;
-	assert_true(sn_state_partition(w->engine->state, w->current)->owned[shard_of(w, index)]);
+	assert_true(sn_state_partition(sn_engine_state(w->engine), w->current)->owned[shard_of(w, index)]);
 }
 
 static uint16_t tx(void *ctx, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
@@ -76,7 +76,7 @@ void open_workers(struct world *w, uint32_t n)
 
 	w->n_workers = n;
 	w->engine = create_threadless(config);
-	w->engine->now_ns = 1000 * SECOND;
+	sn_threads_set_now(sn_engine_threads(w->engine), 1000 * SECOND);
 }
 
 int open_world(void **state)
@@ -147,13 +147,13 @@ struct rte_mbuf *next_packet(struct world *w, uint32_t index, bool back)
 void receive(struct world *w, uint32_t worker, uint16_t iface, struct rte_mbuf **pkts, uint16_t n)
 {
 	w->current = worker;
-	sn_worker_burst(w->engine->threads[worker].worker, iface, pkts, n, w->engine->now_ns);
+	sn_worker_burst(worker_of(w->engine, worker), iface, pkts, n, now_of(w->engine));
 }
 
 uint32_t poll_worker(struct world *w, uint32_t worker)
 {
 	w->current = worker;
-	return sn_mailbox_poll(w->engine->threads[worker].mailbox);
+	return sn_mailbox_poll(mailbox_of(w->engine, worker));
 }
 
 void settle(struct world *w)
@@ -192,13 +192,13 @@ void move(struct world *w, uint32_t unit, uint32_t worker)
 {
 	uint64_t blocked;
 
-	if (sn_shards_move(w->engine, unit, worker, &blocked, w->err, sizeof(w->err)) != 0)
+	if (sn_shards_move(sn_engine_shards(w->engine), unit, worker, &blocked, w->err, sizeof(w->err)) != 0)
 		fail_msg("%s", w->err);
 }
 
 uint32_t owner_of(const struct world *w, uint32_t flow)
 {
-	return sn_state_owner(w->engine->state, shard_of(w, flow));
+	return sn_state_owner(sn_engine_state(w->engine), shard_of(w, flow));
 }
 
 uint32_t flow_of_worker(struct world *w, uint32_t worker, uint32_t from)
@@ -217,7 +217,7 @@ uint64_t sum_sessions(const struct world *w)
 
 struct sn_worker_stats *stats_of(const struct world *w, uint32_t worker)
 {
-	return sn_worker_stats(w->engine->threads[worker].worker);
+	return sn_worker_stats(worker_of(w->engine, worker));
 }
 
 void all_packets_came(struct world *w, uint32_t n_flows)

@@ -88,7 +88,7 @@ static int open_engine(void **state, struct sn_partitioning partitioning)
 	static unsigned int opened; /* names of pools and ports are not used twice */
 	static const char *const interfaces[2] = {"inside", "outside"};
 	struct cores *c = calloc(1, sizeof(*c));
-	struct sn_engine_config config = {.n_ports = 2, .n_workers = WORKERS, .idle_sleep_us = 0};
+	struct sn_engine_config config = {.ports = {.n = 2}, .n_workers = WORKERS, .idle_sleep_us = 0};
 	struct sn_engine_loaded loaded;
 	Sinter__Program__V1__Program *msg;
 	uint8_t macs[2][6] = {{0x02, 0x73, 0x6e, 0, 0, 0}, {0x02, 0x73, 0x6e, 0, 0, 1}};
@@ -113,7 +113,7 @@ static int open_engine(void **state, struct sn_partitioning partitioning)
 		msg->interfaces[i]->mac.data = macs[i];
 		msg->interfaces[i]->mac.len = sizeof(macs[i]);
 	}
-	config.ports = c->ports;
+	config.ports.all = c->ports;
 	config.pool = c->pool;
 	c->engine = sn_engine_create(&config, c->err, sizeof(c->err));
 	if (!c->engine || sn_engine_load(c->engine, msg, NULL, 0, &loaded, c->err, sizeof(c->err)) != 0 ||
@@ -289,7 +289,7 @@ static uint64_t drops(const struct cores *c)
 
 	for (unsigned int w = 0; w < WORKERS; w++)
 		for (uint32_t r = 0; r < SN_REASON_BUILTIN; r++)
-			sum += sn_worker_stats(c->engine->threads[w].worker)->drops[r].packets;
+			sum += sn_worker_stats(worker_of(c->engine, w))->drops[r].packets;
 	return sum;
 }
 
@@ -306,18 +306,18 @@ static void shards_move_between_cores_under_load(void **state)
 		if (i % BURST == BURST - 1)
 			collect_all(c);
 	}
-	assert_true(sn_shards_end(c->engine, &c->blocked[0]));
+	assert_true(sn_shards_end(sn_engine_shards(c->engine), &c->blocked[0]));
 	while (moves < n_moves) {
 		for (uint32_t i = 0; i < BURST && c->sent - c->seen < ON_THE_WAY; i++)
 			send_flow(c, dice(FLOWS), dice(2));
-		if (!c->engine->moving)
+		if (!is_moving(c->engine))
 			lost = losses(c);
-		if (!c->engine->moving &&
-		    sn_shards_begin(c->engine, dice(SN_SHARDS), dice(WORKERS), c->err, sizeof(c->err)) != 0)
+		if (!is_moving(c->engine) && sn_shards_begin(sn_engine_shards(c->engine), dice(SN_SHARDS),
+							     dice(WORKERS), c->err, sizeof(c->err)) != 0)
 			fail_msg("%s", c->err);
 		nap();
 		collect(c);
-		if (!c->engine->moving || !sn_shards_end(c->engine, &c->blocked[moves]))
+		if (!is_moving(c->engine) || !sn_shards_end(sn_engine_shards(c->engine), &c->blocked[moves]))
 			continue;
 		if (losses(c) - lost <= 1) /* to this thread, when it woke up */
 			c->alone[alone++] = c->blocked[moves];
@@ -325,7 +325,7 @@ static void shards_move_between_cores_under_load(void **state)
 	}
 	collect_all(c);
 	assert_int_equal(drops(c), 0);
-	sn_state_stats(c->engine->state, 0, &stats);
+	sn_state_stats(sn_engine_state(c->engine), 0, &stats);
 	assert_int_equal(stats.sessions, FLOWS);
 	print_message("%u moves under load, %lu packets\n", moves, (unsigned long)c->seen);
 	print_blocked("all moves", c->blocked, moves);
@@ -344,7 +344,7 @@ static void steer(struct cores *c, uint32_t shard, uint16_t worker)
 {
 	for (unsigned int i = 0; i < 2; i++) {
 		struct sn_steer_rule rule = {.action = SN_STEER_QUEUE, .queue = worker};
-		struct sn_flows *flows = &c->engine->flows[i];
+		struct sn_flows *flows = sn_offload_flows(sn_engine_offload(c->engine), &c->ports[i]);
 		struct sn_flow_rule *before = sn_flows_find(flows, shard);
 		const struct sn_cond cond = {.value = shard, .mask = SN_SHARDS - 1};
 
@@ -380,7 +380,7 @@ static void turn(void *context)
 	struct turning *t = context;
 
 	send_shard(t->c, t->shard);
-	steer(t->c, t->shard, (uint16_t)sn_state_owner(t->c->engine->state, t->shard));
+	steer(t->c, t->shard, (uint16_t)sn_state_owner(sn_engine_state(t->c->engine), t->shard));
 	send_shard(t->c, t->shard);
 }
 
@@ -389,7 +389,7 @@ static uint64_t handed(const struct cores *c)
 	uint64_t sum = 0;
 
 	for (unsigned int w = 0; w < WORKERS; w++)
-		sum += sn_worker_stats(c->engine->threads[w].worker)->handed;
+		sum += sn_worker_stats(worker_of(c->engine, w))->handed;
 	return sum;
 }
 
@@ -420,7 +420,7 @@ static void rules_follow_shards_under_load(void **state)
 	/* Each search goes through the room for rules. */
 	stand_in[c->ports[0].id].rules = stand_in[c->ports[1].id].rules = SN_SHARDS + 1;
 	for (uint32_t shard = 0; shard < SN_SHARDS; shard++)
-		steer(c, shard, (uint16_t)sn_state_owner(c->engine->state, shard));
+		steer(c, shard, (uint16_t)sn_state_owner(sn_engine_state(c->engine), shard));
 	for (uint32_t i = 0; i < FLOWS; i++) {
 		send_flow(c, i, false);
 		if (i % BURST == BURST - 1)
@@ -428,13 +428,14 @@ static void rules_follow_shards_under_load(void **state)
 	}
 	for (uint32_t i = 0; i < TURNS; i++) {
 		struct turning t = {.c = c, .shard = dice(SN_SHARDS)};
-		uint32_t from = sn_state_owner(c->engine->state, t.shard);
+		uint32_t from = sn_state_owner(sn_engine_state(c->engine), t.shard);
 
 		for (uint32_t j = 0; j < BURST; j++)
 			send_flow(c, dice(FLOWS), dice(2));
-		if (sn_shards_move(c->engine, t.shard, 1 - from, &blocked, c->err, sizeof(c->err)) != 0 ||
-		    sn_shards_turn(c->engine, t.shard, from, turn, &t, &c->blocked[i], c->err,
-				   sizeof(c->err)) != 0)
+		if (sn_shards_move(sn_engine_shards(c->engine), t.shard, 1 - from, &blocked, c->err,
+				   sizeof(c->err)) != 0 ||
+		    sn_shards_turn(sn_engine_shards(c->engine), t.shard, from, turn, &t, &c->blocked[i],
+				   c->err, sizeof(c->err)) != 0)
 			fail_msg("%s", c->err);
 		while (c->sent - c->seen > ON_THE_WAY / 2) {
 			nap();

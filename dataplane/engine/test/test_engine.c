@@ -545,7 +545,7 @@ static void shards_move_on_request_and_statistics_say_who_has_them(void **state)
 static void a_program_that_is_swapped_in_knows_the_flows_at_the_time_of_the_test(void **state)
 {
 	struct fixture *f = *state;
-	struct sn_worker *worker = f->harness.engine->threads[0].worker;
+	struct sn_worker *worker = worker_of(f->harness.engine, 0);
 	uint64_t hits, misses;
 
 	load(f, sn_sample_napt(&f->arena));

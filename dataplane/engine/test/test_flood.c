@@ -110,7 +110,7 @@ static uint32_t add(struct flood *f, const struct packet *p)
 
 static const char *reason_of(const struct flood *f, uint32_t reason)
 {
-	return sn_program_reason(f->harness.engine->orders.plan->program, reason);
+	return sn_program_reason(program_of(f->harness.engine), reason);
 }
 
 /* The packets that were added, at a later time. */

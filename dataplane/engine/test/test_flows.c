@@ -8,14 +8,14 @@
 /* A rule per shard, in both directions: numbers are shards. */
 static void steer_shards(struct flows *f)
 {
-	uint32_t units = sn_state_units(f->engine->state);
+	uint32_t units = sn_state_units(sn_engine_state(f->engine));
 
 	for (uint32_t s = 0; s < units; s++)
-		add_cond(f, step_create(f, s, 0, QUEUE, sn_state_owner(f->engine->state, s)), SN_SRC, s,
-			 units - 1);
+		add_cond(f, step_create(f, s, 0, QUEUE, sn_state_owner(sn_engine_state(f->engine), s)),
+			 SN_SRC, s, units - 1);
 	update_well(f, "inside");
 	for (uint32_t s = 0; s < units; s++) {
-		rule_msg *r = step_create(f, s, 0, QUEUE, sn_state_owner(f->engine->state, s));
+		rule_msg *r = step_create(f, s, 0, QUEUE, sn_state_owner(sn_engine_state(f->engine), s));
 
 		add_cond(f, r, SN_PROTO, SN_UDP, 0xff);
 		add_cond(f, r, SN_DPORT, s, units - 1);
@@ -46,11 +46,12 @@ static void each_packet_comes_to_the_owner_of_its_shard_in_both_directions(void 
 	const Sinter__Program__V1__FlowList *l;
 	uint32_t executed = 0;
 
-	for (uint32_t shard = 0; shard < sn_state_units(f->engine->state); shard += 2) {
+	for (uint32_t shard = 0; shard < sn_state_units(sn_engine_state(f->engine)); shard += 2) {
 		uint64_t blocked;
 		char err[256];
 
-		assert_int_equal(sn_shards_move(f->engine, shard, 1, &blocked, err, sizeof(err)), 0);
+		assert_int_equal(
+			sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, err, sizeof(err)), 0);
 	}
 	steer_shards(f);
 	exchange(f);
@@ -74,11 +75,12 @@ static void a_device_that_ignores_rules_is_found_out(void **state)
 	uint32_t ignored = 0;
 
 	stand_in[f->ports[0].id].ignores = true;
-	for (uint32_t shard = 0; shard < sn_state_units(f->engine->state); shard += 2) {
+	for (uint32_t shard = 0; shard < sn_state_units(sn_engine_state(f->engine)); shard += 2) {
 		uint64_t blocked;
 		char err[256];
 
-		assert_int_equal(sn_shards_move(f->engine, shard, 1, &blocked, err, sizeof(err)), 0);
+		assert_int_equal(
+			sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, err, sizeof(err)), 0);
 	}
 	steer_shards(f);
 	exchange(f);
@@ -97,9 +99,9 @@ static void a_rule_that_drops_is_seen_by_its_counter(void **state)
 	struct packet p = from_host(0, 9);
 	const Sinter__Program__V1__FlowList *l;
 
-	assert_int_equal(sn_offload_watch(f->engine), -1); /* nothing to watch */
+	assert_int_equal(sn_offload_watch(sn_engine_offload(f->engine)), -1); /* nothing to watch */
 	drop_port_9(f);
-	assert_in_range(sn_offload_watch(f->engine), 1, 100); /* ms */
+	assert_in_range(sn_offload_watch(sn_engine_offload(f->engine)), 1, 100); /* ms */
 	assert_int_equal(list(f, "inside")->flows[0]->verdict,
 			 SINTER__PROGRAM__V1__FLOW_STATE__VERDICT__UNSEEN);
 	for (uint32_t i = 0; i < 3; i++)
@@ -131,7 +133,7 @@ static void what_came_before_a_rule_says_nothing_of_it(void **state)
 
 	stand_in[f->ports[0].id].ignores_drops = true;
 	drop_port_9(f);
-	f->now = sn_engine_now(f->engine);
+	f->now = now_of(f->engine);
 	come(f, 0, &p);
 	assert_int_equal(stats(f, 0)->flow_checked, 0);
 }
@@ -214,18 +216,20 @@ static void rules_follow_a_shard_to_its_owner(void **state)
 {
 	struct flows *f = *state;
 	struct packet p = from_host(0, 80);
-	uint32_t shard = p.src % sn_state_units(f->engine->state);
+	uint32_t shard = p.src % sn_state_units(sn_engine_state(f->engine));
 	uint64_t blocked;
 	char err[256];
 	const response_msg *r;
 
 	steer_shards(f);
 	assert_int_equal(come(f, 0, &p), 1);
-	assert_int_equal(sn_shards_move(f->engine, shard, 1, &blocked, err, sizeof(err)), 0);
+	assert_int_equal(sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, err, sizeof(err)),
+			 0);
 	assert_int_equal(come(f, 0, &p), 1);
 	assert_int_equal(stats(f, 0)->strays, 1);
 	step_destroy(f, shard);
-	add_cond(f, step_create(f, shard, 0, QUEUE, 1), SN_SRC, shard, sn_state_units(f->engine->state) - 1);
+	add_cond(f, step_create(f, shard, 0, QUEUE, 1), SN_SRC, shard,
+		 sn_state_units(sn_engine_state(f->engine)) - 1);
 	r = update_with(f, "inside", SINTER__PROGRAM__V1__MARK_BELIEF__BELIEF_KEPT,
 			&(struct turn){.shard = shard, .from = 0});
 	assert_string_equal(r->error, "");
@@ -233,7 +237,7 @@ static void rules_follow_a_shard_to_its_owner(void **state)
 	assert_in_range(r->flows_updated->blocked_ns, 1, SECOND);
 	assert_int_equal(come(f, 0, &p), 1);
 	assert_int_equal(stats(f, 0)->strays, 1);
-	assert_int_equal(sn_worker_stats(f->engine->threads[1].worker)->drops[SN_REASON_NOT_OURS].packets, 0);
+	assert_int_equal(sn_worker_stats(worker_of(f->engine, 1))->drops[SN_REASON_NOT_OURS].packets, 0);
 }
 
 static void a_cut_that_rules_forbid_changes_nothing_and_ends_nothing(void **state)
@@ -254,7 +258,7 @@ static void a_cut_that_rules_forbid_changes_nothing_and_ends_nothing(void **stat
 	step_destroy(f, 7);
 	update_well(f, "inside");
 	ask_well(f, &request);
-	assert_int_equal(sn_state_partitioning(f->engine->state).by, SN_PARTITION_BY_HOST);
+	assert_int_equal(sn_state_partitioning(sn_engine_state(f->engine)).by, SN_PARTITION_BY_HOST);
 }
 
 int main(void)

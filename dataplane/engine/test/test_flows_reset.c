@@ -109,16 +109,16 @@ static void while_a_device_cannot_be_reset_its_driver_is_not_asked_for_its_rules
 	assert_int_equal(s->resets, 1); /* not at each look */
 	step_destroy(f, 7);
 	update_well(f, "inside");
-	f->engine->flows[0].reset_ns = 0; /* time passes */
+	sn_offload_flows(sn_engine_offload(f->engine), &f->ports[0])->reset_ns = 0; /* time passes */
 	(void)list(f, "inside");
 	assert_int_equal(s->resets, 2);
-	assert_int_equal(f->engine->flows[0].pause_ns, 2 * SECOND);
+	assert_int_equal(sn_offload_flows(sn_engine_offload(f->engine), &f->ports[0])->pause_ns, 2 * SECOND);
 	s->stuck = false;
-	f->engine->flows[0].reset_ns = 0;
+	sn_offload_flows(sn_engine_offload(f->engine), &f->ports[0])->reset_ns = 0;
 	assert_int_equal(list(f, "inside")->resets, 1);
 	assert_int_equal(list(f, "inside")->n_flows, 1);
 	assert_int_equal(s->installed, 1);
-	assert_int_equal(f->engine->flows[0].pause_ns, 0);
+	assert_int_equal(sn_offload_flows(sn_engine_offload(f->engine), &f->ports[0])->pause_ns, 0);
 	come(f, 0, &p);
 	assert_int_equal(list(f, "inside")->flows[0]->packets, 2);
 }
@@ -133,7 +133,7 @@ static void look_for_held_workers(void *context)
 	struct held *h = context;
 
 	h->looks++;
-	h->held += atomic_load(&h->engine->orders.epoch) & 1;
+	h->held += sn_threads_held(sn_engine_threads(h->engine));
 }
 
 static void workers_go_on_while_rules_are_made_again(void **state)

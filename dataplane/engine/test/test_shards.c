@@ -13,12 +13,12 @@ static void shards_are_split_evenly_among_the_workers(void **state)
 
 	open_workers(w, WORKERS);
 	load_message(w);
-	assert_int_equal(sn_state_units(w->engine->state), SN_SHARDS);
+	assert_int_equal(sn_state_units(sn_engine_state(w->engine)), SN_SHARDS);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		owned[sn_state_owner(w->engine->state, i)]++;
+		owned[sn_state_owner(sn_engine_state(w->engine), i)]++;
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		assert_in_range(owned[i], SN_SHARDS / WORKERS, SN_SHARDS / WORKERS + 1);
-		assert_int_equal(sn_state_partition(w->engine->state, i)->n_owned, owned[i]);
+		assert_int_equal(sn_state_partition(sn_engine_state(w->engine), i)->n_owned, owned[i]);
 	}
 }
 
@@ -75,7 +75,8 @@ static void a_million_flows_through_nat_are_each_seen_by_one_worker(void **state
 		for (uint32_t s = 0; s < SN_SHARDS; s++) {
 			const struct sn_shard_count *count = &stats_of(w, i)->shards[s];
 
-			assert_int_equal(count->packets > 0, sn_state_owner(w->engine->state, s) == i);
+			assert_int_equal(count->packets > 0,
+					 sn_state_owner(sn_engine_state(w->engine), s) == i);
 			of_shards += count->packets;
 		}
 	}
@@ -189,14 +190,11 @@ static void what_a_worker_writes_begins_a_cache_line_of_its_own(void **state)
 
 	open_workers(w, WORKERS);
 	load_message(w);
-	assert_int_equal(sizeof(struct sn_thread) % 64, 0);
 	assert_int_equal(sizeof(struct sn_worker) % 64, 0);
 	for (uint32_t i = 0; i < WORKERS; i++) {
-		const struct sn_thread *thread = &w->engine->threads[i];
-		const struct sn_worker *worker = thread->worker;
-		const struct sn_partition *partition = thread->partition;
+		const struct sn_worker *worker = worker_of(w->engine, i);
+		const struct sn_partition *partition = sn_state_partition(sn_engine_state(w->engine), i);
 
-		assert_lines(thread);
 		assert_lines(worker);
 		assert_lines(worker->cache.tags);
 		assert_lines(worker->cache.entries);
@@ -211,7 +209,7 @@ static void what_a_worker_writes_begins_a_cache_line_of_its_own(void **state)
 		assert_lines(partition->spent);
 		for (uint32_t j = 0; j < WORKERS; j++)
 			if (i != j)
-				assert_lines(w->engine->exchange->rings[i * WORKERS + j]);
+				assert_lines(worker->mailbox->exchange->rings[i * WORKERS + j]);
 	}
 }
 
@@ -245,10 +243,10 @@ static void sessions_expire_where_their_shard_is(void **state)
 		move(w, i, 2);
 	tick_all(w);
 	assert_int_equal(sum_sessions(w), 300);
-	w->engine->now_ns += 301 * SECOND;
+	let_pass(w->engine, 301 * SECOND);
 	for (uint32_t n = 0; n < SN_SHARDS; n++)
 		for (uint32_t i = 0; i < 2; i++)
-			sn_worker_tick(w->engine->threads[i].worker, w->engine->now_ns);
+			sn_worker_tick(worker_of(w->engine, i), now_of(w->engine));
 	assert_int_equal(sum_sessions(w), 300); /* they own nothing */
 	tick_all(w);
 	assert_int_equal(sum_sessions(w), 0);
@@ -268,12 +266,12 @@ static void limits_hold_for_all_workers_together(void **state)
 	for (uint32_t i = 0; i < 1000; i++) {
 		opened += opens(w, i);
 		if (i % 10 == 9)
-			sn_shards_level(w->engine);
+			sn_shards_level(sn_engine_shards(w->engine));
 		assert_true(opened <= 40);
 	}
 	assert_int_equal(opened, 40);
 	assert_int_equal(sum_sessions(w), 40);
-	w->engine->now_ns += 301 * SECOND;
+	let_pass(w->engine, 301 * SECOND);
 	tick_all(w);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		move(w, i, 2);
@@ -291,12 +289,12 @@ static void a_program_that_cannot_be_cut_stays_with_one_worker(void **state)
 	out->segment = 1;
 	open_workers(w, WORKERS);
 	load_message(w);
-	assert_int_equal(sn_state_units(w->engine->state), 1);
-	assert_int_equal(sn_shards_begin(w->engine, 1, 0, w->err, sizeof(w->err)), -1);
+	assert_int_equal(sn_state_units(sn_engine_state(w->engine)), 1);
+	assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), 1, 0, w->err, sizeof(w->err)), -1);
 	assert_string_equal(w->err, "move: shard 1, there are 1");
 	move(w, 0, 2);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		assert_true(sn_state_partition(w->engine->state, 2)->owned[i]);
+		assert_true(sn_state_partition(sn_engine_state(w->engine), 2)->owned[i]);
 }
 
 /* What goes out is copied to another port, whose own address replies to hosts inside. */
@@ -357,7 +355,7 @@ static void errors_about_copies_that_nobody_answers_do_not_hinder_the_cut(void *
 	add_capture(w, &leg);
 	open_workers(w, WORKERS);
 	load_message(w);
-	assert_int_equal(sn_state_units(w->engine->state), SN_SHARDS);
+	assert_int_equal(sn_state_units(sn_engine_state(w->engine)), SN_SHARDS);
 }
 
 static void a_program_whose_errors_about_copies_meet_state_is_not_cut(void **state)
@@ -370,7 +368,7 @@ static void a_program_whose_errors_about_copies_meet_state_is_not_cut(void **sta
 	add_capture(w, &leg);
 	open_workers(w, WORKERS);
 	load_message(w);
-	assert_int_equal(sn_state_units(w->engine->state), 1);
+	assert_int_equal(sn_state_units(sn_engine_state(w->engine)), 1);
 }
 
 static void a_small_pool_has_as_many_units_as_it_can_feed(void **state)
@@ -381,7 +379,7 @@ static void a_small_pool_has_as_many_units_as_it_can_feed(void **state)
 	w->msg->tables[0]->port_max = 2255;
 	open_workers(w, WORKERS);
 	load_message(w);
-	assert_int_equal(sn_state_units(w->engine->state), 4);
+	assert_int_equal(sn_state_units(sn_engine_state(w->engine)), 4);
 	for (uint32_t n = 0; n < 400; n++) {
 		move(w, dice(4), dice(WORKERS));
 		send_flow(w, dice(WORKERS), n % 20, n >= 20 && dice(2));

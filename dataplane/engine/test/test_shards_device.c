@@ -65,7 +65,7 @@ static void a_device_that_hashes_needs_no_worker_to_hand_over(void **state)
 	for (uint32_t turn = 0; turn < 4; turn++) {
 		for (uint32_t i = 0; i < n; i++) {
 			struct packet p = turn % 2 ? back_packet(w, i) : out_packet(w, i);
-			uint32_t worker = sn_state_owner(w->engine->state, bucket_of(&p));
+			uint32_t worker = sn_state_owner(sn_engine_state(w->engine), bucket_of(&p));
 
 			of_worker[worker]++;
 			send_flow(w, worker, i, turn % 2);
@@ -95,7 +95,7 @@ static void arrive(struct world *w, uint32_t index, bool back)
 /* A round of a worker: a burst from its queue, then what the others handed over. */
 static void run_round(struct world *w, uint32_t worker)
 {
-	struct sn_mailbox *mailbox = w->engine->threads[worker].mailbox;
+	struct sn_mailbox *mailbox = mailbox_of(w->engine, worker);
 	struct nic *nic = w->nic;
 	struct rte_mbuf *burst[16];
 	uint16_t n = 0, iface = nic->packets[worker][nic->head[worker] % NIC_QUEUE].iface;
@@ -141,15 +141,15 @@ static void a_device_that_is_told_of_moves_loses_and_reorders_nothing(void **sta
 		for (uint32_t i = dice(50) == 0 ? 64 : 0; i > 0; i--)
 			arrive(w, dice(n_flows), dice(2));
 		run_round(w, dice(WORKERS));
-		w->engine->now_ns += 1000;
-		if (!sn_shards_end(w->engine, &blocked))
+		let_pass(w->engine, 1000);
+		if (!sn_shards_end(sn_engine_shards(w->engine), &blocked))
 			continue;
-		assert_int_equal(sn_shards_begin(w->engine, shard_of(w, dice(n_flows)), dice(WORKERS), w->err,
-						 sizeof(w->err)),
+		assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), shard_of(w, dice(n_flows)),
+						 dice(WORKERS), w->err, sizeof(w->err)),
 				 0);
-		moves += w->engine->moving;
+		moves += is_moving(w->engine);
 	}
-	while (!sn_shards_end(w->engine, &blocked))
+	while (!sn_shards_end(sn_engine_shards(w->engine), &blocked))
 		run_round(w, dice(WORKERS));
 	run_dry(w);
 	for (uint32_t turn = 0; turn < 2; turn++) {
@@ -163,7 +163,7 @@ static void a_device_that_is_told_of_moves_loses_and_reorders_nothing(void **sta
 	assert_int_equal(w->n_drops, 0);
 	assert_int_equal(sum_sessions(w), n_flows);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		assert_int_equal(nic->map[i], sn_state_owner(w->engine->state, i));
+		assert_int_equal(nic->map[i], sn_state_owner(sn_engine_state(w->engine), i));
 	assert_true(handed[0] > 0);
 	assert_int_equal(handed[1], handed[0]); /* the device gives all to their owners again */
 	print_message("%u moves, %lu packets, %lu handed over\n", moves, (unsigned long)w->n_out,
@@ -201,7 +201,7 @@ static void flow_rules_on_address_and_port_bits_need_no_worker_to_hand_over(void
 			 * port. */
 			uint32_t shard = (turn % 2 ? p.dport : p.src >> 2) % SN_SHARDS;
 
-			send_flow(w, sn_state_owner(w->engine->state, shard), i, turn % 2);
+			send_flow(w, sn_state_owner(sn_engine_state(w->engine), shard), i, turn % 2);
 		}
 	}
 	all_packets_came(w, n);
@@ -222,7 +222,7 @@ static void a_hashed_pool_is_used_up_to_the_last_port_that_leads_home(void **sta
 		2255; /* four shards: a remote may have a quarter of the ports in each */
 	open_workers(w, WORKERS);
 	load_message(w);
-	assert_int_equal(sn_state_units(w->engine->state), 4);
+	assert_int_equal(sn_state_units(sn_engine_state(w->engine)), 4);
 	for (uint32_t i = 0; i < 5000; i++)
 		opened += opens(w, i);
 	assert_int_equal(opened, 256);
@@ -230,7 +230,7 @@ static void a_hashed_pool_is_used_up_to_the_last_port_that_leads_home(void **sta
 	for (uint32_t i = 0; i < 5000; i++)
 		if (w->flows[i].outside_port)
 			send_flow(w, dice(WORKERS), i, true);
-	w->engine->now_ns += 301 * SECOND;
+	let_pass(w->engine, 301 * SECOND);
 	tick_all(w);
 	assert_int_equal(sum_sessions(w), 0);
 }

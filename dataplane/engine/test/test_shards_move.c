@@ -8,9 +8,9 @@ static void end_move(struct world *w)
 	uint64_t blocked;
 
 	settle(w);
-	for (uint32_t i = 0; i < 5 && !sn_shards_end(w->engine, &blocked); i++)
+	for (uint32_t i = 0; i < 5 && !sn_shards_end(sn_engine_shards(w->engine), &blocked); i++)
 		settle(w);
-	assert_false(w->engine->moving);
+	assert_false(is_moving(w->engine));
 }
 
 /* One step of something that goes on: packets at some worker, or a look at what others handed over. */
@@ -33,7 +33,7 @@ static void step(struct world *w, uint32_t n_flows)
 		burst[i] = next_packet(w, flow, back);
 	}
 	receive(w, worker, back, burst, n);
-	w->engine->now_ns += 1000;
+	let_pass(w->engine, 1000);
 }
 
 static void moves_under_load_lose_reorder_and_change_nothing(void **state)
@@ -50,11 +50,12 @@ static void moves_under_load_lose_reorder_and_change_nothing(void **state)
 	while (moves < n_moves) {
 		step(w, n_flows);
 		steps++;
-		if (!sn_shards_end(w->engine, &blocked))
+		if (!sn_shards_end(sn_engine_shards(w->engine), &blocked))
 			continue;
-		if (sn_shards_begin(w->engine, dice(SN_SHARDS), dice(WORKERS), w->err, sizeof(w->err)) != 0)
+		if (sn_shards_begin(sn_engine_shards(w->engine), dice(SN_SHARDS), dice(WORKERS), w->err,
+				    sizeof(w->err)) != 0)
 			fail_msg("%s", w->err);
-		moves += w->engine->moving;
+		moves += is_moving(w->engine);
 	}
 	end_move(w);
 	all_packets_came(w, n_flows);
@@ -65,8 +66,8 @@ static void moves_under_load_lose_reorder_and_change_nothing(void **state)
 	assert_int_equal(sum_sessions(w), n_flows);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		for (uint32_t j = 0; j < WORKERS; j++)
-			assert_int_equal(sn_state_partition(w->engine->state, j)->owned[i],
-					 sn_state_owner(w->engine->state, i) == j);
+			assert_int_equal(sn_state_partition(sn_engine_state(w->engine), j)->owned[i],
+					 sn_state_owner(sn_engine_state(w->engine), i) == j);
 	print_message("%u moves, %lu steps, %lu packets\n", moves, (unsigned long)steps,
 		      (unsigned long)w->n_out);
 }
@@ -84,16 +85,16 @@ static void moves_and_swaps_of_the_program_may_meet(void **state)
 		send_flow(w, i % WORKERS, i, false);
 	for (uint32_t moves = 0; moves < 500;) {
 		step(w, n_flows);
-		if (!sn_shards_end(w->engine, &blocked))
+		if (!sn_shards_end(sn_engine_shards(w->engine), &blocked))
 			continue;
 		if (moves % 5 == 0) {	 /* packets are in the rings */
 			if (swaps++ % 2) /* else the state fits as it is: the swap is warmed up */
 				w->msg->tables[0]->max_sessions = 10000 + swaps % 3;
 			load_message(w);
 		}
-		assert_int_equal(
-			sn_shards_begin(w->engine, dice(SN_SHARDS), dice(WORKERS), w->err, sizeof(w->err)),
-			0);
+		assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), dice(SN_SHARDS), dice(WORKERS),
+						 w->err, sizeof(w->err)),
+				 0);
 		moves++;
 	}
 	end_move(w);
@@ -131,7 +132,7 @@ static void load_changed(struct world *w, enum change change)
 	if (change == CHANGE_UNITS)
 		w->msg->n_tables = 3 - w->msg->n_tables;
 	load_message(w);
-	assert_int_equal(sn_state_units(w->engine->state), w->msg->n_tables == 1 ? SN_SHARDS : 4);
+	assert_int_equal(sn_state_units(sn_engine_state(w->engine)), w->msg->n_tables == 1 ? SN_SHARDS : 4);
 }
 
 static void a_program_may_be_loaded_at_each_step_of_a_move(void **state)
@@ -149,14 +150,15 @@ static void a_program_may_be_loaded_at_each_step_of_a_move(void **state)
 	for (uint32_t i = 0; i < CHANGES * most * 5; i++) {
 		uint64_t handed = 0, taken = 0;
 
-		assert_int_equal(sn_shards_begin(w->engine, dice(sn_state_units(w->engine->state)),
+		assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine),
+						 dice(sn_state_units(sn_engine_state(w->engine))),
 						 dice(WORKERS), w->err, sizeof(w->err)),
 				 0);
 		for (uint32_t n = 0; n < i / CHANGES % most; n++) {
 			step(w, n_flows);
-			sn_shards_end(w->engine, &blocked);
+			sn_shards_end(sn_engine_shards(w->engine), &blocked);
 		}
-		under_way += w->engine->moving;
+		under_way += is_moving(w->engine);
 		for (uint32_t j = 0; j < WORKERS; j++) {
 			handed += stats_of(w, j)->handed;
 			taken += stats_of(w, j)->taken;
@@ -165,7 +167,7 @@ static void a_program_may_be_loaded_at_each_step_of_a_move(void **state)
 		load_changed(w, i % CHANGES);
 		for (uint32_t n = 0; n < 20; n++)
 			step(w, n_flows);
-		while (!sn_shards_end(w->engine, &blocked))
+		while (!sn_shards_end(sn_engine_shards(w->engine), &blocked))
 			step(w, n_flows);
 	}
 	settle(w);
@@ -192,7 +194,7 @@ static void packets_for_a_shard_on_its_way_wait_for_it(void **state)
 	w->n_out = 0;
 	m = next_packet(w, flow, false);
 	receive(w, 1, 0, &m, 1); /* in the ring to worker 0 */
-	assert_int_equal(sn_shards_begin(w->engine, unit, 2, w->err, sizeof(w->err)), 0);
+	assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), unit, 2, w->err, sizeof(w->err)), 0);
 	poll_worker(w, 2);
 	m = next_packet(w, flow, false);
 	receive(w, 2, 0, &m, 1); /* held */
@@ -201,14 +203,14 @@ static void packets_for_a_shard_on_its_way_wait_for_it(void **state)
 	receive(w, 1, 0, &m, 1); /* in the ring to worker 2, */
 	poll_worker(w, 2);	 /* then held */
 	assert_int_equal(w->n_out, 0);
-	assert_false(sn_shards_end(w->engine, &blocked));
-	w->engine->now_ns += 5000;
+	assert_false(sn_shards_end(sn_engine_shards(w->engine), &blocked));
+	let_pass(w->engine, 5000);
 	poll_worker(w, 0); /* gives, having sent the first */
 	assert_int_equal(w->n_out, 1);
-	assert_false(sn_shards_end(w->engine, &blocked));
+	assert_false(sn_shards_end(sn_engine_shards(w->engine), &blocked));
 	poll_worker(w, 2);
 	assert_int_equal(w->n_out, 3);
-	assert_true(sn_shards_end(w->engine, &blocked));
+	assert_true(sn_shards_end(sn_engine_shards(w->engine), &blocked));
 	assert_int_equal(blocked, 5000);
 	assert_int_equal(w->n_drops, 0);
 }
@@ -219,14 +221,18 @@ static void a_move_says_what_is_wrong_with_it(void **state)
 	uint64_t blocked;
 
 	open_workers(w, 2);
-	assert_int_equal(sn_shards_move(w->engine, 0, 0, &blocked, w->err, sizeof(w->err)), -1);
+	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 0, &blocked, w->err, sizeof(w->err)),
+			 -1);
 	assert_string_equal(w->err, "move: the engine runs no program that keeps state");
 	load_message(w);
-	assert_int_equal(sn_shards_move(w->engine, 128, 0, &blocked, w->err, sizeof(w->err)), -1);
+	assert_int_equal(
+		sn_shards_move(sn_engine_shards(w->engine), 128, 0, &blocked, w->err, sizeof(w->err)), -1);
 	assert_string_equal(w->err, "move: shard 128, there are 128");
-	assert_int_equal(sn_shards_move(w->engine, 0, 2, &blocked, w->err, sizeof(w->err)), -1);
+	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 2, &blocked, w->err, sizeof(w->err)),
+			 -1);
 	assert_string_equal(w->err, "move: worker 2, there are 2");
-	assert_int_equal(sn_shards_move(w->engine, 0, 0, &blocked, w->err, sizeof(w->err)), 0);
+	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 0, &blocked, w->err, sizeof(w->err)),
+			 0);
 	assert_int_equal(blocked, 0);
 }
 

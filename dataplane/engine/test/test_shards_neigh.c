@@ -25,7 +25,7 @@ static void hear_arp(struct world *w, uint32_t worker, uint16_t op, uint8_t mac,
 static uint8_t known_mac(const struct world *w, uint32_t worker)
 {
 	struct sn_neigh_info infos[8];
-	size_t n = sn_worker_neighbors(w->engine->threads[worker].worker, infos, 8);
+	size_t n = sn_worker_neighbors(worker_of(w->engine, worker), infos, 8);
 
 	for (size_t i = 0; i < n; i++)
 		if (infos[i].address == NEIGHBOR)
@@ -35,8 +35,7 @@ static uint8_t known_mac(const struct world *w, uint32_t worker)
 
 static struct sn_neigh *neighbor_of(const struct world *w, uint32_t worker)
 {
-	return sn_neigh_find(&w->engine->threads[worker].worker->neigh,
-			     sn_neigh_key(0, SN_VLAN_ABSENT, NEIGHBOR));
+	return sn_neigh_find(&worker_of(w->engine, worker)->neigh, sn_neigh_key(0, SN_VLAN_ABSENT, NEIGHBOR));
 }
 
 static void an_arp_reply_reaches_every_worker(void **state)
@@ -81,10 +80,10 @@ static void a_neighbours_new_mac_reaches_every_worker_that_uses_it(void **state)
 	for (uint32_t i = 0; i < WORKERS; i++)
 		assert_int_equal(known_mac(w, i), 3);
 	/* The one to which the device gives ARP does not use the neighbour, and has forgotten it. */
-	w->engine->now_ns += 50 * SECOND;
+	let_pass(w->engine, 50 * SECOND);
 	for (uint32_t i = 1; i < WORKERS; i++)
-		neighbor_of(w, i)->used = w->engine->now_ns;
-	w->engine->now_ns += 50 * SECOND;
+		neighbor_of(w, i)->used = now_of(w->engine);
+	let_pass(w->engine, 50 * SECOND);
 	tick_all(w);
 	for (uint32_t i = 0; i < WORKERS; i++)
 		assert_int_equal(known_mac(w, i), i == 0 ? 0 : 3);
@@ -101,15 +100,15 @@ static void an_answer_to_one_workers_probe_confirms_the_neighbour_for_all(void *
 	open_workers(w, WORKERS);
 	load_message(w);
 	hear_arp(w, 1, ARP_REPLY, 1, SN_SAMPLE_INSIDE);
-	w->engine->now_ns += 46 * SECOND; /* reachable no longer */
+	let_pass(w->engine, 46 * SECOND); /* reachable no longer */
 	for (uint32_t i = 0; i < WORKERS; i++)
-		neighbor_of(w, i)->used = w->engine->now_ns;
+		neighbor_of(w, i)->used = now_of(w->engine);
 	tick_all(w);
-	w->engine->now_ns += 5 * SECOND;
+	let_pass(w->engine, 5 * SECOND);
 	for (uint32_t i = 0; i < WORKERS; i++) {
 		assert_int_equal(neighbor_of(w, i)->state, i < 2 ? SN_NEIGH_DELAY : SN_NEIGH_REACHABLE);
 		w->n_out = 0;
-		sn_worker_tick(w->engine->threads[i].worker, w->engine->now_ns);
+		sn_worker_tick(worker_of(w->engine, i), now_of(w->engine));
 		if (i == 1) {
 			assert_int_equal(w->n_out, 1);
 			hear_arp(w, 2, ARP_REPLY, 1, SN_SAMPLE_INSIDE);

@@ -412,7 +412,7 @@ static void a_packet_that_is_handed_to_another_worker_is_told_once(void **state)
 	assert_true(of_worker[0] > 0);
 	assert_true(of_worker[1] > 0);
 	for (unsigned int i = 0; i < 2; i++)
-		handed += sn_worker_stats(f->harness.engine->threads[i].worker)->handed;
+		handed += sn_worker_stats(worker_of(f->harness.engine, i))->handed;
 	assert_true(handed > 0);
 }
 

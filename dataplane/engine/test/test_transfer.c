@@ -43,12 +43,14 @@ static void a_session_keeps_its_age_and_what_was_seen_of_it(void **state)
 	open_sides(w, 1);
 	send_all(w, 3, false);
 	for (uint32_t i = 0; i < 2; i++)
-		w->sides[i].engine->now_ns += later;
+		let_pass(w->sides[i].engine, later);
 	send_all(w, 1, true);
-	assert_int_equal(
-		sn_state_entries(w->sides[0].engine->state, 0, w->sides[0].engine->now_ns, before, 8), 3);
+	assert_int_equal(sn_state_entries(sn_engine_state(w->sides[0].engine), 0, now_of(w->sides[0].engine),
+					  before, 8),
+			 3);
 	transfer(w, 0, 0, SN_SHARDS);
-	assert_int_equal(sn_state_entries(w->sides[1].engine->state, 0, w->sides[1].engine->now_ns, after, 8),
+	assert_int_equal(sn_state_entries(sn_engine_state(w->sides[1].engine), 0, now_of(w->sides[1].engine),
+					  after, 8),
 			 3);
 	for (uint32_t i = 0; i < 3; i++) {
 		const struct sn_session *was = (const struct sn_session *)&before[i].line;
@@ -61,9 +63,9 @@ static void a_session_keeps_its_age_and_what_was_seen_of_it(void **state)
 		assert_int_equal(is->entry.shard, was->entry.shard);
 	}
 	/* UDP: 300 s in the sample. What was idle for 100 s ends 200 s later, at the new engine's clock. */
-	w->sides[1].engine->now_ns += 250 * SECOND;
+	let_pass(w->sides[1].engine, 250 * SECOND);
 	for (uint32_t i = 0; i < 2 * SN_SHARDS; i++)
-		sn_worker_tick(w->sides[1].engine->threads[0].worker, w->sides[1].engine->now_ns);
+		sn_worker_tick(worker_of(w->sides[1].engine, 0), now_of(w->sides[1].engine));
 	assert_int_equal(sessions_of(&w->sides[1]), 1);
 }
 
@@ -74,9 +76,9 @@ static void go_on(struct journey *j)
 
 	if (dice(40) == 0 && !j->taken) { /* the agents give up, in either order */
 		if (dice(2))
-			sn_take_abort(j->to->engine, j->id, &taken);
+			sn_take_abort(sn_engine_transfers(j->to->engine), j->id, &taken);
 		give_abort(j);
-		sn_take_abort(j->to->engine, j->id, &taken);
+		sn_take_abort(sn_engine_transfers(j->to->engine), j->id, &taken);
 		assert_false(taken.committed);
 		j->over = true;
 	} else if (!j->read) {
@@ -183,9 +185,8 @@ static void packets_that_wait_are_bounded_and_keep_their_order(void **state)
 	give_commit(&j);
 	settle(w);
 	assert_int_equal(w->n_seen, 1 + SN_EXCHANGE_HELD);
-	assert_int_equal(
-		sn_worker_stats(w->sides[0].engine->threads[0].worker)->shards[shard_of(w, flow)].passed,
-		SN_EXCHANGE_HELD);
+	assert_int_equal(sn_worker_stats(worker_of(w->sides[0].engine, 0))->shards[shard_of(w, flow)].passed,
+			 SN_EXCHANGE_HELD);
 }
 
 static uint64_t page_faults(void)
@@ -206,7 +207,7 @@ static int ask_layout(struct journey *j, size_t n_units, uint32_t *counts)
 	give.transfer = (ProtobufCBinaryData){SN_TRANSFER_ID, j->id};
 	give.shards = j->units;
 	give.n_shards = n_units;
-	if (sn_answer_give(j->from->engine, &j->w->arena, &give, &response, ERR) != 0)
+	if (sn_answer_give(sn_engine_transfers(j->from->engine), &j->w->arena, &give, &response, ERR) != 0)
 		return -1;
 	assert_int_equal(response.given->n_counts, n_units);
 	memcpy(counts, response.given->counts, n_units * sizeof(*counts));
@@ -262,7 +263,8 @@ static void counts_that_are_none_are_refused(void **state)
 	take.n_shards = 3;
 	take.counts = counts;
 	take.n_counts = 2;
-	assert_int_equal(sn_answer_take(j->to->engine, &w->arena, &take, &response, ERR), -1);
+	assert_int_equal(sn_answer_take(sn_engine_transfers(j->to->engine), &w->arena, &take, &response, ERR),
+			 -1);
 	assert_string_equal(w->err, "take: 2 counts of sessions, of 3 shards: want one of each, or none");
 	j->units[2] = 128;
 	assert_int_equal(ask_layout(j, 3, counts), -1);
@@ -277,15 +279,15 @@ static void both_engines_say_how_long_packets_waited(void **state)
 	open_sides(w, 1);
 	send_all(w, 10, false);
 	OK(take_begin(j));
-	w->sides[1].engine->now_ns += 1000;
-	OK(sn_give_begin(j->from->engine, order_of(j), ERR));
+	let_pass(w->sides[1].engine, 1000);
+	OK(sn_give_begin(sn_engine_transfers(j->from->engine), order_of(j), ERR));
 	for (uint32_t i = 0; i < 2; i++)
-		w->sides[i].engine->now_ns += 5000;
+		let_pass(w->sides[i].engine, 5000);
 	carry_all(j);
 	seal(j);
 	take_commit(j);
 	assert_int_equal(j->last.blocked_ns, 6000);
-	w->sides[0].engine->now_ns += 2000;
+	let_pass(w->sides[0].engine, 2000);
 	give_commit(j);
 	assert_int_equal(j->blocked, 7000);
 	take_commit(j);

@@ -20,9 +20,10 @@ static void abort_after(struct world *w, uint32_t step)
 	send_to(w, 0, 5, false); /* they wait, */
 	send_to(w, 1, 6, false);
 	poll_side(&w->sides[0]);
-	sn_take_abort(w->sides[1].engine, j.id, &taken);
+	sn_take_abort(sn_engine_transfers(w->sides[1].engine), j.id, &taken);
 	assert_false(taken.committed);
-	assert_int_equal(sn_take_commit(w->sides[1].engine, j.id, j.count, &taken, w->err, sizeof(w->err)),
+	assert_int_equal(sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, j.count, &taken,
+					w->err, sizeof(w->err)),
 			 -1);
 	assert_string_equal(w->err, "the transfer is not known, or ended");
 	give_abort(&j);
@@ -60,18 +61,24 @@ static void a_giver_that_asks_after_the_end_learns_what_the_taker_did(void **sta
 	j = journey(w, 0, 0, SN_SHARDS);
 	begin(&j);
 	carry_all(&j);
-	assert_int_equal(sn_give_commit(w->sides[0].engine, j.id, &j.blocked, w->err, sizeof(w->err)), -1);
+	assert_int_equal(sn_give_commit(sn_engine_transfers(w->sides[0].engine), j.id, &j.blocked, w->err,
+					sizeof(w->err)),
+			 -1);
 	assert_string_equal(w->err, "the transfer is not sealed: it may have ended at the peer");
 	seal(&j);
 	take_commit(&j);
 	take_commit(&j); /* the answer was lost */
-	sn_take_abort(w->sides[1].engine, j.id, &taken);
+	sn_take_abort(sn_engine_transfers(w->sides[1].engine), j.id, &taken);
 	assert_true(taken.committed);
-	assert_int_equal(sn_give_begin(w->sides[0].engine, order_of(&j), w->err, sizeof(w->err)), 0);
+	assert_int_equal(
+		sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), w->err, sizeof(w->err)),
+		0);
 	give_commit(&j);
 	give_commit(&j);
 	assert_int_equal(j.blocked, 0);
-	assert_int_equal(sn_give_abort(w->sides[0].engine, j.id, &j.blocked, w->err, sizeof(w->err)), -1);
+	assert_int_equal(sn_give_abort(sn_engine_transfers(w->sides[0].engine), j.id, &j.blocked, w->err,
+				       sizeof(w->err)),
+			 -1);
 	assert_string_equal(w->err, "the transfer is committed");
 	assert_int_equal(take_begin(&j), 0);
 	assert_true(j.last.committed);
@@ -94,9 +101,9 @@ static void a_broken_connection_is_resumed_where_it_was(void **state)
 	carry(&j);
 	memcpy(first, j.chunk, sizeof(first));
 	carry(&j);
-	assert_int_equal(
-		sn_give_read(w->sides[0].engine, j.id, &cursor, j.chunk, CHUNK, &n, w->err, sizeof(w->err)),
-		0);
+	assert_int_equal(sn_give_read(sn_engine_transfers(w->sides[0].engine), j.id, &cursor, j.chunk, CHUNK,
+				      &n, w->err, sizeof(w->err)),
+			 0);
 	assert_memory_equal(j.chunk, first, sizeof(first));
 	j.sequence = 0;
 	assert_int_equal(put_chunk(&j), 0); /* came already */
@@ -110,7 +117,9 @@ static void a_broken_connection_is_resumed_where_it_was(void **state)
 	j.sequence = 2;
 	carry_all(&j);
 	seal(&j);
-	assert_int_equal(sn_take_commit(w->sides[1].engine, j.id, 299, &j.last, w->err, sizeof(w->err)), -1);
+	assert_int_equal(sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, 299, &j.last, w->err,
+					sizeof(w->err)),
+			 -1);
 	assert_string_equal(w->err, "300 sessions came, the giver has put 299");
 	take_commit(&j);
 	give_commit(&j);
@@ -128,7 +137,7 @@ static void what_is_read_again_is_what_was_read(void **state)
 	open_sides(w, 1);
 	send_all(w, CHUNK, false);
 	for (uint32_t i = 0; i < 2; i++)
-		w->sides[i].engine->now_ns += 299 * SECOND;
+		let_pass(w->sides[i].engine, 299 * SECOND);
 	j = journey(w, 0, 0, SN_SHARDS);
 	begin(&j);
 	for (uint32_t i = 0; i < 3; i++) {
@@ -138,7 +147,7 @@ static void what_is_read_again_is_what_was_read(void **state)
 		if (i == 0)
 			memcpy(first, j.chunk, sizeof(first));
 		assert_memory_equal(j.chunk, first, sizeof(first));
-		giver->engine->now_ns += SECOND; /* the third time they would have expired */
+		let_pass(giver->engine, SECOND); /* the third time they would have expired */
 	}
 	give_abort(&j);
 }
@@ -150,14 +159,18 @@ static void what_was_given_up_at_the_taker_never_commits(void **state)
 
 	open_sides(w, 1);
 	j = journey(w, 0, 0, SN_SHARDS);
-	assert_int_equal(sn_give_begin(w->sides[0].engine, order_of(&j), w->err, sizeof(w->err)), 0);
+	assert_int_equal(
+		sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), w->err, sizeof(w->err)),
+		0);
 	/* The beginning is on its way when the driver gives up; there are no sessions. */
-	sn_take_abort(w->sides[1].engine, j.id, &j.last);
+	sn_take_abort(sn_engine_transfers(w->sides[1].engine), j.id, &j.last);
 	assert_false(j.last.committed);
 	give_abort(&j);
 	assert_int_equal(take_begin(&j), -1);
 	assert_string_equal(w->err, "the transfer was given up");
-	assert_int_equal(sn_take_commit(w->sides[1].engine, j.id, 0, &j.last, w->err, sizeof(w->err)), -1);
+	assert_int_equal(sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, 0, &j.last, w->err,
+					sizeof(w->err)),
+			 -1);
 	assert_int_equal(place(&w->sides[1], 0), SN_SHARD_AWAY);
 	transfer(w, 0, 0, SN_SHARDS);
 }
@@ -214,16 +227,21 @@ static void engines_that_are_not_alike_hand_nothing_over(void **state)
 	assert_string_equal(w->err,
 			    "the giver runs program 01020304, this engine 09080706: load the same first");
 	load_hashed(&w->sides[1], program_hash, sizeof(program_hash));
-	assert_int_equal(
-		sn_shards_assign(w->sides[1].engine, NULL, 0, key, sizeof(key), w->err, sizeof(w->err)), 0);
+	assert_int_equal(sn_shards_assign(sn_engine_shards(w->sides[1].engine), NULL, 0, key, sizeof(key),
+					  w->err, sizeof(w->err)),
+			 0);
 	assert_int_equal(take_begin(&j), -1);
 	assert_string_equal(
 		w->err, "the giver tells shards by another key: assign one key to all engines of the chain");
 	j.units[0] = 128;
-	assert_int_equal(sn_give_begin(w->sides[0].engine, order_of(&j), w->err, sizeof(w->err)), -1);
+	assert_int_equal(
+		sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), w->err, sizeof(w->err)),
+		-1);
 	assert_string_equal(w->err, "shard 128, there are 128");
 	j.units[0] = 3;
-	assert_int_equal(sn_give_begin(w->sides[1].engine, order_of(&j), w->err, sizeof(w->err)), -1);
+	assert_int_equal(
+		sn_give_begin(sn_engine_transfers(w->sides[1].engine), order_of(&j), w->err, sizeof(w->err)),
+		-1);
 	assert_string_equal(w->err, "shard 3 is away, want one that is here");
 }
 
@@ -242,19 +260,19 @@ static void transfers_that_nobody_goes_on_with_end_unless_the_taker_decides(void
 	carry_all(&sealed);
 	seal(&sealed);
 	for (uint32_t i = 0; i < 2; i++) {
-		w->sides[i].engine->now_ns += SN_TRANSFER_LEASE - 1;
-		sn_transfers_tick(w->sides[i].engine);
+		let_pass(w->sides[i].engine, SN_TRANSFER_LEASE - 1);
+		sn_transfers_tick(sn_engine_transfers(w->sides[i].engine));
 		assert_int_equal(place(&w->sides[i], 0), i == 0 ? SN_SHARD_GIVING : SN_SHARD_TAKING);
-		w->sides[i].engine->now_ns += 1;
-		sn_transfers_tick(w->sides[i].engine);
+		let_pass(w->sides[i].engine, 1);
+		sn_transfers_tick(sn_engine_transfers(w->sides[i].engine));
 		assert_int_equal(place(&w->sides[i], 0), i == 0 ? SN_SHARD_HERE : SN_SHARD_AWAY);
 	}
 	assert_int_equal(place(&w->sides[0], 64), SN_SHARD_GIVING); /* the taker might have committed */
 	assert_int_equal(place(&w->sides[1], 64), SN_SHARD_AWAY);
-	assert_true(sn_transfers_open(w->sides[0].engine));
-	assert_int_equal(sn_transfer_of(w->sides[0].engine, 64)->sealed, true);
+	assert_true(sn_transfers_open(sn_engine_transfers(w->sides[0].engine)));
+	assert_int_equal(sn_transfer_of(sn_engine_transfers(w->sides[0].engine), 64)->sealed, true);
 	give_abort(&sealed);
-	assert_false(sn_transfers_open(w->sides[0].engine));
+	assert_false(sn_transfers_open(sn_engine_transfers(w->sides[0].engine)));
 	send_all(w, 100, true);
 	assert_nothing_lost(w);
 }

@@ -12,17 +12,14 @@ static void a_packet_that_no_engine_wants_goes_to_and_fro_at_most_once(void **st
 	open_sides(w, 2);
 	send_all(w, 10, false);
 	transfer(w, 0, 0, SN_SHARDS);
-	for (uint32_t i = 0; i < SN_SHARDS; i++)
-		w->sides[1].engine->peers->at[i] = 1;
 	/* The second loses them as if it had been begun anew. */
 	sn_engine_free(w->sides[1].engine);
 	open_side(w, 1, true);
-	introduce(&w->sides[1]);
-	memset(w->sides[1].engine->peers->at, 1, SN_SHARDS);
+	introduce(&w->sides[1], true);
 	send_all(w, 10, false);
 	assert_int_equal(dropped(w, SN_REASON_NOT_HERE), 10);
 	/* Nobody is known to have them. */
-	memset(w->sides[0].engine->peers->at, 0, SN_SHARDS);
+	assert_int_equal(introduce_with(&w->sides[0], "outside", 0, false), 0);
 	for (uint32_t i = 0; i < 10; i++)
 		send_to(w, 0, i, false);
 	poll_side(&w->sides[0]);
@@ -34,13 +31,13 @@ static void packets_for_a_shard_on_its_way_here_go_to_who_has_it_still(void **st
 	struct world *w = *state;
 
 	open_sides(w, 2);
-	introduce(&w->sides[1]); /* nobody but itself is to have them */
+	introduce(&w->sides[1], false); /* nobody but itself is to have them */
 	for (uint32_t i = 0; i < 10; i++)
 		send_to(w, 1, i, false);
 	settle(w);
 	assert_nothing_lost(w);
 	assert_int_equal(sessions_of(&w->sides[0]), 10);
-	assert_int_equal(introduce_with(&w->sides[1], "outside", 0, false, w->err, sizeof(w->err)), 0);
+	assert_int_equal(introduce_with(&w->sides[1], "outside", 0, false), 0);
 	for (uint32_t i = 0; i < 10; i++)
 		send_to(w, 1, i, false);
 	settle(w);
@@ -51,20 +48,21 @@ static void an_assignment_takes_no_session_away(void **state)
 {
 	struct world *w = *state;
 	static const uint8_t key[] = "sixteen bytes or more", brief[] = "too few";
-	struct sn_engine *e;
+	struct sn_shards *e;
 	uint32_t all[SN_SHARDS];
 	struct journey j;
 
 	open_sides(w, 2);
-	e = w->sides[0].engine;
+	e = sn_engine_shards(w->sides[0].engine);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		all[i] = i;
 	assert_int_equal(
 		sn_shards_assign(e, all, SN_SHARDS, brief, sizeof(brief) - 1, w->err, sizeof(w->err)), -1);
 	assert_string_equal(w->err, "assign: key of 7 bytes, want 16 to 64");
 	for (uint32_t i = 0; i < 2; i++)
-		assert_int_equal(sn_shards_assign(w->sides[i].engine, all, i == 0 ? SN_SHARDS : 0, key,
-						  sizeof(key), w->err, sizeof(w->err)),
+		assert_int_equal(sn_shards_assign(sn_engine_shards(w->sides[i].engine), all,
+						  i == 0 ? SN_SHARDS : 0, key, sizeof(key), w->err,
+						  sizeof(w->err)),
 				 0);
 	send_all(w, 400, false);
 	assert_int_equal(sn_shards_assign(e, all, 1, NULL, 0, w->err, sizeof(w->err)), -1);
@@ -77,7 +75,7 @@ static void an_assignment_takes_no_session_away(void **state)
 	assert_int_equal(sn_shards_assign(e, all, SN_SHARDS, NULL, 0, w->err, sizeof(w->err)), -1);
 	assert_string_equal(w->err, "assign: shard 7 is being given away");
 	give_abort(&j);
-	sn_take_abort(w->sides[1].engine, j.id, &j.last);
+	sn_take_abort(sn_engine_transfers(w->sides[1].engine), j.id, &j.last);
 	transfer(w, 0, 0, SN_SHARDS);
 	assert_int_equal(sn_shards_assign(e, all, 0, NULL, 0, w->err, sizeof(w->err)), 0);
 	send_all(w, 400, true);
@@ -91,7 +89,9 @@ static void a_shard_that_is_not_here_is_not_moved_between_workers(void **state)
 
 	open_sides(w, 2);
 	transfer(w, 0, 0, 1);
-	assert_int_equal(sn_shards_move(w->sides[0].engine, 0, 1, &blocked, w->err, sizeof(w->err)), -1);
+	assert_int_equal(
+		sn_shards_move(sn_engine_shards(w->sides[0].engine), 0, 1, &blocked, w->err, sizeof(w->err)),
+		-1);
 	assert_string_equal(w->err, "move: shard 0 is not here");
 }
 
@@ -100,7 +100,7 @@ static void peers_say_what_is_wrong_with_them(void **state)
 	struct world *w = *state;
 
 	open_sides(w, 1);
-	assert_int_equal(introduce_with(&w->sides[0], "elsewhere", 1, false, w->err, sizeof(w->err)), -1);
+	assert_int_equal(introduce_with(&w->sides[0], "elsewhere", 1, false), -1);
 	assert_string_equal(w->err, "peer peer: interface elsewhere is none of this engine");
 }
 
@@ -111,7 +111,7 @@ static uint32_t announced(struct world *w, uint8_t number, uint32_t seconds)
 
 	side->announced = 0;
 	for (uint32_t i = 0; i < seconds; i++) {
-		side->engine->now_ns += SECOND;
+		let_pass(side->engine, SECOND);
 		tick_workers(side->engine, w->n_workers);
 	}
 	return side->announced;
@@ -119,7 +119,7 @@ static uint32_t announced(struct world *w, uint8_t number, uint32_t seconds)
 
 static void tell_front(struct world *w, uint8_t number, size_t n_peers, bool front)
 {
-	if (introduce_with(&w->sides[number], "outside", n_peers, front, w->err, sizeof(w->err)) != 0)
+	if (introduce_with(&w->sides[number], "outside", n_peers, front) != 0)
 		fail_msg("%s", w->err);
 }
 

@@ -40,7 +40,7 @@ static void load_fewer_units(struct world *w)
 	w->msg->tables[0]->port_max = 1024 + 64 * 64 - 1;
 	for (uint32_t i = 0; i < 2; i++)
 		load_hashed(&w->sides[i], program_hash, sizeof(program_hash));
-	assert_int_equal(sn_state_units(w->sides[0].engine->state), 64);
+	assert_int_equal(sn_state_units(sn_engine_state(w->sides[0].engine)), 64);
 }
 
 static void fewer_units_are_where_the_first_of_them_was(void **state)
@@ -87,7 +87,7 @@ static void end_by_the_taker(struct journey *j)
 {
 	struct sn_taken taken;
 
-	sn_take_abort(j->to->engine, j->id, &taken);
+	sn_take_abort(sn_engine_transfers(j->to->engine), j->id, &taken);
 	if (taken.committed)
 		give_commit(j);
 	else
@@ -107,11 +107,11 @@ static void a_sealed_transfer_of_units_that_became_part_of_others_is_over(bool t
 	for (uint32_t after = 0; after < 2; after++) {
 		assert_unit_is_at(w, 6, 0);
 		assert_unit_is_at(w, 7, 1);
-		assert_null(sn_transfer_of(w->sides[0].engine, 6));
-		assert_false(sn_transfers_open(w->sides[0].engine));
+		assert_null(sn_transfer_of(sn_engine_transfers(w->sides[0].engine), 6));
+		assert_false(sn_transfers_open(sn_engine_transfers(w->sides[0].engine)));
 		end_by_the_taker(&j);
 	}
-	assert_int_equal(w->sides[0].engine->peers->at[71], 1);
+	assert_int_equal(sn_peering_peers(sn_engine_peering(w->sides[0].engine))->at[71], 1);
 	send_all(w, 300, true);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		assert_int_equal(place(&w->sides[0], i) + place(&w->sides[1], i), SN_SHARD_AWAY);
@@ -140,7 +140,7 @@ static void a_sealed_transfer_of_first_shards_takes_their_units_along(bool taken
 	load_fewer_units(w);
 	for (uint32_t i = 5; i < SN_SHARDS; i += 64) {
 		assert_int_equal(place(&w->sides[0], i), SN_SHARD_GIVING);
-		assert_non_null(sn_transfer_of(w->sides[0].engine, i));
+		assert_non_null(sn_transfer_of(sn_engine_transfers(w->sides[0].engine), i));
 	}
 	end_by_the_taker(&j);
 	assert_unit_is_at(w, 5, taken);

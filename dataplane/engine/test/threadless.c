@@ -50,13 +50,13 @@ void load_threadless(struct sn_engine *engine, const Sinter__Program__V1__Progra
 void tick_workers(struct sn_engine *engine, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		sn_worker_tick(engine->threads[i].worker, engine->now_ns);
+		sn_worker_tick(worker_of(engine, i), now_of(engine));
 }
 
 uint64_t sessions_of_engine(const struct sn_engine *engine)
 {
 	struct sn_state_stats stats;
 
-	sn_state_stats(engine->state, 0, &stats);
+	sn_state_stats(sn_engine_state(engine), 0, &stats);
 	return stats.sessions;
 }

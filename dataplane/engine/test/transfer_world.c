@@ -63,7 +63,7 @@ void load_hashed(struct side *side, const uint8_t *hash, size_t len)
 	load_threadless(side->engine, side->world->msg, hash, len);
 	for (uint32_t w = 0; w < side->world->n_workers; w++)
 		for (uint16_t i = 0; i < 2; i++)
-			side->engine->threads[w].worker->macs[i] = mac_of(side->number, i);
+			worker_of(side->engine, w)->macs[i] = mac_of(side->number, i);
 }
 
 void open_side(struct world *w, uint8_t number, bool bare)
@@ -81,13 +81,14 @@ void open_side(struct world *w, uint8_t number, bool bare)
 	side->world = w;
 	side->number = number;
 	side->engine = create_threadless(config);
-	side->engine->now_ns = (1000 + 500 * number) * SECOND; /* clocks differ */
+	sn_threads_set_now(sn_engine_threads(side->engine),
+			   (1000 + 500 * number) * SECOND); /* clocks differ */
 	load_hashed(side, program_hash, sizeof(program_hash));
 }
 
-int introduce_with(struct side *side, const char *interface, size_t n_peers, bool front, char *err,
-		   size_t err_len)
+static int introduce_owner(struct side *side, const char *interface, size_t n_peers, bool owns, bool front)
 {
+	uint32_t units[SN_SHARDS];
 	Sinter__Program__V1__PeerInterface ifaces[2], *list[2];
 	Sinter__Program__V1__SetPeers message = SINTER__PROGRAM__V1__SET_PEERS__INIT;
 	Sinter__Program__V1__Peer peer = SINTER__PROGRAM__V1__PEER__INIT, *peers[1] = {&peer};
@@ -103,15 +104,24 @@ int introduce_with(struct side *side, const char *interface, size_t n_peers, boo
 	peer.name = (char *)"peer";
 	peer.interfaces = list;
 	peer.n_interfaces = 2;
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		units[i] = i;
+	peer.shards = units;
+	peer.n_shards = owns ? SN_SHARDS : 0;
 	message.peers = peers;
 	message.n_peers = n_peers;
 	message.front = front;
-	return sn_answer_peers(side->engine, &message, err, err_len);
+	return sn_answer_peers(side->engine, &message, side->world->err, sizeof(side->world->err));
 }
 
-void introduce(struct side *side)
+int introduce_with(struct side *side, const char *interface, size_t n_peers, bool front)
 {
-	if (introduce_with(side, "outside", 1, false, side->world->err, sizeof(side->world->err)) != 0)
+	return introduce_owner(side, interface, n_peers, false, front);
+}
+
+void introduce(struct side *side, bool owns)
+{
+	if (introduce_owner(side, "outside", 1, owns, false) != 0)
 		fail_msg("%s", side->world->err);
 }
 
@@ -120,10 +130,8 @@ void open_sides(struct world *w, uint32_t n_workers)
 	w->n_workers = n_workers;
 	open_side(w, 0, false);
 	open_side(w, 1, true);
-	for (uint32_t i = 0; i < 2; i++) {
-		introduce(&w->sides[i]);
-		memset(w->sides[i].engine->peers->at, i == 1, SN_SHARDS);
-	}
+	for (uint32_t i = 0; i < 2; i++)
+		introduce(&w->sides[i], i == 1);
 }
 
 int open_world(void **state)
@@ -175,13 +183,13 @@ static struct rte_mbuf *next_packet(struct world *w, uint8_t side, uint32_t inde
 
 static void receive(struct side *side, uint32_t worker, uint16_t iface, struct rte_mbuf *m)
 {
-	sn_worker_burst(side->engine->threads[worker].worker, iface, &m, 1, side->engine->now_ns);
+	sn_worker_burst(worker_of(side->engine, worker), iface, &m, 1, now_of(side->engine));
 }
 
 void poll_side(struct side *side)
 {
-	for (uint32_t i = 0; side->engine->exchange && i < side->world->n_workers; i++)
-		sn_mailbox_poll(side->engine->threads[i].mailbox);
+	for (uint32_t i = 0; mailbox_of(side->engine, 0) && i < side->world->n_workers; i++)
+		sn_mailbox_poll(mailbox_of(side->engine, i));
 }
 
 void deliver(struct side *side)
@@ -251,7 +259,7 @@ uint64_t sessions_of(const struct side *side)
 
 enum sn_shard_place place(const struct side *side, uint32_t shard)
 {
-	return sn_state_place(side->engine->state, shard);
+	return sn_state_place(sn_engine_state(side->engine), shard);
 }
 
 void assert_one_has_each(const struct world *w)
@@ -266,13 +274,13 @@ void assert_quotas(const struct side *side)
 	int64_t sum = (int64_t)sessions_of(side);
 
 	for (uint32_t i = 0; i < side->world->n_workers; i++)
-		sum += sn_state_partition(side->engine->state, i)->left[0];
+		sum += sn_state_partition(sn_engine_state(side->engine), i)->left[0];
 	assert_int_equal(sum, side->world->msg->tables[0]->max_sessions);
 }
 
 uint32_t shard_of(const struct world *w, uint32_t index)
 {
-	return flow_shard(w->sides[0].engine->state, &w->flows[index], index);
+	return flow_shard(sn_engine_state(w->sides[0].engine), &w->flows[index], index);
 }
 
 /* ---- transfers ---- */
@@ -302,25 +310,27 @@ int take_begin(struct journey *j)
 {
 	struct sn_transfer_layout layout;
 
-	sn_transfer_layout(j->from->engine, &layout);
-	return sn_take_begin(j->to->engine, order_of(j), &layout, &j->last, ERR);
+	sn_transfer_layout(sn_engine_transfers(j->from->engine), &layout);
+	return sn_take_begin(sn_engine_transfers(j->to->engine), order_of(j), &layout, &j->last, ERR);
 }
 
 void begin(struct journey *j)
 {
 	OK(take_begin(j));
-	OK(sn_give_begin(j->from->engine, order_of(j), ERR));
+	OK(sn_give_begin(sn_engine_transfers(j->from->engine), order_of(j), ERR));
 }
 
 void read_chunk(struct journey *j)
 {
-	OK(sn_give_read(j->from->engine, j->id, &j->cursor, j->chunk, CHUNK, &j->n, ERR));
+	OK(sn_give_read(sn_engine_transfers(j->from->engine), j->id, &j->cursor, j->chunk, CHUNK, &j->n,
+			ERR));
 	j->read = j->cursor == 0;
 }
 
 int put_chunk(struct journey *j)
 {
-	return sn_take_put(j->to->engine, j->id, j->sequence, j->chunk, j->n * SN_CARRY_BYTES, &j->last, ERR);
+	return sn_take_put(sn_engine_transfers(j->to->engine), j->id, j->sequence, j->chunk,
+			   j->n * SN_CARRY_BYTES, &j->last, ERR);
 }
 
 void carry(struct journey *j)
@@ -339,23 +349,23 @@ void carry_all(struct journey *j)
 
 void seal(struct journey *j)
 {
-	OK(sn_give_seal(j->from->engine, j->id, ERR));
+	OK(sn_give_seal(sn_engine_transfers(j->from->engine), j->id, ERR));
 }
 
 void take_commit(struct journey *j)
 {
-	OK(sn_take_commit(j->to->engine, j->id, j->count, &j->last, ERR));
+	OK(sn_take_commit(sn_engine_transfers(j->to->engine), j->id, j->count, &j->last, ERR));
 	assert_true(j->last.committed);
 }
 
 void give_commit(struct journey *j)
 {
-	OK(sn_give_commit(j->from->engine, j->id, &j->blocked, ERR));
+	OK(sn_give_commit(sn_engine_transfers(j->from->engine), j->id, &j->blocked, ERR));
 }
 
 void give_abort(struct journey *j)
 {
-	OK(sn_give_abort(j->from->engine, j->id, &j->blocked, ERR));
+	OK(sn_give_abort(sn_engine_transfers(j->from->engine), j->id, &j->blocked, ERR));
 }
 
 void transfer(struct world *w, uint8_t from, uint32_t first, uint32_t n)

@@ -58,10 +58,10 @@ int close_world(void **state);
 void open_sides(struct world *w, uint32_t n_workers);
 void open_side(struct world *w, uint8_t number, bool bare);
 void load_hashed(struct side *side, const uint8_t *hash, size_t len);
-/* What the agents tell: the other's name, addresses and shards, if there is another; and who is the front. */
-int introduce_with(struct side *side, const char *interface, size_t n_peers, bool front, char *err,
-		   size_t err_len);
-void introduce(struct side *side);
+/* What the agents tell: the other's name and addresses, if there is another; and who is the front. The other
+ * has the shards that it had before; if it owns them, all. */
+int introduce_with(struct side *side, const char *interface, size_t n_peers, bool front);
+void introduce(struct side *side, bool owns);
 
 /* A packet that the network brings to a side. */
 void send_to(struct world *w, uint8_t side, uint32_t index, bool back);

@@ -457,8 +457,7 @@ static int run(struct options *options, int signals, char *err, size_t err_len)
 
 	if (rc == 0) {
 		config = (struct sn_engine_config){
-			.ports = ports.port,
-			.n_ports = ports.n,
+			.ports = {.all = ports.port, .n = ports.n},
 			.n_workers = options->workers,
 			.partitioning = options->partitioning,
 			.bare = options->no_shards,

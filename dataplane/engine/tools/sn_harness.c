@@ -13,6 +13,7 @@
 #include "sn_report.h"
 #include "sn_rss.h"
 #include "sn_shards.h"
+#include "sn_threads.h"
 
 #define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_HARNESS_BURST   32
@@ -207,7 +208,7 @@ void sn_harness_close(struct sn_harness *harness)
 static int check_packets(const struct sn_harness *harness, Sinter__Program__V1__InjectedPacket **packets,
 			 size_t n, char *err, size_t err_len)
 {
-	const struct sn_plan *plan = harness->engine->orders.plan;
+	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(harness->engine));
 
 	if (plan == NULL)
 		return SN_ERR("inject: no program is loaded");
@@ -260,48 +261,35 @@ static unsigned int receiver(const struct sn_harness *harness, const ProtobufCBi
 {
 	if (harness->hashes)
 		return harness->map[bucket_of(data->data, data->len)];
-	return (unsigned int)(i / SN_HARNESS_TURN % harness->engine->config.n_workers);
-}
-
-/* Until no worker has anything for another. */
-static void settle(struct sn_engine *engine)
-{
-	uint32_t moved = engine->exchange != NULL;
-
-	while (moved > 0) {
-		moved = 0;
-		for (unsigned int i = 0; i < engine->config.n_workers; i++)
-			moved += sn_mailbox_poll(engine->threads[i].mailbox);
-	}
+	return (unsigned int)(i / SN_HARNESS_TURN % sn_threads_count(sn_engine_threads(harness->engine)));
 }
 
 static void run_burst(struct sn_harness *harness, unsigned int receiver, uint16_t iface,
 		      struct rte_mbuf **burst, uint16_t n)
 {
-	struct sn_engine *engine = harness->engine;
-	struct sn_worker *worker = engine->threads[receiver].worker;
+	struct sn_threads *threads = sn_engine_threads(harness->engine);
 
-	sn_worker_burst(worker, iface, burst, n, engine->now_ns);
-	settle(engine);
+	sn_worker_burst(sn_threads_worker(threads, receiver), iface, burst, n, sn_threads_now(threads));
+	sn_shards_drain(sn_engine_shards(harness->engine));
 }
 
 int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 		     Sinter__Program__V1__InjectedPacket **packets, size_t n, char *err, size_t err_len)
 {
-	struct sn_engine *engine = harness->engine;
+	struct sn_threads *threads = sn_engine_threads(harness->engine);
 	struct rte_mbuf *burst[SN_HARNESS_BURST];
 
 	harness->n_out = harness->n_drops = harness->n_evicted = harness->n_bytes = 0;
 	harness->no_memory = false;
 	if (check_packets(harness, packets, n, err, err_len) != 0)
 		return -1;
-	if (now_ns < engine->now_ns)
-		return SN_ERR("inject: the clock goes back from %lu to %lu ns", (unsigned long)engine->now_ns,
-			      (unsigned long)now_ns);
-	engine->now_ns = now_ns;
-	sn_shards_level(engine);
-	for (unsigned int i = 0; i < engine->config.n_workers; i++)
-		sn_worker_tick(engine->threads[i].worker, now_ns);
+	if (now_ns < sn_threads_now(threads))
+		return SN_ERR("inject: the clock goes back from %lu to %lu ns",
+			      (unsigned long)sn_threads_now(threads), (unsigned long)now_ns);
+	sn_threads_set_now(threads, now_ns);
+	sn_shards_level(sn_engine_shards(harness->engine));
+	for (unsigned int i = 0; i < sn_threads_count(threads); i++)
+		sn_worker_tick(sn_threads_worker(threads, i), now_ns);
 	for (size_t first = 0, i = 0; i < n; first = i) {
 		unsigned int to = receiver(harness, &packets[first]->data, first);
 		uint16_t filled = 0;
@@ -351,6 +339,7 @@ int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, 
 		      Sinter__Program__V1__Injected *injected, char *err, size_t err_len)
 {
 	struct sn_harness *harness = context;
+	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(harness->engine));
 	Sinter__Program__V1__OutPacket *outs;
 	Sinter__Program__V1__DropOf *drops;
 
@@ -371,8 +360,7 @@ int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, 
 		injected->out[i] = &outs[i];
 	}
 	for (size_t i = 0; i < harness->n_drops; i++) {
-		const char *name =
-			sn_program_reason(harness->engine->orders.plan->program, harness->drops[i].reason);
+		const char *name = sn_program_reason(plan->program, harness->drops[i].reason);
 
 		sinter__program__v1__drop_of__init(&drops[i]);
 		drops[i].source = harness->drops[i].source;
