@@ -393,7 +393,7 @@ static uint64_t handed(const struct cores *c)
 	return sum;
 }
 
-static eth_rx_burst_t whole_burst;
+static _Atomic(eth_rx_burst_t) whole_burst; /* stored before a worker can come to short_burst() */
 
 /* As drivers do that end a burst where a cache line of descriptors does. */
 static uint16_t short_burst(void *queue, struct rte_mbuf **pkts, uint16_t n)
