@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
+// A place of the page is between two lines.
 const (
-	begin = "<!-- import graph, written by `go run ./hack/imports -write` -->\n"
-	end   = "<!-- end of the import graph -->\n"
+	begin = "<!-- %s, written by `go run ./hack/imports -write` -->\n"
+	end   = "<!-- end of the %s -->\n"
 )
 
 // folded are folders that are drawn as one package.
@@ -82,12 +83,13 @@ func reaches(imports map[string]map[string]bool, from, to string) bool {
 	return false
 }
 
-// withGraph is a page's text with the graph in its place.
-func withGraph(text, graph string) (string, error) {
+// withGraph is a page's text with a graph in its place.
+func withGraph(text, name, graph string) (string, error) {
+	begin, end := fmt.Sprintf(begin, name), fmt.Sprintf(end, name)
 	before, rest, found := strings.Cut(text, begin)
 	_, after, ended := strings.Cut(rest, end)
 	if !found || !ended {
-		return "", fmt.Errorf("%s: no place for the import graph; add the lines\n%s%s", page, begin, end)
+		return "", fmt.Errorf("%s: no place for the %s; add the lines\n%s%s", page, name, begin, end)
 	}
 	return before + begin + graph + end + after, nil
 }

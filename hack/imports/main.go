@@ -1,6 +1,6 @@
-// Command imports checks that imports go one way, from the rooms above to the rooms
-// below, and that the import graph in docs/architecture.md is as the code is. With -write
-// it writes the graph.
+// Command imports checks that imports of Go go one way, from the rooms above to the rooms
+// below, that the engine's libraries include headers of those that they use, and that the
+// graphs of both in docs/architecture.md are as the code is. With -write it writes the graphs.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 const page = "docs/architecture.md"
 
 func main() {
-	write := flag.Bool("write", false, "write the import graph into "+page)
+	write := flag.Bool("write", false, "write the graphs into "+page)
 	flag.Parse()
 	if err := run(*write); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -31,8 +31,12 @@ func run(write bool) error {
 	if err != nil {
 		return err
 	}
+	engine, err := libraries(module, nil)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, e := range check(packages) {
+	for _, e := range append(check(packages), checkEngine(engine)...) {
 		errs = append(errs, errors.New(e))
 	}
 	path := filepath.Join(module, page)
@@ -40,14 +44,17 @@ func run(write bool) error {
 	if err != nil {
 		return err
 	}
-	want, err := withGraph(string(text), draw(packages))
+	want := string(text)
+	for _, g := range []struct{ name, graph string }{{"import graph", draw(packages)}, {"graph of the engine", drawEngine(engine)}} {
+		if want, err = withGraph(want, g.name, g.graph); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+	}
 	switch {
-	case err != nil:
-		errs = append(errs, err)
 	case write:
 		errs = append(errs, os.WriteFile(path, []byte(want), 0o644))
 	case want != string(text):
-		errs = append(errs, errors.New(page+": the import graph is not as the code is; run `go run ./hack/imports -write`"))
+		errs = append(errs, errors.New(page+": its graphs are not as the code is; run `go run ./hack/imports -write`"))
 	}
 	return errors.Join(errs...)
 }

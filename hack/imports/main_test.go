@@ -96,3 +96,40 @@ func TestTheGraphLeavesOutWhatAnotherImportBrings(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+func TestAPlantedWrongIncludeIsFound(t *testing.T) {
+	module := root(t)
+	for name, c := range map[string]struct{ path, text, want string }{
+		"a library includes one above it": {
+			"dataplane/engine/packet/planted.c", "#include \"sn_program.h\"\n",
+			"dataplane/engine/packet includes headers of program, which it does not use: see dataplane/engine/packet/meson.build",
+		},
+		"a library includes one beside it": {
+			"dataplane/engine/port/planted.h", "#include <stdio.h>\n# include \"sn_parse.h\"\n",
+			"dataplane/engine/port includes headers of packet, which it does not use: see dataplane/engine/port/meson.build",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			list, err := libraries(module, map[string]string{c.path: c.text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wrong := checkEngine(list); !slices.Equal(wrong, []string{c.want}) {
+				t.Errorf("found %q, want %q", wrong, c.want)
+			}
+		})
+	}
+}
+
+func TestTheEnginesGraphIsDrawnFromIncludes(t *testing.T) {
+	got := drawEngine([]library{
+		{Name: "base", Headers: []string{"a.h"}},
+		{Name: "packet", Uses: []string{"base"}, Headers: []string{"b.h"}, Includes: map[string][]string{"b.h": {"a.h"}}},
+		{Name: "port", Uses: []string{"base"}},
+		{Name: "worker", Uses: []string{"packet", "port"}, Includes: map[string][]string{"c.c": {"a.h", "b.h", "c.h"}}},
+	})
+	want := "| library | includes headers of |\n| --- | --- |\n| `base` |  |\n| `packet` | `base` |\n| `port` |  |\n| `worker` | `packet` |\n"
+	if got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
