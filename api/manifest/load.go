@@ -180,7 +180,7 @@ func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object)
 		}
 		return
 	case group != v1alpha1.GroupVersion.Group:
-		say(finding.Warning, "apiVersion", version, "is not of %s; the document is passed over", v1alpha1.GroupVersion.Group)
+		say(finding.Warning, "apiVersion", version, "is not of %s; the document is ignored", v1alpha1.GroupVersion.Group)
 		return
 	case version != v1alpha1.GroupVersion.String():
 		say(finding.Error, "apiVersion", version, "unknown version; this build knows %s", v1alpha1.GroupVersion)

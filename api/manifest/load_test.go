@@ -136,7 +136,7 @@ func TestAFolderIsReadFileByFile(t *testing.T) {
 		t.Errorf("%d chains and %d functions were read, wanted one each", len(b.Chains), len(b.Functions))
 	}
 	want := "broken.yaml:1: not YAML: did not find expected node content\n" +
-		"counters.yml:1: warning: apiVersion: \"v1\": is not of nfv.sinter.dev; the document is passed over\n"
+		"counters.yml:1: warning: apiVersion: \"v1\": is not of nfv.sinter.dev; the document is ignored\n"
 	if got := strings.ReplaceAll(found.String(), dir+"/", ""); got != want {
 		t.Errorf("findings are\n%swanted\n%s", got, want)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Prefixes reads a file with one prefix per line. IPv6 prefixes are passed over:
+// Prefixes reads a file with one prefix per line. IPv6 prefixes are ignored:
 // tables of the Internet hold both families.
 func Prefixes(data []byte) ([]netip.Prefix, []Problem) {
 	var (

@@ -2,7 +2,7 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/util/intstr"
 
-// Elements is a function made of elements. Packets that enter the function by a
+// Elements is a function built from elements. Packets that enter the function by a
 // port come out of the link from that port; a link to a port leaves the function.
 type Elements struct {
 	// Ports of the function; absent: inside, outside.

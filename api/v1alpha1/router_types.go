@@ -107,7 +107,7 @@ type RoutesFrom struct {
 	// +optional
 	ConfigMapRef *ConfigMapKeyRef `json:"configMapRef,omitempty"`
 
-	// Format of the text. Prefixes: one per line; IPv6 prefixes are passed over.
+	// Format of the text. Prefixes: one per line; IPv6 prefixes are ignored.
 	// +optional
 	// +kubebuilder:default=Prefixes
 	Format RouteFormat `json:"format,omitempty"`

@@ -211,7 +211,7 @@ type GroupPlace struct {
 	// +kubebuilder:validation:items:Minimum=0
 	Cores []int32 `json:"cores,omitempty"`
 
-	// LoadPercent is the load of the busiest of these cores. It is said anew when it has
+	// LoadPercent is the load of the busiest of these cores. It is updated when it has
 	// changed by ten points.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

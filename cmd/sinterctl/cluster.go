@@ -17,7 +17,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/live"
 )
 
-// refresh is how often a watched status is shown anew.
+// refresh is how often a watched status is refreshed.
 const refresh = 2 * time.Second
 
 func newCluster() *cobra.Command {
@@ -61,7 +61,7 @@ func newStatus() *cobra.Command {
 			return cobra.MaximumNArgs(1)(cmd, args)
 		},
 	}
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, fmt.Sprintf("show it anew every %s", refresh))
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, fmt.Sprintf("refresh it every %s", refresh))
 	cmd.Flags().BoolVarP(&everywhere, "all-namespaces", "A", false, "the chains of all namespaces")
 	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
 		name := ""

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // sinterctl runs a command line and returns what it prints.
 func sinterctl(t *testing.T, args ...string) (stdout, stderr string, err error) {
@@ -38,7 +38,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	if got != string(want) {
 		was, is := firstDifference(string(want), got)
-		t.Errorf("output differs from %s (go test -update writes it anew): line %q is now %q", path, was, is)
+		t.Errorf("output differs from %s (go test -update rewrites it): line %q is now %q", path, was, is)
 	}
 }
 

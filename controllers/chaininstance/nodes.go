@@ -53,7 +53,7 @@ func (r *Reconciler) place(ctx context.Context, s *scope) (placement.Decision, e
 	}
 	unseen, err := r.recent.unseen(ctx, r.Client, s.now)
 	if err != nil {
-		return placement.Decision{}, fmt.Errorf("pods made of late: %w", err)
+		return placement.Decision{}, fmt.Errorf("recently created pods: %w", err)
 	}
 	asked := &nodeFacts{ctx: ctx, client: r.Client, nodes: nodes.Items, tolerations: spec.Placement.Tolerations, busy: busyCores(instances.Items), promised: promised(append(undecided.Items, unseen...))}
 	var siblings corev1.PodList
@@ -61,7 +61,7 @@ func (r *Reconciler) place(ctx context.Context, s *scope) (placement.Decision, e
 		return placement.Decision{}, fmt.Errorf("list Pods of chain %s: %w", spec.Chain, err)
 	}
 	request := requestOf(s.instance, siblings.Items)
-	// The attempt: another choice each time that the nodes are asked anew.
+	// The attempt: another choice each time that the nodes are asked again.
 	attempt := s.now.Truncate(askAgainAfter).UTC().String()
 	decision := placement.Place(asked, request, placement.Random(string(s.instance.UID), attempt))
 	return decision, asked.err

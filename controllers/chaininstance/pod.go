@@ -63,7 +63,7 @@ const (
 
 // podHash identifies what a pod is made from. The program is not part of it, as it is
 // loaded in place; neither is the image: an upgrade of the operator takes no packets
-// away. Who wants the new engine deletes the pod.
+// away. To move to the new engine, delete the pod.
 func podHash(spec *v1alpha1.ChainInstanceSpec) string {
 	parts := []any{spec.Chain, spec.Cores, spec.Interfaces, spec.Placement, spec.Resources}
 	if spec.Shared {
@@ -249,7 +249,7 @@ func quantity(text, otherwise string) resource.Quantity {
 // EngineCapabilities are what the engine of an instance needs beyond none.
 func EngineCapabilities(spec *v1alpha1.ChainInstanceSpec) []corev1.Capability {
 	// DPDK locks its memory: the device writes packets to fixed physical addresses. It says on which
-	// NUMA node each page shall be, which the runtime's seccomp profile ties to SYS_NICE; refused, it would have no memory.
+	// NUMA node each page must be, which the runtime's seccomp profile ties to SYS_NICE; refused, it would have no memory.
 	list := []corev1.Capability{"IPC_LOCK", "SYS_NICE"}
 	kernel, xdp := false, false
 	for _, n := range spec.Interfaces {

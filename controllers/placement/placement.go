@@ -19,7 +19,7 @@ import (
 const choices = 2
 
 // Random is a source for Place that gives the same numbers for the same parts.
-// Made of the chain's UID, the instance and the attempt, it makes a repeated
+// Built from the chain's UID, the instance and the attempt, it makes a repeated
 // reconcile repeat its decision, and a new attempt a new one.
 func Random(parts ...string) *rand.Rand {
 	return rand.New(rand.NewChaCha8(sha256.Sum256([]byte(strings.Join(parts, "\x00")))))

@@ -145,7 +145,7 @@ func TestSeveralPodsAreGivenUpOneAfterTheOther(t *testing.T) {
 	w.set(0.5)
 	w.run(3 * time.Minute)
 	if len(w.pods) != 1 || w.made != 3 {
-		t.Errorf("%d pods are left and %d were made, want the first of three to be left, and none made anew", len(w.pods), w.made)
+		t.Errorf("%d pods are left and %d were made, want the first of three to be left, and none made again", len(w.pods), w.made)
 	}
 }
 

@@ -45,7 +45,7 @@ var DefaultPolicy = Policy{
 	Stale:     6 * time.Minute,
 }
 
-// Input is all that a decision is made of.
+// Input is all that a decision depends on.
 type Input struct {
 	Now    time.Time
 	Bounds Bounds
@@ -202,7 +202,7 @@ func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
 }
 
 // relief is the part of what a pod bears at the target below which it is not short of cores
-// any more: what is said of it shall not follow noise.
+// any more: its message must not follow noise.
 const relief = 0.9
 
 // others is what the working cores have to do beside their shards.

@@ -19,7 +19,7 @@ import (
 const secretBytes = 32
 
 // ensureSecret makes the secret of a chain whose first instance that shares its state is about to be made. It
-// is never read, nor made anew: pods that have one secret do not talk to pods that have another.
+// is never read, nor made again: pods that have one secret do not talk to pods that have another.
 func (r *Reconciler) ensureSecret(ctx context.Context, s *scope) error {
 	shares := func(i v1alpha1.ChainInstance) bool { return i.Spec.Shared }
 	if !s.Chain.Spec.Scaling.Shared() || slices.ContainsFunc(s.Instances, shares) {

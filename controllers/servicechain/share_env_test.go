@@ -276,7 +276,7 @@ func TestAChainThatIsMadeAnewHasASecretOfItsOwn(t *testing.T) {
 	w.apply(edge(443, oneOrTwo))
 	w.settle()
 	if s := w.secret(); s.Name == first.Name || !metav1.IsControlledBy(s, w.chain("edge")) {
-		t.Errorf("the pod of the chain that was made anew mounts secret %s of %v, which goes with the chain before", s.Name, s.OwnerReferences)
+		t.Errorf("the pod of the chain that was made again mounts secret %s of %v, which goes with the chain before", s.Name, s.OwnerReferences)
 	}
 }
 
@@ -325,7 +325,7 @@ func TestAnotherInstanceIsTheFrontWhenThePodEnds(t *testing.T) {
 	a.startPods()
 	a.pass(10*time.Second, 8)
 	a.halves()
-	a.faces("edge-1") // no host has to learn it anew
+	a.faces("edge-1") // no host has to learn it again
 	a.apply(edge(443, "  scaling: {instances: 1, maxInstances: 1}\n"))
 	a.settle()
 	a.pass(10*time.Second, 1)

@@ -250,7 +250,7 @@ func TestWhoAsksAndGoesAwayLeavesTheEngineConnected(t *testing.T) {
 	context.AfterFunc(ctx, func() { engine.Signal(syscall.SIGCONT) })
 	a.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", nil))
 	if fresh, err := a.engine.Connect(t.Context()); fresh || err != nil {
-		t.Errorf("connected anew: %t, %v; want the connection of before", fresh, err)
+		t.Errorf("connected again: %t, %v; want the connection of before", fresh, err)
 	}
 }
 

@@ -35,7 +35,7 @@ type Device struct {
 	Node      int    `json:"node"`           // NUMA node
 }
 
-// Make decides. Workers is how many there shall be; 0: one for each CPU.
+// Make decides. Workers is how many there must be; 0: one for each CPU.
 func Make(interfaces []Interface, workers int, g Grant) (*Plan, error) {
 	d := decision{sys: sysfs{g.Sys}, networks: newNetworks(g.Networks), granted: newGranted(g.Env)}
 	for _, i := range interfaces {

@@ -56,7 +56,7 @@ func newNetworks(list []NetworkStatus) *networks {
 }
 
 // take finds an interface's entry: by the name in the pod, which is unique there, or by its network, whose
-// entries stand in the order in which the pod asked for them.
+// entries are in the order in which the pod asked for them.
 func (n *networks) take(i Interface) *NetworkStatus {
 	for k, s := range n.left {
 		if i.Device != "" && s.Interface == i.Device || i.Device == "" && i.Network != "" && sameNetwork(s.Name, i.Network) {

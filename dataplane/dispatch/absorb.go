@@ -27,7 +27,7 @@ func (s *selection) absorb() bool {
 	return s.room > before
 }
 
-// actsAt tells whether a box's own exact rules stand in its cover's place.
+// actsAt tells whether a box's own exact rules replace its cover.
 func (s *selection) actsAt(j int) bool {
 	return j < len(s.p.main) && s.acts[j] && s.p.main[j].exact
 }

@@ -12,7 +12,7 @@ func (p *planner) plan(room, perPass, levels int) []element {
 	if whole && !p.mixed {
 		return best
 	}
-	// Where levels are short, or covers have to be coarse for the sake of fragments, drops and marks stand in each other's way.
+	// Where levels are short, or covers have to be coarse for the sake of fragments, drops and marks exclude each other.
 	for _, want := range [...]bool{true, false} {
 		other, _ := p.attempt(room, perPass, levels, func(c *candidate) bool { return c.drop == want })
 		if p.gain(other) > p.gain(best) {
@@ -22,7 +22,7 @@ func (p *planner) plan(room, perPass, levels int) []element {
 	return best
 }
 
-// maxTries bounds how often a choice is made anew because some of it lies deeper than the device has levels.
+// maxTries bounds how often a choice is made again because some of it lies deeper than the device has levels.
 const maxTries = 4
 
 // attempt chooses among the candidates that are wanted; whole is false if there are too few levels for the best choice.

@@ -250,7 +250,7 @@ func TestThePlanOfTheEdgeChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.String() != string(want) {
-		t.Errorf("got\n%swant\n%s(go test -update writes it anew)", s.String(), want)
+		t.Errorf("got\n%swant\n%s(go test -update rewrites it)", s.String(), want)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestAPlanIsSteeredAnewWithoutBeingMadeAnew(t *testing.T) {
 		in.Groups[0].Queues = moved
 		steered := plan.Steer(in)
 		if fresh := mustPlan(t, in); steered == nil || !slices.Equal(steered.Rules, fresh.Rules) {
-			t.Errorf("jump %v: steered\n%vwant as if made anew\n%v", jump, steered, lines(fresh))
+			t.Errorf("jump %v: steered\n%vwant as if made again\n%v", jump, steered, lines(fresh))
 		}
 		in.Capabilities.Rules = len(plan.Rules)
 		if got := plan.Steer(in); got != nil {

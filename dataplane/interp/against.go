@@ -41,7 +41,7 @@ type Mismatch struct {
 func (m Mismatch) String() string { return fmt.Sprintf("%s: %s", m.Kind, m.Detail) }
 
 // ProcessAgainst runs one frame and compares what comes out with what an
-// engine made of it. Choices that NAPTs have to make on the way are taken over
+// engine did with it. Choices that NAPTs have to make on the way are taken over
 // from the engine's frames, where these show them: so later packets meet the same
 // bindings. Choices that a later NAPT hides are any that explain what is seen.
 // Frames are compared byte for byte and per interface in order, drop reasons as a multiset.

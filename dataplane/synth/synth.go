@@ -45,8 +45,8 @@ type counterIndex struct {
 
 const notCounted = -1
 
-// indexCounters numbers Counter elements and counted rules. A rule that stands
-// in both directions of a function has one counter.
+// indexCounters numbers Counter elements and counted rules. A rule for
+// both directions of a function has one counter.
 func (w *walker) indexCounters() counterIndex {
 	c := counterIndex{of: map[int][]int{}}
 	byName := map[string]int{}

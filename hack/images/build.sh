@@ -4,7 +4,7 @@
 #   ctr -n k8s.io images import bin/images/sinter-operator.tar
 # The Dockerfiles beside this script describe the same images. Needs Debian 12;
 # mmdebstrap for the data plane (its Debian root is kept in ~/.cache/sinter and
-# made anew when dataplane.packages changes, or with REFRESH=1).
+# made again when dataplane.packages changes, or with REFRESH=1).
 #   VERSION   the tag (git describe)      REPOSITORY  ghcr.io/sinter-nfv
 #   OUT       bin/images                  MIRROR      Debian's (mmdebstrap's default)
 set -euo pipefail

@@ -2,7 +2,7 @@
 # Prints a folder with the guest's kernel, initrd.img and root.img, a Debian 12 with
 # the files of the folder guest/ in it. Both the packages and the image are kept in
 # ~/.cache/sinter by the hash of their recipes; apt checks the packages' signatures.
-# REFRESH=1 makes them anew.
+# REFRESH=1 makes them again.
 set -euo pipefail
 cd "$(dirname "$0")"
 source settings.sh

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints a folder with QEMU 10 of Debian 13 and the libraries that it needs, beside
 # the system's own. It is kept in ~/.cache/sinter by the hash of its recipe; apt
-# checks the packages' signatures. REFRESH=1 makes it anew.
+# checks the packages' signatures. REFRESH=1 makes it again.
 set -euo pipefail
 cd "$(dirname "$0")"
 source settings.sh

@@ -6,7 +6,7 @@ cluster=$state cluster_address=$node_address
 state=${SINTER_SRIOV:-/srv/sinter-sriov} # everything that a running guest has on this machine
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/sinter
 
-# The guest's name and addresses stand in the folder guest/, too.
+# The guest's name and addresses are in the folder guest/, too.
 node=sriov
 node_address=192.168.222.3 # on the cluster's bridge "nodes"
 node_pods=10.244.1.0/24

@@ -23,7 +23,7 @@ func (w *world) pod() *corev1.Pod {
 	return &p
 }
 
-// restarts is how often kubelet has started a container anew.
+// restarts is how often kubelet has started a container again.
 func (w *world) restarts(container string) int32 {
 	w.Helper()
 	for _, s := range w.pod().Status.ContainerStatuses {
@@ -83,7 +83,7 @@ func TestPacketsFlowOnWithoutTheAgent(t *testing.T) {
 	before := w.restarts("agent")
 	load := w.send(10 * time.Second)
 	w.kill(podName, "agent", "SIGKILL")
-	w.eventually("the agent is started anew", 30*time.Second, func() error {
+	w.eventually("the agent is restarted", 30*time.Second, func() error {
 		if n := w.restarts("agent"); n == before {
 			return fmt.Errorf("%d restarts", n)
 		}
@@ -100,7 +100,7 @@ func TestACrashedEngineGetsItsProgramAgain(t *testing.T) {
 	uid, before := w.pod().UID, w.restarts("engine")
 	load := w.send(20 * time.Second)
 	fault(t, w.container(podName, "engine"))
-	w.eventually("the engine is started anew", 30*time.Second, func() error {
+	w.eventually("the engine is restarted", 30*time.Second, func() error {
 		if n := w.restarts("engine"); n == before {
 			return fmt.Errorf("%d restarts", n)
 		}
@@ -114,7 +114,7 @@ func TestACrashedEngineGetsItsProgramAgain(t *testing.T) {
 		}
 	}
 	if now := w.pod().UID; now != uid {
-		t.Errorf("the pod was replaced, wanted its container started anew")
+		t.Errorf("the pod was replaced, wanted its container restarted")
 	}
 }
 

@@ -32,7 +32,7 @@ func TestTheSampleRunsByAFXDP(t *testing.T) {
 	// What a killed engine leaves at the interfaces does not keep the next one from them.
 	before, uid := w.restarts("engine"), w.pod().UID
 	w.kill(podName, "engine", "SIGKILL")
-	w.eventually("the engine is started anew", 30*time.Second, func() error {
+	w.eventually("the engine is restarted", 30*time.Second, func() error {
 		if n := w.restarts("engine"); n == before {
 			return fmt.Errorf("%d restarts", n)
 		}
@@ -41,7 +41,7 @@ func TestTheSampleRunsByAFXDP(t *testing.T) {
 	w.waitReady(30 * time.Second)
 	w.passes("by the AF_XDP of the next engine")
 	if w.pod().UID != uid {
-		t.Errorf("the pod was replaced, wanted its container started anew")
+		t.Errorf("the pod was replaced, wanted its container restarted")
 	}
 }
 

@@ -193,7 +193,7 @@ func (o *outage) verdict() error {
 // isNoise tells whether packets are lost without a change often enough that nothing is known of the changes.
 func (o *outage) isNoise() bool { return 4*clean(o.calm) <= 3*len(o.calm) }
 
-// staffManyFlows are more than a ring can hold packets: a worker that had to decide all of them anew would lose some.
+// staffManyFlows are more than a ring can hold packets: a worker that had to decide all of them again would lose some.
 const staffManyFlows = 10_000
 
 // liveAtMost is how long a changed rule may take.

@@ -212,5 +212,5 @@ func (s *site) ages(t *testing.T, used time.Time) {
 		}
 		return nil
 	})
-	s.host.Run(t, "ping", "-n", "-q", "-c", "1", "-W", "5", officePeer) // and is resolved anew
+	s.host.Run(t, "ping", "-n", "-q", "-c", "1", "-W", "5", officePeer) // and is resolved again
 }

@@ -15,7 +15,7 @@ import (
 
 const officePath = "  path: [inside, fw, rt, nat, outside]\n"
 
-// mistakes are changes of the office chain that must be refused: texts and what stands in their place, and
+// mistakes are changes of the office chain that must be refused: texts and their replacements, and
 // a part of what is said about it.
 var mistakes = []struct {
 	name string
@@ -73,7 +73,7 @@ func TestABadReloadLeavesTheRunningProgramUntouched(t *testing.T) {
 			mark := s.engine.Process.Mark()
 			bad := strings.NewReplacer(m.edit...).Replace(office)
 			if bad == office {
-				t.Fatalf("the mistake changes nothing: %q does not stand in the chain", m.edit[0])
+				t.Fatalf("the mistake changes nothing: %q is not in the chain", m.edit[0])
 			}
 			write(t, dir, "chain.yaml", bad)
 			s.refused(t, mark, m.said, running)

@@ -35,7 +35,7 @@ spec:
 `
 
 // Of the chain's world: MAC addresses of its neighbours (the devices have others: their kernels
-// shall not look), the port of the changing rule, the reason under which it drops.
+// must not look), the port of the changing rule, the reason under which it drops.
 var (
 	hostMAC    = packets.MAC{2, 0, 0, 0, 0, 0xaa}
 	gatewayMAC = packets.MAC{2, 0, 0, 0, 0, 0xbb}

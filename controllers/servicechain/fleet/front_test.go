@@ -19,7 +19,7 @@ func TestExactlyOneInstanceIsTheFrontAndStaysItWhileItTakesPackets(t *testing.T)
 	}{
 		"a new chain":                             {[]int{is, 0}, "i-0"},
 		"of two the first":                        {[]int{ready, ready}, "i-0"},
-		"not who does not take packets":           {[]int{0, ready}, "i-1"},
+		"not one that takes no packets":           {[]int{0, ready}, "i-1"},
 		"it stays where it is":                    {[]int{ready, is | ready}, "i-1"},
 		"another one when its pod ends":           {[]int{is | ready | ends, ready}, "i-1"},
 		"another one when its engine is gone":     {[]int{is | ready | down, ready}, "i-1"},

@@ -8,8 +8,8 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/compile"
 )
 
-// Compiled remembers how chains compiled, for as long as nothing that they are made
-// of changes: most reconciles come from reports of instances.
+// Compiled remembers how chains compiled, for as long as none of their sources
+// changes: most reconciles come from reports of instances.
 type Compiled struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]outcome

@@ -11,7 +11,7 @@ import (
 )
 
 // Written remembers what this controller wrote of chains and programs until the cache shows it. How far a
-// rollout is stands in the chain's status alone, and that a program is refused in the program's: read as they
+// rollout is, only the chain's status says, and that a program is refused in the program's: read as they
 // were before, they would have an instance that was just brought to a program pass for one that was watched.
 type Written struct {
 	mu       sync.Mutex

@@ -138,7 +138,7 @@ var steps = map[string]struct {
 	"a program that was in force is taken back by all at once": {
 		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before), fleettest.Running("b", before), fleettest.Running("c", next)}, proven: true, write: "a b",
 	},
-	"another goal on the way begins anew": {
+	"another goal on the way starts again": {
 		instances: []v1alpha1.ChainInstance{fleettest.Running("a", "other"), fleettest.Running("b", before)},
 		last:      &v1alpha1.RolloutStatus{Program: "other", Instance: "a"}, write: "a", instance: "a",
 	},

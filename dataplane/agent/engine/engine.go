@@ -18,7 +18,7 @@ import (
 const (
 	AnswerTimeout  = 2 * time.Second
 	moveTimeout    = 10 * time.Second // of a step's moves: each needs every worker to come by a few times
-	flowsTimeout   = time.Minute      // of some hundred rules, each with a turn: an engine that is given up has all of its rules taken out and made anew
+	flowsTimeout   = time.Minute      // of some hundred rules, each with a turn: an engine that is given up has all of its rules taken out and made again
 	devicesTimeout = time.Minute      // each kind of rule is tried, and how many there is room for
 	loadTimeout    = 2 * time.Minute  // the largest programs build for seconds; the workers forward meanwhile
 )

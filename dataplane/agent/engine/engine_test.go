@@ -26,7 +26,7 @@ func TestAConnectionThatIsOverIsMadeAnewWhateverTheErrorSays(t *testing.T) {
 			return struct{}{}, errors.Join(err, c.Close())
 		})
 		if fresh, err := e.Connect(t.Context()); !fresh || err != nil {
-			t.Errorf("%s: connected anew: %t, %v; want a new connection", name, fresh, err)
+			t.Errorf("%s: connected again: %t, %v; want a new connection", name, fresh, err)
 		}
 		if _, err := e.Stats(t.Context()); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -100,7 +100,7 @@ func (s *Sampler) Read(ctx context.Context) (*Sample, error) {
 	return sample, nil
 }
 
-// Window is the oldest and the newest sample that rates are made of; the oldest is nil if there is one only.
+// Window is the oldest and the newest sample that rates are computed from; the oldest is nil if there is one only.
 func (s *Sampler) Window() (before, now *Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,7 @@ func TestACapableDeviceGetsRulesAndIsInForceWhenItIsSeenToExecuteThem(t *testing
 	created := c.created
 	c.run(d, p, 60)
 	if c.created != created {
-		t.Errorf("%d rules were made anew although nothing has changed", c.created-created)
+		t.Errorf("%d rules were made again although nothing has changed", c.created-created)
 	}
 }
 

@@ -55,7 +55,7 @@ func TestAnEngineThatEndsWhenItIsAskedOrTriedIsNotAskedAgain(t *testing.T) {
 	if len(mortal.cuts) != 1 || mortal.cuts[0].GetBy() != programpb.Partitioning_HOST {
 		t.Errorf("the next engine was asked to cut by %v, want by host", mortal.cuts)
 	}
-	says(t, d, "inside", v1alpha1.DispatcherSoftware, "a port could not be started anew to hash", "device does not start")
+	says(t, d, "inside", v1alpha1.DispatcherSoftware, "a port could not be restarted to hash", "device does not start")
 }
 
 func TestAnEngineThatEndsBeforeItIsAskedIsAskedAgain(t *testing.T) {

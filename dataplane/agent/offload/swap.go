@@ -88,11 +88,11 @@ func (d *Dispatch) partitioningFor(ctx context.Context, next *delivery.Program) 
 	}
 }
 
-// leaveUnhashed has the next engine not ask devices to hash: some port did not bear to be started anew.
+// leaveUnhashed has the next engine not ask devices to hash: some port did not bear to be restarted.
 func (d *Dispatch) leaveUnhashed(err error) {
 	for _, p := range d.ports {
 		if p.caps.RSS.Buckets > 0 {
-			d.astray[p.key()] = "a port could not be started anew to hash: " + err.Error()
+			d.astray[p.key()] = "a port could not be restarted to hash: " + err.Error()
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 )
 
-// Rules are chosen anew by measured traffic where room is short, and the classes' shares have changed by so much.
+// Rules are chosen again by measured traffic where room is short, and the classes' shares have changed by so much.
 const (
 	weighPeriod = 30 * time.Second
 	weighLeast  = 1000 // packets

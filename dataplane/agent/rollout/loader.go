@@ -219,7 +219,7 @@ func (k *Loader) refuse(hash string, err error) {
 // found notes what the engine runs.
 func (k *Loader) found(hash string, wanted Wanted) {
 	for refused := range k.refused {
-		if wanted.Program != nil && refused != wanted.Hash() { // wanted anew, it gets another chance
+		if wanted.Program != nil && refused != wanted.Hash() { // wanted again, it gets another chance
 			delete(k.refused, refused)
 			delete(k.strikes, refused)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // scrape reads the metrics of an agent that has seen this; err: its engine does not answer.
 func scrape(t *testing.T, s *Seen, err error) string {
@@ -62,7 +62,7 @@ func TestMetricsAreAsInTheGoldenFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("metrics differ from %s (go test -update writes it anew):\n%s", path, got)
+		t.Errorf("metrics differ from %s (go test -update rewrites it):\n%s", path, got)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 // patience is how long tests wait for processes on a busy machine.
 const patience = 30 * time.Second
 
-// engine is a sinter-engine on devices that need no privileges. What is asked of it goes by one connection, that is made anew when it breaks.
+// engine is a sinter-engine on devices that need no privileges. What is asked of it goes by one connection, that is made again when it breaks.
 type engine struct {
 	t      *testing.T
 	socket string

@@ -269,7 +269,7 @@ func (t *transfer) own(ctx context.Context, g *programpb.GiveShards) (given *pro
 	return given, err
 }
 
-// giveUp ends a transfer that is not sealed. Who does not hear of it, ends it after its lease.
+// giveUp ends a transfer that is not sealed. An engine that is not told ends it after its lease.
 func (t *transfer) giveUp(ctx context.Context) {
 	_ = t.end(ctx, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)
@@ -285,7 +285,7 @@ func (t *transfer) take(step programpb.TakeShards_Step) *programpb.TakeShards {
 	return &programpb.TakeShards{Step: step, Transfer: t.id}
 }
 
-// remote is the peer's engine, behind a connection that is made anew when it breaks.
+// remote is the peer's engine, behind a connection that is made again when it breaks.
 type remote struct {
 	dial    func(context.Context) (net.Conn, error)
 	patient bool // an answer is waited for however long it takes; else as long as engines wait for the next step

@@ -6,7 +6,7 @@
  * where it is used up, leaves become longer.
  *
  * Nearly all of the time goes into choosing cuts. A program that changes a rule has tables nearly like those
- * before it, so their cuts are tried first (`like`): each is judged anew, and chosen anew if it serves
+ * before it, so their cuts are tried first (`like`): each is judged again, and chosen again if it serves
  * the boxes worse than those for which it was chosen.
  *
  * Boxes that are wide in one address multiply in a tree that cuts by it. If

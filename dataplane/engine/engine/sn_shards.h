@@ -101,7 +101,7 @@ void sn_shards_map(struct sn_shards *shards);
 int sn_shards_turn(struct sn_shards *shards, uint32_t unit, uint32_t from, void (*change)(void *),
 		   void *context, uint64_t *blocked_ns, char *err, size_t err_len);
 
-/* Splits anew what limits leave, if a worker has used up its part. Call it now and then. */
+/* Splits again what limits leave, if a worker has used up its part. Call it now and then. */
 void sn_shards_level(struct sn_shards *shards);
 
 #endif /* SN_SHARDS_H */

@@ -72,7 +72,7 @@ static uint16_t port_tx(void *context, uint16_t iface, struct rte_mbuf **pkts, u
 	return likely(!sn_port_is_down(port)) ? rte_eth_tx_burst(port->id, thread->queue, pkts, n) : 0;
 }
 
-/* Port counters are by interface number: they move when a new program numbers its interfaces anew. */
+/* Port counters are by interface number: they move when a new program renumbers its interfaces. */
 static void carry_port_counts(struct sn_thread *thread, const struct sn_plan *next)
 {
 	struct sn_worker_stats *stats = sn_worker_stats(thread->worker);

@@ -151,7 +151,7 @@ static struct sn_transfer *open_transfer(struct sn_transfers *transfers,
 	return t;
 }
 
-/* One that is known, whose lease begins anew. */
+/* One that is known, whose lease starts again. */
 static struct sn_transfer *step(struct sn_transfers *transfers, const uint8_t *id, bool take, char *err,
 				size_t err_len)
 {

@@ -24,7 +24,7 @@ static __rte_always_inline uint32_t slot_take(const struct list *l)
 	return l->begin + slot;
 }
 
-/* Behind all that are free: it shall rest. */
+/* Behind all that are free: it must rest. */
 static inline void slot_rest(const struct list *l, uint32_t slot)
 {
 	struct queue *q = l->queue;

@@ -123,8 +123,8 @@ int sn_port_want_hash(struct sn_port *port, const struct rte_eth_dev_info *info,
 int sn_port_check_hash(const struct sn_port *port, struct rte_eth_conf *conf, char *err, size_t err_len);
 
 /*
- * Starts it anew, to hash or not, otherwise as before. No worker polls it; on error it may be left stopped,
- * and can be started anew otherwise.
+ * Restarts it, to hash or not, otherwise as before. No worker polls it; on error it may be left stopped,
+ * and can be restarted otherwise.
  */
 int sn_port_restart(struct sn_port *port, bool hash, char *err, size_t err_len);
 

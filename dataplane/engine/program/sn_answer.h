@@ -2,7 +2,7 @@
 #ifndef SN_ANSWER_H
 #define SN_ANSWER_H
 
-/* What a generator sends about a packet: decided by its fields, then made of its bytes. */
+/* What a generator sends about a packet: decided by its fields, then built from its bytes. */
 
 #include "sn_parse.h"
 #include "sn_program.h"

@@ -37,7 +37,7 @@ size_t sn_carry_read(const struct sn_state *state, const bool shards[SN_SHARDS],
 void sn_carry_reserve(const struct sn_state *state, uint32_t unit, uint32_t entries);
 
 /*
- * Puts n entries into the shards; those that are too old are passed over. Quotas are not asked: nobody
+ * Puts n entries into the shards; those that are too old are ignored. Quotas are not asked: nobody
  * loses state by a move. 0, or -1 with a message in err if one cannot be one of the shards', or its place
  * is taken: others may have been put then.
  */

@@ -2,7 +2,7 @@
 #ifndef SN_STATE_IMPL_H
 #define SN_STATE_IMPL_H
 
-/* What state is made of; for the files that keep it and for the kinds. */
+/* What state consists of; for the files that keep it and for the kinds. */
 
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>

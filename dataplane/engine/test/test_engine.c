@@ -560,7 +560,7 @@ static void a_program_that_is_swapped_in_knows_the_flows_at_the_time_of_the_test
 	only_out(f, 1);
 	assert_int_equal(sn_worker_stats(worker)->cache_hits, hits + 1);
 	assert_int_equal(sn_worker_stats(worker)->cache_misses, misses);
-	/* After the session's end nothing is known of the flow: it begins again. */
+	/* After the session's end nothing is known of the flow: it starts over. */
 	load(f, sn_sample_napt(&f->arena));
 	send_packet(f, SECOND_NS * 3600, &outbound);
 	only_out(f, 1);

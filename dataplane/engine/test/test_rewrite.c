@@ -65,7 +65,7 @@ static void a_wrong_checksum_stays_wrong_by_the_same_amount(void **state)
 
 	load(f);
 	sn_store16(l4_of(frame) + 16, sum + 1);
-	for (int i = 0; i < 3; i++) { /* decided anew, then from the cache */
+	for (int i = 0; i < 3; i++) { /* decided again, then from the cache */
 		send_frame(f, 0, frame, len);
 		assert_int_equal(f->n_out, 1);
 		sn_store16(l4_of(f->out[0].data) + 16, sn_load16(l4_of(f->out[0].data) + 16) - 1);

@@ -12,7 +12,7 @@ static void a_packet_that_no_engine_wants_goes_to_and_fro_at_most_once(void **st
 	open_sides(w, 2);
 	send_all(w, 10, false);
 	transfer(w, 0, 0, SN_SHARDS);
-	/* The second loses them as if it had been begun anew. */
+	/* The second loses them as if it had been restarted. */
 	sn_engine_free(w->sides[1].engine);
 	open_side(w, 1, true);
 	introduce(&w->sides[1], true);

@@ -17,7 +17,7 @@ static void a_new_program_ends_transfers_that_are_not_sealed(void **state)
 	begin(&sealed);
 	carry_all(&sealed);
 	seal(&sealed);
-	w->msg->tables[0]->max_sessions = 5000; /* the tables are made anew */
+	w->msg->tables[0]->max_sessions = 5000; /* the tables are made again */
 	load_hashed(&w->sides[0], other, 1);
 	load_hashed(&w->sides[1], other, 1);
 	assert_int_equal(place(&w->sides[0], 0), SN_SHARD_HERE);

@@ -159,7 +159,7 @@ int main(int argc, char **argv)
 			sn_log(SN_LOG_ERROR, "%s", err);
 		return rc < 0 ? 2 : EXIT_SUCCESS;
 	}
-	/* Libraries that print shall not print among the answers. */
+	/* Libraries that print must not print among the answers. */
 	out = dup(STDOUT_FILENO);
 	if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
 		sn_log(SN_LOG_ERROR, "standard output: %s", strerror(errno));

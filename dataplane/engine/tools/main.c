@@ -72,7 +72,7 @@ static const char usage[] =
 	"                      the control socket\n"
 	"  --idle-sleep US     microseconds that an idle worker sleeps; 0: never; auto (default):\n"
 	"                      only when all devices are kernel interfaces\n"
-	"  --mtu BYTES         largest IP packet that the devices shall carry (default 1500)\n"
+	"  --mtu BYTES         largest IP packet that the devices must carry (default 1500)\n"
 	"  --rx-desc N         receive descriptors per queue (default 2048)\n"
 	"  --tx-desc N         transmit descriptors per queue (default 1024)\n"
 	"  --buffers N         packet buffers in all (default by ports)\n"

@@ -182,7 +182,7 @@ int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct s
 
 	memset(harness, 0, sizeof(*harness));
 	harness->hashes = hashes;
-	/* Before the pool is made: every buffer shall have the field. */
+	/* Before the pool is made: every buffer must have the field. */
 	if (sn_source_register() != 0)
 		return SN_ERR("packet buffers have no room to note their source");
 	harness->pool = rte_pktmbuf_pool_create("harness", SN_HARNESS_BUFFERS, 256, 0,

@@ -2,7 +2,7 @@
 #include "sn_arp.h"
 #include "sn_worker_impl.h"
 
-#define ANNOUNCE_MAX 512 /* of an interface, over its VLANs; who wants another address asks again in time */
+#define ANNOUNCE_MAX 512 /* of an interface, over its VLANs; another address is asked for again */
 
 static const uint8_t all[6] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, none[6];
 

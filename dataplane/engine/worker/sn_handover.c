@@ -20,7 +20,7 @@ static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 
 	w->stats.ports[p->iface].strays += is_stray(w, p, place);
 
-	/* Between workers an interface goes by its port: a program may number it anew. */
+	/* Between workers an interface goes by its port: a program may renumber it. */
 	p->m->port = w->ports[p->iface];
 	p->m->hash.rss = w->shards[i];
 	passed = place == SN_PLACE_AWAITED ? sn_mailbox_hold(w->mailbox, p->m)

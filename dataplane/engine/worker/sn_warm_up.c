@@ -2,7 +2,7 @@
 
 /*
  * A new program would find the decision cache empty, and at high load the time that it takes to decide all
- * flows anew is more than a port's ring can bridge. So before the swap, between bursts, the
+ * flows again is more than a port's ring can bridge. So before the swap, between bursts, the
  * flows that the cache knows are decided by the program to come, into a cache of its own: as packets that are
  * never sent, counted, or able to change state. Both caches change places with the programs.
  *

@@ -6707,7 +6707,7 @@ func (x *FlowState) GetContradicted() uint64 {
 type AssignShards struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Shards []uint32               `protobuf:"varint,1,rep,packed,name=shards,proto3" json:"shards,omitempty"`
-	// What tells the shard of a flow is made of it (--shards host): the same for all engines of a chain, and a secret, 16 to 64 bytes.
+	// What tells the shard of a flow is derived from it (--shards host): the same for all engines of a chain, and a secret, 16 to 64 bytes.
 	// Empty: as it is. It changes only while there are no sessions.
 	Key           []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -7164,7 +7164,7 @@ type TakeShards struct {
 	Shards   []uint32               `protobuf:"varint,3,rep,packed,name=shards,proto3" json:"shards,omitempty"` // BEGIN
 	Peer     string                 `protobuf:"bytes,4,opt,name=peer,proto3" json:"peer,omitempty"`             // BEGIN: who gives them
 	Layout   *ShardLayout           `protobuf:"bytes,5,opt,name=layout,proto3" json:"layout,omitempty"`         // BEGIN: the giver's
-	Sequence uint64                 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`    // PUT: number of the chunk, from 0. Chunks that came already are passed over
+	Sequence uint64                 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`    // PUT: number of the chunk, from 0. Chunks that came already are ignored
 	// PUT: 48 bytes per entry of state, numbers big-endian. For all kinds: from byte 18 on the owner (2: the run, of tables without
 	// runs their number behind all runs), from 22 on shard, table (1 each), time since the last use (8, ns). The other bytes are the
 	// kind's. Of a NAPT's session: from 0 on inside, outside and remote address (4 each), inside, outside and remote port (2 each);
@@ -7339,7 +7339,7 @@ func (x *Taken) GetBlockedNs() uint64 {
 }
 
 // PartitionShards cuts flows in another way, which an engine does only before its first program: then there are none. With RSS
-// ports are started anew, to hash; for which no worker polls them yet.
+// ports are restarted, to hash; for which no worker polls them yet.
 type PartitionShards struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Partitioning  *Partitioning          `protobuf:"bytes,1,opt,name=partitioning,proto3" json:"partitioning,omitempty"`

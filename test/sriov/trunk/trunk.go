@@ -1,6 +1,6 @@
 // Package trunk is the other end of a card's cable: a switch whose ports are namespaces, each in a VLAN of its own.
 //
-// It is made of TAP devices and a socket, so that it asks nothing of the machine's kernel but those.
+// It is built from TAP devices and a socket, so that it asks nothing of the machine's kernel but those.
 package trunk
 
 import (

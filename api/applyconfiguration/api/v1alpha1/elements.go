@@ -9,7 +9,7 @@ import (
 // ElementsApplyConfiguration represents a declarative configuration of the Elements type for use
 // with apply.
 //
-// Elements is a function made of elements. Packets that enter the function by a
+// Elements is a function built from elements. Packets that enter the function by a
 // port come out of the link from that port; a link to a port leaves the function.
 type ElementsApplyConfiguration struct {
 	// Ports of the function; absent: inside, outside.

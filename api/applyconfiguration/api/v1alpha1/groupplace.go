@@ -21,7 +21,7 @@ type GroupPlaceApplyConfiguration struct {
 	Node *string `json:"node,omitempty"`
 	// Cores are the CPUs of the node that may work on the group.
 	Cores []int32 `json:"cores,omitempty"`
-	// LoadPercent is the load of the busiest of these cores. It is said anew when it has
+	// LoadPercent is the load of the busiest of these cores. It is updated when it has
 	// changed by ten points.
 	LoadPercent *int32 `json:"loadPercent,omitempty"`
 	// Owners are the cores that own shards of the group, with loads as steady as

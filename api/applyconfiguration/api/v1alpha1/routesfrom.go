@@ -16,7 +16,7 @@ type RoutesFromApplyConfiguration struct {
 	File *apiv1alpha1.FilePath `json:"file,omitempty"`
 	// ConfigMapRef is the ConfigMap's key with the prefixes; binary data may be gzipped.
 	ConfigMapRef *ConfigMapKeyRefApplyConfiguration `json:"configMapRef,omitempty"`
-	// Format of the text. Prefixes: one per line; IPv6 prefixes are passed over.
+	// Format of the text. Prefixes: one per line; IPv6 prefixes are ignored.
 	Format *apiv1alpha1.RouteFormat `json:"format,omitempty"`
 	// Type of all routes of the text, as in `routes`.
 	Type *apiv1alpha1.RouteType `json:"type,omitempty"`

@@ -25,7 +25,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
@@ -44,7 +44,7 @@ func golden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("output differs from %s (go test -update writes it anew):\n%s", path, got)
+		t.Errorf("output differs from %s (go test -update rewrites it):\n%s", path, got)
 	}
 }
 

@@ -142,7 +142,7 @@ func (l layout) measure(g *graph.Graph) {
 	}
 }
 
-// makes is what each function is made of.
+// makes has the elements of each function.
 func makes(g *graph.Graph) map[string]string {
 	out := map[string]string{}
 	for _, n := range g.Nodes {

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	Dir     string    // folder of sinter-engine; empty: see Find
 	Socket  string    // control socket
-	MTU     int       // largest IP packet that the devices shall carry
+	MTU     int       // largest IP packet that the devices must carry
 	Binds   []Bind    // devices of the chain's interfaces, in their order
 	Workers int       // worker threads
 	NoHuge  bool      // without hugepages

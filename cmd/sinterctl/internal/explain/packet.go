@@ -128,7 +128,7 @@ func setFlags(tcp *layers.TCP, names string) error {
 	return nil
 }
 
-// Hex reads a frame written as hexadecimal digits; blanks and colons are passed over.
+// Hex reads a frame written as hexadecimal digits; blanks and colons are ignored.
 func Hex(s string) ([]byte, error) {
 	b, err := hex.DecodeString(strings.NewReplacer(" ", "", ":", "", "\n", "").Replace(s))
 	if err != nil {

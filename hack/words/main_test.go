@@ -1,0 +1,39 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestTheRepositoryUsesPlainWords(t *testing.T) {
+	if err := run("."); err != nil {
+		t.Error(err)
+	}
+}
+
+// plants are texts and what is found in them; empty: nothing.
+var plants = map[string]struct{ path, text, want string }{
+	"a word":                      {"docs/a.md", "one\nYou shall not.\n", `docs/a.md:2: "shall": write must, should or will`},
+	"a word at a sentence's head": {"docs/a.md", "Anew it goes.\n", `docs/a.md:1: "Anew": write again; restarted, rewritten …`},
+	"a phrase":                    {"a.go", "// It stands in the status.\n", `a.go:1: "stands in": write is shown in, is in, or replaces`},
+	"a phrase over two lines":     {"a.c", "/*\n * Chunks are passed\n * over.\n */\n", `a.c:2: "passed\n * over": write ignored or skipped`},
+	"who and what":                {"docs/a.md", "Who wants it deletes it.\n", `docs/a.md:1: "Who wants": write name the goal first: "to do …, …"`},
+	"a question":                  {"docs/a.md", "Who decides that a shard moves?\n", ""},
+	"part of a word":              {"a.go", "var shallow, recommended, availability int\n", ""},
+	"texts of others":             {"test/data/routes/LICENSE.txt", "You shall.\n", ""},
+}
+
+func TestAPlantedWordIsFound(t *testing.T) {
+	for name, c := range plants {
+		t.Run(name, func(t *testing.T) {
+			found, err := search(fstest.MapFS{c.path: &fstest.MapFile{Data: []byte(c.text)}}, []string{c.path, "deleted.go"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Join(found, "\n"); got != c.want {
+				t.Errorf("found\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
