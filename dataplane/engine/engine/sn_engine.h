@@ -93,12 +93,9 @@ int sn_engine_partition(struct sn_engine *engine, struct sn_partitioning partiti
 
 /* ---- the parts, which live as long as the engine ---- */
 
-struct sn_link;
-struct sn_offload;
-struct sn_peering;
-struct sn_threads;
-struct sn_tracing;
-struct sn_transfers;
+/* While the workers are held: the engine is the front, or silent. A new front announces the
+ * addresses; one that was it before, only if it must do so again. */
+void sn_engine_front(struct sn_engine *engine, bool front, bool again);
 
 bool sn_engine_is_harness(const struct sn_engine *engine);
 const struct sn_ports *sn_engine_ports(const struct sn_engine *engine);

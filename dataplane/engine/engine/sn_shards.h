@@ -35,9 +35,10 @@ struct sn_shards *sn_shards_create(const struct sn_shards_config *config, char *
 void sn_shards_free(struct sn_shards *shards);
 
 /*
- * Partitions flows in another way, before the first program and the first flow rule. By RSS, ports are
- * started again to hash; why (one per port) is empty or says why a device does not, whose packets are then
- * handed over. On an error a port does not start any more.
+ * Cuts flows in another way, before the engine's first program. By RSS, ports are restarted to hash; why
+ * (one per port) is empty or has why a device does not, whose packets are then handed over. -1, with a
+ * message in err: gone, a port does not start any more; else the engine has a program or rules, and nothing
+ * was changed.
  */
 int sn_shards_partition(struct sn_shards *shards, struct sn_partitioning partitioning,
 			char (*why)[SN_SHARDS_WHY], char *err, size_t err_len);
@@ -102,6 +103,6 @@ int sn_shards_turn(struct sn_shards *shards, uint32_t unit, uint32_t from, void 
 		   void *context, uint64_t *blocked_ns, char *err, size_t err_len);
 
 /* Splits again what limits leave, if a worker has used up its part. Call it now and then. */
-void sn_shards_level(struct sn_shards *shards);
+void sn_shards_level(struct sn_engine *engine);
 
 #endif /* SN_SHARDS_H */

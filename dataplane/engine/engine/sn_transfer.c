@@ -151,8 +151,8 @@ static struct sn_transfer *open_transfer(struct sn_transfers *transfers,
 	return t;
 }
 
-/* One that is known, whose lease starts again. */
-static struct sn_transfer *step(struct sn_transfers *transfers, const uint8_t *id, bool take, char *err,
+/* One that is known, whose lease is renewed. */
+static struct sn_transfer *step(const struct sn_engine *engine, const uint8_t *id, bool take, char *err,
 				size_t err_len)
 {
 	struct sn_transfer *t = find(transfers, id, take);

@@ -2,7 +2,7 @@
 #ifndef SN_NAPT_IMPL_H
 #define SN_NAPT_IMPL_H
 
-/* What a NAPT's state consists of, beside sessions; for the files that keep it. */
+/* What a NAPT's state is built from, beside sessions; for the files that keep it. */
 
 #include "sn_napt.h"
 #include "sn_parse.h"

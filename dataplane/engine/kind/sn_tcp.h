@@ -15,7 +15,7 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *session, co
 
 /*
  * The flags that may move a session's state. A SYN moves none unless it has options or follows one that had,
- * or reopens a closed connection. Which one it is takes no branch: SYN comes mixed with all else.
+ * or opens a closed connection again. Which one it is takes no branch: SYN comes mixed with all else.
  */
 static inline uint8_t sn_session_wary(const struct sn_session *s, const uint8_t *tcp)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drop: the end of a packet, for a reason of the engine's or of the chain's own. */
+/* drop: the end of a packet, for a reason of the engine's or one that the chain defines. */
 
 #include "sn_execution.h"
 

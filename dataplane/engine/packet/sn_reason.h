@@ -4,7 +4,7 @@
 
 /*
  * Why a packet is dropped. The engine's own reasons have the numbers of
- * DropReason in program.proto; the chain's own follow from SN_REASON_CHAIN on,
+ * DropReason in program.proto; the chain's reasons follow from SN_REASON_CHAIN on,
  * in the order of Program.reasons.
  */
 

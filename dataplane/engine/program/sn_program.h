@@ -217,7 +217,7 @@ void sn_program_free(struct sn_program *program);
 /* Whether two tables keep the same state, in the same way. */
 bool sn_table_config_same(const struct sn_table_config *a, const struct sn_table_config *b);
 
-/* Name of any reason, the chain's own included; NULL if there is no such reason. */
+/* Name of any reason, the chain's included; NULL if there is no such reason. */
 const char *sn_program_reason(const struct sn_program *program, uint32_t reason);
 
 #endif /* SN_PROGRAM_H */

@@ -30,7 +30,7 @@ struct sn_entry;
 struct sn_entry_info;
 struct sn_arena;
 
-/* What a table's shards consist of; all have the same size. */
+/* What a table's shards are built from; all have the same size. */
 struct sn_shard_size {
 	uint32_t shards;  /* a power of two, at most SN_SHARDS */
 	uint32_t entries; /* of a shard */

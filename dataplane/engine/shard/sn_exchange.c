@@ -303,7 +303,7 @@ static bool find_message(struct sn_ring *ring, uint32_t *place)
 	return at != tail;
 }
 
-/* Hears a message that is in a ring, before its turn. Before a hand-off token there are no packets of its
+/* Hears a message that waits in a ring, before its turn. Before a hand-off token there are no packets of its
  * unit. */
 static uint32_t overtake(struct sn_mailbox *s, struct sn_ring *ring)
 {

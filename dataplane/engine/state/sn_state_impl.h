@@ -2,7 +2,7 @@
 #ifndef SN_STATE_IMPL_H
 #define SN_STATE_IMPL_H
 
-/* What state consists of; for the files that keep it and for the kinds. */
+/* What state is built from; for the files that keep it and for the kinds. */
 
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
@@ -54,7 +54,7 @@ struct sn_state_table {
 	size_t size;		       /* of the mapping that holds the shards and all of theirs */
 };
 
-/* Who has entries: a run, or a table without runs. */
+/* The owner of entries: a run, or a table without runs. */
 struct sn_state_owner {
 	char *name;
 	uint32_t table; /* in state->tables */

@@ -173,7 +173,7 @@ static void the_mac_of_a_known_neighbour_follows_what_it_says_whatever_it_asks(v
 		send_packet(f, &p);
 		assert_memory_equal(assert_sent(f, 1), NEXT_MAC, 6);
 	}
-	/* Who is not known is not learnt, and what is configured stays. */
+	/* An unknown host is not learnt, and what is configured stays. */
 	send_arp_of_next(f, ALL_MAC, ARP_REQUEST, SN_SAMPLE_OUTSIDE + 78, SN_SAMPLE_OUTSIDE + 78);
 	send_arp_of_next(f, ALL_MAC, ARP_REQUEST, SN_SAMPLE_GATEWAY, SN_SAMPLE_GATEWAY);
 	assert_int_equal(sn_worker_neighbors(f->worker, list, 8), 3);

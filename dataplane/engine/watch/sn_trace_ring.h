@@ -3,7 +3,7 @@
 #define SN_TRACE_RING_H
 
 /*
- * Records of bytes from one thread to another, without locks. Who writes never
+ * Records of bytes from one thread to another, without locks. The writer never
  * waits: a record for which there is no room is not begun.
  */
 

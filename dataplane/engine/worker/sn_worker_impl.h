@@ -2,7 +2,7 @@
 #ifndef SN_WORKER_IMPL_H
 #define SN_WORKER_IMPL_H
 
-/* What a worker consists of; for the files of the packet path only. */
+/* What a worker is built from; for the files of the packet path only. */
 
 #include "sn_cache.h"
 #include "sn_counts.h"
