@@ -15,7 +15,7 @@ import (
 // configMap names a ConfigMap among the files.
 type configMap struct{ namespace, name string }
 
-// addConfigMap takes a ConfigMap's texts in; who refers to them asks later.
+// addConfigMap stores a ConfigMap's texts, for the resources that refer to them.
 func (l *loader) addConfigMap(object finding.Object, n *yaml.Node) error {
 	for c := range l.configMaps {
 		if c.name == object.Name { // texts are known by name and key

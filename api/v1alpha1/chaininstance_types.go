@@ -429,7 +429,7 @@ const (
 
 // DropCount is the packets dropped for a reason.
 type DropCount struct {
-	// Reason ("nat-exhausted"; a chain's own: "fw/drop").
+	// Reason ("nat-exhausted"; of a function: "fw/drop").
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=191

@@ -22,7 +22,7 @@ const AnnotationPodHash = "nfv.sinter.dev/pod-hash"
 // disruption budget.
 func DataPlaneName(chain string) string { return chain + "-dataplane" }
 
-// ChainSecretName names the secret of a chain that shares its state. One that is made again under its name has another
+// ChainSecretName names the secret of a chain that shares its state. One that is recreated under its name has another
 // secret: that of before goes with the chain of before, whenever that may be.
 func ChainSecretName(chain string, uid types.UID) string {
 	return DataPlaneName(chain) + "-" + string(uid)

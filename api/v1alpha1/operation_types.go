@@ -124,7 +124,7 @@ type HugepagesSize string
 type Rollout struct {
 	// PauseOnDropsPercent stops a rollout, and takes the old program back, when an
 	// instance that has the new one loses this much more of its packets than before, in
-	// percent. Packets that the chain's own rules drop do not count.
+	// percent. Packets that functions of the chain drop do not count.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1

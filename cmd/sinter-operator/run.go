@@ -28,7 +28,7 @@ import (
 // One replica leads; the others wait for its lease, which they ask for in these namespaced roles.
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=sinter-system
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=sinter-system
-// Who reads the metrics is authenticated and authorized by the API server.
+// The API server authenticates and authorizes readers of metrics.
 // +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 

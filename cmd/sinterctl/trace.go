@@ -50,7 +50,7 @@ func (t *tracing) into(cmd *cobra.Command, write func(*capture.File, *programpb.
 		if f, ok := cmd.OutOrStdout().(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 			return usageError{errors.New("--file -: a capture is not for terminals; pipe it into tcpdump -r - or wireshark -k -i -")}
 		}
-		// Who reads may have enough: then the trace is to be stopped, not this process.
+		// The reader may close the pipe: that stops the trace, not this process.
 		signal.Ignore(syscall.SIGPIPE)
 		err := write(capture.NewFile(cmd.OutOrStdout(), buildVersion()), want, say)
 		if errors.Is(err, syscall.EPIPE) {

@@ -98,7 +98,7 @@ func Summary(list finding.List) string {
 		}
 		line := f.String()
 		if f.Object.Kind == v1alpha1.KindServiceChain {
-			line = strings.TrimPrefix(line, f.Object.String()+": ") // it is the chain's own condition
+			line = strings.TrimPrefix(line, f.Object.String()+": ") // the condition is of that chain
 		}
 		lines = append(lines, line)
 	}

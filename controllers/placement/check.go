@@ -42,7 +42,7 @@ func (l Lack) String() string { return fmt.Sprintf("%s: wanted %s, has %s", l.Th
 // Check tells whether a node lacks something, and what.
 type Check func(Node, Request) (reason Reason, lack Lack, failed bool)
 
-// checks go from what waiting does not change to what may change any minute.
+// checks go from what waiting cannot change to what may change any minute.
 var checks = []Check{
 	selected, ready, schedulable, tolerated, unused,
 	staticCPUManager, alignedTopology, largeEnough,

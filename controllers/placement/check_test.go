@@ -121,7 +121,7 @@ var preflights = map[string]struct {
 		want: "NotOnOneNUMANode: n (free on one NUMA node: wanted 2 cores + 1Gi hugepages-1Gi + 2 intel.com/vf, " +
 			"has NUMA node 0 with 1 cores + 16Gi hugepages-1Gi + 8 intel.com/vf, NUMA node 1 with 15 cores + 16Gi hugepages-1Gi + 1 intel.com/vf)",
 	},
-	"what waiting does not change is reported first": {
+	"what waiting cannot change is told first": {
 		node: worker("n", free(0), func(n *Node) { n.CPUManagerPolicy = "none" }),
 		want: "CPUManagerNotStatic: n (kubelet's cpuManagerPolicy: wanted static, has none)",
 	},

@@ -79,7 +79,7 @@ func ReportOf(i *v1alpha1.ChainInstance) (load.Report, error) {
 }
 
 // CoresSince is what cores did between two reports, and do beside shards by the second. Of
-// counters that started again it knows nothing.
+// counters that were reset it knows nothing.
 func CoresSince(before, now []v1alpha1.CoreStatus) []load.Core {
 	list := make([]load.Core, len(now))
 	for i, n := range now {

@@ -202,7 +202,7 @@ func (s *Scaler) decideCores(in Input, p Pod, h *home, d *Decision) int {
 }
 
 // relief is the part of what a pod bears at the target below which it is not short of cores
-// any more: its message must not follow noise.
+// any more: what is said of it must not follow noise.
 const relief = 0.9
 
 // others is what the working cores have to do beside their shards.

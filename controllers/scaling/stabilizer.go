@@ -52,7 +52,7 @@ func (s *stabilizer) start(now time.Time, count int) {
 	s.count, s.since, s.window = count, now, s.damping.Window
 }
 
-// beat is how often a stabilizer is meant to be asked. Who asks less often has seen nothing
+// beat is how often a stabilizer is meant to be asked. A caller that asks less often has seen nothing
 // new: what was needed then was needed until now.
 const beat = time.Second
 

@@ -23,7 +23,7 @@ func assign(in scaling.Input, d scaling.Decision) map[string][]v1alpha1.Instance
 	return groups
 }
 
-// assignShards writes who has which shards, where the others are, and who is the front. Who gets some is told first: it asks for
+// assignShards writes who has which shards, where the others are, and who is the front. An instance that gets some is told first: it asks for
 // them, while the giver would take back what it gave if the other was not told yet. So is the front: better two answer than none.
 func (r *Reconciler) assignShards(ctx context.Context, s *scope, m *capacity.Shared, groups map[string][]v1alpha1.InstanceGroup, handed []scaling.Handover) error {
 	front, before, moved := s.Front(), s.Chain.Status.Front, false

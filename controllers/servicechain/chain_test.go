@@ -384,7 +384,7 @@ func TestLostSessionsAreCountedBeyondTheirInstance(t *testing.T) {
 	lost("edge-0", 4, 9)
 	w.apply(edge(443, threeInstances))
 	w.run()
-	lost("edge-2", 1, 10) // one that starts again
+	lost("edge-2", 1, 10) // one whose counters start again
 }
 
 func TestAgentsThatReportTroubleAreHeard(t *testing.T) {

@@ -276,7 +276,7 @@ func TestAChainThatIsMadeAnewHasASecretOfItsOwn(t *testing.T) {
 	w.apply(edge(443, oneOrTwo))
 	w.settle()
 	if s := w.secret(); s.Name == first.Name || !metav1.IsControlledBy(s, w.chain("edge")) {
-		t.Errorf("the pod of the chain that was made again mounts secret %s of %v, which goes with the chain before", s.Name, s.OwnerReferences)
+		t.Errorf("the pod of the chain that was recreated mounts secret %s of %v, which goes with the chain before", s.Name, s.OwnerReferences)
 	}
 }
 

@@ -25,7 +25,7 @@ func (a *Agent) Handler() http.Handler {
 
 func answer(check func(context.Context) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		// Who asks and goes away does not take the engine's connection along.
+		// A client that disconnects must not close the engine's connection.
 		if err := check(context.WithoutCancel(r.Context())); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return

@@ -86,7 +86,7 @@ type Move struct {
 }
 
 // Step decides about a pod of which the first working cores may work. The moves of the
-// step before must be done, or given up: the sample says who owns what.
+// step before must be done, or given up: the sample says which core owns what.
 func (b *Balancer) Step(s load.Sample, working int) Decision {
 	b.remember(s)
 	plan := newPlan(b.policy, b.shards, b.other, max(len(s.Cores), working), working, s.At)

@@ -114,7 +114,7 @@ var bindings = map[string]struct {
 		env:  map[string]string{"SRIOVNETWORK_PCI_ADDRESSES": "0000:83:00.1"},
 		args: "--bind outside=0000:83:00.1 --workers 1 --eal --lcores=0@(4),1@(4)",
 	},
-	"a VF that must be a kernel interface": {
+	"a VF that is used as a kernel interface": {
 		interfaces: []string{"outside,network=lan,resource=intel.com/sriov_vf,driver=AFXDP"}, cpus: "4", status: status,
 		args: "--bind outside=net_af_xdp_net1,iface=net1 --workers 1 --eal --lcores=0@(4),1@(4)",
 	},

@@ -12,7 +12,7 @@ func (p *planner) plan(room, perPass, levels int) []element {
 	if whole && !p.mixed {
 		return best
 	}
-	// Where levels are short, or covers have to be coarse for the sake of fragments, drops and marks exclude each other.
+	// Where levels are short, or covers have to be coarse for the sake of fragments, drops and marks compete.
 	for _, want := range [...]bool{true, false} {
 		other, _ := p.attempt(room, perPass, levels, func(c *candidate) bool { return c.drop == want })
 		if p.gain(other) > p.gain(best) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// Input is what a plan of one port's flow rules depends on.
+// Input is what a plan of one port's flow rules is computed from.
 type Input struct {
 	Program      *programpb.Program // valid, see program.Validate
 	Interface    uint32

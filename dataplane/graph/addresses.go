@@ -43,9 +43,9 @@ func (i *chainInterface) refuses(a netip.Addr) string {
 	case has && a == broadcast:
 		return "is the broadcast address of " + i.prefix.Masked().String() + "; take another of its addresses"
 	case string(i.spec.Gateway) == a.String():
-		return "is the interface's gateway; addresses are the chain's own"
+		return "is the interface's gateway; this address must belong to the chain"
 	case slices.ContainsFunc(i.spec.Neighbors, func(n v1alpha1.Neighbor) bool { return string(n.Address) == a.String() }):
-		return "is a static neighbour's; addresses are the chain's own"
+		return "is a static neighbour's; this address must belong to the chain"
 	}
 	return ""
 }

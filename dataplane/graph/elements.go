@@ -228,7 +228,7 @@ func (w *elementWirer) wire() {
 	}
 }
 
-// passage is a way from port to port with no element on it; an empty classifier takes its place.
+// passage is a way from port to port with no element on it; an empty classifier takes their place.
 func (w *elementWirer) passage(in, out string) Edge {
 	n := w.b.add(w.f.name, w.f.name+"/"+in, element.Classifier{Outs: 1})
 	w.b.exit(n, 0, w.f, out)

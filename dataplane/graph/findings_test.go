@@ -134,7 +134,7 @@ chain.yaml:7: spec.interfaces[1].gateway: "203.0.113.1": is the interface's own 
 	},
 	"a NAT pool that holds an interface's address": {
 		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.0/30]}}\n  path: [inside, nat, outside]\n",
-		want: `chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds the address 203.0.113.1 of interface "outside"; pool addresses must be none of the chain's own
+		want: `chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds the address 203.0.113.1 of interface "outside"; pool addresses must not be addresses of the chain
 chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds 203.0.113.0, the network address of interface "outside"; leave it out: the engine would answer ARP requests for it`,
 	},
 	"an empty NAT pool": {

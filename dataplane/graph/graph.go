@@ -59,9 +59,9 @@ type Neighbor struct {
 
 // Node is an element in its place.
 type Node struct {
-	// Name is "function/element", "interface/element" for the chain's own.
+	// Name is "function/element", "interface/element" for those of an interface.
 	Name string
-	// Function is the network function that the element belongs to; empty: the chain's own.
+	// Function is the network function that the element belongs to; empty: it belongs to an interface.
 	Function string
 	Element  element.Element
 	// Out is the wiring of the output ports; To < 0: not wired, no packet leaves there.

@@ -25,7 +25,7 @@ func (b *builder) checkPoolEntry(p *pooled, e poolEntry) {
 	}
 	for _, i := range b.interfaces {
 		if i.prefix.IsValid() && e.Holds(i.prefix.Addr()) {
-			b.fail(p.object, e.field, e.text, "holds the address %s of interface %q; pool addresses must be none of the chain's own", i.prefix.Addr(), i.name)
+			b.fail(p.object, e.field, e.text, "holds the address %s of interface %q; pool addresses must not be addresses of the chain", i.prefix.Addr(), i.name)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func (b *builder) checkPoolRouters(p *pooled, e poolEntry) {
 		}
 		for _, a := range f.addresses() {
 			if e.Holds(a) {
-				b.fail(p.object, e.field, e.text, "holds the address %s of router %q; pool addresses must be none of the chain's own", a, f.name)
+				b.fail(p.object, e.field, e.text, "holds the address %s of router %q; pool addresses must not be addresses of the chain", a, f.name)
 			}
 		}
 	}

@@ -314,7 +314,7 @@ func (b *builder) nextHop(f *function, field string, kind v1alpha1.RouteType, na
 			return via, true // an error of its own
 		}
 		if i.prefix.Addr() == via || slices.Contains(i.addresses, via) {
-			b.fail(f.object, field+".via", string(s), "is the chain's own address on interface %q; give that of the neighbour", i.name)
+			b.fail(f.object, field+".via", string(s), "is the chain's address on interface %q; give that of the neighbour", i.name)
 			return via, false
 		}
 		if i.prefix.Contains(via) {

@@ -200,7 +200,7 @@ func builtinName(reason string) string {
 	return "DROP_" + strings.ToUpper(strings.ReplaceAll(reason, "-", "_"))
 }
 
-// drop is a reason of the engine's, if it has one of the name, else the chain's own.
+// drop is a reason of the engine's, if it has one of the name, else one that the chain defines.
 func (e *emitter) drop(reason string) *programpb.Drop {
 	if n, ok := programpb.DropReason_value[builtinName(reason)]; ok && n != 0 {
 		return &programpb.Drop{Reason: &programpb.Drop_Builtin{Builtin: programpb.DropReason(n)}}

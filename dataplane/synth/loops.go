@@ -276,7 +276,7 @@ func (l *looper) next() ([]hopTo, spans) {
 	return nil, nil
 }
 
-// round begins a way that leads round at its first lookup, and adds who takes it.
+// round begins a way that leads round at its first lookup, and adds the packets that take it.
 func (l *looper) round(way []hopTo) ([]hopTo, spans) {
 	at := everyAddress
 	for _, h := range way {

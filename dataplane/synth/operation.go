@@ -42,7 +42,7 @@ func (v *values) do(o op) {
 }
 
 // act has an operation of a node done at run time, on the packet as it is here. reads are the fields that it looks at; writes are those
-// that it may change, with all that they can be then: who reads one later reads a run-time choice.
+// that it may change, with all that they can be then: a later function that reads one reads a run-time choice.
 func (w *walker) act(t *tcu, node int, o op, reads []headerspace.Field, writes map[headerspace.Field]headerspace.Set) error {
 	for _, f := range reads {
 		switch e := t.val[f]; {

@@ -79,7 +79,7 @@ func Programmed(i *v1alpha1.ChainInstance) (reason, message string) {
 // IsWatchListSemanticsUnSupported tells informers to list before they watch: the fake sends no bookmarks.
 func (c *Cluster) IsWatchListSemanticsUnSupported() bool { return true }
 
-// Instance is an instance that is to run a program, by packet socket on net1 and a VF.
+// Instance is an instance that must run a program, by packet socket on net1 and a VF.
 func Instance(program string) *v1alpha1.ChainInstance {
 	return &v1alpha1.ChainInstance{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "edge-0", Generation: 3},

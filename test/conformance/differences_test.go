@@ -256,7 +256,7 @@ var differences = []*difference{
 		name:   "pings in fragments",
 		linux:  "puts them together, and sends one reply, in fragments of its own where it is too big",
 		sinter: "sends fragment by fragment back; together they are the same reply",
-		reason: "RFC 791 section 3.2: who gets the fragments puts them together; RFC 792 says nothing of how a reply is cut",
+		reason: "RFC 791 section 3.2: their receiver puts the fragments together; RFC 792 says nothing of how a reply is cut",
 		explains: func(e *evidence, m *mismatch) bool {
 			return len(e.p.before) > 0 && e.ownAddress(e.ip.Dst) && bytes.Equal(together(e.outs[sinter]), together(e.outs[linux]))
 		},

@@ -64,7 +64,7 @@ func newKernel(t *testing.T, s *scenario, spec *v1alpha1.ServiceChainSpec) *kern
 	return k
 }
 
-// wiring is which port leads to which; a path uses the ports inside and outside.
+// wiring is which port leads to which; a path is built from the ports inside and outside.
 func wiring(spec *v1alpha1.ServiceChainSpec) map[v1alpha1.Endpoint]v1alpha1.Endpoint {
 	w := map[v1alpha1.Endpoint]v1alpha1.Endpoint{}
 	connect := func(a, b v1alpha1.Endpoint) { w[a], w[b] = b, a }

@@ -59,7 +59,7 @@ func (b *builder) iface(prefix netip.Prefix, mtu int, gateway netip.Addr) side {
 	local := b.add(name, "local", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
 		{Name: "self", Out: 0, Filters: []hs.Filter{where(hs.Dst, hs.Single(hs.Addr(prefix.Addr())))}},
 	}})
-	// As a host, but on every third interface only as who answers pings.
+	// As a host, but on every third interface only to answer pings.
 	host := element.Element(element.LocalHost{})
 	if i%3 == 2 {
 		host = element.EchoResponder{}

@@ -23,7 +23,7 @@ func (w *world) pod() *corev1.Pod {
 	return &p
 }
 
-// restarts is how often kubelet has started a container again.
+// restarts is how often kubelet has restarted a container.
 func (w *world) restarts(container string) int32 {
 	w.Helper()
 	for _, s := range w.pod().Status.ContainerStatuses {

@@ -15,7 +15,7 @@ import (
 
 const officePath = "  path: [inside, fw, rt, nat, outside]\n"
 
-// mistakes are changes of the office chain that must be refused: texts and their replacements, and
+// mistakes are changes of the office chain that must be refused: texts and what replaces them, and
 // a part of what is said about it.
 var mistakes = []struct {
 	name string

@@ -34,7 +34,7 @@ func ipOffset(b []byte) int {
 	return min(at+2, len(b))
 }
 
-// resum writes the IP header's checksum again, so that only the damage meant is seen.
+// resum computes the IP header's checksum again, so that only the damage meant is seen.
 func resum(ip []byte) {
 	ihl := int(ip[0]&15) * 4
 	if ihl < 20 || ihl > len(ip) {

@@ -392,7 +392,7 @@ func (b *books) settle(t testing.TB, f *flows) {
 	b.look(t)
 }
 
-// open begins to count again, with nothing on its way.
+// open resets the counts, with nothing on its way.
 func (b *books) open(t testing.TB, f *flows) {
 	t.Helper()
 	b.settle(t, f)

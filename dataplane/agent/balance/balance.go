@@ -180,7 +180,7 @@ func (b *Balance) forget() {
 	b.set(State{Urgent: b.urgent})
 }
 
-// move has the engine make moves. Who owns what after an error the next reading says.
+// move has the engine make moves. After an error the next reading says which core owns what.
 func (b *Balance) move(ctx context.Context, moves []balance.Move) error {
 	if len(moves) == 0 {
 		return nil

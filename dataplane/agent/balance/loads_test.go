@@ -74,7 +74,7 @@ func TestPacketsThatFindNoRoomAreLostByTheCoresThatHaveNoTime(t *testing.T) {
 
 func TestReadingsThatDoNotContinueEachOtherAreTold(t *testing.T) {
 	for name, change := range map[string]func(before, now *programpb.Stats){
-		"an engine restarted":         func(before, _ *programpb.Stats) { before.Workers[0].Packets = 1e6 },
+		"a restarted engine":          func(before, _ *programpb.Stats) { before.Workers[0].Packets = 1e6 },
 		"a program with fewer shards": func(_, now *programpb.Stats) { now.Shards = now.Shards[:1] },
 		"a shard that counts again":   func(before, _ *programpb.Stats) { before.Shards[1].Cycles = 401 },
 		"no time went by":             func(before, now *programpb.Stats) { now.NowNs = before.NowNs },

@@ -30,7 +30,7 @@ func CoreOf(b, n *programpb.WorkerStats, seconds float64) Core {
 // HandoverFull is the engine's reason for packets that found the way to another core full.
 const HandoverFull = "handover-full"
 
-// PerSecond is a counter's growth; one that started again has not grown.
+// PerSecond is a counter's growth; one that was reset has not grown.
 func PerSecond(before, now uint64, seconds float64) float64 {
 	if now < before {
 		return 0
@@ -38,7 +38,7 @@ func PerSecond(before, now uint64, seconds float64) float64 {
 	return float64(now-before) / seconds
 }
 
-// Restarted tells whether counters started again.
+// Restarted tells whether counters were reset.
 func Restarted(before, now *programpb.Stats) bool {
 	if len(before.GetWorkers()) != len(now.GetWorkers()) {
 		return true

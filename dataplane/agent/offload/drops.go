@@ -20,7 +20,7 @@ func (c *Count) add(d Count) {
 	c.Bytes += d.Bytes
 }
 
-// since is what a counter grew by; one that started again grew by all that it has.
+// since is what a counter grew by; one that was reset grew by all that it has.
 func (c Count) since(before Count) Count {
 	if c.Packets < before.Packets || c.Bytes < before.Bytes {
 		return c
@@ -68,7 +68,7 @@ func NewDrops() *Drops {
 	return d
 }
 
-// restart starts again, for another run of the engine.
+// restart forgets all counts, for another run of the engine.
 func (d *Drops) restart() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,7 @@ func (d *Drops) restart() {
 	d.ports, d.reasons, d.counters = map[string]Count{}, map[dropID]Count{}, map[string]Count{}
 }
 
-// begin counts classes again, for another program.
+// begin counts classes from zero, for another program.
 func (d *Drops) begin(p *delivery.Program) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -69,7 +69,7 @@ func (d *Dispatch) watch(p *port, stats *programpb.Stats, now time.Time) {
 	d.choose()
 }
 
-// input is what a port's plan for a program depends on.
+// input is what a port's plan for a program is computed from.
 func (d *Dispatch) input(p *port, program *delivery.Program, index int, shards dispatch.Shards, marks *programpb.Marks, queues []uint16) *dispatch.Input {
 	in := &dispatch.Input{
 		Program: program.Program, Interface: uint32(index), Capabilities: p.caps, Weights: p.weights, Shards: shards, Generation: marks.GetGeneration(),

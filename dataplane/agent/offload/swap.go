@@ -88,7 +88,7 @@ func (d *Dispatch) partitioningFor(ctx context.Context, next *delivery.Program) 
 	}
 }
 
-// leaveUnhashed has the next engine not ask devices to hash: some port did not bear to be restarted.
+// leaveUnhashed has the next engine not ask devices to hash: restarting a port failed.
 func (d *Dispatch) leaveUnhashed(err error) {
 	for _, p := range d.ports {
 		if p.caps.RSS.Buckets > 0 {

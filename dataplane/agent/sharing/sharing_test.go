@@ -168,7 +168,7 @@ func TestShardsAreInThePodsWhereTheOperatorWantsThem(t *testing.T) {
 	}
 }
 
-// diesBeside has a pod's engine die: what nobody has starts again, but not while the other pod does not say what it has.
+// diesBeside has a pod's engine die: shards that nobody has start empty, but not while the other pod does not say what it has.
 func (s *sharedPod) diesBeside(a *sharedPod) {
 	s.t.Helper()
 	s.process.End(9)

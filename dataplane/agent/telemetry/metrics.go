@@ -86,7 +86,7 @@ const maxClasses = 500
 
 // Collector gives Prometheus the agent's and the engine's metrics.
 type Collector struct {
-	Read    func(context.Context) error // has the engine read again
+	Read    func(context.Context) error // reads the engine again
 	See     func() *Seen
 	Writes  *loop.Counts         // of the status
 	Moves   *loop.Counts         // of shards between cores

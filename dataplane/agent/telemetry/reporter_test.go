@@ -98,9 +98,9 @@ func TestAnInstanceThatWasMadeAnewIsToldEverything(t *testing.T) {
 	if n := c.Writes.Load(); n != 1 {
 		t.Fatalf("%d writes, want one", n)
 	}
-	renewed := agenttest.Instance("edge-1")
-	renewed.UID = types.UID("renewed")
-	seen.State.Wanted.Instance = renewed
+	recreated := agenttest.Instance("edge-1")
+	recreated.UID = types.UID("recreated")
+	seen.State.Wanted.Instance = recreated
 	r.Step(t.Context(), seen)
 	if n := c.Writes.Load(); n != 2 {
 		t.Errorf("%d writes, want another one", n)

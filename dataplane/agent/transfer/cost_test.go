@@ -196,7 +196,7 @@ func judge(t *testing.T, waited, processor [2][]time.Duration, share float64) {
 		t.Logf("memory that is %s: packets waited %s, processors worked %s (medians); others used %.2f processors", memory, w, p, share)
 		most := 2 * bound // there are two
 		if share >= crowded {
-			most *= 3 // who shares its caches works for longer
+			most *= 3 // an engine that shares its caches works for longer
 		}
 		if p > most {
 			t.Errorf("memory that is %s: processors worked for %s, want %s at most", memory, p, most)

@@ -11,7 +11,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// slowGiver is an engine that never comes to the end of its sessions, and takes its time for each chunk after the first. Who asks it has one
+// slowGiver is an engine that never comes to the end of its sessions, and takes its time for each chunk after the first. A client that asks it has one
 // connection to it for all that it does: a question that is cut short ends that.
 type slowGiver struct {
 	takes time.Duration

@@ -19,7 +19,7 @@ import (
 // MinSecret is the least length of a chain's secret, in bytes.
 const MinSecret = 32
 
-// Identity is what the pods of a chain know each other by: who has the chain's secret is one of them. The secret yields one key pair, which both
+// Identity is what the pods of a chain know each other by: a pod that has the chain's secret is one of them. The secret yields one key pair, which both
 // sides of a connection must have, by TLS' own proof of possession; so there is no authority, nothing to renew, and nothing that another
 // chain's pods could use.
 type Identity struct {

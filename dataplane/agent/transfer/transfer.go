@@ -269,7 +269,7 @@ func (t *transfer) own(ctx context.Context, g *programpb.GiveShards) (given *pro
 	return given, err
 }
 
-// giveUp ends a transfer that is not sealed. An engine that is not told ends it after its lease.
+// giveUp ends a transfer that is not sealed. A peer that does not hear of it ends it after its lease.
 func (t *transfer) giveUp(ctx context.Context) {
 	_ = t.end(ctx, false)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUp)

@@ -134,7 +134,7 @@ const (
 	DropReason_DROP_NOT_OURS            DropReason = 25 // state of a second shard, which another worker has: never where chains are cut rightly
 	DropReason_DROP_NOT_HERE            DropReason = 26 // for a shard that is away, and no peer is known to have it, or it came from a peer
 	DropReason_DROP_VLAN_UNKNOWN        DropReason = 27 // its tag is of a VLAN that the interface has not
-	DropReason_DROP_OWN_SOURCE          DropReason = 28 // from an address of the chain's own
+	DropReason_DROP_OWN_SOURCE          DropReason = 28 // from an address of the chain
 	DropReason_DROP_POOL_SOURCE         DropReason = 29 // from outside, with an address of a NAT's pool
 	DropReason_DROP_BROADCAST_SOURCE    DropReason = 30 // from the broadcast address of a connected prefix
 	DropReason_DROP_DIRECTED_BROADCAST  DropReason = 31 // to the broadcast address of a connected prefix (RFC 2644)
@@ -253,7 +253,7 @@ type DropKind int32
 
 const (
 	DropKind_DROP_KIND_UNSPECIFIED DropKind = 0
-	DropKind_DROP_KIND_DECISION    DropKind = 1 // a function of the chain decided so, under a reason of the chain's own
+	DropKind_DROP_KIND_DECISION    DropKind = 1 // a function of the chain decided so, under a reason that the chain defines
 	DropKind_DROP_KIND_REFUSAL     DropKind = 2 // the engine refuses such packets, in each chain: malformed, martian, not for this host ...
 	DropKind_DROP_KIND_LOSS        DropKind = 3 // the chain would have passed the packet, but the engine, a port or a neighbour could not
 	DropKind_DROP_KIND_CONSUMED    DropKind = 4 // the packet did what it came for (ARP)
@@ -884,7 +884,7 @@ type Program struct {
 	Segments      []*Segment             `protobuf:"bytes,6,rep,name=segments,proto3" json:"segments,omitempty"`
 	Generators    []*Generator           `protobuf:"bytes,7,rep,name=generators,proto3" json:"generators,omitempty"`
 	Counters      []string               `protobuf:"bytes,8,rep,name=counters,proto3" json:"counters,omitempty"`                         // names of the chain's counters
-	Reasons       []string               `protobuf:"bytes,9,rep,name=reasons,proto3" json:"reasons,omitempty"`                           // drop reasons of the chain's own
+	Reasons       []string               `protobuf:"bytes,9,rep,name=reasons,proto3" json:"reasons,omitempty"`                           // drop reasons that the chain defines
 	IcmpRate      uint32                 `protobuf:"varint,10,opt,name=icmp_rate,json=icmpRate,proto3" json:"icmp_rate,omitempty"`       // ICMP errors per second at most; 0: no limit
 	LongestWay    uint32                 `protobuf:"varint,20,opt,name=longest_way,json=longestWay,proto3" json:"longest_way,omitempty"` // segments that a packet passes at most, those of its answers included; 1..1048576
 	unknownFields protoimpl.UnknownFields
@@ -3304,7 +3304,7 @@ func (x *Loaded) GetSessionsDropped() uint64 {
 
 type GetStats struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Loads         bool                   `protobuf:"varint,1,opt,name=loads,proto3" json:"loads,omitempty"` // without classes, counters and tables: for who asks often
+	Loads         bool                   `protobuf:"varint,1,opt,name=loads,proto3" json:"loads,omitempty"` // without classes, counters and tables: for clients that ask often
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -6250,7 +6250,7 @@ func (x *FlowTurn) GetFrom() uint32 {
 // FlowRule of the IPv4 packets that meet all conditions; of the rules of a table that match a packet, the one with the lowest priority holds.
 type FlowRule struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // chosen by who asks; at most one installed rule of the port has it
+	Number        uint32                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // chosen by the client; at most one installed rule of the port has it
 	Table         uint32                 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`   // 0 or 1; packets begin in 0
 	Priority      uint32                 `protobuf:"varint,3,opt,name=priority,proto3" json:"priority,omitempty"`
 	Conds         []*FlowCond            `protobuf:"bytes,4,rep,name=conds,proto3" json:"conds,omitempty"`                 // at most one of a field
@@ -6707,7 +6707,7 @@ func (x *FlowState) GetContradicted() uint64 {
 type AssignShards struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Shards []uint32               `protobuf:"varint,1,rep,packed,name=shards,proto3" json:"shards,omitempty"`
-	// What tells the shard of a flow is derived from it (--shards host): the same for all engines of a chain, and a secret, 16 to 64 bytes.
+	// The function that maps a flow to its shard depends on it (--shards host): the same for all engines of a chain, and a secret, 16 to 64 bytes.
 	// Empty: as it is. It changes only while there are no sessions.
 	Key           []byte `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	unknownFields protoimpl.UnknownFields

@@ -16,7 +16,7 @@ type ifreq struct {
 }
 
 // completeChecksums has an interface's packets leave as they would on a wire: checksums
-// computed, segments cut. On a veth pair the kernel saves itself both, and who reads
+// computed, segments cut. On a veth pair the kernel saves itself both, and a program that reads
 // packets by a raw socket at the other end gets them undone.
 func completeChecksums(link string) error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)

@@ -19,7 +19,7 @@ const (
 	serverPort = 8080
 )
 
-// network is both sides of the chain. A packet carries its flow's number and its own in the flow, so that who receives it can tell
+// network is both sides of the chain. A packet carries its flow's number and its own in the flow, so that its receiver can tell
 // whether the flow's packets keep their order.
 type network struct {
 	in, out *wire

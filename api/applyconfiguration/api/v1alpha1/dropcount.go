@@ -11,7 +11,7 @@ import (
 //
 // DropCount is the packets dropped for a reason.
 type DropCountApplyConfiguration struct {
-	// Reason ("nat-exhausted"; a chain's own: "fw/drop").
+	// Reason ("nat-exhausted"; of a function: "fw/drop").
 	Reason *string `json:"reason,omitempty"`
 	// Kind tells who dropped them: a function of the chain (Decision), the engine, which refuses such packets in
 	// every chain (Refusal), or want of something (Loss). Consumed packets did what they came for.

@@ -9,7 +9,7 @@ package v1alpha1
 type RolloutApplyConfiguration struct {
 	// PauseOnDropsPercent stops a rollout, and takes the old program back, when an
 	// instance that has the new one loses this much more of its packets than before, in
-	// percent. Packets that the chain's own rules drop do not count.
+	// percent. Packets that functions of the chain drop do not count.
 	PauseOnDropsPercent *int32 `json:"pauseOnDropsPercent,omitempty"`
 	// ObserveSeconds is how long an instance is watched before the next one follows.
 	ObserveSeconds *int32 `json:"observeSeconds,omitempty"`

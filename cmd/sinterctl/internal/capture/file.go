@@ -22,7 +22,7 @@ type File struct {
 	sources uint64
 }
 
-// NewFile begins a file; application is who writes it.
+// NewFile begins a file; application is the program that writes it.
 func NewFile(w io.Writer, application string) *File {
 	return &File{w: w, application: application}
 }

@@ -43,7 +43,7 @@ func (s *Source) Started(started *programpb.TraceStarted) error {
 	}
 	s.file.mu.Lock()
 	defer s.file.mu.Unlock()
-	// All directions from the beginning: who watches the file grow sees them at once.
+	// All directions from the beginning, for readers that watch the file grow.
 	for i := range started.GetInterfaces() {
 		for _, kind := range []programpb.TracedFrame_Kind{programpb.TracedFrame_RECEIVED, programpb.TracedFrame_SENT} {
 			if _, err := s.intf(place{uint32(i), kind}); err != nil {

@@ -142,7 +142,7 @@ func (l layout) measure(g *graph.Graph) {
 	}
 }
 
-// makes has the elements of each function.
+// makes is what each function is built from.
 func makes(g *graph.Graph) map[string]string {
 	out := map[string]string{}
 	for _, n := range g.Nodes {

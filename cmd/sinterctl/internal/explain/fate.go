@@ -26,7 +26,7 @@ var whys = map[string]string{
 	"not-ip":              "it is no IPv4 packet",
 	"ipv6":                "IPv6 is not supported yet",
 	"other-host":          "its destination MAC address is not the interface's",
-	"own-source":          "it claims to come from an address of the chain's own",
+	"own-source":          "it claims to come from an address of the chain",
 	"pool-source":         "it claims to come from an address of a NAT's pool",
 	"broadcast-source":    "it claims to come from a broadcast address",
 	"directed-broadcast":  "it is for all hosts of a prefix (RFC 2644)",

@@ -179,7 +179,7 @@ func ethernet(t layers.LinkType) error {
 	return nil
 }
 
-// Address sets the destination MAC address of a frame: who asks where a packet goes means one that arrives.
+// Address sets the destination MAC address of a frame, as of a packet that arrives.
 func Address(frame []byte, to net.HardwareAddr) []byte {
 	if len(frame) < 6 {
 		return frame
