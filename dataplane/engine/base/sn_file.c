@@ -8,7 +8,7 @@
 
 #include "sn_frame.h"
 
-int sn_file_read(const char *path, uint8_t **data, size_t *len, char *err, size_t err_len)
+int sn_file_read(const char *path, uint8_t **data, size_t *len, struct sn_error *err)
 {
 	struct sn_frame_buffer buffer = {0};
 	FILE *file = fopen(path, "rb");
@@ -16,7 +16,7 @@ int sn_file_read(const char *path, uint8_t **data, size_t *len, char *err, size_
 	uint8_t *to;
 
 	if (file == NULL) {
-		snprintf(err, err_len, "%s: %s", path, strerror(errno));
+		sn_fail(err, "%s: %s", path, strerror(errno));
 		return -1;
 	}
 	do {
@@ -25,10 +25,10 @@ int sn_file_read(const char *path, uint8_t **data, size_t *len, char *err, size_
 		buffer.len += n;
 	} while (n > 0 && buffer.len <= SN_FRAME_MAX);
 	if (to == NULL || ferror(file) || buffer.len > SN_FRAME_MAX) {
-		snprintf(err, err_len, "%s: %s", path,
-			 to == NULL	? "no memory"
-			 : ferror(file) ? strerror(errno)
-					: "larger than 256 MiB, no program is");
+		sn_fail(err, "%s: %s", path,
+			to == NULL     ? "no memory"
+			: ferror(file) ? strerror(errno)
+				       : "larger than 256 MiB, no program is");
 		fclose(file);
 		sn_frame_free(&buffer);
 		return -1;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,16 +37,6 @@ const char *sn_field_name(enum sn_field field)
 	return fields[field].name;
 }
 
-__attribute__((format(printf, 3, 4))) static int fail(char *err, size_t len, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(err, len, fmt, ap);
-	va_end(ap);
-	return -EINVAL;
-}
-
 static bool is_dim(uint32_t field)
 {
 	switch (field) {
@@ -63,7 +51,7 @@ static bool is_dim(uint32_t field)
 	return false;
 }
 
-static int check_dims(const table_msg *msg, const char *at, char *err, size_t len)
+static int check_dims(const table_msg *msg, const char *at, struct sn_error *err)
 {
 	uint32_t seen = 0;
 	size_t n = msg->n_dims;
@@ -72,52 +60,51 @@ static int check_dims(const table_msg *msg, const char *at, char *err, size_t le
 		uint32_t f = (uint32_t)msg->dims[i];
 
 		if (!is_dim(f))
-			return fail(err, len, "%s: dims[%zu]: %s is no dimension; use a bit set", at, i,
-				    f < SN_FIELDS ? fields[f].name : "an unknown field");
+			return sn_fail(err, "%s: dims[%zu]: %s is no dimension; use a bit set", at, i,
+				       f < SN_FIELDS ? fields[f].name : "an unknown field");
 		if (seen & 1u << f)
-			return fail(err, len, "%s: dims[%zu]: %s is there twice", at, i, fields[f].name);
+			return sn_fail(err, "%s: dims[%zu]: %s is there twice", at, i, fields[f].name);
 		seen |= 1u << f;
 	}
 	for (size_t i = 0; i < msg->n_bounds; i += 2) {
 		uint32_t f = (uint32_t)msg->dims[i / 2 % n];
 
 		if (msg->bounds[i] > msg->bounds[i + 1] || msg->bounds[i + 1] > fields[f].max)
-			return fail(err, len, "%s: box %zu: %s %u-%u, want an ascending range up to %u", at,
-				    i / 2 / n, fields[f].name, msg->bounds[i], msg->bounds[i + 1],
-				    fields[f].max);
+			return sn_fail(err, "%s: box %zu: %s %u-%u, want an ascending range up to %u", at,
+				       i / 2 / n, fields[f].name, msg->bounds[i], msg->bounds[i + 1],
+				       fields[f].max);
 	}
 	return 0;
 }
 
-static int check_bits(const table_msg *msg, size_t n_words, const char *at, char *err, size_t len)
+static int check_bits(const table_msg *msg, size_t n_words, const char *at, struct sn_error *err)
 {
 	for (size_t i = 0; i < msg->n_bits; i++) {
 		const bitset_msg *b = msg->bits[i];
 
 		if ((uint32_t)b->field >= SN_FIELDS)
-			return fail(err, len, "%s: bits[%zu]: field is %d, want less than %d", at, i,
-				    (int)b->field, SN_FIELDS);
+			return sn_fail(err, "%s: bits[%zu]: field is %d, want less than %d", at, i,
+				       (int)b->field, SN_FIELDS);
 		if (b->n_ranges % 2)
-			return fail(err, len, "%s: bits[%zu]: has %zu range ends, want pairs", at, i,
-				    b->n_ranges);
+			return sn_fail(err, "%s: bits[%zu]: has %zu range ends, want pairs", at, i,
+				       b->n_ranges);
 		for (size_t j = 0; j < b->n_ranges; j += 2)
 			if (b->ranges[j] > b->ranges[j + 1] || b->ranges[j + 1] > fields[b->field].max ||
 			    (j && b->ranges[j] <= b->ranges[j - 1]))
-				return fail(err, len,
-					    "%s: bits[%zu]: %s %u-%u, want ascending ranges up to %u", at, i,
-					    fields[b->field].name, b->ranges[j], b->ranges[j + 1],
-					    fields[b->field].max);
+				return sn_fail(err, "%s: bits[%zu]: %s %u-%u, want ascending ranges up to %u",
+					       at, i, fields[b->field].name, b->ranges[j], b->ranges[j + 1],
+					       fields[b->field].max);
 	}
 	if (msg->n_bits % 64)
 		for (size_t i = n_words - 1; i < msg->n_required; i += n_words)
 			if (msg->required[i] >> msg->n_bits % 64)
-				return fail(err, len, "%s: box %zu: requires a bit beyond the %zu bit sets",
-					    at, i / n_words, msg->n_bits);
+				return sn_fail(err, "%s: box %zu: requires a bit beyond the %zu bit sets", at,
+					       i / n_words, msg->n_bits);
 	return 0;
 }
 
 /* The last box holds every packet, so the table does. */
-static int check_last(const table_msg *msg, size_t n_words, const char *at, char *err, size_t len)
+static int check_last(const table_msg *msg, size_t n_words, const char *at, struct sn_error *err)
 {
 	size_t last = msg->n_classes - 1;
 
@@ -125,47 +112,47 @@ static int check_last(const table_msg *msg, size_t n_words, const char *at, char
 		const uint32_t *range = &msg->bounds[2 * (last * msg->n_dims + d)];
 
 		if (range[0] || range[1] != fields[msg->dims[d]].max)
-			return fail(err, len,
-				    "%s: box %zu is the last and holds %s %u-%u alone: want one that holds "
-				    "every packet",
-				    at, last, fields[msg->dims[d]].name, range[0], range[1]);
+			return sn_fail(
+				err,
+				"%s: box %zu is the last and holds %s %u-%u alone: want one that holds "
+				"every packet",
+				at, last, fields[msg->dims[d]].name, range[0], range[1]);
 	}
 	for (size_t w = 0; w < n_words; w++)
 		if (msg->required[last * n_words + w])
-			return fail(err, len,
-				    "%s: box %zu is the last and requires bits: want one that holds every "
-				    "packet",
-				    at, last);
+			return sn_fail(err,
+				       "%s: box %zu is the last and requires bits: want one that holds every "
+				       "packet",
+				       at, last);
 	return 0;
 }
 
-static int check(const table_msg *msg, uint32_t n_classes, const char *at, char *err, size_t len)
+static int check(const table_msg *msg, uint32_t n_classes, const char *at, struct sn_error *err)
 {
 	size_t boxes = msg->n_classes, words = (msg->n_bits + 63) / 64;
 	int rc;
 
 	if (!boxes || boxes > UINT32_MAX / 16)
-		return fail(err, len, "%s: has %zu boxes, want 1..%u", at, boxes, UINT32_MAX / 16);
+		return sn_fail(err, "%s: has %zu boxes, want 1..%u", at, boxes, UINT32_MAX / 16);
 	if (msg->n_dims > SN_TABLE_DIMS_MAX)
-		return fail(err, len, "%s: has %zu dims, want at most %d", at, msg->n_dims,
-			    SN_TABLE_DIMS_MAX);
+		return sn_fail(err, "%s: has %zu dims, want at most %d", at, msg->n_dims, SN_TABLE_DIMS_MAX);
 	if (msg->n_bits > 64 * SN_TABLE_WORDS_MAX)
-		return fail(err, len, "%s: has %zu bit sets, want at most %d", at, msg->n_bits,
-			    64 * SN_TABLE_WORDS_MAX);
+		return sn_fail(err, "%s: has %zu bit sets, want at most %d", at, msg->n_bits,
+			       64 * SN_TABLE_WORDS_MAX);
 	if (msg->n_bounds != boxes * msg->n_dims * 2)
-		return fail(err, len, "%s: has %zu bounds, want %zu (%zu boxes of %zu ranges)", at,
-			    msg->n_bounds, boxes * msg->n_dims * 2, boxes, msg->n_dims);
+		return sn_fail(err, "%s: has %zu bounds, want %zu (%zu boxes of %zu ranges)", at,
+			       msg->n_bounds, boxes * msg->n_dims * 2, boxes, msg->n_dims);
 	if (msg->n_required != boxes * words)
-		return fail(err, len, "%s: has %zu required words, want %zu (%zu boxes of %zu)", at,
-			    msg->n_required, boxes * words, boxes, words);
+		return sn_fail(err, "%s: has %zu required words, want %zu (%zu boxes of %zu)", at,
+			       msg->n_required, boxes * words, boxes, words);
 	for (size_t i = 0; i < boxes; i++)
 		if (msg->classes[i] >= n_classes)
-			return fail(err, len, "%s: classes[%zu] is %u, but there are only %u", at, i,
-				    msg->classes[i], n_classes);
-	rc = check_dims(msg, at, err, len);
+			return sn_fail(err, "%s: classes[%zu] is %u, but there are only %u", at, i,
+				       msg->classes[i], n_classes);
+	rc = check_dims(msg, at, err);
 	if (!rc)
-		rc = check_bits(msg, words, at, err, len);
-	return rc ? rc : check_last(msg, words, at, err, len);
+		rc = check_bits(msg, words, at, err);
+	return rc ? rc : check_last(msg, words, at, err);
 }
 
 static bool in_set(const bitset_msg *b, uint32_t v)
@@ -261,16 +248,15 @@ static int init_bits(struct sn_bit_table *t, const table_msg *msg, enum sn_field
 }
 
 int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n_classes, bool rare,
-		       const struct sn_classifier *like, const char *at, char *err, size_t len)
+		       const struct sn_classifier *like, const char *at, struct sn_error *err)
 {
 	struct sn_table_spec spec = {0};
-	char why[256] = "";
 	int rc;
 
 	memset(c, 0, sizeof(*c));
 	if (!msg)
-		return fail(err, len, "%s: is missing", at);
-	rc = check(msg, n_classes, at, err, len);
+		return sn_fail(err, "%s: is missing", at);
+	rc = check(msg, n_classes, at, err);
 	if (rc)
 		return rc;
 	if (!msg->n_dims && !msg->n_bits) { /* every box holds every packet */
@@ -292,7 +278,7 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 		if (t->n_words)
 			c->n_bits++;
 		if (rc)
-			return fail(err, len, "%s: no memory for the bits of %s", at, fields[f].name);
+			return sn_fail(err, "%s: no memory for the bits of %s", at, fields[f].name);
 		c->reads |= (uint32_t)(t->n_words > 0) << f;
 	}
 	spec.n_boxes = msg->n_classes;
@@ -303,9 +289,9 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 	spec.classes = msg->classes;
 	spec.rare = rare;
 	spec.like = like ? like->table : NULL;
-	c->table = sn_table_create(&spec, why, sizeof(why));
+	c->table = sn_table_create(&spec, err);
 	if (!c->table)
-		return fail(err, len, "%s: %s", at, why);
+		return sn_fail_in(err, "%s", at);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "program.pb-c.h"
+#include "sn_error.h"
 #include "sn_field.h"
 #include "sn_table.h"
 
@@ -63,8 +64,7 @@ struct sn_atoms {
 /* rare: packets seldom come by it. like: see sn_table_spec; or NULL. Less than 0 on error, with a message in
  * err that begins with `at`; sn_classifier_free() in any case. */
 int sn_classifier_init(struct sn_classifier *c, const Sinter__Program__V1__Table *msg, uint32_t n_classes,
-		       bool rare, const struct sn_classifier *like, const char *at, char *err,
-		       size_t err_len);
+		       bool rare, const struct sn_classifier *like, const char *at, struct sn_error *err);
 void sn_classifier_free(struct sn_classifier *c);
 
 /* Refine a field's atoms (n values, count so far in *count) by a table; 0 or -ENOMEM. */

@@ -2,8 +2,6 @@
 
 #include "sn_table_impl.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,17 +23,6 @@ struct sn_table {
 	struct hull hulls[SN_TABLE_DIMS_MAX]; /* of dimensions where it is not everything */
 };
 
-static void fail(char *err, size_t err_len, const char *format, ...) __attribute__((format(printf, 3, 4)));
-
-static void fail(char *err, size_t err_len, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(err, err_len, format, args);
-	va_end(args);
-}
-
 enum sn_isa sn_isa_best(void)
 {
 #if defined(__x86_64__)
@@ -49,16 +36,16 @@ enum sn_isa sn_isa_best(void)
 	return SN_ISA_BASE;
 }
 
-static bool spec_is_valid(const struct sn_table_spec *spec, char *err, size_t err_len)
+static bool spec_is_valid(const struct sn_table_spec *spec, struct sn_error *err)
 {
 	if (spec->n_dims > SN_TABLE_DIMS_MAX) {
-		fail(err, err_len, "table has %u dimensions, at most %u are possible", spec->n_dims,
-		     SN_TABLE_DIMS_MAX);
+		sn_fail(err, "table has %u dimensions, at most %u are possible", spec->n_dims,
+			SN_TABLE_DIMS_MAX);
 		return false;
 	}
 	if (spec->n_words > SN_TABLE_WORDS_MAX) {
-		fail(err, err_len, "table has %u words of bits, at most %u are possible", spec->n_words,
-		     SN_TABLE_WORDS_MAX);
+		sn_fail(err, "table has %u words of bits, at most %u are possible", spec->n_words,
+			SN_TABLE_WORDS_MAX);
 		return false;
 	}
 	for (size_t i = 0; i < spec->n_boxes; i++) {
@@ -66,14 +53,14 @@ static bool spec_is_valid(const struct sn_table_spec *spec, char *err, size_t er
 			const uint32_t *range = &spec->bounds[2 * (i * spec->n_dims + d)];
 
 			if (range[0] > range[1]) {
-				fail(err, err_len, "box %zu, dimension %u: range %u..%u is reversed", i, d,
-				     range[0], range[1]);
+				sn_fail(err, "box %zu, dimension %u: range %u..%u is reversed", i, d,
+					range[0], range[1]);
 				return false;
 			}
 		}
 		if (spec->classes[i] > CLASS_MAX) {
-			fail(err, err_len, "box %zu: class %u is too large, at most %u is possible", i,
-			     spec->classes[i], CLASS_MAX);
+			sn_fail(err, "box %zu: class %u is too large, at most %u is possible", i,
+				spec->classes[i], CLASS_MAX);
 			return false;
 		}
 	}
@@ -194,32 +181,31 @@ static bool boxes_read(struct sn_boxes *boxes, const struct sn_table_spec *spec,
 }
 
 static bool choose(struct sn_table *table, const struct sn_boxes *boxes, const struct sn_table *like,
-		   enum sn_isa isa, char *err, size_t err_len)
+		   enum sn_isa isa, struct sn_error *err)
 {
 	table->last = boxes->classes[boxes->n];
 	if (boxes->n == 0)
 		return true;
 	if (boxes->n > LIST_MAX && boxes->n_ranges == 1 && boxes->n_masks == 0) {
-		table->lpm = sn_lpm_create(boxes, err, err_len);
+		table->lpm = sn_lpm_create(boxes, err);
 		return table->lpm != NULL;
 	}
-	table->tree = sn_tree_create(boxes, like ? like->tree : NULL, isa, err, err_len);
+	table->tree = sn_tree_create(boxes, like ? like->tree : NULL, isa, err);
 	return table->tree != NULL;
 }
 
-struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_isa isa, char *err,
-				     size_t err_len)
+struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_isa isa, struct sn_error *err)
 {
 	struct hull hulls[SN_TABLE_DIMS_MAX];
 	struct sn_boxes boxes = {.rare = spec->rare};
 	struct sn_table *table;
 	bool done;
 
-	if (!spec_is_valid(spec, err, err_len))
+	if (!spec_is_valid(spec, err))
 		return NULL;
 	table = calloc(1, sizeof(*table));
 	if (table == NULL) {
-		fail(err, err_len, "no memory for a table of %u boxes", spec->n_boxes);
+		sn_fail(err, "no memory for a table of %u boxes", spec->n_boxes);
 		return NULL;
 	}
 	table->last = SN_TABLE_NONE;
@@ -231,21 +217,21 @@ struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_i
 		if (hulls[d].span != UINT32_MAX)
 			table->hulls[table->n_hulls++] = hulls[d];
 	}
-	fail(err, err_len, "no memory for a table of %u boxes", spec->n_boxes);
-	done = boxes_read(&boxes, spec, hulls) && choose(table, &boxes, spec->like, isa, err, err_len);
+	sn_fail(err, "no memory for a table of %u boxes", spec->n_boxes);
+	done = boxes_read(&boxes, spec, hulls) && choose(table, &boxes, spec->like, isa, err);
 	boxes_free(&boxes);
 	if (!done) {
 		sn_table_free(table);
 		return NULL;
 	}
-	if (err_len > 0)
-		err[0] = '\0';
+	if (err != NULL)
+		err->text[0] = '\0';
 	return table;
 }
 
-struct sn_table *sn_table_create(const struct sn_table_spec *spec, char *err, size_t err_len)
+struct sn_table *sn_table_create(const struct sn_table_spec *spec, struct sn_error *err)
 {
-	return sn_table_create_isa(spec, sn_isa_best(), err, err_len);
+	return sn_table_create_isa(spec, sn_isa_best(), err);
 }
 
 void sn_table_free(struct sn_table *table)

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
+
 #define SN_TABLE_DIMS_MAX  6 /* src, dst, sport, dport, vlan, ttl */
 #define SN_TABLE_WORDS_MAX 4 /* 256 required bits */
 #define SN_TABLE_NONE	   UINT32_MAX
@@ -41,7 +43,7 @@ struct sn_table_spec {
 struct sn_table;
 
 /* NULL on error, with a message in err. Nothing is kept of spec. */
-struct sn_table *sn_table_create(const struct sn_table_spec *spec, char *err, size_t err_len);
+struct sn_table *sn_table_create(const struct sn_table_spec *spec, struct sn_error *err);
 void sn_table_free(struct sn_table *table);
 
 /* The class of the first box that holds keys[i], SN_TABLE_NONE if none does, for i < n (n <= 64). */

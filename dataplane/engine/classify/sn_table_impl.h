@@ -4,6 +4,7 @@
 
 /* What the files of the classifier share; nobody else includes this. */
 
+#include "sn_error.h"
 #include "sn_table.h"
 
 #include <stdbool.h>
@@ -44,14 +45,13 @@ enum sn_isa {
 enum sn_isa sn_isa_best(void);
 
 /* As sn_table_create, with instructions chosen by the caller (tests). */
-struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_isa isa, char *err,
-				     size_t err_len);
+struct sn_table *sn_table_create_isa(const struct sn_table_spec *spec, enum sn_isa isa, struct sn_error *err);
 
 /* A list of boxes, or a few trees of them: see sn_table_tree.c. */
 struct sn_tree;
 /* like: a tree whose cuts are taken over where they still serve, or NULL. */
 struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tree *like, enum sn_isa isa,
-			       char *err, size_t err_len);
+			       struct sn_error *err);
 void sn_tree_free(struct sn_tree *tree);
 bool sn_tree_is_list(const struct sn_tree *tree);
 size_t sn_tree_size(const struct sn_tree *tree);
@@ -59,7 +59,7 @@ void sn_tree_lookup(const struct sn_tree *tree, const struct sn_key *keys, uint3
 
 /* One dimension: see sn_table_lpm.c. */
 struct sn_lpm;
-struct sn_lpm *sn_lpm_create(const struct sn_boxes *boxes, char *err, size_t err_len);
+struct sn_lpm *sn_lpm_create(const struct sn_boxes *boxes, struct sn_error *err);
 void sn_lpm_free(struct sn_lpm *lpm);
 size_t sn_lpm_size(const struct sn_lpm *lpm);
 void sn_lpm_lookup(const struct sn_lpm *lpm, const struct sn_key *keys, uint32_t *classes, unsigned int n);

@@ -12,7 +12,6 @@
 #include "sn_huge.h"
 #include "sn_table_impl.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,7 +182,7 @@ static bool sweep(struct filler *filler, const struct sn_boxes *boxes, const uin
 	}
 }
 
-struct sn_lpm *sn_lpm_create(const struct sn_boxes *boxes, char *err, size_t err_len)
+struct sn_lpm *sn_lpm_create(const struct sn_boxes *boxes, struct sn_error *err)
 {
 	struct filler filler = {.room = 2 * ROOT, .n_slots = ROOT};
 	uint32_t *sorted = malloc(boxes->n * sizeof(*sorted));
@@ -210,7 +209,7 @@ struct sn_lpm *sn_lpm_create(const struct sn_boxes *boxes, char *err, size_t err
 	free(filler.slots);
 	if (!done) {
 		free(lpm);
-		snprintf(err, err_len, "no memory for a trie of %u prefixes", boxes->n);
+		sn_fail(err, "no memory for a trie of %u prefixes", boxes->n);
 		return NULL;
 	}
 	return lpm;

@@ -21,7 +21,6 @@
 #include "sn_table_cut.h"
 #include "sn_table_tree.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -445,7 +444,7 @@ static bool finish(struct builder *builder)
 }
 
 struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tree *like, enum sn_isa isa,
-			       char *err, size_t err_len)
+			       struct sn_error *err)
 {
 	struct sn_tree *tree = calloc(1, sizeof(*tree));
 	struct builder builder = {.boxes = boxes, .tree = tree, .like = like};
@@ -474,7 +473,7 @@ struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tre
 	free(list);
 	if (!done) {
 		sn_tree_free(tree);
-		snprintf(err, err_len, "no memory for a tree of %u boxes", boxes->n);
+		sn_fail(err, "no memory for a tree of %u boxes", boxes->n);
 		return NULL;
 	}
 	return tree;

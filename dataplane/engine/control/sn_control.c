@@ -36,8 +36,6 @@ struct sn_control {
 	struct client clients[SN_CLIENTS_MAX];
 };
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
 static int epoll_set(const struct sn_control *control, int op, int fd, uint32_t events, void *data)
 {
 	struct epoll_event event = {.events = events, .data.ptr = data};
@@ -46,7 +44,7 @@ static int epoll_set(const struct sn_control *control, int op, int fd, uint32_t 
 }
 
 /* A socket file that nobody listens on is left over from a process that died. */
-static int remove_stale(const struct sockaddr_un *address, char *err, size_t err_len)
+static int remove_stale(const struct sockaddr_un *address, struct sn_error *err)
 {
 	struct stat status;
 	int fd, rc;
@@ -54,60 +52,61 @@ static int remove_stale(const struct sockaddr_un *address, char *err, size_t err
 	if (lstat(address->sun_path, &status) != 0)
 		return 0;
 	if (!S_ISSOCK(status.st_mode))
-		return SN_ERR("control socket %s: there is a file of that name that is no socket",
-			      address->sun_path);
+		return sn_fail(err, "control socket %s: there is a file of that name that is no socket",
+			       address->sun_path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return SN_ERR("control socket %s: %s", address->sun_path, strerror(errno));
+		return sn_fail(err, "control socket %s: %s", address->sun_path, strerror(errno));
 	rc = connect(fd, (const struct sockaddr *)address, sizeof(*address));
 	close(fd);
 	if (rc == 0)
-		return SN_ERR(
+		return sn_fail(
+			err,
 			"control socket %s: another engine listens there; stop it or choose another --socket",
 			address->sun_path);
 	if (unlink(address->sun_path) != 0)
-		return SN_ERR("control socket %s: remove stale socket: %s", address->sun_path,
-			      strerror(errno));
+		return sn_fail(err, "control socket %s: remove stale socket: %s", address->sun_path,
+			       strerror(errno));
 	return 0;
 }
 
-static int listen_on(struct sn_control *control, const char *path, char *err, size_t err_len)
+static int listen_on(struct sn_control *control, const char *path, struct sn_error *err)
 {
 	mode_t mask;
 	int rc;
 
 	if (strlen(path) >= sizeof(control->address.sun_path))
-		return SN_ERR("control socket %s: path longer than %zu characters", path,
-			      sizeof(control->address.sun_path) - 1);
+		return sn_fail(err, "control socket %s: path longer than %zu characters", path,
+			       sizeof(control->address.sun_path) - 1);
 	control->address.sun_family = AF_UNIX;
 	strcpy(control->address.sun_path, path);
-	if (remove_stale(&control->address, err, err_len) != 0) {
+	if (remove_stale(&control->address, err) != 0) {
 		control->address.sun_path[0] = '\0';
 		return -1;
 	}
 	control->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (control->listener < 0)
-		return SN_ERR("control socket %s: %s", path, strerror(errno));
+		return sn_fail(err, "control socket %s: %s", path, strerror(errno));
 	mask = umask(0077);
 	rc = bind(control->listener, (const struct sockaddr *)&control->address, sizeof(control->address));
 	umask(mask);
 	if (rc != 0) {
 		control->address.sun_path[0] = '\0'; /* not ours to remove */
-		return SN_ERR("control socket %s: %s", path, strerror(errno));
+		return sn_fail(err, "control socket %s: %s", path, strerror(errno));
 	}
 	if (listen(control->listener, SN_CLIENTS_MAX) != 0 ||
 	    epoll_set(control, EPOLL_CTL_ADD, control->listener, EPOLLIN, control) != 0)
-		return SN_ERR("control socket %s: %s", path, strerror(errno));
+		return sn_fail(err, "control socket %s: %s", path, strerror(errno));
 	return 0;
 }
 
-struct sn_control *sn_control_open(const char *path, sn_control_handler handler, void *context, char *err,
-				   size_t err_len)
+struct sn_control *sn_control_open(const char *path, sn_control_handler handler, void *context,
+				   struct sn_error *err)
 {
 	struct sn_control *control = calloc(1, sizeof(*control));
 
 	if (control == NULL) {
-		snprintf(err, err_len, "control socket %s: no memory", path);
+		sn_fail(err, "control socket %s: no memory", path);
 		return NULL;
 	}
 	control->handler = handler;
@@ -118,8 +117,8 @@ struct sn_control *sn_control_open(const char *path, sn_control_handler handler,
 		control->clients[i].fd = -1;
 	control->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (control->epoll < 0)
-		snprintf(err, err_len, "control socket %s: %s", path, strerror(errno));
-	if (control->epoll < 0 || listen_on(control, path, err, err_len) != 0) {
+		sn_fail(err, "control socket %s: %s", path, strerror(errno));
+	if (control->epoll < 0 || listen_on(control, path, err) != 0) {
 		sn_control_close(control);
 		return NULL;
 	}

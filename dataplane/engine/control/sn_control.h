@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
+
 struct sn_control;
 
 /*
@@ -20,8 +22,8 @@ typedef int (*sn_control_handler)(void *context, const uint8_t *message, size_t 
 				  size_t *reply_len);
 
 /* NULL on error, with a message in err. The socket is open to the user that runs the engine only. */
-struct sn_control *sn_control_open(const char *path, sn_control_handler handler, void *context, char *err,
-				   size_t err_len);
+struct sn_control *sn_control_open(const char *path, sn_control_handler handler, void *context,
+				   struct sn_error *err);
 
 /* Has a poll return when fd is readable; the caller reads it. */
 int sn_control_watch(struct sn_control *control, int fd);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_report.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <rte_cycles.h>
@@ -14,8 +13,7 @@
 #include "sn_threads.h"
 #include "sn_transfer.h"
 
-#define SN_ERR(...)	    (snprintf(err, err_len, __VA_ARGS__), -1)
-#define SN_NO_MEMORY	    SN_ERR("no memory for the answer")
+#define SN_NO_MEMORY	    sn_fail(err, "no memory for the answer")
 #define SN_SESSIONS_DEFAULT 1000
 #define SN_SESSIONS_MAX	    65536
 #define SN_NEIGHBORS_MAX    16384
@@ -306,7 +304,7 @@ static int report_workers(const struct sn_engine *engine, struct sn_arena *arena
 }
 
 int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__GetStats *request,
-		    struct sn_arena *arena, Sinter__Program__V1__Stats *stats, char *err, size_t err_len)
+		    struct sn_arena *arena, Sinter__Program__V1__Stats *stats, struct sn_error *err)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	const struct sn_plan *plan = sn_threads_plan(threads);
@@ -339,7 +337,7 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__G
 }
 
 int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char ***names, size_t *n,
-		    char *err, size_t err_len)
+		    struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
 	size_t count = plan != NULL ? plan->program->n_interfaces : sn_engine_ports(engine)->n;
@@ -367,7 +365,7 @@ int sn_report_session(const struct sn_entry_info *info, struct sn_arena *arena,
 }
 
 int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Program__V1__HelloReply *reply, char *err, size_t err_len)
+			Sinter__Program__V1__HelloReply *reply, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
 	size_t n = plan != NULL ? plan->program->n_interfaces : 0;
@@ -389,8 +387,7 @@ int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
 }
 
 int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
-		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,
-		       size_t err_len)
+		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(engine));
 	size_t max = request->limit == 0 ? SN_SESSIONS_DEFAULT
@@ -399,10 +396,10 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 	size_t n;
 
 	if (plan == NULL)
-		return SN_ERR("sessions: no program is loaded");
+		return sn_fail(err, "sessions: no program is loaded");
 	if (request->table >= plan->program->n_tables)
-		return SN_ERR("sessions: table %u, the program has %u", request->table,
-			      plan->program->n_tables);
+		return sn_fail(err, "sessions: table %u, the program has %u", request->table,
+			       plan->program->n_tables);
 	infos = sn_arena_alloc(arena, max * sizeof(*infos));
 	if (infos == NULL)
 		return SN_NO_MEMORY;
@@ -423,7 +420,7 @@ int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetS
 }
 
 int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Program__V1__NeighborList *list, char *err, size_t err_len)
+			Sinter__Program__V1__NeighborList *list, struct sn_error *err)
 {
 	struct sn_threads *threads = sn_engine_threads(engine);
 	size_t n = 0, max = SN_NEIGHBORS_MAX;

@@ -7,15 +7,16 @@
 #include "program.pb-c.h"
 #include "sn_arena.h"
 #include "sn_engine.h"
+#include "sn_error.h"
 
 /* All return 0, or -1 with a message in err. */
 
 int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__GetStats *request,
-		    struct sn_arena *arena, Sinter__Program__V1__Stats *stats, char *err, size_t err_len);
+		    struct sn_arena *arena, Sinter__Program__V1__Stats *stats, struct sn_error *err);
 
 /* Devices in the order of the chain's interfaces; as bound while there is no program. */
 int sn_report_ports(const struct sn_engine *engine, struct sn_arena *arena, char ***names, size_t *n,
-		    char *err, size_t err_len);
+		    struct sn_error *err);
 
 /* An entry of state as a message; its owner's name is not copied. 0, or -1 without memory. */
 int sn_report_session(const struct sn_entry_info *info, struct sn_arena *arena,
@@ -23,13 +24,12 @@ int sn_report_session(const struct sn_entry_info *info, struct sn_arena *arena,
 
 /* MAC addresses of the program's interfaces; none without a program. */
 int sn_report_addresses(const struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Program__V1__HelloReply *reply, char *err, size_t err_len);
+			Sinter__Program__V1__HelloReply *reply, struct sn_error *err);
 
 /* These two hold the workers while they copy. */
 int sn_report_sessions(struct sn_engine *engine, const Sinter__Program__V1__GetSessions *request,
-		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, char *err,
-		       size_t err_len);
+		       struct sn_arena *arena, Sinter__Program__V1__SessionList *list, struct sn_error *err);
 int sn_report_neighbors(struct sn_engine *engine, struct sn_arena *arena,
-			Sinter__Program__V1__NeighborList *list, char *err, size_t err_len);
+			Sinter__Program__V1__NeighborList *list, struct sn_error *err);
 
 #endif /* SN_REPORT_H */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_request.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +16,9 @@
 #include "sn_tracing.h"
 #include "sn_transfer.h"
 
-#define SN_ERR_LEN   512
 #define SN_MOVES_MAX 1024
 #define SN_TICK_MS   1000
 #define SN_LEVEL_MS  100 /* how soon a worker that may make no more sessions gets what others have left */
-#define SN_ERR(...)  (snprintf(err, err_len, __VA_ARGS__), -1)
 
 void sn_requests_init(struct sn_requests *requests, struct sn_engine *engine, sn_inject inject,
 		      void *inject_context)
@@ -89,48 +86,47 @@ static bool report_marks(struct sn_requests *requests, Sinter__Program__V1__Hell
 }
 
 static int answer_hello(struct sn_requests *requests, const Sinter__Program__V1__Hello *hello,
-			Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__HelloReply *reply = SN_NEW(&requests->arena, Sinter__Program__V1__HelloReply,
 							sinter__program__v1__hello_reply__init);
 
 	if (reply == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	if (hello->schema != SN_SCHEMA)
-		return SN_ERR("program schema %u, this engine runs schema %u: use the sinterctl of the same "
-			      "release",
-			      hello->schema, SN_SCHEMA);
+		return sn_fail(err,
+			       "program schema %u, this engine runs schema %u: use the sinterctl of the same "
+			       "release",
+			       hello->schema, SN_SCHEMA);
 	reply->schema = SN_SCHEMA;
 	reply->version = (char *)SN_VERSION;
 	reply->partitioning = report_partitioning(requests);
 	if (reply->partitioning == NULL || !report_marks(requests, reply))
-		return SN_ERR("no memory");
-	if (sn_report_ports(requests->engine, &requests->arena, &reply->ports, &reply->n_ports, err,
-			    err_len) != 0 ||
-	    sn_report_addresses(requests->engine, &requests->arena, reply, err, err_len) != 0)
+		return sn_fail(err, "no memory");
+	if (sn_report_ports(requests->engine, &requests->arena, &reply->ports, &reply->n_ports, err) != 0 ||
+	    sn_report_addresses(requests->engine, &requests->arena, reply, err) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_HELLO;
 	response->hello = reply;
 	return 0;
 }
 
-static int read_marks(const Sinter__Program__V1__Marks *message, struct sn_marks *marks, char *err,
-		      size_t err_len)
+static int read_marks(const Sinter__Program__V1__Marks *message, struct sn_marks *marks, struct sn_error *err)
 {
 	*marks = (struct sn_marks){0};
 	if (message == NULL)
 		return 0;
 	*marks = (struct sn_marks){.generation = message->generation, .shift = message->shift};
 	if (message->generation >= SN_MARK_GENERATIONS)
-		return SN_ERR("load: marks: generation %u, want 0..%d", message->generation,
-			      SN_MARK_GENERATIONS - 1);
+		return sn_fail(err, "load: marks: generation %u, want 0..%d", message->generation,
+			       SN_MARK_GENERATIONS - 1);
 	if (message->shift < 1 || message->shift > SN_MARK_SHIFT_MAX)
-		return SN_ERR("load: marks: shift %u, want 1..%d", message->shift, SN_MARK_SHIFT_MAX);
+		return sn_fail(err, "load: marks: shift %u, want 1..%d", message->shift, SN_MARK_SHIFT_MAX);
 	return 0;
 }
 
 static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__Load *load,
-		       Sinter__Program__V1__Response *response, char *err, size_t err_len)
+		       Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__Loaded *reply =
 		SN_NEW(&requests->arena, Sinter__Program__V1__Loaded, sinter__program__v1__loaded__init);
@@ -144,12 +140,12 @@ static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__
 	struct sn_engine_loaded loaded;
 
 	if (reply == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	reply->hash.data = sn_arena_alloc(&requests->arena, SN_HASH_LEN);
 	if (reply->hash.data == NULL)
-		return SN_ERR("no memory");
-	if (read_marks(load->marks, &bytes.marks, err, err_len) != 0 ||
-	    sn_engine_load_bytes(requests->engine, &bytes, &loaded, err, err_len) != 0)
+		return sn_fail(err, "no memory");
+	if (read_marks(load->marks, &bytes.marks, err) != 0 ||
+	    sn_engine_load_bytes(requests->engine, &bytes, &loaded, err) != 0)
 		return -1;
 	reply->hash.len = SN_HASH_LEN;
 	memcpy(reply->hash.data, loaded.hash, SN_HASH_LEN);
@@ -163,15 +159,15 @@ static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__
 }
 
 static int answer_stats(struct sn_requests *requests, const Sinter__Program__V1__GetStats *request,
-			Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__Stats *stats =
 		SN_NEW(&requests->arena, Sinter__Program__V1__Stats, sinter__program__v1__stats__init);
 
 	if (stats == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	sn_offload_watch(sn_engine_offload(requests->engine));
-	if (sn_report_stats(requests->engine, request, &requests->arena, stats, err, err_len) != 0)
+	if (sn_report_stats(requests->engine, request, &requests->arena, stats, err) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_STATS;
 	response->stats = stats;
@@ -179,32 +175,32 @@ static int answer_stats(struct sn_requests *requests, const Sinter__Program__V1_
 }
 
 static int answer_inject(struct sn_requests *requests, const Sinter__Program__V1__Inject *inject,
-			 Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			 Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__Injected *injected =
 		SN_NEW(&requests->arena, Sinter__Program__V1__Injected, sinter__program__v1__injected__init);
 
 	if (injected == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	if (requests->inject == NULL)
-		return SN_ERR("inject: this engine takes packets from its ports; sinter-harness takes "
-			      "injected ones");
-	if (requests->inject(requests->inject_context, inject, &requests->arena, injected, err, err_len) != 0)
+		return sn_fail(err, "inject: this engine takes packets from its ports; sinter-harness takes "
+				    "injected ones");
+	if (requests->inject(requests->inject_context, inject, &requests->arena, injected, err) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_INJECT;
 	response->inject = injected;
 	return 0;
 }
 
-static int answer_neighbors(struct sn_requests *requests, Sinter__Program__V1__Response *response, char *err,
-			    size_t err_len)
+static int answer_neighbors(struct sn_requests *requests, Sinter__Program__V1__Response *response,
+			    struct sn_error *err)
 {
 	Sinter__Program__V1__NeighborList *list = SN_NEW(&requests->arena, Sinter__Program__V1__NeighborList,
 							 sinter__program__v1__neighbor_list__init);
 
 	if (list == NULL)
-		return SN_ERR("no memory");
-	if (sn_report_neighbors(requests->engine, &requests->arena, list, err, err_len) != 0)
+		return sn_fail(err, "no memory");
+	if (sn_report_neighbors(requests->engine, &requests->arena, list, err) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_NEIGHBORS;
 	response->neighbors = list;
@@ -212,14 +208,14 @@ static int answer_neighbors(struct sn_requests *requests, Sinter__Program__V1__R
 }
 
 static int answer_sessions(struct sn_requests *requests, const Sinter__Program__V1__GetSessions *request,
-			   Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			   Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__SessionList *list = SN_NEW(&requests->arena, Sinter__Program__V1__SessionList,
 							sinter__program__v1__session_list__init);
 
 	if (list == NULL)
-		return SN_ERR("no memory");
-	if (sn_report_sessions(requests->engine, request, &requests->arena, list, err, err_len) != 0)
+		return sn_fail(err, "no memory");
+	if (sn_report_sessions(requests->engine, request, &requests->arena, list, err) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_SESSIONS;
 	response->sessions = list;
@@ -227,31 +223,30 @@ static int answer_sessions(struct sn_requests *requests, const Sinter__Program__
 }
 
 static int answer_start_trace(struct sn_requests *requests, const Sinter__Program__V1__StartTrace *start,
-			      Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			      Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__TraceStarted *started =
 		SN_NEW(&requests->arena, Sinter__Program__V1__TraceStarted,
 		       sinter__program__v1__trace_started__init);
 
 	if (started == NULL)
-		return SN_ERR("no memory");
-	if (sn_tracing_start(sn_engine_tracing(requests->engine), start, &requests->arena, started, err,
-			     err_len) != 0)
+		return sn_fail(err, "no memory");
+	if (sn_tracing_start(sn_engine_tracing(requests->engine), start, &requests->arena, started, err) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TRACE_STARTED;
 	response->trace_started = started;
 	return 0;
 }
 
-static int answer_read_trace(struct sn_requests *requests, Sinter__Program__V1__Response *response, char *err,
-			     size_t err_len)
+static int answer_read_trace(struct sn_requests *requests, Sinter__Program__V1__Response *response,
+			     struct sn_error *err)
 {
 	Sinter__Program__V1__Traced *traced =
 		SN_NEW(&requests->arena, Sinter__Program__V1__Traced, sinter__program__v1__traced__init);
 
 	if (traced == NULL)
-		return SN_ERR("no memory");
-	if (sn_tracing_read(sn_engine_tracing(requests->engine), &requests->arena, traced, err, err_len) != 0)
+		return sn_fail(err, "no memory");
+	if (sn_tracing_read(sn_engine_tracing(requests->engine), &requests->arena, traced, err) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_TRACED;
 	response->traced = traced;
@@ -259,21 +254,21 @@ static int answer_read_trace(struct sn_requests *requests, Sinter__Program__V1__
 }
 
 static int answer_move(struct sn_requests *requests, const Sinter__Program__V1__MoveShards *move,
-		       Sinter__Program__V1__Response *response, char *err, size_t err_len)
+		       Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__Moved *reply =
 		SN_NEW(&requests->arena, Sinter__Program__V1__Moved, sinter__program__v1__moved__init);
 
 	if (move->n_moves > SN_MOVES_MAX)
-		return SN_ERR("move: %zu moves, at most %d", move->n_moves, SN_MOVES_MAX);
+		return sn_fail(err, "move: %zu moves, at most %d", move->n_moves, SN_MOVES_MAX);
 	if (reply == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	reply->blocked_ns = sn_arena_alloc(&requests->arena, (move->n_moves + 1) * sizeof(uint64_t));
 	if (reply->blocked_ns == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	for (size_t i = 0; i < move->n_moves; i++)
 		if (sn_shards_move(sn_engine_shards(requests->engine), move->moves[i]->shard,
-				   move->moves[i]->worker, &reply->blocked_ns[i], err, err_len) != 0)
+				   move->moves[i]->worker, &reply->blocked_ns[i], err) != 0)
 			return -1;
 	reply->n_blocked_ns = move->n_moves;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_MOVED;
@@ -283,33 +278,33 @@ static int answer_move(struct sn_requests *requests, const Sinter__Program__V1__
 
 static int answer_partitioned(struct sn_requests *requests,
 			      const Sinter__Program__V1__PartitionShards *request,
-			      Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			      Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__ShardsPartitioned *reply =
 		SN_NEW(&requests->arena, Sinter__Program__V1__ShardsPartitioned,
 		       sinter__program__v1__shards_partitioned__init);
 	unsigned int n = sn_engine_ports(requests->engine)->n;
-	char(*why)[SN_SHARDS_WHY] = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*why));
+	struct sn_error *why = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*why));
 	const Sinter__Program__V1__Partitioning *partitioning = request->partitioning;
 	bool gone;
 
 	if (partitioning == NULL || (unsigned int)partitioning->by > SN_PARTITION_BY_RSS ||
 	    partitioning->bit > SN_PARTITION_BIT_MAX)
-		return SN_ERR("shards: want a cut by HOST, RSS or ADDRESS, and a bit from 0 to %d",
-			      SN_PARTITION_BIT_MAX);
+		return sn_fail(err, "shards: want a cut by HOST, RSS or ADDRESS, and a bit from 0 to %d",
+			       SN_PARTITION_BIT_MAX);
 	if (reply != NULL)
 		reply->unhashed = sn_arena_alloc(&requests->arena, (n + 1) * sizeof(*reply->unhashed));
 	if (why == NULL || reply == NULL || reply->unhashed == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	if (sn_engine_partition(
 		    requests->engine,
 		    (struct sn_partitioning){(enum sn_partition_by)partitioning->by, partitioning->bit}, why,
-		    &gone, err, err_len) != 0) {
+		    &gone, err) != 0) {
 		requests->shutdown |= gone; /* perhaps another engine can start the port */
 		return -1;
 	}
 	for (unsigned int i = 0; i < n; i++)
-		reply->unhashed[i] = why[i];
+		reply->unhashed[i] = why[i].text;
 	reply->n_unhashed = n;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_SHARDS_PARTITIONED;
 	response->shards_partitioned = reply;
@@ -317,15 +312,15 @@ static int answer_partitioned(struct sn_requests *requests,
 }
 
 static int answer_devices(struct sn_requests *requests, const Sinter__Program__V1__GetDevices *request,
-			  Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			  Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__DeviceList *list = SN_NEW(&requests->arena, Sinter__Program__V1__DeviceList,
 						       sinter__program__v1__device_list__init);
 
 	if (list == NULL)
-		return SN_ERR("no memory");
-	if (sn_offload_devices(sn_engine_offload(requests->engine), request, &requests->arena, list, err,
-			       err_len) != 0)
+		return sn_fail(err, "no memory");
+	if (sn_offload_devices(sn_engine_offload(requests->engine), request, &requests->arena, list, err) !=
+	    0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_DEVICES;
 	response->devices = list;
@@ -333,16 +328,16 @@ static int answer_devices(struct sn_requests *requests, const Sinter__Program__V
 }
 
 static int answer_update_flows(struct sn_requests *requests, const Sinter__Program__V1__UpdateFlows *update,
-			       Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			       Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__FlowsUpdated *updated =
 		SN_NEW(&requests->arena, Sinter__Program__V1__FlowsUpdated,
 		       sinter__program__v1__flows_updated__init);
 
 	if (updated == NULL)
-		return SN_ERR("no memory");
-	if (sn_offload_update(sn_engine_offload(requests->engine), update, &requests->arena, updated, err,
-			      err_len) != 0)
+		return sn_fail(err, "no memory");
+	if (sn_offload_update(sn_engine_offload(requests->engine), update, &requests->arena, updated, err) !=
+	    0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_FLOWS_UPDATED;
 	response->flows_updated = updated;
@@ -350,16 +345,15 @@ static int answer_update_flows(struct sn_requests *requests, const Sinter__Progr
 }
 
 static int answer_flows(struct sn_requests *requests, const Sinter__Program__V1__GetFlows *request,
-			Sinter__Program__V1__Response *response, char *err, size_t err_len)
+			Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	Sinter__Program__V1__FlowList *list =
 		SN_NEW(&requests->arena, Sinter__Program__V1__FlowList, sinter__program__v1__flow_list__init);
 
 	if (list == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	sn_offload_watch(sn_engine_offload(requests->engine));
-	if (sn_offload_list(sn_engine_offload(requests->engine), request, &requests->arena, list, err,
-			    err_len) != 0)
+	if (sn_offload_list(sn_engine_offload(requests->engine), request, &requests->arena, list, err) != 0)
 		return -1;
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_FLOWS;
 	response->flows = list;
@@ -367,55 +361,54 @@ static int answer_flows(struct sn_requests *requests, const Sinter__Program__V1_
 }
 
 static int answer(struct sn_requests *requests, const Sinter__Program__V1__Request *request,
-		  Sinter__Program__V1__Response *response, char *err, size_t err_len)
+		  Sinter__Program__V1__Response *response, struct sn_error *err)
 {
 	switch (request->body_case) {
 	case SINTER__PROGRAM__V1__REQUEST__BODY_HELLO:
-		return answer_hello(requests, request->hello, response, err, err_len);
+		return answer_hello(requests, request->hello, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_LOAD:
-		return answer_load(requests, request->load, response, err, err_len);
+		return answer_load(requests, request->load, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS:
-		return answer_stats(requests, request->get_stats, response, err, err_len);
+		return answer_stats(requests, request->get_stats, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_INJECT:
-		return answer_inject(requests, request->inject, response, err, err_len);
+		return answer_inject(requests, request->inject, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_SHUTDOWN:
 		requests->shutdown = true;
 		return 0;
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_NEIGHBORS:
-		return answer_neighbors(requests, response, err, err_len);
+		return answer_neighbors(requests, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_SESSIONS:
-		return answer_sessions(requests, request->get_sessions, response, err, err_len);
+		return answer_sessions(requests, request->get_sessions, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_START_TRACE:
-		return answer_start_trace(requests, request->start_trace, response, err, err_len);
+		return answer_start_trace(requests, request->start_trace, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_READ_TRACE:
-		return answer_read_trace(requests, response, err, err_len);
+		return answer_read_trace(requests, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_STOP_TRACE:
 		sn_tracing_stop(sn_engine_tracing(requests->engine));
 		return 0;
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_DEVICES:
-		return answer_devices(requests, request->get_devices, response, err, err_len);
+		return answer_devices(requests, request->get_devices, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_UPDATE_FLOWS:
-		return answer_update_flows(requests, request->update_flows, response, err, err_len);
+		return answer_update_flows(requests, request->update_flows, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_FLOWS:
-		return answer_flows(requests, request->get_flows, response, err, err_len);
+		return answer_flows(requests, request->get_flows, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_MOVE_SHARDS:
-		return answer_move(requests, request->move_shards, response, err, err_len);
+		return answer_move(requests, request->move_shards, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_PARTITION_SHARDS:
-		return answer_partitioned(requests, request->partition_shards, response, err, err_len);
+		return answer_partitioned(requests, request->partition_shards, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_ASSIGN_SHARDS:
-		return sn_answer_assign(sn_engine_shards(requests->engine), request->assign_shards, err,
-					err_len);
+		return sn_answer_assign(sn_engine_shards(requests->engine), request->assign_shards, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_SET_PEERS:
-		return sn_answer_peers(requests->engine, request->set_peers, err, err_len);
+		return sn_answer_peers(requests->engine, request->set_peers, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GIVE_SHARDS:
 		return sn_answer_give(sn_engine_transfers(requests->engine), &requests->arena,
-				      request->give_shards, response, err, err_len);
+				      request->give_shards, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_TAKE_SHARDS:
 		return sn_answer_take(sn_engine_transfers(requests->engine), &requests->arena,
-				      request->take_shards, response, err, err_len);
+				      request->take_shards, response, err);
 	default:
-		return SN_ERR("request %lu asks nothing that this engine (version %s) knows",
-			      (unsigned long)request->id, SN_VERSION);
+		return sn_fail(err, "request %lu asks nothing that this engine (version %s) knows",
+			       (unsigned long)request->id, SN_VERSION);
 	}
 }
 
@@ -424,26 +417,26 @@ int sn_requests_answer(void *context, const uint8_t *message, size_t len, uint8_
 	struct sn_requests *requests = context;
 	Sinter__Program__V1__Response response = SINTER__PROGRAM__V1__RESPONSE__INIT;
 	Sinter__Program__V1__Request *request;
-	char err[SN_ERR_LEN] = "";
+	struct sn_error err = {0};
 	size_t size;
 	int rc;
 
 	request = sinter__program__v1__request__unpack(&requests->arena.allocator, len, message);
 	if (request != NULL) {
 		response.id = request->id;
-		rc = answer(requests, request, &response, err, sizeof(err));
+		rc = answer(requests, request, &response, &err);
 	} else {
 		rc = -1;
-		snprintf(err, sizeof(err), "request of %zu bytes cannot be decoded", len);
+		sn_fail(&err, "request of %zu bytes cannot be decoded", len);
 	}
 	if (rc != 0) {
 		/* A cut or foreign name in the text must not make the answer invalid UTF-8. */
-		for (char *c = err; *c != '\0'; c++)
+		for (char *c = err.text; *c != '\0'; c++)
 			if ((unsigned char)*c >= 0x80)
 				*c = '?';
-		sn_log(SN_LOG_WARN, "control: request refused: %s", err);
+		sn_log(SN_LOG_WARN, "control: request refused: %s", err.text);
 		response.body_case = SINTER__PROGRAM__V1__RESPONSE__BODY__NOT_SET;
-		response.error = err;
+		response.error = err.text;
 	}
 
 	size = sinter__program__v1__response__get_packed_size(&response);

@@ -5,7 +5,6 @@
 #include <cpuid.h>
 #endif
 #include <sha2.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,7 +20,6 @@
 #include "sn_tracing.h"
 #include "sn_transfer.h"
 
-#define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_KERNEL_NAP_US   50
 #define SN_EMULATED_NAP_US 1000
 
@@ -83,7 +81,7 @@ static uint32_t choose_nap(const struct sn_engine_config *config)
 
 /* ---- life ---- */
 
-static struct sn_threads *create_threads(const struct sn_engine *engine, char *err, size_t err_len)
+static struct sn_threads *create_threads(const struct sn_engine *engine, struct sn_error *err)
 {
 	const struct sn_engine_config *config = &engine->config;
 	const struct sn_threads_config threads = {
@@ -101,10 +99,10 @@ static struct sn_threads *create_threads(const struct sn_engine *engine, char *e
 			   .drop_ctx = config->harness_context},
 	};
 
-	return sn_threads_create(&threads, err, err_len);
+	return sn_threads_create(&threads, err);
 }
 
-static struct sn_shards *create_shards(const struct sn_engine *engine, char *err, size_t err_len)
+static struct sn_shards *create_shards(const struct sn_engine *engine, struct sn_error *err)
 {
 	const struct sn_shards_config config = {
 		.threads = engine->threads,
@@ -114,7 +112,7 @@ static struct sn_shards *create_shards(const struct sn_engine *engine, char *err
 		.context = engine->config.harness_context,
 	};
 
-	return sn_shards_create(&config, err, err_len);
+	return sn_shards_create(&config, err);
 }
 
 static struct sn_transfers *create_transfers(const struct sn_engine *engine)
@@ -129,7 +127,7 @@ static struct sn_transfers *create_transfers(const struct sn_engine *engine)
 	return sn_transfers_create(&config);
 }
 
-static int create_parts(struct sn_engine *engine, char *err, size_t err_len)
+static int create_parts(struct sn_engine *engine, struct sn_error *err)
 {
 	const struct sn_engine_config *config = &engine->config;
 
@@ -138,22 +136,22 @@ static int create_parts(struct sn_engine *engine, char *err, size_t err_len)
 		sn_state_create(config->harness ? 1 : rte_rand(), config->n_workers, config->partitioning);
 	engine->peering = sn_peering_create(!config->bare);
 	if (engine->state == NULL || engine->peering == NULL)
-		return SN_ERR("no memory for the state of %u workers", config->n_workers);
-	engine->threads = create_threads(engine, err, err_len);
+		return sn_fail(err, "no memory for the state of %u workers", config->n_workers);
+	engine->threads = create_threads(engine, err);
 	if (engine->threads == NULL)
 		return -1;
 	sn_threads_silence(engine->threads, config->bare);
-	engine->shards = create_shards(engine, err, err_len);
+	engine->shards = create_shards(engine, err);
 	if (engine->shards == NULL)
 		return -1;
-	engine->offload = sn_offload_create(config->ports, engine->threads, engine->shards, err, err_len);
+	engine->offload = sn_offload_create(config->ports, engine->threads, engine->shards, err);
 	if (engine->offload == NULL)
 		return -1;
 	engine->transfers = create_transfers(engine);
 	engine->link = sn_link_create(config->ports, engine->threads);
 	engine->tracing = sn_tracing_create(engine->threads, config->harness);
 	if (engine->transfers == NULL || engine->link == NULL || engine->tracing == NULL)
-		return SN_ERR("no memory for the engine");
+		return sn_fail(err, "no memory for the engine");
 	return 0;
 }
 
@@ -168,21 +166,21 @@ static int begin_bare(struct sn_shards *shards)
 	return 0;
 }
 
-struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *err, size_t err_len)
+struct sn_engine *sn_engine_create(const struct sn_engine_config *config, struct sn_error *err)
 {
 	struct sn_engine *engine = calloc(1, sizeof(*engine));
 
 	if (engine == NULL) {
-		snprintf(err, err_len, "no memory for the engine");
+		sn_fail(err, "no memory for the engine");
 		return NULL;
 	}
 	engine->config = *config;
-	if (create_parts(engine, err, err_len) != 0) {
+	if (create_parts(engine, err) != 0) {
 		sn_engine_free(engine);
 		return NULL;
 	}
 	if (config->bare && begin_bare(engine->shards) != 0) {
-		snprintf(err, err_len, "no memory to begin without shards");
+		sn_fail(err, "no memory to begin without shards");
 		sn_engine_free(engine);
 		return NULL;
 	}
@@ -206,9 +204,9 @@ void sn_engine_free(struct sn_engine *engine)
 	free(engine);
 }
 
-int sn_engine_start(struct sn_engine *engine, char *err, size_t err_len)
+int sn_engine_start(struct sn_engine *engine, struct sn_error *err)
 {
-	if (sn_threads_start(engine->threads, err, err_len) == 0)
+	if (sn_threads_start(engine->threads, err) == 0)
 		return 0;
 	sn_engine_stop(engine);
 	return -1;
@@ -223,7 +221,7 @@ void sn_engine_stop(struct sn_engine *engine)
 /* ---- programs ---- */
 
 /* The devices' addresses as a plan wants them. */
-static int use_macs(const struct sn_plan *plan, char *err, size_t err_len)
+static int use_macs(const struct sn_plan *plan, struct sn_error *err)
 {
 	for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
 		const struct sn_interface *interface = &plan->program->interfaces[i];
@@ -232,7 +230,7 @@ static int use_macs(const struct sn_plan *plan, char *err, size_t err_len)
 		if (plan->ports[i] == NULL)
 			continue;
 		memcpy(mac.addr_bytes, interface->mac, sizeof(mac.addr_bytes));
-		if (sn_port_use_mac(plan->ports[i], interface->has_mac ? &mac : NULL, err, err_len) != 0)
+		if (sn_port_use_mac(plan->ports[i], interface->has_mac ? &mac : NULL, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -261,13 +259,13 @@ static int apply_state(struct sn_engine *engine, const struct sn_plan *plan, str
 }
 
 /* Puts the plan in the place of the running one. */
-static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine_loaded *loaded, char *err,
-		size_t err_len)
+static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine_loaded *loaded,
+		struct sn_error *err)
 {
 	const struct sn_plan *running = sn_threads_plan(engine->threads);
 	struct sn_plan *old;
 
-	if (use_macs(plan, err, err_len) != 0)
+	if (use_macs(plan, err) != 0)
 		return -1;
 	sn_transfers_end(engine->transfers);
 	if (running != NULL && sn_plan_same_state(running, plan)) {
@@ -279,8 +277,9 @@ static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine
 		sn_shards_drain(engine->shards);
 		if (apply_state(engine, plan, loaded) != 0) {
 			sn_threads_release(engine->threads);
-			return SN_ERR("no memory for the sessions of %u state tables: lower max_sessions",
-				      plan->program->n_tables);
+			return sn_fail(err,
+				       "no memory for the sessions of %u state tables: lower max_sessions",
+				       plan->program->n_tables);
 		}
 		old = sn_threads_run(engine->threads, plan);
 		sn_threads_release(engine->threads);
@@ -291,18 +290,17 @@ static int swap(struct sn_engine *engine, struct sn_plan *plan, struct sn_engine
 
 static int load_marked(struct sn_engine *engine, const Sinter__Program__V1__Program *program,
 		       struct sn_marks marks, const uint8_t *hash, size_t hash_len,
-		       struct sn_engine_loaded *loaded, char *err, size_t err_len)
+		       struct sn_engine_loaded *loaded, struct sn_error *err)
 {
 	uint64_t start = clock_ns();
 	const struct sn_plan *running = sn_threads_plan(engine->threads);
-	char ignored[256];
 	struct sn_plan *plan;
 
 	*loaded = (struct sn_engine_loaded){0};
 	if (hash_len > SN_HASH_LEN)
-		return SN_ERR("hash of %zu bytes, at most %d", hash_len, SN_HASH_LEN);
+		return sn_fail(err, "hash of %zu bytes, at most %d", hash_len, SN_HASH_LEN);
 	plan = sn_plan_create(program, running, engine->config.harness ? NULL : &engine->config.ports,
-			      engine->config.n_workers, err, err_len);
+			      engine->config.n_workers, err);
 	if (plan == NULL)
 		return -1;
 	plan->marks = marks;
@@ -312,9 +310,9 @@ static int load_marked(struct sn_engine *engine, const Sinter__Program__V1__Prog
 	loaded->build_ns = clock_ns() - start;
 
 	start = clock_ns();
-	if (swap(engine, plan, loaded, err, err_len) != 0) {
+	if (swap(engine, plan, loaded, err) != 0) {
 		if (running != NULL)
-			use_macs(running, ignored, sizeof(ignored));
+			use_macs(running, NULL);
 		sn_plan_free(plan);
 		return -1;
 	}
@@ -328,13 +326,13 @@ static int load_marked(struct sn_engine *engine, const Sinter__Program__V1__Prog
 }
 
 int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
-		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len)
+		   size_t hash_len, struct sn_engine_loaded *loaded, struct sn_error *err)
 {
-	return load_marked(engine, program, (struct sn_marks){0}, hash, hash_len, loaded, err, err_len);
+	return load_marked(engine, program, (struct sn_marks){0}, hash, hash_len, loaded, err);
 }
 
 /* Bytes that were changed on their way are another program, perhaps one that can be loaded. */
-static int verify(const struct sn_engine_bytes *bytes, uint8_t hash[SN_HASH_LEN], char *err, size_t err_len)
+static int verify(const struct sn_engine_bytes *bytes, uint8_t hash[SN_HASH_LEN], struct sn_error *err)
 {
 	SHA2_CTX sha;
 
@@ -344,18 +342,20 @@ static int verify(const struct sn_engine_bytes *bytes, uint8_t hash[SN_HASH_LEN]
 	if (bytes->hash_len == 0)
 		return 0;
 	if (bytes->hash_len != SN_HASH_LEN)
-		return SN_ERR("hash of %zu bytes, want the %d of SHA-256", bytes->hash_len, SN_HASH_LEN);
+		return sn_fail(err, "hash of %zu bytes, want the %d of SHA-256", bytes->hash_len,
+			       SN_HASH_LEN);
 	if (memcmp(bytes->hash, hash, SN_HASH_LEN) != 0)
-		return SN_ERR("the program's %zu bytes have the hash %02x%02x%02x%02x..., want "
-			      "%02x%02x%02x%02x...: "
-			      "they were changed on their way",
-			      bytes->len, hash[0], hash[1], hash[2], hash[3], bytes->hash[0], bytes->hash[1],
-			      bytes->hash[2], bytes->hash[3]);
+		return sn_fail(err,
+			       "the program's %zu bytes have the hash %02x%02x%02x%02x..., want "
+			       "%02x%02x%02x%02x...: "
+			       "they were changed on their way",
+			       bytes->len, hash[0], hash[1], hash[2], hash[3], bytes->hash[0], bytes->hash[1],
+			       bytes->hash[2], bytes->hash[3]);
 	return 0;
 }
 
 int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
-			 struct sn_engine_loaded *loaded, char *err, size_t err_len)
+			 struct sn_engine_loaded *loaded, struct sn_error *err)
 {
 	uint64_t start = clock_ns();
 	Sinter__Program__V1__Program *program;
@@ -364,34 +364,36 @@ int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes 
 	int rc;
 
 	*loaded = (struct sn_engine_loaded){0};
-	if (verify(bytes, hash, err, err_len) != 0)
+	if (verify(bytes, hash, err) != 0)
 		return -1;
 	program = sinter__program__v1__program__unpack(bytes->allocator, bytes->len, bytes->data);
 	if (program == NULL)
-		return SN_ERR("%zu bytes are no encoded program", bytes->len);
+		return sn_fail(err, "%zu bytes are no encoded program", bytes->len);
 	decode_ns = clock_ns() - start;
-	rc = load_marked(engine, program, bytes->marks, hash, sizeof(hash), loaded, err, err_len);
+	rc = load_marked(engine, program, bytes->marks, hash, sizeof(hash), loaded, err);
 	sinter__program__v1__program__free_unpacked(program, bytes->allocator);
 	loaded->build_ns += decode_ns;
 	memcpy(loaded->hash, hash, sizeof(hash));
 	return rc;
 }
 
-int sn_engine_partition(struct sn_engine *engine, struct sn_partitioning partitioning,
-			char (*why)[SN_SHARDS_WHY], bool *gone, char *err, size_t err_len)
+int sn_engine_partition(struct sn_engine *engine, struct sn_partitioning partitioning, struct sn_error *why,
+			bool *gone, struct sn_error *err)
 {
 	const struct sn_ports *ports = &engine->config.ports;
 
 	*gone = false;
 	if (sn_threads_plan(engine->threads) != NULL)
-		return SN_ERR(
+		return sn_fail(
+			err,
 			"shards: the engine has a program, and cuts flows in another way only before its "
 			"first");
 	for (unsigned int i = 0; i < ports->n; i++)
 		if (sn_offload_flows(engine->offload, &ports->all[i])->n > 0)
-			return SN_ERR("shards: interface %s has flow rules, which its device would lose",
-				      ports->all[i].bind.interface);
-	*gone = sn_shards_partition(engine->shards, partitioning, why, err, err_len) != 0;
+			return sn_fail(err,
+				       "shards: interface %s has flow rules, which its device would lose",
+				       ports->all[i].bind.interface);
+	*gone = sn_shards_partition(engine->shards, partitioning, why, err) != 0;
 	return *gone ? -1 : 0;
 }
 

@@ -20,6 +20,7 @@
 #include <rte_mempool.h>
 
 #include "program.pb-c.h"
+#include "sn_error.h"
 #include "sn_plan.h"
 #include "sn_port.h"
 #include "sn_shards.h"
@@ -56,10 +57,10 @@ struct sn_engine_loaded {
 
 /* The functions that can fail return NULL or -1, with a message in err. */
 
-struct sn_engine *sn_engine_create(const struct sn_engine_config *config, char *err, size_t err_len);
+struct sn_engine *sn_engine_create(const struct sn_engine_config *config, struct sn_error *err);
 
 /* Starts the workers, one per worker lcore. */
-int sn_engine_start(struct sn_engine *engine, char *err, size_t err_len);
+int sn_engine_start(struct sn_engine *engine, struct sn_error *err);
 
 /* Returns when every worker has sent its last burst. */
 void sn_engine_stop(struct sn_engine *engine);
@@ -68,7 +69,7 @@ void sn_engine_free(struct sn_engine *engine);
 
 /* Replaces the program. On error the running one goes on, untouched. */
 int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
-		   size_t hash_len, struct sn_engine_loaded *loaded, char *err, size_t err_len);
+		   size_t hash_len, struct sn_engine_loaded *loaded, struct sn_error *err);
 
 /* An encoded program. */
 struct sn_engine_bytes {
@@ -82,20 +83,23 @@ struct sn_engine_bytes {
 
 /* The same for an encoded program, which is named by its hash. */
 int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
-			 struct sn_engine_loaded *loaded, char *err, size_t err_len);
+			 struct sn_engine_loaded *loaded, struct sn_error *err);
 
 /*
  * Partitions flows in another way, see sn_shards_partition(). gone: a port does not start any more; after any
  * other error nothing was changed.
  */
-int sn_engine_partition(struct sn_engine *engine, struct sn_partitioning partitioning,
-			char (*why)[SN_SHARDS_WHY], bool *gone, char *err, size_t err_len);
+int sn_engine_partition(struct sn_engine *engine, struct sn_partitioning partitioning, struct sn_error *why,
+			bool *gone, struct sn_error *err);
 
 /* ---- the parts, which live as long as the engine ---- */
 
-/* While the workers are held: the engine is the front, or silent. A new front announces the
- * addresses; one that was it before, only if it must do so again. */
-void sn_engine_front(struct sn_engine *engine, bool front, bool again);
+struct sn_link;
+struct sn_offload;
+struct sn_peering;
+struct sn_threads;
+struct sn_tracing;
+struct sn_transfers;
 
 bool sn_engine_is_harness(const struct sn_engine *engine);
 const struct sn_ports *sn_engine_ports(const struct sn_engine *engine);

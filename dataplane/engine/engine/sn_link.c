@@ -52,16 +52,16 @@ static void shut(struct sn_threads *threads, struct sn_port *port)
 
 static void reopen(struct sn_threads *threads, struct sn_port *port)
 {
-	char err[512];
+	struct sn_error err;
 	int rc;
 
 	sn_threads_hold(threads);
-	rc = sn_port_reopen(port, err, sizeof(err));
+	rc = sn_port_reopen(port, &err);
 	sn_threads_release(threads);
 	if (rc == 0)
 		sn_log(SN_LOG_WARN, "port=%s link=%s is up again", port->bind.interface, port->link);
 	else
-		sn_log(SN_LOG_ERROR, "%s; tried again", err);
+		sn_log(SN_LOG_ERROR, "%s; tried again", err.text);
 }
 
 static void look(struct sn_threads *threads, int fd, struct sn_port *port)

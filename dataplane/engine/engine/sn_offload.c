@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_offload.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +8,6 @@
 #include "sn_log.h"
 #include "sn_messages.h"
 
-#define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_STEPS_MAX	   65536
 #define SN_FLOW_TABLES	   2
 #define SN_LOOKS_PER_WATCH (1u << 20) /* rules compared with packets: a few milliseconds */
@@ -30,7 +28,7 @@ struct sn_offload {
 };
 
 struct sn_offload *sn_offload_create(struct sn_ports ports, struct sn_threads *threads,
-				     struct sn_shards *shards, char *err, size_t err_len)
+				     struct sn_shards *shards, struct sn_error *err)
 {
 	struct sn_offload *offload = malloc(sizeof(*offload));
 
@@ -49,7 +47,7 @@ struct sn_offload *sn_offload_create(struct sn_ports ports, struct sn_threads *t
 	}
 	return offload;
 no_memory:
-	snprintf(err, err_len, "no memory for the rules of %u ports", ports.n);
+	sn_fail(err, "no memory for the rules of %u ports", ports.n);
 	sn_offload_free(offload);
 	return NULL;
 }
@@ -74,14 +72,13 @@ struct sn_flows *sn_offload_flows(const struct sn_offload *offload, const struct
 	return port != NULL ? &offload->flows[port - offload->ports.all] : NULL;
 }
 
-static struct sn_port *find_port(const struct sn_offload *offload, const char *interface, char *err,
-				 size_t err_len)
+static struct sn_port *find_port(const struct sn_offload *offload, const char *interface,
+				 struct sn_error *err)
 {
 	struct sn_port *port = sn_port_of(&offload->ports, interface);
 
 	if (port == NULL)
-		snprintf(err, err_len, "flows: interface \"%s\" is bound to no device of this engine",
-			 interface);
+		sn_fail(err, "flows: interface \"%s\" is bound to no device of this engine", interface);
 	return port;
 }
 
@@ -94,16 +91,16 @@ struct step {
 	struct sn_steer_rule rule;
 };
 
-static int read_conds(const Sinter__Program__V1__FlowRule *message, struct sn_steer_match *match, char *err,
-		      size_t err_len)
+static int read_conds(const Sinter__Program__V1__FlowRule *message, struct sn_steer_match *match,
+		      struct sn_error *err)
 {
 	for (size_t i = 0; i < message->n_conds; i++) {
 		const Sinter__Program__V1__FlowCond *c = message->conds[i];
 
 		if ((unsigned int)c->field >= SN_FIELDS)
-			return SN_ERR("field %d, there are %d", (int)c->field, SN_FIELDS);
+			return sn_fail(err, "field %d, there are %d", (int)c->field, SN_FIELDS);
 		if (!sn_cond_any(&match->conds[c->field]))
-			return SN_ERR("field %d has two conditions, want one", (int)c->field);
+			return sn_fail(err, "field %d has two conditions, want one", (int)c->field);
 		match->conds[c->field] =
 			(struct sn_cond){.value = c->value, .mask = c->mask, .last = c->last};
 	}
@@ -111,7 +108,7 @@ static int read_conds(const Sinter__Program__V1__FlowRule *message, struct sn_st
 }
 
 static int read_rule(const struct sn_flows *flows, const Sinter__Program__V1__FlowRule *message,
-		     struct sn_steer_rule *rule, char *err, size_t err_len)
+		     struct sn_steer_rule *rule, struct sn_error *err)
 {
 	size_t mac = message->dst_mac.len;
 
@@ -124,22 +121,22 @@ static int read_rule(const struct sn_flows *flows, const Sinter__Program__V1__Fl
 		.count = message->count,
 	};
 	if (message->table >= SN_FLOW_TABLES)
-		return SN_ERR("table %u, there are %d", message->table, SN_FLOW_TABLES);
+		return sn_fail(err, "table %u, there are %d", message->table, SN_FLOW_TABLES);
 	if ((unsigned int)message->action > SN_STEER_DROP)
-		return SN_ERR("action %d, want pass, queue, jump or drop", (int)message->action);
+		return sn_fail(err, "action %d, want pass, queue, jump or drop", (int)message->action);
 	if (rule->action == SN_STEER_JUMP && message->table + 1 == SN_FLOW_TABLES)
-		return SN_ERR("a jump from table %u, which is the last", message->table);
+		return sn_fail(err, "a jump from table %u, which is the last", message->table);
 	if (rule->action == SN_STEER_QUEUE && message->queue >= flows->device.queues)
-		return SN_ERR("queue %u, the port has %u", message->queue, flows->device.queues);
+		return sn_fail(err, "queue %u, the port has %u", message->queue, flows->device.queues);
 	if (rule->action == SN_STEER_DROP && message->mark != 0)
-		return SN_ERR("mark %#x on packets that are dropped", message->mark);
+		return sn_fail(err, "mark %#x on packets that are dropped", message->mark);
 	if (mac != 0 && mac != RTE_ETHER_ADDR_LEN)
-		return SN_ERR("dst_mac of %zu bytes, want %d", mac, RTE_ETHER_ADDR_LEN);
+		return sn_fail(err, "dst_mac of %zu bytes, want %d", mac, RTE_ETHER_ADDR_LEN);
 	if (mac != 0)
 		memcpy(&rule->match.mac, message->dst_mac.data, mac);
-	if (read_conds(message, &rule->match, err, err_len) != 0)
+	if (read_conds(message, &rule->match, err) != 0)
 		return -1;
-	return sn_steer_check(rule, err, err_len);
+	return sn_steer_check(rule, err);
 }
 
 static int by_number(const void *a, const void *b)
@@ -153,7 +150,7 @@ static int by_number(const void *a, const void *b)
 
 /* Each number is free when a rule is made under it, and there when it is destroyed. */
 static int check_numbers(const struct sn_flows *flows, const struct step *steps, size_t n,
-			 const struct step **order, char *err, size_t err_len)
+			 const struct step **order, struct sn_error *err)
 {
 	bool there = false;
 
@@ -164,8 +161,8 @@ static int check_numbers(const struct sn_flows *flows, const struct step *steps,
 		if (i == 0 || order[i]->number != order[i - 1]->number)
 			there = sn_flows_find(flows, order[i]->number) != NULL;
 		if (order[i]->create == there)
-			return SN_ERR("step %u: there is %s rule %u", order[i]->index,
-				      there ? "already a" : "no", order[i]->number);
+			return sn_fail(err, "step %u: there is %s rule %u", order[i]->index,
+				       there ? "already a" : "no", order[i]->number);
 		there = order[i]->create;
 	}
 	return 0;
@@ -173,14 +170,13 @@ static int check_numbers(const struct sn_flows *flows, const struct step *steps,
 
 /* The steps in the arena, NULL with a message in err. */
 static struct step *read_steps(const struct sn_flows *flows, const Sinter__Program__V1__UpdateFlows *update,
-			       struct sn_arena *arena, char *err, size_t err_len)
+			       struct sn_arena *arena, struct sn_error *err)
 {
 	struct step *steps = sn_arena_alloc(arena, (update->n_steps + 1) * sizeof(*steps));
 	const struct step **order = sn_arena_alloc(arena, (update->n_steps + 1) * sizeof(*order));
-	char why[256];
 
 	if (steps == NULL || order == NULL) {
-		snprintf(err, err_len, "no memory for %zu steps", update->n_steps);
+		sn_fail(err, "no memory for %zu steps", update->n_steps);
 		return NULL;
 	}
 	for (size_t i = 0; i < update->n_steps; i++) {
@@ -190,17 +186,17 @@ static struct step *read_steps(const struct sn_flows *flows, const Sinter__Progr
 		if (step->step_case == SINTER__PROGRAM__V1__FLOW_STEP__STEP_DESTROY)
 			continue;
 		if (step->step_case != SINTER__PROGRAM__V1__FLOW_STEP__STEP_CREATE) {
-			snprintf(err, err_len, "step %zu creates and destroys nothing", i);
+			sn_fail(err, "step %zu creates and destroys nothing", i);
 			return NULL;
 		}
 		steps[i].create = true;
 		steps[i].number = step->create->number;
-		if (read_rule(flows, step->create, &steps[i].rule, why, sizeof(why)) != 0) {
-			snprintf(err, err_len, "step %zu, rule %u: %s", i, steps[i].number, why);
+		if (read_rule(flows, step->create, &steps[i].rule, err) != 0) {
+			sn_fail_in(err, "step %zu, rule %u", i, steps[i].number);
 			return NULL;
 		}
 	}
-	return check_numbers(flows, steps, update->n_steps, order, err, err_len) == 0 ? steps : NULL;
+	return check_numbers(flows, steps, update->n_steps, order, err) == 0 ? steps : NULL;
 }
 
 /* ---- an update, done ---- */
@@ -210,7 +206,7 @@ struct change {
 	struct sn_flows *flows;
 	const struct step *steps;
 	size_t n, done;
-	char words[SN_FLOWS_WORDS]; /* of the driver, about the step that it refused */
+	struct sn_error words; /* of the driver, about the step that it refused */
 };
 
 static void do_steps(void *context)
@@ -220,9 +216,8 @@ static void do_steps(void *context)
 	for (; c->done < c->n; c->done++) {
 		const struct step *s = &c->steps[c->done];
 		int rc = s->create
-				 ? sn_flows_create(c->flows, s->number, &s->rule, c->words, sizeof(c->words))
-				 : sn_flows_destroy(c->flows, sn_flows_find(c->flows, s->number), c->words,
-						    sizeof(c->words));
+				 ? sn_flows_create(c->flows, s->number, &s->rule, &c->words)
+				 : sn_flows_destroy(c->flows, sn_flows_find(c->flows, s->number), &c->words);
 
 		if (rc != 0)
 			break;
@@ -262,15 +257,15 @@ static void tell(struct sn_offload *offload, struct sn_port *port, bool watched,
 	sn_threads_release(offload->threads);
 }
 
-static int check_belief(const struct sn_offload *offload, Sinter__Program__V1__MarkBelief belief, char *err,
-			size_t err_len)
+static int check_belief(const struct sn_offload *offload, Sinter__Program__V1__MarkBelief belief,
+			struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(offload->threads);
 
 	if ((unsigned int)belief > SINTER__PROGRAM__V1__MARK_BELIEF__NOT_BELIEVED)
-		return SN_ERR("belief %d, want kept, believed or not believed", (int)belief);
+		return sn_fail(err, "belief %d, want kept, believed or not believed", (int)belief);
 	if (belief == SINTER__PROGRAM__V1__MARK_BELIEF__BELIEVED && (plan == NULL || plan->marks.shift == 0))
-		return SN_ERR("belief: no program with marks is loaded that could be believed");
+		return sn_fail(err, "belief: no program with marks is loaded that could be believed");
 	return 0;
 }
 
@@ -287,48 +282,48 @@ static void apply_belief(struct sn_offload *offload, struct sn_port *port, const
 }
 
 int sn_offload_update(struct sn_offload *offload, const Sinter__Program__V1__UpdateFlows *update,
-		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated, char *err,
-		      size_t err_len)
+		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated,
+		      struct sn_error *err)
 {
-	struct sn_port *port = find_port(offload, update->interface, err, err_len);
+	struct sn_port *port = find_port(offload, update->interface, err);
 	uint64_t begun = sn_threads_now(offload->threads);
 	struct change *change;
 
 	if (port == NULL)
 		return -1;
 	if (update->n_steps > SN_STEPS_MAX)
-		return SN_ERR("flows: %zu steps, at most %d", update->n_steps, SN_STEPS_MAX);
+		return sn_fail(err, "flows: %zu steps, at most %d", update->n_steps, SN_STEPS_MAX);
 	change = sn_arena_alloc(arena, sizeof(*change));
 	if (change == NULL)
-		return SN_ERR("no memory for an update");
+		return sn_fail(err, "no memory for an update");
 	*change = (struct change){
 		.threads = offload->threads, .flows = sn_offload_flows(offload, port), .n = update->n_steps};
-	change->steps = read_steps(change->flows, update, arena, err, err_len);
-	if (change->steps == NULL || check_belief(offload, update->belief, err, err_len) != 0)
+	change->steps = read_steps(change->flows, update, arena, err);
+	if (change->steps == NULL || check_belief(offload, update->belief, err) != 0)
 		return -1;
 	if (update->turn != NULL) {
 		if (sn_shards_turn(offload->shards, update->turn->shard, update->turn->from, do_steps, change,
-				   &updated->blocked_ns, err, err_len) != 0)
+				   &updated->blocked_ns, err) != 0)
 			return -1;
 	} else {
 		do_steps(change);
 	}
 	apply_belief(offload, port, change->flows, update->belief);
 	updated->done = (uint32_t)change->done;
-	updated->refused = change->words;
+	updated->refused = change->words.text;
 	updated->took_ns = sn_threads_now(offload->threads) - begun;
 	if (change->done < change->n)
 		sn_log(SN_LOG_WARN, "port=%s rule %u is refused: %s", port->bind.interface,
-		       change->steps[change->done].number, change->words);
+		       change->steps[change->done].number, change->words.text);
 	return 0;
 }
 
 /* ---- questions ---- */
 
 int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFlows *request,
-		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, char *err, size_t err_len)
+		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, struct sn_error *err)
 {
-	const struct sn_port *port = find_port(offload, request->interface, err, err_len);
+	const struct sn_port *port = find_port(offload, request->interface, err);
 	struct sn_flows *flows;
 
 	if (port == NULL)
@@ -338,7 +333,7 @@ int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFl
 	list->flows = SN_NEW_ARRAY(arena, Sinter__Program__V1__FlowState,
 				   sinter__program__v1__flow_state__init, flows->n);
 	if (list->flows == NULL)
-		return SN_ERR("no memory for the answer");
+		return sn_fail(err, "no memory for the answer");
 	list->n_flows = flows->n;
 	for (uint32_t i = 0; i < flows->n; i++) {
 		const struct sn_flow_rule *rule = flows->by_number[i];
@@ -352,27 +347,26 @@ int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFl
 		state->contradicted = rule->contradicted;
 	}
 	list->resets = flows->resets;
-	list->lost = flows->lost;
+	list->lost = flows->lost.text;
 	list->believed = port->believed;
 	list->no_rule = flows->counts.no_rule;
 	return 0;
 }
 
 int sn_offload_devices(struct sn_offload *offload, const Sinter__Program__V1__GetDevices *request,
-		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, char *err,
-		       size_t err_len)
+		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, struct sn_error *err)
 {
 	if (offload->ports.n == 0)
-		return SN_ERR("devices: this engine has none");
+		return sn_fail(err, "devices: this engine has none");
 	list->devices = SN_NEW_ARRAY(arena, Sinter__Program__V1__Device, sinter__program__v1__device__init,
 				     offload->ports.n);
 	if (list->devices == NULL)
-		return SN_ERR("no memory for the answer");
+		return sn_fail(err, "no memory for the answer");
 	list->n_devices = offload->ports.n;
 	for (unsigned int i = 0; i < offload->ports.n; i++)
 		if (sn_capability_report(&offload->ports.all[i], &offload->flows[i], request->try_rules,
 					 arena, list->devices[i]) != 0)
-			return SN_ERR("no memory for the answer");
+			return sn_fail(err, "no memory for the answer");
 	return 0;
 }
 
@@ -396,12 +390,12 @@ static void doubt(struct sn_offload *offload, struct sn_port *port)
 }
 
 /* The device as it was, without rules. */
-static int reset_port(struct sn_offload *offload, struct sn_port *port, char *err, size_t err_len)
+static int reset_port(struct sn_offload *offload, struct sn_port *port, struct sn_error *err)
 {
 	int rc;
 
 	sn_threads_hold(offload->threads);
-	rc = sn_port_reset(port, err, err_len);
+	rc = sn_port_reset(port, err);
 	if (rc == 0)
 		sn_shards_map(offload->shards);
 	sn_threads_release(offload->threads);
@@ -417,16 +411,16 @@ static void put_off_reset(struct sn_flows *flows, uint64_t now)
 static void reset(struct sn_offload *offload, struct sn_port *port)
 {
 	struct sn_flows *flows = sn_offload_flows(offload, port);
-	char err[512] = "";
+	struct sn_error err = {0};
 	int rc;
 
 	if (!sn_port_wants_reset(port) || sn_threads_now(offload->threads) < flows->reset_ns)
 		return;
-	rc = reset_port(offload, port, err, sizeof(err));
+	rc = reset_port(offload, port, &err);
 	sn_flows_lose(flows);
 	if (rc != 0) {
 		put_off_reset(flows, sn_threads_now(offload->threads));
-		sn_log(SN_LOG_ERROR, "%s; tried again in %lu s", err,
+		sn_log(SN_LOG_ERROR, "%s; tried again in %lu s", err.text,
 		       (unsigned long)(flows->pause_ns / SN_SECOND));
 		return;
 	}
@@ -437,7 +431,7 @@ static void reset(struct sn_offload *offload, struct sn_port *port)
 	if (port->watched != (flows->n > 0))
 		watch(offload, port, flows->n > 0);
 	sn_log(SN_LOG_WARN, "port=%s was reset, with %u rules%s%s", port->bind.interface, flows->n,
-	       flows->lost[0] != '\0' ? "; lost some: " : "", flows->lost);
+	       flows->lost.text[0] != '\0' ? "; lost some: " : "", flows->lost.text);
 }
 
 int sn_offload_watch(struct sn_offload *offload)

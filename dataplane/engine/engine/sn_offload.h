@@ -9,6 +9,7 @@
 
 #include "program.pb-c.h"
 #include "sn_arena.h"
+#include "sn_error.h"
 #include "sn_flows.h"
 #include "sn_port.h"
 #include "sn_shards.h"
@@ -20,7 +21,7 @@ struct sn_offload;
 
 /* NULL on error, with a message in err. */
 struct sn_offload *sn_offload_create(struct sn_ports ports, struct sn_threads *threads,
-				     struct sn_shards *shards, char *err, size_t err_len);
+				     struct sn_shards *shards, struct sn_error *err);
 
 /* Takes out all rules; the ports are still started. */
 void sn_offload_stop(struct sn_offload *offload);
@@ -32,15 +33,14 @@ struct sn_flows *sn_offload_flows(const struct sn_offload *offload, const struct
 
 /* What a driver refuses is told in the answer. An error: what is asked for cannot be, and nothing is done. */
 int sn_offload_update(struct sn_offload *offload, const Sinter__Program__V1__UpdateFlows *update,
-		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated, char *err,
-		      size_t err_len);
+		      struct sn_arena *arena, Sinter__Program__V1__FlowsUpdated *updated,
+		      struct sn_error *err);
 
 int sn_offload_list(struct sn_offload *offload, const Sinter__Program__V1__GetFlows *request,
-		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, char *err, size_t err_len);
+		    struct sn_arena *arena, Sinter__Program__V1__FlowList *list, struct sn_error *err);
 
 int sn_offload_devices(struct sn_offload *offload, const Sinter__Program__V1__GetDevices *request,
-		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, char *err,
-		       size_t err_len);
+		       struct sn_arena *arena, Sinter__Program__V1__DeviceList *list, struct sn_error *err);
 
 /*
  * Compares what workers saw with the rules, no longer believes marks of which one was wrong, resets devices

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_plan.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sn_counts.h"
 #include "sn_log.h"
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
-static int bind_ports(struct sn_plan *plan, const struct sn_ports *ports, char *err, size_t err_len)
+static int bind_ports(struct sn_plan *plan, const struct sn_ports *ports, struct sn_error *err)
 {
 	for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
 		const struct sn_interface *interface = &plan->program->interfaces[i];
 		struct sn_port *port = sn_port_of(ports, interface->name);
 
 		if (port == NULL)
-			return SN_ERR("interface %s has no device: start the engine with --bind %s=<device>",
-				      interface->name, interface->name);
+			return sn_fail(err,
+				       "interface %s has no device: start the engine with --bind %s=<device>",
+				       interface->name, interface->name);
 		if (interface->mtu > port->mtu)
-			return SN_ERR("interface %s: MTU %u, but device \"%s\" was opened for %u: lower the "
-				      "interface's "
-				      "or start the engine with --mtu %u",
-				      interface->name, interface->mtu, port->bind.device, port->mtu,
-				      interface->mtu);
+			return sn_fail(err,
+				       "interface %s: MTU %u, but device \"%s\" was opened for %u: lower the "
+				       "interface's "
+				       "or start the engine with --mtu %u",
+				       interface->name, interface->mtu, port->bind.device, port->mtu,
+				       interface->mtu);
 		plan->ports[i] = port;
 		memcpy(plan->macs[i], port->device_mac.addr_bytes, sizeof(plan->macs[i]));
 	}
@@ -32,20 +31,19 @@ static int bind_ports(struct sn_plan *plan, const struct sn_ports *ports, char *
 }
 
 struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, const struct sn_plan *like,
-			       const struct sn_ports *ports, unsigned int n_workers, char *err,
-			       size_t err_len)
+			       const struct sn_ports *ports, unsigned int n_workers, struct sn_error *err)
 {
 	struct sn_plan *plan = calloc(1, sizeof(*plan));
 
 	if (plan == NULL) {
-		snprintf(err, err_len, "no memory for a program");
+		sn_fail(err, "no memory for a program");
 		return NULL;
 	}
 	plan->n_workers = n_workers;
-	plan->program = sn_program_create(message, like ? like->program : NULL, err, err_len);
+	plan->program = sn_program_create(message, like ? like->program : NULL, err);
 	if (plan->program == NULL)
 		goto fail;
-	if (ports != NULL && bind_ports(plan, ports, err, err_len) != 0)
+	if (ports != NULL && bind_ports(plan, ports, err) != 0)
 		goto fail;
 	if (ports == NULL) {
 		for (uint32_t i = 0; i < plan->program->n_interfaces; i++) {
@@ -57,8 +55,8 @@ struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, cons
 	for (unsigned int i = 0; i < n_workers; i++) {
 		plan->counts[i] = sn_counts_create(plan->program);
 		if (plan->counts[i] == NULL) {
-			snprintf(err, err_len, "no memory for the counters of a program of %u classes",
-				 plan->program->n_classes);
+			sn_fail(err, "no memory for the counters of a program of %u classes",
+				plan->program->n_classes);
 			goto fail;
 		}
 	}

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
 #include "sn_ledger.h"
 #include "sn_port.h"
 #include "sn_program.h"
@@ -33,8 +34,7 @@ struct sn_plan {
  * NULL: interfaces are then numbers only. NULL on error, with a message in err.
  */
 struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, const struct sn_plan *like,
-			       const struct sn_ports *ports, unsigned int n_workers, char *err,
-			       size_t err_len);
+			       const struct sn_ports *ports, unsigned int n_workers, struct sn_error *err);
 void sn_plan_free(struct sn_plan *plan);
 
 /* What plans that are gone have counted, by name. */

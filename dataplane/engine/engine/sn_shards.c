@@ -2,17 +2,15 @@
 #include "sn_shards.h"
 
 #include <sha2.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "sn_log.h"
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-#define SN_STEP_NS  10000 /* a worker takes that long to do its part */
-#define SN_KEY_MIN  16
-#define SN_KEY_MAX  64
+#define SN_STEP_NS 10000 /* a worker takes that long to do its part */
+#define SN_KEY_MIN 16
+#define SN_KEY_MAX 64
 
 struct sn_shards {
 	struct sn_threads *threads;
@@ -52,7 +50,7 @@ static bool has_map(const struct sn_shards *shards)
 
 void sn_shards_map(struct sn_shards *shards)
 {
-	char err[512];
+	struct sn_error err;
 
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		shards->mapped[i] = (uint8_t)sn_state_owner(shards->state, i);
@@ -60,8 +58,8 @@ void sn_shards_map(struct sn_shards *shards)
 		shards->map(shards->context, shards->mapped);
 	for (unsigned int i = 0; i < shards->ports.n; i++)
 		if (shards->ports.all[i].buckets > 0 &&
-		    sn_port_map(&shards->ports.all[i], shards->mapped, err, sizeof(err)) != 0)
-			sn_log(SN_LOG_WARN, "%s", err);
+		    sn_port_map(&shards->ports.all[i], shards->mapped, &err) != 0)
+			sn_log(SN_LOG_WARN, "%s", err.text);
 }
 
 /* What a shard is to the worker that owns it. */
@@ -99,23 +97,23 @@ void sn_shards_place(struct sn_shards *shards)
 }
 
 /* A device that does not hash goes on as before. */
-static int hash_port(struct sn_port *port, bool hash, char *why, char *err, size_t err_len)
+static int hash_port(struct sn_port *port, bool hash, struct sn_error *why, struct sn_error *err)
 {
-	if (hash == (port->buckets > 0) || (hash && sn_port_can_hash(port, why, SN_SHARDS_WHY) != 0))
+	if (hash == (port->buckets > 0) || (hash && sn_port_can_hash(port, why) != 0))
 		return 0;
-	if (hash && sn_port_restart(port, true, why, SN_SHARDS_WHY) == 0)
+	if (hash && sn_port_restart(port, true, why) == 0)
 		return 0;
-	return sn_port_restart(port, false, err, err_len);
+	return sn_port_restart(port, false, err);
 }
 
-int sn_shards_partition(struct sn_shards *shards, struct sn_partitioning partitioning,
-			char (*why)[SN_SHARDS_WHY], char *err, size_t err_len)
+int sn_shards_partition(struct sn_shards *shards, struct sn_partitioning partitioning, struct sn_error *why,
+			struct sn_error *err)
 {
 	bool hash = partitioning.by == SN_PARTITION_BY_RSS && sn_threads_count(shards->threads) > 1;
 
 	for (unsigned int i = 0; i < shards->ports.n; i++) {
-		why[i][0] = '\0';
-		if (hash_port(&shards->ports.all[i], hash, why[i], err, err_len) != 0)
+		why[i].text[0] = '\0';
+		if (hash_port(&shards->ports.all[i], hash, &why[i], err) != 0)
 			return -1;
 	}
 	sn_state_repartition(shards->state, partitioning);
@@ -136,7 +134,7 @@ int sn_shards_ready(struct sn_shards *shards)
 	return 0;
 }
 
-struct sn_shards *sn_shards_create(const struct sn_shards_config *config, char *err, size_t err_len)
+struct sn_shards *sn_shards_create(const struct sn_shards_config *config, struct sn_error *err)
 {
 	struct sn_shards *shards = calloc(1, sizeof(*shards));
 	unsigned int n = sn_threads_count(config->threads);
@@ -149,7 +147,7 @@ struct sn_shards *sn_shards_create(const struct sn_shards_config *config, char *
 		shards->context = config->context;
 	}
 	if (shards == NULL || (n > 1 && sn_shards_ready(shards) != 0)) {
-		snprintf(err, err_len, "no memory for the shards of %u workers", n);
+		sn_fail(err, "no memory for the shards of %u workers", n);
 		sn_shards_free(shards);
 		return NULL;
 	}
@@ -180,18 +178,19 @@ static void order(struct sn_shards *shards)
 	sn_exchange_begin(shards->exchange, shards->move);
 }
 
-int sn_shards_begin(struct sn_shards *shards, uint32_t unit, uint32_t worker, char *err, size_t err_len)
+int sn_shards_begin(struct sn_shards *shards, uint32_t unit, uint32_t worker, struct sn_error *err)
 {
 	uint32_t units = sn_state_units(shards->state);
 
 	if (!sn_threads_keep_state(shards->threads))
-		return SN_ERR("move: the engine runs no program that keeps state");
+		return sn_fail(err, "move: the engine runs no program that keeps state");
 	if (unit >= units)
-		return SN_ERR("move: shard %u, there are %u", unit, units);
+		return sn_fail(err, "move: shard %u, there are %u", unit, units);
 	if (worker >= sn_threads_count(shards->threads))
-		return SN_ERR("move: worker %u, there are %u", worker, sn_threads_count(shards->threads));
+		return sn_fail(err, "move: worker %u, there are %u", worker,
+			       sn_threads_count(shards->threads));
 	if (sn_state_place(shards->state, unit) != SN_SHARD_HERE)
-		return SN_ERR("move: shard %u is not here", unit);
+		return sn_fail(err, "move: shard %u is not here", unit);
 	shards->move = (struct sn_move){(uint8_t)unit, (uint8_t)sn_state_owner(shards->state, unit),
 					(uint8_t)worker, SN_MOVE_OWNER};
 	shards->moving = shards->move.from != worker;
@@ -267,10 +266,10 @@ static void let_workers_go_on(struct sn_shards *shards)
 		poll_all(shards);
 }
 
-int sn_shards_move(struct sn_shards *shards, uint32_t unit, uint32_t worker, uint64_t *blocked_ns, char *err,
-		   size_t err_len)
+int sn_shards_move(struct sn_shards *shards, uint32_t unit, uint32_t worker, uint64_t *blocked_ns,
+		   struct sn_error *err)
 {
-	if (sn_shards_begin(shards, unit, worker, err, err_len) != 0)
+	if (sn_shards_begin(shards, unit, worker, err) != 0)
 		return -1;
 	*blocked_ns = sn_shards_finish(shards);
 	return 0;
@@ -304,20 +303,20 @@ static void await_step(struct sn_shards *shards, uint64_t *taken_ns)
 }
 
 int sn_shards_turn(struct sn_shards *shards, uint32_t unit, uint32_t from, void (*change)(void *),
-		   void *context, uint64_t *blocked_ns, char *err, size_t err_len)
+		   void *context, uint64_t *blocked_ns, struct sn_error *err)
 {
 	uint64_t begun, taken_ns;
 	struct sn_move move;
 
 	*blocked_ns = 0;
 	if (!sn_threads_keep_state(shards->threads))
-		return SN_ERR("turn: the engine runs no program that keeps state");
+		return sn_fail(err, "turn: the engine runs no program that keeps state");
 	if (unit >= sn_state_units(shards->state))
-		return SN_ERR("turn: shard %u, there are %u", unit, sn_state_units(shards->state));
+		return sn_fail(err, "turn: shard %u, there are %u", unit, sn_state_units(shards->state));
 	if (sn_state_place(shards->state, unit) != SN_SHARD_HERE)
-		return SN_ERR("turn: shard %u is not this engine's", unit);
+		return sn_fail(err, "turn: shard %u is not this engine's", unit);
 	if (from >= sn_threads_count(shards->threads))
-		return SN_ERR("turn: worker %u, there are %u", from, sn_threads_count(shards->threads));
+		return sn_fail(err, "turn: worker %u, there are %u", from, sn_threads_count(shards->threads));
 	move = (struct sn_move){(uint8_t)unit, (uint8_t)from, (uint8_t)sn_state_owner(shards->state, unit),
 				SN_MOVE_HOLD};
 	if (move.from == move.to) {
@@ -359,37 +358,37 @@ const char *sn_shards_place_name(enum sn_shard_place place)
 }
 
 int sn_shards_mark(const struct sn_shards *shards, const uint32_t *units, size_t n, bool set[SN_SHARDS],
-		   char *err, size_t err_len)
+		   struct sn_error *err)
 {
 	uint32_t all = sn_state_units(shards->state);
 
 	memset(set, 0, SN_SHARDS * sizeof(*set));
 	for (size_t i = 0; i < n; i++) {
 		if (units[i] >= all)
-			return SN_ERR("shard %u, there are %u", units[i], all);
+			return sn_fail(err, "shard %u, there are %u", units[i], all);
 		for (uint32_t s = units[i]; s < SN_SHARDS; s += all)
 			set[s] = true;
 	}
 	return 0;
 }
 
-static int check_assignment(const struct sn_shards *shards, const bool *set, bool rekeyed, char *err,
-			    size_t err_len)
+static int check_assignment(const struct sn_shards *shards, const bool *set, bool rekeyed,
+			    struct sn_error *err)
 {
 	for (uint32_t i = 0; i < sn_state_units(shards->state); i++) {
 		enum sn_shard_place place = sn_state_place(shards->state, i);
 		struct sn_state_stats stats;
 
 		if (place == SN_SHARD_GIVING || place == SN_SHARD_TAKING)
-			return SN_ERR("assign: shard %u is %s", i, sn_shards_place_name(place));
+			return sn_fail(err, "assign: shard %u is %s", i, sn_shards_place_name(place));
 		sn_state_unit_stats(shards->state, i, &stats);
 		if (stats.sessions > 0 && (rekeyed || !set[i]))
-			return SN_ERR("assign: shard %u has %lu sessions: %s", i,
-				      (unsigned long)stats.sessions,
-				      rekeyed ? "the key stays" : "give it to a peer");
+			return sn_fail(err, "assign: shard %u has %lu sessions: %s", i,
+				       (unsigned long)stats.sessions,
+				       rekeyed ? "the key stays" : "give it to a peer");
 	}
 	if (shards->moving)
-		return SN_ERR("assign: shard %u is being moved between workers", shards->move.unit);
+		return sn_fail(err, "assign: shard %u is being moved between workers", shards->move.unit);
 	return 0;
 }
 
@@ -407,7 +406,7 @@ static uint64_t key_of(const uint8_t *bytes, size_t len)
 }
 
 int sn_shards_assign(struct sn_shards *shards, const uint32_t *units, size_t n, const uint8_t *key,
-		     size_t key_len, char *err, size_t err_len)
+		     size_t key_len, struct sn_error *err)
 {
 	uint64_t number = key_len > 0 ? key_of(key, key_len) : sn_state_key(shards->state);
 	bool rekeyed = number != sn_state_key(shards->state);
@@ -415,12 +414,13 @@ int sn_shards_assign(struct sn_shards *shards, const uint32_t *units, size_t n, 
 	bool set[SN_SHARDS], others[SN_SHARDS];
 
 	if (key_len > 0 && (key_len < SN_KEY_MIN || key_len > SN_KEY_MAX))
-		return SN_ERR("assign: key of %zu bytes, want %d to %d", key_len, SN_KEY_MIN, SN_KEY_MAX);
-	if (sn_shards_mark(shards, units, n, set, err, err_len) != 0 ||
-	    check_assignment(shards, set, rekeyed, err, err_len) != 0)
+		return sn_fail(err, "assign: key of %zu bytes, want %d to %d", key_len, SN_KEY_MIN,
+			       SN_KEY_MAX);
+	if (sn_shards_mark(shards, units, n, set, err) != 0 ||
+	    check_assignment(shards, set, rekeyed, err) != 0)
 		return -1;
 	if (sn_shards_ready(shards) != 0)
-		return SN_ERR("assign: no memory for packets that wait");
+		return sn_fail(err, "assign: no memory for packets that wait");
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		others[i] = !set[i];
 	sn_threads_hold(threads);

@@ -11,11 +11,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
 #include "sn_port.h"
 #include "sn_state.h"
 #include "sn_threads.h"
-
-#define SN_SHARDS_WHY 512
 
 struct sn_shards;
 
@@ -29,19 +28,18 @@ struct sn_shards_config {
 };
 
 /* With several workers they hand packets to each other from now on. */
-struct sn_shards *sn_shards_create(const struct sn_shards_config *config, char *err, size_t err_len);
+struct sn_shards *sn_shards_create(const struct sn_shards_config *config, struct sn_error *err);
 
 /* When the workers are freed. */
 void sn_shards_free(struct sn_shards *shards);
 
 /*
- * Cuts flows in another way, before the engine's first program. By RSS, ports are restarted to hash; why
- * (one per port) is empty or has why a device does not, whose packets are then handed over. -1, with a
- * message in err: gone, a port does not start any more; else the engine has a program or rules, and nothing
- * was changed.
+ * Partitions flows in another way, before the first program and the first flow rule. By RSS, ports are
+ * restarted to hash; why (one per port) is empty or says why a device does not, whose packets are then handed
+ * over. On an error a port does not start any more.
  */
-int sn_shards_partition(struct sn_shards *shards, struct sn_partitioning partitioning,
-			char (*why)[SN_SHARDS_WHY], char *err, size_t err_len);
+int sn_shards_partition(struct sn_shards *shards, struct sn_partitioning partitioning, struct sn_error *why,
+			struct sn_error *err);
 
 /* After the state was fitted to a program, while the workers are held. */
 void sn_shards_place(struct sn_shards *shards);
@@ -50,12 +48,12 @@ void sn_shards_place(struct sn_shards *shards);
  * Moves a unit to a worker and returns when it is there; packets flow meanwhile. blocked_ns: how long the
  * unit's packets may have waited, 0 if it was there already. 0, or -1 with a message in err.
  */
-int sn_shards_move(struct sn_shards *shards, uint32_t unit, uint32_t worker, uint64_t *blocked_ns, char *err,
-		   size_t err_len);
+int sn_shards_move(struct sn_shards *shards, uint32_t unit, uint32_t worker, uint64_t *blocked_ns,
+		   struct sn_error *err);
 
 /* The same in steps, for who runs the workers himself: begin, let workers poll, end (false: not there yet).
  */
-int sn_shards_begin(struct sn_shards *shards, uint32_t unit, uint32_t worker, char *err, size_t err_len);
+int sn_shards_begin(struct sn_shards *shards, uint32_t unit, uint32_t worker, struct sn_error *err);
 bool sn_shards_end(struct sn_shards *shards, uint64_t *blocked_ns);
 
 /* The unit that is under way; SN_NO_SHARD: none. */
@@ -79,7 +77,7 @@ void sn_shards_put(struct sn_shards *shards, const bool set[SN_SHARDS], enum sn_
 
 /* Which shards are in units. */
 int sn_shards_mark(const struct sn_shards *shards, const uint32_t *units, size_t n, bool set[SN_SHARDS],
-		   char *err, size_t err_len);
+		   struct sn_error *err);
 
 /* "here", "away", … */
 const char *sn_shards_place_name(enum sn_shard_place place);
@@ -89,7 +87,7 @@ const char *sn_shards_place_name(enum sn_shard_place place);
  * as it is).
  */
 int sn_shards_assign(struct sn_shards *shards, const uint32_t *units, size_t n, const uint8_t *key,
-		     size_t key_len, char *err, size_t err_len);
+		     size_t key_len, struct sn_error *err);
 
 /* Devices that hash give each worker its shards' packets; what one does not take is handed over. */
 void sn_shards_map(struct sn_shards *shards);
@@ -100,9 +98,9 @@ void sn_shards_map(struct sn_shards *shards);
  * long they may have waited. 0, or -1 with a message in err, and nothing was changed.
  */
 int sn_shards_turn(struct sn_shards *shards, uint32_t unit, uint32_t from, void (*change)(void *),
-		   void *context, uint64_t *blocked_ns, char *err, size_t err_len);
+		   void *context, uint64_t *blocked_ns, struct sn_error *err);
 
 /* Splits again what limits leave, if a worker has used up its part. Call it now and then. */
-void sn_shards_level(struct sn_engine *engine);
+void sn_shards_level(struct sn_shards *shards);
 
 #endif /* SN_SHARDS_H */

@@ -2,7 +2,6 @@
 #include "sn_thread.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -374,13 +373,13 @@ static struct sn_samples *create_samples(void)
 	return samples;
 }
 
-struct sn_thread *sn_thread_create(const struct sn_thread_config *config, char *err, size_t err_len)
+struct sn_thread *sn_thread_create(const struct sn_thread_config *config, struct sn_error *err)
 {
 	struct sn_thread *thread = aligned_alloc(64, sizeof(*thread));
 	struct sn_worker_config worker = config->worker;
 
 	if (thread == NULL) {
-		snprintf(err, err_len, "no memory for worker %u", worker.number);
+		sn_fail(err, "no memory for worker %u", worker.number);
 		return NULL;
 	}
 	memset(thread, 0, sizeof(*thread));
@@ -392,7 +391,7 @@ struct sn_thread *sn_thread_create(const struct sn_thread_config *config, char *
 	if (config->sampled) {
 		thread->samples = create_samples();
 		if (thread->samples == NULL) {
-			snprintf(err, err_len, "no memory for worker %u", worker.number);
+			sn_fail(err, "no memory for worker %u", worker.number);
 			sn_thread_free(thread);
 			return NULL;
 		}
@@ -402,7 +401,7 @@ struct sn_thread *sn_thread_create(const struct sn_thread_config *config, char *
 		worker.tx = port_tx;
 		worker.tx_ctx = thread;
 	}
-	thread->worker = sn_worker_create(&worker, err, err_len);
+	thread->worker = sn_worker_create(&worker, err);
 	if (thread->worker == NULL) {
 		sn_thread_free(thread);
 		return NULL;

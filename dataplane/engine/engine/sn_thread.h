@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sn_error.h"
 #include "sn_exchange.h"
 #include "sn_plan.h"
 #include "sn_sample.h"
@@ -36,7 +37,7 @@ struct sn_thread_config {
 };
 
 /* NULL on error, with a message in err. */
-struct sn_thread *sn_thread_create(const struct sn_thread_config *config, char *err, size_t err_len);
+struct sn_thread *sn_thread_create(const struct sn_thread_config *config, struct sn_error *err);
 void sn_thread_free(struct sn_thread *thread);
 
 /* An lcore's main function: runs until told to stop. */

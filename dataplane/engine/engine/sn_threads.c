@@ -2,7 +2,6 @@
 #include "sn_threads.h"
 
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +11,6 @@
 #include "sn_log.h"
 #include "sn_neigh.h"
 #include "sn_thread.h"
-
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 
 struct sn_threads {
 	struct sn_orders orders;
@@ -27,12 +24,12 @@ struct sn_threads {
 
 /* ---- life ---- */
 
-struct sn_threads *sn_threads_create(const struct sn_threads_config *config, char *err, size_t err_len)
+struct sn_threads *sn_threads_create(const struct sn_threads_config *config, struct sn_error *err)
 {
 	struct sn_threads *threads = aligned_alloc(64, (sizeof(*threads) + 63) / 64 * 64);
 
 	if (threads == NULL) {
-		snprintf(err, err_len, "no memory for %u workers", config->n);
+		sn_fail(err, "no memory for %u workers", config->n);
 		return NULL;
 	}
 	memset(threads, 0, sizeof(*threads));
@@ -51,7 +48,7 @@ struct sn_threads *sn_threads_create(const struct sn_threads_config *config, cha
 		one.worker.lcore = i + 1;
 		one.worker.number = i;
 		one.worker.n_workers = config->n;
-		threads->all[i] = sn_thread_create(&one, err, err_len);
+		threads->all[i] = sn_thread_create(&one, err);
 		if (threads->all[i] == NULL) {
 			sn_threads_free(threads);
 			return NULL;
@@ -81,7 +78,7 @@ static int cpu_of(unsigned int lcore)
 	return -1;
 }
 
-int sn_threads_start(struct sn_threads *threads, char *err, size_t err_len)
+int sn_threads_start(struct sn_threads *threads, struct sn_error *err)
 {
 	unsigned int lcore, index = 0;
 
@@ -90,13 +87,13 @@ int sn_threads_start(struct sn_threads *threads, char *err, size_t err_len)
 		if (index == threads->n)
 			break;
 		if (rte_eal_remote_launch(sn_thread_main, threads->all[index], lcore) != 0)
-			return SN_ERR("worker %u does not start on lcore %u: it is busy", index, lcore);
+			return sn_fail(err, "worker %u does not start on lcore %u: it is busy", index, lcore);
 		sn_log(SN_LOG_INFO, "worker=%u lcore=%u cpu=%d idle-sleep=%uus started", index, lcore,
 		       cpu_of(lcore), threads->nap_us);
 		index++;
 	}
 	if (index < threads->n)
-		return SN_ERR("EAL has %u lcores for %u workers", index, threads->n);
+		return sn_fail(err, "EAL has %u lcores for %u workers", index, threads->n);
 	threads->running = true;
 	return 0;
 }

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
 #include "sn_exchange.h"
 #include "sn_plan.h"
 #include "sn_sample.h"
@@ -29,13 +30,13 @@ struct sn_threads_config {
 };
 
 /* NULL on error, with a message in err. */
-struct sn_threads *sn_threads_create(const struct sn_threads_config *config, char *err, size_t err_len);
+struct sn_threads *sn_threads_create(const struct sn_threads_config *config, struct sn_error *err);
 
 /* With the plan that they run. */
 void sn_threads_free(struct sn_threads *threads);
 
 /* One per worker lcore. 0, or -1 with a message in err. */
-int sn_threads_start(struct sn_threads *threads, char *err, size_t err_len);
+int sn_threads_start(struct sn_threads *threads, struct sn_error *err);
 
 /* Returns when every worker has sent its last burst. */
 void sn_threads_stop(struct sn_threads *threads);

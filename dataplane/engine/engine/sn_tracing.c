@@ -12,8 +12,7 @@
 #include "sn_log.h"
 #include "sn_trace.h"
 
-#define SN_ERR(...)	(snprintf(err, err_len, __VA_ARGS__), -1)
-#define SN_NO_MEMORY	SN_ERR("no memory for a trace")
+#define SN_NO_MEMORY	sn_fail(err, "no memory for a trace")
 #define SECOND		UINT64_C(1000000000)
 #define SNAP_DEFAULT	256u
 #define SNAP_MAX	16384u
@@ -100,10 +99,10 @@ bool sn_tracing_watch(struct sn_tracing *tracing)
 /* ---- what is asked for ---- */
 
 static int number(const char *name, uint32_t asked, uint32_t by_default, uint32_t max, uint32_t *value,
-		  char *err, size_t err_len)
+		  struct sn_error *err)
 {
 	if (asked > max)
-		return SN_ERR("trace: %s is %u, at most %u", name, asked, max);
+		return sn_fail(err, "trace: %s is %u, at most %u", name, asked, max);
 	*value = asked != 0 ? asked : by_default;
 	return 0;
 }
@@ -125,19 +124,20 @@ static int find_segment(const struct sn_program *program, const char *name)
 }
 
 static int want_classes(bool *wanted, const struct sn_program *program,
-			const Sinter__Program__V1__TraceClasses *asked, char *err, size_t err_len)
+			const Sinter__Program__V1__TraceClasses *asked, struct sn_error *err)
 {
 	int index = find_segment(program, asked->segment);
 	const struct sn_segment *segment;
 
 	if (index < 0)
-		return SN_ERR("trace: the program has no segment \"%.100s\"; its first is \"%.100s\"",
-			      asked->segment, program->n_segments > 0 ? program->segments[0].name : "");
+		return sn_fail(err, "trace: the program has no segment \"%.100s\"; its first is \"%.100s\"",
+			       asked->segment, program->n_segments > 0 ? program->segments[0].name : "");
 	segment = &program->segments[index];
 	for (size_t i = 0; i < asked->n_classes; i++) {
 		if (asked->classes[i] >= segment->n_classes)
-			return SN_ERR("trace: segment \"%.100s\" has no class %u, its classes are 0..%u",
-				      segment->name, asked->classes[i], segment->n_classes - 1);
+			return sn_fail(err,
+				       "trace: segment \"%.100s\" has no class %u, its classes are 0..%u",
+				       segment->name, asked->classes[i], segment->n_classes - 1);
 		wanted[segment->first_class + asked->classes[i]] = true;
 	}
 	if (asked->n_classes == 0)
@@ -146,7 +146,7 @@ static int want_classes(bool *wanted, const struct sn_program *program,
 }
 
 /* A chain may give a reason of the engine's name: both are meant. */
-static int want_reason(struct sn_tracing *tracing, const char *name, char *err, size_t err_len)
+static int want_reason(struct sn_tracing *tracing, const char *name, struct sn_error *err)
 {
 	bool found = false;
 
@@ -155,9 +155,10 @@ static int want_reason(struct sn_tracing *tracing, const char *name, char *err, 
 			tracing->rules.reasons[i] = found = true;
 	}
 	return found ? 0
-		     : SN_ERR("trace: the program has no drop reason \"%.100s\"; statistics name those that "
-			      "occurred",
-			      name);
+		     : sn_fail(err,
+			       "trace: the program has no drop reason \"%.100s\"; statistics name those that "
+			       "occurred",
+			       name);
 }
 
 static int note_program(struct sn_tracing *tracing, const struct sn_program *program)
@@ -181,20 +182,19 @@ static int note_program(struct sn_tracing *tracing, const struct sn_program *pro
 }
 
 static int make_rules(struct sn_tracing *tracing, const struct sn_program *program,
-		      const Sinter__Program__V1__StartTrace *start, char *err, size_t err_len)
+		      const Sinter__Program__V1__StartTrace *start, struct sn_error *err)
 {
 	struct sn_trace_rules *rules = &tracing->rules;
 	uint64_t duration = start->duration_ns != 0 ? start->duration_ns : TIME_DEFAULT;
 
-	if (number("one in", start->one_in, 1, ONE_IN_MAX, &rules->one_in, err, err_len) != 0 ||
-	    number("snap length", start->snap_len, SNAP_DEFAULT, SNAP_MAX, &rules->snap_len, err, err_len) !=
-		    0 ||
-	    number("packets", start->max_packets, PACKETS_DEFAULT, PACKETS_MAX, &rules->max_packets, err,
-		   err_len) != 0)
+	if (number("one in", start->one_in, 1, ONE_IN_MAX, &rules->one_in, err) != 0 ||
+	    number("snap length", start->snap_len, SNAP_DEFAULT, SNAP_MAX, &rules->snap_len, err) != 0 ||
+	    number("packets", start->max_packets, PACKETS_DEFAULT, PACKETS_MAX, &rules->max_packets, err) !=
+		    0)
 		return -1;
 	if (duration > TIME_MAX)
-		return SN_ERR("trace: duration is %" PRIu64 " s, at most %" PRIu64, duration / SECOND,
-			      TIME_MAX / SECOND);
+		return sn_fail(err, "trace: duration is %" PRIu64 " s, at most %" PRIu64, duration / SECOND,
+			       TIME_MAX / SECOND);
 	rules->until_ns = sn_threads_now(tracing->threads) + duration;
 	rules->seed = tracing->harness ? 1 : rte_rand();
 	if (note_program(tracing, program) != 0)
@@ -207,10 +207,10 @@ static int make_rules(struct sn_tracing *tracing, const struct sn_program *progr
 	    (start->n_reasons > 0 && rules->reasons == NULL))
 		return SN_NO_MEMORY;
 	for (size_t i = 0; i < start->n_classes; i++)
-		if (want_classes(rules->classes, program, start->classes[i], err, err_len) != 0)
+		if (want_classes(rules->classes, program, start->classes[i], err) != 0)
 			return -1;
 	for (size_t i = 0; i < start->n_reasons; i++)
-		if (want_reason(tracing, start->reasons[i], err, err_len) != 0)
+		if (want_reason(tracing, start->reasons[i], err) != 0)
 			return -1;
 	return 0;
 }
@@ -252,20 +252,19 @@ static int answer_start(const struct sn_tracing *tracing, const struct sn_plan *
 }
 
 int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__StartTrace *start,
-		     struct sn_arena *arena, Sinter__Program__V1__TraceStarted *started, char *err,
-		     size_t err_len)
+		     struct sn_arena *arena, Sinter__Program__V1__TraceStarted *started, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(tracing->threads);
 	uint64_t now = sn_threads_now(tracing->threads);
 
 	if (plan == NULL)
-		return SN_ERR("trace: no program is loaded");
+		return sn_fail(err, "trace: no program is loaded");
 	if (tracing->on)
-		return SN_ERR("trace: there is one already, for another %" PRIu64 " s at most: one at a time",
-			      tracing->rules.until_ns > now
-				      ? (tracing->rules.until_ns - now + SECOND - 1) / SECOND
-				      : 0);
-	if (make_rules(tracing, plan->program, start, err, err_len) != 0) {
+		return sn_fail(
+			err, "trace: there is one already, for another %" PRIu64 " s at most: one at a time",
+			tracing->rules.until_ns > now ? (tracing->rules.until_ns - now + SECOND - 1) / SECOND
+						      : 0);
+	if (make_rules(tracing, plan->program, start, err) != 0) {
 		release(tracing);
 		return -1;
 	}
@@ -407,14 +406,14 @@ static const char *why_over(const struct sn_tracing *tracing)
 }
 
 int sn_tracing_read(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Program__V1__Traced *traced,
-		    char *err, size_t err_len)
+		    struct sn_error *err)
 {
 	const char *over;
 	int64_t bytes;
 
 	if (!tracing->on)
-		return SN_ERR("trace: there is none; one that is not read for %" PRIu64 " s ends",
-			      UNREAD_MAX / SECOND);
+		return sn_fail(err, "trace: there is none; one that is not read for %" PRIu64 " s ends",
+			       UNREAD_MAX / SECOND);
 	tracing->read_ns = sn_threads_now(tracing->threads);
 	over = why_over(tracing);
 	if (over != NULL)

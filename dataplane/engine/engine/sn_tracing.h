@@ -14,6 +14,7 @@
 
 #include "program.pb-c.h"
 #include "sn_arena.h"
+#include "sn_error.h"
 #include "sn_threads.h"
 
 struct sn_tracing;
@@ -26,10 +27,10 @@ void sn_tracing_free(struct sn_tracing *tracing);
 
 /* Both return 0, or -1 with a message in err; the answer is in the arena's memory. */
 int sn_tracing_start(struct sn_tracing *tracing, const Sinter__Program__V1__StartTrace *start,
-		     struct sn_arena *arena, Sinter__Program__V1__TraceStarted *started, char *err,
-		     size_t err_len);
+		     struct sn_arena *arena, Sinter__Program__V1__TraceStarted *started,
+		     struct sn_error *err);
 int sn_tracing_read(struct sn_tracing *tracing, struct sn_arena *arena, Sinter__Program__V1__Traced *traced,
-		    char *err, size_t err_len);
+		    struct sn_error *err);
 
 /* Also if there is none. */
 void sn_tracing_stop(struct sn_tracing *tracing);

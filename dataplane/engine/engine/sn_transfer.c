@@ -8,7 +8,6 @@
 
 #include "sn_log.h"
 
-#define SN_ERR(...)   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_REMEMBERED 256 /* transfers whose end may still be asked for */
 
 /* Ids, the oldest overwritten. */
@@ -93,40 +92,39 @@ bool sn_transfers_open(const struct sn_transfers *transfers)
 
 /* ---- what is asked ---- */
 
-static int check_engine(const struct sn_transfers *transfers, char *err, size_t err_len)
+static int check_engine(const struct sn_transfers *transfers, struct sn_error *err)
 {
 	uint32_t moving = sn_shards_moving(transfers->with.shards);
 
 	if (!sn_threads_keep_state(transfers->with.threads))
-		return SN_ERR("the engine runs no program that keeps state");
+		return sn_fail(err, "the engine runs no program that keeps state");
 	if (moving != SN_NO_SHARD)
-		return SN_ERR("shard %u is being moved between workers", moving);
+		return sn_fail(err, "shard %u is being moved between workers", moving);
 	return 0;
 }
 
 /* A new transfer of units that are where it begins. */
 static struct sn_transfer *open_transfer(struct sn_transfers *transfers,
-					 const struct sn_transfer_order *order, bool take, char *err,
-					 size_t err_len)
+					 const struct sn_transfer_order *order, bool take,
+					 struct sn_error *err)
 {
 	enum sn_shard_place from = take ? SN_SHARD_AWAY : SN_SHARD_HERE, place;
 	struct sn_transfer *t = NULL;
 	bool shards[SN_SHARDS];
 
-	if (check_engine(transfers, err, err_len) != 0 ||
-	    sn_shards_mark(transfers->with.shards, order->units, order->n_units, shards, err, err_len) != 0)
+	if (check_engine(transfers, err) != 0 ||
+	    sn_shards_mark(transfers->with.shards, order->units, order->n_units, shards, err) != 0)
 		return NULL;
 	if (order->n_units == 0 || strlen(order->peer) >= SN_PEER_NAME) {
-		snprintf(err, err_len,
-			 "%zu shards and peer \"%.64s\", want a shard and a name of at most %d bytes",
-			 order->n_units, order->peer, SN_PEER_NAME - 1);
+		sn_fail(err, "%zu shards and peer \"%.64s\", want a shard and a name of at most %d bytes",
+			order->n_units, order->peer, SN_PEER_NAME - 1);
 		return NULL;
 	}
 	for (uint32_t i = 0; i < SN_SHARDS; i++) {
 		place = sn_state_place(transfers->with.state, i);
 		if (shards[i] && place != from) {
-			snprintf(err, err_len, "shard %u is %s, want one that is %s", i,
-				 sn_shards_place_name(place), sn_shards_place_name(from));
+			sn_fail(err, "shard %u is %s, want one that is %s", i, sn_shards_place_name(place),
+				sn_shards_place_name(from));
 			return NULL;
 		}
 	}
@@ -134,12 +132,11 @@ static struct sn_transfer *open_transfer(struct sn_transfers *transfers,
 		if (!transfers->all[i].open)
 			t = &transfers->all[i];
 	if (t == NULL) {
-		snprintf(err, err_len, "%d transfers are under way, which is the most at a time",
-			 SN_TRANSFERS_MAX);
+		sn_fail(err, "%d transfers are under way, which is the most at a time", SN_TRANSFERS_MAX);
 		return NULL;
 	}
 	if (sn_shards_ready(transfers->with.shards) != 0) {
-		snprintf(err, err_len, "no memory for packets that wait");
+		sn_fail(err, "no memory for packets that wait");
 		return NULL;
 	}
 	*t = (struct sn_transfer){
@@ -152,15 +149,14 @@ static struct sn_transfer *open_transfer(struct sn_transfers *transfers,
 }
 
 /* One that is known, whose lease is renewed. */
-static struct sn_transfer *step(const struct sn_engine *engine, const uint8_t *id, bool take, char *err,
-				size_t err_len)
+static struct sn_transfer *step(struct sn_transfers *transfers, const uint8_t *id, bool take,
+				struct sn_error *err)
 {
 	struct sn_transfer *t = find(transfers, id, take);
 
 	if (t == NULL) {
-		snprintf(err, err_len,
-			 is_committed(transfers, id) ? "the transfer is committed"
-						     : "the transfer is not known, or ended");
+		sn_fail(err, is_committed(transfers, id) ? "the transfer is committed"
+							 : "the transfer is not known, or ended");
 		return NULL;
 	}
 	t->step_ns = sn_threads_now(transfers->with.threads);
@@ -185,16 +181,15 @@ static void forget(struct sn_transfers *transfers, const struct sn_transfer *t)
 
 /* ---- the giver ---- */
 
-int sn_give_begin(struct sn_transfers *transfers, const struct sn_transfer_order *order, char *err,
-		  size_t err_len)
+int sn_give_begin(struct sn_transfers *transfers, const struct sn_transfer_order *order, struct sn_error *err)
 {
 	struct sn_transfer *t = find(transfers, order->id, false);
 
 	if (t != NULL)
 		return 0;
 	if (is_committed(transfers, order->id))
-		return SN_ERR("the transfer is committed");
-	t = open_transfer(transfers, order, false, err, err_len);
+		return sn_fail(err, "the transfer is committed");
+	t = open_transfer(transfers, order, false, err);
 	if (t == NULL)
 		return -1;
 	put(transfers, t, SN_SHARD_GIVING);
@@ -203,9 +198,9 @@ int sn_give_begin(struct sn_transfers *transfers, const struct sn_transfer_order
 }
 
 int sn_give_read(struct sn_transfers *transfers, const uint8_t *id, uint64_t *cursor, uint8_t *out,
-		 size_t max, size_t *n, char *err, size_t err_len)
+		 size_t max, size_t *n, struct sn_error *err)
 {
-	struct sn_transfer *t = step(transfers, id, false, err, err_len);
+	struct sn_transfer *t = step(transfers, id, false, err);
 
 	if (t == NULL)
 		return -1;
@@ -213,9 +208,9 @@ int sn_give_read(struct sn_transfers *transfers, const uint8_t *id, uint64_t *cu
 	return 0;
 }
 
-int sn_give_seal(struct sn_transfers *transfers, const uint8_t *id, char *err, size_t err_len)
+int sn_give_seal(struct sn_transfers *transfers, const uint8_t *id, struct sn_error *err)
 {
-	struct sn_transfer *t = step(transfers, id, false, err, err_len);
+	struct sn_transfer *t = step(transfers, id, false, err);
 
 	if (t == NULL)
 		return -1;
@@ -223,19 +218,19 @@ int sn_give_seal(struct sn_transfers *transfers, const uint8_t *id, char *err, s
 	return 0;
 }
 
-int sn_give_commit(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns, char *err,
-		   size_t err_len)
+int sn_give_commit(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns,
+		   struct sn_error *err)
 {
 	struct sn_transfer *t = find(transfers, id, false);
 
 	*blocked_ns = 0;
 	if (t == NULL && (is_committed(transfers, id) || knows(&transfers->moot, id)))
 		return 0;
-	t = step(transfers, id, false, err, err_len);
+	t = step(transfers, id, false, err);
 	if (t == NULL)
 		return -1;
 	if (!t->sealed)
-		return SN_ERR("the transfer is not sealed: it may have ended at the peer");
+		return sn_fail(err, "the transfer is not sealed: it may have ended at the peer");
 	sn_threads_hold(transfers->with.threads);
 	sn_peering_give(transfers->with.peering, t->shards, t->peer);
 	sn_shards_put(transfers->with.shards, t->shards, SN_SHARD_AWAY);
@@ -253,14 +248,14 @@ static void thaw(struct sn_transfers *transfers, struct sn_transfer *t)
 	t->open = false;
 }
 
-int sn_give_abort(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns, char *err,
-		  size_t err_len)
+int sn_give_abort(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns,
+		  struct sn_error *err)
 {
 	struct sn_transfer *t = find(transfers, id, false);
 
 	*blocked_ns = 0;
 	if (t == NULL && is_committed(transfers, id))
-		return SN_ERR("the transfer is committed");
+		return sn_fail(err, "the transfer is committed");
 	if (t == NULL)
 		return 0;
 	*blocked_ns = sn_threads_now(transfers->with.threads) - t->began_ns;
@@ -306,14 +301,13 @@ void sn_transfer_layout(const struct sn_transfers *transfers, struct sn_transfer
 	}
 }
 
-int sn_transfer_count(const struct sn_transfers *transfers, uint32_t unit, uint32_t *n, char *err,
-		      size_t err_len)
+int sn_transfer_count(const struct sn_transfers *transfers, uint32_t unit, uint32_t *n, struct sn_error *err)
 {
 	uint32_t units = sn_state_units(transfers->with.state);
 	struct sn_state_stats stats;
 
 	if (unit >= units)
-		return SN_ERR("shard %u, there are %u", unit, units);
+		return sn_fail(err, "shard %u, there are %u", unit, units);
 	sn_state_unit_stats(transfers->with.state, unit, &stats);
 	*n = (uint32_t)RTE_MIN(stats.sessions, (uint64_t)UINT32_MAX);
 	return 0;
@@ -327,7 +321,7 @@ static void print_hash(char *to, const struct sn_transfer_layout *layout)
 }
 
 static int check_layout(const struct sn_transfers *transfers, const struct sn_transfer_layout *theirs,
-			char *err, size_t err_len)
+			struct sn_error *err)
 {
 	struct sn_transfer_layout ours;
 	char a[16], b[16];
@@ -337,14 +331,15 @@ static int check_layout(const struct sn_transfers *transfers, const struct sn_tr
 	print_hash(b, &ours);
 	if (theirs->program_len != ours.program_len ||
 	    memcmp(theirs->program, ours.program, ours.program_len) != 0)
-		return SN_ERR("the giver runs program %s, this engine %s: load the same first", a, b);
+		return sn_fail(err, "the giver runs program %s, this engine %s: load the same first", a, b);
 	if (strcmp(theirs->partitioning, ours.partitioning) != 0)
-		return SN_ERR("the giver cuts its state with --shards %s, this engine with %s",
-			      theirs->partitioning, ours.partitioning);
+		return sn_fail(err, "the giver cuts its state with --shards %s, this engine with %s",
+			       theirs->partitioning, ours.partitioning);
 	if (theirs->units != ours.units)
-		return SN_ERR("the giver has %u shards, this engine %u", theirs->units, ours.units);
+		return sn_fail(err, "the giver has %u shards, this engine %u", theirs->units, ours.units);
 	if (memcmp(theirs->key, ours.key, sizeof(ours.key)) != 0)
-		return SN_ERR(
+		return sn_fail(
+			err,
 			"the giver tells shards by another key: assign one key to all engines of the chain");
 	return 0;
 }
@@ -357,7 +352,7 @@ static void reserve(const struct sn_transfers *transfers, const struct sn_transf
 }
 
 int sn_take_begin(struct sn_transfers *transfers, const struct sn_transfer_order *order,
-		  const struct sn_transfer_layout *layout, struct sn_taken *taken, char *err, size_t err_len)
+		  const struct sn_transfer_layout *layout, struct sn_taken *taken, struct sn_error *err)
 {
 	struct sn_transfer *t = find(transfers, order->id, true);
 
@@ -365,11 +360,11 @@ int sn_take_begin(struct sn_transfers *transfers, const struct sn_transfer_order
 	if (taken->committed)
 		return 0;
 	if (knows(&transfers->given_up, order->id))
-		return SN_ERR("the transfer was given up");
+		return sn_fail(err, "the transfer was given up");
 	if (t == NULL) {
-		if (check_layout(transfers, layout, err, err_len) != 0)
+		if (check_layout(transfers, layout, err) != 0)
 			return -1;
-		t = open_transfer(transfers, order, true, err, err_len);
+		t = open_transfer(transfers, order, true, err);
 		if (t == NULL)
 			return -1;
 		reserve(transfers, order);
@@ -390,23 +385,24 @@ static void discard(struct sn_transfers *transfers, struct sn_transfer *t)
 }
 
 int sn_take_put(struct sn_transfers *transfers, const uint8_t *id, uint64_t sequence, const uint8_t *data,
-		size_t len, struct sn_taken *taken, char *err, size_t err_len)
+		size_t len, struct sn_taken *taken, struct sn_error *err)
 {
-	struct sn_transfer *t = step(transfers, id, true, err, err_len);
+	struct sn_transfer *t = step(transfers, id, true, err);
 	uint64_t now = sn_threads_now(transfers->with.threads);
 
 	if (t == NULL)
 		return -1;
 	if (sequence > t->sequence)
-		return SN_ERR("chunk %lu, want %lu", (unsigned long)sequence, (unsigned long)t->sequence);
+		return sn_fail(err, "chunk %lu, want %lu", (unsigned long)sequence,
+			       (unsigned long)t->sequence);
 	if (sequence == t->sequence) {
 		int rc;
 
 		if (len % SN_CARRY_BYTES != 0)
-			rc = SN_ERR("chunk of %zu bytes, want a multiple of %d", len, SN_CARRY_BYTES);
+			rc = sn_fail(err, "chunk of %zu bytes, want a multiple of %d", len, SN_CARRY_BYTES);
 		else
 			rc = sn_carry_put(transfers->with.state, t->shards, data, len / SN_CARRY_BYTES, now,
-					  err, err_len);
+					  err);
 		if (rc != 0) {
 			discard(transfers, t);
 			return -1;
@@ -419,19 +415,19 @@ int sn_take_put(struct sn_transfers *transfers, const uint8_t *id, uint64_t sequ
 }
 
 int sn_take_commit(struct sn_transfers *transfers, const uint8_t *id, uint64_t count, struct sn_taken *taken,
-		   char *err, size_t err_len)
+		   struct sn_error *err)
 {
 	struct sn_transfer *t = find(transfers, id, true);
 
 	*taken = (struct sn_taken){.committed = is_committed(transfers, id)};
 	if (taken->committed)
 		return 0;
-	t = step(transfers, id, true, err, err_len);
+	t = step(transfers, id, true, err);
 	if (t == NULL)
 		return -1;
 	if (t->count != count)
-		return SN_ERR("%lu sessions came, the giver has put %lu", (unsigned long)t->count,
-			      (unsigned long)count);
+		return sn_fail(err, "%lu sessions came, the giver has put %lu", (unsigned long)t->count,
+			       (unsigned long)count);
 	sn_threads_hold(transfers->with.threads);
 	sn_shards_put(transfers->with.shards, t->shards, SN_SHARD_HERE);
 	sn_state_level(transfers->with.state);

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "sn_carry.h"
+#include "sn_error.h"
 #include "sn_peering.h"
 #include "sn_shards.h"
 #include "sn_threads.h"
@@ -79,8 +80,7 @@ void sn_transfers_fit(struct sn_transfers *transfers);
 void sn_transfer_layout(const struct sn_transfers *transfers, struct sn_transfer_layout *layout);
 
 /* Sessions of a unit. */
-int sn_transfer_count(const struct sn_transfers *transfers, uint32_t unit, uint32_t *n, char *err,
-		      size_t err_len);
+int sn_transfer_count(const struct sn_transfers *transfers, uint32_t unit, uint32_t *n, struct sn_error *err);
 
 /* What a transfer is about. */
 struct sn_transfer_order {
@@ -91,17 +91,17 @@ struct sn_transfer_order {
 	const uint32_t *counts; /* of a take: its sessions by unit, for which memory is had; or NULL */
 };
 
-int sn_give_begin(struct sn_transfers *transfers, const struct sn_transfer_order *order, char *err,
-		  size_t err_len);
+int sn_give_begin(struct sn_transfers *transfers, const struct sn_transfer_order *order,
+		  struct sn_error *err);
 /* At most max sessions of SN_CARRY_BYTES from *cursor on, see sn_carry_read(). */
 int sn_give_read(struct sn_transfers *transfers, const uint8_t *id, uint64_t *cursor, uint8_t *out,
-		 size_t max, size_t *n, char *err, size_t err_len);
-int sn_give_seal(struct sn_transfers *transfers, const uint8_t *id, char *err, size_t err_len);
+		 size_t max, size_t *n, struct sn_error *err);
+int sn_give_seal(struct sn_transfers *transfers, const uint8_t *id, struct sn_error *err);
 /* blocked_ns: since the beginning; 0 if it was over already. */
-int sn_give_commit(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns, char *err,
-		   size_t err_len);
-int sn_give_abort(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns, char *err,
-		  size_t err_len);
+int sn_give_commit(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns,
+		   struct sn_error *err);
+int sn_give_abort(struct sn_transfers *transfers, const uint8_t *id, uint64_t *blocked_ns,
+		  struct sn_error *err);
 
 /* Where a take is. */
 struct sn_taken {
@@ -112,12 +112,12 @@ struct sn_taken {
 };
 
 int sn_take_begin(struct sn_transfers *transfers, const struct sn_transfer_order *order,
-		  const struct sn_transfer_layout *layout, struct sn_taken *taken, char *err, size_t err_len);
+		  const struct sn_transfer_layout *layout, struct sn_taken *taken, struct sn_error *err);
 /* A chunk that is wrong ends the transfer. */
 int sn_take_put(struct sn_transfers *transfers, const uint8_t *id, uint64_t sequence, const uint8_t *data,
-		size_t len, struct sn_taken *taken, char *err, size_t err_len);
+		size_t len, struct sn_taken *taken, struct sn_error *err);
 int sn_take_commit(struct sn_transfers *transfers, const uint8_t *id, uint64_t count, struct sn_taken *taken,
-		   char *err, size_t err_len);
+		   struct sn_error *err);
 void sn_take_abort(struct sn_transfers *transfers, const uint8_t *id, struct sn_taken *taken);
 
 #endif /* SN_TRANSFER_H */

@@ -42,15 +42,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct sn_engine_loaded loaded;
 	struct sn_arena arena;
-	char err[512];
+	struct sn_error err;
 
 	(void)argc;
 	sn_log_limit(SN_LOG_ERROR);
-	check(sn_harness_eal((*argv)[0], err, sizeof(err)), err);
-	check(sn_harness_open(&harness, 2, (struct sn_partitioning){0}, err, sizeof(err)), err);
+	check(sn_harness_eal((*argv)[0], &err), err.text);
+	check(sn_harness_open(&harness, 2, (struct sn_partitioning){0}, &err), err.text);
 	sn_arena_init(&arena);
-	check(sn_engine_load(harness.engine, sn_sample_napt(&arena), NULL, 0, &loaded, err, sizeof(err)),
-	      err);
+	check(sn_engine_load(harness.engine, sn_sample_napt(&arena), NULL, 0, &loaded, &err), err.text);
 	sn_arena_free(&arena);
 	return 0;
 }
@@ -80,7 +79,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static Sinter__Program__V1__InjectedPacket packets[FRAMES_MAX], *list[FRAMES_MAX];
 	uint64_t step = 1000;
 	size_t n = 0;
-	char err[512];
+	struct sn_error err;
 
 	while (n < FRAMES_MAX && size >= 2) {
 		uint8_t choices = data[0];
@@ -104,6 +103,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			step = 100000000000u;
 		n++;
 	}
-	check(sn_harness_round(&harness, now_of(harness.engine) + step, list, n, err, sizeof(err)), err);
+	check(sn_harness_round(&harness, now_of(harness.engine) + step, list, n, &err), err.text);
 	return 0;
 }

@@ -25,12 +25,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	char err[512];
+	struct sn_error err;
 
 	(void)argc;
 	sn_log_limit(SN_LOG_ERROR);
-	check(sn_harness_eal((*argv)[0], err, sizeof(err)), err);
-	check(sn_harness_open(&harness, 2, (struct sn_partitioning){0}, err, sizeof(err)), err);
+	check(sn_harness_eal((*argv)[0], &err), err.text);
+	check(sn_harness_open(&harness, 2, (struct sn_partitioning){0}, &err), err.text);
 	return 0;
 }
 
@@ -40,7 +40,7 @@ static void run_packets(uint32_t n_interfaces)
 	static const uint8_t ttls[] = {0, 1, 2, 64};
 	Sinter__Program__V1__InjectedPacket packets[RTE_DIM(ttls)], *list[RTE_DIM(ttls)];
 	uint8_t frames[RTE_DIM(ttls)][SN_SAMPLE_FRAME];
-	char err[512];
+	struct sn_error err;
 
 	for (uint32_t interface = 0; interface < n_interfaces; interface++) {
 		for (size_t i = 0; i < RTE_DIM(ttls); i++) {
@@ -59,9 +59,8 @@ static void run_packets(uint32_t n_interfaces)
 			packets[i].data.len = sn_sample_udp(&packet, frames[i]);
 			list[i] = &packets[i];
 		}
-		check(sn_harness_round(&harness, now_of(harness.engine) + 1000000, list, RTE_DIM(ttls), err,
-				       sizeof(err)),
-		      err);
+		check(sn_harness_round(&harness, now_of(harness.engine) + 1000000, list, RTE_DIM(ttls), &err),
+		      err.text);
 	}
 }
 
@@ -78,14 +77,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	Sinter__Program__V1__Program *program = sinter__program__v1__program__unpack(NULL, size, data);
 	struct sn_engine_loaded loaded;
-	char err[512];
+	struct sn_error err;
 
 	if (program == NULL)
 		return 0;
 	program->schema = SN_SCHEMA; /* the first check, and the dullest */
 	program->longest_way = 1 + program->longest_way % SN_WAY_MAX;
-	if (small(program) &&
-	    sn_engine_load(harness.engine, program, NULL, 0, &loaded, err, sizeof(err)) == 0)
+	if (small(program) && sn_engine_load(harness.engine, program, NULL, 0, &loaded, &err) == 0)
 		run_packets(program_of(harness.engine)->n_interfaces);
 	sinter__program__v1__program__free_unpacked(program, NULL);
 	return 0;

@@ -31,28 +31,26 @@ static void begin_transfers(void)
 	const struct sn_transfer_order giving = {give, &here, 1, "peer"}, taking = {take, &away, 1, "peer"};
 	struct sn_transfer_layout layout;
 	struct sn_taken taken;
-	char err[512];
+	struct sn_error err;
 
-	check(sn_shards_assign(sn_engine_shards(harness.engine), &here, 1, NULL, 0, err, sizeof(err)), err);
+	check(sn_shards_assign(sn_engine_shards(harness.engine), &here, 1, NULL, 0, &err), err.text);
 	sn_transfer_layout(sn_engine_transfers(harness.engine), &layout);
-	check(sn_give_begin(sn_engine_transfers(harness.engine), &giving, err, sizeof(err)), err);
-	check(sn_take_begin(sn_engine_transfers(harness.engine), &taking, &layout, &taken, err, sizeof(err)),
-	      err);
+	check(sn_give_begin(sn_engine_transfers(harness.engine), &giving, &err), err.text);
+	check(sn_take_begin(sn_engine_transfers(harness.engine), &taking, &layout, &taken, &err), err.text);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct sn_engine_loaded loaded;
 	struct sn_arena arena;
-	char err[512];
+	struct sn_error err;
 
 	(void)argc;
 	sn_log_limit(SN_LOG_ERROR); /* refusals are what this is about */
-	check(sn_harness_eal((*argv)[0], err, sizeof(err)), err);
-	check(sn_harness_open(&harness, 2, (struct sn_partitioning){0}, err, sizeof(err)), err);
+	check(sn_harness_eal((*argv)[0], &err), err.text);
+	check(sn_harness_open(&harness, 2, (struct sn_partitioning){0}, &err), err.text);
 	sn_arena_init(&arena);
-	check(sn_engine_load(harness.engine, sn_sample_napt(&arena), NULL, 0, &loaded, err, sizeof(err)),
-	      err);
+	check(sn_engine_load(harness.engine, sn_sample_napt(&arena), NULL, 0, &loaded, &err), err.text);
 	sn_arena_free(&arena);
 	begin_transfers();
 	sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);

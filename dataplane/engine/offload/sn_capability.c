@@ -59,18 +59,18 @@ static void note_refusal(struct trial *t, const char *of, const char *words)
 /* Whether the driver takes a rule. */
 static bool takes(struct trial *t, const struct sn_steer_rule *rule, const char *of)
 {
-	char words[SN_FLOWS_WORDS] = "";
-	struct rte_flow *flow = sn_steer_install(t->device, rule, words, sizeof(words));
+	struct sn_error words = {0};
+	struct rte_flow *flow = sn_steer_install(t->device, rule, &words);
 	uint64_t packets, bytes;
 	bool ok = flow != NULL;
 
 	if (ok && rule->count)
-		ok = sn_steer_count(t->device, flow, &packets, &bytes, words, sizeof(words)) == 0;
+		ok = sn_steer_count(t->device, flow, &packets, &bytes, &words) == 0;
 	if (!ok && of != NULL)
-		note_refusal(t, of, words);
+		note_refusal(t, of, words.text);
 	/* One that stays would be a rule for nothing. */
 	if (flow != NULL)
-		(void)sn_steer_remove(t->device, flow, words, sizeof(words));
+		(void)sn_steer_remove(t->device, flow, &words);
 	return ok;
 }
 
@@ -241,18 +241,18 @@ static uint32_t try_room(struct trial *t, uint32_t most)
 {
 	struct rte_flow **made = calloc(most + 1, sizeof(struct rte_flow *));
 	struct sn_steer_rule rule = for_nobody();
-	char words[SN_FLOWS_WORDS];
+	struct sn_error words;
 	uint32_t n = 0;
 
 	t->out_of_memory |= made == NULL;
 	for (; made != NULL && n < most; n++) {
 		rule.match.conds[SN_DST] = sn_cond_is(SN_DST, n + 1);
-		made[n] = sn_steer_install(t->device, &rule, words, sizeof(words));
+		made[n] = sn_steer_install(t->device, &rule, &words);
 		if (made[n] == NULL)
 			break;
 	}
 	for (uint32_t i = n; i-- > 0;)
-		(void)sn_steer_remove(t->device, made[i], words, sizeof(words));
+		(void)sn_steer_remove(t->device, made[i], &words);
 	free(made);
 	return n;
 }

@@ -7,8 +7,6 @@
 
 #include "sn_log.h"
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
 #define TABLES_MAX 2 /* on a packet's way */
 
 void sn_flows_init(struct sn_flows *flows, struct sn_steer_device device)
@@ -96,16 +94,16 @@ static int make_room(struct sn_flows *f)
 	return 0;
 }
 
-int sn_flows_create(struct sn_flows *f, uint32_t number, const struct sn_steer_rule *rule, char *err,
-		    size_t err_len)
+int sn_flows_create(struct sn_flows *f, uint32_t number, const struct sn_steer_rule *rule,
+		    struct sn_error *err)
 {
 	struct sn_flow_rule *made = calloc(1, sizeof(*made));
 
 	if (made == NULL || make_room(f) != 0) {
 		free(made);
-		return SN_ERR("no memory for a rule");
+		return sn_fail(err, "no memory for a rule");
 	}
-	made->flow = sn_steer_install(&f->device, rule, err, err_len);
+	made->flow = sn_steer_install(&f->device, rule, err);
 	if (made->flow == NULL) {
 		free(made);
 		return -1;
@@ -127,9 +125,9 @@ static void forget(struct sn_flows *f, struct sn_flow_rule *rule)
 	free(rule);
 }
 
-int sn_flows_destroy(struct sn_flows *f, struct sn_flow_rule *rule, char *err, size_t err_len)
+int sn_flows_destroy(struct sn_flows *f, struct sn_flow_rule *rule, struct sn_error *err)
 {
-	if (rule->flow != NULL && sn_steer_remove(&f->device, rule->flow, err, err_len) != 0)
+	if (rule->flow != NULL && sn_steer_remove(&f->device, rule->flow, err) != 0)
 		return -1;
 	forget(f, rule);
 	return 0;
@@ -137,14 +135,14 @@ int sn_flows_destroy(struct sn_flows *f, struct sn_flow_rule *rule, char *err, s
 
 void sn_flows_clear(struct sn_flows *f)
 {
-	char err[SN_FLOWS_WORDS];
+	struct sn_error err;
 
 	while (f->n > 0) {
 		struct sn_flow_rule *last = f->by_number[f->n - 1];
 
-		if (last->flow != NULL && sn_steer_remove(&f->device, last->flow, err, sizeof(err)) != 0)
+		if (last->flow != NULL && sn_steer_remove(&f->device, last->flow, &err) != 0)
 			sn_log(SN_LOG_WARN, "port=%u rule %u is not taken out: %s", f->device.port,
-			       last->number, err);
+			       last->number, err.text);
 		forget(f, last);
 	}
 	free(f->by_number);
@@ -176,12 +174,11 @@ void sn_flows_restore(struct sn_flows *f)
 {
 	uint32_t n = f->n, made = 0;
 	struct sn_flow_rule **list = calloc(n + 1, sizeof(struct sn_flow_rule *));
-	char err[SN_FLOWS_WORDS];
 
 	f->resets++;
-	f->lost[0] = '\0';
+	f->lost.text[0] = '\0';
 	if (list == NULL) {
-		snprintf(f->lost, sizeof(f->lost), "no memory");
+		sn_fail(&f->lost, "no memory");
 		sn_flows_clear(f);
 		return;
 	}
@@ -192,11 +189,9 @@ void sn_flows_restore(struct sn_flows *f)
 
 		rule->packets_before = rule->packets;
 		rule->bytes_before = rule->bytes;
-		rule->flow = sn_steer_install(&f->device, &rule->rule, err, sizeof(err));
-		if (rule->flow != NULL)
-			continue;
-		snprintf(f->lost, sizeof(f->lost), "%s", err);
-		break;
+		rule->flow = sn_steer_install(&f->device, &rule->rule, &f->lost);
+		if (rule->flow == NULL)
+			break;
 	}
 	/* Without the one that was refused, those behind it could take packets that are its. */
 	while (made < n)
@@ -206,14 +201,14 @@ void sn_flows_restore(struct sn_flows *f)
 
 void sn_flows_count(struct sn_flows *f)
 {
-	char err[SN_FLOWS_WORDS];
+	struct sn_error err;
 
 	for (uint32_t i = 0; i < f->n; i++) {
 		struct sn_flow_rule *rule = f->by_number[i];
 		uint64_t packets, bytes;
 
 		if (!rule->rule.count || rule->flow == NULL ||
-		    sn_steer_count(&f->device, rule->flow, &packets, &bytes, err, sizeof(err)) != 0)
+		    sn_steer_count(&f->device, rule->flow, &packets, &bytes, &err) != 0)
 			continue;
 		rule->packets = rule->packets_before + packets;
 		rule->bytes = rule->bytes_before + bytes;

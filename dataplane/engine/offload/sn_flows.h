@@ -8,12 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
 #include "sn_sample.h"
 #include "sn_steer.h"
 
 /* Packets that came so soon after a change say nothing: they may have waited in a queue. */
 #define SN_FLOWS_GRACE_NS 100000000u
-#define SN_FLOWS_WORDS	  256
 
 struct sn_flow_rule {
 	uint32_t number; /* as its client calls it */
@@ -52,8 +52,8 @@ struct sn_flows {
 	uint64_t changed_ns; /* by the workers' clock */
 	uint64_t resets;
 	uint64_t reset_ns,
-		pause_ns; /* after a reset that failed: when to try again, how long that was put off */
-	char lost[SN_FLOWS_WORDS]; /* why a rule could not be made again; empty: all were */
+		pause_ns;     /* after a reset that failed: when to try again, how long that was put off */
+	struct sn_error lost; /* why a rule could not be made again; empty: all were */
 	struct sn_flow_counts counts;
 };
 
@@ -63,11 +63,11 @@ void sn_flows_init(struct sn_flows *flows, struct sn_steer_device device);
 struct sn_flow_rule *sn_flows_find(const struct sn_flows *flows, uint32_t number);
 
 /* 0, or -1 with the driver's words. The number is free, the rule was checked. */
-int sn_flows_create(struct sn_flows *flows, uint32_t number, const struct sn_steer_rule *rule, char *err,
-		    size_t err_len);
+int sn_flows_create(struct sn_flows *flows, uint32_t number, const struct sn_steer_rule *rule,
+		    struct sn_error *err);
 
 /* 0, or -1 with the driver's words: then the rule is still there. */
-int sn_flows_destroy(struct sn_flows *flows, struct sn_flow_rule *rule, char *err, size_t err_len);
+int sn_flows_destroy(struct sn_flows *flows, struct sn_flow_rule *rule, struct sn_error *err);
 
 /* Takes out all rules, whatever the driver says. */
 void sn_flows_clear(struct sn_flows *flows);

@@ -2,12 +2,9 @@
 #include "sn_steer.h"
 
 #include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <rte_errno.h>
-
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
 
 #define FRAGMENT_BITS 0x3fff /* of IPv4: more fragments, and the offset */
 #define ITEMS_MAX     5
@@ -298,7 +295,7 @@ static void make_actions(struct actions *a, const struct sn_steer_device *device
 	act(a, RTE_FLOW_ACTION_TYPE_END, NULL);
 }
 
-int sn_steer_check(const struct sn_steer_rule *rule, char *err, size_t err_len)
+int sn_steer_check(const struct sn_steer_rule *rule, struct sn_error *err)
 {
 	const struct sn_steer_match *m = &rule->match;
 	uint32_t proto = only_proto(m);
@@ -309,38 +306,40 @@ int sn_steer_check(const struct sn_steer_rule *rule, char *err, size_t err_len)
 		uint32_t all = sn_steer_mask(f);
 
 		if (c->mask != 0 ? (c->value & ~c->mask) != 0 || c->last != 0 : c->value > c->last)
-			return SN_ERR(
+			return sn_fail(
+				err,
 				"%s: value %#x, mask %#x, last %#x: want a value under its mask, or one that "
 				"is not above the last",
 				sn_steer_field_name(f), c->value, c->mask, c->last);
 		if (((c->value | c->mask | c->last) & ~all) != 0)
-			return SN_ERR("%s: value %#x, mask %#x, last %#x: the field has the bits %#x",
-				      sn_steer_field_name(f), c->value, c->mask, c->last, all);
+			return sn_fail(err, "%s: value %#x, mask %#x, last %#x: the field has the bits %#x",
+				       sn_steer_field_name(f), c->value, c->mask, c->last, all);
 	}
 	if ((m->conds[SN_VLAN].mask & SN_VLAN_ABSENT) != 0 &&
 	    (m->conds[SN_VLAN].value & SN_VLAN_ABSENT) != 0 && (m->conds[SN_VLAN].value & 0xfff) != 0)
-		return SN_ERR("vlan: value %#x: want a VLAN, or %#x for frames without",
-			      m->conds[SN_VLAN].value, SN_VLAN_ABSENT);
+		return sn_fail(err, "vlan: value %#x: want a VLAN, or %#x for frames without",
+			       m->conds[SN_VLAN].value, SN_VLAN_ABSENT);
 	if (asks(m, SN_FRAG) && (m->conds[SN_FRAG].mask != 3 || m->conds[SN_FRAG].value != 0))
-		return SN_ERR(
+		return sn_fail(
+			err,
 			"frag: value %u, mask %#x: rules can ask for whole packets only: value 0, mask 0x3",
 			m->conds[SN_FRAG].value, m->conds[SN_FRAG].mask);
 	if ((asks(m, SN_SPORT) || asks(m, SN_DPORT)) && !ports)
-		return SN_ERR("ports: want a rule for one protocol, TCP or UDP");
+		return sn_fail(err, "ports: want a rule for one protocol, TCP or UDP");
 	if (asks(m, SN_TCP_FLAGS) && proto != IPPROTO_TCP)
-		return SN_ERR("tcp-flags: want a rule for TCP");
+		return sn_fail(err, "tcp-flags: want a rule for TCP");
 	if ((asks(m, SN_ICMP_TYPE) || asks(m, SN_ICMP_CODE)) && proto != IPPROTO_ICMP)
-		return SN_ERR("icmp-type, icmp-code: want a rule for ICMP");
+		return sn_fail(err, "icmp-type, icmp-code: want a rule for ICMP");
 	return 0;
 }
 
-static int refusal(const struct rte_flow_error *error, int rc, char *err, size_t err_len)
+static int refusal(const struct rte_flow_error *error, int rc, struct sn_error *err)
 {
-	return SN_ERR("%s", error->message != NULL ? error->message : rte_strerror(-rc));
+	return sn_fail(err, "%s", error->message != NULL ? error->message : rte_strerror(-rc));
 }
 
 static struct rte_flow *create(const struct sn_steer_device *device, const struct sn_steer_rule *rule,
-			       bool spread, char *err, size_t err_len)
+			       bool spread, struct sn_error *err)
 {
 	const struct rte_flow_attr attr = {.group = rule->table, .priority = rule->priority, .ingress = 1};
 	struct rte_flow_error error = {0};
@@ -357,7 +356,7 @@ static struct rte_flow *create(const struct sn_steer_device *device, const struc
 		rc = -rte_errno;
 	}
 	if (flow == NULL)
-		refusal(&error, rc, err, err_len);
+		refusal(&error, rc, err);
 	return flow;
 }
 
@@ -377,35 +376,35 @@ static const char *mistaken_by_tap(const struct sn_steer_match *match)
 }
 
 struct rte_flow *sn_steer_install(const struct sn_steer_device *device, const struct sn_steer_rule *rule,
-				  char *err, size_t err_len)
+				  struct sn_error *err)
 {
 	const char *mistaken = device->tap ? mistaken_by_tap(&rule->match) : NULL;
 	struct rte_flow *flow = NULL;
 
 	if (mistaken != NULL) {
-		snprintf(err, err_len, "%s", mistaken);
+		sn_fail(err, "%s", mistaken);
 		return NULL;
 	}
 	if (spreads(device, rule))
-		flow = create(device, rule, true, err, err_len);
+		flow = create(device, rule, true, err);
 	/* One queue is where some packets go without a rule. */
 	if (flow == NULL)
-		flow = create(device, rule, false, err, err_len);
-	if (flow != NULL && err_len > 0)
-		err[0] = '\0';
+		flow = create(device, rule, false, err);
+	if (flow != NULL && err != NULL)
+		err->text[0] = '\0';
 	return flow;
 }
 
-int sn_steer_remove(const struct sn_steer_device *device, struct rte_flow *flow, char *err, size_t err_len)
+int sn_steer_remove(const struct sn_steer_device *device, struct rte_flow *flow, struct sn_error *err)
 {
 	struct rte_flow_error error = {0};
 	int rc = rte_flow_destroy(device->port, flow, &error);
 
-	return rc == 0 ? 0 : refusal(&error, rc, err, err_len);
+	return rc == 0 ? 0 : refusal(&error, rc, err);
 }
 
 int sn_steer_count(const struct sn_steer_device *device, struct rte_flow *flow, uint64_t *packets,
-		   uint64_t *bytes, char *err, size_t err_len)
+		   uint64_t *bytes, struct sn_error *err)
 {
 	static const struct rte_flow_action_count conf;
 	const struct rte_flow_action actions[] = {
@@ -417,7 +416,7 @@ int sn_steer_count(const struct sn_steer_device *device, struct rte_flow *flow, 
 	int rc = rte_flow_query(device->port, flow, actions, &count, &error);
 
 	if (rc != 0)
-		return refusal(&error, rc, err, err_len);
+		return refusal(&error, rc, err);
 	*packets = count.hits_set ? count.hits : 0;
 	*bytes = count.bytes_set ? count.bytes : 0;
 	return 0;

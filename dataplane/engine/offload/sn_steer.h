@@ -14,6 +14,7 @@
 #include <rte_ether.h>
 #include <rte_flow.h>
 
+#include "sn_error.h"
 #include "sn_field.h"
 
 /* A condition on a field: with a mask, that the bits under it are the value's; without, that it is in
@@ -80,17 +81,17 @@ static inline bool sn_cond_holds(const struct sn_cond *c, uint32_t value)
 }
 
 /* Whether a rule can ask for that at all, whatever the device: -1 with a message in err if not. */
-int sn_steer_check(const struct sn_steer_rule *rule, char *err, size_t err_len);
+int sn_steer_check(const struct sn_steer_rule *rule, struct sn_error *err);
 
 /* NULL, and the driver's words in err, if it does not take the rule; else err is empty. */
 struct rte_flow *sn_steer_install(const struct sn_steer_device *device, const struct sn_steer_rule *rule,
-				  char *err, size_t err_len);
+				  struct sn_error *err);
 
 /* 0, or -1 with the driver's words; the rule may be there still. */
-int sn_steer_remove(const struct sn_steer_device *device, struct rte_flow *flow, char *err, size_t err_len);
+int sn_steer_remove(const struct sn_steer_device *device, struct rte_flow *flow, struct sn_error *err);
 
 /* What a counted rule took. 0, or -1 with the driver's words. */
 int sn_steer_count(const struct sn_steer_device *device, struct rte_flow *flow, uint64_t *packets,
-		   uint64_t *bytes, char *err, size_t err_len);
+		   uint64_t *bytes, struct sn_error *err);
 
 #endif /* SN_STEER_H */

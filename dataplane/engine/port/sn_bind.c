@@ -7,8 +7,6 @@
 
 #include "sn_port.h"
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
 /* "0000:03:00.1" or "03:00.1", arguments may follow behind a comma. */
 static bool is_pci(const char *device)
 {
@@ -23,7 +21,7 @@ static bool is_pci(const char *device)
 	return device[end] == '\0' || device[end] == ',';
 }
 
-int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_len)
+int sn_bind_parse(const char *arg, struct sn_bind *bind, struct sn_error *err)
 {
 	const char *equals = strchr(arg, '=');
 	size_t name_len = equals != NULL ? (size_t)(equals - arg) : 0;
@@ -31,16 +29,17 @@ int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_l
 
 	memset(bind, 0, sizeof(*bind));
 	if (name_len == 0 || *device == '\0')
-		return SN_ERR("binding \"%s\": want <interface>=<device>, as in inside=veth0, "
-			      "inside=0000:03:00.1 or "
-			      "inside=net_pcap0,rx_pcap=in.pcap",
-			      arg);
+		return sn_fail(err,
+			       "binding \"%s\": want <interface>=<device>, as in inside=veth0, "
+			       "inside=0000:03:00.1 or "
+			       "inside=net_pcap0,rx_pcap=in.pcap",
+			       arg);
 	if (name_len >= sizeof(bind->interface))
-		return SN_ERR("binding \"%s\": interface name longer than %zu characters", arg,
-			      sizeof(bind->interface) - 1);
+		return sn_fail(err, "binding \"%s\": interface name longer than %zu characters", arg,
+			       sizeof(bind->interface) - 1);
 	if (strlen(device) >= sizeof(bind->device))
-		return SN_ERR("binding \"%s\": device longer than %zu characters", arg,
-			      sizeof(bind->device) - 1);
+		return sn_fail(err, "binding \"%s\": device longer than %zu characters", arg,
+			       sizeof(bind->device) - 1);
 	memcpy(bind->interface, arg, name_len);
 	strcpy(bind->device, device);
 
@@ -49,16 +48,17 @@ int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_l
 	else if (strncmp(device, "net_", 4) == 0 || strncmp(device, "virtio_user", 11) == 0)
 		bind->kind = SN_PORT_VDEV;
 	else if (strchr(device, ',') != NULL)
-		return SN_ERR("interface %s: device \"%s\" is no PCI address and no net_* device, and a "
-			      "kernel interface "
-			      "takes no arguments here: write net_af_packet_%s,iface=...",
-			      bind->interface, device, bind->interface);
+		return sn_fail(err,
+			       "interface %s: device \"%s\" is no PCI address and no net_* device, and a "
+			       "kernel interface "
+			       "takes no arguments here: write net_af_packet_%s,iface=...",
+			       bind->interface, device, bind->interface);
 	else
 		bind->kind = SN_PORT_KERNEL;
 	return 0;
 }
 
-int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, char *err, size_t err_len)
+int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, struct sn_error *err)
 {
 	const char *equals = strchr(arg, '=');
 	char *end = NULL;
@@ -68,7 +68,8 @@ int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, char *e
 	rate = equals != NULL ? strtoull(equals + 1, &end, 10) : 0;
 	if (equals == NULL || !isdigit((unsigned char)equals[1]) || *end != '\0' || errno != 0 || rate == 0 ||
 	    rate > SN_PACE_RATE_MAX)
-		return SN_ERR(
+		return sn_fail(
+			err,
 			"pace \"%s\": want <interface>=<frames per second>, 1 to %u, as in inside=1000000",
 			arg, SN_PACE_RATE_MAX);
 	for (unsigned int i = 0; i < n; i++) {
@@ -78,5 +79,5 @@ int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, char *e
 		binds[i].pace = rate;
 		return 0;
 	}
-	return SN_ERR("pace \"%s\": no interface of this name is bound before it", arg);
+	return sn_fail(err, "pace \"%s\": no interface of this name is bound before it", arg);
 }

@@ -10,31 +10,29 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
-int sn_eal_add(struct sn_eal *eal, const char *arg, char *err, size_t err_len)
+int sn_eal_add(struct sn_eal *eal, const char *arg, struct sn_error *err)
 {
 	char *copy;
 
 	if (eal->argc == SN_EAL_ARGS_MAX)
-		return SN_ERR("more than %d EAL arguments", SN_EAL_ARGS_MAX);
+		return sn_fail(err, "more than %d EAL arguments", SN_EAL_ARGS_MAX);
 	copy = strdup(arg);
 	if (copy == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	eal->argv[eal->argc++] = copy;
 	return 0;
 }
 
-int sn_eal_add_words(struct sn_eal *eal, const char *text, char *err, size_t err_len)
+int sn_eal_add_words(struct sn_eal *eal, const char *text, struct sn_error *err)
 {
 	char *copy = strdup(text), *rest = copy, *word;
 	int rc = 0;
 
 	if (copy == NULL)
-		return SN_ERR("no memory");
+		return sn_fail(err, "no memory");
 	while (rc == 0 && (word = strsep(&rest, " \t\n")) != NULL)
 		if (*word != '\0')
-			rc = sn_eal_add(eal, word, err, err_len);
+			rc = sn_eal_add(eal, word, err);
 	free(copy);
 	return rc;
 }
@@ -66,20 +64,21 @@ static int lcore_item(char *text, size_t len, unsigned int lcore, const int *cpu
 	return used;
 }
 
-int sn_eal_add_lcores(struct sn_eal *eal, unsigned int workers, char *err, size_t err_len)
+int sn_eal_add_lcores(struct sn_eal *eal, unsigned int workers, struct sn_error *err)
 {
 	char text[CPU_SETSIZE * 5 + RTE_MAX_LCORE * 16];
 	int cpus[CPU_SETSIZE], n = 0, spare, used;
 	cpu_set_t allowed;
 
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0)
-		return SN_ERR("CPUs that the process may use: unknown; pass EAL's -l or --lcores");
+		return sn_fail(err, "CPUs that the process may use: unknown; pass EAL's -l or --lcores");
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
 		if (CPU_ISSET(cpu, &allowed))
 			cpus[n++] = cpu;
 	if (workers > (unsigned int)n)
-		return SN_ERR("--workers %u: the process may use %d CPUs only, and each worker needs its own",
-			      workers, n);
+		return sn_fail(
+			err, "--workers %u: the process may use %d CPUs only, and each worker needs its own",
+			workers, n);
 	/* The control thread sleeps nearly always: sharing a worker's CPU costs little. */
 	spare = n - (int)workers;
 	used = spare > 0 ? lcore_item(text, sizeof(text), 0, cpus, spare)
@@ -87,25 +86,24 @@ int sn_eal_add_lcores(struct sn_eal *eal, unsigned int workers, char *err, size_
 	for (unsigned int worker = 0; worker < workers; worker++)
 		used += lcore_item(text + used, sizeof(text) - (size_t)used, worker + 1,
 				   &cpus[spare + (int)worker], 1);
-	if (sn_eal_add(eal, "--lcores", err, err_len) != 0)
+	if (sn_eal_add(eal, "--lcores", err) != 0)
 		return -1;
-	return sn_eal_add(eal, text, err, err_len);
+	return sn_eal_add(eal, text, err);
 }
 
-int sn_eal_add_no_huge(struct sn_eal *eal, unsigned int megabytes, char *err, size_t err_len)
+int sn_eal_add_no_huge(struct sn_eal *eal, unsigned int megabytes, struct sn_error *err)
 {
 	char number[16];
 
 	/* --no-shconf and not --in-memory: EAL refuses the latter with --no-huge. */
-	if (sn_eal_add(eal, "--no-huge", err, err_len) != 0 ||
-	    sn_eal_add(eal, "--no-shconf", err, err_len) != 0)
+	if (sn_eal_add(eal, "--no-huge", err) != 0 || sn_eal_add(eal, "--no-shconf", err) != 0)
 		return -1;
 	if (sn_eal_has(eal, "-m") || sn_eal_has(eal, "--socket-mem"))
 		return 0;
 	snprintf(number, sizeof(number), "%u", megabytes);
-	if (sn_eal_add(eal, "-m", err, err_len) != 0)
+	if (sn_eal_add(eal, "-m", err) != 0)
 		return -1;
-	return sn_eal_add(eal, number, err, err_len);
+	return sn_eal_add(eal, number, err);
 }
 
 /* Free hugepages of all sizes. */
@@ -129,18 +127,20 @@ static unsigned long hugepages_free(void)
 	return sum;
 }
 
-int sn_eal_init(struct sn_eal *eal, char *err, size_t err_len)
+int sn_eal_init(struct sn_eal *eal, struct sn_error *err)
 {
 	char *argv[SN_EAL_ARGS_MAX + 1]; /* EAL reorders and overwrites */
 
 	if (!sn_eal_has(eal, "--no-huge") && hugepages_free() == 0)
-		return SN_ERR("no free hugepages: reserve some (echo 512 > "
-			      "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages gives 1 GiB), or run "
-			      "with --no-huge "
-			      "(kernel interfaces and virtual devices only, slower)");
+		return sn_fail(err,
+			       "no free hugepages: reserve some (echo 512 > "
+			       "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages gives 1 GiB), or run "
+			       "with --no-huge "
+			       "(kernel interfaces and virtual devices only, slower)");
 	memcpy(argv, eal->argv, sizeof(argv));
 	if (rte_eal_init(eal->argc, argv) < 0)
-		return SN_ERR("EAL does not start: %s (the lines above say why)", rte_strerror(rte_errno));
+		return sn_fail(err, "EAL does not start: %s (the lines above say why)",
+			       rte_strerror(rte_errno));
 	return 0;
 }
 

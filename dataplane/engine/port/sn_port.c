@@ -23,8 +23,6 @@
 
 #define SN_SOCKETS_MAX 1024 /* AF_XDP sockets of a process that are looked at */
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
 /* The part of a device string before its arguments: the name that EAL knows the device by. */
 static void device_name(const char *device, char *name, size_t len)
 {
@@ -78,19 +76,21 @@ static bool has_kernel_address(const char *name)
 
 /* Brings a kernel interface up, and reads its MTU, which must hold the chain's. */
 static int kernel_interface_prepare(const struct sn_bind *bind, const char *link, uint16_t chain_mtu,
-				    uint16_t *mtu, char *err, size_t err_len)
+				    uint16_t *mtu, struct sn_error *err)
 {
 	struct ifreq request = {0};
 	int fd, result = 0;
 
 	if (strlen(link) >= sizeof(request.ifr_name) || if_nametoindex(link) == 0)
-		return SN_ERR("interface %s: there is no network interface \"%s\" (and it is no PCI address "
-			      "such as "
-			      "0000:03:00.1 and no device such as net_tap0); \"ip link\" lists what there is",
-			      bind->interface, link);
+		return sn_fail(
+			err,
+			"interface %s: there is no network interface \"%s\" (and it is no PCI address "
+			"such as "
+			"0000:03:00.1 and no device such as net_tap0); \"ip link\" lists what there is",
+			bind->interface, link);
 	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return SN_ERR("interface %s: socket: %s", bind->interface, strerror(errno));
+		return sn_fail(err, "interface %s: socket: %s", bind->interface, strerror(errno));
 	strcpy(request.ifr_name, link);
 	*mtu = chain_mtu;
 	if (ioctl(fd, SIOCGIFMTU, &request) == 0)
@@ -98,16 +98,18 @@ static int kernel_interface_prepare(const struct sn_bind *bind, const char *link
 	if (ioctl(fd, SIOCGIFFLAGS, &request) == 0 && (request.ifr_flags & IFF_UP) == 0) {
 		request.ifr_flags |= IFF_UP;
 		if (ioctl(fd, SIOCSIFFLAGS, &request) != 0)
-			result = SN_ERR(
+			result = sn_fail(
+				err,
 				"interface %s: %s is down and cannot be set up: %s (needs CAP_NET_ADMIN)",
 				bind->interface, link, strerror(errno));
 	}
 	close(fd);
 	if (result == 0 && *mtu < chain_mtu)
-		result = SN_ERR("interface %s: MTU of %s is %u, the chain wants %u: raise it (ip link "
-				"set %s mtu %u) or "
-				"lower the chain's",
-				bind->interface, link, *mtu, chain_mtu, link, chain_mtu);
+		result = sn_fail(err,
+				 "interface %s: MTU of %s is %u, the chain wants %u: raise it (ip link "
+				 "set %s mtu %u) or "
+				 "lower the chain's",
+				 bind->interface, link, *mtu, chain_mtu, link, chain_mtu);
 	if (result == 0 && has_kernel_address(link))
 		sn_log(SN_LOG_WARN,
 		       "port=%s device=%s the kernel has an IPv4 address on this interface and will answer "
@@ -134,36 +136,34 @@ static bool is_xdp(const struct sn_port *port)
 
 /* A kernel interface that net_af_xdp opens: claimed, up, and with what the driver needs among its arguments.
  */
-static int prepare_xdp(struct sn_port *port, uint16_t queues, char *err, size_t err_len)
+static int prepare_xdp(struct sn_port *port, uint16_t queues, struct sn_error *err)
 {
 	const struct sn_bind *bind = &port->bind;
-	char link[IF_NAMESIZE], why[512];
+	char link[IF_NAMESIZE];
 	uint16_t kernel_mtu;
 
-	if (sn_xdp_link(bind->device, link, why, sizeof(why)) != 0)
-		return SN_ERR("interface %s: %s", bind->interface, why);
-	if (kernel_interface_prepare(bind, link, port->mtu, &kernel_mtu, err, err_len) != 0)
+	if (sn_xdp_link(bind->device, link, err) != 0)
+		return sn_fail_in(err, "interface %s", bind->interface);
+	if (kernel_interface_prepare(bind, link, port->mtu, &kernel_mtu, err) != 0)
 		return -1;
-	if (sn_xdp_devargs(bind->device, queues, port->devargs, sizeof(port->devargs), why, sizeof(why)) == 0)
-		port->claim = sn_xdp_claim(bind->device, queues, why, sizeof(why));
+	if (sn_xdp_devargs(bind->device, queues, port->devargs, sizeof(port->devargs), err) == 0)
+		port->claim = sn_xdp_claim(bind->device, queues, err);
 	if (port->claim < 0)
-		return SN_ERR("interface %s: %s", bind->interface, why);
+		return sn_fail_in(err, "interface %s", bind->interface);
 	return 0;
 }
 
 /* The kernel interface whose frames wait in a socket's ring. */
 static void find_link(struct sn_port *port)
 {
-	char why[256];
-
 	if (port->bind.kind == SN_PORT_KERNEL)
 		strcpy(port->link, port->bind.device); /* whose length was checked */
 	else if (is_xdp(port) || strcmp(port->driver, "net_af_packet") == 0)
-		(void)sn_xdp_link(port->bind.device, port->link, why, sizeof(why));
+		(void)sn_xdp_link(port->bind.device, port->link, NULL);
 }
 
 /* Finds the EAL device, which is attached if it is not yet. */
-static int probe(struct sn_port *port, char *err, size_t err_len)
+static int probe(struct sn_port *port, struct sn_error *err)
 {
 	const struct sn_bind *bind = &port->bind;
 	char name[SN_PORT_DEVICE_MAX];
@@ -179,18 +179,21 @@ static int probe(struct sn_port *port, char *err, size_t err_len)
 	if (port->id != RTE_MAX_ETHPORTS)
 		return 0;
 	if (bind->kind == SN_PORT_PCI)
-		return SN_ERR("interface %s: no Ethernet device at %s (%s): bind it to vfio-pci "
-			      "(dpdk-devbind.py -b vfio-pci %s) and see that its driver is installed",
-			      bind->interface, bind->device, rc != 0 ? strerror(-rc) : "not probed",
-			      bind->device);
-	return SN_ERR("interface %s: device \"%s\" cannot be opened: %s (the lines above say why; privileges "
-		      "and the "
-		      "device's arguments are the usual reasons)",
-		      bind->interface, port->devargs, rc != 0 ? strerror(-rc) : "not probed");
+		return sn_fail(err,
+			       "interface %s: no Ethernet device at %s (%s): bind it to vfio-pci "
+			       "(dpdk-devbind.py -b vfio-pci %s) and see that its driver is installed",
+			       bind->interface, bind->device, rc != 0 ? strerror(-rc) : "not probed",
+			       bind->device);
+	return sn_fail(
+		err,
+		"interface %s: device \"%s\" cannot be opened: %s (the lines above say why; privileges "
+		"and the "
+		"device's arguments are the usual reasons)",
+		bind->interface, port->devargs, rc != 0 ? strerror(-rc) : "not probed");
 }
 
-int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t queues, uint16_t mtu, char *err,
-		   size_t err_len)
+int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t queues, uint16_t mtu,
+		   struct sn_error *err)
 {
 	struct rte_eth_dev_info info;
 	int rc;
@@ -200,35 +203,37 @@ int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t qu
 	port->mtu = mtu;
 	port->claim = -1;
 	if (bind->kind == SN_PORT_KERNEL) {
-		if (kernel_interface_prepare(bind, bind->device, mtu, &port->mtu, err, err_len) != 0)
+		if (kernel_interface_prepare(bind, bind->device, mtu, &port->mtu, err) != 0)
 			return -1;
 		sn_af_packet_devargs(bind->device, port->mtu, queues, port->devargs, sizeof(port->devargs));
 	} else if (sn_xdp_drives(bind->device)) {
-		if (prepare_xdp(port, queues, err, err_len) != 0)
+		if (prepare_xdp(port, queues, err) != 0)
 			return -1;
 	} else {
 		snprintf(port->devargs, sizeof(port->devargs), "%s", bind->device);
 	}
 
-	if (probe(port, err, err_len) != 0)
+	if (probe(port, err) != 0)
 		return -1;
 	rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\": %s", bind->interface, bind->device,
-			      strerror(-rc));
+		return sn_fail(err, "interface %s: device \"%s\": %s", bind->interface, bind->device,
+			       strerror(-rc));
 	snprintf(port->driver, sizeof(port->driver), "%s", info.driver_name);
 	port->kernel = is_kernel_driver(port->driver);
 	port->socket = RTE_MAX(rte_eth_dev_socket_id(port->id), 0);
 	if (queues > info.max_rx_queues || queues > info.max_tx_queues)
-		return SN_ERR("interface %s: device \"%s\" has %u receive and %u transmit queues, %u workers "
-			      "need as many: "
-			      "use --workers %u",
-			      bind->interface, bind->device, info.max_rx_queues, info.max_tx_queues, queues,
-			      RTE_MIN(info.max_rx_queues, info.max_tx_queues));
+		return sn_fail(
+			err,
+			"interface %s: device \"%s\" has %u receive and %u transmit queues, %u workers "
+			"need as many: "
+			"use --workers %u",
+			bind->interface, bind->device, info.max_rx_queues, info.max_tx_queues, queues,
+			RTE_MIN(info.max_rx_queues, info.max_tx_queues));
 	rc = rte_eth_macaddr_get(port->id, &port->device_mac);
 	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\": MAC address: %s", bind->interface, bind->device,
-			      strerror(-rc));
+		return sn_fail(err, "interface %s: device \"%s\": MAC address: %s", bind->interface,
+			       bind->device, strerror(-rc));
 	port->mac = port->device_mac;
 	find_link(port);
 	return 0;
@@ -245,13 +250,12 @@ uint16_t sn_port_data_room(const struct sn_port *port)
 }
 
 /* The device's own limit for frames may not hold the chain's MTU. */
-static int check_mtu(const struct sn_port *port, const struct rte_eth_dev_info *info, char *err,
-		     size_t err_len)
+static int check_mtu(const struct sn_port *port, const struct rte_eth_dev_info *info, struct sn_error *err)
 {
 	if ((port->kernel && !is_xdp(port)) || info->max_mtu == 0 || port->mtu <= info->max_mtu)
 		return 0;
-	return SN_ERR("interface %s: MTU %u is more than device \"%s\" carries (%u)", port->bind.interface,
-		      port->mtu, port->bind.device, info->max_mtu);
+	return sn_fail(err, "interface %s: MTU %u is more than device \"%s\" carries (%u)",
+		       port->bind.interface, port->mtu, port->bind.device, info->max_mtu);
 }
 
 static int setup_queues(struct sn_port *port, const struct sn_port_config *config,
@@ -346,7 +350,7 @@ static void note_sockets(struct sn_port *port, const int *before, unsigned int n
 	}
 }
 
-int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len)
+int sn_port_start(struct sn_port *port, const struct sn_port_config *config, struct sn_error *err)
 {
 	struct rte_eth_conf conf = {0};
 	struct rte_eth_dev_info info;
@@ -360,15 +364,15 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	n_before = is_xdp(port) ? sn_xdp_sockets(before, RTE_DIM(before)) : 0;
 	rc = rte_eth_dev_info_get(port->id, &info);
 	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\": %s", port->bind.interface, port->bind.device,
-			      strerror(-rc));
-	if (check_mtu(port, &info, err, err_len) != 0)
+		return sn_fail(err, "interface %s: device \"%s\": %s", port->bind.interface,
+			       port->bind.device, strerror(-rc));
+	if (check_mtu(port, &info, err) != 0)
 		return -1;
 	/* Devices that have no say in the frame's size (virtual ones) refuse to be told one. */
 	if (!port->kernel && port->mtu != RTE_ETHER_MTU)
 		conf.rxmode.mtu = port->mtu;
 	if (config->hash) {
-		if (sn_port_want_hash(port, &info, &conf, key, err, err_len) != 0)
+		if (sn_port_want_hash(port, &info, &conf, key, err) != 0)
 			return -1;
 	} else if (config->queues > 1 && info.flow_type_rss_offloads != 0) {
 		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
@@ -384,18 +388,19 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	if (rc == 0)
 		rc = set_pace(port, config);
 	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\" does not take %u queues of %u/%u descriptors and "
-			      "MTU %u: %s",
-			      port->bind.interface, port->bind.device, config->queues, config->rx_desc,
-			      config->tx_desc, port->mtu, strerror(-rc));
+		return sn_fail(err,
+			       "interface %s: device \"%s\" does not take %u queues of %u/%u descriptors and "
+			       "MTU %u: %s",
+			       port->bind.interface, port->bind.device, config->queues, config->rx_desc,
+			       config->tx_desc, port->mtu, strerror(-rc));
 	rc = rte_eth_dev_start(port->id);
 	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\" does not start: %s", port->bind.interface,
-			      port->bind.device, strerror(-rc));
+		return sn_fail(err, "interface %s: device \"%s\" does not start: %s", port->bind.interface,
+			       port->bind.device, strerror(-rc));
 	if (!port->started)
 		rte_eth_dev_callback_register(port->id, RTE_ETH_EVENT_INTR_RESET, note_reset, port);
 	port->started = true;
-	if (config->hash && sn_port_check_hash(port, &conf, err, err_len) != 0)
+	if (config->hash && sn_port_check_hash(port, &conf, err) != 0)
 		return -1;
 	rte_ether_format_addr(mac, sizeof(mac), &port->mac);
 	sn_log(SN_LOG_INFO, "port=%s device=%s driver=%s mac=%s mtu=%u queues=%u started",
@@ -403,19 +408,19 @@ int sn_port_start(struct sn_port *port, const struct sn_port_config *config, cha
 	return 0;
 }
 
-int sn_port_restart(struct sn_port *port, bool hash, char *err, size_t err_len)
+int sn_port_restart(struct sn_port *port, bool hash, struct sn_error *err)
 {
 	struct sn_port_config config = port->config;
 	int rc = rte_eth_dev_stop(port->id);
 
 	if (rc != 0)
-		return SN_ERR("interface %s: device \"%s\" does not stop: %s", port->bind.interface,
-			      port->bind.device, strerror(-rc));
+		return sn_fail(err, "interface %s: device \"%s\" does not stop: %s", port->bind.interface,
+			       port->bind.device, strerror(-rc));
 	free(port->paces);
 	port->paces = NULL;
 	port->buckets = 0;
 	config.hash = hash;
-	return sn_port_start(port, &config, err, err_len);
+	return sn_port_start(port, &config, err);
 }
 
 static void stop(struct sn_port *port)
@@ -455,7 +460,7 @@ void sn_port_shut(struct sn_port *port)
 	port->buckets = 0;
 }
 
-int sn_port_reopen(struct sn_port *port, char *err, size_t err_len)
+int sn_port_reopen(struct sn_port *port, struct sn_error *err)
 {
 	const struct sn_port_config config = port->config;
 	const struct rte_ether_addr mac = port->mac;
@@ -464,13 +469,14 @@ int sn_port_reopen(struct sn_port *port, char *err, size_t err_len)
 
 	device_name(port->devargs, name, sizeof(name));
 	if (rc != 0 || find_port(name) != port->id)
-		return SN_ERR("interface %s: device \"%s\" cannot be opened again: %s", port->bind.interface,
-			      port->devargs, rc != 0 ? strerror(-rc) : "it has another number");
+		return sn_fail(err, "interface %s: device \"%s\" cannot be opened again: %s",
+			       port->bind.interface, port->devargs,
+			       rc != 0 ? strerror(-rc) : "it has another number");
 	set_down(port, false);
 	port->mac = port->device_mac;
-	rc = sn_port_start(port, &config, err, err_len);
+	rc = sn_port_start(port, &config, err);
 	if (rc == 0)
-		rc = sn_port_use_mac(port, &mac, err, err_len);
+		rc = sn_port_use_mac(port, &mac, err);
 	if (rc == 0)
 		return 0;
 	set_down(port, true);
@@ -479,7 +485,7 @@ int sn_port_reopen(struct sn_port *port, char *err, size_t err_len)
 	return -1;
 }
 
-int sn_port_reset(struct sn_port *port, char *err, size_t err_len)
+int sn_port_reset(struct sn_port *port, struct sn_error *err)
 {
 	const struct sn_port_config config = port->config;
 	const struct rte_ether_addr mac = port->mac;
@@ -488,17 +494,17 @@ int sn_port_reset(struct sn_port *port, char *err, size_t err_len)
 	atomic_store_explicit(&port->wants_reset, false, memory_order_relaxed);
 	rc = rte_eth_dev_reset(port->id);
 	if (rc != 0) {
-		snprintf(err, err_len, "interface %s: device \"%s\" cannot be reset: %s",
-			 port->bind.interface, port->bind.device, strerror(-rc));
+		sn_fail(err, "interface %s: device \"%s\" cannot be reset: %s", port->bind.interface,
+			port->bind.device, strerror(-rc));
 	} else {
 		free(port->paces);
 		port->paces = NULL;
 		port->buckets = 0;
 		port->mac = port->device_mac;
-		rc = sn_port_start(port, &config, err, err_len);
+		rc = sn_port_start(port, &config, err);
 	}
 	if (rc == 0)
-		rc = sn_port_use_mac(port, &mac, err, err_len);
+		rc = sn_port_use_mac(port, &mac, err);
 	if (rc == 0)
 		return 0;
 	port->mac = mac; /* still wanted */
@@ -506,7 +512,7 @@ int sn_port_reset(struct sn_port *port, char *err, size_t err_len)
 	return -1;
 }
 
-int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len)
+int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, struct sn_error *err)
 {
 	struct rte_ether_addr wanted = mac != NULL ? *mac : port->device_mac;
 	bool own = rte_is_same_ether_addr(&wanted, &port->device_mac);
@@ -525,10 +531,11 @@ int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char
 			char text[RTE_ETHER_ADDR_FMT_SIZE];
 
 			rte_ether_format_addr(text, sizeof(text), &wanted);
-			return SN_ERR("interface %s: device \"%s\" can neither take the MAC address %s nor "
-				      "receive all "
-				      "frames: %s; leave out the interface's mac",
-				      port->bind.interface, port->bind.device, text, strerror(-rc));
+			return sn_fail(err,
+				       "interface %s: device \"%s\" can neither take the MAC address %s nor "
+				       "receive all "
+				       "frames: %s; leave out the interface's mac",
+				       port->bind.interface, port->bind.device, text, strerror(-rc));
 		}
 	}
 	port->mac = wanted;

@@ -18,6 +18,7 @@
 #include <rte_ether.h>
 #include <rte_mempool.h>
 
+#include "sn_error.h"
 #include "sn_pace.h"
 
 #define SN_PORT_NAME_MAX   64
@@ -93,40 +94,40 @@ uint8_t sn_port_key_len(const struct rte_eth_dev_info *info);
  */
 
 /* Reads "<interface>=<device>". */
-int sn_bind_parse(const char *arg, struct sn_bind *bind, char *err, size_t err_len);
+int sn_bind_parse(const char *arg, struct sn_bind *bind, struct sn_error *err);
 
 /* Reads "<interface>=<frames per second>" into the interface's binding. */
-int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, char *err, size_t err_len);
+int sn_bind_pace(const char *arg, struct sn_bind *binds, unsigned int n, struct sn_error *err);
 
 /*
  * Finds or attaches the device. mtu is what the chain wants to send; the port's
  * own (port->mtu) may be larger when the kernel interface carries more.
  */
-int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t queues, uint16_t mtu, char *err,
-		   size_t err_len);
+int sn_port_attach(struct sn_port *port, const struct sn_bind *bind, uint16_t queues, uint16_t mtu,
+		   struct sn_error *err);
 
 /* Bytes that a packet buffer needs to hold any frame of the port, headroom included. */
 uint16_t sn_port_data_room(const struct sn_port *port);
 
 /* Configures queues and offloads, starts. */
-int sn_port_start(struct sn_port *port, const struct sn_port_config *config, char *err, size_t err_len);
+int sn_port_start(struct sn_port *port, const struct sn_port_config *config, struct sn_error *err);
 
 /* Whether the device says that it can hash as config.hash wants it; what it then does, starting tells. */
-int sn_port_can_hash(const struct sn_port *port, char *err, size_t err_len);
+int sn_port_can_hash(const struct sn_port *port, struct sn_error *err);
 
 /* A device's part in dispatch by hash, asked for: key (into `key`, of SN_RSS_KEY_MAX bytes), hashed fields,
  * table. */
 int sn_port_want_hash(struct sn_port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf,
-		      uint8_t *key, char *err, size_t err_len);
+		      uint8_t *key, struct sn_error *err);
 
 /* Drivers may take a key and use another: whether a device that was started so hashes as it was asked to. */
-int sn_port_check_hash(const struct sn_port *port, struct rte_eth_conf *conf, char *err, size_t err_len);
+int sn_port_check_hash(const struct sn_port *port, struct rte_eth_conf *conf, struct sn_error *err);
 
 /*
  * Restarts it, to hash or not, otherwise as before. No worker polls it; on error it may be left stopped,
  * and can be restarted otherwise.
  */
-int sn_port_restart(struct sn_port *port, bool hash, char *err, size_t err_len);
+int sn_port_restart(struct sn_port *port, bool hash, struct sn_error *err);
 
 /* Whether the device has to be reset: its other half (a VF's PF) was. */
 static inline bool sn_port_wants_reset(const struct sn_port *port)
@@ -145,20 +146,20 @@ static inline bool sn_port_is_down(const struct sn_port *port)
  * was. Between the two the port is down. No worker polls it meanwhile.
  */
 void sn_port_shut(struct sn_port *port);
-int sn_port_reopen(struct sn_port *port, char *err, size_t err_len);
+int sn_port_reopen(struct sn_port *port, struct sn_error *err);
 
 /* Resets and starts the device as it was; its flow rules are gone. No worker polls it meanwhile. After an
  * error it still wants to be reset. */
-int sn_port_reset(struct sn_port *port, char *err, size_t err_len);
+int sn_port_reset(struct sn_port *port, struct sn_error *err);
 
 /*
  * Sends the packets of each of SN_RSS_BUCKETS buckets to a queue, and reads back whether the device took it.
  * The port was started with config.hash.
  */
-int sn_port_map(struct sn_port *port, const uint8_t *queues, char *err, size_t err_len);
+int sn_port_map(struct sn_port *port, const uint8_t *queues, struct sn_error *err);
 
 /* Uses mac (NULL: the device's own again); a device that cannot change it receives all frames instead. */
-int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, char *err, size_t err_len);
+int sn_port_use_mac(struct sn_port *port, const struct rte_ether_addr *mac, struct sn_error *err);
 
 /* Frames for which a port had no room. */
 struct sn_port_missed {

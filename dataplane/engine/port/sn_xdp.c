@@ -24,8 +24,6 @@
 #define SN_XDP_PROGRAM "xsk_def_prog"
 #define SN_XDP_FILE    "xsk_def_xdp_prog.o"
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
 bool sn_xdp_drives(const char *device)
 {
 	return strncmp(device, "net_af_xdp", 10) == 0;
@@ -54,20 +52,21 @@ static bool has(const char *device, const char *key)
 	return argument(device, key, &len) != NULL;
 }
 
-int sn_xdp_link(const char *device, char link[static IF_NAMESIZE], char *err, size_t err_len)
+int sn_xdp_link(const char *device, char link[static IF_NAMESIZE], struct sn_error *err)
 {
 	size_t len = 0;
 	const char *value = argument(device, "iface", &len);
 
 	if (value == NULL || len == 0 || len >= IF_NAMESIZE)
-		return SN_ERR("device \"%s\": want the kernel interface that it opens, as in "
-			      "net_af_xdp0,iface=eth1",
-			      device);
+		return sn_fail(err,
+			       "device \"%s\": want the kernel interface that it opens, as in "
+			       "net_af_xdp0,iface=eth1",
+			       device);
 	snprintf(link, IF_NAMESIZE, "%.*s", (int)len, value);
 	return 0;
 }
 
-int sn_xdp_devargs(const char *device, uint16_t queues, char *devargs, size_t len, char *err, size_t err_len)
+int sn_xdp_devargs(const char *device, uint16_t queues, char *devargs, size_t len, struct sn_error *err)
 {
 	const char *folder = getenv("LIBXDP_OBJECT_PATH");
 	size_t used = (size_t)snprintf(devargs, len, "%s", device);
@@ -80,29 +79,30 @@ int sn_xdp_devargs(const char *device, uint16_t queues, char *devargs, size_t le
 		used += (size_t)snprintf(devargs + used, len - used, ",xdp_prog=%s/%s",
 					 folder != NULL ? folder : SN_XDP_FOLDER, SN_XDP_FILE);
 		if (used < len && access(devargs + start, R_OK) != 0)
-			return SN_ERR("device \"%s\": AF_XDP's program %s: %s; install libxdp (Debian: "
-				      "libxdp1), or set LIBXDP_OBJECT_PATH to the folder that has %s",
-				      device, devargs + start, strerror(errno), SN_XDP_FILE);
+			return sn_fail(err,
+				       "device \"%s\": AF_XDP's program %s: %s; install libxdp (Debian: "
+				       "libxdp1), or set LIBXDP_OBJECT_PATH to the folder that has %s",
+				       device, devargs + start, strerror(errno), SN_XDP_FILE);
 	}
 	if (used >= len)
-		return SN_ERR("device \"%s\": arguments longer than %zu characters", device, len - 1);
+		return sn_fail(err, "device \"%s\": arguments longer than %zu characters", device, len - 1);
 	return 0;
 }
 
 /* Abstract sockets belong to a network namespace, as interfaces do, and end with their process. */
-static int claim(const char *link, unsigned int index, char *err, size_t err_len)
+static int claim(const char *link, unsigned int index, struct sn_error *err)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int name = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "sinter-xdp-%u", index);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0)
-		return SN_ERR("%s: socket: %s", link, strerror(errno));
+		return sn_fail(err, "%s: socket: %s", link, strerror(errno));
 	if (bind(fd, (struct sockaddr *)&address,
 		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)name)) == 0)
 		return fd;
 	close(fd);
-	return SN_ERR("%s: another engine has it by AF_XDP: end that one first", link);
+	return sn_fail(err, "%s: another engine has it by AF_XDP: end that one first", link);
 }
 
 /*
@@ -122,23 +122,24 @@ static bool may_be_ours(uint32_t id, char *name, size_t len)
 	return !told || strcmp(info.name, SN_XDP_PROGRAM) == 0;
 }
 
-static int take_away_program(const char *link, unsigned int index, char *err, size_t err_len)
+static int take_away_program(const char *link, unsigned int index, struct sn_error *err)
 {
 	char name[BPF_OBJ_NAME_LEN];
 	uint32_t id = 0;
 	int rc = bpf_xdp_query_id((int)index, 0, &id);
 
 	if (rc != 0)
-		return SN_ERR("%s: XDP program: %s", link, strerror(-rc));
+		return sn_fail(err, "%s: XDP program: %s", link, strerror(-rc));
 	if (id == 0)
 		return 0;
 	if (!may_be_ours(id, name, sizeof(name)))
-		return SN_ERR("%s: it has an XDP program \"%s\" of another's already: take it away (ip link "
-			      "set %s xdp off), or bind the interface by its bare name",
-			      link, name, link);
+		return sn_fail(err,
+			       "%s: it has an XDP program \"%s\" of another's already: take it away (ip link "
+			       "set %s xdp off), or bind the interface by its bare name",
+			       link, name, link);
 	rc = bpf_xdp_detach((int)index, 0, NULL);
 	if (rc != 0)
-		return SN_ERR("%s: XDP program %u cannot be taken away: %s", link, id, strerror(-rc));
+		return sn_fail(err, "%s: XDP program %u cannot be taken away: %s", link, id, strerror(-rc));
 	sn_log(SN_LOG_INFO, "link=%s program=%u left by an engine that was killed, taken away", link, id);
 	return 0;
 }
@@ -153,7 +154,7 @@ static int ethtool(int fd, const char *link, struct ethtool_channels *channels, 
 }
 
 /* Frames on queues that nobody reads would pass the chain by, into the kernel. */
-static int use_queues(int fd, const char *link, uint16_t queues, char *err, size_t err_len)
+static int use_queues(int fd, const char *link, uint16_t queues, struct sn_error *err)
 {
 	struct ethtool_channels c = {0};
 	uint32_t most, *count;
@@ -163,18 +164,21 @@ static int use_queues(int fd, const char *link, uint16_t queues, char *err, size
 		memset(&c, 0, sizeof(c));
 	most = c.max_combined > 0 ? c.max_combined : 1;
 	if (queues > most)
-		return SN_ERR("%s: AF_XDP has %u queues of it at most, and %u workers need one each: use "
-			      "--workers %u, or bind the interface by its bare name",
-			      link, most, queues, most);
+		return sn_fail(err,
+			       "%s: AF_XDP has %u queues of it at most, and %u workers need one each: use "
+			       "--workers %u, or bind the interface by its bare name",
+			       link, most, queues, most);
 	count = c.max_combined > 0 ? &c.combined_count : &c.rx_count;
 	if (*count == 0 || *count == queues)
 		return 0;
 	sn_log(SN_LOG_INFO, "link=%s receive-queues=%u set to %u, one per worker", link, *count, queues);
 	*count = queues;
 	if (ethtool(fd, link, &c, ETHTOOL_SCHANNELS) != 0)
-		return SN_ERR("%s: it cannot be set to %u receive queues, one per worker: %s; see ethtool -l "
-			      "%s, or bind the interface by its bare name",
-			      link, queues, strerror(errno), link);
+		return sn_fail(
+			err,
+			"%s: it cannot be set to %u receive queues, one per worker: %s; see ethtool -l "
+			"%s, or bind the interface by its bare name",
+			link, queues, strerror(errno), link);
 	return 0;
 }
 
@@ -192,24 +196,23 @@ print(enum libbpf_print_level level, const char *format, va_list args)
 	return 0;
 }
 
-int sn_xdp_claim(const char *device, uint16_t queues, char *err, size_t err_len)
+int sn_xdp_claim(const char *device, uint16_t queues, struct sn_error *err)
 {
 	bool chooses = has(device, "queue_count") || has(device, "start_queue");
 	char link[IF_NAMESIZE];
 	unsigned int index;
 	int fd;
 
-	if (sn_xdp_link(device, link, err, err_len) != 0)
+	if (sn_xdp_link(device, link, err) != 0)
 		return -1;
 	index = if_nametoindex(link);
 	if (index == 0)
-		return SN_ERR("%s: %s", link, strerror(errno));
+		return sn_fail(err, "%s: %s", link, strerror(errno));
 	libbpf_set_print(print);
-	fd = claim(link, index, err, err_len);
+	fd = claim(link, index, err);
 	if (fd < 0)
 		return -1;
-	if (take_away_program(link, index, err, err_len) == 0 &&
-	    (chooses || use_queues(fd, link, queues, err, err_len) == 0))
+	if (take_away_program(link, index, err) == 0 && (chooses || use_queues(fd, link, queues, err) == 0))
 		return fd;
 	close(fd);
 	return -1;

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
+
 /* Whether net_af_xdp drives the EAL device. */
 bool sn_xdp_drives(const char *device);
 
@@ -26,13 +28,13 @@ bool sn_xdp_drives(const char *device);
  */
 
 /* Finds the kernel interface of an EAL device: "eth1" of "net_af_xdp0,iface=eth1". */
-int sn_xdp_link(const char *device, char link[static IF_NAMESIZE], char *err, size_t err_len);
+int sn_xdp_link(const char *device, char link[static IF_NAMESIZE], struct sn_error *err);
 
 /*
  * Writes the device string for EAL: the device's, with the program (from the folder LIBXDP_OBJECT_PATH, else
  * libxdp's own) and one queue per worker where it does not say otherwise.
  */
-int sn_xdp_devargs(const char *device, uint16_t queues, char *devargs, size_t len, char *err, size_t err_len);
+int sn_xdp_devargs(const char *device, uint16_t queues, char *devargs, size_t len, struct sn_error *err);
 
 /*
  * Makes the interface the engine's: takes away the program that a killed engine has left there, and has the
@@ -40,7 +42,7 @@ int sn_xdp_devargs(const char *device, uint16_t queues, char *devargs, size_t le
  * Returns a descriptor that claims the interface among engines of this network namespace until it is closed,
  * or -1.
  */
-int sn_xdp_claim(const char *device, uint16_t queues, char *err, size_t err_len);
+int sn_xdp_claim(const char *device, uint16_t queues, struct sn_error *err);
 
 /*
  * DPDK's driver (22.11) does not close the sockets of a device that it gives back, and the kernel keeps the

@@ -339,13 +339,13 @@ static int build_segment(struct sn_builder *b, uint32_t s)
 		return rc;
 	sn_build_at(b, "segments[%u] (%.64s): table", s, from->name);
 	rc = sn_classifier_init(&to->table, from->table, to->n_classes, false, like ? &like->table : NULL,
-				b->at, b->err, b->len);
+				b->at, b->err);
 	if (rc || (!to->ttl_floor && !from->whole_only && !from->low))
 		return rc;
 	b->p->cacheable &= !(to->table.reads >> SN_TTL & 1);
 	sn_build_at(b, "segments[%u] (%.64s): low", s, from->name);
 	return sn_classifier_init(&to->low, from->low, to->n_classes, true, like ? &like->low : NULL, b->at,
-				  b->err, b->len);
+				  b->err);
 }
 
 /* The arrays' sizes are known from the message: none is moved later. */
@@ -393,7 +393,7 @@ static int build_segments(struct sn_builder *b)
 		if (rc)
 			return rc;
 	}
-	return sn_program_check_cycles(b->p, b->err, b->len);
+	return sn_program_check_cycles(b->p, b->err);
 }
 
 static bool sets_field(const struct sn_program *p, enum sn_field field)
@@ -491,10 +491,10 @@ static int build(struct sn_builder *b)
 	return rc;
 }
 
-struct sn_program *sn_program_create(const program_msg *msg, const struct sn_program *like, char *err,
-				     size_t len)
+struct sn_program *sn_program_create(const program_msg *msg, const struct sn_program *like,
+				     struct sn_error *err)
 {
-	struct sn_builder b = {.p = calloc(1, sizeof(*b.p)), .msg = msg, .err = err, .len = len};
+	struct sn_builder b = {.p = calloc(1, sizeof(*b.p)), .msg = msg, .err = err};
 
 	sn_build_at(&b, "program");
 	if (!b.p) {

@@ -13,6 +13,7 @@
 
 #include "program.pb-c.h"
 #include "sn_classifier.h"
+#include "sn_error.h"
 #include "sn_field.h"
 #include "sn_sources.h"
 
@@ -211,7 +212,7 @@ struct sn_program {
  * nor of like: the program before, or NULL; the more they have in common, the sooner this one is made.
  */
 struct sn_program *sn_program_create(const Sinter__Program__V1__Program *msg, const struct sn_program *like,
-				     char *err, size_t err_len);
+				     struct sn_error *err);
 void sn_program_free(struct sn_program *program);
 
 /* Whether two tables keep the same state, in the same way. */

@@ -12,14 +12,11 @@
 int sn_build_fail(struct sn_builder *b, const char *fmt, ...)
 {
 	va_list ap;
-	int n;
 
-	n = snprintf(b->err, b->len, "%s: ", b->at);
-	if (n < 0 || (size_t)n >= b->len)
-		return -EINVAL;
 	va_start(ap, fmt);
-	vsnprintf(b->err + n, b->len - (size_t)n, fmt, ap);
+	vsnprintf(b->err->text, sizeof(b->err->text), fmt, ap);
 	va_end(ap);
+	sn_fail_in(b->err, "%s", b->at);
 	return -EINVAL;
 }
 

@@ -14,8 +14,7 @@ struct sn_builder {
 	const Sinter__Program__V1__Program *msg;
 	const struct sn_segment **before; /* those of the program before, by name */
 	uint32_t n_before;
-	char *err;
-	size_t len;
+	struct sn_error *err;
 	char at[SN_BUILD_AT_LEN]; /* the part of the message at work */
 };
 

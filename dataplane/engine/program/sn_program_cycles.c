@@ -12,8 +12,7 @@
 /* An edge is a leg that leads to another segment. Legs are numbered through, segment by segment. */
 struct cycles {
 	const struct sn_program *p;
-	char *err;
-	size_t len;
+	struct sn_error *err;
 	uint32_t n;		     /* segments */
 	uint32_t *space;	     /* the arrays that follow */
 	uint32_t *component;	     /* strongly connected, from 1 on */
@@ -47,16 +46,17 @@ static bool raises(const struct cycles *c, uint32_t leg)
 
 static void say(struct cycles *c, const char *text)
 {
-	size_t at = strlen(c->err);
+	size_t at = strlen(c->err->text);
 
-	snprintf(c->err + at, c->len - at, "%s", text);
+	snprintf(c->err->text + at, sizeof(c->err->text) - at, "%s", text);
 }
 
 static void name(struct cycles *c, uint32_t s)
 {
-	size_t at = strlen(c->err);
+	size_t at = strlen(c->err->text);
 
-	snprintf(c->err + at, c->len - at, "segments[%u] (%.64s)", s, c->p->segments[s].name);
+	snprintf(c->err->text + at, sizeof(c->err->text) - at, "segments[%u] (%.64s)", s,
+		 c->p->segments[s].name);
 }
 
 /* Refuses a cycle: n segments from the last of way to the first. */
@@ -64,7 +64,7 @@ static int refuse(struct cycles *c, const uint32_t *way, uint32_t n, const char 
 {
 	char more[32];
 
-	c->err[0] = '\0';
+	c->err->text[0] = '\0';
 	name(c, way[n - 1]);
 	say(c, ": leads back to itself by ");
 	if (n == 1)
@@ -223,14 +223,14 @@ static int check_lowers(struct cycles *c)
 	return refuse(c, way, n, ", and the TTL is not lowered on the way: want an add_ttl below 0");
 }
 
-int sn_program_check_cycles(const struct sn_program *p, char *err, size_t len)
+int sn_program_check_cycles(const struct sn_program *p, struct sn_error *err)
 {
-	struct cycles c = {.p = p, .err = err, .len = len, .n = p->n_segments};
+	struct cycles c = {.p = p, .err = err, .n = p->n_segments};
 	int rc;
 
 	c.space = calloc((size_t)c.n * 6 + 1, sizeof(*c.space));
 	if (!c.space) {
-		snprintf(err, len, "no memory for %u segments", c.n);
+		sn_fail(err, "no memory for %u segments", c.n);
 		return -ENOMEM;
 	}
 	c.component = c.space;

@@ -2,6 +2,7 @@
 #ifndef SN_PROGRAM_CYCLES_H
 #define SN_PROGRAM_CYCLES_H
 
+#include "sn_error.h"
 #include "sn_program.h"
 
 /*
@@ -12,6 +13,6 @@
  *
  * Returns 0, -EINVAL with a message that names the segments, or -ENOMEM.
  */
-int sn_program_check_cycles(const struct sn_program *p, char *err, size_t len);
+int sn_program_check_cycles(const struct sn_program *p, struct sn_error *err);
 
 #endif /* SN_PROGRAM_CYCLES_H */

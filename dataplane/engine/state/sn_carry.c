@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_carry.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -10,9 +9,8 @@
 #include "sn_parse.h"
 #include "sn_state_impl.h"
 
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-#define PAGE	    4096u
-#define AHEAD	    16 /* entries whose lines are on their way at a time */
+#define PAGE  4096u
+#define AHEAD 16 /* entries whose lines are on their way at a time */
 
 /* ---- bytes ---- */
 
@@ -132,7 +130,7 @@ struct comer {
 
 /* Reads an entry, if it could have been made here, and sends for the lines that it will be put into. */
 static int expect(const struct sn_state *state, const bool *shards, const uint8_t *in, uint64_t now,
-		  struct comer *c, char *err, size_t err_len)
+		  struct comer *c, struct sn_error *err)
 {
 	uint32_t owner = sn_load16(in + 18), shard = in[22], table = in[23];
 	struct sn_entry *e = &c->line.entry;
@@ -140,11 +138,12 @@ static int expect(const struct sn_state *state, const bool *shards, const uint8_
 	const char *misfit;
 
 	if (owner >= state->n_owners || state->owners[owner].table != table)
-		return SN_ERR("entry of table %u and owner %u, which the program does not have so", table,
-			      owner);
+		return sn_fail(err, "entry of table %u and owner %u, which the program does not have so",
+			       table, owner);
 	t = state->tables[table];
 	if (shard >= SN_SHARDS || !shards[shard])
-		return SN_ERR("%s entry of shard %u, which is none of the transfer's", t->kind->name, shard);
+		return sn_fail(err, "%s entry of shard %u, which is none of the transfer's", t->kind->name,
+			       shard);
 	memset(&c->line, 0, sizeof(c->line));
 	t->kind->unpack(e, now, in);
 	e->owner = (uint16_t)owner;
@@ -152,8 +151,8 @@ static int expect(const struct sn_state *state, const bool *shards, const uint8_
 	e->last_use = now - sn_load64(in + 24);
 	misfit = t->kind->misfit(state, t, e);
 	if (misfit != NULL)
-		return SN_ERR("%s entry of table %s and shard %u: %s", t->kind->name, t->config.name, shard,
-			      misfit);
+		return sn_fail(err, "%s entry of table %s and shard %u: %s", t->kind->name, t->config.name,
+			       shard, misfit);
 	c->table = t;
 	c->shard = shard_at(t, shard & t->mask);
 	e->timeout_ms = t->kind->timeout(state, e);
@@ -164,7 +163,7 @@ static int expect(const struct sn_state *state, const bool *shards, const uint8_
 	return 0;
 }
 
-static int admit(struct sn_state *state, const struct comer *c, uint64_t now, char *err, size_t err_len)
+static int admit(struct sn_state *state, const struct comer *c, uint64_t now, struct sn_error *err)
 {
 	const struct sn_entry *came = &c->line.entry;
 	const struct sn_state_kind *kind = c->table->kind;
@@ -173,15 +172,15 @@ static int admit(struct sn_state *state, const struct comer *c, uint64_t now, ch
 	uint32_t generation;
 
 	if (is_taken(state, c->table, sh, came, now))
-		return SN_ERR("%s entry of table %s and shard %u holds what another one has", kind->name,
-			      c->table->config.name, came->shard);
+		return sn_fail(err, "%s entry of table %s and shard %u holds what another one has",
+			       kind->name, c->table->config.name, came->shard);
 	if (now - came->last_use > came->timeout_ms * NS_PER_MS)
 		return 0;
 	shard_wake(sh, now);
 	e = slab_take(sh);
 	if (e == NULL)
-		return SN_ERR("shard %u of table %s has no room for another entry", came->shard,
-			      c->table->config.name);
+		return sn_fail(err, "shard %u of table %s has no room for another entry", came->shard,
+			       c->table->config.name);
 	generation = e->generation;
 	*(struct sn_entry_line *)e = c->line;
 	e->generation = generation;
@@ -192,7 +191,7 @@ static int admit(struct sn_state *state, const struct comer *c, uint64_t now, ch
 }
 
 int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uint8_t *in, size_t n,
-		 uint64_t now, char *err, size_t err_len)
+		 uint64_t now, struct sn_error *err)
 {
 	struct comer comers[AHEAD];
 
@@ -200,11 +199,11 @@ int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uin
 		size_t some = RTE_MIN(n - done, (size_t)AHEAD);
 
 		for (size_t i = 0; i < some; i++)
-			if (expect(state, shards, in + SN_CARRY_BYTES * (done + i), now, &comers[i], err,
-				   err_len) != 0)
+			if (expect(state, shards, in + SN_CARRY_BYTES * (done + i), now, &comers[i], err) !=
+			    0)
 				return -1;
 		for (size_t i = 0; i < some; i++)
-			if (admit(state, &comers[i], now, err, err_len) != 0)
+			if (admit(state, &comers[i], now, err) != 0)
 				return -1;
 	}
 	return 0;

@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
 #include "sn_state.h"
 
 #define SN_CARRY_BYTES 48 /* see TakeShards in program.proto */
@@ -42,7 +43,7 @@ void sn_carry_reserve(const struct sn_state *state, uint32_t unit, uint32_t entr
  * is taken: others may have been put then.
  */
 int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uint8_t *in, size_t n,
-		 uint64_t now, char *err, size_t err_len);
+		 uint64_t now, struct sn_error *err);
 
 /* Ends all entries of the shards, and forgets what they have held. Quotas are right after sn_state_level().
  */

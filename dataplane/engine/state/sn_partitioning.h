@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "sn_error.h"
+
 /* What tells the shard of a flow. */
 enum sn_partition_by {
 	/* A hash of the inside host's address and port; a shard owns the outside ports whose low bits are its
@@ -25,6 +27,6 @@ struct sn_partitioning {
 };
 
 /* Reads "host", "address:BIT" or "rss". 0, or -1 with a message in err. */
-int sn_partitioning_parse(const char *text, struct sn_partitioning *partitioning, char *err, size_t err_len);
+int sn_partitioning_parse(const char *text, struct sn_partitioning *partitioning, struct sn_error *err);
 
 #endif /* SN_PARTITIONING_H */

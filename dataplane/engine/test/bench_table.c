@@ -105,15 +105,15 @@ static struct result bench_own(const struct set *set, const struct sn_key *keys,
 {
 	struct sn_table *table = NULL;
 	struct result result = {.build_ms = INFINITY};
-	char err[128];
+	struct sn_error err;
 
 	for (int round = 0; round < 3; round++) {
 		double start = now_ms();
 
 		sn_table_free(table);
-		table = sn_table_create(&set->spec, err, sizeof(err));
+		table = sn_table_create(&set->spec, &err);
 		if (table == NULL)
-			rte_exit(EXIT_FAILURE, "%s\n", err);
+			rte_exit(EXIT_FAILURE, "%s\n", err.text);
 		result.build_ms = fmin(result.build_ms, now_ms() - start);
 	}
 	result.megabytes = (double)sn_table_size(table) / 1e6;

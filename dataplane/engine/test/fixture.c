@@ -83,7 +83,7 @@ int open_fixture(void **state)
 	f->now = 1000 * SECOND;
 	config.state = f->state;
 	config.tx_ctx = config.drop_ctx = f;
-	f->worker = sn_worker_create(&config, f->err, sizeof(f->err));
+	f->worker = sn_worker_create(&config, &f->err);
 	assert_non_null(f->worker);
 	for (uint8_t i = 0; i < 4; i++) {
 		const uint8_t mac[6] = {0x02, 0x73, 0x6e, 0, 0, i};
@@ -112,10 +112,10 @@ int close_fixture(void **state)
 
 static struct sn_program *program(struct fixture *f)
 {
-	struct sn_program *next = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
+	struct sn_program *next = sn_program_create(f->msg, f->program, &f->err);
 
 	if (!next)
-		fail_msg("%s", f->err);
+		fail_msg("%s", f->err.text);
 	return next;
 }
 

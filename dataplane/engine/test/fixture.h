@@ -14,6 +14,7 @@
 
 #include "sample.h"
 #include "sn_counts.h"
+#include "sn_error.h"
 #include "sn_worker.h"
 
 #define MS	   1000000ull
@@ -45,7 +46,7 @@ struct fixture {
 	uint16_t tx_limit; /* frames that the port takes at once */
 	struct sent out[EVENTS_MAX];
 	struct dropped drops[EVENTS_MAX];
-	char err[512];
+	struct sn_error err;
 };
 
 /* A packet to be written as a frame, with right checksums. */

@@ -196,7 +196,8 @@ int open_without_program(void **state)
 					  .n_workers = WORKERS,
 					  .partitioning = {.by = SN_PARTITION_BY_ADDRESS, .shift = 0}};
 	static unsigned int opened; /* names of pools and ports are not used twice */
-	char name[32], err[256];
+	char name[32];
+	struct sn_error err;
 
 	*state = f;
 	stand_in_reset(WORKERS);
@@ -217,9 +218,9 @@ int open_without_program(void **state)
 	}
 	config.ports.all = f->ports;
 	config.pool = f->pool;
-	f->engine = sn_engine_create(&config, err, sizeof(err));
+	f->engine = sn_engine_create(&config, &err);
 	if (f->engine == NULL)
-		fail_msg("%s", err);
+		fail_msg("%s", err.text);
 	sn_requests_init(&f->requests, f->engine, NULL, NULL);
 	f->now = now_of(f->engine);
 	return 0;

@@ -23,11 +23,11 @@ struct side {
 
 static void load(struct side *s)
 {
-	char err[256] = "";
-	struct sn_program *next = sn_program_create(s->msg, s->program, err, sizeof(err));
+	struct sn_error err = {0};
+	struct sn_program *next = sn_program_create(s->msg, s->program, &err);
 
 	if (next == NULL)
-		fail_msg("%s", err);
+		fail_msg("%s", err.text);
 	assert_int_equal(sn_state_apply(s->state, next, &s->kept, &s->dropped), 0);
 	sn_program_free(s->program);
 	s->program = next;
@@ -305,12 +305,12 @@ static void forget_all(struct side *s)
 static int put_records(struct side *s, const uint8_t *records, size_t n)
 {
 	bool shards[SN_SHARDS];
-	char err[256] = "";
+	struct sn_error err = {0};
 	int rc;
 
 	mark_all(shards);
-	rc = sn_carry_put(s->state, shards, records, n, s->now, err, sizeof(err));
-	assert_true(rc == 0 || err[0] != '\0');
+	rc = sn_carry_put(s->state, shards, records, n, s->now, &err);
+	assert_true(rc == 0 || err.text[0] != '\0');
 	sn_state_level(s->state);
 	return rc;
 }

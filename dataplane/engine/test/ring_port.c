@@ -22,7 +22,8 @@ void ring_port_open(struct ring_port *rings, struct sn_port *port, const char *i
 		.queues = RING_PORT_QUEUES, .rx_desc = size, .tx_desc = 64, .pool = pool};
 	struct rte_ring *tx[RING_PORT_QUEUES];
 	struct sn_bind bind;
-	char text[64], err[256];
+	char text[64];
+	struct sn_error err;
 
 	snprintf(text, sizeof(text), "%s-tx", name);
 	rings->tx = create_ring(text, size, RING_F_SC_DEQ);
@@ -33,10 +34,10 @@ void ring_port_open(struct ring_port *rings, struct sn_port *port, const char *i
 	}
 	assert_true(rte_eth_from_rings(name, rings->rx, RING_PORT_QUEUES, tx, RING_PORT_QUEUES, 0) >= 0);
 	snprintf(text, sizeof(text), "%s=net_ring_%s", interface, name);
-	assert_int_equal(sn_bind_parse(text, &bind, err, sizeof(err)), 0);
-	if (sn_port_attach(port, &bind, RING_PORT_QUEUES, 1500, err, sizeof(err)) != 0 ||
-	    sn_port_start(port, &config, err, sizeof(err)) != 0)
-		fail_msg("%s", err);
+	assert_int_equal(sn_bind_parse(text, &bind, &err), 0);
+	if (sn_port_attach(port, &bind, RING_PORT_QUEUES, 1500, &err) != 0 ||
+	    sn_port_start(port, &config, &err) != 0)
+		fail_msg("%s", err.text);
 }
 
 void ring_port_free(struct ring_port *rings)

@@ -192,8 +192,8 @@ void move(struct world *w, uint32_t unit, uint32_t worker)
 {
 	uint64_t blocked;
 
-	if (sn_shards_move(sn_engine_shards(w->engine), unit, worker, &blocked, w->err, sizeof(w->err)) != 0)
-		fail_msg("%s", w->err);
+	if (sn_shards_move(sn_engine_shards(w->engine), unit, worker, &blocked, &w->err) != 0)
+		fail_msg("%s", w->err.text);
 }
 
 uint32_t owner_of(const struct world *w, uint32_t flow)

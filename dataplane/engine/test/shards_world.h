@@ -5,6 +5,7 @@
 /* Several workers without threads: which one receives, which one is polled and when is the test's matter. */
 
 #include "numbered_flow.h"
+#include "sn_error.h"
 #include "threadless.h"
 
 #include "sn_shards.h"
@@ -30,7 +31,7 @@ struct world {
 	uint64_t n_out;
 	const uint8_t *watched; /* the last frame that was no flow's */
 	uint8_t frame[FRAME_MAX];
-	char err[512];
+	struct sn_error err;
 	struct flow *flows;
 };
 

@@ -39,12 +39,12 @@ static int echo(void *context, const uint8_t *message, size_t len, uint8_t **rep
 static int open_server(void **state)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	char err[256];
+	struct sn_error err;
 
 	strcpy(server->folder, "/tmp/sinter-test-XXXXXX");
 	assert_non_null(mkdtemp(server->folder));
 	snprintf(server->path, sizeof(server->path), "%s/engine.sock", server->folder);
-	server->control = sn_control_open(server->path, echo, server, err, sizeof(err));
+	server->control = sn_control_open(server->path, echo, server, &err);
 	assert_non_null(server->control);
 	*state = server;
 	return 0;
@@ -158,18 +158,19 @@ static void a_socket_in_use_is_not_taken_and_a_stale_one_is(void **state)
 	struct server *server = *state;
 	struct sn_control *second;
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char err[256] = "", path[128];
+	struct sn_error err = {0};
+	char path[128];
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
-	assert_null(sn_control_open(server->path, echo, server, err, sizeof(err)));
-	assert_non_null(strstr(err, "another engine listens there"));
+	assert_null(sn_control_open(server->path, echo, server, &err));
+	assert_non_null(strstr(err.text, "another engine listens there"));
 	assert_int_equal(access(server->path, F_OK), 0);
 
 	snprintf(path, sizeof(path), "%s/stale.sock", server->folder);
 	strcpy(address.sun_path, path);
 	assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	close(fd);
-	second = sn_control_open(path, echo, server, err, sizeof(err));
+	second = sn_control_open(path, echo, server, &err);
 	assert_non_null(second);
 	sn_control_close(second);
 }
@@ -185,13 +186,14 @@ static void the_socket_is_for_the_engines_user_only(void **state)
 
 static void a_path_that_no_socket_can_have_is_refused(void **state)
 {
-	char path[200], err[256] = "";
+	char path[200];
+	struct sn_error err = {0};
 
 	(void)state;
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
-	assert_null(sn_control_open(path, echo, NULL, err, sizeof(err)));
-	assert_non_null(strstr(err, "longer than 107"));
+	assert_null(sn_control_open(path, echo, NULL, &err));
+	assert_non_null(strstr(err.text, "longer than 107"));
 }
 
 int main(void)

@@ -47,7 +47,7 @@ struct cores {
 	uint64_t blocked[MOVES]; /* ns, of all moves */
 	uint64_t alone[MOVES];	 /* ns, of those during which no worker lost its CPU to another program */
 	FILE *status[WORKERS];	 /* of their threads */
-	char err[512];
+	struct sn_error err;
 };
 
 static uint32_t n_moves = MOVES;
@@ -115,10 +115,10 @@ static int open_engine(void **state, struct sn_partitioning partitioning)
 	}
 	config.ports.all = c->ports;
 	config.pool = c->pool;
-	c->engine = sn_engine_create(&config, c->err, sizeof(c->err));
-	if (!c->engine || sn_engine_load(c->engine, msg, NULL, 0, &loaded, c->err, sizeof(c->err)) != 0 ||
-	    sn_engine_start(c->engine, c->err, sizeof(c->err)) != 0)
-		fail_msg("%s", c->err);
+	c->engine = sn_engine_create(&config, &c->err);
+	if (!c->engine || sn_engine_load(c->engine, msg, NULL, 0, &loaded, &c->err) != 0 ||
+	    sn_engine_start(c->engine, &c->err) != 0)
+		fail_msg("%s", c->err.text);
 	return 0;
 }
 
@@ -313,8 +313,8 @@ static void shards_move_between_cores_under_load(void **state)
 		if (!is_moving(c->engine))
 			lost = losses(c);
 		if (!is_moving(c->engine) && sn_shards_begin(sn_engine_shards(c->engine), dice(SN_SHARDS),
-							     dice(WORKERS), c->err, sizeof(c->err)) != 0)
-			fail_msg("%s", c->err);
+							     dice(WORKERS), &c->err) != 0)
+			fail_msg("%s", c->err.text);
 		nap();
 		collect(c);
 		if (!is_moving(c->engine) || !sn_shards_end(sn_engine_shards(c->engine), &c->blocked[moves]))
@@ -354,9 +354,9 @@ static void steer(struct cores *c, uint32_t shard, uint16_t worker)
 			rule.match.conds[SN_PROTO] = sn_cond_is(SN_PROTO, SN_UDP);
 			rule.match.conds[SN_DPORT] = cond;
 		}
-		if ((before != NULL && sn_flows_destroy(flows, before, c->err, sizeof(c->err)) != 0) ||
-		    sn_flows_create(flows, shard, &rule, c->err, sizeof(c->err)) != 0)
-			fail_msg("%s", c->err);
+		if ((before != NULL && sn_flows_destroy(flows, before, &c->err) != 0) ||
+		    sn_flows_create(flows, shard, &rule, &c->err) != 0)
+			fail_msg("%s", c->err.text);
 	}
 }
 
@@ -432,11 +432,10 @@ static void rules_follow_shards_under_load(void **state)
 
 		for (uint32_t j = 0; j < BURST; j++)
 			send_flow(c, dice(FLOWS), dice(2));
-		if (sn_shards_move(sn_engine_shards(c->engine), t.shard, 1 - from, &blocked, c->err,
-				   sizeof(c->err)) != 0 ||
+		if (sn_shards_move(sn_engine_shards(c->engine), t.shard, 1 - from, &blocked, &c->err) != 0 ||
 		    sn_shards_turn(sn_engine_shards(c->engine), t.shard, from, turn, &t, &c->blocked[i],
-				   c->err, sizeof(c->err)) != 0)
-			fail_msg("%s", c->err);
+				   &c->err) != 0)
+			fail_msg("%s", c->err.text);
 		while (c->sent - c->seen > ON_THE_WAY / 2) {
 			nap();
 			collect(c);

@@ -22,16 +22,16 @@ struct fixture {
 	struct sn_harness harness;
 	struct sn_requests requests;
 	struct sn_arena arena; /* of programs and messages made here */
-	char err[512];
+	struct sn_error err;
 };
 
 static int start_eal(void **state)
 {
-	char err[512];
+	struct sn_error err;
 
 	(void)state;
-	if (sn_harness_eal("test", err, sizeof(err)) != 0) {
-		print_error("%s\n", err);
+	if (sn_harness_eal("test", &err) != 0) {
+		print_error("%s\n", err.text);
 		return -1;
 	}
 	return 0;
@@ -48,8 +48,8 @@ static int open_workers(void **state, unsigned int n)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	sn_arena_init(&f->arena);
-	if (sn_harness_open(&f->harness, n, (struct sn_partitioning){0}, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_harness_open(&f->harness, n, (struct sn_partitioning){0}, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 	sn_requests_init(&f->requests, f->harness.engine, sn_harness_inject, &f->harness);
 	*state = f;
 	return 0;
@@ -80,8 +80,8 @@ static struct sn_engine_loaded load(struct fixture *f, const Sinter__Program__V1
 {
 	struct sn_engine_loaded loaded;
 
-	if (sn_engine_load(f->harness.engine, program, NULL, 0, &loaded, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_engine_load(f->harness.engine, program, NULL, 0, &loaded, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 	return loaded;
 }
 
@@ -95,8 +95,8 @@ static void send_packet(struct fixture *f, uint64_t now_ns, const struct sn_samp
 	injected.interface = packet->interface;
 	injected.data.data = frame;
 	injected.data.len = sn_sample_udp(packet, frame);
-	if (sn_harness_round(&f->harness, now_ns, list, 1, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_harness_round(&f->harness, now_ns, list, 1, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 }
 
 /* The IP header of the only packet that came out. */
@@ -190,9 +190,8 @@ static void a_bad_program_is_refused_and_the_running_one_keeps_its_flows(void **
 	send_packet(f, SECOND_NS, &outbound);
 	back = answer_to(only_out(f, 1));
 	bad->runs[0]->table = 7;
-	assert_int_equal(sn_engine_load(f->harness.engine, bad, NULL, 0, &loaded, f->err, sizeof(f->err)),
-			 -1);
-	assert_non_null(strstr(f->err, "table is 7"));
+	assert_int_equal(sn_engine_load(f->harness.engine, bad, NULL, 0, &loaded, &f->err), -1);
+	assert_non_null(strstr(f->err.text, "table is 7"));
 	send_packet(f, 2 * SECOND_NS, &back);
 	only_out(f, 0);
 }
@@ -204,10 +203,9 @@ static void a_program_of_another_schema_is_refused_by_name_of_both(void **state)
 	Sinter__Program__V1__Program *program = sn_sample_wire(&f->arena);
 
 	program->schema = 3;
-	assert_int_equal(sn_engine_load(f->harness.engine, program, NULL, 0, &loaded, f->err, sizeof(f->err)),
-			 -1);
-	assert_non_null(strstr(f->err, "3"));
-	assert_non_null(strstr(f->err, "2"));
+	assert_int_equal(sn_engine_load(f->harness.engine, program, NULL, 0, &loaded, &f->err), -1);
+	assert_non_null(strstr(f->err.text, "3"));
+	assert_non_null(strstr(f->err.text, "2"));
 }
 
 static void a_swap_to_the_same_state_keeps_every_session(void **state)
@@ -283,7 +281,7 @@ static void packets_come_out_in_order_with_the_packets_that_caused_them(void **s
 		injected[i].data.len = sn_sample_udp(&packet, frames[i]);
 		list[i] = &injected[i];
 	}
-	assert_int_equal(sn_harness_round(&f->harness, SECOND_NS, list, N, f->err, sizeof(f->err)), 0);
+	assert_int_equal(sn_harness_round(&f->harness, SECOND_NS, list, N, &f->err), 0);
 	assert_int_equal(f->harness.n_out, N);
 	for (size_t i = 0; i < N; i++)
 		assert_int_equal(f->harness.out[i].source, i);
@@ -295,17 +293,17 @@ static void injection_says_what_is_wrong_with_it(void **state)
 	Sinter__Program__V1__InjectedPacket packet = SINTER__PROGRAM__V1__INJECTED_PACKET__INIT;
 	Sinter__Program__V1__InjectedPacket *list[] = {&packet};
 
-	assert_int_equal(sn_harness_round(&f->harness, 5, list, 1, f->err, sizeof(f->err)), -1);
-	assert_non_null(strstr(f->err, "no program is loaded"));
+	assert_int_equal(sn_harness_round(&f->harness, 5, list, 1, &f->err), -1);
+	assert_non_null(strstr(f->err.text, "no program is loaded"));
 	load(f, sn_sample_wire(&f->arena));
 	packet.interface = 2;
-	assert_int_equal(sn_harness_round(&f->harness, 5, list, 1, f->err, sizeof(f->err)), -1);
-	assert_non_null(strstr(f->err, "interface 2, the program has 2"));
+	assert_int_equal(sn_harness_round(&f->harness, 5, list, 1, &f->err), -1);
+	assert_non_null(strstr(f->err.text, "interface 2, the program has 2"));
 	packet.interface = 0;
-	assert_int_equal(sn_harness_round(&f->harness, 5, list, 1, f->err, sizeof(f->err)), 0);
+	assert_int_equal(sn_harness_round(&f->harness, 5, list, 1, &f->err), 0);
 	assert_int_equal(f->harness.drops[0].reason, SN_REASON_TRUNCATED);
-	assert_int_equal(sn_harness_round(&f->harness, 4, list, 1, f->err, sizeof(f->err)), -1);
-	assert_non_null(strstr(f->err, "clock goes back"));
+	assert_int_equal(sn_harness_round(&f->harness, 4, list, 1, &f->err), -1);
+	assert_non_null(strstr(f->err.text, "clock goes back"));
 }
 
 /* Asks by an encoded request, gets the decoded response (of the fixture's arena). */

@@ -37,18 +37,18 @@ struct flood {
 	enum fate fate[ROUND_MAX];
 	uint32_t address[ROUND_MAX]; /* the outside one of what went out */
 	uint16_t port[ROUND_MAX];
-	char err[512];
+	struct sn_error err;
 };
 
 static int start(void **state)
 {
-	char err[512];
+	struct sn_error err;
 
 	(void)state;
 	sn_log_limit(SN_LOG_WARN);
-	if (sn_harness_eal("test", err, sizeof(err)) == 0)
+	if (sn_harness_eal("test", &err) == 0)
 		return 0;
-	print_error("%s\n", err);
+	print_error("%s\n", err.text);
 	return -1;
 }
 
@@ -60,8 +60,8 @@ static int open_partitioning(void **state, struct sn_partitioning partitioning)
 	f->msg = sn_sample_napt(&f->arena);
 	f->msg->tables[0]->max_sessions = 0;
 	f->now = 1000 * SECOND;
-	if (sn_harness_open(&f->harness, WORKERS, partitioning, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_harness_open(&f->harness, WORKERS, partitioning, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 	*state = f;
 	return 0;
 }
@@ -90,8 +90,8 @@ static void load_flood(struct flood *f)
 {
 	struct sn_engine_loaded loaded;
 
-	if (sn_engine_load(f->harness.engine, f->msg, NULL, 0, &loaded, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_engine_load(f->harness.engine, f->msg, NULL, 0, &loaded, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 }
 
 /* Puts a packet into the round to come; its number there. */
@@ -120,8 +120,8 @@ static void run_round(struct flood *f, uint64_t after)
 
 	f->now += after;
 	memset(f->fate, 0, sizeof(f->fate));
-	if (sn_harness_round(&f->harness, f->now, f->list, f->n, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_harness_round(&f->harness, f->now, f->list, f->n, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 	f->n = 0;
 	for (size_t i = 0; i < h->n_out; i++) {
 		const uint8_t *frame = h->bytes + h->out[i].offset;
@@ -149,8 +149,8 @@ static const Sinter__Program__V1__Stats *report(struct flood *f)
 	const Sinter__Program__V1__GetStats all = SINTER__PROGRAM__V1__GET_STATS__INIT;
 
 	sinter__program__v1__stats__init(&stats);
-	if (sn_report_stats(f->harness.engine, &all, &f->arena, &stats, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_report_stats(f->harness.engine, &all, &f->arena, &stats, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 	return &stats;
 }
 

@@ -48,10 +48,9 @@ static void each_packet_comes_to_the_owner_of_its_shard_in_both_directions(void 
 
 	for (uint32_t shard = 0; shard < sn_state_units(sn_engine_state(f->engine)); shard += 2) {
 		uint64_t blocked;
-		char err[256];
+		struct sn_error err;
 
-		assert_int_equal(
-			sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, err, sizeof(err)), 0);
+		assert_int_equal(sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, &err), 0);
 	}
 	steer_shards(f);
 	exchange(f);
@@ -77,10 +76,9 @@ static void a_device_that_ignores_rules_is_found_out(void **state)
 	stand_in[f->ports[0].id].ignores = true;
 	for (uint32_t shard = 0; shard < sn_state_units(sn_engine_state(f->engine)); shard += 2) {
 		uint64_t blocked;
-		char err[256];
+		struct sn_error err;
 
-		assert_int_equal(
-			sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, err, sizeof(err)), 0);
+		assert_int_equal(sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, &err), 0);
 	}
 	steer_shards(f);
 	exchange(f);
@@ -218,13 +216,12 @@ static void rules_follow_a_shard_to_its_owner(void **state)
 	struct packet p = from_host(0, 80);
 	uint32_t shard = p.src % sn_state_units(sn_engine_state(f->engine));
 	uint64_t blocked;
-	char err[256];
+	struct sn_error err;
 	const response_msg *r;
 
 	steer_shards(f);
 	assert_int_equal(come(f, 0, &p), 1);
-	assert_int_equal(sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, err, sizeof(err)),
-			 0);
+	assert_int_equal(sn_shards_move(sn_engine_shards(f->engine), shard, 1, &blocked, &err), 0);
 	assert_int_equal(come(f, 0, &p), 1);
 	assert_int_equal(stats(f, 0)->strays, 1);
 	step_destroy(f, shard);

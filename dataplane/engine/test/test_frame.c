@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the base has for messages: frames of bytes, and why something failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "sn_error.h"
 #include "sn_frame.h"
 
 static void feed(struct sn_frame_buffer *buffer, const void *bytes, size_t len)
@@ -66,12 +68,45 @@ static void the_length_is_written_as_it_is_read(void **state)
 	assert_memory_equal(header, "\x01\x02\x03\x04", SN_FRAME_HEADER);
 }
 
+static void what_fails_says_why_and_where(void **state)
+{
+	struct sn_error err;
+
+	(void)state;
+	assert_int_equal(sn_fail(&err, "port %u, want 1 to %d", 0u, 9), -1);
+	assert_string_equal(err.text, "port 0, want 1 to 9");
+	assert_int_equal(sn_fail_in(&err, "rule %d", 7), -1);
+	assert_string_equal(err.text, "rule 7: port 0, want 1 to 9");
+	assert_int_equal(sn_fail(NULL, "%s", "nobody asks"), -1);
+	assert_int_equal(sn_fail_in(NULL, "%s", "nobody asks"), -1);
+}
+
+static void a_long_error_is_cut_at_its_end(void **state)
+{
+	char name[2 * sizeof(struct sn_error)];
+	struct sn_error err;
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	sn_fail(&err, "device %s", name);
+	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+	sn_fail_in(&err, "interface outside");
+	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+	assert_memory_equal(err.text, "interface outside: device xxx", 29);
+	sn_fail_in(&err, "%s", name);
+	assert_int_equal(strlen(err.text), sizeof(err.text) - 1);
+	assert_int_equal(err.text[sizeof(err.text) - 2], 'x');
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frame_is_whole_with_its_last_byte),
 		cmocka_unit_test(a_length_beyond_the_bound_is_refused_before_anything_is_allocated_for_it),
 		cmocka_unit_test(the_length_is_written_as_it_is_read),
+		cmocka_unit_test(what_fails_says_why_and_where),
+		cmocka_unit_test(a_long_error_is_cut_at_its_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -336,10 +336,10 @@ static const struct kind_case counts = {
 
 static void assert_refused(Sinter__Program__V1__Program *msg, const char *why)
 {
-	char err[256] = "";
+	struct sn_error err = {0};
 
-	assert_null(sn_program_create(msg, NULL, err, sizeof(err)));
-	if (strstr(err, why) == NULL)
+	assert_null(sn_program_create(msg, NULL, &err));
+	if (strstr(err.text, why) == NULL)
 		fail_msg("\"%s\", want \"…%s…\"", err, why);
 }
 
@@ -368,11 +368,11 @@ static void a_table_that_becomes_another_kinds_begins_empty(void **state)
 	struct sn_program *napt, *counting;
 	Sinter__Program__V1__Program *msg;
 	struct sn_arena arena;
-	char err[256] = "";
+	struct sn_error err = {0};
 
 	(void)state;
 	sn_arena_init(&arena);
-	counting = sn_program_create(count_program(&arena), NULL, err, sizeof(err));
+	counting = sn_program_create(count_program(&arena), NULL, &err);
 	assert_non_null(counting);
 	assert_int_equal(sn_state_apply(s, counting, &kept, &dropped), 0);
 	for (uint32_t i = 0; i < 40; i++)
@@ -380,7 +380,7 @@ static void a_table_that_becomes_another_kinds_begins_empty(void **state)
 	/* A NAPT of the same name. */
 	msg = sn_sample_napt(&arena);
 	msg->runs[0]->name = msg->tables[0]->name;
-	napt = sn_program_create(msg, NULL, err, sizeof(err));
+	napt = sn_program_create(msg, NULL, &err);
 	assert_non_null(napt);
 	free(napt->tables[0].name);
 	napt->tables[0].name = strdup("count");
@@ -408,7 +408,7 @@ static void kinds_have_their_tables_in_one_program(void **state)
 	Sinter__Program__V1__Program *msg;
 	struct sn_program *program;
 	struct sn_arena arena;
-	char err[256] = "";
+	struct sn_error err = {0};
 
 	(void)state;
 	sn_arena_init(&arena);
@@ -419,9 +419,9 @@ static void kinds_have_their_tables_in_one_program(void **state)
 	msg->n_tables = 2;
 	msg->runs[0]->table = 1;
 	msg->segments[1]->classes[0]->legs[0]->state_return = 1;
-	program = sn_program_create(msg, NULL, err, sizeof(err));
+	program = sn_program_create(msg, NULL, &err);
 	if (program == NULL)
-		fail_msg("%s", err);
+		fail_msg("%s", err.text);
 	assert_int_equal(sn_state_apply(s, program, &kept, &dropped), 0);
 	for (uint32_t i = 0; i < 40; i++) {
 		struct sn_flow flow = flow_of(i);

@@ -315,7 +315,7 @@ static void a_warmed_up_decision_follows_no_neighbour_that_is_forgotten(void **s
 		send_packet(f, &p);
 		assert_sent(f, 1);
 	}
-	next = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
+	next = sn_program_create(f->msg, f->program, &f->err);
 	assert_non_null(next);
 	counts = sn_counts_create(next);
 	while (!sn_worker_warm_up(f->worker, next, counts, f->now))

@@ -23,11 +23,11 @@ static void bindings_tell_pci_devices_virtual_devices_and_kernel_interfaces_apar
 		{"a=03:00.x", "a", "03:00.x", SN_PORT_KERNEL},
 	};
 	struct sn_bind bind;
-	char err[256];
+	struct sn_error err;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		assert_int_equal(sn_bind_parse(cases[i].arg, &bind, err, sizeof(err)), 0);
+		assert_int_equal(sn_bind_parse(cases[i].arg, &bind, &err), 0);
 		assert_string_equal(bind.interface, cases[i].interface);
 		assert_string_equal(bind.device, cases[i].device);
 		assert_int_equal(bind.kind, cases[i].kind);
@@ -38,24 +38,24 @@ static void a_binding_that_cannot_be_read_is_refused_with_an_example(void **stat
 {
 	static const char *const args[] = {"", "inside", "inside=", "=veth0"};
 	struct sn_bind bind;
-	char err[256];
+	struct sn_error err;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++) {
-		assert_int_equal(sn_bind_parse(args[i], &bind, err, sizeof(err)), -1);
-		assert_non_null(strstr(err, "<interface>=<device>"));
+		assert_int_equal(sn_bind_parse(args[i], &bind, &err), -1);
+		assert_non_null(strstr(err.text, "<interface>=<device>"));
 	}
 }
 
 static void arguments_behind_a_kernel_interface_are_refused_with_what_to_write(void **state)
 {
 	struct sn_bind bind;
-	char err[256];
+	struct sn_error err;
 
 	(void)state;
-	assert_int_equal(sn_bind_parse("inside=veth0,framecnt=4096", &bind, err, sizeof(err)), -1);
-	assert_non_null(strstr(err, "interface inside"));
-	assert_non_null(strstr(err, "net_af_packet_inside,iface="));
+	assert_int_equal(sn_bind_parse("inside=veth0,framecnt=4096", &bind, &err), -1);
+	assert_non_null(strstr(err.text, "interface inside"));
+	assert_non_null(strstr(err.text, "net_af_packet_inside,iface="));
 }
 
 static void a_pace_is_of_an_interface_that_is_bound(void **state)
@@ -63,20 +63,20 @@ static void a_pace_is_of_an_interface_that_is_bound(void **state)
 	static const char *const bad[] = {"inside",    "inside=",    "inside=0",	 "inside=x",
 					  "inside=-1", "inside=1 2", "inside=1000000001"};
 	struct sn_bind binds[2];
-	char err[256];
+	struct sn_error err;
 
 	(void)state;
-	assert_int_equal(sn_bind_parse("inside=net_null0", &binds[0], err, sizeof(err)), 0);
-	assert_int_equal(sn_bind_parse("inside2=net_null1", &binds[1], err, sizeof(err)), 0);
-	assert_int_equal(sn_bind_pace("inside2=1000000", binds, 2, err, sizeof(err)), 0);
+	assert_int_equal(sn_bind_parse("inside=net_null0", &binds[0], &err), 0);
+	assert_int_equal(sn_bind_parse("inside2=net_null1", &binds[1], &err), 0);
+	assert_int_equal(sn_bind_pace("inside2=1000000", binds, 2, &err), 0);
 	assert_int_equal(binds[0].pace, 0);
 	assert_int_equal(binds[1].pace, 1000000);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		assert_int_equal(sn_bind_pace(bad[i], binds, 2, err, sizeof(err)), -1);
-		assert_non_null(strstr(err, "<interface>=<frames per second>"));
+		assert_int_equal(sn_bind_pace(bad[i], binds, 2, &err), -1);
+		assert_non_null(strstr(err.text, "<interface>=<frames per second>"));
 	}
-	assert_int_equal(sn_bind_pace("outside=5", binds, 2, err, sizeof(err)), -1);
-	assert_non_null(strstr(err, "outside"));
+	assert_int_equal(sn_bind_pace("outside=5", binds, 2, &err), -1);
+	assert_non_null(strstr(err.text, "outside"));
 }
 
 static void paced_frames_come_at_their_rate_and_wait_in_a_ring_or_are_missed(void **state)

@@ -113,11 +113,11 @@ static void start(struct fixture *f, const char *bind_a, const char *bind_b)
 /* Shows what the engine said, and fails. */
 static void fail_with_log(const struct fixture *f, const char *what)
 {
-	char err[256];
+	struct sn_error err;
 	uint8_t *text = NULL;
 	size_t len = 0;
 
-	if (sn_file_read(f->log, &text, &len, err, sizeof(err)) == 0)
+	if (sn_file_read(f->log, &text, &len, &err) == 0)
 		print_error("%.*s", (int)len, (const char *)text);
 	free(text);
 	fail_msg("%s", what);
@@ -298,7 +298,8 @@ static void packets_go_from_one_device_through_the_program_to_the_other(void **s
 	static const uint8_t mac[6] = {0x02, 0x73, 0x6e, 0, 0, 0};
 	Sinter__Program__V1__Program *program = sn_sample_napt(&f->arena);
 	time_t deadline = time(NULL) + DEADLINE_S;
-	char bind_a[256], bind_b[256], err[256];
+	char bind_a[256], bind_b[256];
+	struct sn_error err;
 	Sinter__Program__V1__Stats *stats;
 	uint8_t *seen;
 	size_t len;
@@ -330,7 +331,7 @@ static void packets_go_from_one_device_through_the_program_to_the_other(void **s
 	get_stats(f);
 	kill(f->engine, SIGTERM);
 	expect_clean_end(f);
-	assert_int_equal(sn_file_read(f->out, &seen, &len, err, sizeof(err)), 0);
+	assert_int_equal(sn_file_read(f->out, &seen, &len, &err), 0);
 	assert_int_equal(len, 24 + (PACKETS - PACKETS / 10) * (16 + SN_SAMPLE_FRAME));
 	free(seen);
 }
@@ -459,7 +460,7 @@ static void shards_are_cut_anew_before_the_first_program_and_not_after_it(void *
 static void a_device_that_does_not_exist_ends_the_start_with_its_name(void **state)
 {
 	struct fixture *f = *state;
-	char err[256];
+	struct sn_error err;
 	uint8_t *log;
 	size_t len;
 	int status;
@@ -468,7 +469,7 @@ static void a_device_that_does_not_exist_ends_the_start_with_its_name(void **sta
 	assert_int_equal(waitpid(f->engine, &status, 0), f->engine);
 	f->engine = 0;
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-	assert_int_equal(sn_file_read(f->log, &log, &len, err, sizeof(err)), 0);
+	assert_int_equal(sn_file_read(f->log, &log, &len, &err), 0);
 	log[len - 1] = '\0';
 	assert_non_null(strstr((char *)log, "interface a: there is no network interface \"nosuchif0\""));
 	free(log);

@@ -205,11 +205,11 @@ static void a_wrong_program_is_refused_with_what_is_wrong_and_what_is_right(void
 		program_msg *msg = sn_sample_napt(&f->arena);
 
 		wrongs[i].spoil(msg);
-		f->err[0] = 0;
-		if (sn_program_create(msg, NULL, f->err, sizeof(f->err)))
+		f->err.text[0] = 0;
+		if (sn_program_create(msg, NULL, &f->err))
 			fail_msg("accepted, want: %s … %s", wrongs[i].says[0], wrongs[i].says[1]);
 		for (int j = 0; j < 2; j++)
-			if (!strstr(f->err, wrongs[i].says[j]))
+			if (!strstr(f->err.text, wrongs[i].says[j]))
 				fail_msg("message is \"%s\", want \"%s\" in it", f->err, wrongs[i].says[j]);
 	}
 }
@@ -254,7 +254,7 @@ static void init_bits(struct sn_classifier *c, const struct range *want, uint32_
 	Sinter__Program__V1__Table table = SINTER__PROGRAM__V1__TABLE__INIT;
 	uint32_t ranges[SN_FIELDS][2], classes[] = {0, 1};
 	uint64_t required[] = {(UINT64_C(1) << n) - 1, 0};
-	char err[256] = "";
+	struct sn_error err = {0};
 
 	for (uint32_t i = 0; i < n; i++) {
 		sinter__program__v1__bit_set__init(&sets[i]);
@@ -271,8 +271,8 @@ static void init_bits(struct sn_classifier *c, const struct range *want, uint32_
 	table.n_required = 2;
 	table.classes = classes;
 	table.n_classes = 2;
-	if (sn_classifier_init(c, &table, 2, false, NULL, "table", err, sizeof(err)))
-		fail_msg("%s", err);
+	if (sn_classifier_init(c, &table, 2, false, NULL, "table", &err))
+		fail_msg("%s", err.text);
 }
 
 static void bits_are_read_of_every_field(void **state)

@@ -21,18 +21,19 @@ static const char *folder(void)
 
 static uint8_t *read_rule_file(const char *name, size_t *len)
 {
-	char path[1024], err[256];
+	char path[1024];
+	struct sn_error err;
 	uint8_t *data;
 
 	snprintf(path, sizeof(path), "%s/%s", folder(), name);
-	if (sn_file_read(path, &data, len, err, sizeof(err)) != 0)
-		fail_msg("%s", err);
+	if (sn_file_read(path, &data, len, &err) != 0)
+		fail_msg("%s", err.text);
 	return data;
 }
 
 /* A line of the index: name, then what the message says, by tabs. Returns what is wrong with the loader's
  * judgement, or NULL. */
-static const char *judge(char *line, char *err, size_t err_len)
+static const char *judge(char *line, struct sn_error *err)
 {
 	char *rest = line, *name = strsep(&rest, "\t"), *says;
 	size_t len;
@@ -45,22 +46,23 @@ static const char *judge(char *line, char *err, size_t err_len)
 	free(data);
 	if (!msg)
 		return "cannot be decoded";
-	err[0] = '\0';
-	program = sn_program_create(msg, NULL, err, err_len);
+	err->text[0] = '\0';
+	program = sn_program_create(msg, NULL, err);
 	accepted = program != NULL;
 	sn_program_free(program);
 	sinter__program__v1__program__free_unpacked(msg, NULL);
 	if (accepted != (rest == NULL || !*rest))
 		return accepted ? "is accepted" : "is refused";
 	while (!wrong && !accepted && (says = strsep(&rest, "\t")))
-		if (!strstr(err, says))
+		if (!strstr(err->text, says))
 			wrong = says;
 	return wrong;
 }
 
 static void the_loader_judges_every_example_as_the_compiler_and_the_agent_do(void **state)
 {
-	char *line, *text, *rest, err[512];
+	char *line, *text, *rest;
+	struct sn_error err;
 	unsigned int n = 0, bad = 0;
 	size_t len;
 	uint8_t *data = read_rule_file("index", &len);
@@ -69,10 +71,10 @@ static void the_loader_judges_every_example_as_the_compiler_and_the_agent_do(voi
 	text = rest = strndup((const char *)data, len);
 	free(data);
 	for (; (line = strsep(&rest, "\n")) && *line; n++) {
-		const char *wrong = judge(line, err, sizeof(err));
+		const char *wrong = judge(line, &err);
 
 		if (wrong) {
-			print_error("%s: %s: %s\n", line, wrong, err);
+			print_error("%s: %s: %s\n", line, wrong, err.text);
 			bad++;
 		}
 	}

@@ -290,8 +290,8 @@ static void a_program_that_cannot_be_cut_stays_with_one_worker(void **state)
 	open_workers(w, WORKERS);
 	load_message(w);
 	assert_int_equal(sn_state_units(sn_engine_state(w->engine)), 1);
-	assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), 1, 0, w->err, sizeof(w->err)), -1);
-	assert_string_equal(w->err, "move: shard 1, there are 1");
+	assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), 1, 0, &w->err), -1);
+	assert_string_equal(w->err.text, "move: shard 1, there are 1");
 	move(w, 0, 2);
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		assert_true(sn_state_partition(sn_engine_state(w->engine), 2)->owned[i]);

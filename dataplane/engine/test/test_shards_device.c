@@ -145,7 +145,7 @@ static void a_device_that_is_told_of_moves_loses_and_reorders_nothing(void **sta
 		if (!sn_shards_end(sn_engine_shards(w->engine), &blocked))
 			continue;
 		assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), shard_of(w, dice(n_flows)),
-						 dice(WORKERS), w->err, sizeof(w->err)),
+						 dice(WORKERS), &w->err),
 				 0);
 		moves += is_moving(w->engine);
 	}

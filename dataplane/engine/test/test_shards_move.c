@@ -52,9 +52,9 @@ static void moves_under_load_lose_reorder_and_change_nothing(void **state)
 		steps++;
 		if (!sn_shards_end(sn_engine_shards(w->engine), &blocked))
 			continue;
-		if (sn_shards_begin(sn_engine_shards(w->engine), dice(SN_SHARDS), dice(WORKERS), w->err,
-				    sizeof(w->err)) != 0)
-			fail_msg("%s", w->err);
+		if (sn_shards_begin(sn_engine_shards(w->engine), dice(SN_SHARDS), dice(WORKERS), &w->err) !=
+		    0)
+			fail_msg("%s", w->err.text);
 		moves += is_moving(w->engine);
 	}
 	end_move(w);
@@ -92,9 +92,9 @@ static void moves_and_swaps_of_the_program_may_meet(void **state)
 				w->msg->tables[0]->max_sessions = 10000 + swaps % 3;
 			load_message(w);
 		}
-		assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), dice(SN_SHARDS), dice(WORKERS),
-						 w->err, sizeof(w->err)),
-				 0);
+		assert_int_equal(
+			sn_shards_begin(sn_engine_shards(w->engine), dice(SN_SHARDS), dice(WORKERS), &w->err),
+			0);
 		moves++;
 	}
 	end_move(w);
@@ -152,7 +152,7 @@ static void a_program_may_be_loaded_at_each_step_of_a_move(void **state)
 
 		assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine),
 						 dice(sn_state_units(sn_engine_state(w->engine))),
-						 dice(WORKERS), w->err, sizeof(w->err)),
+						 dice(WORKERS), &w->err),
 				 0);
 		for (uint32_t n = 0; n < i / CHANGES % most; n++) {
 			step(w, n_flows);
@@ -194,7 +194,7 @@ static void packets_for_a_shard_on_its_way_wait_for_it(void **state)
 	w->n_out = 0;
 	m = next_packet(w, flow, false);
 	receive(w, 1, 0, &m, 1); /* in the ring to worker 0 */
-	assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), unit, 2, w->err, sizeof(w->err)), 0);
+	assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine), unit, 2, &w->err), 0);
 	poll_worker(w, 2);
 	m = next_packet(w, flow, false);
 	receive(w, 2, 0, &m, 1); /* held */
@@ -221,18 +221,14 @@ static void a_move_says_what_is_wrong_with_it(void **state)
 	uint64_t blocked;
 
 	open_workers(w, 2);
-	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 0, &blocked, w->err, sizeof(w->err)),
-			 -1);
-	assert_string_equal(w->err, "move: the engine runs no program that keeps state");
+	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 0, &blocked, &w->err), -1);
+	assert_string_equal(w->err.text, "move: the engine runs no program that keeps state");
 	load_message(w);
-	assert_int_equal(
-		sn_shards_move(sn_engine_shards(w->engine), 128, 0, &blocked, w->err, sizeof(w->err)), -1);
-	assert_string_equal(w->err, "move: shard 128, there are 128");
-	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 2, &blocked, w->err, sizeof(w->err)),
-			 -1);
-	assert_string_equal(w->err, "move: worker 2, there are 2");
-	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 0, &blocked, w->err, sizeof(w->err)),
-			 0);
+	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 128, 0, &blocked, &w->err), -1);
+	assert_string_equal(w->err.text, "move: shard 128, there are 128");
+	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 2, &blocked, &w->err), -1);
+	assert_string_equal(w->err.text, "move: worker 2, there are 2");
+	assert_int_equal(sn_shards_move(sn_engine_shards(w->engine), 0, 0, &blocked, &w->err), 0);
 	assert_int_equal(blocked, 0);
 }
 

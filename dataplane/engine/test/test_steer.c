@@ -111,19 +111,19 @@ static bool taken(const struct sn_steer_match *match, const struct packet *packe
 	const struct sn_steer_rule rule = {.match = *match, .action = SN_STEER_QUEUE, .queue = 3};
 	uint8_t frame[FRAME_MAX];
 	uint32_t len = write_frame(packet, frame), mark;
-	char err[256] = "";
+	struct sn_error err = {0};
 	struct rte_flow *flow;
 	int queue;
 
 	stand_in[0].queues = 4;
-	if (sn_steer_check(&rule, err, sizeof(err)) != 0)
-		fail_msg("%s", err);
-	flow = sn_steer_install(&device, &rule, err, sizeof(err));
+	if (sn_steer_check(&rule, &err) != 0)
+		fail_msg("%s", err.text);
+	flow = sn_steer_install(&device, &rule, &err);
 	if (flow == NULL)
-		fail_msg("%s", err);
+		fail_msg("%s", err.text);
 	stand_in[0].queues = 3;
 	queue = stand_in_receive(0, frame, len, &mark);
-	assert_int_equal(sn_steer_remove(&device, flow, err, sizeof(err)), 0);
+	assert_int_equal(sn_steer_remove(&device, flow, &err), 0);
 	return queue == 3;
 }
 
@@ -252,14 +252,14 @@ static void a_rule_that_cannot_be_is_explained(void **state)
 		{{.conds[SN_FRAG] = {.value = 1, .mask = 3}}, "whole packets only"},
 		{{.conds[SN_VLAN] = {.value = 4097, .mask = 0x1fff}}, "0x1000 for frames without"},
 	};
-	char err[256];
+	struct sn_error err;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct sn_steer_rule rule = {.match = cases[i].match};
 
-		assert_int_equal(sn_steer_check(&rule, err, sizeof(err)), -1);
-		if (strstr(err, cases[i].why) == NULL)
+		assert_int_equal(sn_steer_check(&rule, &err), -1);
+		if (strstr(err.text, cases[i].why) == NULL)
 			fail_msg("\"%s\" does not say \"%s\"", err, cases[i].why);
 	}
 }
@@ -267,13 +267,13 @@ static void a_rule_that_cannot_be_is_explained(void **state)
 static void the_drivers_words_come_back(void **state)
 {
 	const struct sn_steer_rule rule = {.action = SN_STEER_DROP};
-	char err[256] = "";
+	struct sn_error err = {0};
 
 	(void)state;
 	stand_in_reset(4);
 	stand_in[0].drops = false;
-	assert_null(sn_steer_install(&device, &rule, err, sizeof(err)));
-	assert_string_equal(err, "no drops");
+	assert_null(sn_steer_install(&device, &rule, &err));
+	assert_string_equal(err.text, "no drops");
 }
 
 /* DPDK 22.11 reads the mask in the wrong byte order: with bit 4 it would match another VLAN. */
@@ -281,18 +281,18 @@ static void net_tap_is_not_asked_for_a_vlan_that_it_would_mistake(void **state)
 {
 	const struct sn_steer_device tap = sn_steer_device(0, "net_tap", 4);
 	struct sn_steer_rule rule = {.action = SN_STEER_QUEUE};
-	char err[256] = "";
+	struct sn_error err = {0};
 	struct rte_flow *flow;
 
 	(void)state;
 	stand_in_reset(4);
 	rule.match.conds[SN_VLAN] = sn_cond_is(SN_VLAN, 100);
-	flow = sn_steer_install(&tap, &rule, err, sizeof(err));
+	flow = sn_steer_install(&tap, &rule, &err);
 	assert_non_null(flow);
-	assert_int_equal(sn_steer_remove(&tap, flow, err, sizeof(err)), 0);
+	assert_int_equal(sn_steer_remove(&tap, flow, &err), 0);
 	rule.match.conds[SN_VLAN] = sn_cond_is(SN_VLAN, 0x10);
-	assert_null(sn_steer_install(&tap, &rule, err, sizeof(err)));
-	assert_non_null(strstr(err, "another VLAN"));
+	assert_null(sn_steer_install(&tap, &rule, &err));
+	assert_non_null(strstr(err.text, "another VLAN"));
 }
 
 /* Of UDP and ICMP, which differ in one bit, it would make ICMP. */
@@ -300,18 +300,18 @@ static void net_tap_is_not_asked_for_protocols_by_mask(void **state)
 {
 	const struct sn_steer_device tap = sn_steer_device(0, "net_tap", 4);
 	struct sn_steer_rule rule = {.action = SN_STEER_QUEUE};
-	char err[256] = "";
+	struct sn_error err = {0};
 	struct rte_flow *flow;
 
 	(void)state;
 	stand_in_reset(4);
 	rule.match.conds[SN_PROTO] = sn_cond_is(SN_PROTO, IPPROTO_UDP);
-	flow = sn_steer_install(&tap, &rule, err, sizeof(err));
+	flow = sn_steer_install(&tap, &rule, &err);
 	assert_non_null(flow);
-	assert_int_equal(sn_steer_remove(&tap, flow, err, sizeof(err)), 0);
+	assert_int_equal(sn_steer_remove(&tap, flow, &err), 0);
 	rule.match.conds[SN_PROTO] = (struct sn_cond){.value = IPPROTO_ICMP, .mask = 0xff ^ 0x10};
-	assert_null(sn_steer_install(&tap, &rule, err, sizeof(err)));
-	assert_non_null(strstr(err, "other protocols"));
+	assert_null(sn_steer_install(&tap, &rule, &err));
+	assert_non_null(strstr(err.text, "other protocols"));
 }
 
 int main(void)

@@ -65,13 +65,13 @@ static void check_bulk(const struct set *set, const struct sn_table *table, enum
 /* With all instruction sets that the machine has. NULL: any kind. */
 static void check(const struct set *set, const char *kind, unsigned int n_keys, uint64_t *state)
 {
-	char err[128];
+	struct sn_error err;
 
 	for (int isa = SN_ISA_BASE; isa <= (int)sn_isa_best(); isa++) {
-		struct sn_table *table = sn_table_create_isa(&set->spec, isa, err, sizeof(err));
+		struct sn_table *table = sn_table_create_isa(&set->spec, isa, &err);
 
 		if (table == NULL)
-			fail_msg("a table of %u boxes was not made: %s", set->spec.n_boxes, err);
+			fail_msg("a table of %u boxes was not made: %s", set->spec.n_boxes, err.text);
 		if (kind != NULL)
 			assert_string_equal(sn_table_kind(table), kind);
 		assert_true(sn_table_size(table) > 0);
@@ -272,12 +272,12 @@ static void wildcards_do_not_blow_up_memory(void **unused)
 
 	(void)unused;
 	for (unsigned int percent = 0; percent <= 100; percent += 20) {
-		char err[128];
+		struct sn_error err;
 		struct sn_table *table;
 		struct set set;
 
 		set_make_classbench(&set, 5000, percent, &state);
-		table = sn_table_create(&set.spec, err, sizeof(err));
+		table = sn_table_create(&set.spec, &err);
 		assert_non_null(table);
 		if (sn_table_size(table) > 12u << 20)
 			fail_msg("5,000 rules with %u %% wildcards take %zu bytes, more than 12 MiB", percent,
@@ -362,11 +362,11 @@ static void set_change(struct set *to, const struct set *from, unsigned int perc
 
 static struct sn_table *make(const struct set *set)
 {
-	char err[128];
-	struct sn_table *table = sn_table_create(&set->spec, err, sizeof(err));
+	struct sn_error err;
+	struct sn_table *table = sn_table_create(&set->spec, &err);
 
 	if (table == NULL)
-		fail_msg("a table of %u boxes was not made: %s", set->spec.n_boxes, err);
+		fail_msg("a table of %u boxes was not made: %s", set->spec.n_boxes, err.text);
 	return table;
 }
 
@@ -480,10 +480,10 @@ static void a_table_like_the_one_before_is_made_sooner(void **unused)
 
 static void assert_refused(const struct sn_table_spec *spec, const char *message)
 {
-	char err[128] = "";
+	struct sn_error err = {0};
 
-	assert_null(sn_table_create(spec, err, sizeof(err)));
-	assert_string_equal(err, message);
+	assert_null(sn_table_create(spec, &err));
+	assert_string_equal(err.text, message);
 }
 
 static void bad_tables_are_refused_with_the_value_and_what_would_be_right(void **unused)

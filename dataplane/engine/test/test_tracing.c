@@ -23,16 +23,16 @@ struct fixture {
 	struct sn_arena arena; /* of programs and messages made here */
 	uint64_t now;
 	Sinter__Program__V1__StartTrace start;
-	char err[512];
+	struct sn_error err;
 };
 
 static int start_eal(void **state)
 {
-	char err[512];
+	struct sn_error err;
 
 	(void)state;
-	if (sn_harness_eal("test", err, sizeof(err)) != 0) {
-		print_error("%s\n", err);
+	if (sn_harness_eal("test", &err) != 0) {
+		print_error("%s\n", err.text);
 		return -1;
 	}
 	return 0;
@@ -49,8 +49,8 @@ static void load(struct fixture *f)
 	struct sn_engine_loaded loaded;
 
 	if (sn_engine_load(f->harness.engine, sn_sample_napt(&f->arena), (const uint8_t *)"hash", 4, &loaded,
-			   f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+			   &f->err) != 0)
+		fail_msg("%s", f->err.text);
 }
 
 static int open_workers(void **state, unsigned int n)
@@ -58,8 +58,8 @@ static int open_workers(void **state, unsigned int n)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	sn_arena_init(&f->arena);
-	if (sn_harness_open(&f->harness, n, (struct sn_partitioning){0}, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_harness_open(&f->harness, n, (struct sn_partitioning){0}, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 	sn_requests_init(&f->requests, f->harness.engine, sn_harness_inject, &f->harness);
 	sinter__program__v1__start_trace__init(&f->start);
 	f->now = SECOND_NS;
@@ -98,8 +98,8 @@ static void send_packets(struct fixture *f, uint16_t dport, size_t n)
 		injected[i].data.len = sn_sample_udp(&packet, frames[i]);
 		list[i] = &injected[i];
 	}
-	if (sn_harness_round(&f->harness, f->now, list, n, f->err, sizeof(f->err)) != 0)
-		fail_msg("%s", f->err);
+	if (sn_harness_round(&f->harness, f->now, list, n, &f->err) != 0)
+		fail_msg("%s", f->err.text);
 }
 
 static void wait_seconds(struct fixture *f, uint64_t seconds)

@@ -265,10 +265,11 @@ static void counts_that_are_none_are_refused(void **state)
 	take.n_counts = 2;
 	assert_int_equal(sn_answer_take(sn_engine_transfers(j->to->engine), &w->arena, &take, &response, ERR),
 			 -1);
-	assert_string_equal(w->err, "take: 2 counts of sessions, of 3 shards: want one of each, or none");
+	assert_string_equal(w->err.text,
+			    "take: 2 counts of sessions, of 3 shards: want one of each, or none");
 	j->units[2] = 128;
 	assert_int_equal(ask_layout(j, 3, counts), -1);
-	assert_string_equal(w->err, "give: shard 128, there are 128");
+	assert_string_equal(w->err.text, "give: shard 128, there are 128");
 }
 
 static void both_engines_say_how_long_packets_waited(void **state)

@@ -22,10 +22,9 @@ static void abort_after(struct world *w, uint32_t step)
 	poll_side(&w->sides[0]);
 	sn_take_abort(sn_engine_transfers(w->sides[1].engine), j.id, &taken);
 	assert_false(taken.committed);
-	assert_int_equal(sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, j.count, &taken,
-					w->err, sizeof(w->err)),
-			 -1);
-	assert_string_equal(w->err, "the transfer is not known, or ended");
+	assert_int_equal(
+		sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, j.count, &taken, &w->err), -1);
+	assert_string_equal(w->err.text, "the transfer is not known, or ended");
 	give_abort(&j);
 	give_abort(&j); /* again: nothing to do */
 	settle(w);	/* and go on */
@@ -61,25 +60,21 @@ static void a_giver_that_asks_after_the_end_learns_what_the_taker_did(void **sta
 	j = journey(w, 0, 0, SN_SHARDS);
 	begin(&j);
 	carry_all(&j);
-	assert_int_equal(sn_give_commit(sn_engine_transfers(w->sides[0].engine), j.id, &j.blocked, w->err,
-					sizeof(w->err)),
+	assert_int_equal(sn_give_commit(sn_engine_transfers(w->sides[0].engine), j.id, &j.blocked, &w->err),
 			 -1);
-	assert_string_equal(w->err, "the transfer is not sealed: it may have ended at the peer");
+	assert_string_equal(w->err.text, "the transfer is not sealed: it may have ended at the peer");
 	seal(&j);
 	take_commit(&j);
 	take_commit(&j); /* the answer was lost */
 	sn_take_abort(sn_engine_transfers(w->sides[1].engine), j.id, &taken);
 	assert_true(taken.committed);
-	assert_int_equal(
-		sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), w->err, sizeof(w->err)),
-		0);
+	assert_int_equal(sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), &w->err), 0);
 	give_commit(&j);
 	give_commit(&j);
 	assert_int_equal(j.blocked, 0);
-	assert_int_equal(sn_give_abort(sn_engine_transfers(w->sides[0].engine), j.id, &j.blocked, w->err,
-				       sizeof(w->err)),
+	assert_int_equal(sn_give_abort(sn_engine_transfers(w->sides[0].engine), j.id, &j.blocked, &w->err),
 			 -1);
-	assert_string_equal(w->err, "the transfer is committed");
+	assert_string_equal(w->err.text, "the transfer is committed");
 	assert_int_equal(take_begin(&j), 0);
 	assert_true(j.last.committed);
 	assert_int_equal(sessions_of(&w->sides[1]), 50);
@@ -102,7 +97,7 @@ static void a_broken_connection_is_resumed_where_it_was(void **state)
 	memcpy(first, j.chunk, sizeof(first));
 	carry(&j);
 	assert_int_equal(sn_give_read(sn_engine_transfers(w->sides[0].engine), j.id, &cursor, j.chunk, CHUNK,
-				      &n, w->err, sizeof(w->err)),
+				      &n, &w->err),
 			 0);
 	assert_memory_equal(j.chunk, first, sizeof(first));
 	j.sequence = 0;
@@ -111,16 +106,15 @@ static void a_broken_connection_is_resumed_where_it_was(void **state)
 	assert_int_equal(j.last.count, 2 * CHUNK);
 	j.sequence = 3;
 	assert_int_equal(put_chunk(&j), -1);
-	assert_string_equal(w->err, "chunk 3, want 2");
+	assert_string_equal(w->err.text, "chunk 3, want 2");
 	assert_int_equal(take_begin(&j), 0);
 	assert_int_equal(j.last.sequence, 2);
 	j.sequence = 2;
 	carry_all(&j);
 	seal(&j);
-	assert_int_equal(sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, 299, &j.last, w->err,
-					sizeof(w->err)),
+	assert_int_equal(sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, 299, &j.last, &w->err),
 			 -1);
-	assert_string_equal(w->err, "300 sessions came, the giver has put 299");
+	assert_string_equal(w->err.text, "300 sessions came, the giver has put 299");
 	take_commit(&j);
 	give_commit(&j);
 	send_all(w, 300, true);
@@ -159,17 +153,14 @@ static void what_was_given_up_at_the_taker_never_commits(void **state)
 
 	open_sides(w, 1);
 	j = journey(w, 0, 0, SN_SHARDS);
-	assert_int_equal(
-		sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), w->err, sizeof(w->err)),
-		0);
+	assert_int_equal(sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), &w->err), 0);
 	/* The beginning is on its way when the driver gives up; there are no sessions. */
 	sn_take_abort(sn_engine_transfers(w->sides[1].engine), j.id, &j.last);
 	assert_false(j.last.committed);
 	give_abort(&j);
 	assert_int_equal(take_begin(&j), -1);
-	assert_string_equal(w->err, "the transfer was given up");
-	assert_int_equal(sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, 0, &j.last, w->err,
-					sizeof(w->err)),
+	assert_string_equal(w->err.text, "the transfer was given up");
+	assert_int_equal(sn_take_commit(sn_engine_transfers(w->sides[1].engine), j.id, 0, &j.last, &w->err),
 			 -1);
 	assert_int_equal(place(&w->sides[1], 0), SN_SHARD_AWAY);
 	transfer(w, 0, 0, SN_SHARDS);
@@ -184,7 +175,7 @@ static void refuse_spoilt(struct world *w, uint32_t at, uint8_t with, const char
 	read_chunk(&j);
 	j.chunk[at] = with;
 	assert_int_equal(put_chunk(&j), -1);
-	if (!strstr(w->err, why))
+	if (!strstr(w->err.text, why))
 		fail_msg("\"%s\", want \"…%s…\"", w->err, why);
 	assert_int_equal(place(&w->sides[1], 0), SN_SHARD_AWAY);
 	assert_int_equal(sessions_of(&w->sides[1]), 0);
@@ -208,7 +199,7 @@ static void a_session_that_cannot_be_is_refused_and_ends_the_transfer(void **sta
 	read_chunk(&j);
 	memcpy(j.chunk + SN_CARRY_BYTES, j.chunk, SN_CARRY_BYTES);
 	assert_int_equal(put_chunk(&j), -1);
-	assert_non_null(strstr(w->err, "holds what another one has"));
+	assert_non_null(strstr(w->err.text, "holds what another one has"));
 	give_abort(&j);
 	send_all(w, 100, true);
 	assert_nothing_lost(w);
@@ -224,25 +215,22 @@ static void engines_that_are_not_alike_hand_nothing_over(void **state)
 	j = journey(w, 0, 0, 1);
 	load_hashed(&w->sides[1], other, sizeof(other));
 	assert_int_equal(take_begin(&j), -1);
-	assert_string_equal(w->err,
+	assert_string_equal(w->err.text,
 			    "the giver runs program 01020304, this engine 09080706: load the same first");
 	load_hashed(&w->sides[1], program_hash, sizeof(program_hash));
-	assert_int_equal(sn_shards_assign(sn_engine_shards(w->sides[1].engine), NULL, 0, key, sizeof(key),
-					  w->err, sizeof(w->err)),
-			 0);
+	assert_int_equal(
+		sn_shards_assign(sn_engine_shards(w->sides[1].engine), NULL, 0, key, sizeof(key), &w->err),
+		0);
 	assert_int_equal(take_begin(&j), -1);
 	assert_string_equal(
-		w->err, "the giver tells shards by another key: assign one key to all engines of the chain");
+		w->err.text,
+		"the giver tells shards by another key: assign one key to all engines of the chain");
 	j.units[0] = 128;
-	assert_int_equal(
-		sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), w->err, sizeof(w->err)),
-		-1);
-	assert_string_equal(w->err, "shard 128, there are 128");
+	assert_int_equal(sn_give_begin(sn_engine_transfers(w->sides[0].engine), order_of(&j), &w->err), -1);
+	assert_string_equal(w->err.text, "shard 128, there are 128");
 	j.units[0] = 3;
-	assert_int_equal(
-		sn_give_begin(sn_engine_transfers(w->sides[1].engine), order_of(&j), w->err, sizeof(w->err)),
-		-1);
-	assert_string_equal(w->err, "shard 3 is away, want one that is here");
+	assert_int_equal(sn_give_begin(sn_engine_transfers(w->sides[1].engine), order_of(&j), &w->err), -1);
+	assert_string_equal(w->err.text, "shard 3 is away, want one that is here");
 }
 
 static void transfers_that_nobody_goes_on_with_end_unless_the_taker_decides(void **state)

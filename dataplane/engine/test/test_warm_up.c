@@ -93,7 +93,7 @@ static void until_the_swap_the_old_program_decides(void **state)
 	load(f);
 	open_flows(f, out, in);
 	f->msg->segments[0]->table->bounds[0] = f->msg->segments[0]->table->bounds[1] = out[1].dport;
-	next = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
+	next = sn_program_create(f->msg, f->program, &f->err);
 	assert_non_null(next);
 	counts = sn_counts_create(next);
 	while (!sn_worker_warm_up(f->worker, next, counts, f->now)) {
@@ -224,7 +224,7 @@ static void a_warm_up_that_no_swap_follows_leaves_nothing(void **state)
 
 	load(f);
 	open_flows(f, out, in);
-	never = sn_program_create(f->msg, f->program, f->err, sizeof(f->err));
+	never = sn_program_create(f->msg, f->program, &f->err);
 	assert_non_null(never);
 	counts = sn_counts_create(never);
 	sn_worker_warm_up(f->worker, never, counts, f->now);

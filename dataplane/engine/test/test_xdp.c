@@ -24,17 +24,18 @@ static void the_kernel_interface_is_found_among_the_arguments(void **state)
 		{"net_af_xdp0,xiface=eth1", NULL},
 		{"net_af_xdp0", NULL},
 	};
-	char link[IF_NAMESIZE], err[256];
+	char link[IF_NAMESIZE];
+	struct sn_error err;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		int rc = sn_xdp_link(cases[i].device, link, err, sizeof(err));
+		int rc = sn_xdp_link(cases[i].device, link, &err);
 
 		assert_int_equal(rc, cases[i].link != NULL ? 0 : -1);
 		if (rc == 0)
 			assert_string_equal(link, cases[i].link);
 		else
-			assert_non_null(strstr(err, "iface=eth1"));
+			assert_non_null(strstr(err.text, "iface=eth1"));
 	}
 	assert_true(sn_xdp_drives("net_af_xdp0,iface=eth1"));
 	assert_false(sn_xdp_drives("net_af_packet0,iface=eth1"));
@@ -69,40 +70,39 @@ static void out_of_folder(const char *folder)
 
 static void the_driver_is_told_queues_and_program_unless_the_user_has_told_it(void **state)
 {
-	char folder[32], devargs[256], want[256], err[256];
+	char folder[32], devargs[256], want[256];
+	struct sn_error err;
 
 	(void)state;
 	in_folder(folder, true);
-	assert_int_equal(
-		sn_xdp_devargs("net_af_xdp0,iface=eth1", 2, devargs, sizeof(devargs), err, sizeof(err)), 0);
+	assert_int_equal(sn_xdp_devargs("net_af_xdp0,iface=eth1", 2, devargs, sizeof(devargs), &err), 0);
 	snprintf(want, sizeof(want), "net_af_xdp0,iface=eth1,queue_count=2,xdp_prog=%s/xsk_def_xdp_prog.o",
 		 folder);
 	assert_string_equal(devargs, want);
 
 	assert_int_equal(sn_xdp_devargs("net_af_xdp0,xdp_prog=/a.o,iface=eth1,start_queue=4,queue_count=3", 2,
-					devargs, sizeof(devargs), err, sizeof(err)),
+					devargs, sizeof(devargs), &err),
 			 0);
 	assert_string_equal(devargs, "net_af_xdp0,xdp_prog=/a.o,iface=eth1,start_queue=4,queue_count=3");
 
-	assert_int_equal(sn_xdp_devargs("net_af_xdp0,iface=eth1", 2, devargs, 40, err, sizeof(err)), -1);
-	assert_non_null(strstr(err, "longer than 39 characters"));
+	assert_int_equal(sn_xdp_devargs("net_af_xdp0,iface=eth1", 2, devargs, 40, &err), -1);
+	assert_non_null(strstr(err.text, "longer than 39 characters"));
 	out_of_folder(folder);
 }
 
 static void without_libxdps_program_it_is_said_what_to_install(void **state)
 {
-	char folder[32], devargs[256], err[256];
+	char folder[32], devargs[256];
+	struct sn_error err;
 
 	(void)state;
 	in_folder(folder, false);
-	assert_int_equal(
-		sn_xdp_devargs("net_af_xdp0,iface=eth1", 1, devargs, sizeof(devargs), err, sizeof(err)), -1);
-	assert_non_null(strstr(err, folder));
-	assert_non_null(strstr(err, "libxdp1"));
+	assert_int_equal(sn_xdp_devargs("net_af_xdp0,iface=eth1", 1, devargs, sizeof(devargs), &err), -1);
+	assert_non_null(strstr(err.text, folder));
+	assert_non_null(strstr(err.text, "libxdp1"));
 	out_of_folder(folder);
 	/* Where it is installed, as DPDK's driver wants it. */
-	assert_int_equal(
-		sn_xdp_devargs("net_af_xdp0,iface=eth1", 1, devargs, sizeof(devargs), err, sizeof(err)), 0);
+	assert_int_equal(sn_xdp_devargs("net_af_xdp0,iface=eth1", 1, devargs, sizeof(devargs), &err), 0);
 }
 
 int main(void)

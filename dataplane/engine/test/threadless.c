@@ -27,13 +27,13 @@ struct rte_mbuf *buffer(const uint8_t *frame, uint32_t len)
 struct sn_engine *create_threadless(struct sn_engine_config config)
 {
 	struct sn_engine *engine;
-	char err[512];
+	struct sn_error err;
 
 	config.pool = buffers;
 	config.harness = true;
-	engine = sn_engine_create(&config, err, sizeof(err));
+	engine = sn_engine_create(&config, &err);
 	if (!engine)
-		fail_msg("%s", err);
+		fail_msg("%s", err.text);
 	return engine;
 }
 
@@ -41,10 +41,10 @@ void load_threadless(struct sn_engine *engine, const Sinter__Program__V1__Progra
 		     size_t hash_len)
 {
 	struct sn_engine_loaded loaded;
-	char err[512];
+	struct sn_error err;
 
-	if (sn_engine_load(engine, msg, hash, hash_len, &loaded, err, sizeof(err)) != 0)
-		fail_msg("%s", err);
+	if (sn_engine_load(engine, msg, hash, hash_len, &loaded, &err) != 0)
+		fail_msg("%s", err.text);
 }
 
 void tick_workers(struct sn_engine *engine, uint32_t n)

@@ -111,7 +111,7 @@ static int introduce_owner(struct side *side, const char *interface, size_t n_pe
 	message.peers = peers;
 	message.n_peers = n_peers;
 	message.front = front;
-	return sn_answer_peers(side->engine, &message, side->world->err, sizeof(side->world->err));
+	return sn_answer_peers(side->engine, &message, &side->world->err);
 }
 
 int introduce_with(struct side *side, const char *interface, size_t n_peers, bool front)
@@ -122,7 +122,7 @@ int introduce_with(struct side *side, const char *interface, size_t n_peers, boo
 void introduce(struct side *side, bool owns)
 {
 	if (introduce_owner(side, "outside", 1, owns, false) != 0)
-		fail_msg("%s", side->world->err);
+		fail_msg("%s", side->world->err.text);
 }
 
 void open_sides(struct world *w, uint32_t n_workers)

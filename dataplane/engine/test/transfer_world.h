@@ -6,6 +6,7 @@
  * when, and how far a transfer is, is the test's matter. */
 
 #include "numbered_flow.h"
+#include "sn_error.h"
 #include "threadless.h"
 
 #include "sn_shards.h"
@@ -38,7 +39,7 @@ struct world {
 	uint32_t n_workers;
 	struct sn_partitioning partitioning;
 	uint64_t n_sent, n_seen;
-	char err[512];
+	struct sn_error err;
 	struct flow flows[FLOWS];
 };
 
@@ -99,12 +100,12 @@ struct journey {
 	struct sn_taken last;
 };
 
-#define OK(call)                                   \
-	do {                                       \
-		if ((call) != 0)                   \
-			fail_msg("%s", j->w->err); \
+#define OK(call)                                        \
+	do {                                            \
+		if ((call) != 0)                        \
+			fail_msg("%s", j->w->err.text); \
 	} while (0)
-#define ERR j->w->err, sizeof(j->w->err)
+#define ERR &j->w->err
 
 struct journey journey(struct world *w, uint8_t from, uint32_t first, uint32_t n);
 const struct sn_transfer_order *order_of(struct journey *j);

@@ -26,8 +26,6 @@
 #include "sn_log.h"
 #include "sn_thread.h"
 
-#define SN_ERR_LEN	     768
-#define SN_ERR(...)	     (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_UNIQUE_PORT_FIRST 1024
 #define SN_UNIQUE_PORTS	     (65536 - SN_UNIQUE_PORT_FIRST)
 
@@ -60,41 +58,41 @@ static const struct option long_options[] = {
 	{NULL, 0, NULL, 0},
 };
 
-static int parse_number(const char *text, unsigned int min, unsigned int *value, char *err, size_t err_len)
+static int parse_number(const char *text, unsigned int min, unsigned int *value, struct sn_error *err)
 {
 	char *end;
 	unsigned long number = strtoul(text, &end, 10);
 
 	if (end == text || *end != '\0' || *text == '-' || number < min || number > 100000000)
-		return SN_ERR("\"%s\": want a number from %u to 100000000", text, min);
+		return sn_fail(err, "\"%s\": want a number from %u to 100000000", text, min);
 	*value = (unsigned int)number;
 	return 0;
 }
 
 /* 0: go on, 1: done, -1: error. */
-static int parse_flags(int argc, char **argv, struct options *options, char *err, size_t err_len)
+static int parse_flags(int argc, char **argv, struct options *options, struct sn_error *err)
 {
 	int opt, rc = 0;
 
 	while (rc == 0 && (opt = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
 		switch (opt) {
 		case 'r':
-			rc = parse_number(optarg, 1, &options->rounds, err, err_len);
+			rc = parse_number(optarg, 1, &options->rounds, err);
 			break;
 		case 'w':
-			rc = parse_number(optarg, 0, &options->warmup, err, err_len);
+			rc = parse_number(optarg, 0, &options->warmup, err);
 			break;
 		case 'p':
-			rc = parse_number(optarg, 0, &options->profile, err, err_len);
+			rc = parse_number(optarg, 0, &options->profile, err);
 			break;
 		case 'e':
 			options->entry = optarg;
 			break;
 		case 'u':
-			rc = parse_number(optarg, 1, &options->unique_flows, err, err_len);
+			rc = parse_number(optarg, 1, &options->unique_flows, err);
 			break;
 		case 'b':
-			rc = parse_number(optarg, 1024, &options->buffers, err, err_len);
+			rc = parse_number(optarg, 1024, &options->buffers, err);
 			break;
 		case 'n':
 			options->no_huge = true;
@@ -103,18 +101,18 @@ static int parse_flags(int argc, char **argv, struct options *options, char *err
 			fputs(usage, stdout);
 			return 1;
 		default:
-			return SN_ERR("see --help");
+			return sn_fail(err, "see --help");
 		}
 	}
 	for (; rc == 0 && optind < argc && strcmp(argv[optind], "--") != 0; optind++) {
 		if (options->n_programs == SN_BENCH_PROGRAMS)
-			return SN_ERR("more than %d programs", SN_BENCH_PROGRAMS);
+			return sn_fail(err, "more than %d programs", SN_BENCH_PROGRAMS);
 		options->programs[options->n_programs++] = argv[optind];
 	}
 	if (rc == 0 && options->n_programs == 0)
-		return SN_ERR("no program given; see --help");
+		return sn_fail(err, "no program given; see --help");
 	for (optind++; rc == 0 && optind < argc; optind++)
-		rc = sn_eal_add(&options->eal, argv[optind], err, err_len);
+		rc = sn_eal_add(&options->eal, argv[optind], err);
 	return rc;
 }
 
@@ -143,8 +141,7 @@ static const uint8_t *neighbor_mac(const struct sn_program *program)
 	return last->n_neighbors == 1 ? last->neighbors[0].mac : NULL;
 }
 
-static int open_mailbox(struct mailbox *mailbox, const char *path, const char *entry, char *err,
-			size_t err_len)
+static int open_mailbox(struct mailbox *mailbox, const char *path, const char *entry, struct sn_error *err)
 {
 	Sinter__Program__V1__Program *message;
 	const struct sn_interface *interface;
@@ -152,21 +149,21 @@ static int open_mailbox(struct mailbox *mailbox, const char *path, const char *e
 	uint8_t *data;
 	size_t len;
 
-	if (sn_file_read(path, &data, &len, err, err_len) != 0)
+	if (sn_file_read(path, &data, &len, err) != 0)
 		return -1;
 	message = sinter__program__v1__program__unpack(NULL, len, data);
 	free(data);
 	if (message == NULL)
-		return SN_ERR("%s: %zu bytes are no encoded program", path, len);
-	mailbox->plan = sn_plan_create(message, NULL, NULL, 1, err, err_len);
+		return sn_fail(err, "%s: %zu bytes are no encoded program", path, len);
+	mailbox->plan = sn_plan_create(message, NULL, NULL, 1, err);
 	sinter__program__v1__program__free_unpacked(message, NULL);
 	if (mailbox->plan == NULL)
 		return -1;
 	if (mailbox->plan->program->n_interfaces == 0)
-		return SN_ERR("%s: the program has no interfaces", path);
+		return sn_fail(err, "%s: the program has no interfaces", path);
 	while (entry != NULL && strcmp(mailbox->plan->program->interfaces[mailbox->entry].name, entry) != 0)
 		if (++mailbox->entry == mailbox->plan->program->n_interfaces)
-			return SN_ERR("%s: the program has no interface %s", path, entry);
+			return sn_fail(err, "%s: the program has no interface %s", path, entry);
 	interface = &mailbox->plan->program->interfaces[mailbox->entry];
 	memcpy(mailbox->mac, interface->has_mac ? interface->mac : mailbox->plan->macs[mailbox->entry],
 	       sizeof(mailbox->mac));
@@ -174,11 +171,11 @@ static int open_mailbox(struct mailbox *mailbox, const char *path, const char *e
 	mailbox->state = sn_state_create(1, 1, (struct sn_partitioning){0});
 	if (mailbox->state == NULL ||
 	    sn_state_apply(mailbox->state, mailbox->plan->program, &kept, &dropped) < 0)
-		return SN_ERR("%s: no memory for the program's state", path);
+		return sn_fail(err, "%s: no memory for the program's state", path);
 	return 0;
 }
 
-static int open_worker(struct mailbox *mailbox, char *err, size_t err_len)
+static int open_worker(struct mailbox *mailbox, struct sn_error *err)
 {
 	struct sn_worker_config config = {
 		.pool = mailbox->bench->pool,
@@ -187,7 +184,7 @@ static int open_worker(struct mailbox *mailbox, char *err, size_t err_len)
 		.tx_ctx = mailbox,
 	};
 
-	mailbox->worker = sn_worker_create(&config, err, err_len);
+	mailbox->worker = sn_worker_create(&config, err);
 	if (mailbox->worker == NULL)
 		return -1;
 	for (uint32_t i = 0; i < mailbox->plan->program->n_interfaces; i++)
@@ -196,14 +193,14 @@ static int open_worker(struct mailbox *mailbox, char *err, size_t err_len)
 	return 0;
 }
 
-static int open_line(struct bench *bench, char *err, size_t err_len)
+static int open_line(struct bench *bench, struct sn_error *err)
 {
 	for (unsigned int i = 0; i < bench->options->n_programs; i++) {
 		struct mailbox *mailbox = &bench->mailboxes[i], *before = i > 0 ? mailbox - 1 : NULL;
 
 		mailbox->bench = bench;
 		if (open_mailbox(mailbox, bench->options->programs[i],
-				 before == NULL ? bench->options->entry : NULL, err, err_len) != 0)
+				 before == NULL ? bench->options->entry : NULL, err) != 0)
 			return -1;
 		if (before != NULL) {
 			const uint8_t *to = neighbor_mac(before->plan->program);
@@ -212,7 +209,7 @@ static int open_line(struct bench *bench, char *err, size_t err_len)
 			mailbox->readdress =
 				to == NULL || memcmp(to, mailbox->mac, sizeof(mailbox->mac)) != 0;
 		}
-		if (open_worker(mailbox, err, err_len) != 0)
+		if (open_worker(mailbox, err) != 0)
 			return -1;
 	}
 	return 0;
@@ -233,7 +230,7 @@ static void close_line(struct bench *bench)
 	}
 }
 
-static int open_ports(struct bench *bench, char *err, size_t err_len)
+static int open_ports(struct bench *bench, struct sn_error *err)
 {
 	uint16_t ids[2], port;
 	unsigned int n = 0;
@@ -244,8 +241,8 @@ static int open_ports(struct bench *bench, char *err, size_t err_len)
 			ids[n++] = port;
 	}
 	if (n == 0)
-		return SN_ERR("no port: give EAL one, as in -- --vdev "
-			      "net_pcap0,rx_pcap=traffic.pcap,infinite_rx=1");
+		return sn_fail(err, "no port: give EAL one, as in -- --vdev "
+				    "net_pcap0,rx_pcap=traffic.pcap,infinite_rx=1");
 	for (unsigned int i = 0; i < n; i++) {
 		struct rte_eth_conf conf = {0};
 		struct rte_eth_dev_info info;
@@ -262,7 +259,8 @@ static int open_ports(struct bench *bench, char *err, size_t err_len)
 		if (rc == 0)
 			rc = rte_eth_dev_start(ids[i]);
 		if (rc != 0)
-			return SN_ERR(
+			return sn_fail(
+				err,
 				"port %u does not start: %s (are there enough --buffers for its packets?)",
 				ids[i], strerror(-rc));
 	}
@@ -363,7 +361,7 @@ static uint64_t stage_cycles(const struct bench *bench, enum sn_stage stage)
 
 /* Rounds with a clock around each stage; of each stage the median burst, as one interruption would hide the
  * rest. */
-static int profile(struct bench *bench, char *err, size_t err_len)
+static int profile(struct bench *bench, struct sn_error *err)
 {
 	static const char *const names[SN_STAGES] = {"receive",	 "parse",   "lookup",
 						     "classify", "rewrite", "send"};
@@ -373,7 +371,7 @@ static int profile(struct bench *bench, char *err, size_t err_len)
 	size_t n = 0;
 
 	if (samples == NULL)
-		return SN_ERR("no memory for %u profiled bursts", options->profile);
+		return sn_fail(err, "no memory for %u profiled bursts", options->profile);
 	for (unsigned int i = 0; i < options->n_programs; i++)
 		sn_worker_set_profile(bench->mailboxes[i].worker, true);
 	for (unsigned int i = 0; i < options->profile; i++) {
@@ -402,7 +400,7 @@ static int profile(struct bench *bench, char *err, size_t err_len)
 	return 0;
 }
 
-static int measure(struct bench *bench, char *err, size_t err_len)
+static int measure(struct bench *bench, struct sn_error *err)
 {
 	const struct options *options = bench->options;
 	const struct sn_worker_stats *stats = sn_worker_stats(bench->mailboxes[0].worker);
@@ -416,8 +414,8 @@ static int measure(struct bench *bench, char *err, size_t err_len)
 		run_round(bench, true);
 	packets = stats->packets - packets;
 	if (bench->n_samples == 0)
-		return SN_ERR("not one burst of %d packets came from port %u in %u rounds", SN_BENCH_BURST,
-			      bench->rx_port, options->rounds);
+		return sn_fail(err, "not one burst of %d packets came from port %u in %u rounds",
+			       SN_BENCH_BURST, bench->rx_port, options->rounds);
 	printf("{\"burst\":%d,\"full_bursts\":%zu,\"tsc_hz\":%" PRIu64
 	       ",\"unique_flows\":%s,\"programs\":%u,",
 	       SN_BENCH_BURST, bench->n_samples, rte_get_tsc_hz(),
@@ -425,7 +423,7 @@ static int measure(struct bench *bench, char *err, size_t err_len)
 	bench_print_cycles(bench);
 	printf(",\"timer_cycles_per_packet\":%.2f,\"instructions_per_packet\":null,",
 	       (double)bench->timer_cycles / (double)packets);
-	if (profile(bench, err, err_len) != 0)
+	if (profile(bench, err) != 0)
 		return -1;
 	printf(",\"packets\":%" PRIu64 ",\"sent\":%" PRIu64 ",", stats->packets, bench->sent);
 	bench_print_drops(bench);
@@ -437,7 +435,7 @@ static int measure(struct bench *bench, char *err, size_t err_len)
 	return 0;
 }
 
-static int run(struct options *options, char *err, size_t err_len)
+static int run(struct options *options, struct sn_error *err)
 {
 	static struct bench bench;
 	int rc = 0;
@@ -445,21 +443,22 @@ static int run(struct options *options, char *err, size_t err_len)
 	bench.options = options;
 	bench.samples = malloc(options->rounds * sizeof(*bench.samples));
 	if (bench.samples == NULL || sn_source_register() != 0)
-		rc = SN_ERR("no memory for %u samples", options->rounds);
+		rc = sn_fail(err, "no memory for %u samples", options->rounds);
 	if (rc == 0) {
 		bench.pool = rte_pktmbuf_pool_create("packets", options->buffers, 256, 0,
 						     RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 		if (bench.pool == NULL)
-			rc = SN_ERR(
+			rc = sn_fail(
+				err,
 				"no memory for %u packet buffers: more EAL memory (-m) or fewer --buffers",
 				options->buffers);
 	}
 	if (rc == 0)
-		rc = open_ports(&bench, err, err_len);
+		rc = open_ports(&bench, err);
 	if (rc == 0)
-		rc = open_line(&bench, err, err_len);
+		rc = open_line(&bench, err);
 	if (rc == 0)
-		rc = measure(&bench, err, err_len);
+		rc = measure(&bench, err);
 	close_line(&bench);
 	free(bench.samples);
 	return rc;
@@ -469,33 +468,33 @@ int main(int argc, char **argv)
 {
 	static struct options options = {.rounds = 20000, .warmup = 5000, .profile = 5000, .buffers = 65535};
 	struct sn_eal *eal = &options.eal;
-	char err[SN_ERR_LEN] = "";
-	int rc = sn_eal_add(eal, argv[0], err, sizeof(err));
+	struct sn_error err = {0};
+	int rc = sn_eal_add(eal, argv[0], &err);
 
 	if (rc == 0)
-		rc = parse_flags(argc, argv, &options, err, sizeof(err));
+		rc = parse_flags(argc, argv, &options, &err);
 	if (rc > 0) {
 		sn_eal_free(eal);
 		return EXIT_SUCCESS;
 	}
 	if (rc == 0 && options.no_huge)
-		rc = sn_eal_add_no_huge(eal, 1024, err, sizeof(err));
+		rc = sn_eal_add_no_huge(eal, 1024, &err);
 	if (rc == 0 && !sn_eal_has(eal, "-l") && !sn_eal_has(eal, "--lcores"))
-		rc = sn_eal_add_words(eal, "-l 0", err, sizeof(err));
+		rc = sn_eal_add_words(eal, "-l 0", &err);
 	if (rc == 0 && !sn_eal_has(eal, "--log-level"))
-		rc = sn_eal_add(eal, "--log-level=*:warning", err, sizeof(err));
+		rc = sn_eal_add(eal, "--log-level=*:warning", &err);
 	if (rc == 0 && !sn_eal_has(eal, "-a") && !sn_eal_has(eal, "--allow") && !sn_eal_has(eal, "--no-pci"))
-		rc = sn_eal_add(eal, "--no-pci", err, sizeof(err));
+		rc = sn_eal_add(eal, "--no-pci", &err);
 	if (rc == 0 && !sn_eal_has(eal, "--no-telemetry"))
-		rc = sn_eal_add(eal, "--no-telemetry", err, sizeof(err));
+		rc = sn_eal_add(eal, "--no-telemetry", &err);
 	if (rc == 0)
-		rc = sn_eal_init(eal, err, sizeof(err));
+		rc = sn_eal_init(eal, &err);
 	if (rc == 0) {
-		rc = run(&options, err, sizeof(err));
+		rc = run(&options, &err);
 		rte_eal_cleanup();
 	}
 	if (rc != 0)
-		sn_log(SN_LOG_ERROR, "%s", err);
+		sn_log(SN_LOG_ERROR, "%s", err.text);
 	sn_eal_free(eal);
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -17,9 +17,6 @@
 #include "sn_log.h"
 #include "sn_request.h"
 
-#define SN_ERR_LEN  768
-#define SN_ERR(...) (snprintf(err, err_len, __VA_ARGS__), -1)
-
 static int write_all(int fd, const uint8_t *data, size_t len)
 {
 	while (len > 0) {
@@ -36,8 +33,7 @@ static int write_all(int fd, const uint8_t *data, size_t len)
 }
 
 /* Answers the whole frames of the buffer. */
-static int answer(struct sn_requests *requests, struct sn_frame_buffer *in, int out, char *err,
-		  size_t err_len)
+static int answer(struct sn_requests *requests, struct sn_frame_buffer *in, int out, struct sn_error *err)
 {
 	while (!requests->shutdown) {
 		const uint8_t *message;
@@ -49,22 +45,22 @@ static int answer(struct sn_requests *requests, struct sn_frame_buffer *in, int 
 		case SN_FRAME_PARTIAL:
 			return 0;
 		case SN_FRAME_TOO_LONG:
-			return SN_ERR("message of %zu bytes, at most %u", len, SN_FRAME_MAX);
+			return sn_fail(err, "message of %zu bytes, at most %u", len, SN_FRAME_MAX);
 		case SN_FRAME_WHOLE:
 			break;
 		}
 		if (sn_requests_answer(requests, message, len, &reply, &reply_len) != 0)
-			return SN_ERR("no memory for an answer");
+			return sn_fail(err, "no memory for an answer");
 		sn_frame_consume(in, len);
 		rc = write_all(out, reply, reply_len);
 		free(reply);
 		if (rc != 0)
-			return SN_ERR("standard output: %s", strerror(errno));
+			return sn_fail(err, "standard output: %s", strerror(errno));
 	}
 	return 0;
 }
 
-static int serve(struct sn_requests *requests, int in_fd, int out_fd, char *err, size_t err_len)
+static int serve(struct sn_requests *requests, int in_fd, int out_fd, struct sn_error *err)
 {
 	struct sn_frame_buffer in = {0};
 	int rc = 0;
@@ -75,21 +71,21 @@ static int serve(struct sn_requests *requests, int in_fd, int out_fd, char *err,
 		ssize_t n;
 
 		if (to == NULL) {
-			rc = SN_ERR("no memory for a request");
+			rc = sn_fail(err, "no memory for a request");
 			break;
 		}
 		n = read(in_fd, to, room);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
-			rc = SN_ERR("standard input: %s", strerror(errno));
+			rc = sn_fail(err, "standard input: %s", strerror(errno));
 		if (n <= 0)
 			break;
 		in.len += (size_t)n;
-		rc = answer(requests, &in, out_fd, err, err_len);
+		rc = answer(requests, &in, out_fd, err);
 	}
 	if (rc == 0 && !requests->shutdown && in.len > 0)
-		rc = SN_ERR("standard input ends within a message");
+		rc = sn_fail(err, "standard input ends within a message");
 	sn_frame_free(&in);
 	return rc;
 }
@@ -102,20 +98,20 @@ static const char usage[] =
 	"workers (at most 64) receive them by turns; with --shards rss as a device that hashes\n"
 	"gives them to its queues.\n";
 
-static int parse_workers(const char *text, unsigned int *workers, char *err, size_t err_len)
+static int parse_workers(const char *text, unsigned int *workers, struct sn_error *err)
 {
 	char *end;
 	unsigned long n = strtoul(text, &end, 10);
 
 	if (end == text || *end != '\0' || n < 1 || n > SN_WORKERS_MAX)
-		return SN_ERR("workers %s: want a number from 1 to %d", text, SN_WORKERS_MAX);
+		return sn_fail(err, "workers %s: want a number from 1 to %d", text, SN_WORKERS_MAX);
 	*workers = (unsigned int)n;
 	return 0;
 }
 
 /* 0: go on, 1: done, -1: error. */
 static int parse_flags(int argc, char **argv, unsigned int *workers, struct sn_partitioning *partitioning,
-		       char *err, size_t err_len)
+		       struct sn_error *err)
 {
 	static const struct option options[] = {
 		{"workers", required_argument, NULL, 'w'},
@@ -128,20 +124,20 @@ static int parse_flags(int argc, char **argv, unsigned int *workers, struct sn_p
 	while (rc == 0 && (opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (opt) {
 		case 'w':
-			rc = parse_workers(optarg, workers, err, err_len);
+			rc = parse_workers(optarg, workers, err);
 			break;
 		case 's':
-			rc = sn_partitioning_parse(optarg, partitioning, err, err_len);
+			rc = sn_partitioning_parse(optarg, partitioning, err);
 			break;
 		case 'h':
 			fputs(usage, stdout);
 			return 1;
 		default:
-			return SN_ERR("see --help");
+			return sn_fail(err, "see --help");
 		}
 	}
 	if (rc == 0 && optind < argc)
-		return SN_ERR("\"%s\": no such argument; see --help", argv[optind]);
+		return sn_fail(err, "\"%s\": no such argument; see --help", argv[optind]);
 	return rc;
 }
 
@@ -150,13 +146,13 @@ int main(int argc, char **argv)
 	static struct sn_harness harness;
 	struct sn_requests requests;
 	struct sn_partitioning partitioning = {0};
-	char err[SN_ERR_LEN] = "";
+	struct sn_error err = {0};
 	unsigned int workers = 1;
-	int out, rc = parse_flags(argc, argv, &workers, &partitioning, err, sizeof(err));
+	int out, rc = parse_flags(argc, argv, &workers, &partitioning, &err);
 
 	if (rc != 0) {
 		if (rc < 0)
-			sn_log(SN_LOG_ERROR, "%s", err);
+			sn_log(SN_LOG_ERROR, "%s", err.text);
 		return rc < 0 ? 2 : EXIT_SUCCESS;
 	}
 	/* Libraries that print must not print among the answers. */
@@ -166,16 +162,16 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	sn_log_limit(SN_LOG_ERROR); /* refusals are in the answers */
-	rc = sn_harness_eal(argv[0], err, sizeof(err));
+	rc = sn_harness_eal(argv[0], &err);
 	if (rc == 0)
-		rc = sn_harness_open(&harness, workers, partitioning, err, sizeof(err));
+		rc = sn_harness_open(&harness, workers, partitioning, &err);
 	if (rc == 0) {
 		sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);
-		rc = serve(&requests, STDIN_FILENO, out, err, sizeof(err));
+		rc = serve(&requests, STDIN_FILENO, out, &err);
 		sn_requests_free(&requests);
 	}
 	if (rc != 0)
-		sn_log(SN_LOG_ERROR, "%s", err);
+		sn_log(SN_LOG_ERROR, "%s", err.text);
 	sn_harness_close(&harness);
 	rte_eal_cleanup();
 	return rc == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

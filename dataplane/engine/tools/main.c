@@ -30,7 +30,6 @@
 #define SN_BINDS_MAX	    RTE_MAX_ETHPORTS
 #define SN_SOCKET_FOLDER    "/run/sinter"
 #define SN_SOCKET	    SN_SOCKET_FOLDER "/engine.sock"
-#define SN_ERR_LEN	    768
 #define SN_BUFFERS_PER_PORT 16384 /* more than the rings of a port hold */
 
 struct options {
@@ -142,25 +141,25 @@ static int parse_number(const char *flag, const char *text, unsigned int min, un
 
 static int parse_partitioning(const char *text, struct sn_partitioning *partitioning)
 {
-	char err[SN_ERR_LEN];
+	struct sn_error err;
 
-	if (sn_partitioning_parse(text, partitioning, err, sizeof(err)) == 0)
+	if (sn_partitioning_parse(text, partitioning, &err) == 0)
 		return 0;
-	sn_log(SN_LOG_ERROR, "--%s", err);
+	sn_log(SN_LOG_ERROR, "--%s", err.text);
 	return -1;
 }
 
 static int add_bind(struct options *options, const char *arg)
 {
 	struct sn_bind *bind = &options->binds[options->n_binds];
-	char err[SN_ERR_LEN];
+	struct sn_error err;
 
 	if (options->n_binds == SN_BINDS_MAX) {
 		sn_log(SN_LOG_ERROR, "--bind %s: at most %d interfaces", arg, SN_BINDS_MAX);
 		return -1;
 	}
-	if (sn_bind_parse(arg, bind, err, sizeof(err)) != 0) {
-		sn_log(SN_LOG_ERROR, "--bind: %s", err);
+	if (sn_bind_parse(arg, bind, &err) != 0) {
+		sn_log(SN_LOG_ERROR, "--bind: %s", err.text);
 		return -1;
 	}
 	for (unsigned int i = 0; i < options->n_binds; i++) {
@@ -176,10 +175,10 @@ static int add_bind(struct options *options, const char *arg)
 
 static int add_pace(struct options *options, const char *arg)
 {
-	char err[SN_ERR_LEN];
+	struct sn_error err;
 
-	if (sn_bind_pace(arg, options->binds, options->n_binds, err, sizeof(err)) != 0) {
-		sn_log(SN_LOG_ERROR, "--pace: %s", err);
+	if (sn_bind_pace(arg, options->binds, options->n_binds, &err) != 0) {
+		sn_log(SN_LOG_ERROR, "--pace: %s", err.text);
 		return -1;
 	}
 	return 0;
@@ -227,7 +226,7 @@ static int parse_idle_sleep(const char *text, int *us)
 /* What stands behind the flags. */
 static int parse_eal_arguments(int argc, char **argv, struct options *options)
 {
-	char err[SN_ERR_LEN];
+	struct sn_error err;
 
 	if (optind < argc && strcmp(argv[optind - 1], "--") != 0) {
 		sn_log(SN_LOG_ERROR, "unexpected argument \"%s\"; EAL's arguments stand behind --",
@@ -235,8 +234,8 @@ static int parse_eal_arguments(int argc, char **argv, struct options *options)
 		return -1;
 	}
 	for (; optind < argc; optind++) {
-		if (sn_eal_add(&options->eal, argv[optind], err, sizeof(err)) != 0) {
-			sn_log(SN_LOG_ERROR, "%s", err);
+		if (sn_eal_add(&options->eal, argv[optind], &err) != 0) {
+			sn_log(SN_LOG_ERROR, "%s", err.text);
 			return -1;
 		}
 	}
@@ -245,7 +244,7 @@ static int parse_eal_arguments(int argc, char **argv, struct options *options)
 
 static int parse_flags(int argc, char **argv, struct options *options)
 {
-	char err[SN_ERR_LEN];
+	struct sn_error err;
 	int opt, rc = 0;
 
 	while (rc == 0 && (opt = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
@@ -275,9 +274,9 @@ static int parse_flags(int argc, char **argv, struct options *options)
 			options->no_huge = true;
 			break;
 		case OPT_EAL:
-			rc = sn_eal_add_words(&options->eal, optarg, err, sizeof(err));
+			rc = sn_eal_add_words(&options->eal, optarg, &err);
 			if (rc != 0)
-				sn_log(SN_LOG_ERROR, "--eal: %s", err);
+				sn_log(SN_LOG_ERROR, "--eal: %s", err.text);
 			break;
 		case OPT_VERSION:
 			printf("sinter-engine %s, program schema %u, %s\n", SN_VERSION, SN_SCHEMA,
@@ -294,7 +293,7 @@ static int parse_flags(int argc, char **argv, struct options *options)
 }
 
 /* What EAL needs and the user did not say. */
-static int complete_eal(struct options *options, char *err, size_t err_len)
+static int complete_eal(struct options *options, struct sn_error *err)
 {
 	struct sn_eal *eal = &options->eal;
 	bool devices_chosen = sn_eal_has(eal, "-a") || sn_eal_has(eal, "--allow") || sn_eal_has(eal, "-b") ||
@@ -302,41 +301,39 @@ static int complete_eal(struct options *options, char *err, size_t err_len)
 	bool pci = false;
 
 	if (!sn_eal_has(eal, "-l") && !sn_eal_has(eal, "-c") && !sn_eal_has(eal, "--lcores") &&
-	    sn_eal_add_lcores(eal, options->workers, err, err_len) != 0)
+	    sn_eal_add_lcores(eal, options->workers, err) != 0)
 		return -1;
 	if (options->no_huge && !sn_eal_has(eal, "--no-huge") &&
-	    sn_eal_add_no_huge(eal, options->memory, err, err_len) != 0)
+	    sn_eal_add_no_huge(eal, options->memory, err) != 0)
 		return -1;
 	if (!sn_eal_has(eal, "--no-huge") && !sn_eal_has(eal, "--in-memory") &&
 	    !sn_eal_has(eal, "--file-prefix") && !sn_eal_has(eal, "--proc-type") &&
-	    sn_eal_add(eal, "--in-memory", err, err_len) != 0)
+	    sn_eal_add(eal, "--in-memory", err) != 0)
 		return -1;
 	if (!sn_eal_has(eal, "--log-level") &&
-	    sn_eal_add_words(eal, "--log-level=*:warning --log-level=lib.telemetry:error", err, err_len) != 0)
+	    sn_eal_add_words(eal, "--log-level=*:warning --log-level=lib.telemetry:error", err) != 0)
 		return -1;
 	/* EAL takes every device it can drive unless it is told which: we want the bound ones. */
 	for (unsigned int i = 0; i < options->n_binds && !devices_chosen; i++) {
 		if (options->binds[i].kind != SN_PORT_PCI)
 			continue;
 		pci = true;
-		if (sn_eal_add(eal, "-a", err, err_len) != 0 ||
-		    sn_eal_add(eal, options->binds[i].device, err, err_len) != 0)
+		if (sn_eal_add(eal, "-a", err) != 0 || sn_eal_add(eal, options->binds[i].device, err) != 0)
 			return -1;
 	}
-	if (!devices_chosen && !pci && sn_eal_add(eal, "--no-pci", err, err_len) != 0)
+	if (!devices_chosen && !pci && sn_eal_add(eal, "--no-pci", err) != 0)
 		return -1;
 	return 0;
 }
 
-static int check_lcores(const struct options *options, char *err, size_t err_len)
+static int check_lcores(const struct options *options, struct sn_error *err)
 {
 	if (rte_lcore_count() > options->workers)
 		return 0;
-	snprintf(
-		err, err_len,
+	return sn_fail(
+		err,
 		"EAL has %u lcores; %u workers and the control thread need %u (on one CPU: --lcores 0@0,1@0)",
 		rte_lcore_count(), options->workers, options->workers + 1);
-	return -1;
 }
 
 struct ports {
@@ -345,7 +342,7 @@ struct ports {
 	struct rte_mempool *pool;
 };
 
-static int open_ports(struct ports *ports, const struct options *options, char *err, size_t err_len)
+static int open_ports(struct ports *ports, const struct options *options, struct sn_error *err)
 {
 	unsigned int buffers = options->buffers;
 	uint16_t data_room = RTE_MBUF_DEFAULT_BUF_SIZE;
@@ -358,7 +355,7 @@ static int open_ports(struct ports *ports, const struct options *options, char *
 
 	for (unsigned int i = 0; i < options->n_binds; i++) {
 		if (sn_port_attach(&ports->port[i], &options->binds[i], config.queues, (uint16_t)options->mtu,
-				   err, err_len) != 0)
+				   err) != 0)
 			return -1;
 		ports->n++;
 		data_room = RTE_MAX(data_room, sn_port_data_room(&ports->port[i]));
@@ -369,16 +366,16 @@ static int open_ports(struct ports *ports, const struct options *options, char *
 			  1;
 	ports->pool = rte_pktmbuf_pool_create("packets", buffers, 256, 0, data_room, SOCKET_ID_ANY);
 	if (ports->pool == NULL) {
-		snprintf(err, err_len,
-			 "no memory for %u packet buffers of %u bytes: reserve more hugepages (with "
-			 "--no-huge: more "
-			 "--memory), or lower --buffers",
-			 buffers, data_room);
+		sn_fail(err,
+			"no memory for %u packet buffers of %u bytes: reserve more hugepages (with "
+			"--no-huge: more "
+			"--memory), or lower --buffers",
+			buffers, data_room);
 		return -1;
 	}
 	config.pool = ports->pool;
 	for (unsigned int i = 0; i < ports->n; i++)
-		if (sn_port_start(&ports->port[i], &config, err, err_len) != 0)
+		if (sn_port_start(&ports->port[i], &config, err) != 0)
 			return -1;
 	return 0;
 }
@@ -389,28 +386,27 @@ static void close_ports(struct ports *ports)
 		sn_port_close(&ports->port[i]);
 }
 
-static int load_file(struct sn_engine *engine, const char *path, char *err, size_t err_len)
+static int load_file(struct sn_engine *engine, const char *path, struct sn_error *err)
 {
 	struct sn_engine_loaded loaded;
 	struct sn_engine_bytes bytes = {0};
 	uint8_t *data;
 	size_t len;
-	char why[512];
 	int rc;
 
-	if (sn_file_read(path, &data, &len, err, err_len) != 0)
+	if (sn_file_read(path, &data, &len, err) != 0)
 		return -1;
 	bytes.data = data;
 	bytes.len = len;
-	rc = sn_engine_load_bytes(engine, &bytes, &loaded, why, sizeof(why));
+	rc = sn_engine_load_bytes(engine, &bytes, &loaded, err);
 	if (rc != 0)
-		snprintf(err, err_len, "program %s: %s", path, why);
+		sn_fail_in(err, "program %s", path);
 	free(data);
 	return rc;
 }
 
 /* Serves the control socket until a signal or a client ends it. */
-static int serve(struct sn_engine *engine, const char *path, int signals, char *err, size_t err_len)
+static int serve(struct sn_engine *engine, const char *path, int signals, struct sn_error *err)
 {
 	struct sn_requests requests;
 	struct sn_control *control;
@@ -420,11 +416,11 @@ static int serve(struct sn_engine *engine, const char *path, int signals, char *
 	if (strcmp(path, SN_SOCKET) == 0)
 		mkdir(SN_SOCKET_FOLDER, 0755); /* else the next step says what is wrong with it */
 	sn_requests_init(&requests, engine, NULL, NULL);
-	control = sn_control_open(path, sn_requests_answer, &requests, err, err_len);
+	control = sn_control_open(path, sn_requests_answer, &requests, err);
 	if (control == NULL)
 		return -1;
 	if (sn_control_watch(control, signals) != 0) {
-		snprintf(err, err_len, "signals: %s", strerror(errno));
+		sn_fail(err, "signals: %s", strerror(errno));
 		rc = -1;
 	}
 	if (rc == 0)
@@ -432,7 +428,7 @@ static int serve(struct sn_engine *engine, const char *path, int signals, char *
 	while (rc == 0 && !requests.shutdown) {
 		rc = sn_control_poll(control, sn_requests_tick(&requests));
 		if (rc < 0)
-			snprintf(err, err_len, "control socket: %s", strerror(errno));
+			sn_fail(err, "control socket: %s", strerror(errno));
 		if (rc == 1) {
 			rc = 0;
 			/* SIGHUP is the command line's: it loads the new program by the socket. */
@@ -448,12 +444,12 @@ static int serve(struct sn_engine *engine, const char *path, int signals, char *
 	return rc;
 }
 
-static int run(struct options *options, int signals, char *err, size_t err_len)
+static int run(struct options *options, int signals, struct sn_error *err)
 {
 	struct ports ports = {0};
 	struct sn_engine *engine = NULL;
 	struct sn_engine_config config;
-	int rc = open_ports(&ports, options, err, err_len);
+	int rc = open_ports(&ports, options, err);
 
 	if (rc == 0) {
 		config = (struct sn_engine_config){
@@ -464,15 +460,15 @@ static int run(struct options *options, int signals, char *err, size_t err_len)
 			.pool = ports.pool,
 			.idle_sleep_us = options->idle_sleep_us,
 		};
-		engine = sn_engine_create(&config, err, err_len);
+		engine = sn_engine_create(&config, err);
 		rc = engine != NULL ? 0 : -1;
 	}
 	if (rc == 0 && options->program != NULL)
-		rc = load_file(engine, options->program, err, err_len);
+		rc = load_file(engine, options->program, err);
 	if (rc == 0)
-		rc = sn_engine_start(engine, err, err_len);
+		rc = sn_engine_start(engine, err);
 	if (rc == 0)
-		rc = serve(engine, options->socket, signals, err, err_len);
+		rc = serve(engine, options->socket, signals, err);
 	/* Workers finish their burst, which sends it; then the ports close, which flushes them. */
 	if (engine != NULL)
 		sn_engine_stop(engine);
@@ -494,11 +490,11 @@ int main(int argc, char **argv)
 		.memory = 1024,
 		.idle_sleep_us = SN_IDLE_AUTO,
 	};
-	char err[SN_ERR_LEN] = "";
+	struct sn_error err = {0};
 	sigset_t set;
 	int signals, rc;
 
-	if (sn_eal_add(&options.eal, argv[0], err, sizeof(err)) != 0)
+	if (sn_eal_add(&options.eal, argv[0], &err) != 0)
 		return EXIT_FAILURE;
 	rc = parse_flags(argc, argv, &options);
 	if (rc != 0) {
@@ -513,17 +509,17 @@ int main(int argc, char **argv)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 
-	rc = complete_eal(&options, err, sizeof(err));
+	rc = complete_eal(&options, &err);
 	if (rc == 0)
-		rc = sn_eal_init(&options.eal, err, sizeof(err));
+		rc = sn_eal_init(&options.eal, &err);
 	if (rc == 0) {
-		rc = check_lcores(&options, err, sizeof(err));
+		rc = check_lcores(&options, &err);
 		if (rc == 0)
-			rc = run(&options, signals, err, sizeof(err));
+			rc = run(&options, signals, &err);
 		rte_eal_cleanup();
 	}
 	if (rc != 0)
-		sn_log(SN_LOG_ERROR, "%s", err);
+		sn_log(SN_LOG_ERROR, "%s", err.text);
 	else
 		sn_log(SN_LOG_INFO, "engine stopped");
 	close(signals);

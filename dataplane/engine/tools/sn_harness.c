@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_harness.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,22 +14,21 @@
 #include "sn_shards.h"
 #include "sn_threads.h"
 
-#define SN_ERR(...)	   (snprintf(err, err_len, __VA_ARGS__), -1)
 #define SN_HARNESS_BURST   32
 #define SN_HARNESS_BUFFERS 4095
 #define SN_HARNESS_TURN	   3 /* packets that a worker receives before it is the next one's turn */
 
-int sn_harness_eal(const char *name, char *err, size_t err_len)
+int sn_harness_eal(const char *name, struct sn_error *err)
 {
 	static const char words[] = "--no-huge --no-shconf --no-pci --no-telemetry -m 512 --lcores 0@0 "
 				    "--log-level=*:warning";
 	struct sn_eal eal = {0};
-	int rc = sn_eal_add(&eal, name, err, err_len);
+	int rc = sn_eal_add(&eal, name, err);
 
 	if (rc == 0)
-		rc = sn_eal_add_words(&eal, words, err, err_len);
+		rc = sn_eal_add_words(&eal, words, err);
 	if (rc == 0)
-		rc = sn_eal_init(&eal, err, err_len);
+		rc = sn_eal_init(&eal, err);
 	sn_eal_free(&eal);
 	return rc;
 }
@@ -166,7 +164,7 @@ static void harness_map(void *context, const uint8_t *workers)
 }
 
 int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_partitioning partitioning,
-		    char *err, size_t err_len)
+		    struct sn_error *err)
 {
 	bool hashes = partitioning.by == SN_PARTITION_BY_RSS && n_workers > 1;
 	struct sn_engine_config config = {
@@ -184,13 +182,13 @@ int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct s
 	harness->hashes = hashes;
 	/* Before the pool is made: every buffer must have the field. */
 	if (sn_source_register() != 0)
-		return SN_ERR("packet buffers have no room to note their source");
+		return sn_fail(err, "packet buffers have no room to note their source");
 	harness->pool = rte_pktmbuf_pool_create("harness", SN_HARNESS_BUFFERS, 256, 0,
 						SN_HARNESS_PACKET_MAX + RTE_PKTMBUF_HEADROOM, SOCKET_ID_ANY);
 	if (harness->pool == NULL)
-		return SN_ERR("no memory for %d packet buffers", SN_HARNESS_BUFFERS);
+		return sn_fail(err, "no memory for %d packet buffers", SN_HARNESS_BUFFERS);
 	config.pool = harness->pool;
-	harness->engine = sn_engine_create(&config, err, err_len);
+	harness->engine = sn_engine_create(&config, err);
 	return harness->engine != NULL ? 0 : -1;
 }
 
@@ -206,19 +204,19 @@ void sn_harness_close(struct sn_harness *harness)
 }
 
 static int check_packets(const struct sn_harness *harness, Sinter__Program__V1__InjectedPacket **packets,
-			 size_t n, char *err, size_t err_len)
+			 size_t n, struct sn_error *err)
 {
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(harness->engine));
 
 	if (plan == NULL)
-		return SN_ERR("inject: no program is loaded");
+		return sn_fail(err, "inject: no program is loaded");
 	for (size_t i = 0; i < n; i++) {
 		if (packets[i]->interface >= plan->program->n_interfaces)
-			return SN_ERR("inject: packet %zu: interface %u, the program has %u", i,
-				      packets[i]->interface, plan->program->n_interfaces);
+			return sn_fail(err, "inject: packet %zu: interface %u, the program has %u", i,
+				       packets[i]->interface, plan->program->n_interfaces);
 		if (packets[i]->data.len > SN_HARNESS_PACKET_MAX)
-			return SN_ERR("inject: packet %zu: %zu bytes, at most %d", i, packets[i]->data.len,
-				      SN_HARNESS_PACKET_MAX);
+			return sn_fail(err, "inject: packet %zu: %zu bytes, at most %d", i,
+				       packets[i]->data.len, SN_HARNESS_PACKET_MAX);
 	}
 	return 0;
 }
@@ -274,18 +272,18 @@ static void run_burst(struct sn_harness *harness, unsigned int receiver, uint16_
 }
 
 int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
-		     Sinter__Program__V1__InjectedPacket **packets, size_t n, char *err, size_t err_len)
+		     Sinter__Program__V1__InjectedPacket **packets, size_t n, struct sn_error *err)
 {
 	struct sn_threads *threads = sn_engine_threads(harness->engine);
 	struct rte_mbuf *burst[SN_HARNESS_BURST];
 
 	harness->n_out = harness->n_drops = harness->n_evicted = harness->n_bytes = 0;
 	harness->no_memory = false;
-	if (check_packets(harness, packets, n, err, err_len) != 0)
+	if (check_packets(harness, packets, n, err) != 0)
 		return -1;
 	if (now_ns < sn_threads_now(threads))
-		return SN_ERR("inject: the clock goes back from %lu to %lu ns",
-			      (unsigned long)sn_threads_now(threads), (unsigned long)now_ns);
+		return sn_fail(err, "inject: the clock goes back from %lu to %lu ns",
+			       (unsigned long)sn_threads_now(threads), (unsigned long)now_ns);
 	sn_threads_set_now(threads, now_ns);
 	sn_shards_level(sn_engine_shards(harness->engine));
 	for (unsigned int i = 0; i < sn_threads_count(threads); i++)
@@ -301,14 +299,14 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 			burst[filled] = make_packet(harness, &packets[i]->data, (uint32_t)i);
 			if (burst[filled] == NULL) {
 				rte_pktmbuf_free_bulk(burst, filled);
-				return SN_ERR("inject: packet %zu: no free buffer", i);
+				return sn_fail(err, "inject: packet %zu: no free buffer", i);
 			}
 			filled++;
 		}
 		run_burst(harness, to, (uint16_t)packets[first]->interface, burst, filled);
 	}
 	if (harness->no_memory)
-		return SN_ERR("inject: no memory for what came out");
+		return sn_fail(err, "inject: no memory for what came out");
 	return 0;
 }
 
@@ -336,21 +334,21 @@ static int report_evicted(const struct sn_harness *harness, struct sn_arena *are
 }
 
 int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, struct sn_arena *arena,
-		      Sinter__Program__V1__Injected *injected, char *err, size_t err_len)
+		      Sinter__Program__V1__Injected *injected, struct sn_error *err)
 {
 	struct sn_harness *harness = context;
 	const struct sn_plan *plan = sn_threads_plan(sn_engine_threads(harness->engine));
 	Sinter__Program__V1__OutPacket *outs;
 	Sinter__Program__V1__DropOf *drops;
 
-	if (sn_harness_round(harness, inject->now_ns, inject->packets, inject->n_packets, err, err_len) != 0)
+	if (sn_harness_round(harness, inject->now_ns, inject->packets, inject->n_packets, err) != 0)
 		return -1;
 	outs = sn_arena_alloc(arena, (harness->n_out + 1) * sizeof(*outs));
 	injected->out = sn_arena_alloc(arena, (harness->n_out + 1) * sizeof(*injected->out));
 	drops = sn_arena_alloc(arena, (harness->n_drops + 1) * sizeof(*drops));
 	injected->drops = sn_arena_alloc(arena, (harness->n_drops + 1) * sizeof(*injected->drops));
 	if (outs == NULL || injected->out == NULL || drops == NULL || injected->drops == NULL)
-		return SN_ERR("inject: no memory for the answer");
+		return sn_fail(err, "inject: no memory for the answer");
 	for (size_t i = 0; i < harness->n_out; i++) {
 		sinter__program__v1__out_packet__init(&outs[i]);
 		outs[i].interface = harness->out[i].interface;
@@ -370,6 +368,6 @@ int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, 
 	injected->n_out = harness->n_out;
 	injected->n_drops = harness->n_drops;
 	if (report_evicted(harness, arena, injected) != 0)
-		return SN_ERR("inject: no memory for the answer");
+		return sn_fail(err, "inject: no memory for the answer");
 	return 0;
 }

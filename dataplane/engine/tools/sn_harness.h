@@ -11,6 +11,7 @@
 #include "program.pb-c.h"
 #include "sn_arena.h"
 #include "sn_engine.h"
+#include "sn_error.h"
 
 #define SN_HARNESS_PACKET_MAX 16384
 
@@ -53,11 +54,11 @@ struct sn_harness {
  * hashes and has a queue for each gives it to them. 0, or -1 with a message in err.
  */
 int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_partitioning partitioning,
-		    char *err, size_t err_len);
+		    struct sn_error *err);
 void sn_harness_close(struct sn_harness *harness);
 
 /* Starts EAL as a harness needs it: one thread, no devices, no hugepages, nothing shared. */
-int sn_harness_eal(const char *name, char *err, size_t err_len);
+int sn_harness_eal(const char *name, struct sn_error *err);
 
 /*
  * One round: the timers, then the packets in their order, in bursts of at most 32 of
@@ -65,10 +66,10 @@ int sn_harness_eal(const char *name, char *err, size_t err_len);
  * and bytes hold what came of it until the next round.
  */
 int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
-		     Sinter__Program__V1__InjectedPacket **packets, size_t n, char *err, size_t err_len);
+		     Sinter__Program__V1__InjectedPacket **packets, size_t n, struct sn_error *err);
 
 /* An sn_inject: one round, what came out as a message. */
 int sn_harness_inject(void *harness, const Sinter__Program__V1__Inject *inject, struct sn_arena *arena,
-		      Sinter__Program__V1__Injected *injected, char *err, size_t err_len);
+		      Sinter__Program__V1__Injected *injected, struct sn_error *err);
 
 #endif /* SN_HARNESS_H */

@@ -29,7 +29,6 @@
 #define PROBES	   16	/* per rule */
 #define WAIT_MS	   1000 /* for the last of them */
 #define QUEUES_MAX 64
-#define ERR_LEN	   256
 
 #define IP(a, b, c, d) ((uint32_t)(a) << 24 | (b) << 16 | (c) << 8 | (d))
 
@@ -164,17 +163,16 @@ static void print_seen(const struct check *c, const struct seen *seen)
 }
 
 /* Whether the rule is taken, and the probes obey it. Prints where they were seen. */
-static bool obeyed(struct check *c, const struct sn_steer_rule *rule, char *err)
+static bool obeyed(struct check *c, const struct sn_steer_rule *rule, struct sn_error *err)
 {
 	struct sn_steer_device device = sn_steer_device(c->port.id, c->port.driver, c->queues);
-	struct rte_flow *flow = sn_steer_install(&device, rule, err, ERR_LEN);
-	char ignored[ERR_LEN]; /* it is in the way of nothing */
+	struct rte_flow *flow = sn_steer_install(&device, rule, err);
 	struct seen seen;
 
 	if (flow == NULL)
 		return false;
 	seen = probe(c, &rule->match);
-	sn_steer_remove(&device, flow, ignored, sizeof(ignored));
+	sn_steer_remove(&device, flow, NULL); /* else it is in the way of nothing */
 	printf("[");
 	print_seen(c, &seen);
 	printf("],");
@@ -185,34 +183,34 @@ static bool obeyed(struct check *c, const struct sn_steer_rule *rule, char *err)
 static void try_queues(struct check *c, const struct sn_steer_match *match)
 {
 	uint16_t queues[] = {1 % c->queues, (uint16_t)(c->queues - 1)};
-	char err[ERR_LEN] = "";
+	struct sn_error err = {0};
 	bool all = c->queues >= 3;
 
 	printf("\"queue\":{\"seen\":[");
-	for (size_t i = 0; i < RTE_DIM(queues) && err[0] == '\0'; i++)
+	for (size_t i = 0; i < RTE_DIM(queues) && err.text[0] == '\0'; i++)
 		all &= obeyed(c,
 			      &(struct sn_steer_rule){
 				      .match = *match, .action = SN_STEER_QUEUE, .queue = queues[i]},
-			      err);
-	print_verdict(err[0] != '\0' ? "refused" : all ? "executed" : "ignored", err);
+			      &err);
+	print_verdict(err.text[0] != '\0' ? "refused" : all ? "executed" : "ignored", err.text);
 }
 
 /* A drop is proved by what arrives without the rule. */
 static void try_drop(struct check *c, const struct sn_steer_match *match)
 {
-	char err[ERR_LEN] = "";
+	struct sn_error err = {0};
 	struct seen before = probe(c, match);
 	bool dropped;
 
 	printf("\"drop\":{\"before\":[");
 	print_seen(c, &before);
 	printf("],\"seen\":[");
-	dropped = obeyed(c, &(struct sn_steer_rule){.match = *match, .action = SN_STEER_DROP}, err);
-	print_verdict(err[0] != '\0'	      ? "refused"
+	dropped = obeyed(c, &(struct sn_steer_rule){.match = *match, .action = SN_STEER_DROP}, &err);
+	print_verdict(err.text[0] != '\0'     ? "refused"
 		      : before.total < PROBES ? "unseen"
 		      : dropped		      ? "executed"
 					      : "ignored",
-		      err);
+		      err.text);
 }
 
 static int try_all(struct check *c)
@@ -245,14 +243,15 @@ static int try_all(struct check *c)
 
 static int open_device(struct check *c, const char *device, unsigned int queues)
 {
-	char bind[SN_PORT_DEVICE_MAX + 8], err[ERR_LEN] = "";
+	char bind[SN_PORT_DEVICE_MAX + 8];
+	struct sn_error err = {0};
 	struct rte_eth_dev_info info;
 	struct sn_port_config config = {.rx_desc = 256, .tx_desc = 256};
 	struct sn_bind parsed;
 
 	snprintf(bind, sizeof(bind), "device=%s", device);
-	if (sn_bind_parse(bind, &parsed, err, sizeof(err)) != 0 ||
-	    sn_port_attach(&c->port, &parsed, 1, RTE_ETHER_MTU, err, sizeof(err)) != 0)
+	if (sn_bind_parse(bind, &parsed, &err) != 0 ||
+	    sn_port_attach(&c->port, &parsed, 1, RTE_ETHER_MTU, &err) != 0)
 		goto failed;
 	/* As many as there are: a VF may have one only, and then no rule has anything to do. */
 	if (rte_eth_dev_info_get(c->port.id, &info) == 0) {
@@ -263,15 +262,15 @@ static int open_device(struct check *c, const char *device, unsigned int queues)
 	config.pool = c->pool =
 		rte_pktmbuf_pool_create("packets", 8191, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	if (c->pool == NULL) {
-		snprintf(err, sizeof(err), "no memory for packet buffers");
+		sn_fail(&err, "no memory for packet buffers");
 		goto failed;
 	}
-	if (sn_port_start(&c->port, &config, err, sizeof(err)) != 0)
+	if (sn_port_start(&c->port, &config, &err) != 0)
 		goto failed;
 	rte_eth_promiscuous_enable(c->port.id); /* probes go to other addresses, too */
 	return 0;
 failed:
-	sn_log(SN_LOG_ERROR, "%s", err);
+	sn_log(SN_LOG_ERROR, "%s", err.text);
 	return -1;
 }
 
@@ -299,11 +298,11 @@ int main(int argc, char **argv)
 	const char *device = NULL, *interface = NULL;
 	unsigned int queues = 4;
 	struct check check = {0};
-	char err[ERR_LEN] = "";
+	struct sn_error err = {0};
 	struct sn_eal eal = {0};
 	int opt, rc;
 
-	rc = sn_eal_add(&eal, argv[0], err, sizeof(err));
+	rc = sn_eal_add(&eal, argv[0], &err);
 	while ((opt = getopt_long(argc, argv, "+", flags, NULL)) != -1) {
 		if (opt == 'd')
 			device = optarg;
@@ -317,11 +316,11 @@ int main(int argc, char **argv)
 	if (device == NULL || interface == NULL || queues < 3 || queues > QUEUES_MAX)
 		return usage();
 	for (; rc == 0 && optind < argc; optind++)
-		rc = sn_eal_add(&eal, argv[optind], err, sizeof(err));
+		rc = sn_eal_add(&eal, argv[optind], &err);
 	if (rc == 0)
-		rc = sn_eal_init(&eal, err, sizeof(err));
+		rc = sn_eal_init(&eal, &err);
 	if (rc != 0) {
-		sn_log(SN_LOG_ERROR, "%s", err);
+		sn_log(SN_LOG_ERROR, "%s", err.text);
 		return EXIT_FAILURE;
 	}
 	rc = open_device(&check, device, queues);

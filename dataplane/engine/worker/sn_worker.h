@@ -16,6 +16,7 @@
 #include <rte_mbuf.h>
 
 #include "sn_count.h"
+#include "sn_error.h"
 #include "sn_exchange.h"
 #include "sn_marks.h"
 #include "sn_parse.h"
@@ -101,7 +102,7 @@ struct sn_counts;
 struct sn_worker;
 
 /* NULL on error, with a message in err. */
-struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len);
+struct sn_worker *sn_worker_create(const struct sn_worker_config *config, struct sn_error *err);
 void sn_worker_free(struct sn_worker *w);
 
 /*

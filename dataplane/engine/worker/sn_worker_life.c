@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <rte_errno.h>
@@ -91,19 +90,19 @@ struct sizes {
 	uint16_t waiting;
 };
 
-static bool sizes_are_right(const struct sizes *is, char *err, size_t err_len)
+static bool sizes_are_right(const struct sizes *is, struct sn_error *err)
 {
 	if (is->entries < SN_CACHE_WAYS || is->entries & (is->entries - 1)) {
-		snprintf(err, err_len, "cache_entries is %u, want a power of two of at least %d", is->entries,
-			 SN_CACHE_WAYS);
+		sn_fail(err, "cache_entries is %u, want a power of two of at least %d", is->entries,
+			SN_CACHE_WAYS);
 		return false;
 	}
 	if (is->neighbors < 2 || is->neighbors > NEIGHBORS_MAX) {
-		snprintf(err, err_len, "neighbors is %u, want 2..%u", is->neighbors, NEIGHBORS_MAX);
+		sn_fail(err, "neighbors is %u, want 2..%u", is->neighbors, NEIGHBORS_MAX);
 		return false;
 	}
 	if (is->waiting < SN_IFACES_MAX) {
-		snprintf(err, err_len, "waiting is %u, want %d or more", is->waiting, SN_IFACES_MAX);
+		sn_fail(err, "waiting is %u, want %d or more", is->waiting, SN_IFACES_MAX);
 		return false;
 	}
 	return true;
@@ -132,7 +131,7 @@ static void configure(struct sn_worker *w, const struct sn_worker_config *config
 	w->tx_wake = SN_BURST_MAX;
 }
 
-struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *err, size_t err_len)
+struct sn_worker *sn_worker_create(const struct sn_worker_config *config, struct sn_error *err)
 {
 	struct sizes sizes = {
 		.entries = config->cache_entries ? config->cache_entries : CACHE_ENTRIES,
@@ -141,11 +140,11 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	};
 	struct sn_worker *w;
 
-	if (!sizes_are_right(&sizes, err, err_len))
+	if (!sizes_are_right(&sizes, err))
 		return NULL;
 	if (sn_source_register()) {
-		snprintf(err, err_len, "packet buffers have no room for the source's number: %s",
-			 rte_strerror(rte_errno));
+		sn_fail(err, "packet buffers have no room for the source's number: %s",
+			rte_strerror(rte_errno));
 		return NULL;
 	}
 	w = aligned_alloc(64, (sizeof(*w) + 63) / 64 * 64);
@@ -160,8 +159,8 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, char *
 	}
 	return w;
 no_memory:
-	snprintf(err, err_len, "no memory for a worker with %u cache entries and %u neighbors", sizes.entries,
-		 sizes.neighbors);
+	sn_fail(err, "no memory for a worker with %u cache entries and %u neighbors", sizes.entries,
+		sizes.neighbors);
 	return NULL;
 }
 
