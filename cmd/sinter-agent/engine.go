@@ -32,7 +32,7 @@ func (b *binder) flags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringArrayVar(&b.interfaces, "interface", nil,
 		"an interface of the chain and what is known of its device: NAME[,network=NS/NAME][,resource=R][,claim=C][,driver=VFIO|AFXDP|AFPacket][,device=D]")
-	flags.IntVar(&b.workers, "workers", 0, "cores that work (default: all that the container was given)")
+	flags.IntVar(&b.workers, "workers", 0, "worker cores (default: all CPUs of the container)")
 	flags.StringVar(&b.networkStatus, "network-status", "", "file with the annotation k8s.v1.cni.cncf.io/network-status (downward API)")
 	flags.DurationVar(&b.patience, "network-status-timeout", 3*time.Minute, "how long kubelet may take to fill that file")
 }
@@ -102,7 +102,7 @@ func newBind() *cobra.Command {
 	var b binder
 	cmd := &cobra.Command{
 		Use:   "bind",
-		Short: "Print the engine's flags for what this container was given",
+		Short: "Print the engine's flags for the devices of this container",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			plan, err := b.plan(cmd.Context())
@@ -124,9 +124,9 @@ func newExecEngine(dir func() folder) *cobra.Command {
 	var b binder
 	cmd := &cobra.Command{
 		Use:   "exec-engine [flags] -- sinter-engine [flags] [-- EAL arguments]",
-		Short: "Become the engine, bound to what this container was given",
-		Long: `Decides which device each interface of the chain has and which CPU each worker, writes this down for the agent, and
-becomes the engine: kubelet sees the engine's own signals and end.`,
+		Short: "Start the engine in this process, on the devices of this container",
+		Long: `Assigns a device to each interface of the chain and a CPU to each worker, writes this to a file for the agent, and
+executes the engine in this process: signals reach the engine, and kubelet sees its exit status.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			plan, err := b.plan(cmd.Context())
@@ -155,7 +155,7 @@ func newDrain(dir func() folder) *cobra.Command {
 	d := lifecycle.Drain{Clock: clock.RealClock{}}
 	cmd := &cobra.Command{
 		Use:   "drain",
-		Short: "Say that this pod ends, and wait until no more packets come",
+		Short: "Announce that this pod terminates, and wait until no more packets arrive",
 		Long: `A preStop hook for both containers. The agent reports the pod as not ready; the engine forwards until no packet has left for a while, or the limit
 is reached. The pod's grace period must be longer than the limit.`,
 		Args: cobra.NoArgs,
@@ -169,7 +169,7 @@ is reached. The pod's grace period must be longer than the limit.`,
 		},
 	}
 	cmd.Flags().DurationVar(&d.Quiet, "quiet", 2*time.Second, "time without a packet after which the pod may end")
-	cmd.Flags().DurationVar(&d.Limit, "limit", 20*time.Second, "time after which it ends in any case")
+	cmd.Flags().DurationVar(&d.Limit, "limit", 20*time.Second, "time after which the pod ends in any case")
 	return cmd
 }
 
@@ -177,7 +177,7 @@ func newProbe(dir func() folder) *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "probe",
-		Short: "Tell whether the engine answers and its cores do their rounds",
+		Short: "Check that the engine answers and its cores poll",
 		Long:  `A liveness probe for the engine's container. It asks the engine itself, so that an agent that is down does not take the engine with it.`,
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

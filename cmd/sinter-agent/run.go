@@ -39,13 +39,13 @@ func newRun(dir func() folder, log logr.Logger) *cobra.Command {
 	flags.StringVar(&r.instance.Name, "instance", "", "the pod's ChainInstance (default: $POD_NAME)")
 	flags.StringVar(&r.instance.Namespace, "namespace", "", "its namespace (default: $POD_NAMESPACE)")
 	flags.StringVar(&r.node, "node", "", "node that the pod is on (default: $NODE_NAME)")
-	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "how to reach the cluster from outside of it")
+	flags.StringVar(&r.kubeconfig, "kubeconfig", "", "kubeconfig file, to run outside of the cluster")
 	flags.BoolVar(&r.balance, "balance", true, "move shards between the engine's cores by their load")
 	flags.StringVar(&r.peers.secret, "chain-secret", "", "file with the secret of the chain's pods, which share its state; none: the pod has all of it")
 	flags.StringVar(&r.peers.address, "peers-bind", ":9443", "address at which other pods of the chain give shards")
 	flags.StringVar(&r.probes, "probes-bind", ":8081", "address of /livez, /healthz and /readyz")
 	flags.StringVar(&r.metrics.address, "metrics-bind", ":9090", `address of /metrics, "" for none`)
-	flags.BoolVar(&r.metrics.auth, "metrics-auth", true, "serve metrics by TLS, and only to those whom the cluster allows to get /metrics")
+	flags.BoolVar(&r.metrics.auth, "metrics-auth", true, "serve metrics over TLS, and only to users that the cluster allows to get /metrics")
 	return cmd
 }
 

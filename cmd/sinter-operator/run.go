@@ -53,7 +53,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.pullPolicy, "dataplane-image-pull-policy", "IfNotPresent", "Always, IfNotPresent or Never")
 	f.StringVar(&o.pods.PriorityClass, "dataplane-priority-class", "", "PriorityClass of data-plane pods")
 	f.StringVar(&o.agentRole, "agent-cluster-role", "sinter-agent", "ClusterRole that agents are given in the namespace of their chain")
-	f.BoolVar(&o.leaderElect, "leader-elect", false, "let one of several replicas lead")
+	f.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several replicas as the leader")
 	f.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", `address of /healthz and /readyz, "0" for none`)
 	f.StringVar(&o.metrics, "metrics-bind-address", ":8443", `address of /metrics, "0" for none`)

@@ -25,7 +25,7 @@ func newCluster() *cobra.Command {
 		Use:   "cluster",
 		Short: "Show and steer the service chains of a cluster",
 		Long: `The commands of "cluster" are about the chains of a Kubernetes cluster. Called kubectl-sinter,
-sinterctl is kubectl's plugin and has them as its own: kubectl sinter status.`,
+sinterctl is a kubectl plugin, and these commands are at its top: kubectl sinter status.`,
 	}
 	addCluster(cmd)
 	return cmd
@@ -133,7 +133,7 @@ func newPrograms() *cobra.Command {
 func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff <chain> <revision> <revision>",
-		Short: "Show in what two revisions of a chain's program differ",
+		Short: "Show how two revisions of a chain's program differ",
 		Long: `Diff compares two programs class by class: which packets come to a class in only one of them
 (- the first, + the second), and what else differs. A revision is a number or a program's name.`,
 		Args: cobra.ExactArgs(3),
@@ -158,7 +158,7 @@ one by one, and holds them at it, whatever else is changed in the spec, until --
 			return cobra.ExactArgs(2)(cmd, args)
 		},
 	}
-	cmd.Flags().BoolVar(&undo, "undo", false, "run again what the rest of the spec says")
+	cmd.Flags().BoolVar(&undo, "undo", false, "remove the pin, so that the chain runs what the rest of the spec says")
 	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
 		if undo {
 			return c.Undo(ctx, w, args[0])
@@ -171,7 +171,7 @@ one by one, and holds them at it, whatever else is changed in the spec, until --
 func newClusterExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain <chain>",
-		Short: "Tell what becomes of one packet in a chain of the cluster, and why",
+		Short: "Show what happens to one packet in a chain of the cluster, and why",
 		Long: `Explain reads the chain from the cluster, and the functions and ConfigMaps that it refers to,
 and sends one packet through it. It warns of instances that run another program than that.`,
 		Args: cobra.ExactArgs(1),

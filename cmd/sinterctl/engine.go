@@ -96,7 +96,7 @@ func newSessions() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&socket, "socket", defaultSocket, "control socket of the engine")
 	cmd.Flags().Uint32Var(&table, "table", 0, "index of the state table")
-	cmd.Flags().Uint32Var(&limit, "limit", 1000, "list at most so many")
+	cmd.Flags().Uint32Var(&limit, "limit", 1000, "list at most this many")
 	cmd.Flags().VarP(output, "output", "o", "what to print")
 	return cmd
 }

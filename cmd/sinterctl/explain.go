@@ -24,7 +24,7 @@ func newExplain() *cobra.Command {
 	var f chainFlags
 	cmd := &cobra.Command{
 		Use:   "explain " + files,
-		Short: "Tell what becomes of one packet, and why",
+		Short: "Show what happens to one packet, and why",
 		Long: `Explain sends one packet through the chain as it was written, element by element, and
 looks it up in the synthesized program: its class, its rewrite, and what both stand for.
 The packet is described by flags, or given as it is by --hex or --pcap.`,

@@ -62,7 +62,7 @@ func newRoot(plugin bool) *cobra.Command {
 		Use:   "sinterctl",
 		Short: "Check, explain and run service chains on one machine",
 		Long: `Sinter compiles a chain of network functions into one packet program.
-sinterctl does so on one machine, without a cluster; "sinterctl cluster" is for those of a cluster.
+sinterctl compiles and runs chains on one machine, without a cluster; "sinterctl cluster" is for chains of a cluster.
 
 Exit codes: 0 done, 1 error, 2 wrong usage.`,
 		SilenceErrors: true,

@@ -24,7 +24,7 @@ func newRun() *cobra.Command {
 		Short: "Run a chain on network interfaces or pcap files",
 		Long: `Run compiles a chain, starts the engine on the chain's interfaces, and shows what
 passes. When a file of the chain changes, or on SIGHUP, the chain is read again and its
-program exchanged without losing a packet; a chain with a mistake is refused and leaves the
+program is replaced without losing a packet; a chain with a mistake is refused and leaves the
 running program untouched. SIGINT and SIGTERM stop it.
 
 A device is a kernel interface (veth0), a PCI address (0000:03:00.1) bound to vfio-pci, or a

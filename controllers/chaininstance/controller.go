@@ -152,7 +152,7 @@ func outdated(pod *corev1.Pod, i *v1alpha1.ChainInstance, now time.Time) (reason
 		return "PodEnded", refusal(pod), left(pod.CreationTimestamp.Add(replaceAfter), now)
 	}
 	if c := podCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
-		return "PodUnschedulable", "other nodes are looked for: " + c.Message, left(c.LastTransitionTime.Add(placeAgainAfter), now)
+		return "PodUnschedulable", "looking for another node: " + c.Message, left(c.LastTransitionTime.Add(placeAgainAfter), now)
 	}
 	return "", "", 0
 }

@@ -37,11 +37,11 @@ func (r *Reconciler) judge(_ context.Context, s *scope) error {
 func placedOf(pod *corev1.Pod, i *v1alpha1.ChainInstance) verdict {
 	switch {
 	case pod == nil:
-		return no(v1alpha1.ReasonWaitingForPods, "the pod is being made")
+		return no(v1alpha1.ReasonWaitingForPods, "the pod is being created")
 	case !metav1.IsControlledBy(pod, i):
-		return no(v1alpha1.ReasonWaitingForPods, "a pod of this name belongs to something else; it must go first")
+		return no(v1alpha1.ReasonWaitingForPods, "another owner has a pod of this name; delete that pod first")
 	case !pod.DeletionTimestamp.IsZero():
-		return no(v1alpha1.ReasonWaitingForPods, "the pod before is ending; should its node be lost, delete the node or the pod by force")
+		return no(v1alpha1.ReasonWaitingForPods, "the previous pod is terminating; if its node is lost, delete the node, or force-delete the pod")
 	case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
 		return no(v1alpha1.ReasonAdmissionFailed, "%s; the pod is replaced", refusal(pod))
 	}

@@ -59,7 +59,7 @@ func (d *Decision) noteCores(in Input, p Pod, s stabilizer, before, after int, r
 	}
 	if after == b.MaxCores && b.MaxPods <= len(in.Pods) && in.allReady() && s.short {
 		d.Findings = append(d.Findings, Note{p.Name, AtMaximum, fmt.Sprintf(
-			"instance %s has %d of %d cores at work, and its load does not stay below the target of %.0f %%; more cores or instances would help", p.Name, after, after, 100*b.Target)})
+			"instance %s has %d of %d cores at work, and its load does not stay below the target of %.0f %%: raise maxCores, instances or maxInstances", p.Name, after, after, 100*b.Target)})
 	}
 }
 
@@ -74,13 +74,13 @@ func (d *Decision) notePods(in Input, s stabilizer, before, after int, r reading
 		why := r.why(before, after)
 		text := because(why, b, s, wanted, Pod{})
 		if why == LoadRose && wanted <= b.Target*float64(before*b.MaxCores) && b.LoseNodes > 0 {
-			text = fmt.Sprintf("the loss of %d nodes is to be borne", b.LoseNodes)
+			text = fmt.Sprintf("the chain must survive the loss of %d nodes", b.LoseNodes)
 		}
 		d.Changes = append(d.Changes, Note{"", why, fmt.Sprintf("the chain goes from %d to %d instances of %d cores: %s", before, after, b.MaxCores, text)})
 	}
 	if b.LoseNodes > 0 && !survives(in, after, wanted, 1) {
 		d.Findings = append(d.Findings, Note{"", HeadroomLacking, fmt.Sprintf(
-			"%d instances of %d cores could not do the work if %d nodes were lost, and %d instances is the most", after, b.MaxCores, b.LoseNodes, b.MaxPods)})
+			"%d instances of %d cores cannot carry the load if %d nodes are lost, and %d instances is the maximum", after, b.MaxCores, b.LoseNodes, b.MaxPods)})
 	}
 }
 

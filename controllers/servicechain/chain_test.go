@@ -233,7 +233,7 @@ func TestAPodOfAnotherIsWaitedFor(t *testing.T) {
 	w.must(w.client.Create(t.Context(), foreign))
 	w.apply(edge(443))
 	w.settle()
-	w.says(v1alpha1.ConditionPlaced, no, v1alpha1.ReasonWaitingForPods, "belongs to something else")
+	w.says(v1alpha1.ConditionPlaced, no, v1alpha1.ReasonWaitingForPods, "another owner has a pod of this name")
 	result, err := w.instances.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(foreign)})
 	w.must(err)
 	if d := result.RequeueAfter; d <= 0 || d > time.Minute {

@@ -28,22 +28,22 @@ func choose(s *scope) (*v1alpha1.ChainProgram, *report.ConditionStatus) {
 		if p := s.Program(pin); p != nil {
 			if c := refused(p, inForce); c != nil {
 				return inForce, report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf(
-					"spec.rollbackTo: program %s was taken back, %s runs on: %s; take the field away, or name another program", pin, inForce.Name, c.Message))
+					"spec.rollbackTo: program %s was rolled back, %s runs on: %s; remove the field, or name another program", pin, inForce.Name, c.Message))
 			}
-			return p, report.True(v1alpha1.ReasonPinned, fmt.Sprintf("spec.rollbackTo holds the chain at program %s; take it away to run what the rest of the spec says", pin))
+			return p, report.True(v1alpha1.ReasonPinned, fmt.Sprintf("spec.rollbackTo pins the chain to program %s; remove the field to run what the rest of the spec says", pin))
 		}
 		return inForce, report.False(v1alpha1.ReasonUnknownPin, fmt.Sprintf("spec.rollbackTo: %q: is no program of this chain; it has %s", pin, s.programNames()))
 	}
 	newest := s.Program(s.newest)
 	switch {
 	case newest == nil && inForce == nil:
-		return nil, report.False(v1alpha1.ReasonNoProgram, "nothing was compiled yet that could run")
+		return nil, report.False(v1alpha1.ReasonNoProgram, "no program has been compiled yet")
 	case newest == nil:
 		return inForce, nil // Synthesized says why
 	}
 	if c := refused(newest, inForce); c != nil {
 		return inForce, report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf(
-			"program %s was taken back, %s runs again: %s; delete ChainProgram %s to try it once more", newest.Name, inForce.Name, c.Message, newest.Name))
+			"program %s was rolled back, %s runs again: %s; delete ChainProgram %s to try it again", newest.Name, inForce.Name, c.Message, newest.Name))
 	}
 	return newest, nil
 }

@@ -77,7 +77,7 @@ func (s *scope) report(r *Reconciler, now *v1alpha1.RolloutStatus) {
 	s.Status.Rollout = now
 	switch {
 	case now != nil && (before == nil || before.Program != now.Program) && s.Status.Program != now.Program:
-		r.event(s, s.Target, normal, "RolloutStarted", "RollOut", "program %s is brought to %d instances, one after the other", now.Program, len(s.Instances))
+		r.event(s, s.Target, normal, "RolloutStarted", "RollOut", "program %s is rolled out to %d instances, one after the other", now.Program, len(s.Instances))
 	case now == nil && len(s.Instances) > 0 && len(rollout.Others(s.Instances, s.Target.Name)) == 0:
 		if s.Status.Program != "" && s.Status.Program != s.Target.Name {
 			r.event(s, s.Target, normal, "RolloutCompleted", "RollOut", "all instances run program %s", s.Target.Name)
@@ -102,8 +102,8 @@ func (r *Reconciler) refuse(ctx context.Context, s *scope, why *rollout.Refusal)
 	}
 	p.ResourceVersion = *o.ResourceVersion
 	r.written.Put(client.ObjectKeyFromObject(s.Chain), p)
-	r.event(s, p, warning, "ProgramRefused", "RollBack", "program %s is taken back: %s", p.Name, why.Message)
-	s.Found.Programmed = report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf("program %s is taken back: %s", p.Name, why.Message))
+	r.event(s, p, warning, "ProgramRefused", "RollBack", "program %s is rolled back: %s", p.Name, why.Message)
+	s.Found.Programmed = report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf("program %s is rolled back: %s", p.Name, why.Message))
 	s.Status.Rollout = nil
 	s.soon(time.Second)
 	return nil
@@ -139,7 +139,7 @@ func (r *Reconciler) writeInstance(ctx context.Context, s *scope, i *v1alpha1.Ch
 		return err
 	}
 	if i.Spec.Program != "" && i.Spec.Program != spec.Program {
-		r.event(s, i, normal, "InstanceUpdated", "RollOut", "instance %s goes from program %s to %s", i.Name, i.Spec.Program, spec.Program)
+		r.event(s, i, normal, "InstanceUpdated", "RollOut", "instance %s changes from program %s to %s", i.Name, i.Spec.Program, spec.Program)
 	}
 	i.Spec = spec
 	return nil
@@ -162,7 +162,7 @@ func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
 		if err := r.delete(ctx, i); err != nil {
 			return err
 		}
-		r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s is one too many", i.Name)
+		r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s is no longer needed", i.Name)
 	}
 	s.Instances = kept
 	return nil

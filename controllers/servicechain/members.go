@@ -32,7 +32,7 @@ func (r *Reconciler) tellShares(s *scope, m *capacity.Shared) {
 	for p, set := range byPair {
 		from := "from " + p.from
 		if p.from == "" {
-			from = "that nobody had"
+			from = "that no instance had"
 		}
 		says = append(says, fmt.Sprintf("shards %s %s go to instance %s: %s", strings.Join(shard.Text[string](set), ","), from, p.to, s.WhyFrom(p.from, s.Now)))
 	}
@@ -60,7 +60,7 @@ func (r *Reconciler) removeEmpty(ctx context.Context, s *scope, m *capacity.Shar
 		if err := r.delete(ctx, i); err != nil {
 			return err
 		}
-		r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s has no shards any more and goes: %s", i.Name, cmp.Or(m.Why, "so many are not needed"))
+		r.event(s, i, normal, "InstanceRemoved", "Scale", "instance %s has no shards left and is removed: %s", i.Name, cmp.Or(m.Why, "fewer instances are needed"))
 	}
 	s.Instances = kept
 	return nil
@@ -78,7 +78,7 @@ func (r *Reconciler) addInstances(ctx context.Context, s *scope, m *capacity.Sha
 			return err
 		}
 		s.Instances = append(s.Instances, i)
-		r.event(s, &i, normal, "InstanceAdded", "Scale", "instance %s with program %s on %s: %s", name, spec.Program, words.Count(int(spec.Cores), "core"), cmp.Or(m.Why, "so many are wanted"))
+		r.event(s, &i, normal, "InstanceAdded", "Scale", "instance %s with program %s on %s: %s", name, spec.Program, words.Count(int(spec.Cores), "core"), cmp.Or(m.Why, "more instances are needed"))
 	}
 	return nil
 }

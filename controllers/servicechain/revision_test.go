@@ -142,7 +142,7 @@ func TestAPinnedProgramThatLosesPacketsIsTakenBack(t *testing.T) {
 	if n := w.inProgram(second); first == second || n != 3 {
 		t.Errorf("%d instances are back at the program before the pinned one, wanted all", n)
 	}
-	w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonRolledBack, "spec.rollbackTo: program "+first+" was taken back, "+second+" runs on")
+	w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonRolledBack, "spec.rollbackTo: program "+first+" was rolled back, "+second+" runs on")
 	w.apply(edge(8443, settings))
 	w.run()
 	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, second)

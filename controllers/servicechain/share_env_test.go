@@ -233,10 +233,10 @@ func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
 	if n := len(a.has["edge-1"]); n == 0 || n > 50 {
 		t.Errorf("edge-1 has %d shards, want it to be on the way to none", n)
 	}
-	a.told("from edge-1 go to instance edge-0: it is to go")
+	a.told("from edge-1 go to instance edge-0: it is being removed")
 	a.pass(10*time.Second, 6)
 	a.holds(128)
-	a.told("Normal InstanceRemoved: instance edge-1 has no shards any more and goes: the chain goes from 2 to 1 instances of 1 cores: for 2m0s that was enough")
+	a.told("Normal InstanceRemoved: instance edge-1 has no shards left and is removed: the chain goes from 2 to 1 instances of 1 cores: for 2m0s that was enough")
 	if a.begun != begun {
 		t.Errorf("%d shards began without sessions, want all handed over", a.begun-begun)
 	}
@@ -314,7 +314,7 @@ func TestAnotherInstanceIsTheFrontWhenThePodEnds(t *testing.T) {
 	a.must(a.client.Delete(t.Context(), a.pod("edge-0")))
 	a.pass(time.Second, 1)
 	a.faces("edge-1")
-	a.told("Normal FrontMoved: instance edge-1 answers ARP for the chain's addresses from now on: the pod of instance edge-0 ends")
+	a.told("Normal FrontMoved: instance edge-1 answers ARP for the chain's addresses from now on: the pod of instance edge-0 terminates")
 	a.pass(2*time.Second, 6) // what it had is handed over while it ends
 	a.holds(0, 128)
 	if a.begun != 128 {
@@ -330,7 +330,7 @@ func TestAnotherInstanceIsTheFrontWhenThePodEnds(t *testing.T) {
 	a.settle()
 	a.pass(10*time.Second, 1)
 	a.faces("edge-0")
-	a.told("Normal FrontMoved: instance edge-0 answers ARP for the chain's addresses from now on: instance edge-1 is to go")
+	a.told("Normal FrontMoved: instance edge-0 answers ARP for the chain's addresses from now on: instance edge-1 is being removed")
 }
 
 func TestInstancesThatShareStateInSteadyStateAreNotWritten(t *testing.T) {

@@ -42,7 +42,7 @@ func (a *Agent) healthy(ctx context.Context) error {
 		return fmt.Errorf("engine: %w", err)
 	}
 	if before, now := a.sampler.Last(); now != nil && !engine.Advanced(before, now) {
-		return errors.New("engine: a core does no rounds")
+		return errors.New("engine: a core has stopped polling")
 	}
 	return nil
 }

@@ -157,7 +157,7 @@ func (g *growing) losesItsFront(t *testing.T) {
 	before := g.pod(t, "a-0").UID
 	g.kubectl(t, "delete", "pod", "a-0", "--wait=false")
 	g.waitFront(t, g.p, "a", "a-1")
-	g.waitEvent(t, "a", "FrontMoved", "instance a-1 answers ARP for the chain's addresses from now on: the pod of instance a-0 ends")
+	g.waitEvent(t, "a", "FrontMoved", "instance a-1 answers ARP for the chain's addresses from now on: the pod of instance a-0 terminates")
 	g.talks.say(t, "while a pod ends")
 	eventually(t, patience, func() error {
 		g.books.look(t)
@@ -188,13 +188,13 @@ func (g *growing) givesOneUp(t *testing.T) {
 	g.f.send(t, lightLoad)
 	g.scale(t, 1, 1, highTarget)
 	g.waitFront(t, g.p, "a", "a-0")
-	g.waitEvent(t, "a", "FrontMoved", "instance a-0 answers ARP for the chain's addresses from now on: instance a-1 is to go")
+	g.waitEvent(t, "a", "FrontMoved", "instance a-0 answers ARP for the chain's addresses from now on: instance a-1 is being removed")
 	eventually(t, patience, func() error {
 		g.books.look(t)
 		return g.placed(t, "a", map[string]int{"a-0": 128})
 	})
-	g.waitEvent(t, "a", "ShardsHandedOver", "from a-1 go to instance a-0: it is to go")
-	g.waitEvent(t, "a", "InstanceRemoved", "instance a-1 has no shards any more and goes: ")
+	g.waitEvent(t, "a", "ShardsHandedOver", "from a-1 go to instance a-0: it is being removed")
+	g.waitEvent(t, "a", "InstanceRemoved", "instance a-1 has no shards left and is removed: ")
 	eventually(t, patience, func() error {
 		g.books.look(t)
 		err := g.api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "a-1"}, &corev1.Pod{})

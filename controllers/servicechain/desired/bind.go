@@ -45,7 +45,7 @@ func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.In
 	for _, name := range p.Spec.Interfaces {
 		b, ok := byName[name]
 		if !ok {
-			return nil, fmt.Sprintf("program %s has the interface %q, which spec.interfaces has no longer", p.Name, name)
+			return nil, fmt.Sprintf("program %s has the interface %q, which is no longer in spec.interfaces", p.Name, name)
 		}
 		out = append(out, b)
 	}

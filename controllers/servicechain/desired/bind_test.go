@@ -28,7 +28,7 @@ func TestInterfacesAreBoundInTheOrderOfTheProgramByTheNetworksInThatOfTheChain(t
 	}
 
 	p.Spec.Interfaces = append(p.Spec.Interfaces, "dmz")
-	if _, unbound = Bind(c, p); unbound != `program edge-1 has the interface "dmz", which spec.interfaces has no longer` {
+	if _, unbound = Bind(c, p); unbound != `program edge-1 has the interface "dmz", which is no longer in spec.interfaces` {
 		t.Errorf("an interface that is gone: %s", unbound)
 	}
 	c.Spec.Interfaces[0].NetworkRef = nil

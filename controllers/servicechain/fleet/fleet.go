@@ -96,11 +96,11 @@ func (f *Fleet) WhyFrom(name string, now time.Time) string {
 		case !ok:
 			return "it does not take packets"
 		case f.Drains[name]:
-			return "it is to go"
+			return "it is being removed"
 		}
 		return "the load is divided"
 	}
-	return "they are to be somewhere"
+	return "no instance has them"
 }
 
 // Empty tells whether an instance has no shards, and none on their way to it.

@@ -51,11 +51,11 @@ func (f *Fleet) WhyNotFront(name string) string {
 	case name == "":
 		return "none did"
 	case f.Drains[name]:
-		return fmt.Sprintf("instance %s is to go", name)
+		return fmt.Sprintf("instance %s is being removed", name)
 	case pod == nil:
 		return fmt.Sprintf("the pod of instance %s is gone", name)
 	case !pod.DeletionTimestamp.IsZero():
-		return fmt.Sprintf("the pod of instance %s ends", name)
+		return fmt.Sprintf("the pod of instance %s terminates", name)
 	}
 	return fmt.Sprintf("instance %s does not take packets", name)
 }

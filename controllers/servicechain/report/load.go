@@ -109,7 +109,7 @@ func Scaled(spec *v1alpha1.Scaling, instances []v1alpha1.ChainInstance, findings
 	case len(stuck) > 0:
 		works = stuck
 	case len(works) == 0:
-		return ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported what its shards want"}
+		return ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported the load of its shards"}
 	case fixed:
 		status, reason = isTrue, v1alpha1.ReasonFixed
 	default:

@@ -116,7 +116,7 @@ func TestScaledSaysWhatKeepsLoadFromBeingBorne(t *testing.T) {
 		},
 		"nobody has reported": {
 			instances: []v1alpha1.ChainInstance{with("a", 1, isUnknown, v1alpha1.ReasonEngineDown, "no engine"), with("b", 1, "", "", "")},
-			want:      ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported what its shards want"},
+			want:      ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "no instance has reported the load of its shards"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -100,7 +100,7 @@ func (s *View) unread(name string) ConditionStatus {
 	if c := meta.FindStatusCondition(s.Chain.Status.Conditions, name); c != nil {
 		return ConditionStatus{c.Status, c.Reason, c.Message}
 	}
-	return ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "not looked at yet"}
+	return ConditionStatus{isUnknown, v1alpha1.ReasonNotReported, "not checked yet"}
 }
 
 // placed is the first instance's word that is not good.
@@ -116,7 +116,7 @@ func (s *View) placed() ConditionStatus {
 	}
 	needed := s.needed()
 	for _, i := range needed {
-		if v := s.instanceSays(i, v1alpha1.ConditionPlaced, v1alpha1.ReasonWaitingForPods, "its pod is being made"); v.Status != isTrue {
+		if v := s.instanceSays(i, v1alpha1.ConditionPlaced, v1alpha1.ReasonWaitingForPods, "its pod is being created"); v.Status != isTrue {
 			return v
 		}
 	}
@@ -155,14 +155,14 @@ func (s *View) programmed() ConditionStatus {
 		}
 	}
 	if ro := s.Status.Rollout; ro != nil && s.Status.Program != ro.Program {
-		return ConditionStatus{isFalse, v1alpha1.ReasonRollingOut, fmt.Sprintf("program %s: instance %s is brought to it; then %d of %d run it", ro.Program, ro.Instance, ro.Updated+1, len(s.Instances))}
+		return ConditionStatus{isFalse, v1alpha1.ReasonRollingOut, fmt.Sprintf("program %s: instance %s is being updated; then %d of %d run it", ro.Program, ro.Instance, ro.Updated+1, len(s.Instances))}
 	}
 	if waits != nil {
 		return *waits
 	}
 	for _, i := range needed {
 		if p := s.Program(i.Spec.Program); p == nil || i.Status.AppliedHash != p.Spec.Hash {
-			return ConditionStatus{isFalse, v1alpha1.ReasonNotReported, i.Name + ": has not reported to run program " + i.Spec.Program}
+			return ConditionStatus{isFalse, v1alpha1.ReasonNotReported, i.Name + ": has not reported that it runs program " + i.Spec.Program}
 		}
 	}
 	if v := s.Found.Programmed; v != nil {

@@ -34,7 +34,7 @@ func Probe(ctx context.Context, socket string) error {
 		return err
 	}
 	if !engine.Advanced(&engine.Sample{Stats: before}, &engine.Sample{Stats: now}) {
-		return errors.New("a core does no rounds")
+		return errors.New("a core has stopped polling")
 	}
 	return nil
 }

@@ -210,7 +210,7 @@ func (d *Dispatch) meet(ctx context.Context, life uint64) error {
 // again, as its end would be taken for the program's fault.
 func (d *Dispatch) ask(ctx context.Context) (devices []*programpb.Device, life uint64, err error) {
 	if d.unknown = ""; d.deadly {
-		d.unknown = "the engine ended, or took more than a minute, when it was asked"
+		d.unknown = "the engine ended, or took more than a minute, when it was asked for them"
 		return nil, 0, nil
 	}
 	devices, life, err = d.engine.Devices(ctx, tryRules)
@@ -255,7 +255,7 @@ func (d *Dispatch) wipe(ctx context.Context, iface string) error {
 		done, err := d.engine.UpdateFlows(ctx, u)
 		if err == nil && done.GetRefused() != "" {
 			err = &control.EngineError{
-				Request: "update flows", Message: fmt.Sprintf("interface %s: a flow rule from before cannot be taken out: %s", iface, done.GetRefused()),
+				Request: "update flows", Message: fmt.Sprintf("interface %s: an old flow rule cannot be removed: %s", iface, done.GetRefused()),
 			}
 		}
 		if err != nil {

@@ -417,7 +417,7 @@ func TestARuleFromBeforeThatCannotBeTakenOutKeepsTheNextProgramOut(t *testing.T)
 	_, err := d.Before(t.Context(), second, false)
 	d.After(nil)
 	var refused *control.EngineError
-	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "interface inside: a flow rule from before cannot be taken out: "+c.stuck) {
+	if !errors.As(err, &refused) || !strings.Contains(err.Error(), "interface inside: an old flow rule cannot be removed: "+c.stuck) {
 		t.Errorf("got %v, want a refusal with the driver's words", err)
 	}
 }

@@ -22,7 +22,7 @@ func (d *Dispatch) readRules(ctx context.Context, p *port) error {
 	p.read = d.clock.Now()
 	if list.GetResets() != p.resets {
 		p.resets = list.GetResets()
-		d.log.Info("device was reset, its rules were installed again", "interface", p.name, "lost", list.GetLost())
+		d.log.Info("device was reset, its rules were reinstalled", "interface", p.name, "lost", list.GetLost())
 	}
 	rules, has := p.table.byNumber(), map[uint32]bool{}
 	p.told = list.GetBelieved()

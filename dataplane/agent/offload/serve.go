@@ -52,7 +52,7 @@ func (d *Dispatch) watch(p *port, stats *programpb.Stats, now time.Time) {
 		before, stayed := p.before, p.stayed.Equal(d.shards.since)
 		p.stayed = d.shards.since
 		if why := p.judge(now, s); why != "" && p.caps.Distrusted == "" {
-			d.log.Error(errors.New(why), "device gets no rules any more", "interface", p.name)
+			d.log.Error(errors.New(why), "device gets no further rules", "interface", p.name)
 			d.distrust[p.key()] = why
 			p.distrust(why)
 			d.version++
@@ -182,8 +182,8 @@ func (d *Dispatch) run(ctx context.Context, p *port, steps []dispatch.Step, turn
 func (d *Dispatch) refuse(p *port, s *dispatch.Step, words string) {
 	p.refused++
 	if s.Kind == dispatch.Destroy {
-		p.failed = "a rule cannot be taken out: " + words
-		d.log.Error(errors.New(words), "flow rule cannot be taken out", "interface", p.name, "rule", s.Rule.String())
+		p.failed = "a rule cannot be removed: " + words
+		d.log.Error(errors.New(words), "flow rule cannot be removed", "interface", p.name, "rule", s.Rule.String())
 		return
 	}
 	what := lower(&p.caps, p.table.rules, &s.Rule)

@@ -75,7 +75,7 @@ func (d *Dispatch) partitioningFor(ctx context.Context, next *delivery.Program) 
 		}
 		var refused *control.EngineError
 		if errors.As(err, &refused) {
-			d.log.Error(err, "flows stay cut as they are")
+			d.log.Error(err, "partitioning of flows stays as it is")
 			return nil
 		}
 		if err != nil {
@@ -144,7 +144,7 @@ func (d *Dispatch) prepare(ctx context.Context, p *port, next *delivery.Program)
 	p.complete = false
 	all, err := d.run(ctx, p, steps, nil)
 	if err == nil && !all {
-		err = &control.EngineError{Request: "update flows", Message: fmt.Sprintf("interface %s: rules that are wrong for the program stay: %s", p.name, p.failed)}
+		err = &control.EngineError{Request: "update flows", Message: fmt.Sprintf("interface %s: rules that do not fit the program cannot be removed: %s", p.name, p.failed)}
 	}
 	return err
 }

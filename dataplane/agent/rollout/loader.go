@@ -182,7 +182,7 @@ func (k *Loader) lost(err error) {
 	}
 	k.trial = nil
 	if k.State().Engine == nil {
-		k.log.Error(err, "engine is gone")
+		k.log.Error(err, "engine has ended")
 	}
 	k.sampler.Reset()
 	if state := k.State(); errorText(state.Engine) != errorText(err) || state.Hash != "" {
@@ -207,7 +207,7 @@ func (k *Loader) strike(hash string, err error) {
 			return
 		}
 	}
-	k.refuse(hash, fmt.Errorf("the engine ended %d times within %s of getting it (%w); it is not given again", k.strikes[hash], probation, err))
+	k.refuse(hash, fmt.Errorf("the engine ended %d times within %s of getting it (%w); it is not loaded again", k.strikes[hash], probation, err))
 }
 
 func (k *Loader) refuse(hash string, err error) {
@@ -266,7 +266,7 @@ func (k *Loader) choose(inForce string, wanted Wanted) *delivery.Program {
 	}
 	stored, err := k.store.Current()
 	if err != nil {
-		k.log.Error(err, "program on disk is of no use")
+		k.log.Error(err, "program on disk cannot be used")
 	}
 	if stored == nil || k.refused[stored.Hash] != nil {
 		return nil
@@ -316,7 +316,7 @@ func (k *Loader) load(ctx context.Context, p *delivery.Program, first bool) bool
 			"swap", time.Duration(loaded.GetSwapNs()), "sessionsKept", loaded.GetSessionsKept(), "sessionsDropped", loaded.GetSessionsDropped())
 		good := before == nil || k.clock.Since(since) >= probation
 		if err := k.store.Save(p, good); err != nil {
-			k.log.Error(err, "program runs, but is not kept for a restart")
+			k.log.Error(err, "program runs, but could not be saved for a restart")
 		}
 		k.sampler.Reset()
 		k.update(func(s *State) {
@@ -330,7 +330,7 @@ func (k *Loader) load(ctx context.Context, p *delivery.Program, first bool) bool
 // save keeps a program that runs without having been loaded by this agent.
 func (k *Loader) save(p *delivery.Program) {
 	if err := k.store.Save(p, true); err != nil {
-		k.log.Error(err, "program runs, but is not kept for a restart")
+		k.log.Error(err, "program runs, but could not be saved for a restart")
 	}
 }
 

@@ -89,7 +89,7 @@ func (s *Source) fetch(ctx context.Context, name string) (p *delivery.Program, a
 	var object v1alpha1.ChainProgram
 	err = s.Client.Get(ctx, client.ObjectKey{Namespace: s.Instance.Namespace, Name: name}, &object)
 	if apierrors.IsNotFound(err) {
-		return nil, true, fmt.Errorf("ChainProgram %s is not there", name)
+		return nil, true, fmt.Errorf("ChainProgram %s does not exist", name)
 	}
 	if err != nil {
 		s.Log.Error(err, "program cannot be read", "program", name)

@@ -126,7 +126,7 @@ func (s *Sharing) Step(ctx context.Context, instance *v1alpha1.ChainInstance) ti
 	if err == nil {
 		return sharePause
 	}
-	s.log.Error(err, "shards are not where they are wanted")
+	s.log.Error(err, "shards could not be moved to their pods")
 	s.Moved.Failed.Add(1)
 	pause := s.retry.Step()
 	s.resume = s.clock.Now().Add(pause)
@@ -203,7 +203,7 @@ func (s *Sharing) tell(ctx context.Context, w *wantedPlaces) error {
 		return err
 	}
 	if s.told.GetFront() != w.front {
-		s.log.Info("who answers ARP for the chain's addresses", "this engine", w.front)
+		s.log.Info("front that answers ARP for the chain's addresses", "this engine", w.front)
 	}
 	s.told = peers
 	return nil

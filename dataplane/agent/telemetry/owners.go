@@ -30,7 +30,7 @@ func (s *Seen) balanced() (status metav1.ConditionStatus, reason, message string
 	cores, shards := len(s.Now.Stats.GetWorkers()), len(s.Now.Stats.GetShards())
 	switch {
 	case s.Sharing != nil && s.Sharing.Lasting() != nil:
-		return metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards are not in the pods where they are wanted: " + s.Sharing.Lasting().Error()
+		return metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards could not be moved to the pods that they are assigned to: " + s.Sharing.Lasting().Error()
 	case cores == 1:
 		return metav1.ConditionTrue, v1alpha1.ReasonOneCore, "one core does all work"
 	case shards == 0:
@@ -38,7 +38,7 @@ func (s *Seen) balanced() (status metav1.ConditionStatus, reason, message string
 	case shards == 1:
 		return metav1.ConditionFalse, v1alpha1.ReasonOneShard, "the chain's state cannot be divided: one core does all packets that need it"
 	case !s.Moving:
-		return metav1.ConditionFalse, v1alpha1.ReasonBalancingOff, "the agent was told to leave shards where they are (--balance=false)"
+		return metav1.ConditionFalse, v1alpha1.ReasonBalancingOff, "balancing is switched off (--balance=false)"
 	case s.Balance.Failed != nil:
 		return metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards cannot be moved: " + s.Balance.Failed.Error()
 	case s.Balance.Heavy.Len() > 0:

@@ -43,7 +43,7 @@ type verdict struct {
 	allowed bool
 }
 
-var errBusy = errors.New("too many questions to the cluster, try again")
+var errBusy = errors.New("too many requests to the cluster; try again")
 
 // Only serves those who may read.
 func (r *Readers) Only(next http.Handler) http.Handler {
@@ -51,7 +51,7 @@ func (r *Readers) Only(next http.Handler) http.Handler {
 		token, found := strings.CutPrefix(req.Header.Get("Authorization"), "Bearer ")
 		if !found || token == "" {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "want a bearer token of the cluster", http.StatusUnauthorized)
+			http.Error(w, "a bearer token of the cluster is required", http.StatusUnauthorized)
 			return
 		}
 		allowed, err := r.allowed(req.Context(), token)
@@ -61,7 +61,7 @@ func (r *Readers) Only(next http.Handler) http.Handler {
 		case apierrors.IsUnauthorized(err):
 			http.Error(w, "the cluster does not know the token", http.StatusUnauthorized)
 		case err != nil:
-			http.Error(w, "the cluster does not answer who may read", http.StatusServiceUnavailable)
+			http.Error(w, "the cluster does not answer whether this user may read metrics", http.StatusServiceUnavailable)
 		case !allowed:
 			http.Error(w, "the token does not allow to get /metrics", http.StatusForbidden)
 		default:

@@ -193,9 +193,9 @@ func (s *Seen) dispatchOf(name string) (v1alpha1.Dispatcher, string) {
 		}
 	}
 	if s.Dispatch.Unknown != "" {
-		return v1alpha1.DispatcherSoftware, "the engine does not tell what its devices can do: " + s.Dispatch.Unknown
+		return v1alpha1.DispatcherSoftware, "the engine does not report the capabilities of its devices: " + s.Dispatch.Unknown
 	}
-	return v1alpha1.DispatcherSoftware, "it is not known yet what the device can do"
+	return v1alpha1.DispatcherSoftware, "the device's capabilities are not known yet"
 }
 
 func (s *Seen) cores(r rates) []v1alpha1.CoreStatus {

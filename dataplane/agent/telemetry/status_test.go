@@ -132,11 +132,11 @@ func TestHardwareDispatchSaysWhatIsInForceAndWhyNothingStronger(t *testing.T) {
 		},
 		"an engine that tells nothing": {
 			func(s *Seen) { s.Dispatch = offload.State{Unknown: "no memory"} },
-			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: the engine does not tell what its devices can do: no memory",
+			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: the engine does not report the capabilities of its devices: no memory",
 		},
 		"not asked yet": {
 			func(s *Seen) { s.Dispatch = offload.State{} },
-			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: it is not known yet what the device can do",
+			metav1.ConditionFalse, v1alpha1.ReasonSoftwareDispatch, "in, out: the device's capabilities are not known yet",
 		},
 		"no engine": {
 			func(s *Seen) { s.State.Engine = engine.ErrNone },
@@ -281,7 +281,7 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 			func(s *Seen) {
 				s.Sharing = &sharing.State{Failures: 3, Failed: errors.New("shards of edge-1: refused")}
 			},
-			metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards are not in the pods where they are wanted: shards of edge-1: refused",
+			metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shards could not be moved to the pods that they are assigned to: shards of edge-1: refused",
 		},
 		"shards have not come for a moment": {
 			func(s *Seen) {

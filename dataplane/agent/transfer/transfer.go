@@ -94,7 +94,7 @@ func (m *Mover) Give(ctx context.Context, shards shard.Set, to Peer) (Report, er
 		return Report{}, fmt.Errorf("shards to %s: %w", to.Name, err)
 	}
 	if !committed {
-		return Report{}, fmt.Errorf("shards to %s: its engine has lost what came", to.Name)
+		return Report{}, fmt.Errorf("shards to %s: its engine lost the sessions that it received", to.Name)
 	}
 	return Report{Sessions: t.sessions, Blocked: t.blocked, Resumed: max(t.peer.dials-1, 0)}, nil
 }
