@@ -364,7 +364,7 @@ uint32_t sn_mailbox_poll(struct sn_mailbox *s)
 		n = sn_ring_take(ring_of(s->exchange, from, s->number), items, SN_EXCHANGE_BURST);
 		if (n == 0)
 			continue;
-		notice(s); /* a mark may be of a move ordered since: the last one's meaning is another */
+		notice(s); /* re-read the order: the marker may belong to a newer move */
 		sum += process(s, items, n);
 	}
 	give(s);

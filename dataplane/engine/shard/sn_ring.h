@@ -4,7 +4,7 @@
 
 /*
  * A queue of pointers from one thread to one other. Each side writes lines of its own only,
- * and looks at the other's when its memory of it does not do any more; what is put is seen when
+ * and re-reads the peer's index only when the cached copy no longer suffices. What is put is seen when
  * it is published, so that a burst costs one store that the other side waits for.
  */
 

@@ -63,7 +63,7 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 		}
 	}
 	if (unlikely(wrong)) {
-		/* One that is wrong says nothing good of the others. */
+		/* One wrong mark disqualifies all of this interface's marks. */
 		count->misclassified++;
 		w->believed &= ~(1ull << iface);
 		sn_worker_classify(w, s, n);
