@@ -17,6 +17,7 @@ var words = []word{
 	{`by and by`, "gradually"},
 	{`begun again`, "restarted"},
 	{`made of`, "built from or consists of"},
+	{`chain['’]s own`, "of the chain, or that the chain defines"},
 	{`who (does|wants|needs)`, `name the goal first: "to do …, …"`},
 	{`rehearse|rehearses|rehearsed|rehearsals?`, "warm up, warm-up"},
 	{`ability|abilities`, "capability"},

@@ -19,6 +19,7 @@ var plants = map[string]struct{ path, text, want string }{
 	"a phrase":                    {"a.go", "// It stands in the status.\n", `a.go:1: "stands in": write is shown in, is in, or replaces`},
 	"a phrase over two lines":     {"a.c", "/*\n * Chunks are passed\n * over.\n */\n", `a.c:2: "passed\n * over": write ignored or skipped`},
 	"who and what":                {"docs/a.md", "Who wants it deletes it.\n", `docs/a.md:1: "Who wants": write name the goal first: "to do …, …"`},
+	"an apostrophe":               {"docs/a.md", "reasons of the chain’s own\n", `docs/a.md:1: "chain’s own": write of the chain, or that the chain defines`},
 	"a question":                  {"docs/a.md", "Who decides that a shard moves?\n", ""},
 	"part of a word":              {"a.go", "var shallow, recommended, availability int\n", ""},
 	"texts of others":             {"test/data/routes/LICENSE.txt", "You shall.\n", ""},
