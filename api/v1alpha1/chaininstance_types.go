@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ChainInstance is one data-plane pod of a chain, which has the same name: what the
-// operator wants of it, and what its agent reports.
+// ChainInstance is one data-plane pod of a chain. The pod has the same name. The spec is what the
+// operator wants of the pod, the status what its agent reports.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -38,7 +38,7 @@ type ChainInstance struct {
 
 // ChainInstanceSpec is what the operator wants of a data-plane pod.
 type ChainInstanceSpec struct {
-	// Chain that the instance is of.
+	// Chain that the instance belongs to.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=52
@@ -64,25 +64,28 @@ type ChainInstanceSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Groups []InstanceGroup `json:"groups,omitempty"`
 
-	// Shared says that the instance shares the chain's state with others: its engine begins without shards, which
-	// its agent takes from peers, or begins if no peer has them. It takes another pod to change that.
+	// Shared is true if the instance shares the chain's state with others. Its engine starts
+	// without shards. Its agent takes them from peers, or creates them empty if no peer has them. A
+	// change needs a new pod.
 	// +optional
 	Shared bool `json:"shared,omitempty"`
 
-	// Front says that the networks send to this instance, of all that share the chain's state: its engine answers ARP for the chain's
-	// addresses, and announces them. The others do neither. Without meaning where state is not shared: each engine answers.
+	// Front is true for one of the instances that share the chain's state: its engine replies to
+	// ARP requests for the chain's addresses and announces them, so all packets come to it. The
+	// field has no effect if state is not shared: then each engine replies.
 	// +optional
 	Front bool `json:"front,omitempty"`
 
-	// Peers are the chain's other instances, all of them, with which this one shares the chain's state. It gives them shards that are theirs
-	// by this list, passes on packets that are for them, and begins shards of its own groups that none of them has.
+	// Peers are all other instances of the chain if they share its state. This instance gives each
+	// peer the shards that the list assigns to it and forwards packets of their flows. It creates
+	// the shards of its own groups that no peer has.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=63
 	Peers []InstancePeer `json:"peers,omitempty"`
 
-	// Interfaces says what each interface of the chain is bound to.
+	// Interfaces binds each interface of the chain to a device.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -94,7 +97,7 @@ type ChainInstanceSpec struct {
 	// +optional
 	Placement Placement `json:"placement,omitempty,omitzero"`
 
-	// Resources of the pod beside its cores.
+	// Resources of the pod in addition to its cores.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 }
@@ -141,18 +144,19 @@ type InstancePeer struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// Address at which its agent takes shards ("10.244.1.7:9443"); absent while its pod has none.
+	// Address at which its agent accepts shards ("10.244.1.7:9443"); absent while its pod has no
+	// address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=261
 	Address string `json:"address,omitempty"`
 
-	// Shards that are to be the peer's.
+	// Shards assigned to the peer.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
 	Shards []ShardRange `json:"shards,omitempty"`
 
-	// Interfaces on which packets can be sent to it.
+	// Interfaces through which packets can be sent to it.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -177,18 +181,18 @@ type InterfaceMAC struct {
 // +kubebuilder:validation:Pattern=`^[0-9]{1,4}(-[0-9]{1,4})?$`
 type ShardRange string
 
-// InterfaceBinding says what an interface of the chain is within the pod.
+// InterfaceBinding is the device of the pod that an interface of the chain is bound to.
 type InterfaceBinding struct {
 	// Name of the chain's interface.
 	// +required
 	Name Name `json:"name,omitempty"`
 
-	// Driver attaches the engine.
+	// Driver by which the engine uses the device.
 	// +required
 	Driver Driver `json:"driver,omitempty"`
 
-	// Device is the interface's name in the pod ("net1"), or what the chain says; absent
-	// where a device is granted without a network.
+	// Device is the interface's name in the pod ("net1"), or the device that the chain names. It is
+	// absent if a device is allocated without a network.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	Device string `json:"device,omitempty"`
@@ -221,7 +225,7 @@ type InterfaceBinding struct {
 type ChainInstanceStatus struct {
 	Status `json:",inline"`
 
-	// Program is the ChainProgram that the agent was told to run when it reported.
+	// Program is the ChainProgram in the instance's spec at the time of the report.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Program string `json:"program,omitempty"`
@@ -236,7 +240,7 @@ type ChainInstanceStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	EngineVersion string `json:"engineVersion,omitempty"`
 
-	// Node that the pod is on.
+	// Node that the pod runs on.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
@@ -247,18 +251,18 @@ type ChainInstanceStatus struct {
 	// +kubebuilder:validation:Maximum=100
 	LoadPercent int32 `json:"loadPercent"`
 
-	// PacketRate is the packets per second that came in.
+	// PacketRate is the number of packets received per second.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	PacketRate int64 `json:"packetRate"`
 
-	// DropRate is the packets per second that were dropped, for whatever reason.
+	// DropRate is the number of packets dropped per second, for all reasons.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	DropRate int64 `json:"dropRate"`
 
-	// LossRate is the packets per second that were lost: dropped for a reason of the
-	// engine (no memory, full device, no free port), not by a rule of the chain.
+	// LossRate is the number of packets lost per second: dropped because the engine lacks something
+	// (memory, space in a queue, a free port), not by a rule of the chain.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	LossRate int64 `json:"lossRate"`
@@ -268,8 +272,9 @@ type ChainInstanceStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Sessions int64 `json:"sessions"`
 
-	// LostSessions is how many sessions ended with an engine that died or a pod that was
-	// replaced, over the instance's life; as many as were last reported.
+	// LostSessions counts the sessions that were lost when an engine died or a pod was replaced,
+	// since the instance was created. It counts the sessions that the last report before the loss
+	// had.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	LostSessions int64 `json:"lostSessions,omitempty"`
@@ -296,14 +301,14 @@ type ChainInstanceStatus struct {
 	// +kubebuilder:validation:MaxItems=256
 	Drops []DropCount `json:"drops,omitempty"`
 
-	// Dispatch is how packets really come to cores, by interface.
+	// Dispatch is how packets actually get to their cores, by interface.
 	// +optional
 	// +listType=map
 	// +listMapKey=interface
 	// +kubebuilder:validation:MaxItems=64
 	Dispatch []InterfaceDispatch `json:"dispatch,omitempty"`
 
-	// Shards that the engine has, those included that it is giving away.
+	// Shards that the engine has. Those that it is transferring to a peer are included.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128
@@ -316,7 +321,7 @@ type ChainInstanceStatus struct {
 	// +kubebuilder:validation:MaxItems=64
 	Interfaces []InterfaceMAC `json:"interfaces,omitempty"`
 
-	// LastReportTime is when the agent reported.
+	// LastReportTime is the time of the agent's last report.
 	// +optional
 	LastReportTime metav1.Time `json:"lastReportTime,omitempty,omitzero"`
 }
@@ -328,7 +333,7 @@ type CoreStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	LCore int32 `json:"lcore"`
 
-	// LoadPercent is the part of its time that it worked on packets.
+	// LoadPercent is the part of its time that it spends on packets.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -339,20 +344,20 @@ type CoreStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Packets int64 `json:"packets"`
 
-	// Lost is the packets that the core had no time for since its agent met the engine:
-	// those for which a queue had no room while the core was busy.
+	// Lost is the number of packets that the core was too busy for since the agent connected to the
+	// engine: they found their receive queue full.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Lost int64 `json:"lost,omitempty"`
 
-	// Other is the work beside that for the core's shards, in thousandths of a core: packets
-	// that it receives for other cores, or that meet no state.
+	// Other is the work that is not for the core's own shards, in thousandths of a core: packets
+	// that it receives for other cores, and packets that need no state.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Other int32 `json:"other,omitempty"`
 
-	// CyclesPerPacket is the cycles that a packet took of late.
+	// CyclesPerPacket is the number of cycles per packet in the last seconds.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	CyclesPerPacket int32 `json:"cyclesPerPacket"`
@@ -374,15 +379,16 @@ type GroupStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Bytes int64 `json:"bytes"`
 
-	// Owners are the cores that own shards of the group. Moves are told every 10 seconds at most.
+	// Owners are the cores that own shards of the group. They are reported at most every 10
+	// seconds.
 	// +optional
 	// +listType=map
 	// +listMapKey=lcore
 	// +kubebuilder:validation:MaxItems=64
 	Owners []CoreShards `json:"owners,omitempty"`
 
-	// Work is what each shard wants, by its number from 0 on, in thousandths of a core.
-	// Shards after the last one want nothing. Absent where one core has all shards for good.
+	// Work is the load of each shard, in thousandths of a core. The index is the shard's number.
+	// Shards behind the last entry have no load. Absent if one core always has all shards.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=128
@@ -404,39 +410,42 @@ type CoreShards struct {
 	// +kubebuilder:validation:MaxItems=128
 	Shards []ShardRange `json:"shards,omitempty"`
 
-	// LoadPercent is the part of its time that the core worked on packets.
+	// LoadPercent is the part of its time that the core spends on packets.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	LoadPercent int32 `json:"loadPercent"`
 }
 
-// DropKind tells what a drop reason says of the chain and of the engine.
+// DropKind says who decides to drop packets for a reason.
 // +kubebuilder:validation:Enum=Decision;Refusal;Loss;Consumed
 type DropKind string
 
 // The kinds of drop reasons.
 const (
-	// DropDecision is a function's: the chain's rules drop such packets.
+	// DropDecision is a function's decision: a rule of the chain drops the packet.
 	DropDecision DropKind = "Decision"
-	// DropRefusal is the engine's, of packets that no chain takes: malformed, martian, for another host.
+	// DropRefusal is the engine's decision in every chain: the packet is malformed, has a martian
+	// address, or is for another host.
 	DropRefusal DropKind = "Refusal"
-	// DropLoss is of packets that the chain would have passed: no memory, a full device, a silent neighbour.
+	// DropLoss is a packet that the chain would have passed, but the engine lacks memory, space in
+	// a queue, or the neighbour's address.
 	DropLoss DropKind = "Loss"
-	// DropConsumed is of packets that did what they came for (ARP).
+	// DropConsumed is a packet that the engine itself processed (ARP). It is no loss.
 	DropConsumed DropKind = "Consumed"
 )
 
 // DropCount is the packets dropped for a reason.
 type DropCount struct {
-	// Reason ("nat-exhausted"; of a function: "fw/drop").
+	// Reason ("nat-exhausted"; for a function of the chain: "fw/drop").
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=191
 	Reason string `json:"reason,omitempty"`
 
-	// Kind tells who dropped them: a function of the chain (Decision), the engine, which refuses such packets in
-	// every chain (Refusal), or want of something (Loss). Consumed packets did what they came for.
+	// Kind says who dropped them: a function of the chain (Decision), the engine in every chain
+	// (Refusal), or the engine for lack of something (Loss). The engine itself processed Consumed
+	// packets.
 	// +required
 	Kind DropKind `json:"kind,omitempty"`
 
@@ -446,7 +455,7 @@ type DropCount struct {
 	Packets int64 `json:"packets"`
 }
 
-// Dispatcher is what gives packets to cores.
+// Dispatcher brings packets to cores.
 // +kubebuilder:validation:Enum=Flow;RSS;Software
 type Dispatcher string
 
@@ -460,7 +469,7 @@ const (
 	DispatcherSoftware Dispatcher = "Software"
 )
 
-// InterfaceDispatch is how the packets of an interface come to cores.
+// InterfaceDispatch is how the packets of an interface get to their cores.
 type InterfaceDispatch struct {
 	// Interface of the chain.
 	// +required
@@ -470,7 +479,7 @@ type InterfaceDispatch struct {
 	// +required
 	Dispatcher Dispatcher `json:"dispatcher,omitempty"`
 
-	// Reason why it is this one.
+	// Reason why no better dispatcher is in use.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Reason string `json:"reason,omitempty"`

@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// ChainProgram is one revision of a chain's packet program. It never changes; it is
-// to a ServiceChain what a ReplicaSet is to a Deployment.
+// ChainProgram is one revision of a chain's packet program. It never changes. It is to a
+// ServiceChain as a ReplicaSet is to a Deployment.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -31,8 +31,8 @@ type ChainProgram struct {
 	Status Status `json:"status,omitempty,omitzero"`
 }
 
-// ConditionRefused of a ChainProgram: instances could not run it, or lost packets
-// with it; it is not tried again.
+// ConditionRefused of a ChainProgram: instances failed to run it, or lost packets with it. It is
+// not tried again.
 const ConditionRefused = "Refused"
 
 // Reasons of Refused.
@@ -54,7 +54,7 @@ const EncodingGzip ProgramEncoding = "gzip"
 
 // ChainProgramSpec is a packet program and its identity.
 type ChainProgramSpec struct {
-	// Chain that the program is of, in the same namespace.
+	// Chain that the program was compiled from, in the same namespace.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=52
@@ -95,7 +95,7 @@ type ChainProgramSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	Classes int32 `json:"classes,omitempty"`
 
-	// Interfaces of the program in its order. What they are bound to is a matter of each instance.
+	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

@@ -69,7 +69,7 @@ func textName(file FilePath, ref *ConfigMapKeyRef) string {
 	return string(file)
 }
 
-// Status is what the operator has seen.
+// Status is what the operator observed.
 type Status struct {
 	// ObservedGeneration is the generation of the spec that the status is about.
 	// +optional

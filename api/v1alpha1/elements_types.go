@@ -89,7 +89,7 @@ type Element struct {
 	// +optional
 	Classifier *ClassifierElement `json:"classifier,omitempty"`
 
-	// Filter lets packets pass that match.
+	// Filter passes the packets that match.
 	// +optional
 	Filter *FilterElement `json:"filter,omitempty"`
 
@@ -97,7 +97,7 @@ type Element struct {
 	// +optional
 	Lookup *LookupElement `json:"lookup,omitempty"`
 
-	// TTLGuard lets packets pass that come from near.
+	// TTLGuard lets packets pass whose TTL is high enough (RFC 5082).
 	// +optional
 	TTLGuard *TTLGuardElement `json:"ttlGuard,omitempty"`
 
@@ -113,7 +113,7 @@ type Element struct {
 	// +optional
 	Discard *DiscardElement `json:"discard,omitempty"`
 
-	// ICMPError answers packets with an ICMP error.
+	// ICMPError replies to packets with an ICMP error.
 	// +optional
 	ICMPError *ICMPErrorElement `json:"icmpError,omitempty"`
 
@@ -193,8 +193,8 @@ type LookupRoute struct {
 	Via Address `json:"via,omitempty"`
 }
 
-// TTLGuardElement lets packets leave by `pass` that few routers can have passed
-// on (RFC 5082), and the others by `fail`, which drops them unless it is linked.
+// TTLGuardElement checks the TTL (RFC 5082). Packets with at least the TTL `min` crossed only few
+// routers and leave by `pass`. The others leave by `fail`, which drops them unless it is linked.
 type TTLGuardElement struct {
 	// Min is the smallest TTL that passes: 255 less the routers that may lie between.
 	// +required
@@ -236,7 +236,7 @@ type DiscardElement struct {
 	Reason RuleName `json:"reason,omitempty"`
 }
 
-// ICMPErrorElement answers packets with an ICMP error (RFC 792).
+// ICMPErrorElement replies to packets with an ICMP error (RFC 792).
 type ICMPErrorElement struct {
 	// Type of the message.
 	// +required
@@ -251,8 +251,8 @@ type ICMPErrorElement struct {
 	// +kubebuilder:validation:Maximum=255
 	Code *int32 `json:"code,omitempty"`
 
-	// Source address of the answer; absent: the address of the interface by
-	// which the packet entered.
+	// Source address of the reply; absent: the address of the interface by which the packet
+	// entered.
 	// +optional
 	Source Address `json:"source,omitempty"`
 }

@@ -6,9 +6,8 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 // +kubebuilder:validation:Enum=FIN;SYN;RST;PSH;ACK;URG;ECE;CWR
 type TCPFlag string
 
-// Match says which packets are meant: those that pass every field given. A
-// packet that lacks a field (ports of an ICMP packet or of a later fragment) does
-// not match a condition on it.
+// Match selects the packets that match every given field. A packet that lacks a field (ports of an
+// ICMP packet or of a later fragment) does not match a condition on it.
 // +kubebuilder:validation:XValidation:rule="!has(self.icmpCode) || has(self.icmpType)",message="icmpCode needs icmpType: a code means nothing without its type"
 type Match struct {
 	// Source addresses: addresses, prefixes or ranges of one family.

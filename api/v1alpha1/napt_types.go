@@ -28,12 +28,12 @@ type NAPT struct {
 	// +kubebuilder:default={min: 1024, max: 65535}
 	Ports NAPTPorts `json:"ports,omitempty,omitzero"`
 
-	// Timeouts after which an idle binding is forgotten.
+	// Timeouts after which an idle session ends.
 	// +optional
 	// +kubebuilder:default={}
 	Timeouts NAPTTimeouts `json:"timeouts,omitempty,omitzero"`
 
-	// MaxSessions bounds the bindings kept at the same time.
+	// MaxSessions is the maximum number of sessions at the same time.
 	// +optional
 	// +kubebuilder:default=1000000
 	// +kubebuilder:validation:Minimum=1

@@ -23,7 +23,7 @@ type NetworkFunction struct {
 	// +required
 	Spec NetworkFunctionSpec `json:"spec"`
 
-	// Status is what the operator has seen.
+	// Status is what the operator observed.
 	// +optional
 	Status Status `json:"status,omitempty,omitzero"`
 }

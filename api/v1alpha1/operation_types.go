@@ -2,35 +2,36 @@ package v1alpha1
 
 import corev1 "k8s.io/api/core/v1"
 
-// Scaling says how many instances and cores a chain has. The cores of an instance
-// are exclusive and cannot be changed while it runs, so an instance owns the most
-// that it may come to use.
+// Scaling is how many instances and cores a chain has. An instance has its cores to itself, and
+// their number cannot change while it runs. So it owns maxCores from the start.
 // +kubebuilder:validation:XValidation:rule="!has(self.maxCores) || self.minCores <= self.maxCores",message="minCores must not be larger than maxCores"
 // +kubebuilder:validation:XValidation:rule="!has(self.maxInstances) || self.instances <= self.maxInstances",message="instances must not be larger than maxInstances"
 // +kubebuilder:validation:XValidation:rule="!has(self.nodeFailures) || self.nodeFailures == 0 || has(self.maxInstances)",message="nodeFailures needs maxInstances: only instances that share the chain's state take over from each other"
 type Scaling struct {
-	// Instances is the number of data-plane pods, at least where maxInstances is set. More than one needs a network that
-	// divides the flows among them.
+	// Instances is the number of data-plane pods. It is the minimum if maxInstances is set. More
+	// than one without maxInstances needs a network that divides the flows among them.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Instances int32 `json:"instances,omitempty"`
 
-	// MaxInstances is the number of data-plane pods at most. With it they share the chain's state, its shards move between
-	// them, and there are as many as the load wants. Absent: instances, each with state of its own.
+	// MaxInstances is the maximum number of data-plane pods. If it is set, pods share the chain's
+	// state, shards move between them, and the load decides how many pods there are. Absent: the
+	// number is fixed, and each pod has its own state.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	MaxInstances int32 `json:"maxInstances,omitempty"`
 
-	// NodeFailures is how many nodes, those with most of the chain's instances, may be lost without the others wanting for cores.
+	// NodeFailures is how many nodes may fail while the remaining instances still have enough cores
+	// for the load. The nodes with most instances are assumed to fail.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=16
 	NodeFailures int32 `json:"nodeFailures,omitempty"`
 
-	// MinCores is the number of cores per instance that work at least.
+	// MinCores is the minimum number of working cores per instance.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
@@ -43,7 +44,7 @@ type Scaling struct {
 	// +kubebuilder:validation:Maximum=64
 	MaxCores int32 `json:"maxCores,omitempty"`
 
-	// TargetUtilization is the load of a core, in percent, above which another one is put to work.
+	// TargetUtilization is the load of a core, in percent, above which another core starts to work.
 	// +optional
 	// +kubebuilder:default=70
 	// +kubebuilder:validation:Minimum=10
@@ -57,7 +58,7 @@ func (s *Scaling) OwnedCores() int32 { return max(s.MinCores, s.MaxCores, 1) }
 // Shared tells whether the instances share the chain's state.
 func (s *Scaling) Shared() bool { return s.MaxInstances > 0 }
 
-// Spread says how the instances of a chain lie apart.
+// Spread is how the instances of a chain are distributed.
 // +kubebuilder:validation:Enum=None;Nodes;Zones
 type Spread string
 
@@ -65,7 +66,7 @@ type Spread string
 const (
 	// SpreadNone lets instances share a node.
 	SpreadNone Spread = "None"
-	// SpreadNodes puts instances on different nodes as far as there are any.
+	// SpreadNodes puts instances on different nodes if there are enough.
 	SpreadNodes Spread = "Nodes"
 	// SpreadZones spreads instances over zones, and over nodes within them.
 	SpreadZones Spread = "Zones"
@@ -90,19 +91,19 @@ type Placement struct {
 	// +kubebuilder:validation:MaxItems=32
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// Spread says how the instances lie apart; absent: Nodes.
+	// Spread is how the instances are distributed over nodes and zones; absent: Nodes.
 	// +optional
 	Spread Spread `json:"spread,omitempty"`
 }
 
-// Resources of an instance beside its cores.
+// Resources of an instance in addition to its cores.
 type Resources struct {
 	// Hugepages of 2 MiB for packet buffers, tables and sessions.
 	// +optional
 	// +kubebuilder:default="512Mi"
 	Hugepages HugepagesSize `json:"hugepages,omitempty"`
 
-	// Memory for all else.
+	// Memory for everything else.
 	// +optional
 	// +kubebuilder:default="256Mi"
 	Memory MemorySize `json:"memory,omitempty"`
@@ -120,11 +121,11 @@ type MemorySize string
 // +kubebuilder:validation:Pattern=`^([1-9][0-9]{0,2}Gi|([2468]|[1-9][0-9]{0,3}[02468])Mi)$`
 type HugepagesSize string
 
-// Rollout says how a new program is brought to the instances, one after the other.
+// Rollout is how instances get a new program, one after the other.
 type Rollout struct {
-	// PauseOnDropsPercent stops a rollout, and takes the old program back, when an
-	// instance that has the new one loses this much more of its packets than before, in
-	// percent. Packets that functions of the chain drop do not count.
+	// PauseOnDropsPercent stops a rollout and returns to the old program if an instance with the
+	// new program loses this much more of its packets than before, in percent. Packets that the
+	// chain's rules drop do not count.
 	// +optional
 	// +kubebuilder:default=5
 	// +kubebuilder:validation:Minimum=1

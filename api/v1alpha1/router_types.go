@@ -1,10 +1,9 @@
 package v1alpha1
 
-// Router forwards packets to the port of the longest prefix that holds their
-// destination, and decrements their TTL. Packets whose TTL runs out and packets without
-// a route are answered with ICMP errors. The prefixes of the chain's interfaces,
-// and the pools of NAPTs, that lie behind a port with no other router in
-// between are routed there without being listed.
+// Router forwards packets to the port of the longest prefix that contains their destination, and
+// decrements their TTL. It replies with ICMP errors to packets whose TTL expires and to packets
+// without a route. It knows the prefixes of the chain's interfaces and the pools of NAPTs behind
+// each port, up to the next router: they need no routes.
 type Router struct {
 	// Ports of the router; absent: inside, outside.
 	// +optional
@@ -14,8 +13,8 @@ type Router struct {
 	// +kubebuilder:validation:MaxItems=64
 	Ports []RouterPort `json:"ports,omitempty"`
 
-	// Address of the router: it answers ping, and ICMP errors come from it. Absent:
-	// errors come from the address of the interface by which the packet entered.
+	// Address of the router: it replies to ping, and ICMP errors come from it. Absent: errors come
+	// from the address of the interface by which the packet entered.
 	// +optional
 	Address Address `json:"address,omitempty"`
 
@@ -46,7 +45,7 @@ type RouterPort struct {
 	Address Address `json:"address,omitempty"`
 }
 
-// RouteType is what becomes of the packets of a route.
+// RouteType is what happens to the packets of a route.
 // +kubebuilder:validation:Enum=Forward;Discard;Unreachable;Prohibit
 type RouteType string
 
@@ -56,13 +55,13 @@ const (
 	RouteForward RouteType = "Forward"
 	// RouteDiscard drops packets silently, as "<router>/discard".
 	RouteDiscard RouteType = "Discard"
-	// RouteUnreachable answers with ICMP host unreachable (type 3, code 1).
+	// RouteUnreachable replies with ICMP host unreachable (type 3, code 1).
 	RouteUnreachable RouteType = "Unreachable"
-	// RouteProhibit answers with ICMP communication administratively prohibited (type 3, code 13).
+	// RouteProhibit replies with ICMP communication administratively prohibited (type 3, code 13).
 	RouteProhibit RouteType = "Prohibit"
 )
 
-// Route sends a prefix to a port, or says that nothing goes there.
+// Route forwards a prefix to a port, or drops or rejects its packets.
 // +kubebuilder:validation:XValidation:rule="has(self.type) && self.type != 'Forward' || has(self.port)",message="set port: a route of type Forward leads to one"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Forward' || !has(self.port) && !has(self.via)",message="leave port and via out: a route of type Discard, Unreachable or Prohibit leads nowhere"
 type Route struct {
@@ -70,8 +69,8 @@ type Route struct {
 	// +required
 	Prefix Prefix `json:"prefix,omitempty"`
 
-	// Type: Forward sends packets to `port`; Discard drops them silently; Unreachable
-	// answers with ICMP host unreachable, Prohibit with administratively prohibited.
+	// Type: Forward sends packets to `port`; Discard drops them silently; Unreachable replies with
+	// ICMP host unreachable, Prohibit with administratively prohibited.
 	// +optional
 	// +kubebuilder:default=Forward
 	Type RouteType `json:"type,omitempty"`
@@ -93,7 +92,7 @@ type RouteFormat string
 // FormatPrefixes is a file with one prefix per line.
 const FormatPrefixes RouteFormat = "Prefixes"
 
-// RoutesFrom is a text of prefixes that go to one port, or nowhere.
+// RoutesFrom is a file of prefixes whose routes have the same type and port.
 // +kubebuilder:validation:XValidation:rule="has(self.file) != has(self.configMapRef)",message="set exactly one of file, configMapRef"
 // +kubebuilder:validation:XValidation:rule="has(self.type) && self.type != 'Forward' || has(self.port)",message="set port: routes of type Forward lead to one"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Forward' || !has(self.port) && !has(self.via)",message="leave port and via out: routes of type Discard, Unreachable or Prohibit lead nowhere"

@@ -2,10 +2,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Conditions of a ServiceChain. A ChainInstance has Ready and Placed, which the operator
-// sets, and Programmed, HardwareDispatch and Balanced, which its agent sets.
+// Conditions of a ServiceChain. On a ChainInstance the operator sets Ready and Placed, and the
+// agent sets Programmed, HardwareDispatch and Balanced.
 const (
-	// ConditionReady: what the spec says is in force on every instance.
+	// ConditionReady: every instance runs what the spec says.
 	ConditionReady = "Ready"
 	// ConditionSynthesized: the spec compiles to a program.
 	ConditionSynthesized = "Synthesized"
@@ -13,26 +13,27 @@ const (
 	ConditionPlaced = "Placed"
 	// ConditionProgrammed: every instance runs the wanted program.
 	ConditionProgrammed = "Programmed"
-	// ConditionHardwareDispatch: network cards give each packet to the core that it belongs to.
+	// ConditionHardwareDispatch: network cards deliver each packet to the core that owns its shard.
 	ConditionHardwareDispatch = "HardwareDispatch"
-	// ConditionScaled: as many cores work as the load wants.
+	// ConditionScaled: as many cores work as the load needs.
 	ConditionScaled = "Scaled"
-	// ConditionBalanced, of a ChainInstance: the load lies on its cores as evenly as shards allow.
+	// ConditionBalanced, of a ChainInstance: its load is divided among its cores as evenly as
+	// shards allow.
 	ConditionBalanced = "Balanced"
 )
 
-// Reasons of Ready. When it is not true, its reason is that of the first other
-// condition that is not.
+// Reasons of Ready. If Ready is not true, it has the reason of the first other condition that is
+// not true.
 const (
 	ReasonForwarding  = "Forwarding"
-	ReasonPodNotReady = "PodNotReady" // of the pod's containers one does not answer its probe
+	ReasonPodNotReady = "PodNotReady" // a container of the pod fails its probe
 )
 
 // Reasons of Synthesized.
 const (
-	ReasonCompiled        = "Compiled"        // the newest spec is a program
-	ReasonInvalid         = "Invalid"         // the message has the findings; the last program goes on
-	ReasonSynthesisFailed = "SynthesisFailed" // the chain needs more than a program can say
+	ReasonCompiled        = "Compiled"        // the newest spec compiles
+	ReasonInvalid         = "Invalid"         // the message has the findings; the last program keeps running
+	ReasonSynthesisFailed = "SynthesisFailed" // the chain exceeds what a program can express
 	ReasonTooLarge        = "TooLarge"        // the program does not fit into an object of the cluster
 )
 
@@ -41,21 +42,21 @@ const (
 const (
 	ReasonPlaced           = "Placed"
 	ReasonWaitingForPods   = "WaitingForPods"   // pods are being made or started
-	ReasonUnschedulable    = "Unschedulable"    // the scheduler found no node; the message has its words
-	ReasonInterfaceUnbound = "InterfaceUnbound" // an interface says neither network nor device
-	ReasonPodRefused       = "PodRefused"       // by quota, Pod Security or an admission webhook, in whose words the message is
+	ReasonUnschedulable    = "Unschedulable"    // the scheduler found no node; the message quotes it
+	ReasonInterfaceUnbound = "InterfaceUnbound" // an interface names neither network nor device
+	ReasonPodRefused       = "PodRefused"       // by quota, Pod Security or an admission webhook; the message quotes it
 	ReasonAdmissionFailed  = "AdmissionFailed"  // a node refused a pod, which is replaced
 )
 
 // Reasons of Programmed.
 const (
 	ReasonApplied     = "Applied"
-	ReasonNoProgram   = "NoProgram"   // nothing was ever compiled
+	ReasonNoProgram   = "NoProgram"   // nothing has compiled yet
 	ReasonRollingOut  = "RollingOut"  // instances follow one by one
-	ReasonRolledBack  = "RolledBack"  // the newest program was taken back; the message says why
+	ReasonRolledBack  = "RolledBack"  // the newest program was rolled back; the message says why
 	ReasonLoadFailed  = "LoadFailed"  // an engine refused its program
-	ReasonNotReported = "NotReported" // an instance has not said what it runs
-	ReasonPinned      = "Pinned"      // rollbackTo is in force
+	ReasonNotReported = "NotReported" // an instance has not reported what it runs
+	ReasonPinned      = "Pinned"      // rollbackTo is set
 	ReasonUnknownPin  = "UnknownPin"  // rollbackTo names no program of this chain
 	ReasonEngineDown  = "EngineDown"  // the engine does not answer its agent
 )
@@ -72,24 +73,24 @@ const (
 	ReasonOneCore       = "OneCore"       // there is nothing to balance
 	ReasonNoState       = "NoState"       // no shards, as the chain keeps no state
 	ReasonOneShard      = "OneShard"      // the chain's state cannot be divided
-	ReasonShardTooHeavy = "ShardTooHeavy" // a shard wants more than a core has; the message names it
-	ReasonMovesFail     = "MovesFail"     // shards do not move between cores, or to their pods; the message has why
+	ReasonShardTooHeavy = "ShardTooHeavy" // a shard needs more than one core; the message names it
+	ReasonMovesFail     = "MovesFail"     // shards do not move between cores, or to their pods; the message says why
 	ReasonBalancingOff  = "BalancingOff"  // the agent was told not to
 )
 
-// Reasons of Scaled, beside those of Balanced that keep cores from being of use.
+// Reasons of Scaled, in addition to those of Balanced that make more cores useless.
 const (
 	ReasonWithinBounds    = "WithinBounds"    // between minCores and maxCores, instances and maxInstances
 	ReasonFixed           = "Fixed"           // minCores is maxCores, and instances are not added
-	ReasonAtMaximum       = "AtMaximum"       // more would be wanted than maxCores or maxInstances
-	ReasonHeadroomLacking = "HeadroomLacking" // the loss of nodeFailures nodes would not be borne
+	ReasonAtMaximum       = "AtMaximum"       // the load needs more than maxCores or maxInstances
+	ReasonHeadroomLacking = "HeadroomLacking" // the remaining instances could not take the load if nodeFailures nodes failed
 )
 
-// ServiceChainStatus is what the operator has seen.
+// ServiceChainStatus is what the operator observed.
 type ServiceChainStatus struct {
 	Status `json:",inline"`
 
-	// Classes is the number of traffic classes of the program in force.
+	// Classes is the number of traffic classes of the program that runs.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	Classes int32 `json:"classes,omitempty"`
@@ -104,38 +105,38 @@ type ServiceChainStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Instances int32 `json:"instances,omitempty"`
 
-	// Program is the ChainProgram in force.
+	// Program is the ChainProgram that all instances run.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Program string `json:"program,omitempty"`
 
-	// PacketRate is the packets per second of all instances.
+	// PacketRate is the number of packets that all instances receive per second.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	PacketRate int64 `json:"packetRate,omitempty"`
 
-	// Mpps is the packet rate in millions per second, for people.
+	// Mpps is the packet rate in millions per second, as text.
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
 	Mpps string `json:"mpps,omitempty"`
 
-	// DropRate is the packets per second that are dropped, for whatever reason.
+	// DropRate is the number of packets dropped per second, for all reasons.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	DropRate int64 `json:"dropRate"`
 
-	// LostSessions is how many sessions ended with engines that died and pods that were replaced.
+	// LostSessions counts the sessions that were lost when engines died or pods were replaced.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	LostSessions int64 `json:"lostSessions,omitempty"`
 
-	// Front is the instance to which the networks send, of those that share the chain's state: it answers ARP for the
-	// chain's addresses.
+	// Front is the instance that replies to ARP requests for the chain's addresses, so that all
+	// packets come to it. It is set if instances share the chain's state.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Front string `json:"front,omitempty"`
 
-	// Groups of traffic classes, and where they are worked on.
+	// Groups of traffic classes, with the instances and cores that process them.
 	// +optional
 	// +listType=map
 	// +listMapKey=instance
@@ -143,14 +144,14 @@ type ServiceChainStatus struct {
 	// +kubebuilder:validation:MaxItems=1024
 	Groups []GroupPlace `json:"groups,omitempty"`
 
-	// Rollout is the bringing of a new program to the instances that goes on.
+	// Rollout is the rollout in progress.
 	// +optional
 	Rollout *RolloutStatus `json:"rollout,omitempty"`
 }
 
-// RolloutStatus is a rollout that goes on.
+// RolloutStatus is a rollout in progress.
 type RolloutStatus struct {
-	// Program that is brought to the instances.
+	// Program that the instances get.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -161,20 +162,20 @@ type RolloutStatus struct {
 	// +kubebuilder:validation:Minimum=0
 	Updated int32 `json:"updated"`
 
-	// Instance that is being brought to it or watched.
+	// Instance that is being updated or observed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Instance string `json:"instance,omitempty"`
 
-	// Since when it is being brought to the program.
+	// Since is when the update of this instance started.
 	// +optional
 	Since metav1.Time `json:"since,omitempty,omitzero"`
 
-	// AppliedTime is when it was seen to run the program.
+	// AppliedTime is when the instance was first seen to run the program.
 	// +optional
 	AppliedTime metav1.Time `json:"appliedTime,omitempty,omitzero"`
 
-	// LossPerMille is what this instance lost before, of a thousand packets.
+	// LossPerMille is how many of a thousand packets this instance lost before the update.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
@@ -183,7 +184,7 @@ type RolloutStatus struct {
 
 // GroupPlace is a group of traffic classes on an instance.
 type GroupPlace struct {
-	// Instance that works on the group.
+	// Instance that processes the group.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -204,22 +205,21 @@ type GroupPlace struct {
 	// +kubebuilder:validation:MaxLength=253
 	Node string `json:"node,omitempty"`
 
-	// Cores are the CPUs of the node that may work on the group.
+	// Cores are the CPUs of the node that may process the group.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:Minimum=0
 	Cores []int32 `json:"cores,omitempty"`
 
-	// LoadPercent is the load of the busiest of these cores. It is updated when it has
-	// changed by ten points.
+	// LoadPercent is the load of the busiest of these cores. It is updated when it has changed by
+	// ten percentage points.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	LoadPercent int32 `json:"loadPercent"`
 
-	// Owners are the cores that own shards of the group, with loads as steady as
-	// loadPercent.
+	// Owners are the cores that own shards of the group. Their loads are updated like loadPercent.
 	// +optional
 	// +listType=map
 	// +listMapKey=lcore

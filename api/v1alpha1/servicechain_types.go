@@ -28,11 +28,11 @@ type ServiceChain struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty,omitzero"`
 
-	// Spec is the chain that is wanted.
+	// Spec is the desired chain.
 	// +required
 	Spec ServiceChainSpec `json:"spec"`
 
-	// Status is what the operator has seen.
+	// Status is what the operator observed.
 	// +optional
 	Status ServiceChainStatus `json:"status,omitempty,omitzero"`
 }
@@ -82,38 +82,38 @@ type ServiceChainSpec struct {
 	// +kubebuilder:validation:MaxItems=1024
 	Links []Link `json:"links,omitempty"`
 
-	// Scaling says how many instances and cores the chain has.
+	// Scaling is how many instances and cores the chain has.
 	// +optional
 	// +kubebuilder:default={}
 	Scaling Scaling `json:"scaling,omitempty,omitzero"`
 
-	// Placement says where the instances may run.
+	// Placement is where the instances may run.
 	// +optional
 	Placement Placement `json:"placement,omitempty,omitzero"`
 
-	// Resources of each instance beside its cores.
+	// Resources of each instance in addition to its cores.
 	// +optional
 	// +kubebuilder:default={}
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
-	// Rollout says how a new program is brought to the instances.
+	// Rollout is how the instances get a new program.
 	// +optional
 	// +kubebuilder:default={}
 	Rollout Rollout `json:"rollout,omitempty,omitzero"`
 
-	// RollbackTo names a ChainProgram of this chain that is run instead of what the
-	// rest of the spec asks for, until the field is taken away.
+	// RollbackTo names a ChainProgram of this chain. The instances run it instead of what the rest
+	// of the spec compiles to, until the field is removed.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	RollbackTo string `json:"rollbackTo,omitempty"`
 }
 
-// ReversePath is how the sources of packets are checked against the way back.
+// ReversePath is how the source addresses of packets are checked (reverse path filter, RFC 3704).
 // +kubebuilder:validation:Enum=Strict;Loose;Off
 type ReversePath string
 
-// Checks of the way back.
+// Modes of the reverse path filter.
 const (
 	ReversePathStrict ReversePath = "Strict"
 	ReversePathLoose  ReversePath = "Loose"
@@ -134,19 +134,19 @@ type Interface struct {
 	// +required
 	Address Prefix `json:"address,omitempty"`
 
-	// Addresses are more addresses of the interface, within its prefix or not. ARP
-	// requests for them are answered, and pings, from every side. Where the chain
-	// translates to one of them (a NAT's pool holds it, or a set-field writes it as
-	// source), all else that is sent to it goes on into the chain.
+	// Addresses are more addresses of the interface, inside its prefix or not. The interface
+	// replies to ARP requests and pings for them, from every side. If the chain translates to one
+	// of them (it is in a NAT's pool, or a set-field writes it as source), all other packets to it
+	// enter the chain.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	Addresses []Address `json:"addresses,omitempty"`
 
-	// VLANs are the identifiers (1 to 4094), and ranges of them ("100-199"), of tagged
-	// frames that come in and leave by this interface. All other tagged frames are
-	// dropped, and untagged ones always pass. The interface has its addresses in each VLAN.
+	// VLANs are the identifiers (1 to 4094), and ranges of them ("100-199"), of tagged frames that
+	// this interface receives and sends. All other tagged frames are dropped; untagged frames
+	// always pass. The interface has its addresses in each VLAN.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -168,10 +168,10 @@ type Interface struct {
 	// +optional
 	Gateway Address `json:"gateway,omitempty"`
 
-	// ReversePath drops packets whose source cannot be behind the interface, as far as
-	// the prefixes of interfaces tell (RFC 3704): strictly (a source in another
-	// interface's prefix; and without gateway and routes to this interface, one
-	// outside of its prefix), loosely (no interface leads to the source), or not.
+	// ReversePath drops packets whose source address cannot be behind this interface, judged by the
+	// prefixes of the interfaces (RFC 3704). Strict drops sources in another interface's prefix; if
+	// neither a gateway nor a route leads to this interface, it also drops sources outside of its
+	// prefix. Loose drops sources that no interface leads to. Off drops none.
 	// +optional
 	// +kubebuilder:default=Strict
 	ReversePath ReversePath `json:"reversePath,omitempty"`
@@ -188,8 +188,8 @@ type Interface struct {
 	// +optional
 	MAC MACAddress `json:"mac,omitempty"`
 
-	// Device is what the interface is bound to when nothing else is said: a
-	// kernel interface, a PCI address, or a DPDK device string.
+	// Device is what the interface is bound to if no other field says so: a kernel interface, a PCI
+	// address, or a DPDK device string.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255

@@ -14,8 +14,8 @@ import (
 // ChainInstanceApplyConfiguration represents a declarative configuration of the ChainInstance type for use
 // with apply.
 //
-// ChainInstance is one data-plane pod of a chain, which has the same name: what the
-// operator wants of it, and what its agent reports.
+// ChainInstance is one data-plane pod of a chain. The pod has the same name. The spec is what the
+// operator wants of the pod, the status what its agent reports.
 type ChainInstanceApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object's metadata.

@@ -7,7 +7,7 @@ package v1alpha1
 //
 // ChainInstanceSpec is what the operator wants of a data-plane pod.
 type ChainInstanceSpecApplyConfiguration struct {
-	// Chain that the instance is of.
+	// Chain that the instance belongs to.
 	Chain *string `json:"chain,omitempty"`
 	// Program is the ChainProgram to run.
 	Program *string `json:"program,omitempty"`
@@ -15,20 +15,23 @@ type ChainInstanceSpecApplyConfiguration struct {
 	Cores *int32 `json:"cores,omitempty"`
 	// Groups of traffic classes and the cores that work on them.
 	Groups []InstanceGroupApplyConfiguration `json:"groups,omitempty"`
-	// Shared says that the instance shares the chain's state with others: its engine begins without shards, which
-	// its agent takes from peers, or begins if no peer has them. It takes another pod to change that.
+	// Shared is true if the instance shares the chain's state with others. Its engine starts
+	// without shards. Its agent takes them from peers, or creates them empty if no peer has them. A
+	// change needs a new pod.
 	Shared *bool `json:"shared,omitempty"`
-	// Front says that the networks send to this instance, of all that share the chain's state: its engine answers ARP for the chain's
-	// addresses, and announces them. The others do neither. Without meaning where state is not shared: each engine answers.
+	// Front is true for one of the instances that share the chain's state: its engine replies to
+	// ARP requests for the chain's addresses and announces them, so all packets come to it. The
+	// field has no effect if state is not shared: then each engine replies.
 	Front *bool `json:"front,omitempty"`
-	// Peers are the chain's other instances, all of them, with which this one shares the chain's state. It gives them shards that are theirs
-	// by this list, passes on packets that are for them, and begins shards of its own groups that none of them has.
+	// Peers are all other instances of the chain if they share its state. This instance gives each
+	// peer the shards that the list assigns to it and forwards packets of their flows. It creates
+	// the shards of its own groups that no peer has.
 	Peers []InstancePeerApplyConfiguration `json:"peers,omitempty"`
-	// Interfaces says what each interface of the chain is bound to.
+	// Interfaces binds each interface of the chain to a device.
 	Interfaces []InterfaceBindingApplyConfiguration `json:"interfaces,omitempty"`
 	// Placement says where the pod may run.
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
-	// Resources of the pod beside its cores.
+	// Resources of the pod in addition to its cores.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
 }
 

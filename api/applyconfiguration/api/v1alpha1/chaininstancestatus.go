@@ -14,27 +14,28 @@ import (
 // ChainInstanceStatus is what the agent reports, and the operator's conditions Placed and Ready.
 type ChainInstanceStatusApplyConfiguration struct {
 	StatusApplyConfiguration `json:""`
-	// Program is the ChainProgram that the agent was told to run when it reported.
+	// Program is the ChainProgram in the instance's spec at the time of the report.
 	Program *string `json:"program,omitempty"`
 	// AppliedHash is the hash of the program that the engine runs.
 	AppliedHash *string `json:"appliedHash,omitempty"`
 	// EngineVersion is the engine's release.
 	EngineVersion *string `json:"engineVersion,omitempty"`
-	// Node that the pod is on.
+	// Node that the pod runs on.
 	Node *string `json:"node,omitempty"`
 	// LoadPercent is the load of the busiest core.
 	LoadPercent *int32 `json:"loadPercent,omitempty"`
-	// PacketRate is the packets per second that came in.
+	// PacketRate is the number of packets received per second.
 	PacketRate *int64 `json:"packetRate,omitempty"`
-	// DropRate is the packets per second that were dropped, for whatever reason.
+	// DropRate is the number of packets dropped per second, for all reasons.
 	DropRate *int64 `json:"dropRate,omitempty"`
-	// LossRate is the packets per second that were lost: dropped for a reason of the
-	// engine (no memory, full device, no free port), not by a rule of the chain.
+	// LossRate is the number of packets lost per second: dropped because the engine lacks something
+	// (memory, space in a queue, a free port), not by a rule of the chain.
 	LossRate *int64 `json:"lossRate,omitempty"`
 	// Sessions is the number of live sessions of all state tables.
 	Sessions *int64 `json:"sessions,omitempty"`
-	// LostSessions is how many sessions ended with an engine that died or a pod that was
-	// replaced, over the instance's life; as many as were last reported.
+	// LostSessions counts the sessions that were lost when an engine died or a pod was replaced,
+	// since the instance was created. It counts the sessions that the last report before the loss
+	// had.
 	LostSessions *int64 `json:"lostSessions,omitempty"`
 	// Cores are the pod's working cores.
 	Cores []CoreStatusApplyConfiguration `json:"cores,omitempty"`
@@ -42,13 +43,13 @@ type ChainInstanceStatusApplyConfiguration struct {
 	Groups []GroupStatusApplyConfiguration `json:"groups,omitempty"`
 	// Drops are the packets dropped, by reason and kind.
 	Drops []DropCountApplyConfiguration `json:"drops,omitempty"`
-	// Dispatch is how packets really come to cores, by interface.
+	// Dispatch is how packets actually get to their cores, by interface.
 	Dispatch []InterfaceDispatchApplyConfiguration `json:"dispatch,omitempty"`
-	// Shards that the engine has, those included that it is giving away.
+	// Shards that the engine has. Those that it is transferring to a peer are included.
 	Shards []apiv1alpha1.ShardRange `json:"shards,omitempty"`
 	// Interfaces are the addresses at which peers reach the engine.
 	Interfaces []InterfaceMACApplyConfiguration `json:"interfaces,omitempty"`
-	// LastReportTime is when the agent reported.
+	// LastReportTime is the time of the agent's last report.
 	LastReportTime *v1.Time `json:"lastReportTime,omitempty"`
 }
 

@@ -14,8 +14,8 @@ import (
 // ChainProgramApplyConfiguration represents a declarative configuration of the ChainProgram type for use
 // with apply.
 //
-// ChainProgram is one revision of a chain's packet program. It never changes; it is
-// to a ServiceChain what a ReplicaSet is to a Deployment.
+// ChainProgram is one revision of a chain's packet program. It never changes. It is to a
+// ServiceChain as a ReplicaSet is to a Deployment.
 type ChainProgramApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object's metadata.

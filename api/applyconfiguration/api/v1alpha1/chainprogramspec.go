@@ -11,7 +11,7 @@ import (
 //
 // ChainProgramSpec is a packet program and its identity.
 type ChainProgramSpecApplyConfiguration struct {
-	// Chain that the program is of, in the same namespace.
+	// Chain that the program was compiled from, in the same namespace.
 	Chain *string `json:"chain,omitempty"`
 	// Revision counts the chain's programs.
 	Revision *int64 `json:"revision,omitempty"`
@@ -27,7 +27,7 @@ type ChainProgramSpecApplyConfiguration struct {
 	Program []byte `json:"program,omitempty"`
 	// Classes is its number of traffic classes.
 	Classes *int32 `json:"classes,omitempty"`
-	// Interfaces of the program in its order. What they are bound to is a matter of each instance.
+	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	Interfaces []apiv1alpha1.Name `json:"interfaces,omitempty"`
 }
 

@@ -15,7 +15,7 @@ type CoreShardsApplyConfiguration struct {
 	LCore *int32 `json:"lcore,omitempty"`
 	// Shards that the core owns.
 	Shards []apiv1alpha1.ShardRange `json:"shards,omitempty"`
-	// LoadPercent is the part of its time that the core worked on packets.
+	// LoadPercent is the part of its time that the core spends on packets.
 	LoadPercent *int32 `json:"loadPercent,omitempty"`
 }
 

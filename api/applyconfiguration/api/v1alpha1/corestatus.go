@@ -9,17 +9,17 @@ package v1alpha1
 type CoreStatusApplyConfiguration struct {
 	// LCore is the number of the CPU on its node.
 	LCore *int32 `json:"lcore,omitempty"`
-	// LoadPercent is the part of its time that it worked on packets.
+	// LoadPercent is the part of its time that it spends on packets.
 	LoadPercent *int32 `json:"loadPercent,omitempty"`
 	// Packets that it processed since the engine started.
 	Packets *int64 `json:"packets,omitempty"`
-	// Lost is the packets that the core had no time for since its agent met the engine:
-	// those for which a queue had no room while the core was busy.
+	// Lost is the number of packets that the core was too busy for since the agent connected to the
+	// engine: they found their receive queue full.
 	Lost *int64 `json:"lost,omitempty"`
-	// Other is the work beside that for the core's shards, in thousandths of a core: packets
-	// that it receives for other cores, or that meet no state.
+	// Other is the work that is not for the core's own shards, in thousandths of a core: packets
+	// that it receives for other cores, and packets that need no state.
 	Other *int32 `json:"other,omitempty"`
-	// CyclesPerPacket is the cycles that a packet took of late.
+	// CyclesPerPacket is the number of cycles per packet in the last seconds.
 	CyclesPerPacket *int32 `json:"cyclesPerPacket,omitempty"`
 }
 

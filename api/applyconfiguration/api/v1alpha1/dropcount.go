@@ -11,10 +11,11 @@ import (
 //
 // DropCount is the packets dropped for a reason.
 type DropCountApplyConfiguration struct {
-	// Reason ("nat-exhausted"; of a function: "fw/drop").
+	// Reason ("nat-exhausted"; for a function of the chain: "fw/drop").
 	Reason *string `json:"reason,omitempty"`
-	// Kind tells who dropped them: a function of the chain (Decision), the engine, which refuses such packets in
-	// every chain (Refusal), or want of something (Loss). Consumed packets did what they came for.
+	// Kind says who dropped them: a function of the chain (Decision), the engine in every chain
+	// (Refusal), or the engine for lack of something (Loss). The engine itself processed Consumed
+	// packets.
 	Kind *apiv1alpha1.DropKind `json:"kind,omitempty"`
 	// Packets dropped since the engine started.
 	Packets *int64 `json:"packets,omitempty"`

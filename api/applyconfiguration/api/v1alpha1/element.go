@@ -22,11 +22,11 @@ type ElementApplyConfiguration struct {
 	Kind *apiv1alpha1.ElementKind `json:"kind,omitempty"`
 	// Classifier sends packets by ordered rules to outputs.
 	Classifier *ClassifierElementApplyConfiguration `json:"classifier,omitempty"`
-	// Filter lets packets pass that match.
+	// Filter passes the packets that match.
 	Filter *FilterElementApplyConfiguration `json:"filter,omitempty"`
 	// Lookup sends packets by longest prefix match to outputs.
 	Lookup *LookupElementApplyConfiguration `json:"lookup,omitempty"`
-	// TTLGuard lets packets pass that come from near.
+	// TTLGuard lets packets pass whose TTL is high enough (RFC 5082).
 	TTLGuard *TTLGuardElementApplyConfiguration `json:"ttlGuard,omitempty"`
 	// SetField writes a constant to a header field.
 	SetField *SetFieldElementApplyConfiguration `json:"setField,omitempty"`
@@ -34,7 +34,7 @@ type ElementApplyConfiguration struct {
 	Tee *TeeElementApplyConfiguration `json:"tee,omitempty"`
 	// Discard drops packets.
 	Discard *DiscardElementApplyConfiguration `json:"discard,omitempty"`
-	// ICMPError answers packets with an ICMP error.
+	// ICMPError replies to packets with an ICMP error.
 	ICMPError *ICMPErrorElementApplyConfiguration `json:"icmpError,omitempty"`
 	// NAPT translates addresses and ports.
 	NAPT *NAPTApplyConfiguration `json:"napt,omitempty"`

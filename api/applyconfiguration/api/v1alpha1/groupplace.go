@@ -11,7 +11,7 @@ import (
 //
 // GroupPlace is a group of traffic classes on an instance.
 type GroupPlaceApplyConfiguration struct {
-	// Instance that works on the group.
+	// Instance that processes the group.
 	Instance *string `json:"instance,omitempty"`
 	// Name of the group.
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
@@ -19,13 +19,12 @@ type GroupPlaceApplyConfiguration struct {
 	Shards []apiv1alpha1.ShardRange `json:"shards,omitempty"`
 	// Node of the instance.
 	Node *string `json:"node,omitempty"`
-	// Cores are the CPUs of the node that may work on the group.
+	// Cores are the CPUs of the node that may process the group.
 	Cores []int32 `json:"cores,omitempty"`
-	// LoadPercent is the load of the busiest of these cores. It is updated when it has
-	// changed by ten points.
+	// LoadPercent is the load of the busiest of these cores. It is updated when it has changed by
+	// ten percentage points.
 	LoadPercent *int32 `json:"loadPercent,omitempty"`
-	// Owners are the cores that own shards of the group, with loads as steady as
-	// loadPercent.
+	// Owners are the cores that own shards of the group. Their loads are updated like loadPercent.
 	Owners []CoreShardsApplyConfiguration `json:"owners,omitempty"`
 }
 

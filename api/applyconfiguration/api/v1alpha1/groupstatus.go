@@ -17,10 +17,11 @@ type GroupStatusApplyConfiguration struct {
 	Packets *int64 `json:"packets,omitempty"`
 	// Bytes of the group.
 	Bytes *int64 `json:"bytes,omitempty"`
-	// Owners are the cores that own shards of the group. Moves are told every 10 seconds at most.
+	// Owners are the cores that own shards of the group. They are reported at most every 10
+	// seconds.
 	Owners []CoreShardsApplyConfiguration `json:"owners,omitempty"`
-	// Work is what each shard wants, by its number from 0 on, in thousandths of a core.
-	// Shards after the last one want nothing. Absent where one core has all shards for good.
+	// Work is the load of each shard, in thousandths of a core. The index is the shard's number.
+	// Shards behind the last entry have no load. Absent if one core always has all shards.
 	Work []int32 `json:"work,omitempty"`
 }
 

@@ -9,14 +9,14 @@ import (
 // ICMPErrorElementApplyConfiguration represents a declarative configuration of the ICMPErrorElement type for use
 // with apply.
 //
-// ICMPErrorElement answers packets with an ICMP error (RFC 792).
+// ICMPErrorElement replies to packets with an ICMP error (RFC 792).
 type ICMPErrorElementApplyConfiguration struct {
 	// Type of the message.
 	Type *int32 `json:"type,omitempty"`
 	// Code of the message.
 	Code *int32 `json:"code,omitempty"`
-	// Source address of the answer; absent: the address of the interface by
-	// which the packet entered.
+	// Source address of the reply; absent: the address of the interface by which the packet
+	// entered.
 	Source *apiv1alpha1.Address `json:"source,omitempty"`
 }
 

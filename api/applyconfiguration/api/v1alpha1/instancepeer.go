@@ -13,11 +13,12 @@ import (
 type InstancePeerApplyConfiguration struct {
 	// Name of the ChainInstance.
 	Name *string `json:"name,omitempty"`
-	// Address at which its agent takes shards ("10.244.1.7:9443"); absent while its pod has none.
+	// Address at which its agent accepts shards ("10.244.1.7:9443"); absent while its pod has no
+	// address.
 	Address *string `json:"address,omitempty"`
-	// Shards that are to be the peer's.
+	// Shards assigned to the peer.
 	Shards []apiv1alpha1.ShardRange `json:"shards,omitempty"`
-	// Interfaces on which packets can be sent to it.
+	// Interfaces through which packets can be sent to it.
 	Interfaces []InterfaceMACApplyConfiguration `json:"interfaces,omitempty"`
 }
 

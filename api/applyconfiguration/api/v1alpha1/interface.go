@@ -17,31 +17,31 @@ type InterfaceApplyConfiguration struct {
 	// Address of the interface and its on-link prefix ("192.0.2.1/24"). The
 	// interface answers ping, and ICMP errors come from this address.
 	Address *apiv1alpha1.Prefix `json:"address,omitempty"`
-	// Addresses are more addresses of the interface, within its prefix or not. ARP
-	// requests for them are answered, and pings, from every side. Where the chain
-	// translates to one of them (a NAT's pool holds it, or a set-field writes it as
-	// source), all else that is sent to it goes on into the chain.
+	// Addresses are more addresses of the interface, inside its prefix or not. The interface
+	// replies to ARP requests and pings for them, from every side. If the chain translates to one
+	// of them (it is in a NAT's pool, or a set-field writes it as source), all other packets to it
+	// enter the chain.
 	Addresses []apiv1alpha1.Address `json:"addresses,omitempty"`
-	// VLANs are the identifiers (1 to 4094), and ranges of them ("100-199"), of tagged
-	// frames that come in and leave by this interface. All other tagged frames are
-	// dropped, and untagged ones always pass. The interface has its addresses in each VLAN.
+	// VLANs are the identifiers (1 to 4094), and ranges of them ("100-199"), of tagged frames that
+	// this interface receives and sends. All other tagged frames are dropped; untagged frames
+	// always pass. The interface has its addresses in each VLAN.
 	VLANs []intstr.IntOrString `json:"vlans,omitempty"`
 	// MTU is the size in bytes of the largest IP packet that leaves.
 	MTU *int32 `json:"mtu,omitempty"`
 	// Gateway is the next hop for packets whose destination is not on-link and
 	// for which no route names another.
 	Gateway *apiv1alpha1.Address `json:"gateway,omitempty"`
-	// ReversePath drops packets whose source cannot be behind the interface, as far as
-	// the prefixes of interfaces tell (RFC 3704): strictly (a source in another
-	// interface's prefix; and without gateway and routes to this interface, one
-	// outside of its prefix), loosely (no interface leads to the source), or not.
+	// ReversePath drops packets whose source address cannot be behind this interface, judged by the
+	// prefixes of the interfaces (RFC 3704). Strict drops sources in another interface's prefix; if
+	// neither a gateway nor a route leads to this interface, it also drops sources outside of its
+	// prefix. Loose drops sources that no interface leads to. Off drops none.
 	ReversePath *apiv1alpha1.ReversePath `json:"reversePath,omitempty"`
 	// Neighbors are static neighbours; all others are resolved by ARP.
 	Neighbors []NeighborApplyConfiguration `json:"neighbors,omitempty"`
 	// MAC is the interface's Ethernet address; absent: the device's.
 	MAC *apiv1alpha1.MACAddress `json:"mac,omitempty"`
-	// Device is what the interface is bound to when nothing else is said: a
-	// kernel interface, a PCI address, or a DPDK device string.
+	// Device is what the interface is bound to if no other field says so: a kernel interface, a PCI
+	// address, or a DPDK device string.
 	Device *string `json:"device,omitempty"`
 	// NetworkRef is the NetworkAttachmentDefinition by which pods are attached.
 	NetworkRef *NetworkRefApplyConfiguration `json:"networkRef,omitempty"`

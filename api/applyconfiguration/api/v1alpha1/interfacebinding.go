@@ -9,14 +9,14 @@ import (
 // InterfaceBindingApplyConfiguration represents a declarative configuration of the InterfaceBinding type for use
 // with apply.
 //
-// InterfaceBinding says what an interface of the chain is within the pod.
+// InterfaceBinding is the device of the pod that an interface of the chain is bound to.
 type InterfaceBindingApplyConfiguration struct {
 	// Name of the chain's interface.
 	Name *apiv1alpha1.Name `json:"name,omitempty"`
-	// Driver attaches the engine.
+	// Driver by which the engine uses the device.
 	Driver *apiv1alpha1.Driver `json:"driver,omitempty"`
-	// Device is the interface's name in the pod ("net1"), or what the chain says; absent
-	// where a device is granted without a network.
+	// Device is the interface's name in the pod ("net1"), or the device that the chain names. It is
+	// absent if a device is allocated without a network.
 	Device *string `json:"device,omitempty"`
 	// Network is the NetworkAttachmentDefinition as "namespace/name", by which the
 	// interface is found in the pod's network status.

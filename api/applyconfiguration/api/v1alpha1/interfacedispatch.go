@@ -9,13 +9,13 @@ import (
 // InterfaceDispatchApplyConfiguration represents a declarative configuration of the InterfaceDispatch type for use
 // with apply.
 //
-// InterfaceDispatch is how the packets of an interface come to cores.
+// InterfaceDispatch is how the packets of an interface get to their cores.
 type InterfaceDispatchApplyConfiguration struct {
 	// Interface of the chain.
 	Interface *apiv1alpha1.Name `json:"interface,omitempty"`
 	// Dispatcher in force.
 	Dispatcher *apiv1alpha1.Dispatcher `json:"dispatcher,omitempty"`
-	// Reason why it is this one.
+	// Reason why no better dispatcher is in use.
 	Reason *string `json:"reason,omitempty"`
 }
 

@@ -10,9 +10,8 @@ import (
 // MatchApplyConfiguration represents a declarative configuration of the Match type for use
 // with apply.
 //
-// Match says which packets are meant: those that pass every field given. A
-// packet that lacks a field (ports of an ICMP packet or of a later fragment) does
-// not match a condition on it.
+// Match selects the packets that match every given field. A packet that lacks a field (ports of an
+// ICMP packet or of a later fragment) does not match a condition on it.
 type MatchApplyConfiguration struct {
 	// Source addresses: addresses, prefixes or ranges of one family.
 	Source []apiv1alpha1.AddressSet `json:"source,omitempty"`

@@ -17,9 +17,9 @@ type NAPTApplyConfiguration struct {
 	Pool []apiv1alpha1.AddressSet `json:"pool,omitempty"`
 	// Ports (and ICMP identifiers) used on each address.
 	Ports *NAPTPortsApplyConfiguration `json:"ports,omitempty"`
-	// Timeouts after which an idle binding is forgotten.
+	// Timeouts after which an idle session ends.
 	Timeouts *NAPTTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
-	// MaxSessions bounds the bindings kept at the same time.
+	// MaxSessions is the maximum number of sessions at the same time.
 	MaxSessions *int32 `json:"maxSessions,omitempty"`
 }
 

@@ -21,7 +21,7 @@ type NetworkFunctionApplyConfiguration struct {
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// Spec is the function.
 	Spec *NetworkFunctionSpecApplyConfiguration `json:"spec,omitempty"`
-	// Status is what the operator has seen.
+	// Status is what the operator observed.
 	Status *StatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -18,7 +18,7 @@ type PlacementApplyConfiguration struct {
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// Tolerations for tainted nodes.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
-	// Spread says how the instances lie apart; absent: Nodes.
+	// Spread is how the instances are distributed over nodes and zones; absent: Nodes.
 	Spread *apiv1alpha1.Spread `json:"spread,omitempty"`
 }
 

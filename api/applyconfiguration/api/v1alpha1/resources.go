@@ -9,11 +9,11 @@ import (
 // ResourcesApplyConfiguration represents a declarative configuration of the Resources type for use
 // with apply.
 //
-// Resources of an instance beside its cores.
+// Resources of an instance in addition to its cores.
 type ResourcesApplyConfiguration struct {
 	// Hugepages of 2 MiB for packet buffers, tables and sessions.
 	Hugepages *apiv1alpha1.HugepagesSize `json:"hugepages,omitempty"`
-	// Memory for all else.
+	// Memory for everything else.
 	Memory *apiv1alpha1.MemorySize `json:"memory,omitempty"`
 }
 

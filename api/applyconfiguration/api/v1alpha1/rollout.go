@@ -5,11 +5,11 @@ package v1alpha1
 // RolloutApplyConfiguration represents a declarative configuration of the Rollout type for use
 // with apply.
 //
-// Rollout says how a new program is brought to the instances, one after the other.
+// Rollout is how instances get a new program, one after the other.
 type RolloutApplyConfiguration struct {
-	// PauseOnDropsPercent stops a rollout, and takes the old program back, when an
-	// instance that has the new one loses this much more of its packets than before, in
-	// percent. Packets that functions of the chain drop do not count.
+	// PauseOnDropsPercent stops a rollout and returns to the old program if an instance with the
+	// new program loses this much more of its packets than before, in percent. Packets that the
+	// chain's rules drop do not count.
 	PauseOnDropsPercent *int32 `json:"pauseOnDropsPercent,omitempty"`
 	// ObserveSeconds is how long an instance is watched before the next one follows.
 	ObserveSeconds *int32 `json:"observeSeconds,omitempty"`

@@ -9,19 +9,19 @@ import (
 // RolloutStatusApplyConfiguration represents a declarative configuration of the RolloutStatus type for use
 // with apply.
 //
-// RolloutStatus is a rollout that goes on.
+// RolloutStatus is a rollout in progress.
 type RolloutStatusApplyConfiguration struct {
-	// Program that is brought to the instances.
+	// Program that the instances get.
 	Program *string `json:"program,omitempty"`
 	// Updated is the number of instances that run it.
 	Updated *int32 `json:"updated,omitempty"`
-	// Instance that is being brought to it or watched.
+	// Instance that is being updated or observed.
 	Instance *string `json:"instance,omitempty"`
-	// Since when it is being brought to the program.
+	// Since is when the update of this instance started.
 	Since *v1.Time `json:"since,omitempty"`
-	// AppliedTime is when it was seen to run the program.
+	// AppliedTime is when the instance was first seen to run the program.
 	AppliedTime *v1.Time `json:"appliedTime,omitempty"`
-	// LossPerMille is what this instance lost before, of a thousand packets.
+	// LossPerMille is how many of a thousand packets this instance lost before the update.
 	LossPerMille *int32 `json:"lossPerMille,omitempty"`
 }
 

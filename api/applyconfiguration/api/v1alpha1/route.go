@@ -9,12 +9,12 @@ import (
 // RouteApplyConfiguration represents a declarative configuration of the Route type for use
 // with apply.
 //
-// Route sends a prefix to a port, or says that nothing goes there.
+// Route forwards a prefix to a port, or drops or rejects its packets.
 type RouteApplyConfiguration struct {
 	// Prefix of destinations.
 	Prefix *apiv1alpha1.Prefix `json:"prefix,omitempty"`
-	// Type: Forward sends packets to `port`; Discard drops them silently; Unreachable
-	// answers with ICMP host unreachable, Prohibit with administratively prohibited.
+	// Type: Forward sends packets to `port`; Discard drops them silently; Unreachable replies with
+	// ICMP host unreachable, Prohibit with administratively prohibited.
 	Type *apiv1alpha1.RouteType `json:"type,omitempty"`
 	// Port that the packets leave by, if the type is Forward.
 	Port *apiv1alpha1.Name `json:"port,omitempty"`

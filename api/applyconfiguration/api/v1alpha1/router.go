@@ -9,16 +9,15 @@ import (
 // RouterApplyConfiguration represents a declarative configuration of the Router type for use
 // with apply.
 //
-// Router forwards packets to the port of the longest prefix that holds their
-// destination, and decrements their TTL. Packets whose TTL runs out and packets without
-// a route are answered with ICMP errors. The prefixes of the chain's interfaces,
-// and the pools of NAPTs, that lie behind a port with no other router in
-// between are routed there without being listed.
+// Router forwards packets to the port of the longest prefix that contains their destination, and
+// decrements their TTL. It replies with ICMP errors to packets whose TTL expires and to packets
+// without a route. It knows the prefixes of the chain's interfaces and the pools of NAPTs behind
+// each port, up to the next router: they need no routes.
 type RouterApplyConfiguration struct {
 	// Ports of the router; absent: inside, outside.
 	Ports []RouterPortApplyConfiguration `json:"ports,omitempty"`
-	// Address of the router: it answers ping, and ICMP errors come from it. Absent:
-	// errors come from the address of the interface by which the packet entered.
+	// Address of the router: it replies to ping, and ICMP errors come from it. Absent: errors come
+	// from the address of the interface by which the packet entered.
 	Address *apiv1alpha1.Address `json:"address,omitempty"`
 	// Routes to further prefixes.
 	Routes []RouteApplyConfiguration `json:"routes,omitempty"`

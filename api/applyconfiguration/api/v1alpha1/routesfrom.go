@@ -9,7 +9,7 @@ import (
 // RoutesFromApplyConfiguration represents a declarative configuration of the RoutesFrom type for use
 // with apply.
 //
-// RoutesFrom is a text of prefixes that go to one port, or nowhere.
+// RoutesFrom is a file of prefixes whose routes have the same type and port.
 type RoutesFromApplyConfiguration struct {
 	// File with the prefixes, relative to the file that names it; may end in .gz.
 	// Files are for sinterctl; in a cluster the text comes from a ConfigMap.

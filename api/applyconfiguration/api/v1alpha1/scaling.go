@@ -5,23 +5,24 @@ package v1alpha1
 // ScalingApplyConfiguration represents a declarative configuration of the Scaling type for use
 // with apply.
 //
-// Scaling says how many instances and cores a chain has. The cores of an instance
-// are exclusive and cannot be changed while it runs, so an instance owns the most
-// that it may come to use.
+// Scaling is how many instances and cores a chain has. An instance has its cores to itself, and
+// their number cannot change while it runs. So it owns maxCores from the start.
 type ScalingApplyConfiguration struct {
-	// Instances is the number of data-plane pods, at least where maxInstances is set. More than one needs a network that
-	// divides the flows among them.
+	// Instances is the number of data-plane pods. It is the minimum if maxInstances is set. More
+	// than one without maxInstances needs a network that divides the flows among them.
 	Instances *int32 `json:"instances,omitempty"`
-	// MaxInstances is the number of data-plane pods at most. With it they share the chain's state, its shards move between
-	// them, and there are as many as the load wants. Absent: instances, each with state of its own.
+	// MaxInstances is the maximum number of data-plane pods. If it is set, pods share the chain's
+	// state, shards move between them, and the load decides how many pods there are. Absent: the
+	// number is fixed, and each pod has its own state.
 	MaxInstances *int32 `json:"maxInstances,omitempty"`
-	// NodeFailures is how many nodes, those with most of the chain's instances, may be lost without the others wanting for cores.
+	// NodeFailures is how many nodes may fail while the remaining instances still have enough cores
+	// for the load. The nodes with most instances are assumed to fail.
 	NodeFailures *int32 `json:"nodeFailures,omitempty"`
-	// MinCores is the number of cores per instance that work at least.
+	// MinCores is the minimum number of working cores per instance.
 	MinCores *int32 `json:"minCores,omitempty"`
 	// MaxCores is the number of cores that an instance owns; absent: minCores.
 	MaxCores *int32 `json:"maxCores,omitempty"`
-	// TargetUtilization is the load of a core, in percent, above which another one is put to work.
+	// TargetUtilization is the load of a core, in percent, above which another core starts to work.
 	TargetUtilization *int32 `json:"targetUtilization,omitempty"`
 }
 

@@ -20,9 +20,9 @@ type ServiceChainApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object's metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// Spec is the chain that is wanted.
+	// Spec is the desired chain.
 	Spec *ServiceChainSpecApplyConfiguration `json:"spec,omitempty"`
-	// Status is what the operator has seen.
+	// Status is what the operator observed.
 	Status *ServiceChainStatusApplyConfiguration `json:"status,omitempty"`
 }
 

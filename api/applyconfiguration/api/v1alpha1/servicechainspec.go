@@ -21,16 +21,16 @@ type ServiceChainSpecApplyConfiguration struct {
 	Path []apiv1alpha1.Endpoint `json:"path,omitempty"`
 	// Links wire ports one by one, in addition to the path.
 	Links []LinkApplyConfiguration `json:"links,omitempty"`
-	// Scaling says how many instances and cores the chain has.
+	// Scaling is how many instances and cores the chain has.
 	Scaling *ScalingApplyConfiguration `json:"scaling,omitempty"`
-	// Placement says where the instances may run.
+	// Placement is where the instances may run.
 	Placement *PlacementApplyConfiguration `json:"placement,omitempty"`
-	// Resources of each instance beside its cores.
+	// Resources of each instance in addition to its cores.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
-	// Rollout says how a new program is brought to the instances.
+	// Rollout is how the instances get a new program.
 	Rollout *RolloutApplyConfiguration `json:"rollout,omitempty"`
-	// RollbackTo names a ChainProgram of this chain that is run instead of what the
-	// rest of the spec asks for, until the field is taken away.
+	// RollbackTo names a ChainProgram of this chain. The instances run it instead of what the rest
+	// of the spec compiles to, until the field is removed.
 	RollbackTo *string `json:"rollbackTo,omitempty"`
 }
 

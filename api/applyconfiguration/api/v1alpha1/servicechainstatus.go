@@ -9,31 +9,31 @@ import (
 // ServiceChainStatusApplyConfiguration represents a declarative configuration of the ServiceChainStatus type for use
 // with apply.
 //
-// ServiceChainStatus is what the operator has seen.
+// ServiceChainStatus is what the operator observed.
 type ServiceChainStatusApplyConfiguration struct {
 	StatusApplyConfiguration `json:""`
-	// Classes is the number of traffic classes of the program in force.
+	// Classes is the number of traffic classes of the program that runs.
 	Classes *int32 `json:"classes,omitempty"`
 	// Cores is the number of cores that the instances own.
 	Cores *int32 `json:"cores,omitempty"`
 	// Instances is the number of data-plane pods that run.
 	Instances *int32 `json:"instances,omitempty"`
-	// Program is the ChainProgram in force.
+	// Program is the ChainProgram that all instances run.
 	Program *string `json:"program,omitempty"`
-	// PacketRate is the packets per second of all instances.
+	// PacketRate is the number of packets that all instances receive per second.
 	PacketRate *int64 `json:"packetRate,omitempty"`
-	// Mpps is the packet rate in millions per second, for people.
+	// Mpps is the packet rate in millions per second, as text.
 	Mpps *string `json:"mpps,omitempty"`
-	// DropRate is the packets per second that are dropped, for whatever reason.
+	// DropRate is the number of packets dropped per second, for all reasons.
 	DropRate *int64 `json:"dropRate,omitempty"`
-	// LostSessions is how many sessions ended with engines that died and pods that were replaced.
+	// LostSessions counts the sessions that were lost when engines died or pods were replaced.
 	LostSessions *int64 `json:"lostSessions,omitempty"`
-	// Front is the instance to which the networks send, of those that share the chain's state: it answers ARP for the
-	// chain's addresses.
+	// Front is the instance that replies to ARP requests for the chain's addresses, so that all
+	// packets come to it. It is set if instances share the chain's state.
 	Front *string `json:"front,omitempty"`
-	// Groups of traffic classes, and where they are worked on.
+	// Groups of traffic classes, with the instances and cores that process them.
 	Groups []GroupPlaceApplyConfiguration `json:"groups,omitempty"`
-	// Rollout is the bringing of a new program to the instances that goes on.
+	// Rollout is the rollout in progress.
 	Rollout *RolloutStatusApplyConfiguration `json:"rollout,omitempty"`
 }
 

@@ -9,7 +9,7 @@ import (
 // StatusApplyConfiguration represents a declarative configuration of the Status type for use
 // with apply.
 //
-// Status is what the operator has seen.
+// Status is what the operator observed.
 type StatusApplyConfiguration struct {
 	// ObservedGeneration is the generation of the spec that the status is about.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`

@@ -5,8 +5,8 @@ package v1alpha1
 // TTLGuardElementApplyConfiguration represents a declarative configuration of the TTLGuardElement type for use
 // with apply.
 //
-// TTLGuardElement lets packets leave by `pass` that few routers can have passed
-// on (RFC 5082), and the others by `fail`, which drops them unless it is linked.
+// TTLGuardElement checks the TTL (RFC 5082). Packets with at least the TTL `min` crossed only few
+// routers and leave by `pass`. The others leave by `fail`, which drops them unless it is linked.
 type TTLGuardElementApplyConfiguration struct {
 	// Min is the smallest TTL that passes: 255 less the routers that may lie between.
 	Min *int32 `json:"min,omitempty"`
