@@ -79,7 +79,7 @@ func (d Decision) Message() string {
 	case d.Named != "":
 		return "the chain names " + d.Refusals[0].String()
 	case len(d.Refusals) == 0:
-		return "the cluster has no node that could be asked"
+		return "the cluster has no node to run on"
 	}
 	return d.refused()
 }
@@ -89,13 +89,13 @@ func (d Decision) choice() string {
 	for _, c := range d.Candidates {
 		text := fmt.Sprintf("%s (load %.2f, %d free cores)", c.Node, c.Load, c.FreeCores)
 		if c.Used {
-			text += " beside another instance"
+			text += " next to another instance"
 		}
 		parts = append(parts, text)
 	}
 	text := strings.Join(parts, ", else ")
 	if d.Named != "" {
-		return text + ", as the chain says"
+		return text + ", which the chain names"
 	}
 	return fmt.Sprintf("%s; %d of %d nodes asked", text, d.Asked, d.Nodes)
 }

@@ -63,7 +63,7 @@ var places = map[string]struct {
 		nodes:   []Node{worker("a", load(0.9)), worker("b"), worker("c")},
 		req:     edge(func(r *Request) { r.Node, r.Used, r.MustSpread = "a", []string{"a"}, true }),
 		want:    "a=100",
-		message: "a (load 0.90, 16 free cores), as the chain says",
+		message: "a (load 0.90, 16 free cores), which the chain names",
 	},
 	"a node that the chain names is refused with its reason though others fit": {
 		nodes:   []Node{worker("a", full), worker("b")},
@@ -81,13 +81,13 @@ var places = map[string]struct {
 		nodes:   []Node{worker("a"), worker("b", load(0.9))},
 		req:     edge(func(r *Request) { r.Used = []string{"a"} }),
 		want:    "b=100 a=1",
-		message: "b (load 0.90, 16 free cores), else a (load 0.00, 16 free cores) beside another instance; 2 of 2 nodes asked",
+		message: "b (load 0.90, 16 free cores), else a (load 0.00, 16 free cores) next to another instance; 2 of 2 nodes asked",
 	},
 	"an instance goes beside another one if no other node fits": {
 		nodes:   []Node{worker("a"), worker("b", full)},
 		req:     edge(func(r *Request) { r.Used = []string{"a"} }),
 		want:    "a=100",
-		message: "a (load 0.00, 16 free cores) beside another instance; 2 of 2 nodes asked",
+		message: "a (load 0.00, 16 free cores) next to another instance; 2 of 2 nodes asked",
 	},
 	"an instance that must spread waits for a node of its own": {
 		nodes:  []Node{worker("a"), worker("b", full)},
@@ -104,7 +104,7 @@ var places = map[string]struct {
 			"b (free exclusive cores: wanted 2, has 0 of 16), c (free exclusive cores: wanted 2, has 1 of 16) and 2 more",
 	},
 	"a cluster without nodes says so": {
-		req: edge(), reason: NoNodes, message: "the cluster has no node that could be asked",
+		req: edge(), reason: NoNodes, message: "the cluster has no node to run on",
 	},
 }
 

@@ -52,14 +52,14 @@ func (d *Decision) noteCores(in Input, p Pod, s stabilizer, before, after int, r
 	b := in.Bounds
 	if after != before {
 		why := r.why(before, after)
-		d.Changes = append(d.Changes, Note{p.Name, why, fmt.Sprintf("instance %s goes from %d to %d working cores: %s", p.Name, before, after, because(why, b, s, wanted, p))})
+		d.Changes = append(d.Changes, Note{p.Name, why, fmt.Sprintf("instance %s scales from %d to %d working cores: %s", p.Name, before, after, because(why, b, s, wanted, p))})
 	}
 	for _, e := range p.Report.Heavy {
 		d.Findings = append(d.Findings, Note{p.Name, ShardTooHeavy, e.String()})
 	}
 	if after == b.MaxCores && b.MaxPods <= len(in.Pods) && in.allReady() && s.short {
 		d.Findings = append(d.Findings, Note{p.Name, AtMaximum, fmt.Sprintf(
-			"instance %s has %d of %d cores at work, and its load does not stay below the target of %.0f %%: raise maxCores, instances or maxInstances", p.Name, after, after, 100*b.Target)})
+			"instance %s works with %d of %d cores, and its load exceeds the target of %.0f %%: raise maxCores, instances or maxInstances", p.Name, after, after, 100*b.Target)})
 	}
 }
 
@@ -76,7 +76,7 @@ func (d *Decision) notePods(in Input, s stabilizer, before, after int, r reading
 		if why == LoadRose && wanted <= b.Target*float64(before*b.MaxCores) && b.LoseNodes > 0 {
 			text = fmt.Sprintf("the chain must survive the loss of %d nodes", b.LoseNodes)
 		}
-		d.Changes = append(d.Changes, Note{"", why, fmt.Sprintf("the chain goes from %d to %d instances of %d cores: %s", before, after, b.MaxCores, text)})
+		d.Changes = append(d.Changes, Note{"", why, fmt.Sprintf("the chain scales from %d to %d instances of %d cores: %s", before, after, b.MaxCores, text)})
 	}
 	if b.LoseNodes > 0 && !survives(in, after, wanted, 1) {
 		d.Findings = append(d.Findings, Note{"", HeadroomLacking, fmt.Sprintf(
@@ -88,16 +88,16 @@ func (d *Decision) notePods(in Input, s stabilizer, before, after int, r reading
 func because(why Reason, b Bounds, s stabilizer, wanted float64, p Pod) string {
 	switch why {
 	case LoadFell:
-		return fmt.Sprintf("for %s that was enough to stay well below %.0f %% of each, with %.2f cores wanted now", s.window.Round(time.Second), 100*b.Target, wanted)
+		return fmt.Sprintf("for %s fewer cores were enough to stay well below %.0f %% of each; the load is %.2f cores now", s.window.Round(time.Second), 100*b.Target, wanted)
 	case PacketsLost:
 		if p.Name == "" {
-			return fmt.Sprintf("instances lose packets with all cores at work, %.2f cores are wanted", wanted)
+			return fmt.Sprintf("instances lose packets although all cores work; the load is %.2f cores", wanted)
 		}
 		return fmt.Sprintf("it lost %.2f %% of its packets", 100*lost(p.Report))
 	case SpecChanged:
 		return fmt.Sprintf("the spec asks for %d to %d", b.MinCores, b.MaxCores)
 	default:
-		return fmt.Sprintf("%.2f cores are wanted, with at most %.0f %% of each", wanted, 100*b.Target)
+		return fmt.Sprintf("the load is %.2f cores, the target is %.0f %% of each core", wanted, 100*b.Target)
 	}
 }
 

@@ -88,7 +88,7 @@ func TestLostPacketsAreAnAlarm(t *testing.T) {
 		if d.Plans[0].Cores != 2 || len(d.Changes) != 1 || d.Changes[0].Reason != PacketsLost {
 			t.Fatalf("%d cores, changes %v, want 2 because of PacketsLost", d.Plans[0].Cores, d.Changes)
 		}
-		if want := "instance edge-0 goes from 1 to 2 working cores: it lost 0.50 % of its packets"; d.Changes[0].Message != want {
+		if want := "instance edge-0 scales from 1 to 2 working cores: it lost 0.50 % of its packets"; d.Changes[0].Message != want {
 			t.Errorf("it says %q, want %q", d.Changes[0].Message, want)
 		}
 	})
@@ -263,7 +263,7 @@ func TestWhatIsAtItsMostSaysSo(t *testing.T) {
 	w := chain(t, onePod(2), 3)
 	w.run(10 * time.Second)
 	d := w.operator()
-	if len(d.Findings) != 1 || d.Findings[0].Reason != AtMaximum || !strings.Contains(d.Findings[0].Message, "has 2 of 2 cores at work, and its load does not stay below the target of 70 %") {
+	if len(d.Findings) != 1 || d.Findings[0].Reason != AtMaximum || !strings.Contains(d.Findings[0].Message, "works with 2 of 2 cores, and its load exceeds the target of 70 %") {
 		t.Errorf("findings %v, want AtMaximum", d.Findings)
 	}
 }
@@ -320,7 +320,7 @@ func TestMoreCoresThatTheSpecAsksForAreNotTheLoads(t *testing.T) {
 	in := Input{Now: w.now, Bounds: onePod(4), Shards: w.shards, Pods: []Pod{{Name: "edge-0", Ready: true, Cores: 1, Report: w.pods[0].balancer.Report()}}}
 	in.Bounds.MinCores = 3
 	d := w.scaler.Decide(in)
-	if want := "instance edge-0 goes from 1 to 3 working cores: the spec asks for 3 to 4"; d.Plans[0].Cores != 3 || len(d.Changes) != 1 || d.Changes[0].Message != want {
+	if want := "instance edge-0 scales from 1 to 3 working cores: the spec asks for 3 to 4"; d.Plans[0].Cores != 3 || len(d.Changes) != 1 || d.Changes[0].Message != want {
 		t.Errorf("%d cores, changes %v, want 3: %q", d.Plans[0].Cores, d.Changes, want)
 	}
 }

@@ -68,7 +68,7 @@ func (r *Reconciler) assignShards(ctx context.Context, s *scope, m *capacity.Sha
 		}
 	}
 	if moved {
-		r.event(s, nil, normal, "FrontMoved", "Scale", "instance %s answers ARP for the chain's addresses from now on: %s", front, s.WhyNotFront(before))
+		r.event(s, nil, normal, "FrontMoved", "Scale", "instance %s is the front now and replies to ARP requests for the chain's addresses: %s", front, s.WhyNotFront(before))
 	}
 	return nil
 }

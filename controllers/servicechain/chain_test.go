@@ -116,7 +116,7 @@ func TestABadChangeKeepsTheProgramAndSaysWhy(t *testing.T) {
 	w.apply(strings.Replace(edge(443, "  resources: {memory: 1Gi}\n"), "path: [inside, fw", "path: [inside, fv", 1))
 	w.settle()
 	w.says(v1alpha1.ConditionSynthesized, no, v1alpha1.ReasonInvalid, `spec.path[1]: "fv": no interface or function is named "fv"; did you mean "fw"?`)
-	w.says(v1alpha1.ConditionSynthesized, no, v1alpha1.ReasonInvalid, "runs on")
+	w.says(v1alpha1.ConditionSynthesized, no, v1alpha1.ReasonInvalid, "keeps running")
 	w.says(v1alpha1.ConditionProgrammed, yes, v1alpha1.ReasonApplied, "")
 	w.says(v1alpha1.ConditionReady, no, v1alpha1.ReasonInvalid, "")
 	if after := w.instance("edge-0").Spec; fmt.Sprint(after) != fmt.Sprint(before) {

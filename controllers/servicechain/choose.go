@@ -28,7 +28,7 @@ func choose(s *scope) (*v1alpha1.ChainProgram, *report.ConditionStatus) {
 		if p := s.Program(pin); p != nil {
 			if c := refused(p, inForce); c != nil {
 				return inForce, report.False(v1alpha1.ReasonRolledBack, fmt.Sprintf(
-					"spec.rollbackTo: program %s was rolled back, %s runs on: %s; remove the field, or name another program", pin, inForce.Name, c.Message))
+					"spec.rollbackTo: program %s was rolled back, %s keeps running: %s; remove the field, or name another program", pin, inForce.Name, c.Message))
 			}
 			return p, report.True(v1alpha1.ReasonPinned, fmt.Sprintf("spec.rollbackTo pins the chain to program %s; remove the field to run what the rest of the spec says", pin))
 		}

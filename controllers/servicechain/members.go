@@ -34,7 +34,7 @@ func (r *Reconciler) tellShares(s *scope, m *capacity.Shared) {
 		if p.from == "" {
 			from = "that no instance had"
 		}
-		says = append(says, fmt.Sprintf("shards %s %s go to instance %s: %s", strings.Join(shard.Text[string](set), ","), from, p.to, s.WhyFrom(p.from, s.Now)))
+		says = append(says, fmt.Sprintf("shards %s %s move to instance %s: %s", strings.Join(shard.Text[string](set), ","), from, p.to, s.WhyFrom(p.from, s.Now)))
 	}
 	slices.Sort(says)
 	for _, text := range says {

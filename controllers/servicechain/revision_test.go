@@ -73,7 +73,7 @@ func TestAProgramThatLosesPacketsIsTakenBack(t *testing.T) {
 	if n := w.inProgram(first); n != 3 {
 		t.Errorf("%d instances are back at the old program, wanted all", n)
 	}
-	w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonRolledBack, "lost 20.0 % of its packets with it")
+	w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonRolledBack, "lost 20.0 % of its packets with the new program")
 	w.says(v1alpha1.ConditionReady, no, v1alpha1.ReasonRolledBack, "")
 	w.told("Warning ProgramRefused")
 	w.pass(time.Hour)
@@ -142,7 +142,7 @@ func TestAPinnedProgramThatLosesPacketsIsTakenBack(t *testing.T) {
 	if n := w.inProgram(second); first == second || n != 3 {
 		t.Errorf("%d instances are back at the program before the pinned one, wanted all", n)
 	}
-	w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonRolledBack, "spec.rollbackTo: program "+first+" was rolled back, "+second+" runs on")
+	w.says(v1alpha1.ConditionProgrammed, no, v1alpha1.ReasonRolledBack, "spec.rollbackTo: program "+first+" was rolled back, "+second+" keeps running")
 	w.apply(edge(8443, settings))
 	w.run()
 	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, second)

@@ -116,7 +116,7 @@ func TestAChainSplitsUnderLoadAndMergesWhenItFalls(t *testing.T) {
 	w.wants(0.9)
 	w.reconcile()
 	w.works(0, 1)
-	w.told("Normal CoresAdded: instance edge-0 goes from 1 to 2 working cores: 0.90 cores are wanted, with at most 70 % of each")
+	w.told("Normal CoresAdded: instance edge-0 scales from 1 to 2 working cores: the load is 0.90 cores, the target is 70 % of each core")
 	w.settle()
 	w.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "")
 	w.says(v1alpha1.ConditionScaled, yes, v1alpha1.ReasonWithinBounds, "edge-0 works with 2 of 2 cores")
@@ -134,7 +134,7 @@ func TestAChainSplitsUnderLoadAndMergesWhenItFalls(t *testing.T) {
 	w.works(0, 1)
 	w.watch(3 * time.Second)
 	w.works(0)
-	w.told("Normal CoresRemoved: instance edge-0 goes from 2 to 1 working cores: for 15s that was enough to stay well below 70 % of each, with 0.19 cores wanted now")
+	w.told("Normal CoresRemoved: instance edge-0 scales from 2 to 1 working cores: for 15s fewer cores were enough to stay well below 70 % of each; the load is 0.19 cores now")
 	w.wants(0.2)
 	w.settle()
 	if got := w.group(); !reflect.DeepEqual(got, before) {
@@ -205,7 +205,7 @@ func TestLostPacketsAreAnAlarmOnce(t *testing.T) {
 	lose(1e9+2e9, 5_000_000)
 	w.settle()
 	w.works(0, 1)
-	w.told("Warning CoresAdded: instance edge-0 goes from 1 to 2 working cores: it lost 0.50 % of its packets")
+	w.told("Warning CoresAdded: instance edge-0 scales from 1 to 2 working cores: it lost 0.50 % of its packets")
 	w.watch(20 * time.Second) // the same report
 	w.works(0)
 }
@@ -248,7 +248,7 @@ func TestOtherBoundsHoldAtOnce(t *testing.T) {
 	w.apply(edge(443, "  scaling: {minCores: 2, maxCores: 2}\n"))
 	w.settle()
 	w.works(0, 1)
-	w.told("CoresAdded: instance edge-0 goes from 1 to 2 working cores: the spec asks for 2 to 2")
+	w.told("CoresAdded: instance edge-0 scales from 1 to 2 working cores: the spec asks for 2 to 2")
 	w.wants(0.1)
 	w.settle()
 	w.says(v1alpha1.ConditionScaled, yes, v1alpha1.ReasonFixed, "edge-0 works with 2 of 2 cores")
@@ -263,7 +263,7 @@ func TestWhatMoreCoresCannotDoIsACondition(t *testing.T) {
 		reason string
 		text   string
 	}{
-		"more than all cores are wanted": {1.6, nil, v1alpha1.ReasonAtMaximum, "instance edge-0 has 2 of 2 cores at work"},
+		"more than all cores are wanted": {1.6, nil, v1alpha1.ReasonAtMaximum, "instance edge-0 works with 2 of 2 cores"},
 		"a shard is too heavy": {0.3, func(i *v1alpha1.ChainInstance) {
 			balanced(i, no, v1alpha1.ReasonShardTooHeavy, "shard 7 wants 90 % of a core or more")
 		}, v1alpha1.ReasonShardTooHeavy, "edge-0: shard 7 wants 90 %"},
@@ -350,7 +350,7 @@ func TestWhatAnotherHasChangedMeanwhileIsDecidedAgain(t *testing.T) {
 	_, err = w.chains.Reconcile(t.Context(), request)
 	w.must(err)
 	w.works(0, 1)
-	if len(w.events) != 1 || !strings.Contains(w.events[0], "CoresAdded: instance edge-0 goes from 1 to 2") {
+	if len(w.events) != 1 || !strings.Contains(w.events[0], "CoresAdded: instance edge-0 scales from 1 to 2") {
 		t.Errorf("told %v, want CoresAdded once", w.events)
 	}
 }

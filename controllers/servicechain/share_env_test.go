@@ -207,7 +207,7 @@ func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
 
 	a.work = 9
 	a.pass(2*time.Second, 2)
-	a.told("Normal InstanceAdded: instance edge-1 with program " + a.instance("edge-0").Spec.Program + " on 1 core: the chain goes from 1 to 2 instances of 1 cores: 1.15 cores are wanted, with at most 70 % of each")
+	a.told("Normal InstanceAdded: instance edge-1 with program " + a.instance("edge-0").Spec.Program + " on 1 core: the chain scales from 1 to 2 instances of 1 cores: the load is 1.15 cores, the target is 70 % of each core")
 	a.says(v1alpha1.ConditionReady, yes, v1alpha1.ReasonForwarding, "") // while the pod starts
 	a.pass(2*time.Second, 3)
 	a.holds(128, 0) // there is no pod to hand anything to
@@ -216,7 +216,7 @@ func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
 	}
 	a.startPods()
 	a.pass(2*time.Second, 2)
-	a.told("Normal ShardsHandedOver: shards 0-15 from edge-0 go to instance edge-1: the load is divided")
+	a.told("Normal ShardsHandedOver: shards 0-15 from edge-0 move to instance edge-1: the load is balanced")
 	a.pass(10*time.Second, 8)
 	a.halves()
 	peer := a.instance("edge-0").Spec.Peers[0]
@@ -233,10 +233,10 @@ func TestAChainGrowsByAnInstanceAndGivesItUpAgain(t *testing.T) {
 	if n := len(a.has["edge-1"]); n == 0 || n > 50 {
 		t.Errorf("edge-1 has %d shards, want it to be on the way to none", n)
 	}
-	a.told("from edge-1 go to instance edge-0: it is being removed")
+	a.told("from edge-1 move to instance edge-0: it is being removed")
 	a.pass(10*time.Second, 6)
 	a.holds(128)
-	a.told("Normal InstanceRemoved: instance edge-1 has no shards left and is removed: the chain goes from 2 to 1 instances of 1 cores: for 2m0s that was enough")
+	a.told("Normal InstanceRemoved: instance edge-1 has no shards left and is removed: the chain scales from 2 to 1 instances of 1 cores: for 2m0s fewer cores were enough")
 	if a.begun != begun {
 		t.Errorf("%d shards began without sessions, want all handed over", a.begun-begun)
 	}
@@ -289,7 +289,7 @@ func TestOthersTakeTheShardsOfAPodThatIsLost(t *testing.T) {
 	a.must(a.client.Delete(t.Context(), a.pod("edge-1"), client.GracePeriodSeconds(0)))
 	a.pass(2*time.Second, 2)
 	a.holds(128, 0)
-	a.told("Normal ShardsHandedOver: shards 64-127 from edge-1 go to instance edge-0: its pod is gone, and their sessions with it")
+	a.told("Normal ShardsHandedOver: shards 64-127 from edge-1 move to instance edge-0: its pod is gone, the sessions are lost")
 	if a.begun != 128+64 {
 		t.Errorf("%d shards began, want those of the chain, and those that were lost", a.begun)
 	}
@@ -314,7 +314,7 @@ func TestAnotherInstanceIsTheFrontWhenThePodEnds(t *testing.T) {
 	a.must(a.client.Delete(t.Context(), a.pod("edge-0")))
 	a.pass(time.Second, 1)
 	a.faces("edge-1")
-	a.told("Normal FrontMoved: instance edge-1 answers ARP for the chain's addresses from now on: the pod of instance edge-0 terminates")
+	a.told("Normal FrontMoved: instance edge-1 is the front now and replies to ARP requests for the chain's addresses: the pod of instance edge-0 terminates")
 	a.pass(2*time.Second, 6) // what it had is handed over while it ends
 	a.holds(0, 128)
 	if a.begun != 128 {
@@ -330,7 +330,7 @@ func TestAnotherInstanceIsTheFrontWhenThePodEnds(t *testing.T) {
 	a.settle()
 	a.pass(10*time.Second, 1)
 	a.faces("edge-0")
-	a.told("Normal FrontMoved: instance edge-0 answers ARP for the chain's addresses from now on: instance edge-1 is being removed")
+	a.told("Normal FrontMoved: instance edge-0 is the front now and replies to ARP requests for the chain's addresses: instance edge-1 is being removed")
 }
 
 func TestInstancesThatShareStateInSteadyStateAreNotWritten(t *testing.T) {

@@ -62,7 +62,7 @@ func (r *Reconciler) updateStatus(ctx context.Context, s *scope) error {
 		r.event(s, nil, kind, c.Reason, c.Type, "%s is %s: %s", c.Type, c.Status, c.Message)
 	}
 	if n := s.Status.LostSessions - s.Chain.Status.LostSessions; n > 0 {
-		r.event(s, nil, warning, "SessionsLost", "Report", "%d sessions ended with an engine that died or a pod that was replaced", n)
+		r.event(s, nil, warning, "SessionsLost", "Report", "%d sessions were lost because an engine died or a pod was replaced", n)
 	}
 	return nil
 }

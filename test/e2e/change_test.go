@@ -67,8 +67,8 @@ func TestAMissingFunctionIsToldInStatusAndTheOldProgramRunsOn(t *testing.T) {
 		return w.condition(v1alpha1.ConditionSynthesized, metav1.ConditionFalse, v1alpha1.ReasonInvalid)
 	})
 	for _, c := range w.chain().Status.Conditions {
-		if c.Type == v1alpha1.ConditionSynthesized && (!strings.Contains(c.Message, "nowhere") || !strings.Contains(c.Message, before+" runs on")) {
-			t.Errorf("Synthesized says %q, neither that function nowhere is missing nor that %s runs on", c.Message, before)
+		if c.Type == v1alpha1.ConditionSynthesized && (!strings.Contains(c.Message, "nowhere") || !strings.Contains(c.Message, before+" keeps running")) {
+			t.Errorf("Synthesized says %q, neither that function nowhere is missing nor that %s keeps running", c.Message, before)
 		}
 	}
 	load.lossless("a spec that does not compile")

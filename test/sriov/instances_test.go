@@ -119,8 +119,8 @@ func (g *growing) addsOne(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 	}
-	g.waitEvent(t, "a", "InstanceAdded", "on 1 core: the chain goes from 1 to 2 instances of 1 cores: ")
-	g.waitEvent(t, "a", "ShardsHandedOver", "from a-0 go to instance a-1: the load is divided")
+	g.waitEvent(t, "a", "InstanceAdded", "on 1 core: the chain scales from 1 to 2 instances of 1 cores: ")
+	g.waitEvent(t, "a", "ShardsHandedOver", "from a-0 move to instance a-1: the load is balanced")
 	g.waitShards(t, "a", map[string]int{"a-0": 0, "a-1": 0})
 	g.f.send(t, lightLoad)
 	g.scale(t, 2, 2, highTarget)    // whatever the load
@@ -157,7 +157,7 @@ func (g *growing) losesItsFront(t *testing.T) {
 	before := g.pod(t, "a-0").UID
 	g.kubectl(t, "delete", "pod", "a-0", "--wait=false")
 	g.waitFront(t, g.p, "a", "a-1")
-	g.waitEvent(t, "a", "FrontMoved", "instance a-1 answers ARP for the chain's addresses from now on: the pod of instance a-0 terminates")
+	g.waitEvent(t, "a", "FrontMoved", "instance a-1 is the front now and replies to ARP requests for the chain's addresses: the pod of instance a-0 terminates")
 	g.talks.say(t, "while a pod ends")
 	eventually(t, patience, func() error {
 		g.books.look(t)
@@ -188,12 +188,12 @@ func (g *growing) givesOneUp(t *testing.T) {
 	g.f.send(t, lightLoad)
 	g.scale(t, 1, 1, highTarget)
 	g.waitFront(t, g.p, "a", "a-0")
-	g.waitEvent(t, "a", "FrontMoved", "instance a-0 answers ARP for the chain's addresses from now on: instance a-1 is being removed")
+	g.waitEvent(t, "a", "FrontMoved", "instance a-0 is the front now and replies to ARP requests for the chain's addresses: instance a-1 is being removed")
 	eventually(t, patience, func() error {
 		g.books.look(t)
 		return g.placed(t, "a", map[string]int{"a-0": 128})
 	})
-	g.waitEvent(t, "a", "ShardsHandedOver", "from a-1 go to instance a-0: it is being removed")
+	g.waitEvent(t, "a", "ShardsHandedOver", "from a-1 move to instance a-0: it is being removed")
 	g.waitEvent(t, "a", "InstanceRemoved", "instance a-1 has no shards left and is removed: ")
 	eventually(t, patience, func() error {
 		g.books.look(t)

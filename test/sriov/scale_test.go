@@ -51,7 +51,7 @@ func TestAChainOnVFsGoesToTwoCoresUnderLoadAndBack(t *testing.T) {
 	t.Run("it goes back when the load falls, and says so", func(t *testing.T) {
 		f.send(t, 20)
 		c.waitCores(t, "a", 1)
-		c.waitEvent(t, "a", "CoresRemoved", "instance a-0 goes from 2 to 1 working cores: ")
+		c.waitEvent(t, "a", "CoresRemoved", "instance a-0 scales from 2 to 1 working cores: ")
 	})
 	t.Run("no binding and no order changed, and what the engine did not pass it counted", func(t *testing.T) {
 		sent := f.send(t, 0)
@@ -87,7 +87,7 @@ func (c *cluster) growsUnderLoad(t *testing.T, f *flows) {
 		}
 	}
 	c.waitCores(t, "a", 2)
-	c.waitEvent(t, "a", "CoresAdded", "instance a-0 goes from 1 to 2 working cores: ")
+	c.waitEvent(t, "a", "CoresAdded", "instance a-0 scales from 1 to 2 working cores: ")
 }
 
 // chain is a chain as the cluster has it.

@@ -38,7 +38,7 @@ func Bind(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram) (out []v1alpha1.In
 			b.Network, b.Device = namespace+"/"+n.NetworkRef.Name, fmt.Sprintf("net%d", networks)
 		}
 		if n.NetworkRef == nil && !device && n.Device == "" {
-			return nil, fmt.Sprintf("spec.interfaces[%d] (%s): set networkRef, resourceName or resourceClaimTemplateName: what the pod is attached to", i, n.Name)
+			return nil, fmt.Sprintf("spec.interfaces[%d] (%s): set networkRef, resourceName or resourceClaimTemplateName to attach the pod", i, n.Name)
 		}
 		byName[n.Name] = b
 	}

@@ -32,7 +32,7 @@ func TestInterfacesAreBoundInTheOrderOfTheProgramByTheNetworksInThatOfTheChain(t
 		t.Errorf("an interface that is gone: %s", unbound)
 	}
 	c.Spec.Interfaces[0].NetworkRef = nil
-	if _, unbound = Bind(c, p); unbound != "spec.interfaces[0] (inside): set networkRef, resourceName or resourceClaimTemplateName: what the pod is attached to" {
+	if _, unbound = Bind(c, p); unbound != "spec.interfaces[0] (inside): set networkRef, resourceName or resourceClaimTemplateName to attach the pod" {
 		t.Errorf("an interface without a network: %s", unbound)
 	}
 }

@@ -92,13 +92,13 @@ func (f *Fleet) WhyFrom(name string, now time.Time) string {
 		}
 		switch ok, _ := Bears(i, f.Pods[name], now); {
 		case !ok && !alive(f.Pods[name], i):
-			return "its pod is gone, and their sessions with it"
+			return "its pod is gone, the sessions are lost"
 		case !ok:
-			return "it does not take packets"
+			return "it accepts no packets"
 		case f.Drains[name]:
 			return "it is being removed"
 		}
-		return "the load is divided"
+		return "the load is balanced"
 	}
 	return "no instance has them"
 }

@@ -57,5 +57,5 @@ func (f *Fleet) WhyNotFront(name string) string {
 	case !pod.DeletionTimestamp.IsZero():
 		return fmt.Sprintf("the pod of instance %s terminates", name)
 	}
-	return fmt.Sprintf("instance %s does not take packets", name)
+	return fmt.Sprintf("instance %s accepts no packets", name)
 }

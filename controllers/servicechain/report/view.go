@@ -88,7 +88,7 @@ func (s *View) set(name string, v ConditionStatus) {
 func (s *View) synthesized() ConditionStatus {
 	if v := s.Found.Synthesized; v != nil {
 		if v.Status == isFalse && s.Status.Program != "" {
-			v.Message += "; program " + s.Status.Program + " runs on"
+			v.Message += "; program " + s.Status.Program + " keeps running"
 		}
 		return *v
 	}
@@ -168,7 +168,7 @@ func (s *View) programmed() ConditionStatus {
 	if v := s.Found.Programmed; v != nil {
 		return *v
 	}
-	return ConditionStatus{isTrue, v1alpha1.ReasonApplied, fmt.Sprintf("program %s is in force on %s", s.Target.Name, words.Count(len(s.Instances), "instance"))}
+	return ConditionStatus{isTrue, v1alpha1.ReasonApplied, fmt.Sprintf("program %s runs on %s", s.Target.Name, words.Count(len(s.Instances), "instance"))}
 }
 
 // needed are the instances that the chain does not forward without: not those that have no shards yet, or none any more.

@@ -122,7 +122,7 @@ func trouble(g Goal, i *v1alpha1.ChainInstance, rollout *v1alpha1.RolloutStatus,
 		case c.Reason == v1alpha1.ReasonLoadFailed:
 			return say(v1alpha1.ReasonLoadFailed, "could not load it: %s", c.Message)
 		case c.Reason == v1alpha1.ReasonEngineDown && !rollout.AppliedTime.IsZero():
-			return say(v1alpha1.ReasonEngineDown, "lost its engine while it ran it: %s", c.Message)
+			return say(v1alpha1.ReasonEngineDown, "lost its engine while it ran the program: %s", c.Message)
 		}
 	}
 	if !settled(i, g.Program.Spec.Hash, rollout) {
@@ -138,7 +138,7 @@ func trouble(g Goal, i *v1alpha1.ChainInstance, rollout *v1alpha1.RolloutStatus,
 		return nil // what it reports is from before
 	}
 	if loss := lossPerMille(i); loss-rollout.LossPerMille > g.Policy.PauseOnDropsPercent*10 {
-		return say(v1alpha1.ReasonDropsJumped, "lost %d.%d %% of its packets with it, %d.%d %% before",
+		return say(v1alpha1.ReasonDropsJumped, "lost %d.%d %% of its packets with the new program, %d.%d %% before",
 			loss/10, loss%10, rollout.LossPerMille/10, rollout.LossPerMille%10)
 	}
 	return nil

@@ -130,7 +130,7 @@ var steps = map[string]struct {
 	},
 	"an instance that loses packets ends it": {
 		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(61)), fleettest.Running("b", before)},
-		last:      watched("a", 0, 2), now: 5, instance: "a", refused: "DropsJumped: instance a lost 6.1 % of its packets with it, 0.0 % before",
+		last:      watched("a", 0, 2), now: 5, instance: "a", refused: "DropsJumped: instance a lost 6.1 % of its packets with the new program, 0.0 % before",
 	},
 	"some loss is borne": {
 		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(50)), fleettest.Running("b", before)}, last: watched("a", 0, 2), now: 5, instance: "a",

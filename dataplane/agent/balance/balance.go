@@ -80,9 +80,9 @@ type State struct {
 func (s *State) TooHeavy() string {
 	shards, limit := s.Heavy, 100*balance.DefaultPolicy.Heavy
 	if shards.Len() == 1 {
-		return fmt.Sprintf("shard %s wants %.0f %% of a core or more, and a shard runs on one core: more cores do not help it", shards, limit)
+		return fmt.Sprintf("shard %s needs %.0f %% of a core or more; a shard runs on one core, so more cores do not help", shards, limit)
 	}
-	return fmt.Sprintf("shards %s want %.0f %% of a core or more each, and a shard runs on one core: more cores do not help them", shards, limit)
+	return fmt.Sprintf("shards %s need %.0f %% of a core or more each; a shard runs on one core, so more cores do not help", shards, limit)
 }
 
 // New makes a balancer of an engine, whose shards are shared with other pods or not.

@@ -44,7 +44,7 @@ func TestACapableDeviceGetsRulesAndIsInForceWhenItIsSeenToExecuteThem(t *testing
 	if len(c.cuts) != 1 || c.cuts[0].GetBy() != programpb.Partitioning_ADDRESS {
 		t.Errorf("flows are cut by %v, want by address: devices match any bits of it", c.cuts)
 	}
-	says(t, d, "inside", v1alpha1.DispatcherSoftware, "no packet has shown yet whether net_able executes its flow rules")
+	says(t, d, "inside", v1alpha1.DispatcherSoftware, "no packet has confirmed yet that net_able executes its flow rules")
 	c.obeyed = true
 	c.run(d, p, 6)
 	says(t, d, "inside", v1alpha1.DispatcherFlow, "flow rules of net_able choose the core; it drops and marks packets by class")

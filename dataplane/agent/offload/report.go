@@ -38,7 +38,7 @@ func (d *Dispatch) says(p *port) (v1alpha1.Dispatcher, string) {
 	case d.workers == 1:
 		return d.saysAlone(p)
 	case len(d.shards.queues) == 1:
-		return v1alpha1.DispatcherSoftware, "the chain's state cannot be divided: one core takes all packets that need it"
+		return v1alpha1.DispatcherSoftware, "the chain's state cannot be divided: one core processes all packets that need it"
 	}
 	choice := d.choice.Ports[p.index]
 	switch {
@@ -88,7 +88,7 @@ func (p *port) notYet() string {
 	if trouble := p.trouble(); trouble != "" {
 		return "flow rules of " + p.driver + " are not in force: " + trouble
 	}
-	return "no packet has shown yet whether " + p.driver + " executes its flow rules"
+	return "no packet has confirmed yet that " + p.driver + " executes its flow rules"
 }
 
 // does is what rules do about classes; empty: nothing.

@@ -207,7 +207,7 @@ func (k *Loader) strike(hash string, err error) {
 			return
 		}
 	}
-	k.refuse(hash, fmt.Errorf("the engine ended %d times within %s of getting it (%w); it is not loaded again", k.strikes[hash], probation, err))
+	k.refuse(hash, fmt.Errorf("the engine exited %d times within %s of loading it (%w); it is not loaded again", k.strikes[hash], probation, err))
 }
 
 func (k *Loader) refuse(hash string, err error) {

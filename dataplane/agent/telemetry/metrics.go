@@ -38,7 +38,7 @@ var (
 	deviceDropped = metric("interface_device_dropped_packets_total", "Packets that the device dropped by flow rules, as the chain would have; they are among those received.", "interface")
 	portMarked    = metric("interface_marked_packets_total", "Packets whose class was taken from the device's mark.", "interface")
 	portStrays    = metric("interface_stray_packets_total", "Packets that the device gave to another core than their shard's.", "interface")
-	contradicting = metric("interface_contradicting_packets_total", "Packets that came as the device's flow rules say they cannot.", "interface")
+	contradicting = metric("interface_contradicting_packets_total", "Packets that contradict the device's flow rules.", "interface")
 
 	classPackets   = metric("class_packets_total", "Packets of a traffic class.", "program", "segment", "class", "outcome")
 	classBytes     = metric("class_bytes_total", "Bytes of a traffic class.", "program", "segment", "class", "outcome")
@@ -64,7 +64,7 @@ var (
 	coreQuantiles = metric("core_burst_quantile_seconds", "Time that a burst took in the last seconds, by quantile.", "core", "quantile")
 
 	coreShards    = metric("core_shards", "Shards of the chain's state that the core owns.", "core")
-	coreHandovers = metric("core_handovers_total", "Packets that the core received and gave to the owner of their shard, and that it took so.", "core", "direction")
+	coreHandovers = metric("core_handovers_total", "Packets handed over to the core that owns their shard (given), and received from another core (taken).", "core", "direction")
 	shardMoves    = metric("shard_moves_total", "Shards moved between cores, and orders to move some that failed.", "result")
 	shardsGiven   = metric("shards_given_total", "Shards given to the chain's other pods, and attempts to bring shards to their pods that failed.", "result")
 	shardsHeavy   = metric("shards_too_heavy", "Shards that need more than one core can give.")

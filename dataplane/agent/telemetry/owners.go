@@ -34,9 +34,9 @@ func (s *Seen) balanced() (status metav1.ConditionStatus, reason, message string
 	case cores == 1:
 		return metav1.ConditionTrue, v1alpha1.ReasonOneCore, "one core does all work"
 	case shards == 0:
-		return metav1.ConditionTrue, v1alpha1.ReasonNoState, "the chain keeps no state: packets are worked on where they arrive"
+		return metav1.ConditionTrue, v1alpha1.ReasonNoState, "the chain keeps no state: the core that receives a packet processes it"
 	case shards == 1:
-		return metav1.ConditionFalse, v1alpha1.ReasonOneShard, "the chain's state cannot be divided: one core does all packets that need it"
+		return metav1.ConditionFalse, v1alpha1.ReasonOneShard, "the chain's state cannot be divided: one core processes all packets that need it"
 	case !s.Moving:
 		return metav1.ConditionFalse, v1alpha1.ReasonBalancingOff, "balancing is switched off (--balance=false)"
 	case s.Balance.Failed != nil:
@@ -44,5 +44,5 @@ func (s *Seen) balanced() (status metav1.ConditionStatus, reason, message string
 	case s.Balance.Heavy.Len() > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, s.Balance.TooHeavy()
 	}
-	return metav1.ConditionTrue, v1alpha1.ReasonBalancing, fmt.Sprintf("%d shards are kept on %d of %d cores by their load", shards, s.Balance.Working, cores)
+	return metav1.ConditionTrue, v1alpha1.ReasonBalancing, fmt.Sprintf("%d shards are balanced over %d of %d cores by load", shards, s.Balance.Working, cores)
 }

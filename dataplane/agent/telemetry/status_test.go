@@ -269,10 +269,10 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"shards move by load": {func(*Seen) {}, metav1.ConditionTrue, v1alpha1.ReasonBalancing, "8 shards are kept on 2 of 2 cores"},
+		"shards move by load": {func(*Seen) {}, metav1.ConditionTrue, v1alpha1.ReasonBalancing, "8 shards are balanced over 2 of 2 cores"},
 		"one core":            {func(s *Seen) { *s = *testSeen(t) }, metav1.ConditionTrue, v1alpha1.ReasonOneCore, "one core does all work"},
 		"a chain without state": {
-			func(s *Seen) { s.Now.Stats.Shards = nil }, metav1.ConditionTrue, v1alpha1.ReasonNoState, "where they arrive",
+			func(s *Seen) { s.Now.Stats.Shards = nil }, metav1.ConditionTrue, v1alpha1.ReasonNoState, "processes it",
 		},
 		"state that cannot be cut": {
 			func(s *Seen) { s.Now.Stats.Shards = s.Now.Stats.Shards[:1] }, metav1.ConditionFalse, v1alpha1.ReasonOneShard, "cannot be divided",
@@ -287,17 +287,17 @@ func TestEveryReasonOfBalancedIsReached(t *testing.T) {
 			func(s *Seen) {
 				s.Sharing = &sharing.State{Failures: 2, Failed: errors.New("shards of edge-1: refused")}
 			},
-			metav1.ConditionTrue, v1alpha1.ReasonBalancing, "8 shards are kept on 2 of 2 cores",
+			metav1.ConditionTrue, v1alpha1.ReasonBalancing, "8 shards are balanced over 2 of 2 cores",
 		},
 		"it is switched off": {func(s *Seen) { s.Moving = false }, metav1.ConditionFalse, v1alpha1.ReasonBalancingOff, "--balance=false"},
 		"moves fail": {
 			func(s *Seen) { s.Balance.Failed = errors.New("move: shard 5, there are 1") }, metav1.ConditionFalse, v1alpha1.ReasonMovesFail, "shard 5, there are 1",
 		},
 		"a shard is too heavy": {
-			func(s *Seen) { s.Balance.Heavy = shard.Of(7) }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shard 7 wants 90 % of a core or more",
+			func(s *Seen) { s.Balance.Heavy = shard.Of(7) }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shard 7 needs 90 % of a core or more",
 		},
 		"several are": {
-			func(s *Seen) { s.Balance.Heavy = shard.Of(1, 2, 3, 7) }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shards 1-3, 7 want 90 % of a core",
+			func(s *Seen) { s.Balance.Heavy = shard.Of(1, 2, 3, 7) }, metav1.ConditionFalse, v1alpha1.ReasonShardTooHeavy, "shards 1-3, 7 need 90 % of a core",
 		},
 		"the engine is down": {
 			func(s *Seen) { s.State.Engine = engine.ErrNone }, metav1.ConditionUnknown, v1alpha1.ReasonEngineDown, "no engine runs a program",
