@@ -11,8 +11,6 @@
 #include <rte_ethdev.h>
 #include <rte_pause.h>
 
-#include "sn_neigh.h"
-
 #define SN_RX_BURST	     32
 #define SN_IDLE_ROUNDS	     512 /* empty rounds before a nap */
 #define SN_TICKS_PER_SECOND  1000
@@ -314,7 +312,7 @@ void sn_thread_announce(struct sn_thread *thread)
 		if (has_neighbours(thread->plan->ports[i]))
 			ifaces |= 1ull << i;
 	if (ifaces != 0)
-		sn_neigh_announce(thread->worker, ifaces);
+		sn_worker_announce(thread->worker, ifaces);
 }
 
 int sn_thread_main(void *context)

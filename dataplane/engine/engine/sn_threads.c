@@ -9,7 +9,6 @@
 #include <rte_lcore.h>
 
 #include "sn_log.h"
-#include "sn_neigh.h"
 #include "sn_thread.h"
 
 struct sn_threads {
@@ -191,7 +190,7 @@ void sn_threads_join(struct sn_threads *threads, struct sn_exchange *exchange)
 void sn_threads_silence(struct sn_threads *threads, bool silent)
 {
 	for (unsigned int i = 0; i < threads->n; i++)
-		sn_neigh_silence(sn_thread_worker(threads->all[i]), silent);
+		sn_worker_silence(sn_thread_worker(threads->all[i]), silent);
 }
 
 void sn_threads_announce(struct sn_threads *threads)

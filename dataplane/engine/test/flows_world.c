@@ -9,7 +9,6 @@
 #include "sn_log.h"
 #include "sn_offload.h"
 #include "sn_parse.h"
-#include "sn_worker_impl.h"
 
 #define BUFFERS 1023
 #define RING	256

@@ -205,7 +205,7 @@ static void our_addresses_are_announced_three_times(void **state)
 	load(f);
 	tick(f, SECOND);
 	assert_int_equal(f->n_out, 0); /* not unasked */
-	sn_neigh_announce(f->worker, 3);
+	sn_worker_announce(f->worker, 3);
 	for (int round = 0; round < 3; round++) {
 		tick(f, 2 * SECOND);
 		assert_int_equal(f->n_out, 3);
@@ -238,8 +238,8 @@ static void who_is_silent_gives_no_neighbour_a_reason_to_send_to_it(void **state
 	struct packet p = outward(SN_UDP, 5000);
 
 	unknown_gateway(f);
-	sn_neigh_silence(f->worker, true);
-	sn_neigh_announce(f->worker, 3);
+	sn_worker_silence(f->worker, true);
+	sn_worker_announce(f->worker, 3);
 	tick(f, 2 * SECOND);
 	assert_int_equal(f->n_out, 0);
 	send_packet(f, &p);
@@ -256,7 +256,7 @@ static void who_is_silent_gives_no_neighbour_a_reason_to_send_to_it(void **state
 	ask_for_ours(f); /* from which it learns */
 	send_packet(f, &p);
 	assert_memory_equal(assert_sent(f, 1), HOST_MAC, 6);
-	sn_neigh_silence(f->worker, false);
+	sn_worker_silence(f->worker, false);
 	ask_for_ours(f);
 	assert_int_equal(f->n_out, 1);
 	assert_int_equal(sn_load16(f->out[0].data + 14 + 6), ARP_REPLY);
@@ -267,11 +267,11 @@ static void who_falls_silent_announces_no_more(void **state)
 	struct fixture *f = *state;
 
 	load(f);
-	sn_neigh_announce(f->worker, 3);
+	sn_worker_announce(f->worker, 3);
 	tick(f, SECOND);
 	assert_int_equal(f->n_out, 3);
-	sn_neigh_silence(f->worker, true);
-	sn_neigh_silence(f->worker, false);
+	sn_worker_silence(f->worker, true);
+	sn_worker_silence(f->worker, false);
 	tick(f, 10 * SECOND);
 	assert_int_equal(f->n_out, 0);
 }

@@ -4,7 +4,6 @@
 
 #include "arp.h"
 #include "sn_parse.h"
-#include "sn_worker_impl.h"
 
 #define NEIGHBOR (SN_SAMPLE_HOST + 1)
 
@@ -21,21 +20,37 @@ static void hear_arp(struct world *w, uint32_t worker, uint16_t op, uint8_t mac,
 	settle(w);
 }
 
-/* The last byte of the MAC that a worker knows the neighbour by; 0: it does not. */
-static uint8_t known_mac(const struct world *w, uint32_t worker)
+/* What a worker knows of the neighbour; of state SN_NEIGH_FREE: nothing. */
+static struct sn_neigh_info known(const struct world *w, uint32_t worker)
 {
 	struct sn_neigh_info infos[8];
 	size_t n = sn_worker_neighbors(worker_of(w->engine, worker), infos, 8);
 
 	for (size_t i = 0; i < n; i++)
 		if (infos[i].address == NEIGHBOR)
-			return infos[i].mac[5];
-	return 0;
+			return infos[i];
+	return (struct sn_neigh_info){.state = SN_NEIGH_FREE};
 }
 
-static struct sn_neigh *neighbor_of(const struct world *w, uint32_t worker)
+/* The last byte of the MAC that a worker knows the neighbour by; 0: it does not. */
+static uint8_t known_mac(const struct world *w, uint32_t worker)
 {
-	return sn_neigh_find(&worker_of(w->engine, worker)->neigh, sn_neigh_key(0, SN_VLAN_ABSENT, NEIGHBOR));
+	return known(w, worker).mac[5];
+}
+
+/* A worker sends to the neighbour: its packet dies, and it is told so. */
+static void use(struct world *w, uint32_t worker)
+{
+	const struct packet dying = {
+		.proto = SN_UDP, .ttl = 1, .src = NEIGHBOR, .dst = SN_SAMPLE_REMOTE, .sport = 1, .dport = 2};
+	uint64_t before = w->n_out;
+	uint8_t frame[FRAME_MAX];
+	uint32_t len = write_frame(&dying, frame);
+	struct rte_mbuf *m = buffer(frame, len);
+
+	receive(w, worker, 0, &m, 1);
+	settle(w);
+	assert_int_equal(w->n_out, before + 1);
 }
 
 static void an_arp_reply_reaches_every_worker(void **state)
@@ -82,7 +97,7 @@ static void a_neighbours_new_mac_reaches_every_worker_that_uses_it(void **state)
 	/* The one to which the device gives ARP does not use the neighbour, and has forgotten it. */
 	let_pass(w->engine, 50 * SECOND);
 	for (uint32_t i = 1; i < WORKERS; i++)
-		neighbor_of(w, i)->used = now_of(w->engine);
+		use(w, i);
 	let_pass(w->engine, 50 * SECOND);
 	tick_all(w);
 	for (uint32_t i = 0; i < WORKERS; i++)
@@ -102,11 +117,11 @@ static void an_answer_to_one_workers_probe_confirms_the_neighbour_for_all(void *
 	hear_arp(w, 1, ARP_REPLY, 1, SN_SAMPLE_INSIDE);
 	let_pass(w->engine, 46 * SECOND); /* reachable no longer */
 	for (uint32_t i = 0; i < WORKERS; i++)
-		neighbor_of(w, i)->used = now_of(w->engine);
+		use(w, i);
 	tick_all(w);
 	let_pass(w->engine, 5 * SECOND);
 	for (uint32_t i = 0; i < WORKERS; i++) {
-		assert_int_equal(neighbor_of(w, i)->state, i < 2 ? SN_NEIGH_DELAY : SN_NEIGH_REACHABLE);
+		assert_int_equal(known(w, i).state, i < 2 ? SN_NEIGH_DELAY : SN_NEIGH_REACHABLE);
 		w->n_out = 0;
 		sn_worker_tick(worker_of(w->engine, i), now_of(w->engine));
 		if (i == 1) {
@@ -117,7 +132,7 @@ static void an_answer_to_one_workers_probe_confirms_the_neighbour_for_all(void *
 		}
 	}
 	for (uint32_t i = 0; i < WORKERS; i++)
-		assert_int_equal(neighbor_of(w, i)->state, SN_NEIGH_REACHABLE);
+		assert_int_equal(known(w, i).state, SN_NEIGH_REACHABLE);
 }
 
 int main(void)

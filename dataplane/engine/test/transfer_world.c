@@ -3,7 +3,6 @@
 
 #include "sn_parse.h"
 #include "sn_request_shards.h"
-#include "sn_worker_impl.h"
 
 const uint8_t program_hash[4] = {1, 2, 3, 4};
 
@@ -60,10 +59,17 @@ static void drop(void *ctx, const struct rte_mbuf *m, uint32_t source, uint32_t 
 
 void load_hashed(struct side *side, const uint8_t *hash, size_t len)
 {
-	load_threadless(side->engine, side->world->msg, hash, len);
-	for (uint32_t w = 0; w < side->world->n_workers; w++)
-		for (uint16_t i = 0; i < 2; i++)
-			worker_of(side->engine, w)->macs[i] = mac_of(side->number, i);
+	Sinter__Program__V1__Program *msg = side->world->msg;
+	uint64_t macs[2];
+
+	/* On one network each has addresses of its own, as devices have. */
+	for (uint16_t i = 0; i < 2; i++) {
+		macs[i] = mac_of(side->number, i);
+		msg->interfaces[i]->mac = (ProtobufCBinaryData){6, (uint8_t *)&macs[i]};
+	}
+	load_threadless(side->engine, msg, hash, len);
+	for (uint16_t i = 0; i < 2; i++)
+		msg->interfaces[i]->mac = (ProtobufCBinaryData){0, NULL};
 }
 
 void open_side(struct world *w, uint8_t number, bool bare)

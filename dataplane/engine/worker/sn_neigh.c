@@ -257,14 +257,14 @@ bool sn_neigh_hear(struct sn_worker *w, uint64_t key, const uint8_t mac[6], bool
 	return true;
 }
 
-void sn_neigh_silence(struct sn_worker *w, bool silent)
+void sn_worker_silence(struct sn_worker *w, bool silent)
 {
 	w->neigh.silent = silent;
 	if (silent)
 		w->neigh.announcements = 0;
 }
 
-void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces)
+void sn_worker_announce(struct sn_worker *w, uint64_t ifaces)
 {
 	if (w->neigh.silent)
 		return;

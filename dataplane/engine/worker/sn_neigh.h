@@ -105,15 +105,6 @@ void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, u
  * another worker would want to know, which may know more than this one. */
 bool sn_neigh_hear(struct sn_worker *w, uint64_t key, const uint8_t mac[6], bool to_us, uint64_t now);
 
-/* While the worker is quiescent: another engine answers for the program's addresses, or no longer. A silent
- * engine gives no neighbour a reason to send to it: it answers no request, announces nothing, and asks
- * without an address of its own, as a host that probes (RFC 5227, 2.1.1). */
-void sn_neigh_silence(struct sn_worker *w, bool silent);
-
-/* Tell all neighbours on these interfaces, with the next ticks, where the program's addresses are now: a pod
- * that takes another's place has its addresses, but not its MAC. Nothing if silent. */
-void sn_neigh_announce(struct sn_worker *w, uint64_t ifaces);
-
 /* What becomes of a packet, which is its own from here on, whose neighbour by the interface did not answer.
  */
 typedef void (*sn_neigh_unreachable)(struct sn_worker *w, struct rte_mbuf *m, uint32_t iface, uint64_t now);

@@ -201,4 +201,18 @@ size_t sn_worker_neighbors(const struct sn_worker *w, struct sn_neigh_info *out,
 /* Lower-case name of a state: "incomplete", … */
 const char *sn_neigh_state_name(enum sn_neigh_state state);
 
+/* While the worker is quiescent: another engine answers for the program's addresses, or no longer. A silent
+ * engine gives no neighbour a reason to send to it: it answers no request, announces nothing, and asks
+ * without an address of its own, as a host that probes (RFC 5227, 2.1.1). */
+void sn_worker_silence(struct sn_worker *w, bool silent);
+
+/* Tell all neighbours on these interfaces, with the next ticks, where the program's addresses are now: a pod
+ * that takes another's place has its addresses, but not its MAC. Nothing if silent. */
+void sn_worker_announce(struct sn_worker *w, uint64_t ifaces);
+
+/* The memory that the worker writes, by block. Each must begin a cache line of its own, or another worker
+ * waits for what it does not read. */
+#define SN_WORKER_BLOCKS 8
+void sn_worker_blocks(const struct sn_worker *w, const void *blocks[SN_WORKER_BLOCKS]);
+
 #endif /* SN_WORKER_H */

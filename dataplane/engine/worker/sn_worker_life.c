@@ -131,6 +131,8 @@ static void configure(struct sn_worker *w, const struct sn_worker_config *config
 	w->tx_wake = SN_BURST_MAX;
 }
 
+_Static_assert(sizeof(struct sn_worker) % 64 == 0, "workers share no line");
+
 struct sn_worker *sn_worker_create(const struct sn_worker_config *config, struct sn_error *err)
 {
 	struct sizes sizes = {
@@ -196,4 +198,20 @@ void sn_worker_set_trace(struct sn_worker *w, struct sn_trace *trace)
 {
 	w->trace = trace;
 	w->tx_wake = trace ? 1 : SN_BURST_MAX;
+}
+
+void sn_worker_blocks(const struct sn_worker *w, const void *blocks[SN_WORKER_BLOCKS])
+{
+	const void *all[SN_WORKER_BLOCKS] = {
+		w,
+		w->counts,
+		w->cache.tags,
+		w->cache.entries,
+		w->neigh.entries,
+		w->neigh.wait.slots,
+		w->neigh.gone,
+		w->neigh.buckets,
+	};
+
+	memcpy(blocks, all, sizeof(all));
 }
