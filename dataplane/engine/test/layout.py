@@ -111,6 +111,10 @@ class Layout(unittest.TestCase):
             left = circle
         self.assertEqual(left, {}, "these call in a circle")
 
+    def test_only_its_own_library_sees_what_a_worker_is_built_from(self):
+        seen = {p.parent.name for p in sources() if '#include "sn_worker_impl.h"' in p.read_text()}
+        self.assertEqual(seen, {"worker"})
+
     def test_no_library_includes_a_header_by_its_folder(self):
         for path in sources():
             if path.parent.name in self.uses:

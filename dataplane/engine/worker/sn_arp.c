@@ -23,7 +23,7 @@ static struct rte_mbuf *make_frame(struct sn_worker *w, uint8_t iface, uint16_t 
 		return NULL;
 	}
 	memcpy(f, to, 6);
-	memcpy(f + 6, &w->macs[iface], 6);
+	memcpy(f + 6, &w->addresses.macs[iface], 6);
 	if (tpid) {
 		sn_store16(f + 12, tpid);
 		sn_store16(f + 14, tci);
@@ -42,7 +42,7 @@ static void fill(const struct sn_worker *w, uint8_t iface, struct rte_mbuf *m, u
 	a[4] = 6;
 	a[5] = 4;
 	sn_store16(a + 6, op);
-	memcpy(a + 8, &w->macs[iface], 6);
+	memcpy(a + 8, &w->addresses.macs[iface], 6);
 	sn_store32(a + 14, sender);
 	memcpy(a + 18, target_mac, 6);
 	sn_store32(a + 24, target);

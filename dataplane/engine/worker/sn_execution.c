@@ -40,10 +40,10 @@ void sn_execution_tell_evicted(struct sn_execution *x, const struct sn_pkt *p)
 {
 	struct sn_worker *w = x->worker;
 
-	if (likely(w->evicted == NULL) || w->ended.n == 0)
+	if (likely(w->hooks.evicted == NULL) || w->hooks.ended.n == 0)
 		return;
-	w->evicted(w->drop_ctx, sn_source(p->m), &w->ended);
-	w->ended.n = 0;
+	w->hooks.evicted(w->hooks.ctx, sn_source(p->m), &w->hooks.ended);
+	w->hooks.ended.n = 0;
 }
 
 /* ---- the packet leaves ---- */

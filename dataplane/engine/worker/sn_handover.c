@@ -15,14 +15,14 @@ static bool is_stray(const struct sn_worker *w, const struct sn_pkt *p, uint8_t 
 
 static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 {
-	struct sn_pkt *p = &w->pkts[i];
+	struct sn_pkt *p = &w->burst.pkts[i];
 	bool passed;
 
 	w->stats.ports[p->iface].strays += is_stray(w, p, place);
 
 	/* Between workers an interface goes by its port: a program may renumber it. */
-	p->m->port = w->ports[p->iface];
-	p->m->hash.rss = w->shards[i];
+	p->m->port = w->addresses.ports[p->iface];
+	p->m->hash.rss = w->burst.shards[i];
 	passed = place == SN_PLACE_AWAITED ? sn_mailbox_hold(w->mailbox, p->m)
 					   : sn_mailbox_hand(w->mailbox, place, p->m);
 	if (passed)
@@ -34,14 +34,14 @@ static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 /* To the peer that has the shard, by the network that the packet came from; never on from peer to peer. */
 static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 {
-	struct sn_pkt *p = &w->pkts[i];
+	struct sn_pkt *p = &w->burst.pkts[i];
 	uint8_t *frame = rte_pktmbuf_mtod(p->m, uint8_t *);
-	uint16_t port = w->ports[p->iface];
+	uint16_t port = w->addresses.ports[p->iface];
 	uint64_t to = sn_peers_way(w->peers, shard, port);
 
 	if (to != 0 && !sn_peers_sent(w->peers, port, sn_mac_number(frame + 6))) {
 		memcpy(frame, &to, 6);
-		memcpy(frame + 6, &w->macs[p->iface], 6);
+		memcpy(frame + 6, &w->addresses.macs[p->iface], 6);
 		w->stats.shards[shard].passed++;
 		sn_worker_send(w, p->iface, p->m);
 	} else {
@@ -51,34 +51,36 @@ static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 
 void sn_hand_over(struct sn_worker *w, uint32_t i)
 {
-	uint32_t shard = w->shards[i];
+	uint32_t shard = w->burst.shards[i];
 	uint8_t place = w->mailbox->place[shard];
 
 	if (place == SN_PLACE_AWAY)
 		pass_on(w, i, shard);
 	else
 		pass(w, i, place == SN_PLACE_TURNING ? SN_PLACE_AWAITED : place);
-	w->handed |= 1ull << i;
-	w->shards[i] = SN_PKT_NO_SHARD;
-	w->gone++;
+	w->burst.handed |= 1ull << i;
+	w->burst.shards[i] = SN_PKT_NO_SHARD;
+	w->burst.gone++;
 }
 
 /* Asks the program. Whether the packet is to be processed here. */
 static bool find(struct sn_worker *w, uint32_t i, uint32_t segment)
 {
-	uint32_t shard = sn_dispatch_shard(w->program, w->state, &w->pkts[i], segment, w->classes[i]);
+	uint32_t shard =
+		sn_dispatch_shard(w->program, w->state, &w->burst.pkts[i], segment, w->burst.classes[i]);
 
-	w->shards[i] = (uint8_t)shard;
+	w->burst.shards[i] = (uint8_t)shard;
 	return sn_hand_over_is_here(w, shard);
 }
 
 void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (w->candidates[i] || unlikely(w->pkts[i].reason) || likely(find(w, i, segment)))
+		if (w->burst.candidates[i] || unlikely(w->burst.pkts[i].reason) ||
+		    likely(find(w, i, segment)))
 			continue;
-		w->handed |= 1ull << i;
-		w->classes[i] = SN_TABLE_NONE; /* its state is not ours to fetch */
+		w->burst.handed |= 1ull << i;
+		w->burst.classes[i] = SN_TABLE_NONE; /* its state is not ours to fetch */
 	}
 }
 
@@ -102,11 +104,11 @@ void sn_hand_over_count(struct sn_worker *w, uint32_t n, uint32_t weight, uint64
 {
 	uint64_t cycles;
 
-	if (n == w->gone)
+	if (n == w->burst.gone)
 		return;
-	cycles = (until / n + after / (n - w->gone)) * weight;
+	cycles = (until / n + after / (n - w->burst.gone)) * weight;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t shard = w->shards[i];
+		uint32_t shard = w->burst.shards[i];
 
 		if (shard == SN_PKT_NO_SHARD)
 			continue;

@@ -19,14 +19,14 @@ static inline bool sn_hand_over_is_here(const struct sn_worker *w, uint32_t shar
 }
 
 /* After classification: finds the shards of the packets that have no entry in the cache. What is not to be
- * processed here is in w->handed, and has no class. */
+ * processed here is in w->burst.handed, and has no class. */
 void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n);
 
 /* A packet that is not what its entry is for, in its turn. Whether it is to be processed here; else it is
  * gone. */
 bool sn_hand_over_late(struct sn_worker *w, uint32_t i, uint32_t segment);
 
-/* A packet, in its turn, of a shard (w->shards) that is not here: gone then, and in w->handed. */
+/* A packet, in its turn, of a shard (w->burst.shards) that is not here: gone then, and in w->burst.handed. */
 void sn_hand_over(struct sn_worker *w, uint32_t i);
 
 /* How many bursts of so many packets one stands for when the work for shards is counted; 0: it is left out.

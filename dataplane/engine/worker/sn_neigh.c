@@ -176,7 +176,7 @@ static void set_l2(const struct sn_worker *w, struct sn_neigh *n, const uint8_t 
 {
 	n->named = true; /* from now on it is usable */
 	memcpy(n->l2, mac, 6);
-	memcpy(n->l2 + 6, &w->macs[n->iface], 6);
+	memcpy(n->l2 + 6, &w->addresses.macs[n->iface], 6);
 }
 
 /* ---- asking ---- */
@@ -225,7 +225,7 @@ void sn_neigh_wait(struct sn_worker *w, const struct sn_pkt *p, uint8_t iface, u
 		sn_worker_drop(w, p->m, SN_REASON_NEIGHBOR_UNRESOLVED);
 		return;
 	}
-	p->m->port = w->ports[p->iface]; /* an error about it depends on where it came in */
+	p->m->port = w->addresses.ports[p->iface]; /* an error about it depends on where it came in */
 	sn_wait_push(&t->wait, &n->queue, iface, index_of(t, n), p->m);
 	if (n->asked == 0 && now >= n->due)
 		ask_all(w, n, sn_source(p->m), now);
@@ -440,7 +440,7 @@ void sn_neigh_apply(struct sn_worker *w, const struct sn_program *old)
 		if (n->state == SN_NEIGH_FREE)
 			continue;
 		if (stays(w, old, n))
-			memcpy(n->l2 + 6, &w->macs[n->iface], 6);
+			memcpy(n->l2 + 6, &w->addresses.macs[n->iface], 6);
 		else
 			forget(w, n);
 	}

@@ -56,7 +56,7 @@ void sn_share(struct sn_worker *w, const struct sn_pkt *p)
 
 		if (copy == NULL)
 			continue;
-		copy->port = w->ports[p->iface];
+		copy->port = w->addresses.ports[p->iface];
 		sn_source_set(copy, SN_SOURCE_NONE);
 		/* Full: the worker asks, or is told again. */
 		if (!sn_mailbox_hand(w->mailbox, to, copy))

@@ -147,21 +147,24 @@ static uint32_t gather(struct sn_worker *w, struct sn_pkt *pkts, uint64_t now)
 	return n;
 }
 
-/* The first n of w->pkts, which came in by one interface, by the worker's program, which is the one to come.
+/* The first n of w->burst.pkts, which came in by one interface, by the worker's program, which is the one to
+ * come.
  */
 static void warm_up(struct sn_worker *w, uint32_t segment, uint32_t n, uint64_t now)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		w->candidates[i] = NULL;
-		w->hashes[i] = sn_cache_key_of(&w->cache, w->program->atoms, &w->pkts[i], &w->keys[i]);
-		sn_cache_prefetch_tags(&w->cache, w->hashes[i]);
+		w->burst.candidates[i] = NULL;
+		w->burst.hashes[i] =
+			sn_cache_key_of(&w->cache, w->program->atoms, &w->burst.pkts[i], &w->burst.keys[i]);
+		sn_cache_prefetch_tags(&w->cache, w->burst.hashes[i]);
 	}
 	sn_worker_classify(w, &w->program->segments[segment], n);
 	sn_worker_prefetch_state(w, &w->program->segments[segment], n);
 	for (uint32_t i = 0; i < n; i++)
-		rte_prefetch0(sn_cache_vacant(&w->cache, w->hashes[i]));
+		rte_prefetch0(sn_cache_vacant(&w->cache, w->burst.hashes[i]));
 	for (uint32_t i = 0; i < n; i++)
-		sn_exec_warm_up(w, &w->pkts[i], segment, w->classes[i], &w->keys[i], w->hashes[i], now);
+		sn_exec_warm_up(w, &w->burst.pkts[i], segment, w->burst.classes[i], &w->burst.keys[i],
+				w->burst.hashes[i], now);
 }
 
 static void warm_up_all(struct sn_worker *w, const struct sn_pkt *pkts, uint32_t n, uint64_t now)
@@ -172,7 +175,7 @@ static void warm_up_all(struct sn_worker *w, const struct sn_pkt *pkts, uint32_t
 
 		for (uint32_t i = 0; i < n; i++)
 			if (pkts[i].iface == iface)
-				w->pkts[k++] = pkts[i];
+				w->burst.pkts[k++] = pkts[i];
 		if (k > 0)
 			warm_up(w, w->program->interfaces[iface].segment, k, now);
 	}

@@ -274,20 +274,22 @@ static uint32_t look_up(struct sn_worker *w, uint32_t n)
 	uint32_t known = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (unlikely(w->pkts[i].reason))
+		if (unlikely(w->burst.pkts[i].reason))
 			continue;
-		w->hashes[i] = sn_cache_key_of(&w->cache, w->program->atoms, &w->pkts[i], &w->keys[i]);
-		sn_cache_prefetch_tags(&w->cache, w->hashes[i]);
+		w->burst.hashes[i] =
+			sn_cache_key_of(&w->cache, w->program->atoms, &w->burst.pkts[i], &w->burst.keys[i]);
+		sn_cache_prefetch_tags(&w->cache, w->burst.hashes[i]);
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (unlikely(w->pkts[i].reason) || !sn_cache_eligible(&w->pkts[i]))
+		if (unlikely(w->burst.pkts[i].reason) || !sn_cache_eligible(&w->burst.pkts[i]))
 			continue;
-		w->candidates[i] = sn_cache_candidate(&w->cache, w->hashes[i]);
-		known += w->candidates[i] != NULL;
-		rte_prefetch0(w->candidates[i] ? w->candidates[i] : sn_cache_vacant(&w->cache, w->hashes[i]));
+		w->burst.candidates[i] = sn_cache_candidate(&w->cache, w->burst.hashes[i]);
+		known += w->burst.candidates[i] != NULL;
+		rte_prefetch0(w->burst.candidates[i] ? w->burst.candidates[i]
+						     : sn_cache_vacant(&w->cache, w->burst.hashes[i]));
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		const struct sn_cache_entry *e = w->candidates[i];
+		const struct sn_cache_entry *e = w->burst.candidates[i];
 
 		if (e && e->sessions[0])
 			rte_prefetch0(sn_cache_entry_of(e->sessions[0]));
@@ -297,15 +299,15 @@ static uint32_t look_up(struct sn_worker *w, uint32_t n)
 
 static inline bool is_handed(const struct sn_worker *w, uint32_t i)
 {
-	return w->handed >> i & 1;
+	return w->burst.handed >> i & 1;
 }
 
 /* One packet, in its turn. */
 static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, bool dispatching,
 					uint64_t now)
 {
-	struct sn_pkt *p = &w->pkts[i];
-	const struct sn_cache_entry *e = w->candidates[i];
+	struct sn_pkt *p = &w->burst.pkts[i];
+	const struct sn_cache_entry *e = w->burst.candidates[i];
 	const struct sn_cache_key *key = NULL;
 	const struct sn_class *c;
 	uint32_t class;
@@ -319,9 +321,10 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_
 		return;
 	}
 	if (w->caching) {
-		if (e && likely(sn_cache_is(e, &w->keys[i]) && sn_cache_current(&w->cache, &w->keys[i]))) {
+		if (e && likely(sn_cache_is(e, &w->burst.keys[i]) &&
+				sn_cache_current(&w->cache, &w->burst.keys[i]))) {
 			if (dispatching) {
-				w->shards[i] = e->shard;
+				w->burst.shards[i] = e->shard;
 				if (unlikely(!sn_hand_over_is_here(w, e->shard))) {
 					sn_hand_over(w, i);
 					return;
@@ -339,9 +342,9 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_
 		}
 		w->stats.cache_misses++;
 		if (sn_cache_eligible(p))
-			key = &w->keys[i];
+			key = &w->burst.keys[i];
 	}
-	class = w->classes[i];
+	class = w->burst.classes[i];
 	if (likely(class != SN_TABLE_NONE)) {
 		class += w->program->segments[segment].first_class;
 		c = &w->program->classes[class];
@@ -352,7 +355,7 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_
 			return;
 		}
 	}
-	sn_exec(w, p, segment, w->classes[i], key, w->hashes[i], now);
+	sn_exec(w, p, segment, w->burst.classes[i], key, w->burst.hashes[i], now);
 }
 
 static void trace_decision(struct sn_worker *w, uint32_t path)
@@ -375,9 +378,10 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 		if (sn_trace_has_class(w->trace))
 			continue;
 		if (w->stats.cache_hits != hits)
-			trace_decision(w, w->candidates[i]->path);
-		else if (w->classes[i] != SN_TABLE_NONE)
-			sn_trace_class(w->trace, w->program->segments[segment].first_class + w->classes[i]);
+			trace_decision(w, w->burst.candidates[i]->path);
+		else if (w->burst.classes[i] != SN_TABLE_NONE)
+			sn_trace_class(w->trace,
+				       w->program->segments[segment].first_class + w->burst.classes[i]);
 	}
 	sn_trace_no_turn(w->trace);
 }
@@ -386,8 +390,8 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 static void restore_lengths(struct sn_worker *w, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (w->pkts[i].m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
-			w->pkts[i].frame_len = w->pkts[i].m->pkt_len + SN_TAG_LEN;
+		if (w->burst.pkts[i].m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+			w->burst.pkts[i].frame_len = w->burst.pkts[i].m->pkt_len + SN_TAG_LEN;
 }
 
 /* Frames become packets, as they came. */
@@ -399,25 +403,26 @@ static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, str
 
 	if (unlikely(w->trace))
 		sn_trace_begin(w->trace, iface, frames, n, now);
-	sn_parse(frames, w->pkts, n, iface, w->macs[iface], w->program->interfaces[iface].vlans,
-		 w->program->interfaces[iface].sources, w->program->interfaces[iface].tiny_fragments);
+	sn_parse(frames, w->burst.pkts, n, iface, w->addresses.macs[iface],
+		 w->program->interfaces[iface].vlans, w->program->interfaces[iface].sources,
+		 w->program->interfaces[iface].tiny_fragments);
 	if (unlikely(w->taking))
 		restore_lengths(w, n);
 	for (uint32_t i = 0; i < n; i++) {
-		bytes += w->pkts[i].frame_len;
-		w->candidates[i] = NULL;
+		bytes += w->burst.pkts[i].frame_len;
+		w->burst.candidates[i] = NULL;
 	}
 	if (likely(!w->taking)) {
 		rx->packets += n;
 		rx->bytes += bytes;
 	}
-	if (unlikely(w->watched >> iface & 1) && !w->taking)
+	if (unlikely(w->devices.watched >> iface & 1) && !w->taking)
 		sn_worker_sample(w, n, now);
 }
 
 static __rte_always_inline void count_burst(struct sn_worker *w, uint32_t n, uint64_t cycles)
 {
-	w->stats.packets += n - w->gone - w->copies;
+	w->stats.packets += n - w->burst.gone - w->copies;
 	w->stats.bursts++;
 	w->stats.busy_cycles += cycles;
 	w->stats.latency[RTE_MIN(63u - (unsigned int)__builtin_clzll(cycles | 1), SN_LATENCY_BUCKETS - 1u)]++;
@@ -434,15 +439,15 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		known = look_up(w, n);
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
 	if (known == n)
-		memset(w->classes, 0xff, n * sizeof(*w->classes));
-	else if (unlikely(w->believed >> iface & 1))
+		memset(w->burst.classes, 0xff, n * sizeof(*w->burst.classes));
+	else if (unlikely(w->devices.believed >> iface & 1))
 		sn_worker_classify_marked(w, iface, &w->program->segments[segment], n);
 	else
 		sn_worker_classify(w, &w->program->segments[segment], n);
-	w->gone = 0;
-	w->handed = 0;
+	w->burst.gone = 0;
+	w->burst.handed = 0;
 	if (unlikely(w->dispatching)) {
-		memset(w->shards, SN_PKT_NO_SHARD, sizeof(w->shards));
+		memset(w->burst.shards, SN_PKT_NO_SHARD, sizeof(w->burst.shards));
 		if (known < n)
 			sn_hand_over_find(w, segment, n);
 		weight = sn_hand_over_weight(w, n);
@@ -518,8 +523,8 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 		return;
 	if (w->trace)
 		sn_trace_tick(w->trace, now);
-	w->samples_left = w->samples ? SN_SAMPLES_PER_TICK : 0;
-	w->until_mark_check = 0;
+	w->devices.samples_left = w->devices.samples ? SN_SAMPLES_PER_TICK : 0;
+	w->devices.until_mark_check = 0;
 	sn_partition_tick(w->partition, now);
 	sn_neigh_tick(w, sn_exec_unreachable, now);
 	sn_worker_flush_all(w);

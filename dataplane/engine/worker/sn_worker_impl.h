@@ -16,9 +16,62 @@
 #include "sn_trace.h"
 #include "sn_worker.h"
 
-struct sn_tx_buffer {
-	uint32_t n;
-	struct rte_mbuf *pkts[SN_BURST_MAX];
+/* Frames on their way out, and buffers that are no longer needed. */
+struct sn_sending {
+	sn_tx_fn tx;
+	void *ctx;
+	uint64_t pending; /* bit per interface */
+	uint32_t wake;	  /* frames in a transmit buffer from which on sn_worker_queued() is called */
+	uint32_t n_dead;
+	struct rte_mbuf *dead[SN_BURST_MAX];
+	struct sn_tx_buffer {
+		uint32_t n;
+		struct rte_mbuf *pkts[SN_BURST_MAX];
+	} out[SN_IFACES_MAX];
+};
+
+/* Who wants to know of packets that die, and of sessions that end for others. */
+struct sn_hooks {
+	sn_drop_fn drop; /* may be NULL */
+	void *ctx;	 /* of both */
+	sn_evicted_fn evicted;
+	struct sn_ended ended;
+};
+
+/* What devices do by flow rules, and what is noted of it. */
+struct sn_devices {
+	uint64_t watched;  /* bit per interface: its device has rules, and is watched */
+	uint64_t believed; /* bit per interface: its packets' marks are */
+	struct sn_marks marks;
+	uint32_t until_mark_check;  /* marks */
+	struct sn_samples *samples; /* NULL: nobody looks */
+	uint32_t samples_left;	    /* until the next tick */
+};
+
+/* ICMP errors that may be sent. */
+struct sn_icmp_budget {
+	uint32_t rate;	 /* this worker's share of the program's */
+	uint64_t tokens; /* 10^9 are worth one error */
+	uint64_t filled; /* when */
+};
+
+/* By interface. */
+struct sn_addresses {
+	uint64_t macs[SN_IFACES_MAX]; /* in use, as sn_mac_number() */
+	uint64_t device_macs[SN_IFACES_MAX];
+	uint16_t ports[SN_IFACES_MAX]; /* see sn_worker_set_port() */
+};
+
+/* A burst at work. */
+struct sn_burst {
+	struct sn_pkt pkts[SN_BURST_MAX];
+	struct sn_cache_key keys[SN_BURST_MAX];
+	uint64_t hashes[SN_BURST_MAX];
+	struct sn_cache_entry *candidates[SN_BURST_MAX];
+	uint32_t classes[SN_BURST_MAX];
+	uint8_t shards[SN_BURST_MAX]; /* if dispatching */
+	uint32_t gone;		      /* to other workers and engines */
+	uint64_t handed;	      /* bit per packet: it is gone so, or will be in its turn */
 };
 
 /* Uses of state on one way: by a packet out, its reply back, and what that causes; with room for some that
@@ -41,57 +94,30 @@ struct sn_worker {
 	struct sn_partition *partition;
 	struct sn_mailbox *mailbox; /* NULL: the only worker, of the only engine */
 	bool dispatching;	    /* packets may be for others */
-	uint64_t watched;	    /* bit per interface: its device has rules, and is watched */
-	uint64_t believed;	    /* bit per interface: its packets' marks are */
-	struct rte_mempool *pool;
-	sn_tx_fn tx;
-	void *tx_ctx;
-	sn_drop_fn drop;
-	void *drop_ctx;
-	struct sn_cache cache;
-	bool caching; /* the program has state, and decisions may be kept */
+	bool caching;		    /* the program has state, and decisions may be kept */
 	bool profile;
 	uint32_t lcore;
-	uint32_t tx_wake;	/* frames in a transmit buffer from which on sn_worker_queued() is called */
+	struct rte_mempool *pool;
 	struct sn_trace *trace; /* NULL: off */
+	struct sn_cache cache;
+	struct sn_devices devices;
 	/* The next hops: its head is read by slow packets, its entries by all. */
 	struct sn_neigh_table neigh;
 	const struct sn_peers *peers; /* read by packets for shards that are away */
 	/* Written by slow packets. */
 	bool taking;	 /* a burst from other workers */
 	uint32_t copies; /* in it, of packets that count where they came */
-	sn_evicted_fn evicted;
-	struct sn_ended ended;
 	uint32_t number;
 	uint32_t n_workers;
-	uint32_t icmp_rate;   /* this worker's share of the program's */
-	uint64_t icmp_tokens; /* 10^9 are worth one error */
-	uint64_t icmp_filled; /* when */
+	struct sn_hooks hooks;
+	struct sn_icmp_budget icmp;
 	struct sn_echoes echoes;
-	/* Written by some packets of devices that have rules. */
-	struct sn_marks marks;
-	uint32_t until_mark_check;  /* marks */
-	struct sn_samples *samples; /* NULL: nobody looks */
-	uint32_t samples_left;	    /* until the next tick */
 	/* Written by every packet. */
-	uint64_t tx_pending; /* bit per interface */
-	uint32_t lot;	     /* see sn_hand_over_weight() */
-	uint32_t n_dead;
-	struct rte_mbuf *dead[SN_BURST_MAX];
-	struct sn_tx_buffer out[SN_IFACES_MAX];
+	uint32_t lot; /* see sn_hand_over_weight() */
+	struct sn_sending sending;
 	struct sn_worker_stats stats;
-	uint64_t macs[SN_IFACES_MAX]; /* in use, as sn_mac_number() */
-	uint64_t device_macs[SN_IFACES_MAX];
-	uint16_t ports[SN_IFACES_MAX]; /* see sn_worker_set_port() */
-	/* A burst at work. */
-	struct sn_pkt pkts[SN_BURST_MAX];
-	struct sn_cache_key keys[SN_BURST_MAX];
-	uint64_t hashes[SN_BURST_MAX];
-	struct sn_cache_entry *candidates[SN_BURST_MAX];
-	uint32_t classes[SN_BURST_MAX];
-	uint8_t shards[SN_BURST_MAX]; /* if dispatching */
-	uint32_t gone;		      /* to other workers and engines */
-	uint64_t handed;	      /* bit per packet: it is gone so, or will be in its turn */
+	struct sn_addresses addresses;
+	struct sn_burst burst;
 	struct sn_warm_up warm_up;
 	struct sn_use journal[SN_JOURNAL_MAX]; /* of a slow packet at work */
 } __rte_cache_aligned;
@@ -109,9 +135,9 @@ void sn_worker_bury(struct sn_worker *w);
 static inline void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint32_t reason)
 {
 	/* The source lies in a line of the buffer that is not in the cache. */
-	sn_worker_count_drop(w, m, w->drop ? sn_source(m) : SN_SOURCE_NONE, m->pkt_len, reason);
-	w->dead[w->n_dead++] = m;
-	if (w->n_dead == SN_BURST_MAX)
+	sn_worker_count_drop(w, m, w->hooks.drop ? sn_source(m) : SN_SOURCE_NONE, m->pkt_len, reason);
+	w->sending.dead[w->sending.n_dead++] = m;
+	if (w->sending.n_dead == SN_BURST_MAX)
 		sn_worker_bury(w);
 }
 
@@ -126,11 +152,11 @@ void sn_worker_queued(struct sn_worker *w, uint16_t iface);
 /* Queue a complete frame. */
 static inline void sn_worker_send(struct sn_worker *w, uint16_t iface, struct rte_mbuf *m)
 {
-	struct sn_tx_buffer *b = &w->out[iface];
+	struct sn_tx_buffer *b = &w->sending.out[iface];
 
 	b->pkts[b->n++] = m;
-	w->tx_pending |= 1ull << iface;
-	if (unlikely(b->n >= w->tx_wake))
+	w->sending.pending |= 1ull << iface;
+	if (unlikely(b->n >= w->sending.wake))
 		sn_worker_queued(w, iface);
 }
 
@@ -139,13 +165,14 @@ static inline void sn_write_l2(uint8_t *frame, const struct sn_neigh *n)
 	memcpy(frame, n->l2, sizeof(n->l2));
 }
 
-/* Classes of the first n of w->pkts that go by the segment's table; SN_TABLE_NONE for those that do not. */
+/* Classes of the first n of w->burst.pkts that go by the segment's table; SN_TABLE_NONE for those that do
+ * not. */
 void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
 
 /* As sn_worker_classify(), for packets of an interface whose marks are believed. */
 void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct sn_segment *s, uint32_t n);
 
-/* Some of the first n of w->pkts, as they came, are shown to the control thread. */
+/* Some of the first n of w->burst.pkts, as they came, are shown to the control thread. */
 void sn_worker_sample(struct sn_worker *w, uint32_t n, uint64_t now);
 
 /* Brings the state that these packets will look for, if they are not known yet. */

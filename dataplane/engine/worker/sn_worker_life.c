@@ -39,13 +39,14 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 	w->program = program;
 	w->caching = program && program->stateful && program->cacheable;
 	for (uint32_t i = 0; program && i < program->n_interfaces; i++)
-		w->macs[i] = program->interfaces[i].has_mac ? sn_mac_number(program->interfaces[i].mac)
-							    : w->device_macs[i];
+		w->addresses.macs[i] = program->interfaces[i].has_mac
+					       ? sn_mac_number(program->interfaces[i].mac)
+					       : w->addresses.device_macs[i];
 	w->dispatching = is_dispatching(w);
 	if (program) {
-		w->icmp_rate =
+		w->icmp.rate =
 			program->icmp_rate / w->n_workers + (w->number < program->icmp_rate % w->n_workers);
-		w->icmp_tokens = w->icmp_rate * SECOND;
+		w->icmp.tokens = w->icmp.rate * SECOND;
 	}
 	sn_neigh_apply(w, old);
 	if (!sn_warm_up_end(w, program))
@@ -58,13 +59,13 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 void sn_worker_set_mac(struct sn_worker *w, uint16_t iface, const uint8_t mac[6])
 {
 	if (iface < SN_IFACES_MAX)
-		w->device_macs[iface] = sn_mac_number(mac);
+		w->addresses.device_macs[iface] = sn_mac_number(mac);
 }
 
 void sn_worker_set_port(struct sn_worker *w, uint16_t iface, uint16_t port)
 {
 	if (iface < SN_IFACES_MAX)
-		w->ports[iface] = port;
+		w->addresses.ports[iface] = port;
 }
 
 void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool believed)
@@ -73,15 +74,17 @@ void sn_worker_set_rules(struct sn_worker *w, uint16_t iface, bool watched, bool
 
 	if (iface >= SN_IFACES_MAX)
 		return;
-	w->watched = watched && w->samples ? w->watched | bit : w->watched & ~bit;
-	w->believed = believed && w->marks.shift > 0 ? w->believed | bit : w->believed & ~bit;
+	w->devices.watched =
+		watched && w->devices.samples ? w->devices.watched | bit : w->devices.watched & ~bit;
+	w->devices.believed = believed && w->devices.marks.shift > 0 ? w->devices.believed | bit
+								     : w->devices.believed & ~bit;
 }
 
 void sn_worker_set_marks(struct sn_worker *w, struct sn_marks marks)
 {
-	w->marks = marks;
+	w->devices.marks = marks;
 	if (marks.shift == 0)
-		w->believed = 0;
+		w->devices.believed = 0;
 }
 
 /* The sizes that a worker has where its configuration leaves them out. */
@@ -114,21 +117,21 @@ static void configure(struct sn_worker *w, const struct sn_worker_config *config
 	w->partition = sn_state_partition(config->state, config->number);
 	w->mailbox = config->mailbox;
 	w->peers = config->peers;
-	w->samples = config->samples;
+	w->devices.samples = config->samples;
 	w->number = config->number;
 	w->n_workers = config->n_workers ? config->n_workers : 1;
 	for (uint16_t i = 0; i < SN_IFACES_MAX; i++)
-		w->ports[i] = i;
+		w->addresses.ports[i] = i;
 	w->pool = config->pool;
-	w->tx = config->tx;
-	w->tx_ctx = config->tx_ctx;
-	w->drop = config->drop;
-	w->drop_ctx = config->drop_ctx;
-	w->evicted = config->evicted;
-	if (w->evicted != NULL)
-		w->partition->ended = &w->ended;
+	w->sending.tx = config->tx;
+	w->sending.ctx = config->tx_ctx;
+	w->hooks.drop = config->drop;
+	w->hooks.ctx = config->drop_ctx;
+	w->hooks.evicted = config->evicted;
+	if (w->hooks.evicted != NULL)
+		w->partition->ended = &w->hooks.ended;
 	w->lcore = config->lcore;
-	w->tx_wake = SN_BURST_MAX;
+	w->sending.wake = SN_BURST_MAX;
 }
 
 _Static_assert(sizeof(struct sn_worker) % 64 == 0, "workers share no line");
@@ -170,9 +173,9 @@ void sn_worker_free(struct sn_worker *w)
 {
 	if (!w)
 		return;
-	rte_pktmbuf_free_bulk(w->dead, w->n_dead);
+	rte_pktmbuf_free_bulk(w->sending.dead, w->sending.n_dead);
 	for (uint32_t i = 0; i < SN_IFACES_MAX; i++)
-		rte_pktmbuf_free_bulk(w->out[i].pkts, w->out[i].n);
+		rte_pktmbuf_free_bulk(w->sending.out[i].pkts, w->sending.out[i].n);
 	sn_neigh_free(&w->neigh);
 	sn_cache_free(&w->cache);
 	sn_cache_free(&w->warm_up.cache);
@@ -197,7 +200,7 @@ void sn_worker_set_profile(struct sn_worker *w, bool on)
 void sn_worker_set_trace(struct sn_worker *w, struct sn_trace *trace)
 {
 	w->trace = trace;
-	w->tx_wake = trace ? 1 : SN_BURST_MAX;
+	w->sending.wake = trace ? 1 : SN_BURST_MAX;
 }
 
 void sn_worker_blocks(const struct sn_worker *w, const void *blocks[SN_WORKER_BLOCKS])

@@ -39,21 +39,21 @@ void sn_worker_count_drop(struct sn_worker *w, const struct rte_mbuf *m, uint32_
 		sn_count_add(&w->stats.drops[reason], bytes);
 	else
 		sn_count_add(&w->counts->reasons[reason - SN_REASON_CHAIN], bytes);
-	if (w->drop)
-		w->drop(w->drop_ctx, m, source, reason);
+	if (w->hooks.drop)
+		w->hooks.drop(w->hooks.ctx, m, source, reason);
 	if (unlikely(w->trace))
 		sn_trace_drop(w->trace, m, reason);
 }
 
 void sn_worker_bury(struct sn_worker *w)
 {
-	rte_pktmbuf_free_bulk(w->dead, w->n_dead);
-	w->n_dead = 0;
+	rte_pktmbuf_free_bulk(w->sending.dead, w->sending.n_dead);
+	w->sending.n_dead = 0;
 }
 
 void sn_worker_flush(struct sn_worker *w, uint16_t iface)
 {
-	struct sn_tx_buffer *b = &w->out[iface];
+	struct sn_tx_buffer *b = &w->sending.out[iface];
 	struct sn_count *tx = &w->stats.ports[iface].tx;
 	uint64_t before = tx->bytes;
 	uint32_t n = b->n, sizes[SN_BURST_MAX];
@@ -62,8 +62,8 @@ void sn_worker_flush(struct sn_worker *w, uint16_t iface)
 	for (uint32_t i = 0; i < n; i++)
 		sizes[i] = b->pkts[i]->pkt_len; /* what is sent is no longer ours */
 	b->n = 0;
-	w->tx_pending &= ~(1ull << iface);
-	sent = w->tx(w->tx_ctx, iface, b->pkts, n);
+	w->sending.pending &= ~(1ull << iface);
+	sent = w->sending.tx(w->sending.ctx, iface, b->pkts, n);
 	for (uint32_t i = 0; i < sent; i++)
 		before += sizes[i];
 	tx->bytes = before;
@@ -74,7 +74,7 @@ void sn_worker_flush(struct sn_worker *w, uint16_t iface)
 
 void sn_worker_queued(struct sn_worker *w, uint16_t iface)
 {
-	struct sn_tx_buffer *b = &w->out[iface];
+	struct sn_tx_buffer *b = &w->sending.out[iface];
 
 	if (w->trace)
 		sn_trace_sent(w->trace, iface, b->pkts[b->n - 1]);
@@ -84,34 +84,34 @@ void sn_worker_queued(struct sn_worker *w, uint16_t iface)
 
 void sn_worker_flush_all(struct sn_worker *w)
 {
-	while (w->tx_pending)
-		sn_worker_flush(w, (uint16_t)__builtin_ctzll(w->tx_pending));
-	if (w->n_dead)
+	while (w->sending.pending)
+		sn_worker_flush(w, (uint16_t)__builtin_ctzll(w->sending.pending));
+	if (w->sending.n_dead)
 		sn_worker_bury(w);
 }
 
 bool sn_worker_icmp_allowed(struct sn_worker *w, uint64_t now)
 {
-	uint64_t rate = w->icmp_rate, elapsed = now - w->icmp_filled;
+	uint64_t rate = w->icmp.rate, elapsed = now - w->icmp.filled;
 
 	if (!w->program->icmp_rate)
 		return true;
 	if (elapsed > SECOND)
 		elapsed = SECOND;
-	w->icmp_filled = now;
-	w->icmp_tokens += elapsed * rate;
-	if (w->icmp_tokens > rate * SECOND) /* a second's worth at most */
-		w->icmp_tokens = rate * SECOND;
-	if (w->icmp_tokens < SECOND)
+	w->icmp.filled = now;
+	w->icmp.tokens += elapsed * rate;
+	if (w->icmp.tokens > rate * SECOND) /* a second's worth at most */
+		w->icmp.tokens = rate * SECOND;
+	if (w->icmp.tokens < SECOND)
 		return false;
-	w->icmp_tokens -= SECOND;
+	w->icmp.tokens -= SECOND;
 	return true;
 }
 
 uint32_t sn_worker_iface_of(const struct sn_worker *w, uint16_t port)
 {
 	for (uint32_t i = 0; w->program && i < w->program->n_interfaces; i++)
-		if (w->ports[i] == port)
+		if (w->addresses.ports[i] == port)
 			return i;
 	return SN_NO_INDEX;
 }

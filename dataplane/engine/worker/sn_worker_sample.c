@@ -29,7 +29,7 @@ static void write_sample(struct sn_sample *s, const struct sn_worker *w, const s
 	s->fields[SN_ICMP_CODE] = p->icmp_code;
 	s->mark = sn_mark_of(p->m);
 	memcpy(&s->mac, rte_pktmbuf_mtod(p->m, const void *), sizeof(s->mac));
-	s->port = w->ports[p->iface];
+	s->port = w->addresses.ports[p->iface];
 	s->queue = (uint16_t)w->number;
 }
 
@@ -38,14 +38,14 @@ void sn_worker_sample(struct sn_worker *w, uint32_t n, uint64_t now)
 	/* Not always a burst's first packets. */
 	uint32_t at = (uint32_t)w->stats.bursts;
 
-	for (uint32_t i = 0; i < n && w->samples_left > 0; i++) {
-		const struct sn_pkt *p = &w->pkts[(at + i) % n];
-		struct sn_sample *sample = worth_seeing(p) ? sn_samples_next(w->samples) : NULL;
+	for (uint32_t i = 0; i < n && w->devices.samples_left > 0; i++) {
+		const struct sn_pkt *p = &w->burst.pkts[(at + i) % n];
+		struct sn_sample *sample = worth_seeing(p) ? sn_samples_next(w->devices.samples) : NULL;
 
 		if (sample == NULL)
 			continue;
 		write_sample(sample, w, p, now);
-		sn_samples_put(w->samples);
-		w->samples_left--;
+		sn_samples_put(w->devices.samples);
+		w->devices.samples_left--;
 	}
 }
