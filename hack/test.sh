@@ -66,7 +66,7 @@ meson_test() {
 stage_format() { check gofumpt_clean; check clang_format_clean; check go mod tidy -diff; }
 stage_generate() { check generated_current; }
 stage_vet() { check go vet ./...; }
-stage_lint() { check golangci-lint run ./...; check go run ./hack/imports; check go run ./hack/limits; check go run ./hack/words; }
+stage_lint() { check golangci-lint run --allow-parallel-runners ./...; check go run ./hack/imports; check go run ./hack/limits; check go run ./hack/words; }
 stage_unit() {
   local packages
   packages=$(go list ./... | grep -v /test/) || { fail go list ./...; return; }
