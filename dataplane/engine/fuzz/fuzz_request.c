@@ -28,7 +28,8 @@ static void begin_transfers(void)
 {
 	static const uint8_t give[SN_TRANSFER_ID] = {1}, take[SN_TRANSFER_ID] = {2};
 	const uint32_t here = 0, away = 1;
-	const struct sn_transfer_order giving = {give, &here, 1, "peer"}, taking = {take, &away, 1, "peer"};
+	const struct sn_transfer_order giving = {give, &here, 1, "peer", NULL},
+				       taking = {take, &away, 1, "peer", NULL};
 	struct sn_transfer_layout layout;
 	struct sn_taken taken;
 	struct sn_error err;

@@ -340,7 +340,7 @@ static void assert_refused(Sinter__Program__V1__Program *msg, const char *why)
 
 	assert_null(sn_program_create(msg, NULL, &err));
 	if (strstr(err.text, why) == NULL)
-		fail_msg("\"%s\", want \"…%s…\"", err, why);
+		fail_msg("\"%s\", want \"…%s…\"", err.text, why);
 }
 
 static void runs_lead_into_tables_that_have_them(void **state)

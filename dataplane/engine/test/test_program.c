@@ -210,7 +210,8 @@ static void a_wrong_program_is_refused_with_what_is_wrong_and_what_is_right(void
 			fail_msg("accepted, want: %s … %s", wrongs[i].says[0], wrongs[i].says[1]);
 		for (int j = 0; j < 2; j++)
 			if (!strstr(f->err.text, wrongs[i].says[j]))
-				fail_msg("message is \"%s\", want \"%s\" in it", f->err, wrongs[i].says[j]);
+				fail_msg("message is \"%s\", want \"%s\" in it", f->err.text,
+					 wrongs[i].says[j]);
 	}
 }
 

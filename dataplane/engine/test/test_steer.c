@@ -260,7 +260,7 @@ static void a_rule_that_cannot_be_is_explained(void **state)
 
 		assert_int_equal(sn_steer_check(&rule, &err), -1);
 		if (strstr(err.text, cases[i].why) == NULL)
-			fail_msg("\"%s\" does not say \"%s\"", err, cases[i].why);
+			fail_msg("\"%s\" does not say \"%s\"", err.text, cases[i].why);
 	}
 }
 

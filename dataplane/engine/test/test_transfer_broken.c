@@ -176,7 +176,7 @@ static void refuse_spoilt(struct world *w, uint32_t at, uint8_t with, const char
 	j.chunk[at] = with;
 	assert_int_equal(put_chunk(&j), -1);
 	if (!strstr(w->err.text, why))
-		fail_msg("\"%s\", want \"…%s…\"", w->err, why);
+		fail_msg("\"%s\", want \"…%s…\"", w->err.text, why);
 	assert_int_equal(place(&w->sides[1], 0), SN_SHARD_AWAY);
 	assert_int_equal(sessions_of(&w->sides[1]), 0);
 	give_abort(&j);
