@@ -30,7 +30,7 @@ struct sn_sending {
 	} out[SN_IFACES_MAX];
 };
 
-/* Who wants to know of packets that die, and of sessions that end for others. */
+/* Called for each packet that dies, and each session that ends for another. */
 struct sn_hooks {
 	sn_drop_fn drop; /* may be NULL */
 	void *ctx;	 /* of both */
