@@ -202,7 +202,7 @@ func TestAProgramThatKillsTheEngineTwiceIsTakenBack(t *testing.T) {
 	b.step(time.Second)
 	b.step(time.Second)
 	b.runs(good)
-	if err := b.State().Refused; err == nil || !strings.Contains(err.Error(), "ended 2 times within 10s") {
+	if err := b.State().Refused; err == nil || !strings.Contains(err.Error(), "exited 2 times within 10s") {
 		t.Errorf("refused: %v", err)
 	}
 	b.engine.Restart()
