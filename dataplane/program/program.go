@@ -15,7 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-//go:generate protoc --go_out=programpb --go_opt=paths=source_relative program.proto
+//go:generate sh -c "protoc --go_out=programpb --go_opt=paths=source_relative *.proto"
 
 // SchemaVersion is the schema that this release writes and reads. It grows with every
 // change after which an old program would be read wrongly.
