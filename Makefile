@@ -18,7 +18,7 @@ demo: deps build ## A chain on real packets between network namespaces (root).
 	hack/demo.sh
 
 .PHONY: test
-test: deps tools chart-tools build ## Everything that must pass (root for the namespace tests).
+test: deps tools chart-tools dpdk-source build ## Everything that must pass (root for the namespace tests).
 	hack/test.sh
 
 .PHONY: chart-tools
@@ -60,14 +60,20 @@ sinterctl:
 engine: $(ENGINE)/build/build.ninja
 	ninja -C $(ENGINE)/build --quiet
 $(ENGINE)/build/build.ninja:
-	meson setup $(ENGINE)/build $(ENGINE) --buildtype=release -Dmarch=native
+	meson setup $(ENGINE)/build $(ENGINE) --buildtype=release -Dmarch=native $(REPLAY)
+
+# With the replay device, if hack/dpdk-source.sh has fetched what its driver needs.
+REPLAY = $(if $(wildcard .deps/dpdk),-Ddpdk_source=$(CURDIR)/.deps/dpdk)
+.PHONY: dpdk-source
+dpdk-source: deps
+	@hack/dpdk-source.sh >/dev/null || echo "no DPDK sources: the replay device is not built, nor tested"
 
 .PHONY: engine-asan
 engine-asan: $(ENGINE)/build-asan/build.ninja
 	ninja -C $(ENGINE)/build-asan --quiet
 $(ENGINE)/build-asan/build.ninja:
 	CC=clang meson setup $(ENGINE)/build-asan $(ENGINE) --buildtype=debugoptimized \
-		-Db_sanitize=address,undefined -Db_lundef=false
+		-Db_sanitize=address,undefined -Db_lundef=false $(REPLAY)
 
 ## Checking: the parts of `make test`
 

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sn_replay_report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A name and the part of the values that do not exceed it. */
+static const struct {
+	const char *name;
+	double part;
+} quantiles[] = {
+	{"p10", 0.10}, {"p50", 0.50}, {"p90", 0.90}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999},
+};
+
+void sn_replay_report_rx(struct sn_replay_report *report, const struct sn_replay_rx *rx)
+{
+	report->queues++;
+	report->received += rx->packets;
+	report->nobuffer += rx->nobuffer;
+	report->missed += rx->pace.missed;
+	sn_histogram_merge(&report->cycles, &rx->cycles);
+	if (rx->ended > rx->began)
+		report->pps +=
+			(double)(rx->end - rx->begin) * (double)report->hz / (double)(rx->ended - rx->began);
+}
+
+void sn_replay_report_tx(struct sn_replay_report *report, const struct sn_replay_tx *tx)
+{
+	report->sent += tx->packets;
+	report->sent_bytes += tx->bytes;
+	sn_histogram_merge(&report->latency, &tx->latency);
+}
+
+/* Values are multiplied by factor. */
+static void print(FILE *file, const char *name, const struct sn_histogram *histogram, double factor)
+{
+	uint64_t values = histogram->values;
+
+	fprintf(file, ",\"%s\":{\"values\":%" PRIu64, name, values);
+	for (size_t i = 0; i < sizeof(quantiles) / sizeof(quantiles[0]); i++)
+		fprintf(file, ",\"%s\":%.3f", quantiles[i].name,
+			sn_histogram_quantile(histogram, quantiles[i].part) * factor);
+	fprintf(file, ",\"max\":%.3f,\"mean\":%.3f}", (double)histogram->max * factor,
+		values > 0 ? (double)histogram->sum * factor / (double)values : 0);
+}
+
+int sn_replay_report_write(const struct sn_replay_report *report, const char *path, struct sn_error *err)
+{
+	char part[PATH_MAX];
+	FILE *file;
+
+	snprintf(part, sizeof(part), "%s.part", path);
+	file = fopen(part, "we");
+	if (file == NULL)
+		return sn_fail(err, "%s: %s", part, strerror(errno));
+	fprintf(file,
+		"{\"device\":\"%s\",\"tsc_hz\":%" PRIu64 ",\"queues\":%u,\"received\":%" PRIu64
+		",\"sent\":%" PRIu64 ",\"sent_bytes\":%" PRIu64 ",\"missed\":%" PRIu64
+		",\"nobuffer\":%" PRIu64 ",\"pps\":%.0f",
+		report->device, report->hz, report->queues, report->received, report->sent,
+		report->sent_bytes, report->missed, report->nobuffer, report->pps);
+	print(file, "cycles_per_packet", &report->cycles, 1.0 / SN_REPLAY_PARTS);
+	print(file, "latency_ns", &report->latency, 1e9 / (double)report->hz);
+	fprintf(file, "}\n");
+	if (fclose(file) != 0 || rename(part, path) != 0)
+		return sn_fail(err, "%s: %s", path, strerror(errno));
+	return 0;
+}
