@@ -108,12 +108,12 @@ func routers(n int) functions {
 	return fns
 }
 
-// napts are NAPTs in a row, each with a /28 of 198.18.0.0/15.
-func napts(n int) functions {
+// napts are NAPTs in a row, each with a pool of 198.18.0.0/15 of its own, for so many flows.
+func napts(n, flows int) functions {
 	var fns functions
 	for i := range n {
-		pool := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(i), 0}), 28)
-		fns = append(fns, napt(fmt.Sprintf("nat%d", i), pool, 200_000))
+		pool, sessions := naptPool(i, flows)
+		fns = append(fns, napt(fmt.Sprintf("nat%d", i), pool, sessions))
 	}
 	return fns
 }

@@ -37,10 +37,12 @@ func report(dir string, results []result) error {
 
 const preamble = `# Benchmarks
 
-Made by ` + "`make bench`" + `: one core, 60-byte frames replayed from memory (` + "`net_pcap` with `infinite_rx=1`" + `), TSC cycles per packet from receive to
-send, median over full bursts of 32, median of alternating runs. *5tswap* is DPDK's testpmd on the same device, core and packets in the same
-alternation; it swaps MAC addresses, IP addresses and ports and looks nothing up. *Unmerged* is the same chain in the same engine and process, each
-function a program of its own, one after the other. Absolute cycles differ from machine to machine; the ratios are what to read.
+Made by ` + "`make bench`" + `: one core, frames replayed from memory by the device of ` + "`dataplane/engine/replay`" + `, half TCP and half UDP, of 60 bytes where nothing else
+is said. The device measures TSC cycles per packet from one full burst to the next, so the cost of copying a frame into a buffer and of freeing it is in all
+figures. A figure is the median burst, and of that the median pass. *5tswap* is DPDK's testpmd on the same device, core and packets in the same
+pass; it swaps MAC addresses, IP addresses and ports and looks nothing up. *Unmerged* is the same chain in the same engine and process, each
+function a program of its own, one after the other. Absolute cycles differ from machine to machine; the ratios are what to read. The interval has the median ratio
+with a confidence of 90 % or more (order statistics of the passes).
 What a second core brings is measured by ` + "`hack/bench.sh -workers 2`" + `, into [cores.md](cores.md).
 
 `
@@ -48,20 +50,19 @@ What a second core brings is measured by ` + "`hack/bench.sh -workers 2`" + `, i
 func markdown(results []result) string {
 	var b strings.Builder
 	b.WriteString(preamble)
-	b.WriteString("| chain | cycles | × 5tswap | at most | unmerged | synthesis gains |\n| --- | --: | --: | --: | --: | --: |\n")
+	b.WriteString("| chain | cycles | Mpps | × 5tswap | interval | at most | | unmerged | synthesis gains |\n| --- | --: | --: | --: | --: | --: | --- | --: | --: |\n")
 	for _, r := range results {
-		unmerged, gain := "", ""
-		if r.Unmerged > 0 {
-			unmerged, gain = fmt.Sprintf("%.0f", r.Unmerged), fmt.Sprintf("%.1f ×", r.Gain)
+		unmerged, gain, ratio := "", "", fmt.Sprintf("%.2f", r.Ratio)
+		if r.Apart > 0 {
+			unmerged, gain = fmt.Sprintf("%.0f", r.Apart), fmt.Sprintf("%.1f ×", r.Gain)
 		}
-		limit := ""
-		if r.Limit > 0 {
-			limit = fmt.Sprintf("%.0f", r.Limit)
+		if r.Mode != "5tswap" {
+			ratio += " (" + r.Mode + ")"
 		}
-		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %s | %s | %s |\n", r.Name, r.Merged, r.Ratio, limit, unmerged, gain)
+		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %s | %v | %.1f | %s | %s | %s |\n", r.Name, r.Cycles, r.Mpps, ratio, r.Interval, r.Bound, r.verdict(), unmerged, gain)
 	}
 	b.WriteString("\n![routers in a row](routers.svg) ![NAPTs in a row](napts.svg)\n\n")
-	b.WriteString("## Where the cycles go\n\nMeasured in extra runs with a clock around each stage (which itself costs a few cycles).\n\n| chain |")
+	b.WriteString("## Where the cycles go\n\nMeasured in extra bursts with a clock around each stage (which itself costs a few cycles).\n\n| chain |")
 	for _, s := range stages {
 		fmt.Fprintf(&b, " %s |", s)
 	}
@@ -75,6 +76,18 @@ func markdown(results []result) string {
 	}
 	b.WriteString("\n![cycles per stage](stages.svg)\n")
 	return b.String()
+}
+
+// verdict tells whether a row's bound is met, or by how much not.
+func (r *result) verdict() string {
+	switch {
+	case r.Bound == 0:
+		return ""
+	case r.Ratio <= r.Bound:
+		return "met"
+	default:
+		return fmt.Sprintf("missed by %.0f %%", 100*(r.Ratio/r.Bound-1))
+	}
 }
 
 var stages = []string{"receive", "parse", "lookup", "classify", "rewrite", "send"}
@@ -101,8 +114,8 @@ func lengthPlot(path, group string, results []result) error {
 	var whole, apart, base plotter.XYs
 	for _, r := range of(group, results) {
 		x := float64(r.Functions)
-		whole = append(whole, plotter.XY{X: x, Y: r.Merged})
-		apart = append(apart, plotter.XY{X: x, Y: r.Unmerged})
+		whole = append(whole, plotter.XY{X: x, Y: r.Cycles})
+		apart = append(apart, plotter.XY{X: x, Y: r.Apart})
 		base = append(base, plotter.XY{X: x, Y: r.Baseline})
 	}
 	if err := plotutil.AddLinePoints(p, "synthesized", whole, "unmerged", apart, "testpmd 5tswap", base); err != nil {
@@ -145,12 +158,12 @@ func stagePlot(path string, results []result) error {
 	return p.Save(24*vg.Centimeter, 12*vg.Centimeter, path)
 }
 
-// verdict says which limits do not hold.
+// verdict says which bounds are missed, and whether chains get dearer with their length.
 func verdict(results []result) error {
 	var bad []string
 	for _, r := range results {
-		if r.Limit > 0 && r.Ratio > r.Limit {
-			bad = append(bad, fmt.Sprintf("%s costs %.2f × 5tswap, at most %.0f are allowed", r.Name, r.Ratio, r.Limit))
+		if r.Bound > 0 && r.Ratio > r.Bound {
+			bad = append(bad, fmt.Sprintf("%s costs %.2f × %s, at most %.1f are allowed", r.Name, r.Ratio, r.Mode, r.Bound))
 		}
 	}
 	for _, group := range []string{"routers", "napts"} {
@@ -159,13 +172,13 @@ func verdict(results []result) error {
 			continue
 		}
 		first, last := g[0], g[len(g)-1]
-		if q := last.Merged / first.Merged; q > 1.10 {
+		if q := last.Cycles / first.Cycles; q > 1.10 {
 			bad = append(bad, fmt.Sprintf("%s costs %.2f × %s, at most 1.10 are allowed", last.Name, q, first.Name))
 		}
 	}
 	if len(bad) > 0 {
-		return fmt.Errorf("limits do not hold: %s", strings.Join(bad, "; "))
+		return fmt.Errorf("bounds are missed: %s", strings.Join(bad, "; "))
 	}
-	fmt.Fprintln(os.Stderr, "all limits hold")
+	fmt.Fprintln(os.Stderr, "all bounds hold")
 	return nil
 }

@@ -10,18 +10,66 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
+// replay is what the replay device is told: frames, and how many of them are measured.
+type replay struct {
+	plugin           string // libsinter-replay.so
+	capture          string
+	warmup, measured int
+}
+
+// eal is EAL's arguments for one device, which writes a report.
+func (r replay) eal(report string) []string {
+	return []string{
+		"--no-pci", "--in-memory", "--no-telemetry", "--force-max-simd-bitwidth=512", "-d", r.plugin,
+		"--vdev", fmt.Sprintf("net_replay0,pcap=%s,warmup=%d,count=%d,report=%s", r.capture, r.warmup, r.measured, report),
+	}
+}
+
+// deviceReport is what the replay device writes.
+type deviceReport struct {
+	Received uint64    `json:"received"`
+	Sent     uint64    `json:"sent"`
+	NoBuffer uint64    `json:"nobuffer"`
+	PPS      float64   `json:"pps"`
+	Cycles   quantiles `json:"cycles_per_packet"`
+	Latency  quantiles `json:"latency_ns"`
+}
+
+type quantiles struct {
+	Values uint64  `json:"values"`
+	P10    float64 `json:"p10"`
+	P50    float64 `json:"p50"`
+	P90    float64 `json:"p90"`
+	P99    float64 `json:"p99"`
+	P999   float64 `json:"p99.9"`
+	P9999  float64 `json:"p99.99"`
+	Max    float64 `json:"max"`
+	Mean   float64 `json:"mean"`
+}
+
+func readReport(path string) (*deviceReport, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var r deviceReport
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if r.Cycles.Values == 0 {
+		return nil, fmt.Errorf("%s: not one full burst was measured", path)
+	}
+	return &r, nil
+}
+
 // measurement is what sinter-bench prints.
 type measurement struct {
-	Cycles struct {
-		P10    float64 `json:"p10"`
-		Median float64 `json:"median"`
-	} `json:"cycles_per_packet"`
 	Stages map[string]float64 `json:"stages"`
 	Drops  []struct {
 		Program int    `json:"program"`
@@ -54,79 +102,98 @@ func (m *measurement) dropped() float64 {
 	return float64(n) / float64(max(m.Packets, 1))
 }
 
-// device is the same for engine and baseline: a pcap file replayed from memory without end.
-func device(pcap string) string { return "net_pcap0,rx_pcap=" + pcap + ",infinite_rx=1" }
+const (
+	burst          = 32
+	profiledBursts = 2000
+)
 
 // engine runs sinter-bench on one core.
 type engine struct {
-	binary string
-	core   int
+	binary  string
+	core    int
+	scratch string
 }
 
-func (e engine) run(ctx context.Context, pcap string, programs []string, flags ...string) (*measurement, error) {
-	args := append(flags, programs...)
-	args = append(args, "--", "-l", strconv.Itoa(e.core), "--no-pci", "--in-memory", "--no-telemetry",
-		"--force-max-simd-bitwidth=512", "--vdev", device(pcap))
+// run is what the device and sinter-bench measure of programs, one after the other. An error if packets are lost.
+func (e engine) run(ctx context.Context, r replay, programs []string) (*deviceReport, *measurement, error) {
+	report := filepath.Join(e.scratch, "report.json")
+	_ = os.Remove(report)
+	args := append([]string{
+		"--warmup", strconv.Itoa(r.warmup / burst), "--rounds", strconv.Itoa(r.measured/burst + 1), "--profile", strconv.Itoa(profiledBursts),
+	}, programs...)
+	args = append(append(args, "--", "-l", strconv.Itoa(e.core)), r.eal(report)...)
 	out, err := output(ctx, e.binary, args...)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var m measurement
 	if err := json.Unmarshal(out, &m); err != nil {
-		return nil, fmt.Errorf("%s printed no measurement: %w", filepath.Base(e.binary), err)
+		return nil, nil, fmt.Errorf("%s printed no measurement: %w", filepath.Base(e.binary), err)
 	}
-	return &m, nil
+	if m.dropped() > 0.001 {
+		return nil, nil, fmt.Errorf("%.1f%% of the packets were dropped: %v", 100*m.dropped(), m.Drops)
+	}
+	d, err := readReport(report)
+	return d, &m, err
 }
 
-// testpmd is the baseline: DPDK's own forwarder, which swaps MAC addresses, IP
-// addresses and ports of each packet.
+// testpmd is DPDK's own forwarder: the baseline.
 type testpmd struct {
 	core, control int
-	seconds       time.Duration
+	scratch       string
 }
 
-var errNoCycles = errors.New("no line with CPU cycles/packet")
+// run forwards in a mode until the device has measured: io does nothing with packets, macswap swaps MAC addresses, and 5tswap also IP addresses
+// and ports.
+func (t testpmd) run(ctx context.Context, r replay, mode string) (*deviceReport, error) {
+	report := filepath.Join(t.scratch, "report.json")
+	args := []string{"-l", fmt.Sprintf("%d,%d", t.control, t.core), "--main-lcore", strconv.Itoa(t.control)}
+	args = append(append(args, r.eal(report)...), "--", "--forward-mode="+mode, "--total-num-mbufs=65535", "--no-flush-rx")
+	return untilReport(ctx, report, "dpdk-testpmd", args...)
+}
 
-var testpmdCycles = regexp.MustCompile(`CPU cycles/packet=([0-9.]+)`)
-
-func (t testpmd) run(ctx context.Context, pcap, mode string) (float64, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.seconds+30*time.Second)
+// untilReport runs a program that forwards for ever until the device has written its report, and ends it.
+func untilReport(ctx context.Context, report, name string, args ...string) (_ *deviceReport, err error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "dpdk-testpmd", "-l", fmt.Sprintf("%d,%d", t.control, t.core), "--main-lcore", strconv.Itoa(t.control),
-		"--no-pci", "--in-memory", "--no-telemetry", "--vdev", device(pcap), "--",
-		"--forward-mode="+mode, "--record-core-cycles", "--total-num-mbufs=65535", "--no-flush-rx", "--interactive")
-	stdin, err := cmd.StdinPipe()
+	_ = os.Remove(report)
+	cmd := exec.CommandContext(ctx, name, args...)
+	stdin, err := cmd.StdinPipe() // testpmd ends when somebody presses return
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := cmd.Start(); err != nil {
-		return 0, err
+		return nil, err
 	}
-	// The first second warms up, the statistics of the rest count.
-	for _, step := range []struct {
-		say  string
-		wait time.Duration
-	}{
-		{"start\n", time.Second}, {"clear fwd stats all\n", t.seconds}, {"show fwd stats all\n", 0}, {"stop\nquit\n", 0},
-	} {
-		if _, err := io.WriteString(stdin, step.say); err != nil {
-			break // what testpmd said tells why
+	ended := make(chan struct{})
+	var fate error
+	go func() {
+		fate = cmd.Wait()
+		close(ended)
+	}()
+	for {
+		select {
+		case <-ended:
+			return nil, fmt.Errorf("%s ended before the device had measured: %w: %s", filepath.Base(name), errors.Join(fate, ctx.Err()), tail(out.String()))
+		case <-time.After(10 * time.Millisecond):
 		}
-		time.Sleep(step.wait)
+		r, err := readReport(report)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		_, _ = io.WriteString(stdin, "\n")
+		_ = cmd.Process.Signal(syscall.SIGINT)
+		<-ended // it may complain on its way out; the report is whole
+		return r, err
 	}
-	_ = stdin.Close()
-	err = cmd.Wait() // it may complain on its way out; what counts is what it printed
-	m := testpmdCycles.FindStringSubmatch(out.String())
-	if m == nil {
-		return 0, fmt.Errorf("dpdk-testpmd printed no cycles: %s: %w", tail(out.String()), errors.Join(err, errNoCycles))
-	}
-	return strconv.ParseFloat(m[1], 64)
 }
 
 func output(ctx context.Context, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

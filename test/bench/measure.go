@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/compiler"
+)
+
+// bench measures rows.
+type bench struct {
+	engine   engine
+	base     *engine // of another tree; nil: none
+	baseline testpmd
+	plugin   string
+	scratch  string
+	passes   int
+	apart    bool
+	captures map[string]capture // by the traffic's name
+}
+
+type capture struct {
+	path    string
+	packets int
+}
+
+// result is a row's medians over its passes.
+type result struct {
+	Group       string             `json:"group"`
+	Name        string             `json:"name"`
+	Functions   int                `json:"functions"`
+	Flows       int                `json:"flows"`
+	Cycles      float64            `json:"cycles"`
+	Mean        float64            `json:"cycles_mean"`
+	Mpps        float64            `json:"mpps"`
+	Mode        string             `json:"baseline"`
+	Baseline    float64            `json:"baseline_cycles"`
+	Ratio       float64            `json:"ratio"`
+	Interval    interval           `json:"ratio_interval"`
+	Bound       float64            `json:"bound,omitempty"`
+	Apart       float64            `json:"unmerged_cycles,omitempty"`
+	Gain        float64            `json:"gain_over_unmerged,omitempty"`
+	Base        float64            `json:"base_cycles,omitempty"`
+	ToBase      float64            `json:"ratio_to_base,omitempty"`
+	ToBaseIn    *interval          `json:"ratio_to_base_interval,omitempty"`
+	Stages      map[string]float64 `json:"stages"`
+	Classifiers []string           `json:"classifiers"`
+}
+
+// series are a row's figures, one per pass.
+type series struct{ cycles, mean, pps, baseline, apart, base samples }
+
+func (b *bench) measure(ctx context.Context, r row) (*result, error) {
+	c, err := b.capture(r.traffic)
+	if err != nil {
+		return nil, err
+	}
+	one, apart, err := b.programs(r)
+	if err != nil {
+		return nil, err
+	}
+	warmup, measured := r.traffic.schedule(c.packets)
+	replayed := replay{b.plugin, c.path, warmup, measured}
+	out := &result{Group: r.Group, Name: r.Name, Functions: r.N, Flows: r.traffic.flows, Bound: r.Bound, Mode: r.baseline}
+	if out.Mode == "" {
+		out.Mode = "5tswap"
+	}
+	var s series
+	for range b.passes {
+		if err := b.pass(ctx, replayed, one, apart, out, &s); err != nil {
+			return nil, err
+		}
+	}
+	s.into(out)
+	return out, nil
+}
+
+// pass runs all programs once, one after the other.
+func (b *bench) pass(ctx context.Context, r replay, one string, apart []string, out *result, s *series) error {
+	d, m, err := b.engine.run(ctx, r, []string{one})
+	if err != nil {
+		return err
+	}
+	s.cycles, s.mean, s.pps = append(s.cycles, d.Cycles.P50), append(s.mean, d.Cycles.Mean), append(s.pps, d.PPS)
+	out.Stages, out.Classifiers = m.Stages, nil
+	for _, c := range m.Classifiers {
+		out.Classifiers = append(out.Classifiers, c.Segment+": "+c.Kind)
+	}
+	if b.base != nil {
+		d, _, err := b.base.run(ctx, r, []string{one})
+		if err != nil {
+			return fmt.Errorf("base: %w", err)
+		}
+		s.base = append(s.base, d.Cycles.P50)
+	}
+	t, err := b.baseline.run(ctx, r, out.Mode)
+	if err != nil {
+		return err
+	}
+	s.baseline = append(s.baseline, t.Cycles.P50)
+	if len(apart) == 0 {
+		return nil
+	}
+	if d, _, err = b.engine.run(ctx, r, apart); err != nil {
+		return fmt.Errorf("unmerged: %w", err)
+	}
+	s.apart = append(s.apart, d.Cycles.P50)
+	return nil
+}
+
+func (s *series) into(r *result) {
+	ratios := s.cycles.over(s.baseline)
+	r.Cycles, r.Mean, r.Mpps = s.cycles.median(), s.mean.median(), s.pps.median()/1e6
+	r.Baseline, r.Ratio, r.Interval = s.baseline.median(), ratios.median(), ratios.interval()
+	if len(s.apart) > 0 {
+		r.Apart = s.apart.median()
+		r.Gain = s.apart.over(s.cycles).median()
+	}
+	if len(s.base) > 0 {
+		ratios := s.cycles.over(s.base)
+		in := ratios.interval()
+		r.Base, r.ToBase, r.ToBaseIn = s.base.median(), ratios.median(), &in
+	}
+}
+
+// capture writes a traffic's packets into a file, once.
+func (b *bench) capture(t traffic) (capture, error) {
+	if c, ok := b.captures[t.name]; ok {
+		return c, nil
+	}
+	frames, err := t.packets()
+	if err != nil {
+		return capture{}, fmt.Errorf("%s: %w", t.name, err)
+	}
+	c := capture{filepath.Join(b.scratch, t.name+".pcap"), len(frames)}
+	b.captures[t.name] = c
+	return c, writeCapture(c.path, frames)
+}
+
+// programs are a row's functions as one program, and as one each.
+func (b *bench) programs(r row) (one string, apart []string, err error) {
+	if one, err = b.compile(merged(r.Name, r.chain)); err != nil {
+		return "", nil, err
+	}
+	if !b.apart || !r.apart {
+		return one, nil, nil
+	}
+	for _, c := range unmerged(r.Name, r.chain) {
+		p, err := b.compile(c)
+		if err != nil {
+			return "", nil, err
+		}
+		apart = append(apart, p)
+	}
+	return one, apart, nil
+}
+
+// compile synthesizes a chain to a program file.
+func (b *bench) compile(c *v1alpha1.ServiceChain) (string, error) {
+	text, err := yaml.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	bundle, findings := manifest.Parse(c.Name+".yaml", text, os.ReadFile)
+	if err := findings.Err(); err != nil {
+		return "", err
+	}
+	p, _, err := compiler.Compile(compiler.Sources{Chain: bundle.Chains[0], Files: bundle.Files})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(b.scratch, c.Name+".program")
+	return path, os.WriteFile(path, p.Encoded, 0o644)
+}

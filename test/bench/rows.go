@@ -1,0 +1,186 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"path/filepath"
+	"strings"
+)
+
+// row is a chain, the packets that it is measured with, and what it may cost at most.
+type row struct {
+	Group, Name string
+	N           int // functions in the chain
+	chain       functions
+	traffic     traffic
+	Bound       float64 // of the ratio to the baseline; 0: none
+	baseline    string  // testpmd's forwarding mode; empty: 5tswap
+	apart       bool    // also function by function
+}
+
+// traffic is packets; rows whose traffic has the same name share them.
+type traffic struct {
+	name    string
+	packets func() ([][]byte, error)
+	flows   int  // different ones
+	once    bool // each packet is sent once
+}
+
+// Packets that are measured, at least, and before them.
+const (
+	measuredPackets = 640_000
+	warmupPackets   = 160_000
+)
+
+// schedule is how many packets of a traffic come before those that are measured, and how many these are. All flows come once before.
+func (t traffic) schedule(packets int) (warmup, measured int) {
+	if t.once {
+		return packets / 4, packets * 3 / 5
+	}
+	return max(warmupPackets, packets+packets/10), max(measuredPackets, packets)
+}
+
+// mixed is n flows in turn.
+func mixed(n, size int) traffic {
+	return traffic{name: fmt.Sprintf("mixed-%d-%d", n, size), flows: n, packets: func() ([][]byte, error) {
+		return mixedFlows(rand.New(rand.NewPCG(1, uint64(n))), n, size), nil
+	}}
+}
+
+// zipfFlows is two packets per flow on average, by Zipf's law.
+func zipfFlows(n int) traffic {
+	return traffic{name: fmt.Sprintf("zipf-%d", n), flows: n, packets: func() ([][]byte, error) {
+		r := rand.New(rand.NewPCG(2, uint64(n)))
+		return zipf(r, mixedFlows(r, n, frameSize), 2*n), nil
+	}}
+}
+
+// newFlows is a flow per packet.
+func newFlows(n int) traffic {
+	t := mixed(n, frameSize)
+	t.once = true
+	return t
+}
+
+// accepted is n flows that the firewall of a rule set accepts.
+func accepted(data, set string, n int) traffic {
+	return traffic{name: fmt.Sprintf("%s-%d", set, n), flows: n, packets: func() ([][]byte, error) {
+		rules, err := readRules(rulesFile(data, set))
+		if err != nil {
+			return nil, err
+		}
+		return rules.flows(rand.New(rand.NewPCG(3, uint64(n))), n)
+	}}
+}
+
+func rulesFile(data, set string) string { return filepath.Join(data, "classbench", set) }
+
+// label is a number of flows as it is in names.
+func label(n int) string {
+	if n >= 1_000_000 {
+		return fmt.Sprintf("%dm", n/1_000_000)
+	}
+	return fmt.Sprintf("%dk", n/1000)
+}
+
+// lengths of chains in a row.
+var lengths = []int{1, 2, 4, 8, 10}
+
+// rows are what is measured: the chains of the SNF paper's evaluation, from a thousand to a million flows.
+func rows(data string) []row {
+	var list []row
+	for _, n := range lengths {
+		list = append(list, row{
+			Group: "routers", Name: fmt.Sprintf("routers-%d", n), N: n, chain: routers(n), traffic: mixed(10_000, frameSize), Bound: 1.4, apart: true,
+		})
+	}
+	list = append(list, naptRows()...)
+	list = append(list, firewallRows(data)...)
+	list = append(list, ispRows(data)...)
+	for _, c := range []struct {
+		size  int
+		bound float64
+	}{{512, 2.0}, {1500, 1.5}} {
+		list = append(list, row{
+			Group: "sizes", Name: fmt.Sprintf("napts-1-10k-%d-bytes", c.size), N: 1, chain: napts(1, 10_000), traffic: mixed(10_000, c.size), Bound: c.bound, baseline: "io",
+		})
+	}
+	return list
+}
+
+func naptRows() []row {
+	var list []row
+	for _, n := range lengths {
+		list = append(list, row{
+			Group: "napts", Name: fmt.Sprintf("napts-%d-10k", n), N: n, chain: napts(n, 10_000), traffic: mixed(10_000, frameSize), Bound: 2.1, apart: true,
+		})
+	}
+	for _, c := range []struct {
+		flows int
+		bound float64
+	}{{1000, 2.0}, {50_000, 2.6}, {200_000, 3.4}, {1_000_000, 4.2}} {
+		for _, n := range []int{1, 10} {
+			list = append(list, row{
+				Group: "flows", Name: fmt.Sprintf("napts-%d-%s", n, label(c.flows)), N: n, chain: napts(n, c.flows), traffic: mixed(c.flows, frameSize), Bound: c.bound,
+			})
+		}
+	}
+	for _, n := range []int{1, 10} {
+		list = append(list, row{
+			Group: "flows", Name: fmt.Sprintf("napts-%d-1m-zipf", n), N: n, chain: napts(n, 1_000_000), traffic: zipfFlows(1_000_000), Bound: 3.2,
+		})
+	}
+	return append(list, row{
+		Group: "new", Name: "napts-1-new-flows", N: 1, chain: napts(1, 2_000_000), traffic: newFlows(2_000_000), Bound: 8,
+	})
+}
+
+func firewallRows(data string) []row {
+	var list []row
+	for _, c := range []struct {
+		set   string
+		flows int
+		bound float64
+	}{{"acl1_251", 64_000, 1.6}, {"acl1_713", 64_000, 1.6}, {"acl1_8550", 64_000, 1.9}, {"acl1_8550", 1_000_000, 2.2}} {
+		list = append(list, row{
+			Group: "firewall", Name: fmt.Sprintf("%s-%s", dashed(c.set), label(c.flows)), N: 1,
+			chain: functions{firewall("fw", rulesFile(data, c.set))}, traffic: accepted(data, c.set, c.flows), Bound: c.bound,
+		})
+	}
+	return list
+}
+
+func dashed(set string) string { return strings.ReplaceAll(set, "_", "-") }
+
+// ispRows are firewall, router and NAPT.
+func ispRows(data string) []row {
+	var list []row
+	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550"} {
+		list = append(list, row{
+			Group: "isp", Name: fmt.Sprintf("isp-%s-10k", dashed(set)), N: 3, chain: isp(rulesFile(data, set)), traffic: accepted(data, set, 10_000), Bound: 2.2, apart: true,
+		})
+	}
+	for _, c := range []struct {
+		flows int
+		bound float64
+	}{{100_000, 3.4}, {1_000_000, 4.5}} {
+		list = append(list, row{
+			Group: "isp", Name: "isp-acl1-8550-" + label(c.flows), N: 3, chain: isp(rulesFile(data, "acl1_8550")), traffic: accepted(data, "acl1_8550", c.flows), Bound: c.bound,
+		})
+	}
+	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550"} {
+		t := accepted(data, set, 2_000_000)
+		t.once = true
+		list = append(list, row{Group: "new", Name: fmt.Sprintf("isp-%s-new-flows", dashed(set)), N: 3, chain: isp(rulesFile(data, set)), traffic: t, Bound: 10})
+	}
+	return list
+}
+
+// naptPool has ports for so many flows: a /28, or a /24 for many.
+func naptPool(i, flows int) (netip.Prefix, int32) {
+	if flows <= 100_000 {
+		return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(i), 0}), 28), 200_000
+	}
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(i), 0}), 24), 4_000_000
+}
