@@ -113,8 +113,8 @@ func (s *Scaler) placement(in Input, keep int) *placement {
 			h.empty(h.homes[i], h.left)
 		}
 	}
-	h.level(over, s.levelling)
-	s.levelling = h.left == 0
+	h.rebalance(over, s.rebalancing)
+	s.rebalancing = h.left == 0
 	return h
 }
 

@@ -107,8 +107,8 @@ type Scaler struct {
 	policy Policy
 	pods   stabilizer
 	cores  map[string]*stabilizer
-	// levelling: the last decision left handovers to do
-	levelling bool
+	// rebalancing: the last decision left handovers to do
+	rebalancing bool
 }
 
 // NewScaler starts without a memory.

@@ -99,7 +99,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.report(ctx) })
 	group.Go(func() error { return a.steer(ctx) })
 	if a.config.Balance {
-		group.Go(func() error { return a.level(ctx) })
+		group.Go(func() error { return a.rebalance(ctx) })
 	}
 	if a.sharing != nil {
 		group.Go(func() error { return a.share(ctx) })
@@ -167,8 +167,8 @@ func (a *Agent) share(ctx context.Context) error {
 	}
 }
 
-// level keeps the load of the cores even.
-func (a *Agent) level(ctx context.Context) error {
+// rebalance keeps the load of the cores even.
+func (a *Agent) rebalance(ctx context.Context) error {
 	for {
 		pause := a.balance.Step(ctx, workingCores(a.loader.State().Wanted.Instance))
 		select {

@@ -91,7 +91,7 @@ func (b *Balancer) Step(s load.Sample, working int) Decision {
 	b.remember(s)
 	plan := newPlan(b.policy, b.shards, b.other, max(len(s.Cores), working), working, s.At)
 	plan.settle(0) // what is on cores that are not to work any more
-	b.active = plan.level(b.active)
+	b.active = plan.rebalance(b.active)
 	for _, m := range plan.moves {
 		b.shards[m.index].moved = s.At
 	}

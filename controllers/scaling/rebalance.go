@@ -12,9 +12,9 @@ import (
 // that they would follow noise.
 const uneven = 1.1
 
-// level takes from pods that have too much, down to the mean. An empty pod is a reason
+// rebalance takes from pods that have too much, down to the mean. An empty pod is a reason
 // as well: it was made to share. What was begun is brought to its end.
-func (h *placement) level(over map[*home]bool, begun bool) {
+func (h *placement) rebalance(over map[*home]bool, begun bool) {
 	total := 0.0
 	for _, pod := range h.open {
 		total += pod.load

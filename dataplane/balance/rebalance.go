@@ -72,9 +72,9 @@ func (l *plan) idlest() int {
 	return least
 }
 
-// level moves single shards to the idlest core, each from the busiest core of which a
+// rebalance moves single shards to the idlest core, each from the busiest core of which a
 // shard can be moved with gain. It tells whether there is more to do.
-func (l *plan) level(active bool) bool {
+func (l *plan) rebalance(active bool) bool {
 	limit := l.policy.Start
 	if active {
 		limit = l.policy.Stop
