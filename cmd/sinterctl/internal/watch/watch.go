@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -15,8 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Quiet is how long files must rest before a change is reported: editors write in several steps.
+// Quiet is how long a file that somebody has open for writing must rest before a change is reported: editors write in several steps.
 const Quiet = 50 * time.Millisecond
+
+// settle is how long files must rest that nobody writes any more: changes of several files often follow each other closely.
+const settle = 2 * time.Millisecond
 
 // Files watches a set of files by their folders, so that files which are
 // replaced by a rename, as editors do, stay watched.
@@ -26,6 +30,7 @@ type Files struct {
 
 	watcher *fsnotify.Watcher
 	set     chan watched
+	writing func(path string) bool // whether somebody has the file open for writing
 }
 
 type watched struct {
@@ -42,7 +47,7 @@ func New(ctx context.Context) (*Files, error) {
 	if err != nil {
 		return nil, fmt.Errorf("watch files: %w", err)
 	}
-	f := &Files{Changed: make(chan struct{}, 1), watcher: w, set: make(chan watched)}
+	f := &Files{Changed: make(chan struct{}, 1), watcher: w, set: make(chan watched), writing: isWritten}
 	go func() {
 		defer w.Close()
 		f.loop(ctx, w.Events, w.Errors)
@@ -85,8 +90,14 @@ func changedSince(path string, since time.Time) bool {
 
 func (f *Files) loop(ctx context.Context, events <-chan fsnotify.Event, errs <-chan error) {
 	var files map[string]bool
-	quiet := time.NewTimer(0)
-	<-quiet.C
+	var last time.Time           // of the changes that are not told yet
+	pending := map[string]bool{} // their files
+	rest := time.NewTimer(0)
+	<-rest.C
+	changed := func(path string) {
+		pending[path], last = true, time.Now()
+		rest.Reset(settle)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -94,25 +105,42 @@ func (f *Files) loop(ctx context.Context, events <-chan fsnotify.Event, errs <-c
 		case now := <-f.set:
 			files = now.files
 			if now.stale {
-				quiet.Reset(Quiet)
+				changed("")
 			}
 		case e, ok := <-events:
 			if !ok {
 				return
 			}
 			if files[e.Name] && !e.Has(fsnotify.Chmod) {
-				quiet.Reset(Quiet)
+				changed(e.Name)
 			}
 		case _, ok := <-errs:
 			if !ok {
 				return
 			}
-			quiet.Reset(Quiet) // events may be lost: look
-		case <-quiet.C:
+			changed("") // events may be lost: look
+		case <-rest.C:
+			if time.Since(last) < Quiet && slices.ContainsFunc(slices.Collect(maps.Keys(pending)), f.writing) {
+				rest.Reset(settle)
+				continue
+			}
+			clear(pending)
 			select {
 			case f.Changed <- struct{}{}:
 			default:
 			}
 		}
 	}
+}
+
+// isWritten tells whether somebody has a file open for writing, as far as its file system tells: nobody gets a read lease on it then.
+// It takes the owner of the file, or CAP_LEASE; where there are no leases, every file counts as written.
+func isWritten(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false // there is nothing to wait for
+	}
+	defer file.Close() // which gives the lease back
+	_, err = unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
+	return err != nil
 }

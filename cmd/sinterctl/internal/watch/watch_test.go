@@ -26,7 +26,8 @@ func TestChangesInQuickSuccessionAreToldOnceAndOnlyOfWatchedFiles(t *testing.T) 
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		events := make(chan fsnotify.Event)
-		f := &Files{Changed: make(chan struct{}, 1), set: make(chan watched)}
+		writing := true
+		f := &Files{Changed: make(chan struct{}, 1), set: make(chan watched), writing: func(string) bool { return writing }}
 		go f.loop(ctx, events, nil)
 		f.set <- watched{files: map[string]bool{"/chain.yaml": true}}
 
@@ -44,6 +45,11 @@ func TestChangesInQuickSuccessionAreToldOnceAndOnlyOfWatchedFiles(t *testing.T) 
 		}
 		if told(f, time.Hour) {
 			t.Error("changes in quick succession were told twice")
+		}
+		writing = false
+		events <- fsnotify.Event{Name: "/chain.yaml", Op: fsnotify.Write}
+		if !told(f, settle+time.Millisecond) {
+			t.Error("a change that is complete was not told at once")
 		}
 	})
 }
@@ -80,6 +86,31 @@ func TestAFileStaysWatchedWhenItIsReplaced(t *testing.T) {
 	write(chain, "d")
 	if !told(f, patience) {
 		t.Fatal("a change after a rename was not told")
+	}
+}
+
+func TestAFileIsCompleteWhenNobodyHasItOpenForWriting(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "chain.yaml")
+	writer, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !isWritten(path) {
+		t.Error("a file that is open for writing counts as complete")
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if isWritten(path) {
+		t.Error("a file that was closed counts as being written")
+	}
+	reader, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if isWritten(path) || isWritten(path+".none") {
+		t.Error("a file that others read, or that is not there, counts as being written")
 	}
 }
 
