@@ -48,7 +48,7 @@ func chainOf(name string, index int, next v1alpha1.MACAddress, fns functions) *v
 				{
 					Name: "outside", Address: outsideAddress, MTU: 1500, MAC: lastMAC,
 					Gateway:   nextHop,
-					Neighbors: []v1alpha1.Neighbor{{Address: nextHop, MAC: next}},
+					Neighbors: append(nextHopNeighbors(), v1alpha1.Neighbor{Address: nextHop, MAC: next}),
 				},
 			},
 			Functions: fns,

@@ -53,7 +53,7 @@ func ofWorker(frames [][]byte, worker uint32) [][]byte {
 }
 
 func (p pair) measure(ctx context.Context, b *bench, r row) (*gain, error) {
-	program, err := b.compile(merged(r.Name, r.chain))
+	program, _, err := b.programs(r)
 	if err != nil {
 		return nil, err
 	}

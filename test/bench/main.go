@@ -27,10 +27,10 @@ func main() {
 
 // flags are what the command line says.
 type flags struct {
-	out, build, data, only, base string
-	passes, core, control        int
-	workers                      int
-	apart                        bool
+	out, build, data, only, base, l3fwd string
+	passes, core, control               int
+	workers                             int
+	apart, peers                        bool
 }
 
 func parseFlags() flags {
@@ -44,6 +44,8 @@ func parseFlags() flags {
 	flag.StringVar(&f.only, "only", "", "only rows whose names match a pattern, such as 'napts-*'; no report is written")
 	flag.StringVar(&f.base, "base", "", "sinter-bench of another tree, measured in the same passes")
 	flag.BoolVar(&f.apart, "apart", true, "also measure chains function by function")
+	flag.BoolVar(&f.peers, "peers", true, "also measure peers")
+	flag.StringVar(&f.l3fwd, "l3fwd", "", "l3fwd, as hack/l3fwd.sh builds it; empty: not measured")
 	flag.IntVar(&f.workers, "workers", 0, "2: only compare one worker with two on two cores, into cores.md")
 	flag.Parse()
 	return f
@@ -69,7 +71,7 @@ func run(ctx context.Context) error {
 	defer remove()
 	b := bench{
 		engine: engine{filepath.Join(f.build, "sinter-bench"), f.core, dir}, baseline: testpmd{f.core, f.control, dir}, scratch: dir, passes: f.passes,
-		apart: f.apart && f.base == "", captures: map[string]capture{},
+		l3fwd: l3fwd{f.l3fwd, f.core, dir}, apart: f.apart && f.base == "", withPeers: f.peers && f.base == "", captures: map[string]capture{},
 	}
 	if b.plugin, err = filepath.Abs(filepath.Join(f.build, "replay", "libsinter-replay.so")); err != nil {
 		return err
@@ -130,6 +132,9 @@ func (b *bench) all(ctx context.Context, list []row) ([]result, error) {
 		fmt.Fprintf(os.Stderr, "%26s mean %.1f, %.2f Mpps; %s\n", "", r.Mean, r.Mpps, stageText(r.Stages))
 		if r.ToBaseIn != nil {
 			fmt.Fprintf(os.Stderr, "%26s %.3f × base (%.1f), %.3f–%.3f\n", "", r.ToBase, r.Base, r.ToBaseIn.Low, r.ToBaseIn.High)
+		}
+		for _, p := range r.Peers {
+			fmt.Fprintf(os.Stderr, "%26s %s: %.1f cycles, %.2f × %s, %v, %.1f %% forwarded\n", "", p.Name, p.Cycles, p.Ratio, r.Mode, p.Interval, 100*p.Forwarded)
 		}
 		results = append(results, *r)
 	}

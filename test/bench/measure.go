@@ -15,14 +15,15 @@ import (
 
 // bench measures rows.
 type bench struct {
-	engine   engine
-	base     *engine // of another tree; nil: none
-	baseline testpmd
-	plugin   string
-	scratch  string
-	passes   int
-	apart    bool
-	captures map[string]capture // by the traffic's name
+	engine           engine
+	base             *engine // of another tree; nil: none
+	baseline         testpmd
+	l3fwd            l3fwd
+	plugin           string
+	scratch          string
+	passes           int
+	apart, withPeers bool
+	captures         map[string]capture // by the traffic's name
 }
 
 type capture struct {
@@ -51,39 +52,75 @@ type result struct {
 	ToBaseIn    *interval          `json:"ratio_to_base_interval,omitempty"`
 	Stages      map[string]float64 `json:"stages"`
 	Classifiers []string           `json:"classifiers"`
+	Peers       []peerResult       `json:"peers,omitempty"`
+}
+
+// plan is what a row's passes run.
+type plan struct {
+	row     row
+	mode    string // the baseline's
+	replay  replay
+	program string
+	apart   []string // programs, a function each
+	peers   []peer
+	args    [][]string // of l3fwd, for each peer
 }
 
 // series are a row's figures, one per pass.
-type series struct{ cycles, mean, pps, baseline, apart, base samples }
+type series struct {
+	cycles, mean, pps, baseline, apart, base samples
+	peers, forwarded                         []samples // by peer
+}
 
 func (b *bench) measure(ctx context.Context, r row) (*result, error) {
+	p, err := b.plan(r)
+	if err != nil {
+		return nil, err
+	}
+	out := &result{Group: r.Group, Name: r.Name, Functions: r.N, Flows: r.traffic.flows, Bound: r.Bound, Mode: p.mode}
+	s := series{peers: make([]samples, len(p.peers)), forwarded: make([]samples, len(p.peers))}
+	for range b.passes {
+		if err := b.pass(ctx, p, out, &s); err != nil {
+			return nil, err
+		}
+	}
+	s.into(out, p.peers)
+	return out, nil
+}
+
+// plan writes all files of a row.
+func (b *bench) plan(r row) (*plan, error) {
 	c, err := b.capture(r.traffic)
 	if err != nil {
 		return nil, err
 	}
-	one, apart, err := b.programs(r)
-	if err != nil {
+	p := &plan{row: r, mode: r.baseline}
+	if p.mode == "" {
+		p.mode = "5tswap"
+	}
+	p.replay = replay{plugin: b.plugin, capture: c.path}
+	p.replay.warmup, p.replay.measured = r.traffic.schedule(c.packets)
+	if p.program, p.apart, err = b.programs(r); err != nil {
 		return nil, err
 	}
-	warmup, measured := r.traffic.schedule(c.packets)
-	replayed := replay{b.plugin, c.path, warmup, measured}
-	out := &result{Group: r.Group, Name: r.Name, Functions: r.N, Flows: r.traffic.flows, Bound: r.Bound, Mode: r.baseline}
-	if out.Mode == "" {
-		out.Mode = "5tswap"
-	}
-	var s series
-	for range b.passes {
-		if err := b.pass(ctx, replayed, one, apart, out, &s); err != nil {
-			return nil, err
+	for _, q := range r.peers {
+		if !b.withPeers || q.mode == "" && b.l3fwd.binary == "" {
+			continue
 		}
+		var args []string
+		if q.args != nil {
+			if args, err = q.args(b.scratch); err != nil {
+				return nil, fmt.Errorf("%s: %w", q.name, err)
+			}
+		}
+		p.peers, p.args = append(p.peers, q), append(p.args, args)
 	}
-	s.into(out)
-	return out, nil
+	return p, nil
 }
 
 // pass runs all programs once, one after the other.
-func (b *bench) pass(ctx context.Context, r replay, one string, apart []string, out *result, s *series) error {
-	d, m, err := b.engine.run(ctx, r, []string{one})
+func (b *bench) pass(ctx context.Context, p *plan, out *result, s *series) error {
+	d, m, err := b.engine.run(ctx, p.replay, []string{p.program})
 	if err != nil {
 		return err
 	}
@@ -93,28 +130,44 @@ func (b *bench) pass(ctx context.Context, r replay, one string, apart []string, 
 		out.Classifiers = append(out.Classifiers, c.Segment+": "+c.Kind)
 	}
 	if b.base != nil {
-		d, _, err := b.base.run(ctx, r, []string{one})
+		d, _, err := b.base.run(ctx, p.replay, []string{p.program})
 		if err != nil {
 			return fmt.Errorf("base: %w", err)
 		}
 		s.base = append(s.base, d.Cycles.P50)
 	}
-	t, err := b.baseline.run(ctx, r, out.Mode)
-	if err != nil {
+	if d, err = b.baseline.run(ctx, p.replay, p.mode); err != nil {
 		return err
 	}
-	s.baseline = append(s.baseline, t.Cycles.P50)
-	if len(apart) == 0 {
-		return nil
+	s.baseline = append(s.baseline, d.Cycles.P50)
+	if len(p.apart) > 0 {
+		if d, _, err = b.engine.run(ctx, p.replay, p.apart); err != nil {
+			return fmt.Errorf("unmerged: %w", err)
+		}
+		s.apart = append(s.apart, d.Cycles.P50)
 	}
-	if d, _, err = b.engine.run(ctx, r, apart); err != nil {
-		return fmt.Errorf("unmerged: %w", err)
+	return b.peers(ctx, p, s)
+}
+
+// peers runs a row's peers.
+func (b *bench) peers(ctx context.Context, p *plan, s *series) error {
+	for i, q := range p.peers {
+		var d *deviceReport
+		var err error
+		if q.mode != "" {
+			d, err = b.baseline.run(ctx, p.replay, q.mode)
+		} else {
+			d, err = b.l3fwd.run(ctx, p.replay, p.args[i])
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", q.name, err)
+		}
+		s.peers[i], s.forwarded[i] = append(s.peers[i], d.Cycles.P50), append(s.forwarded[i], float64(d.Sent)/float64(d.Received))
 	}
-	s.apart = append(s.apart, d.Cycles.P50)
 	return nil
 }
 
-func (s *series) into(r *result) {
+func (s *series) into(r *result, peers []peer) {
 	ratios := s.cycles.over(s.baseline)
 	r.Cycles, r.Mean, r.Mpps = s.cycles.median(), s.mean.median(), s.pps.median()/1e6
 	r.Baseline, r.Ratio, r.Interval = s.baseline.median(), ratios.median(), ratios.interval()
@@ -126,6 +179,12 @@ func (s *series) into(r *result) {
 		ratios := s.cycles.over(s.base)
 		in := ratios.interval()
 		r.Base, r.ToBase, r.ToBaseIn = s.base.median(), ratios.median(), &in
+	}
+	for i, q := range peers {
+		ratios := s.peers[i].over(s.baseline)
+		r.Peers = append(r.Peers, peerResult{
+			Name: q.name, Cycles: s.peers[i].median(), Ratio: ratios.median(), Interval: ratios.interval(), Forwarded: s.forwarded[i].median(),
+		})
 	}
 }
 
@@ -145,13 +204,17 @@ func (b *bench) capture(t traffic) (capture, error) {
 
 // programs are a row's functions as one program, and as one each.
 func (b *bench) programs(r row) (one string, apart []string, err error) {
-	if one, err = b.compile(merged(r.Name, r.chain)); err != nil {
+	fns, err := r.chain(b.scratch)
+	if err != nil {
+		return "", nil, err
+	}
+	if one, err = b.compile(merged(r.Name, fns)); err != nil {
 		return "", nil, err
 	}
 	if !b.apart || !r.apart {
 		return one, nil, nil
 	}
-	for _, c := range unmerged(r.Name, r.chain) {
+	for _, c := range unmerged(r.Name, fns) {
 		p, err := b.compile(c)
 		if err != nil {
 			return "", nil, err

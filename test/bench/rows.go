@@ -12,12 +12,18 @@ import (
 type row struct {
 	Group, Name string
 	N           int // functions in the chain
-	chain       functions
+	chain       chain
 	traffic     traffic
+	peers       []peer
 	Bound       float64 // of the ratio to the baseline; 0: none
 	baseline    string  // testpmd's forwarding mode; empty: 5tswap
 	apart       bool    // also function by function
 }
+
+// chain is functions, which may read files of a folder that they write.
+type chain func(dir string) (functions, error)
+
+func fixed(fns functions) chain { return func(string) (functions, error) { return fns, nil } }
 
 // traffic is packets; rows whose traffic has the same name share them.
 type traffic struct {
@@ -92,18 +98,20 @@ func rows(data string) []row {
 	var list []row
 	for _, n := range lengths {
 		list = append(list, row{
-			Group: "routers", Name: fmt.Sprintf("routers-%d", n), N: n, chain: routers(n), traffic: mixed(10_000, frameSize), Bound: 1.4, apart: true,
+			Group: "routers", Name: fmt.Sprintf("routers-%d", n), N: n, chain: fixed(routers(n)), traffic: mixed(10_000, frameSize), Bound: 1.4, apart: true,
 		})
 	}
+	list[0].peers = []peer{testpmdIO, testpmdMACSwap, l3fwdRoutes("lpm", fewRoutes), l3fwdRoutes("fib", fewRoutes)}
 	list = append(list, naptRows()...)
 	list = append(list, firewallRows(data)...)
 	list = append(list, ispRows(data)...)
+	list = append(list, tableRows(data)...)
 	for _, c := range []struct {
 		size  int
 		bound float64
 	}{{512, 2.0}, {1500, 1.5}} {
 		list = append(list, row{
-			Group: "sizes", Name: fmt.Sprintf("napts-1-10k-%d-bytes", c.size), N: 1, chain: napts(1, 10_000), traffic: mixed(10_000, c.size), Bound: c.bound, baseline: "io",
+			Group: "sizes", Name: fmt.Sprintf("napts-1-10k-%d-bytes", c.size), N: 1, chain: fixed(napts(1, 10_000)), traffic: mixed(10_000, c.size), Bound: c.bound, baseline: "io",
 		})
 	}
 	return list
@@ -113,7 +121,7 @@ func naptRows() []row {
 	var list []row
 	for _, n := range lengths {
 		list = append(list, row{
-			Group: "napts", Name: fmt.Sprintf("napts-%d-10k", n), N: n, chain: napts(n, 10_000), traffic: mixed(10_000, frameSize), Bound: 2.1, apart: true,
+			Group: "napts", Name: fmt.Sprintf("napts-%d-10k", n), N: n, chain: fixed(napts(n, 10_000)), traffic: mixed(10_000, frameSize), Bound: 2.1, apart: true,
 		})
 	}
 	for _, c := range []struct {
@@ -122,17 +130,17 @@ func naptRows() []row {
 	}{{1000, 2.0}, {50_000, 2.6}, {200_000, 3.4}, {1_000_000, 4.2}} {
 		for _, n := range []int{1, 10} {
 			list = append(list, row{
-				Group: "flows", Name: fmt.Sprintf("napts-%d-%s", n, label(c.flows)), N: n, chain: napts(n, c.flows), traffic: mixed(c.flows, frameSize), Bound: c.bound,
+				Group: "flows", Name: fmt.Sprintf("napts-%d-%s", n, label(c.flows)), N: n, chain: fixed(napts(n, c.flows)), traffic: mixed(c.flows, frameSize), Bound: c.bound,
 			})
 		}
 	}
 	for _, n := range []int{1, 10} {
 		list = append(list, row{
-			Group: "flows", Name: fmt.Sprintf("napts-%d-1m-zipf", n), N: n, chain: napts(n, 1_000_000), traffic: zipfFlows(1_000_000), Bound: 3.2,
+			Group: "flows", Name: fmt.Sprintf("napts-%d-1m-zipf", n), N: n, chain: fixed(napts(n, 1_000_000)), traffic: zipfFlows(1_000_000), Bound: 3.2,
 		})
 	}
 	return append(list, row{
-		Group: "new", Name: "napts-1-new-flows", N: 1, chain: napts(1, 2_000_000), traffic: newFlows(2_000_000), Bound: 8,
+		Group: "new", Name: "napts-1-new-flows", N: 1, chain: fixed(napts(1, 2_000_000)), traffic: newFlows(2_000_000), Bound: 8,
 	})
 }
 
@@ -145,7 +153,8 @@ func firewallRows(data string) []row {
 	}{{"acl1_251", 64_000, 1.6}, {"acl1_713", 64_000, 1.6}, {"acl1_8550", 64_000, 1.9}, {"acl1_8550", 1_000_000, 2.2}} {
 		list = append(list, row{
 			Group: "firewall", Name: fmt.Sprintf("%s-%s", dashed(c.set), label(c.flows)), N: 1,
-			chain: functions{firewall("fw", rulesFile(data, c.set))}, traffic: accepted(data, c.set, c.flows), Bound: c.bound,
+			chain: fixed(functions{firewall("fw", rulesFile(data, c.set))}), traffic: accepted(data, c.set, c.flows), Bound: c.bound,
+			peers: []peer{l3fwdACL(rulesFile(data, c.set))},
 		})
 	}
 	return list
@@ -158,7 +167,7 @@ func ispRows(data string) []row {
 	var list []row
 	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550"} {
 		list = append(list, row{
-			Group: "isp", Name: fmt.Sprintf("isp-%s-10k", dashed(set)), N: 3, chain: isp(rulesFile(data, set)), traffic: accepted(data, set, 10_000), Bound: 2.2, apart: true,
+			Group: "isp", Name: fmt.Sprintf("isp-%s-10k", dashed(set)), N: 3, chain: fixed(isp(rulesFile(data, set))), traffic: accepted(data, set, 10_000), Bound: 2.2, apart: true,
 		})
 	}
 	for _, c := range []struct {
@@ -166,15 +175,36 @@ func ispRows(data string) []row {
 		bound float64
 	}{{100_000, 3.4}, {1_000_000, 4.5}} {
 		list = append(list, row{
-			Group: "isp", Name: "isp-acl1-8550-" + label(c.flows), N: 3, chain: isp(rulesFile(data, "acl1_8550")), traffic: accepted(data, "acl1_8550", c.flows), Bound: c.bound,
+			Group: "isp", Name: "isp-acl1-8550-" + label(c.flows), N: 3, chain: fixed(isp(rulesFile(data, "acl1_8550"))), traffic: accepted(data, "acl1_8550", c.flows), Bound: c.bound,
 		})
 	}
 	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550"} {
 		t := accepted(data, set, 2_000_000)
 		t.once = true
-		list = append(list, row{Group: "new", Name: fmt.Sprintf("isp-%s-new-flows", dashed(set)), N: 3, chain: isp(rulesFile(data, set)), traffic: t, Bound: 10})
+		list = append(list, row{Group: "new", Name: fmt.Sprintf("isp-%s-new-flows", dashed(set)), N: 3, chain: fixed(isp(rulesFile(data, set))), traffic: t, Bound: 10})
 	}
 	return list
+}
+
+// tableRows are a router with the Internet's routes, alone and behind a firewall.
+func tableRows(data string) []row {
+	return []row{
+		{
+			Group: "table", Name: "router-901899", N: 1, traffic: routed(data, 64_000), Bound: 1.6,
+			chain: func(dir string) (functions, error) {
+				rt, err := tableRouter(data, dir)
+				return functions{rt}, err
+			},
+			peers: []peer{l3fwdRoutes("fib", manyRoutes(data))}, // rte_lpm takes minutes to fill
+		},
+		{
+			Group: "table", Name: "acl1-8550-router-901899", N: 2, traffic: accepted(data, "acl1_8550", 64_000), Bound: 4.5,
+			chain: func(dir string) (functions, error) {
+				rt, err := tableRouter(data, dir)
+				return functions{firewall("fw", rulesFile(data, "acl1_8550")), rt}, err
+			},
+		},
+	}
 }
 
 // naptPool has ports for so many flows: a /28, or a /24 for many.

@@ -104,11 +104,7 @@ func sample(r *rand.Rand, f headerspace.Filter, proto uint64) (p headerspace.Pac
 	}
 	for _, field := range []headerspace.Field{headerspace.Src, headerspace.Dst} {
 		a := pick(field, 0xffffffff)
-		if first := a >> 24; first == 0 || first == 127 || first >= 224 {
-			return p, false
-		}
-		// Neither a neighbor that nobody resolves, nor a client, nor a NAPT's address.
-		if field == headerspace.Dst && (a>>8 == 203<<16|0<<8|113 || a>>24 == 10 || a>>17 == (198<<8|18)>>1) {
+		if first := a >> 24; first == 0 || first == 127 || first >= 224 || field == headerspace.Dst && unroutable(uint32(a)) {
 			return p, false
 		}
 		p[field] = headerspace.V(0xffff<<32 | a)

@@ -154,7 +154,7 @@ func (t testpmd) run(ctx context.Context, r replay, mode string) (*deviceReport,
 
 // untilReport runs a program that forwards for ever until the device has written its report, and ends it.
 func untilReport(ctx context.Context, report, name string, args ...string) (_ *deviceReport, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 	defer cancel()
 	_ = os.Remove(report)
 	cmd := exec.CommandContext(ctx, name, args...)
