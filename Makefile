@@ -157,8 +157,12 @@ fuzz: ## Each fuzz target for FUZZTIME (5m).
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: deps build ## Cycles per packet: tables and plots into docs/bench/ (root).
+bench: deps build ## Cycles per packet, beside DPDK's own programs: tables and plots into docs/bench/ (root, minutes).
 	hack/bench.sh -out docs/bench
+
+.PHONY: bench-check
+bench-check: deps build ## Fail if a row of docs/bench/results.json got slower by more than 3 % (root, minutes; on the machine that made it).
+	hack/bench.sh -check docs/bench/results.json
 
 .PHONY: simulate
 simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figures and plots (minutes).

@@ -27,10 +27,10 @@ func main() {
 
 // flags are what the command line says.
 type flags struct {
-	out, build, data, only, base, l3fwd string
-	passes, core, control               int
-	workers                             int
-	apart, peers                        bool
+	out, build, data, only, base, l3fwd, check string
+	passes, core, control                      int
+	workers                                    int
+	apart, peers                               bool
 }
 
 func parseFlags() flags {
@@ -46,6 +46,7 @@ func parseFlags() flags {
 	flag.BoolVar(&f.apart, "apart", true, "also measure chains function by function")
 	flag.BoolVar(&f.peers, "peers", true, "also measure peers")
 	flag.StringVar(&f.l3fwd, "l3fwd", "", "l3fwd, as hack/l3fwd.sh builds it; empty: not measured")
+	flag.StringVar(&f.check, "check", "", "results.json of an earlier run: fail if a row costs more than then; no report is written")
 	flag.IntVar(&f.workers, "workers", 0, "2: only compare one worker with two on two cores, into cores.md")
 	flag.Parse()
 	return f
@@ -89,6 +90,14 @@ func run(ctx context.Context) error {
 	default:
 		return fmt.Errorf("-workers %d: want 2", f.workers)
 	}
+	if f.check != "" {
+		stored, err := readStored(f.check)
+		if err != nil {
+			return err
+		}
+		b.apart, b.withPeers = false, false
+		return check(ctx, list, stored, b.measure, f.passes)
+	}
 	results, err := b.all(ctx, list)
 	if err != nil {
 		return err
@@ -124,7 +133,7 @@ func chosen(list []row, pattern string) ([]row, error) {
 func (b *bench) all(ctx context.Context, list []row) ([]result, error) {
 	var results []result
 	for _, row := range list {
-		r, err := b.measure(ctx, row)
+		r, err := b.measure(ctx, row, b.passes)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", row.Name, err)
 		}

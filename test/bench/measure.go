@@ -72,14 +72,15 @@ type series struct {
 	peers, forwarded                         []samples // by peer
 }
 
-func (b *bench) measure(ctx context.Context, r row) (*result, error) {
+// measure is a row's medians over some passes.
+func (b *bench) measure(ctx context.Context, r row, passes int) (*result, error) {
 	p, err := b.plan(r)
 	if err != nil {
 		return nil, err
 	}
 	out := &result{Group: r.Group, Name: r.Name, Functions: r.N, Flows: r.traffic.flows, Bound: r.Bound, Mode: p.mode}
 	s := series{peers: make([]samples, len(p.peers)), forwarded: make([]samples, len(p.peers))}
-	for range b.passes {
+	for range passes {
 		if err := b.pass(ctx, p, out, &s); err != nil {
 			return nil, err
 		}
