@@ -206,6 +206,8 @@ static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 		stats->tables[i]->expired = state.expired;
 		stats->tables[i]->exhausted = state.exhausted;
 		stats->tables[i]->evicted = state.evicted;
+		if (sn_state_report_table(sn_engine_state(engine), i, arena, stats->tables[i]) != 0)
+			return -1;
 	}
 	return 0;
 }

@@ -115,6 +115,12 @@ struct sn_state_kind {
 	/* To a message, whose common fields are set. 0, or -1 without memory. */
 	int (*report)(const struct sn_entry_info *info, struct sn_arena *arena,
 		      Sinter__Program__V1__Session *session);
+	/*
+	 * A table's own figures, beside those of all kinds, which are set. Workers may be at work: numbers
+	 * are of slightly different instants. 0, or -1 without memory. NULL: it has none.
+	 */
+	int (*report_table)(const struct sn_state *state, const struct sn_state_table *t,
+			    struct sn_arena *arena, Sinter__Program__V1__TableStats *stats);
 };
 
 /* Called by SN_STATE_KIND(). Ends the process if there are too many. */

@@ -238,6 +238,14 @@ void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_stat
 		add_stats(stats, shard_at(t, i));
 }
 
+int sn_state_report_table(const struct sn_state *state, uint32_t table, struct sn_arena *arena,
+			  Sinter__Program__V1__TableStats *stats)
+{
+	const struct sn_state_table *t = table < state->n_tables ? state->tables[table] : NULL;
+
+	return t && t->kind->report_table ? t->kind->report_table(state, t, arena, stats) : 0;
+}
+
 void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_state_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));

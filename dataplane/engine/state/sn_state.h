@@ -28,6 +28,7 @@
 #define SN_NO_SHARD UINT32_MAX
 
 struct sn_state;
+struct sn_arena;
 
 /* Several engines may share a chain's state. A unit of shards is one engine's at a time. */
 enum sn_shard_place {
@@ -127,9 +128,13 @@ struct sn_state_stats {
 	uint64_t evicted;   /* ended for another one */
 };
 
-/* Of a table of the current program. These two may run beside workers: the numbers are then of slightly
+/* Of a table of the current program. These three may run beside workers: the numbers are then of slightly
  * different instants. */
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats);
+
+/* What a table's kind adds to that. 0, or -1 without memory. */
+int sn_state_report_table(const struct sn_state *state, uint32_t table, struct sn_arena *arena,
+			  Sinter__Program__V1__TableStats *stats);
 
 /* Of a unit, over all tables of the program. */
 void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_state_stats *stats);

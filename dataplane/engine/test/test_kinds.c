@@ -229,6 +229,22 @@ static int count_report(const struct sn_entry_info *info, struct sn_arena *arena
 	return 0;
 }
 
+/* The packets of all addresses, as there is no field for them, are what was exhausted. */
+static int count_report_table(const struct sn_state *state, const struct sn_state_table *t,
+			      struct sn_arena *arena, Sinter__Program__V1__TableStats *stats)
+{
+	(void)state;
+	(void)arena;
+	stats->exhausted = 0;
+	for (uint32_t i = 0; i <= t->mask; i++) {
+		const struct sn_state_shard *sh = shard_at(t, i);
+
+		for (uint32_t j = 1; j <= sh->slab_fresh; j++)
+			stats->exhausted += ((const struct count *)at_index(sh, j))->packets;
+	}
+	return 0;
+}
+
 static const struct sn_state_kind count = {
 	.name = "count",
 	.claims = count_claims,
@@ -243,6 +259,7 @@ static const struct sn_state_kind count = {
 	.pack = count_pack,
 	.unpack = count_unpack,
 	.report = count_report,
+	.report_table = count_report_table,
 };
 SN_STATE_KIND(count)
 
@@ -404,6 +421,7 @@ static void kinds_have_their_tables_in_one_program(void **state)
 	struct sn_state *s = sn_state_create(1, 1, (struct sn_partitioning){0});
 	uint64_t kept, dropped, now = 1000000000000;
 	struct sn_state_stats sessions, counters;
+	Sinter__Program__V1__TableStats figures;
 	Sinter__Program__V1__StateTable *tables[2];
 	Sinter__Program__V1__Program *msg;
 	struct sn_program *program;
@@ -432,6 +450,11 @@ static void kinds_have_their_tables_in_one_program(void **state)
 						 i % 2, now, &session),
 				 i % 2 ? SN_NAPT_MADE : SN_NAPT_NONE);
 	}
+	sinter__program__v1__table_stats__init(&figures);
+	assert_int_equal(sn_state_report_table(s, 1, &arena, &figures), 0);
+	assert_int_equal(figures.exhausted, 0); /* a NAPT adds none */
+	assert_int_equal(sn_state_report_table(s, 0, &arena, &figures), 0);
+	assert_int_equal(figures.exhausted, 40);
 	sn_state_stats(s, 0, &counters);
 	sn_state_stats(s, 1, &sessions);
 	assert_int_equal(counters.sessions, 40);
