@@ -530,6 +530,7 @@ void sn_program_free(struct sn_program *p)
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		free(p->tables[i].name);
 		free(p->tables[i].own);
+		free(p->tables[i].rules);
 	}
 	for (uint32_t i = 0; i < p->n_runs; i++) {
 		free(p->runs[i].name);

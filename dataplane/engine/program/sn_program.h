@@ -76,6 +76,9 @@ struct sn_table_config {
 	uint32_t max_entries; /* 0: as many as the kind has room for */
 	void *own; /* what else the kind decoded: bytes without pointers, which are compared as such */
 	size_t own_size;
+	/* What the kind decoded for operations on the table, from malloc(): bytes without pointers that say
+	 * nothing of its state, which is kept when they change. NULL: nothing. */
+	void *rules;
 };
 
 struct sn_run {

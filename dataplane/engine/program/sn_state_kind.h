@@ -69,6 +69,10 @@ struct sn_state_kind {
 	/* No entry is left, and none was ever there. NULL: nothing of its own. */
 	void (*shard_reset)(const struct sn_state_table *t, struct sn_state_shard *sh);
 
+	/* On each of a worker's ticks, for what the worker keeps of the table beside entries. NULL: nothing.
+	 */
+	void (*tick)(struct sn_partition *partition, struct sn_state_table *t, uint64_t now);
+
 	/* ---- an entry ---- */
 
 	/* By what it is found, its owner included. */

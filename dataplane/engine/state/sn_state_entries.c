@@ -139,4 +139,7 @@ void sn_partition_tick(struct sn_partition *partition, uint64_t now)
 				sn_state_reap(partition, t, shard_at(t, i), now, false);
 		}
 	}
+	for (uint32_t j = 0; j < state->n_tables; j++)
+		if (state->tables[j]->kind->tick)
+			state->tables[j]->kind->tick(partition, state->tables[j], now);
 }

@@ -82,6 +82,12 @@ struct sn_state {
 	uint8_t place[SN_SHARDS]; /* enum sn_shard_place */
 };
 
+/* Of a part's worker. */
+static inline uint32_t partition_number(const struct sn_partition *partition)
+{
+	return (uint32_t)(partition - partition->state->partitions);
+}
+
 /* Quotas: how many entries may still be made, of a table, and of an owner and class. */
 static inline uint32_t n_quotas(uint32_t n_tables, uint32_t n_owners)
 {

@@ -80,6 +80,7 @@ static int config_copy(struct sn_table_config *to, const struct sn_table_config 
 	*to = *from;
 	to->name = strdup(from->name);
 	to->own = malloc(from->own_size + 1);
+	to->rules = NULL; /* the program's */
 	if (!to->name || !to->own)
 		return -ENOMEM;
 	if (from->own_size)

@@ -110,6 +110,7 @@ static const struct kind_case napt_openings = {
 struct count_table {
 	struct sn_state_table table;
 	uint32_t timeout_ms;
+	uint64_t ticked[8]; /* by worker: when */
 };
 
 struct count_config {
@@ -142,6 +143,7 @@ static int count_decode(struct sn_builder *b, struct sn_table_config *to,
 	to->own_size = sizeof(*c);
 	if (!c)
 		return sn_build_no_memory(b);
+	to->rules = strdup("for operations");
 	c->timeout_ms = from->port_min;
 	c->addresses = from->port_max;
 	return 0;
@@ -188,6 +190,11 @@ static const char *count_misfit(const struct sn_state *state, const struct sn_st
 	if (n->address > c->addresses)
 		return "its address is not the table's";
 	return e->shard == count_shard(state, n->address) ? NULL : "its address is another shard's";
+}
+
+static void count_tick(struct sn_partition *partition, struct sn_state_table *t, uint64_t now)
+{
+	((struct count_table *)t)->ticked[partition_number(partition)] = now;
 }
 
 static struct sn_entry *count_victim(struct sn_partition *partition, struct sn_state_table *t,
@@ -254,6 +261,7 @@ static const struct sn_state_kind count = {
 	.table_init = count_table_init,
 	.hash = count_hash,
 	.timeout = count_timeout,
+	.tick = count_tick,
 	.misfit = count_misfit,
 	.victim = count_victim,
 	.pack = count_pack,
@@ -464,6 +472,33 @@ static void kinds_have_their_tables_in_one_program(void **state)
 	sn_arena_free(&arena);
 }
 
+static void a_worker_ticks_for_all_tables(void **state)
+{
+	struct sn_state *s = sn_state_create(1, 3, (struct sn_partitioning){0});
+	const struct count_table *t;
+	struct sn_program *program;
+	struct sn_arena arena;
+	struct sn_error err = {0};
+	uint64_t kept, dropped;
+
+	(void)state;
+	sn_arena_init(&arena);
+	program = sn_program_create(count_program(&arena), NULL, &err);
+	assert_non_null(program);
+	assert_int_equal(sn_state_apply(s, program, &kept, &dropped), 0);
+	t = (const struct count_table *)s->tables[0];
+	assert_null(t->table.config.rules);
+	assert_non_null(program->tables[0].rules);
+	sn_partition_tick(sn_state_partition(s, 2), 5000);
+	sn_partition_tick(sn_state_partition(s, 0), 7000);
+	assert_int_equal(t->ticked[0], 7000);
+	assert_int_equal(t->ticked[1], 0);
+	assert_int_equal(t->ticked[2], 5000);
+	sn_state_free(s);
+	sn_program_free(program);
+	sn_arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -474,6 +509,7 @@ int main(void)
 		cmocka_unit_test(runs_lead_into_tables_that_have_them),
 		cmocka_unit_test(a_table_that_becomes_another_kinds_begins_empty),
 		cmocka_unit_test(kinds_have_their_tables_in_one_program),
+		cmocka_unit_test(a_worker_ticks_for_all_tables),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
