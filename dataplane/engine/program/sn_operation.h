@@ -77,6 +77,13 @@ struct sn_lead {
 	uint32_t segment;
 };
 
+/* Which shard has an operation's state, if not that of the packet's flow: that of a prefix of one of the
+ * packet's addresses; see sn_prefix_shard(). */
+struct sn_cut {
+	bool destination; /* else its source */
+	uint8_t prefix_len;
+};
+
 struct sn_operation {
 	const char *name; /* of the field in Op, or in Leg, of program.proto; of messages */
 	uint32_t wire;	  /* its number there */
@@ -103,6 +110,9 @@ struct sn_operation {
 	 * PASS.
 	 */
 	struct sn_verdict (*predict)(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op);
+	/* With SN_OP_OWN_SHARD: execute() and predict() hand over to that shard; but execute() lets an answer
+	 * of the engine's pass without, which came about where what it answers had its state. */
+	struct sn_cut (*cut)(const struct sn_program *p, const struct sn_op *op);
 	/* Note on a class what its packets' fast path has to do or to fetch. False, or NULL: a class with
 	 * this operation takes the slow path. */
 	bool (*simplify)(struct sn_class *c, const struct sn_op *op);

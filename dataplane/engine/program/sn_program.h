@@ -102,9 +102,10 @@ enum sn_op_trait {
 	SN_OP_FINDS_STATE = 8,	/* looks an entry up by the flow of its return packets */
 	SN_OP_UNCACHEABLE = 16, /* what it does is not the same for all packets of a flow */
 	SN_OP_ON_PACKET = 32,	/* changes nothing but the packet: idle where that is dropped */
+	SN_OP_OWN_SHARD = 64,	/* finds or makes an entry, of a shard that it tells itself: its row has cut */
 };
 
-#define SN_OP_STATE (SN_OP_MAKES_STATE | SN_OP_FINDS_STATE)
+#define SN_OP_STATE (SN_OP_MAKES_STATE | SN_OP_FINDS_STATE | SN_OP_OWN_SHARD)
 
 /* Eight bytes: those of many classes have to share the processor's first cache. */
 struct sn_op {

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "sn_cuts.h"
 #include "sn_operation.h"
 
 #define FLOW (1u << SN_SRC | 1u << SN_DST | 1u << SN_SPORT | 1u << SN_DPORT)
@@ -83,6 +84,8 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 	for (uint32_t i = 0; i < leg->n_ops && c->n_legs == 1; i++) {
 		const struct sn_op *op = sn_leg_op(p, leg, i);
 
+		if (op->traits & SN_OP_OWN_SHARD)
+			break;
 		if (sn_operation_of(op)->way)
 			return sn_operation_of(op)->way;
 		if (op->writes & FLOW)
@@ -142,9 +145,13 @@ int sn_ways_note(struct sn_program *p)
 {
 	struct meets meets;
 	bool *made;
+	int agree;
 
 	if (!p->stateful)
 		return 0;
+	agree = sn_cuts_agree(p);
+	if (agree < 0)
+		return -1;
 	made = calloc(p->n_segments, 3 * sizeof(*made));
 	if (!made)
 		return -1;
@@ -153,7 +160,7 @@ int sn_ways_note(struct sn_program *p)
 	find_meets(p, &meets);
 	for (uint32_t i = 0; i < p->n_classes; i++)
 		p->classes[i].way = way_of(p, &p->classes[i], &meets);
-	p->unpartitioned = !can_be_cut(p, &meets, made);
+	p->unpartitioned = !agree || !can_be_cut(p, &meets, made);
 	free(made);
 	return 0;
 }

@@ -39,6 +39,17 @@ void sn_state_set_key(struct sn_state *state, uint64_t key)
 	state->key = key;
 }
 
+uint32_t sn_prefix_shard(const struct sn_state *state, uint32_t prefix, uint32_t prefix_len)
+{
+	uint32_t shift = state->partitioning.shift;
+
+	if (state->partitioning.by != SN_PARTITION_BY_ADDRESS)
+		return sn_mum(prefix ^ state->key, 0x9e3779b97f4a7c15ull) & (SN_SHARDS - 1);
+	if (shift < 32 - prefix_len)
+		shift = 32 - prefix_len; /* those below are 0 */
+	return prefix >> shift & (SN_SHARDS - 1);
+}
+
 static void set_owned(struct sn_partition *partition, uint32_t unit, bool owned)
 {
 	for (uint32_t i = unit; i < SN_SHARDS; i += partition->state->unit_mask + 1)

@@ -72,6 +72,9 @@ void sn_state_free(struct sn_state *state);
 
 struct sn_partitioning sn_state_partitioning(const struct sn_state *state);
 
+/* The shard of a prefix, whose other bits are 0, by itself: hashed, or its lowest bits that the cut is by. */
+uint32_t sn_prefix_shard(const struct sn_state *state, uint32_t prefix, uint32_t prefix_len);
+
 /* Another cut, before the first sn_state_apply(). */
 void sn_state_repartition(struct sn_state *state, struct sn_partitioning partitioning);
 
