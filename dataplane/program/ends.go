@@ -56,7 +56,10 @@ func Ends(p *Program, segment int, l *programpb.Leg) []End {
 	var may []string
 	for _, op := range l.GetOps() {
 		row, _ := operationOf(op)
-		for _, reason := range row.unless {
+		if row.unless == nil {
+			continue
+		}
+		for _, reason := range row.unless(p, op) {
 			if !slices.Contains(may, reason) {
 				may = append(may, reason)
 			}

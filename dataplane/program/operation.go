@@ -25,8 +25,8 @@ type operation struct {
 	kind  OpKind
 	check func(v validator, at string, o *programpb.Op) error
 	text  func(p *Program, o *programpb.Op) string
-	// unless are the reasons under which a packet may be dropped, for what no header says.
-	unless []string
+	// unless are the reasons under which a packet may be dropped, for what no header says; nil: there are none.
+	unless func(p *Program, o *programpb.Op) []string
 	// ttl tells whether it lowers the TTL, or raises or sets it; nil: neither.
 	ttl func(o *programpb.Op) (lowers, raises bool)
 	// leaves notes what is known of the packet behind it; nil: no more than before.
@@ -77,7 +77,7 @@ var operations = map[reflect.Type]operation{
 		text: func(p *Program, o *programpb.Op) string {
 			return "translate " + p.GetRuns()[o.GetStateForward()].GetName()
 		},
-		unless: []string{"nat-exhausted", "nat-unsupported"},
+		unless: func(*Program, *programpb.Op) []string { return []string{"nat-exhausted", "nat-unsupported"} },
 	},
 	reflect.TypeFor[*programpb.Op_Count](): {
 		kind: Note,

@@ -123,7 +123,10 @@ var sourceReasons = []programpb.DropReason{
 }
 
 func (v validator) stateTable(i int, t *programpb.StateTable) error {
-	at := fmt.Sprintf("tables[%d] (%s)", i, t.GetName())
+	return kindOf(t).check(v, fmt.Sprintf("tables[%d] (%s)", i, t.GetName()), t)
+}
+
+func naptTable(at string, t *programpb.StateTable) error {
 	if len(t.GetPool()) == 0 {
 		return fmt.Errorf("%s: pool is empty", at)
 	}
@@ -155,7 +158,7 @@ func heldTwice(pool []*programpb.AddressRange) (uint32, bool) {
 func (v validator) run(i int, r *programpb.Run) error {
 	at := fmt.Sprintf("runs[%d] (%s)", i, r.GetName())
 	return first(
-		index(at, "table", r.GetTable(), len(v.p.GetTables())),
+		v.napt(at, "table", r.GetTable()),
 		index(at, "segment", r.GetSegment(), len(v.p.GetSegments())),
 		count(at+": single", len(r.GetSingle()), MaxRuns),
 		each(r.GetSingle(), func(j int, run uint32) error { return index(at, fmt.Sprintf("single[%d]", j), run, len(v.p.GetRuns())) }),
@@ -221,7 +224,7 @@ func (v validator) leg(at string, l *programpb.Leg) error {
 	case *programpb.Leg_Segment:
 		return index(at, "segment", o.Segment, len(v.p.GetSegments()))
 	case *programpb.Leg_StateReturn:
-		return index(at, "state_return", o.StateReturn, len(v.p.GetTables()))
+		return v.napt(at, "state_return", o.StateReturn)
 	}
 	return fmt.Errorf("%s: has no outcome", at)
 }

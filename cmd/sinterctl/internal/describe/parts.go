@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -20,12 +21,7 @@ func Parts(p *programpb.Program) []Part {
 		add("interface "+n.GetName(), fmt.Sprintf("%s, enters %s", iface(n), segment(n.GetSegment())))
 	}
 	for _, t := range p.GetTables() {
-		var pool []string
-		for _, r := range t.GetPool() {
-			pool = append(pool, fmt.Sprintf("%s-%s", addr(r.GetFirst()), addr(r.GetLast())))
-		}
-		add("state table "+t.GetName(), fmt.Sprintf("pool %s, ports %d-%d, at most %d sessions",
-			strings.Join(pool, ","), t.GetPortMin(), t.GetPortMax(), t.GetMaxSessions()))
+		add("state table "+t.GetName(), program.TableText(p, t))
 	}
 	for _, r := range p.GetRuns() {
 		add("translation "+r.GetName(), fmt.Sprintf("table %s, replies go on in %s, idle times in ms: tcp %d, tcp opening or closing %d, udp %d, icmp %d; sessions %d",

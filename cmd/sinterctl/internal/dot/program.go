@@ -25,8 +25,8 @@ func (d *drawing) program(p *programpb.Program) {
 		d.iface("q", i, n.GetName(), "out")
 	}
 	for i, t := range p.GetTables() {
-		d.line(`    t%d [shape=cylinder, style=filled, %s, label=<<b>%s</b><br/><font point-size="8.5">flows, both ways</font>>]`,
-			i, statePaint.attrs(), escape(t.GetName()))
+		d.line(`    t%d [shape=cylinder, style=filled, %s, label=<<b>%s</b><br/><font point-size="8.5">%s</font>>]`,
+			i, statePaint.attrs(), escape(t.GetName()), escape(program.TableHolds(t)))
 	}
 	for _, r := range p.GetRuns() {
 		d.line(`    t%d -> s%d:head [color=%q, style=dashed, constraint=false, label=" %s "]`,
