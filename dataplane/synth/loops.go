@@ -97,7 +97,17 @@ func (l *looper) bound() int {
 	if l.endless {
 		return 0
 	}
-	return (1 + (l.lookUps+1)*l.starts) * (1 + len(l.w.tables)) * (1 + longest.Generations)
+	return (1 + (l.lookUps+1)*l.starts) * (1 + l.translating()) * (1 + longest.Generations)
+}
+
+// translating is how many tables lead packets back.
+func (l *looper) translating() (n int) {
+	for _, node := range l.w.tables {
+		if _, ok := l.w.means[node].(*napt); ok {
+			n++
+		}
+	}
+	return n
 }
 
 // asks are the addresses that may be answered: sources that an interface lets in, and those that a function writes.

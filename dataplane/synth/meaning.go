@@ -37,6 +37,12 @@ type counting interface {
 	counters(node string) []string
 }
 
+// keeping is an element that keeps state in a table.
+type keeping interface {
+	// keep writes the table; its name is there.
+	keep(e *emitter, t *programpb.StateTable)
+}
+
 // answering is an element that sends a packet of its own instead of the one that came.
 type answering interface {
 	// answers are the packets that it sends.

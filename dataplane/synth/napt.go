@@ -261,7 +261,7 @@ func (w *walker) run(r runID) int {
 // single is the run of one NAPT.
 func (w *walker) single(node int) runID { return w.runs.extend(noRun, node) }
 
-// table is the index of the state table of a NAPT that writes last.
+// table is the index of the state table of a node: a NAPT that writes last, or another element that keeps state.
 func (w *walker) table(node int) int {
 	if i := slices.Index(w.tables, node); i >= 0 {
 		return i

@@ -52,6 +52,10 @@ func (w *walker) act(t *tcu, node int, o op, reads []headerspace.Field, writes m
 			return w.setApart(int(e.node))
 		}
 	}
+	if n := len(t.runs); n > 0 && operations[o.kind].lasting && !w.apart[w.runs.last(t.runs[n-1])] {
+		// A NAPT behind that finds no port must not end the packet's way before this is done.
+		return w.setApart(w.runs.last(t.runs[n-1]))
+	}
 	t.settle()
 	t.do(o)
 	done := *t.settled()

@@ -16,7 +16,10 @@ import (
 
 // judge is an element that no function has: what it does to a packet, drop or mark it, is known at run time alone. All that
 // the synthesizer has to know of it is in this file. It is written as a counter.
-type judge struct{ reads []headerspace.Field }
+type judge struct {
+	reads     []headerspace.Field
+	forgetful bool // what it does is not done to packets that are dropped later
+}
 
 func (judge) Kind() string             { return "judge" }
 func (judge) Ports() (in, out int)     { return 1, 1 }
@@ -30,7 +33,11 @@ func (judging) counters(node string) []string { return []string{node} }
 
 func (j judging) walk(w *walker, t *tcu, at arrival) error {
 	marks := map[headerspace.Field]headerspace.Set{headerspace.DSCP: headerspace.Full(headerspace.DSCP)}
-	if err := w.act(t, at.node, op{kind: opJudge, arg: int64(w.counters.of[at.node][0])}, j.reads, marks); err != nil {
+	kind := opJudge
+	if j.forgetful {
+		kind = opGlance
+	}
+	if err := w.act(t, at.node, op{kind: kind, arg: int64(w.counters.of[at.node][0])}, j.reads, marks); err != nil {
 		return err
 	}
 	return w.follow(t, at.node, 0, -1)
@@ -43,6 +50,8 @@ var opJudge = newOperation(operation{
 	},
 	verdict: true, lasting: true,
 })
+
+var opGlance = newOperation(operation{write: operations[opJudge].write, verdict: true})
 
 // row is a chain from interface a to b through elements in a row; output 1, if there is one, is a drop. Nothing comes in by b.
 func row(elements ...element.Element) *graph.Graph {
@@ -110,26 +119,26 @@ func TestAnElementThatJudgesPacketsAtRunTime(t *testing.T) {
 		want  []string
 	}{
 		"is asked about packets as they are there": {
-			[]element.Element{element.SetField{Field: headerspace.TTL, Value: headerspace.V(7)}, judge{src}},
+			[]element.Element{element.SetField{Field: headerspace.TTL, Value: headerspace.V(7)}, judge{reads: src}},
 			[]string{"ttl := 7, judge → output b"},
 		},
 		"is asked about packets that are dropped later": {
-			[]element.Element{judge{src}, element.SetField{Field: headerspace.TTL, Value: headerspace.V(7)}, element.Discard{Reason: "later"}},
+			[]element.Element{judge{reads: src}, element.SetField{Field: headerspace.TTL, Value: headerspace.V(7)}, element.Discard{Reason: "later"}},
 			[]string{"judge → drop later"},
 		},
 		"decides what counters behind it count": {
-			[]element.Element{element.Counter{}, judge{src}, element.Counter{}},
+			[]element.Element{element.Counter{}, judge{reads: src}, element.Counter{}},
 			[]string{"judge → output b, counted by counter2, counter0"},
 		},
 		"has packets classified again whose mark is read": {
-			[]element.Element{judge{src}, byDSCP}, []string{"judge → classify again at classifier1"},
+			[]element.Element{judge{reads: src}, byDSCP}, []string{"judge → classify again at classifier1"},
 		},
 		"is forgotten where its mark is written over": {
-			[]element.Element{judge{src}, element.SetField{Field: headerspace.DSCP, Value: headerspace.V(46)}, byDSCP},
+			[]element.Element{judge{reads: src}, element.SetField{Field: headerspace.DSCP, Value: headerspace.V(46)}, byDSCP},
 			[]string{"judge, dscp := 46 → output b"},
 		},
 		"judges once what is copied then": {
-			[]element.Element{judge{src}, element.Tee{Outs: 2}}, []string{"judge → classify again at tee1"},
+			[]element.Element{judge{reads: src}, element.Tee{Outs: 2}}, []string{"judge → classify again at tee1"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -140,16 +149,17 @@ func TestAnElementThatJudgesPacketsAtRunTime(t *testing.T) {
 	}
 }
 
-func TestNAPTsStayApartWhereAnElementLooksAtTheFirstOnesChoice(t *testing.T) {
+func TestNAPTsStayApartWhereAnElementBetweenThemMustActFirst(t *testing.T) {
 	for name, k := range map[string]struct {
-		reads headerspace.Field
+		judge judge
 		apart bool
 	}{
-		"it reads the source that the first one chose": {headerspace.Src, true},
-		"it reads the destination, which neither does": {headerspace.Dst, false},
+		"it reads the source that the first one chose": {judge{reads: []headerspace.Field{headerspace.Src}, forgetful: true}, true},
+		"it reads the destination, which neither does": {judge{reads: []headerspace.Field{headerspace.Dst}, forgetful: true}, false},
+		"what it does stays when the second one drops": {judge{reads: []headerspace.Field{headerspace.Dst}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, r := legsFrom(t, row(masquerade("192.0.2.1"), judge{[]headerspace.Field{k.reads}}, masquerade("198.51.100.1")))
+			_, r := legsFrom(t, row(masquerade("192.0.2.1"), k.judge, masquerade("198.51.100.1")))
 			joined := slices.ContainsFunc(r.Runs, func(r Run) bool { return len(r.NAPTs) > 1 })
 			if joined == k.apart {
 				t.Errorf("runs %v: NAPTs apart %t, want %t", r.Runs, !joined, k.apart)

@@ -72,22 +72,24 @@ func (r *runs) forget(n int) {
 // capacity is how many flows of a protocol the NAPT's pool has ports for.
 func (n *napt) capacity() int { return len(n.Pool) * (int(n.PortMax) - int(n.PortMin) + 1) }
 
+// keep implements keeping.
+func (n *napt) keep(_ *emitter, t *programpb.StateTable) {
+	t.PortMin, t.PortMax, t.MaxSessions = uint32(n.PortMin), uint32(n.PortMax), uint32(n.MaxSessions)
+	for _, a := range n.Pool {
+		last := len(t.Pool) - 1
+		if last >= 0 && t.Pool[last].Last+1 == v4(a) {
+			t.Pool[last].Last++
+			continue
+		}
+		t.Pool = append(t.Pool, &programpb.AddressRange{First: v4(a), Last: v4(a)})
+	}
+}
+
 // tables writes state tables and the runs that lead into them.
 func (e *emitter) tables() {
 	for _, node := range e.w.tables {
-		n := e.w.napt(node)
-		t := &programpb.StateTable{
-			Name: e.w.g.Nodes[node].Name, PortMin: uint32(n.PortMin), PortMax: uint32(n.PortMax),
-			MaxSessions: uint32(n.MaxSessions),
-		}
-		for _, a := range n.Pool {
-			last := len(t.Pool) - 1
-			if last >= 0 && t.Pool[last].Last+1 == v4(a) {
-				t.Pool[last].Last++
-				continue
-			}
-			t.Pool = append(t.Pool, &programpb.AddressRange{First: v4(a), Last: v4(a)})
-		}
+		t := &programpb.StateTable{Name: e.w.g.Nodes[node].Name}
+		e.w.means[node].(keeping).keep(e, t)
 		e.p.Tables = append(e.p.Tables, t)
 	}
 	for i, run := range e.w.runs.used {
