@@ -84,7 +84,7 @@ func (s *search) explain() *run {
 	if s.done(first) || len(first.made) == 0 && len(first.asked) == 0 {
 		return first
 	}
-	first.rollback(0)
+	first.abandon()
 	if r := s.otherGuesses(first); r != nil {
 		return r
 	}
@@ -93,7 +93,7 @@ func (s *search) explain() *run {
 			if r = s.run(w, w != nil && r.again); s.done(r) {
 				return r
 			}
-			r.rollback(0)
+			r.abandon()
 		}
 	}
 	if r := s.otherSources(first); r != nil {
@@ -284,7 +284,7 @@ func (s *search) giveUp(first *run) *run {
 			if s.done(r) {
 				return r
 			}
-			r.rollback(0)
+			r.abandon()
 		}
 	}
 	return nil
@@ -335,7 +335,7 @@ func (s *search) withChoice(learned map[string][]wish, n *nat, nth int, at endpo
 	if s.done(r) {
 		return r
 	}
-	r.rollback(0)
+	r.abandon()
 	if !s.sameWay(r) {
 		return nil
 	}
@@ -346,7 +346,7 @@ func (s *search) withChoice(learned map[string][]wish, n *nat, nth int, at endpo
 	if r = s.run(w, true); s.done(r) {
 		return r
 	}
-	r.rollback(0)
+	r.abandon()
 	return nil
 }
 

@@ -208,7 +208,7 @@ func (s *search) otherGuesses(first *run) *run {
 					return r
 				}
 			}
-			r.rollback(0)
+			r.abandon()
 		}
 	}
 	return nil
@@ -227,11 +227,11 @@ func (s *search) otherSources(first *run) *run {
 		if s.done(r) {
 			return r
 		}
-		r.rollback(0)
+		r.abandon()
 		if r = s.runAfter(desert, s.learn(r), false); s.done(r) {
 			return r
 		}
-		r.rollback(0)
+		r.abandon()
 	}
 	return nil
 }

@@ -381,7 +381,7 @@ func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
 			if len(r.res.Out) != 1 || len(second.inside) > 3 {
 				t.Fatalf("%d frames; the NAPT behind has %d entries, want one per flow", len(r.res.Out), len(second.inside))
 			}
-			r.rollback(0)
+			r.abandon()
 			if isInside, isOutside := state(c); !maps.EqualFunc(isInside, wasInside, sameEntry) || !maps.Equal(isOutside, wasOutside) {
 				t.Errorf("state was\n%v\n%v, is\n%v\n%v", wasInside, wasOutside, isInside, isOutside)
 			}

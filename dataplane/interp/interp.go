@@ -165,7 +165,7 @@ func (c *Chain) Peek(now time.Duration, iface int, frame []byte, trace func(Step
 	defer func() { c.trace = was }()
 	r := c.newRun(now, nil, nil)
 	r.start(iface, frame)
-	r.rollback(0)
+	r.abandon()
 	return r.res
 }
 

@@ -27,7 +27,7 @@ type run struct {
 	wide   bool // what is chosen freely is far from what was chosen before
 	res    Result
 	counts []counted
-	undo   []func()
+	undo   []change
 
 	made    []*made          // choices, in order
 	asked   []question       // look-ups from outside, in order
@@ -70,14 +70,38 @@ func (r *run) start(iface int, frame []byte) {
 	r.walk(p, graph.Edge{To: l.in})
 }
 
-func (r *run) undoable(f func()) { r.undo = append(r.undo, f) }
+// change is how a change of state is taken back.
+type change struct {
+	back func()
+	// stays says that the change does not depend on what becomes of the packet: it is taken back with the run alone.
+	stays bool
+}
 
-// rollback takes back the changes of state since the mark.
+func (r *run) undoable(f func()) { r.undo = append(r.undo, change{back: f}) }
+
+// lasting is for a change that stays when the packet is dropped.
+func (r *run) lasting(f func()) { r.undo = append(r.undo, change{f, true}) }
+
+// rollback takes back the changes of state that the packets made since the mark, which are dropped.
 func (r *run) rollback(mark int) {
-	for len(r.undo) > mark {
-		r.undo[len(r.undo)-1]()
-		r.undo = r.undo[:len(r.undo)-1]
+	var stay []change
+	for _, c := range slices.Backward(r.undo[mark:]) {
+		if c.stays {
+			stay = append(stay, c)
+			continue
+		}
+		c.back()
 	}
+	slices.Reverse(stay)
+	r.undo = append(r.undo[:mark], stay...)
+}
+
+// abandon takes back all that the run changed.
+func (r *run) abandon() {
+	for _, c := range slices.Backward(r.undo) {
+		c.back()
+	}
+	r.undo = nil
 }
 
 // accept makes the run count.
