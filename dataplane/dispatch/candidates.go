@@ -121,6 +121,8 @@ func (p *planner) treatment(class uint32) (treat uint32, drop bool) {
 		return class, false
 	}
 	switch {
+	case len(legs[0].GetOps()) > 0:
+		return class, false // what is done to them before must be done
 	case p.caps.Count:
 		return class, true
 	case len(legs[0].GetCounters()) == 0:

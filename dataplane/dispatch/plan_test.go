@@ -175,6 +175,15 @@ func TestADropThatSomebodyCountsStaysInSoftwareIfTheDeviceCannotCount(t *testing
 	}
 }
 
+func TestADropBehindAnOperationStaysInSoftware(t *testing.T) {
+	p := chain(row{anyPort, hosts(1), "first", 0})
+	p.Counters = []string{"seen"}
+	p.Segments[0].Classes[0].Legs[0].Ops = []*programpb.Op{{Op: &programpb.Op_Count{}}}
+	if got := lines(mustPlan(t, &Input{Program: p, Capabilities: able(100)})); strings.Contains(got, "drop") {
+		t.Errorf("got\n%swant no drop: what is done to the packets before would not be done", got)
+	}
+}
+
 func TestTagsAndShardsSendPacketsToTheirQueues(t *testing.T) {
 	in := &Input{
 		Program: chain(), Capabilities: able(100), Shards: Shards{Dispatcher: Flow, Bits: shard.Bits},
