@@ -76,6 +76,14 @@ func (i inElement) NAPT(field string, spec *v1alpha1.NAPT, owner string) element
 	return i.b.napt(i.f, i.path+"."+field, spec, owner)
 }
 
+func (i inElement) MTU() int {
+	most := 0
+	for _, f := range i.b.interfaces {
+		most = max(most, int(f.spec.MTU))
+	}
+	return most
+}
+
 // lower makes the elements that packets can get to.
 func (e elements) lower(b *builder, f *function) {
 	spec := e.spec

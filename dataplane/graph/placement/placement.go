@@ -33,6 +33,8 @@ type Function interface {
 	Filter(field string, m *v1alpha1.Match) (_ headerspace.Filter, ok bool)
 	// NAPT reads a NAPT's parameters. The ports at its two sides belong to the owner.
 	NAPT(field string, spec *v1alpha1.NAPT, owner string) element.NAPT
+	// MTU is the largest IP packet, in bytes, that an interface of the chain sends.
+	MTU() int
 }
 
 // kinds place the elements of each kind.
