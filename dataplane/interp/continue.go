@@ -15,8 +15,8 @@ func (c *Chain) Continue(g *graph.Graph, opts Options) *Chain {
 		before[n.Name] = c.means[i]
 	}
 	for i, n := range g.Nodes {
-		if k, ok := next.means[i].(keeping); ok && k.continues(before[n.Name]) {
-			next.means[i] = before[n.Name]
+		if k, ok := next.means[i].(keeping); ok {
+			next.means[i] = k.resume(before[n.Name])
 		}
 	}
 	maps.Copy(next.counts, c.counts)

@@ -21,8 +21,8 @@ const ended = -1
 
 // keeping is an element whose state stays when its chain is changed.
 type keeping interface {
-	// continues tells whether the state of the node that had the name before serves on.
-	continues(before meaning) bool
+	// resume gives the element with the state of the node that had the name before, as far as that serves on.
+	resume(before meaning) meaning
 }
 
 // meanings makes the meaning of an element, by the element's type. name is the node's.

@@ -101,10 +101,12 @@ func (n *nat) pass(r *run, at *graph.Node, p *packet, in int) (int, bool) {
 	return 1 - in, false
 }
 
-// continues: the NAPT is as it was.
-func (n *nat) continues(before meaning) bool {
-	old, ok := before.(*nat)
-	return ok && reflect.DeepEqual(old.element, n.element) && old.overlaps == n.overlaps
+// resume: the NAPT goes on if it is as it was.
+func (n *nat) resume(before meaning) meaning {
+	if old, ok := before.(*nat); ok && reflect.DeepEqual(old.element, n.element) && old.overlaps == n.overlaps {
+		return old
+	}
+	return n
 }
 
 // nats are the chain's NAPTs.
