@@ -261,6 +261,7 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 		return rc;
 	if (!msg->n_dims && !msg->n_bits) { /* every box holds every packet */
 		c->only = msg->classes[0];
+		sn_plain_keys_init(c);
 		return 0;
 	}
 	c->n_dims = msg->n_dims;
@@ -292,6 +293,7 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 	c->table = sn_table_create(&spec, err);
 	if (!c->table)
 		return sn_fail_in(err, "%s", at);
+	sn_plain_keys_init(c);
 	return 0;
 }
 

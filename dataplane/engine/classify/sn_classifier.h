@@ -31,6 +31,19 @@ struct sn_bit_table {
 	uint64_t *words;
 };
 
+/*
+ * How keys of plain frames are made, all of whose dimensions lie in 16 bytes of the frame: byte i of a key's
+ * dimensions is byte from[i] of those, 0 if that is SN_KEY_FIXED or more, and byte i of `fixed` is added.
+ */
+struct sn_plain_keys {
+	bool possible;
+	uint8_t from[32];
+	uint32_t fixed[8];
+	uint64_t bits[SN_TABLE_WORDS_MAX]; /* of all fields that are the same in all plain frames */
+};
+
+#define SN_KEY_FIXED 0x80
+
 struct sn_classifier {
 	struct sn_table *table; /* NULL: every packet is of the class `only` */
 	uint32_t only;
@@ -40,6 +53,7 @@ struct sn_classifier {
 	uint8_t dims[SN_TABLE_DIMS_MAX];
 	uint16_t reads; /* bit per field: enum sn_field */
 	struct sn_bit_table bits[SN_FIELDS];
+	struct sn_plain_keys plain;
 };
 
 /*
@@ -74,6 +88,13 @@ int sn_atoms_refine(uint16_t *atoms, uint32_t n, uint32_t *count, const Sinter__
 /* Classes of the packets pkts[index[i]], i < n <= 64; SN_TABLE_NONE where no box holds it. */
 void sn_classifier_lookup(const struct sn_classifier *c, const struct sn_pkt *pkts, const uint8_t *index,
 			  uint32_t *classes, unsigned int n);
+
+/* The same of plain frames; if the classifier's plain.possible. */
+void sn_classifier_lookup_plain(const struct sn_classifier *c, const uint8_t *const *frames,
+				uint32_t *classes, unsigned int n);
+
+/* How it is done; once, when the rest of the classifier is made. */
+void sn_plain_keys_init(struct sn_classifier *c);
 
 /* The largest value of a field, "absent" included. */
 uint32_t sn_field_max(enum sn_field field);

@@ -47,4 +47,27 @@ static inline void sn_session_use(const struct sn_state *state, struct sn_sessio
 	memcpy(&s->window[is_return], tcp + 14, 2);
 }
 
+/*
+ * The same for a packet that is TCP or else UDP, of 20 bytes or more from l4 on: which of the two takes no
+ * branch, as flows of both come mixed.
+ */
+static inline void sn_session_use_mixed(const struct sn_state *state, struct sn_session *s, const uint8_t *l4,
+					bool is_tcp, bool is_return, uint64_t now)
+{
+	uint32_t all = -(uint32_t)is_tcp, ack;
+	uint8_t flags = (uint8_t)(l4[13] & all), seen;
+	uint16_t window;
+
+	seen = is_return ? SN_SEEN_ANSWERED & all : flags >> 3 & s->seen << 1 & SN_SEEN_ACKNOWLEDGED;
+	if (unlikely((flags & sn_session_wary(s, l4)) | (seen & ~s->seen))) {
+		sn_session_tcp(state, s, l4, is_return, now);
+		return;
+	}
+	s->entry.last_use = now;
+	memcpy(&ack, l4 + 8, 4);
+	memcpy(&window, l4 + 14, 2);
+	s->ack[is_return] = ack & all;
+	s->window[is_return] = (uint16_t)(window & all);
+}
+
 #endif /* SN_TCP_H */

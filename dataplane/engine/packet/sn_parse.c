@@ -2,10 +2,9 @@
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
-#include "sn_parse.h"
+#include "sn_parse_eight.h"
 
-#define MAC_BROADCAST  0xffffffffffffull
-#define PREFETCH_AHEAD 4
+#define MAC_BROADCAST 0xffffffffffffull
 
 enum ip_option {
 	OPTION_END = 0,
@@ -250,93 +249,151 @@ static inline enum sn_reason parse_frame(struct sn_pkt *p, struct rte_mbuf *m, u
 	return type == ETHER_IPV6 ? SN_REASON_IPV6 : SN_REASON_NOT_IP;
 }
 
-static __rte_noinline bool is_refused(const struct sn_sources *sources, uint32_t source, uint32_t destination)
+static __rte_noinline bool is_refused(const struct sn_sources *sources, const uint8_t *addresses)
 {
+	uint32_t source = sn_load32(addresses), destination = sn_load32(addresses + 4);
+
 	return is_martian(source) || is_martian(destination) ||
 	       sn_sources_reason(sources, source) != SN_REASON_NONE;
 }
 
-/*
- * The frame that nearly all are: to us, untagged, without IP options, whole, TCP or UDP, and right in
- * all that Entry checks. The same as parse_frame() with what is known put in; false: not such a frame.
- */
-static inline bool parse_plain(struct sn_pkt *p, const struct rte_mbuf *m, uint64_t mac,
-			       const struct sn_sources *sources)
+/* As header_sum_ok() of a header without options: a sum of words is 0 in one's complement if 0xffff divides
+ * it, which a product by its inverse tells. */
+static inline bool plain_sum_ok(const uint8_t *ip)
 {
-	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *), *ip = f + SN_ETHER_LEN, *l4 = ip + 20;
-	uint32_t len = m->data_len, start, room, need;
-	uint64_t to, addresses;
-	uint16_t frag;
+	const uint64_t inverse = 0xfffefffefffeffffull;
+	uint64_t sum = 0;
+	uint32_t word;
 
-	if (unlikely(len < SN_ETHER_LEN + 20 + 20 || m->nb_segs > 1))
-		return false;
+	for (unsigned int i = 0; i < 5; i++) {
+		memcpy(&word, ip + 4 * i, 4);
+		sum += word;
+	}
+	return sum * inverse <= UINT64_MAX / 0xffff;
+}
+
+/* The bits in which a frame of SN_PLAIN_MIN bytes or more is not plain, but for addresses. No branch on what
+ * it holds. */
+static inline uint64_t not_plain(const uint8_t *f, uint32_t len, uint64_t mac)
+{
+	uint32_t start, proto = f[SN_PLAIN_PROTO], room, need, least;
+	uint64_t to, wrong;
+	uint16_t frag;
+	bool udp = proto == SN_UDP;
+
 	memcpy(&to, f, sizeof(to));
 	memcpy(&start, f + 12, sizeof(start));
-	memcpy(&frag, ip + 6, sizeof(frag));
-	if (unlikely((to & MAC_BROADCAST) != mac ||
-		     (start & rte_cpu_to_be_32(0xffffff00)) !=
-			     rte_cpu_to_be_32((uint32_t)ETHER_IPV4 << 16 | 0x4500) ||
-		     (frag & rte_cpu_to_be_16(0x3fff)) != 0))
+	memcpy(&frag, f + SN_PLAIN_FRAG, sizeof(frag));
+	wrong = (to ^ mac) << 16;
+	wrong |= (start ^ rte_cpu_to_be_32((uint32_t)ETHER_IPV4 << 16 | 0x4500)) &
+		 rte_cpu_to_be_32(0xffffff00);
+	wrong |= frag & rte_cpu_to_be_16(0x3fff);
+	room = sn_load16(f + SN_PLAIN_LEN) - 20u; /* wraps if it is too small, and is too large then */
+	need = sn_choose(udp, sn_load16(f + SN_PLAIN_UDP_LEN), (uint32_t)(f[SN_PLAIN_TCP_OFFSET] >> 4) * 4);
+	least = sn_choose(udp, 8, 20);
+	wrong |= (uint64_t) !(udp | (proto == SN_TCP)) | (room > len - SN_PLAIN_L4) | (need > room) |
+		 (need < least);
+	return wrong | !plain_sum_ok(f + SN_PLAIN_IP);
+}
+
+static __rte_always_inline bool is_plain(const struct rte_mbuf *m, uint64_t mac,
+					 const struct sn_sources *sources)
+{
+	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	/* What lost a tag where it came is longer than it seems. */
+	if (unlikely((m->data_len < SN_PLAIN_MIN) | (m->nb_segs > 1) |
+		     ((m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0)))
 		return false;
-	p->ip_len = sn_load16(ip + 2);
-	room = p->ip_len - 20u; /* wraps if it is too small, and is too large then */
-	if (ip[9] == SN_TCP) {
-		p->tcp_flags = l4[13];
-		need = (uint32_t)(l4[12] >> 4) * 4;
-		if (unlikely(need < 20))
-			return false;
-	} else if (ip[9] == SN_UDP) {
-		p->tcp_flags = SN_BYTE_ABSENT;
-		need = sn_load16(l4 + 4);
-		if (unlikely(need < 8))
-			return false;
-	} else {
+	if (unlikely(not_plain(f, m->data_len, mac)))
 		return false;
-	}
-	memcpy(&addresses, ip + 12, sizeof(addresses));
-	addresses = rte_be_to_cpu_64(addresses);
-	if (unlikely(room > len - SN_ETHER_LEN - 20 || need > room || !header_sum_ok(ip, 5)))
-		return false;
-	if (unlikely(sn_sources_suspect(sources, ip + 12)) &&
-	    is_refused(sources, (uint32_t)(addresses >> 32), (uint32_t)addresses))
-		return false;
-	p->src = p->src0 = (uint32_t)(addresses >> 32);
-	p->dst = p->dst0 = (uint32_t)addresses;
-	p->sport = p->sport0 = sn_load16(l4);
-	p->dport = p->dport0 = sn_load16(l4 + 2);
+	return likely(!sn_sources_suspect(sources, f + SN_PLAIN_SRC)) ||
+	       !is_refused(sources, f + SN_PLAIN_SRC);
+}
+
+void sn_parse_plain(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface)
+{
+	const uint8_t *f = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	p->m = m;
+	p->iface = iface;
+	p->generated = 0;
+	no_history(p);
+	p->src = p->src0 = sn_load32(f + SN_PLAIN_SRC);
+	p->dst = p->dst0 = sn_load32(f + SN_PLAIN_DST);
+	p->sport = p->sport0 = sn_load16(f + SN_PLAIN_SPORT);
+	p->dport = p->dport0 = sn_load16(f + SN_PLAIN_DPORT);
 	p->vlan = p->vlan0 = SN_VLAN_ABSENT;
+	p->proto = f[SN_PLAIN_PROTO];
+	p->tcp_flags = sn_choose(p->proto == SN_TCP, f[SN_PLAIN_TCP_FLAGS], SN_BYTE_ABSENT);
 	p->icmp_type = p->icmp_code = SN_BYTE_ABSENT;
 	p->icmp_type0 = 0;
 	p->id = p->id0 = 0;
-	p->ttl = p->ttl0 = ip[8];
-	p->dscp = p->dscp0 = ip[1] >> 2;
-	p->proto = ip[9];
+	p->ttl = p->ttl0 = f[SN_PLAIN_TTL];
+	p->dscp = p->dscp0 = f[SN_PLAIN_TOS] >> 2;
+	p->ip_len = sn_load16(f + SN_PLAIN_LEN);
 	p->frag = SN_FRAG_WHOLE;
-	p->l3 = SN_ETHER_LEN;
-	p->l4 = SN_ETHER_LEN + 20;
-	p->df = ip[6] >> 6 & 1;
-	p->frame_len = len;
+	p->l3 = SN_PLAIN_IP;
+	p->l4 = SN_PLAIN_L4;
+	p->df = f[SN_PLAIN_FRAG] >> 6 & 1;
+	p->frame_len = m->data_len;
 	p->reason = SN_REASON_NONE;
-	return true;
 }
 
-void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
-	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources, bool tiny)
-{
-	for (unsigned int i = 0; i < n && i < PREFETCH_AHEAD; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
-	for (unsigned int i = 0; i < n; i++) {
-		struct sn_pkt *p = &pkts[i];
+/* What sn_parse() is told of all frames. */
+struct entry {
+	uint64_t mac;
+	const uint64_t *vlans;
+	const struct sn_sources *sources;
+	uint8_t iface;
+	bool tiny;
+};
 
-		if (i + PREFETCH_AHEAD < n)
-			rte_prefetch0(rte_pktmbuf_mtod(frames[i + PREFETCH_AHEAD], void *));
-		p->m = frames[i];
-		p->iface = iface;
-		p->generated = 0;
-		no_history(p);
-		if (unlikely(!parse_plain(p, frames[i], mac, sources)))
-			p->reason = parse_frame(p, frames[i], mac, vlans, sources, tiny);
+static __rte_noinline void parse_other(const struct entry *e, struct sn_pkt *p, struct rte_mbuf *m)
+{
+	p->m = m;
+	p->iface = e->iface;
+	p->generated = 0;
+	no_history(p);
+	p->reason = parse_frame(p, m, e->mac, e->vlans, e->sources, e->tiny);
+}
+
+/* Frames from `first` to before `end`, one by one. */
+static void parse_each(const struct entry *e, struct rte_mbuf *const *frames, struct sn_pkt *pkts,
+		       unsigned int first, unsigned int end, struct sn_parsed *parsed)
+{
+	for (unsigned int i = first; i < end; i++) {
+		parsed->bytes += frames[i]->pkt_len;
+		if (likely(is_plain(frames[i], e->mac, e->sources)))
+			parsed->plain |= 1ull << i;
+		else
+			parse_other(e, &pkts[i], frames[i]);
 	}
+}
+
+static inline void prefetch_frames(struct rte_mbuf *const *frames, unsigned int first, unsigned int end)
+{
+	for (unsigned int i = first; i < end; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(frames[i], void *));
+}
+
+struct sn_parsed sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
+			  uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources, bool tiny)
+{
+	struct entry e = {.mac = mac, .vlans = vlans, .sources = sources, .iface = iface, .tiny = tiny};
+	struct sn_parsed parsed = {0};
+	unsigned int i;
+
+	prefetch_frames(frames, 0, n < SN_EIGHT ? n : SN_EIGHT);
+	for (i = 0; i + SN_EIGHT <= n; i += SN_EIGHT) {
+		prefetch_frames(frames, i + SN_EIGHT, n < i + 2 * SN_EIGHT ? n : i + 2 * SN_EIGHT);
+		if (likely(sn_eight_are_plain(frames + i, mac, sources, &parsed.bytes)))
+			parsed.plain |= 0xffull << i;
+		else
+			parse_each(&e, frames, pkts, i, i + SN_EIGHT, &parsed);
+	}
+	parse_each(&e, frames, pkts, i, n, &parsed);
+	return parsed;
 }
 
 void sn_parse_generated(struct sn_pkt *p, uint16_t vlan)

@@ -144,7 +144,10 @@ static inline void sn_store32(uint8_t *p, uint32_t v)
 
 static inline uint64_t sn_load64(const uint8_t *p)
 {
-	return (uint64_t)sn_load32(p) << 32 | sn_load32(p + 4);
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return rte_be_to_cpu_64(v);
 }
 
 static inline void sn_store64(uint8_t *p, uint64_t v)
@@ -162,13 +165,18 @@ static inline uint64_t sn_mac_number(const uint8_t mac[6])
 	return v;
 }
 
+struct sn_parsed {
+	uint64_t plain; /* bit i: frame i is plain (sn_plain.h), and pkts[i] is not filled in */
+	uint64_t bytes; /* of all frames, as they came */
+};
+
 /*
- * Check and read n frames (docs/elements.md, "Entry"). Those that are refused
+ * Check n <= 64 frames (docs/elements.md, "Entry"), and read those that are not plain. Those that are refused
  * have their reason in pkts[i].reason; ARP is SN_REASON_ARP. vlans: the interface's, see sn_vlans_have();
  * tiny: first fragments that end within their transport header are let in.
  */
-void sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
-	      uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources, bool tiny);
+struct sn_parsed sn_parse(struct rte_mbuf *const *frames, struct sn_pkt *pkts, unsigned int n, uint8_t iface,
+			  uint64_t mac, const uint64_t *vlans, const struct sn_sources *sources, bool tiny);
 
 /* Read a packet that the engine made itself: well-formed, its IP header at offset 14. It will leave in the
  * VLAN. */

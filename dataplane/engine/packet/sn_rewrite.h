@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "sn_parse.h"
+#include "sn_plain.h"
 
 static inline uint32_t sn_fold(uint32_t sum)
 {
@@ -37,10 +37,12 @@ static inline uint16_t sn_diff_norm(uint32_t sum)
 	return sum == 0xffff ? 0 : sum;
 }
 
-/* C' of a checksum C by a normal D. */
+/* C' of a checksum C by a normal D: C itself if D is 0. */
 static inline uint16_t sn_sum_move(uint16_t sum, uint16_t diff)
 {
-	return diff ? ~sn_fold((uint32_t)(uint16_t)~sum + diff) : sum;
+	uint32_t moved = (uint32_t)(uint16_t)~sum + diff; /* 17 bits: one fold will do */
+
+	return (uint16_t) ~(moved + (moved >> 16));
 }
 
 static inline void sn_move_at(uint8_t *at, uint16_t diff)
@@ -57,6 +59,16 @@ static inline void sn_move_udp_at(uint8_t *at, uint16_t diff)
 		return;
 	now = sn_sum_move(old, diff);
 	sn_store16(at, now ? now : 0xffff);
+}
+
+/* The transport checksum of a packet that is TCP or else UDP: which of the two takes no branch. */
+static inline void sn_move_mixed(uint8_t *l4, bool udp, uint16_t diff)
+{
+	uint8_t *at = l4 + sn_choose(udp, 6, 16);
+	uint32_t old = sn_load16(at), now = sn_sum_move((uint16_t)old, diff);
+
+	now = sn_choose(udp & (now == 0), 0xffff, now);
+	sn_store16(at, (uint16_t)sn_choose(udp & (old == 0), 0, now));
 }
 
 /* ~fold(Σ words) over bytes whose checksum field is 0. */

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "sn_classifier.h"
-#include "sn_parse.h"
+#include "sn_plain.h"
 
 typedef Sinter__Program__V1__Program program_msg;
 
@@ -307,6 +307,7 @@ static void bits_are_read_of_every_field(void **state)
 
 	(void)state;
 	init_bits(&c, want, SN_FIELDS);
+	assert_false(c.plain.possible); /* addresses as bits */
 	sn_classifier_lookup(&c, &good, (const uint8_t[]){0}, &class, 1);
 	assert_int_equal(class, 0);
 	bad[0].src = 0x0a000100;
@@ -322,6 +323,91 @@ static void bits_are_read_of_every_field(void **state)
 	sn_classifier_free(&c);
 }
 
+/* A table of 40 boxes over all dimensions, and bits of all fields that plain frames have. */
+static void init_mixed(struct sn_classifier *c)
+{
+	static const struct range sets[] = {{SN_PROTO, 6, 6},	    {SN_DSCP, 8, 40},
+					    {SN_TTL, 60, 255},	    {SN_FRAG, 0, 0},
+					    {SN_TCP_FLAGS, 0, 20},  {SN_VLAN, 4096, 4096},
+					    {SN_ICMP_CODE, 1, 256}, {SN_TCP_FLAGS, 256, 256}};
+	static Sinter__Program__V1__Field dims[] = {
+		SINTER__PROGRAM__V1__FIELD__DPORT, SINTER__PROGRAM__V1__FIELD__SRC,
+		SINTER__PROGRAM__V1__FIELD__VLAN,  SINTER__PROGRAM__V1__FIELD__DST,
+		SINTER__PROGRAM__V1__FIELD__TTL,   SINTER__PROGRAM__V1__FIELD__SPORT};
+	Sinter__Program__V1__BitSet set[8], *list[8];
+	Sinter__Program__V1__Table table = SINTER__PROGRAM__V1__TABLE__INIT;
+	uint32_t ranges[8][2], classes[40], bounds[40][6][2];
+	uint64_t required[40];
+	struct sn_error err = {0};
+
+	for (uint32_t i = 0; i < 8; i++) {
+		sinter__program__v1__bit_set__init(&set[i]);
+		set[i].field = (Sinter__Program__V1__Field)sets[i].field;
+		ranges[i][0] = sets[i].lo;
+		ranges[i][1] = sets[i].hi;
+		set[i].ranges = ranges[i];
+		set[i].n_ranges = 2;
+		list[i] = &set[i];
+	}
+	for (uint32_t i = 0; i < 40; i++) {
+		classes[i] = i;
+		required[i] = i < 39 ? 1ull << dice(8) : 0;
+		for (uint32_t d = 0; d < 6; d++) {
+			uint32_t max = sn_field_max((enum sn_field)dims[d]);
+
+			bounds[i][d][0] = i < 39 && dice(3) == 0 ? max / 4 : 0;
+			bounds[i][d][1] = i < 39 && dice(3) == 0 ? max / 4 * 3 : max;
+		}
+	}
+	table.dims = dims;
+	table.n_dims = 6;
+	table.bits = list;
+	table.n_bits = 8;
+	table.bounds = &bounds[0][0][0];
+	table.n_bounds = 40 * 6 * 2;
+	table.required = required;
+	table.n_required = 40;
+	table.classes = classes;
+	table.n_classes = 40;
+	if (sn_classifier_init(c, &table, 40, false, NULL, "table", &err))
+		fail_msg("%s", err.text);
+}
+
+static void plain_frames_are_classified_as_they_are_when_read(void **state)
+{
+	uint8_t buffer[sizeof(struct rte_mbuf) + FRAME_MAX] __attribute__((aligned(64))) = {0};
+	struct rte_mbuf *m = (struct rte_mbuf *)buffer;
+	const uint8_t *frame = buffer + sizeof(*m);
+	uint32_t seen[40] = {0}, kinds = 0;
+	struct sn_classifier c;
+
+	(void)state;
+	init_mixed(&c);
+	assert_true(c.plain.possible);
+	m->buf_addr = buffer + sizeof(*m);
+	for (uint32_t round = 0; round < 20000; round++) {
+		struct packet p = {.proto = dice(2) ? SN_TCP : SN_UDP,
+				   .src = dice(65536) << 16 | dice(65536),
+				   .dst = dice(65536) << 16 | dice(65536),
+				   .sport = (uint16_t)dice(65536),
+				   .dport = (uint16_t)dice(65536),
+				   .ttl = (uint8_t)(1 + dice(255)),
+				   .dscp = (uint8_t)dice(64),
+				   .flags = (uint8_t)dice(64)};
+		uint32_t as_frame, as_packet;
+		struct sn_pkt k;
+
+		m->data_len = (uint16_t)write_frame(&p, m->buf_addr);
+		sn_parse_plain(&k, m, 0);
+		sn_classifier_lookup(&c, &k, (const uint8_t[]){0}, &as_packet, 1);
+		sn_classifier_lookup_plain(&c, &frame, &as_frame, 1);
+		assert_int_equal(as_frame, as_packet);
+		kinds += seen[as_frame]++ == 0;
+	}
+	assert_true(kinds > 10);
+	sn_classifier_free(&c);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -330,6 +416,7 @@ int main(void)
 		WITH_FIXTURE(a_wrong_program_is_refused_with_what_is_wrong_and_what_is_right),
 		cmocka_unit_test(values_that_no_table_tells_apart_share_an_atom),
 		cmocka_unit_test(bits_are_read_of_every_field),
+		cmocka_unit_test(plain_frames_are_classified_as_they_are_when_read),
 	};
 
 	return cmocka_run_group_tests(tests, start_eal, stop_eal);

@@ -21,7 +21,7 @@
 #include <rte_prefetch.h>
 
 #include "sn_hash.h"
-#include "sn_parse.h"
+#include "sn_plain.h"
 #include "sn_program.h"
 #include "sn_entry.h"
 
@@ -117,6 +117,20 @@ static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn
 		     (uint32_t)p->iface << 16 | c->generation;
 	key->signature = signature;
 	return sn_hash2(key->addresses, key->ports ^ (uint64_t)signature << 3, c->seed);
+}
+
+/* The same of a plain frame that came in by iface. */
+static inline uint64_t sn_cache_key_of_plain(const struct sn_cache *c, const struct sn_atoms *atoms,
+					     const uint8_t *f, uint32_t iface, struct sn_cache_key *key)
+{
+	uint32_t proto = f[SN_PLAIN_PROTO], tcp_flags = atoms->tcp_flags[f[SN_PLAIN_TCP_FLAGS]];
+
+	key->addresses = sn_load64(f + SN_PLAIN_SRC);
+	key->ports =
+		(uint64_t)sn_load32(f + SN_PLAIN_SPORT) << 32 | proto << 24 | iface << 16 | c->generation;
+	key->signature = SN_VLAN_ABSENT | (uint32_t)atoms->dscp[f[SN_PLAIN_TOS] >> 2] << 13 |
+			 sn_choose(proto == SN_TCP, tcp_flags << 19, 0);
+	return sn_hash2(key->addresses, key->ports ^ (uint64_t)key->signature << 3, c->seed);
 }
 
 static inline uint32_t sn_cache_bucket(const struct sn_cache *c, uint64_t hash)

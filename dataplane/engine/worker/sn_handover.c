@@ -15,7 +15,7 @@ static bool is_stray(const struct sn_worker *w, const struct sn_pkt *p, uint8_t 
 
 static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 {
-	struct sn_pkt *p = &w->burst.pkts[i];
+	struct sn_pkt *p = sn_worker_pkt(w, i);
 	bool passed;
 
 	w->stats.ports[p->iface].strays += is_stray(w, p, place);
@@ -34,7 +34,7 @@ static void pass(struct sn_worker *w, uint32_t i, uint8_t place)
 /* To the peer that has the shard, by the network that the packet came from; never on from peer to peer. */
 static void pass_on(struct sn_worker *w, uint32_t i, uint32_t shard)
 {
-	struct sn_pkt *p = &w->burst.pkts[i];
+	struct sn_pkt *p = sn_worker_pkt(w, i);
 	uint8_t *frame = rte_pktmbuf_mtod(p->m, uint8_t *);
 	uint16_t port = w->addresses.ports[p->iface];
 	uint64_t to = sn_peers_way(w->peers, shard, port);
@@ -67,7 +67,7 @@ void sn_hand_over(struct sn_worker *w, uint32_t i)
 static bool find(struct sn_worker *w, uint32_t i, uint32_t segment)
 {
 	uint32_t shard =
-		sn_dispatch_shard(w->program, w->state, &w->burst.pkts[i], segment, w->burst.classes[i]);
+		sn_dispatch_shard(w->program, w->state, sn_worker_pkt(w, i), segment, w->burst.classes[i]);
 
 	w->burst.shards[i] = (uint8_t)shard;
 	return sn_hand_over_is_here(w, shard);
@@ -76,7 +76,7 @@ static bool find(struct sn_worker *w, uint32_t i, uint32_t segment)
 void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (w->burst.candidates[i] || unlikely(w->burst.pkts[i].reason) ||
+		if (w->burst.candidates[i] || unlikely(sn_worker_pkt(w, i)->reason) ||
 		    likely(find(w, i, segment)))
 			continue;
 		w->burst.handed |= 1ull << i;

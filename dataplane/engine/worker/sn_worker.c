@@ -2,150 +2,13 @@
 #include <rte_cycles.h>
 
 #include "sn_exec.h"
+#include "sn_fast.h"
 #include "sn_handover.h"
-#include "sn_rewrite.h"
 #include "sn_share.h"
-#include "sn_tcp.h"
 
 _Static_assert(SN_TABLE_NONE == UINT32_MAX, "classes of bytes 0xff are none");
 
-/* ---- the fast ways ---- */
-
-/* Write the new TTL and move the IP checksum. */
-static inline void lower_ttl(uint8_t *ip, uint8_t by, uint16_t diff)
-{
-	ip[8] -= by;
-	sn_move_at(ip + 10, diff);
-}
-
-/* A simple class's packet: a TTL, a next hop and out. False if that is not all there is to it. */
-static __rte_always_inline bool forward_simple(struct sn_worker *w, struct sn_pkt *p,
-					       const struct sn_class *c, uint32_t class, uint64_t now)
-{
-	const struct sn_interface *ifc = &w->program->interfaces[c->target];
-	struct sn_neigh *n = &w->neigh.entries[w->counts->class_neigh[class]];
-	const uint32_t *ids = &w->program->leg_counters[c->first_counter];
-	uint32_t hop = c->next_hop;
-	uint8_t *f;
-
-	if (!hop)
-		hop = ((p->dst ^ ifc->address) & ifc->mask) == 0 ? p->dst : ifc->gateway;
-	if (unlikely(p->ttl < c->ttl_dec || p->ip_len > ifc->mtu || !hop))
-		return false;
-	if (unlikely(n->key != sn_neigh_key(c->target, p->vlan, hop))) {
-		n = sn_neigh_find(&w->neigh, sn_neigh_key(c->target, p->vlan, hop));
-		if (!n)
-			return false;
-		w->counts->class_neigh[class] = n - w->neigh.entries;
-	}
-	if (unlikely(!sn_neigh_usable(n)))
-		return false;
-	n->used = now;
-	f = rte_pktmbuf_mtod(p->m, uint8_t *);
-	if (c->ttl_dec)
-		lower_ttl(f + p->l3, c->ttl_dec, 0xffff - (c->ttl_dec << 8));
-	sn_write_l2(f, n);
-	sn_count_add(&w->counts->classes[class], p->frame_len);
-	for (uint32_t i = 0; i < c->n_counters; i++)
-		sn_count_add(&w->counts->counters[ids[i]], p->frame_len);
-	sn_worker_send(w, c->target, p->m);
-	return true;
-}
-
-static inline void drop_simple(struct sn_worker *w, struct sn_pkt *p, const struct sn_class *c,
-			       uint32_t class)
-{
-	const uint32_t *ids = &w->program->leg_counters[c->first_counter];
-
-	sn_count_add(&w->counts->classes[class], p->frame_len);
-	for (uint32_t i = 0; i < c->n_counters; i++)
-		sn_count_add(&w->counts->counters[ids[i]], p->frame_len);
-	sn_worker_drop(w, p->m, c->target);
-}
-
-/* The state of a cache entry, NULL if it ended or is too old. */
-static inline struct sn_entry *state_of(uint64_t word, uint64_t now)
-{
-	struct sn_entry *e = sn_cache_entry_of(word);
-
-	return likely(sn_cache_entry_same(word, e) && sn_entry_live(e, now)) ? e : NULL;
-}
-
-static __rte_always_inline void use_sessions(const struct sn_worker *w, const struct sn_cache_entry *e,
-					     struct sn_entry *s0, struct sn_entry *s1, const uint8_t *tcp,
-					     uint64_t now)
-{
-	if (s0)
-		sn_session_use(w->state, (struct sn_session *)s0, tcp, e->flags & SN_CACHE_RETURN0, now);
-	if (s1)
-		sn_session_use(w->state, (struct sn_session *)s1, tcp, e->flags & SN_CACHE_RETURN1, now);
-}
-
-/* The ports and the checksum of what is not TCP. */
-static __rte_always_inline void rewrite_other(const struct sn_pkt *p, const struct sn_cache_entry *e,
-					      uint8_t *l4)
-{
-	if (p->proto == SN_UDP) {
-		memcpy(l4, &e->sport, 4);
-		sn_move_udp_at(l4 + 6, e->l4_diff);
-	} else if (p->proto == SN_ICMP) {
-		memcpy(l4 + 4, &e->sport, 2);
-		sn_move_at(l4 + 2, e->l4_diff);
-	}
-}
-
-/* Whether a decision holds for a packet, and with which sessions. */
-static __rte_always_inline bool holds(const struct sn_worker *w, const struct sn_pkt *p,
-				      const struct sn_cache_entry *e, struct sn_entry **s0,
-				      struct sn_entry **s1, uint64_t now)
-{
-	const struct sn_neigh *n = &w->neigh.entries[e->neigh];
-
-	*s0 = *s1 = NULL;
-	if (unlikely(p->ttl < e->min_ttl || p->ip_len > w->program->interfaces[n->iface].mtu ||
-		     !sn_neigh_usable(n)))
-		return false;
-	if (e->sessions[0] && unlikely(!(*s0 = state_of(e->sessions[0], now))))
-		return false;
-	return !e->sessions[1] || likely((*s1 = state_of(e->sessions[1], now)));
-}
-
-/* One write, and out. False if there is no room for a tag. */
-static __rte_always_inline bool send_decided(struct sn_worker *w, struct sn_pkt *p,
-					     const struct sn_cache_entry *e, struct sn_entry *s0,
-					     struct sn_entry *s1, uint64_t now)
-{
-	struct sn_neigh *n = &w->neigh.entries[e->neigh];
-	uint8_t *f, *ip, *l4;
-
-	if (unlikely(e->vlan != SN_CACHE_KEEP_VLAN)) {
-		p->vlan = e->vlan;
-		p->stripped = e->flags & SN_CACHE_STRIPPED ? 1 : 0;
-		if (!sn_rewrite_tag(p))
-			return false;
-	}
-	f = rte_pktmbuf_mtod(p->m, uint8_t *);
-	ip = f + p->l3;
-	l4 = f + p->l4;
-	n->used = now;
-	if (unlikely(e->dscp != SN_CACHE_KEEP_DSCP))
-		ip[1] = e->dscp << 2 | (ip[1] & 3);
-	lower_ttl(ip, e->ttl_dec, e->ip_diff);
-	memcpy(ip + 12, &e->src, 4);
-	memcpy(ip + 16, &e->dst, 4);
-	if (p->proto == SN_TCP) {
-		use_sessions(w, e, s0, s1, l4, now);
-		memcpy(l4, &e->sport, 4);
-		sn_move_at(l4 + 16, e->l4_diff);
-	} else {
-		use_sessions(w, e, s0, s1, NULL, now);
-		rewrite_other(p, e, l4);
-	}
-	sn_write_l2(f, n);
-	sn_count_add(&w->counts->paths[e->path], p->frame_len);
-	sn_worker_send(w, n->iface, p->m);
-	return true;
-}
+/* ---- what is done to each packet of a decided flow ---- */
 
 /* The classes of the first steps of a cached decision's path. */
 static void trace_path(struct sn_worker *w, uint32_t path, uint32_t steps)
@@ -202,13 +65,14 @@ static void drop_decided(struct sn_worker *w, struct sn_pkt *p, uint32_t path, u
 static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
 					uint64_t now)
 {
+	struct sn_known k = known_of(w, now);
 	uint32_t length = w->counts->first[e->path + 1] - w->counts->first[e->path], steps, reason = 0;
 	struct sn_cache_entry own = *e;
 	struct sn_entry *s[SN_CACHE_SESSIONS];
 	uint8_t dscp = e->dscp != SN_CACHE_KEEP_DSCP ? e->dscp : p->dscp;
 
 	/* After this nothing may refuse the decision, or what is done to each packet would be done twice. */
-	if (!holds(w, p, e, &s[0], &s[1], now) ||
+	if (!holds(k, view_of(p), e, &s[0], &s[1]) ||
 	    (e->vlan != SN_CACHE_KEEP_VLAN && rte_pktmbuf_headroom(p->m) < SN_TAG_LEN))
 		return false;
 	p->dscp = dscp;
@@ -224,18 +88,28 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++)
 		if (e->flags & SN_CACHE_EACH0 << i)
 			s[i] = NULL;
-	return send_decided(w, p, &own, s[0], s[1], now);
+	return send_tagged(k, p, &own, s[0], s[1]);
 }
 
 /* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
-static __rte_always_inline bool forward_cached(struct sn_worker *w, struct sn_pkt *p,
-					       const struct sn_cache_entry *e, uint64_t now)
+static __rte_always_inline bool forward_cached(struct sn_known k, uint32_t i, const struct sn_cache_entry *e,
+					       bool plain)
 {
 	struct sn_entry *s0, *s1;
+	struct sn_pkt *p;
 
+	if (plain && likely(!(e->flags & SN_CACHE_EACH) & (e->vlan == SN_CACHE_KEEP_VLAN))) {
+		struct sn_view v = view_of_plain(k.w->burst.frames[i]);
+
+		if (unlikely(!holds(k, v, e, &s0, &s1)))
+			return false;
+		send_decided(k, v, e, s0, s1);
+		return true;
+	}
+	p = sn_worker_pkt(k.w, i);
 	if (unlikely(e->flags & SN_CACHE_EACH))
-		return forward_each(w, p, e, now);
-	return likely(holds(w, p, e, &s0, &s1, now)) && send_decided(w, p, e, s0, s1, now);
+		return forward_each(k.w, p, e, k.now);
+	return likely(holds(k, view_of(p), e, &s0, &s1)) && send_tagged(k, p, e, s0, s1);
 }
 
 /* ---- a burst ---- */
@@ -268,28 +142,43 @@ static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 	sn_worker_drop(w, p->m, p->reason);
 }
 
-/* Find what is known of the packets' flows. Returns of how many there may be something. */
-static uint32_t look_up(struct sn_worker *w, uint32_t n)
+/* The keys of the packets' flows, for those that Entry does not refuse. */
+static void make_keys(struct sn_worker *w, uint32_t iface, uint32_t n)
 {
-	uint32_t known = 0;
+	const struct sn_atoms *atoms = w->program->atoms;
+	struct sn_burst *b = &w->burst;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (unlikely(w->burst.pkts[i].reason))
+		if (likely(sn_burst_plain(b, i)))
+			b->hashes[i] = sn_cache_key_of_plain(&w->cache, atoms,
+							     rte_pktmbuf_mtod(b->frames[i], const uint8_t *),
+							     iface, &b->keys[i]);
+		else if (!b->pkts[i].reason)
+			b->hashes[i] = sn_cache_key_of(&w->cache, atoms, &b->pkts[i], &b->keys[i]);
+		else
 			continue;
-		w->burst.hashes[i] =
-			sn_cache_key_of(&w->cache, w->program->atoms, &w->burst.pkts[i], &w->burst.keys[i]);
-		sn_cache_prefetch_tags(&w->cache, w->burst.hashes[i]);
+		sn_cache_prefetch_tags(&w->cache, b->hashes[i]);
+	}
+}
+
+/* Find what is known of the packets' flows. Returns of how many there may be something. */
+static uint32_t look_up(struct sn_worker *w, uint32_t iface, uint32_t n)
+{
+	struct sn_burst *b = &w->burst;
+	uint32_t known = 0;
+
+	make_keys(w, iface, n);
+	for (uint32_t i = 0; i < n; i++) {
+		b->candidates[i] = NULL;
+		if (!likely(sn_burst_plain(b, i)) &&
+		    (unlikely(b->pkts[i].reason) || !sn_cache_eligible(&b->pkts[i])))
+			continue;
+		b->candidates[i] = sn_cache_candidate(&w->cache, b->hashes[i]);
+		known += b->candidates[i] != NULL;
+		rte_prefetch0(b->candidates[i] ? b->candidates[i] : sn_cache_vacant(&w->cache, b->hashes[i]));
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		if (unlikely(w->burst.pkts[i].reason) || !sn_cache_eligible(&w->burst.pkts[i]))
-			continue;
-		w->burst.candidates[i] = sn_cache_candidate(&w->cache, w->burst.hashes[i]);
-		known += w->burst.candidates[i] != NULL;
-		rte_prefetch0(w->burst.candidates[i] ? w->burst.candidates[i]
-						     : sn_cache_vacant(&w->cache, w->burst.hashes[i]));
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		const struct sn_cache_entry *e = w->burst.candidates[i];
+		const struct sn_cache_entry *e = b->candidates[i];
 
 		if (e && e->sessions[0])
 			rte_prefetch0(sn_cache_entry_of(e->sessions[0]));
@@ -302,60 +191,109 @@ static inline bool is_handed(const struct sn_worker *w, uint32_t i)
 	return w->burst.handed >> i & 1;
 }
 
-/* One packet, in its turn. */
-static __rte_always_inline void forward(struct sn_worker *w, uint32_t i, uint32_t segment, bool dispatching,
-					uint64_t now)
+/* By what is cached of its flow. False if the packet is not done with; *key: what is decided of it may be
+ * kept under. */
+static __rte_always_inline bool by_cache(struct sn_known k, uint32_t i, uint32_t segment, bool dispatching,
+					 bool plain, const struct sn_cache_key **key)
 {
-	struct sn_pkt *p = &w->burst.pkts[i];
+	struct sn_worker *w = k.w;
 	const struct sn_cache_entry *e = w->burst.candidates[i];
-	const struct sn_cache_key *key = NULL;
-	const struct sn_class *c;
-	uint32_t class;
 
-	if (unlikely(p->reason)) {
-		refuse(w, p, now);
-		return;
+	if (e &&
+	    likely(sn_cache_is(e, &w->burst.keys[i]) && sn_cache_current(&w->cache, &w->burst.keys[i]))) {
+		if (dispatching) {
+			w->burst.shards[i] = e->shard;
+			if (unlikely(!sn_hand_over_is_here(w, e->shard))) {
+				sn_hand_over(w, i);
+				return true;
+			}
+		}
+		if (likely(forward_cached(k, i, e, plain))) {
+			w->stats.cache_hits++;
+			return true;
+		}
+		/* An answer to it may be of another shard than its flow. */
+		if (dispatching && !sn_hand_over_late(w, i, segment))
+			return true;
+	} else if (dispatching && e && !sn_hand_over_late(w, i, segment)) {
+		return true;
 	}
-	if (dispatching && !e && unlikely(is_handed(w, i))) {
+	w->stats.cache_misses++;
+	if (plain || sn_cache_eligible(&w->burst.pkts[i]))
+		*key = &w->burst.keys[i];
+	return false;
+}
+
+/* By its class, if that is simple. False if it is not. */
+static __rte_always_inline bool by_class(struct sn_known k, uint32_t i, uint32_t segment, bool keep,
+					 bool plain)
+{
+	uint32_t class = k.w->burst.classes[i];
+	const struct sn_class *c;
+	struct sn_view v;
+
+	if (unlikely(class == SN_TABLE_NONE))
+		return false;
+	class += k.program->segments[segment].first_class;
+	c = &k.classes[class];
+	if (c->simple == SN_SIMPLE_NOT)
+		return false;
+	v = plain ? view_of_plain(k.w->burst.frames[i]) : view_of(&k.w->burst.pkts[i]);
+	if (c->simple == SN_SIMPLE_OUTPUT)
+		return !keep && likely(forward_simple(k, v, c, class));
+	drop_simple(k, v, c, class);
+	return true;
+}
+
+/* One packet, in its turn, that Entry does not refuse. */
+static __rte_always_inline void forward_one(struct sn_known k, uint32_t i, uint32_t segment, bool caching,
+					    bool dispatching, bool plain)
+{
+	const struct sn_cache_key *key = NULL;
+	struct sn_worker *w = k.w;
+
+	if (dispatching && !w->burst.candidates[i] && unlikely(is_handed(w, i))) {
 		sn_hand_over(w, i);
 		return;
 	}
-	if (w->caching) {
-		if (e && likely(sn_cache_is(e, &w->burst.keys[i]) &&
-				sn_cache_current(&w->cache, &w->burst.keys[i]))) {
-			if (dispatching) {
-				w->burst.shards[i] = e->shard;
-				if (unlikely(!sn_hand_over_is_here(w, e->shard))) {
-					sn_hand_over(w, i);
-					return;
-				}
-			}
-			if (likely(forward_cached(w, p, e, now))) {
-				w->stats.cache_hits++;
-				return;
-			}
-			/* An answer to it may be of another shard than its flow. */
-			if (dispatching && !sn_hand_over_late(w, i, segment))
-				return;
-		} else if (dispatching && e && !sn_hand_over_late(w, i, segment)) {
-			return;
-		}
-		w->stats.cache_misses++;
-		if (sn_cache_eligible(p))
-			key = &w->burst.keys[i];
+	if (caching && by_cache(k, i, segment, dispatching, plain, &key))
+		return;
+	if (by_class(k, i, segment, key != NULL, plain))
+		return;
+	sn_exec(w, sn_worker_pkt(w, i), segment, w->burst.classes[i], key, w->burst.hashes[i], k.now);
+}
+
+static __rte_noinline void forward_other(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+{
+	if (unlikely(w->burst.pkts[i].reason))
+		refuse(w, &w->burst.pkts[i], now);
+	else
+		forward_one(known_of(w, now), i, segment, w->caching, w->dispatching, false);
+}
+
+/* Packets from `first` to before `end`. */
+static __rte_always_inline void forward(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment,
+					bool caching, bool dispatching, uint64_t now)
+{
+	struct sn_known k = known_of(w, now);
+
+	for (uint32_t i = first; i < end; i++) {
+		if (likely(sn_burst_plain(&w->burst, i)))
+			forward_one(k, i, segment, caching, dispatching, true);
+		else
+			forward_other(w, i, segment, now);
 	}
-	class = w->burst.classes[i];
-	if (likely(class != SN_TABLE_NONE)) {
-		class += w->program->segments[segment].first_class;
-		c = &w->program->classes[class];
-		if (c->simple == SN_SIMPLE_OUTPUT && !key && likely(forward_simple(w, p, c, class, now)))
-			return;
-		if (c->simple == SN_SIMPLE_DROP) {
-			drop_simple(w, p, c, class);
-			return;
-		}
-	}
-	sn_exec(w, p, segment, w->burst.classes[i], key, w->burst.hashes[i], now);
+}
+
+/* With what is the same for all packets put in. */
+static void forward_all(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment, uint64_t now)
+{
+	if (w->dispatching)
+		forward(w, first, end, segment, w->caching, true, now);
+	else if (w->caching)
+		forward(w, first, end, segment, true, false, now);
+	else
+		forward(w, first, end, segment, false, false, now);
 }
 
 static void trace_decision(struct sn_worker *w, uint32_t path)
@@ -370,7 +308,7 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 		uint64_t hits = w->stats.cache_hits;
 		bool watched = sn_trace_turn(w->trace, i);
 
-		forward(w, i, segment, w->dispatching, now);
+		forward_all(w, i, i + 1, segment, now);
 		if (is_handed(w, i))
 			sn_trace_handed(w->trace);
 		if (!watched || is_handed(w, i))
@@ -386,37 +324,36 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 	sn_trace_no_turn(w->trace);
 }
 
-/* Of packets that lost a priority tag where they came. */
+/* Of packets that lost a priority tag where they came: none of them is plain. */
 static void restore_lengths(struct sn_worker *w, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		if (w->burst.pkts[i].m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
-			w->burst.pkts[i].frame_len = w->burst.pkts[i].m->pkt_len + SN_TAG_LEN;
+		if (w->burst.frames[i]->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED)
+			w->burst.pkts[i].frame_len = w->burst.frames[i]->pkt_len + SN_TAG_LEN;
 }
 
 /* Frames become packets, as they came. */
 static __rte_always_inline void take_in(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 					uint32_t n, uint64_t now)
 {
+	const struct sn_interface *ifc = &w->program->interfaces[iface];
 	struct sn_count *rx = &w->stats.ports[iface].rx;
-	uint64_t bytes = 0;
+	struct sn_parsed parsed;
 
 	if (unlikely(w->trace))
 		sn_trace_begin(w->trace, iface, frames, n, now);
-	sn_parse(frames, w->burst.pkts, n, iface, w->addresses.macs[iface],
-		 w->program->interfaces[iface].vlans, w->program->interfaces[iface].sources,
-		 w->program->interfaces[iface].tiny_fragments);
-	if (unlikely(w->taking))
+	parsed = sn_parse(frames, w->burst.pkts, n, iface, w->addresses.macs[iface], ifc->vlans, ifc->sources,
+			  ifc->tiny_fragments);
+	w->burst.frames = frames;
+	w->burst.iface = iface;
+	w->burst.plain = parsed.plain;
+	if (unlikely(w->taking)) {
 		restore_lengths(w, n);
-	for (uint32_t i = 0; i < n; i++) {
-		bytes += w->burst.pkts[i].frame_len;
-		w->burst.candidates[i] = NULL;
+		return;
 	}
-	if (likely(!w->taking)) {
-		rx->packets += n;
-		rx->bytes += bytes;
-	}
-	if (unlikely(w->devices.watched >> iface & 1) && !w->taking)
+	rx->packets += n;
+	rx->bytes += parsed.bytes;
+	if (unlikely(w->devices.watched >> iface & 1))
 		sn_worker_sample(w, n, now);
 }
 
@@ -436,7 +373,9 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	take_in(w, iface, frames, n, now);
 	mark(w, stages, SN_STAGE_PARSE, &since);
 	if (w->caching)
-		known = look_up(w, n);
+		known = look_up(w, iface, n);
+	else
+		memset(w->burst.candidates, 0, n * sizeof(*w->burst.candidates));
 	mark(w, stages, SN_STAGE_LOOKUP, &since);
 	if (known == n)
 		memset(w->burst.classes, 0xff, n * sizeof(*w->burst.classes));
@@ -457,15 +396,10 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 	if (w->caching && known < n)
 		sn_worker_prefetch_state(w, &w->program->segments[segment], n);
 	mark(w, stages, SN_STAGE_CLASSIFY, &since);
-	if (unlikely(w->trace)) {
+	if (unlikely(w->trace))
 		forward_traced(w, n, segment, now);
-	} else if (unlikely(w->dispatching)) {
-		for (uint32_t i = 0; i < n; i++)
-			forward(w, i, segment, true, now);
-	} else {
-		for (uint32_t i = 0; i < n; i++)
-			forward(w, i, segment, false, now);
-	}
+	else
+		forward_all(w, 0, n, segment, now);
 	mark(w, stages, SN_STAGE_REWRITE, &since);
 	sn_worker_flush_all(w);
 	if (unlikely(w->trace))

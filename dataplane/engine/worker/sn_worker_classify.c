@@ -1,20 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What packets of a burst are, before their turns: their classes, and the state that they will look for. */
+/* What packets of a burst are, before their turns: their classes, and the state that they will look for.
+ * Devices with flow rules may have said their classes; who checks the rules is shown some. */
 
-#include "sn_segment.h"
+#include "sn_marks.h"
 #include "sn_napt.h"
+#include "sn_sample.h"
+#include "sn_segment.h"
 #include "sn_worker_impl.h"
 
-void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+/* Those of plain frames that are not cached and go by the table, without reading them. The others are left.
+ */
+static void classify_plain(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	const uint8_t *frames[SN_BURST_MAX];
+	uint32_t found[SN_BURST_MAX], k = 0;
+	uint8_t index[SN_BURST_MAX];
+
+	for (uint32_t i = 0; i < n; i++) {
+		const uint8_t *f = rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *);
+
+		frames[k] = f;
+		index[k] = i;
+		k += sn_burst_plain(&w->burst, i) & !w->burst.candidates[i];
+		w->burst.classes[i] = SN_TABLE_NONE;
+	}
+	if (!k)
+		return;
+	sn_classifier_lookup_plain(&s->table, frames, found, k);
+	for (uint32_t j = 0; j < k; j++)
+		w->burst.classes[index[j]] =
+			frames[j][SN_PLAIN_TTL] >= s->ttl_floor ? found[j] : SN_TABLE_NONE;
+}
+
+/* Those of the packets that are not plain, or have to be read. */
+static void classify_read(struct sn_worker *w, const struct sn_segment *s, uint32_t n, uint64_t which)
 {
 	uint32_t found[SN_BURST_MAX], k = 0;
 	uint8_t index[SN_BURST_MAX];
 
 	for (uint32_t i = 0; i < n; i++) {
+		const struct sn_pkt *p;
+
+		if (!(which >> i & 1))
+			continue;
 		w->burst.classes[i] = SN_TABLE_NONE;
+		if (w->burst.candidates[i])
+			continue;
+		p = sn_worker_pkt(w, i);
 		index[k] = i;
-		k += !w->burst.pkts[i].reason & !w->burst.candidates[i] &
-		     (w->burst.pkts[i].ttl >= s->ttl_floor) & (w->burst.pkts[i].frag <= s->frag_max);
+		k += !p->reason & (p->ttl >= s->ttl_floor) & (p->frag <= s->frag_max);
 	}
 	if (!k)
 		return;
@@ -22,6 +56,43 @@ void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_
 	for (uint32_t j = 0; j < k; j++)
 		w->burst.classes[index[j]] = found[j];
 }
+
+void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	uint64_t all = UINT64_MAX >> (64 - n), others = all;
+
+	if (likely(s->table.plain.possible && w->burst.plain)) {
+		classify_plain(w, s, n);
+		others &= ~w->burst.plain;
+	}
+	if (others)
+		classify_read(w, s, n, others);
+}
+
+void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	struct sn_napt_hint hints[SN_BURST_MAX];
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sn_pkt *p;
+		struct sn_flow flow;
+		uint32_t run;
+
+		if (w->burst.classes[i] == SN_TABLE_NONE)
+			continue;
+		run = w->program->classes[s->first_class + w->burst.classes[i]].state_run;
+		if (run == SN_NO_INDEX)
+			continue;
+		p = sn_worker_pkt(w, i);
+		flow = (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
+		hints[k++] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, &flow), &flow);
+	}
+	for (uint32_t j = 0; j < k; j++)
+		sn_napt_prefetch_session(hints[j]);
+}
+
+/* ---- devices that have flow rules ---- */
 
 _Static_assert(SN_TABLE_NONE == UINT32_MAX, "what has no class has no mark's class either");
 
@@ -44,7 +115,7 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 	bool wrong = false;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct sn_pkt *p = &w->burst.pkts[i];
+		const struct sn_pkt *p = sn_worker_pkt(w, i);
 
 		w->burst.classes[i] = SN_TABLE_NONE;
 		if (p->reason || w->burst.candidates[i] || sn_segment_is_low(s, p))
@@ -78,22 +149,48 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 		w->burst.classes[index[j]] = found[j];
 }
 
-void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+/* Rules are for whole IPv4 packets: where they look for ports, fragments have none, and of a header that no
+ * host would take who knows. */
+static bool worth_seeing(const struct sn_pkt *p)
 {
-	struct sn_napt_hint hints[SN_BURST_MAX];
-	uint32_t k = 0;
+	return !p->reason && p->frag == SN_FRAG_WHOLE && !sn_is_odd(p) &&
+	       !(p->m->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED); /* the device saw another frame */
+}
 
-	for (uint32_t i = 0; i < n; i++) {
-		const struct sn_pkt *p = &w->burst.pkts[i];
-		struct sn_flow flow = {p->src, p->dst, p->sport, p->dport, p->proto};
-		uint32_t run;
+static void write_sample(struct sn_sample *s, const struct sn_worker *w, const struct sn_pkt *p, uint64_t now)
+{
+	s->time_ns = now;
+	s->fields[SN_VLAN] = p->vlan;
+	s->fields[SN_SRC] = p->src;
+	s->fields[SN_DST] = p->dst;
+	s->fields[SN_PROTO] = p->proto;
+	s->fields[SN_DSCP] = p->dscp;
+	s->fields[SN_TTL] = p->ttl;
+	s->fields[SN_FRAG] = p->frag;
+	s->fields[SN_SPORT] = p->sport;
+	s->fields[SN_DPORT] = p->dport;
+	s->fields[SN_TCP_FLAGS] = p->tcp_flags;
+	s->fields[SN_ICMP_TYPE] = p->icmp_type;
+	s->fields[SN_ICMP_CODE] = p->icmp_code;
+	s->mark = sn_mark_of(p->m);
+	memcpy(&s->mac, rte_pktmbuf_mtod(p->m, const void *), sizeof(s->mac));
+	s->port = w->addresses.ports[p->iface];
+	s->queue = (uint16_t)w->number;
+}
 
-		if (w->burst.classes[i] == SN_TABLE_NONE)
+void sn_worker_sample(struct sn_worker *w, uint32_t n, uint64_t now)
+{
+	/* Not always a burst's first packets. */
+	uint32_t at = (uint32_t)w->stats.bursts;
+
+	for (uint32_t i = 0; i < n && w->devices.samples_left > 0; i++) {
+		const struct sn_pkt *p = sn_worker_pkt(w, (at + i) % n);
+		struct sn_sample *sample = worth_seeing(p) ? sn_samples_next(w->devices.samples) : NULL;
+
+		if (sample == NULL)
 			continue;
-		run = w->program->classes[s->first_class + w->burst.classes[i]].state_run;
-		if (run != SN_NO_INDEX)
-			hints[k++] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, &flow), &flow);
+		write_sample(sample, w, p, now);
+		sn_samples_put(w->devices.samples);
+		w->devices.samples_left--;
 	}
-	for (uint32_t j = 0; j < k; j++)
-		sn_napt_prefetch_session(hints[j]);
 }

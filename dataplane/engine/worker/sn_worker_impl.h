@@ -10,7 +10,7 @@
 #include "sn_execution.h"
 #include "sn_marks.h"
 #include "sn_neigh.h"
-#include "sn_parse.h"
+#include "sn_plain.h"
 #include "sn_peers.h"
 #include "sn_sample.h"
 #include "sn_trace.h"
@@ -59,11 +59,15 @@ struct sn_icmp_budget {
 struct sn_addresses {
 	uint64_t macs[SN_IFACES_MAX]; /* in use, as sn_mac_number() */
 	uint64_t device_macs[SN_IFACES_MAX];
+	uint16_t mtus[SN_IFACES_MAX];
 	uint16_t ports[SN_IFACES_MAX]; /* see sn_worker_set_port() */
 };
 
 /* A burst at work. */
 struct sn_burst {
+	struct rte_mbuf **frames;
+	uint64_t plain; /* bit per packet: its frame is plain, and it is not read yet; see sn_worker_pkt() */
+	uint32_t iface;
 	struct sn_pkt pkts[SN_BURST_MAX];
 	struct sn_cache_key keys[SN_BURST_MAX];
 	uint64_t hashes[SN_BURST_MAX];
@@ -73,6 +77,11 @@ struct sn_burst {
 	uint32_t gone;		      /* to other workers and engines */
 	uint64_t handed;	      /* bit per packet: it is gone so, or will be in its turn */
 };
+
+static inline bool sn_burst_plain(const struct sn_burst *b, uint32_t i)
+{
+	return b->plain >> i & 1;
+}
 
 /* Uses of state on one way: by a packet out, its reply back, and what that causes; with room for some that
  * turn round. */
@@ -121,6 +130,18 @@ struct sn_worker {
 	struct sn_warm_up warm_up;
 	struct sn_use journal[SN_JOURNAL_MAX]; /* of a slow packet at work */
 } __rte_cache_aligned;
+
+/* Packet i of the burst, read. Its frame is no longer one to whom the ways of plain frames are open. */
+static inline struct sn_pkt *sn_worker_pkt(struct sn_worker *w, uint32_t i)
+{
+	struct sn_burst *b = &w->burst;
+
+	if (sn_burst_plain(b, i)) {
+		sn_parse_plain(&b->pkts[i], b->frames[i], (uint8_t)b->iface);
+		b->plain &= ~(1ull << i);
+	}
+	return &b->pkts[i];
+}
 
 extern int sn_source_offset; /* of the mbuf field */
 

@@ -38,10 +38,12 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 		sn_trace_program_gone(w->trace);
 	w->program = program;
 	w->caching = program && program->stateful && program->cacheable;
-	for (uint32_t i = 0; program && i < program->n_interfaces; i++)
+	for (uint32_t i = 0; program && i < program->n_interfaces; i++) {
 		w->addresses.macs[i] = program->interfaces[i].has_mac
 					       ? sn_mac_number(program->interfaces[i].mac)
 					       : w->addresses.device_macs[i];
+		w->addresses.mtus[i] = (uint16_t)RTE_MIN(program->interfaces[i].mtu, (uint32_t)UINT16_MAX);
+	}
 	w->dispatching = is_dispatching(w);
 	if (program) {
 		w->icmp.rate =

@@ -55,21 +55,21 @@ void sn_worker_flush(struct sn_worker *w, uint16_t iface)
 {
 	struct sn_tx_buffer *b = &w->sending.out[iface];
 	struct sn_count *tx = &w->stats.ports[iface].tx;
-	uint64_t before = tx->bytes;
-	uint32_t n = b->n, sizes[SN_BURST_MAX];
+	uint64_t bytes = 0;
+	uint32_t n = b->n;
 	uint16_t sent;
 
 	for (uint32_t i = 0; i < n; i++)
-		sizes[i] = b->pkts[i]->pkt_len; /* what is sent is no longer ours */
+		bytes += b->pkts[i]->pkt_len; /* what is sent is no longer ours */
 	b->n = 0;
 	w->sending.pending &= ~(1ull << iface);
 	sent = w->sending.tx(w->sending.ctx, iface, b->pkts, n);
-	for (uint32_t i = 0; i < sent; i++)
-		before += sizes[i];
-	tx->bytes = before;
 	tx->packets += sent;
-	for (uint32_t i = sent; i < n; i++)
+	for (uint32_t i = sent; i < n; i++) {
+		bytes -= b->pkts[i]->pkt_len;
 		sn_worker_drop(w, b->pkts[i], SN_REASON_TX_FULL);
+	}
+	tx->bytes += bytes;
 }
 
 void sn_worker_queued(struct sn_worker *w, uint16_t iface)
