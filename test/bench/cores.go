@@ -1,31 +1,24 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
-	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // pair measures the engine itself with one worker and with two, each of which has a queue that replays flows of its own shards from
 // memory, so that none is handed over, as with a device that dispatches. What is sent, another replay device counts and frees.
 type pair struct {
-	binary  string // sinter-engine
-	plugin  string
-	dir     string
-	rounds  int
-	seconds time.Duration
+	binary string // sinter-engine
+	dir    string
+	rounds int
 }
 
 // wantGain is what a second core has to bring.
@@ -53,7 +46,7 @@ func ofWorker(frames [][]byte, worker uint32) [][]byte {
 }
 
 func (p pair) measure(ctx context.Context, b *bench, r row) (*gain, error) {
-	program, _, err := b.programs(r)
+	plan, err := b.plan(r)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +65,7 @@ func (p pair) measure(ctx context.Context, b *bench, r row) (*gain, error) {
 	for range p.rounds {
 		var v [3]float64 // each core alone with its half, then both
 		for i, cpus := range [][]int{{0}, {1}, {0, 1}} {
-			if v[i], err = p.run(ctx, program, halves, cpus); err != nil {
+			if v[i], err = p.run(ctx, plan.replay, plan.program, halves, cpus); err != nil {
 				return nil, err
 			}
 		}
@@ -82,8 +75,8 @@ func (p pair) measure(ctx context.Context, b *bench, r row) (*gain, error) {
 }
 
 // arguments are those of an engine with a worker on each of some CPUs, which has that CPU's half.
-func (p pair) arguments(socket, program string, halves [2]string, cpus []int) []string {
-	inside, lcores := "inside=net_replay0", "--lcores=0@(0,1)"
+func (p pair) arguments(r replay, socket, report, program string, halves [2]string, cpus []int) []string {
+	inside, lcores := fmt.Sprintf("inside=net_replay0,warmup=%d,count=%d,report=%s", r.warmup, r.measured, report), "--lcores=0@(0,1)"
 	if len(cpus) == 1 {
 		lcores = fmt.Sprintf("--lcores=0@%d", 1-cpus[0])
 	}
@@ -91,77 +84,48 @@ func (p pair) arguments(socket, program string, halves [2]string, cpus []int) []
 		inside += ",pcap=" + halves[cpu]
 		lcores += fmt.Sprintf(",%d@%d", i+1, cpu)
 	}
-	args := []string{
+	return []string{
 		"--socket", socket, "--program", program, "--bind", inside, "--bind", "outside=net_replay1",
-		"--workers", strconv.Itoa(len(cpus)), "--shards", fmt.Sprintf("address:%d", partitionBit), "--buffers", "65535", "--memory", "512",
-		"--eal", lcores + " -d " + p.plugin,
+		"--workers", strconv.Itoa(len(cpus)), "--shards", fmt.Sprintf("address:%d", partitionBit), "--buffers", "65535",
+		"--eal", lcores + " --no-pci --in-memory --no-telemetry --force-max-simd-bitwidth=512 -d " + r.plugin,
 	}
-	if pages, err := os.ReadFile("/proc/sys/vm/nr_hugepages"); err != nil || strings.TrimSpace(string(pages)) == "0" {
-		args = append(args, "--no-huge")
-	}
-	return args
 }
 
-// run is the packets per second of an engine.
-func (p pair) run(ctx context.Context, program string, halves [2]string, cpus []int) (_ float64, err error) {
-	socket := filepath.Join(p.dir, "engine.sock")
-	cmd := exec.CommandContext(ctx, p.binary, p.arguments(socket, program, halves, cpus)...)
-	var log bytes.Buffer
-	cmd.Stderr = &log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
-		return 0, err
+// run is the packets per second of an engine, by the median burst of its workers: what takes a core away from it for a while does not count.
+func (p pair) run(ctx context.Context, r replay, program string, halves [2]string, cpus []int) (float64, error) {
+	socket, report := filepath.Join(p.dir, "engine.sock"), filepath.Join(p.dir, "report.json")
+	d, err := untilReport(ctx, report, func() error { return nothingLost(ctx, socket) }, p.binary, p.arguments(r, socket, report, program, halves, cpus)...)
+	if err != nil {
+		return 0, fmt.Errorf("%d workers: %w", len(cpus), err)
 	}
-	defer func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		if e := cmd.Wait(); err != nil {
-			err = errors.Join(fmt.Errorf("sinter-engine with %d workers: %w: %s", len(cpus), err, tail(log.String())), e)
-		}
-	}()
-	var c *control.Client
-	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		if c, err = control.Dial(ctx, socket); err == nil {
-			break
-		}
-		if time.Since(began) > 30*time.Second {
-			return 0, err
-		}
+	return float64(len(cpus)) * d.pps(), nil
+}
+
+// nothingLost tells why an engine's figures do not count, if it dropped packets or handed them from worker to worker.
+func nothingLost(ctx context.Context, socket string) error {
+	c, err := control.Dial(ctx, socket)
+	if err != nil {
+		return err
 	}
 	defer func() { _ = c.Close() }()
-	time.Sleep(time.Second) // flows become known
-	before, err := c.Stats(ctx)
+	stats, err := c.Stats(ctx)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	time.Sleep(p.seconds)
-	now, err := c.Stats(ctx)
-	if err != nil {
-		return 0, err
-	}
-	return rateOf(before, now)
-}
-
-// rateOf is packets per second from one reading to the next, if no packets were lost or handed over.
-func rateOf(before, now *programpb.Stats) (float64, error) {
-	seconds := float64(now.GetNowNs()-before.GetNowNs()) / 1e9
-	var dropped, passed float64
-	for i, w := range now.GetWorkers() {
-		b := before.GetWorkers()[i]
-		if n := w.GetHanded() - b.GetHanded(); n > 0 {
-			return 0, fmt.Errorf("worker %d handed %d packets over: its queue is not of its shards", i, n)
+	var dropped, passed uint64
+	for i, w := range stats.GetWorkers() {
+		if n := w.GetHanded(); n > 0 {
+			return fmt.Errorf("worker %d handed %d packets over: its queue is not of its shards", i, n)
 		}
-		passed += float64(w.GetPackets() - b.GetPackets())
+		passed += w.GetPackets()
 	}
-	for _, d := range now.GetDrops() {
-		dropped += float64(d.GetPackets())
+	for _, d := range stats.GetDrops() {
+		dropped += d.GetPackets()
 	}
-	for _, d := range before.GetDrops() {
-		dropped -= float64(d.GetPackets())
+	if float64(dropped) > 0.001*float64(passed) {
+		return fmt.Errorf("%d of %d packets dropped: %v", dropped, passed, stats.GetDrops())
 	}
-	if dropped > 0.001*passed || passed == 0 {
-		return 0, fmt.Errorf("%.0f of %.0f packets dropped: %v", dropped, passed, now.GetDrops())
-	}
-	return passed / seconds, nil
+	return nil
 }
 
 // realCores tells whether the first two CPUs are cores of their own, and how that is known.
@@ -183,7 +147,7 @@ func twoCores(ctx context.Context, p pair, b *bench, list []row, out string) err
 	real, how := realCores()
 	var text strings.Builder
 	fmt.Fprintf(&text, "# Two cores\n\nMade by `hack/bench.sh -workers 2`: the engine with a worker on the one core, on the other (*one* is their mean), and on both. Each has a queue of the replay\n"+
-		"device with flows of its own shards (`--shards address:%d`). Packets per second, medians of %d alternating runs; the interval has the median ratio with\n"+
+		"device with flows of its own shards (`--shards address:%d`). Packets per second by the median burst, of %d alternating runs; the interval has the median ratio with\n"+
 		"a confidence of 90 %% or more. Want at least %.1f ×, where the two CPUs are cores.\n\n"+
 		"Here: %s.\n\n| chain | one | two | ratio | interval |\n| --- | --: | --: | --: | --: |\n", partitionBit, p.rounds, wantGain, how)
 	var bad []string

@@ -13,7 +13,6 @@ import (
 	"path"
 	"path/filepath"
 	"syscall"
-	"time"
 )
 
 func main() {
@@ -30,7 +29,7 @@ type flags struct {
 	out, build, data, only, base, l3fwd, check string
 	passes, core, control                      int
 	workers                                    int
-	apart, peers                               bool
+	apart, peers, latency                      bool
 }
 
 func parseFlags() flags {
@@ -47,6 +46,7 @@ func parseFlags() flags {
 	flag.BoolVar(&f.peers, "peers", true, "also measure peers")
 	flag.StringVar(&f.l3fwd, "l3fwd", "", "l3fwd, as hack/l3fwd.sh builds it; empty: not measured")
 	flag.StringVar(&f.check, "check", "", "results.json of an earlier run: fail if a row costs more than then; no report is written")
+	flag.BoolVar(&f.latency, "latency", false, "only measure latency at parts of the highest rate, into latency.md")
 	flag.IntVar(&f.workers, "workers", 0, "2: only compare one worker with two on two cores, into cores.md")
 	flag.Parse()
 	return f
@@ -83,10 +83,15 @@ func run(ctx context.Context) error {
 	if f.base != "" {
 		b.base = &engine{f.base, f.core, dir}
 	}
+	if f.latency {
+		b.apart, b.withPeers = false, false
+		return latencies(ctx, &b, list, filepath.Join(f.build, "sinter-engine"), f.out, f.control, min(f.passes, 3))
+	}
 	switch f.workers {
 	case 0:
 	case 2:
-		return twoCores(ctx, pair{filepath.Join(f.build, "sinter-engine"), b.plugin, dir, f.passes, 2 * time.Second}, &b, list, f.out)
+		b.apart, b.withPeers = false, false
+		return twoCores(ctx, pair{filepath.Join(f.build, "sinter-engine"), dir, f.passes}, &b, list, f.out)
 	default:
 		return fmt.Errorf("-workers %d: want 2", f.workers)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -125,7 +126,10 @@ func (b *bench) pass(ctx context.Context, p *plan, out *result, s *series) error
 	if err != nil {
 		return err
 	}
-	s.cycles, s.mean, s.pps = append(s.cycles, d.Cycles.P50), append(s.mean, d.Cycles.Mean), append(s.pps, d.PPS)
+	if d.Cycles.Values == 0 {
+		return errors.New("not one full burst was measured")
+	}
+	s.cycles, s.mean, s.pps = append(s.cycles, d.Cycles.P50), append(s.mean, d.Cycles.Mean), append(s.pps, d.pps())
 	out.Stages, out.Classifiers = m.Stages, nil
 	for _, c := range m.Classifiers {
 		out.Classifiers = append(out.Classifiers, c.Segment+": "+c.Kind)

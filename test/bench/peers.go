@@ -44,7 +44,7 @@ func (l l3fwd) run(ctx context.Context, r replay, args []string) (*deviceReport,
 	report := filepath.Join(l.scratch, "report.json")
 	all := append([]string{"-l", strconv.Itoa(l.core)}, r.eal(report)...)
 	all = append(append(all, "--", "-p", "0x1", "-P", "--config", fmt.Sprintf("(0,0,%d)", l.core)), args...)
-	return untilReport(ctx, report, l.binary, all...)
+	return untilReport(ctx, report, nil, l.binary, all...)
 }
 
 // l3fwdRoutes is l3fwd with the routes of a table, or with those of router() if there is none.

@@ -31,6 +31,7 @@ struct device {
 	struct sn_capture captures[QUEUES];
 	unsigned int n_captures;
 	char *report;	   /* a file, or NULL */
+	bool latency;	   /* of frames that another device received */
 	unsigned int done; /* queues that have received all that is to be measured */
 	bool reported;
 };
@@ -199,7 +200,7 @@ static int set_up_tx(struct rte_eth_dev *dev, uint16_t queue, uint16_t descripto
 	if (tx == NULL)
 		return -ENOMEM;
 	tx->arrival = sn_replay_arrival();
-	tx->paced = device_of(dev)->config.rate > 0;
+	tx->paced = device_of(dev)->config.rate > 0 || device_of(dev)->latency;
 	dev->data->tx_queues[queue] = tx;
 	return tx->arrival < 0 ? -ENOSPC : 0;
 }
@@ -361,31 +362,35 @@ static int check(const struct device *device, uint64_t depth, uint64_t ring)
 
 static int read_arguments(struct device *device, const char *text)
 {
-	static const char *const keys[] = {"pcap",   "rate", "warmup", "count",
-					   "report", "ring", "depth",  NULL};
-	uint64_t ring = RING_DEFAULT, depth = 0;
+	static const char *const keys[] = {"pcap", "rate",  "warmup",  "count", "report",
+					   "ring", "depth", "latency", NULL};
+	uint64_t ring = RING_DEFAULT, depth = 0, latency = 0;
+	const struct {
+		const char *key;
+		uint64_t *number;
+	} numbers[] = {
+		{"rate", &device->config.rate},
+		{"warmup", &device->config.warmup},
+		{"count", &device->config.count},
+		{"ring", &ring},
+		{"depth", &depth},
+		{"latency", &latency},
+	};
 	struct rte_kvargs *args = rte_kvargs_parse(text != NULL ? text : "", keys);
 	int rc = args != NULL ? 0 : -1;
 
-	if (rc == 0)
-		rc = rte_kvargs_process(args, "pcap", read_capture, device);
-	if (rc == 0)
-		rc = rte_kvargs_process(args, "rate", read_number, &device->config.rate);
-	if (rc == 0)
-		rc = rte_kvargs_process(args, "warmup", read_number, &device->config.warmup);
-	if (rc == 0)
-		rc = rte_kvargs_process(args, "count", read_number, &device->config.count);
-	if (rc == 0)
-		rc = rte_kvargs_process(args, "ring", read_number, &ring);
-	if (rc == 0)
-		rc = rte_kvargs_process(args, "depth", read_number, &depth);
+	for (size_t i = 0; i < RTE_DIM(numbers) && rc == 0; i++)
+		rc = rte_kvargs_process(args, numbers[i].key, read_number, numbers[i].number);
 	if (rc == 0)
 		rc = rte_kvargs_process(args, "report", read_path, &device->report);
-	rte_kvargs_free(args);
 	if (rc == 0)
 		rc = check(device, depth, ring);
+	if (rc == 0)
+		rc = rte_kvargs_process(args, "pcap", read_capture, device);
+	rte_kvargs_free(args);
 	device->config.ring = (uint32_t)ring;
 	device->config.depth = (uint32_t)depth;
+	device->latency = latency != 0;
 	return rc;
 }
 
@@ -442,4 +447,5 @@ static struct rte_vdev_driver driver = {.probe = probe, .remove = remove_device}
 
 RTE_PMD_REGISTER_VDEV(net_replay, driver);
 RTE_PMD_REGISTER_PARAM_STRING(
-	net_replay, "pcap=<path> rate=<int> warmup=<int> count=<int> ring=<int> depth=<int> report=<path>");
+	net_replay,
+	"pcap=<path> rate=<int> warmup=<int> count=<int> ring=<int> depth=<int> latency=<int> report=<path>");

@@ -414,6 +414,39 @@ static void a_device_without_a_capture_receives_nothing_and_sends(void **state)
 	assert_int_equal(rte_vdev_uninit("net_replay1"), 0);
 }
 
+static void a_device_tells_the_latency_of_frames_that_came_by_another(void **state)
+{
+	struct rte_mbuf *pkts[BURST];
+	char args[256], report[80], line[1024] = "";
+	uint16_t in, out, sent = 0;
+	FILE *file;
+
+	(void)state;
+	write_capture(FRAMES, FRAMES, FRAMES);
+	snprintf(report, sizeof(report), "%s.json", world.path);
+	snprintf(args, sizeof(args), "pcap=%s,rate=1000000", world.path);
+	assert_int_equal(rte_vdev_init("net_replay3", args), 0);
+	snprintf(args, sizeof(args), "latency=1,report=%s", report);
+	assert_int_equal(rte_vdev_init("net_replay4", args), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name("net_replay3", &in), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name("net_replay4", &out), 0);
+	start_port(in, 1);
+	start_port(out, 1);
+	while (sent < 100)
+		sent += rte_eth_tx_burst(out, 0, pkts, rte_eth_rx_burst(in, 0, pkts, 1));
+	for (uint16_t port = in; port <= out; port++) {
+		assert_int_equal(rte_eth_dev_stop(port), 0);
+		assert_int_equal(rte_eth_dev_close(port), 0);
+	}
+	file = fopen(report, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	fclose(file);
+	assert_non_null(strstr(line, "\"latency_ns\":{\"values\":100,"));
+	assert_int_equal(rte_vdev_uninit("net_replay3") | rte_vdev_uninit("net_replay4"), 0);
+	unlink(report);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
 	static const char *const cases[] = {
@@ -445,6 +478,8 @@ int main(void)
 		cmocka_unit_test_teardown(a_device_writes_its_report_once_all_queues_have_measured,
 					  close_queue),
 		cmocka_unit_test_teardown(a_device_without_a_capture_receives_nothing_and_sends, close_queue),
+		cmocka_unit_test_teardown(a_device_tells_the_latency_of_frames_that_came_by_another,
+					  close_queue),
 		cmocka_unit_test(wrong_arguments_are_refused),
 #endif
 	};
