@@ -29,7 +29,7 @@ type flags struct {
 	out, build, data, only, base, l3fwd, check string
 	passes, core, control                      int
 	workers                                    int
-	apart, peers, latency                      bool
+	apart, peers, latency, update              bool
 }
 
 func parseFlags() flags {
@@ -46,6 +46,7 @@ func parseFlags() flags {
 	flag.BoolVar(&f.peers, "peers", true, "also measure peers")
 	flag.StringVar(&f.l3fwd, "l3fwd", "", "l3fwd, as hack/l3fwd.sh builds it; empty: not measured")
 	flag.StringVar(&f.check, "check", "", "results.json of an earlier run: fail if a row costs more than then; no report is written")
+	flag.BoolVar(&f.update, "update", false, "with -only: the report is written, with the rows measured now in place of theirs")
 	flag.BoolVar(&f.latency, "latency", false, "only measure latency at parts of the highest rate, into latency.md")
 	flag.IntVar(&f.workers, "workers", 0, "2: only compare one worker with two on two cores, into cores.md")
 	flag.Parse()
@@ -107,8 +108,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if f.only != "" || f.base != "" {
+	if f.base != "" || f.only != "" && !f.update {
 		return nil
+	}
+	if f.update {
+		if results, err = updated(rows(data), filepath.Join(f.out, "results.json"), results); err != nil {
+			return err
+		}
 	}
 	return errors.Join(report(f.out, results), verdict(results))
 }
@@ -130,6 +136,24 @@ func chosen(list []row, pattern string) ([]row, error) {
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("-only %s: no row has such a name", pattern)
+	}
+	return out, nil
+}
+
+// updated are the stored results of rows that there still are, with new ones in place of theirs.
+func updated(list []row, path string, results []result) ([]result, error) {
+	stored, err := readStored(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range results {
+		stored[r.Name] = r
+	}
+	var out []result
+	for _, row := range list {
+		if r, ok := stored[row.Name]; ok && r.Ratio > 0 {
+			out = append(out, r)
+		}
 	}
 	return out, nil
 }

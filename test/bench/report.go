@@ -7,12 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/plotutil"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
 )
 
 // report writes results.json, README.md and the plots.
@@ -27,12 +21,7 @@ func report(dir string, results []result) error {
 	if err := os.WriteFile(filepath.Join(dir, "README.md"), []byte(markdown(results)), 0o644); err != nil {
 		return err
 	}
-	for _, group := range []string{"routers", "napts"} {
-		if err := lengthPlot(filepath.Join(dir, group+".svg"), group, results); err != nil {
-			return err
-		}
-	}
-	return stagePlot(filepath.Join(dir, "stages.svg"), results)
+	return plots(dir, results)
 }
 
 const preamble = `# Benchmarks
@@ -42,8 +31,11 @@ is said. The device measures TSC cycles per packet from one full burst to the ne
 figures. A figure is the median burst, and of that the median pass. *5tswap* is DPDK's testpmd on the same device, core and packets in the same
 pass; it swaps MAC addresses, IP addresses and ports and looks nothing up. *Unmerged* is the same chain in the same engine and process, each
 function a program of its own, one after the other. Absolute cycles differ from machine to machine; the ratios are what to read. The interval has the median ratio
-with a confidence of 90 % or more (order statistics of the passes).
-What a second core brings is measured by ` + "`hack/bench.sh -workers 2`" + `, into [cores.md](cores.md).
+with a confidence of 90 % or more, from five passes on (order statistics). Mpps are those of a core that does nothing else, at the TSC's clock.
+
+Of each chain's name the end is the number of flows, one packet of each in turn: uniform, or by Zipf's law. *new-flows*: each packet opens one. What a second core brings is measured by
+` + "`hack/bench.sh -workers 2`" + `, into [cores.md](cores.md); latency by ` + "`hack/bench.sh -latency`" + `, into [latency.md](latency.md). ` + "`make bench-check`" + ` fails if a row's ratio exceeds the
+one of the last report by more than 3 %.
 
 `
 
@@ -61,21 +53,50 @@ func markdown(results []result) string {
 		}
 		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %s | %v | %.1f | %s | %s | %s |\n", r.Name, r.Cycles, r.Mpps, ratio, r.Interval, r.Bound, r.verdict(), unmerged, gain)
 	}
-	b.WriteString("\n![routers in a row](routers.svg) ![NAPTs in a row](napts.svg)\n\n")
-	b.WriteString("## Where the cycles go\n\nMeasured in extra bursts with a clock around each stage (which itself costs a few cycles).\n\n| chain |")
-	for _, s := range stages {
-		fmt.Fprintf(&b, " %s |", s)
-	}
-	b.WriteString("\n| --- |" + strings.Repeat(" --: |", len(stages)) + "\n")
+	b.WriteString("\n![routers in a row](routers.svg) ![NAPTs in a row](napts.svg)\n\n![cycles over flows](flows.svg) ![Mpps over flows](flows-mpps.svg)\n")
+	peersTable(&b, results)
+	stagesTable(&b, results)
+	return b.String()
+}
+
+// peersTable has what other programs do with the same packets.
+func peersTable(b *strings.Builder, results []result) {
+	b.WriteString("\n## Peers\n\nOther programs, in the same passes and with the same frames, rules and routes. l3fwd is DPDK's, built from Debian's source package. Its `acl` knows no TCP flags;\n" +
+		"none of them tracks connections, replies with ICMP, or counts per rule.\n\n" +
+		"| chain | program | cycles | Mpps | × 5tswap | interval |\n| --- | --- | --: | --: | --: | --: |\n")
 	for _, r := range results {
-		fmt.Fprintf(&b, "| %s |", r.Name)
-		for _, s := range stages {
-			fmt.Fprintf(&b, " %.1f |", r.Stages[s])
+		if len(r.Peers) == 0 {
+			continue
 		}
-		b.WriteString("\n")
+		hz := r.Mpps * r.Cycles
+		fmt.Fprintf(b, "| %s | Sinter | %.1f | %.2f | %.2f | %v |\n", r.Name, r.Cycles, r.Mpps, r.Ratio, r.Interval)
+		fmt.Fprintf(b, "| | testpmd %s | %.1f | %.2f | 1 | |\n", r.Mode, r.Baseline, hz/r.Baseline)
+		for _, p := range r.Peers {
+			fmt.Fprintf(b, "| | %s | %.1f | %.2f | %.2f | %v |\n", p.Name, p.Cycles, hz/p.Cycles, p.Ratio, p.Interval)
+		}
+	}
+	b.WriteString("\n![Mpps of peers](peers.svg)\n")
+}
+
+// stagesTable has where the cycles go: the largest stage limits a row.
+func stagesTable(b *strings.Builder, results []result) {
+	b.WriteString("\n## Where the cycles go\n\nMeasured in extra bursts with a clock around each stage (which itself costs a few cycles). The largest stage is what limits a row that misses its bound.\n\n| chain |")
+	for _, s := range stages {
+		fmt.Fprintf(b, " %s |", s)
+	}
+	b.WriteString(" largest |\n| --- |" + strings.Repeat(" --: |", len(stages)) + " --- |\n")
+	for _, r := range results {
+		fmt.Fprintf(b, "| %s |", r.Name)
+		largest := stages[0]
+		for _, s := range stages {
+			fmt.Fprintf(b, " %.1f |", r.Stages[s])
+			if r.Stages[s] > r.Stages[largest] {
+				largest = s
+			}
+		}
+		fmt.Fprintf(b, " %s |\n", largest)
 	}
 	b.WriteString("\n![cycles per stage](stages.svg)\n")
-	return b.String()
 }
 
 // verdict tells whether a row's bound is met, or by how much not.
@@ -102,60 +123,6 @@ func stageText(cycles map[string]float64) string {
 
 func of(group string, results []result) []result {
 	return slices.DeleteFunc(slices.Clone(results), func(r result) bool { return r.Group != group })
-}
-
-// lengthPlot is cycles per packet over the length of the chain (SNF, Figure 7).
-func lengthPlot(path, group string, results []result) error {
-	p := plot.New()
-	p.Title.Text = group + " in a row"
-	p.X.Label.Text, p.Y.Label.Text = "functions in the chain", "cycles per packet"
-	p.Y.Min = 0
-	p.Legend.Top, p.Legend.Left = true, true
-	var whole, apart, base plotter.XYs
-	for _, r := range of(group, results) {
-		x := float64(r.Functions)
-		whole = append(whole, plotter.XY{X: x, Y: r.Cycles})
-		apart = append(apart, plotter.XY{X: x, Y: r.Apart})
-		base = append(base, plotter.XY{X: x, Y: r.Baseline})
-	}
-	if err := plotutil.AddLinePoints(p, "synthesized", whole, "unmerged", apart, "testpmd 5tswap", base); err != nil {
-		return err
-	}
-	return p.Save(14*vg.Centimeter, 9*vg.Centimeter, path)
-}
-
-// stagePlot stacks the stages of each chain.
-func stagePlot(path string, results []result) error {
-	p := plot.New()
-	p.Title.Text = "cycles per packet and stage"
-	p.Legend.Top, p.Legend.Left = true, true
-	var names []string
-	for _, r := range results {
-		names = append(names, strings.NewReplacer("acl1-", "", "-new-flows", ", new").Replace(r.Name))
-	}
-	var below *plotter.BarChart
-	for i, s := range stages {
-		var v plotter.Values
-		for _, r := range results {
-			v = append(v, r.Stages[s])
-		}
-		bars, err := plotter.NewBarChart(v, vg.Points(14))
-		if err != nil {
-			return err
-		}
-		bars.Color = plotutil.Color(i)
-		bars.LineStyle.Width = 0
-		if below != nil {
-			bars.StackOn(below)
-		}
-		below = bars
-		p.Add(bars)
-		p.Legend.Add(s, bars)
-	}
-	p.NominalX(names...)
-	p.X.Tick.Label.Rotation = 0.8
-	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
-	return p.Save(24*vg.Centimeter, 12*vg.Centimeter, path)
 }
 
 // verdict says which bounds are missed, and whether chains get dearer with their length.
