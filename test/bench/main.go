@@ -71,45 +71,28 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer remove()
-	b := bench{
-		engine: engine{filepath.Join(f.build, "sinter-bench"), f.core, dir}, baseline: testpmd{f.core, f.control, dir}, scratch: dir, passes: f.passes,
-		l3fwd: l3fwd{f.l3fwd, f.core, dir}, apart: f.apart && f.base == "", withPeers: f.peers && f.base == "", captures: map[string]capture{},
-	}
-	if b.plugin, err = filepath.Abs(filepath.Join(f.build, "replay", "libsinter-replay.so")); err != nil {
+	b, err := newBench(f, dir)
+	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(b.plugin); err != nil {
-		return fmt.Errorf("no replay device: %w (hack/bench.sh builds it)", err)
-	}
-	if f.base != "" {
-		b.base = &engine{f.base, f.core, dir}
-	}
-	if f.latency {
-		b.apart, b.withPeers = false, false
-		return latencies(ctx, &b, list, filepath.Join(f.build, "sinter-engine"), f.out, f.control, min(f.passes, 3))
-	}
-	switch f.workers {
-	case 0:
-	case 2:
-		b.apart, b.withPeers = false, false
-		return twoCores(ctx, pair{filepath.Join(f.build, "sinter-engine"), dir, f.passes}, &b, list, f.out)
-	default:
+	daemon := filepath.Join(f.build, "sinter-engine")
+	switch {
+	case f.latency:
+		return latencies(ctx, b, list, daemon, f.out, f.control, min(f.passes, 3))
+	case f.workers == 2:
+		return twoCores(ctx, pair{daemon, dir, f.passes}, b, list, f.out)
+	case f.workers != 0:
 		return fmt.Errorf("-workers %d: want 2", f.workers)
-	}
-	if f.check != "" {
+	case f.check != "":
 		stored, err := readStored(f.check)
 		if err != nil {
 			return err
 		}
-		b.apart, b.withPeers = false, false
 		return check(ctx, list, stored, b.measure, f.passes)
 	}
 	results, err := b.all(ctx, list)
-	if err != nil {
+	if err != nil || f.base != "" || f.only != "" && !f.update {
 		return err
-	}
-	if f.base != "" || f.only != "" && !f.update {
-		return nil
 	}
 	if f.update {
 		if results, err = updated(rows(data), filepath.Join(f.out, "results.json"), results); err != nil {
@@ -117,6 +100,26 @@ func run(ctx context.Context) error {
 		}
 	}
 	return errors.Join(report(f.out, results), verdict(results))
+}
+
+// newBench measures with the programs that the flags name. Chains apart and peers are measured only for the report.
+func newBench(f flags, dir string) (*bench, error) {
+	full := f.base == "" && f.check == "" && !f.latency && f.workers == 0
+	b := &bench{
+		engine: engine{filepath.Join(f.build, "sinter-bench"), f.core, dir}, baseline: testpmd{f.core, f.control, dir}, scratch: dir, passes: f.passes,
+		l3fwd: l3fwd{f.l3fwd, f.core, dir}, apart: f.apart && full, withPeers: f.peers && full, captures: map[string]capture{},
+	}
+	if f.base != "" {
+		b.base = &engine{f.base, f.core, dir}
+	}
+	var err error
+	if b.plugin, err = filepath.Abs(filepath.Join(f.build, "replay", "libsinter-replay.so")); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(b.plugin); err != nil {
+		return nil, fmt.Errorf("no replay device: %w (hack/bench.sh builds it)", err)
+	}
+	return b, nil
 }
 
 // chosen are the rows whose names match.
