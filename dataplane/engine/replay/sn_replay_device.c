@@ -436,11 +436,17 @@ static int probe(struct rte_vdev_device *vdev)
 	return -EINVAL;
 }
 
+/* Also of a program that ends without closing its ports. */
 static int remove_device(struct rte_vdev_device *vdev)
 {
 	struct rte_eth_dev *dev = rte_eth_dev_allocated(rte_vdev_device_name(vdev));
 
-	return dev != NULL ? rte_eth_dev_release_port(dev) : 0;
+	if (dev == NULL)
+		return 0;
+	if (dev->data->dev_started)
+		stop(dev);
+	close_device(dev);
+	return rte_eth_dev_release_port(dev);
 }
 
 static struct rte_vdev_driver driver = {.probe = probe, .remove = remove_device};

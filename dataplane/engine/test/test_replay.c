@@ -447,6 +447,26 @@ static void a_device_tells_the_latency_of_frames_that_came_by_another(void **sta
 	unlink(report);
 }
 
+static void a_device_that_nobody_closed_is_removed_with_its_report(void **state)
+{
+	struct rte_mbuf *pkts[BURST];
+	char args[256], report[80];
+	uint16_t port;
+
+	(void)state;
+	write_capture(FRAMES, FRAMES, FRAMES);
+	snprintf(report, sizeof(report), "%s.json", world.path);
+	snprintf(args, sizeof(args), "pcap=%s,depth=40,report=%s", world.path, report);
+	assert_int_equal(rte_vdev_init("net_replay5", args), 0);
+	assert_int_equal(rte_eth_dev_get_port_by_name("net_replay5", &port), 0);
+	start_port(port, 1);
+	assert_int_equal(rte_eth_rx_burst(port, 0, pkts, BURST), BURST);
+	assert_int_equal(rte_eth_tx_burst(port, 0, pkts, BURST), BURST);
+	assert_int_equal(rte_vdev_uninit("net_replay5"), 0);
+	assert_int_equal(rte_eth_dev_is_valid_port(port), 0);
+	assert_int_equal(unlink(report), 0);
+}
+
 static void wrong_arguments_are_refused(void **state)
 {
 	static const char *const cases[] = {
@@ -479,6 +499,8 @@ int main(void)
 					  close_queue),
 		cmocka_unit_test_teardown(a_device_without_a_capture_receives_nothing_and_sends, close_queue),
 		cmocka_unit_test_teardown(a_device_tells_the_latency_of_frames_that_came_by_another,
+					  close_queue),
+		cmocka_unit_test_teardown(a_device_that_nobody_closed_is_removed_with_its_report,
 					  close_queue),
 		cmocka_unit_test(wrong_arguments_are_refused),
 #endif
