@@ -5,7 +5,10 @@ import (
 	"compress/gzip"
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -59,4 +62,23 @@ func TestPrefixFilesMayBeCompressedAndHoldBothFamilies(t *testing.T) {
 	if _, err := rules.Unpack(packed.Bytes()[:20]); err == nil {
 		t.Error("half a gzip file was taken for a whole one")
 	}
+}
+
+func TestAPrefixOfAFileIsReadAsOneOfAField(t *testing.T) {
+	digit := rapid.SampledFrom(strings.Split("0 1 2 3 9 10 24 25 31 32 33 128 255 256 01 00 999 1000 / . x : +1 -1", " "))
+	rapid.Check(t, func(t *rapid.T) {
+		n := func() string { return digit.Draw(t, "number") }
+		line := n() + "." + n() + "." + n() + "." + n() + "/" + n()
+		list, problems := rules.Prefixes([]byte(line))
+		want, problem := rules.ParsePrefix(line)
+		if problem == nil {
+			if len(list) != 1 || list[0] != want || len(problems) > 0 {
+				t.Fatalf("%s is read as %v with problems %v, want %v", line, list, problems, want)
+			}
+			return
+		}
+		if len(problems) != 1 || problems[0].Message != problem.Message || (len(list) == 1) != problem.Warning {
+			t.Fatalf("%s is read as %v with problems %v, want %+v", line, list, problems, problem)
+		}
+	})
 }

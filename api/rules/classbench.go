@@ -24,7 +24,8 @@ func ClassBench(data []byte) ([]Rule, []Problem) {
 		bad   problems
 		flags = flagSets{}
 	)
-	for n, line := range lines(data) {
+	for n, text := range lines(data) {
+		line := string(text)
 		filter, found := classBenchLine(line, flags)
 		fatal := false
 		for _, p := range found {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strings"
 )
 
 const (
@@ -40,13 +39,13 @@ func UnpackAtMost(data []byte, limit int64) ([]byte, error) {
 
 // lines is the text's lines with their numbers, trimmed, without empty ones and
 // comments.
-func lines(data []byte) iter.Seq2[int, string] {
-	return func(yield func(int, string) bool) {
+func lines(data []byte) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
 		n := 0
 		for raw := range bytes.Lines(data) {
 			n++
-			s := strings.TrimSpace(string(raw))
-			if s != "" && s[0] != '#' && !yield(n, s) {
+			s := bytes.TrimSpace(raw)
+			if len(s) > 0 && s[0] != '#' && !yield(n, s) {
 				return
 			}
 		}
