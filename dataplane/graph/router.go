@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"encoding/binary"
 	"net/netip"
 	"slices"
 
@@ -57,10 +58,12 @@ func (r router) lower(b *builder, f *function) {
 	own, sources := b.routerAddresses(f, spec)
 	routes := b.routes(f, spec)
 	f.sends, f.beyond = map[string]int{}, map[string]bool{}
+	var last *routeOrigin
 	for _, r := range routes {
-		if r.rank <= len(spec.RoutesFrom) && r.port != "" {
+		if r.routeOrigin != last && r.rank <= len(spec.RoutesFrom) && r.port != "" {
 			f.beyond[r.port] = true
 		}
+		last = r.routeOrigin
 	}
 	f.hasDefault = slices.ContainsFunc(routes, func(r portRoute) bool { return r.prefix.Bits() == 0 && r.port != "" })
 	var entered []string
@@ -72,19 +75,20 @@ func (r router) lower(b *builder, f *function) {
 	if len(entered) == 0 {
 		return
 	}
+	l := lookupOf(f, routes)
 	shared := true
 	for _, p := range entered {
 		shared = shared && sources[p] == sources[entered[0]]
 	}
 	if shared {
-		e, sends := b.routerFace(f, f.name, own, sources[entered[0]], routes)
+		e, sends := b.routerFace(f, f.name, own, sources[entered[0]], l)
 		for _, p := range entered {
 			f.entry[p], f.sends[p] = e, sends
 		}
 		return
 	}
 	for _, p := range entered {
-		f.entry[p], f.sends[p] = b.routerFace(f, f.name+"/"+p, own, sources[p], routes)
+		f.entry[p], f.sends[p] = b.routerFace(f, f.name+"/"+p, own, sources[p], l)
 	}
 }
 
@@ -118,25 +122,14 @@ func (b *builder) routerAddresses(f *function, spec *v1alpha1.Router) ([]netip.A
 const fullTTL = 65
 
 // routerFace makes the router's elements, and tells where packets come in, and where its own begin.
-func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, routes []portRoute) (in Edge, sends int) {
-	to := placement.NewOuts()
-	for _, p := range f.ports {
-		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.port == p }) {
-			to.Number(p)
-		}
-	}
-	ports := len(to.Names)
-	f.leads = to.Names[:ports:ports]
-	l := element.Lookup{Routes: make([]element.Route, len(routes))}
-	for i, r := range routes {
-		l.Routes[i] = element.Route{Prefix: r.prefix, Via: r.via, Out: to.Number(r.leads())}
-	}
-	l.NoRoute, l.Outs = len(to.Names), len(to.Names)+1
+func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, l routing) (in Edge, sends int) {
+	names, ports := l.outs, l.ports
+	f.leads = names[:ports:ports]
 	entry := -1
 	if len(own) > 0 {
 		entry = b.add(f.name, name+"/local", localClassifier(name, own))
 	}
-	lookup := b.add(f.name, name+"/lookup", l)
+	lookup := b.add(f.name, name+"/lookup", l.Lookup)
 	sends = b.add(f.name, name+"/own", element.SetField{Field: headerspace.TTL, Value: headerspace.V(fullTTL)})
 	b.wire(sends, 0, lookup)
 	if entry >= 0 {
@@ -148,7 +141,7 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		entry = lookup
 	}
 	expired := -1
-	for i, p := range to.Names[:ports] {
+	for i, p := range names[:ports] {
 		ttl := b.add(f.name, name+"/ttl-"+p, element.DecTTL{})
 		b.wire(lookup, i, ttl)
 		b.exit(ttl, element.TTLAlive, f, p)
@@ -163,7 +156,7 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 		b.wire(lookup, out, n)
 		b.wire(n, 0, sends)
 	}
-	for i, kind := range to.Names[ports:] {
+	for i, kind := range names[ports:] {
 		switch v1alpha1.RouteType(kind) {
 		case v1alpha1.RouteDiscard:
 			b.wire(lookup, ports+i, b.add(f.name, name+"/discard", element.Discard{Reason: f.name + "/discard"}))
@@ -178,6 +171,33 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 	return Edge{To: entry}, sends
 }
 
+// routing is a router's lookup, which all of its ports share.
+type routing struct {
+	element.Lookup
+	outs  []string // names of the outputs: ports, then types of routes that lead nowhere
+	ports int
+}
+
+func lookupOf(f *function, routes []portRoute) routing {
+	to := placement.NewOuts()
+	for _, p := range f.ports {
+		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.port == p }) {
+			to.Number(p)
+		}
+	}
+	l := routing{Lookup: element.Lookup{Routes: make([]element.Route, len(routes))}, ports: len(to.Names)}
+	var last *routeOrigin
+	out := 0
+	for i, r := range routes {
+		if r.routeOrigin != last {
+			last, out = r.routeOrigin, to.Number(r.leads())
+		}
+		l.Routes[i] = element.Route{Prefix: r.prefix, Via: r.via, Out: out}
+	}
+	l.outs, l.NoRoute, l.Outs = to.Names, len(to.Names), len(to.Names)+1
+	return l
+}
+
 func localClassifier(name string, own []netip.Addr) element.Classifier {
 	return element.Classifier{
 		Rules:   []element.Rule{{Name: name + "/address", Filters: []headerspace.Filter{sentTo(own)}, Out: 0}},
@@ -189,16 +209,21 @@ func localClassifier(name string, own []netip.Addr) element.Classifier {
 // files in order, then what is connected.
 type portRoute struct {
 	prefix netip.Prefix
-	via    netip.Addr
-	port   string
-	kind   v1alpha1.RouteType // empty: Forward
-	pool   string             // the function whose NAPT's pool the prefix is of; empty: none
-	rank   int
-	field  string
+	*routeOrigin
+}
+
+// routeOrigin is what all routes of a file have in common.
+type routeOrigin struct {
+	via   netip.Addr
+	port  string
+	kind  v1alpha1.RouteType // empty: Forward
+	pool  string             // the function whose NAPT's pool the prefix is of; empty: none
+	rank  int
+	field string
 }
 
 // leads names the lookup's output: the port, or the type of a route that leads nowhere (no port is written so).
-func (r *portRoute) leads() string {
+func (r *routeOrigin) leads() string {
 	if r.port == "" {
 		return string(r.kind)
 	}
@@ -212,25 +237,54 @@ func (b *builder) routes(f *function, spec *v1alpha1.Router) []portRoute {
 		near[p] = b.behind(port{f.name, p})
 	}
 	list := b.ownRoutes(f, spec, near)
+	n := 0
+	for _, from := range spec.RoutesFrom {
+		n += len(b.in.Files.Prefixes[from.Name()])
+	}
+	list = slices.Grow(list, n+len(f.ports))
 	for i, from := range spec.RoutesFrom {
-		list = append(list, b.fileRoutes(f, index(f.path+".routesFrom", i), &from, near, i+1)...)
+		list = b.fileRoutes(f, index(f.path+".routesFrom", i), &from, near, i+1, list)
 	}
 	connected := len(spec.RoutesFrom) + 1
 	for _, p := range f.ports {
 		field := f.declared
 		for _, i := range near[p].interfaces {
 			if i.prefix.IsValid() {
-				list = append(list, portRoute{prefix: i.prefix.Masked(), port: p, rank: connected, field: field})
+				list = append(list, portRoute{i.prefix.Masked(), &routeOrigin{port: p, rank: connected, field: field}})
 			}
 		}
 		for _, pool := range near[p].pools {
-			list = append(list, portRoute{prefix: pool.prefix, port: p, pool: pool.of, rank: connected, field: field})
+			list = append(list, portRoute{pool.prefix, &routeOrigin{port: p, pool: pool.of, rank: connected, field: field}})
 		}
 	}
-	slices.SortStableFunc(list, func(x, y portRoute) int {
-		return cmp.Or(x.prefix.Addr().Compare(y.prefix.Addr()), cmp.Compare(x.prefix.Bits(), y.prefix.Bits()), cmp.Compare(x.rank, y.rank))
-	})
-	return b.oncePerPrefix(f, list, connected)
+	return b.oncePerPrefix(f, byPrefix(list), connected)
+}
+
+// byPrefix sorts routes by prefix. Those of one prefix stay in their order, which is that of ranks. A table may have a million: what is sorted is
+// a number for each, of address, length and place.
+func byPrefix(list []portRoute) []portRoute {
+	const lengthBits, placeBits = 6, 26
+	if len(list) >= 1<<placeBits {
+		slices.SortStableFunc(list, func(x, y portRoute) int {
+			return cmp.Or(x.prefix.Addr().Compare(y.prefix.Addr()), cmp.Compare(x.prefix.Bits(), y.prefix.Bits()))
+		})
+		return list
+	}
+	keys := make([]uint64, len(list))
+	for i, r := range list {
+		a := r.prefix.Addr().As4()
+		addr := uint64(binary.BigEndian.Uint32(a[:]))
+		keys[i] = addr<<(lengthBits+placeBits) | uint64(r.prefix.Bits())<<placeBits | uint64(i)
+	}
+	if slices.IsSorted(keys) {
+		return list
+	}
+	slices.Sort(keys)
+	out := make([]portRoute, len(list))
+	for i, k := range keys {
+		out[i] = list[k&(1<<placeBits-1)]
+	}
+	return out
 }
 
 // oncePerPrefix keeps the first route of each prefix, and finds prefixes that are
@@ -264,27 +318,28 @@ func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]
 			if !via.IsValid() {
 				b.checkNextHop(f, field+".prefix", p, r.Port, near[string(r.Port)])
 			}
-			list = append(list, portRoute{prefix: p, via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"})
+			list = append(list, portRoute{p, &routeOrigin{via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"}})
 		}
 	}
 	return list
 }
 
-func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int) []portRoute {
+// fileRoutes appends the routes of a file to a list.
+func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int, list []portRoute) []portRoute {
 	via, ok := b.nextHop(f, field, from.Type, from.Port, from.Via, near)
 	prefixes, read := b.in.Files.Prefixes[from.Name()]
 	if !read {
 		b.fail(f.object, field, from.Name(), "the file was not read")
 	}
 	if !ok {
-		return nil
+		return list
 	}
-	list := make([]portRoute, len(prefixes))
-	for i, p := range prefixes {
+	of := &routeOrigin{via: via, port: string(from.Port), kind: from.Type, rank: rank}
+	for _, p := range prefixes {
 		if !via.IsValid() {
 			b.checkNextHop(f, field, p, from.Port, near[string(from.Port)])
 		}
-		list[i] = portRoute{prefix: p, via: via, port: string(from.Port), kind: from.Type, rank: rank}
+		list = append(list, portRoute{p, of})
 	}
 	return list
 }
