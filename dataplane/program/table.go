@@ -31,8 +31,8 @@ func table(at string, t *programpb.Table, classes int) error {
 		return fmt.Errorf("%s: has %d required words, want %d (%d boxes of %d)", at, len(t.GetRequired()), boxes*words, boxes, words)
 	}
 	for i, c := range t.GetClasses() {
-		if err := index(at, fmt.Sprintf("classes[%d]", i), c, classes); err != nil {
-			return err
+		if uint64(c) >= uint64(classes) {
+			return index(at, fmt.Sprintf("classes[%d]", i), c, classes)
 		}
 	}
 	if err := tableDims(at, t); err != nil {
@@ -71,12 +71,12 @@ func tableDims(at string, t *programpb.Table) error {
 			return fmt.Errorf("%s: dims[%d]: %s is there twice", at, i, f)
 		}
 	}
-	for i := 0; i < len(t.GetBounds()); i += 2 {
-		f := t.GetDims()[i/2%len(t.GetDims())]
-		lo, hi := t.GetBounds()[i], t.GetBounds()[i+1]
-		if lo > hi || hi > FieldMax(f) {
-			return fmt.Errorf("%s: box %d: %s %d-%d, want an ascending range up to %d",
-				at, i/2/len(t.GetDims()), f, lo, hi, FieldMax(f))
+	bounds, n := t.GetBounds(), len(t.GetDims())
+	for d, f := range t.GetDims() {
+		for i, most := d, FieldMax(f); 2*i < len(bounds); i += n {
+			if lo, hi := bounds[2*i], bounds[2*i+1]; lo > hi || hi > most {
+				return fmt.Errorf("%s: box %d: %s %d-%d, want an ascending range up to %d", at, i/n, f, lo, hi, most)
+			}
 		}
 	}
 	return nil
