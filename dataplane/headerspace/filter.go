@@ -31,6 +31,12 @@ func (p Filter) With(f Field, s Set) Filter {
 	return p
 }
 
+// Without is the filter with every value of a field let pass.
+func (p Filter) Without(f Field) Filter {
+	p.sets[f] = nil
+	return p
+}
+
 // And is the filter with a field's set intersected.
 func (p Filter) And(f Field, s Set) Filter {
 	if p.sets[f] == nil {

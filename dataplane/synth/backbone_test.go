@@ -23,7 +23,7 @@ func TestSixteenBackboneRoutersAreSynthesizedInFiveSecondsAndAGigabyte(t *testin
 	boxes := 0
 	for i := range r.Segments {
 		p := r.Program.Segments[i]
-		t.Logf("%s: %d leaves, %d classes, %d + %d boxes, floor %d", p.Name, len(r.Segments[i].Leaves), len(p.Classes),
+		t.Logf("%s: %d leaves, %d classes, %d + %d boxes, floor %d", p.Name, r.Segments[i].NumLeaves(), len(p.Classes),
 			len(p.Table.Classes), len(p.Low.GetClasses()), p.TtlFloor)
 		boxes += len(p.Table.Classes) + len(p.Low.GetClasses())
 	}

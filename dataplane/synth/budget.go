@@ -61,6 +61,9 @@ func (b *budget) apart(w *walker, t *tcu, at arrival, table bool, ways func(enou
 	if w.wide[wide] {
 		return true, nil
 	}
+	if t.fan {
+		return false, errFan
+	}
 	if b.visits[at.node] == 1 && !t.parted { // all packets alike come here: the segment's own look-up
 		b.left -= n
 		return false, nil

@@ -42,23 +42,30 @@ func (c *classifier) counters(string) []string {
 // leads: rules on destinations decide.
 func (c *classifier) leads(h hopTo, _ int, on func(hopTo, int)) {
 	to := c.list.targets()
-	out := make([]spans, c.Outs)
+	out, all := make([]spans, c.Outs), make([]bool, c.Outs)
 	left := h.live
 	if h.written != nil {
 		left = spans{{*h.written, *h.written}}
 	}
+	take := func(port int, live spans) {
+		if !all[port] {
+			out[port] = append(out[port], live...)
+		}
+	}
 	for i, r := range c.Rules {
 		for _, t := range to.of[i] {
-			out[r.Out] = out[r.Out].union(left.intersect(t.spans))
+			take(r.Out, left.intersect(t.spans))
+			all[r.Out] = all[r.Out] || t.spans.isEvery() // what is left only shrinks
 			if t.only {
 				left = left.subtract(t.spans)
 			}
 		}
 	}
-	out[c.Default] = out[c.Default].union(left)
+	take(c.Default, left)
 	for port, live := range out {
+		slices.SortFunc(live, func(a, b span) int { return compareUint32(a.lo, b.lo) })
 		next := h
-		if next.live = live; h.written != nil && len(live) > 0 {
+		if next.live = live.merged(); h.written != nil && len(live) > 0 {
 			next.live = h.live
 		}
 		on(next, port)
@@ -114,6 +121,8 @@ func subtractFrom(list []headerspace.Filter, q headerspace.Filter) []headerspace
 type targets struct {
 	of   [][]target // by rule and filter
 	only []int      // rules with filters that ask for nothing else
+	// decide tells that some filter does not let every destination pass.
+	decide bool
 }
 
 type target struct {
@@ -139,7 +148,7 @@ func (l *ruleList) targets() *targets {
 		for k, f := range r.Filters {
 			t.of[i][k] = target{everyAddress, f.With(headerspace.Dst, headerspace.Full(headerspace.Dst)) == headerspace.Filter{}}
 			if !f.Any(headerspace.Dst) {
-				t.of[i][k].spans = spansOf(f.Get(headerspace.Dst))
+				t.of[i][k].spans, t.decide = spansOf(f.Get(headerspace.Dst)), true
 			}
 			if n := len(t.only); t.of[i][k].only && (n == 0 || t.only[n-1] != i) {
 				t.only = append(t.only, i)
@@ -167,6 +176,9 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	}
 	t.parted, t.ruled = t.parted || n > narrow, t.ruled || n > narrow
 	to, entered := l.targets(), t.val[headerspace.Dst].kind == ident
+	if t.fan && entered && to.decide {
+		return errFan
+	}
 	for i, r := range l.rules {
 		for k, f := range r.Filters {
 			live := t.live

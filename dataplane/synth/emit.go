@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth/boxes"
@@ -22,10 +21,10 @@ type emitter struct {
 	w          *walker
 	p          *programpb.Program
 	r          *Result
-	key        []byte               // of the class at work
-	filters    []headerspace.Filter // of the segment at work
-	apart      []headerspace.Filter // of its table at work
-	generators map[int]uint32       // by node
+	key        []byte         // of the class at work
+	shapes     []boxes.Shape  // of the segment at work
+	narrow     []boxes.Shape  // of its table at work
+	generators map[int]uint32 // by node
 	reasons    map[string]uint32
 }
 
@@ -82,47 +81,68 @@ func (e *emitter) interfaces() {
 
 // segment numbers the classes of a segment's leaves and lowers them to tables.
 func (e *emitter) segment(s *segment, u *usage) error {
-	leaves := prune(s.leaves, u)
-	out := &programpb.Segment{Name: s.name}
-	info := &Segment{Name: s.name, Leaves: make([]Leaf, len(leaves))}
-	byKey := map[string]int{}
-	classes := make([]int, len(leaves))
-	for i, l := range leaves {
-		e.key = e.classKey(l.legs, e.key[:0])
-		c, ok := byKey[string(e.key)]
-		if !ok {
-			c = len(byKey)
-			byKey[string(e.key)] = c
-			pc, ic := e.class(l.legs)
-			out.Classes = append(out.Classes, pc)
-			info.Classes = append(info.Classes, ic)
-		}
-		classes[i] = c
-		info.Leaves[i] = Leaf{Filter: l.filter, Class: c, trace: l.trace}
-	}
-	e.filters = slices.Grow(e.filters[:0], len(leaves))
-	for i := range leaves {
-		e.filters = append(e.filters, leaves[i].filter)
-	}
-	common := boxes.CommonPackets(e.filters)
-	e.apart = slices.Grow(e.apart[:0], len(leaves))[:len(leaves)]
+	out, info := &programpb.Segment{Name: s.name}, &Segment{Name: s.name, leaves: prune(s.leaves, u)}
+	e.classes(info.leaves, out, info)
+	order := orderOf(info.leaves)
+	common := boxes.CommonPackets(e.shapes)
+	e.narrow = slices.Grow(e.narrow[:0], len(e.shapes))[:len(e.shapes)]
 	out.TtlFloor, out.WholeOnly = common.TTLFloor, common.WholeOnly
 	var err error
 	var perClass []int
-	if out.Table, perClass, err = boxes.Table(common.Narrow(e.filters, e.apart), classes, len(byKey)); err != nil {
+	if out.Table, perClass, err = boxes.Table(common.Narrow(e.shapes, e.narrow), order, len(info.Classes)); err != nil {
 		return err
 	}
 	for c, n := range perClass {
 		info.Classes[c].Boxes = n
 	}
 	if common != (boxes.Commons{}) {
-		if out.Low, _, err = boxes.Table(common.Others(e.filters, e.apart), classes, len(byKey)); err != nil {
+		if out.Low, _, err = boxes.Table(common.Others(e.shapes, e.narrow), order, len(info.Classes)); err != nil {
 			return err
 		}
 	}
 	e.p.Segments = append(e.p.Segments, out)
 	e.r.Segments = append(e.r.Segments, info)
 	return nil
+}
+
+// classes numbers the leaves' classes and shapes as they come. What a leaf does, its class has from then on.
+func (e *emitter) classes(list leaves, out *programpb.Segment, info *Segment) {
+	e.shapes = slices.Grow(e.shapes[:0], len(list))
+	byKey := map[string]int32{}
+	list.all(func(l *found, _ int, to spans) bool {
+		if l.shape >= 0 {
+			return true
+		}
+		e.key = e.classKey(l.legs, e.key[:0])
+		c, ok := byKey[string(e.key)]
+		if !ok {
+			c = int32(len(byKey))
+			byKey[string(e.key)] = c
+			pc, ic := e.class(l.legs)
+			out.Classes = append(out.Classes, pc)
+			info.Classes = append(info.Classes, ic)
+		}
+		l.class, l.shape, l.legs = c, int32(len(e.shapes)), nil
+		e.shapes = append(e.shapes, boxes.Shape{Filter: l.filterOf(to), Class: int(c)})
+		return true
+	})
+}
+
+// orderOf gives the shapes of the leaves as they come.
+func orderOf(list leaves) boxes.Order {
+	return func(yield func(int, []boxes.Range) bool) {
+		var buf []boxes.Range
+		list.all(func(l *found, _ int, to spans) bool {
+			if to == nil {
+				return yield(int(l.shape), nil)
+			}
+			buf = buf[:0]
+			for _, s := range to {
+				buf = append(buf, boxes.Range{Lo: s.lo, Hi: s.hi})
+			}
+			return yield(int(l.shape), buf)
+		})
+	}
 }
 
 // classKey is equal for legs that do the same; it is appended to key.

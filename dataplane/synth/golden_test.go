@@ -51,9 +51,9 @@ func text(r *synth.Result) string {
 			}
 			fmt.Fprintln(&b)
 		}
-		for _, l := range s.Leaves {
+		for l := range s.Leaves() {
 			fmt.Fprintf(&b, "  %s → class %d\n", l.Filter, l.Class)
-			if l := &l; len(s.Leaves) < 100 {
+			if l := &l; s.NumLeaves() < 100 {
 				fmt.Fprint(&b, "     ")
 				for _, step := range r.Trace(l) {
 					fmt.Fprintf(&b, " %s", step)

@@ -50,7 +50,9 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 	if w.again(t, node) {
 		return w.cut(t, node, 0)
 	}
-	f := l.fib()
+	if t.fan && t.val[headerspace.Dst].kind == ident {
+		return errFan
+	}
 	cut, err := w.budget.apart(w, t, at, true, func(enough int) int { return l.choices(t, enough) })
 	if err != nil {
 		return err
@@ -61,27 +63,49 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 	if t.val[headerspace.Dst].kind != ident {
 		return l.walkWritten(w, t, node)
 	}
+	if f := l.fib(); f.choices(t.live, w.fanned) > w.fanned {
+		return l.fan(w, t, node)
+	}
+	return l.walkWays(w, t, node)
+}
+
+// walkWays follows t by each route by itself.
+func (l *lookup) walkWays(w *walker, t *tcu, node int) error {
+	f := l.fib()
 	by := f.ways(t.live)
 	t.parted = t.parted || len(by) > narrow
-	expired, dead := l.expireTogether(w, t, node, by)
+	var expired graph.Edge
+	var dead ways
+	if n := len(by); n > 1 && by[n-1].route != noRoute {
+		routes := make([]int32, n)
+		for i, v := range by {
+			routes[i] = int32(v.route)
+		}
+		expired, dead = l.expireTogether(w, t, node, l.outs(f, routes))
+	}
 	for _, v := range by {
 		u := t
 		if v.route != noRoute {
-			p := t.filter.Meet(f.filters[v.route], headerspace.Dst)
+			p := t.filter.Meet(f.filter(v.route), headerspace.Dst)
 			if p.EmptyAt(headerspace.Dst) {
 				continue
 			}
 			u = w.branch(t, p)
 		}
 		u.live = v.live
-		if err := l.take(w, u, node, v.route); err != nil {
+		if err := l.take(w, u, node, v.route, v.route); err != nil {
 			return err
 		}
 	}
+	return l.expire(w, t, node, expired, dead)
+}
+
+// expire follows the packets whose TTL ends at this router to where they are answered.
+func (l *lookup) expire(w *walker, t *tcu, node int, to graph.Edge, dead ways) error {
 	for i := range dead.n {
 		u := w.branch(t, *dead.at(i))
 		u.trace = w.step(step{prev: u.trace, node: node, rule: anyRoute})
-		if err := w.walk(u, expired.To, expired.Port, false); err != nil {
+		if err := w.walk(u, to.To, to.Port, false); err != nil {
 			return err
 		}
 	}
@@ -90,15 +114,12 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 
 // expireTogether finds the packets whose TTL ends at this router, if all routes lead to one answer to them: they are
 // followed there once, instead of once for each route. t is left with the others.
-func (l *lookup) expireTogether(w *walker, t *tcu, node int, by []way) (to graph.Edge, dead ways) {
-	if len(by) < 2 || t.val[headerspace.TTL].kind == constE {
+func (l *lookup) expireTogether(w *walker, t *tcu, node int, outs []int) (to graph.Edge, dead ways) {
+	if t.val[headerspace.TTL].kind == constE {
 		return to, dead
 	}
-	for i, v := range by {
-		if v.route == noRoute {
-			return to, dead
-		}
-		next := w.g.Nodes[node].Out[l.Routes[v.route].Out]
+	for i, out := range outs {
+		next := w.g.Nodes[node].Out[out]
 		if next.To < 0 {
 			return to, dead
 		}
@@ -117,37 +138,39 @@ func (l *lookup) expireTogether(w *walker, t *tcu, node int, by []way) (to graph
 	return to, dead
 }
 
-// take goes on by a route, or without one.
-func (l *lookup) take(w *walker, t *tcu, node, route int) error {
+// take goes on by a route, or without one, which the trace tells as rule.
+func (l *lookup) take(w *walker, t *tcu, node, route, rule int) error {
 	if route == noRoute {
-		return w.follow(t, node, l.NoRoute, -1)
+		return w.follow(t, node, l.NoRoute, rule)
 	}
 	t.hop = hop{addr: hopAddr(l.Routes[route].Via), set: true}
-	return w.follow(t, node, l.Routes[route].Out, route)
+	return w.follow(t, node, l.Routes[route].Out, rule)
 }
 
 // walkWritten is walk for a destination that was written on the way.
 func (l *lookup) walkWritten(w *walker, t *tcu, node int) error {
 	f := l.fib()
 	if to, ok := t.val[headerspace.Dst].set.Only(); ok && t.val[headerspace.Dst].kind == constE {
-		return l.take(w, t, node, f.find(uint32(to.Lo)))
+		route := f.find(uint32(to.Lo))
+		return l.take(w, t, node, route, route)
 	}
-	for _, i := range f.order {
-		ways, decided := t.match(f.filters[i])
+	for _, r := range f.order {
+		i := int(r)
+		ways, decided := t.match(f.filter(i))
 		if !decided {
 			return w.undecided(t, node, 0)
 		}
 		if ways.n == 0 {
 			continue
 		}
-		if err := l.take(w, w.branch(t, ways.first), node, i); err != nil {
+		if err := l.take(w, w.branch(t, ways.first), node, i, i); err != nil {
 			return err
 		}
 		if t.filter.SubsetOf(ways.first) {
 			return nil
 		}
 	}
-	return l.take(w, t, node, noRoute)
+	return l.take(w, t, node, noRoute, noRoute)
 }
 
 // choices estimates from above into how many units the lookup would divide t.

@@ -156,16 +156,21 @@ func (l *looper) warnings() []Warning {
 
 // leaving are the hops from a lookup.
 func (l *looper) leaving(n int, e *lookup) []hopTo {
-	f := e.fib()
 	by := make([]spans, e.Outs)
-	for _, r := range f.order {
-		by[e.Routes[r].Out] = append(by[e.Routes[r].Out], f.won[r]...)
+	for _, c := range e.fib().cells {
+		o := e.NoRoute
+		if c.route != noRoute {
+			o = e.Routes[c.route].Out
+		}
+		if n := len(by[o]); n > 0 && by[o][n-1].hi == c.lo-1 {
+			by[o][n-1].hi = c.hi
+		} else {
+			by[o] = append(by[o], c.span)
+		}
 	}
-	by[e.NoRoute] = append(by[e.NoRoute], f.without...)
 	var out []hopTo
 	for o, live := range by {
-		slices.SortFunc(live, func(a, b span) int { return compareUint32(a.lo, b.lo) })
-		out = l.follow(hopTo{live: live.merged(), way: []hopStep{{n, o}}}, out)
+		out = l.follow(hopTo{live: live, way: []hopStep{{n, o}}}, out)
 	}
 	return out
 }

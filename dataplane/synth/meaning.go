@@ -5,6 +5,7 @@ import (
 	"reflect"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -83,6 +84,27 @@ func meaningOf(e element.Element) meaning {
 		return of(e)
 	}
 	return unknown{e}
+}
+
+// meaningsOf are those of a graph's nodes. Lookups with one list of routes, as a router has one for each of its ports, share what is worked out of it.
+func meaningsOf(g *graph.Graph) []meaning {
+	out := make([]meaning, len(g.Nodes))
+	type routes struct {
+		first *element.Route
+		n     int
+	}
+	tables := map[routes]*fib{}
+	for i, n := range g.Nodes {
+		out[i] = meaningOf(n.Element)
+		if l, ok := out[i].(*lookup); ok && len(l.Routes) > 0 {
+			of := routes{&l.Routes[0], len(l.Routes)}
+			if tables[of] == nil {
+				tables[of] = newFIB(l.Lookup)
+			}
+			l.table = tables[of]
+		}
+	}
+	return out
 }
 
 // unknown is an element without meaning.

@@ -207,6 +207,9 @@ func (n *napt) translateBack(w *walker, t *tcu, node int) error {
 	if err != nil {
 		return err
 	}
+	if t.fan && t.val[headerspace.Dst].kind == ident {
+		return errFan // is it the pool's?
+	}
 	addrs, _ := n.pool()
 	for i := range good.n {
 		p := *good.at(i)

@@ -1,6 +1,9 @@
 package synth_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -8,8 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
 
@@ -71,7 +79,7 @@ func TestAFirewallOf8550RulesIsSynthesizedInTwoSeconds(t *testing.T) {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	for i, s := range r.Segments {
-		t.Logf("%s: %d leaves, %d classes, %d boxes", s.Name, len(s.Leaves), len(s.Classes), len(r.Program.Segments[i].Table.Classes))
+		t.Logf("%s: %d leaves, %d classes, %d boxes", s.Name, s.NumLeaves(), len(s.Classes), len(r.Program.Segments[i].Table.Classes))
 	}
 	t.Logf("%v, %d MB of the system, %d warnings", took, memory.Sys>>20, len(r.Warnings))
 	if memory.Sys > 500<<20 {
@@ -86,6 +94,103 @@ func BenchmarkFirewallOf8550RulesRouterNAPT(b *testing.B) {
 	g := largeChain(b)
 	b.ReportAllocs()
 	for b.Loop() {
+		if _, err := synth.Synthesize(g, synth.Options{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// fullTable is a router with as many routes as the Internet has, by 16 neighbours.
+func fullTable(tb testing.TB) (*v1alpha1.ServiceChain, graph.Inputs) {
+	tb.Helper()
+	const neighbours = 16
+	rng := rand.New(rand.NewPCG(3, 4))
+	files := rules.Files{Prefixes: map[string][]netip.Prefix{}}
+	for range 900_000 {
+		a := netip.AddrFrom4([4]byte{byte(rng.IntN(200) + 1), byte(rng.Uint32()), byte(rng.Uint32()), 0})
+		name := fmt.Sprintf("by%d", rng.IntN(neighbours))
+		files.Prefixes[name] = append(files.Prefixes[name], netip.PrefixFrom(a, 16+rng.IntN(9)).Masked())
+	}
+	router := &v1alpha1.Router{}
+	for i := range neighbours {
+		router.RoutesFrom = append(router.RoutesFrom, v1alpha1.RoutesFrom{
+			File: v1alpha1.FilePath(fmt.Sprintf("by%d", i)), Port: "outside", Via: v1alpha1.Address(fmt.Sprintf("203.0.113.%d", 10+i)),
+		})
+	}
+	c := &v1alpha1.ServiceChain{}
+	c.Name = "full"
+	c.Spec = v1alpha1.ServiceChainSpec{
+		Interfaces: []v1alpha1.Interface{
+			{Name: "inside", Address: "10.0.0.1/24", MTU: 1500}, {Name: "outside", Address: "203.0.113.1/24", MTU: 1500},
+		},
+		Functions: []v1alpha1.Function{{Name: "rt", FunctionKinds: v1alpha1.FunctionKinds{Router: router}}},
+		Path:      []v1alpha1.Endpoint{"inside", "rt", "outside"},
+	}
+	return c, graph.Inputs{Files: files}
+}
+
+// allocated is how many bytes a call allocates: on a busy machine as many as on an idle one.
+func allocated(call func()) int {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	call()
+	runtime.ReadMemStats(&after)
+	return int(after.TotalAlloc - before.TotalAlloc)
+}
+
+func TestARouteOfAFullTableCostsFewBytes(t *testing.T) {
+	c, in := fullTable(t)
+	var (
+		g    *graph.Graph
+		r    *synth.Result
+		text []byte
+	)
+	built := allocated(func() {
+		var found finding.List
+		if g, found = graph.Build(c, in); g == nil {
+			t.Fatal(found)
+		}
+	})
+	made := allocated(func() {
+		var err error
+		if r, err = synth.Synthesize(g, synth.Options{}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	wrote := allocated(func() {
+		var err error
+		if text, err = program.Encode(r.Program); err != nil {
+			t.Fatal(err)
+		}
+	})
+	boxes := 0
+	for _, s := range r.Program.Segments {
+		boxes += len(s.GetTable().GetClasses()) + len(s.GetLow().GetClasses())
+	}
+	n := 0
+	for _, node := range g.Nodes {
+		if l, ok := node.Element.(element.Lookup); ok {
+			n += len(l.Routes)
+		}
+	}
+	t.Logf("%d routes, %d boxes: %d bytes for the graph, %d for the program, %d for its encoding, which has %d", n, boxes, built, made, wrote, len(text))
+	if built > 200*n {
+		t.Errorf("the graph took %d bytes for each route, at most 200 are allowed", built/n)
+	}
+	// The boxes themselves have 12 to 20 bytes, and are there for three segments, twice.
+	if made > 250*n {
+		t.Errorf("the synthesis took %d bytes for each route, at most 250 are allowed", made/n)
+	}
+	if wrote > len(text)+len(text)/8 {
+		t.Errorf("the encoding took %d bytes, its result has %d", wrote, len(text))
+	}
+}
+
+func BenchmarkFullTable(b *testing.B) {
+	c, in := fullTable(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		g, _ := graph.Build(c, in)
 		if _, err := synth.Synthesize(g, synth.Options{}); err != nil {
 			b.Fatal(err)
 		}

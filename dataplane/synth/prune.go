@@ -2,131 +2,180 @@ package synth
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// hull is a filter's extent in the address fields.
-type hull struct{ srcLo, srcHi, dstLo, dstHi uint32 }
+// extents are the smallest ranges around a filter's destinations, sources, and ports.
+type extents [4]span
 
-func hullOf(p headerspace.Filter) (h hull, ok bool) {
-	var a, b bool
-	h.srcLo, h.srcHi, a = v4Extent(p, headerspace.Src)
-	h.dstLo, h.dstHi, b = v4Extent(p, headerspace.Dst)
-	return h, a && b
-}
-
-// v4Extent is the smallest and largest IPv4 address in a filter's field; ok is false without any.
-func v4Extent(p headerspace.Filter, f headerspace.Field) (lo, hi uint32, ok bool) {
-	if p.Any(f) {
-		return 0, ^uint32(0), true
+func extentsOf(p headerspace.Filter) (x extents, ok bool) {
+	for d, f := range [...]headerspace.Field{headerspace.Dst, headerspace.Src, headerspace.DPort, headerspace.SPort} {
+		if x[d], ok = extentOf(p, f); !ok {
+			return x, false
+		}
 	}
-	s := p.Get(f).Intersect(ipv4).Intervals()
-	if len(s) == 0 {
-		return 0, 0, false
+	return x, true
+}
+
+// extentOf is the smallest and largest value of a filter's field, of addresses those of IPv4; ok is false without any.
+func extentOf(p headerspace.Filter, f headerspace.Field) (s span, ok bool) {
+	address := f == headerspace.Src || f == headerspace.Dst
+	switch {
+	case p.Any(f) && address:
+		return everyAddress[0], true
+	case p.Any(f):
+		return span{0, uint32(f.Max().Lo)}, true
 	}
-	return uint32(s[0].Lo.Lo), uint32(s[len(s)-1].Hi.Lo), true
+	set := p.Get(f)
+	if address {
+		set = set.Intersect(ipv4)
+	}
+	iv := set.Intervals()
+	if len(iv) == 0 {
+		return s, false
+	}
+	return span{uint32(iv[0].Lo.Lo), uint32(iv[len(iv)-1].Hi.Lo)}, true
 }
 
-func (h hull) holds(o hull) bool {
-	return h.dstLo <= o.dstLo && h.dstHi >= o.dstHi && h.srcLo <= o.srcLo && h.srcHi >= o.srcHi
+func (x extents) holds(o extents) bool {
+	for d := range x {
+		if x[d].lo > o[d].lo || x[d].hi < o[d].hi {
+			return false
+		}
+	}
+	return true
 }
 
-// earlier finds filters that hold a later one. Filters are kept by the smallest
-// aligned blocks that hold their destinations and sources, so that only few need
-// be compared: a filter's holder has blocks around its own.
+// earlier finds filters that hold a later one. Filters are kept by the smallest aligned blocks that hold their
+// addresses and ports, so that only few need be compared: a filter's holder has blocks around its own.
 type earlier struct {
-	leaves []found                   // those before, by index
-	blocks map[block]map[block]*list // by destination, by source
-	// The lists around the last hull: leaves of one rule follow each other.
-	last   hull
-	around []*list
-	home   *list
+	plain  []*found
+	fans   []*fan
+	blocks map[block][]candidate
+	// sizes are the sizes of blocks in use, the smallest first.
+	sizes []blockSizes
+	// The blocks around the last extents: leaves of one rule follow each other.
+	last   extents
+	around []block
+	// compared is how often two leaves were.
+	compared int
 }
 
-// list is the filters at home in one block of destinations and one of sources.
-type list struct{ candidates []candidate }
+// blockSizes are indexes into the sizes of blocks: of destinations, sources, and ports.
+type blockSizes [4]uint8
 
-// block is an aligned block of 1<<bits addresses.
-type block struct{ bits, addr uint32 }
+// block is an aligned block of addresses and ports.
+type block struct {
+	sizes blockSizes
+	at    [4]uint32
+}
 
 type candidate struct {
-	hull
-	index int
+	extents
+	leaf *found
 }
 
-// blockBits are the sizes of blocks in use.
-var blockBits = [...]uint32{0, 8, 16, 24, 32}
+// addressBits and portBits are the sizes of blocks in use. A port may be absent, which is a value of its own.
+var (
+	addressBits = [...]uint8{0, 8, 16, 24, 32}
+	portBits    = [...]uint8{0, 8, 17}
+)
 
-// smallest is the first of blockBits at which lo and hi fall into one block.
-func smallest(lo, hi uint32) int {
-	for i, b := range blockBits {
-		if lo>>b == hi>>b {
-			return i
-		}
+func bitsOf(dim int) []uint8 {
+	if dim < 2 {
+		return addressBits[:]
 	}
-	return len(blockBits) - 1
+	return portBits[:]
 }
 
-func blockOf(size int, addr uint32) block { return block{blockBits[size], addr >> blockBits[size]} }
-
-// add notes the filter of the leaf that is the i-th if it is kept, and returns the index of an earlier one that
-// holds it wholly, else -1. Only filters that are not held are kept.
-func (e *earlier) add(i int, p headerspace.Filter, h hull) (by int) {
-	if h != e.last || e.home == nil {
-		e.find(h)
-	}
-	for _, l := range e.around {
-		for _, c := range l.candidates {
-			if c.holds(h) && p.SubsetOf(e.leaves[c.index].filter) {
-				return c.index
+// sizesOf are the smallest blocks that hold all of the extents.
+func sizesOf(x extents) (s blockSizes) {
+	for d, r := range x {
+		for i, b := range bitsOf(d) {
+			if s[d] = uint8(i); uint64(r.lo)>>b == uint64(r.hi)>>b {
+				break
 			}
 		}
 	}
-	e.home.candidates = append(e.home.candidates, candidate{h, i})
-	return -1
+	return s
 }
 
-// find finds the lists in which a holder of the hull can be; its home is made if there is none.
-func (e *earlier) find(h hull) {
-	dst, src := smallest(h.dstLo, h.dstHi), smallest(h.srcLo, h.srcHi)
-	home := blockOf(dst, h.dstLo)
-	if e.blocks[home] == nil {
-		e.blocks[home] = map[block]*list{}
+func (s blockSizes) blockOf(x extents) block {
+	b := block{sizes: s}
+	for d, r := range x {
+		b.at[d] = uint32(uint64(r.lo) >> bitsOf(d)[s[d]])
 	}
-	if inner := blockOf(src, h.srcLo); e.blocks[home][inner] == nil {
-		e.blocks[home][inner] = &list{}
-	}
-	e.last, e.home, e.around = h, e.blocks[home][blockOf(src, h.srcLo)], e.around[:0]
-	for d := dst; d < len(blockBits); d++ {
-		inner := e.blocks[blockOf(d, h.dstLo)]
-		if inner == nil {
-			continue
-		}
-		for s := src; s < len(blockBits); s++ {
-			if l := inner[blockOf(s, h.srcLo)]; l != nil {
-				e.around = append(e.around, l)
+	return b
+}
+
+func (s blockSizes) around(o blockSizes) bool {
+	return s[0] >= o[0] && s[1] >= o[1] && s[2] >= o[2] && s[3] >= o[3]
+}
+
+// holder is a leaf that holds all of a later one's packets; nil: there is none.
+func (e *earlier) holder(p headerspace.Filter, x extents) *found {
+	if x != e.last || e.around == nil {
+		sizes := sizesOf(x)
+		e.last, e.around = x, e.around[:0]
+		for _, s := range e.sizes {
+			if s.around(sizes) {
+				e.around = append(e.around, s.blockOf(x))
 			}
 		}
 	}
+	for _, b := range e.around {
+		for _, c := range e.blocks[b] {
+			e.compared++
+			if c.holds(x) && p.SubsetOf(c.leaf.filter) {
+				return c.leaf
+			}
+		}
+	}
+	return e.fanHolder(p)
+}
+
+// add notes a leaf that is kept.
+func (e *earlier) add(l *found, x extents) {
+	sizes := sizesOf(x)
+	if !slices.Contains(e.sizes, sizes) {
+		at, _ := slices.BinarySearchFunc(e.sizes, sizes, func(a, b blockSizes) int { return slices.Compare(a[:], b[:]) })
+		e.sizes, e.around = slices.Insert(e.sizes, at, sizes), nil
+	}
+	b := sizes.blockOf(x)
+	e.blocks[b] = append(e.blocks[b], candidate{x, l})
+	e.plain = append(e.plain, l)
 }
 
 // prune takes away the leaves that no packet reaches because an earlier one holds
 // all of them, and notes for whose sake. The rest moves up in its place.
-func prune(leaves []found, u *usage) []found {
-	e := earlier{leaves: leaves, blocks: map[block]map[block]*list{}}
-	kept := leaves[:0]
-	for _, l := range leaves {
-		h, ok := hullOf(l.filter)
+func prune(list leaves, u *usage) leaves {
+	e := earlier{blocks: map[block][]candidate{}}
+	return e.prune(list, u)
+}
+
+func (e *earlier) prune(list leaves, u *usage) leaves {
+	kept := list[:0]
+	for _, l := range list {
+		if l.fan != nil {
+			if e.pruneFan(l.fan, u) {
+				e.fans = append(e.fans, l.fan)
+				kept = append(kept, l)
+			}
+			continue
+		}
+		x, ok := extentsOf(l.filter)
 		if !ok { // IPv6 only: no such packet comes in
 			continue
 		}
-		if by := e.add(len(kept), l.filter, h); by >= 0 {
-			u.shadow(l.trace, kept[by].trace)
+		if by := e.holder(l.filter, x); by != nil {
+			u.shadow(l.trace, by.trace)
 			continue
 		}
 		u.use(l.trace)
 		kept = append(kept, l)
+		e.add(&kept[len(kept)-1], x)
 	}
 	return kept
 }

@@ -17,10 +17,16 @@ type Options struct {
 	// MaxBoxes is the budget of one classifier: where the product of two
 	// functions' rules would pass it, they stay separate look-ups. 0: DefaultMaxBoxes.
 	MaxBoxes int
+	// Fanned is among how many routes a lookup may divide packets before it is walked for all routes with one output and next hop at once.
+	// The program is the same. 0: DefaultFanned.
+	Fanned int
 }
 
 // DefaultMaxBoxes keeps synthesis and the classifier's build well under a second.
 const DefaultMaxBoxes = 1 << 15
+
+// DefaultFanned leaves tables alone of which each route costs nothing.
+const DefaultFanned = 64
 
 // Result is a synthesized chain.
 type Result struct {
@@ -49,11 +55,10 @@ func (w Warning) String() string {
 
 // Segment is one classification and what follows from it.
 type Segment struct {
-	Name string
-	// Leaves are the ways through the segment in priority order: the first
-	// whose filter passes the packet decides.
-	Leaves  []Leaf
+	Name    string
 	Classes []Class
+
+	leaves leaves
 }
 
 // Leaf is one traffic class unit: a filter, and the class of packets that it belongs to.
@@ -62,6 +67,7 @@ type Leaf struct {
 	// Class is the index of the class in its segment.
 	Class int
 	trace *step
+	route int // of a fan's leaf
 }
 
 // Class is all packets of a segment with one operation and outcome.
@@ -108,23 +114,15 @@ func (s Step) String() string {
 	return s.Node
 }
 
-// Match finds the leaf that decides a packet in a segment; ok is false for
-// packets that cannot exist.
-func (s *Segment) Match(pkt *headerspace.Packet) (leaf *Leaf, ok bool) {
-	for i := range s.Leaves {
-		if s.Leaves[i].Filter.Contains(pkt) {
-			return &s.Leaves[i], true
-		}
-	}
-	return nil, false
-}
-
 // Trace is the way of a leaf's packets through the elements that were merged.
 func (r *Result) Trace(l *Leaf) []Step {
 	var out []Step
 	for s := l.trace; s != nil; s = s.prev {
-		node := r.graph.Nodes[s.node]
-		out = append(out, Step{Node: node.Name, Out: s.out, Rule: ruleName(node.Element, s.rule)})
+		node, rule := r.graph.Nodes[s.node], s.rule
+		if rule == eachRoute {
+			rule = l.route
+		}
+		out = append(out, Step{Node: node.Name, Out: s.out, Rule: ruleName(node.Element, rule)})
 	}
 	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
 		out[i], out[j] = out[j], out[i]

@@ -12,13 +12,15 @@ import (
 // the same program, byte for byte. It fails when the chain needs
 // more than a program can say.
 func Synthesize(g *graph.Graph, opts Options) (*Result, error) {
-	limit := opts.MaxBoxes
-	if limit <= 0 {
-		limit = DefaultMaxBoxes
+	if opts.MaxBoxes <= 0 {
+		opts.MaxBoxes = DefaultMaxBoxes
 	}
-	apart, wide := map[int]bool{}, map[wideAt]bool{}
+	if opts.Fanned <= 0 {
+		opts.Fanned = DefaultFanned
+	}
+	means, apart, wide := meaningsOf(g), map[int]bool{}, map[wideAt]bool{}
 	for {
-		w := newWalker(g, limit, apart, wide)
+		w := newWalker(g, means, opts, apart, wide)
 		err := w.all()
 		if errors.Is(err, errAgain) {
 			continue // each time with one NAPT more set apart

@@ -36,9 +36,10 @@ const (
 
 // walker finds the leaves of one segment after another.
 type walker struct {
-	g     *graph.Graph
-	means []meaning // by node
-	max   int
+	g      *graph.Graph
+	means  []meaning // by node
+	max    int
+	fanned int
 
 	// What earlier attempts learnt.
 	apart map[int]bool    // NAPTs that end a run always: their choice is looked at
@@ -64,23 +65,13 @@ type segment struct {
 	name string
 	// given is what is known of every packet that comes here.
 	given  headerspace.Filter
-	leaves []found
+	leaves leaves
 }
 
-// found is a leaf before classes are numbered.
-type found struct {
-	filter headerspace.Filter
-	legs   []leg
-	trace  *step
-}
-
-func newWalker(g *graph.Graph, limit int, apart map[int]bool, wide map[wideAt]bool) *walker {
+func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide map[wideAt]bool) *walker {
 	w := &walker{
-		g: g, max: limit, apart: apart, wide: wide, means: make([]meaning, len(g.Nodes)),
+		g: g, max: opts.MaxBoxes, fanned: opts.Fanned, apart: apart, wide: wide, means: means,
 		index: map[start]int{}, runs: newRuns(), shadows: map[[2]int]int{}, known: map[exprs]*exprs{},
-	}
-	for i, n := range g.Nodes {
-		w.means[i] = meaningOf(n.Element)
 	}
 	w.counters = w.indexCounters()
 	return w
@@ -269,7 +260,11 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 		t.values = next.values
 		return w.walk(t, next.node, next.port, false)
 	}
-	w.seg.leaves = append(w.seg.leaves, found{t.filter.Given(w.seg.given).Simplify(), t.legs, t.trace})
+	p := t.filter.Given(w.seg.given).Simplify()
+	if t.fan {
+		p = p.Without(headerspace.Dst) // it is the route's
+	}
+	w.seg.leaves = append(w.seg.leaves, found{filter: p, legs: t.legs, trace: t.trace, class: -1, shape: -1})
 	return nil
 }
 

@@ -9,11 +9,11 @@ type Commons struct {
 	WholeOnly bool   // some leaf tells fragments apart
 }
 
-// CommonPackets finds them for the filters of a segment.
-func CommonPackets(leaves []headerspace.Filter) Commons {
+// CommonPackets finds them for the shapes of a segment.
+func CommonPackets(shapes []Shape) Commons {
 	var c Commons
-	for i := range leaves {
-		p := &leaves[i]
+	for i := range shapes {
+		p := &shapes[i].Filter
 		if !p.Any(headerspace.Frag) {
 			c.WholeOnly = true
 		}
@@ -45,28 +45,30 @@ var whole = headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspa
 // nothing passes no packet.
 var nothing = headerspace.Filter{}.With(headerspace.Frag, headerspace.Set{})
 
-// Narrow is the leaves' filters among the common packets, in out.
-func (c Commons) Narrow(leaves []headerspace.Filter, out []headerspace.Filter) []headerspace.Filter {
+// Narrow is the shapes among the common packets, in out.
+func (c Commons) Narrow(shapes, out []Shape) []Shape {
 	common := c.filter()
-	for i := range leaves {
-		p := leaves[i]
+	out = append(out[:0], shapes...)
+	for i := range out {
+		p := out[i].Filter
 		for _, f := range [...]headerspace.Field{headerspace.TTL, headerspace.Frag} {
 			if p = p.Meet(common, f); p.EmptyAt(f) {
 				p = nothing
 				break
 			}
 		}
-		out[i] = p.Given(common)
+		out[i].Filter = p.Given(common)
 	}
 	return out
 }
 
-// Others is the filters of the leaves that hold packets which are not common, in out.
-func (c Commons) Others(leaves []headerspace.Filter, out []headerspace.Filter) []headerspace.Filter {
+// Others is the shapes of which some packets are not common, in out; the others are empty.
+func (c Commons) Others(shapes, out []Shape) []Shape {
 	common := c.filter()
-	for i := range leaves {
-		if out[i] = leaves[i]; out[i].SubsetOf(common) {
-			out[i] = nothing
+	out = append(out[:0], shapes...)
+	for i := range out {
+		if out[i].Filter.SubsetOf(common) {
+			out[i].Filter = nothing
 		}
 	}
 	return out

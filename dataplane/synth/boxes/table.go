@@ -32,40 +32,105 @@ const (
 	maxBoxes = 1 << 22
 )
 
-// tableBuilder expands leaves to boxes.
-type tableBuilder struct {
-	out   *programpb.Table
-	words int
-	bits  map[string]int           // by the set's key
-	refs  map[*headerspace.Set]int // the same, by the set's identity
-	boxes []int                    // per class
+// Range is the values Lo..Hi of a field.
+type Range struct{ Lo, Hi uint32 }
+
+// Shape is a filter and its class. Filters of one class that differ in destinations alone share a shape, which has the filter of the first.
+type Shape struct {
+	Filter headerspace.Filter
+	Class  int
 }
 
-// Table lowers filters to ordered boxes; empty ones have none. classes are
-// the filters' classes; nClasses sizes the count of boxes per class that is returned.
-func Table(in []headerspace.Filter, classes []int, nClasses int) (*programpb.Table, []int, error) {
+// Order gives shapes in order of priority, each with its destinations; nil: those of its filter. What it gives holds until the next.
+type Order func(yield func(shape int, to []Range) bool)
+
+// tableBuilder expands shapes to boxes.
+type tableBuilder struct {
+	out    *programpb.Table
+	words  int
+	bits   map[string]int           // by the set's key
+	refs   map[*headerspace.Set]int // the same, by the set's identity
+	dst    int                      // the dimension of destinations, if there is one
+	shared []*expanded              // shapes of several filters
+	one    expanded                 // the shape at work
+	boxes  []int                    // per class
+}
+
+// expanded is a shape in the table's dimensions and bits.
+type expanded struct {
+	class    int
+	dims     [maxDims][]Range
+	required [maxBits / 64]uint64
+	whole    bool // it holds every packet; apart from destinations, if those are given
+	whereAny bool // it has every destination
+	none     bool // it holds no packet
+}
+
+// Table lowers shapes, which are in the order in which they first appear in order, to ordered boxes; empty ones have none. nClasses sizes the
+// count of boxes per class that is returned.
+func Table(shapes []Shape, order Order, nClasses int) (*programpb.Table, []int, error) {
 	b := tableBuilder{
 		out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, boxes: make([]int, nClasses),
 	}
-	if err := b.layout(in); err != nil {
+	if err := b.layout(shapes); err != nil {
 		return nil, nil, err
 	}
-	b.out.Bounds = make([]uint32, 0, 2*len(in)*len(b.out.Dims))
-	b.out.Required = make([]uint64, 0, len(in)*b.words)
-	b.out.Classes = make([]uint32, 0, len(in))
-	for i, p := range in {
-		if p.IsEmpty() {
-			continue
-		}
-		if b.box(p, classes[i]) {
-			break // it holds every packet
-		}
-		if len(b.out.Classes) > maxBoxes {
-			return nil, nil, fmt.Errorf("more than %d boxes in one classifier; use fewer ranges per rule", maxBoxes)
-		}
+	b.shared = make([]*expanded, len(shapes))
+	b.reserve(shapes, order)
+	order(func(shape int, to []Range) bool {
+		// The boxes behind one that holds every packet are for none.
+		return !b.box(b.expanded(shapes, shape, to != nil), to) && len(b.out.Classes) <= maxBoxes
+	})
+	if len(b.out.Classes) > maxBoxes {
+		return nil, nil, fmt.Errorf("more than %d boxes in one classifier; use fewer ranges per rule", maxBoxes)
 	}
 	b.widen()
 	return b.out, b.boxes, nil
+}
+
+// expanded is a shape in the table's dimensions and bits. That of several filters is kept, that of one holds until the next.
+func (b *tableBuilder) expanded(shapes []Shape, at int, shared bool) *expanded {
+	if !shared {
+		b.expand(&shapes[at], &b.one)
+		return &b.one
+	}
+	if b.shared[at] == nil {
+		b.shared[at] = new(expanded)
+		b.expand(&shapes[at], b.shared[at])
+	}
+	return b.shared[at]
+}
+
+// reserve makes room for the boxes: most filters that are alone have one.
+func (b *tableBuilder) reserve(shapes []Shape, order Order) {
+	n := 0
+	order(func(shape int, to []Range) bool {
+		if to == nil {
+			n++
+		} else {
+			n += b.expanded(shapes, shape, true).count(len(b.out.Dims), b.dst, to)
+		}
+		return n <= maxBoxes
+	})
+	b.out.Bounds = make([]uint32, 0, 2*n*len(b.out.Dims))
+	b.out.Required = make([]uint64, 0, n*b.words)
+	b.out.Classes = make([]uint32, 0, n)
+}
+
+// count is the number of the shape's boxes.
+func (x *expanded) count(dims, dst int, to []Range) int {
+	if x.none {
+		return 0
+	}
+	n := 1
+	for d := range dims {
+		if d == dst && to != nil {
+			n *= len(to)
+		} else {
+			n *= len(x.dims[d])
+		}
+	}
+	return n
 }
 
 // widen lets the last box hold every packet: what comes there is held by no other, and a table must be total.
@@ -83,10 +148,20 @@ func (b *tableBuilder) widen() {
 }
 
 // layout finds the dimensions and bits that the filters use.
-func (b *tableBuilder) layout(in []headerspace.Filter) error {
+func (b *tableBuilder) layout(shapes []Shape) error {
+	in := make([]*headerspace.Filter, 0, len(shapes))
+	for i := range shapes {
+		if !shapes[i].Filter.IsEmpty() {
+			in = append(in, &shapes[i].Filter)
+		}
+	}
+	b.dst = -1
 	for _, f := range rangeFields {
 		for i := range in {
-			if !in[i].Any(f) && !in[i].IsEmpty() {
+			if !in[i].Any(f) {
+				if f == headerspace.Dst {
+					b.dst = len(b.out.Dims)
+				}
 				b.out.Dims = append(b.out.Dims, programpb.Field(f))
 				break
 			}
@@ -94,7 +169,7 @@ func (b *tableBuilder) layout(in []headerspace.Filter) error {
 	}
 	for _, f := range bitFields {
 		for i := range in {
-			if in[i].Any(f) || in[i].IsEmpty() {
+			if in[i].Any(f) {
 				continue
 			}
 			ref := in[i].Ref(f)
@@ -133,49 +208,68 @@ func bitKey(f headerspace.Field, s headerspace.Set) string {
 	return string(key)
 }
 
-// intervals are a field's values that come by IPv4.
-func intervals(p headerspace.Filter, f headerspace.Field) []headerspace.Interval {
+// ranges are a field's values that come by IPv4, in buf.
+func ranges(p *headerspace.Filter, f headerspace.Field, buf []Range) []Range {
+	var in []headerspace.Interval
 	switch {
 	case f != headerspace.Src && f != headerspace.Dst:
-		return p.Get(f).Intervals()
+		in = p.Get(f).Intervals()
 	case p.Any(f):
-		return IPv4.Intervals()
+		return append(buf[:0], Range{0, ^uint32(0)})
 	default:
-		return p.Get(f).Intersect(IPv4).Intervals()
+		in = p.Get(f).Intersect(IPv4).Intervals()
+	}
+	buf = buf[:0]
+	for _, iv := range in {
+		buf = append(buf, Range{uint32(iv.Lo.Lo), uint32(iv.Hi.Lo)})
+	}
+	return buf
+}
+
+// expand finds a shape's ranges and bits. It reuses the memory of x.
+func (b *tableBuilder) expand(s *Shape, x *expanded) {
+	*x = expanded{class: s.Class, dims: x.dims, whole: true, whereAny: s.Filter.Any(headerspace.Dst)}
+	if x.none = s.Filter.IsEmpty(); x.none {
+		return
+	}
+	for _, f := range bitFields {
+		if !s.Filter.Any(f) {
+			bit := b.refs[s.Filter.Ref(f)]
+			x.required[bit/64] |= 1 << (bit % 64)
+			x.whole = false
+		}
+	}
+	for d, f := range b.out.Dims {
+		field := headerspace.Field(f)
+		x.whole = x.whole && (field == headerspace.Dst || s.Filter.Any(field))
+		if x.dims[d] = ranges(&s.Filter, field, x.dims[d]); len(x.dims[d]) == 0 {
+			x.none = true
+		}
 	}
 }
 
-// box appends the filter's boxes; whole tells that one holds every packet.
-func (b *tableBuilder) box(p headerspace.Filter, class int) (whole bool) {
-	var required [maxBits / 64]uint64
-	for _, f := range bitFields {
-		if !p.Any(f) {
-			bit := b.refs[p.Ref(f)]
-			required[bit/64] |= 1 << (bit % 64)
-			whole = true
-		}
+// box appends a shape's boxes; whole tells that one holds every packet.
+func (b *tableBuilder) box(x *expanded, to []Range) (whole bool) {
+	if x.none {
+		return false
 	}
-	whole = !whole
-	var room [maxDims][]headerspace.Interval
-	dims := room[:len(b.out.Dims)]
-	for d, f := range b.out.Dims {
-		field := headerspace.Field(f)
-		whole = whole && p.Any(field)
-		dims[d] = intervals(p, field)
-		if len(dims[d]) == 0 {
-			return false
-		}
+	whole = x.whole && x.whereAny
+	dims := x.dims
+	if to != nil && b.dst >= 0 {
+		dims[b.dst] = to
+		whole = x.whole && len(to) == 1 && to[0] == Range{0, ^uint32(0)}
 	}
+	n := len(b.out.Dims)
 	var at [maxDims]int
 	for {
-		for d := range dims {
-			iv := dims[d][at[d]]
-			b.out.Bounds = append(b.out.Bounds, uint32(iv.Lo.Lo), uint32(iv.Hi.Lo))
+		for d := range n {
+			r := dims[d][at[d]]
+			b.out.Bounds = append(b.out.Bounds, r.Lo, r.Hi)
 		}
-		b.out.Required = append(b.out.Required, required[:b.words]...)
-		b.out.Classes = append(b.out.Classes, uint32(class))
-		b.boxes[class]++
-		d := len(dims) - 1
+		b.out.Required = append(b.out.Required, x.required[:b.words]...)
+		b.out.Classes = append(b.out.Classes, uint32(x.class))
+		b.boxes[x.class]++
+		d := n - 1
 		for ; d >= 0; d-- {
 			if at[d]++; at[d] < len(dims[d]) {
 				break

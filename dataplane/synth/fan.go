@@ -1,0 +1,370 @@
+package synth
+
+import (
+	"errors"
+	"slices"
+	"sort"
+
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// errFan is returned by the walk of a fan that came to where destinations decide.
+var errFan = errors.New("walk the routes one by one")
+
+// fan is the leaves behind a large table of routes, where what comes after the table is the same for all routes with one output and next
+// hop. It stands among the leaves for those of each route in turn, which are alike but for their destinations. So a full table costs a
+// few bytes for each route.
+type fan struct {
+	fib    *fib
+	routes []int32 // in order of precedence
+	// dst are the destinations of the packets that came to the table.
+	dst spans
+	// of are the leaves of a route, by its group; their filters say nothing of destinations.
+	of [][]found
+	// apart are the groups behind which destinations decide something: each route has leaves of its own, in own.
+	apart []bool
+	own   map[int32]leaves
+	// gone are leaves that no packet reaches.
+	gone map[fanLeaf]bool
+}
+
+// fanLeaf is a leaf of a fan: the place of its route, and of the leaf among the route's.
+type fanLeaf struct{ at, leaf int }
+
+// to is the destinations of a route's leaves, in buf; none if no packet has them.
+func (f *fan) to(route int32, buf spans) spans {
+	p := f.fib.prefixes[route].span()
+	if f.dst.isEvery() {
+		return append(buf[:0], p)
+	}
+	buf = buf[:0]
+	for i := f.dst.from(p.lo); i < len(f.dst) && f.dst[i].lo <= p.hi; i++ {
+		buf = append(buf, span{max(p.lo, f.dst[i].lo), min(p.hi, f.dst[i].hi)})
+	}
+	return buf
+}
+
+// each gives the fan's leaves as leaves.all does.
+func (f *fan) each(yield func(l *found, route int, to spans) bool) bool {
+	var buf spans
+	for at, route := range f.routes {
+		g := f.fib.group[route]
+		if f.apart[g] {
+			if !f.own[route].all(yield) {
+				return false
+			}
+			continue
+		}
+		leaves := f.of[g]
+		if len(leaves) == 0 {
+			continue
+		}
+		if buf = f.to(route, buf); len(buf) == 0 {
+			continue
+		}
+		for i := range leaves {
+			if f.gone != nil && f.gone[fanLeaf{at, i}] {
+				continue
+			}
+			if !yield(&leaves[i], int(route), buf) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// mark is how far a walk has come.
+type mark struct {
+	extent extent
+	leaves int
+	budget budget
+}
+
+func (w *walker) mark() mark {
+	m := mark{w.extent(), len(w.seg.leaves), w.budget}
+	m.budget.visits = slices.Clone(m.budget.visits)
+	return m
+}
+
+// back forgets what was walked since the mark.
+func (w *walker) back(m mark) {
+	w.forget(m.extent)
+	w.seg.leaves, w.budget = w.seg.leaves[:m.leaves], m.budget
+}
+
+// fan walks t through a large table, once for each group of routes. Where destinations decide something behind the table, each route of the
+// group is walked by itself.
+func (l *lookup) fan(w *walker, t *tcu, node int) error {
+	f := l.fib()
+	routes, without := f.chosen(t.live)
+	t.parted = t.parted || len(routes) > narrow || len(routes) == narrow && len(without) > 0
+	var expired graph.Edge
+	var dead ways
+	if len(without) == 0 && len(routes) > 1 {
+		expired, dead = l.expireTogether(w, t, node, l.outs(f, routes))
+	}
+	out := &fan{
+		fib: f, routes: routes, dst: spansOf(t.filter.Get(headerspace.Dst)),
+		of: make([][]found, len(f.groups)), apart: make([]bool, len(f.groups)), own: map[int32]leaves{},
+	}
+	walked := make([]bool, len(f.groups))
+	for _, r := range routes {
+		g := f.group[r]
+		if walked[g] && !out.apart[g] {
+			continue
+		}
+		if !walked[g] {
+			walked[g] = true
+			u := w.branch(t, t.filter)
+			u.fan = true
+			m := w.mark()
+			err := l.take(w, u, node, int(r), eachRoute)
+			if err == nil {
+				out.of[g] = w.cutOff(m.leaves)
+				continue
+			}
+			if !errors.Is(err, errFan) {
+				return err
+			}
+			w.back(m)
+			out.apart[g] = true
+		}
+		if err := l.takeOwn(w, t, node, int(r), out); err != nil {
+			return err
+		}
+	}
+	w.seg.leaves = append(w.seg.leaves, found{fan: out})
+	if len(without) > 0 {
+		t.live = without
+		return l.take(w, t, node, noRoute, noRoute)
+	}
+	return l.expire(w, t, node, expired, dead)
+}
+
+// takeOwn follows t by one route of a fan.
+func (l *lookup) takeOwn(w *walker, t *tcu, node, route int, out *fan) error {
+	p := t.filter.Meet(out.fib.filter(route), headerspace.Dst)
+	if p.EmptyAt(headerspace.Dst) {
+		return nil
+	}
+	u, m := w.branch(t, p), len(w.seg.leaves)
+	u.live = out.fib.won(route, t.live)
+	if err := l.take(w, u, node, route, route); err != nil {
+		return err
+	}
+	out.own[int32(route)] = w.cutOff(m)
+	return nil
+}
+
+// cutOff takes the leaves since the n-th away.
+func (w *walker) cutOff(n int) leaves {
+	out := slices.Clone(w.seg.leaves[n:])
+	w.seg.leaves = w.seg.leaves[:n]
+	return out
+}
+
+// outs are the outputs by which routes go.
+func (l *lookup) outs(f *fib, routes []int32) []int {
+	var out []int
+	for _, r := range routes {
+		if o := l.Routes[r].Out; !slices.Contains(out, o) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// holds tells whether a leaf of the fan, that of a group with an index, holds all packets to some destinations.
+func (f *fan) holds(group, leaf int, to spans) bool {
+	if len(to) == 0 || len(to.subtract(f.dst)) > 0 {
+		return false
+	}
+	held := false
+	f.fib.around(f.routes, to[0].lo, to[len(to)-1].hi, func(r int32) bool {
+		if int(f.fib.group[r]) == group {
+			held = f.gone == nil || !f.gone[fanLeaf{f.place(r), leaf}]
+		}
+		return !held
+	})
+	return held
+}
+
+// place is a route's in routes.
+func (f *fan) place(route int32) int {
+	at, _ := slices.BinarySearchFunc(f.routes, f.fib.rank[route], func(r, rank int32) int { return int(f.fib.rank[r] - rank) })
+	return at
+}
+
+// fanHolder is a leaf of an earlier fan that holds all of a later leaf's packets; nil: there is none.
+func (e *earlier) fanHolder(p headerspace.Filter) *found {
+	if len(e.fans) == 0 {
+		return nil
+	}
+	bare := p.Without(headerspace.Dst)
+	for _, f := range e.fans {
+		for g := range f.of {
+			for i := range f.of[g] {
+				if bare.SubsetOf(f.of[g][i].filter) && f.holds(g, i, spansOf(p.Get(headerspace.Dst))) {
+					return &f.of[g][i]
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// pruneFan takes away the leaves of a fan that earlier leaves hold. It tells whether some are left.
+func (e *earlier) pruneFan(f *fan, u *usage) bool {
+	for g, list := range f.of {
+		kept := list[:0]
+		for _, l := range list {
+			if _, ok := extentsOf(l.filter); !ok { // IPv6 only
+				continue
+			}
+			if by := slices.IndexFunc(kept, func(k found) bool { return l.filter.SubsetOf(k.filter) }); by >= 0 {
+				u.shadow(l.trace, kept[by].trace)
+				continue
+			}
+			above := e.above(&l)
+			if by := slices.IndexFunc(above, func(h holder) bool { return len(f.dst.subtract(h.dst)) == 0 }); by >= 0 {
+				u.shadow(l.trace, above[by].trace)
+				continue
+			}
+			kept = append(kept, l)
+			e.pruneEach(f, fanGroup{g, len(kept) - 1}, &l, above, u)
+		}
+		f.of[g] = kept
+	}
+	for _, r := range f.routes {
+		if own := f.own[r]; len(own) > 0 {
+			f.own[r] = e.prune(own, u)
+		}
+	}
+	met, all := map[*found]bool{}, 0
+	for _, list := range f.of {
+		all += len(list)
+	}
+	some := false
+	f.each(func(l *found, _ int, to spans) bool {
+		some = true
+		if to != nil && !met[l] {
+			met[l] = true
+			u.use(l.trace)
+		}
+		return len(met) < all
+	})
+	return some
+}
+
+// holder is an earlier leaf that holds a later one but for destinations, and its own.
+type holder struct {
+	dst   spans
+	trace *step
+}
+
+// above are the earlier leaves, those of fans apart, that hold a leaf but for destinations.
+func (e *earlier) above(l *found) []holder {
+	var out []holder
+	for _, k := range e.plain {
+		if l.filter.SubsetOf(k.filter.Without(headerspace.Dst)) {
+			out = append(out, holder{spansOf(k.filter.Get(headerspace.Dst)), k.trace})
+		}
+	}
+	return out
+}
+
+// fanGroup is one leaf of each route of a group.
+type fanGroup struct{ group, leaf int }
+
+// pruneEach takes a leaf away from the routes for which an earlier one holds it.
+func (e *earlier) pruneEach(f *fan, is fanGroup, l *found, above []holder, u *usage) {
+	var fans []*fan
+	var leaves []fanGroup // of fans
+	for _, k := range e.fans {
+		for g := range k.of {
+			for i := range k.of[g] {
+				if l.filter.SubsetOf(k.of[g][i].filter) {
+					fans, leaves = append(fans, k), append(leaves, fanGroup{g, i})
+				}
+			}
+		}
+	}
+	if len(above) == 0 && len(fans) == 0 {
+		return
+	}
+	c := newCover(above)
+	var buf spans
+	for at, r := range f.routes {
+		if int(f.fib.group[r]) != is.group {
+			continue
+		}
+		buf = f.to(r, buf)
+		by := c.holder(buf)
+		for i := 0; by == nil && i < len(fans); i++ {
+			if fans[i].holds(leaves[i].group, leaves[i].leaf, buf) {
+				by = fans[i].of[leaves[i].group][leaves[i].leaf].trace
+			}
+		}
+		if by != nil {
+			if f.gone == nil {
+				f.gone = map[fanLeaf]bool{}
+			}
+			f.gone[fanLeaf{at, is.leaf}] = true
+			u.shadow(l.trace, by)
+		}
+	}
+}
+
+// cover finds among holders one that has all of some destinations.
+type cover struct {
+	holders []holder
+	spans   spans   // theirs, in order of where they begin
+	reach   []int   // up to each, the one that ends last
+	of      []int32 // the holder of each
+}
+
+func newCover(holders []holder) *cover {
+	c := &cover{holders: holders}
+	type owned struct {
+		span
+		of int32
+	}
+	var all []owned
+	for i, h := range holders {
+		for _, s := range h.dst {
+			all = append(all, owned{s, int32(i)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b owned) int { return compareUint32(a.lo, b.lo) })
+	for i, s := range all {
+		c.spans, c.of = append(c.spans, s.span), append(c.of, s.of)
+		if i > 0 && c.spans[c.reach[i-1]].hi >= s.hi {
+			c.reach = append(c.reach, c.reach[i-1])
+		} else {
+			c.reach = append(c.reach, i)
+		}
+	}
+	return c
+}
+
+// holder is the trace of a holder of all destinations; nil: there is none.
+func (c *cover) holder(to spans) *step {
+	if len(to) == 0 {
+		return nil
+	}
+	i := sort.Search(len(c.spans), func(i int) bool { return c.spans[i].lo > to[0].lo }) - 1
+	if i < 0 || c.spans[c.reach[i]].hi < to[0].hi {
+		return nil
+	}
+	if len(to) == 1 {
+		return c.holders[c.of[c.reach[i]]].trace
+	}
+	for _, h := range c.holders { // several ranges have to be one holder's
+		if len(to.subtract(h.dst)) == 0 {
+			return h.trace
+		}
+	}
+	return nil
+}
