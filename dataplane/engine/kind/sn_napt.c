@@ -69,7 +69,7 @@ static bool is_port_taken(const struct sn_state *state, const struct sn_state_ta
 	const struct sn_flow back = back_of(s);
 
 	if (sn_has_ports(s->proto))
-		return sh->slots[ported_class_of(s->proto)][slot_of_session(t, sh, s)] != 0;
+		return *slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)) != 0;
 	return sh->portless >= portless_max(sh) || back_find(state, sh, &back, now) != NULL;
 }
 
@@ -81,7 +81,7 @@ static void expect(const struct sn_state_table *table, const struct sn_state_sha
 	const struct sn_session *s = session_of(e);
 
 	if (sn_has_ports(s->proto))
-		rte_prefetch0(&sh->slots[ported_class_of(s->proto)][slot_of_session(t, sh, s)]);
+		rte_prefetch0(slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)));
 }
 
 /* No port of the list was ever used. */
@@ -90,8 +90,8 @@ static void reset_list(const struct list *l)
 	uint32_t next;
 
 	for (uint32_t i = l->queue->head; i > 0; i = next) {
-		next = l->slots[i - 1] & ~SLOT_FREE;
-		l->slots[i - 1] = 0;
+		next = *list_slot(l, i - 1) & ~SLOT_FREE;
+		*list_slot(l, i - 1) = 0;
 	}
 	*l->queue = (struct queue){0};
 }

@@ -8,6 +8,8 @@
 
 #include "sn_state.h"
 
+struct sn_state_shard;
+
 /* TCP as far as a NAPT follows it (docs/elements.md, "napt"). */
 enum sn_tcp_seen {
 	SN_SEEN_ANSWERED = 1,
@@ -57,18 +59,14 @@ uint32_t sn_napt_shard(const struct sn_state *state, const struct sn_flow *flow)
 /* Where a look-up of a flow will read; its first line is on its way, the second is known when that is there.
  */
 struct sn_napt_hint {
-	const uint32_t *bucket;
-	const struct sn_entry_line *slab;
+	const struct sn_state_shard *shard;
+	uint64_t hash;
 };
 
 struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
 				     const struct sn_flow *flow);
 
-static inline void sn_napt_prefetch_session(struct sn_napt_hint hint)
-{
-	if (*hint.bucket)
-		__builtin_prefetch(&hint.slab[*hint.bucket - 1]);
-}
+void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint32_t n);
 
 /* The session of a run by the flow as it is inside; made if there is none and make is set. */
 enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,

@@ -31,11 +31,14 @@ struct queue {
 	uint32_t hand; /* the slot that is looked at next for an opening that may end */
 };
 
+struct napt_shard;
+
 /* A queue with its slots; numbers of slots in the queue count from the first of these. */
 struct list {
-	uint32_t *slots;
+	const struct napt_shard *shard;
+	enum sn_proto_class class;
 	struct queue *queue;
-	uint32_t begin; /* slots of the shard before it */
+	uint32_t begin; /* slots of the shard and protocol before it */
 	uint32_t n;
 };
 
@@ -55,7 +58,7 @@ struct napt_shard {
 	struct sn_state_shard shard;
 	uint32_t port_base; /* the shard's first port */
 	uint32_t n_slots;
-	uint32_t *slots[SN_PORTED];
+	uint32_t *slots; /* in rows; see slot_at() */
 	/* line 3 */
 	struct queue queue[SN_PORTED]; /* of all slots */
 	struct queue *queues;	       /* SN_PARTITION_BY_RSS: by protocol, coset and address */
@@ -157,18 +160,31 @@ static inline uint32_t coset_of(const struct napt_table *t, uint16_t words)
 	return sn_rss_bucket(words) & t->table.mask;
 }
 
+/* A slot of a protocol, and of a list. Rows of the protocols take turns. */
+static inline uint32_t *slot_at(const struct napt_shard *sh, enum sn_proto_class class, uint32_t slot)
+{
+	uint32_t in_row = slot & (ROW_WORDS - 1);
+
+	return &sh->slots[in_rows(&sh->shard, ROW_WORDS,
+				  (slot - in_row) * SN_PORTED + class * ROW_WORDS + in_row)];
+}
+
+static inline uint32_t *list_slot(const struct list *l, uint32_t slot)
+{
+	return slot_at(l->shard, l->class, l->begin + slot);
+}
+
 /* The outside ports that serve alike, of the address with an index, for a protocol. */
 static inline struct list list_of(const struct napt_table *t, struct napt_shard *sh,
 				  enum sn_proto_class class, uint32_t coset, uint32_t address)
 {
 	const struct cosets *c = t->cosets;
-	struct list l = {sh->slots[class], &sh->queue[class], 0, sh->n_slots};
+	struct list l = {sh, class, &sh->queue[class], 0, sh->n_slots};
 
 	if (likely(!c))
 		return l;
 	l.n = c->first[coset + 1] - c->first[coset];
 	l.begin = c->first[coset] * t->n_addresses + address * l.n;
-	l.slots += l.begin;
 	l.queue = &sh->queues[(class * (t->table.mask + 1) + coset) * t->n_addresses + address];
 	return l;
 }
@@ -289,7 +305,7 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 		       struct sn_shard_size *size);
 void sn_napt_table_free(struct sn_state_table *table);
 void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
-			void *memory);
+			void *memory, void *rows);
 
 /* A session that may end for a new one of its protocol; see sn_state_kind.h. */
 struct sn_entry *sn_napt_victim(struct sn_partition *partition, struct sn_state_table *table,

@@ -11,16 +11,16 @@ static __rte_always_inline uint32_t slot_take(const struct list *l)
 	struct queue *q = l->queue;
 	uint32_t slot;
 
-	while (q->fresh < l->n && l->slots[q->fresh])
+	while (q->fresh < l->n && *list_slot(l, q->fresh))
 		q->fresh++;
 	if (q->fresh < l->n)
 		return l->begin + q->fresh++;
 	if (!q->head)
 		return SN_NO_INDEX;
 	slot = q->head - 1;
-	q->head = l->slots[slot] & ~SLOT_FREE;
+	q->head = *list_slot(l, slot) & ~SLOT_FREE;
 	if (q->head)
-		rte_prefetch0(&l->slots[q->head - 1]);
+		rte_prefetch0(list_slot(l, q->head - 1));
 	return l->begin + slot;
 }
 
@@ -30,9 +30,9 @@ static inline void slot_rest(const struct list *l, uint32_t slot)
 	struct queue *q = l->queue;
 
 	slot -= l->begin;
-	l->slots[slot] = SLOT_FREE;
+	*list_slot(l, slot) = SLOT_FREE;
 	if (q->head)
-		l->slots[q->tail - 1] = SLOT_FREE | (slot + 1);
+		*list_slot(l, q->tail - 1) = SLOT_FREE | (slot + 1);
 	else
 		q->head = slot + 1;
 	q->tail = slot + 1;
@@ -45,11 +45,11 @@ static inline void slot_untake(const struct list *l, uint32_t slot)
 
 	slot -= l->begin;
 	if (slot + 1 == q->fresh) {
-		l->slots[slot] = 0;
+		*list_slot(l, slot) = 0;
 		q->fresh--;
 		return;
 	}
-	l->slots[slot] = SLOT_FREE | q->head;
+	*list_slot(l, slot) = SLOT_FREE | q->head;
 	if (!q->head)
 		q->tail = slot + 1;
 	q->head = slot + 1;

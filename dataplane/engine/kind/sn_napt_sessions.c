@@ -71,7 +71,7 @@ void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *tab
 	struct sn_session *s = (struct sn_session *)e;
 
 	if (sn_has_ports(s->proto))
-		sh->slots[ported_class_of(s->proto)][slot_of_session(t, sh, s)] = index_of(shard, e);
+		*slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)) = index_of(shard, e);
 	else
 		back_link(state, sh, s);
 }
@@ -106,7 +106,7 @@ static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t,
 			   const struct list *l, uint64_t now)
 {
 	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < l->n; looks++) {
-		uint32_t slot = turn(&l->queue->hand, l->n), index = l->slots[slot];
+		uint32_t slot = turn(&l->queue->hand, l->n), index = *list_slot(l, slot);
 
 		struct sn_session *s;
 
@@ -247,7 +247,7 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 	s->proto = f->proto;
 	s->seen = 0;
 	if (likely(class != SN_PROTO_OTHER))
-		sh->slots[class][spot.slot] = index_of(&sh->shard, &s->entry);
+		*slot_at(sh, class, spot.slot) = index_of(&sh->shard, &s->entry);
 	else
 		back_link(partition->state, sh, s);
 	entry_settle(partition, &t->table, &sh->shard, &s->entry, class, hash);
@@ -274,10 +274,35 @@ struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run,
 {
 	const struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
 	const struct sn_state_shard *sh = &napt_shard_at(t, shard & t->table.mask)->shard;
-	struct sn_napt_hint hint = {bucket_of(sh, hash_inside(state, run, f)), sh->slab};
+	struct sn_napt_hint hint = {sh, hash_inside(state, run, f)};
 
-	rte_prefetch0(hint.bucket);
+	expect_first(sh, hint.hash);
 	return hint;
+}
+
+void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint32_t n)
+{
+	for (uint32_t tier = 0; tier < TIERS; tier++)
+		for (uint32_t i = 0; i < n; i++)
+			expect_entry(hints[i].shard, first_of(hints[i].shard, tier, hints[i].hash));
+}
+
+/* The session of a flow, be it live or not. */
+static inline struct sn_session *find(const struct napt_shard *sh, uint32_t run, const struct sn_flow *f,
+				      uint64_t hash)
+{
+	for (uint32_t tier = 0; tier < TIERS; tier++) {
+		for (uint32_t i = first_of(&sh->shard, tier, hash); i;) {
+			struct sn_session *s = session_at(sh, i);
+
+			i = s->entry.hash_next;
+			if (s->inside_addr == f->src && s->inside_port == f->sport &&
+			    s->remote_addr == f->dst && s->remote_port == f->dport && s->proto == f->proto &&
+			    s->entry.owner == run)
+				return s;
+		}
+	}
+	return NULL;
 }
 
 enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
@@ -289,20 +314,14 @@ enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run
 	struct napt_shard *sh = napt_shard_at(t, shard & t->table.mask);
 	uint64_t hash = hash_inside(state, run, f);
 
-	for (uint32_t i = *bucket_of(&sh->shard, hash); i;) {
-		struct sn_session *s = session_at(sh, i);
+	struct sn_session *s = find(sh, run, f, hash);
 
-		i = s->entry.hash_next;
-		if (s->inside_addr != f->src || s->inside_port != f->sport || s->remote_addr != f->dst ||
-		    s->remote_port != f->dport || s->proto != f->proto || s->entry.owner != run)
-			continue;
-		if (likely(sn_entry_live(&s->entry, now))) {
-			*session = s;
-			return SN_NAPT_FOUND;
-		}
-		sn_entry_expire(partition, &t->table, &sh->shard, &s->entry);
-		break;
+	if (s && likely(sn_entry_live(&s->entry, now))) {
+		*session = s;
+		return SN_NAPT_FOUND;
 	}
+	if (s)
+		sn_entry_expire(partition, &t->table, &sh->shard, &s->entry);
 	if (!wanted)
 		return SN_NAPT_NONE;
 	*session = make(partition, t, sh, run, shard, f, hash, now);
@@ -327,7 +346,7 @@ struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, 
 	slot = slot_of(t, sh, f->dst, f->dport);
 	if (slot == SN_NO_INDEX)
 		return NULL;
-	index = sh->slots[ported_class_of(f->proto)][slot];
+	index = *slot_at(sh, ported_class_of(f->proto), slot);
 	if (!index || index & SLOT_FREE)
 		return NULL;
 	s = session_at(sh, index);

@@ -123,6 +123,12 @@ static size_t queues_size(const struct napt_table *t)
 			 : 0;
 }
 
+/* Of a protocol, in rows of the shard's. */
+static size_t slots_size(const struct napt_table *t)
+{
+	return round_up(t->n_slots * sizeof(uint32_t), ROW_BYTES);
+}
+
 int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
 		       struct sn_shard_size *size)
 {
@@ -148,13 +154,13 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 		size->entries = table->config.max_entries;
 	size->buckets = size->entries;
 	size->entries += size->entries / (8 * SN_PORTED) + 1; /* those without ports */
-	size->memory = BACK_HEADS * sizeof(uint32_t) + queues_size(t) +
-		       (size_t)SN_PORTED * t->n_slots * sizeof(uint32_t);
+	size->memory = BACK_HEADS * sizeof(uint32_t) + queues_size(t);
+	size->rows = SN_PORTED * slots_size(t);
 	return 0;
 }
 
 void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
-			void *memory)
+			void *memory, void *rows)
 {
 	const struct napt_table *t = (const struct napt_table *)table;
 	struct napt_shard *sh = (struct napt_shard *)shard;
@@ -172,7 +178,5 @@ void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shar
 	sh->back = (uint32_t *)base;
 	base += BACK_HEADS * sizeof(*sh->back);
 	sh->queues = (struct queue *)base;
-	base += queues_size(t);
-	for (uint32_t class = 0; class < SN_PORTED; class ++)
-		sh->slots[class] = (uint32_t *)base + (size_t) class * t->n_slots;
+	sh->slots = rows;
 }

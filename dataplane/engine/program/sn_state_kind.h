@@ -36,6 +36,7 @@ struct sn_shard_size {
 	uint32_t entries; /* of a shard */
 	uint32_t buckets; /* of a shard, at least */
 	size_t memory;	  /* bytes of a shard that are the kind's own */
+	size_t rows;	  /* the same, used from the start on: they lie in rows, see sn_state_impl.h */
 };
 
 struct sn_state_kind {
@@ -63,9 +64,9 @@ struct sn_state_kind {
 			  struct sn_shard_size *size);
 	/* What is not set yet is zero. NULL: nothing of its own. */
 	void (*table_free)(struct sn_state_table *t);
-	/* memory: of sn_shard_size, all zero. NULL: nothing of its own. */
+	/* memory and rows: of sn_shard_size, all zero. NULL: nothing of its own. */
 	void (*shard_init)(const struct sn_state_table *t, struct sn_state_shard *sh, uint32_t number,
-			   void *memory);
+			   void *memory, void *rows);
 	/* No entry is left, and none was ever there. NULL: nothing of its own. */
 	void (*shard_reset)(const struct sn_state_table *t, struct sn_state_shard *sh);
 

@@ -90,11 +90,17 @@ static void populate(const void *from, size_t len)
 		(void)madvise((void *)begin, (uintptr_t)from + len - begin, MADV_POPULATE_WRITE);
 }
 
-/* What entries find by a hash, or by what they hold: of few, most pages would never be used. */
-static void populate_scattered(const void *from, size_t len, uint32_t entries)
+/* A shard's, of which `len` bytes are used, from their first on. */
+static void populate_rows(const struct sn_state_shard *sh, const void *from, size_t len)
 {
-	if (entries >= len / PAGE)
-		populate(from, len);
+	for (size_t row = 0; row * ROW_BYTES < len; row++)
+		populate((const uint8_t *)from + (row * ROW_BYTES << sh->spread), ROW_BYTES);
+}
+
+/* The buckets in use, from the first on, if a shard has so many entries. */
+static uint32_t tier_words(uint32_t entries)
+{
+	return entries > TIER_0_MAX ? BUCKETS_0 + BUCKETS_1 : BUCKETS_0;
 }
 
 static void reserve_shard(const struct sn_state_table *t, uint32_t number, uint32_t entries)
@@ -103,10 +109,14 @@ static void reserve_shard(const struct sn_state_table *t, uint32_t number, uint3
 
 	if (entries == 0)
 		return;
-	populate(sh->slab, RTE_MIN(entries, sh->slab_max) * sizeof(*sh->slab));
+	populate_rows(sh, sh->slab, RTE_MIN(entries, (uint32_t)sh->slab_max) * sizeof(*sh->slab));
+	populate_rows(sh, sh->buckets, tier_words(entries) * sizeof(*sh->buckets));
 	populate(sh->wheel, WHEEL_SLOTS * sizeof(*sh->wheel));
-	populate_scattered(sh->buckets, (sh->bucket_mask + 1) * sizeof(*sh->buckets), entries);
-	populate_scattered(t->memory + number * t->memory_size, t->memory_size, entries);
+	/* What entries hold lies scattered: of few, most pages would never be used. */
+	if (entries >= t->memory_size / PAGE)
+		populate(t->memory + number * t->memory_size, t->memory_size);
+	if (entries >= t->rows_size / ROW_BYTES)
+		populate_rows(sh, t->rows + number * ROW_BYTES, t->rows_size);
 }
 
 void sn_carry_reserve(const struct sn_state *state, uint32_t unit, uint32_t entries)
@@ -157,7 +167,7 @@ static int expect(const struct sn_state *state, const bool *shards, const uint8_
 	c->shard = shard_at(t, shard & t->mask);
 	e->timeout_ms = t->kind->timeout(state, e);
 	c->hash = t->kind->hash(state, e);
-	rte_prefetch0(bucket_of(c->shard, c->hash));
+	expect_first(c->shard, c->hash);
 	if (t->kind->expect)
 		t->kind->expect(t, c->shard, e);
 	return 0;
@@ -216,7 +226,9 @@ static void end_entry(struct sn_state *state, const struct sn_state_table *t, st
 {
 	if (t->kind->release)
 		t->kind->release(state, t, sh, e, true);
-	*bucket_of(sh, t->kind->hash(state, e)) = 0;
+	for (uint32_t tier = 0; tier < TIERS; tier++)
+		if (tier_is_used(sh, tier))
+			*bucket_of(sh, tier, t->kind->hash(state, e)) = 0;
 	e->live = 0;
 	e->generation++; /* decisions that remember the entry do not hold any more */
 	state->carried.left[t->id]++;
@@ -229,6 +241,7 @@ static void forget_shard(struct sn_state *state, const struct sn_state_table *t,
 		if (at_index(sh, i)->live)
 			end_entry(state, t, sh, at_index(sh, i));
 	memset(sh->wheel, 0, WHEEL_SLOTS * sizeof(*sh->wheel));
+	sh->tier_0 = sh->tier_1 = 0;
 	sh->live = sh->slab_free = sh->slab_fresh = 0; /* lines are used again in their order: that is fast */
 	if (t->kind->shard_reset)
 		t->kind->shard_reset(t, sh);

@@ -15,6 +15,31 @@
 #define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
 #define NS_PER_MS   1000000ull
 
+/*
+ * What shards use from the start on lies in rows: the first kilobyte of each shard, the second of each, and
+ * so on. Shards fill alike, so memory in use lies together, on few pages, however much there may be.
+ */
+#define ROW_BYTES   1024u
+#define ROW_ENTRIES (ROW_BYTES / (uint32_t)sizeof(struct sn_entry_line))
+#define ROW_WORDS   (ROW_BYTES / (uint32_t)sizeof(uint32_t))
+
+/*
+ * Hash buckets lie in tiers of more and more. An entry is put into the first tier that is not half full, and
+ * stays there: nothing is ever moved, and memory is used for as many entries as there are.
+ */
+#define TIERS	   3
+#define BUCKETS_0  ROW_WORDS
+#define BUCKETS_1  (64 * BUCKETS_0)
+#define TIER_0_MAX (BUCKETS_0 / 2)
+#define TIER_1_MAX (BUCKETS_1 / 2)
+
+/*
+ * A bucket is the index of its chain's first entry, and a bit for each entry by its hash: most look-ups that
+ * find nothing read no entry.
+ */
+#define BUCKET_INDEX 0x000fffffu
+#define BUCKET_BITS  (~BUCKET_INDEX)
+
 #define SN_QUOTA_CLASSES  4 /* of entries of an owner, at most */
 #define SN_OWNER_TIMEOUTS 5
 
@@ -23,14 +48,17 @@
  * only by what makes and ends entries.
  */
 struct sn_state_shard {
-	struct sn_entry_line *slab;
-	uint32_t *buckets; /* index + 1 of a chain's first entry */
-	uint32_t bucket_mask;
+	struct sn_entry_line *slab; /* in rows */
+	uint32_t *buckets;	    /* in rows */
+	uint16_t tier_0;	    /* entries of the first tier */
+	uint16_t tier_1;
 	uint32_t slab_fresh;
 	uint32_t slab_free; /* + 1 */
-	uint32_t slab_max;
-	uint32_t live; /* entries that are not reclaimed */
-	uint32_t hand; /* the slab's entry that is looked at next for one that may end */
+	uint32_t slab_max : 20;
+	uint32_t spread : 4;	 /* there are 2^spread shards */
+	uint32_t tier_2_log : 8; /* the last tier has 2^tier_2_log buckets */
+	uint32_t live;		 /* entries that are not reclaimed */
+	uint32_t hand;		 /* the slab's entry that is looked at next for one that may end */
 	uint32_t *wheel;
 	uint64_t tick; /* slots before it are done */
 	uint64_t created;
@@ -49,9 +77,12 @@ struct sn_state_table {
 	uint32_t owner;		       /* of all entries; SN_NO_INDEX: runs are */
 	uint32_t mask;		       /* shards - 1 */
 	uint8_t *shards;	       /* of kind->shard_size each */
+	uint32_t buckets_max;	       /* of a shard in its last tier, a power of two */
 	uint8_t *memory;	       /* of the shards, that is the kind's own */
+	uint8_t *rows;		       /* the same, in rows */
 	size_t memory_size;	       /* of one shard's */
-	size_t size;		       /* of the mapping that holds the shards and all of theirs */
+	size_t rows_size;
+	size_t size; /* of the mapping that holds the shards and all of theirs */
 };
 
 /* The owner of entries: a run, or a table without runs. */
@@ -117,14 +148,22 @@ static inline struct sn_state_table *table_of(const struct sn_state *state, cons
 
 /* ---- slab, chains, wheel ---- */
 
+/* Where number n of what lies in rows of `row` (a power of two) is, from the shard's first on. */
+static inline size_t in_rows(const struct sn_state_shard *sh, uint32_t row, uint32_t n)
+{
+	return (size_t)(n & ~(row - 1)) << sh->spread | (n & (row - 1));
+}
+
 static inline uint32_t index_of(const struct sn_state_shard *sh, const struct sn_entry *e)
 {
-	return (uint32_t)((const struct sn_entry_line *)e - sh->slab) + 1;
+	size_t at = (size_t)((const struct sn_entry_line *)e - sh->slab);
+
+	return (uint32_t)((at >> sh->spread & ~(size_t)(ROW_ENTRIES - 1)) | (at & (ROW_ENTRIES - 1))) + 1;
 }
 
 static inline struct sn_entry *at_index(const struct sn_state_shard *sh, uint32_t index)
 {
-	return &sh->slab[index - 1].entry;
+	return &sh->slab[in_rows(sh, ROW_ENTRIES, index - 1)].entry;
 }
 
 static inline void hang(struct sn_state_shard *sh, struct sn_entry *e)
@@ -155,26 +194,102 @@ static inline void unhang(struct sn_state_shard *sh, struct sn_entry *e)
 		at_index(sh, e->wheel_next)->wheel_prev = e->wheel_prev;
 }
 
-static inline uint32_t *bucket_of(const struct sn_state_shard *sh, uint64_t hash)
+static inline uint32_t *bucket_at(const struct sn_state_shard *sh, uint32_t number)
 {
-	return &sh->buckets[hash & sh->bucket_mask];
+	return &sh->buckets[in_rows(sh, ROW_WORDS, number)];
 }
 
+static inline uint32_t *bucket_of(const struct sn_state_shard *sh, uint32_t tier, uint64_t hash)
+{
+	uint32_t h = (uint32_t)hash;
+
+	if (tier == 0)
+		return bucket_at(sh, h & (BUCKETS_0 - 1));
+	if (tier == 1)
+		return bucket_at(sh, BUCKETS_0 + (h & (BUCKETS_1 - 1)));
+	return bucket_at(sh, BUCKETS_0 + BUCKETS_1 + (h & ((1u << sh->tier_2_log) - 1)));
+}
+
+static inline uint32_t bucket_bit(uint64_t hash)
+{
+	return 1u << (20 + (hash >> 60) * 3 / 4);
+}
+
+static inline bool tier_is_used(const struct sn_state_shard *sh, uint32_t tier)
+{
+	if (tier == 2)
+		return unlikely(sh->live > (uint32_t)sh->tier_0 + sh->tier_1);
+	return tier == 0 ? sh->tier_0 > 0 : sh->tier_1 > 0;
+}
+
+/* The first entry of the chain of a tier that an entry of a hash would be in, as its index; 0: none. */
+static inline uint32_t first_of(const struct sn_state_shard *sh, uint32_t tier, uint64_t hash)
+{
+	uint32_t bucket = tier_is_used(sh, tier) ? *bucket_of(sh, tier, hash) : 0;
+
+	return bucket & bucket_bit(hash) ? bucket & BUCKET_INDEX : 0;
+}
+
+/* Send for where first_of() will read, and an entry be put. */
+static inline void expect_first(const struct sn_state_shard *sh, uint64_t hash)
+{
+	rte_prefetch0(bucket_of(sh, 0, hash));
+	if (sh->tier_0 == TIER_0_MAX || sh->tier_1 > 0)
+		rte_prefetch0(bucket_of(sh, 1, hash));
+	if (unlikely(sh->tier_1 == TIER_1_MAX || tier_is_used(sh, 2)))
+		rte_prefetch0(bucket_of(sh, 2, hash));
+}
+
+/* Send for an entry, if there is one. */
+static inline void expect_entry(const struct sn_state_shard *sh, uint32_t index)
+{
+	if (index)
+		rte_prefetch0(at_index(sh, index));
+}
+
+/* Before it counts as live. */
 static inline void chain(struct sn_state_shard *sh, struct sn_entry *e, uint64_t hash)
 {
-	uint32_t *bucket = bucket_of(sh, hash);
+	uint32_t tier = sh->tier_0 < TIER_0_MAX ? 0 : sh->tier_1 < TIER_1_MAX ? 1 : 2;
+	uint32_t *bucket = bucket_of(sh, tier, hash);
 
-	e->hash_next = *bucket;
-	*bucket = index_of(sh, e);
+	sh->tier_0 += tier == 0;
+	sh->tier_1 += tier == 1;
+	e->hash_next = *bucket & BUCKET_INDEX;
+	*bucket = (*bucket & BUCKET_BITS) | bucket_bit(hash) | index_of(sh, e);
 }
 
-static inline void unchain(const struct sn_state_shard *sh, const struct sn_entry *e, uint64_t hash)
+/* Whether an entry was in the chain of a bucket. */
+static inline bool unlink_from(const struct sn_state_shard *sh, uint32_t *bucket, uint32_t index,
+			       uint32_t next)
 {
-	uint32_t *link = bucket_of(sh, hash), index = index_of(sh, e);
+	uint32_t i = *bucket & BUCKET_INDEX;
 
-	while (*link != index)
-		link = &at_index(sh, *link)->hash_next;
-	*link = e->hash_next;
+	if (i == index) {
+		*bucket = next ? (*bucket & BUCKET_BITS) | next : 0;
+		return true;
+	}
+	for (; i; i = at_index(sh, i)->hash_next) {
+		struct sn_entry *e = at_index(sh, i);
+
+		if (e->hash_next == index) {
+			e->hash_next = next;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* While it counts as live. */
+static inline void unchain(struct sn_state_shard *sh, const struct sn_entry *e, uint64_t hash)
+{
+	uint32_t tier = 0;
+
+	while (!tier_is_used(sh, tier) || !(*bucket_of(sh, tier, hash) & bucket_bit(hash)) ||
+	       !unlink_from(sh, bucket_of(sh, tier, hash), index_of(sh, e), e->hash_next))
+		tier++;
+	sh->tier_0 -= tier == 0;
+	sh->tier_1 -= tier == 1;
 }
 
 static inline bool slab_empty(const struct sn_state_shard *sh)
@@ -198,7 +313,7 @@ static inline struct sn_entry *slab_take(struct sn_state_shard *sh)
 	if (sh->slab_fresh == sh->slab_max)
 		return NULL;
 	e = at_index(sh, ++sh->slab_fresh);
-	rte_prefetch0((struct sn_entry_line *)e + 1);
+	rte_prefetch0(at_index(sh, sh->slab_fresh + 1));
 	return e;
 }
 

@@ -4,13 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "sn_huge.h"
 #include "sn_state_impl.h"
 
-#define HUGE_PAGE (2u << 20)
-#define HUGE_MAX  (64u << 20) /* a table larger than that is used thinly: small pages cost less */
-#define LINE	  64u
+#define LINE	    64u
+#define ENTRIES_MAX (BUCKET_INDEX) /* of a shard */
 
 void sn_state_table_free(struct sn_state_table *t)
 {
@@ -19,7 +18,7 @@ void sn_state_table_free(struct sn_state_table *t)
 	if (t->kind->table_free)
 		t->kind->table_free(t);
 	if (t->shards)
-		munmap(t->shards, t->size);
+		sn_huge_unmap(t->shards, t->size);
 	free(t->config.name);
 	free(t->config.own);
 	free(t);
@@ -30,48 +29,67 @@ static size_t round_up(size_t n, size_t to)
 	return (n + to - 1) / to * to;
 }
 
+/* Where the parts of a mapping lie, from its start on. */
+struct layout {
+	size_t wheels, memory, buckets, rows, slab, end;
+	size_t rows_size; /* of one shard's */
+};
+
+static struct layout layout_of(const struct sn_state_table *t, const struct sn_shard_size *size)
+{
+	size_t n = size->shards;
+	struct layout l = {.rows_size = round_up(size->rows, ROW_BYTES)};
+
+	l.wheels = round_up(n * t->kind->shard_size, LINE);
+	l.memory = l.wheels + n * WHEEL_SLOTS * sizeof(uint32_t);
+	l.buckets = round_up(l.memory + n * round_up(size->memory, LINE), ROW_BYTES);
+	l.rows = l.buckets + n * (BUCKETS_0 + BUCKETS_1 + t->buckets_max) * sizeof(uint32_t);
+	l.slab = l.rows + n * l.rows_size;
+	l.end = l.slab + n * round_up(size->entries * sizeof(struct sn_entry_line), ROW_BYTES);
+	return l;
+}
+
 static void shard_init(const struct sn_state_table *t, uint32_t number, const struct sn_shard_size *size,
-		       uint8_t *base)
+		       const struct layout *l, uint8_t *base)
 {
 	struct sn_state_shard *sh = shard_at(t, number);
-	uint32_t n = t->mask + 1;
+	size_t row = (size_t)number * ROW_BYTES;
 
-	sh->slab_max = size->entries;
-	sh->bucket_mask = size->buckets - 1;
-	sh->wheel = (uint32_t *)base + number * WHEEL_SLOTS;
-	base += n * WHEEL_SLOTS * sizeof(*sh->wheel);
-	sh->buckets = (uint32_t *)base + (size_t)number * size->buckets;
-	base += (size_t)n * size->buckets * sizeof(*sh->buckets) + n * t->memory_size;
-	sh->slab = (struct sn_entry_line *)base + (size_t)number * size->entries;
+	sh->slab_max = RTE_MIN(size->entries, ENTRIES_MAX);
+	sh->spread = (uint32_t)__builtin_ctz(size->shards);
+	sh->tier_2_log = (uint32_t)__builtin_ctz(t->buckets_max);
+	sh->wheel = (uint32_t *)(base + l->wheels) + number * WHEEL_SLOTS;
+	sh->buckets = (uint32_t *)(base + l->buckets + row);
+	sh->slab = (struct sn_entry_line *)(base + l->slab + row);
 	if (t->kind->shard_init)
-		t->kind->shard_init(t, sh, number, t->memory + number * t->memory_size);
+		t->kind->shard_init(t, sh, number, t->memory + number * t->memory_size, t->rows + row);
 }
 
 /* Pages are taken from the system as they are first used: a table costs what is used of it. */
-static int table_map(struct sn_state_table *t, struct sn_shard_size *size)
+static int table_map(struct sn_state_table *t, const struct sn_shard_size *size)
 {
-	uint32_t n = size->shards, buckets = 16;
-	size_t shards = round_up(n * t->kind->shard_size, LINE), before;
+	struct layout l;
 	uint8_t *base;
 
-	while (buckets < size->buckets)
-		buckets *= 2;
-	size->buckets = buckets;
-	t->mask = n - 1;
+	t->mask = size->shards - 1;
 	t->memory_size = round_up(size->memory, LINE);
-	before = shards + n * (WHEEL_SLOTS + (size_t)buckets) * sizeof(uint32_t);
-	t->size =
-		round_up(before + n * (t->memory_size + size->entries * sizeof(struct sn_entry_line)), 4096);
-	base = mmap(NULL, t->size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
-		    0);
-	if (base == MAP_FAILED)
+	t->buckets_max = BUCKETS_0;
+	while (t->buckets_max < size->buckets)
+		t->buckets_max *= 2;
+	l = layout_of(t, size);
+	t->rows_size = l.rows_size;
+	t->size = l.end;
+	base = sn_huge_map(t->size);
+	if (base == NULL)
 		return -ENOMEM;
-	if (t->size >= HUGE_PAGE && t->size <= HUGE_MAX)
-		madvise(base, t->size, MADV_HUGEPAGE);
+	sn_huge_advise(base + l.buckets, l.rows - l.buckets);
+	sn_huge_advise(base + l.rows, l.slab - l.rows);
+	sn_huge_advise(base + l.slab, l.end - l.slab);
 	t->shards = base;
-	t->memory = base + before;
-	for (uint32_t i = 0; i < n; i++)
-		shard_init(t, i, size, base + shards);
+	t->memory = base + l.memory;
+	t->rows = base + l.rows;
+	for (uint32_t i = 0; i < size->shards; i++)
+		shard_init(t, i, size, &l, base);
 	return 0;
 }
 

@@ -156,7 +156,7 @@ static int count_table_init(struct sn_state_table *table, const struct sn_partit
 
 	(void)partitioning;
 	((struct count_table *)table)->timeout_ms = c->timeout_ms;
-	*size = (struct sn_shard_size){SN_SHARDS, table->config.max_entries, table->config.max_entries, 0};
+	*size = (struct sn_shard_size){SN_SHARDS, table->config.max_entries, table->config.max_entries, 0, 0};
 	return 0;
 }
 
@@ -274,15 +274,17 @@ SN_STATE_KIND(count)
 static struct sn_entry *count_find(struct sn_partition *partition, struct sn_state_table *t,
 				   struct sn_state_shard *sh, uint32_t address, uint64_t hash, uint64_t now)
 {
-	for (uint32_t i = *bucket_of(sh, hash); i > 0; i = at_index(sh, i)->hash_next) {
-		struct sn_entry *e = at_index(sh, i);
+	for (uint32_t tier = 0; tier < TIERS; tier++) {
+		for (uint32_t i = first_of(sh, tier, hash); i > 0; i = at_index(sh, i)->hash_next) {
+			struct sn_entry *e = at_index(sh, i);
 
-		if (((struct count *)e)->address != address || e->owner != t->owner)
-			continue;
-		if (sn_entry_live(e, now))
-			return e;
-		sn_entry_expire(partition, t, sh, e);
-		return NULL;
+			if (((struct count *)e)->address != address || e->owner != t->owner)
+				continue;
+			if (sn_entry_live(e, now))
+				return e;
+			sn_entry_expire(partition, t, sh, e);
+			return NULL;
+		}
 	}
 	return NULL;
 }

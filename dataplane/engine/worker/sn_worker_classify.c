@@ -88,8 +88,7 @@ void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, u
 		flow = (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
 		hints[k++] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, &flow), &flow);
 	}
-	for (uint32_t j = 0; j < k; j++)
-		sn_napt_prefetch_session(hints[j]);
+	sn_napt_prefetch_sessions(hints, k);
 }
 
 /* ---- devices that have flow rules ---- */

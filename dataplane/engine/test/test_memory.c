@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table's memory follows its sessions, and they are found however many there are. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sample.h"
+
+#include <rte_common.h>
+
+#include "sn_napt.h"
+#include "sn_parse.h"
+#include "sn_state_impl.h"
+#include "sn_tcp.h"
+
+#define SECOND	  1000000000ull
+#define TIMEOUT	  (300 * SECOND)
+#define FEW	  10000u
+#define MANY	  1000000u
+#define ADDRESSES 256u
+
+struct world {
+	struct sn_arena arena;
+	struct sn_program *program;
+	struct sn_state *state;
+	uint64_t now;
+};
+
+static struct sn_flow flow_of(uint32_t i)
+{
+	return (struct sn_flow){SN_SAMPLE_HOST + i / 60000, SN_SAMPLE_REMOTE, (uint16_t)(i % 60000), 80,
+				i & 1 ? SN_TCP : SN_UDP};
+}
+
+/* The session of a flow; NULL: there is none, and none was to be made. */
+static struct sn_session *get(struct world *w, uint32_t i, bool make)
+{
+	struct sn_flow flow = flow_of(i), back;
+	uint32_t shard = sn_napt_shard(w->state, &flow);
+	struct sn_session *s;
+
+	if (sn_napt_forward(sn_state_partition(w->state, 0), 0, shard, &flow, make, w->now, &s) ==
+	    SN_NAPT_NONE)
+		return NULL;
+	back = (struct sn_flow){s->remote_addr, s->outside_addr, s->remote_port, s->outside_port, s->proto};
+	assert_ptr_equal(sn_napt_return(w->state, 0, &back, w->now), s);
+	return s;
+}
+
+static void use_all(struct world *w, uint32_t from, uint32_t to)
+{
+	for (uint32_t i = from; i < to; i++)
+		sn_session_use(w->state, get(w, i, true), NULL, false, w->now);
+}
+
+static void assert_found(struct world *w, uint32_t from, uint32_t to, bool found)
+{
+	for (uint32_t i = from; i < to; i++)
+		assert_int_equal(get(w, i, false) != NULL, found);
+}
+
+static void tick(struct world *w)
+{
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		sn_partition_tick(sn_state_partition(w->state, 0), w->now);
+}
+
+/* Bytes of this process in memory. */
+static size_t resident(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long size, pages;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu %lu", &size, &pages), 2);
+	fclose(f);
+	return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int setup(void **state)
+{
+	static struct world w;
+	Sinter__Program__V1__Program *msg;
+	struct sn_error err = {0};
+	uint64_t kept, dropped;
+
+	w = (struct world){.now = 1000 * SECOND};
+	sn_arena_init(&w.arena);
+	msg = sn_sample_napt(&w.arena);
+	msg->tables[0]->max_sessions = 4000000;
+	msg->tables[0]->pool[0]->last += ADDRESSES - 1;
+	w.program = sn_program_create(msg, NULL, &err);
+	w.state = sn_state_create(7, 1, (struct sn_partitioning){0});
+	if (w.program == NULL || w.state == NULL || sn_state_apply(w.state, w.program, &kept, &dropped) != 0)
+		return -1;
+	*state = &w;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct world *w = *state;
+
+	sn_state_free(w->state);
+	sn_program_free(w->program);
+	sn_arena_free(&w->arena);
+	return 0;
+}
+
+static void a_session_costs_few_bytes(void **state)
+{
+	struct world *w = *state;
+	size_t before = resident(), few, many;
+
+	use_all(w, 0, FEW);
+	few = (resident() - before) / FEW;
+	use_all(w, FEW, MANY);
+	many = (resident() - before) / MANY;
+	printf("%zu bytes a session of %u, %zu of %u\n", few, FEW, many, MANY);
+	assert_in_range(few, 1, 400);
+	assert_in_range(many, 64, 96);
+}
+
+/* Every shard has its last tier in use. */
+#define VERY_MANY ((TIER_0_MAX + TIER_1_MAX) * SN_SHARDS / 20 * 21)
+
+static const struct sn_state_shard *a_shard(const struct world *w)
+{
+	return shard_at(w->state->tables[0], 5);
+}
+
+static void sessions_are_found_as_a_table_grows_and_shrinks(void **state)
+{
+	struct world *w = *state;
+
+	for (uint32_t n = 1000; n < 2 * VERY_MANY; n *= 2) {
+		use_all(w, n / 2, RTE_MIN(n, VERY_MANY));
+		assert_found(w, n / 2, RTE_MIN(n, VERY_MANY), true);
+	}
+	assert_int_equal(a_shard(w)->tier_0, TIER_0_MAX);
+	assert_int_equal(a_shard(w)->tier_1, TIER_1_MAX);
+	assert_true(a_shard(w)->live > TIER_0_MAX + TIER_1_MAX);
+	w->now += TIMEOUT / 2;
+	use_all(w, 600, 700);
+	use_all(w, VERY_MANY - 5000, VERY_MANY);
+	for (int i = 0; i < 10; i++) {
+		w->now += TIMEOUT / 20;
+		tick(w);
+	}
+	w->now += SECOND;
+	tick(w);
+	assert_found(w, 500, 600, false);
+	assert_found(w, 600, 700, true);
+	assert_found(w, VERY_MANY - 5000, VERY_MANY, true);
+	assert_true(a_shard(w)->tier_0 < TIER_0_MAX / 2);
+	/* What comes now is put where the first ones were. */
+	use_all(w, 0, 10000);
+	assert_found(w, 0, 10000, true);
+	assert_int_equal(a_shard(w)->tier_1, 0);
+	w->now += 2 * TIMEOUT;
+	tick(w);
+	assert_found(w, 0, MANY, false);
+	assert_int_equal(a_shard(w)->tier_0 + a_shard(w)->tier_1 + a_shard(w)->live, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_session_costs_few_bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(sessions_are_found_as_a_table_grows_and_shrinks, setup,
+						teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
