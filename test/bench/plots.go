@@ -101,6 +101,9 @@ func flowsPlot(path, label string, results []result, figure func(r *result, cycl
 			isp = append(isp, plotter.XY{X: x, Y: figure(r, r.Cycles)})
 		}
 	}
+	if len(napt)+len(isp) == 0 {
+		return nil // of a report that is not whole yet
+	}
 	for _, points := range []plotter.XYs{napt, isp, base} {
 		slices.SortFunc(points, func(a, b plotter.XY) int { return cmp.Compare(a.X, b.X) })
 	}
@@ -132,6 +135,9 @@ func peersPlot(path string, results []result) error {
 		for _, q := range r.Peers {
 			add(q.Name, r.Mpps*r.Cycles/q.Cycles, false)
 		}
+	}
+	if len(names) == 0 {
+		return nil // of a report that is not whole yet
 	}
 	for i, values := range []plotter.Values{ours, others} {
 		bars, err := plotter.NewBarChart(values, vg.Points(14))

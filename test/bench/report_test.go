@@ -78,6 +78,20 @@ func TestAnUpdateReplacesMeasuredRowsAndLeavesOutThoseThatAreGone(t *testing.T) 
 	}
 }
 
+func TestAReportMayHaveAFewRowsOnly(t *testing.T) {
+	for _, name := range []string{"routers-1", "acl1-8550-64k"} {
+		for _, r := range reported() {
+			if r.Name != name {
+				continue
+			}
+			r.Peers = nil
+			if err := report(t.TempDir(), []result{r}); err != nil {
+				t.Errorf("%s alone: %v", name, err)
+			}
+		}
+	}
+}
+
 func TestAVerdictNamesMissedBoundsAndChainsThatGetDearer(t *testing.T) {
 	list := reported()
 	list[3].Cycles = 56
