@@ -39,7 +39,7 @@ svg: drawn by Graphviz, which must be installed), or in the encoding that the en
 				_, err := w.Write(c.Encoded)
 				return err
 			default:
-				l := classes.List(c)
+				l := classes.Brief(c)
 				l.Warnings = nil // said already
 				return l.Text(w)
 			}

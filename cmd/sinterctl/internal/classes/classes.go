@@ -42,6 +42,7 @@ type Class struct {
 	Boxes []Box `json:"boxes"`
 	Legs  []Leg `json:"legs"`
 	does  string
+	boxes int
 }
 
 // Box is a filter of a classifier.
@@ -75,14 +76,19 @@ type Run struct {
 }
 
 // List makes the listing of a compiled chain.
-func List(c *compile.Chain) Listing {
+func List(c *compile.Chain) Listing { return list(c, false) }
+
+// Brief is List with no more than the first box of each class: what Text needs of a program that may have millions.
+func Brief(c *compile.Chain) Listing { return list(c, true) }
+
+func list(c *compile.Chain, brief bool) Listing {
 	p := c.Result.Program
 	l := Listing{
 		Chain: c.Graph.Chain, Hash: c.Hash, Bytes: len(c.Encoded), Elements: len(c.Graph.Nodes),
 		Warnings: c.Warnings,
 	}
 	for i := range p.GetSegments() {
-		l.Segments = append(l.Segments, segment(p, i))
+		l.Segments = append(l.Segments, segment(p, i, brief))
 	}
 	for _, r := range c.Result.Runs {
 		l.Runs = append(l.Runs, Run{r.Name, r.NAPTs, r.Table})
@@ -90,24 +96,26 @@ func List(c *compile.Chain) Listing {
 	return l
 }
 
-func segment(p *programpb.Program, at int) Segment {
+func segment(p *programpb.Program, at int, brief bool) Segment {
 	s := p.GetSegments()[at]
 	out := Segment{Name: s.GetName(), Reads: describe.Reads(s), Apart: describe.Apart(s), Classes: make([]Class, len(s.GetClasses()))}
-	filters := make([][]headerspace.Filter, len(s.GetClasses()))
+	filters := describe.NewFilters(p, at)
 	add := func(t *programpb.Table, apart bool) {
 		for rank, class := range t.GetClasses() {
-			f := describe.BoxFilter(t, rank)
-			out.Classes[class].Boxes = append(out.Classes[class].Boxes, Box{rank, apart, describe.Filter(f)})
-			filters[class] = append(filters[class], f)
+			c := &out.Classes[class]
+			if c.boxes++; !brief || c.boxes == 1 {
+				c.Boxes = append(c.Boxes, Box{rank, apart, describe.Filter(describe.BoxFilter(t, rank))})
+			}
+			filters.Add(t, rank)
 		}
 	}
 	add(s.GetTable(), false)
 	add(s.GetLow(), true)
 	for i, c := range s.GetClasses() {
-		class := &out.Classes[i]
-		class.Class, class.does = i, describe.ClassOf(p, at, c, filters[i])
+		class, of := &out.Classes[i], filters.Of(i)
+		class.Class, class.does = i, describe.ClassOf(p, at, c, of)
 		for _, leg := range c.GetLegs() {
-			class.Legs = append(class.Legs, newLeg(p, at, leg, filters[i]))
+			class.Legs = append(class.Legs, newLeg(p, at, leg, of))
 		}
 	}
 	return out
@@ -135,7 +143,7 @@ func (l Listing) Text(w io.Writer) error {
 	for _, s := range l.Segments {
 		classes += len(s.Classes)
 		for _, c := range s.Classes {
-			boxes += len(c.Boxes)
+			boxes += c.boxes
 		}
 	}
 	fmt.Fprintf(&b, "chain %s: %d elements → %d segments, %d classes, %d boxes; program %.12s, %d bytes\n",
@@ -190,13 +198,13 @@ func (s Segment) text(b *strings.Builder) {
 	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "  CLASS\tBOXES\tFILTER\tOPERATION → OUTCOME")
 	for _, c := range s.Classes {
-		fmt.Fprintf(t, "  %d\t%d\t%s\t%s\n", c.Class, len(c.Boxes), filter(c.Boxes), c.does)
+		fmt.Fprintf(t, "  %d\t%d\t%s\t%s\n", c.Class, c.boxes, filter(c.Boxes, c.boxes), c.does)
 	}
 	_ = t.Flush() // a strings.Builder takes all
 }
 
 // filter is the class's filter if it has one, else the first of them.
-func filter(boxes []Box) string {
+func filter(boxes []Box, n int) string {
 	if len(boxes) == 0 {
 		return "none"
 	}
@@ -208,7 +216,7 @@ func filter(boxes []Box) string {
 	if r := []rune(text); len(r) > width {
 		text = string(r[:width-1]) + "…"
 	}
-	if n := len(boxes); n > 1 {
+	if n > 1 {
 		text += fmt.Sprintf(" and %d more", n-1)
 	}
 	return text
