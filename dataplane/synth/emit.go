@@ -99,6 +99,7 @@ func (e *emitter) segment(s *segment, u *usage) error {
 		if out.Low, _, err = boxes.Table(common.Others(e.shapes, e.narrow), order, len(info.Classes)); err != nil {
 			return err
 		}
+		boxes.Unite(out.Low) // packets whose TTL ends differ little
 	}
 	e.p.Segments = append(e.p.Segments, out)
 	e.r.Segments = append(e.r.Segments, info)
