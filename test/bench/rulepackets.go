@@ -10,12 +10,16 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// firewallRules are the rules of a ClassBench file, whose odd lines accept. near has those that may contain a packet to a destination,
-// by its first 16 bits, as far as somebody has asked.
+// firewallRules are the rules of a ClassBench file, whose odd lines accept.
 type firewallRules struct {
-	list []rules.Rule
-	near map[uint64][]int
+	list  []rules.Rule
+	boxes []box
+	// Those that may contain a packet to a destination, by its first 16 bits, as far as somebody has asked.
+	near map[uint32][]int32
 }
+
+// box has all packets of a rule; most rules are boxes.
+type box struct{ srcLow, srcHigh, dstLow, dstHigh uint32 }
 
 func readRules(file string) (*firewallRules, error) {
 	data, err := os.ReadFile(file)
@@ -26,25 +30,48 @@ func readRules(file string) (*firewallRules, error) {
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("%s:%d: %s", file, problems[0].Line, problems[0].Message)
 	}
-	return &firewallRules{list, map[uint64][]int{}}, nil
+	f := &firewallRules{list, make([]box, len(list)), map[uint32][]int32{}}
+	for i := range list {
+		f.boxes[i].srcLow, f.boxes[i].srcHigh = bounds(list[i].Filter, headerspace.Src)
+		f.boxes[i].dstLow, f.boxes[i].dstHigh = bounds(list[i].Filter, headerspace.Dst)
+	}
+	return f, nil
+}
+
+// bounds are the lowest and the highest IPv4 address that a filter may have.
+func bounds(f headerspace.Filter, field headerspace.Field) (low, high uint32) {
+	const v4 = 0xffff << 32
+	s := f.Get(field).Intervals()
+	if len(s) == 0 {
+		return 0, 0xffffffff
+	}
+	first, last := s[0].Lo, s[len(s)-1].Hi
+	high = 0xffffffff
+	if first.Cmp(headerspace.V(v4)) > 0 {
+		low = uint32(first.Lo)
+	}
+	if last.Cmp(headerspace.V(v4|0xffffffff)) < 0 {
+		high = uint32(last.Lo)
+	}
+	return low, high
 }
 
 // accepts tells whether the first rule that matches is on an odd line.
 func (f *firewallRules) accepts(p *headerspace.Packet) bool {
-	const low = 0xffff
-	key := p[headerspace.Dst].Lo >> 16
-	near, known := f.near[key]
+	src, dst := uint32(p[headerspace.Src].Lo), uint32(p[headerspace.Dst].Lo)
+	near, known := f.near[dst>>16]
 	if !known {
-		for i := range f.list {
-			s := f.list[i].Filter.Get(headerspace.Dst).Intervals()
-			if len(s) == 0 || s[0].Lo.Cmp(headerspace.V(key<<16|low)) <= 0 && headerspace.V(key<<16).Cmp(s[len(s)-1].Hi) <= 0 {
-				near = append(near, i)
+		low, high := dst&^0xffff, dst|0xffff
+		for i, b := range f.boxes {
+			if b.dstLow <= high && low <= b.dstHigh {
+				near = append(near, int32(i))
 			}
 		}
-		f.near[key] = near
+		f.near[dst>>16] = near
 	}
 	for _, i := range near {
-		if f.list[i].Filter.Contains(p) {
+		b := &f.boxes[i]
+		if b.srcLow <= src && src <= b.srcHigh && b.dstLow <= dst && dst <= b.dstHigh && f.list[i].Filter.Contains(p) {
 			return i%2 == 0
 		}
 	}
