@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -40,7 +41,7 @@ func parseFlags() flags {
 	flag.IntVar(&f.passes, "passes", 5, "passes per row")
 	flag.IntVar(&f.core, "core", 1, "core to measure on")
 	flag.IntVar(&f.control, "control-core", 0, "core for main threads of programs that measure on another")
-	flag.StringVar(&f.only, "only", "", "only rows whose names match a pattern, such as 'napts-*'; no report is written")
+	flag.StringVar(&f.only, "only", "", "only rows whose names match, such as 'napts-*,isp-*-10k'; no report is written")
 	flag.StringVar(&f.base, "base", "", "sinter-bench of another tree, measured in the same passes")
 	flag.BoolVar(&f.apart, "apart", true, "also measure chains function by function")
 	flag.BoolVar(&f.peers, "peers", true, "also measure peers")
@@ -122,23 +123,26 @@ func newBench(f flags, dir string) (*bench, error) {
 	return b, nil
 }
 
-// chosen are the rows whose names match.
-func chosen(list []row, pattern string) ([]row, error) {
-	if pattern == "" {
+// chosen are the rows whose names match one of some patterns, with commas between them.
+func chosen(list []row, patterns string) ([]row, error) {
+	if patterns == "" {
 		return list, nil
 	}
 	var out []row
 	for _, r := range list {
-		match, err := path.Match(pattern, r.Name)
-		if err != nil {
-			return nil, fmt.Errorf("-only %s: %w", pattern, err)
-		}
-		if match {
-			out = append(out, r)
+		for _, pattern := range strings.Split(patterns, ",") {
+			match, err := path.Match(pattern, r.Name)
+			if err != nil {
+				return nil, fmt.Errorf("-only %s: %w", pattern, err)
+			}
+			if match {
+				out = append(out, r)
+				break
+			}
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("-only %s: no row has such a name", pattern)
+		return nil, fmt.Errorf("-only %s: no row has such a name", patterns)
 	}
 	return out, nil
 }

@@ -37,6 +37,9 @@ Of each chain's name the end is the number of flows, one packet of each in turn:
 ` + "`hack/bench.sh -workers 2`" + `, into [cores.md](cores.md); latency by ` + "`hack/bench.sh -latency`" + `, into [latency.md](latency.md). ` + "`make bench-check`" + ` fails if a row's ratio exceeds the
 one of the last report by more than 3 %.
 
+To measure some rows, run ` + "`hack/bench.sh -only 'napts-*,isp-*-10k'`" + `; with ` + "`-update`" + ` they take their places in this report. To compare two builds in the same passes, add
+` + "`-base <the other's sinter-bench>`" + `. A row takes seconds, so a machine that does other work, too, measures it; programs run in sessions that its scheduler prefers.
+
 `
 
 func markdown(results []result) string {
