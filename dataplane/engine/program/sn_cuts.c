@@ -10,7 +10,7 @@
 
 #include "sn_operation.h"
 
-/* What stands in a packet's source, or destination. */
+/* What a packet has as its source, or destination. */
 enum address {
 	CAME_SOURCE, /* the source with which it came */
 	CAME_DESTINATION,
