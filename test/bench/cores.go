@@ -148,8 +148,8 @@ func twoCores(ctx context.Context, p pair, b *bench, list []row, out string) err
 	var text strings.Builder
 	fmt.Fprintf(&text, "# Two cores\n\nMade by `hack/bench.sh -workers 2`: the engine with a worker on the one core, on the other (*one* is their mean), and on both. Each has a queue of the replay\n"+
 		"device with flows of its own shards (`--shards address:%d`). Packets per second by the median burst, of %d alternating runs; the interval has the median ratio with\n"+
-		"a confidence of 90 %% or more. Want at least %.1f ×, where the two CPUs are cores.\n\n"+
-		"Here: %s.\n\n| chain | one | two | ratio | interval |\n| --- | --: | --: | --: | --: |\n", partitionBit, p.rounds, wantGain, how)
+		"a confidence of %.0f %%. Want at least %.1f ×, where the two CPUs are cores.\n\n"+
+		"Here: %s.\n\n| chain | one | two | ratio | interval |\n| --- | --: | --: | --: | --: |\n", partitionBit, p.rounds, 100*make(samples, p.rounds).interval().Coverage, wantGain, how)
 	var bad []string
 	for _, s := range list {
 		if s.traffic.once || s.baseline != "" {

@@ -93,7 +93,7 @@ func latencyOf(ctx context.Context, run forwarder, r replay, passes int) (pps fl
 const latencyPreamble = `# Latency
 
 Made by ` + "`hack/bench.sh -latency`" + `: the engine with one worker, and testpmd 5tswap. The replay device lets frames come at a part of the highest rate that the program
-itself reaches, evenly spaced, into a ring of 4,096. Latency is from when a frame came to when it was sent, in microseconds: the median of %d passes of a second. Missed are
+itself reaches, evenly spaced, into a ring of 4,096. Latency is from when a frame came to when it was sent, in microseconds, for a second (passes, of which it is the median: %d). Missed are
 frames that found the ring full. On a virtual machine the highest percentiles tell of the host, too: compare with testpmd's.
 
 `

@@ -54,7 +54,7 @@ func stagePlot(path string, results []result) error {
 	p.Legend.Top, p.Legend.Left = true, true
 	var names []string
 	for _, r := range results {
-		names = append(names, strings.NewReplacer("acl1-", "", "-new-flows", ", new").Replace(r.Name))
+		names = append(names, strings.NewReplacer("isp-acl1-", "isp-", "-new-flows", ", new").Replace(r.Name))
 	}
 	var below *plotter.BarChart
 	for i, s := range stages {

@@ -109,6 +109,8 @@ func (r *result) verdict() string {
 		return ""
 	case r.Ratio <= r.Bound:
 		return "met"
+	case r.Ratio < 1.01*r.Bound:
+		return fmt.Sprintf("missed by %.1f %%", 100*(r.Ratio/r.Bound-1))
 	default:
 		return fmt.Sprintf("missed by %.0f %%", 100*(r.Ratio/r.Bound-1))
 	}
