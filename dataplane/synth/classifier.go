@@ -2,6 +2,7 @@ package synth
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
@@ -43,10 +44,11 @@ func (c *classifier) counters(string) []string {
 func (c *classifier) leads(h hopTo, _ int, on func(hopTo, int)) {
 	to := c.list.targets()
 	out, all := make([]spans, c.Outs), make([]bool, c.Outs)
-	left := h.live
+	live := h.live
 	if h.written != nil {
-		left = spans{{*h.written, *h.written}}
+		live = spans{{*h.written, *h.written}}
 	}
+	left := dwindling{live: live}
 	take := func(port int, live spans) {
 		if !all[port] {
 			out[port] = append(out[port], live...)
@@ -54,14 +56,18 @@ func (c *classifier) leads(h hopTo, _ int, on func(hopTo, int)) {
 	}
 	for i, r := range c.Rules {
 		for _, t := range to.of[i] {
-			take(r.Out, left.intersect(t.spans))
-			all[r.Out] = all[r.Out] || t.spans.isEvery() // what is left only shrinks
+			if !t.spans.isEvery() {
+				take(r.Out, live.intersect(t.fresh))
+			} else if !all[r.Out] { // what is left only shrinks
+				take(r.Out, left.now())
+				all[r.Out] = true
+			}
 			if t.only {
-				left = left.subtract(t.spans)
+				left.without(t.spans)
 			}
 		}
 	}
-	take(c.Default, left)
+	take(c.Default, left.now())
 	for port, live := range out {
 		slices.SortFunc(live, func(a, b span) int { return compareUint32(a.lo, b.lo) })
 		next := h
@@ -129,6 +135,95 @@ type target struct {
 	spans spans
 	// only tells that the filter asks for nothing else.
 	only bool
+	// fresh is those of spans that no earlier filter has that asks for nothing else. If there are none, owner is the first rule
+	// that has the first of spans so; -1: none has.
+	fresh spans
+	owner int
+}
+
+// painter notes which destinations the filters that ask for nothing else have taken, in their order. A destination is taken once, so
+// long lists of them cost no more than sorting them.
+type painter struct {
+	cuts  []uint32 // where the cells of addresses begin that are taken together
+	next  []int    // of each cell, and of the end: that cell, or if it is taken, one behind it
+	owner []int    // of each cell
+}
+
+func newPainter(of [][]target) *painter {
+	p := &painter{cuts: []uint32{0}}
+	for _, list := range of {
+		for _, t := range list {
+			for _, s := range t.spans {
+				if t.only && s.hi < ^uint32(0) {
+					p.cuts = append(p.cuts, s.lo, s.hi+1)
+				} else if t.only {
+					p.cuts = append(p.cuts, s.lo)
+				}
+			}
+		}
+	}
+	slices.Sort(p.cuts)
+	p.cuts = slices.Compact(p.cuts)
+	p.owner = make([]int, len(p.cuts))
+	for i := range p.cuts {
+		p.next, p.owner[i] = append(p.next, i), -1
+	}
+	p.next = append(p.next, len(p.cuts))
+	return p
+}
+
+// cell is that of an address.
+func (p *painter) cell(addr uint32) int {
+	return sort.Search(len(p.cuts), func(i int) bool { return p.cuts[i] > addr }) - 1
+}
+
+// free is the first cell from c on that is not taken.
+func (p *painter) free(c int) int {
+	for p.next[c] != c {
+		p.next[c] = p.next[p.next[c]]
+		c = p.next[c]
+	}
+	return c
+}
+
+// fresh is what is not taken.
+func (p *painter) fresh(s spans) (out spans) {
+	for _, a := range s {
+		for c := p.free(p.cell(a.lo)); c < len(p.cuts) && p.cuts[c] <= a.hi; c = p.free(c + 1) {
+			hi := a.hi
+			if c+1 < len(p.cuts) {
+				hi = min(hi, p.cuts[c+1]-1)
+			}
+			lo := max(a.lo, p.cuts[c])
+			if n := len(out); n > 0 && out[n-1].hi+1 == lo {
+				out[n-1].hi = hi
+			} else {
+				out = append(out, span{lo, hi})
+			}
+		}
+	}
+	return out
+}
+
+func (p *painter) take(s spans, rule int) {
+	for _, a := range s {
+		for c := p.free(p.cell(a.lo)); c < len(p.cuts) && p.cuts[c] <= a.hi; c = p.free(c) {
+			p.next[c], p.owner[c] = c+1, rule
+		}
+	}
+}
+
+// dwindling is destinations of which more and more are taken away. What is left is worked out when somebody asks.
+type dwindling struct{ live, taken spans }
+
+func (d *dwindling) without(s spans) { d.taken = append(d.taken, s...) }
+
+func (d *dwindling) now() spans {
+	if len(d.taken) > 0 {
+		slices.SortFunc(d.taken, func(a, b span) int { return compareUint32(a.lo, b.lo) })
+		d.live, d.taken = d.live.subtract(d.taken.merged()), d.taken[:0]
+	}
+	return d.live
 }
 
 // ruleList is an ordered list of rules, and where it sends what passes none.
@@ -146,7 +241,7 @@ func (l *ruleList) targets() *targets {
 	for i, r := range l.rules {
 		t.of[i] = make([]target, len(r.Filters))
 		for k, f := range r.Filters {
-			t.of[i][k] = target{everyAddress, f.With(headerspace.Dst, headerspace.Full(headerspace.Dst)) == headerspace.Filter{}}
+			t.of[i][k] = target{spans: everyAddress, only: f.Without(headerspace.Dst) == headerspace.Filter{}, owner: -1}
 			if !f.Any(headerspace.Dst) {
 				t.of[i][k].spans, t.decide = spansOf(f.Get(headerspace.Dst)), true
 			}
@@ -155,8 +250,29 @@ func (l *ruleList) targets() *targets {
 			}
 		}
 	}
+	t.paint()
 	l.to = t
 	return t
+}
+
+// paint finds what is fresh of each target.
+func (t *targets) paint() {
+	p, any := newPainter(t.of), false
+	for i, list := range t.of {
+		for k := range list {
+			d := &list[k]
+			d.fresh = d.spans
+			if any && !d.spans.isEvery() {
+				if d.fresh = p.fresh(d.spans); len(d.fresh) == 0 && len(d.spans) > 0 {
+					d.owner = p.owner[p.cell(d.spans[0].lo)]
+				}
+			}
+			if d.only {
+				p.take(d.spans, i)
+				any = true
+			}
+		}
+	}
 }
 
 // classify takes the unit through an ordered rule list. Order is kept as
@@ -179,11 +295,16 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	if t.fan && entered && to.decide {
 		return errFan
 	}
+	entry, left := t.live, dwindling{live: t.live}
 	for i, r := range l.rules {
 		for k, f := range r.Filters {
-			live := t.live
+			live, d := t.live, &to.of[i][k]
 			if entered {
-				if live = live.intersect(to.of[i][k].spans); len(live) == 0 {
+				if live = entry.intersect(d.fresh); d.spans.isEvery() {
+					t.live = left.now()
+					live = t.live
+				}
+				if len(live) == 0 {
 					w.taken(node, to, i, k)
 					continue
 				}
@@ -207,12 +328,12 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 			if ways.n == 1 && t.filter.SubsetOf(ways.first) {
 				return nil // nothing is left for the rules below
 			}
-			if entered && to.of[i][k].only {
-				t.live = t.live.subtract(to.of[i][k].spans)
+			if entered && d.only {
+				left.without(d.spans)
 			}
 		}
 	}
-	if len(t.live) == 0 {
+	if t.live = left.now(); len(t.live) == 0 {
 		return nil
 	}
 	return w.follow(t, node, l.deflt, -1)
@@ -220,15 +341,24 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 
 // taken notes which rule above has all destinations of a rule's filter, for which nothing is left.
 func (w *walker) taken(node int, to *targets, rule, filter int) {
+	lost := to.of[rule][filter]
+	if len(lost.fresh) > 0 {
+		return
+	}
+	has := func(i int) bool {
+		return slices.ContainsFunc(to.of[i], func(d target) bool { return d.only && len(lost.spans.subtract(d.spans)) == 0 })
+	}
+	if lost.owner >= 0 && lost.owner < rule && has(lost.owner) {
+		w.shadows[[2]int{node, rule}] = lost.owner
+		return
+	}
 	for _, i := range to.only {
 		if i >= rule {
 			return
 		}
-		for _, d := range to.of[i] {
-			if d.only && len(to.of[rule][filter].spans.subtract(d.spans)) == 0 {
-				w.shadows[[2]int{node, rule}] = i
-				return
-			}
+		if has(i) {
+			w.shadows[[2]int{node, rule}] = i
+			return
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -194,5 +195,41 @@ func BenchmarkFullTable(b *testing.B) {
 		if _, err := synth.Synthesize(g, synth.Options{}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// Lists whose rules differ in one column alone take memory in proportion to their number, however long they are.
+func TestARuleOfALongListCostsFewBytes(t *testing.T) {
+	const n, line = 20_000, "@%s\t%s\t0 : 65535\t%s\t%s\t0x0000/0x0000\n"
+	const every, ports, all, tcp = "0.0.0.0/0", "0 : 65535", "0x00/0x00", "0x06/0xFF"
+	for name, rule := range map[string]func(i int) string{
+		"destinations alone": func(i int) string {
+			return fmt.Sprintf(line, every, fmt.Sprintf("20.%d.%d.7/32", i>>8, i&255), ports, all)
+		},
+		"sources": func(i int) string {
+			return fmt.Sprintf(line, fmt.Sprintf("20.%d.%d.7/32", i>>8, i&255), every, ports, all)
+		},
+		"ports": func(i int) string { return fmt.Sprintf(line, every, every, fmt.Sprintf("%d : %[1]d", i+1), tcp) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var text strings.Builder
+			for i := range n {
+				text.WriteString(rule(i))
+			}
+			bundle, findings := manifest.Parse("isp.yaml", []byte(ispChain), func(string) ([]byte, error) { return []byte(text.String()), nil })
+			g, found := graph.Build(bundle.Chains[0], graph.Inputs{Functions: bundle.Functions, Files: bundle.Files})
+			if err := append(findings, found...).Err(); err != nil {
+				t.Fatal(err)
+			}
+			bytes := allocated(func() {
+				if _, err := synth.Synthesize(g, synth.Options{}); err != nil {
+					t.Fatal(err)
+				}
+			})
+			t.Logf("%d bytes for each rule", bytes/n)
+			if bytes > 7_000*n {
+				t.Errorf("the synthesis took %d bytes for each rule, at most 7,000 are allowed", bytes/n)
+			}
+		})
 	}
 }

@@ -93,3 +93,44 @@ func TestAFIBIsTheLongestMatchOfEveryAddress(t *testing.T) {
 		}
 	})
 }
+
+// What is fresh is compared with taking away one after the other.
+func TestWhatIsFreshIsWhatNoRuleOnDestinationsAloneHasTaken(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var to targets
+		for range rapid.IntRange(0, 8).Draw(t, "rules") {
+			var list []target
+			for range rapid.IntRange(0, 2).Draw(t, "filters") {
+				d := target{spans: drawSpans(t, "destinations"), only: rapid.Bool().Draw(t, "only"), owner: -1}
+				if rapid.IntRange(0, 9).Draw(t, "every") == 0 {
+					d.spans = everyAddress
+				}
+				list = append(list, d)
+			}
+			to.of = append(to.of, list)
+		}
+		to.paint()
+		entry, at := drawSpans(t, "live").union(spans{{7, 9}}), drawAddress(t)
+		live, left := entry, dwindling{live: entry}
+		for i, list := range to.of {
+			for k, d := range list {
+				if got, want := entry.intersect(d.fresh), live.intersect(d.spans); !d.spans.isEvery() && got.has(at) != want.has(at) {
+					t.Fatalf("rule %d, filter %d: %d is fresh is %v, want %v", i, k, at, got.has(at), want.has(at))
+				}
+				if d.owner > i {
+					t.Fatalf("rule %d is held by rule %d behind it", i, d.owner)
+				}
+				if d.only {
+					live = live.subtract(d.spans)
+					left.without(d.spans)
+				}
+				if rapid.Bool().Draw(t, "ask") && left.now().has(at) != live.has(at) {
+					t.Fatalf("behind rule %d, %d is left is %v, want %v", i, at, left.now().has(at), live.has(at))
+				}
+			}
+		}
+		if left.now().has(at) != live.has(at) {
+			t.Fatalf("%d is left is %v, want %v", at, left.now().has(at), live.has(at))
+		}
+	})
+}
