@@ -24,6 +24,13 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	return sn_to_segment(op->value);
 }
 
+static bool simplify(struct sn_class *c, const struct sn_op *op)
+{
+	c->simple = SN_SIMPLE_SEGMENT;
+	c->target = op->value;
+	return true;
+}
+
 static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op)
 {
 	(void)p;
@@ -36,6 +43,7 @@ static const struct sn_operation segment = {
 	.decode_outcome = decode,
 	.execute = execute,
 	.predict = predict,
+	.simplify = simplify,
 	.leads = leads,
 };
 SN_OPERATION(segment)

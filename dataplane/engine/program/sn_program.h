@@ -102,7 +102,7 @@ enum sn_op_trait {
 	SN_OP_FINDS_STATE = 8,	/* looks an entry up by the flow of its return packets */
 	SN_OP_UNCACHEABLE = 16, /* what it does is not the same for all packets of a flow */
 	SN_OP_ON_PACKET = 32,	/* changes nothing but the packet: idle where that is dropped */
-	SN_OP_OWN_SHARD = 64,	/* finds or makes an entry, of a shard that it tells itself: its row has cut */
+	SN_OP_OWN_SHARD = 64, /* finds or makes an entry, of a shard that it tells itself: its row has cut */
 };
 
 #define SN_OP_STATE (SN_OP_MAKES_STATE | SN_OP_FINDS_STATE | SN_OP_OWN_SHARD)
@@ -131,6 +131,7 @@ struct sn_leg {
  */
 enum sn_simple {
 	SN_SIMPLE_NOT,
+	SN_SIMPLE_SEGMENT, /* nothing but the way to another segment */
 	SN_SIMPLE_OUTPUT,
 	SN_SIMPLE_DROP,
 };
@@ -149,7 +150,7 @@ struct sn_class {
 	uint16_t n_legs;
 	uint8_t simple;
 	uint8_t ttl_dec;
-	uint32_t target;   /* of its way's last operation: interface, reason, state table */
+	uint32_t target;   /* of its way's last operation: interface, reason, state table, segment */
 	uint32_t next_hop; /* 0: none noted */
 	uint32_t first_counter;
 	uint32_t n_counters;
@@ -165,6 +166,7 @@ struct sn_segment {
 	uint32_t frag_max;    /* of what goes by table: SN_FRAG_WHOLE or everything */
 	uint32_t first_class; /* classes are numbered through over all segments */
 	uint32_t n_classes;
+	bool leads_on; /* some class is SN_SIMPLE_SEGMENT */
 	struct sn_classifier table;
 	struct sn_classifier low; /* for what does not go by table */
 };

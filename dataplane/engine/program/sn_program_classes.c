@@ -82,7 +82,7 @@ static void simplify(const struct sn_program *p, struct sn_class *c)
 		if (c->simple != SN_SIMPLE_DROP || !(op->traits & SN_OP_ON_PACKET))
 			simple &= simplify_op(c, op);
 	}
-	if (!simple)
+	if (!simple || (c->simple == SN_SIMPLE_SEGMENT && leg->n_ops > 1))
 		c->simple = SN_SIMPLE_NOT;
 	c->first_counter = leg->first_counter;
 	c->n_counters = leg->n_counters;
@@ -111,6 +111,7 @@ int sn_build_classes(struct sn_builder *b, uint32_t s)
 				return rc;
 		}
 		simplify(p, c);
+		p->segments[s].leads_on |= c->simple == SN_SIMPLE_SEGMENT;
 	}
 	return 0;
 }

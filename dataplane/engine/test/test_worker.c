@@ -480,6 +480,39 @@ static void a_stateless_program_forwards_without_a_cache(void **state)
 	assert_dropped(f, SN_REASON_NO_NEXT_HOP);
 }
 
+/* Where a class does nothing but lead to another segment, packets go there together; but those that are not
+ * plain, and those of which there is more to say. */
+static void what_is_led_to_a_second_segment_is_counted_in_both(void **state)
+{
+	struct fixture *f = *state;
+	struct sn_count classes[2] = {0};
+	struct packet burst[20];
+	Sinter__Program__V1__Leg *first, *second;
+
+	f->msg = sn_sample_wire(&f->arena);
+	first = f->msg->segments[0]->classes[0]->legs[0];
+	second = f->msg->segments[1]->classes[0]->legs[0];
+	first->outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_SEGMENT;
+	first->segment = 1;
+	second->output = 1;
+	f->msg->segments[1]->ttl_floor = 2; /* below it the same class, found otherwise */
+	f->msg->segments[1]->low = f->msg->segments[1]->table;
+	load(f);
+	for (int i = 0; i < 20; i++) {
+		burst[i] = outward(i % 3 ? SN_UDP : SN_TCP, 100 + i);
+		burst[i].ttl = i == 4 ? 1 : 64;
+	}
+	burst[9].proto = SN_ICMP;
+	burst[9].type = SN_ICMP_ECHO_REQUEST;
+	burst[12].dst = SN_SAMPLE_GATEWAY + 7; /* nobody knows it */
+	send_burst(f, burst, 20);
+	sn_counts_add(sn_worker_counts(f->worker), classes, NULL, NULL);
+	assert_int_equal(classes[0].packets, 20);
+	assert_int_equal(classes[1].packets, 20);
+	assert_int_equal(classes[0].bytes, classes[1].bytes);
+	assert_int_equal(f->n_out, 20); /* one of them is the question for the neighbour */
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -507,6 +540,7 @@ int main(void)
 		WITH_FIXTURE(what_the_port_does_not_take_is_dropped_as_tx_full),
 		WITH_FIXTURE(classes_and_counters_count_alike_decided_and_cached),
 		WITH_FIXTURE(a_stateless_program_forwards_without_a_cache),
+		WITH_FIXTURE(what_is_led_to_a_second_segment_is_counted_in_both),
 	};
 
 	return cmocka_run_group_tests(tests, start_eal, stop_eal);

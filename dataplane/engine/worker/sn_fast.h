@@ -123,15 +123,12 @@ static __rte_noinline struct sn_neigh *find_neighbor(struct sn_worker *w, uint32
 static __rte_always_inline bool forward_simple(struct sn_known k, struct sn_view v, const struct sn_class *c,
 					       uint32_t class)
 {
+	const struct sn_interface *ifc = &k.program->interfaces[c->target];
 	struct sn_neigh *n = &k.neighbors[k.counts->class_neigh[class]];
-	uint32_t hop = c->next_hop;
+	bool is_link = ((v.dst ^ ifc->address) & ifc->mask) == 0;
+	uint32_t hop = sn_choose(c->next_hop != 0, c->next_hop, sn_choose(is_link, v.dst, ifc->gateway));
 	uint64_t key;
 
-	if (!hop) {
-		const struct sn_interface *ifc = &k.program->interfaces[c->target];
-
-		hop = sn_choose(((v.dst ^ ifc->address) & ifc->mask) == 0, v.dst, ifc->gateway);
-	}
 	if (unlikely((v.ttl < c->ttl_dec) | (v.ip_len > k.mtus[c->target]) | !hop))
 		return false;
 	key = sn_neigh_key(c->target, v.vlan, hop);

@@ -236,7 +236,7 @@ static __rte_always_inline bool by_class(struct sn_known k, uint32_t i, uint32_t
 		return false;
 	class += k.program->segments[segment].first_class;
 	c = &k.classes[class];
-	if (c->simple == SN_SIMPLE_NOT)
+	if (c->simple < SN_SIMPLE_OUTPUT)
 		return false;
 	v = plain ? view_of_plain(k.w->burst.frames[i]) : view_of(&k.w->burst.pkts[i]);
 	if (c->simple == SN_SIMPLE_OUTPUT)
@@ -245,9 +245,9 @@ static __rte_always_inline bool by_class(struct sn_known k, uint32_t i, uint32_t
 	return true;
 }
 
-/* One packet, in its turn, that Entry does not refuse. */
+/* One packet, in its turn, that Entry does not refuse. led: it may be in its second segment. */
 static __rte_always_inline void forward_one(struct sn_known k, uint32_t i, uint32_t segment, bool caching,
-					    bool dispatching, bool plain)
+					    bool dispatching, bool plain, bool led)
 {
 	const struct sn_cache_key *key = NULL;
 	struct sn_worker *w = k.w;
@@ -260,7 +260,10 @@ static __rte_always_inline void forward_one(struct sn_known k, uint32_t i, uint3
 		return;
 	if (by_class(k, i, segment, key != NULL, plain))
 		return;
-	sn_exec(w, sn_worker_pkt(w, i), segment, w->burst.classes[i], key, w->burst.hashes[i], k.now);
+	if (led && w->burst.led_on >> i & 1)
+		sn_exec_second(w, sn_worker_pkt(w, i), segment, w->burst.classes[i], k.now);
+	else
+		sn_exec(w, sn_worker_pkt(w, i), segment, w->burst.classes[i], key, w->burst.hashes[i], k.now);
 }
 
 static __rte_noinline void forward_other(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
@@ -268,18 +271,20 @@ static __rte_noinline void forward_other(struct sn_worker *w, uint32_t i, uint32
 	if (unlikely(w->burst.pkts[i].reason))
 		refuse(w, &w->burst.pkts[i], now);
 	else
-		forward_one(known_of(w, now), i, segment, w->caching, w->dispatching, false);
+		forward_one(known_of(w, now), i, segment, w->caching, w->dispatching, false, false);
 }
 
 /* Packets from `first` to before `end`. */
 static __rte_always_inline void forward(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment,
-					bool caching, bool dispatching, uint64_t now)
+					bool caching, bool dispatching, bool led, uint64_t now)
 {
 	struct sn_known k = known_of(w, now);
 
 	for (uint32_t i = first; i < end; i++) {
+		uint32_t at = led && w->burst.led_on >> i & 1 ? w->burst.segments[i] : segment;
+
 		if (likely(sn_burst_plain(&w->burst, i)))
-			forward_one(k, i, segment, caching, dispatching, true);
+			forward_one(k, i, at, caching, dispatching, true, led);
 		else
 			forward_other(w, i, segment, now);
 	}
@@ -289,11 +294,13 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t first, uin
 static void forward_all(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment, uint64_t now)
 {
 	if (w->dispatching)
-		forward(w, first, end, segment, w->caching, true, now);
+		forward(w, first, end, segment, w->caching, true, false, now);
 	else if (w->caching)
-		forward(w, first, end, segment, true, false, now);
+		forward(w, first, end, segment, true, false, false, now);
+	else if (w->burst.led_on)
+		forward(w, first, end, segment, false, false, true, now);
 	else
-		forward(w, first, end, segment, false, false, now);
+		forward(w, first, end, segment, false, false, false, now);
 }
 
 static void trace_decision(struct sn_worker *w, uint32_t path)
@@ -383,6 +390,9 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		sn_worker_classify_marked(w, iface, &w->program->segments[segment], n);
 	else
 		sn_worker_classify(w, &w->program->segments[segment], n);
+	w->burst.led_on = 0;
+	if (w->program->segments[segment].leads_on && !w->program->stateful && !w->trace)
+		sn_worker_lead_on(w, &w->program->segments[segment], n);
 	w->burst.gone = 0;
 	w->burst.handed = 0;
 	if (unlikely(w->dispatching)) {

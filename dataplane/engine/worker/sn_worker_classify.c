@@ -8,13 +8,25 @@
 #include "sn_segment.h"
 #include "sn_worker_impl.h"
 
+/* The classes of the k packets of `index`, which are plain. */
+static void classify_frames(struct sn_worker *w, const struct sn_segment *s, const uint8_t *const *frames,
+			    const uint8_t *index, uint32_t k)
+{
+	uint32_t found[SN_BURST_MAX];
+
+	sn_classifier_lookup_plain(&s->table, frames, found, k);
+	for (uint32_t j = 0; j < k; j++)
+		w->burst.classes[index[j]] =
+			frames[j][SN_PLAIN_TTL] >= s->ttl_floor ? found[j] : SN_TABLE_NONE;
+}
+
 /* Those of plain frames that are not cached and go by the table, without reading them. The others are left.
  */
 static void classify_plain(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
 {
 	const uint8_t *frames[SN_BURST_MAX];
-	uint32_t found[SN_BURST_MAX], k = 0;
 	uint8_t index[SN_BURST_MAX];
+	uint32_t k = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const uint8_t *f = rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *);
@@ -24,12 +36,53 @@ static void classify_plain(struct sn_worker *w, const struct sn_segment *s, uint
 		k += sn_burst_plain(&w->burst, i) & !w->burst.candidates[i];
 		w->burst.classes[i] = SN_TABLE_NONE;
 	}
-	if (!k)
-		return;
-	sn_classifier_lookup_plain(&s->table, frames, found, k);
-	for (uint32_t j = 0; j < k; j++)
-		w->burst.classes[index[j]] =
-			frames[j][SN_PLAIN_TTL] >= s->ttl_floor ? found[j] : SN_TABLE_NONE;
+	if (k)
+		classify_frames(w, s, frames, index, k);
+}
+
+/* Which packets are led on; the segments are noted, and the first one's part is done. */
+static uint64_t find_led(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	const struct sn_class *classes = &w->program->classes[s->first_class];
+	uint64_t led = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t class = w->burst.classes[i];
+		const struct sn_class *c;
+
+		if (class == SN_TABLE_NONE || !sn_burst_plain(&w->burst, i))
+			continue;
+		c = &classes[class];
+		if (c->simple != SN_SIMPLE_SEGMENT || !w->program->segments[c->target].table.plain.possible)
+			continue;
+		w->burst.segments[i] = c->target;
+		led |= 1ull << i;
+		sn_worker_count_class(w, s->first_class + class, w->burst.frames[i]->data_len);
+	}
+	return led;
+}
+
+void sn_worker_lead_on(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	uint64_t left = find_led(w, s, n);
+
+	w->burst.led_on = left;
+	while (left) {
+		uint32_t segment = w->burst.segments[__builtin_ctzll(left)], k = 0;
+		const uint8_t *frames[SN_BURST_MAX];
+		uint8_t index[SN_BURST_MAX];
+
+		for (uint64_t rest = left; rest; rest &= rest - 1) {
+			uint32_t i = (uint32_t)__builtin_ctzll(rest);
+
+			if (w->burst.segments[i] != segment)
+				continue;
+			frames[k] = rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *);
+			index[k++] = i;
+			left &= ~(1ull << i);
+		}
+		classify_frames(w, &w->program->segments[segment], frames, index, k);
+	}
 }
 
 /* Those of the packets that are not plain, or have to be read. */
