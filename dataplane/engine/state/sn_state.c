@@ -265,6 +265,18 @@ void sn_state_unit_stats(const struct sn_state *state, uint32_t unit, struct sn_
 			add_stats(stats, shard_at(state->tables[i], s));
 }
 
+uint32_t sn_partition_entries(const struct sn_partition *partition)
+{
+	const struct sn_state *state = partition->state;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < state->n_tables; i++)
+		for (uint32_t s = 0; s <= state->tables[i]->mask; s++)
+			if (partition->owned[s])
+				n += shard_at(state->tables[i], s)->live;
+	return n;
+}
+
 size_t sn_state_entries(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_entry_info *out,
 			size_t max)
 {

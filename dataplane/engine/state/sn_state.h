@@ -152,6 +152,9 @@ void sn_entry_undo(struct sn_partition *partition, struct sn_entry *entry);
 size_t sn_state_entries(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_entry_info *out,
 			size_t max);
 
+/* The entries of the part's shards, in tables of the current program. */
+uint32_t sn_partition_entries(const struct sn_partition *partition);
+
 /* Reclaim what has expired in a few of the part's shards, all are visited in turn; and what kinds do on a
  * tick. */
 void sn_partition_tick(struct sn_partition *partition, uint64_t now);

@@ -165,6 +165,7 @@ uint32_t write_frame(const struct packet *p, uint8_t *f)
 		 h = p->proto <= SN_UDP ? header[p->proto] : 0;
 	uint32_t l4_len = h + p->payload_len;
 	uint8_t *ip = f + l3, *l4 = ip + ihl;
+	uint16_t check;
 
 	memset(f, 0, l3 + ihl + l4_len);
 	memcpy(f, (const uint8_t[]){0x02, 0x73, 0x6e, 0, 0, p->iface, 2}, 7);
@@ -204,7 +205,10 @@ uint32_t write_frame(const struct packet *p, uint8_t *f)
 	}
 	sn_store16(l4, p->sport);
 	sn_store16(l4 + 2, p->dport);
-	sn_store16(l4 + (p->proto == SN_TCP ? 16 : 6), ~l4_sum(ip, l4_len));
+	check = ~l4_sum(ip, l4_len);
+	if (p->proto == SN_UDP && check == 0)
+		check = 0xffff; /* 0 is none */
+	sn_store16(l4 + (p->proto == SN_TCP ? 16 : 6), check);
 	return l3 + ihl + l4_len;
 }
 

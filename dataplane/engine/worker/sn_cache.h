@@ -68,13 +68,55 @@ struct sn_cache_entry {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct sn_cache_entry) == 64, "an entry is one cache line");
 
+/*
+ * Where flows are more than the entries, most decisions are kept short: a session, which has all that is the
+ * flow's own, and a form, which has what its decision has in common with many others.
+ */
+struct sn_cache_form {
+	uint64_t high; /* of the sessions' addresses */
+	uint32_t signature;
+	uint16_t owner; /* of the sessions */
+	uint16_t ip_diff;
+	uint16_t neigh;
+	uint16_t path;
+	uint8_t iface;
+	uint8_t min_ttl;
+	uint8_t ttl_dec;
+	uint8_t flags;
+	uint8_t pad[8];
+};
+_Static_assert(sizeof(struct sn_cache_form) == 32, "two share a line");
+
+/* A cache line. A slot is empty if its form is none of those in use. */
+struct sn_cache_shorts {
+	uint16_t tags[SN_CACHE_WAYS];
+	uint16_t forms[SN_CACHE_WAYS];
+	uint32_t sessions[SN_CACHE_WAYS]; /* bits 6 to 37 of their addresses */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct sn_cache_shorts) == 64, "a bucket is one cache line");
+
+struct sn_cache_short_table {
+	struct sn_cache_shorts *buckets; /* NULL: none */
+	uint32_t mask;
+	uint32_t used; /* slots that were filled, at least */
+};
+
 struct sn_cache {
 	uint16_t *tags; /* SN_CACHE_WAYS per bucket; 0: empty */
 	struct sn_cache_entry *entries;
 	uint32_t mask; /* buckets - 1 */
 	uint16_t generation;
 	uint8_t hand; /* the way that a full bucket gives up next */
+	uint8_t turn; /* of decisions that find no room */
+	bool crowded; /* there is no room for short decisions, or not enough */
 	uint64_t seed;
+	struct sn_cache_short_table shorts;
+	struct sn_cache_short_table
+		before;	       /* from which flows go to the one as they come; see sn_cache_tick() */
+	uint64_t before_until; /* ns */
+	struct sn_cache_form *forms;
+	uint32_t first_form; /* in use; those before belong to what was forgotten */
+	uint32_t n_forms;
 };
 
 /* entries: a power of two, at least SN_CACHE_WAYS; 0 or -ENOMEM. */
@@ -84,8 +126,24 @@ void sn_cache_free(struct sn_cache *c);
 /* Forget all. */
 void sn_cache_flush(struct sn_cache *c);
 
-/* The entry to fill for a key: that of the same key if there is one, else one that is free or given up. */
-struct sn_cache_entry *sn_cache_place(struct sn_cache *c, const struct sn_cache_key *key, uint64_t hash);
+/* Keep a decision, whose entry has its key. session: of a NAPT, the only state on its way; NULL: it has none,
+ * or more. */
+struct sn_session;
+void sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
+		   const struct sn_session *session);
+
+/* Room for short decisions follows the sessions that there are; once per tick. */
+void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now);
+
+/* The slot of a short decision that may be a flow's, by its tag alone; false: there is none. */
+struct sn_cache_short {
+	const struct sn_cache_form *form;
+	const struct sn_session *session;
+};
+bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_short *found);
+
+/* A short decision as an entry, be it the flow's or not. False: its session has ended. */
+bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *s, struct sn_cache_entry *e);
 
 /* Whether a packet's decision depends on nothing but its key (and on a TTL that is high enough). */
 static inline bool sn_cache_eligible(const struct sn_pkt *p)
@@ -146,6 +204,8 @@ static inline uint16_t sn_cache_tag(uint64_t hash)
 static inline void sn_cache_prefetch_tags(const struct sn_cache *c, uint64_t hash)
 {
 	rte_prefetch0(&c->tags[sn_cache_bucket(c, hash) * SN_CACHE_WAYS]);
+	if (c->shorts.buckets)
+		rte_prefetch0(&c->shorts.buckets[hash >> 16 & c->shorts.mask]);
 }
 
 /* Bit i: way i has the tag. */

@@ -102,7 +102,7 @@ struct sn_verdict sn_execution_unreachable(struct sn_execution *x, struct sn_pkt
 static void remember(struct sn_execution *x, const struct sn_pkt *p, const struct sn_neigh *n)
 {
 	struct sn_worker *w = x->worker;
-	struct sn_cache_entry *e;
+	struct sn_cache_entry entry, *e = &entry;
 	uint32_t path;
 
 	if (x->n_uses > SN_CACHE_SESSIONS || x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key) ||
@@ -111,7 +111,7 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	path = sn_counts_path(w->counts, x->steps, x->n_steps);
 	if (path == SN_NO_INDEX)
 		return;
-	e = sn_cache_place(&w->cache, x->key, x->hash);
+	memset(e, 0, sizeof(*e));
 	e->addresses = x->key->addresses;
 	e->ports_key = x->key->ports;
 	e->signature = x->key->signature;
@@ -136,6 +136,8 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 		if (i < x->n_uses && x->uses[i].each)
 			e->flags |= SN_CACHE_EACH0 << i;
 	}
+	sn_cache_keep(&w->cache, e, x->hash,
+		      x->n_uses == 1 && !x->each ? (const struct sn_session *)x->uses[0].entry : NULL);
 }
 
 struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface)

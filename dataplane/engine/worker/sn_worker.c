@@ -161,11 +161,29 @@ static void make_keys(struct sn_worker *w, uint32_t iface, uint32_t n)
 	}
 }
 
+/* Short decisions whose sessions are on their way; how many there are. bits: of which packets. */
+static uint32_t expand(struct sn_worker *w, uint64_t bits)
+{
+	struct sn_burst *b = &w->burst;
+	uint32_t known = 0;
+
+	for (; bits; bits &= bits - 1) {
+		uint32_t i = (uint32_t)__builtin_ctzll(bits);
+
+		if (!sn_cache_expand(&w->cache, &b->shorts[i], &b->expanded[i]))
+			continue;
+		b->candidates[i] = &b->expanded[i];
+		known++;
+	}
+	return known;
+}
+
 /* Find what is known of the packets' flows. Returns of how many there may be something. */
 static uint32_t look_up(struct sn_worker *w, uint32_t iface, uint32_t n)
 {
 	struct sn_burst *b = &w->burst;
 	uint32_t known = 0;
+	uint64_t shorts = 0;
 
 	make_keys(w, iface, n);
 	for (uint32_t i = 0; i < n; i++) {
@@ -174,6 +192,12 @@ static uint32_t look_up(struct sn_worker *w, uint32_t iface, uint32_t n)
 		    (unlikely(b->pkts[i].reason) || !sn_cache_eligible(&b->pkts[i])))
 			continue;
 		b->candidates[i] = sn_cache_candidate(&w->cache, b->hashes[i]);
+		if (!b->candidates[i] && w->cache.shorts.buckets &&
+		    sn_cache_find_short(&w->cache, b->hashes[i], &b->shorts[i])) {
+			rte_prefetch0(b->shorts[i].session);
+			shorts |= 1ull << i;
+			continue;
+		}
 		known += b->candidates[i] != NULL;
 		rte_prefetch0(b->candidates[i] ? b->candidates[i] : sn_cache_vacant(&w->cache, b->hashes[i]));
 	}
@@ -183,7 +207,7 @@ static uint32_t look_up(struct sn_worker *w, uint32_t iface, uint32_t n)
 		if (e && e->sessions[0])
 			rte_prefetch0(sn_cache_entry_of(e->sessions[0]));
 	}
-	return known;
+	return known + (shorts ? expand(w, shorts) : 0);
 }
 
 static inline bool is_handed(const struct sn_worker *w, uint32_t i)
@@ -461,6 +485,12 @@ void sn_worker_take(struct sn_worker *w, struct rte_mbuf **pkts, uint32_t n, uin
 	w->taking = false;
 }
 
+static void tick_cache(const struct sn_worker *w, struct sn_cache *c, uint64_t now)
+{
+	if (c->crowded || c->before.buckets)
+		sn_cache_tick(c, sn_partition_entries(w->partition), now);
+}
+
 void sn_worker_tick(struct sn_worker *w, uint64_t now)
 {
 	if (!w->program)
@@ -470,6 +500,8 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 	w->devices.samples_left = w->devices.samples ? SN_SAMPLES_PER_TICK : 0;
 	w->devices.until_mark_check = 0;
 	sn_partition_tick(w->partition, now);
+	tick_cache(w, &w->cache, now);
+	tick_cache(w, &w->warm_up.cache, now);
 	sn_neigh_tick(w, sn_exec_unreachable, now);
 	sn_worker_flush_all(w);
 }

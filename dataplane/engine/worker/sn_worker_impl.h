@@ -71,7 +71,9 @@ struct sn_burst {
 	struct sn_pkt pkts[SN_BURST_MAX];
 	struct sn_cache_key keys[SN_BURST_MAX];
 	uint64_t hashes[SN_BURST_MAX];
-	struct sn_cache_entry *candidates[SN_BURST_MAX];
+	const struct sn_cache_entry *candidates[SN_BURST_MAX];
+	struct sn_cache_short shorts[SN_BURST_MAX];   /* what is expanded … */
+	struct sn_cache_entry expanded[SN_BURST_MAX]; /* … to candidates */
 	uint32_t classes[SN_BURST_MAX];
 	uint64_t led_on; /* bit per packet: it is in its second segment, and its class is of that */
 	uint32_t segments[SN_BURST_MAX]; /* then */

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* More flows than the decision cache has entries: decisions are kept short, and are the same. */
+
+#include "fixture.h"
+
+#include "sn_parse.h"
+
+#define FLOWS 4000u  /* the fixture's cache has 1024 entries */
+#define MANY  70000u /* more than the first table of short decisions is for */
+
+static struct packet out_of(uint32_t i)
+{
+	struct packet p = outward(i & 1 ? SN_TCP : SN_UDP, (uint16_t)(1000 + i / 2));
+
+	p.flags = 0x10;
+	p.ttl = (uint8_t)(3 + i % 250);
+	p.dscp = i % 60;
+	return p;
+}
+
+static uint16_t port_of(struct fixture *f, uint32_t i)
+{
+	struct packet p = out_of(i);
+
+	send_packet(f, &p);
+	return sport_of(assert_sent(f, 1));
+}
+
+/* A packet of the flow goes out by the port, and one comes back to it. */
+static void assert_known(struct fixture *f, uint32_t i, uint16_t port)
+{
+	struct packet out = out_of(i), in = inward(out.proto, port);
+	const uint8_t *frame;
+
+	in.flags = 0x10;
+	send_packet(f, &out);
+	frame = assert_sent(f, 1);
+	assert_int_equal(src_of(frame), SN_SAMPLE_POOL);
+	assert_int_equal(dst_of(frame), SN_SAMPLE_REMOTE);
+	assert_int_equal(sport_of(frame), port);
+	assert_int_equal(dport_of(frame), out.dport);
+	assert_int_equal(ip_of(frame)[8], out.ttl - 1);
+	assert_int_equal(ip_of(frame)[1] >> 2, out.dscp);
+	send_packet(f, &in);
+	frame = assert_sent(f, 0);
+	assert_int_equal(src_of(frame), SN_SAMPLE_REMOTE);
+	assert_int_equal(dst_of(frame), SN_SAMPLE_HOST);
+	assert_int_equal(dport_of(frame), out.sport);
+	assert_int_equal(ip_of(frame)[8], 63);
+}
+
+static void all_known(struct fixture *f, const uint16_t *ports, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (i % 1000 == 0)
+			tick(f, MS);
+		assert_known(f, i, ports[i]);
+	}
+}
+
+static uint16_t *begin(struct fixture *f, uint32_t n)
+{
+	uint16_t *ports = calloc(n, sizeof(*ports));
+
+	assert_non_null(ports);
+	f->msg->tables[0]->max_sessions = 2 * MANY;
+	load(f);
+	for (uint32_t i = 0; i < n; i++)
+		ports[i] = port_of(f, i);
+	for (int round = 0; round < 3; round++)
+		all_known(f, ports, n);
+	return ports;
+}
+
+static uint64_t hits(const struct fixture *f)
+{
+	return sn_worker_stats(f->worker)->cache_hits;
+}
+
+static void more_flows_than_entries_are_known(void **state)
+{
+	struct fixture *f = *state;
+	uint16_t *ports = begin(f, FLOWS);
+	uint64_t before = hits(f);
+
+	all_known(f, ports, FLOWS);
+	assert_true(hits(f) - before > 2 * FLOWS * 95 / 100);
+	free(ports);
+}
+
+static void room_grows_with_the_flows(void **state)
+{
+	struct fixture *f = *state;
+	uint16_t *ports = begin(f, MANY);
+	uint64_t before = hits(f);
+
+	all_known(f, ports, MANY);
+	assert_true(hits(f) - before > 2 * MANY * 95 / 100);
+	/* The table before is given up after a while. */
+	tick(f, 20 * SECOND);
+	tick(f, MS);
+	before = hits(f);
+	all_known(f, ports, MANY);
+	assert_true(hits(f) - before > 2 * MANY * 95 / 100);
+	free(ports);
+}
+
+static void a_session_that_ended_is_not_used(void **state)
+{
+	struct fixture *f = *state;
+	uint16_t *ports = begin(f, FLOWS);
+
+	tick(f, 7300 * SECOND);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		struct packet in = inward(i & 1 ? SN_TCP : SN_UDP, ports[i]);
+
+		send_packet(f, &in);
+		assert_dropped(f, SN_REASON_NAT_NO_BINDING);
+	}
+	/* Other flows have the ports now, and the lines in memory. */
+	for (uint32_t i = FLOWS; i < 2 * FLOWS; i++)
+		port_of(f, i);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		uint16_t port = port_of(f, i);
+
+		for (int round = 0; round < 3; round++)
+			assert_known(f, i, port);
+	}
+	free(ports);
+}
+
+static void another_program_decides_itself(void **state)
+{
+	struct fixture *f = *state;
+	uint16_t *ports = begin(f, FLOWS);
+	struct packet p = out_of(0);
+
+	/* Packets to the flows' port are dropped now. */
+	f->msg->segments[0]->table->bounds[0] = f->msg->segments[0]->table->bounds[1] = p.dport;
+	load(f);
+	for (uint32_t i = 0; i < FLOWS; i++) {
+		p = out_of(i);
+		send_packet(f, &p);
+		assert_dropped(f, SN_REASON_CHAIN);
+	}
+	free(ports);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(more_flows_than_entries_are_known, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(room_grows_with_the_flows, open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(a_session_that_ended_is_not_used, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(another_program_decides_itself, open_fixture, close_fixture),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}
