@@ -206,6 +206,8 @@ static inline void sn_cache_prefetch_tags(const struct sn_cache *c, uint64_t has
 	rte_prefetch0(&c->tags[sn_cache_bucket(c, hash) * SN_CACHE_WAYS]);
 	if (c->shorts.buckets)
 		rte_prefetch0(&c->shorts.buckets[hash >> 16 & c->shorts.mask]);
+	if (unlikely(c->before.buckets != NULL))
+		rte_prefetch0(&c->before.buckets[hash >> 16 & c->before.mask]);
 }
 
 /* Bit i: way i has the tag. */
