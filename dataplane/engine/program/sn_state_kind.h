@@ -102,9 +102,12 @@ struct sn_state_kind {
 	void (*release)(const struct sn_state *state, const struct sn_state_table *t,
 			struct sn_state_shard *sh, struct sn_entry *e, bool unused);
 	/*
-	 * The shard, or the quota of an owner and class, is full: an entry that may end for one that is to be
-	 * made. NULL: none.
+	 * The shard, or the quota of the table or of an owner and class, is full: an entry that may end for
+	 * one that is to be made; of the shard, or of another one of the partition's if the shard has room.
+	 * NULL: none.
 	 */
+	bool gives_way; /* any entry may end for another: victim() is asked before all are searched for those
+			   whose time is over, and had best give one of these */
 	struct sn_entry *(*victim)(struct sn_partition *partition, struct sn_state_table *t,
 				   struct sn_state_shard *sh, uint32_t owner, uint32_t quota_class,
 				   uint64_t now);

@@ -88,6 +88,11 @@ static void evict(struct sn_partition *partition, struct sn_state_table *t, stru
 
 	if (e == NULL)
 		return;
+	sh = shard_at(t, e->shard & t->mask);
+	if (!sn_entry_live(e, now)) {
+		sn_entry_expire(partition, t, sh, e);
+		return;
+	}
 	sn_state_note_evicted(partition, t, sh, e, now);
 	end(partition, t, sh, e, false);
 }
@@ -95,9 +100,11 @@ static void evict(struct sn_partition *partition, struct sn_state_table *t, stru
 bool sn_state_make_room(struct sn_partition *partition, struct sn_state_table *t, struct sn_state_shard *sh,
 			uint32_t owner, uint32_t class, uint64_t now)
 {
-	sn_state_reap(partition, t, sh, now, true);
+	if (!t->kind->gives_way)
+		sn_state_reap(partition, t, sh, now, true);
 	if (is_full(partition, t, owner, class)) {
-		reap_all(partition, t, now);
+		if (!t->kind->gives_way)
+			reap_all(partition, t, now);
 		if (is_full(partition, t, owner, class))
 			atomic_store_explicit(&partition->starved, true, memory_order_relaxed);
 	}
