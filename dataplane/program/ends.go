@@ -80,13 +80,15 @@ func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []
 		}
 	}
 	var ends []End
+	var before []string // why a packet may be dropped before its tag is looked at
 	out := End{Unless: atTheExit}
 	if net := netip.PrefixFrom(address(i.GetAddress()), int(i.GetPrefixLen())).Masked(); i.GetGateway() == 0 && !x.via {
 		far := ipv4.Subtract(headerspace.Prefix(net))
 		switch {
 		case x.dst != nil && net.Contains(*x.dst), far.IsEmpty():
 		case !x.hop: // an earlier segment may have noted one
-			out.Unless = append([]string{"no-next-hop"}, atTheExit...)
+			before = []string{"no-next-hop"}
+			out.Unless = append(before, atTheExit...)
 		case x.dst != nil:
 			return []End{{Drop: "no-next-hop"}}
 		default:
@@ -100,11 +102,11 @@ func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []
 	}
 	switch {
 	case x.vlan != nil && !allowed.Contains(*x.vlan):
-		return append(ends, End{Drop: "vlan-unknown"})
+		return append(ends, End{Drop: "vlan-unknown", Unless: before})
 	case x.vlan == nil && tagged(p):
 		others := headerspace.Full(headerspace.VLAN).Subtract(allowed)
 		ends = append(ends, End{
-			When: oneOf(headerspace.Filter{}.With(headerspace.VLAN, others)), Words: "vlan " + others.Format(headerspace.VLAN), Drop: "vlan-unknown",
+			When: oneOf(headerspace.Filter{}.With(headerspace.VLAN, others)), Words: "vlan " + others.Format(headerspace.VLAN), Drop: "vlan-unknown", Unless: before,
 		})
 	case x.vlan == nil: // a function before may have put a tag on
 		out.Unless = append([]string{"vlan-unknown"}, out.Unless...)
