@@ -148,6 +148,10 @@ test-suites: build ## Suites across packages: engine against oracle, network nam
 networks: engine ## Engine against oracle on NETWORKS (400) random networks of routers, and five times as many chains compiled and loaded.
 	SINTER_NETWORKS=$(or $(NETWORKS),400) go test ./test/differential -count=1 -timeout 4h -run 'NetworksOfRouters|LoopsThatPacketsTake|AgreeOnRandomChains' -v
 
+.PHONY: limits
+limits: engine ## Engine against oracle on LIMITS (32) random chains with rate limiters: over a million packets.
+	SINTER_LIMITS=$(or $(LIMITS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestLimiters|TestSubscribers' -v
+
 .PHONY: conformance
 conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared field by field (root, minutes).
 	go test ./test/conformance -count=1 -timeout 60m -v -packets 200000 -seed $${SEED:-$$(date +%s)}

@@ -30,6 +30,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ClassifierElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClassifierRule"):
 		return &apiv1alpha1.ClassifierRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ColorAction"):
+		return &apiv1alpha1.ColorActionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ColorAware"):
+		return &apiv1alpha1.ColorAwareApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConfigMapKeyRef"):
 		return &apiv1alpha1.ConfigMapKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CoreShards"):
@@ -84,6 +88,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.LookupRouteApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Match"):
 		return &apiv1alpha1.MatchApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Meter"):
+		return &apiv1alpha1.MeterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Monitor"):
 		return &apiv1alpha1.MonitorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MonitorClass"):
@@ -102,8 +108,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.NetworkFunctionSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NetworkRef"):
 		return &apiv1alpha1.NetworkRefApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PerSubscriber"):
+		return &apiv1alpha1.PerSubscriberApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Placement"):
 		return &apiv1alpha1.PlacementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RateLimit"):
+		return &apiv1alpha1.RateLimitApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RateLimiter"):
+		return &apiv1alpha1.RateLimiterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Resources"):
 		return &apiv1alpha1.ResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Rollout"):

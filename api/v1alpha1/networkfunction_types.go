@@ -40,7 +40,7 @@ type NetworkFunctionList struct {
 }
 
 // NetworkFunctionSpec is a network function of one kind.
-// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.elements)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, elements"
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.elements)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, elements"
 type NetworkFunctionSpec struct {
 	FunctionKinds `json:",inline"`
 }
@@ -62,6 +62,10 @@ type FunctionKinds struct {
 	// Monitor counts packets and bytes per class and lets everything pass.
 	// +optional
 	Monitor *Monitor `json:"monitor,omitempty"`
+
+	// RateLimiter limits rates by token buckets.
+	// +optional
+	RateLimiter *RateLimiter `json:"rateLimiter,omitempty"`
 
 	// Elements is a graph of elements, for functions of your own.
 	// +optional

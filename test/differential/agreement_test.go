@@ -79,7 +79,7 @@ func judge(t *testing.T, e *harness, p *programpb.Program, what string) bool {
 func rightPrograms(t *testing.T) map[string]*programpb.Program {
 	t.Helper()
 	out := map[string]*programpb.Program{}
-	for _, name := range []string{"as-it-is", "cycle-lowers-ttl", "bits-65"} {
+	for _, name := range []string{"as-it-is", "cycle-lowers-ttl", "bits-65", "meter", "meter-peak"} {
 		b, err := os.ReadFile(filepath.Join("..", "..", "dataplane", "program", "testdata", "rules", name))
 		if err != nil {
 			t.Fatal(err)
@@ -209,6 +209,9 @@ func (m *mutator) values(f protoreflect.FieldDescriptor, old protoreflect.Value)
 		add(v+1, v-1, int32(0), int32(255), int32(-255), int32(256), int32(-256), int32(math.MaxInt32), int32(math.MinInt32))
 	case protoreflect.Fixed64Kind:
 		add(old.Uint()+1, old.Uint()<<1, uint64(0), uint64(math.MaxUint64))
+	case protoreflect.Uint64Kind:
+		v := old.Uint()
+		add(v+1, v-1, uint64(0), uint64(1), uint64(9_200_000_000), uint64(9_200_000_001), uint64(math.MaxUint64))
 	case protoreflect.StringKind:
 		add("", old.String()+"x", strings.Repeat("long ", 100))
 	case protoreflect.BytesKind:

@@ -40,6 +40,7 @@ var shapes = []shape{
 	{name: "two zones with one prefix", draw: (*drawer).zones},
 	{name: "branches around a router", draw: (*drawer).branches},
 	{name: "branches around two routers", draw: (*drawer).doubleHub},
+	{name: "limits in a row", draw: (*drawer).limits},
 	{name: "a pool that runs out", draw: (*drawer).smallPool, exhausts: true},
 }
 
@@ -228,6 +229,7 @@ var functionDraws = []struct {
 	{1, drawTee},
 	{1, (*drawer).balancer},
 	{1, drawVLAN},
+	{2, drawLimiter},
 }
 
 // function draws one of the functions.

@@ -19,6 +19,7 @@ type model struct {
 	p      *programpb.Program
 	links  []graph.Interface
 	tables []bindings
+	meters map[[2]uint32]*level // by table and subscriber
 
 	now    time.Duration
 	pings  []ping // in fragments, to own addresses
@@ -56,7 +57,7 @@ type shot struct {
 }
 
 func newModel(p *programpb.Program, links []graph.Interface) *model {
-	m := &model{p: p, links: links, ends: map[*programpb.Leg][]program.End{}}
+	m := &model{p: p, links: links, meters: map[[2]uint32]*level{}, ends: map[*programpb.Leg][]program.End{}}
 	for range p.GetTables() {
 		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}})
 	}
@@ -263,6 +264,10 @@ func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 			s.hop = op.NextHop
 		case *programpb.Op_StateForward:
 			if reason := m.forward(s, op.StateForward); reason != "" {
+				return m.drop(reason)
+			}
+		case *programpb.Op_Meter:
+			if reason := m.measure(s, op.Meter); reason != "" {
 				return m.drop(reason)
 			}
 		}

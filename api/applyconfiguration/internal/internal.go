@@ -303,6 +303,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vlan
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
+  map:
+    fields:
+    - name: action
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.MeterAction
+    - name: dscp
+      type:
+        scalar: numeric
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAware
+  map:
+    fields:
+    - name: red
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: associative
+    - name: yellow
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: associative
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ConfigMapKeyRef
   map:
     fields:
@@ -552,6 +576,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: napt
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NAPT
+    - name: rateLimiter
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RateLimiter
     - name: router
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Router
@@ -872,6 +899,8 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.MemorySize
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.MeterAction
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Monitor
   map:
     fields:
@@ -1032,6 +1061,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: napt
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NAPT
+    - name: rateLimiter
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RateLimiter
     - name: router
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Router
@@ -1044,6 +1076,20 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: namespace
       type:
         scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.PerSubscriber
+  map:
+    fields:
+    - name: address
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.SubscriberAddress
+    - name: max
+      type:
+        scalar: numeric
+      default: 65536
+    - name: prefixLength
+      type:
+        scalar: numeric
+      default: 32
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Placement
   map:
     fields:
@@ -1068,6 +1114,95 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ProgramEncoding
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Rate
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.RateLimit
+  map:
+    fields:
+    - name: burst
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: colorAware
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAware
+    - name: destination
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
+          elementRelationship: atomic
+    - name: destinationPorts
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+          elementRelationship: atomic
+    - name: dscp
+      type:
+        scalar: numeric
+    - name: excessBurst
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: from
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Side
+    - name: icmpCode
+      type:
+        scalar: numeric
+    - name: icmpType
+      type:
+        scalar: numeric
+    - name: name
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RuleName
+    - name: peakBurst
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: peakRate
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Rate
+    - name: perSubscriber
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.PerSubscriber
+    - name: protocol
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: rate
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Rate
+    - name: red
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
+    - name: source
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
+          elementRelationship: atomic
+    - name: sourcePorts
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+          elementRelationship: atomic
+    - name: tcpFlags
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlags
+    - name: vlan
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: yellow
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.RateLimiter
+  map:
+    fields:
+    - name: limits
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RateLimit
+          elementRelationship: atomic
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Resources
   map:
     fields:
@@ -1394,6 +1529,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.SubscriberAddress
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlag
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlags

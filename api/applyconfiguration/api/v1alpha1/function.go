@@ -65,6 +65,14 @@ func (b *FunctionApplyConfiguration) WithMonitor(value *MonitorApplyConfiguratio
 	return b
 }
 
+// WithRateLimiter sets the RateLimiter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RateLimiter field is set to the value of the last call.
+func (b *FunctionApplyConfiguration) WithRateLimiter(value *RateLimiterApplyConfiguration) *FunctionApplyConfiguration {
+	b.FunctionKindsApplyConfiguration.RateLimiter = value
+	return b
+}
+
 // WithElements sets the Elements field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Elements field is set to the value of the last call.

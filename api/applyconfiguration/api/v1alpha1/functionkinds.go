@@ -15,6 +15,8 @@ type FunctionKindsApplyConfiguration struct {
 	NAPT *NAPTApplyConfiguration `json:"napt,omitempty"`
 	// Monitor counts packets and bytes per class and lets everything pass.
 	Monitor *MonitorApplyConfiguration `json:"monitor,omitempty"`
+	// RateLimiter limits rates by token buckets.
+	RateLimiter *RateLimiterApplyConfiguration `json:"rateLimiter,omitempty"`
 	// Elements is a graph of elements, for functions of your own.
 	Elements *ElementsApplyConfiguration `json:"elements,omitempty"`
 }
@@ -54,6 +56,14 @@ func (b *FunctionKindsApplyConfiguration) WithNAPT(value *NAPTApplyConfiguration
 // If called multiple times, the Monitor field is set to the value of the last call.
 func (b *FunctionKindsApplyConfiguration) WithMonitor(value *MonitorApplyConfiguration) *FunctionKindsApplyConfiguration {
 	b.Monitor = value
+	return b
+}
+
+// WithRateLimiter sets the RateLimiter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RateLimiter field is set to the value of the last call.
+func (b *FunctionKindsApplyConfiguration) WithRateLimiter(value *RateLimiterApplyConfiguration) *FunctionKindsApplyConfiguration {
+	b.RateLimiter = value
 	return b
 }
 

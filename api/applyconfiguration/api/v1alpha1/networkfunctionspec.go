@@ -48,6 +48,14 @@ func (b *NetworkFunctionSpecApplyConfiguration) WithMonitor(value *MonitorApplyC
 	return b
 }
 
+// WithRateLimiter sets the RateLimiter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RateLimiter field is set to the value of the last call.
+func (b *NetworkFunctionSpecApplyConfiguration) WithRateLimiter(value *RateLimiterApplyConfiguration) *NetworkFunctionSpecApplyConfiguration {
+	b.FunctionKindsApplyConfiguration.RateLimiter = value
+	return b
+}
+
 // WithElements sets the Elements field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Elements field is set to the value of the last call.

@@ -1,0 +1,312 @@
+package interp
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopacket/gopacket/layers"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// sized is a packet of so many bytes of IP.
+func sized(bytes int) pkt { return pkt{payload: make([]byte, bytes-28)} }
+
+// marking is the meter with red packets dropped as "red" and yellow ones marked with DSCP 10.
+func marking(m element.Meter) element.Meter {
+	m.Yellow, m.Red = element.MeterAction{Mark: true, DSCP: 10}, element.MeterAction{Drop: "red"}
+	return m
+}
+
+// packets that a meter measures in order: after a pause, of a size, with a DSCP; and the colour that is right.
+type measured struct {
+	pause time.Duration
+	bytes int
+	dscp  byte
+	want  string
+}
+
+func (k measured) frame() []byte {
+	f := sized(k.bytes).frame()
+	setDSCP(f, k.dscp)
+	return f
+}
+
+// setDSCP writes a frame's DSCP and moves its header checksum (RFC 1624).
+func setDSCP(f []byte, dscp byte) {
+	ip := f[14:]
+	was := ip[1]
+	ip[1] = dscp<<2 | was&3
+	sum := ^uint16(uint16(ip[10])<<8 | uint16(ip[11]))
+	n := uint32(sum) + uint32(^uint16(was)) + uint32(ip[1])
+	n = n&0xffff + n>>16
+	n = n&0xffff + n>>16
+	ip[10], ip[11] = byte(^uint16(n)>>8), byte(^uint16(n))
+}
+
+// colourOf is what a result says of the colour that a marking meter gave.
+func colourOf(r Result) string {
+	switch {
+	case len(r.Drops) == 1 && r.Drops[0].Reason == "red":
+		return "red"
+	case len(r.Out) != 1:
+		return fmt.Sprintf("%+v", r)
+	case r.Out[0].Frame[15]>>2 == 10:
+		return "yellow"
+	}
+	return "green"
+}
+
+// colouring is a meter and what it makes of packets in order.
+type colouring struct {
+	meter   element.Meter
+	packets []measured
+}
+
+const ms = time.Millisecond
+
+// Meters that get a byte in a microsecond.
+var (
+	single = element.Meter{Rate: 8e6, Burst: 1000 * 8, ExcessBurst: 500 * 8}
+	twice  = element.Meter{Rate: 8e6, Burst: 1000 * 8, PeakRate: 16e6, ExcessBurst: 1500 * 8}
+)
+
+func aware(m element.Meter) element.Meter {
+	m.ComesYellow, m.ComesRed = 1<<11, 1<<13
+	return m
+}
+
+var rfc2697 = map[string]colouring{
+	"RFC 2697: first the burst, then the excess burst, then nothing": {single, []measured{
+		{0, 1000, 0, "green"}, {0, 100, 0, "yellow"}, {0, 400, 0, "yellow"}, {0, 28, 0, "red"},
+	}},
+	"RFC 2697: a packet that the burst has no room for leaves it to smaller ones": {single, []measured{
+		{0, 900, 0, "green"}, {0, 101, 0, "yellow"}, {0, 100, 0, "green"}, {0, 28, 0, "yellow"},
+	}},
+	"RFC 2697: a red packet takes nothing": {single, []measured{
+		{0, 900, 0, "green"}, {0, 450, 0, "yellow"}, {0, 101, 0, "red"}, {0, 100, 0, "green"}, {0, 50, 0, "yellow"},
+	}},
+	"RFC 2697: time fills the burst first": {single, []measured{
+		{0, 1000, 0, "green"}, {0, 500, 0, "yellow"}, {100 * time.Microsecond, 100, 0, "green"}, {0, 28, 0, "red"},
+	}},
+	"RFC 2697: a nanosecond too early": {single, []measured{
+		{0, 1000, 0, "green"}, {0, 500, 0, "yellow"}, {100*time.Microsecond - 1, 100, 0, "red"}, {1, 100, 0, "green"},
+	}},
+	"RFC 2697: the rest of the time fills the excess burst": {single, []measured{
+		{0, 1000, 0, "green"}, {0, 500, 0, "yellow"}, {1200 * time.Microsecond, 1000, 0, "green"}, {0, 200, 0, "yellow"}, {0, 28, 0, "red"},
+	}},
+	"RFC 2697: neither gets more than it holds": {single, []measured{
+		{0, 1000, 0, "green"}, {time.Hour, 1000, 0, "green"}, {0, 500, 0, "yellow"}, {0, 28, 0, "red"},
+	}},
+	"RFC 2697: without an excess burst there is no yellow": {element.Meter{Rate: 8e6, Burst: 8000}, []measured{
+		{0, 1000, 0, "green"}, {0, 28, 0, "red"}, {ms, 1000, 0, "green"},
+	}},
+	"RFC 2697: a thousand years are only a full burst": {single, []measured{
+		{0, 1000, 0, "green"}, {100 * 365 * 24 * time.Hour, 1000, 0, "green"}, {0, 500, 0, "yellow"}, {0, 28, 0, "red"},
+	}},
+	"RFC 2697, colour-blind: DSCPs are ignored": {single, []measured{
+		{0, 500, 13, "green"}, {0, 500, 11, "green"},
+	}},
+	"RFC 2697, colour-aware: yellow ones take from the excess burst alone, red ones nothing": {aware(single), []measured{
+		{0, 100, 13, "red"}, {0, 400, 11, "yellow"}, {0, 101, 11, "red"}, {0, 1000, 0, "green"}, {0, 100, 0, "yellow"}, {0, 28, 0, "red"},
+	}},
+}
+
+var rfc2698 = map[string]colouring{
+	"RFC 2698: beyond the committed burst yellow, beyond the peak burst red": {twice, []measured{
+		{0, 1000, 0, "green"}, {0, 500, 0, "yellow"}, {0, 28, 0, "red"},
+	}},
+	"RFC 2698: a packet that the peak burst has no room for takes nothing": {twice, []measured{
+		{0, 900, 0, "green"}, {0, 601, 0, "red"}, {0, 500, 0, "yellow"}, {0, 100, 0, "green"}, {0, 28, 0, "red"},
+	}},
+	"RFC 2698: each burst fills at its own rate": {twice, []measured{
+		{0, 1000, 0, "green"},
+		{0, 500, 0, "yellow"},
+		{100 * time.Microsecond, 100, 0, "green"},
+		{0, 100, 0, "yellow"},
+		{0, 28, 0, "red"},
+	}},
+	"RFC 2698: neither gets more than it holds": {twice, []measured{
+		{0, 1000, 0, "green"}, {time.Hour, 1000, 0, "green"}, {0, 500, 0, "yellow"}, {0, 28, 0, "red"},
+	}},
+	"RFC 2698, colour-aware: yellow ones take no committed tokens, red ones nothing": {aware(twice), []measured{
+		{0, 1000, 13, "red"},
+		{0, 500, 11, "yellow"},
+		{0, 1000, 0, "green"},
+		{0, 28, 0, "red"},
+		{50 * time.Microsecond, 50, 11, "yellow"},
+		{0, 50, 0, "green"},
+	}},
+}
+
+var otherMeters = map[string]colouring{
+	"packets: size is ignored": {element.Meter{Packets: true, Rate: 1000, Burst: 2, ExcessBurst: 1}, []measured{
+		{0, 1000, 0, "green"},
+		{0, 28, 0, "green"},
+		{0, 1400, 0, "yellow"},
+		{0, 28, 0, "red"},
+		{ms - 1, 28, 0, "red"},
+		{1, 1400, 0, "green"},
+		{0, 28, 0, "red"},
+	}},
+	"a slow rate loses nothing by packets that come often": {element.Meter{Packets: true, Rate: 3, Burst: 1}, []measured{
+		{0, 28, 0, "green"}, {111111111, 28, 0, "red"}, {111111111, 28, 0, "red"}, {111111111, 28, 0, "red"}, {1, 28, 0, "green"},
+	}},
+	"the fastest rate and the largest burst": {element.Meter{Rate: 1e12, Burst: element.MaxBurst, PeakRate: 1e12, ExcessBurst: element.MaxBurst}, []measured{
+		{0, 1500, 0, "green"}, {1 << 62, 1500, 0, "green"},
+	}},
+}
+
+func TestAMeterColoursPackets(t *testing.T) {
+	cases := maps.Clone(rfc2697)
+	maps.Copy(cases, rfc2698)
+	maps.Copy(cases, otherMeters)
+	for name, k := range cases {
+		t.Run(name, func(t *testing.T) {
+			c, now := oneElement(marking(k.meter)), seconds(1)
+			for i, p := range k.packets {
+				now += p.pause
+				if got := colourOf(c.Process(now, inside, p.frame(), nil)); got != p.want {
+					t.Fatalf("packet %d, %d bytes with DSCP %d: %s, want %s", i, p.bytes, p.dscp, got, p.want)
+				}
+			}
+		})
+	}
+}
+
+func TestAMeterMarksThePacketAndItsChecksum(t *testing.T) {
+	m := element.Meter{Packets: true, Rate: 1, Burst: 1, Red: element.MeterAction{Mark: true, DSCP: 46}}
+	c := oneElement(m)
+	p := pkt{proto: layers.IPProtocolTCP, sport: 5, dport: 6, payload: []byte("x")}
+	frame := p.frame() // those of this file have 46
+	setDSCP(frame, 0)
+	green := sent(p).frame()
+	setDSCP(green, 0)
+	if got := only(t, c.Process(0, inside, frame, nil)); !bytes.Equal(got, green) {
+		t.Errorf("a green packet: got %x, want %x", got, green)
+	}
+	want(t, c.Process(0, inside, frame, nil), sent(p))
+}
+
+func TestAMeterTellsSubscribersApart(t *testing.T) {
+	for name, k := range map[string]struct {
+		of   element.Subscribers
+		src  []string
+		dst  []string
+		want string
+	}{
+		"by source":                 {element.Subscribers{PrefixLen: 32, Max: 9}, []string{"10.0.0.2", "10.0.0.3", "10.0.0.2", "10.0.0.3"}, nil, "green green red red"},
+		"by prefix of the source":   {element.Subscribers{PrefixLen: 24, Max: 9}, []string{"10.0.0.2", "10.0.0.3", "10.0.1.2", "10.0.1.3"}, nil, "green red green red"},
+		"by destination":            {element.Subscribers{PrefixLen: 32, Max: 9, Destination: true}, nil, []string{"8.8.8.8", "8.8.8.9", "8.8.8.8"}, "green green red"},
+		"all together":              {element.Subscribers{}, []string{"10.0.0.2", "10.0.0.3"}, nil, "green red"},
+		"the idlest one ends":       {element.Subscribers{PrefixLen: 32, Max: 2}, []string{"10.0.0.2", "10.0.0.3", "10.0.0.4", "10.0.0.3", "10.0.0.2"}, nil, "green green green red green"},
+		"by the first bit, if need": {element.Subscribers{PrefixLen: 1, Max: 2}, []string{"10.0.0.2", "99.0.0.3", "128.0.0.4"}, nil, "green red green"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := oneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: k.of}))
+			var got []string
+			for i := range max(len(k.src), len(k.dst)) {
+				p := pkt{}
+				if k.src != nil {
+					p.src = k.src[i]
+				}
+				if k.dst != nil {
+					p.dst = k.dst[i]
+				}
+				got = append(got, colourOf(c.Process(time.Duration(i), inside, p.frame(), nil)))
+			}
+			if s := strings.Join(got, " "); s != k.want {
+				t.Errorf("got %s, want %s", s, k.want)
+			}
+		})
+	}
+}
+
+func TestASubscriberWhoseBucketsAreFullMakesRoom(t *testing.T) {
+	c := oneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 2, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}}))
+	at := func(s float64, src string) string {
+		return colourOf(c.Process(seconds(s), inside, pkt{src: src}.frame(), nil))
+	}
+	at(0, "10.0.0.2") // full again at 1
+	at(0.1, "10.0.0.3")
+	at(0.2, "10.0.0.3") // full again at 2.1: used later, but full later, too
+	at(1.5, "10.0.0.4")
+	if a, b := at(1.6, "10.0.0.3"), at(1.6, "10.0.0.3"); a != "green" || b != "red" {
+		t.Errorf("the subscriber whose buckets were not full: %s, %s, want green, red", a, b)
+	}
+}
+
+// TestTokensAreTakenWhateverBecomesOfThePacket has packets dropped behind a meter.
+func TestTokensAreTakenWhateverBecomesOfThePacket(t *testing.T) {
+	b := newBuilder()
+	m := b.add("f/m", marking(element.Meter{Packets: true, Rate: 1, Burst: 2}))
+	web := headerspace.Filter{}.With(headerspace.DPort, headerspace.Of(80))
+	cls := b.add("f/c", element.Classifier{Rules: []element.Rule{{Filters: []headerspace.Filter{web}, Out: 0}}, Default: 1, Outs: 2})
+	b.line(m, cls)
+	b.wire(cls, 1, b.add("f/drop", element.Discard{Reason: "later"}), 0)
+	c := b.chain()
+	dropped(t, c.Process(0, inside, pkt{}.frame(), nil), "later")
+	c.Peek(0, inside, pkt{sport: 9, dport: 80}.frame(), func(Step) {}) // which takes none
+	if got := colourOf(c.Process(0, inside, pkt{sport: 9, dport: 80}.frame(), nil)); got != "green" {
+		t.Errorf("the second packet is %s, want green", got)
+	}
+	dropped(t, c.Process(0, inside, pkt{sport: 9, dport: 80}.frame(), nil), "red")
+	if got, want := c.Colours()["f/m"], (Colours{Green: Count{2, 70}, Red: Count{1, 35}}); got != want {
+		t.Errorf("colours are %+v, want %+v", got, want)
+	}
+}
+
+func TestBothSidesOfAMeterShareItsBuckets(t *testing.T) {
+	b := newBuilder()
+	m := b.add("f/m", marking(element.Meter{Packets: true, Rate: 1, Burst: 1, TwoSided: true}))
+	b.wire(b.in(inside), 0, m, 0)
+	b.wire(b.in(outside), 0, m, 1)
+	b.wire(m, 0, b.out(inside), 0)
+	b.wire(m, 1, b.out(outside), 0)
+	c := b.chain()
+	if r := c.Process(0, inside, pkt{}.frame(), nil); colourOf(r) != "green" || r.Out[0].Interface != outside {
+		t.Errorf("from inside: %+v, want it sent outside", r)
+	}
+	back := pkt{src: "198.51.100.1", dst: "10.0.0.2", to: outsideMAC, from: routerMAC}
+	dropped(t, c.Process(0, outside, back.frame(), nil), "red")
+	if r := c.Process(seconds(1), outside, back.frame(), nil); colourOf(r) != "green" || r.Out[0].Interface != inside {
+		t.Errorf("from outside: %+v, want it sent inside", r)
+	}
+}
+
+// TestAChangedChainKeepsTheTokensOfItsMeters as long as they are those of the same buckets.
+func TestAChangedChainKeepsTheTokensOfItsMeters(t *testing.T) {
+	before := marking(element.Meter{Packets: true, Rate: 1, Burst: 1})
+	after := func(change func(*element.Meter)) *graph.Graph {
+		m := before
+		change(&m)
+		b := newBuilder()
+		b.line(b.add("f/m", m))
+		return &b.g
+	}
+	for name, k := range map[string]struct {
+		change func(*element.Meter)
+		want   string
+	}{
+		"as it was":        {func(*element.Meter) {}, "red"},
+		"another action":   {func(m *element.Meter) { m.Yellow = element.MeterAction{} }, "red"},
+		"another rate":     {func(m *element.Meter) { m.Rate = 2 }, "green"},
+		"another burst":    {func(m *element.Meter) { m.Burst = 2 }, "green"},
+		"another unit":     {func(m *element.Meter) { m.Packets, m.Rate, m.Burst = false, 1000, 8000 }, "green"},
+		"with subscribers": {func(m *element.Meter) { m.Subscribers = element.Subscribers{PrefixLen: 32, Max: 9} }, "green"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := New(after(func(*element.Meter) {}), Options{})
+			c.Process(0, inside, pkt{}.frame(), nil)
+			if got := colourOf(c.Continue(after(k.change), Options{}).Process(0, inside, pkt{}.frame(), nil)); got != k.want {
+				t.Errorf("got %s, want %s", got, k.want)
+			}
+		})
+	}
+}

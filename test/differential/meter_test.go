@@ -1,0 +1,117 @@
+package differential
+
+import (
+	"encoding/binary"
+	"math/big"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// level is what the buckets of a meter held at a time, in tokens.
+type level struct {
+	committed, second *big.Rat
+	at                time.Duration
+}
+
+func rational(n uint64) *big.Rat { return new(big.Rat).SetUint64(n) }
+
+// overflow takes out of a bucket what it has no room for.
+func overflow(bucket *big.Rat, size uint64) *big.Rat {
+	over := new(big.Rat).Sub(bucket, rational(size))
+	if over.Sign() <= 0 {
+		return new(big.Rat)
+	}
+	bucket.Set(rational(size))
+	return over
+}
+
+// level is what the packet's buckets hold now.
+func (m *model) level(s *shot, table uint32, t *programpb.Meter) *level {
+	key := [2]uint32{table}
+	if u := t.GetSubscribers(); u != nil {
+		at := 12
+		if u.GetDestination() {
+			at = 16
+		}
+		key[1] = binary.BigEndian.Uint32(s.ip[at:]) & (^uint32(0) << (32 - u.GetPrefixLen()))
+	}
+	l := m.meters[key]
+	if l == nil {
+		l = &level{rational(t.GetBurst()), rational(t.GetExcessBurst()), m.now}
+		m.meters[key] = l
+	}
+	came := func(rate uint64) *big.Rat {
+		return new(big.Rat).Mul(rational(rate), big.NewRat(int64(m.now-l.at), int64(time.Second)))
+	}
+	l.committed.Add(l.committed, came(t.GetRate()))
+	over := overflow(l.committed, t.GetBurst())
+	if t.GetPeakRate() > 0 {
+		over = came(t.GetPeakRate())
+	}
+	l.second.Add(l.second, over)
+	overflow(l.second, t.GetExcessBurst())
+	l.at = m.now
+	return l
+}
+
+// measure is the model's meter: RFC 2697 and RFC 2698 in fractions of tokens. It marks the packet, or gives the reason of its drop.
+func (m *model) measure(s *shot, table uint32) (drop string) {
+	t := m.p.GetTables()[table].GetMeter()
+	l := m.level(s, table, t)
+	cost := rational(1)
+	if t.GetUnit() == programpb.Meter_BITS {
+		cost = rational(8 * uint64(binary.BigEndian.Uint16(s.ip[2:])))
+	}
+	dscp := s.ip[1] >> 2
+	comesRed, comesYellow := t.GetComesRed()>>dscp&1 == 1, t.GetComesYellow()>>dscp&1 == 1
+	enough := func(bucket *big.Rat) bool { return bucket.Cmp(cost) >= 0 }
+	green := !comesRed && !comesYellow && enough(l.committed) && (t.GetPeakRate() == 0 || enough(l.second))
+	yellow := !green && !comesRed && enough(l.second)
+	if green {
+		l.committed.Sub(l.committed, cost)
+	}
+	if yellow || green && t.GetPeakRate() > 0 {
+		l.second.Sub(l.second, cost)
+	}
+	action := t.GetRed()
+	switch {
+	case green:
+		return ""
+	case yellow:
+		action = t.GetYellow()
+	}
+	switch a := action.GetAction().(type) {
+	case *programpb.MeterAction_Drop:
+		return m.p.GetReasons()[a.Drop]
+	case *programpb.MeterAction_Dscp:
+		s.set(programpb.Field_DSCP, a.Dscp)
+	}
+	return ""
+}
+
+// compareColours notes where meters counted otherwise than the oracle's.
+func (r *rig) compareColours(stats *programpb.Stats, note func(what string, want, seen any)) {
+	colours := r.oracle.Colours()
+	for i, t := range r.res.Program.GetTables() {
+		if t.GetMeter() == nil {
+			continue
+		}
+		want, seen := colours[t.GetName()], stats.GetTables()[i].GetMeter()
+		for colour, k := range map[string]struct {
+			want interp.Count
+			seen *programpb.MeterCount
+		}{"green": {want.Green, seen.GetGreen()}, "yellow": {want.Yellow, seen.GetYellow()}, "red": {want.Red, seen.GetRed()}} {
+			n := k.seen.GetPackets()
+			// Behind a NAPT whose choice nobody saw it is not known which meter a packet met.
+			if apart := max(n, k.want.Packets) - min(n, k.want.Packets); r.stats.early == 0 || apart > r.stats.early {
+				note(colour+" packets of "+t.GetName(), k.want, interp.Count{Packets: n, Bytes: k.seen.GetBytes()})
+			}
+		}
+		delete(colours, t.GetName())
+	}
+	for name, c := range colours {
+		note("colours of "+name+", which the program has not", interp.Colours{}, c)
+	}
+}
