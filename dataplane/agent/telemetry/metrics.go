@@ -54,6 +54,9 @@ var (
 	sessionsExpired   = metric("sessions_expired_total", "Sessions that were idle for too long.", "table")
 	sessionsExhausted = metric("sessions_exhausted_total", "Sessions that could not be created, because no port or entry was free.", "table")
 
+	meterPackets = metric("meter_packets_total", "Packets measured by a meter of a rate limiter.", "table", "color")
+	meterBytes   = metric("meter_bytes_total", "Bytes of IP packets measured by a meter of a rate limiter.", "table", "color")
+
 	corePackets   = metric("core_packets_total", "Packets processed.", "core")
 	coreCycles    = metric("core_cycles_total", "Cycles spent.", "core", "state")
 	coreStages    = metric("core_stage_cycles_total", "Cycles spent on packets, by stage.", "core", "stage")
@@ -264,6 +267,17 @@ func (e exposition) tables(s *programpb.Stats) {
 		e.counter(sessionsCreated, t.GetCreated(), t.GetName())
 		e.counter(sessionsExpired, t.GetExpired(), t.GetName())
 		e.counter(sessionsExhausted, t.GetExhausted(), t.GetName())
+		if t.GetMeter() != nil {
+			e.colors(t)
+		}
+	}
+}
+
+func (e exposition) colors(t *programpb.TableStats) {
+	m := t.GetMeter()
+	for color, c := range map[string]*programpb.MeterCount{"green": m.GetGreen(), "yellow": m.GetYellow(), "red": m.GetRed()} {
+		e.counter(meterPackets, c.GetPackets(), t.GetName(), color)
+		e.counter(meterBytes, c.GetBytes(), t.GetName(), color)
 	}
 }
 

@@ -91,3 +91,21 @@ func TestAPageFitsItsTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestAMeterIsShownWithItsColors(t *testing.T) {
+	stats := func(n uint64) *programpb.Stats {
+		s := sample(n, 1)
+		s.Tables = []*programpb.TableStats{{Name: "nat/napt", Sessions: 3}, {Name: "lim/all", Meter: &programpb.MeterStats{
+			Green: &programpb.MeterCount{Packets: 10 * n, Bytes: 1000 * n}, Red: &programpb.MeterCount{Packets: n, Bytes: 100 * n},
+		}}}
+		return s
+	}
+	var b bytes.Buffer
+	if err := Text(&b, Make(nil, stats(2), stats(4)), 0); err != nil {
+		t.Fatal(err)
+	}
+	const want = "GREEN  BIT/S  YELLOW  BIT/S  RED  BIT/S  METER\n40     8.0 k  0       0      4    800    lim/all\n\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
+	}
+}

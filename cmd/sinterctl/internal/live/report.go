@@ -64,6 +64,15 @@ type Table struct {
 	Created   uint64 `json:"created"`
 	Expired   uint64 `json:"expired"`
 	Exhausted uint64 `json:"exhausted"`
+	// Colors are what a meter measured packets as; of others there are none.
+	Colors *Colors `json:"colors,omitempty"`
+}
+
+// Colors are packets by the colour that a meter gave them.
+type Colors struct {
+	Green  Rate `json:"green"`
+	Yellow Rate `json:"yellow"`
+	Red    Rate `json:"red"`
 }
 
 // Worker is a worker thread.
@@ -84,9 +93,7 @@ func Make(p *programpb.Program, before, now *programpb.Stats) Report {
 	m := maker{program: p, seconds: r.Seconds}
 	r.Interfaces = m.interfaces(before.GetPorts(), now.GetPorts())
 	r.Drops = m.drops(before.GetDrops(), now.GetDrops())
-	for _, t := range now.GetTables() {
-		r.Tables = append(r.Tables, Table{t.GetName(), t.GetSessions(), t.GetCreated(), t.GetExpired(), t.GetExhausted()})
-	}
+	r.Tables = m.tables(before.GetTables(), now.GetTables())
 	r.Workers = m.workers(before.GetWorkers(), now.GetWorkers())
 	if !slices.Equal(before.GetHash(), now.GetHash()) {
 		m.seconds = 0 // classes and counters of another program: no rates
@@ -99,6 +106,21 @@ func Make(p *programpb.Program, before, now *programpb.Stats) Report {
 type maker struct {
 	program *programpb.Program
 	seconds float64
+}
+
+func (m maker) tables(before, now []*programpb.TableStats) (out []Table) {
+	for _, t := range now {
+		table := Table{t.GetName(), t.GetSessions(), t.GetCreated(), t.GetExpired(), t.GetExhausted(), nil}
+		if n := t.GetMeter(); n != nil {
+			var b *programpb.MeterStats
+			if i := slices.IndexFunc(before, func(o *programpb.TableStats) bool { return o.GetName() == t.GetName() }); i >= 0 {
+				b = before[i].GetMeter()
+			}
+			table.Colors = &Colors{m.of(b.GetGreen(), n.GetGreen()), m.of(b.GetYellow(), n.GetYellow()), m.of(b.GetRed(), n.GetRed())}
+		}
+		out = append(out, table)
+	}
+	return out
 }
 
 type counted interface {

@@ -30,6 +30,17 @@ func Text(w io.Writer, r Report, width int) error {
 		t := r.Tables[i]
 		return fmt.Sprintf("%d\t%d\t%d\t%d\t%s", t.Sessions, t.Created, t.Expired, t.Exhausted, t.Name)
 	})
+	var meters []Table
+	for _, t := range r.Tables {
+		if t.Colors != nil {
+			meters = append(meters, t)
+		}
+	}
+	table(&b, "GREEN\tBIT/S\tYELLOW\tBIT/S\tRED\tBIT/S\tMETER", len(meters), func(i int) string {
+		c := meters[i].Colors
+		return fmt.Sprintf("%d\t%s\t%d\t%s\t%d\t%s\t%s", c.Green.Packets, si(c.Green.BitsPerSecond), c.Yellow.Packets, si(c.Yellow.BitsPerSecond),
+			c.Red.Packets, si(c.Red.BitsPerSecond), meters[i].Name)
+	})
 	table(&b, "WORKER\tPACKETS\tCYCLES/PACKET\tLOAD", len(r.Workers), func(i int) string {
 		n := r.Workers[i]
 		return fmt.Sprintf("%d\t%d\t%.0f\t%.0f %%", n.Lcore, n.Packets, n.CyclesPerPacket, n.Load*100)
