@@ -41,7 +41,7 @@ type ElementLink struct {
 }
 
 // ElementKind is a kind of element.
-// +kubebuilder:validation:Enum=classifier;filter;lookup;dec-ttl;ttl-guard;set-field;check-ip-header;counter;tee;discard;icmp-error;echo-responder;napt
+// +kubebuilder:validation:Enum=classifier;filter;lookup;dec-ttl;ttl-guard;set-field;check-ip-header;counter;tee;discard;icmp-error;echo-responder;napt;meter
 type ElementKind string
 
 // Kinds of elements.
@@ -59,6 +59,7 @@ const (
 	ElementICMPError     ElementKind = "icmp-error"
 	ElementEchoResponder ElementKind = "echo-responder"
 	ElementNAPT          ElementKind = "napt"
+	ElementMeter         ElementKind = "meter"
 )
 
 // Element is one element. Its parameters, if its kind has any, are in the member
@@ -72,6 +73,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.discard) || self.kind == 'discard'",message="set discard only if kind is discard"
 // +kubebuilder:validation:XValidation:rule="has(self.icmpError) == (self.kind == 'icmp-error')",message="set icmpError if kind is icmp-error, and only then"
 // +kubebuilder:validation:XValidation:rule="has(self.napt) == (self.kind == 'napt')",message="set napt if kind is napt, and only then"
+// +kubebuilder:validation:XValidation:rule="has(self.meter) == (self.kind == 'meter')",message="set meter if kind is meter, and only then"
 type Element struct {
 	// Name of the element, unique among the function's elements and ports.
 	// +required
@@ -120,6 +122,10 @@ type Element struct {
 	// NAPT translates addresses and ports.
 	// +optional
 	NAPT *NAPT `json:"napt,omitempty"`
+
+	// Meter limits rates by token buckets.
+	// +optional
+	Meter *Meter `json:"meter,omitempty"`
 }
 
 // ClassifierElement sends a packet out of the first matching rule's output.

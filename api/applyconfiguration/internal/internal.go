@@ -419,6 +419,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lookup
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.LookupElement
+    - name: meter
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Meter
     - name: name
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
@@ -899,6 +902,36 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.MemorySize
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Meter
+  map:
+    fields:
+    - name: burst
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: colorAware
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAware
+    - name: excessBurst
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: peakBurst
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: peakRate
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Rate
+    - name: perSubscriber
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.PerSubscriber
+    - name: rate
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Rate
+    - name: red
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
+    - name: yellow
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.MeterAction
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Monitor

@@ -10,6 +10,16 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 )
 
+func init() {
+	register(v1alpha1.ElementMeter, "meter", func(e *v1alpha1.Element) *v1alpha1.Meter { return e.Meter }, placeMeter)
+}
+
+func placeMeter(p *Place, spec *v1alpha1.Meter) {
+	if m, ok := Meter(p, "meter", spec, p.Name+"/exceeded"); ok {
+		p.Element = m
+	}
+}
+
 // Buckets that the user gives no size hold so many milliseconds of the rate, and at least so many packets.
 const (
 	defaultBurstMs      = 50

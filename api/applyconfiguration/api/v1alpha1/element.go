@@ -38,6 +38,8 @@ type ElementApplyConfiguration struct {
 	ICMPError *ICMPErrorElementApplyConfiguration `json:"icmpError,omitempty"`
 	// NAPT translates addresses and ports.
 	NAPT *NAPTApplyConfiguration `json:"napt,omitempty"`
+	// Meter limits rates by token buckets.
+	Meter *MeterApplyConfiguration `json:"meter,omitempty"`
 }
 
 // ElementApplyConfiguration constructs a declarative configuration of the Element type for use with
@@ -131,5 +133,13 @@ func (b *ElementApplyConfiguration) WithICMPError(value *ICMPErrorElementApplyCo
 // If called multiple times, the NAPT field is set to the value of the last call.
 func (b *ElementApplyConfiguration) WithNAPT(value *NAPTApplyConfiguration) *ElementApplyConfiguration {
 	b.NAPT = value
+	return b
+}
+
+// WithMeter sets the Meter field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Meter field is set to the value of the last call.
+func (b *ElementApplyConfiguration) WithMeter(value *MeterApplyConfiguration) *ElementApplyConfiguration {
+	b.Meter = value
 	return b
 }

@@ -48,6 +48,7 @@ func init() {
 		return fmt.Sprintf("%s := %s", e.Field, headerspace.Single(e.Value).Format(e.Field))
 	})
 	draw(statePaint, func(e element.NAPT) string { return napt(e) })
+	draw(statePaint, func(e element.Meter) string { return meter(e) })
 	draw(makePaint, func(e element.ICMPError) string { return fmt.Sprintf("type %d code %d", e.Type, e.Code) })
 	draw(makePaint, func(element.EchoResponder) string { return "echo reply" })
 	draw(makePaint, func(element.LocalHost) string { return "echo reply, unreachable or reset" })
@@ -83,6 +84,30 @@ func napt(e element.NAPT) string {
 		s += "–" + e.Pool[n-1].String()
 	}
 	return fmt.Sprintf("%s : %d–%d", s, e.PortMin, e.PortMax)
+}
+
+// short is a number with the largest prefix that leaves it whole: 10 M.
+func short(n uint64) string {
+	prefix := ""
+	for _, p := range []string{"k", "M", "G"} {
+		if n%1000 != 0 || n == 0 {
+			break
+		}
+		n, prefix = n/1000, p
+	}
+	return fmt.Sprint(n, " ", prefix)
+}
+
+func meter(e element.Meter) string {
+	unit := "bit/s"
+	if e.Packets {
+		unit = "pps"
+	}
+	s := short(e.Rate) + unit
+	if u := e.Subscribers; u.PrefixLen > 0 {
+		s += fmt.Sprintf(" per %s/%d", u.Field(), u.PrefixLen)
+	}
+	return s
 }
 
 func (p paint) attrs() string { return fmt.Sprintf("fillcolor=%q, color=%q", p.fill, p.line) }
