@@ -36,10 +36,22 @@ func (n *nat) move(r *run, e *entry, at endpoint) bool {
 	if e.out == at {
 		return true
 	}
-	if !e.hidden || !n.movable(e.flow, at, r) {
+	if !e.hidden || !e.wish().fits(at) || !n.movable(e.flow, at, r) {
 		return false
 	}
-	return n.exchange(r, e, n.holder(e.flow, at, r.now), at)
+	other := n.holder(e.flow, at, r.now)
+	if other != nil && !other.wish().fits(e.out) {
+		if !n.vacate(r, e.flow, at) {
+			return false
+		}
+		other = nil
+	}
+	return n.exchange(r, e, other, at)
+}
+
+// wish is what is known of a hidden entry's endpoint.
+func (e *entry) wish() wish {
+	return wish{port: e.pinned, at: endpoint{proto: e.out.proto, port: e.out.port}}
 }
 
 // exchange moves e to an endpoint, and other, which holds it (nil: nobody), to e's.
@@ -75,8 +87,12 @@ func (n *nat) vacate(r *run, f flow, at endpoint) bool {
 	if e == nil || !e.hidden {
 		return false
 	}
-	for range n.size() {
-		if free, ok := n.choose(e.flow, wish{}, r.now); !ok {
+	tries := n.size()
+	if e.pinned {
+		tries = len(n.pool)
+	}
+	for range tries {
+		if free, ok := n.choose(e.flow, e.wish(), r.now); !ok {
 			return false
 		} else if n.move(r, e, free) {
 			return true
@@ -92,15 +108,15 @@ func (n *nat) displace(r *run, f flow, at endpoint) {
 		return
 	}
 	if e := n.holder(f, at, r.now); e != nil && e.hidden {
-		n.exchange(r, e, nil, n.nowhere(at.proto))
+		n.exchange(r, e, nil, n.nowhere(e.out))
 	}
 }
 
 // nowhere is a fresh endpoint in 0.0.0.0/8, which no pool has and no packet comes from or goes to. It
-// stands for one that is not known.
-func (n *nat) nowhere(proto uint8) endpoint {
+// stands for one that is not known. The port stays.
+func (n *nat) nowhere(was endpoint) endpoint {
 	n.displaced++
-	return endpoint{proto, n.displaced >> 16, uint16(n.displaced)}
+	return endpoint{was.proto, n.displaced & 0xffffff, was.port}
 }
 
 // renamed is an entry on its way to another flow.
@@ -163,12 +179,14 @@ func rename(all []renamed) {
 	}
 }
 
-// reveal ends the guessing about every entry that the run's frames show.
+// reveal ends the guessing about every entry that the run's frames show, and about the port of one of which they show that alone.
 func (r *run) reveal() {
 	for _, o := range r.res.Out {
-		for _, m := range []*made{o.by.sport, o.by.dport, o.by.qsport, o.by.qdport} {
-			if m != nil && m.entry != nil {
-				m.entry.hidden = false
+		b := &o.by
+		for _, shown := range [][2]*made{{b.sport, b.src}, {b.dport, b.dst}, {b.qsport, b.qsrc}, {b.qdport, b.qdst}} {
+			if m := shown[0]; m != nil && m.entry != nil {
+				m.entry.pinned = true
+				m.entry.hidden = m.entry.hidden && shown[1] != m
 			}
 		}
 	}
@@ -238,7 +256,7 @@ func (s *search) otherSources(first *run) *run {
 
 // desert gives a hidden entry a free endpoint, and leaves what comes from its old one there.
 func (n *nat) desert(r *run, e *entry) {
-	at, ok := n.choose(e.flow, wish{}, r.now)
+	at, ok := n.choose(e.flow, e.wish(), r.now)
 	if !ok {
 		return
 	}

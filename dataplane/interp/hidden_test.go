@@ -92,22 +92,48 @@ func TestAHiddenEndpointWithNowhereToGoIsUnknownUntilItShows(t *testing.T) {
 	}
 }
 
-// TestADisplacedFlowThatShowsItsAddressAloneGoesBackToIt has all leave from port 1000, but for a VLAN.
-func TestADisplacedFlowThatShowsItsAddressAloneGoesBackToIt(t *testing.T) {
+// maskedBut leads what leaves a NAPT with two addresses through a function that writes a field, but for packets of VLAN 3.
+func maskedBut(field headerspace.Field, value headerspace.Value) *Chain {
 	e := pool()
 	e.Pool, e.PortMax = append(e.Pool, ip("192.0.2.11")), 2063
 	b := natted(e)
 	kind, mask := b.add("kind", element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
 		{Name: "vlan", Filters: []headerspace.Filter{filter(headerspace.VLAN, one(3))}},
-	}}), b.add("mask", element.SetField{Field: headerspace.SPort, Value: headerspace.V(1000)})
+	}}), b.add("mask", element.SetField{Field: field, Value: value})
 	b.wire(b.node("nat"), element.NAPTOutside, kind, 0)
 	b.wire(kind, 0, b.out(outside), 0)
 	b.wire(kind, 1, mask, 0)
 	b.wire(mask, 0, b.out(outside), 0)
-	c := b.chain()
+	return b.chain()
+}
+
+// inVLAN3 is a packet that maskedBut leaves as it is.
+func inVLAN3(p pkt) pkt {
+	p.vlan = []uint16{3}
+	return p
+}
+
+// TestAFlowThatShowsItsPortAloneMayHaveAnyAddress has all leave from 192.0.2.99, but for a VLAN.
+func TestAFlowThatShowsItsPortAloneMayHaveAnyAddress(t *testing.T) {
+	c := maskedBut(headerspace.Src, headerspace.Addr(ip("192.0.2.99")))
+	masked := func(port uint16) pkt { return pkt{src: "192.0.2.99", sport: port, dport: 80} }
+	shown := func(address string, port uint16) pkt {
+		return inVLAN3(pkt{src: address, sport: port, dport: 80})
+	}
+	follow(t, c, 0, udp(1, 80), masked(2005)) // the guess is 192.0.2.10
+	follow(t, c, 0, inVLAN3(udp(2, 80)), shown("192.0.2.10", 2005))
+	follow(t, c, 0, udp(1, 80), masked(2005))
+	follow(t, c, 0, inVLAN3(udp(1, 80)), shown("192.0.2.11", 2005))
+	follow(t, c, 0, inVLAN3(udp(1, 80)), shown("192.0.2.11", 2006), MismatchOutput)
+	follow(t, c, 0, udp(3, 80), masked(2007))
+	follow(t, c, 0, udp(3, 80), masked(2008), MismatchOutput) // its port is no guess
+}
+
+// TestADisplacedFlowThatShowsItsAddressAloneGoesBackToIt has all leave from port 1000, but for a VLAN.
+func TestADisplacedFlowThatShowsItsAddressAloneGoesBackToIt(t *testing.T) {
+	c := maskedBut(headerspace.SPort, headerspace.V(1000))
 	masked := func(a string) pkt { return pkt{src: a, sport: 1000, dport: 80} }
-	third, shown := udp(3, 80), pkt{src: "192.0.2.10", sport: 2000, dport: 80}
-	third.vlan, shown.vlan = []uint16{3}, []uint16{3}
+	third, shown := inVLAN3(udp(3, 80)), inVLAN3(pkt{src: "192.0.2.10", sport: 2000, dport: 80})
 	follow(t, c, 0, udp(1, 80), masked("192.0.2.10")) // the guess is port 2000
 	follow(t, c, 0, udp(2, 80), masked("192.0.2.11")) // from which on free ports are looked for
 	follow(t, c, 0, third, shown)                     // not the first one's then
@@ -369,7 +395,7 @@ func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
 			e := first.outside[seat{at: port(2001)}]
 			r := c.newRun(seconds(21), nil, nil)
 			if at == (endpoint{}) {
-				at = first.nowhere(17)
+				at = first.nowhere(endpoint{proto: 17})
 				first.exchange(r, e, nil, at)
 			} else {
 				first.move(r, e, at)

@@ -178,6 +178,9 @@ func (r *run) guessed(e *entry, by origins) {
 	r.made, r.makers[e] = append(r.made, m), m
 	r.undoable(func() { delete(r.makers, e) })
 	w := r.nextWish(m)
+	if e.pinned && !w.port {
+		w.port, w.at.port = true, e.out.port
+	}
 	switch {
 	case w.addr && w.port:
 		if !n.move(r, e, w.at) {
