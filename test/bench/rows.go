@@ -39,12 +39,16 @@ const (
 	warmupPackets   = 160_000
 )
 
-// schedule is how many packets of a traffic come before those that are measured, and how many these are. All flows come once before.
+// knownAfter is how often a flow comes before it counts as known: its first packet makes its session, later ones have its decision remembered.
+const knownAfter = 3
+
+// schedule is how many packets of a traffic come before those that are measured, and how many these are. All flows are known by then, but
+// of traffic whose packets are sent once.
 func (t traffic) schedule(packets int) (warmup, measured int) {
 	if t.once {
 		return packets / 4, packets * 3 / 5
 	}
-	return max(warmupPackets, packets+packets/10), max(measuredPackets, packets)
+	return max(warmupPackets, knownAfter*packets), max(measuredPackets, packets)
 }
 
 // mixed is n flows in turn.
