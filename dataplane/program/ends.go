@@ -43,7 +43,7 @@ func Ends(p *Program, segment int, l *programpb.Leg) []End {
 	var ends []End
 	switch o := l.GetOutcome().(type) {
 	case *programpb.Leg_Drop:
-		return []End{{Drop: Reason(p, o.Drop)}}
+		ends = []End{{Drop: Reason(p, o.Drop)}} // unless what is done to it first drops it
 	case *programpb.Leg_Generator:
 		ends = answers(p.GetGenerators()[o.Generator])
 	case *programpb.Leg_StateReturn:

@@ -90,9 +90,16 @@ func (d *drawer) meter(name string) element.Meter {
 		if m.Subscribers.Destination {
 			m.Subscribers.PrefixLen = int(draw("prefix", 1, 8, 24, 30, 32))
 		}
+		m.Rate = max(m.Rate, (m.Burst+m.ExcessBurst)/slowest)
+		if m.PeakRate > 0 {
+			m.PeakRate = max(m.PeakRate, m.Rate)
+		}
 	}
 	return m
 }
+
+// slowest is in how many seconds a subscriber's buckets are full at most: they may take 2³² ms.
+const slowest = 4_000_000
 
 // metered tells whether something of a chain is measured.
 func metered(g *graph.Graph) bool {
