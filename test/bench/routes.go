@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/test/routes"
 )
 
 // nextHops are routers outside, one of which each route of a large table leads to.
@@ -38,22 +37,14 @@ func hopOf(p netip.Prefix) int {
 
 // table is the Internet's routes.
 func table(data string) ([]netip.Prefix, error) {
-	f, err := os.Open(filepath.Join(data, "routes", "table.txt.gz"))
+	f, err := os.Open(filepath.Join(data, "routes", "table.gz"))
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }()
-	text, err := gzip.NewReader(f)
+	out, err := routes.Read(f)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name(), err)
-	}
-	var out []netip.Prefix
-	for s := bufio.NewScanner(text); s.Scan(); {
-		p, err := netip.ParsePrefix(s.Text())
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.Name(), err)
-		}
-		out = append(out, p)
 	}
 	return out, nil
 }
