@@ -30,7 +30,7 @@ func TestAgentAndEngineJudgeAlmostRightProgramsAlike(t *testing.T) {
 			t.Parallel()
 			engines <- struct{}{}
 			defer func() { <-engines }()
-			e, err := startHarness(t.Context(), 1, partitionByHost)
+			e, err := startHarness(t.Context(), 1, partitionByHost, manyDecisions)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -232,7 +232,7 @@ func (m *mutator) values(f protoreflect.FieldDescriptor, old protoreflect.Value)
 // engine take. make networks has 2,000 of them.
 func TestCompilerAgentAndEngineAgreeOnRandomChains(t *testing.T) {
 	needHarness(t)
-	e, err := startHarness(t.Context(), 1, partitionByHost)
+	e, err := startHarness(t.Context(), 1, partitionByHost, manyDecisions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestCompilerAgentAndEngineAgreeOnRandomChains(t *testing.T) {
 // to each other.
 func TestRoutersInARowWithManyRoutesAreAcceptedByCompilerAgentAndEngine(t *testing.T) {
 	needHarness(t)
-	e, err := startHarness(t.Context(), 1, partitionByHost)
+	e, err := startHarness(t.Context(), 1, partitionByHost, manyDecisions)
 	if err != nil {
 		t.Fatal(err)
 	}

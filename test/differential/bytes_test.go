@@ -18,7 +18,7 @@ import (
 // TestAgentAndEngineJudgeDamagedBytesAlike damages encoded programs: bytes changed, left out, doubled.
 func TestAgentAndEngineJudgeDamagedBytesAlike(t *testing.T) {
 	needHarness(t)
-	e, err := startHarness(t.Context(), 1, partitionByHost)
+	e, err := startHarness(t.Context(), 1, partitionByHost, manyDecisions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestAgentAndEngineJudgeDamagedBytesAlike(t *testing.T) {
 		case errors.Is(err, errNotDecoded):
 			notDecoded++
 			e.kill() // whose answers are nobody's
-			if e, err = startHarness(t.Context(), 1, partitionByHost); err != nil {
+			if e, err = startHarness(t.Context(), 1, partitionByHost, manyDecisions); err != nil {
 				t.Fatal(err)
 			}
 		case err != nil:

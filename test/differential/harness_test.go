@@ -42,11 +42,22 @@ type pipes struct {
 }
 
 // workers of a chain's engine: every other chain has several, which receive by turns and share its state by shards.
-func workers(chain string) int {
+func workers(chain string) int { return 3 - 2*lot(chain, 0) }
+
+// decisions that a worker of a chain's engine keeps whole: every other chain has few, so that most are kept short, or not at all.
+func decisions(chain string) int { return []int{manyDecisions, fewDecisions}[lot(chain, 1)] }
+
+// lot is 0 for one half of all chains, and 1 for the other; there are many lots.
+func lot(chain string, number int) int {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(chain)) // never fails
-	return 3 - 2*int(sum.Sum32()%2)
+	return int(sum.Sum32() >> number & 1)
 }
+
+const (
+	fewDecisions  = 8
+	manyDecisions = 1 << 16
+)
 
 // How the harness's engine cuts flows into shards (docs/sharding.md).
 const (
@@ -54,12 +65,12 @@ const (
 	partitionByHash = "rss" // it receives as a device that hashes, too
 )
 
-func startHarness(ctx context.Context, workers int, cut string) (*harness, error) {
+func startHarness(ctx context.Context, workers int, cut string, decisions int) (*harness, error) {
 	path, err := harnessPath()
 	if err != nil {
 		return nil, err
 	}
-	h := &harness{cmd: exec.Command(path, "--workers", strconv.Itoa(workers), "--shards", cut)}
+	h := &harness{cmd: exec.Command(path, "--workers", strconv.Itoa(workers), "--shards", cut, "--cache", strconv.Itoa(decisions))}
 	h.cmd.Stderr = &h.stderr
 	in, err := h.cmd.StdinPipe()
 	if err != nil {

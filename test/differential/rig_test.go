@@ -28,6 +28,7 @@ type rig struct {
 	exhausts bool
 	workers  int    // of the engine
 	cut      string // what tells it the shard of a flow
+	cache    int    // decisions that a worker keeps whole
 	napts    map[string]bool
 
 	engine  *harness
@@ -83,7 +84,7 @@ func newRig(g *graph.Graph) (*rig, error) {
 		return nil, err
 	}
 	res.Program.IcmpRate = 0 // the oracle answers everything
-	r := &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, napts: map[string]bool{}}
+	r := &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, cache: decisions(g.Chain), napts: map[string]bool{}}
 	if metered(g) {
 		r.workers = 1 // several share a bucket by chunks (docs/elements.md)
 	}
@@ -99,7 +100,7 @@ func (r *rig) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.engine, err = startHarness(ctx, r.workers, r.cut)
+	r.engine, err = startHarness(ctx, r.workers, r.cut, r.cache)
 	if err != nil {
 		return err
 	}

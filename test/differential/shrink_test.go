@@ -63,7 +63,7 @@ func split(history []step) []step {
 
 // replay runs the steps on a fresh engine and oracle, and gives the mismatch of the last one, nil if there is none.
 func (r *rig) replay(ctx context.Context, steps []step) *mismatch {
-	again := &rig{chain: r.chain, g: r.g, res: r.res, exhausts: r.exhausts, workers: r.workers, cut: r.cut}
+	again := &rig{chain: r.chain, g: r.g, res: r.res, exhausts: r.exhausts, workers: r.workers, cut: r.cut, cache: r.cache}
 	if err := again.start(ctx); err != nil {
 		return nil
 	}

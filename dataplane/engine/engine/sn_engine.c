@@ -96,7 +96,8 @@ static struct sn_threads *create_threads(const struct sn_engine *engine, struct 
 			   .tx_ctx = config->harness_context,
 			   .drop = config->drop,
 			   .evicted = config->evicted,
-			   .drop_ctx = config->harness_context},
+			   .drop_ctx = config->harness_context,
+			   .cache_entries = config->cache_entries},
 	};
 
 	return sn_threads_create(&threads, err);

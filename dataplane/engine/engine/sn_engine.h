@@ -35,7 +35,8 @@ struct sn_engine_config {
 	struct sn_partitioning partitioning; /* by RSS: the ports were started so */
 	bool bare; /* all shards are away at first, and another engine is the front */
 	struct rte_mempool *pool;
-	int idle_sleep_us; /* SN_IDLE_AUTO: when all ports are the kernel's */
+	int idle_sleep_us;	/* SN_IDLE_AUTO: when all ports are the kernel's */
+	uint32_t cache_entries; /* of each worker's decision cache: a power of two; 0: as many as usual */
 	/* No ports, no threads: interfaces are numbers, packets are injected and come out here. */
 	bool harness;
 	sn_tx_fn tx;

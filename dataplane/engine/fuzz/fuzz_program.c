@@ -30,7 +30,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	(void)argc;
 	sn_log_limit(SN_LOG_ERROR);
 	check(sn_harness_eal((*argv)[0], &err), err.text);
-	check(sn_harness_open(&harness, 2, (struct sn_partitioning){0}, &err), err.text);
+	check(sn_harness_open(&harness, &(struct sn_harness_config){.n_workers = 2, .cache_entries = 8},
+			      &err),
+	      err.text);
 	return 0;
 }
 

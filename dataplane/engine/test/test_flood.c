@@ -54,13 +54,14 @@ static int start(void **state)
 
 static int open_partitioning(void **state, struct sn_partitioning partitioning)
 {
+	const struct sn_harness_config config = {.n_workers = WORKERS, .partitioning = partitioning};
 	struct flood *f = calloc(1, sizeof(*f));
 
 	sn_arena_init(&f->arena);
 	f->msg = sn_sample_napt(&f->arena);
 	f->msg->tables[0]->max_sessions = 0;
 	f->now = 1000 * SECOND;
-	if (sn_harness_open(&f->harness, WORKERS, partitioning, &f->err) != 0)
+	if (sn_harness_open(&f->harness, &config, &f->err) != 0)
 		fail_msg("%s", f->err.text);
 	*state = f;
 	return 0;

@@ -58,7 +58,7 @@ static int open_workers(void **state, unsigned int n)
 	struct fixture *f = calloc(1, sizeof(*f));
 
 	sn_arena_init(&f->arena);
-	if (sn_harness_open(&f->harness, n, (struct sn_partitioning){0}, &f->err) != 0)
+	if (sn_harness_open(&f->harness, &(struct sn_harness_config){.n_workers = n}, &f->err) != 0)
 		fail_msg("%s", f->err.text);
 	sn_requests_init(&f->requests, f->harness.engine, sn_harness_inject, &f->harness);
 	sinter__program__v1__start_trace__init(&f->start);

@@ -91,12 +91,14 @@ static int serve(struct sn_requests *requests, int in_fd, int out_fd, struct sn_
 }
 
 static const char usage[] =
-	"usage: sinter-harness [--workers N] [--shards host|address:BIT|rss] <requests >responses\n"
+	"usage: sinter-harness [--workers N] [--shards host|address:BIT|rss] [--cache N] <requests "
+	">responses\n"
 	"\n"
 	"The packet engine without devices: frames of program.proto's Request and Response,\n"
 	"4 bytes big-endian length before each. Packets and clock come by Inject. Several\n"
 	"workers (at most 64) receive them by turns; with --shards rss as a device that hashes\n"
-	"gives them to its queues.\n";
+	"gives them to its queues. Each worker keeps N decisions whole, 65536 unless told: few\n"
+	"show what becomes of more flows.\n";
 
 static int parse_workers(const char *text, unsigned int *workers, struct sn_error *err)
 {
@@ -109,13 +111,24 @@ static int parse_workers(const char *text, unsigned int *workers, struct sn_erro
 	return 0;
 }
 
+static int parse_cache(const char *text, uint32_t *entries, struct sn_error *err)
+{
+	char *end;
+	unsigned long n = strtoul(text, &end, 10);
+
+	if (end == text || *end != '\0' || n < 8 || n > 65536 || (n & (n - 1)) != 0)
+		return sn_fail(err, "cache %s: want a power of two from 8 to 65536", text);
+	*entries = (uint32_t)n;
+	return 0;
+}
+
 /* 0: go on, 1: done, -1: error. */
-static int parse_flags(int argc, char **argv, unsigned int *workers, struct sn_partitioning *partitioning,
-		       struct sn_error *err)
+static int parse_flags(int argc, char **argv, struct sn_harness_config *config, struct sn_error *err)
 {
 	static const struct option options[] = {
 		{"workers", required_argument, NULL, 'w'},
 		{"shards", required_argument, NULL, 's'},
+		{"cache", required_argument, NULL, 'c'},
 		{"help", no_argument, NULL, 'h'},
 		{NULL, 0, NULL, 0},
 	};
@@ -124,10 +137,13 @@ static int parse_flags(int argc, char **argv, unsigned int *workers, struct sn_p
 	while (rc == 0 && (opt = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (opt) {
 		case 'w':
-			rc = parse_workers(optarg, workers, err);
+			rc = parse_workers(optarg, &config->n_workers, err);
 			break;
 		case 's':
-			rc = sn_partitioning_parse(optarg, partitioning, err);
+			rc = sn_partitioning_parse(optarg, &config->partitioning, err);
+			break;
+		case 'c':
+			rc = parse_cache(optarg, &config->cache_entries, err);
 			break;
 		case 'h':
 			fputs(usage, stdout);
@@ -145,10 +161,9 @@ int main(int argc, char **argv)
 {
 	static struct sn_harness harness;
 	struct sn_requests requests;
-	struct sn_partitioning partitioning = {0};
+	struct sn_harness_config config = {.n_workers = 1};
 	struct sn_error err = {0};
-	unsigned int workers = 1;
-	int out, rc = parse_flags(argc, argv, &workers, &partitioning, &err);
+	int out, rc = parse_flags(argc, argv, &config, &err);
 
 	if (rc != 0) {
 		if (rc < 0)
@@ -164,7 +179,7 @@ int main(int argc, char **argv)
 	sn_log_limit(SN_LOG_ERROR); /* refusals are in the answers */
 	rc = sn_harness_eal(argv[0], &err);
 	if (rc == 0)
-		rc = sn_harness_open(&harness, workers, partitioning, &err);
+		rc = sn_harness_open(&harness, &config, &err);
 	if (rc == 0) {
 		sn_requests_init(&requests, harness.engine, sn_harness_inject, &harness);
 		rc = serve(&requests, STDIN_FILENO, out, &err);

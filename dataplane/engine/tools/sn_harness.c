@@ -163,13 +163,13 @@ static void harness_map(void *context, const uint8_t *workers)
 	memcpy(harness->map, workers, sizeof(harness->map));
 }
 
-int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_partitioning partitioning,
-		    struct sn_error *err)
+int sn_harness_open(struct sn_harness *harness, const struct sn_harness_config *of, struct sn_error *err)
 {
-	bool hashes = partitioning.by == SN_PARTITION_BY_RSS && n_workers > 1;
+	bool hashes = of->partitioning.by == SN_PARTITION_BY_RSS && of->n_workers > 1;
 	struct sn_engine_config config = {
-		.n_workers = n_workers,
-		.partitioning = partitioning,
+		.n_workers = of->n_workers,
+		.partitioning = of->partitioning,
+		.cache_entries = of->cache_entries,
 		.harness = true,
 		.tx = harness_tx,
 		.drop = harness_drop,

@@ -49,12 +49,17 @@ struct sn_harness {
 	uint8_t map[SN_SHARDS];
 };
 
+struct sn_harness_config {
+	unsigned int n_workers;
+	struct sn_partitioning partitioning;
+	uint32_t cache_entries; /* of a worker's decision cache: a power of two; 0: as many as usual */
+};
+
 /*
  * After sn_harness_eal(). Several workers receive by turns; if shards are cut by hash, as a device that
  * hashes and has a queue for each gives it to them. 0, or -1 with a message in err.
  */
-int sn_harness_open(struct sn_harness *harness, unsigned int n_workers, struct sn_partitioning partitioning,
-		    struct sn_error *err);
+int sn_harness_open(struct sn_harness *harness, const struct sn_harness_config *config, struct sn_error *err);
 void sn_harness_close(struct sn_harness *harness);
 
 /* Starts EAL as a harness needs it: one thread, no devices, no hugepages, nothing shared. */

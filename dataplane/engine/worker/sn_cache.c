@@ -7,10 +7,9 @@
 #include "sn_napt.h"
 #include "sn_rewrite.h"
 
-#define FORMS	     65536u /* that a slot can name */
-#define SHORTS_FIRST 16384u /* buckets */
-#define SHORTS_MAX   (1u << 21)
-#define BEFORE_NS    10000000000ull
+#define FORMS	   65536u /* that a slot can name */
+#define SHORTS_MAX (1u << 21)
+#define BEFORE_NS  10000000000ull
 
 int sn_cache_init(struct sn_cache *c, uint32_t entries)
 {
@@ -267,7 +266,8 @@ void sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t 
 
 void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now)
 {
-	uint32_t n = c->shorts.buckets ? 4 * (c->shorts.mask + 1) : SHORTS_FIRST;
+	/* At first room for twice as many as there are entries. */
+	uint32_t n = c->shorts.buckets ? 4 * (c->shorts.mask + 1) : 2 * (c->mask + 1);
 	struct sn_cache_shorts *buckets;
 
 	if (c->before.buckets && now >= c->before_until)

@@ -1,0 +1,58 @@
+package differential
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+)
+
+// TestFlowsBeyondTheCacheAreKnown has a NAPT with many more flows than a worker keeps whole decisions: they are kept short.
+func TestFlowsBeyondTheCacheAreKnown(t *testing.T) {
+	const flows = 50 * fewDecisions
+	needHarness(t)
+	g := pools(t.Name(), true, 4)
+	r, err := newRig(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.workers, r.cache = 1, fewDecisions
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer r.engine.kill()
+	now := time.Second
+	round := func() uint64 {
+		before := hits(t, r)
+		for i := range flows {
+			now += 10 * time.Microsecond
+			r.must(t, now, udp(g, 0, netip.AddrPortFrom(addr4(10, 0, 0, 9), uint16(2000+i)), netip.MustParseAddrPort("8.8.8.8:53")))
+		}
+		return hits(t, r) - before
+	}
+	for range 5 { // their room grows as it is found to be short
+		round()
+	}
+	if n := round(); n < flows*9/10 {
+		t.Errorf("%d of %d packets met a decision that was kept", n, flows)
+	}
+	now += timeouts.UDP
+	if n := round(); n != 0 {
+		t.Errorf("%d packets met a decision whose session had ended", n)
+	}
+	if err := r.finish(t.Context(), now); err != nil {
+		t.Error(err)
+	}
+}
+
+func hits(t *testing.T, r *rig) uint64 {
+	t.Helper()
+	stats, err := r.engine.Stats(t.Context())
+	if err != nil {
+		t.Fatal(r.engine.died(err))
+	}
+	n := uint64(0)
+	for _, w := range stats.GetWorkers() {
+		n += w.GetCacheHits()
+	}
+	return n
+}
