@@ -24,8 +24,12 @@ import (
 // Load reads files, and the YAML files of folders. A NetworkFunction that a chain
 // refers to, or a ConfigMap that it takes rules or routes from, and that is in none of them
 // is looked for in the other files of the chain's folder. Objects with errors are left out of the bundle.
-func Load(paths ...string) (*Bundle, finding.List) {
+func Load(paths ...string) (*Bundle, finding.List) { return LoadAgain(nil, paths...) }
+
+// LoadAgain is Load where the files of rules and routes are read by what a memory has of them; nil: as a whole.
+func LoadAgain(m *rules.Memory, paths ...string) (*Bundle, finding.List) {
 	l := newLoader(os.ReadFile)
+	l.bundle.Files.Memory = m
 	for _, path := range paths {
 		files, err := expand(path)
 		if err != nil {
@@ -38,6 +42,9 @@ func Load(paths ...string) (*Bundle, finding.List) {
 	}
 	l.neighbours()
 	l.readFiles()
+	if m != nil {
+		m.Forget()
+	}
 	return l.bundle, l.findings
 }
 

@@ -45,15 +45,13 @@ type Source struct {
 type Files struct {
 	Rules    map[Source][]Rule
 	Prefixes map[string][]netip.Prefix
+	// Memory has texts as they were read last, and keeps these; nil: each is read as a whole.
+	Memory *Memory
 }
 
 // AddRules reads a text of rules and keeps them under its source.
 func (f *Files) AddRules(s Source, text []byte) []Problem {
-	read := ClassBench
-	if s.Format == v1alpha1.FormatCSV {
-		read = CSV
-	}
-	list, problems := read(text)
+	list, problems := f.readRules(s, text)
 	if f.Rules == nil {
 		f.Rules = map[Source][]Rule{}
 	}
@@ -61,12 +59,29 @@ func (f *Files) AddRules(s Source, text []byte) []Problem {
 	return problems
 }
 
+func (f *Files) readRules(s Source, text []byte) ([]Rule, []Problem) {
+	switch {
+	case s.Format == v1alpha1.FormatCSV:
+		return CSV(text)
+	case f.Memory != nil:
+		return readAgain(&f.Memory.rules, s, text, classBenchFormat)
+	}
+	return ClassBench(text)
+}
+
 // AddPrefixes reads a text of prefixes and keeps them under its name.
 func (f *Files) AddPrefixes(name string, text []byte) []Problem {
-	list, problems := Prefixes(text)
+	list, problems := f.readPrefixes(name, text)
 	if f.Prefixes == nil {
 		f.Prefixes = map[string][]netip.Prefix{}
 	}
 	f.Prefixes[name] = list
 	return problems
+}
+
+func (f *Files) readPrefixes(name string, text []byte) ([]netip.Prefix, []Problem) {
+	if f.Memory != nil {
+		return readAgain(&f.Memory.prefixes, name, text, prefixFormat)
+	}
+	return Prefixes(text)
 }

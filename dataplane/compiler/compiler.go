@@ -56,7 +56,15 @@ func Lower(s Sources) (*graph.Graph, finding.List) {
 
 // Synthesize is the second half of Compile: it makes a graph's program.
 func Synthesize(g *graph.Graph) (*Program, error) {
-	result, err := synth.Synthesize(g, synth.Options{})
+	return encode(synth.Synthesize(g, synth.Options{}))
+}
+
+// SynthesizeAgain is Synthesize for the next version of a session's chain.
+func SynthesizeAgain(s *synth.Session, g *graph.Graph) (*Program, error) {
+	return encode(s.Synthesize(g, synth.Options{}))
+}
+
+func encode(result *synth.Result, err error) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -64,5 +72,5 @@ func Synthesize(g *graph.Graph) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Program{Graph: g, Result: result, Encoded: encoded, Hash: program.Hash(encoded)}, nil
+	return &Program{Graph: result.Graph(), Result: result, Encoded: encoded, Hash: program.Hash(encoded)}, nil
 }

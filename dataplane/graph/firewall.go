@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/rules"
@@ -41,7 +42,7 @@ type firewallRule struct {
 	name   string
 	from   v1alpha1.Side
 	action v1alpha1.Action
-	filter headerspace.Filter
+	filter []headerspace.Filter // the only one, as elements have it: both sides share it
 }
 
 // firewallAccepts is the output of a firewall's classifiers by which accepted packets leave.
@@ -86,13 +87,17 @@ func (w firewall) lower(b *builder, f *function) {
 func firewallSide(list []firewallRule, spec *v1alpha1.Firewall, side string) (element.Classifier, []string) {
 	c := element.Classifier{Rules: make([]element.Rule, 0, len(list))}
 	to := placement.NewOuts("accept")
-	for _, r := range list {
+	var last *firewallRule
+	out := 0
+	for i := range list {
+		r := &list[i]
 		if r.from != "" && r.from != v1alpha1.SideOutside == (side == outside) {
 			continue
 		}
-		c.Rules = append(c.Rules, element.Rule{
-			Name: r.name, Filters: []headerspace.Filter{r.filter}, Out: to.Number(strings.ToLower(string(r.action))), Count: spec.CountRules,
-		})
+		if last == nil || r.action != last.action {
+			last, out = r, to.Number(strings.ToLower(string(r.action)))
+		}
+		c.Rules = append(c.Rules, element.Rule{Name: r.name, Filters: r.filter, Out: out, Count: spec.CountRules})
 	}
 	switch spec.Default {
 	case v1alpha1.ActionDrop:
@@ -141,7 +146,7 @@ func (b *builder) firewallRules(f *function, spec *v1alpha1.Firewall) []firewall
 		}
 		names[name] = field
 		if filter, ok := b.filter(f.object, field, &r.Match); ok {
-			list = append(list, firewallRule{f.name + "/" + name, r.From, r.Action, filter})
+			list = append(list, firewallRule{f.name + "/" + name, r.From, r.Action, []headerspace.Filter{filter}})
 		}
 	}
 	if spec.RulesFrom != nil {
@@ -156,14 +161,17 @@ func (b *builder) fileRules(f *function, from *v1alpha1.RulesFrom) []firewallRul
 		b.fail(f.object, f.path+".rulesFrom", from.Name(), "the file was not read")
 		return nil
 	}
-	base := filepath.Base(from.Name())
-	list := make([]firewallRule, len(read))
-	for i, r := range read {
-		list[i] = firewallRule{r.Name, r.From, r.Action, r.Filter}
+	base := f.name + "/" + filepath.Base(from.Name()) + ":"
+	list, filters := make([]firewallRule, len(read)), make([]headerspace.Filter, len(read))
+	for i := range read {
+		r := &read[i]
+		filters[i] = r.Filter
+		list[i] = firewallRule{"", r.From, r.Action, filters[i : i+1 : i+1]}
 		if r.Name == "" {
-			list[i].name = fmt.Sprintf("%s:%d", base, r.Line)
+			list[i].name = base + strconv.Itoa(r.Line)
+		} else {
+			list[i].name = f.name + "/" + r.Name
 		}
-		list[i].name = f.name + "/" + list[i].name
 		if r.Action == "" {
 			list[i].from, list[i].action = from.From, actionOf(from.Actions, r.Line)
 		}

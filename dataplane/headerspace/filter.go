@@ -129,6 +129,16 @@ func (p Filter) Overlaps(q Filter) bool {
 // Equal tells whether both filters are the same product.
 func (p Filter) Equal(q Filter) bool { return p.SubsetOf(q) && q.SubsetOf(p) }
 
+// Same tells whether both filters have the same set for every field. Other than with Equal, filters that no packet passes may differ.
+func (p Filter) Same(q Filter) bool {
+	for f := range NumFields {
+		if a, b := p.sets[f], q.sets[f]; a != b && (a == nil || b == nil || !a.Equal(*b)) {
+			return false
+		}
+	}
+	return true
+}
+
 // Subtract is p∖q as disjoint filters, one per field in which q is narrower (lazily
 // subtracted sets explode; use it only where order cannot serve).
 func (p Filter) Subtract(q Filter) []Filter {

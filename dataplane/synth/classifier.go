@@ -239,12 +239,9 @@ func (l *ruleList) targets() *targets {
 	}
 	t := &targets{of: make([][]target, len(l.rules))}
 	for i, r := range l.rules {
-		t.of[i] = make([]target, len(r.Filters))
+		t.of[i] = targetsOf(r)
 		for k, f := range r.Filters {
-			t.of[i][k] = target{spans: everyAddress, only: f.Without(headerspace.Dst) == headerspace.Filter{}, owner: -1}
-			if !f.Any(headerspace.Dst) {
-				t.of[i][k].spans, t.decide = spansOf(f.Get(headerspace.Dst)), true
-			}
+			t.decide = t.decide || !f.Any(headerspace.Dst)
 			if n := len(t.only); t.of[i][k].only && (n == 0 || t.only[n-1] != i) {
 				t.only = append(t.only, i)
 			}
@@ -253,6 +250,19 @@ func (l *ruleList) targets() *targets {
 	t.paint()
 	l.to = t
 	return t
+}
+
+// targetsOf are those of a rule by itself: all of them are fresh.
+func targetsOf(r element.Rule) []target {
+	out := make([]target, len(r.Filters))
+	for k, f := range r.Filters {
+		out[k] = target{spans: everyAddress, only: f.Without(headerspace.Dst) == headerspace.Filter{}, owner: -1}
+		if !f.Any(headerspace.Dst) {
+			out[k].spans = spansOf(f.Get(headerspace.Dst))
+		}
+		out[k].fresh = out[k].spans
+	}
+	return out
 }
 
 // paint finds what is fresh of each target.
@@ -295,48 +305,101 @@ func (w *walker) classify(t *tcu, at arrival, l *ruleList) error {
 	if t.fan && entered && to.decide {
 		return errFan
 	}
-	entry, left := t.live, dwindling{live: t.live}
-	for i, r := range l.rules {
-		for k, f := range r.Filters {
-			live, d := t.live, &to.of[i][k]
-			if entered {
-				if live = entry.intersect(d.fresh); d.spans.isEvery() {
-					t.live = left.now()
-					live = t.live
-				}
-				if len(live) == 0 {
-					w.taken(node, to, i, k)
-					continue
-				}
+	c := &ruling{t: t, node: node, list: l, to: to, entered: entered, entry: t.live, left: dwindling{live: t.live}}
+	v := w.log.visit(w, node, to)
+	defer v.end()
+	for i := range l.rules {
+		settled, replayed := v.replay(w, i)
+		if replayed {
+			c.leave(i)
+		} else {
+			v.begin(w, i)
+			fate, err := c.rule(w, i)
+			if err != nil || fate == ruleCuts {
+				return err
 			}
-			ways, decided := t.match(f)
-			if !decided {
-				return w.undecided(t, node, 0)
-			}
-			for m := range ways.n {
-				p := *ways.at(m)
-				if _, possible := p.Feasible(); !possible {
-					continue
-				}
-				u := w.branch(t, p)
-				u.live = live
-				w.count(u, node, i)
-				if err := w.follow(u, node, r.Out, i); err != nil {
-					return err
-				}
-			}
-			if ways.n == 1 && t.filter.SubsetOf(ways.first) {
-				return nil // nothing is left for the rules below
-			}
-			if entered && d.only {
-				left.without(d.spans)
-			}
+			settled = fate == ruleSettles
+			v.note(w, i, settled)
+		}
+		if settled {
+			return nil // nothing is left for the rules below
 		}
 	}
-	if t.live = left.now(); len(t.live) == 0 {
+	if t.live = c.left.now(); len(t.live) == 0 {
 		return nil
 	}
+	v.rest()
 	return w.follow(t, node, l.deflt, -1)
+}
+
+// ruling takes a unit through a list of rules.
+type ruling struct {
+	t       *tcu
+	node    int
+	list    *ruleList
+	to      *targets
+	entered bool // destinations are those that the packets entered with
+	entry   spans
+	left    dwindling
+}
+
+// ruleFate is what becomes of the unit at a rule.
+type ruleFate uint8
+
+const (
+	rulePasses  ruleFate = iota // it goes on to the next rule
+	ruleSettles                 // nothing of it is left
+	ruleCuts                    // the rule cannot be decided: the segment ends before the list
+)
+
+// rule follows what passes a rule.
+func (c *ruling) rule(w *walker, i int) (ruleFate, error) {
+	t, r := c.t, &c.list.rules[i]
+	for k, f := range r.Filters {
+		live, d := t.live, &c.to.of[i][k]
+		if c.entered {
+			if live = c.entry.intersect(d.fresh); d.spans.isEvery() {
+				t.live = c.left.now()
+				live = t.live
+			}
+			if len(live) == 0 {
+				w.taken(c.node, c.to, i, k)
+				continue
+			}
+		}
+		ways, decided := t.match(f)
+		if !decided {
+			return ruleCuts, w.undecided(t, c.node, 0)
+		}
+		for m := range ways.n {
+			p := *ways.at(m)
+			if _, possible := p.Feasible(); !possible {
+				continue
+			}
+			u := w.branch(t, p)
+			u.live = live
+			w.count(u, c.node, i)
+			if err := w.follow(u, c.node, r.Out, i); err != nil {
+				return rulePasses, err
+			}
+		}
+		if ways.n == 1 && t.filter.SubsetOf(ways.first) {
+			return ruleSettles, nil
+		}
+		if c.entered && d.only {
+			c.left.without(d.spans)
+		}
+	}
+	return rulePasses, nil
+}
+
+// leave takes away what a rule, which was not followed, leaves nothing of.
+func (c *ruling) leave(i int) {
+	for _, d := range c.to.of[i] {
+		if c.entered && d.only {
+			c.left.without(d.spans)
+		}
+	}
 }
 
 // taken notes which rule above has all destinations of a rule's filter, for which nothing is left.
@@ -350,6 +413,7 @@ func (w *walker) taken(node int, to *targets, rule, filter int) {
 	}
 	if lost.owner >= 0 && lost.owner < rule && has(lost.owner) {
 		w.shadows[[2]int{node, rule}] = lost.owner
+		w.log.lose()
 		return
 	}
 	for _, i := range to.only {
@@ -358,6 +422,7 @@ func (w *walker) taken(node int, to *targets, rule, filter int) {
 		}
 		if has(i) {
 			w.shadows[[2]int{node, rule}] = i
+			w.log.lose()
 			return
 		}
 	}

@@ -21,10 +21,11 @@ type emitter struct {
 	w          *walker
 	p          *programpb.Program
 	r          *Result
-	key        []byte         // of the class at work
-	shapes     []boxes.Shape  // of the segment at work
-	narrow     []boxes.Shape  // of its table at work
-	generators map[int]uint32 // by node
+	key        []byte           // of the class at work
+	keys       map[string]int32 // of the segment at work: numbers what classes do
+	shapes     []boxes.Shape    // of the segment at work
+	narrow     []boxes.Shape    // of its table at work
+	generators map[int]uint32   // by node
 	reasons    map[string]uint32
 }
 
@@ -36,7 +37,7 @@ func emit(w *walker) (*Result, error) {
 	e.r = &Result{Program: e.p, graph: w.g}
 	e.interfaces()
 	e.tables()
-	u := &usage{used: map[int][]bool{}, by: w.shadows, w: w}
+	u := newUsage(w)
 	for _, s := range w.segments {
 		if err := e.segment(s, u); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
@@ -81,50 +82,64 @@ func (e *emitter) interfaces() {
 
 // segment numbers the classes of a segment's leaves and lowers them to tables.
 func (e *emitter) segment(s *segment, u *usage) error {
-	out, info := &programpb.Segment{Name: s.name}, &Segment{Name: s.name, leaves: prune(s.leaves, u)}
-	e.classes(info.leaves, out, info)
-	order := orderOf(info.leaves)
+	out, info := &programpb.Segment{Name: s.name}, &Segment{Name: s.name, leaves: s.pruned(u)}
+	e.classes(s, info.leaves, out, info)
 	common := boxes.CommonPackets(e.shapes)
-	e.narrow = slices.Grow(e.narrow[:0], len(e.shapes))[:len(e.shapes)]
 	out.TtlFloor, out.WholeOnly = common.TTLFloor, common.WholeOnly
-	var err error
-	var perClass []int
-	if out.Table, perClass, err = boxes.Table(common.Narrow(e.shapes, e.narrow), order, len(info.Classes)); err != nil {
+	perClass, err := e.lower(s, common, info.leaves, out, len(info.Classes))
+	if err != nil {
 		return err
 	}
 	for c, n := range perClass {
 		info.Classes[c].Boxes = n
-	}
-	if common != (boxes.Commons{}) {
-		if out.Low, _, err = boxes.Table(common.Others(e.shapes, e.narrow), order, len(info.Classes)); err != nil {
-			return err
-		}
-		boxes.Unite(out.Low) // packets whose TTL ends differ little
 	}
 	e.p.Segments = append(e.p.Segments, out)
 	e.r.Segments = append(e.r.Segments, info)
 	return nil
 }
 
+// lower lowers the shapes of a segment's leaves to its tables. It tells how many boxes each class has of packets with enough TTL.
+func (e *emitter) lower(s *segment, common boxes.Commons, list leaves, out *programpb.Segment, classes int) (perClass []int, err error) {
+	if s.log != nil && s.log.kept != nil {
+		s.log.kept.common = common
+		return e.lowerAgain(s, list, out, classes)
+	}
+	order := orderOf(list)
+	if out.Table, perClass, err = boxes.Table(common.Narrow(e.shapes, e.narrow), order, classes); err != nil {
+		return nil, err
+	}
+	if common != (boxes.Commons{}) {
+		if out.Low, _, err = boxes.Table(common.Others(e.shapes, e.narrow), order, classes); err != nil {
+			return nil, err
+		}
+		boxes.Unite(out.Low) // packets whose TTL ends differ little
+	}
+	return perClass, nil
+}
+
 // classes numbers the leaves' classes and shapes as they come. What a leaf does, its class has from then on.
-func (e *emitter) classes(list leaves, out *programpb.Segment, info *Segment) {
+func (e *emitter) classes(s *segment, list leaves, out *programpb.Segment, info *Segment) {
 	e.shapes = slices.Grow(e.shapes[:0], len(list))
-	byKey := map[string]int32{}
+	e.narrow = slices.Grow(e.narrow[:0], len(list))
+	e.keys = s.keys()
+	var byKind []int32
 	list.all(func(l *found, _ int, to spans) bool {
 		if l.shape >= 0 {
 			return true
 		}
-		e.key = e.classKey(l.legs, e.key[:0])
-		c, ok := byKey[string(e.key)]
-		if !ok {
-			c = int32(len(byKey))
-			byKey[string(e.key)] = c
+		k := e.kind(l, s.log)
+		for int(k) >= len(byKind) {
+			byKind = append(byKind, -1)
+		}
+		if byKind[k] < 0 {
+			byKind[k] = int32(len(out.Classes))
 			pc, ic := e.class(l.legs)
 			out.Classes = append(out.Classes, pc)
 			info.Classes = append(info.Classes, ic)
 		}
-		l.class, l.shape, l.legs = c, int32(len(e.shapes)), nil
-		e.shapes = append(e.shapes, boxes.Shape{Filter: l.filterOf(to), Class: int(c)})
+		l.class, l.shape, l.legs = byKind[k], int32(len(e.shapes)), nil
+		s.note(l, k)
+		e.shapes = append(e.shapes, boxes.Shape{Filter: l.filterOf(to), Class: int(l.class)})
 		return true
 	})
 }
@@ -245,4 +260,84 @@ func (e *emitter) generator(node int) uint32 {
 	e.generators[node] = i
 	e.p.Generators = append(e.p.Generators, g)
 	return i
+}
+
+// maxKeys is from how many on the numbers of what classes do are given again: each may be one that no class has any more.
+const maxKeys = 1 << 12
+
+// keys number what classes do. The numbers of the version before hold.
+func (s *segment) keys() map[string]int32 {
+	if s.log == nil || s.log.kept == nil {
+		return map[string]int32{}
+	}
+	k := s.log.kept
+	n := len(s.log.leaves)
+	k.kinds, k.shapes = make([]int32, n), make([]int32, n)
+	for i := range n {
+		k.kinds[i], k.shapes[i] = -1, -1
+	}
+	if b := s.log.before; b != nil && b.kept != nil {
+		if len(b.kept.keys) < maxKeys {
+			k.keys = b.kept.keys
+			return k.keys
+		}
+		b.kept.kinds = nil
+	}
+	k.keys = map[string]int32{}
+	return k.keys
+}
+
+// note notes what a leaf does, and its shape.
+func (s *segment) note(l *found, kind int32) {
+	if s.log != nil && s.log.kept != nil {
+		s.log.kept.kinds[l.at], s.log.kept.shapes[l.at] = kind, l.shape
+	}
+}
+
+// kind numbers what a leaf of a segment does.
+func (e *emitter) kind(l *found, log *walkLog) int32 {
+	if log != nil && log.kept != nil && log.before != nil && log.before.kept != nil && log.was[l.at] >= 0 {
+		if kinds := log.before.kept.kinds; kinds != nil && kinds[log.was[l.at]] >= 0 {
+			return kinds[log.was[l.at]]
+		}
+	}
+	e.key = e.classKey(l.legs, e.key[:0])
+	k, ok := e.keys[string(e.key)]
+	if !ok {
+		k = int32(len(e.keys))
+		e.keys[string(e.key)] = k
+	}
+	return k
+}
+
+// lowerAgain lowers the shapes of a segment whose leaves are all alone to its tables, and keeps what the next version can take over.
+func (e *emitter) lowerAgain(s *segment, list leaves, out *programpb.Segment, classes int) (perClass []int, err error) {
+	k, was := s.log.kept, []int32(nil)
+	var before keptLeaves
+	if b := s.log.before; b != nil && b.kept != nil && b.kept.common == k.common {
+		before = *b.kept
+		was = make([]int32, len(e.shapes))
+		for i := range list {
+			was[i] = -1
+			if o := s.log.was[list[i].at]; o >= 0 {
+				was[i] = before.shapes[o]
+			}
+		}
+	}
+	if k.table, perClass, err = before.table.Again(e.shapes, was, classes, k.common.Narrow); err != nil {
+		return nil, err
+	}
+	out.Table = k.table.Table
+	if k.common == (boxes.Commons{}) {
+		return perClass, nil
+	}
+	if k.low, _, err = before.low.Again(e.shapes, was, classes, k.common.Others); err != nil {
+		return nil, err
+	}
+	out.Low = k.low.Table
+	n := len(out.Low.Classes)
+	if boxes.Unite(out.Low); len(out.Low.Classes) != n {
+		k.low = nil // its rows moved
+	}
+	return perClass, nil
 }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // The elements that end a packet's way without an answer, and the check that entry has made already.
@@ -36,4 +38,84 @@ type checkIPHeader struct{}
 
 func (checkIPHeader) walk(w *walker, t *tcu, at arrival) error {
 	return w.follow(t, at.node, element.CheckGood, -1)
+}
+
+// The elements that answer.
+
+func init() {
+	register(func(e element.ICMPError) meaning { return icmpError{ICMPError: e} })
+	register(func(element.EchoResponder) meaning { return echoResponder{} })
+	register(func(element.LocalHost) meaning { return localHost{} })
+	register(func(element.Reject) meaning { return reject{} })
+}
+
+// answer is what elements that answer have in common: the packet ends here, and nothing of it goes on.
+type answer struct{}
+
+func (answer) walk(w *walker, t *tcu, at arrival) error {
+	return w.leaf(t, at.node, outcome{kind: toGenerator, arg: at.node})
+}
+
+func (answer) leads(hopTo, int, func(hopTo, int)) {}
+
+func (answer) shows(headerspace.Filter) bool { return true }
+
+var (
+	made      = everything.With(headerspace.TTL, headerspace.Of(64))
+	madeWhole = made.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
+)
+
+type icmpError struct {
+	answer
+	element.ICMPError
+}
+
+func (e icmpError) answers() headerspace.Filter {
+	p := madeWhole.With(headerspace.Proto, headerspace.Of(1)).
+		With(headerspace.ICMPType, headerspace.Of(uint64(e.Type))).
+		With(headerspace.ICMPCode, headerspace.Of(uint64(e.Code))).
+		With(headerspace.DSCP, headerspace.Of(48))
+	if e.Source.IsValid() {
+		p = p.With(headerspace.Src, headerspace.Single(headerspace.Addr(e.Source)))
+	}
+	return p
+}
+
+func (e icmpError) generator(g *programpb.Generator) {
+	g.Kind, g.Type, g.Code, g.Source = programpb.Generator_ICMP_ERROR, uint32(e.Type), uint32(e.Code), v4(e.Source)
+}
+
+// shows: an error quotes what the session of a run tells.
+func (icmpError) shows(headerspace.Filter) bool { return false }
+
+type echoResponder struct{ answer }
+
+func (echoResponder) answers() headerspace.Filter {
+	return madeWhole.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(0))
+}
+
+func (echoResponder) generator(g *programpb.Generator) { g.Kind = programpb.Generator_ECHO_REPLY }
+
+type localHost struct{ answer }
+
+// answers: an echo reply may be a fragment.
+func (localHost) answers() headerspace.Filter {
+	return made.With(headerspace.Proto, headerspace.Of(1, 6))
+}
+
+func (localHost) generator(g *programpb.Generator) { g.Kind = programpb.Generator_LOCAL_HOST }
+
+type reject struct{ answer }
+
+func (reject) answers() headerspace.Filter {
+	return madeWhole.With(headerspace.Proto, headerspace.Of(1, 6))
+}
+
+func (reject) generator(g *programpb.Generator) {
+	g.Kind, g.Type, g.Code = programpb.Generator_REJECT, 3, 13
+}
+
+// shows: a reset has the segment's addresses.
+func (reject) shows(p headerspace.Filter) bool {
+	return !p.And(headerspace.Proto, headerspace.Of(6)).IsEmpty()
 }

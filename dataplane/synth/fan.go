@@ -97,6 +97,7 @@ func (w *walker) back(m mark) {
 // fan walks t through a large table, once for each group of routes. Where destinations decide something behind the table, each route of the
 // group is walked by itself.
 func (l *lookup) fan(w *walker, t *tcu, node int) error {
+	defer w.log.mute()() // leaves move
 	f := l.fib()
 	routes, without := f.chosen(t.live)
 	t.parted = t.parted || len(routes) > narrow || len(routes) == narrow && len(without) > 0
@@ -239,7 +240,7 @@ func (e *earlier) pruneFan(f *fan, u *usage) bool {
 	}
 	for _, r := range f.routes {
 		if own := f.own[r]; len(own) > 0 {
-			f.own[r] = e.prune(own, u)
+			f.own[r] = e.prune(own, own[:0], u)
 		}
 	}
 	met, all := map[*found]bool{}, 0

@@ -61,6 +61,14 @@ type earlier struct {
 	around []block
 	// compared is how often two leaves were.
 	compared int
+	// fates are noted if somebody wants to know.
+	fates *fates
+}
+
+func (e *earlier) note(fate int32, x extents) {
+	if e.fates != nil {
+		e.fates.of, e.fates.extents = append(e.fates.of, fate), append(e.fates.extents, x)
+	}
 }
 
 // blockSizes are indexes into the sizes of blocks: of destinations, sources, and ports.
@@ -152,12 +160,14 @@ func (e *earlier) add(l *found, x extents) {
 // all of them, and notes for whose sake. The rest moves up in its place.
 func prune(list leaves, u *usage) leaves {
 	e := earlier{blocks: map[block][]candidate{}}
-	return e.prune(list, u)
+	return e.prune(list, list[:0], u)
 }
 
-func (e *earlier) prune(list leaves, u *usage) leaves {
-	kept := list[:0]
-	for _, l := range list {
+// prune puts the leaves that are kept into a list, which is empty. It may be the same memory.
+func (e *earlier) prune(list, kept leaves, u *usage) leaves {
+	for i := range list {
+		l := list[i]
+		l.at = int32(i)
 		if l.fan != nil {
 			if e.pruneFan(l.fan, u) {
 				e.fans = append(e.fans, l.fan)
@@ -167,13 +177,16 @@ func (e *earlier) prune(list leaves, u *usage) leaves {
 		}
 		x, ok := extentsOf(l.filter)
 		if !ok { // IPv6 only: no such packet comes in
+			e.note(fateNone, x)
 			continue
 		}
 		if by := e.holder(l.filter, x); by != nil {
 			u.shadow(l.trace, by.trace)
+			e.note(by.at, x)
 			continue
 		}
 		u.use(l.trace)
+		e.note(fateKept, x)
 		kept = append(kept, l)
 		e.add(&kept[len(kept)-1], x)
 	}
@@ -182,21 +195,26 @@ func (e *earlier) prune(list leaves, u *usage) leaves {
 
 // usage notes which classifier rules decide some packet.
 type usage struct {
-	used map[int][]bool
+	used [][]bool       // by node, of classifiers
+	come []bool         // by node: some packets come there
 	by   map[[2]int]int // a pruned rule: the rule of the same classifier that took its packets
 	w    *walker
 }
 
+func newUsage(w *walker) *usage {
+	u := &usage{used: make([][]bool, len(w.means)), come: make([]bool, len(w.means)), by: w.shadows, w: w}
+	for n, m := range w.means {
+		if c, ok := m.(*classifier); ok {
+			u.used[n] = make([]bool, len(c.Rules))
+		}
+	}
+	return u
+}
+
 func (u *usage) use(s *step) {
 	for ; s != nil; s = s.prev {
-		c, ok := u.w.means[s.node].(*classifier)
-		if !ok {
-			continue
-		}
-		if u.used[s.node] == nil {
-			u.used[s.node] = make([]bool, len(c.Rules))
-		}
-		if s.rule >= 0 {
+		u.come[s.node] = true
+		if s.rule >= 0 && s.rule < len(u.used[s.node]) {
 			u.used[s.node][s.rule] = true
 		}
 	}
@@ -204,7 +222,7 @@ func (u *usage) use(s *step) {
 
 func (u *usage) shadow(loser, winner *step) {
 	for s := loser; s != nil; s = s.prev {
-		if _, ok := u.w.means[s.node].(*classifier); !ok || s.rule < 0 {
+		if u.used[s.node] == nil || s.rule < 0 {
 			continue
 		}
 		for o := winner; o != nil; o = o.prev {
@@ -220,7 +238,7 @@ func (u *usage) warnings() []Warning {
 	var out []Warning
 	for n, node := range u.w.g.Nodes {
 		c, ok := u.w.means[n].(*classifier)
-		if !ok || node.Function == "" || u.used[n] == nil {
+		if !ok || node.Function == "" || !u.come[n] {
 			continue
 		}
 		for i, used := range u.used[n] {
@@ -235,4 +253,152 @@ func (u *usage) warnings() []Warning {
 		}
 	}
 	return out
+}
+
+// fates are what became of each leaf of a segment.
+type fates struct {
+	of      []int32   // the leaf that holds it, or one of those below
+	extents []extents // of those that packets can have
+}
+
+const (
+	fateKept int32 = -1
+	fateNone int32 = -2 // no packet comes in that the leaf is for
+)
+
+const (
+	// maxFresh is how many new leaves are compared with all others, one by one.
+	maxFresh = 64
+	// maxSearches is how many leaves have their holders searched for among all others.
+	maxSearches = 512
+)
+
+// pruned are the segment's leaves that some packet reaches; see prune.
+func (s *segment) pruned(u *usage) leaves {
+	if s.log != nil && slices.ContainsFunc(s.leaves, func(l found) bool { return l.fan != nil }) {
+		s.log.done = false // what fans hold changes from here on: the next version walks them again
+	}
+	if s.log == nil || !s.log.done {
+		return prune(s.leaves, u)
+	}
+	s.log.kept = &keptLeaves{}
+	if a := newPruneAgain(s.log); a != nil && a.all() {
+		s.log.kept.fates = a.fates
+		return a.keep(u)
+	}
+	n := len(s.leaves)
+	e := earlier{blocks: map[block][]candidate{}, fates: &s.log.kept.fates}
+	e.fates.of, e.fates.extents = make([]int32, 0, n), make([]extents, 0, n)
+	return e.prune(s.leaves, make(leaves, 0, n), u)
+}
+
+// pruneAgain finds which leaves hold others by what was found of the version before.
+type pruneAgain struct {
+	fates
+	list   leaves
+	was    []int32
+	before *fates
+	now    []int32 // of leaves before, their place in list; -1: they are gone
+	fresh  []int32 // new leaves that are kept
+	left   int     // searches
+}
+
+// newPruneAgain is nil if there is no version before, or too much is new.
+func newPruneAgain(l *walkLog) *pruneAgain {
+	if l.before == nil || l.before.kept == nil {
+		return nil
+	}
+	a := &pruneAgain{list: l.leaves, was: l.was, before: &l.before.kept.fates, left: maxSearches}
+	a.now = make([]int32, len(a.before.of))
+	for i := range a.now {
+		a.now[i] = -1
+	}
+	fresh := 0
+	for i, o := range a.was {
+		if o < 0 {
+			fresh++
+		} else {
+			a.now[o] = int32(i)
+		}
+	}
+	if fresh > maxFresh {
+		return nil
+	}
+	a.of, a.extents = make([]int32, len(a.list)), make([]extents, len(a.list))
+	return a
+}
+
+// all finds the fates of all leaves, in order; false: it would take too long.
+func (a *pruneAgain) all() bool {
+	for i := range a.list {
+		o := a.was[i]
+		if o >= 0 {
+			a.extents[i] = a.before.extents[o]
+			if fate := a.before.of[o]; fate == fateNone {
+				a.of[i] = fateNone
+				continue
+			} else if !a.isHeldAnew(i, fate) {
+				a.of[i] = fateKept
+				if fate >= 0 {
+					a.of[i] = a.now[fate]
+				}
+				continue
+			}
+		} else if x, ok := extentsOf(a.list[i].filter); ok {
+			a.extents[i] = x
+		} else {
+			a.of[i] = fateNone
+			continue
+		}
+		if a.left--; a.left < 0 {
+			return false
+		}
+		if a.of[i] = a.search(i); o < 0 && a.of[i] == fateKept {
+			a.fresh = append(a.fresh, int32(i))
+		}
+	}
+	return true
+}
+
+// isHeldAnew tells whether a leaf with a fate may have another one now: its holder is gone, or a new leaf holds it.
+func (a *pruneAgain) isHeldAnew(i int, fate int32) bool {
+	if fate >= 0 && (a.now[fate] < 0 || a.of[a.now[fate]] != fateKept) {
+		return true
+	}
+	return slices.ContainsFunc(a.fresh, func(f int32) bool { return a.holds(f, i) })
+}
+
+func (a *pruneAgain) holds(holder int32, i int) bool {
+	return a.extents[holder].holds(a.extents[i]) && a.list[i].filter.SubsetOf(a.list[holder].filter)
+}
+
+// search is the leaf that holds another: of several, the one that earlier.holder finds.
+func (a *pruneAgain) search(i int) int32 {
+	best, size := fateKept, blockSizes{}
+	for k := range int32(i) {
+		if a.of[k] != fateKept || !a.holds(k, i) {
+			continue
+		}
+		if s := sizesOf(a.extents[k]); best == fateKept || slices.Compare(s[:], size[:]) < 0 {
+			best, size = k, s
+		}
+	}
+	return best
+}
+
+// keep is the leaves that are kept, and notes what became of the others.
+func (a *pruneAgain) keep(u *usage) leaves {
+	kept := make(leaves, 0, len(a.list))
+	for i := range a.list {
+		switch by := a.of[i]; by {
+		case fateNone:
+		case fateKept:
+			u.use(a.list[i].trace)
+			kept = append(kept, a.list[i])
+			kept[len(kept)-1].at = int32(i)
+		default:
+			u.shadow(a.list[i].trace, a.list[by].trace)
+		}
+	}
+	return kept
 }

@@ -39,6 +39,9 @@ type Result struct {
 	graph *graph.Graph
 }
 
+// Graph is what was synthesized.
+func (r *Result) Graph() *graph.Graph { return r.graph }
+
 // Warning is a finding that does not stop the chain from working.
 type Warning struct {
 	// Node is the element concerned, Rule its rule; either may be empty.
@@ -139,6 +142,7 @@ type found struct {
 	fan    *fan
 	// class is the leaf's class, shape its filter's place among those that a table is lowered from; -1: not known yet.
 	class, shape int32
+	at           int32 // its place among the segment's before some were taken away
 }
 
 // leaves are a segment's, in the order in which they match first.

@@ -12,15 +12,24 @@ import (
 // the same program, byte for byte. It fails when the chain needs
 // more than a program can say.
 func Synthesize(g *graph.Graph, opts Options) (*Result, error) {
-	if opts.MaxBoxes <= 0 {
-		opts.MaxBoxes = DefaultMaxBoxes
+	return synthesize(g, opts.withDefaults(), meaningsOf(g), nil)
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxBoxes <= 0 {
+		o.MaxBoxes = DefaultMaxBoxes
 	}
-	if opts.Fanned <= 0 {
-		opts.Fanned = DefaultFanned
+	if o.Fanned <= 0 {
+		o.Fanned = DefaultFanned
 	}
-	means, apart, wide := meaningsOf(g), map[int]bool{}, map[wideAt]bool{}
+	return o
+}
+
+func synthesize(g *graph.Graph, opts Options, means []meaning, record *recorder) (*Result, error) {
+	apart, wide := map[int]bool{}, map[wideAt]bool{}
 	for {
-		w := newWalker(g, means, opts, apart, wide)
+		record.restart()
+		w := newWalker(g, means, opts, apart, wide, record)
 		err := w.all()
 		if errors.Is(err, errAgain) {
 			continue // each time with one NAPT more set apart

@@ -51,6 +51,8 @@ type walker struct {
 	tables   []int // NAPT nodes
 	counters counterIndex
 
+	record  *recorder // nil: nobody wants to know how the walk went
+	log     *walkLog
 	seg     *segment
 	fresh   bool // the segment's packets come from outside: no next hop is noted
 	budget  budget
@@ -62,15 +64,18 @@ type walker struct {
 
 // segment is a walked segment.
 type segment struct {
-	name string
+	name  string
+	start start
+	log   *walkLog // of its walk; nil: nobody wants to know
 	// given is what is known of every packet that comes here.
 	given  headerspace.Filter
 	leaves leaves
 }
 
-func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide map[wideAt]bool) *walker {
+func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide map[wideAt]bool, record *recorder) *walker {
 	w := &walker{
-		g: g, max: opts.MaxBoxes, fanned: opts.Fanned, apart: apart, wide: wide, means: means,
+		record: record,
+		g:      g, max: opts.MaxBoxes, fanned: opts.Fanned, apart: apart, wide: wide, means: means,
 		index: map[start]int{}, runs: newRuns(), shadows: map[[2]int]int{}, known: map[exprs]*exprs{},
 	}
 	w.counters = w.indexCounters()
@@ -117,7 +122,7 @@ func (w *walker) segmentOf(s start) int {
 	}
 	i := len(w.segments)
 	w.index[s] = i
-	w.segments = append(w.segments, &segment{name: w.nameOf(s)})
+	w.segments = append(w.segments, &segment{name: w.nameOf(s), start: s})
 	return i
 }
 
@@ -169,7 +174,13 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 		t.trace = &step{node: s.node, rule: -1}
 	}
 	w.seg.given = t.filter
-	return w.walk(&t, node, port, s.kind == startCut)
+	w.log = w.record.begin(w, s)
+	err := w.walk(&t, node, port, s.kind == startCut)
+	if err == nil {
+		w.log.end()
+		w.seg.log = w.log
+	}
+	return err
 }
 
 // ipv4 is the addresses of packets that come in.
@@ -192,7 +203,11 @@ func (w *walker) branch(t *tcu, p headerspace.Filter) *tcu {
 // step allocates steps in blocks: there are many, and all live as long as the result.
 func (w *walker) step(s step) *step {
 	if len(w.steps) == cap(w.steps) {
-		w.steps = make([]step, 0, 1024)
+		n := 1024
+		if w.log != nil && w.log.before != nil {
+			n = 16 // the few leaves that are new must not keep more alive
+		}
+		w.steps = make([]step, 0, n)
 	}
 	w.steps = append(w.steps, s)
 	return &w.steps[len(w.steps)-1]
@@ -311,4 +326,113 @@ func (c *counted) list() []int {
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// errWide is returned by the walk of a segment that learnt of a look-up to be kept apart; the segment is
+// walked again with it.
+var errWide = errors.New("walk the segment again")
+
+const (
+	// narrow is into how many units a look-up may divide one without being counted as a product.
+	narrow = 4
+	// large is from how many rules or routes on a look-up counts when the budget is shared out.
+	large = 64
+	// leastAllowance is what every segment may spend, however many share the budget.
+	leastAllowance = 2048
+)
+
+// place is where a segment starts, or a look-up in the segment that starts there.
+type place struct {
+	kind startKind
+	node int
+}
+
+// budget bounds the products of look-ups in one segment. Ways that a look-up divides into few are always followed,
+// so that a packet's way has few segments. Tables of routes behind each other divide destinations alone: what they
+// say together is no more than their sum, and has an allowance for itself. Where many other ways meet a look-up that divides
+// each into many, it becomes a segment of its own for those: a further look-up for the packet instead of a product that does not fit.
+type budget struct {
+	start  place
+	left   int
+	tables int   // left for tables behind tables
+	visits []int // by node
+	seen   []int // nodes visited, as they came first
+}
+
+// see notes a visit.
+func (b *budget) see(node int) {
+	if b.visits[node] == 0 {
+		b.seen = append(b.seen, node)
+	}
+	b.visits[node]++
+}
+
+// allowance is what each segment may spend on products.
+func (w *walker) allowance() int {
+	n := 0
+	for _, m := range w.means {
+		if r, ok := m.(ruled); ok && r.size() > large {
+			n++
+		}
+	}
+	return max(w.max*4/max(n, 4), min(w.max, leastAllowance))
+}
+
+// apart tells whether the way of t ends before the node, as its product would pass the budget. ways
+// estimates into how many units the node divides t; above its argument the figure does not matter. table tells that it is a table of routes.
+func (b *budget) apart(w *walker, t *tcu, at arrival, table bool, ways func(enough int) int) (bool, error) {
+	if at.first {
+		return false, nil
+	}
+	b.see(at.node)
+	n := ways(max(b.left, b.tables, narrow))
+	if n <= narrow {
+		return false, nil
+	}
+	if b.start.kind == startAnswer && n > large { // all generators share one look-up
+		return true, nil
+	}
+	wide := wideAt{b.start, at.node}
+	if w.wide[wide] {
+		return true, nil
+	}
+	if t.fan {
+		return false, errFan
+	}
+	if b.visits[at.node] == 1 && !t.parted { // all packets alike come here: the segment's own look-up
+		b.left -= n
+		return false, nil
+	}
+	if table && !t.ruled && n <= b.tables {
+		b.tables -= n
+		return false, nil
+	}
+	if n > b.left {
+		w.wide[wide] = true
+		return false, errWide
+	}
+	b.left -= n
+	return false, nil
+}
+
+// wideAt is a look-up that is kept apart in the segment that starts at a place.
+type wideAt struct {
+	start place
+	node  int
+}
+
+// extent is what the walk has found so far, apart from leaves.
+type extent struct{ segments, runs, tables int }
+
+func (w *walker) extent() extent { return extent{len(w.segments), len(w.runs.used), len(w.tables)} }
+
+// forget takes back what was found since.
+func (w *walker) forget(since extent) {
+	w.segments, w.tables = w.segments[:since.segments], w.tables[:since.tables]
+	for s, i := range w.index {
+		if i >= since.segments {
+			delete(w.index, s)
+		}
+	}
+	w.runs.forget(since.runs)
 }

@@ -112,9 +112,13 @@ func (b *tableBuilder) reserve(shapes []Shape, order Order) {
 		}
 		return n <= maxBoxes
 	})
-	b.out.Bounds = make([]uint32, 0, 2*n*len(b.out.Dims))
-	b.out.Required = make([]uint64, 0, n*b.words)
-	b.out.Classes = make([]uint32, 0, n)
+	b.makeRoom(n)
+}
+
+func (b *tableBuilder) makeRoom(boxes int) {
+	b.out.Bounds = make([]uint32, 0, 2*boxes*len(b.out.Dims))
+	b.out.Required = make([]uint64, 0, boxes*b.words)
+	b.out.Classes = make([]uint32, 0, boxes)
 }
 
 // count is the number of the shape's boxes.
@@ -268,7 +272,9 @@ func (b *tableBuilder) box(x *expanded, to []Range) (whole bool) {
 		}
 		b.out.Required = append(b.out.Required, x.required[:b.words]...)
 		b.out.Classes = append(b.out.Classes, uint32(x.class))
-		b.boxes[x.class]++
+		if b.boxes != nil {
+			b.boxes[x.class]++
+		}
 		d := n - 1
 		for ; d >= 0; d-- {
 			if at[d]++; at[d] < len(dims[d]) {

@@ -7,8 +7,11 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
 
 // Chain is a compiled chain.
@@ -24,9 +27,11 @@ type Took struct{ Read, Synthesize time.Duration }
 
 // Graph reads the chain with the name (empty: the only one) from files and folders, up to its graph of
 // elements. The error has a line for everything that is wrong; with it, the chain has Files alone.
-func Graph(paths []string, name string) (*Chain, error) {
+func Graph(paths []string, name string) (*Chain, error) { return graphOf(nil, paths, name) }
+
+func graphOf(memory *rules.Memory, paths []string, name string) (*Chain, error) {
 	began := time.Now()
-	bundle, findings := manifest.Load(paths...)
+	bundle, findings := manifest.LoadAgain(memory, paths...)
 	read := &Chain{Files: bundle.Sources}
 	if err := findings.Sorted().Err(); err != nil {
 		return read, err
@@ -52,7 +57,23 @@ func Files(paths []string, name string) (*Chain, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, c.synthesize()
+	return c, c.synthesize(compiler.Synthesize)
+}
+
+// Session compiles files again and again. It keeps what it read last and what came of it, so a small change takes less time than the first
+// compile; the result is the same. The zero Session is ready.
+type Session struct {
+	memory rules.Memory
+	synth  synth.Session
+}
+
+// Files is as the function of the name.
+func (s *Session) Files(paths []string, name string) (*Chain, error) {
+	c, err := graphOf(&s.memory, paths, name)
+	if err != nil {
+		return c, err
+	}
+	return c, c.synthesize(func(g *graph.Graph) (*compiler.Program, error) { return compiler.SynthesizeAgain(&s.synth, g) })
 }
 
 // Bundle compiles the only chain of objects that are in no files: what is wrong is
@@ -68,16 +89,16 @@ func Bundle(b *manifest.Bundle) (*Chain, error) {
 		return nil, err
 	}
 	c := &Chain{Program: compiler.Program{Graph: g}, Warnings: warnings(findings.Sorted()), Took: Took{Read: time.Since(began)}}
-	return c, c.synthesize()
+	return c, c.synthesize(compiler.Synthesize)
 }
 
 func sources(b *manifest.Bundle, chain *v1alpha1.ServiceChain) compiler.Sources {
 	return compiler.Sources{Chain: chain, Functions: b.Functions, Files: b.Files}
 }
 
-func (c *Chain) synthesize() error {
+func (c *Chain) synthesize(how func(*graph.Graph) (*compiler.Program, error)) error {
 	began := time.Now()
-	p, err := compiler.Synthesize(c.Graph)
+	p, err := how(c.Graph)
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,8 @@ const answerTimeout = 60 * time.Second
 // from reload has the files read again.
 func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
 	began := time.Now()
-	chain, err := c.compile()
+	session := &compile.Session{}
+	chain, err := c.compile(session)
 	if err != nil {
 		return err
 	}
@@ -63,7 +64,7 @@ func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop(process)) }()
-	r := &running{Config: c, began: began, engine: process}
+	r := &running{Config: c, session: session, began: began, engine: process}
 	defer os.Remove(ProgramFile(c.Engine.Socket))
 	if _, err := r.load(ctx, chain); err != nil {
 		return err
@@ -81,8 +82,8 @@ func stop(p *engine.Process) error {
 	}
 }
 
-func (c Config) compile() (*compile.Chain, error) {
-	chain, err := compile.Files(c.Paths, c.Chain)
+func (c Config) compile(session *compile.Session) (*compile.Chain, error) {
+	chain, err := session.Files(c.Paths, c.Chain)
 	if err != nil {
 		return chain, err
 	}
@@ -111,10 +112,11 @@ func SavedProgram(socket string, hash []byte) *programpb.Program {
 // running is a chain that runs.
 type running struct {
 	Config
-	chain  *compile.Chain
-	began  time.Time // of reading the chain
-	engine *engine.Process
-	before *programpb.Stats
+	session *compile.Session
+	chain   *compile.Chain
+	began   time.Time // of reading the chain
+	engine  *engine.Process
+	before  *programpb.Stats
 }
 
 func (r *running) loop(ctx context.Context, reload <-chan os.Signal) error {
@@ -184,7 +186,7 @@ func asking(ctx context.Context) (context.Context, context.CancelFunc) {
 // reload reads the chain again. Whatever is wrong with it, the running program stays.
 func (r *running) reload(ctx context.Context, files *watch.Files) {
 	began := time.Now()
-	chain, err := r.compile()
+	chain, err := r.compile(r.session)
 	if files != nil {
 		watched := chain.Files
 		if err != nil { // not all may have been read

@@ -1,0 +1,305 @@
+package synth
+
+import (
+	"maps"
+	"slices"
+)
+
+// A walk is noted: which leaves came of each rule of each classifier that it passed. The walk of the next version takes over those of rules that are
+// as they were, if the walk came to them as before. It knows that from what the walk has found so far (tally), which is compared, and from the
+// nodes on its way, which are the same.
+
+// tally is how much a walk has found, and what it has left to spend.
+type tally struct{ segments, links, used, tables, seen, left, behind int }
+
+func (w *walker) tally() tally {
+	return tally{
+		len(w.segments), len(w.runs.links), len(w.runs.used), len(w.tables), len(w.budget.seen), w.budget.left, w.budget.tables,
+	}
+}
+
+// walkLog is the walk of a segment.
+type walkLog struct {
+	w      *walker
+	apart  map[int]bool
+	wide   map[wideAt]bool
+	begin  tally
+	seen   []int // nodes, as the budget saw them first
+	visits []visitLog
+	done   bool
+	leaves leaves
+	// was are the leaves' places in the walk before, -1: they are new. It may be shorter than leaves.
+	was []int32
+	// before is that walk; nil: there is nothing to take over.
+	before *walkLog
+	// kept is what was worked out of the leaves; nil: nothing that could be taken over.
+	kept *keptLeaves
+
+	difference difference
+	next       int  // the visit of before that is expected next
+	aligned    bool // the walk is where before was
+	muted      int  // inside of fans, whose leaves move
+	odd        int  // how often something happened that cannot be taken over
+}
+
+// visitLog is a classifier passed.
+type visitLog struct {
+	node  int
+	first int // its first leaf
+	begin tally
+	rules []ruleLog
+	to    *targets
+	rest  bool // packets went on that pass no rule
+	// visits are those behind it, changed those of them at nodes with other rules in the version that comes; both are sums over the rules before.
+	visits int
+}
+
+// ruleLog is what was found up to the end of a rule.
+type ruleLog struct {
+	end     tally
+	leaves  int // since the visit's first
+	visits  int // since the visit
+	plain   bool
+	settled bool
+}
+
+// visiting is a visit as it goes on.
+type visiting struct {
+	log    *walkLog
+	at     int       // in log.visits
+	before *visitLog // nil: the walk before did not come here
+	was    int       // in before's log
+	count  int       // of oddities when the rule began
+	// aligned tells whether the walk was where the one before was when the visit or the rule began.
+	aligned bool
+}
+
+// recorder notes the walks of a version.
+type recorder struct {
+	before     *version // nil: nothing to take over
+	difference difference
+	walks      map[start]*walkLog
+}
+
+// restart forgets the walks: they begin again.
+func (r *recorder) restart() {
+	if r != nil {
+		r.walks = map[start]*walkLog{}
+	}
+}
+
+// begin notes the walk of a segment.
+func (r *recorder) begin(w *walker, s start) *walkLog {
+	if r == nil {
+		return nil
+	}
+	l := &walkLog{w: w, apart: maps.Clone(w.apart), wide: maps.Clone(w.wide), begin: w.tally(), difference: r.difference}
+	if r.before != nil {
+		if b := r.before.walks[s]; b != nil && b.done && b.begin == l.begin && maps.Equal(b.apart, l.apart) && maps.Equal(b.wide, l.wide) && l.found(b.w, tally{}, l.begin) {
+			l.before, l.aligned = b, true
+		}
+	}
+	r.walks[s] = l
+	return l
+}
+
+// found tells whether two walks found the same between two tallies.
+func (l *walkLog) found(o *walker, from, to tally) bool {
+	w := l.w
+	for i := from.segments; i < to.segments; i++ {
+		if w.segments[i].start != o.segments[i].start {
+			return false
+		}
+	}
+	return slices.Equal(w.runs.links[from.links:to.links], o.runs.links[from.links:to.links]) &&
+		slices.EqualFunc(w.runs.used[from.used:to.used], o.runs.used[from.used:to.used], slices.Equal) &&
+		slices.Equal(w.tables[from.tables:to.tables], o.tables[from.tables:to.tables])
+}
+
+// find finds what the walk before found between two tallies.
+func (l *walkLog) find(from, to tally) {
+	w, o := l.w, l.before.w
+	for _, x := range o.runs.links[from.links:to.links] {
+		w.runs.extend(x.prev, x.node)
+	}
+	for _, nodes := range o.runs.used[from.used:to.used] {
+		id := noRun
+		for _, n := range nodes {
+			id = w.runs.extend(id, n)
+		}
+		w.runs.use(id)
+	}
+	w.tables = append(w.tables, o.tables[from.tables:to.tables]...)
+	for _, s := range o.segments[from.segments:to.segments] {
+		w.segmentOf(s.start)
+	}
+	for _, n := range l.before.seen[from.seen:to.seen] {
+		w.budget.see(n)
+	}
+	w.budget.left, w.budget.tables = to.left, to.behind
+}
+
+// end notes that the segment's walk is done.
+func (l *walkLog) end() {
+	if l == nil {
+		return
+	}
+	l.leaves, l.seen, l.done = l.w.seg.leaves, l.w.budget.seen, true
+	l.pad(len(l.leaves))
+}
+
+// pad notes that leaves are new.
+func (l *walkLog) pad(n int) {
+	for len(l.was) < n {
+		l.was = append(l.was, -1)
+	}
+}
+
+// lose notes that something happened that the log does not hold.
+func (l *walkLog) lose() {
+	if l != nil {
+		l.odd++
+	}
+}
+
+// mute stops taking notes until the function that it returns is called.
+func (l *walkLog) mute() func() {
+	if l == nil {
+		return func() {}
+	}
+	l.odd++
+	l.muted++
+	return func() { l.muted-- }
+}
+
+// visit notes a classifier that the walk comes to.
+func (l *walkLog) visit(w *walker, node int, to *targets) *visiting {
+	if l == nil || l.muted > 0 {
+		return nil
+	}
+	v := &visiting{log: l, at: len(l.visits), aligned: l.aligned}
+	l.visits = append(l.visits, visitLog{node: node, first: len(w.seg.leaves), begin: w.tally(), to: to})
+	if !l.aligned || l.next >= len(l.before.visits) || l.before.visits[l.next].node != node {
+		l.aligned = false
+		return v
+	}
+	v.was = l.next
+	l.next++
+	b := &l.before.visits[v.was]
+	if differs := l.difference[node]; differs != nil && !to.sameOnly(b.to, differs) {
+		l.aligned = false
+		return v
+	}
+	v.before = b
+	return v
+}
+
+// end notes that all is found behind the classifier.
+func (v *visiting) end() {
+	if v == nil {
+		return
+	}
+	l := v.log
+	l.visits[v.at].visits = len(l.visits) - v.at - 1
+	if v.before != nil {
+		l.next = v.was + 1 + v.before.visits
+	}
+	l.aligned = v.aligned && v.before != nil
+}
+
+// rule is what was noted of a rule, and of what was found before it.
+func (b *visitLog) rule(i int) (now ruleLog, before ruleLog) {
+	before.end = b.begin
+	if i > 0 {
+		before = b.rules[i-1]
+	}
+	return b.rules[i], before
+}
+
+// replay takes over what was found behind a rule. settled tells that nothing is left for those below.
+func (v *visiting) replay(w *walker, i int) (settled, done bool) {
+	if v == nil || v.before == nil || !v.log.aligned || i >= len(v.before.rules) {
+		return false, false
+	}
+	l, b := v.log, v.before
+	r, before := b.rule(i)
+	if d := l.difference[b.node]; !r.plain || d != nil && d[i] || before.end != w.tally() {
+		return false, false
+	}
+	visits := l.before.visits[v.was+1+before.visits : v.was+1+r.visits]
+	for k := range visits {
+		if l.difference[visits[k].node] != nil {
+			return false, false
+		}
+	}
+	from, down := b.first+before.leaves, len(w.seg.leaves)-b.first-before.leaves
+	l.pad(len(w.seg.leaves))
+	for n := from; n < b.first+r.leaves; n++ {
+		l.was = append(l.was, int32(n))
+	}
+	w.seg.leaves = append(w.seg.leaves, l.before.leaves[from:b.first+r.leaves]...)
+	for _, x := range visits {
+		x.first += down
+		l.visits = append(l.visits, x)
+	}
+	if r.end != before.end {
+		l.find(before.end, r.end)
+	}
+	l.next = v.was + 1 + r.visits
+	v.write(w, r.settled, true)
+	return r.settled, true
+}
+
+// begin notes that a rule is followed.
+func (v *visiting) begin(w *walker, i int) {
+	if v == nil {
+		return
+	}
+	v.count = v.log.odd
+	if v.before == nil {
+		return
+	}
+	d := v.log.difference[v.before.node]
+	v.log.aligned = v.log.aligned && i < len(v.before.rules) && (d == nil || !d[i])
+	if i < len(v.before.rules) {
+		_, before := v.before.rule(i)
+		v.log.next = v.was + 1 + before.visits
+	}
+}
+
+// note notes what was found behind a rule. If the walk has found the same as the one before, it is where that was.
+func (v *visiting) note(w *walker, i int, settled bool) {
+	if v == nil {
+		return
+	}
+	v.write(w, settled, v.log.odd == v.count)
+	b, l := v.before, v.log
+	if b == nil || i >= len(b.rules) {
+		return
+	}
+	r, before := b.rule(i)
+	now := l.visits[v.at]
+	mine, mineBefore := now.rule(i)
+	l.next = v.was + 1 + r.visits
+	l.aligned = v.aligned && mine.end == r.end && mineBefore.end == before.end && l.found(l.before.w, before.end, r.end) &&
+		slices.Equal(w.budget.seen[before.end.seen:r.end.seen], l.before.seen[before.end.seen:r.end.seen])
+	if !l.aligned {
+		v.before = nil // it finds in another order from now on
+	}
+}
+
+func (v *visiting) write(w *walker, settled, plain bool) {
+	l := &v.log.visits[v.at]
+	l.rules = append(l.rules, ruleLog{w.tally(), len(w.seg.leaves) - l.first, len(v.log.visits) - v.at - 1, plain, settled})
+}
+
+// rest notes that what passes no rule goes on.
+func (v *visiting) rest() {
+	if v == nil {
+		return
+	}
+	v.log.visits[v.at].rest = true
+	if v.before != nil {
+		v.log.aligned = v.log.aligned && v.before.rest
+	}
+}
