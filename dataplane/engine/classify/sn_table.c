@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define LIST_MAX  16		   /* boxes that are compared one after the other, whatever they are */
+#define FAST_MAX  (1u << 20)	   /* bytes of a trie that caches hold */
 #define CLASS_MAX (INT32_MAX - 1u) /* one bit is the trie's, one value is "none" */
 
 /* The least box that holds all boxes, in one dimension: keys outside match nothing. */
@@ -271,6 +272,13 @@ const char *sn_table_kind(const struct sn_table *table)
 	if (table->tree == NULL)
 		return "constant";
 	return sn_tree_is_list(table->tree) ? "linear" : "tree";
+}
+
+bool sn_table_is_slow(const struct sn_table *table)
+{
+	if (table->tree != NULL)
+		return !sn_tree_is_list(table->tree);
+	return table->lpm != NULL && sn_lpm_size(table->lpm) > FAST_MAX;
 }
 
 size_t sn_table_size(const struct sn_table *table)

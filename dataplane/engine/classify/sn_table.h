@@ -8,6 +8,7 @@
  * The classifier is chosen by the table's shape when it is built.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,9 @@ void sn_table_lookup(const struct sn_table *table, const struct sn_key *keys, ui
 
 /* Name of the classifier that was chosen: "linear", "lpm", "tree", … (for status and tests). */
 const char *sn_table_kind(const struct sn_table *table);
+
+/* Whether a look-up is a walk from line to line, that a bulk of keys hardly hides. */
+bool sn_table_is_slow(const struct sn_table *table);
 
 /* Bytes that the table takes. */
 size_t sn_table_size(const struct sn_table *table);

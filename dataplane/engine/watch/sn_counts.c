@@ -5,11 +5,34 @@
 #include "sn_hash.h"
 #include "sn_lines.h"
 
+#define MEMOS_MAX 8 /* of one program on one worker: each has two megabytes */
+
 /* With a line behind it that is not used, so that what two workers count shares none; pages that are not
  * counted in are not touched. */
 static void *array(size_t n, size_t size)
 {
 	return calloc(1, n * size + SN_LINE);
+}
+
+/* For segments whose packets are not classified once per flow already. */
+static bool create_memos(struct sn_counts *c, const struct sn_program *p)
+{
+	uint32_t left = MEMOS_MAX;
+
+	c->memos = sn_lines(p->n_segments, sizeof(struct sn_memo *));
+	if (!c->memos)
+		return false;
+	for (uint32_t i = 0; i < p->n_segments && left > 0 && !p->stateful; i++) {
+		const struct sn_classifier *table = &p->segments[i].table;
+
+		if (!sn_memo_is_use(table))
+			continue;
+		c->memos[i] = sn_memo_create(table, p->atoms);
+		if (!c->memos[i])
+			return false;
+		left--;
+	}
+	return true;
 }
 
 struct sn_counts *sn_counts_create(const struct sn_program *p)
@@ -22,6 +45,7 @@ struct sn_counts *sn_counts_create(const struct sn_program *p)
 	c->n_classes = p->n_classes;
 	c->n_counters = p->n_counters;
 	c->n_reasons = p->n_reasons;
+	c->n_segments = p->n_segments;
 	c->classes = array(p->n_classes, sizeof(*c->classes));
 	c->counters = array(p->n_counters, sizeof(*c->counters));
 	c->reasons = array(p->n_reasons, sizeof(*c->reasons));
@@ -31,7 +55,7 @@ struct sn_counts *sn_counts_create(const struct sn_program *p)
 	c->steps = array(SN_PATH_STEPS_MAX, sizeof(*c->steps));
 	c->buckets = array(SN_PATH_BUCKETS, sizeof(*c->buckets));
 	if (!c->classes || !c->counters || !c->reasons || !c->class_neigh || !c->paths || !c->first ||
-	    !c->steps || !c->buckets) {
+	    !c->steps || !c->buckets || !create_memos(c, p)) {
 		sn_counts_free(c);
 		return NULL;
 	}
@@ -50,6 +74,9 @@ void sn_counts_free(struct sn_counts *c)
 	free(c->first);
 	free(c->steps);
 	free(c->buckets);
+	for (uint32_t i = 0; c->memos && i < c->n_segments; i++)
+		sn_memo_free(c->memos[i]);
+	free(c->memos);
 	free(c);
 }
 

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "sn_count.h"
+#include "sn_memo.h"
 #include "sn_program.h"
 
 #define SN_PATHS_MAX	  65536u
@@ -24,11 +25,12 @@ _Static_assert(SN_INDEX_END <= SN_STEP_ENTRY, "a step tells what it is");
 
 struct sn_counts {
 	const struct sn_program *program;
-	uint32_t n_classes, n_counters, n_reasons;
+	uint32_t n_classes, n_counters, n_reasons, n_segments;
 	struct sn_count *classes;
 	struct sn_count *counters;
 	struct sn_count *reasons;
-	uint16_t *class_neigh; /* where the class's packets went last; see sn_neigh.h */
+	uint16_t *class_neigh;	/* where the class's packets went last; see sn_neigh.h */
+	struct sn_memo **memos; /* by segment; NULL: it has none */
 	/* paths: id p has the steps first[p] … first[p + 1] - 1 */
 	uint32_t n_paths;
 	struct sn_count *paths;

@@ -12,9 +12,13 @@
 static void classify_frames(struct sn_worker *w, const struct sn_segment *s, const uint8_t *const *frames,
 			    const uint8_t *index, uint32_t k)
 {
+	struct sn_memo *memo = w->counts->memos[s - w->program->segments];
 	uint32_t found[SN_BURST_MAX];
 
-	sn_classifier_lookup_plain(&s->table, frames, found, k);
+	if (memo != NULL)
+		sn_memo_lookup(memo, frames, found, k);
+	else
+		sn_classifier_lookup_plain(&s->table, frames, found, k);
 	for (uint32_t j = 0; j < k; j++)
 		w->burst.classes[index[j]] =
 			frames[j][SN_PLAIN_TTL] >= s->ttl_floor ? found[j] : SN_TABLE_NONE;

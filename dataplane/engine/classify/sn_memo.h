@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_MEMO_H
+#define SN_MEMO_H
+
+/*
+ * A worker's exact memory of the classes that a classifier found for plain frames, by the fields that it
+ * reads. Where the same headers come again, a look-up reads one line instead of walking a table. The memo
+ * measures that: while headers hardly recur it is not asked, but for a trial now and then.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sn_classifier.h"
+
+struct sn_memo;
+
+/* Whether the classifier takes so long that a memo may be faster, and its keys fit into one. */
+bool sn_memo_is_use(const struct sn_classifier *c);
+
+/* For this classifier alone, which must stay as long, as must the atoms. NULL without memory. */
+struct sn_memo *sn_memo_create(const struct sn_classifier *c, const struct sn_atoms *atoms);
+void sn_memo_free(struct sn_memo *memo);
+
+/* As sn_classifier_lookup_plain(). */
+void sn_memo_lookup(struct sn_memo *memo, const uint8_t *const *frames, uint32_t *classes, unsigned int n);
+
+/* Whether it is asked at present. */
+bool sn_memo_is_on(const struct sn_memo *memo);
+
+#endif /* SN_MEMO_H */
