@@ -161,7 +161,7 @@ fuzz: ## Each fuzz target for FUZZTIME (5m).
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: deps build ## Cycles per packet, beside DPDK's own programs: tables and plots into docs/bench/ (root, minutes).
+bench: deps build ## Cycles per packet, beside DPDK's own programs, the kernel and Open vSwitch: tables and plots into docs/bench/ (root, minutes).
 	hack/bench.sh -out docs/bench
 
 .PHONY: bench-check

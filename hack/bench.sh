@@ -11,6 +11,7 @@ if [[ ! -e $build/replay/libsinter-replay.so ]]; then
   ninja -C "$build" --quiet
 fi
 l3fwd=$(hack/l3fwd.sh) || l3fwd= # the script has said why
+ovs=$(hack/ovs.sh) || ovs=
 pages=/proc/sys/vm/nr_hugepages before=$(cat /proc/sys/vm/nr_hugepages) mounted=
 restore() {
   [[ -z $mounted ]] || umount "$mounted"
@@ -19,4 +20,4 @@ restore() {
 trap restore EXIT
 ((before >= 2048)) || echo 2048 >$pages
 mountpoint -q /dev/hugepages || { mkdir -p /dev/hugepages && mount -t hugetlbfs none /dev/hugepages && mounted=/dev/hugepages; }
-go run ./test/bench -l3fwd "$l3fwd" "$@"
+go run ./test/bench -l3fwd "$l3fwd" -ovs "$ovs" "$@"

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net/netip"
 
@@ -118,10 +119,20 @@ func napts(n, flows int) functions {
 	return fns
 }
 
+// ispPool is the NAPT's.
+var ispPool = netip.MustParsePrefix("198.18.0.0/24")
+
+// ends are a prefix's lowest and highest address, of IPv4.
+func ends(p netip.Prefix) (low, high netip.Addr) {
+	a := p.Masked().Addr().As4()
+	n := binary.BigEndian.Uint32(a[:]) | uint32(1<<(32-p.Bits())-1)
+	return p.Masked().Addr(), netip.AddrFrom4([4]byte(binary.BigEndian.AppendUint32(nil, n)))
+}
+
 // isp is SNF's chain 3 (Figure 9): firewall, router, NAPT.
 func isp(rules string) functions {
 	return functions{
 		firewall("fw", rules), router("rt"),
-		napt("nat", netip.MustParsePrefix("198.18.0.0/24"), 4_000_000),
+		napt("nat", ispPool, 4_000_000),
 	}
 }

@@ -14,9 +14,18 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/sinter-nfv/sinter/test/bench/kernel"
 )
 
 func main() {
+	if len(os.Args) == 2 && os.Args[1] == kernel.Argument {
+		if err := kernel.Serve(os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: kernel:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx); err != nil {
@@ -27,10 +36,10 @@ func main() {
 
 // flags are what the command line says.
 type flags struct {
-	out, build, data, only, base, l3fwd, check string
-	passes, core, control                      int
-	workers                                    int
-	apart, peers, latency, update              bool
+	out, build, data, only, base, l3fwd, ovs, check string
+	passes, core, control                           int
+	workers                                         int
+	apart, peers, latency, update                   bool
 }
 
 func parseFlags() flags {
@@ -46,6 +55,7 @@ func parseFlags() flags {
 	flag.BoolVar(&f.apart, "apart", true, "also measure chains function by function")
 	flag.BoolVar(&f.peers, "peers", true, "also measure peers")
 	flag.StringVar(&f.l3fwd, "l3fwd", "", "l3fwd, as hack/l3fwd.sh builds it; empty: not measured")
+	flag.StringVar(&f.ovs, "ovs", "", "folder of Open vSwitch, as hack/ovs.sh makes it; empty: not measured")
 	flag.StringVar(&f.check, "check", "", "results.json of an earlier run: fail if a row costs more than then; no report is written")
 	flag.BoolVar(&f.update, "update", false, "with -only: the report is written, with the rows measured now in place of theirs")
 	flag.BoolVar(&f.latency, "latency", false, "only measure latency at parts of the highest rate, into latency.md")
@@ -108,7 +118,7 @@ func newBench(f flags, dir string) (*bench, error) {
 	full := f.base == "" && f.check == "" && !f.latency && f.workers == 0
 	b := &bench{
 		engine: engine{filepath.Join(f.build, "sinter-bench"), f.core, dir}, baseline: testpmd{f.core, f.control, dir}, scratch: dir, passes: f.passes,
-		l3fwd: l3fwd{f.l3fwd, f.core, dir}, apart: f.apart && full, withPeers: f.peers && full, captures: map[string]capture{},
+		l3fwd: l3fwd{f.l3fwd, f.core, dir}, ovs: f.ovs, apart: f.apart && full, withPeers: f.peers && full, captures: map[string]capture{},
 	}
 	if f.base != "" {
 		b.base = &engine{f.base, f.core, dir}
@@ -179,6 +189,10 @@ func (b *bench) all(ctx context.Context, list []row) ([]result, error) {
 			fmt.Fprintf(os.Stderr, "%26s %.3f × base (%.1f), %.3f–%.3f\n", "", r.ToBase, r.Base, r.ToBaseIn.Low, r.ToBaseIn.High)
 		}
 		for _, p := range r.Peers {
+			if p.Absent != "" {
+				fmt.Fprintf(os.Stderr, "%26s %s: not measured: %s\n", "", p.Name, p.Absent)
+				continue
+			}
 			fmt.Fprintf(os.Stderr, "%26s %s: %.1f cycles, %.2f × %s, %v, %.1f %% forwarded\n", "", p.Name, p.Cycles, p.Ratio, r.Mode, p.Interval, 100*p.Forwarded)
 		}
 		results = append(results, *r)

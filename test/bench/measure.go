@@ -21,6 +21,7 @@ type bench struct {
 	baseline         testpmd
 	l3fwd            l3fwd
 	plugin           string
+	ovs              string // folder of its packages; empty: they are not there
 	scratch          string
 	passes           int
 	apart, withPeers bool
@@ -63,14 +64,12 @@ type plan struct {
 	replay  replay
 	program string
 	apart   []string // programs, a function each
-	peers   []peer
-	args    [][]string // of l3fwd, for each peer
+	peers   []*opened
 }
 
 // series are a row's figures, one per pass.
 type series struct {
 	cycles, mean, pps, baseline, apart, base samples
-	peers, forwarded                         []samples // by peer
 }
 
 // measure is a row's medians over some passes.
@@ -80,13 +79,20 @@ func (b *bench) measure(ctx context.Context, r row, passes int) (*result, error)
 		return nil, err
 	}
 	out := &result{Group: r.Group, Name: r.Name, Functions: r.N, Flows: r.traffic.flows, Bound: r.Bound, Mode: p.mode}
-	s := series{peers: make([]samples, len(p.peers)), forwarded: make([]samples, len(p.peers))}
+	if b.withPeers {
+		p.peers = openPeers(ctx, b, &r)
+		defer p.close()
+	}
+	var s series
 	for range passes {
 		if err := b.pass(ctx, p, out, &s); err != nil {
 			return nil, err
 		}
 	}
-	s.into(out, p.peers)
+	s.into(out)
+	for _, o := range p.peers {
+		out.Peers = append(out.Peers, o.result(s.baseline))
+	}
 	return out, nil
 }
 
@@ -105,19 +111,13 @@ func (b *bench) plan(r row) (*plan, error) {
 	if p.program, p.apart, err = b.programs(r); err != nil {
 		return nil, err
 	}
-	for _, q := range r.peers {
-		if !b.withPeers || q.mode == "" && b.l3fwd.binary == "" {
-			continue
-		}
-		var args []string
-		if q.args != nil {
-			if args, err = q.args(b.scratch); err != nil {
-				return nil, fmt.Errorf("%s: %w", q.name, err)
-			}
-		}
-		p.peers, p.args = append(p.peers, q), append(p.args, args)
-	}
 	return p, nil
+}
+
+func (p *plan) close() {
+	for _, o := range p.peers {
+		o.close()
+	}
 }
 
 // pass runs all programs once, one after the other.
@@ -151,28 +151,14 @@ func (b *bench) pass(ctx context.Context, p *plan, out *result, s *series) error
 		}
 		s.apart = append(s.apart, d.Cycles.P50)
 	}
-	return b.peers(ctx, p, s)
-}
-
-// peers runs a row's peers.
-func (b *bench) peers(ctx context.Context, p *plan, s *series) error {
-	for i, q := range p.peers {
-		var d *deviceReport
-		var err error
-		if q.mode != "" {
-			d, err = b.baseline.run(ctx, p.replay, q.mode)
-		} else {
-			d, err = b.l3fwd.run(ctx, p.replay, p.args[i])
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", q.name, err)
-		}
-		s.peers[i], s.forwarded[i] = append(s.peers[i], d.Cycles.P50), append(s.forwarded[i], float64(d.Sent)/float64(d.Received))
+	p.replay.hz = d.Hz
+	for _, o := range p.peers {
+		o.measure(ctx, p.replay)
 	}
-	return nil
+	return ctx.Err()
 }
 
-func (s *series) into(r *result, peers []peer) {
+func (s *series) into(r *result) {
 	ratios := s.cycles.over(s.baseline)
 	r.Cycles, r.Mean, r.Mpps = s.cycles.median(), s.mean.median(), s.pps.median()/1e6
 	r.Baseline, r.Ratio, r.Interval = s.baseline.median(), ratios.median(), ratios.interval()
@@ -184,12 +170,6 @@ func (s *series) into(r *result, peers []peer) {
 		ratios := s.cycles.over(s.base)
 		in := ratios.interval()
 		r.Base, r.ToBase, r.ToBaseIn = s.base.median(), ratios.median(), &in
-	}
-	for i, q := range peers {
-		ratios := s.peers[i].over(s.baseline)
-		r.Peers = append(r.Peers, peerResult{
-			Name: q.name, Cycles: s.peers[i].median(), Ratio: ratios.median(), Interval: ratios.interval(), Forwarded: s.forwarded[i].median(),
-		})
 	}
 }
 

@@ -4,112 +4,110 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
+	"time"
+
+	"github.com/sinter-nfv/sinter/test/bench/acl"
 )
 
 // peer is another program that forwards the same packets.
 type peer struct {
 	name string
-	mode string // testpmd's forwarding mode; empty: l3fwd
-	// l3fwd's arguments; files that it reads go to a folder.
-	args func(dir string) ([]string, error)
+	// open makes it ready for a row's passes. It fails if the program is not there, or if it cannot do what it is asked for.
+	open func(ctx context.Context, b *bench, r *row) (forwarding, error)
+}
+
+// forwarding is a peer that is ready.
+type forwarding interface {
+	run(ctx context.Context, r replay) (*deviceReport, error)
+	close()
 }
 
 // peerResult is a peer's medians over the passes.
 type peerResult struct {
 	Name      string   `json:"name"`
-	Cycles    float64  `json:"cycles"`
-	Ratio     float64  `json:"ratio"` // to the baseline
-	Interval  interval `json:"ratio_interval"`
-	Forwarded float64  `json:"forwarded_share"`
+	Cycles    float64  `json:"cycles,omitempty"`
+	Ratio     float64  `json:"ratio,omitempty"` // to the baseline
+	Interval  interval `json:"ratio_interval,omitzero"`
+	Forwarded float64  `json:"forwarded_share,omitempty"`
+	Absent    string   `json:"absent,omitempty"` // why it was not measured
 }
 
-var (
-	testpmdIO      = peer{name: "testpmd io", mode: "io"}
-	testpmdMACSwap = peer{name: "testpmd macswap", mode: "macswap"}
-)
+// peerBudget is for how long a peer is measured in a row: one that is slow has fewer passes.
+const peerBudget = time.Minute
 
-// l3fwd is DPDK's router, with all packets from one port back to it.
-type l3fwd struct {
-	binary  string // empty: it could not be built
-	core    int
-	scratch string
+// opened is a peer of a row that is measured, and its figures. If anything goes wrong with it, it is absent from then on: the run goes on without it.
+type opened struct {
+	name              string
+	forwarding        forwarding // nil: absent
+	absent            error
+	cycles, forwarded samples
+	spent             time.Duration
 }
 
-func (l l3fwd) run(ctx context.Context, r replay, args []string) (*deviceReport, error) {
-	report := filepath.Join(l.scratch, "report.json")
-	all := append([]string{"-l", strconv.Itoa(l.core)}, r.eal(report)...)
-	all = append(append(all, "--", "-p", "0x1", "-P", "--config", fmt.Sprintf("(0,0,%d)", l.core)), args...)
-	return untilReport(ctx, report, nil, l.binary, all...)
-}
-
-// l3fwdRoutes is l3fwd with the routes of a table, or with those of router() if there is none.
-func l3fwdRoutes(lookup string, prefixes func() ([]netip.Prefix, error)) peer {
-	return peer{name: "l3fwd " + lookup, args: func(dir string) ([]string, error) {
-		list, err := prefixes()
-		if err != nil {
-			return nil, err
+func openPeers(ctx context.Context, b *bench, r *row) []*opened {
+	var list []*opened
+	for _, p := range r.peers {
+		o := &opened{name: p.name}
+		if o.forwarding, o.absent = p.open(ctx, b, r); o.absent != nil {
+			o.forwarding = nil
 		}
-		var v4 strings.Builder
-		for _, p := range list {
-			if p.Bits() == 0 { // rte_lpm knows no such prefix
-				v4.WriteString("R0.0.0.0/1 0\nR128.0.0.0/1 0\n")
-				continue
-			}
-			fmt.Fprintf(&v4, "R%s 0\n", p)
-		}
-		return l3fwdFiles(dir, lookup, v4.String(), "R2001:0db8:0000:0000:0000:0000:0000:0000/32 0\n")
-	}}
-}
-
-// fewRoutes are those of router().
-func fewRoutes() ([]netip.Prefix, error) {
-	var out []netip.Prefix
-	for _, r := range router("rt").Router.Routes {
-		out = append(out, netip.MustParsePrefix(string(r.Prefix)))
+		list = append(list, o)
 	}
-	return out, nil
+	return list
 }
 
-// manyRoutes are a table's, and the default route.
-func manyRoutes(data string) func() ([]netip.Prefix, error) {
-	return func() ([]netip.Prefix, error) {
-		list, err := table(data)
-		return append(list, netip.MustParsePrefix("0.0.0.0/0")), err
+// measure is a pass.
+func (o *opened) measure(ctx context.Context, r replay) {
+	if o.forwarding == nil || o.spent > peerBudget {
+		return
+	}
+	begin := time.Now()
+	d, err := o.forwarding.run(ctx, r)
+	o.spent += time.Since(begin)
+	switch {
+	case err != nil:
+	case d.Sent == 0:
+		err = errors.New("it forwarded nothing")
+	case d.Cycles.Values == 0:
+		err = errors.New("not one full burst was measured")
+	default:
+		o.cycles, o.forwarded = append(o.cycles, d.Cycles.P50), append(o.forwarded, float64(d.Sent)/float64(d.Received))
+		return
+	}
+	o.absent = err
+	o.close()
+}
+
+func (o *opened) close() {
+	if o.forwarding != nil {
+		o.forwarding.close()
+		o.forwarding = nil
 	}
 }
 
-// l3fwdACL is l3fwd with the rules of a set: odd lines forward, even lines drop. It knows no TCP flags, so it decides a few packets otherwise.
-func l3fwdACL(file string) peer {
-	return peer{name: "l3fwd acl", args: func(dir string) ([]string, error) {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		var v4 strings.Builder
-		for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
-			fields := strings.Fields(strings.TrimPrefix(line, "@"))
-			if len(fields) < 9 {
-				return nil, fmt.Errorf("%s:%d: %d fields, want 9", file, i+1, len(fields))
-			}
-			rule := strings.Join(fields[:9], " ")
-			if i%2 == 0 {
-				fmt.Fprintf(&v4, "R%s 0\n", rule)
-			} else {
-				fmt.Fprintf(&v4, "@%s\n", rule)
-			}
-		}
-		const v6 = "R0000:0000:0000:0000:0000:0000:0000:0000/0 0000:0000:0000:0000:0000:0000:0000:0000/0 0 : 65535 0 : 65535 0x00/0x00 0\n"
-		return l3fwdFiles(dir, "acl", v4.String(), v6)
-	}}
+func (o *opened) result(baseline samples) peerResult {
+	if o.absent != nil {
+		return peerResult{Name: o.name, Absent: o.absent.Error()}
+	}
+	ratios := o.cycles.over(baseline) // of the passes that it had
+	return peerResult{Name: o.name, Cycles: o.cycles.median(), Ratio: ratios.median(), Interval: ratios.interval(), Forwarded: o.forwarded.median()}
 }
 
-func l3fwdFiles(dir, lookup, v4, v6 string) ([]string, error) {
-	f4, f6 := filepath.Join(dir, "l3fwd-"+lookup+"-v4"), filepath.Join(dir, "l3fwd-"+lookup+"-v6")
-	err := errors.Join(os.WriteFile(f4, []byte(v4), 0o644), os.WriteFile(f6, []byte(v6), 0o644))
-	return []string{"--lookup", lookup, "--rule_ipv4", f4, "--rule_ipv6", f6}, err
+// aclRules are a file's, for peers.
+func aclRules(file string) ([]acl.Rule, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := acl.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return rules, nil
+}
+
+// tooFew tells that a peer does not translate all flows, so that its figure would not count.
+func tooFew(tracked, flows int) error {
+	return fmt.Errorf("it tracks only %d connections of %d flows", tracked, flows)
 }

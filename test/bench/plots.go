@@ -133,6 +133,9 @@ func peersPlot(path string, results []result) error {
 		}
 		add(r.Name, r.Mpps, true)
 		for _, q := range r.Peers {
+			if q.Absent != "" {
+				continue
+			}
 			add(q.Name, r.Mpps*r.Cycles/q.Cycles, false)
 		}
 	}

@@ -19,7 +19,11 @@ func reported() []result {
 			Apart: 100, Gain: 2, Stages: stages,
 		})
 	}
-	list[0].Peers = []peerResult{{Name: "l3fwd lpm", Cycles: 25, Ratio: 0.71, Interval: in, Forwarded: 1}}
+	list[0].Peers = []peerResult{
+		{Name: "l3fwd lpm", Cycles: 25, Ratio: 0.71, Interval: in, Forwarded: 1},
+		{Name: "OVS flows", Cycles: 250, Ratio: 7.14, Interval: in, Forwarded: 0.5},
+		{Name: "kernel flowtable", Absent: "no such thing"},
+	}
 	list[1].Ratio = 1.2
 	return list
 }
@@ -37,6 +41,8 @@ func TestAReportTellsOfBoundsPeersAndStages(t *testing.T) {
 		"| routers-1 | 50.0 | 52.00 | 1.43 | 1.30–1.50 | 1.4 | missed by 2 % | 100 | 2.0 × |",
 		"| routers-10 | 50.0 | 52.00 | 1.20 | 1.30–1.50 | 1.4 | met | 100 | 2.0 × |",
 		"| | l3fwd lpm | 25.0 | 104.00 | 0.71 | 1.30–1.50 |",
+		"| | OVS flows (forwards 50 %) | 250.0 | 10.40 | 7.14 | 1.30–1.50 |",
+		"| | kernel flowtable | not measured: no such thing | | | |",
 		"| routers-1 | 10.0 | 30.0 | 0.0 | 0.0 | 20.0 | 0.0 | parse |",
 	} {
 		if !strings.Contains(string(text), want+"\n") {

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"strings"
+
+	"github.com/sinter-nfv/sinter/test/bench/kernel"
 )
 
 // row is a chain, the packets that it is measured with, and what it may cost at most.
@@ -105,7 +107,9 @@ func rows(data string) []row {
 			Group: "routers", Name: fmt.Sprintf("routers-%d", n), N: n, chain: fixed(routers(n)), traffic: mixed(10_000, frameSize), Bound: 1.4, apart: true,
 		})
 	}
-	list[0].peers = []peer{testpmdIO, testpmdMACSwap, l3fwdRoutes("lpm", fewRoutes), l3fwdRoutes("fib", fewRoutes)}
+	list[0].peers = []peer{
+		testpmdIn("io"), testpmdIn("macswap"), l3fwdRoutes("lpm", fewRoutes), l3fwdRoutes("fib", fewRoutes), kernelIn, kernelRoutes, kernelFlowtable, ovsRoutes,
+	}
 	list = append(list, naptRows()...)
 	list = append(list, firewallRows(data)...)
 	list = append(list, ispRows(data)...)
@@ -126,6 +130,7 @@ func naptRows() []row {
 	for _, n := range lengths {
 		list = append(list, row{
 			Group: "napts", Name: fmt.Sprintf("napts-%d-10k", n), N: n, chain: fixed(napts(n, 10_000)), traffic: mixed(10_000, frameSize), Bound: 2.1, apart: true,
+			peers: naptPeers(n, 10_000),
 		})
 	}
 	for _, c := range []struct {
@@ -135,17 +140,27 @@ func naptRows() []row {
 		for _, n := range []int{1, 10} {
 			list = append(list, row{
 				Group: "flows", Name: fmt.Sprintf("napts-%d-%s", n, label(c.flows)), N: n, chain: fixed(napts(n, c.flows)), traffic: mixed(c.flows, frameSize), Bound: c.bound,
+				peers: naptPeers(n, c.flows),
 			})
 		}
 	}
 	for _, n := range []int{1, 10} {
 		list = append(list, row{
 			Group: "flows", Name: fmt.Sprintf("napts-%d-1m-zipf", n), N: n, chain: fixed(napts(n, 1_000_000)), traffic: zipfFlows(1_000_000), Bound: 3.2,
+			peers: naptPeers(n, 1_000_000),
 		})
 	}
 	return append(list, row{
-		Group: "new", Name: "napts-1-new-flows", N: 1, chain: fixed(napts(1, 2_000_000)), traffic: newFlows(2_000_000), Bound: 8,
+		Group: "new", Name: "napts-1-new-flows", N: 1, chain: fixed(napts(1, 2_000_000)), traffic: newFlows(2_000_000), Bound: 8, peers: naptPeers(1, 2_000_000),
 	})
+}
+
+// naptPeers do what one NAPT does.
+func naptPeers(n, flows int) []peer {
+	if n > 1 {
+		return nil
+	}
+	return []peer{kernelNAPT(flows), ovsNAPT(flows)}
 }
 
 func firewallRows(data string) []row {
@@ -158,10 +173,14 @@ func firewallRows(data string) []row {
 		list = append(list, row{
 			Group: "firewall", Name: fmt.Sprintf("%s-%s", dashed(c.set), label(c.flows)), N: 1,
 			chain: fixed(functions{firewall("fw", rulesFile(data, c.set))}), traffic: accepted(data, c.set, c.flows), Bound: c.bound,
-			peers: []peer{l3fwdACL(rulesFile(data, c.set))},
+			peers: aclPeers(rulesFile(data, c.set)),
 		})
 	}
 	return list
+}
+
+func aclPeers(file string) []peer {
+	return []peer{l3fwdACL(file), kernelFirewall("rules", file, kernel.Plain), kernelFirewall("verdict map", file, kernel.Mapped), ovsACL(file)}
 }
 
 func dashed(set string) string { return strings.ReplaceAll(set, "_", "-") }
@@ -172,6 +191,7 @@ func ispRows(data string) []row {
 	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550"} {
 		list = append(list, row{
 			Group: "isp", Name: fmt.Sprintf("isp-%s-10k", dashed(set)), N: 3, chain: fixed(isp(rulesFile(data, set))), traffic: accepted(data, set, 10_000), Bound: 2.2, apart: true,
+			peers: ispPeers(data, set, 10_000),
 		})
 	}
 	for _, c := range []struct {
@@ -180,6 +200,7 @@ func ispRows(data string) []row {
 	}{{100_000, 3.4}, {1_000_000, 4.5}} {
 		list = append(list, row{
 			Group: "isp", Name: "isp-acl1-8550-" + label(c.flows), N: 3, chain: fixed(isp(rulesFile(data, "acl1_8550"))), traffic: accepted(data, "acl1_8550", c.flows), Bound: c.bound,
+			peers: ispPeers(data, "acl1_8550", c.flows),
 		})
 	}
 	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550"} {
@@ -188,6 +209,10 @@ func ispRows(data string) []row {
 		list = append(list, row{Group: "new", Name: fmt.Sprintf("isp-%s-new-flows", dashed(set)), N: 3, chain: fixed(isp(rulesFile(data, set))), traffic: t, Bound: 10})
 	}
 	return list
+}
+
+func ispPeers(data, set string, flows int) []peer {
+	return []peer{kernelISP(rulesFile(data, set), flows), ovsISP(rulesFile(data, set), flows)}
 }
 
 // tableRows are a router with the Internet's routes, alone and behind a firewall.
@@ -199,7 +224,7 @@ func tableRows(data string) []row {
 				rt, err := tableRouter(data, dir)
 				return functions{rt}, err
 			},
-			peers: []peer{l3fwdRoutes("fib", manyRoutes(data))}, // rte_lpm takes minutes to fill
+			peers: []peer{l3fwdRoutes("fib", manyRoutes(data)), kernelTable(data)}, // rte_lpm takes minutes to fill
 		},
 		{
 			Group: "table", Name: "acl1-8550-router-901899", N: 2, traffic: accepted(data, "acl1_8550", 64_000), Bound: 4.5,

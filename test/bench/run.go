@@ -21,7 +21,8 @@ type replay struct {
 	plugin           string // libsinter-replay.so
 	capture          string
 	warmup, measured int
-	rate             int // frames per second; 0: as many as are asked for
+	rate             int     // frames per second; 0: as many as are asked for
+	hz               float64 // of the TSC, once a device has told it
 }
 
 // device is EAL's name and arguments of the device, which writes a report.
@@ -206,7 +207,10 @@ func untilReport(ctx context.Context, report string, then func() error, name str
 // start starts a command in a session of its own, which the scheduler prefers to other sessions (where it tells them apart): the rest of the machine
 // takes less of the core away. It is no real-time process, as two of them on two cores would leave nothing to the rest.
 func start(cmd *exec.Cmd) error {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setsid: true}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Pdeathsig, cmd.SysProcAttr.Setsid = syscall.SIGKILL, true
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -94,15 +94,11 @@ func TestTheTableHasAllRoutesAndEachNextHopItsShare(t *testing.T) {
 }
 
 func TestL3fwdGetsARulePerLineAndDropsThoseOfEvenLines(t *testing.T) {
-	dir := t.TempDir()
-	args, err := l3fwdACL(rulesFile(dataFolder, "acl1_251")).args(dir)
-	if err != nil {
+	b := &bench{l3fwd: l3fwd{binary: "l3fwd"}, scratch: t.TempDir()}
+	if _, err := l3fwdACL(rulesFile(dataFolder, "acl1_251")).open(t.Context(), b, nil); err != nil {
 		t.Fatal(err)
 	}
-	if want := filepath.Join(dir, "l3fwd-acl-v4"); len(args) != 6 || args[3] != want {
-		t.Fatalf("arguments %q: want the rules in %s", args, want)
-	}
-	text, err := os.ReadFile(args[3])
+	text, err := os.ReadFile(filepath.Join(b.scratch, "l3fwd-acl-v4"))
 	if err != nil {
 		t.Fatal(err)
 	}
