@@ -5,8 +5,9 @@
  * a pair of buckets. All keys of a bulk are made first, and their lines asked for; those that are not known
  * are classified together.
  *
- * Traffic is judged by windows of packets. A memo that misses too often in several windows on end pauses, and
- * longer from time to time: a trial costs little beside a pause.
+ * Traffic is judged by windows of packets. A memo that misses too often in several windows on end looks
+ * whether more room would help: it remembers every 16th header only, as if it had 16 times the room. If these
+ * recur it grows, else it pauses, and longer from time to time: a trial costs little beside a pause.
  */
 
 #include <stdlib.h>
@@ -21,20 +22,25 @@
 #include "sn_memo.h"
 #include "sn_plain.h"
 
-#define WAYS	    4u
-#define BUCKETS	    32768u /* a power of two: 2 MiB, one huge page */
-#define BULK_MAX    64u
-#define WINDOW	    65536u /* packets */
-#define TRIAL	    3u	   /* windows on end that miss too often, before a pause */
-#define MISSES	    4u	   /* too often: more than every fourth packet */
-#define PAUSE_MIN   (64ull * WINDOW)
-#define PAUSE_MAX   (4096ull * WINDOW)
-#define RARELY	    8u /* while it serves, every eighth packet that finds no room takes another's */
-#define CLASS_SHIFT 48
-#define KEY_BITS    ((1ull << CLASS_SHIFT) - 1)
+#define WAYS	     4u
+#define BUCKETS	     32768u /* at first, a power of two: 2 MiB, one huge page */
+#define BUCKETS_MAX  (16u * BUCKETS)
+#define BULK_MAX     64u
+#define WINDOW	     65536u	  /* packets */
+#define TRIAL	     3u		  /* windows on end that miss too often, before something is done */
+#define TRIAL_GROWN  32u	  /* the same after growth: all flows have to come by once */
+#define MISSES	     4u		  /* too often: more than every fourth packet */
+#define SAMPLED	     16u	  /* headers of which one is remembered while it is sampling */
+#define WINDOW_SMALL (WINDOW / 4) /* of sampled packets */
+#define TRIAL_SAMPLE 12u
+#define CLEARED	     1024u /* buckets per look-up, so that no packet waits long for it */
+#define PAUSE_MIN    (64ull * WINDOW)
+#define PAUSE_MAX    (4096ull * WINDOW)
+#define RARELY	     8u /* while it serves, every eighth packet that finds no room takes another's */
+#define CLASS_SHIFT  48
+#define KEY_BITS     ((1ull << CLASS_SHIFT) - 1)
 
 /* The second word of a key: ports, 2 bits and the DSCP's atom, the atom of the TCP flags, (class). */
-#define PORTS	    0xffffffffull
 #define DSCP_SHIFT  32
 #define TCP_BIT	    (1ull << 38)
 #define USED_BIT    (1ull << 39) /* no key is 0 */
@@ -51,10 +57,19 @@ struct bucket {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct bucket) == 64, "a bucket is a cache line");
 
+enum mode {
+	ASKED,
+	SAMPLING,
+	CLEARING, /* larger memory, before its use */
+	PAUSING,
+};
+
 struct sn_memo {
 	const struct sn_classifier *classifier;
 	const struct sn_atoms *atoms;
-	struct bucket *buckets;
+	struct bucket *buckets; /* in use: `first` or `larger` */
+	uint32_t mask;		/* their number - 1 */
+	enum mode mode;
 	struct key reads; /* the bits of keys that the classifier reads */
 	uint64_t seed;
 	uint64_t pausing; /* packets to come until the next trial */
@@ -63,6 +78,11 @@ struct sn_memo {
 	uint32_t missed;
 	uint32_t bad_windows; /* on end */
 	uint32_t turn;
+	uint32_t sampled; /* headers that were new while sampling */
+	struct bucket *first;
+	struct bucket *larger; /* NULL: not grown */
+	uint32_t n_larger;
+	uint32_t n_cleared; /* of them */
 } __attribute__((aligned(64)));
 
 #define FITS                                                                                              \
@@ -113,14 +133,18 @@ struct sn_memo *sn_memo_create(const struct sn_classifier *c, const struct sn_at
 
 	if (memo == NULL)
 		return NULL;
-	*memo = (struct sn_memo){.classifier = c, .atoms = atoms, .reads = read_bits(c), .pause = PAUSE_MIN};
-	memo->buckets = sn_huge_alloc(BUCKETS * sizeof(*memo->buckets));
-	if (memo->buckets == NULL) {
+	*memo = (struct sn_memo){.classifier = c,
+				 .atoms = atoms,
+				 .reads = read_bits(c),
+				 .mask = BUCKETS - 1,
+				 .pause = PAUSE_MIN};
+	memo->buckets = memo->first = sn_huge_alloc(BUCKETS * sizeof(*memo->first));
+	if (memo->first == NULL) {
 		free(memo);
 		return NULL;
 	}
-	memo->seed = 0xe7037ed1a0b428dbull ^ (uintptr_t)memo->buckets;
-	memset(memo->buckets, 0, BUCKETS * sizeof(*memo->buckets)); /* which no packet has to wait for */
+	memo->seed = 0xe7037ed1a0b428dbull ^ (uintptr_t)memo->first;
+	memset(memo->first, 0, BUCKETS * sizeof(*memo->first)); /* which no packet has to wait for */
 	return memo;
 }
 
@@ -128,14 +152,24 @@ void sn_memo_free(struct sn_memo *memo)
 {
 	if (memo == NULL)
 		return;
-	free(memo->buckets);
+	free(memo->first);
+	free(memo->larger);
 	free(memo);
 }
 
 bool sn_memo_is_on(const struct sn_memo *memo)
 {
-	return memo->pausing == 0;
+	return memo->mode == ASKED;
 }
+
+size_t sn_memo_size(const struct sn_memo *memo)
+{
+	size_t n = BUCKETS + (memo->larger != NULL ? memo->n_larger : 0);
+
+	return sizeof(*memo) + n * sizeof(*memo->first);
+}
+
+/* ---- keys and buckets ---- */
 
 static inline struct key key_of(const struct sn_memo *memo, const uint8_t *f)
 {
@@ -149,9 +183,9 @@ static inline struct key key_of(const struct sn_memo *memo, const uint8_t *f)
 	return (struct key){sn_load64(f + SN_PLAIN_SRC) & memo->reads.addresses, rest & memo->reads.rest};
 }
 
-static inline uint32_t home_of(const struct sn_memo *memo, struct key k)
+static inline uint64_t hash_of(const struct sn_memo *memo, struct key k)
 {
-	return sn_mum(k.addresses ^ memo->seed, k.rest ^ 0x9e3779b97f4a7c15ull) & (BUCKETS - 1);
+	return sn_mum(k.addresses ^ memo->seed, k.rest ^ 0x9e3779b97f4a7c15ull);
 }
 
 /* Bit per way: it has the key. */
@@ -207,12 +241,99 @@ static void put(struct sn_memo *memo, uint32_t home, struct key k, uint64_t clas
 	    put_if_free(&memo->buckets[home ^ 1], k, class))
 		return;
 	memo->turn++;
-	if (memo->bad_windows == 0 && memo->turn % RARELY != 0)
+	if (memo->mode == ASKED && memo->bad_windows == 0 && memo->turn % RARELY != 0)
 		return;
 	way = memo->turn / RARELY % WAYS;
 	b->addresses[way] = k.addresses;
 	b->rest[way] = k.rest | class << CLASS_SHIFT;
 }
+
+/* ---- whether it is worth its cost ---- */
+
+static void set_mode(struct sn_memo *memo, enum mode mode)
+{
+	memo->mode = mode;
+	memo->seen = memo->missed = memo->bad_windows = 0;
+}
+
+static void shrink(struct sn_memo *memo)
+{
+	memo->buckets = memo->first;
+	memo->mask = BUCKETS - 1;
+	free(memo->larger);
+	memo->larger = NULL;
+}
+
+static void begin_pause(struct sn_memo *memo)
+{
+	memo->pausing = memo->pause;
+	memo->pause = 2 * memo->pause < PAUSE_MAX ? 2 * memo->pause : PAUSE_MAX;
+	set_mode(memo, PAUSING);
+}
+
+/* Room for twice the headers that there are, by those of the sample. */
+static void begin_growth(struct sn_memo *memo)
+{
+	uint32_t n = 2 * BUCKETS;
+
+	while (n < BUCKETS_MAX && n * WAYS < 2 * SAMPLED * memo->sampled)
+		n *= 2;
+	memo->larger = sn_huge_alloc(n * sizeof(*memo->larger));
+	if (memo->larger == NULL) {
+		begin_pause(memo);
+		return;
+	}
+	memo->n_larger = n;
+	memo->n_cleared = 0;
+	set_mode(memo, CLEARING);
+}
+
+/* Some of the larger memory; when all is clear it is used. */
+static void clear(struct sn_memo *memo)
+{
+	memset(&memo->larger[memo->n_cleared], 0, CLEARED * sizeof(*memo->larger));
+	memo->n_cleared += CLEARED;
+	if (memo->n_cleared < memo->n_larger)
+		return;
+	memo->buckets = memo->larger;
+	memo->mask = memo->n_larger - 1;
+	set_mode(memo, ASKED);
+}
+
+/* A window is over, of which too many packets were not known; for the how manieth time on end. */
+static void judge_bad(struct sn_memo *memo)
+{
+	memo->bad_windows++;
+	if (memo->mode == SAMPLING) {
+		if (memo->bad_windows == TRIAL_SAMPLE)
+			begin_pause(memo);
+	} else if (memo->larger != NULL) {
+		if (memo->bad_windows < TRIAL_GROWN)
+			return;
+		shrink(memo);
+		begin_pause(memo);
+	} else if (memo->bad_windows == TRIAL) {
+		set_mode(memo, SAMPLING);
+		memo->sampled = 0;
+	}
+}
+
+static void judge(struct sn_memo *memo)
+{
+	bool good = memo->missed <= memo->seen / MISSES;
+
+	memo->seen = memo->missed = 0;
+	if (!good) {
+		judge_bad(memo);
+		return;
+	}
+	memo->bad_windows = 0;
+	memo->pause = PAUSE_MIN;
+	if (memo->mode == SAMPLING)
+		begin_growth(memo);
+}
+
+/* ---- look-ups ---- */
 
 /* The k frames of `index` are not in their buckets. How many were in none. */
 static uint32_t find_missed(struct sn_memo *memo, const uint8_t *const *frames, const struct key *keys,
@@ -242,18 +363,43 @@ static uint32_t find_missed(struct sn_memo *memo, const uint8_t *const *frames, 
 	return left;
 }
 
-/* A window is over. */
-static void judge(struct sn_memo *memo)
+/* Remembers some of the frames, whose classes are known. */
+static void sample(struct sn_memo *memo, const uint8_t *const *frames, const uint32_t *classes,
+		   unsigned int n)
 {
-	if (memo->missed <= memo->seen / MISSES) {
-		memo->bad_windows = 0;
-		memo->pause = PAUSE_MIN;
-	} else if (++memo->bad_windows == TRIAL) {
-		memo->pausing = memo->pause;
-		memo->pause = 2 * memo->pause < PAUSE_MAX ? 2 * memo->pause : PAUSE_MAX;
-		memo->bad_windows = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct key k = key_of(memo, frames[i]);
+		uint64_t hash = hash_of(memo, k);
+		uint32_t home = hash & memo->mask;
+
+		if ((hash >> 40) % SAMPLED != 0)
+			continue;
+		memo->seen++;
+		if (ways_of(&memo->buckets[home], k) || ways_of(&memo->buckets[home ^ 1], k))
+			continue;
+		put(memo, home, k, classes[i]);
+		memo->missed++;
+		memo->sampled++;
 	}
-	memo->seen = memo->missed = 0;
+	if (memo->seen >= WINDOW_SMALL)
+		judge(memo);
+}
+
+/* Packets go by the classifier, and something is done besides. */
+static __attribute__((noinline)) void look_up_aside(struct sn_memo *memo, const uint8_t *const *frames,
+						    uint32_t *classes, unsigned int n)
+{
+	sn_classifier_lookup_plain(memo->classifier, frames, classes, n);
+	if (memo->mode == SAMPLING) {
+		sample(memo, frames, classes, n);
+	} else if (memo->mode == CLEARING) {
+		clear(memo);
+	} else if (memo->pausing > n) {
+		memo->pausing -= n;
+	} else {
+		set_mode(memo, ASKED);
+		memo->bad_windows = 1; /* what is there is old */
+	}
 }
 
 void sn_memo_lookup(struct sn_memo *memo, const uint8_t *const *frames, uint32_t *classes, unsigned int n)
@@ -262,14 +408,13 @@ void sn_memo_lookup(struct sn_memo *memo, const uint8_t *const *frames, uint32_t
 	uint32_t homes[BULK_MAX], k = 0;
 	uint8_t index[BULK_MAX];
 
-	if (memo->pausing > 0) {
-		memo->pausing -= memo->pausing < n ? memo->pausing : n;
-		sn_classifier_lookup_plain(memo->classifier, frames, classes, n);
+	if (memo->mode != ASKED) {
+		look_up_aside(memo, frames, classes, n);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		keys[i] = key_of(memo, frames[i]);
-		homes[i] = home_of(memo, keys[i]);
+		homes[i] = hash_of(memo, keys[i]) & memo->mask;
 		__builtin_prefetch(&memo->buckets[homes[i]]);
 	}
 	for (uint32_t i = 0; i < n; i++) {

@@ -5,7 +5,8 @@
 /*
  * A worker's exact memory of the classes that a classifier found for plain frames, by the fields that it
  * reads. Where the same headers come again, a look-up reads one line instead of walking a table. The memo
- * measures that: while headers hardly recur it is not asked, but for a trial now and then.
+ * measures that: it grows where more headers recur than it has room for, and while headers hardly recur it is
+ * not asked, but for a trial now and then.
  */
 
 #include <stdbool.h>
@@ -28,5 +29,8 @@ void sn_memo_lookup(struct sn_memo *memo, const uint8_t *const *frames, uint32_t
 
 /* Whether it is asked at present. */
 bool sn_memo_is_on(const struct sn_memo *memo);
+
+/* Bytes that it takes at present. */
+size_t sn_memo_size(const struct sn_memo *memo);
 
 #endif /* SN_MEMO_H */

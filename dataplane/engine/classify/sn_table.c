@@ -277,7 +277,7 @@ const char *sn_table_kind(const struct sn_table *table)
 bool sn_table_is_slow(const struct sn_table *table)
 {
 	if (table->tree != NULL)
-		return !sn_tree_is_list(table->tree);
+		return sn_tree_has_nodes(table->tree);
 	return table->lpm != NULL && sn_lpm_size(table->lpm) > FAST_MAX;
 }
 

@@ -54,6 +54,7 @@ struct sn_tree *sn_tree_create(const struct sn_boxes *boxes, const struct sn_tre
 			       struct sn_error *err);
 void sn_tree_free(struct sn_tree *tree);
 bool sn_tree_is_list(const struct sn_tree *tree);
+bool sn_tree_has_nodes(const struct sn_tree *tree);
 size_t sn_tree_size(const struct sn_tree *tree);
 void sn_tree_lookup(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes, unsigned int n);
 

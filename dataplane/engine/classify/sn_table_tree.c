@@ -495,6 +495,15 @@ bool sn_tree_is_list(const struct sn_tree *tree)
 	return tree->n_roots == 1 && !(tree->roots[0] & SN_ENTRY_NODE);
 }
 
+bool sn_tree_has_nodes(const struct sn_tree *tree)
+{
+	uint64_t any = 0;
+
+	for (uint32_t r = 0; r < tree->n_roots; r++)
+		any |= tree->roots[r] & SN_ENTRY_NODE;
+	return any != 0;
+}
+
 size_t sn_tree_size(const struct sn_tree *tree)
 {
 	return tree->size;

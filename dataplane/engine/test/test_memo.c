@@ -75,7 +75,7 @@ static void make_classifier(struct subject *s, const struct reading *r, uint32_t
 		required[i] = r->n_sets > 0 && !last ? dice(1u << r->n_sets) : 0;
 		for (uint32_t d = 0; d < r->n_dims; d++) {
 			uint32_t max = sn_field_max((enum sn_field)r->dims[d]), part = max / 64;
-			uint32_t low = dice(56) * part, wide = dice(8) * part;
+			uint32_t low = (1 + dice(55)) * part, wide = dice(8) * part;
 
 			bounds[i][d][0] = last || (r->n_dims > 1 && dice(3) == 0) ? 0 : low;
 			bounds[i][d][1] = last || bounds[i][d][0] == 0 ? max : low + wide;
@@ -197,6 +197,22 @@ static void a_memo_pauses_while_headers_do_not_recur(void **state)
 	free_subject(s);
 }
 
+static void a_memo_grows_where_more_headers_recur_than_it_has_room_for(void **state)
+{
+	struct subject *s = make_subject(&all);
+	size_t size = sn_memo_size(s->memo);
+
+	(void)state;
+	send_flows(s, 0, 300000, 40 * WINDOW);
+	assert_true(sn_memo_is_on(s->memo));
+	assert_in_range(sn_memo_size(s->memo), 3 * size, 9 * size);
+	/* No longer worth its memory. */
+	send_flows(s, 1 << 20, UINT32_MAX, 40 * WINDOW);
+	assert_false(sn_memo_is_on(s->memo));
+	assert_int_equal(sn_memo_size(s->memo), size);
+	free_subject(s);
+}
+
 static void what_a_table_does_not_read_tells_no_headers_apart(void **state)
 {
 	static const struct reading by_destination = {
@@ -237,6 +253,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_remembered_is_what_the_classifier_finds),
 		cmocka_unit_test(a_memo_pauses_while_headers_do_not_recur),
+		cmocka_unit_test(a_memo_grows_where_more_headers_recur_than_it_has_room_for),
 		cmocka_unit_test(what_a_table_does_not_read_tells_no_headers_apart),
 		cmocka_unit_test(there_is_a_memo_where_it_may_be_faster_and_keys_fit),
 	};
