@@ -33,9 +33,9 @@ pass; it swaps MAC addresses, IP addresses and ports and looks nothing up. *Unme
 function a program of its own, one after the other. Absolute cycles differ from machine to machine; the ratios are what to read. The interval has the median ratio
 with a confidence of 90 % or more, from five passes on (order statistics). Mpps are those of a core that does nothing else, at the TSC's clock.
 
-Of each chain's name the end is the number of flows, one packet of each in turn: uniform, or by Zipf's law. *new-flows*: each packet opens one. What a second core brings is measured by
-` + "`hack/bench.sh -workers 2`" + `, into [cores.md](cores.md); latency by ` + "`hack/bench.sh -latency`" + `, into [latency.md](latency.md). ` + "`make bench-check`" + ` fails if a row's ratio exceeds the
-one of the last report by more than 3 %.
+Of each chain's name the end is the number of flows, one packet of each in turn: uniform, or by Zipf's law. *new-flows*: each packet opens one. What a second core brings is in [cores.md](cores.md), latency
+in [latency.md](latency.md); ` + "`hack/bench.sh -workers 2`" + ` and ` + "`-latency`" + ` measure these alone. All together takes an hour or so; ` + "`make bench-short`" + ` tries all of it in a few minutes,
+for CI, and writes no report. ` + "`make bench-check`" + ` fails if a row's ratio exceeds the one of the last report by more than 3 %.
 
 To measure some rows, run ` + "`hack/bench.sh -only 'napts-*,isp-*-10k'`" + `; with ` + "`-update`" + ` they take their places in this report. To compare two builds in the same passes, add
 ` + "`-base <the other's sinter-bench>`" + `. A row takes seconds, so a machine that does other work, too, measures it; programs run in sessions that its scheduler prefers.
@@ -57,6 +57,7 @@ func markdown(results []result) string {
 		fmt.Fprintf(&b, "| %s | %.1f | %.2f | %s | %v | %.1f | %s | %s | %s |\n", r.Name, r.Cycles, r.Mpps, ratio, r.Interval, r.Bound, r.verdict(), unmerged, gain)
 	}
 	b.WriteString("\n![routers in a row](routers.svg) ![NAPTs in a row](napts.svg)\n\n![cycles over flows](flows.svg) ![Mpps over flows](flows-mpps.svg)\n")
+	missesTable(&b, results)
 	peersTable(&b, results)
 	stagesTable(&b, results)
 	return b.String()
@@ -110,7 +111,7 @@ func peersTable(b *strings.Builder, results []result) {
 
 // stagesTable has where the cycles go: the largest stage limits a row.
 func stagesTable(b *strings.Builder, results []result) {
-	b.WriteString("\n## Where the cycles go\n\nMeasured in extra bursts with a clock around each stage (which itself costs a few cycles). The largest stage is what limits a row that misses its bound.\n\n| chain |")
+	b.WriteString("\n## Where the cycles go\n\nMeasured in extra bursts with a clock around each stage (which itself costs a few cycles).\n\n| chain |")
 	for _, s := range stages {
 		fmt.Fprintf(b, " %s |", s)
 	}

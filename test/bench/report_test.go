@@ -40,6 +40,7 @@ func TestAReportTellsOfBoundsPeersAndStages(t *testing.T) {
 	for _, want := range []string{
 		"| routers-1 | 50.0 | 52.00 | 1.43 | 1.30–1.50 | 1.4 | missed by 2 % | 100 | 2.0 × |",
 		"| routers-10 | 50.0 | 52.00 | 1.20 | 1.30–1.50 | 1.4 | met | 100 | 2.0 × |",
+		"| routers-1 | 1.43 | 1.4 | 1.02 | 50.0 | 49.0 | 1.0 | 10.0 | 30.0 | 0.0 | 0.0 | 20.0 | 0.0 | " + limits["routers"] + " |",
 		"| | l3fwd lpm | 25.0 | 104.00 | 0.71 | 1.30–1.50 |",
 		"| | OVS flows (forwards 50 %) | 250.0 | 10.40 | 7.14 | 1.30–1.50 |",
 		"| | kernel flowtable | not measured: no such thing | | | |",
@@ -59,6 +60,25 @@ func TestAReportTellsOfBoundsPeersAndStages(t *testing.T) {
 	stored, err := readStored(filepath.Join(dir, "results.json"))
 	if err != nil || len(stored) != len(reported()) || stored["routers-1"].Ratio != 1.43 || stored["routers-1"].Interval.High != 1.5 {
 		t.Errorf("stored results %v: %v", stored, err)
+	}
+}
+
+func TestEachRowThatMayMissKnowsWhatLimitsIt(t *testing.T) {
+	known := map[string]bool{}
+	for _, r := range rows(dataFolder) {
+		known[r.Group], known[r.Name] = true, true
+		if of := (&result{Group: r.Group, Name: r.Name}); r.Bound > 0 && of.limit() == "" {
+			t.Errorf("%s: nothing is said of what limits it", r.Name)
+		}
+	}
+	for name := range limits {
+		if !known[name] {
+			t.Errorf("%s is neither a row nor a group", name)
+		}
+	}
+	var b strings.Builder
+	if missesTable(&b, []result{{Name: "good", Ratio: 1, Bound: 2}}); !strings.Contains(b.String(), "None.") {
+		t.Errorf("%q: want it to say that no row misses", b.String())
 	}
 }
 

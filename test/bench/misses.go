@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// limits says what limits a row that misses its bound, by profile: of the row itself or, where it has no sentence of its own, of its group.
+var limits = map[string]string{
+	"routers":                 "rewrite: TTL, checksum, two MAC addresses and counters",
+	"napts":                   "rewrite, then the hash of the flow's key in look-up",
+	"flows":                   "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
+	"new":                     "classify and rewrite: the slow way, which makes a session, and the system's kernel, which zeroes memory as it is first touched",
+	"firewall":                "classify: the walk of the tree of rules",
+	"isp":                     "rewrite and look-up, as of a NAPT",
+	"isp-acl1-8550-1m":        "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
+	"table":                   "classify: the walk of prefixes",
+	"acl1-8550-router-901899": "classify: a walk of rules and one of prefixes",
+	"sizes":                   "receive: the device copies the frame, and the checksum's memory is touched once more",
+}
+
+func (r *result) limit() string {
+	if s, ok := limits[r.Name]; ok {
+		return s
+	}
+	return limits[r.Group]
+}
+
+// missesTable has the rows that miss their bound, by how much, and where their cycles go.
+func missesTable(b *strings.Builder, results []result) {
+	b.WriteString("\n## Rows that miss their bound\n\n")
+	var missed []result
+	for _, r := range results {
+		if r.Bound > 0 && r.Ratio > r.Bound {
+			missed = append(missed, r)
+		}
+	}
+	if len(missed) == 0 {
+		b.WriteString("None.\n")
+		return
+	}
+	b.WriteString("*Allowed* are the bound's cycles, at the baseline's of the same passes. The stages are those of [below](#where-the-cycles-go); what limits a row is known from profiles.\n\n" +
+		"| chain | × | at most | factor | cycles | allowed | over | " + strings.Join(stages, " | ") + " | what limits it |\n| --- |" + strings.Repeat(" --: |", 6+len(stages)) + " --- |\n")
+	for _, r := range missed {
+		allowed := r.Bound * r.Baseline
+		fmt.Fprintf(b, "| %s | %.2f | %.1f | %.2f | %.1f | %.1f | %.1f |", r.Name, r.Ratio, r.Bound, r.Ratio/r.Bound, r.Cycles, allowed, r.Cycles-allowed)
+		for _, s := range stages {
+			fmt.Fprintf(b, " %.1f |", r.Stages[s])
+		}
+		fmt.Fprintf(b, " %s |\n", r.limit())
+	}
+}
