@@ -161,8 +161,12 @@ fuzz: ## Each fuzz target for FUZZTIME (5m).
 	hack/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: deps build ## Cycles per packet, beside DPDK's own programs, the kernel and Open vSwitch: tables and plots into docs/bench/ (root, minutes).
-	hack/bench.sh -out docs/bench
+bench: deps build ## Cycles per packet, beside DPDK's own programs, the kernel and Open vSwitch: tables and plots into docs/bench/ (root, an hour).
+	hack/bench.sh -all -out docs/bench
+
+.PHONY: bench-short
+bench-short: deps build ## All that bench measures, one pass of a row of each kind, into no report (root, minutes): for CI.
+	out=$$(mktemp -d) && hack/bench.sh -all -short -out $$out; code=$$?; rm -rf $$out; exit $$code
 
 .PHONY: bench-check
 bench-check: deps build ## Fail if a row of docs/bench/results.json got slower by more than 3 % (root, minutes; on the machine that made it).

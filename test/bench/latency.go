@@ -50,92 +50,125 @@ func daemon(binary, scratch, program string, core, control int) forwarder {
 // maxRate is the highest that the device takes: more than any program forwards.
 const maxRate = 1_000_000_000
 
-// percentiles of one load, in microseconds: medians of passes.
+// percentiles of one load, in microseconds, a value for each pass.
 type percentiles struct {
-	load, missed               float64
-	p50, p90, p99, p999, p9999 float64
+	load, pps                          float64 // pps: the highest rate
+	p50, p90, p99, p999, p9999, missed samples // missed: shares of the frames
 }
 
-// latencyOf measures a forwarder's highest rate, and then its latency at parts of it.
-func latencyOf(ctx context.Context, run forwarder, r replay, passes int) (pps float64, list []percentiles, err error) {
-	var highest samples
+func (l *percentiles) add(d *deviceReport) {
+	q := d.Latency
+	for _, v := range []struct {
+		of    *samples
+		value float64
+	}{{&l.p50, q.P50 / 1e3}, {&l.p90, q.P90 / 1e3}, {&l.p99, q.P99 / 1e3}, {&l.p999, q.P999 / 1e3}, {&l.p9999, q.P9999 / 1e3}} {
+		*v.of = append(*v.of, v.value)
+	}
+	l.missed = append(l.missed, float64(d.Missed)/float64(max(d.Received+d.Missed, 1)))
+}
+
+// line is a row of the table: each percentile with its interval.
+func (l *percentiles) line(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "| %s | %.0f %% | %.2f |", name, 100*l.load, l.pps*l.load/1e6)
+	for _, s := range []samples{l.p50, l.p90, l.p99, l.p999, l.p9999} {
+		in := s.interval()
+		fmt.Fprintf(&b, " %.1f (%.1f–%.1f) |", s.median(), in.Low, in.High)
+	}
+	fmt.Fprintf(&b, " %.3f %% |", 100*l.missed.median())
+	return b.String()
+}
+
+// latencyOf measures the highest rates of forwarders, and then their latency at parts of them. In each pass all forwarders run, one after the other.
+func latencyOf(ctx context.Context, runs []forwarder, r replay, passes int) ([][]percentiles, error) {
+	highest := make([]samples, len(runs))
 	flood := r
 	flood.rate = maxRate // the times of frames are noted, as later
 	for range passes {
-		d, err := run(ctx, flood)
-		if err != nil {
-			return 0, nil, err
-		}
-		highest = append(highest, d.pps())
-	}
-	pps = highest.median()
-	for _, load := range loads {
-		paced := r
-		paced.rate = int(pps * load)
-		paced.warmup, paced.measured = max(r.warmup/4, paced.rate/4), paced.rate // a second
-		var of [6]samples
-		for range passes {
-			d, err := run(ctx, paced)
+		for i, run := range runs {
+			d, err := run(ctx, flood)
 			if err != nil {
-				return 0, nil, err
+				return nil, err
 			}
-			l := d.Latency
-			missed := float64(d.Missed) / float64(max(d.Received+d.Missed, 1))
-			for i, v := range []float64{l.P50 / 1e3, l.P90 / 1e3, l.P99 / 1e3, l.P999 / 1e3, l.P9999 / 1e3, missed} {
-				of[i] = append(of[i], v)
+			highest[i] = append(highest[i], d.pps())
+		}
+	}
+	list := make([][]percentiles, len(runs))
+	for _, load := range loads {
+		for i := range runs {
+			list[i] = append(list[i], percentiles{load: load, pps: highest[i].median()})
+		}
+		for range passes {
+			for i, run := range runs {
+				l := &list[i][len(list[i])-1]
+				paced := r
+				paced.rate = int(l.pps * load)
+				paced.warmup, paced.measured = max(r.warmup/4, paced.rate/4), paced.rate // a second
+				d, err := run(ctx, paced)
+				if err != nil {
+					return nil, err
+				}
+				l.add(d)
 			}
 		}
-		list = append(list, percentiles{load, of[5].median(), of[0].median(), of[1].median(), of[2].median(), of[3].median(), of[4].median()})
 	}
-	return pps, list, nil
+	return list, nil
 }
 
 const latencyPreamble = `# Latency
 
-Made by ` + "`hack/bench.sh -latency`" + `: the engine with one worker, and testpmd 5tswap. The replay device lets frames come at a part of the highest rate that the program
-itself reaches, evenly spaced, into a ring of 4,096. Latency is from when a frame came to when it was sent, in microseconds, for a second (passes, of which it is the median: %d). Missed are
-frames that found the ring full. On a virtual machine the highest percentiles tell of the host, too: compare with testpmd's.
+Made by ` + "`hack/bench.sh -latency`" + `: the engine with one worker, and testpmd 5tswap, in turn in each pass. The replay device lets frames come at a part of the highest rate that the
+program itself reaches, evenly spaced, into a ring of 4,096. Latency is from when a frame came to when it was sent, in microseconds, for a second: the median of %d passes, and the
+interval that has it with a confidence of %.0f %%. Missed are frames that found the ring full. On a virtual machine the highest percentiles tell of the host, too, which
+takes the core away for a while: compare with testpmd's. To see how well they repeat, look at the interval.
 
 `
 
-// latencies measures rows and writes latency.md and a plot of each row.
+// latencies measures rows and writes latency.md and a plot of each row. A row that cannot be measured does not stop the others.
 func latencies(ctx context.Context, b *bench, list []row, engine, out string, control, passes int) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, latencyPreamble, passes)
+	fmt.Fprintf(&text, latencyPreamble, passes, 100*make(samples, passes).interval().Coverage)
+	var bad []error
 	for _, row := range list {
 		if !slices.Contains(latencyRows, row.Name) {
 			continue
 		}
-		p, err := b.plan(row)
-		if err != nil {
-			return err
+		if err := latencyRow(ctx, b, row, engine, out, control, passes, &text); err != nil {
+			bad = append(bad, fmt.Errorf("%s: %w", row.Name, err))
 		}
-		curves := map[string][]percentiles{}
-		names := []string{"sinter", "testpmd 5tswap"}
-		fmt.Fprintf(&text, "## %s\n\n| program | load | Mpps | p50 | p90 | p99 | p99.9 | p99.99 | missed |\n| --- | --: | --: | --: | --: | --: | --: | --: | --: |\n", row.Name)
-		for i, run := range []forwarder{
-			daemon(engine, b.scratch, p.program, b.engine.core, control),
-			func(ctx context.Context, r replay) (*deviceReport, error) { return b.baseline.run(ctx, r, "5tswap") },
-		} {
-			pps, list, err := latencyOf(ctx, run, p.replay, passes)
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", row.Name, names[i], err)
-			}
-			curves[names[i]] = list
-			for _, l := range list {
-				line := fmt.Sprintf("| %s | %.0f %% | %.2f | %.1f | %.1f | %.1f | %.1f | %.1f | %.3f %% |",
-					names[i], 100*l.load, pps*l.load/1e6, l.p50, l.p90, l.p99, l.p999, l.p9999, 100*l.missed)
-				fmt.Fprintln(os.Stderr, row.Name, line)
-				fmt.Fprintln(&text, line)
-			}
-		}
-		plot := "latency-" + row.Name + ".svg"
-		fmt.Fprintf(&text, "\n![latency over load](%s)\n\n", plot)
-		if err := latencyPlot(filepath.Join(out, plot), row.Name, names, curves); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
-	return os.WriteFile(filepath.Join(out, "latency.md"), []byte(strings.TrimRight(text.String(), "\n")+"\n"), 0o644)
+	return errors.Join(append(bad, os.WriteFile(filepath.Join(out, "latency.md"), []byte(strings.TrimRight(text.String(), "\n")+"\n"), 0o644))...)
+}
+
+func latencyRow(ctx context.Context, b *bench, row row, engine, out string, control, passes int, text *strings.Builder) error {
+	p, err := b.plan(row)
+	if err != nil {
+		return err
+	}
+	names := []string{"sinter", "testpmd 5tswap"}
+	lists, err := latencyOf(ctx, []forwarder{
+		daemon(engine, b.scratch, p.program, b.engine.core, control),
+		func(ctx context.Context, r replay) (*deviceReport, error) { return b.baseline.run(ctx, r, "5tswap") },
+	}, p.replay, passes)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(text, "## %s\n\n| program | load | Mpps | p50 | p90 | p99 | p99.9 | p99.99 | missed |\n| --- | --: | --: | --: | --: | --: | --: | --: | --: |\n", row.Name)
+	curves := map[string][]percentiles{}
+	for i, list := range lists {
+		curves[names[i]] = list
+		for k := range list {
+			line := list[k].line(names[i])
+			fmt.Fprintln(os.Stderr, row.Name, line)
+			fmt.Fprintln(text, line)
+		}
+	}
+	plot := "latency-" + row.Name + ".svg"
+	fmt.Fprintf(text, "\n![latency over load](%s)\n\n", plot)
+	return latencyPlot(filepath.Join(out, plot), row.Name, names, curves)
 }
 
 // latencyPlot is percentiles over the load.
@@ -151,9 +184,9 @@ func latencyPlot(path, title string, names []string, curves map[string][]percent
 			name string
 			of   func(percentiles) float64
 		}{
-			{"p50", func(l percentiles) float64 { return l.p50 }},
-			{"p99", func(l percentiles) float64 { return l.p99 }},
-			{"p99.99", func(l percentiles) float64 { return l.p9999 }},
+			{"p50", func(l percentiles) float64 { return l.p50.median() }},
+			{"p99", func(l percentiles) float64 { return l.p99.median() }},
+			{"p99.99", func(l percentiles) float64 { return l.p9999.median() }},
 		} {
 			var points plotter.XYs
 			for _, l := range curves[name] {

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -39,7 +38,7 @@ type flags struct {
 	out, build, data, only, base, l3fwd, ovs, check string
 	passes, core, control                           int
 	workers                                         int
-	apart, peers, latency, update                   bool
+	apart, peers, latency, update, all, short       bool
 }
 
 func parseFlags() flags {
@@ -59,6 +58,8 @@ func parseFlags() flags {
 	flag.StringVar(&f.check, "check", "", "results.json of an earlier run: fail if a row costs more than then; no report is written")
 	flag.BoolVar(&f.update, "update", false, "with -only: the report is written, with the rows measured now in place of theirs")
 	flag.BoolVar(&f.latency, "latency", false, "only measure latency at parts of the highest rate, into latency.md")
+	flag.BoolVar(&f.all, "all", false, "measure rows, then two cores, then latency: all of the report's folder")
+	flag.BoolVar(&f.short, "short", false, "one pass of the first row of each group, whatever their bounds: to see that all of it works")
 	flag.IntVar(&f.workers, "workers", 0, "2: only compare one worker with two on two cores, into cores.md")
 	flag.Parse()
 	return f
@@ -74,6 +75,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if f.short {
+		list, f.passes = firsts(list), 1
+	}
 	if err := os.MkdirAll(f.out, 0o755); err != nil { // not found out when all is measured
 		return err
 	}
@@ -86,12 +90,14 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	daemon := filepath.Join(f.build, "sinter-engine")
+	if f.all {
+		return f.everything(ctx, b, list, rows(data))
+	}
 	switch {
 	case f.latency:
-		return latencies(ctx, b, list, daemon, f.out, f.control, min(f.passes, 3))
+		return f.latencies(ctx, b, list)
 	case f.workers == 2:
-		return twoCores(ctx, pair{daemon, dir, f.passes}, b, list, f.out)
+		return f.cores(ctx, b, list)
 	case f.workers != 0:
 		return fmt.Errorf("-workers %d: want 2", f.workers)
 	case f.check != "":
@@ -101,16 +107,7 @@ func run(ctx context.Context) error {
 		}
 		return check(ctx, list, stored, b.measure, f.passes)
 	}
-	results, err := b.all(ctx, list)
-	if err != nil || f.base != "" || f.only != "" && !f.update {
-		return err
-	}
-	if f.update {
-		if results, err = updated(rows(data), filepath.Join(f.out, "results.json"), results); err != nil {
-			return err
-		}
-	}
-	return errors.Join(report(f.out, results), verdict(results))
+	return f.measured(ctx, b, list, rows(data))
 }
 
 // newBench measures with the programs that the flags name. Chains apart and peers are measured only for the report.
@@ -173,29 +170,4 @@ func updated(list []row, path string, results []result) ([]result, error) {
 		}
 	}
 	return out, nil
-}
-
-// all measures rows, and tells of each when it is done.
-func (b *bench) all(ctx context.Context, list []row) ([]result, error) {
-	var results []result
-	for _, row := range list {
-		r, err := b.measure(ctx, row, b.passes)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", row.Name, err)
-		}
-		fmt.Fprintf(os.Stderr, "%-26s %6.1f cycles, %5.2f × %s (%.1f), %v; %s\n", r.Name, r.Cycles, r.Ratio, r.Mode, r.Baseline, r.Interval, r.verdict())
-		fmt.Fprintf(os.Stderr, "%26s mean %.1f, %.2f Mpps; %s\n", "", r.Mean, r.Mpps, stageText(r.Stages))
-		if r.ToBaseIn != nil {
-			fmt.Fprintf(os.Stderr, "%26s %.3f × base (%.1f), %.3f–%.3f\n", "", r.ToBase, r.Base, r.ToBaseIn.Low, r.ToBaseIn.High)
-		}
-		for _, p := range r.Peers {
-			if p.Absent != "" {
-				fmt.Fprintf(os.Stderr, "%26s %s: not measured: %s\n", "", p.Name, p.Absent)
-				continue
-			}
-			fmt.Fprintf(os.Stderr, "%26s %s: %.1f cycles, %.2f × %s, %v, %.1f %% forwarded\n", "", p.Name, p.Cycles, p.Ratio, r.Mode, p.Interval, 100*p.Forwarded)
-		}
-		results = append(results, *r)
-	}
-	return results, nil
 }

@@ -157,10 +157,15 @@ type testpmd struct {
 // run forwards in a mode until the device has measured: io does nothing with packets, macswap swaps MAC addresses, and 5tswap also IP addresses
 // and ports.
 func (t testpmd) run(ctx context.Context, r replay, mode string) (*deviceReport, error) {
+	return t.runUntil(ctx, r, mode, nil)
+}
+
+// runUntil has a function called before it ends.
+func (t testpmd) runUntil(ctx context.Context, r replay, mode string, then func() error) (*deviceReport, error) {
 	report := filepath.Join(t.scratch, "report.json")
 	args := []string{"-l", fmt.Sprintf("%d,%d", t.control, t.core), "--main-lcore", strconv.Itoa(t.control)}
 	args = append(append(args, r.eal(report)...), "--", "--forward-mode="+mode, "--total-num-mbufs=65535", "--no-flush-rx")
-	return untilReport(ctx, report, nil, "dpdk-testpmd", args...)
+	return untilReport(ctx, report, then, "dpdk-testpmd", args...)
 }
 
 // untilReport runs a program that forwards for ever until the device has written its report, and ends it; then, if not nil, is called before.

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestTheFirstThatHasMeasuredGoesOnUntilTheOtherHas(t *testing.T) {
+	begun, order := make(chan struct{}), make(chan string, 4)
+	got, err := together(t.Context(), [2]forwarderUntil{
+		func(_ context.Context, then func() error) (*deviceReport, error) {
+			close(begun)
+			err := then()
+			order <- "first ends"
+			return &deviceReport{Received: 1}, err
+		},
+		func(_ context.Context, then func() error) (*deviceReport, error) {
+			<-begun
+			order <- "second measures"
+			return &deviceReport{Received: 2}, then()
+		},
+	})
+	if err != nil || got[0].Received != 1 || got[1].Received != 2 {
+		t.Fatalf("reports %v, %v", got, err)
+	}
+	if a, b := <-order, <-order; a != "second measures" || b != "first ends" {
+		t.Errorf("%s, then %s", a, b)
+	}
+}
+
+func TestOneThatFailsEndsTheOther(t *testing.T) {
+	_, err := together(t.Context(), [2]forwarderUntil{
+		func(_ context.Context, then func() error) (*deviceReport, error) { return nil, then() },
+		func(context.Context, func() error) (*deviceReport, error) { return nil, errors.New("no memory") },
+	})
+	if err == nil || !strings.Contains(err.Error(), "no memory") {
+		t.Errorf("%v: want the reason", err)
+	}
+}
+
+func TestARowOfTwoCoresTellsOfTheMachine(t *testing.T) {
+	g := gain{one: 10e6, two: 18e6, ratios: samples{1.8, 1.7, 1.9}, apart: samples{1.85, 1.8, 1.9}}
+	if got, want := g.line("x"), "| x | 10.00 Mpps | 18.00 Mpps | 1.80 | 1.70–1.90 | 1.85 | missed by 5 % |"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	g = gain{one: 10e6, two: 20e6, ratios: samples{2}}
+	if got, want := g.line("y"), "| y | 10.00 Mpps | 20.00 Mpps | 2.00 | 2.00–2.00 | – | met |"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// tries is how often a row that does not gain enough is measured.
+const tries = 3
+
+const coresPreamble = `# Two cores
+
+Made by ` + "`hack/bench.sh -workers 2`" + `: the engine with a worker on the one core, on the other (*one* is their mean), and on both. Each has a queue of the replay
+device with flows of its own shards (` + "`--shards address:%d`" + `). Packets per second by the median burst, of %d alternating runs; the interval has the median ratio with
+a confidence of %.0f %%. Wanted is at least %.1f ×. A row below is measured again, %d times in all, and the best is kept: other work on the machine only takes away.
+
+*Machine* is the ceiling: two engines of one worker at once, that share nothing, against one of them alone. What the second core lacks there it lacks for any program:
+it has a share of the memory's bandwidth and of the last-level cache, or it is a hyper-thread, or a host lends it to others. Rows in which each packet opens a flow have none: their
+captures end too soon.
+
+Here: two testpmd 5tswap at once forward %.2f (%v) × what one does; CPUs of one core, as the system tells: %s.
+
+| chain | one | two | ratio | interval | machine | |
+| --- | --: | --: | --: | --: | --: | --- |
+`
+
+// line is a row of the table.
+func (g *gain) line(name string) string {
+	machine, ratio, verdict := "–", g.ratios.median(), "met"
+	if len(g.apart) > 0 {
+		machine = fmt.Sprintf("%.2f", g.apart.median())
+	}
+	if ratio < wantGain {
+		verdict = fmt.Sprintf("missed by %.0f %%", 100*(1-ratio/wantGain))
+	}
+	return fmt.Sprintf("| %s | %.2f Mpps | %.2f Mpps | %.2f | %v | %s | %s |", name, g.one/1e6, g.two/1e6, ratio, g.ratios.interval(), machine, verdict)
+}
+
+// twoCores measures rows and writes cores.md. A row that cannot be measured does not stop the others.
+func twoCores(ctx context.Context, p pair, b *bench, list []row, out string) error {
+	c, err := b.capture(mixed(10_000, frameSize))
+	if err != nil {
+		return err
+	}
+	r := replay{plugin: b.plugin, capture: c.path}
+	r.warmup, r.measured = mixed(10_000, frameSize).schedule(c.packets)
+	machine, err := ceiling(ctx, p.dir, r, p.rounds)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, coresPreamble, partitionBit, p.rounds, 100*make(samples, p.rounds).interval().Coverage, wantGain, tries, machine.median(), machine.interval(), siblings())
+	var bad []error
+	for _, s := range list {
+		g, err := p.best(ctx, b, s, tries)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			bad = append(bad, fmt.Errorf("%s: %w", s.Name, err))
+			continue
+		}
+		line := g.line(s.Name)
+		fmt.Fprintln(os.Stderr, line)
+		fmt.Fprintln(&text, line)
+		if ratio := g.ratios.median(); ratio < p.want {
+			bad = append(bad, fmt.Errorf("%s: two cores do %.2f × what one does, want %.1f", s.Name, ratio, p.want))
+		}
+	}
+	return errors.Join(append(bad, os.WriteFile(filepath.Join(out, "cores.md"), []byte(text.String()), 0o644))...)
+}
