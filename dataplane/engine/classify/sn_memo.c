@@ -40,11 +40,12 @@
 #define CLASS_SHIFT  48
 #define KEY_BITS     ((1ull << CLASS_SHIFT) - 1)
 
-/* The second word of a key: ports, 2 bits and the DSCP's atom, the atom of the TCP flags, (class). */
+/* The second word of a key: ports, the DSCP's atom, 2 bits, the atom of the TCP flags, (class). */
 #define DSCP_SHIFT  32
 #define TCP_BIT	    (1ull << 38)
 #define USED_BIT    (1ull << 39) /* no key is 0 */
 #define FLAGS_SHIFT 40
+#define NOT_TCP	    256u /* in place of flags */
 
 struct key {
 	uint64_t addresses;
@@ -64,13 +65,20 @@ enum mode {
 	PAUSING,
 };
 
+/* How much of frames goes into keys. */
+enum reading {
+	READS_ADDRESSES,
+	READS_PORTS, /* and the protocol, and TCP flags */
+	READS_DSCP,  /* too */
+};
+
 struct sn_memo {
 	const struct sn_classifier *classifier;
-	const struct sn_atoms *atoms;
 	struct bucket *buckets; /* in use: `first` or `larger` */
 	uint32_t mask;		/* their number - 1 */
 	enum mode mode;
-	struct key reads; /* the bits of keys that the classifier reads */
+	struct key reads; /* the bits of addresses and ports that the classifier reads */
+	enum reading reading;
 	uint64_t seed;
 	uint64_t pausing; /* packets to come until the next trial */
 	uint64_t pause;	  /* how many the next pause has */
@@ -83,6 +91,9 @@ struct sn_memo {
 	struct bucket *larger; /* NULL: not grown */
 	uint32_t n_larger;
 	uint32_t n_cleared; /* of them */
+	/* What else is in the second word. */
+	uint16_t by_flags[NOT_TCP + 1]; /* from DSCP_SHIFT on */
+	uint8_t by_dscp[64];
 } __attribute__((aligned(64)));
 
 #define FITS                                                                                              \
@@ -102,29 +113,35 @@ static bool reads(const struct sn_classifier *c, enum sn_field field)
 	return c->reads >> field & 1;
 }
 
-/* As a frame of ones would give. */
-static struct key read_bits(const struct sn_classifier *c)
+static uint64_t mask_of(const struct sn_classifier *c, enum sn_field first, enum sn_field second, size_t len)
 {
-	uint8_t addresses[8] = {0}, ports[4] = {0};
-	struct key k;
+	uint8_t ones[16] = {0};
+	uint64_t mask = 0;
 
-	if (reads(c, SN_SRC))
-		memset(addresses, 0xff, 4);
-	if (reads(c, SN_DST))
-		memset(addresses + 4, 0xff, 4);
-	if (reads(c, SN_SPORT))
-		memset(ports, 0xff, 2);
-	if (reads(c, SN_DPORT))
-		memset(ports + 2, 0xff, 2);
-	k.addresses = sn_load64(addresses);
-	k.rest = USED_BIT | sn_load32(ports);
-	if (reads(c, SN_PROTO) || reads(c, SN_TCP_FLAGS))
-		k.rest |= TCP_BIT;
-	if (reads(c, SN_DSCP))
-		k.rest |= 63ull << DSCP_SHIFT;
-	if (reads(c, SN_TCP_FLAGS))
-		k.rest |= 255ull << FLAGS_SHIFT;
-	return k;
+	if (reads(c, first))
+		memset(ones, 0xff, len);
+	if (reads(c, second))
+		memset(ones + len, 0xff, len);
+	memcpy(&mask, ones, 2 * len);
+	return mask;
+}
+
+/* What the classifier reads of frames, and how a key tells it. */
+static void init_reading(struct sn_memo *memo, const struct sn_classifier *c, const struct sn_atoms *atoms)
+{
+	memo->reads.addresses = mask_of(c, SN_SRC, SN_DST, 4);
+	memo->reads.rest = mask_of(c, SN_SPORT, SN_DPORT, 2);
+	memo->reading = reads(c, SN_DSCP)				    ? READS_DSCP
+			: c->reads & ~(1u << SN_SRC | 1u << SN_DST | FIXED) ? READS_PORTS
+									    : READS_ADDRESSES;
+	for (uint32_t i = 0; i < 64; i++)
+		memo->by_dscp[i] = atoms->dscp[i] & 63;
+	for (uint32_t i = 0; i <= NOT_TCP; i++) {
+		if (i != NOT_TCP && (reads(c, SN_PROTO) || reads(c, SN_TCP_FLAGS)))
+			memo->by_flags[i] |= TCP_BIT >> DSCP_SHIFT;
+		if (i != NOT_TCP && reads(c, SN_TCP_FLAGS))
+			memo->by_flags[i] |= (uint16_t)(atoms->tcp_flags[i] << (FLAGS_SHIFT - DSCP_SHIFT));
+	}
 }
 
 struct sn_memo *sn_memo_create(const struct sn_classifier *c, const struct sn_atoms *atoms)
@@ -133,11 +150,8 @@ struct sn_memo *sn_memo_create(const struct sn_classifier *c, const struct sn_at
 
 	if (memo == NULL)
 		return NULL;
-	*memo = (struct sn_memo){.classifier = c,
-				 .atoms = atoms,
-				 .reads = read_bits(c),
-				 .mask = BUCKETS - 1,
-				 .pause = PAUSE_MIN};
+	*memo = (struct sn_memo){.classifier = c, .mask = BUCKETS - 1, .pause = PAUSE_MIN};
+	init_reading(memo, c, atoms);
 	memo->buckets = memo->first = sn_huge_alloc(BUCKETS * sizeof(*memo->first));
 	if (memo->first == NULL) {
 		free(memo);
@@ -171,16 +185,23 @@ size_t sn_memo_size(const struct sn_memo *memo)
 
 /* ---- keys and buckets ---- */
 
-static inline struct key key_of(const struct sn_memo *memo, const uint8_t *f)
+static __attribute__((always_inline)) inline struct key key_of(const struct sn_memo *memo, const uint8_t *f,
+							       enum reading reading)
 {
-	const struct sn_atoms *atoms = memo->atoms;
-	bool tcp = f[SN_PLAIN_PROTO] == SN_TCP;
-	uint64_t of_tcp = TCP_BIT | (uint64_t)atoms->tcp_flags[f[SN_PLAIN_TCP_FLAGS]] << FLAGS_SHIFT;
-	uint64_t rest = USED_BIT | sn_load32(f + SN_PLAIN_SPORT) |
-			(uint64_t)(atoms->dscp[f[SN_PLAIN_TOS] >> 2] & 63) << DSCP_SHIFT |
-			(of_tcp & -(uint64_t)tcp);
+	uint32_t flags, ports;
+	struct key k;
 
-	return (struct key){sn_load64(f + SN_PLAIN_SRC) & memo->reads.addresses, rest & memo->reads.rest};
+	memcpy(&k.addresses, f + SN_PLAIN_SRC, sizeof(k.addresses));
+	k.addresses &= memo->reads.addresses;
+	k.rest = USED_BIT;
+	if (reading == READS_ADDRESSES)
+		return k;
+	flags = sn_choose(f[SN_PLAIN_PROTO] == SN_TCP, f[SN_PLAIN_TCP_FLAGS], NOT_TCP);
+	memcpy(&ports, f + SN_PLAIN_SPORT, sizeof(ports));
+	k.rest |= (ports & memo->reads.rest) | (uint64_t)memo->by_flags[flags] << DSCP_SHIFT;
+	if (reading == READS_DSCP)
+		k.rest |= (uint64_t)memo->by_dscp[f[SN_PLAIN_TOS] >> 2] << DSCP_SHIFT;
+	return k;
 }
 
 static inline uint64_t hash_of(const struct sn_memo *memo, struct key k)
@@ -335,9 +356,37 @@ static void judge(struct sn_memo *memo)
 
 /* ---- look-ups ---- */
 
+/* Of a bulk, in columns: so that no compiler puts both words of a key into one vector, only to take the words
+ * out again. */
+struct keys {
+	uint64_t addresses[BULK_MAX];
+	uint64_t rest[BULK_MAX];
+	uint32_t homes[BULK_MAX];
+};
+
+static inline struct key key_in(const struct keys *keys, uint32_t i)
+{
+	return (struct key){keys->addresses[i], keys->rest[i]};
+}
+
+static inline __attribute__((always_inline)) void make_keys(const struct sn_memo *memo,
+							    const uint8_t *const *frames, struct keys *keys,
+							    unsigned int n, enum reading reading)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct key k = key_of(memo, frames[i], reading);
+		uint32_t home = hash_of(memo, k) & memo->mask;
+
+		__builtin_prefetch(&memo->buckets[home]);
+		keys->addresses[i] = k.addresses;
+		keys->rest[i] = k.rest;
+		keys->homes[i] = home;
+	}
+}
+
 /* The k frames of `index` are not in their buckets. How many were in none. */
-static uint32_t find_missed(struct sn_memo *memo, const uint8_t *const *frames, const struct key *keys,
-			    const uint32_t *homes, const uint8_t *index, uint32_t *classes, uint32_t k)
+static uint32_t find_missed(struct sn_memo *memo, const uint8_t *const *frames, const struct keys *keys,
+			    const uint8_t *index, uint32_t *classes, uint32_t k)
 {
 	const uint8_t *unknown[BULK_MAX];
 	uint32_t found[BULK_MAX], left = 0;
@@ -345,8 +394,8 @@ static uint32_t find_missed(struct sn_memo *memo, const uint8_t *const *frames, 
 
 	for (uint32_t j = 0; j < k; j++) {
 		uint32_t i = index[j];
-		const struct bucket *other = &memo->buckets[homes[i] ^ 1];
-		uint32_t ways = ways_of(other, keys[i]);
+		const struct bucket *other = &memo->buckets[keys->homes[i] ^ 1];
+		uint32_t ways = ways_of(other, key_in(keys, i));
 
 		classes[i] = class_in(other, ways);
 		unknown[left] = frames[i];
@@ -358,7 +407,7 @@ static uint32_t find_missed(struct sn_memo *memo, const uint8_t *const *frames, 
 	sn_classifier_lookup_plain(memo->classifier, unknown, found, left);
 	for (uint32_t j = 0; j < left; j++) {
 		classes[at[j]] = found[j];
-		put(memo, homes[at[j]], keys[at[j]], found[j]);
+		put(memo, keys->homes[at[j]], key_in(keys, at[j]), found[j]);
 	}
 	return left;
 }
@@ -368,7 +417,7 @@ static void sample(struct sn_memo *memo, const uint8_t *const *frames, const uin
 		   unsigned int n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		struct key k = key_of(memo, frames[i]);
+		struct key k = key_of(memo, frames[i], memo->reading);
 		uint64_t hash = hash_of(memo, k);
 		uint32_t home = hash & memo->mask;
 
@@ -404,29 +453,31 @@ static __attribute__((noinline)) void look_up_aside(struct sn_memo *memo, const 
 
 void sn_memo_lookup(struct sn_memo *memo, const uint8_t *const *frames, uint32_t *classes, unsigned int n)
 {
-	struct key keys[BULK_MAX];
-	uint32_t homes[BULK_MAX], k = 0;
+	struct bucket *buckets = memo->buckets;
 	uint8_t index[BULK_MAX];
+	struct keys keys;
+	uint32_t k = 0;
 
 	if (memo->mode != ASKED) {
 		look_up_aside(memo, frames, classes, n);
 		return;
 	}
+	if (memo->reading == READS_ADDRESSES)
+		make_keys(memo, frames, &keys, n, READS_ADDRESSES);
+	else if (memo->reading == READS_PORTS)
+		make_keys(memo, frames, &keys, n, READS_PORTS);
+	else
+		make_keys(memo, frames, &keys, n, READS_DSCP);
 	for (uint32_t i = 0; i < n; i++) {
-		keys[i] = key_of(memo, frames[i]);
-		homes[i] = hash_of(memo, keys[i]) & memo->mask;
-		__builtin_prefetch(&memo->buckets[homes[i]]);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		const struct bucket *b = &memo->buckets[homes[i]];
-		uint32_t ways = ways_of(b, keys[i]);
+		const struct bucket *b = &buckets[keys.homes[i]];
+		uint32_t ways = ways_of(b, key_in(&keys, i));
 
 		classes[i] = class_in(b, ways);
 		index[k] = (uint8_t)i;
 		k += ways == 0;
 	}
 	if (k > 0)
-		memo->missed += find_missed(memo, frames, keys, homes, index, classes, k);
+		memo->missed += find_missed(memo, frames, &keys, index, classes, k);
 	memo->seen += n;
 	if (memo->seen >= WINDOW)
 		judge(memo);

@@ -8,20 +8,44 @@
 #include "sn_segment.h"
 #include "sn_worker_impl.h"
 
+/* The classes of k plain frames by the segment's table. */
+static void look_up(struct sn_worker *w, const struct sn_segment *s, const uint8_t *const *frames,
+		    uint32_t *classes, uint32_t k)
+{
+	struct sn_memo *memo = w->counts->memos[s - w->program->segments];
+
+	if (memo != NULL)
+		sn_memo_lookup(memo, frames, classes, k);
+	else
+		sn_classifier_lookup_plain(&s->table, frames, classes, k);
+}
+
 /* The classes of the k packets of `index`, which are plain. */
 static void classify_frames(struct sn_worker *w, const struct sn_segment *s, const uint8_t *const *frames,
 			    const uint8_t *index, uint32_t k)
 {
-	struct sn_memo *memo = w->counts->memos[s - w->program->segments];
 	uint32_t found[SN_BURST_MAX];
 
-	if (memo != NULL)
-		sn_memo_lookup(memo, frames, found, k);
-	else
-		sn_classifier_lookup_plain(&s->table, frames, found, k);
+	look_up(w, s, frames, found, k);
 	for (uint32_t j = 0; j < k; j++)
 		w->burst.classes[index[j]] =
 			frames[j][SN_PLAIN_TTL] >= s->ttl_floor ? found[j] : SN_TABLE_NONE;
+}
+
+/* All packets are plain, and none is cached. */
+static void classify_burst(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
+{
+	const uint8_t *frames[SN_BURST_MAX];
+	uint32_t low = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		frames[i] = rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *);
+		low |= frames[i][SN_PLAIN_TTL] < s->ttl_floor;
+	}
+	look_up(w, s, frames, w->burst.classes, n);
+	for (uint32_t i = 0; unlikely(low) && i < n; i++)
+		if (frames[i][SN_PLAIN_TTL] < s->ttl_floor)
+			w->burst.classes[i] = SN_TABLE_NONE;
 }
 
 /* Those of plain frames that are not cached and go by the table, without reading them. The others are left.
@@ -119,6 +143,10 @@ void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_
 	uint64_t all = UINT64_MAX >> (64 - n), others = all;
 
 	if (likely(s->table.plain.possible && w->burst.plain)) {
+		if (likely(!w->caching && w->burst.plain == all)) {
+			classify_burst(w, s, n);
+			return;
+		}
 		classify_plain(w, s, n);
 		others &= ~w->burst.plain;
 	}
