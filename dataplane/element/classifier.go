@@ -34,24 +34,29 @@ func (c Classifier) Ports() (in, out int) { return 1, c.Outs }
 
 // Traits implements Element.
 func (c Classifier) Traits() Traits {
+	var reads [headerspace.NumFields]bool
+	n := 0
+	for i := range c.Rules {
+		for k := range c.Rules[i].Filters {
+			p := &c.Rules[i].Filters[k]
+			for f := range reads {
+				if !reads[f] && !p.Any(headerspace.Field(f)) {
+					reads[f] = true
+					n++
+				}
+			}
+		}
+		if n == len(reads) {
+			break
+		}
+	}
 	var t Traits
-	for f := range headerspace.NumFields {
-		if c.reads(f) {
-			t.Reads = append(t.Reads, f)
+	for f, read := range reads {
+		if read {
+			t.Reads = append(t.Reads, headerspace.Field(f))
 		}
 	}
 	return t
-}
-
-func (c Classifier) reads(f headerspace.Field) bool {
-	for _, r := range c.Rules {
-		for _, p := range r.Filters {
-			if !p.Any(f) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // String is the element as a dump shows it.

@@ -163,18 +163,25 @@ func (b *builder) fileRules(f *function, from *v1alpha1.RulesFrom) []firewallRul
 	}
 	base := f.name + "/" + filepath.Base(from.Name()) + ":"
 	list, filters := make([]firewallRule, len(read)), make([]headerspace.Filter, len(read))
+	names, ends := make([]byte, 0, len(read)*(len(base)+6)), make([]int, len(read))
 	for i := range read {
 		r := &read[i]
 		filters[i] = r.Filter
 		list[i] = firewallRule{"", r.From, r.Action, filters[i : i+1 : i+1]}
 		if r.Name == "" {
-			list[i].name = base + strconv.Itoa(r.Line)
+			names = strconv.AppendInt(append(names, base...), int64(r.Line), 10)
 		} else {
-			list[i].name = f.name + "/" + r.Name
+			names = append(append(append(names, f.name...), '/'), r.Name...)
 		}
+		ends[i] = len(names)
 		if r.Action == "" {
 			list[i].from, list[i].action = from.From, actionOf(from.Actions, r.Line)
 		}
+	}
+	all, at := string(names), 0 // one for all of a long list
+	for i, end := range ends {
+		list[i].name = all[at:end]
+		at = end
 	}
 	return list
 }

@@ -81,11 +81,11 @@ func (l *looper) entries() []hopTo {
 // back, which go to any address.
 func (l *looper) turns() []hopTo {
 	var out []hopTo
-	for n, node := range l.w.g.Nodes {
-		if _, ok := l.w.means[n].(*napt); ok {
+	for n, m := range l.w.means {
+		if _, ok := m.(*napt); ok {
 			out = l.follow(hopTo{live: everyAddress, way: []hopStep{{n, element.NAPTInside}}}, out)
 		}
-		if node.Element.Traits().Generates {
+		if _, ok := m.(answering); ok {
 			out = l.follow(hopTo{live: everyAddress, way: []hopStep{{n, 0}}}, out)
 		}
 	}

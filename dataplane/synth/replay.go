@@ -18,6 +18,12 @@ func (w *walker) tally() tally {
 	}
 }
 
+// found tells whether two walks found as much. What they have left may differ: it decides nothing while it suffices.
+func (t tally) found(o tally) bool {
+	o.left = t.left
+	return t == o
+}
+
 // walkLog is the walk of a segment.
 type walkLog struct {
 	w      *walker
@@ -136,7 +142,8 @@ func (l *walkLog) find(from, to tally) {
 	for _, n := range l.before.seen[from.seen:to.seen] {
 		w.budget.see(n)
 	}
-	w.budget.left, w.budget.tables = to.left, to.behind
+	w.budget.left -= from.left - to.left
+	w.budget.tables = to.behind
 }
 
 // end notes that the segment's walk is done.
@@ -178,7 +185,7 @@ func (l *walkLog) visit(w *walker, node int, to *targets) *visiting {
 		return nil
 	}
 	v := &visiting{log: l, at: len(l.visits), aligned: l.aligned}
-	l.visits = append(l.visits, visitLog{node: node, first: len(w.seg.leaves), begin: w.tally(), to: to})
+	l.visits = append(l.visits, visitLog{node: node, first: len(w.seg.leaves), begin: w.tally(), to: to, rules: make([]ruleLog, 0, len(to.of))})
 	if !l.aligned || l.next >= len(l.before.visits) || l.before.visits[l.next].node != node {
 		l.aligned = false
 		return v
@@ -223,7 +230,7 @@ func (v *visiting) replay(w *walker, i int) (settled, done bool) {
 	}
 	l, b := v.log, v.before
 	r, before := b.rule(i)
-	if d := l.difference[b.node]; !r.plain || d != nil && d[i] || before.end != w.tally() {
+	if d := l.difference[b.node]; !r.plain || d != nil && d[i] || !before.end.found(w.tally()) || w.budget.left < before.end.left-r.end.left {
 		return false, false
 	}
 	visits := l.before.visits[v.was+1+before.visits : v.was+1+r.visits]
@@ -281,7 +288,7 @@ func (v *visiting) note(w *walker, i int, settled bool) {
 	now := l.visits[v.at]
 	mine, mineBefore := now.rule(i)
 	l.next = v.was + 1 + r.visits
-	l.aligned = v.aligned && mine.end == r.end && mineBefore.end == before.end && l.found(l.before.w, before.end, r.end) &&
+	l.aligned = v.aligned && mine.end.found(r.end) && mineBefore.end.found(before.end) && l.found(l.before.w, before.end, r.end) &&
 		slices.Equal(w.budget.seen[before.end.seen:r.end.seen], l.before.seen[before.end.seen:r.end.seen])
 	if !l.aligned {
 		v.before = nil // it finds in another order from now on

@@ -121,16 +121,17 @@ func (r *recorder) meaningsOf(g *graph.Graph) []meaning {
 
 // changed is the targets of a list of which some rules changed; nil: they have to be worked out again.
 func (t *targets) changed(rules []element.Rule, differs []bool) *targets {
-	if t == nil || len(t.only) > 0 {
+	if t == nil {
 		return nil
 	}
-	out := &targets{of: slices.Clone(t.of)}
+	out := &targets{of: slices.Clone(t.of), only: t.only}
+	only := func(to target) bool { return to.only }
 	for i, d := range differs {
 		if d {
 			out.of[i] = targetsOf(rules[i])
-		}
-		if slices.ContainsFunc(out.of[i], func(to target) bool { return to.only }) {
-			return nil // what it leaves to those below has to be worked out
+			if len(t.only) > 0 && i >= t.only[0] || slices.ContainsFunc(out.of[i], only) {
+				return nil // what is left to this rule, or to those below, has to be worked out
+			}
 		}
 		asks := func(f headerspace.Filter) bool { return !f.Any(headerspace.Dst) }
 		out.decide = out.decide || slices.ContainsFunc(rules[i].Filters, asks)

@@ -29,6 +29,7 @@ type Files struct {
 	Changed chan struct{}
 
 	watcher *fsnotify.Watcher
+	known   map[string]bool // the files last set, whose changes are told since
 	set     chan watched
 	writing func(path string) bool // whether somebody has the file open for writing
 }
@@ -56,9 +57,9 @@ func New(ctx context.Context) (*Files, error) {
 }
 
 // Set says which files to watch from now on, be they there or not. They were read since the time given: what has changed meanwhile
-// is reported. It is not to be called after the end of the context.
+// is reported. It is not to be called after the end of the context, nor concurrently.
 func (f *Files) Set(ctx context.Context, paths []string, since time.Time) error {
-	files := map[string]bool{}
+	files, unseen := map[string]bool{}, []string(nil) // unseen: nobody has watched them so far
 	for _, p := range paths {
 		abs, err := filepath.Abs(p)
 		if err != nil {
@@ -66,17 +67,22 @@ func (f *Files) Set(ctx context.Context, paths []string, since time.Time) error 
 		}
 		files[abs] = true
 		dir := filepath.Dir(abs)
+		if !f.known[abs] || !slices.Contains(f.watcher.WatchList(), dir) {
+			unseen = append(unseen, abs)
+		}
 		for err = f.watcher.Add(dir); errors.Is(err, fs.ErrNotExist); err = f.watcher.Add(dir) {
 			files[dir] = true // it may come
+			unseen = append(unseen, dir)
 			dir = filepath.Dir(dir)
 		}
 		if err != nil {
 			return fmt.Errorf("watch %s: %w", dir, err)
 		}
 	}
+	f.known = files
 	changed := func(path string) bool { return changedSince(path, since.Add(-clockTick)) }
 	select {
-	case f.set <- watched{files, slices.ContainsFunc(slices.Collect(maps.Keys(files)), changed)}:
+	case f.set <- watched{files, slices.ContainsFunc(unseen, changed)}:
 	case <-ctx.Done():
 	}
 	return nil
