@@ -4,7 +4,6 @@
 #ifdef __x86_64__
 #include <cpuid.h>
 #endif
-#include <sha2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,6 +14,7 @@
 #include "sn_log.h"
 #include "sn_offload.h"
 #include "sn_peering.h"
+#include "sn_sha256.h"
 #include "sn_shards.h"
 #include "sn_threads.h"
 #include "sn_tracing.h"
@@ -335,11 +335,7 @@ int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program 
 /* Bytes that were changed on their way are another program, perhaps one that can be loaded. */
 static int verify(const struct sn_engine_bytes *bytes, uint8_t hash[SN_HASH_LEN], struct sn_error *err)
 {
-	SHA2_CTX sha;
-
-	SHA256Init(&sha);
-	SHA256Update(&sha, bytes->data, bytes->len);
-	SHA256Final(hash, &sha);
+	sn_sha256(bytes->data, bytes->len, hash);
 	if (bytes->hash_len == 0)
 		return 0;
 	if (bytes->hash_len != SN_HASH_LEN)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the base has for messages: frames of bytes, and why something failed. */
+/* What the base has for messages: frames of bytes, their hash, and why something failed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,6 +9,7 @@
 
 #include "sn_error.h"
 #include "sn_frame.h"
+#include "sn_sha256.h"
 
 static void feed(struct sn_frame_buffer *buffer, const void *bytes, size_t len)
 {
@@ -99,10 +100,32 @@ static void a_long_error_is_cut_at_its_end(void **state)
 	assert_int_equal(err.text[sizeof(err.text) - 2], 'x');
 }
 
+static void the_hash_is_sha_256(void **state)
+{
+	/* FIPS 180-4's example: "abc" */
+	static const uint8_t of_abc[SN_SHA256_LEN] = {
+		0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23,
+		0xb0, 0x03, 0x61, 0xa3, 0x96, 0x17, 0x7a, 0x9c, 0xb4, 0x10, 0xff, 0x61, 0xf2, 0x00, 0x15, 0xad,
+	};
+	uint8_t bytes[1000], hash[SN_SHA256_LEN], plain[SN_SHA256_LEN];
+
+	(void)state;
+	sn_sha256("abc", 3, hash);
+	assert_memory_equal(hash, of_abc, sizeof(hash));
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * i >> 3);
+	for (size_t len = 0; len <= sizeof(bytes); len++) {
+		sn_sha256(bytes, len, hash);
+		sn_sha256_plain(bytes, len, plain);
+		assert_memory_equal(hash, plain, sizeof(hash));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frame_is_whole_with_its_last_byte),
+		cmocka_unit_test(the_hash_is_sha_256),
 		cmocka_unit_test(a_length_beyond_the_bound_is_refused_before_anything_is_allocated_for_it),
 		cmocka_unit_test(the_length_is_written_as_it_is_read),
 		cmocka_unit_test(what_fails_says_why_and_where),
