@@ -114,40 +114,36 @@ struct sn_pkt {
 } __rte_cache_aligned;
 _Static_assert(sizeof(struct sn_pkt) == 128, "two cache lines");
 
+/* Numbers in network order. Not by DPDK's functions: they are assembly, so the compiler can neither leave one
+ * out nor load and turn in one instruction. */
 static inline uint16_t sn_load16(const uint8_t *p)
 {
-	uint16_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return rte_be_to_cpu_16(v);
+	return (uint16_t)(p[0] << 8 | p[1]);
 }
 
 static inline uint32_t sn_load32(const uint8_t *p)
 {
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return rte_be_to_cpu_32(v);
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 static inline void sn_store16(uint8_t *p, uint16_t v)
 {
-	v = rte_cpu_to_be_16(v);
-	memcpy(p, &v, sizeof(v));
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
 }
 
 static inline void sn_store32(uint8_t *p, uint32_t v)
 {
-	v = rte_cpu_to_be_32(v);
-	memcpy(p, &v, sizeof(v));
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
 }
 
 static inline uint64_t sn_load64(const uint8_t *p)
 {
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return rte_be_to_cpu_64(v);
+	return (uint64_t)p[0] << 56 | (uint64_t)p[1] << 48 | (uint64_t)p[2] << 40 | (uint64_t)p[3] << 32 |
+	       (uint64_t)p[4] << 24 | (uint64_t)p[5] << 16 | (uint64_t)p[6] << 8 | p[7];
 }
 
 static inline void sn_store64(uint8_t *p, uint64_t v)
