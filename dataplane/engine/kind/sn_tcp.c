@@ -85,3 +85,9 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 	memcpy(&s->window[is_return], tcp + 14, 2);
 	refresh(state, s, now);
 }
+
+void sn_session_use_rare(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp,
+			 bool is_return, uint64_t now)
+{
+	sn_session_use(state, s, tcp, is_return, now);
+}

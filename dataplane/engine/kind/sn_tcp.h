@@ -15,7 +15,7 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *session, co
 
 /*
  * The flags that may move a session's state. A SYN moves none unless it has options or follows one that had,
- * or opens a closed connection again. Which one it is takes no branch: SYN comes mixed with all else.
+ * or opens a closed connection again.
  */
 static inline uint8_t sn_session_wary(const struct sn_session *s, const uint8_t *tcp)
 {
@@ -47,27 +47,31 @@ static inline void sn_session_use(const struct sn_state *state, struct sn_sessio
 	memcpy(&s->window[is_return], tcp + 14, 2);
 }
 
+/* The same out of line: for packets that open or close. */
+void sn_session_use_rare(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp,
+			 bool is_return, uint64_t now);
+
 /*
  * The same for a packet that is TCP or else UDP, of 20 bytes or more from l4 on: which of the two takes no
- * branch, as flows of both come mixed.
+ * branch, as flows of both come mixed. tcp: as sn_plain_tcp(); is_return: 0 or 1. False: the packet may move
+ * the session's state, and sn_session_use_rare() is called for. Such packets are few.
  */
-static inline void sn_session_use_mixed(const struct sn_state *state, struct sn_session *s, const uint8_t *l4,
-					bool is_tcp, bool is_return, uint64_t now)
+static inline bool sn_session_use_mixed(struct sn_session *s, const uint8_t *l4, uint32_t tcp,
+					uint32_t is_return, uint64_t now)
 {
-	uint32_t all = -(uint32_t)is_tcp, ack;
-	uint8_t flags = (uint8_t)(l4[13] & all), seen;
+	uint32_t flags = l4[13] & tcp, news = is_return ? SN_SEEN_ANSWERED & tcp : flags >> 3 & s->seen << 1,
+		 ack;
 	uint16_t window;
 
-	seen = is_return ? SN_SEEN_ANSWERED & all : flags >> 3 & s->seen << 1 & SN_SEEN_ACKNOWLEDGED;
-	if (unlikely((flags & sn_session_wary(s, l4)) | (seen & ~s->seen))) {
-		sn_session_tcp(state, s, l4, is_return, now);
-		return;
-	}
+	news &= ~(uint32_t)s->seen & (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED);
+	if (unlikely((flags & (SN_TCP_FIN | SN_TCP_SYN | SN_TCP_RST)) | news))
+		return false;
 	s->entry.last_use = now;
 	memcpy(&ack, l4 + 8, 4);
 	memcpy(&window, l4 + 14, 2);
-	s->ack[is_return] = ack & all;
-	s->window[is_return] = (uint16_t)(window & all);
+	s->ack[is_return] = ack & tcp;
+	s->window[is_return] = (uint16_t)(window & tcp);
+	return true;
 }
 
 #endif /* SN_TCP_H */

@@ -41,6 +41,15 @@ static inline uint32_t sn_choose(bool yes, uint32_t a, uint32_t b)
 	return b ^ ((a ^ b) & all);
 }
 
+/* All ones if a plain frame's protocol is TCP, 0 if it is UDP: never a branch either. */
+static inline uint32_t sn_plain_tcp(uint8_t proto)
+{
+	uint32_t all = -(uint32_t)(proto == SN_TCP);
+
+	__asm__("" : "+r"(all));
+	return all;
+}
+
 /* All of a plain frame's packet, which came in by iface. */
 void sn_parse_plain(struct sn_pkt *p, struct rte_mbuf *m, uint8_t iface);
 

@@ -61,14 +61,56 @@ static inline void sn_move_udp_at(uint8_t *at, uint16_t diff)
 	sn_store16(at, now ? now : 0xffff);
 }
 
-/* The transport checksum of a packet that is TCP or else UDP: which of the two takes no branch. */
-static inline void sn_move_mixed(uint8_t *l4, bool udp, uint16_t diff)
+/* All ones if x is 0, which has less than 32 bits. */
+static inline uint32_t sn_if_zero(uint32_t x)
 {
-	uint8_t *at = l4 + sn_choose(udp, 6, 16);
-	uint32_t old = sn_load16(at), now = sn_sum_move((uint16_t)old, diff);
+	return (uint32_t)((int32_t)(x - 1) >> 31);
+}
 
-	now = sn_choose(udp & (now == 0), 0xffff, now);
-	sn_store16(at, (uint16_t)sn_choose(udp & (old == 0), 0, now));
+/*
+ * The transport checksum of a packet that is TCP or else UDP: which of the two takes no branch. tcp: as
+ * sn_plain_tcp(). D as it lies in memory: the sum of words is the same in any byte order (RFC 1071).
+ */
+static inline void sn_move_mixed(uint8_t *l4, uint32_t tcp, uint16_t diff)
+{
+	uint8_t *at = l4 + 6 + (tcp & (16 - 6));
+	uint32_t not_udp = tcp & 0x10000, now;
+	uint16_t old;
+
+	memcpy(&old, at, sizeof(old));
+	now = sn_sum_move(old, diff);
+	now = (now | sn_if_zero(now | not_udp)) & ~sn_if_zero(old | not_udp);
+	old = (uint16_t)now;
+	memcpy(at, &old, sizeof(old));
+}
+
+/* ---- the IPv4 header from the TTL on: TTL, protocol and checksum as one word, as they lie in memory ---- */
+
+_Static_assert(RTE_BYTE_ORDER == RTE_LITTLE_ENDIAN, "a word's carry leaves it behind the checksum");
+
+/* How they move: the TTL falls by ttl_dec, the checksum moves by a normal D. */
+static inline uint32_t sn_head_move_of(uint8_t ttl_dec, uint16_t diff)
+{
+	return (uint32_t)(uint16_t)(diff << 8 | diff >> 8) << 16 | ttl_dec;
+}
+
+static inline uint8_t sn_head_ttl_dec(uint32_t move)
+{
+	return (uint8_t)move;
+}
+
+static inline uint16_t sn_head_diff(uint32_t move)
+{
+	return (uint16_t)(move >> 8 & 0xff00) | (uint16_t)(move >> 24);
+}
+
+/* The word moved; the TTL is not less than what it falls by. Its complement rises then, as that of the
+ * checksum does: one sum, whose carry goes round. */
+static inline uint32_t sn_head_moved(uint32_t head, uint32_t move)
+{
+	uint64_t sum = (uint64_t)(uint32_t)~head + move;
+
+	return ~((uint32_t)sum + ((uint32_t)(sum >> 32) << 16));
 }
 
 /* ~fold(Σ words) over bytes whose checksum field is 0. */

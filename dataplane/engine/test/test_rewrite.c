@@ -55,6 +55,40 @@ static void a_udp_checksum_of_zero_stays_and_one_that_becomes_zero_is_written_ff
 	assert_int_equal(sn_load16(sum), 0xffff);
 }
 
+/* Of TTL, protocol and checksum in one word, and of the transport checksum without a branch: for all
+ * checksums. */
+static void the_short_ways_move_a_checksum_as_the_long_ones(void **state)
+{
+	static const uint16_t diffs[] = {0, 1, 0x00ff, 0x0100, 0x7fff, 0x8000, 0xfeff, 0xfffe};
+
+	(void)state;
+	for (uint32_t sum = 0; sum <= 0xffff; sum++)
+		for (size_t i = 0; i < sizeof(diffs) / sizeof(*diffs); i++) {
+			uint8_t ttl = sum % 255 + 1, dec = (uint8_t)(ttl - i % 3 * (ttl / 2));
+			uint8_t head[4] = {ttl, SN_TCP}, tcp[20] = {0}, udp[20] = {0}, long_way[2];
+			uint16_t raw = rte_cpu_to_be_16(diffs[i]), want;
+			uint32_t word;
+
+			sn_store16(head + 2, (uint16_t)sum);
+			memcpy(&word, head, sizeof(word));
+			word = sn_head_moved(word, sn_head_move_of(dec, diffs[i]));
+			memcpy(head, &word, sizeof(word));
+			want = sn_sum_move((uint16_t)sum, diffs[i]);
+			assert_int_equal(head[0], ttl - dec);
+			assert_int_equal(head[1], SN_TCP);
+			assert_int_equal(sn_load16(head + 2), want);
+
+			sn_store16(tcp + 16, (uint16_t)sum);
+			sn_move_mixed(tcp, UINT32_MAX, raw);
+			assert_int_equal(sn_load16(tcp + 16), want);
+			sn_store16(udp + 6, (uint16_t)sum);
+			sn_store16(long_way, (uint16_t)sum);
+			sn_move_mixed(udp, 0, raw);
+			sn_move_udp_at(long_way, diffs[i]);
+			assert_memory_equal(udp + 6, long_way, 2);
+		}
+}
+
 static void a_wrong_checksum_stays_wrong_by_the_same_amount(void **state)
 {
 	struct fixture *f = *state;
@@ -177,6 +211,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_checksum_moves_as_the_book_says),
 		cmocka_unit_test(a_udp_checksum_of_zero_stays_and_one_that_becomes_zero_is_written_ffff),
+		cmocka_unit_test(the_short_ways_move_a_checksum_as_the_long_ones),
 		WITH_FIXTURE(a_wrong_checksum_stays_wrong_by_the_same_amount),
 		WITH_FIXTURE(a_udp_packet_without_checksum_gets_none),
 		WITH_FIXTURE(constants_are_written_with_their_checksums_decided_or_cached),

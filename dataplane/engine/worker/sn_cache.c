@@ -133,14 +133,13 @@ bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *foun
 	e->dst = rte_cpu_to_be_32(back ? is : s->remote_addr);
 	e->sport = rte_cpu_to_be_16(back ? s->remote_port : now);
 	e->dport = rte_cpu_to_be_16(back ? now : s->remote_port);
-	e->ip_diff = sn_diff_norm(sum + form->ip_diff);
-	e->l4_diff = sn_diff_norm(sum + sn_diff16(port, now));
+	e->head_move = sn_head_move_of(form->ttl_dec, sn_diff_norm(sum + form->ip_diff));
+	e->l4_diff = rte_cpu_to_be_16(sn_diff_norm(sum + sn_diff16(port, now)));
 	e->neigh = form->neigh;
 	e->vlan = SN_CACHE_KEEP_VLAN;
 	e->path = form->path;
 	e->shard = s->entry.shard;
 	e->min_ttl = form->min_ttl;
-	e->ttl_dec = form->ttl_dec;
 	e->dscp = SN_CACHE_KEEP_DSCP;
 	e->flags = form->flags;
 	e->sessions[0] = sn_cache_entry_word(&s->entry);
@@ -217,17 +216,17 @@ static uint16_t form_for(struct sn_cache *c, const struct sn_cache_form *form)
 static bool keep_short(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
 		       const struct sn_session *s)
 {
-	uint8_t proto = (uint8_t)(e->ports_key >> 24);
+	uint8_t proto = (uint8_t)(e->ports_key >> 24), ttl_dec = sn_head_ttl_dec(e->head_move);
 	struct sn_cache_form form = {
 		.high = (uintptr_t)s >> 38,
 		.signature = e->signature,
 		.owner = s->entry.owner,
-		.ip_diff = sn_diff_norm(sn_diff16((uint32_t)e->ttl_dec << 8, 0)),
+		.ip_diff = sn_diff_norm(sn_diff16((uint32_t)ttl_dec << 8, 0)),
 		.neigh = e->neigh,
 		.path = e->path,
 		.iface = (uint8_t)(e->ports_key >> 16),
 		.min_ttl = e->min_ttl,
-		.ttl_dec = e->ttl_dec,
+		.ttl_dec = ttl_dec,
 		.flags = e->flags,
 	};
 	struct sn_cache_short as = {&form, s};

@@ -38,6 +38,7 @@ enum sn_cache_flag {
 	SN_CACHE_EACH0 =
 		16, /* session 0 is the state of one of these (SN_STEP_ENTRY): they have them in order */
 	SN_CACHE_EACH1 = 32,
+	SN_CACHE_READ = 64, /* packets are to be read: for what is done to each, or for their tag */
 };
 
 struct sn_cache_key {
@@ -50,18 +51,17 @@ struct sn_cache_key {
 struct sn_cache_entry {
 	uint64_t addresses;
 	uint64_t ports_key;
+	/* 16 bytes of what to write, as it lies in a plain frame from the TTL on; in network order */
+	uint32_t head_move; /* see sn_rewrite.h */
+	uint32_t src, dst;
+	uint16_t sport, dport; /* of ICMP sport is the identifier */
 	uint32_t signature;
-	uint32_t src, dst;     /* what to write, in network order */
-	uint16_t sport, dport; /* in network order; of ICMP sport is the identifier */
-	uint16_t ip_diff;      /* see sn_rewrite.h */
-	uint16_t l4_diff;
+	uint16_t l4_diff; /* see sn_rewrite.h; in network order */
 	uint16_t neigh;
 	uint16_t vlan;
 	uint16_t path;
-	uint8_t shard; /* of the state on the way, SN_PKT_NO_SHARD if there is none */
-	uint8_t pad;
+	uint8_t shard;	 /* of the state on the way, SN_PKT_NO_SHARD if there is none */
 	uint8_t min_ttl; /* a packet below it is none of this entry's */
-	uint8_t ttl_dec;
 	uint8_t dscp;
 	uint8_t flags;
 	uint64_t sessions[SN_CACHE_SESSIONS]; /* pointer and generation; 0: none */
@@ -75,8 +75,8 @@ _Static_assert(sizeof(struct sn_cache_entry) == 64, "an entry is one cache line"
 struct sn_cache_form {
 	uint64_t high; /* of the sessions' addresses */
 	uint32_t signature;
-	uint16_t owner; /* of the sessions */
-	uint16_t ip_diff;
+	uint16_t owner;	  /* of the sessions */
+	uint16_t ip_diff; /* see sn_rewrite.h */
 	uint16_t neigh;
 	uint16_t path;
 	uint8_t iface;
@@ -253,23 +253,27 @@ static inline bool sn_cache_current(const struct sn_cache *c, const struct sn_ca
 
 static inline bool sn_cache_is(const struct sn_cache_entry *e, const struct sn_cache_key *key)
 {
-	return e->addresses == key->addresses && e->ports_key == key->ports && e->signature == key->signature;
+	return ((e->addresses ^ key->addresses) | (e->ports_key ^ key->ports) |
+		(e->signature ^ key->signature)) == 0;
 }
 
-/* An entry of state and its generation in one word: an entry lies at a multiple of 64, below 2^47. */
+/* An entry of state and its generation, but for the highest bit, in one word: an entry lies at a multiple of
+ * 64, below 2^47. */
+#define SN_CACHE_GENERATION ((1u << 23) - 1)
+
 static inline uint64_t sn_cache_entry_word(const struct sn_entry *e)
 {
-	return (uint64_t)(uintptr_t)e >> 6 | (uint64_t)e->generation << 41;
+	return (uint64_t)(uintptr_t)e << 17 | (e->generation & SN_CACHE_GENERATION);
 }
 
 static inline struct sn_entry *sn_cache_entry_of(uint64_t word)
 {
-	return (struct sn_entry *)(uintptr_t)((word & ((1ull << 41) - 1)) << 6);
+	return (struct sn_entry *)(uintptr_t)(word >> 23 << 6);
 }
 
 static inline bool sn_cache_entry_same(uint64_t word, const struct sn_entry *e)
 {
-	return word == sn_cache_entry_word(e);
+	return (((uint32_t)word ^ e->generation) & SN_CACHE_GENERATION) == 0;
 }
 
 #endif /* SN_CACHE_H */

@@ -103,6 +103,7 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 {
 	struct sn_worker *w = x->worker;
 	struct sn_cache_entry entry, *e = &entry;
+	uint8_t ttl_dec = p->ttl0 - p->ttl;
 	uint32_t path;
 
 	if (x->n_uses > SN_CACHE_SESSIONS || x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key) ||
@@ -119,16 +120,16 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	e->dst = rte_cpu_to_be_32(p->dst);
 	e->sport = rte_cpu_to_be_16(p->proto == SN_ICMP ? p->id : p->sport);
 	e->dport = rte_cpu_to_be_16(p->dport);
-	e->ip_diff = sn_ip_diff(p);
-	e->l4_diff = sn_l4_diff(p);
+	e->head_move = sn_head_move_of(ttl_dec, sn_ip_diff(p));
+	e->l4_diff = rte_cpu_to_be_16(sn_l4_diff(p));
 	e->neigh = n - w->neigh.entries;
 	e->vlan = p->vlan != p->vlan0 || p->stripped ? p->vlan : SN_CACHE_KEEP_VLAN;
 	e->dscp = p->dscp != p->dscp0 ? p->dscp : SN_CACHE_KEEP_DSCP;
 	e->path = path;
 	e->shard = x->n_uses > 0 ? x->uses[0].entry->shard : SN_PKT_NO_SHARD;
-	e->ttl_dec = p->ttl0 - p->ttl;
-	e->min_ttl = x->min_ttl > e->ttl_dec ? x->min_ttl : e->ttl_dec;
-	e->flags = (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0);
+	e->min_ttl = x->min_ttl > ttl_dec ? x->min_ttl : ttl_dec;
+	e->flags = (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
+		   (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0);
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
 		e->sessions[i] = i < x->n_uses ? sn_cache_entry_word(x->uses[i].entry) : 0;
 		if (i < x->n_uses && x->uses[i].is_return)

@@ -4,6 +4,10 @@
 
 /* The fast ways of a packet, for sn_worker.c alone: by a simple class, or by a cached decision. */
 
+#ifdef __SSE4_1__
+#include <smmintrin.h>
+#endif
+
 #include "sn_plain.h"
 #include "sn_rewrite.h"
 #include "sn_tcp.h"
@@ -93,11 +97,21 @@ static __rte_always_inline struct sn_view view_of_plain(struct rte_mbuf *m)
 
 /* ---- a simple class ---- */
 
-/* Write the new TTL and move the IP checksum. */
-static inline void lower_ttl(uint8_t *ip, uint8_t by, uint16_t diff)
+/* TTL, protocol and checksum of an IPv4 header. */
+static inline uint32_t load_head(const uint8_t *ip)
 {
-	ip[8] -= by;
-	sn_move_at(ip + 10, diff);
+	uint32_t head;
+
+	memcpy(&head, ip + 8, sizeof(head));
+	return head;
+}
+
+/* Write the new TTL and move the IP checksum. */
+static inline void move_head(uint8_t *ip, uint32_t move)
+{
+	uint32_t head = sn_head_moved(load_head(ip), move);
+
+	memcpy(ip + 8, &head, sizeof(head));
 }
 
 static __rte_always_inline void count_simple(struct sn_known k, const struct sn_class *c, uint32_t class,
@@ -138,7 +152,7 @@ static __rte_always_inline bool forward_simple(struct sn_known k, struct sn_view
 		return false;
 	n->used = k.now;
 	if (likely(c->ttl_dec))
-		lower_ttl(v.ip, c->ttl_dec, 0xffff - (c->ttl_dec << 8));
+		move_head(v.ip, sn_head_move_of(c->ttl_dec, 0xffff - (c->ttl_dec << 8)));
 	sn_write_l2(v.f, n);
 	count_simple(k, c, class, v.frame_len);
 	sn_worker_send(k.w, c->target, v.m);
@@ -161,49 +175,72 @@ static inline struct sn_entry *state_of(uint64_t word, uint64_t now)
 	return likely(sn_cache_entry_same(word, e) && sn_entry_live(e, now)) ? e : NULL;
 }
 
+/* is_return: 0 or 1; not bool, which would be kept as a byte and read as an index. */
 static __rte_always_inline void use_session(struct sn_known k, struct sn_view v, struct sn_entry *s,
-					    bool is_return)
+					    uint32_t is_return)
 {
 	struct sn_session *session = (struct sn_session *)s;
 
 	if (!s)
 		return;
-	if (v.plain)
-		sn_session_use_mixed(k.w->state, session, v.l4, v.proto == SN_TCP, is_return, k.now);
-	else
+	if (!v.plain)
 		sn_session_use(k.w->state, session, v.proto == SN_TCP ? v.l4 : NULL, is_return, k.now);
+	else if (unlikely(!sn_session_use_mixed(session, v.l4, sn_plain_tcp(v.proto), is_return, k.now)))
+		sn_session_use_rare(k.w->state, session, v.l4, is_return, k.now);
 }
 
-/* The ports and the transport checksum. */
-static __rte_always_inline void rewrite_ported(struct sn_view v, const struct sn_cache_entry *e)
+/* From the TTL to the ports, which lie in a row: one write. */
+static __rte_always_inline void rewrite_plain(uint8_t *ip, const struct sn_cache_entry *e)
 {
-	if (v.plain) {
+#ifdef __SSE4_1__
+	__m128i words = _mm_load_si128((const __m128i *)&e->head_move);
+
+	words = _mm_insert_epi32(words, (int)sn_head_moved(load_head(ip), e->head_move), 0);
+	_mm_storeu_si128((__m128i *)(ip + 8), words);
+#else
+	move_head(ip, e->head_move);
+	memcpy(ip + 12, &e->src, 12);
+#endif
+}
+
+/* The same of a packet that may have options, or be of another protocol, with the transport checksum. */
+static inline void rewrite_other(struct sn_view v, const struct sn_cache_entry *e)
+{
+	uint16_t diff = rte_be_to_cpu_16(e->l4_diff);
+
+	move_head(v.ip, e->head_move);
+	memcpy(v.ip + 12, &e->src, 8);
+	if (v.proto == SN_TCP) {
 		memcpy(v.l4, &e->sport, 4);
-		sn_move_mixed(v.l4, v.proto == SN_UDP, e->l4_diff);
-	} else if (v.proto == SN_TCP) {
-		memcpy(v.l4, &e->sport, 4);
-		sn_move_at(v.l4 + 16, e->l4_diff);
+		sn_move_at(v.l4 + 16, diff);
 	} else if (v.proto == SN_UDP) {
 		memcpy(v.l4, &e->sport, 4);
-		sn_move_udp_at(v.l4 + 6, e->l4_diff);
+		sn_move_udp_at(v.l4 + 6, diff);
 	} else if (v.proto == SN_ICMP) {
 		memcpy(v.l4 + 4, &e->sport, 2);
-		sn_move_at(v.l4 + 2, e->l4_diff);
+		sn_move_at(v.l4 + 2, diff);
 	}
+}
+
+/* Whether a decision with at most one session holds for a packet. */
+static __rte_always_inline bool holds_with(struct sn_known k, struct sn_view v,
+					   const struct sn_cache_entry *e, struct sn_entry **s)
+{
+	const struct sn_neigh *n = &k.neighbors[e->neigh];
+
+	*s = NULL;
+	if (unlikely((v.ttl < e->min_ttl) | (v.ip_len > k.mtus[n->iface]) | !sn_neigh_usable(n)))
+		return false;
+	return unlikely(!e->sessions[0]) || likely((*s = state_of(e->sessions[0], k.now)));
 }
 
 /* Whether a decision holds for a packet, and with which sessions. */
 static __rte_always_inline bool holds(struct sn_known k, struct sn_view v, const struct sn_cache_entry *e,
 				      struct sn_entry **s0, struct sn_entry **s1)
 {
-	const struct sn_neigh *n = &k.neighbors[e->neigh];
-
-	*s0 = *s1 = NULL;
-	if (unlikely((v.ttl < e->min_ttl) | (v.ip_len > k.mtus[n->iface]) | !sn_neigh_usable(n)))
-		return false;
-	if (e->sessions[0] && unlikely(!(*s0 = state_of(e->sessions[0], k.now))))
-		return false;
-	return !e->sessions[1] || likely((*s1 = state_of(e->sessions[1], k.now)));
+	*s1 = NULL;
+	return holds_with(k, v, e, s0) &&
+	       (!e->sessions[1] || likely((*s1 = state_of(e->sessions[1], k.now))));
 }
 
 /* One write, and out. */
@@ -216,12 +253,14 @@ static __rte_always_inline void send_decided(struct sn_known k, struct sn_view v
 	n->used = k.now;
 	if (unlikely(e->dscp != SN_CACHE_KEEP_DSCP))
 		v.ip[1] = e->dscp << 2 | (v.ip[1] & 3);
-	lower_ttl(v.ip, e->ttl_dec, e->ip_diff);
-	memcpy(v.ip + 12, &e->src, 4);
-	memcpy(v.ip + 16, &e->dst, 4);
 	use_session(k, v, s0, e->flags & SN_CACHE_RETURN0);
-	use_session(k, v, s1, e->flags & SN_CACHE_RETURN1);
-	rewrite_ported(v, e);
+	use_session(k, v, s1, (e->flags & SN_CACHE_RETURN1) != 0);
+	if (v.plain) {
+		rewrite_plain(v.ip, e);
+		sn_move_mixed(v.l4, sn_plain_tcp(v.proto), e->l4_diff);
+	} else {
+		rewrite_other(v, e);
+	}
 	sn_write_l2(v.f, n);
 	sn_count_add(&k.path_counts[e->path], v.frame_len);
 	sn_worker_send(k.w, n->iface, v.m);

@@ -83,12 +83,28 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 	}
 	if (p->dscp != dscp) {
 		own.dscp = p->dscp;
-		own.ip_diff = sn_diff_norm(e->ip_diff + sn_diff16(dscp << 2, p->dscp << 2));
+		own.head_move = sn_head_move_of(
+			sn_head_ttl_dec(e->head_move),
+			sn_diff_norm(sn_head_diff(e->head_move) + sn_diff16(dscp << 2, p->dscp << 2)));
 	}
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++)
 		if (e->flags & SN_CACHE_EACH0 << i)
 			s[i] = NULL;
 	return send_tagged(k, p, &own, s[0], s[1]);
+}
+
+/* A decided packet that uses two sessions. */
+static __rte_noinline bool forward_two(struct sn_worker *w, uint32_t i, const struct sn_cache_entry *e,
+				       uint64_t now)
+{
+	struct sn_known k = known_of(w, now);
+	struct sn_view v = view_of_plain(w->burst.frames[i]);
+	struct sn_entry *s0, *s1;
+
+	if (unlikely(!holds(k, v, e, &s0, &s1)))
+		return false;
+	send_decided(k, v, e, s0, s1);
+	return true;
 }
 
 /* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
@@ -98,12 +114,14 @@ static __rte_always_inline bool forward_cached(struct sn_known k, uint32_t i, co
 	struct sn_entry *s0, *s1;
 	struct sn_pkt *p;
 
-	if (plain && likely(!(e->flags & SN_CACHE_EACH) & (e->vlan == SN_CACHE_KEEP_VLAN))) {
+	if (plain && likely(!(e->flags & SN_CACHE_READ))) {
 		struct sn_view v = view_of_plain(k.w->burst.frames[i]);
 
-		if (unlikely(!holds(k, v, e, &s0, &s1)))
+		if (e->sessions[1])
+			return forward_two(k.w, i, e, k.now);
+		if (unlikely(!holds_with(k, v, e, &s0)))
 			return false;
-		send_decided(k, v, e, s0, s1);
+		send_decided(k, v, e, s0, NULL);
 		return true;
 	}
 	p = sn_worker_pkt(k.w, i);
