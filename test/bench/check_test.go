@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -82,5 +83,34 @@ func TestAMedianIsTheMiddleOfSortedSamples(t *testing.T) {
 	}
 	if got := (samples{4, 1, 3, 2}).median(); got != 2.5 {
 		t.Errorf("of four: %v, want 2.5", got)
+	}
+}
+
+func TestACheckOfAReportNamesTheRowThatGotSlowerByMoreThanThreePercent(t *testing.T) {
+	dir := t.TempDir()
+	var list []row
+	for _, r := range reported() {
+		list = append(list, row{Name: r.Name})
+	}
+	if err := report(dir, reported()); err != nil {
+		t.Fatal(err)
+	}
+	stored, err := readStored(filepath.Join(dir, "results.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for factor, want := range map[float64]bool{1.025: false, 1.035: true} {
+		measure := func(_ context.Context, r row, _ int) (*result, error) {
+			now := stored[r.Name]
+			if r.Name == "napts-1-10k" {
+				now.Ratio *= factor
+				now.Interval = interval{Low: 1.001 * now.Interval.High, High: 1.1 * now.Interval.High}
+			}
+			return &now, nil
+		}
+		err := check(t.Context(), list, stored, measure, 3)
+		if (err != nil) != want || want && (!strings.Contains(err.Error(), "napts-1-10k: ") || strings.Contains(err.Error(), "routers-1")) {
+			t.Errorf("a row %.1f %% slower: %v, want an error with its name: %v", 100*(factor-1), err, want)
+		}
 	}
 }

@@ -12,6 +12,9 @@ import (
 // tries is how often a row that does not gain enough is measured.
 const tries = 3
 
+// coresRounds is how often a row is measured in one try, at most.
+const coresRounds = 3
+
 const coresPreamble = `# Two cores
 
 Made by ` + "`hack/bench.sh -workers 2`" + `: the engine with a worker on the one core, on the other (*one* is their mean), and on both. Each has a queue of the replay

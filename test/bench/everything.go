@@ -60,7 +60,7 @@ func (f *flags) cores(ctx context.Context, b *bench, list []row) error {
 	if f.short {
 		want = 0
 	}
-	return twoCores(ctx, pair{filepath.Join(f.build, "sinter-engine"), b.scratch, f.passes, want}, b.bare(), list, f.out)
+	return twoCores(ctx, pair{filepath.Join(f.build, "sinter-engine"), b.scratch, min(f.passes, coresRounds), want}, b.bare(), list, f.out)
 }
 
 func (f *flags) latencies(ctx context.Context, b *bench, list []row) error {

@@ -11,31 +11,28 @@ import (
 	"github.com/sinter-nfv/sinter/test/bench/kernel"
 )
 
-// statelessLimit ends what the kernel's path without state warms up or measures: a rule set that is walked line by line takes tens of microseconds per
-// packet. With state, all flows have to come.
-const statelessLimit = 2 * time.Second
+// kernelLimit ends what the kernel's path measures: a rule set that is walked line by line takes tens of microseconds per packet.
+const kernelLimit = 2 * time.Second
 
 // kernelPath is the kernel's forwarding, with rules of nftables and routes.
 type kernelPath struct {
-	path   *kernel.Path
-	config kernel.Config
-	fresh  bool // each pass begins without any connection
+	path    *kernel.Path
+	config  kernel.Config
+	tracked int  // connections that there have to be
+	fresh   bool // each pass begins without any
 }
 
 func (k *kernelPath) run(_ context.Context, r replay) (*deviceReport, error) {
-	q := kernel.Request{Capture: r.capture, Warmup: r.warmup, Measured: r.measured, Limit: statelessLimit}
-	if k.config.Sessions > 0 {
-		q.Limit = 0
-		if !k.fresh {
-			q.Warmup /= knownAfter // its first packet makes a flow known here
-		}
+	q := kernel.Request{Capture: r.capture, Warmup: r.warmup, Measured: r.measured, Limit: kernelLimit, WarmUpAll: k.config.Sessions > 0}
+	if !k.fresh {
+		q.Warmup /= knownAfter // its first packet makes a flow known here
 	}
 	m, err := k.path.Replay(q)
 	if err != nil {
 		return nil, err
 	}
-	if m.Connections < k.config.Sessions*99/100 && !k.fresh {
-		return nil, tooFew(m.Connections, k.config.Sessions)
+	if m.Connections < k.tracked {
+		return nil, tooFew(m.Connections, k.tracked)
 	}
 	d := &deviceReport{Received: m.Packets, Sent: m.Forwarded, Hz: r.hz}
 	if k.config.Rules == kernel.Refuse() {
@@ -62,7 +59,11 @@ func kernelPeer(name string, add func(c *kernel.Config) error) peer {
 		}
 		open := func() (*kernelPath, error) {
 			path, err := kernel.Open(ctx, c, start)
-			return &kernelPath{path, c, r.traffic.once}, err
+			k := &kernelPath{path: path, config: c, fresh: r.traffic.once}
+			if c.Sessions > 0 && !k.fresh {
+				k.tracked = r.traffic.tracked()
+			}
+			return k, err
 		}
 		if !r.traffic.once {
 			return open()

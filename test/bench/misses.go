@@ -9,6 +9,8 @@ import (
 var limits = map[string]string{
 	"routers":                 "rewrite: TTL, checksum, two MAC addresses and counters",
 	"napts":                   "rewrite, then the hash of the flow's key in look-up",
+	"napts-1-1k":              "rewrite, then the hash of the flow's key in look-up",
+	"napts-10-1k":             "rewrite, then the hash of the flow's key in look-up",
 	"flows":                   "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
 	"new":                     "classify and rewrite: the slow way, which makes a session, and the system's kernel, which zeroes memory as it is first touched",
 	"firewall":                "classify: the walk of the tree of rules",

@@ -34,7 +34,7 @@ type peerResult struct {
 }
 
 // peerBudget is for how long a peer is measured in a row: one that is slow has fewer passes.
-const peerBudget = time.Minute
+const peerBudget = 30 * time.Second
 
 // opened is a peer of a row that is measured, and its figures. If anything goes wrong with it, it is absent from then on: the run goes on without it.
 type opened struct {
@@ -108,6 +108,6 @@ func aclRules(file string) ([]acl.Rule, error) {
 }
 
 // tooFew tells that a peer does not translate all flows, so that its figure would not count.
-func tooFew(tracked, flows int) error {
-	return fmt.Errorf("it tracks only %d connections of %d flows", tracked, flows)
+func tooFew(tracked, want int) error {
+	return fmt.Errorf("it tracks only %d connections, want %d", tracked, want)
 }

@@ -113,47 +113,62 @@ func flowsPlot(path, label string, results []result, figure func(r *result, cycl
 	return p.Save(14*vg.Centimeter, 9*vg.Centimeter, path)
 }
 
-// peersPlot has a bar of Mpps for each program of rows with peers.
+// families of programs; a row's best of each is plotted, but for what forwards without looking.
+var families = []string{"Sinter", "testpmd 5tswap", "l3fwd", "OVS", "kernel"}
+
+// peersPlot is Mpps of each family over the rows with peers.
 func peersPlot(path string, results []result) error {
 	p := plot.New()
 	p.Title.Text, p.Y.Label.Text = "one core", "Mpps"
+	p.Y.Scale, p.Y.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
+	points := make([]plotter.XYs, len(families))
 	var names []string
-	var ours, others plotter.Values
-	add := func(name string, mpps float64, own bool) {
-		names = append(names, name)
-		if own {
-			ours, others = append(ours, mpps), append(others, 0)
-			return
-		}
-		ours, others = append(ours, 0), append(others, mpps)
-	}
 	for _, r := range results {
 		if len(r.Peers) == 0 {
 			continue
 		}
-		add(r.Name, r.Mpps, true)
-		for _, q := range r.Peers {
-			if q.Absent != "" {
-				continue
+		for i, family := range families {
+			if mpps := r.best(family); mpps > 0 {
+				points[i] = append(points[i], plotter.XY{X: float64(len(names)), Y: mpps})
 			}
-			add(q.Name, r.Mpps*r.Cycles/q.Cycles, false)
 		}
+		names = append(names, r.Name)
 	}
 	if len(names) == 0 {
 		return nil // of a report that is not whole yet
 	}
-	for i, values := range []plotter.Values{ours, others} {
-		bars, err := plotter.NewBarChart(values, vg.Points(14))
-		if err != nil {
-			return err
+	var series []any
+	for i, family := range families {
+		if len(points[i]) > 0 {
+			series = append(series, family, points[i])
 		}
-		bars.Color, bars.LineStyle.Width = plotutil.Color(i), 0
-		p.Add(bars)
-		p.Legend.Add([]string{"Sinter", "peers"}[i], bars)
+	}
+	if err := plotutil.AddScatters(p, series...); err != nil {
+		return err
 	}
 	p.Legend.Top = true
+	p.X.Max = float64(len(names)) + 3 // room for the legend
+	p.Add(plotter.NewGrid())
 	p.NominalX(names...)
 	p.X.Tick.Label.Rotation = 0.8
 	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
-	return p.Save(20*vg.Centimeter, 12*vg.Centimeter, path)
+	return p.Save(24*vg.Centimeter, 12*vg.Centimeter, path)
+}
+
+// best is the Mpps of a family's fastest program in a row; 0 if none was measured.
+func (r *result) best(family string) float64 {
+	hz := r.Mpps * r.Cycles
+	switch family {
+	case "Sinter":
+		return r.Mpps
+	case "testpmd " + r.Mode:
+		return hz / r.Baseline
+	}
+	most := 0.0
+	for _, q := range r.Peers {
+		if strings.HasPrefix(q.Name, family+" ") && q.Cycles > 0 && q.Name != kernelIn.name {
+			most = max(most, hz/q.Cycles)
+		}
+	}
+	return most
 }

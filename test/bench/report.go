@@ -66,7 +66,7 @@ func markdown(results []result) string {
 const peersPreamble = `
 ## Peers
 
-Other programs, in the same passes and with the same frames, rules and routes, each on the same one core. A peer that takes longer than a minute in a row has fewer passes there.
+Other programs, in the same passes and with the same frames, rules and routes, each on the same one core. A peer that takes longer than half a minute in a row has fewer passes there.
 One that could not be measured is named with the reason.
 
 - **l3fwd** is DPDK's, built from Debian's source package. Its ` + "`acl`" + ` knows no TCP flags. It tracks no connections, replies with no ICMP, and counts nothing per rule; no more does testpmd.
@@ -106,7 +106,7 @@ func peersTable(b *strings.Builder, results []result) {
 			fmt.Fprintf(b, "| | %s | %.1f | %.2f | %.2f | %v |\n", name, p.Cycles, hz/p.Cycles, p.Ratio, p.Interval)
 		}
 	}
-	b.WriteString("\n![Mpps of peers](peers.svg)\n")
+	b.WriteString("\n![Mpps of peers](peers.svg)\n\nThe plot has the fastest program of each kind.\n")
 }
 
 // stagesTable has where the cycles go: the largest stage limits a row.

@@ -36,7 +36,8 @@ type Neighbor struct{ Address, MAC string }
 type Request struct {
 	Capture          string
 	Warmup, Measured int
-	Limit            time.Duration // warming up and measuring end then at the latest; 0: never
+	Limit            time.Duration // after so long, warming up ends, and so does measuring
+	WarmUpAll        bool          // but warming up does not: each flow has to come
 }
 
 // Report is what was measured. Median (of bursts of 32) and Mean are nanoseconds per packet.

@@ -113,8 +113,11 @@ func fed(name, input string, args ...string) error {
 	cmd := exec.Command(name, args...)
 	cmd.Stdin = strings.NewReader(input)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-		return fmt.Errorf("%s: %w: %s", name, err, lines[0])
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		if first == "" {
+			first = err.Error()
+		}
+		return fmt.Errorf("%s: %s", name, first)
 	}
 	return nil
 }
@@ -150,8 +153,8 @@ func (r *Request) replay(tap, core int) (*Report, error) {
 		}
 		return nil
 	}
-	limit := time.Duration(r.Limit)
-	for end, n := time.Now().Add(limit), 0; n < r.Warmup && (limit == 0 || time.Now().Before(end)); n += burst {
+	limit := r.Limit
+	for end, n := time.Now().Add(limit), 0; n < r.Warmup && (r.WarmUpAll || time.Now().Before(end)); n += burst {
 		if err := write(); err != nil {
 			return nil, err
 		}
@@ -163,7 +166,7 @@ func (r *Request) replay(tap, core int) (*Report, error) {
 	times := make([]float64, 0, r.Measured/burst+1)
 	begin := time.Now()
 	last := begin
-	for len(times)*burst < r.Measured && (limit == 0 || last.Sub(begin) < limit) {
+	for len(times)*burst < r.Measured && last.Sub(begin) < limit {
 		if err := write(); err != nil {
 			return nil, err
 		}
