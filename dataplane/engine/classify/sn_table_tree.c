@@ -88,9 +88,9 @@ static void write_group(struct builder *builder, size_t group, const uint32_t *l
 	for (uint32_t b = 0; b < SN_GROUP; b++)
 		position[b] = b < n ? list[b] : boxes->n;
 	for (uint32_t c = 0; c < boxes->n_ranges; c++, cell += 2 * SN_GROUP) {
-		for (uint32_t b = 0; b < n; b++) {
-			cell[b] = boxes->low[c][list[b]];
-			cell[SN_GROUP + b] = ~boxes->high[c][list[b]];
+		for (uint32_t b = 0; b < SN_GROUP; b++) {
+			cell[b] = b < n ? boxes->low[c][list[b]] : 0;
+			cell[SN_GROUP + b] = b < n ? boxes->high[c][list[b]] - cell[b] : UINT32_MAX;
 		}
 	}
 	for (uint32_t c = 0; c < boxes->n_masks; c++, cell += SN_GROUP) {

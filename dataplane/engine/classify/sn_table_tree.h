@@ -68,8 +68,8 @@ static inline uint32_t sn_entry_child(uint64_t entry, const struct sn_key *key)
 
 /*
  * A group, as columns of 32-bit cells, on cache lines of its own:
- *   per range 8 lower bounds and 8 complements of upper bounds (so one
- *   unsigned "key or its complement >= cell" over 16 lanes tests both),
+ *   per range 8 lower bounds and 8 spans (upper bound - lower bound, so one
+ *   unsigned "key - lower bound <= span" tests both),
  *   per mask 8 masks of required bits,
  *   8 positions in the table's order.
  * Unused lanes hold every key and have the position n_boxes: no box.

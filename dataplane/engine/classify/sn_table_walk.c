@@ -185,7 +185,7 @@ always_inline uint32_t match_base(struct shape shape, const sn_word *key, const 
 		uint32_t value = key[*shape.word++];
 
 		for (uint32_t b = 0; b < SN_GROUP; b++)
-			misses[b] |= (value < group[b]) | (~value < group[SN_GROUP + b]);
+			misses[b] |= value - group[b] > group[SN_GROUP + b];
 	}
 	for (uint32_t c = 0; c < shape.n_masks; c++, group += SN_GROUP) {
 		uint32_t lacks = ~key[*shape.word++];
@@ -208,15 +208,11 @@ always_inline target_avx2 uint32_t match_avx2(struct shape shape, const sn_word 
 	__m256i hits = _mm256_set1_epi32(-1);
 
 	for (uint32_t c = 0; c < shape.n_ranges; c++, group += 2 * SN_GROUP) {
-		uint32_t value = key[*shape.word++];
-		__m256i key_low = _mm256_set1_epi32((int)value);
-		__m256i key_high = _mm256_set1_epi32((int)~value);
-		__m256i low = _mm256_load_si256((const __m256i *)group);
-		__m256i high = _mm256_load_si256((const __m256i *)(group + SN_GROUP));
+		__m256i above = _mm256_sub_epi32(_mm256_set1_epi32((int)key[*shape.word++]),
+						 _mm256_load_si256((const __m256i *)group));
+		__m256i span = _mm256_load_si256((const __m256i *)(group + SN_GROUP));
 
-		low = _mm256_cmpeq_epi32(_mm256_max_epu32(low, key_low), key_low);
-		high = _mm256_cmpeq_epi32(_mm256_max_epu32(high, key_high), key_high);
-		hits = _mm256_and_si256(hits, _mm256_and_si256(low, high));
+		hits = _mm256_and_si256(hits, _mm256_cmpeq_epi32(_mm256_min_epu32(above, span), above));
 	}
 	for (uint32_t c = 0; c < shape.n_masks; c++, group += SN_GROUP) {
 		__m256i value = _mm256_set1_epi32((int)key[*shape.word++]);
@@ -231,16 +227,15 @@ always_inline target_avx2 uint32_t match_avx2(struct shape shape, const sn_word 
 always_inline target_avx512 uint32_t match_avx512(struct shape shape, const sn_word *key,
 						  const uint32_t *group)
 {
-	const __m512i complement = _mm512_inserti64x4(_mm512_setzero_si512(), _mm256_set1_epi32(-1), 1);
-	__mmask16 both = 0xffff; /* lane b: lower bound of box b, lane 8 + b: its upper bound */
-	__mmask8 hits;
+	__mmask8 hits = 0xff;
 
 	for (uint32_t c = 0; c < shape.n_ranges; c++, group += 2 * SN_GROUP) {
-		__m512i value = _mm512_xor_si512(_mm512_set1_epi32((int)key[*shape.word++]), complement);
+		__m256i above = _mm256_sub_epi32(_mm256_set1_epi32((int)key[*shape.word++]),
+						 _mm256_load_si256((const __m256i *)group));
 
-		both = _mm512_mask_cmpge_epu32_mask(both, value, _mm512_load_si512(group));
+		hits = _mm256_mask_cmple_epu32_mask(hits, above,
+						    _mm256_load_si256((const __m256i *)(group + SN_GROUP)));
 	}
-	hits = (__mmask8)(both & both >> SN_GROUP);
 	for (uint32_t c = 0; c < shape.n_masks; c++, group += SN_GROUP) {
 		__m256i lacks = _mm256_set1_epi32((int)~key[*shape.word++]);
 
