@@ -38,6 +38,12 @@ static uint32_t log2_floor(uint32_t n)
 	return 31 - (uint32_t)__builtin_clz(n | 1);
 }
 
+/* The widest cut that is tried for a list. */
+static uint32_t widest_for(uint32_t n)
+{
+	return log2_floor(n) + 1 < WIDTH_MAX ? log2_floor(n) + 1 : WIDTH_MAX;
+}
+
 /* Linear between powers of two: near enough, and the same tree with every libm. */
 static float log2_about(float x)
 {
@@ -134,7 +140,7 @@ static uint32_t take_sample(struct sn_cutter *cutter, const uint32_t *list, uint
 static void try_range_cuts(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, uint32_t sample,
 			   uint32_t column, float budget, uint32_t used, struct sn_node_cut *best)
 {
-	uint32_t widest = log2_floor(n) + 1 < WIDTH_MAX ? log2_floor(n) + 1 : WIDTH_MAX;
+	uint32_t widest = widest_for(n);
 	uint32_t narrowest = widest < cutter->widths ? 1 : widest - cutter->widths + 1;
 	uint32_t differs = take_sample(cutter, list, n, sample, column);
 
@@ -233,7 +239,7 @@ bool sn_cut_serves(struct sn_cutter *cutter, const uint32_t *list, uint32_t n, f
 	uint32_t sample = n < cutter->sample ? n : cutter->sample;
 	struct sn_node_cut best = {.cost = WORSE * cut.cost + WORSE - 1};
 
-	if (list_cost(n) <= 1)
+	if (list_cost(n) <= 1 || cut.width > cutter->widest)
 		return false;
 	if (cut.column < cutter->boxes->n_ranges) {
 		take_sample(cutter, list, n, sample, cut.column);
@@ -252,9 +258,10 @@ bool sn_cutter_init(struct sn_cutter *cutter, const struct sn_boxes *boxes)
 	cutter->sample = boxes->rare ? 32 : 64;
 	cutter->widths = boxes->rare ? 6 : 8;
 	cutter->stride = boxes->rare ? 8 : 4;
+	cutter->widest = widest_for(n);
 	cutter->rest = malloc((n + 1) * sizeof(*cutter->rest));
-	cutter->steps = malloc(((1u << WIDTH_MAX) + 2) * sizeof(*cutter->steps));
-	cutter->part = malloc((1u << WIDTH_MAX) * sizeof(*cutter->part));
+	cutter->steps = malloc(((1u << cutter->widest) + 2) * sizeof(*cutter->steps));
+	cutter->part = malloc((1u << cutter->widest) * sizeof(*cutter->part));
 	cutter->low = malloc(n * sizeof(*cutter->low));
 	cutter->high = malloc(n * sizeof(*cutter->high));
 	if (cutter->rest == NULL || cutter->steps == NULL || cutter->part == NULL || cutter->low == NULL ||
@@ -262,7 +269,7 @@ bool sn_cutter_init(struct sn_cutter *cutter, const struct sn_boxes *boxes)
 		return false;
 	for (uint32_t i = 0; i <= n; i++)
 		cutter->rest[i] = expected_cost(i);
-	for (uint32_t i = 0; i < 1u << WIDTH_MAX; i++)
+	for (uint32_t i = 0; i < 1u << cutter->widest; i++)
 		cutter->part[i] = SHARE / (int32_t)(i + 1);
 	return true;
 }
