@@ -76,8 +76,6 @@ type visiting struct {
 	before *visitLog // nil: the walk before did not come here
 	was    int       // in before's log
 	count  int       // of oddities when the rule began
-	// aligned tells whether the walk was where the one before was when the visit or the rule began.
-	aligned bool
 }
 
 // recorder notes the walks of a version.
@@ -184,7 +182,7 @@ func (l *walkLog) visit(w *walker, node int, to *targets) *visiting {
 	if l == nil || l.muted > 0 {
 		return nil
 	}
-	v := &visiting{log: l, at: len(l.visits), aligned: l.aligned}
+	v := &visiting{log: l, at: len(l.visits)}
 	l.visits = append(l.visits, visitLog{node: node, first: len(w.seg.leaves), begin: w.tally(), to: to, rules: make([]ruleLog, 0, len(to.of))})
 	if !l.aligned || l.next >= len(l.before.visits) || l.before.visits[l.next].node != node {
 		l.aligned = false
@@ -206,12 +204,15 @@ func (v *visiting) end() {
 	if v == nil {
 		return
 	}
-	l := v.log
-	l.visits[v.at].visits = len(l.visits) - v.at - 1
-	if v.before != nil {
-		l.next = v.was + 1 + v.before.visits
+	l, b := v.log, v.before
+	now := &l.visits[v.at]
+	now.visits = len(l.visits) - v.at - 1
+	if b == nil {
+		l.aligned = false
+		return
 	}
-	l.aligned = v.aligned && v.before != nil
+	l.next = v.was + 1 + b.visits
+	l.aligned = l.aligned && len(now.rules) == len(b.rules) && now.rest == b.rest
 }
 
 // rule is what was noted of a rule, and of what was found before it.
@@ -274,7 +275,7 @@ func (v *visiting) begin(w *walker, i int) {
 	}
 }
 
-// note notes what was found behind a rule. If the walk has found the same as the one before, it is where that was.
+// note notes what was found behind a rule. If the walk has found by now what the one before had found there, it is where that was.
 func (v *visiting) note(w *walker, i int, settled bool) {
 	if v == nil {
 		return
@@ -284,15 +285,19 @@ func (v *visiting) note(w *walker, i int, settled bool) {
 	if b == nil || i >= len(b.rules) {
 		return
 	}
-	r, before := b.rule(i)
-	now := l.visits[v.at]
-	mine, mineBefore := now.rule(i)
+	r, _ := b.rule(i)
 	l.next = v.was + 1 + r.visits
-	l.aligned = v.aligned && mine.end.found(r.end) && mineBefore.end.found(before.end) && l.found(l.before.w, before.end, r.end) &&
-		slices.Equal(w.budget.seen[before.end.seen:r.end.seen], l.before.seen[before.end.seen:r.end.seen])
-	if !l.aligned {
-		v.before = nil // it finds in another order from now on
+	l.aligned = w.tally().found(r.end) && l.found(l.before.w, l.begin, r.end) && l.saw(r.end.seen)
+}
+
+// saw tells whether the budget saw the same nodes as in the walk before, up to a number of them.
+func (l *walkLog) saw(n int) bool {
+	for _, node := range l.before.seen[:n] {
+		if l.w.budget.visits[node] == 0 {
+			return false
+		}
 	}
+	return true
 }
 
 func (v *visiting) write(w *walker, settled, plain bool) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -56,11 +57,12 @@ const (
 
 // isp is the chain under load.
 type isp struct {
-	dir    string
-	chain  string
-	engine *lab.Engine
-	worker lab.Worker
-	gen    *generator
+	dir     string
+	chain   string
+	engine  *lab.Engine
+	worker  lab.Worker
+	gen     *generator
+	session synth.Session
 }
 
 func startISP(t *testing.T) *isp {
@@ -139,7 +141,7 @@ func TestARuleChangesUnderLoadWithoutLosingAPacket(t *testing.T) {
 func (s *isp) load(t *testing.T, b *manifest.Bundle) time.Duration {
 	t.Helper()
 	began := time.Now()
-	p := lab.Compile(t, b)
+	p := lab.CompileAgain(t, &s.session, b)
 	sent := time.Now()
 	loaded := s.engine.Load(t, p)
 	live := time.Since(began)

@@ -2,6 +2,7 @@ package boxes
 
 import (
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 
@@ -98,7 +99,7 @@ func (b *tableBuilder) asks(s *Shape) asks {
 	return a
 }
 
-// again is nil if the table has another layout, or a shape has rows that had none.
+// again is nil if the table has other dimensions, or far more bits, or a shape has rows that had none.
 func (l *Lowered) again(shapes []Shape, was []int32, narrow func(shapes, out []Shape) []Shape) *Lowered {
 	var fresh []Shape
 	for i, o := range was {
@@ -107,45 +108,51 @@ func (l *Lowered) again(shapes []Shape, was []int32, narrow func(shapes, out []S
 		}
 	}
 	fresh = narrow(fresh, make([]Shape, 0, len(fresh)))
-	out := &Lowered{layout: l.layout, whole: -1}
-	b := &out.layout
-	b.out = &programpb.Table{Dims: l.Table.Dims, Bits: l.Table.Bits}
-	b.refs, out.Table = map[*headerspace.Set]int{}, b.out
-	b.makeRoom(len(l.Table.Classes) + 4*len(fresh))
-	out.asks, out.rows = make([]asks, len(shapes)), make([]int32, 0, len(shapes)+1)
-	order := newBitOrder(l.Table.Bits)
+	order := newBitOrder(l, fresh)
+	out := &Lowered{layout: l.layout, whole: -1, asks: make([]asks, len(shapes)), rows: make([]int32, 0, len(shapes)+1)}
+	rest := fresh
 	for i, o := range was {
 		if o >= 0 {
 			out.asks[i] = l.asks[o]
-			if l.whole >= 0 && int(o) > l.whole && out.whole < 0 || !out.take(l, i, int(o), shapes[i].Class) {
-				return nil
-			}
 		} else {
-			s := &fresh[0]
-			if fresh = fresh[1:]; !b.knows(s) {
+			out.asks[i] = order.asks(&rest[0])
+			rest = rest[1:]
+		}
+		order.meet(&out.asks[i])
+	}
+	if !order.settle(l.layout.words, len(l.Table.Dims)) {
+		return nil
+	}
+	b := &out.layout
+	b.out = &programpb.Table{Dims: l.Table.Dims, Bits: order.sets()}
+	b.bits, b.refs, out.Table = order.bits(), order.refs, b.out
+	b.makeRoom(len(l.Table.Classes) + 4*len(fresh))
+	for i, o := range was {
+		order.renumber(out.asks[i].required[:])
+		if o >= 0 {
+			if l.whole >= 0 && int(o) > l.whole && out.whole < 0 {
 				return nil
 			}
-			b.expand(s, &b.one)
-			out.asks[i] = b.asks(s)
+			out.take(l, i, int(o), shapes[i].Class, order)
+		} else {
+			b.expand(&fresh[0], &b.one)
 			out.add(i, &b.one)
+			fresh = fresh[1:]
 		}
-		if !order.meets(&out.asks[i]) || len(out.Table.Classes) > maxBoxes {
+		if len(out.Table.Classes) > maxBoxes {
 			return nil
 		}
-	}
-	if !order.complete(len(l.Table.Dims)) {
-		return nil
 	}
 	out.finish()
 	return out
 }
 
 // take appends the rows of a shape, as another table has them.
-func (l *Lowered) take(from *Lowered, i, was, class int) bool {
+func (l *Lowered) take(from *Lowered, i, was, class int, order *bitOrder) {
 	l.rows = append(l.rows, int32(len(l.Table.Classes)))
 	first, end := int(from.rows[was]), int(from.rows[was+1])
 	if l.whole >= 0 {
-		return true
+		return
 	}
 	t, n, words := l.Table, 2*len(l.Table.Dims), l.layout.words
 	t.Bounds = append(t.Bounds, from.Table.Bounds[first*n:end*n]...)
@@ -156,76 +163,151 @@ func (l *Lowered) take(from *Lowered, i, was, class int) bool {
 	}
 	for range end - first {
 		t.Classes = append(t.Classes, uint32(class))
+		if words > 0 {
+			order.renumber(t.Required[(len(t.Classes)-1)*words : len(t.Classes)*words])
+		}
 	}
 	if was == from.whole {
 		l.whole = i
 	}
-	return true
 }
 
-// knows tells whether the layout has all dimensions and bits of a shape.
-func (b *tableBuilder) knows(s *Shape) bool {
-	if s.Filter.IsEmpty() {
-		return true
-	}
-	for _, f := range rangeFields {
-		if !s.Filter.Any(f) && !slices.Contains(b.out.Dims, programpb.Field(f)) {
-			return false
-		}
-	}
-	for _, f := range bitFields {
-		if s.Filter.Any(f) {
+// bitOrder numbers the bits of a table again: those of each field in the order in which they first appear. Until then they have the numbers of the
+// table before, and new ones behind these.
+type bitOrder struct {
+	dims  []programpb.Field
+	known map[string]int // by the set's key
+	refs  map[*headerspace.Set]int
+	all   []*programpb.BitSet // by number
+	seen  []bool
+	first [headerspace.NumFields][]int // numbers as they first appear
+	used  uint8                        // dimensions
+	fails bool                         // a dimension is missing, or there are too many bits
+	now   []int                        // by number: the new one, or -1
+	same  bool                         // nothing changes
+}
+
+func newBitOrder(l *Lowered, fresh []Shape) *bitOrder {
+	o := &bitOrder{dims: l.Table.Dims, known: l.layout.bits, refs: map[*headerspace.Set]int{}, all: slices.Clone(l.Table.Bits)}
+	o.known = maps.Clone(o.known)
+	for i := range fresh {
+		s := &fresh[i]
+		if s.Filter.IsEmpty() {
 			continue
 		}
-		bit, ok := b.bits[bitKey(f, s.Filter.Get(f))]
-		if !ok {
-			return false
+		for _, f := range rangeFields {
+			o.fails = o.fails || !s.Filter.Any(f) && !slices.Contains(o.dims, programpb.Field(f))
 		}
-		b.refs[s.Filter.Ref(f)] = bit
+		for _, f := range bitFields {
+			if !s.Filter.Any(f) {
+				o.number(f, s.Filter.Ref(f))
+			}
+		}
 	}
-	return true
-}
-
-// bitOrder finds whether shapes lay a table out as it is: all dimensions and bits are used, and the bits of each field first appear in their order.
-type bitOrder struct {
-	seen  [maxBits / 64]uint64
-	next  [headerspace.NumFields]int // the bit of each field that appears next
-	field []programpb.Field          // by bit
-	dims  uint8
-}
-
-func newBitOrder(sets []*programpb.BitSet) *bitOrder {
-	o := &bitOrder{}
-	for i := len(sets) - 1; i >= 0; i-- {
-		o.next[sets[i].Field] = i
-	}
-	for _, s := range sets {
-		o.field = append(o.field, s.Field)
-	}
+	o.fails = o.fails || len(o.all) > maxBits
+	o.seen = make([]bool, len(o.all))
 	return o
 }
 
-// meets is false if a shape has a bit that should have appeared later.
-func (o *bitOrder) meets(a *asks) bool {
-	o.dims |= a.dims
-	for w, required := range a.required {
-		for fresh := required &^ o.seen[w]; fresh != 0; fresh &= fresh - 1 {
-			bit := 64*w + bits.TrailingZeros64(fresh)
-			if next := &o.next[o.field[bit]]; *next == bit {
-				*next++
-			} else {
-				return false
-			}
-		}
-		o.seen[w] |= required
+// number gives a set its number.
+func (o *bitOrder) number(f headerspace.Field, set *headerspace.Set) {
+	key := bitKey(f, *set)
+	bit, ok := o.known[key]
+	if !ok {
+		bit = len(o.all)
+		o.known[key] = bit
+		o.all = append(o.all, bitSet(f, *set))
 	}
-	return true
+	o.refs[set] = bit
 }
 
-func (o *bitOrder) complete(dims int) bool {
-	n := 0
-	for _, w := range o.seen {
-		n += bits.OnesCount64(w)
+// asks are those of a new shape.
+func (o *bitOrder) asks(s *Shape) (a asks) {
+	if o.fails || s.Filter.IsEmpty() {
+		return a
 	}
-	return n == len(o.field) && o.dims == uint8(1<<dims-1)
+	for d, f := range o.dims {
+		if !s.Filter.Any(headerspace.Field(f)) {
+			a.dims |= 1 << d
+		}
+	}
+	for _, f := range bitFields {
+		if !s.Filter.Any(f) {
+			bit := o.refs[s.Filter.Ref(f)]
+			a.required[bit/64] |= 1 << (bit % 64)
+		}
+	}
+	return a
+}
+
+// meet notes what a shape uses; shapes are met in their order.
+func (o *bitOrder) meet(a *asks) {
+	o.used |= a.dims
+	for w, required := range a.required {
+		for ; required != 0; required &= required - 1 {
+			if bit := 64*w + bits.TrailingZeros64(required); !o.seen[bit] {
+				o.seen[bit] = true
+				f := o.all[bit].Field
+				o.first[f] = append(o.first[f], bit)
+			}
+		}
+	}
+}
+
+// settle gives the new numbers. It is false if the table's rows have another form then.
+func (o *bitOrder) settle(words, dims int) bool {
+	o.now = make([]int, len(o.all))
+	for i := range o.now {
+		o.now[i] = -1
+	}
+	n := 0
+	o.same = true
+	for _, f := range bitFields {
+		for _, bit := range o.first[f] {
+			o.now[bit] = n
+			o.same = o.same && bit == n
+			n++
+		}
+	}
+	for set, bit := range o.refs {
+		o.refs[set] = o.now[bit]
+	}
+	return !o.fails && (n+63)/64 == words && o.used == uint8(1<<dims-1)
+}
+
+// sets are those of the bits, by their new numbers.
+func (o *bitOrder) sets() []*programpb.BitSet {
+	var out []*programpb.BitSet
+	for _, f := range bitFields {
+		for _, bit := range o.first[f] {
+			out = append(out, o.all[bit])
+		}
+	}
+	return out
+}
+
+// bits are the new numbers by the sets' keys.
+func (o *bitOrder) bits() map[string]int {
+	out := make(map[string]int, len(o.known))
+	for key, bit := range o.known {
+		if o.now[bit] >= 0 {
+			out[key] = o.now[bit]
+		}
+	}
+	return out
+}
+
+// renumber gives the bits of some words their new numbers.
+func (o *bitOrder) renumber(words []uint64) {
+	if o.same {
+		return
+	}
+	var out [maxBits / 64]uint64
+	for w, required := range words {
+		for ; required != 0; required &= required - 1 {
+			bit := o.now[64*w+bits.TrailingZeros64(required)]
+			out[bit/64] |= 1 << (bit % 64)
+		}
+	}
+	copy(words, out[:])
 }

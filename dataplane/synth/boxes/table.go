@@ -188,11 +188,7 @@ func (b *tableBuilder) layout(shapes []Shape) error {
 			}
 			b.refs[ref] = len(b.bits)
 			b.bits[key] = len(b.bits)
-			set := &programpb.BitSet{Field: programpb.Field(f)}
-			for _, iv := range s.Intervals() {
-				set.Ranges = append(set.Ranges, uint32(iv.Lo.Lo), uint32(iv.Hi.Lo))
-			}
-			b.out.Bits = append(b.out.Bits, set)
+			b.out.Bits = append(b.out.Bits, bitSet(f, s))
 		}
 	}
 	if len(b.bits) > maxBits {
@@ -201,6 +197,14 @@ func (b *tableBuilder) layout(shapes []Shape) error {
 	}
 	b.words = (len(b.bits) + 63) / 64
 	return nil
+}
+
+func bitSet(f headerspace.Field, s headerspace.Set) *programpb.BitSet {
+	set := &programpb.BitSet{Field: programpb.Field(f)}
+	for _, iv := range s.Intervals() {
+		set.Ranges = append(set.Ranges, uint32(iv.Lo.Lo), uint32(iv.Hi.Lo))
+	}
+	return set
 }
 
 func bitKey(f headerspace.Field, s headerspace.Set) string {

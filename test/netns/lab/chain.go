@@ -10,6 +10,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
 
 // Parse reads the chain of a file.
@@ -44,6 +45,12 @@ type Program struct {
 // Compile makes the program of a parsed chain.
 func Compile(t testing.TB, b *manifest.Bundle) *Program {
 	t.Helper()
+	return CompileAgain(t, new(synth.Session), b)
+}
+
+// CompileAgain makes the program of the next version of a session's chain.
+func CompileAgain(t testing.TB, s *synth.Session, b *manifest.Bundle) *Program {
+	t.Helper()
 	chain, err := b.Chain("")
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +63,7 @@ func Compile(t testing.TB, b *manifest.Bundle) *Program {
 		t.Fatal(err)
 	}
 	lap(&p.Took.Build)
-	c, err := compiler.Synthesize(g)
+	c, err := compiler.SynthesizeAgain(s, g)
 	if err != nil {
 		t.Fatal(err)
 	}
