@@ -56,7 +56,7 @@ func (r replay) forSeconds(pps float64) replay {
 
 // ceiling is what two testpmd, a core each, forward at once, as a multiple of what one does alone. CPUs that are hyper-threads of one core, or that a host lends
 // to others as well, give less than 2.
-func ceiling(ctx context.Context, dir string, r replay, rounds int) (samples, error) {
+func ceiling(ctx context.Context, dir string, r replay, rounds int) (*gain, error) {
 	var programs [2]testpmd
 	for cpu := range programs {
 		programs[cpu] = testpmd{cpu, 1 - cpu, filepath.Join(dir, fmt.Sprintf("testpmd-%d", cpu))}
@@ -69,15 +69,14 @@ func ceiling(ctx context.Context, dir string, r replay, rounds int) (samples, er
 		return nil, err
 	}
 	r = r.forSeconds(first.pps())
-	var ratios samples
+	var g gain
 	for range rounds {
-		var alone [2]float64
 		for cpu, t := range programs {
 			d, err := t.run(ctx, r, "5tswap")
 			if err != nil {
 				return nil, err
 			}
-			alone[cpu] = d.pps()
+			g.alone[cpu] = append(g.alone[cpu], d.pps())
 		}
 		var runs [2]forwarderUntil
 		for cpu, t := range programs {
@@ -89,9 +88,9 @@ func ceiling(ctx context.Context, dir string, r replay, rounds int) (samples, er
 		if err != nil {
 			return nil, fmt.Errorf("two testpmd: %w", err)
 		}
-		ratios = append(ratios, (d[0].pps()+d[1].pps())/((alone[0]+alone[1])/2))
+		g.two = append(g.two, d[0].pps()+d[1].pps())
 	}
-	return ratios, nil
+	return &g, nil
 }
 
 // siblings tells which CPUs the system says are one core with CPU 0. A virtual machine's need not know.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/sinter-nfv/sinter/dataplane/control"
@@ -23,12 +24,25 @@ type pair struct {
 // wantGain is what a second core has to bring.
 const wantGain = 1.9
 
-// gain is packets per second of one worker (the mean of both cores', each with its half, as no two cores are alike) and of two: medians of
-// alternating runs, and the quotients of the runs. Apart is the quotient of two engines, a core each, that know nothing of each other: more than that the
-// machine does not give.
+// gain is packets per second, a value for each round: of one worker on the one core and on the other, each with its half, and of two. Apart are two engines, a
+// core each, that know nothing of each other: more than they the machine does not do.
 type gain struct {
-	one, two      float64
-	ratios, apart samples
+	alone      [2]samples
+	two, apart samples
+}
+
+// one is what a core does, on average, as no two cores are alike. The best rounds count: other work on the machine only takes away, here as for two.
+func (g *gain) one() float64 { return (slices.Max(g.alone[0]) + slices.Max(g.alone[1])) / 2 }
+
+func (g *gain) ratio() float64 { return slices.Max(g.two) / g.one() }
+
+// ratios are those of the rounds.
+func (g *gain) ratios() samples {
+	one := make(samples, len(g.two))
+	for i := range one {
+		one[i] = (g.alone[0][i] + g.alone[1][i]) / 2
+	}
+	return g.two.over(one)
 }
 
 // partitionBit: seven bits of the client's address from this one on are the shard. The first worker begins with the lower half of them.
@@ -45,25 +59,8 @@ func ofWorker(frames [][]byte, worker uint32) [][]byte {
 	return out
 }
 
-// best measures a row until it gains what is wanted, at most so many times, and keeps the best: other work on the machine only takes away.
-func (p pair) best(ctx context.Context, b *bench, r row, times int) (*gain, error) {
-	var best *gain
-	for range times {
-		g, err := p.measure(ctx, b, r)
-		if err != nil {
-			return nil, err
-		}
-		if best == nil || g.ratios.median() > best.ratios.median() {
-			best = g
-		}
-		if best.ratios.median() >= p.want {
-			break
-		}
-	}
-	return best, nil
-}
-
-func (p pair) measure(ctx context.Context, b *bench, r row) (*gain, error) {
+// measure is a row's gain, of some rounds. If that is less than wanted, it makes as many again, so often at most.
+func (p pair) measure(ctx context.Context, b *bench, r row, times int) (*gain, error) {
 	plan, err := b.plan(r)
 	if err != nil {
 		return nil, err
@@ -80,29 +77,33 @@ func (p pair) measure(ctx context.Context, b *bench, r row) (*gain, error) {
 		}
 		plan.replay = plan.replay.forSeconds(first)
 	}
-	var one, two, apart samples
-	for range p.rounds {
-		var v [3]float64 // each core alone with its half, then both
-		for i, cpus := range [][]int{{0}, {1}, {0, 1}} {
-			if v[i], err = p.run(ctx, plan.replay, plan.program, halves, cpus); err != nil {
-				return nil, err
-			}
-		}
-		one, two = append(one, (v[0]+v[1])/2), append(two, v[2])
-		if r.traffic.once {
-			continue // the captures would begin again while both run
-		}
-		sum, err := p.runApart(ctx, plan.replay, plan.program, halves)
-		if err != nil {
+	var g gain
+	for i := range times * p.rounds {
+		if err := p.round(ctx, plan, halves, &g); err != nil {
 			return nil, err
 		}
-		apart = append(apart, sum)
+		if (i+1)%p.rounds == 0 && g.ratio() >= p.want {
+			break
+		}
 	}
-	g := &gain{one: one.median(), two: two.median(), ratios: two.over(one)}
-	if len(apart) > 0 {
-		g.apart = apart.over(one)
+	return &g, nil
+}
+
+// round measures each core alone with its half, then both, then both with an engine each.
+func (p pair) round(ctx context.Context, plan *plan, halves [2]string, g *gain) error {
+	for i, to := range []*samples{&g.alone[0], &g.alone[1], &g.two} {
+		v, err := p.run(ctx, plan.replay, plan.program, halves, [][]int{{0}, {1}, {0, 1}}[i])
+		if err != nil {
+			return err
+		}
+		*to = append(*to, v)
 	}
-	return g, nil
+	if plan.row.traffic.once {
+		return nil // the captures would begin again while both run
+	}
+	sum, err := p.runApart(ctx, plan.replay, plan.program, halves)
+	g.apart = append(g.apart, sum)
+	return err
 }
 
 // halves writes a capture for each worker, and tells how many packets the smaller one has.

@@ -133,10 +133,17 @@ func kernelRules(file string, write func([]acl.Rule) string) (string, error) {
 	return write(rules), err
 }
 
-// kernelTable is the kernel with the Internet's routes.
-func kernelTable(data string) peer {
-	return kernelPeer("routing", func(c *kernel.Config) error {
+// kernelTable is the kernel with the Internet's routes, and with the rules of a file, if there is one.
+func kernelTable(data, file string) peer {
+	name := "routing"
+	if file != "" {
+		name = "nftables verdict map, routing"
+	}
+	return kernelPeer(name, func(c *kernel.Config) error {
 		prefixes, err := table(data)
+		if err != nil {
+			return err
+		}
 		for _, p := range prefixes {
 			if !strings.HasPrefix(p.String(), "203.0.113.") { // the network of the next hops is connected
 				c.Routes = append(c.Routes, kernel.Route{Prefix: p, Via: nextHopAddress(hopOf(p))})
@@ -144,6 +151,9 @@ func kernelTable(data string) peer {
 		}
 		for _, n := range nextHopNeighbors() {
 			c.Neighbors = append(c.Neighbors, kernel.Neighbor{Address: string(n.Address), MAC: string(n.MAC)})
+		}
+		if file != "" {
+			c.Rules, err = kernelRules(file, kernel.Mapped)
 		}
 		return err
 	})

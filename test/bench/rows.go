@@ -233,7 +233,7 @@ func tableRows(data string) []row {
 				rt, err := tableRouter(data, dir)
 				return functions{rt}, err
 			},
-			peers: []peer{l3fwdRoutes("fib", manyRoutes(data)), kernelTable(data)}, // rte_lpm takes minutes to fill
+			peers: []peer{l3fwdRoutes("fib", manyRoutes(data)), kernelTable(data, "")}, // rte_lpm takes minutes to fill
 		},
 		{
 			Group: "table", Name: "acl1-8550-router-901899", N: 2, traffic: accepted(data, "acl1_8550", 64_000), Bound: 4.5,
@@ -241,6 +241,7 @@ func tableRows(data string) []row {
 				rt, err := tableRouter(data, dir)
 				return functions{firewall("fw", rulesFile(data, "acl1_8550")), rt}, err
 			},
+			peers: []peer{kernelTable(data, rulesFile(data, "acl1_8550"))},
 		},
 	}
 }
