@@ -164,18 +164,24 @@ static void refuse(struct sn_worker *w, struct sn_pkt *p, uint64_t now)
 static void make_keys(struct sn_worker *w, uint32_t iface, uint32_t n)
 {
 	const struct sn_atoms *atoms = w->program->atoms;
+	/* Copies: none of it changes as keys are written, which the compiler cannot know. */
+	const struct sn_cache c = w->cache;
+	struct rte_mbuf *const *frames = w->burst.frames;
+	const uint64_t plain = w->burst.plain;
 	struct sn_burst *b = &w->burst;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (likely(sn_burst_plain(b, i)))
-			b->hashes[i] = sn_cache_key_of_plain(&w->cache, atoms,
-							     rte_pktmbuf_mtod(b->frames[i], const uint8_t *),
-							     iface, &b->keys[i]);
+		uint64_t hash;
+
+		if (likely(plain >> i & 1))
+			hash = sn_cache_key_of_plain(&c, atoms, rte_pktmbuf_mtod(frames[i], const uint8_t *),
+						     iface, &b->keys[i]);
 		else if (!b->pkts[i].reason)
-			b->hashes[i] = sn_cache_key_of(&w->cache, atoms, &b->pkts[i], &b->keys[i]);
+			hash = sn_cache_key_of(&c, atoms, &b->pkts[i], &b->keys[i]);
 		else
 			continue;
-		sn_cache_prefetch_tags(&w->cache, b->hashes[i]);
+		b->hashes[i] = hash;
+		sn_cache_prefetch_tags(&c, hash);
 	}
 }
 
