@@ -18,7 +18,7 @@ var limits = map[string]string{
 	"isp-acl1-8550-1m":        "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
 	"table":                   "classify: the walk of prefixes",
 	"acl1-8550-router-901899": "classify: a walk of rules and one of prefixes",
-	"sizes":                   "receive: the device copies the frame, and the checksum's memory is touched once more",
+	"sizes":                   "parse, look-up and rewrite, which take what they take of 60 bytes, and some 10 cycles more: frames push decisions and sessions out of the L2 cache",
 }
 
 func (r *result) limit() string {
