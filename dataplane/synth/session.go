@@ -45,10 +45,15 @@ func (s *Session) Synthesize(g *graph.Graph, opts Options) (*Result, error) {
 	}
 	means := r.meaningsOf(g)
 	result, err := synthesize(g, opts, means, r)
-	if err == nil {
-		s.before = &version{opts, g, means, r.walks}
+	if err != nil {
+		return nil, err
 	}
-	return result, err
+	for _, l := range r.walks {
+		l.before = nil // the version before may go
+	}
+	r.before = nil
+	s.before = &version{opts, g, means, r.walks}
+	return result, nil
 }
 
 // difference tells the rules that differ, by node; nil: the node is the same.

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -171,4 +172,46 @@ func same(t *rapid.T, got, want *synth.Result) {
 	if a, b := shown(got), shown(want); !bytes.Equal(a, b) {
 		t.Fatalf("people see\n%s\nwant\n%s", a, b)
 	}
+}
+
+// heap is what is alive.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func TestASessionKeepsOneVersion(t *testing.T) {
+	g := largeChain(t)
+	at := slices.IndexFunc(g.Nodes, func(n graph.Node) bool { return n.Name == "fw/inside" })
+	var s synth.Session
+	var early uint64
+	for n := range 40 {
+		next := *g
+		next.Nodes = slices.Clone(g.Nodes)
+		e := next.Nodes[at].Element.(element.Classifier)
+		e.Rules = slices.Clone(e.Rules)
+		for k := range 4 { // each time others
+			r := &e.Rules[(4*n+k)*53%len(e.Rules)]
+			r.Out = (r.Out + 1) % e.Outs
+		}
+		next.Nodes[at].Element = e
+		g = &next
+		if _, err := s.Synthesize(g, synth.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if n == 4 {
+			early = heap()
+		}
+	}
+	late := heap()
+	t.Logf("%d KB after 5 versions, %d KB after 40; %d leaves were taken over", early>>10, late>>10, s.Taken())
+	if late > early+early/2 { // leaves that were taken over keep some that came with them
+		t.Errorf("%d KB are alive after 40 versions, %d KB after 5: some of earlier ones are kept", late>>10, early>>10)
+	}
+	if s.Taken() == 0 {
+		t.Error("nothing is taken over")
+	}
+	runtime.KeepAlive(&s)
 }
