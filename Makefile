@@ -152,6 +152,10 @@ networks: engine ## Engine against oracle on NETWORKS (400) random networks of r
 limits: engine ## Engine against oracle on LIMITS (32) random chains with rate limiters: over a million packets.
 	SINTER_LIMITS=$(or $(LIMITS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestLimiters|TestSubscribers' -v
 
+.PHONY: balancers
+balancers: engine ## Engine against oracle on BALANCERS (32) random chains with load balancers: over a million packets.
+	SINTER_BALANCERS=$(or $(BALANCERS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestBalancers' -v
+
 .PHONY: conformance
 conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared field by field (root, minutes).
 	go test ./test/conformance -count=1 -timeout 60m -v -packets 200000 -seed $${SEED:-$$(date +%s)}

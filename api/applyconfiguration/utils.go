@@ -16,6 +16,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=nfv.sinter.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("Backend"):
+		return &apiv1alpha1.BackendApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstance"):
 		return &apiv1alpha1.ChainInstanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstanceSpec"):
@@ -82,6 +84,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.InterfaceMACApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Link"):
 		return &apiv1alpha1.LinkApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LoadBalancer"):
+		return &apiv1alpha1.LoadBalancerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LoadBalancerTimeouts"):
+		return &apiv1alpha1.LoadBalancerTimeoutsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LookupElement"):
 		return &apiv1alpha1.LookupElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LookupRoute"):
@@ -150,6 +156,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TeeElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TTLGuardElement"):
 		return &apiv1alpha1.TTLGuardElementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("VirtualService"):
+		return &apiv1alpha1.VirtualServiceApplyConfiguration{}
 
 	}
 	return nil

@@ -40,7 +40,7 @@ type NetworkFunctionList struct {
 }
 
 // NetworkFunctionSpec is a network function of one kind.
-// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.elements)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, elements"
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.loadBalancer), has(self.elements)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, elements"
 type NetworkFunctionSpec struct {
 	FunctionKinds `json:",inline"`
 }
@@ -66,6 +66,10 @@ type FunctionKinds struct {
 	// RateLimiter limits rates by token buckets.
 	// +optional
 	RateLimiter *RateLimiter `json:"rateLimiter,omitempty"`
+
+	// LoadBalancer spreads flows over backends.
+	// +optional
+	LoadBalancer *LoadBalancer `json:"loadBalancer,omitempty"`
 
 	// Elements is a graph of elements, for functions of your own.
 	// +optional

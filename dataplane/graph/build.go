@@ -47,6 +47,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	if !b.unlinked {
 		b.wireExits()
 		b.checkPools()
+		b.checkVirtuals()
 		b.finishLocal()
 		b.routeRejections()
 		b.giveAnswersTheirTTL()
@@ -78,6 +79,8 @@ type builder struct {
 	g     *Graph
 	exits []exit
 	pools []pooled
+	// virtuals are the virtual addresses of load balancers.
+	virtuals []virtual
 
 	rejections []rejection
 	vias       []via

@@ -174,19 +174,27 @@ func (b *builder) mac(field string, s v1alpha1.MACAddress) net.HardwareAddr {
 	return m
 }
 
-// addProxies has interfaces answer ARP for the pool addresses within their prefix
-// of the NAPTs whose outside they see.
+// addProxies has interfaces answer ARP for addresses within their prefix: of the pools of the NAPTs whose outside they see, and of
+// load balancers.
 func (b *builder) addProxies() {
 	for _, n := range b.pools {
-		for k := range b.g.Interfaces {
-			i := &b.g.Interfaces[k]
-			if b.realm.find(port{i.Name, ""}) != b.realm.find(n.outside) {
-				continue
-			}
-			for _, a := range n.pool {
-				if i.Prefix.Contains(a) && !slices.Contains(i.Addresses, a) && !slices.Contains(i.Proxy, a) {
-					i.Proxy = append(i.Proxy, a)
-				}
+		b.addProxy(n.outside, n.pool)
+	}
+	for _, v := range b.virtuals {
+		b.addProxy(v.at, []netip.Addr{v.addr})
+	}
+}
+
+// addProxy is for addresses that are seen in the realm of a port.
+func (b *builder) addProxy(at port, list []netip.Addr) {
+	for k := range b.g.Interfaces {
+		i := &b.g.Interfaces[k]
+		if b.realm.find(port{i.Name, ""}) != b.realm.find(at) {
+			continue
+		}
+		for _, a := range list {
+			if i.Prefix.Contains(a) && !slices.Contains(i.Addresses, a) && !slices.Contains(i.Proxy, a) {
+				i.Proxy = append(i.Proxy, a)
 			}
 		}
 	}

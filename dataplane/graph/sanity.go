@@ -37,6 +37,7 @@ func (b *builder) refuseSources() {
 		}
 		var r refusals
 		r.add(addresses(b.ownIn(b.realmOf(i))), element.ReasonOwnSource)
+		r.add(addresses(b.virtualsIn(b.realmOf(i))), element.ReasonOwnSource)
 		for _, p := range b.pools {
 			if b.sees(i, p.outside) {
 				r.add(addresses(p.pool), element.ReasonPoolSource)

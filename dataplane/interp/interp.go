@@ -173,14 +173,15 @@ func (c *Chain) Peek(now time.Duration, iface int, frame []byte, trace func(Step
 // node's name, of every counting rule by the rule's.
 func (c *Chain) Counters() map[string]Count { return maps.Clone(c.counts) }
 
-// Session is a live entry of a NAPT.
+// Session is a live entry of a NAPT, or of a load balancer: as if its backends were inside, with the virtual address as outside
+// address.
 type Session struct {
 	Binding
 	Outside netip.AddrPort // invalid if ProcessAgainst cannot tell
 	Idle    time.Duration
 }
 
-// Sessions are the live entries of all NAPTs, in no order.
+// Sessions are the live entries of all NAPTs and load balancers, in no order.
 func (c *Chain) Sessions(now time.Duration) []Session {
 	var out []Session
 	for _, n := range c.nats() {
@@ -193,6 +194,9 @@ func (c *Chain) Sessions(now time.Duration) []Session {
 				out = append(out, s)
 			}
 		}
+	}
+	for _, b := range c.balancers() {
+		out = append(out, b.all(now)...)
 	}
 	return out
 }

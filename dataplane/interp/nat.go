@@ -175,7 +175,8 @@ func (e *entry) evictable(now time.Duration) bool {
 }
 
 // Evict ends the entry of a flow, as a NAPT may for another one that finds no port or no room: it is a TCP entry that is not
-// answered, and that was idle for a second or longer. Anything else is an error.
+// answered, and that was idle for a second or longer. Anything else is an error. Of a load balancer it ends a session that its
+// backend has not acknowledged.
 func (c *Chain) Evict(now time.Duration, b Binding) error {
 	for _, n := range c.nats() {
 		if n.name != b.Node || !b.Inside.Addr().Is4() || !b.Remote.Addr().Is4() {
@@ -192,6 +193,11 @@ func (c *Chain) Evict(now time.Duration, b Binding) error {
 		delete(n.inside, f)
 		delete(n.outside, n.seatOf(e))
 		return nil
+	}
+	for _, l := range c.balancers() {
+		if l.name == b.Node && b.Inside.Addr().Is4() && b.Remote.Addr().Is4() {
+			return l.end(now, b)
+		}
 	}
 	return fmt.Errorf("there is no NAPT %q", b.Node)
 }

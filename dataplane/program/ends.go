@@ -86,7 +86,7 @@ func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []
 		far := ipv4.Subtract(headerspace.Prefix(net))
 		switch {
 		case x.dst != nil && net.Contains(*x.dst), far.IsEmpty():
-		case !x.hop: // an earlier segment may have noted one
+		case !x.hop, x.dst == nil && x.redirected: // an earlier segment may have noted one; state tells the destination
 			before = []string{"no-next-hop"}
 			out.Unless = append(before, atTheExit...)
 		case x.dst != nil:
@@ -130,6 +130,8 @@ type exit struct {
 	via  bool
 	dst  *netip.Addr
 	vlan *headerspace.Value
+	// redirected packets may have got another destination by state.
+	redirected bool
 }
 
 func (x *exit) set(s *programpb.SetField) {

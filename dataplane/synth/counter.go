@@ -35,3 +35,35 @@ func (w *walker) count(t *tcu, node, rule int) {
 	}
 	t.counters = &counted{t.counters, of[rule]}
 }
+
+func init() { register(func(e element.Tee) meaning { return tee{e} }) }
+
+type tee struct{ element.Tee }
+
+func (tee) walk(w *walker, t *tcu, at arrival) error {
+	if t.judged { // judged once, then copied
+		return w.cut(t, at.node, at.port)
+	}
+	return w.tee(t, at.node)
+}
+
+func (e tee) leads(h hopTo, _ int, on func(hopTo, int)) {
+	for port := range e.Outs {
+		on(h, port)
+	}
+}
+
+// tee sets the copies aside; each is walked when the one before it has ended,
+// within the filter that then holds.
+func (w *walker) tee(t *tcu, node int) error {
+	t.settle()
+	outs := w.g.Nodes[node].Out
+	rest := t.values
+	rest.counters = nil // counted once, by the first copy
+	todo := make([]branch, 0, len(outs)-1+len(t.todo))
+	for _, e := range outs[1:] {
+		todo = append(todo, branch{e.To, e.Port, rest})
+	}
+	t.todo = append(todo, t.todo...)
+	return w.follow(t, node, 0, -1)
+}

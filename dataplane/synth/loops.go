@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/synth/longest"
@@ -77,13 +76,14 @@ func (l *looper) entries() []hopTo {
 	return out
 }
 
-// turns are the hops of packets whose destination is not the one that they entered with: answers, and what a NAPT translated
-// back, which go to any address.
+// turns are the hops of packets whose destination is not the one that they entered with: answers, which go to any address,
+// and what got another by state.
 func (l *looper) turns() []hopTo {
 	var out []hopTo
 	for n, m := range l.w.means {
-		if _, ok := m.(*napt); ok {
-			out = l.follow(hopTo{live: everyAddress, way: []hopStep{{n, element.NAPTInside}}}, out)
+		if r, ok := m.(redirecting); ok {
+			port, to := r.redirects()
+			out = l.follow(hopTo{live: to, way: []hopStep{{n, port}}}, out)
 		}
 		if _, ok := m.(answering); ok {
 			out = l.follow(hopTo{live: everyAddress, way: []hopStep{{n, 0}}}, out)
@@ -100,10 +100,10 @@ func (l *looper) bound() int {
 	return (1 + (l.lookUps+1)*l.starts) * (1 + l.translating()) * (1 + longest.Generations)
 }
 
-// translating is how many tables lead packets back.
+// translating is how many tables give packets other destinations.
 func (l *looper) translating() (n int) {
 	for _, node := range l.w.tables {
-		if _, ok := l.w.means[node].(*napt); ok {
+		if _, ok := l.w.means[node].(redirecting); ok {
 			n++
 		}
 	}

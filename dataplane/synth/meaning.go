@@ -68,6 +68,12 @@ type turning interface {
 	turn(t *tcu, packets []headerspace.Filter, out int) (_ []headerspace.Filter, ok bool)
 }
 
+// redirecting is an element that gives packets other destinations by its state.
+type redirecting interface {
+	// redirects are the destinations, and the output by which they leave.
+	redirects() (port int, to spans)
+}
+
 // asking is an element that writes sources, which answers go to.
 type asking interface{ sources() spans }
 

@@ -32,6 +32,9 @@ func (n *napt) leads(h hopTo, in int, on func(hopTo, int)) {
 	}
 }
 
+// redirects: a session may say any address.
+func (n *napt) redirects() (port int, to spans) { return element.NAPTInside, everyAddress }
+
 func (n *napt) sources() (out spans) {
 	for _, a := range n.Pool {
 		out = out.union(spans{{hopAddr(a), hopAddr(a)}})

@@ -79,7 +79,7 @@ func judge(t *testing.T, e *harness, p *programpb.Program, what string) bool {
 func rightPrograms(t *testing.T) map[string]*programpb.Program {
 	t.Helper()
 	out := map[string]*programpb.Program{}
-	for _, name := range []string{"as-it-is", "cycle-lowers-ttl", "bits-65", "meter", "meter-peak"} {
+	for _, name := range []string{"as-it-is", "cycle-lowers-ttl", "bits-65", "meter", "meter-peak", "balancer"} {
 		b, err := os.ReadFile(filepath.Join("..", "..", "dataplane", "program", "testdata", "rules", name))
 		if err != nil {
 			t.Fatal(err)

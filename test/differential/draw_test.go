@@ -41,6 +41,7 @@ var shapes = []shape{
 	{name: "branches around a router", draw: (*drawer).branches},
 	{name: "branches around two routers", draw: (*drawer).doubleHub},
 	{name: "limits in a row", draw: (*drawer).limits},
+	{name: "balancers in a row", draw: (*drawer).serving},
 	{name: "a pool that runs out", draw: (*drawer).smallPool, exhausts: true},
 }
 
@@ -230,6 +231,7 @@ var functionDraws = []struct {
 	{1, (*drawer).balancer},
 	{1, drawVLAN},
 	{2, drawLimiter},
+	{1, drawServing},
 }
 
 // function draws one of the functions.

@@ -20,6 +20,7 @@ type model struct {
 	links  []graph.Interface
 	tables []bindings
 	meters map[[2]uint32]*level // by table and subscriber
+	served map[uint32]*pairing  // by table
 
 	now    time.Duration
 	pings  []ping // in fragments, to own addresses
@@ -57,7 +58,7 @@ type shot struct {
 }
 
 func newModel(p *programpb.Program, links []graph.Interface) *model {
-	m := &model{p: p, links: links, meters: map[[2]uint32]*level{}, ends: map[*programpb.Leg][]program.End{}}
+	m := &model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, ends: map[*programpb.Leg][]program.End{}}
 	for range p.GetTables() {
 		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}})
 	}
@@ -266,6 +267,12 @@ func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 			if reason := m.forward(s, op.StateForward); reason != "" {
 				return m.drop(reason)
 			}
+		case *programpb.Op_Balance:
+			if reason := m.balance(s, op.Balance); reason != "" {
+				return m.drop(reason)
+			}
+		case *programpb.Op_BalanceBack:
+			m.balanceBack(s, op.BalanceBack)
 		case *programpb.Op_Meter:
 			if reason := m.measure(s, op.Meter); reason != "" {
 				return m.drop(reason)

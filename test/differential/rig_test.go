@@ -274,7 +274,7 @@ func (r *rig) answerRefused(twoShards bool, want, seen interp.Result) bool {
 // notOurs is the reason of packets that need another worker's state.
 const notOurs = "not-ours"
 
-// earlyDiscard tells whether the only difference is that the oracle drops for want of a binding or a port, where the
+// earlyDiscard tells whether the only difference is that the oracle drops for want of a binding, a port or a backend, where the
 // program does not even look for one, since a later function drops the packet anyway (docs/elements.md, "A
 // packet that is dropped leaves no trace in state").
 func earlyDiscard(want, seen interp.Result, diff []interp.Mismatch) bool {
@@ -288,11 +288,17 @@ func earlyDiscard(want, seen interp.Result, diff []interp.Mismatch) bool {
 	for _, d := range want.Drops {
 		if i := slices.Index(rest, d); i >= 0 {
 			rest = slices.Delete(rest, i, i+1)
-		} else if d.Reason != element.ReasonNATUnsupported && d.Reason != element.ReasonNATExhausted {
+		} else if d.Reason != element.ReasonNATUnsupported && d.Reason != element.ReasonNATExhausted && !ofBalancer(d.Reason) {
 			return false
 		}
 	}
 	return true
+}
+
+// ofBalancer tells whether a reason is one for which a balancer finds no session or makes none.
+func ofBalancer(reason string) bool {
+	_, of, _ := strings.Cut(reason, "/")
+	return of == "no-session" || of == "no-backend" || of == "full"
 }
 
 // withoutARP takes the engine's answer to an ARP request out, if it is what RFC 826 asks for.
@@ -341,7 +347,7 @@ func (r *rig) shardFull(ctx context.Context, diff []interp.Mismatch) bool {
 		}
 	}
 	for table, t := range r.res.Program.GetTables() {
-		if t.GetMeter() != nil {
+		if len(t.GetPool()) == 0 {
 			continue
 		}
 		sessions, err := r.engine.Sessions(ctx, uint32(table), 1<<20)

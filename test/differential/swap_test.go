@@ -156,7 +156,7 @@ func (s *swapper) revise() *graph.Graph {
 			if n.Function != "" && e.Outs > 1 {
 				at = append(at, i)
 			}
-		case element.Lookup:
+		case element.Lookup, element.Balancer:
 			at = append(at, i)
 		}
 	}
@@ -171,6 +171,9 @@ func (s *swapper) revise() *graph.Graph {
 				e.Default = s.IntN(e.Outs)
 			}
 			n.Element = e
+		case element.Balancer:
+			e.Backends = s.reviseBackends(e.Backends)
+			n.Element = e
 		case element.Lookup:
 			e.Routes = slices.Clone(e.Routes)
 			if len(e.Routes) > 0 {
@@ -181,4 +184,21 @@ func (s *swapper) revise() *graph.Graph {
 		}
 	}
 	return &g
+}
+
+// reviseBackends takes some backends away, drains some, and adds one at times.
+func (s *swapper) reviseBackends(before []element.Backend) (after []element.Backend) {
+	for _, k := range before {
+		switch s.IntN(4) {
+		case 0:
+			continue
+		case 1:
+			k.Weight = s.IntN(3)
+		}
+		after = append(after, k)
+	}
+	if n := len(after); n > 0 && s.IntN(2) == 0 {
+		after = append(after, element.Backend{Addr: after[n-1].Addr, Port: after[n-1].Port + 1, Weight: 1})
+	}
+	return after
 }

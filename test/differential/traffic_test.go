@@ -79,6 +79,12 @@ func (t *traffic) learnNode(e element.Element) {
 		for _, r := range e.Routes {
 			t.learn(where(hs.Dst, hs.Prefix(r.Prefix)))
 		}
+	case element.Balancer:
+		to := where(hs.Dst, e.VirtualSet()).With(hs.Proto, hs.Of(6, 17)).With(hs.Frag, hs.Of(hs.FragWhole)).With(hs.DPort, hs.Of(80, 443))
+		t.learn(to)
+		// A few clients' ends, which several services share.
+		t.learn(to.With(hs.Src, hs.Prefix(netip.PrefixFrom(addr4(198, 51, 100, 76), 31))).With(hs.SPort, hs.Range(5000, 5001)))
+		t.learn(where(hs.Src, e.BackendSet()).With(hs.Proto, hs.Of(6, 17)).With(hs.Frag, hs.Of(hs.FragWhole)).With(hs.SPort, hs.Of(80, 443, 8080)))
 	case element.NAPT:
 		for _, a := range e.Pool {
 			t.learn(where(hs.Dst, hs.Single(hs.Addr(a))).With(hs.DPort, hs.Range(uint64(e.PortMin), uint64(e.PortMax))))

@@ -29,6 +29,21 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Affinity
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Backend
+  map:
+    fields:
+    - name: address
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
+    - name: port
+      type:
+        scalar: numeric
+    - name: weight
+      type:
+        scalar: numeric
+      default: 1
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstance
   map:
     fields:
@@ -570,6 +585,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: functionRef
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.FunctionRef
+    - name: loadBalancer
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancer
     - name: monitor
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Monitor
@@ -827,6 +845,48 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Endpoint
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.LinkDirection
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancer
+  map:
+    fields:
+    - name: affinity
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Affinity
+      default: None
+    - name: backends
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Backend
+          elementRelationship: atomic
+    - name: maxSessions
+      type:
+        scalar: numeric
+      default: 262144
+    - name: timeouts
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancerTimeouts
+      default: {}
+    - name: virtual
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.VirtualService
+          elementRelationship: atomic
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancerTimeouts
+  map:
+    fields:
+    - name: tcp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 2h4m
+    - name: tcpTransitory
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 4m
+    - name: udp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 5m
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.LookupElement
   map:
     fields:
@@ -1088,6 +1148,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: firewall
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Firewall
+    - name: loadBalancer
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancer
     - name: monitor
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Monitor
@@ -1533,6 +1596,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: rollout
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RolloutStatus
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceProtocol
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.SetFieldElement
   map:
     fields:
@@ -1596,6 +1661,28 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
           elementRelationship: associative
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.VirtualService
+  map:
+    fields:
+    - name: addresses
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
+          elementRelationship: atomic
+    - name: name
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RuleName
+    - name: ports
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+          elementRelationship: atomic
+    - name: protocol
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceProtocol
+      default: TCP
 - name: io.k8s.api.core.v1.TaintEffect
   scalar: string
 - name: io.k8s.api.core.v1.Toleration

@@ -115,7 +115,7 @@ static void shard_reset(const struct sn_state_table *table, struct sn_state_shar
 
 /* ---- elsewhere ---- */
 
-static void pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
+void sn_session_pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
 {
 	const struct sn_session *s = session_of(e);
 
@@ -133,7 +133,7 @@ static void pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
 	record[44] = e->own;
 }
 
-static void unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
+void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
 {
 	struct sn_session *s = (struct sn_session *)e;
 
@@ -151,8 +151,8 @@ static void unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
 	e->own = record[44];
 }
 
-static int report(const struct sn_entry_info *info, struct sn_arena *arena,
-		  Sinter__Program__V1__Session *session)
+int sn_session_report(const struct sn_entry_info *info, struct sn_arena *arena,
+		      Sinter__Program__V1__Session *session)
 {
 	const struct sn_session *s = session_of(&info->line.entry);
 
@@ -186,9 +186,9 @@ static const struct sn_state_kind napt = {
 	.expect = expect,
 	.release = sn_napt_release,
 	.victim = sn_napt_victim,
-	.pack = pack,
-	.unpack = unpack,
-	.report = report,
+	.pack = sn_session_pack,
+	.unpack = sn_session_unpack,
+	.report = sn_session_report,
 };
 
 SN_STATE_KIND(napt)

@@ -307,6 +307,12 @@ void sn_napt_table_free(struct sn_state_table *table);
 void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
 			void *memory, void *rows);
 
+/* A session elsewhere; see sn_state_kind.h. */
+void sn_session_pack(const struct sn_entry *e, uint64_t now, uint8_t *record);
+void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record);
+int sn_session_report(const struct sn_entry_info *info, struct sn_arena *arena,
+		      Sinter__Program__V1__Session *session);
+
 /* A session that may end for a new one of its protocol; see sn_state_kind.h. */
 struct sn_entry *sn_napt_victim(struct sn_partition *partition, struct sn_state_table *table,
 				struct sn_state_shard *shard, uint32_t owner, uint32_t quota_class,

@@ -99,7 +99,7 @@ static struct sn_cut cut(const struct sn_program *p, const struct sn_op *op)
 {
 	const struct sn_meter_rules *r = rules_of(p, op);
 
-	return (struct sn_cut){r->destination, (uint8_t)r->prefix_len};
+	return (struct sn_cut){.destination = r->destination, .prefix_len = (uint8_t)r->prefix_len};
 }
 
 static const struct sn_operation meter = {

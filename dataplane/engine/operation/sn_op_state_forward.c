@@ -13,6 +13,12 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 	return sn_build_index(b, sn_operation_of(to)->name, from->state_forward, b->msg->n_runs);
 }
 
+/* Whether the packet was translated back by the session of a NAPT that it used: other kinds have no runs. */
+static bool is_returned(const struct sn_execution *x, uint32_t use)
+{
+	return x->uses[use].is_return && x->uses[use].entry->owner < x->program->n_runs;
+}
+
 /*
  * The shard of a flow whose packet has none yet. What answers a packet between two NAPTs belongs to the
  * session by which that was translated back, and with it to the shard of the first NAPT, which its own
@@ -23,7 +29,7 @@ static uint32_t shard_of(const struct sn_execution *x, const struct sn_flow *flo
 	for (uint32_t i = x->n_uses; i-- > 0;) {
 		const struct sn_session *s = (const struct sn_session *)x->uses[i].entry;
 
-		if (x->uses[i].is_return && s->proto == flow->proto && s->inside_addr == flow->src &&
+		if (is_returned(x, i) && s->proto == flow->proto && s->inside_addr == flow->src &&
 		    s->inside_port == flow->sport && s->remote_addr == flow->dst &&
 		    s->remote_port == flow->dport)
 			return s->entry.shard;
@@ -55,7 +61,7 @@ static struct sn_session *just_returned(const struct sn_execution *x, const stru
 	for (uint32_t i = x->n_uses; i-- > 0;) {
 		struct sn_session *s = (struct sn_session *)x->uses[i].entry;
 
-		if (x->uses[i].is_return && runs[sn_session_run(s)].table == runs[run].table &&
+		if (is_returned(x, i) && runs[sn_session_run(s)].table == runs[run].table &&
 		    s->proto == q->proto && s->inside_addr == q->dst && s->inside_port == q->dport &&
 		    s->remote_addr == q->src && s->remote_port == q->sport)
 			return s;

@@ -40,9 +40,10 @@ struct packet {
 	uint32_t met;
 };
 
-/* An own shard: of a prefix of an address with which packets came. */
+/* An own shard: of a prefix of an address with which packets came, or of the port beside it. */
 struct own {
 	enum address address;
+	bool port;
 	uint32_t prefix_len;
 };
 
@@ -89,10 +90,11 @@ static void come_to(struct walk *w, uint32_t segment, const struct packet *p)
 static uint32_t own_of(struct walk *w, const struct packet *p, const struct sn_op *op)
 {
 	struct sn_cut cut = sn_operation_of(op)->cut(w->program, op);
-	struct own own = {cut.destination ? p->destination : p->source, cut.prefix_len};
+	struct own own = {cut.destination ? p->destination : p->source, cut.port, cut.prefix_len};
 	uint32_t i = 0;
 
-	while (i < w->n_own && (w->own[i].address != own.address || w->own[i].prefix_len != own.prefix_len))
+	while (i < w->n_own && (w->own[i].address != own.address || w->own[i].port != own.port ||
+				w->own[i].prefix_len != own.prefix_len))
 		i++;
 	if (i == OWN_MAX)
 		return NOTHING;
@@ -102,13 +104,13 @@ static uint32_t own_of(struct walk *w, const struct packet *p, const struct sn_o
 	return i + 1;
 }
 
-/* The packet meets state. False: of another shard than before, perhaps. Answers need no own shard: see
- * sn_operation.h. */
+/* The packet meets state. False: of another shard than before, perhaps. Answers need no own shard of an
+ * address: see sn_operation.h. */
 static bool meet(struct walk *w, struct packet *p, const struct sn_op *op)
 {
 	uint32_t met = op->traits & SN_OP_OWN_SHARD ? own_of(w, p, op) : FLOW;
 
-	if (p->answer && op->traits & SN_OP_OWN_SHARD)
+	if (p->answer && op->traits & SN_OP_OWN_SHARD && (met == NOTHING || !w->own[met - 1].port))
 		return met != NOTHING;
 	if (met == NOTHING || (p->met == NOTHING && p->foresight == NOT_WAY))
 		return false;
@@ -123,9 +125,9 @@ static bool pass(struct walk *w, struct packet *p, const struct sn_op *op)
 {
 	if (op->traits & SN_OP_STATE && !meet(w, p, op))
 		return false;
-	if (op->writes & 1u << SN_SRC)
+	if (op->writes & (1u << SN_SRC | 1u << SN_SPORT))
 		p->source = OTHER;
-	if (op->writes & 1u << SN_DST)
+	if (op->writes & (1u << SN_DST | 1u << SN_DPORT))
 		p->destination = OTHER;
 	if (sn_operation_of(op)->each && op->writes && p->foresight == ALL)
 		p->foresight = NOT_DSCP;
@@ -138,7 +140,7 @@ static void go_on(struct walk *w, const struct sn_leg *leg, const struct packet 
 	struct packet answer = *p;
 
 	answer.destination = p->source;
-	answer.source = OTHER;
+	answer.source = p->destination; /* of the packet that it quotes, or resets */
 	answer.answer = true;
 	if (lead.what == SN_LED_PACKET)
 		come_to(w, lead.segment, p);

@@ -78,9 +78,11 @@ struct sn_lead {
 };
 
 /* Which shard has an operation's state, if not that of the packet's flow: that of a prefix of one of the
- * packet's addresses; see sn_prefix_shard(). */
+ * packet's addresses, see sn_prefix_shard(); or of a port. */
 struct sn_cut {
 	bool destination; /* else its source */
+	bool port; /* beside that address, of the packet itself or of the one that an error quotes, turned
+		      round */
 	uint8_t prefix_len;
 };
 
@@ -110,8 +112,9 @@ struct sn_operation {
 	 * PASS.
 	 */
 	struct sn_verdict (*predict)(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op);
-	/* With SN_OP_OWN_SHARD: execute() and predict() hand over to that shard; but execute() lets an answer
-	 * of the engine's pass without, which came about where what it answers had its state. */
+	/* With SN_OP_OWN_SHARD: execute() and predict() hand over to that shard. But execute() lets an answer
+	 * of the engine's pass without, unless a port tells the shard: it came about where what it answers
+	 * had its state. */
 	struct sn_cut (*cut)(const struct sn_program *p, const struct sn_op *op);
 	/* Note on a class what its packets' fast path has to do or to fetch. False, or NULL: a class with
 	 * this operation takes the slow path. */

@@ -54,6 +54,8 @@ struct sn_state_kind {
 	 * owners of their entries themselves.
 	 */
 	void (*owner)(struct sn_state_owner *to, const struct sn_run *from);
+	/* Of a table without runs: timeouts. NULL: the kind's entries have none by their owner. */
+	void (*table_owner)(struct sn_state_owner *to, const struct sn_table_config *from);
 
 	/* ---- a table in memory ---- */
 

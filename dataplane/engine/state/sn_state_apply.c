@@ -77,6 +77,8 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 		if (p->tables[i].kind->owner)
 			continue;
 		*o = (struct sn_state_owner){strdup(p->tables[i].name), i, 0, {0}};
+		if (p->tables[i].kind->table_owner)
+			p->tables[i].kind->table_owner(o, &p->tables[i]);
 		if (!o++->name)
 			return -ENOMEM;
 	}

@@ -34,7 +34,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 static struct sn_cut cut(const struct sn_program *p, const struct sn_op *op)
 {
 	(void)p;
-	return (struct sn_cut){op->value & 1, (uint8_t)(op->value >> 1)};
+	return (struct sn_cut){.destination = op->value & 1, .prefix_len = (uint8_t)(op->value >> 1)};
 }
 
 static uint32_t shard_of(const struct sn_state *state, const struct sn_pkt *p, const struct sn_op *op)

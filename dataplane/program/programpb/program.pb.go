@@ -1269,7 +1269,8 @@ type StateTable struct {
 	PortMin       uint32                 `protobuf:"varint,3,opt,name=port_min,json=portMin,proto3" json:"port_min,omitempty"`
 	PortMax       uint32                 `protobuf:"varint,4,opt,name=port_max,json=portMax,proto3" json:"port_max,omitempty"`
 	MaxSessions   uint32                 `protobuf:"varint,5,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
-	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"` // its entries are buckets
+	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`       // its entries are buckets
+	Balancer      *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"` // its entries are sessions
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1342,6 +1343,13 @@ func (x *StateTable) GetMaxSessions() uint32 {
 func (x *StateTable) GetMeter() *Meter {
 	if x != nil {
 		return x.Meter
+	}
+	return nil
+}
+
+func (x *StateTable) GetBalancer() *Balancer {
+	if x != nil {
+		return x.Balancer
 	}
 	return nil
 }
@@ -2016,6 +2024,8 @@ type Op struct {
 	//	*Op_StateForward
 	//	*Op_Count
 	//	*Op_Meter
+	//	*Op_Balance
+	//	*Op_BalanceBack
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2112,6 +2122,24 @@ func (x *Op) GetMeter() uint32 {
 	return 0
 }
 
+func (x *Op) GetBalance() uint32 {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Balance); ok {
+			return x.Balance
+		}
+	}
+	return 0
+}
+
+func (x *Op) GetBalanceBack() uint32 {
+	if x != nil {
+		if x, ok := x.Op.(*Op_BalanceBack); ok {
+			return x.BalanceBack
+		}
+	}
+	return 0
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -2140,6 +2168,14 @@ type Op_Meter struct {
 	Meter uint32 `protobuf:"varint,60,opt,name=meter,proto3,oneof"` // state table, of a meter: measures the packet
 }
 
+type Op_Balance struct {
+	Balance uint32 `protobuf:"varint,50,opt,name=balance,proto3,oneof"` // state table, of a balancer: find or make the session, write the backend as destination
+}
+
+type Op_BalanceBack struct {
+	BalanceBack uint32 `protobuf:"varint,51,opt,name=balance_back,json=balanceBack,proto3,oneof"` // the same: find the session, write the virtual address as source; none: as it came
+}
+
 func (*Op_Set) isOp_Op() {}
 
 func (*Op_AddTtl) isOp_Op() {}
@@ -2151,6 +2187,10 @@ func (*Op_StateForward) isOp_Op() {}
 func (*Op_Count) isOp_Op() {}
 
 func (*Op_Meter) isOp_Op() {}
+
+func (*Op_Balance) isOp_Op() {}
+
+func (*Op_BalanceBack) isOp_Op() {}
 
 type SetField struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -7553,7 +7593,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\vmeter.proto\"\xc2\x03\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vmeter.proto\"\xc2\x03\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -7595,7 +7635,7 @@ const file_program_proto_rawDesc = "" +
 	"\bNeighbor\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x10\n" +
 	"\x03mac\x18\x02 \x01(\fR\x03mac\x12\x12\n" +
-	"\x04vlan\x18( \x01(\rR\x04vlan\"\xde\x01\n" +
+	"\x04vlan\x18( \x01(\rR\x04vlan\"\x97\x02\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -7603,7 +7643,8 @@ const file_program_proto_rawDesc = "" +
 	"\bport_min\x18\x03 \x01(\rR\aportMin\x12\x19\n" +
 	"\bport_max\x18\x04 \x01(\rR\aportMax\x12!\n" +
 	"\fmax_sessions\x18\x05 \x01(\rR\vmaxSessions\x12.\n" +
-	"\x05meter\x18< \x01(\v2\x18.sinter.program.v1.MeterR\x05meter\"8\n" +
+	"\x05meter\x18< \x01(\v2\x18.sinter.program.v1.MeterR\x05meter\x127\n" +
+	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\"8\n" +
 	"\fAddressRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\"\xf7\x01\n" +
@@ -7648,14 +7689,16 @@ const file_program_proto_rawDesc = "" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\xca\x01\n" +
+	"\x06reason\"\x8b\x02\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
 	"\bnext_hop\x18\x03 \x01(\aH\x00R\anextHop\x12%\n" +
 	"\rstate_forward\x18\x04 \x01(\rH\x00R\fstateForward\x12\x16\n" +
 	"\x05count\x18\x05 \x01(\rH\x00R\x05count\x12\x16\n" +
-	"\x05meter\x18< \x01(\rH\x00R\x05meterB\x04\n" +
+	"\x05meter\x18< \x01(\rH\x00R\x05meter\x12\x1a\n" +
+	"\abalance\x182 \x01(\rH\x00R\abalance\x12#\n" +
+	"\fbalance_back\x183 \x01(\rH\x00R\vbalanceBackB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x14\n" +
@@ -8326,7 +8369,8 @@ var file_program_proto_goTypes = []any{
 	(*Shutdown)(nil),                       // 98: sinter.program.v1.Shutdown
 	(*FlowCapabilities_FieldMatching)(nil), // 99: sinter.program.v1.FlowCapabilities.FieldMatching
 	(*Meter)(nil),                          // 100: sinter.program.v1.Meter
-	(*MeterStats)(nil),                     // 101: sinter.program.v1.MeterStats
+	(*Balancer)(nil),                       // 101: sinter.program.v1.Balancer
+	(*MeterStats)(nil),                     // 102: sinter.program.v1.MeterStats
 }
 var file_program_proto_depIdxs = []int32{
 	15,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -8339,111 +8383,112 @@ var file_program_proto_depIdxs = []int32{
 	1,   // 7: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
 	19,  // 8: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
 	100, // 9: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
-	22,  // 10: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	22,  // 11: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	24,  // 12: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	0,   // 13: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	23,  // 14: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	0,   // 15: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	25,  // 16: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	27,  // 17: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	26,  // 18: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	1,   // 19: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	28,  // 20: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	0,   // 21: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	5,   // 22: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	32,  // 23: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	36,  // 24: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	38,  // 25: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	47,  // 26: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	98,  // 27: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	53,  // 28: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	56,  // 29: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	59,  // 30: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	62,  // 31: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	67,  // 32: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	68,  // 33: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	72,  // 34: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	78,  // 35: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	84,  // 36: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	87,  // 37: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	92,  // 38: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	94,  // 39: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	88,  // 40: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	96,  // 41: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	33,  // 42: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	37,  // 43: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	39,  // 44: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	49,  // 45: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	54,  // 46: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	57,  // 47: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	61,  // 48: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	63,  // 49: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	70,  // 50: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	73,  // 51: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	83,  // 52: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	85,  // 53: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	93,  // 54: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	95,  // 55: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	97,  // 56: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	34,  // 57: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	35,  // 58: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	71,  // 59: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	6,   // 60: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	71,  // 61: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	40,  // 62: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	41,  // 63: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	42,  // 64: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	43,  // 65: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	44,  // 66: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	45,  // 67: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	46,  // 68: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	2,   // 69: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	101, // 70: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	3,   // 71: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	48,  // 72: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	50,  // 73: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	51,  // 74: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	52,  // 75: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
-	58,  // 76: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
-	55,  // 77: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	58,  // 78: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	60,  // 79: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	59,  // 80: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	64,  // 81: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	65,  // 82: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	66,  // 83: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	7,   // 84: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	69,  // 85: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	74,  // 86: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	75,  // 87: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	77,  // 88: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	99,  // 89: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	9,   // 90: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	76,  // 91: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	79,  // 92: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	80,  // 93: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	4,   // 94: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	81,  // 95: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	82,  // 96: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	10,  // 97: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,   // 98: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	86,  // 99: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	11,  // 100: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	89,  // 101: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	90,  // 102: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	12,  // 103: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	91,  // 104: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	13,  // 105: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	91,  // 106: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	35,  // 107: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	0,   // 108: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	8,   // 109: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	110, // [110:110] is the sub-list for method output_type
-	110, // [110:110] is the sub-list for method input_type
-	110, // [110:110] is the sub-list for extension type_name
-	110, // [110:110] is the sub-list for extension extendee
-	0,   // [0:110] is the sub-list for field type_name
+	101, // 10: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
+	22,  // 11: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	22,  // 12: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	24,  // 13: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	0,   // 14: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	23,  // 15: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	0,   // 16: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	25,  // 17: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	27,  // 18: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	26,  // 19: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	1,   // 20: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	28,  // 21: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	0,   // 22: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	5,   // 23: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	32,  // 24: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	36,  // 25: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	38,  // 26: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	47,  // 27: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	98,  // 28: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	53,  // 29: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	56,  // 30: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	59,  // 31: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	62,  // 32: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	67,  // 33: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	68,  // 34: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	72,  // 35: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	78,  // 36: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	84,  // 37: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	87,  // 38: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	92,  // 39: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	94,  // 40: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	88,  // 41: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	96,  // 42: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	33,  // 43: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	37,  // 44: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	39,  // 45: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	49,  // 46: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	54,  // 47: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	57,  // 48: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	61,  // 49: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	63,  // 50: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	70,  // 51: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	73,  // 52: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	83,  // 53: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	85,  // 54: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	93,  // 55: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	95,  // 56: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	97,  // 57: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	34,  // 58: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	35,  // 59: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	71,  // 60: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	6,   // 61: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	71,  // 62: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	40,  // 63: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	41,  // 64: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	42,  // 65: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	43,  // 66: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	44,  // 67: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	45,  // 68: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	46,  // 69: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	2,   // 70: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	102, // 71: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	3,   // 72: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	48,  // 73: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	50,  // 74: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	51,  // 75: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	52,  // 76: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
+	58,  // 77: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
+	55,  // 78: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	58,  // 79: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	60,  // 80: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	59,  // 81: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	64,  // 82: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	65,  // 83: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	66,  // 84: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	7,   // 85: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	69,  // 86: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	74,  // 87: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	75,  // 88: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	77,  // 89: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	99,  // 90: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	9,   // 91: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	76,  // 92: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	79,  // 93: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	80,  // 94: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	4,   // 95: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	81,  // 96: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	82,  // 97: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	10,  // 98: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,   // 99: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	86,  // 100: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	11,  // 101: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	89,  // 102: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	90,  // 103: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	12,  // 104: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	91,  // 105: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	13,  // 106: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	91,  // 107: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	35,  // 108: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	0,   // 109: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	8,   // 110: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	111, // [111:111] is the sub-list for method output_type
+	111, // [111:111] is the sub-list for method input_type
+	111, // [111:111] is the sub-list for extension type_name
+	111, // [111:111] is the sub-list for extension extendee
+	0,   // [0:111] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8451,6 +8496,7 @@ func file_program_proto_init() {
 	if File_program_proto != nil {
 		return
 	}
+	file_balancer_proto_init()
 	file_meter_proto_init()
 	file_program_proto_msgTypes[11].OneofWrappers = []any{
 		(*Leg_Output)(nil),
@@ -8470,6 +8516,8 @@ func file_program_proto_init() {
 		(*Op_StateForward)(nil),
 		(*Op_Count)(nil),
 		(*Op_Meter)(nil),
+		(*Op_Balance)(nil),
+		(*Op_BalanceBack)(nil),
 	}
 	file_program_proto_msgTypes[16].OneofWrappers = []any{
 		(*Request_Hello)(nil),

@@ -17,6 +17,8 @@ type FunctionKindsApplyConfiguration struct {
 	Monitor *MonitorApplyConfiguration `json:"monitor,omitempty"`
 	// RateLimiter limits rates by token buckets.
 	RateLimiter *RateLimiterApplyConfiguration `json:"rateLimiter,omitempty"`
+	// LoadBalancer spreads flows over backends.
+	LoadBalancer *LoadBalancerApplyConfiguration `json:"loadBalancer,omitempty"`
 	// Elements is a graph of elements, for functions of your own.
 	Elements *ElementsApplyConfiguration `json:"elements,omitempty"`
 }
@@ -64,6 +66,14 @@ func (b *FunctionKindsApplyConfiguration) WithMonitor(value *MonitorApplyConfigu
 // If called multiple times, the RateLimiter field is set to the value of the last call.
 func (b *FunctionKindsApplyConfiguration) WithRateLimiter(value *RateLimiterApplyConfiguration) *FunctionKindsApplyConfiguration {
 	b.RateLimiter = value
+	return b
+}
+
+// WithLoadBalancer sets the LoadBalancer field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LoadBalancer field is set to the value of the last call.
+func (b *FunctionKindsApplyConfiguration) WithLoadBalancer(value *LoadBalancerApplyConfiguration) *FunctionKindsApplyConfiguration {
+	b.LoadBalancer = value
 	return b
 }
 

@@ -1,0 +1,127 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/util/intstr"
+
+// LoadBalancer spreads the flows to virtual addresses over backends. Clients are on its port `outside`, backends on its port
+// `inside`. A new flow gets its backend by a Maglev table (Eisenbud et al., NSDI 2016); a known one stays where it is as long as
+// its backend is listed.
+type LoadBalancer struct {
+	// Virtual services, to which clients send.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Virtual []VirtualService `json:"virtual,omitempty"`
+
+	// Backends, to which the flows of all virtual services go.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=512
+	Backends []Backend `json:"backends,omitempty"`
+
+	// Affinity chooses what tells the backend of a new flow: the whole flow, or the address of its client, so that a client's
+	// flows go to one backend as long as the backends stay.
+	// +optional
+	// +kubebuilder:default=None
+	Affinity Affinity `json:"affinity,omitempty"`
+
+	// Timeouts after which an idle session ends.
+	// +optional
+	// +kubebuilder:default={}
+	Timeouts LoadBalancerTimeouts `json:"timeouts,omitempty,omitzero"`
+
+	// MaxSessions is the maximum number of sessions at the same time.
+	// +optional
+	// +kubebuilder:default=262144
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=8000000
+	MaxSessions int32 `json:"maxSessions,omitempty"`
+}
+
+// VirtualService is where clients find a service.
+type VirtualService struct {
+	// Name of the service in statistics and explanations; absent: "virtual-<n>".
+	// +optional
+	Name RuleName `json:"name,omitempty"`
+
+	// Addresses of the service. Interfaces answer ARP requests for those within their prefixes.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Addresses []Address `json:"addresses,omitempty"`
+
+	// Protocol of the service.
+	// +optional
+	// +kubebuilder:default=TCP
+	Protocol ServiceProtocol `json:"protocol,omitempty"`
+
+	// Ports of the service: ports and ranges ("8000-8099").
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:XIntOrString
+	// +kubebuilder:validation:items:MaxLength=11
+	// +kubebuilder:validation:items:Pattern=`^[0-9]{1,5}(-[0-9]{1,5})?$`
+	Ports []intstr.IntOrString `json:"ports,omitempty"`
+}
+
+// ServiceProtocol is a protocol that is balanced.
+// +kubebuilder:validation:Enum=TCP;UDP
+type ServiceProtocol string
+
+// Protocols that are balanced.
+const (
+	ServiceTCP ServiceProtocol = "TCP"
+	ServiceUDP ServiceProtocol = "UDP"
+)
+
+// Affinity is what tells the backend of a new flow.
+// +kubebuilder:validation:Enum=None;Client
+type Affinity string
+
+// What tells the backend of a new flow.
+const (
+	AffinityNone   Affinity = "None"
+	AffinityClient Affinity = "Client"
+)
+
+// Backend is a server.
+type Backend struct {
+	// Address of the server.
+	// +required
+	Address Address `json:"address,omitempty"`
+
+	// Port of the server; absent: the one to which the client sends.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+
+	// Weight is the server's share of new flows, in proportion to the others'. 0 drains it: it gets no new flow, known ones stay.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=256
+	Weight *int32 `json:"weight,omitempty"`
+}
+
+// LoadBalancerTimeouts are idle timeouts.
+type LoadBalancerTimeouts struct {
+	// TCP connections that are established.
+	// +optional
+	// +kubebuilder:default="2h4m"
+	TCP Duration `json:"tcp,omitempty"`
+
+	// TCPTransitory is for TCP connections that are being opened or closed.
+	// +optional
+	// +kubebuilder:default="4m"
+	TCPTransitory Duration `json:"tcpTransitory,omitempty"`
+
+	// UDP flows.
+	// +optional
+	// +kubebuilder:default="5m"
+	UDP Duration `json:"udp,omitempty"`
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions of load balancers are found, made, and end: the packet path. */
+
+#include "sn_balancer_impl.h"
+
+#define CLIENT_SESSIONS 64u /* of a client's address, port and protocol */
+#define OTHER_BACKENDS	64u /* entries of the table that are asked for a backend without a flow of that */
+#define OPENING_NS	1000000000u /* for a backend's answer to a TCP opening, however scarce room is */
+#define LOOKED		16u	    /* sessions, for one that may end */
+
+static uint16_t port_of(const struct sn_backend *b, uint16_t sent_to)
+{
+	return b->port ? b->port : sent_to;
+}
+
+/* The first backend with the address, or that which would follow. */
+static uint32_t first_at(const struct sn_balancer_rules *r, uint32_t address)
+{
+	uint32_t lo = 0, hi = r->n_backends;
+
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (r->backends[mid].address < address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* Whether a session's backend is still one. */
+static bool is_listed(const struct sn_balancer_rules *r, const struct sn_session *s)
+{
+	for (uint32_t i = first_at(r, s->inside_addr);
+	     i < r->n_backends && r->backends[i].address == s->inside_addr; i++)
+		if (port_of(&r->backends[i], s->outside_port) == s->inside_port)
+			return true;
+	return false;
+}
+
+static bool counts(const struct sn_balancer_rules *r, const struct sn_session *s, uint64_t now)
+{
+	return sn_entry_live(&s->entry, now) && is_listed(r, s);
+}
+
+static uint32_t entry_for(const struct sn_balancer_rules *r, const struct sn_flow *f)
+{
+	uint64_t h;
+
+	if (r->by_client)
+		return (uint32_t)(sn_maglev_mix(sn_maglev_mix((uint64_t)f->src << 32)) % SN_MAGLEV_ENTRIES);
+	h = sn_maglev_mix((uint64_t)f->src << 32 | f->dst);
+	h += (uint64_t)f->sport << 48 | (uint64_t)f->dport << 32 | f->proto;
+	return (uint32_t)(sn_maglev_mix(h) % SN_MAGLEV_ENTRIES);
+}
+
+/* The backend for a new flow: of the table's entries from the flow's on, the first that knows no other flow
+ * of the client's end. */
+static enum sn_balancer_result choose(const struct sn_balancer_rules *r, const struct sn_flow *f,
+				      const struct sessions *all, uint64_t now, const struct sn_backend **to)
+{
+	struct sn_session *known[CLIENT_SESSIONS], *s;
+	uint32_t at = entry_for(r, f), n = 0;
+	struct sessions others = *all;
+
+	if (r->entries[at] == SN_NO_BACKEND)
+		return SN_BALANCER_NO_BACKEND;
+	while ((s = sessions_next(&others)) != NULL) {
+		if (!counts(r, s, now))
+			continue;
+		if (n == CLIENT_SESSIONS)
+			return SN_BALANCER_FULL;
+		known[n++] = s;
+	}
+	if (n == CLIENT_SESSIONS)
+		return SN_BALANCER_FULL;
+	for (uint32_t i = 0; i < OTHER_BACKENDS; i++, at = at + 1 < SN_MAGLEV_ENTRIES ? at + 1 : 0) {
+		const struct sn_backend *b = &r->backends[r->entries[at]];
+		uint32_t k = 0;
+
+		while (k < n &&
+		       (known[k]->inside_addr != b->address || known[k]->inside_port != port_of(b, f->dport)))
+			k++;
+		*to = b;
+		if (k == n)
+			return SN_BALANCER_MADE;
+	}
+	return SN_BALANCER_FULL;
+}
+
+static enum sn_balancer_result make(struct sn_partition *partition, struct sn_state_table *t,
+				    const struct sn_balancer_rules *r, const struct sn_flow *f,
+				    const struct sessions *all, uint64_t now, struct sn_session **session)
+{
+	struct sn_state_shard *sh = shard_at(t, sn_balancer_shard(f->sport));
+	enum sn_proto_class class = ported_class_of(f->proto);
+	const struct sn_backend *to = NULL;
+	enum sn_balancer_result result = choose(r, f, all, now, &to);
+	struct sn_session *s;
+
+	if (result != SN_BALANCER_MADE)
+		return result;
+	if (unlikely(!has_room(partition, t, sh, t->owner, class, now))) {
+		sh->exhausted++;
+		return SN_BALANCER_FULL;
+	}
+	s = (struct sn_session *)slab_take(sh);
+	s->entry.last_use = now;
+	s->entry.timeout_ms = timeout_of(&partition->state->owners[t->owner], f->proto, 0);
+	s->entry.owner = (uint16_t)t->owner;
+	s->entry.shard = sn_balancer_shard(f->sport) & (SN_SHARDS - 1);
+	s->entry.own = SN_SCALES_NONE;
+	s->inside_addr = to->address;
+	s->inside_port = port_of(to, f->dport);
+	s->outside_addr = f->dst;
+	s->outside_port = f->dport;
+	s->remote_addr = f->src;
+	s->remote_port = f->sport;
+	s->proto = f->proto;
+	s->seen = 0;
+	entry_settle(partition, t, sh, &s->entry, class, all->hash);
+	sh->created++;
+	*session = s;
+	return SN_BALANCER_MADE;
+}
+
+enum sn_balancer_result sn_balancer_forth(struct sn_partition *partition, uint32_t table,
+					  const struct sn_balancer_rules *rules, const struct sn_flow *f,
+					  bool wanted, uint64_t now, struct sn_session **session)
+{
+	struct sn_state_table *t = partition->state->tables[table];
+	struct sn_state_shard *sh = shard_at(t, sn_balancer_shard(f->sport));
+	const struct client client = {t->owner, f->src, f->sport, f->proto};
+	struct sessions all = sessions_of(partition->state, sh, &client), left = all;
+	struct sn_session *s = sessions_next(&left);
+
+	while (s && (s->outside_addr != f->dst || s->outside_port != f->dport))
+		s = sessions_next(&left);
+	if (s && likely(counts(rules, s, now))) {
+		*session = s;
+		return SN_BALANCER_FOUND;
+	}
+	if (!wanted)
+		return SN_BALANCER_NONE;
+	if (s) {
+		sn_entry_expire(partition, t, sh, &s->entry);
+		all = sessions_of(partition->state, sh, &client);
+	}
+	return make(partition, t, rules, f, &all, now, session);
+}
+
+struct sn_session *sn_balancer_back(const struct sn_state *state, uint32_t table,
+				    const struct sn_balancer_rules *rules, const struct sn_flow *f,
+				    uint64_t now)
+{
+	const struct sn_state_table *t = state->tables[table];
+	const struct sn_state_shard *sh = shard_at(t, sn_balancer_shard(f->dport));
+	const struct client client = {t->owner, f->dst, f->dport, f->proto};
+	struct sessions all = sessions_of(state, sh, &client);
+	struct sn_session *s;
+
+	while ((s = sessions_next(&all)) != NULL)
+		if (s->inside_addr == f->src && s->inside_port == f->sport && counts(rules, s, now))
+			return s;
+	return NULL;
+}
+
+/* A TCP opening that its backend has not answered for long enough. */
+struct sn_entry *sn_balancer_victim(struct sn_partition *partition, struct sn_state_table *table,
+				    struct sn_state_shard *sh, uint32_t owner, uint32_t class, uint64_t now)
+{
+	(void)partition;
+	(void)table;
+	(void)owner;
+	for (uint32_t looks = 0; class == SN_PROTO_TCP && looks < LOOKED && looks < sh->slab_fresh; looks++) {
+		struct sn_entry *e = at_index(sh, turn(&sh->hand, sh->slab_fresh) + 1);
+		const struct sn_session *s = (const struct sn_session *)e;
+
+		if (e->live && s->proto == SN_TCP && !(s->seen & SN_SEEN_ACKNOWLEDGED) &&
+		    (int64_t)(now - e->last_use) >= (int64_t)OPENING_NS)
+			return e;
+	}
+	return NULL;
+}

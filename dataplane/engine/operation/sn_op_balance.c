@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* balance, balance_back: a client's packet goes to the backend of its session, a backend's leaves with the
+ * virtual address. */
+
+#include "sn_balancer.h"
+#include "sn_dispatch.h"
+#include "sn_execution.h"
+#include "sn_flow.h"
+#include "sn_icmp.h"
+
+static const struct sn_balancer_rules *rules_of(const struct sn_program *p, const struct sn_op *op)
+{
+	return p->tables[op->value].rules;
+}
+
+static int decode_table(struct sn_builder *b, struct sn_op *to, uint32_t table, uint16_t writes)
+{
+	const char *field = sn_operation_of(to)->name;
+	int rc = sn_build_index(b, field, table, b->p->n_tables);
+
+	if (rc)
+		return rc;
+	if (b->p->tables[table].kind != &sn_balancer)
+		return sn_build_fail(b, "%s is %u (%s), which is of kind %s, want a balancer's", field, table,
+				     b->p->tables[table].name, b->p->tables[table].kind->name);
+	to->value = table;
+	to->writes = writes;
+	return 0;
+}
+
+static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
+{
+	return decode_table(b, to, from->balance, 1u << SN_DST | 1u << SN_DPORT);
+}
+
+static int decode_back(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
+{
+	return decode_table(b, to, from->balance_back, 1u << SN_SRC | 1u << SN_SPORT);
+}
+
+/* What a packet is to a balancer. */
+enum matter {
+	NO_MATTER, /* it has no flow, or another protocol's */
+	OF_FLOW,
+	ERROR_ABOUT_FLOW, /* an ICMP error; its flow is that of the packet it quotes, turned round */
+	ERROR,		  /* about something else */
+};
+
+static bool is_quoting(uint16_t icmp_type)
+{
+	return icmp_type == SN_ICMP_UNREACHABLE || icmp_type == SN_ICMP_TIME_EXCEEDED ||
+	       icmp_type == SN_ICMP_PARAMETER;
+}
+
+static enum matter matter_of(struct sn_pkt *p, struct sn_flow *flow)
+{
+	if (p->frag != SN_FRAG_WHOLE)
+		return NO_MATTER;
+	if (p->proto == SN_TCP || p->proto == SN_UDP)
+		return sn_flow_of(p, SN_FLOW_INSIDE, flow) ? OF_FLOW : NO_MATTER;
+	if (p->proto != SN_ICMP || !is_quoting(p->icmp_type))
+		return NO_MATTER;
+	if (!sn_icmp_quote(p) || (p->quote.proto != SN_TCP && p->quote.proto != SN_UDP))
+		return ERROR;
+	*flow = sn_flow_quoted(&p->quote);
+	return ERROR_ABOUT_FLOW;
+}
+
+/* ---- from clients ---- */
+
+static struct sn_verdict execute_error(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
+				       const struct sn_flow *flow)
+{
+	const struct sn_balancer_rules *r = rules_of(x->program, op);
+	struct sn_session *s;
+
+	if (p->dst != flow->dst ||
+	    sn_balancer_forth(x->partition, op->value, r, flow, false, x->now, &s) != SN_BALANCER_FOUND)
+		return sn_drop(r->no_session);
+	p->dst = s->inside_addr;
+	p->quote.src = s->inside_addr;
+	p->quote.sport = s->inside_port;
+	return sn_pass();
+}
+
+static struct sn_verdict execute_flow(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
+				      const struct sn_flow *flow)
+{
+	const struct sn_balancer_rules *r = rules_of(x->program, op);
+	struct sn_session *s;
+	enum sn_balancer_result result =
+		sn_balancer_forth(x->partition, op->value, r, flow, !x->warm_up, x->now, &s);
+
+	if (unlikely(x->partition->ended != NULL))
+		sn_execution_tell_evicted(x, p);
+	if (result == SN_BALANCER_NO_BACKEND)
+		return sn_drop(r->no_backend);
+	if (result == SN_BALANCER_FULL || result == SN_BALANCER_NONE)
+		return sn_drop(r->full);
+	p->dst = s->inside_addr;
+	p->dport = s->inside_port;
+	return sn_journal_note(x, s, p, true, result == SN_BALANCER_MADE);
+}
+
+static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
+{
+	struct sn_flow flow;
+	enum matter matter = matter_of(p, &flow);
+
+	if (matter == NO_MATTER)
+		return sn_pass();
+	if (matter == ERROR)
+		return sn_drop(rules_of(x->program, op)->no_session);
+	if (unlikely(!x->partition->owned[sn_balancer_shard(flow.sport)]))
+		return sn_hand_over_to(sn_balancer_shard(flow.sport));
+	return matter == OF_FLOW ? execute_flow(x, p, op, &flow) : execute_error(x, p, op, &flow);
+}
+
+/* ---- from backends ---- */
+
+static struct sn_verdict execute_back(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
+{
+	struct sn_session *s;
+	struct sn_flow flow;
+	enum matter matter = matter_of(p, &flow);
+
+	if (matter == NO_MATTER || matter == ERROR)
+		return sn_pass();
+	if (unlikely(!x->partition->owned[sn_balancer_shard(flow.dport)]))
+		return sn_hand_over_to(sn_balancer_shard(flow.dport));
+	s = sn_balancer_back(x->state, op->value, rules_of(x->program, op), &flow, x->now);
+	if (!s) {
+		x->keep = false; /* there may be one for the flow's next packet */
+		return sn_pass();
+	}
+	p->src = s->outside_addr;
+	if (matter == ERROR_ABOUT_FLOW) {
+		p->quote.dst = s->outside_addr;
+		p->quote.dport = s->outside_port;
+		return sn_pass();
+	}
+	p->sport = s->outside_port;
+	return sn_journal_note(x, s, p, false, false);
+}
+
+/* ---- foreseen ---- */
+
+static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
+{
+	struct sn_flow flow;
+	enum matter matter = matter_of(p, &flow);
+
+	(void)look;
+	(void)op;
+	if (matter == NO_MATTER)
+		return sn_pass();
+	return matter == ERROR ? sn_done() : sn_hand_over_to(sn_balancer_shard(flow.sport));
+}
+
+static struct sn_verdict predict_back(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
+{
+	struct sn_flow flow;
+	enum matter matter = matter_of(p, &flow);
+
+	(void)look;
+	(void)op;
+	return matter == NO_MATTER || matter == ERROR ? sn_pass()
+						      : sn_hand_over_to(sn_balancer_shard(flow.dport));
+}
+
+static struct sn_cut cut(const struct sn_program *p, const struct sn_op *op)
+{
+	(void)p;
+	(void)op;
+	return (struct sn_cut){.port = true};
+}
+
+static struct sn_cut cut_back(const struct sn_program *p, const struct sn_op *op)
+{
+	(void)p;
+	(void)op;
+	return (struct sn_cut){.destination = true, .port = true};
+}
+
+static const struct sn_operation balance = {
+	.name = "balance",
+	.wire = SINTER__PROGRAM__V1__OP__OP_BALANCE,
+	.traits = SN_OP_OWN_SHARD,
+	.decode = decode,
+	.execute = execute,
+	.predict = predict,
+	.cut = cut,
+};
+SN_OPERATION(balance)
+
+static const struct sn_operation balance_back = {
+	.name = "balance_back",
+	.wire = SINTER__PROGRAM__V1__OP__OP_BALANCE_BACK,
+	.traits = SN_OP_OWN_SHARD,
+	.decode = decode_back,
+	.execute = execute_back,
+	.predict = predict_back,
+	.cut = cut_back,
+};
+SN_OPERATION(balance_back)

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Load balancers' sessions as a kind of state, and the table by which new flows are spread. */
+
+#include "kinds.h"
+#include "sample.h"
+
+#include "sn_balancer.h"
+#include "sn_parse.h"
+#include "sn_state_impl.h"
+#include "sn_tcp.h"
+
+#define VIRTUAL 0xcb007150u /* 203.0.113.80 */
+#define SERVER	0xc633640bu /* 198.51.100.11 and on */
+#define SECOND	1000000000ull
+
+static struct sn_balancer_rules rules;
+
+static void set_backends(const uint16_t *weights, uint32_t n)
+{
+	memset(&rules, 0, sizeof(rules));
+	for (uint32_t i = 0; i < n; i++)
+		rules.backends[i] = (struct sn_backend){.address = SERVER + i, .weight = weights[i]};
+	rules.n_backends = n;
+	sn_maglev_fill(rules.entries, rules.backends, n);
+}
+
+/* ---- the table ---- */
+
+static uint32_t sum_of_entries(void)
+{
+	uint32_t h = 2166136261u;
+
+	for (uint32_t i = 0; i < SN_MAGLEV_ENTRIES; i++) {
+		h = (h ^ rules.entries[i] >> 8) * 16777619u;
+		h = (h ^ (rules.entries[i] & 0xff)) * 16777619u;
+	}
+	return h;
+}
+
+/* The vectors of the oracle's test (interp/balancer_test.go). */
+static void tables_are_those_of_the_vectors(void **state)
+{
+	static const struct {
+		uint16_t weights[7];
+		uint32_t n, sum;
+	} vectors[] = {
+		{{1, 1, 1}, 3, 0x1dfd1577},
+		{{2, 1, 0}, 3, 0xd9d53a82},
+		{{256, 1}, 2, 0x6c84411a},
+		{{0, 0}, 2, 0x3b08bca3},
+		{{5, 3, 7, 1, 1, 100, 2}, 7, 0xd4fe5791},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(vectors) / sizeof(*vectors); i++) {
+		set_backends(vectors[i].weights, vectors[i].n);
+		assert_int_equal(sum_of_entries(), vectors[i].sum);
+	}
+}
+
+/* ---- as a kind ---- */
+
+static Sinter__Program__V1__Program *balanced(struct sn_arena *arena)
+{
+	static const uint16_t weights[] = {1, 1, 1};
+	static char *reasons[] = {(char *)"lb/no-backend", (char *)"lb/full", (char *)"lb/no-session"};
+	Sinter__Program__V1__Program *msg = sn_sample_wire(arena);
+	Sinter__Program__V1__StateTable *table = sn_arena_alloc(arena, sizeof(*table));
+	Sinter__Program__V1__Balancer *b = sn_arena_alloc(arena, sizeof(*b));
+
+	sinter__program__v1__state_table__init(table);
+	sinter__program__v1__balancer__init(b);
+	b->tcp_ms = 900000;
+	b->tcp_transitory_ms = 240000;
+	b->udp_ms = 30000;
+	b->full = 1;
+	b->no_session = 2;
+	table->name = (char *)"lb";
+	table->max_sessions = 5000;
+	table->balancer = b;
+	msg->n_tables = 1;
+	msg->tables = sn_arena_alloc(arena, sizeof(table));
+	msg->tables[0] = table;
+	msg->n_reasons = 3;
+	msg->reasons = reasons;
+	set_backends(weights, 3);
+	return msg;
+}
+
+static struct sn_flow flow_of(uint32_t i, uint8_t proto)
+{
+	return (struct sn_flow){SN_SAMPLE_HOST + i % 50, VIRTUAL, (uint16_t)(2000 + i), 80, proto};
+}
+
+static uint32_t shard_of(const struct sn_state *state, uint32_t i)
+{
+	(void)state;
+	return sn_balancer_shard(flow_of(i, SN_UDP).sport);
+}
+
+static struct sn_entry *get_session(struct sn_partition *partition, const struct sn_flow *f, bool make,
+				    uint64_t now)
+{
+	enum sn_balancer_result result;
+	struct sn_session *s;
+	struct sn_flow back;
+
+	result = sn_balancer_forth(partition, 0, &rules, f, make, now, &s);
+	if (result != SN_BALANCER_FOUND && result != SN_BALANCER_MADE)
+		return NULL;
+	back = (struct sn_flow){s->inside_addr, f->src, s->inside_port, f->sport, f->proto};
+	assert_ptr_equal(sn_balancer_back(partition->state, 0, &rules, &back, now), s);
+	return &s->entry;
+}
+
+static struct sn_entry *get(struct sn_partition *partition, uint32_t shard, uint32_t i, bool make,
+			    uint64_t now)
+{
+	struct sn_flow f = flow_of(i, SN_UDP);
+
+	(void)shard;
+	return get_session(partition, &f, make, now);
+}
+
+static struct sn_entry *get_opening(struct sn_partition *partition, uint32_t shard, uint32_t i, bool make,
+				    uint64_t now)
+{
+	struct sn_flow f = flow_of(i, SN_TCP);
+
+	(void)shard;
+	return get_session(partition, &f, make, now);
+}
+
+static void use(const struct sn_state *state, struct sn_entry *e, uint64_t now)
+{
+	sn_session_use(state, (struct sn_session *)e, NULL, true, now);
+}
+
+static bool alike(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now)
+{
+	(void)a_now;
+	(void)b_now;
+	return a->own == b->own && !memcmp(a + 1, b + 1, sizeof(*a));
+}
+
+static const struct kind_case flows = {
+	.program = balanced,
+	.idle_ns = 30 * SECOND,
+	.shard = shard_of,
+	.get = get,
+	.use = use,
+	.alike = alike,
+};
+
+/* TCP openings that no backend answers give way. */
+static const struct kind_case openings = {
+	.partitioning = {SN_PARTITION_BY_RSS, 0},
+	.program = balanced,
+	.idle_ns = 240 * SECOND,
+	.evicts = true,
+	.shard = shard_of,
+	.get = get_opening,
+	.use = use,
+	.alike = alike,
+};
+
+/* ---- what only load balancers do ---- */
+
+struct world {
+	struct sn_arena arena;
+	struct sn_program *program;
+	struct sn_state *state;
+};
+
+static struct sn_partition *world_init(struct world *w)
+{
+	struct sn_error err = {0};
+	uint64_t kept, dropped;
+
+	sn_arena_init(&w->arena);
+	w->program = sn_program_create(balanced(&w->arena), NULL, &err);
+	if (w->program == NULL)
+		fail_msg("%s", err.text);
+	w->state = sn_state_create(1, 1, (struct sn_partitioning){0});
+	assert_non_null(w->state);
+	assert_int_equal(sn_state_apply(w->state, w->program, &kept, &dropped), 0);
+	return sn_state_partition(w->state, 0);
+}
+
+static void world_free(struct world *w)
+{
+	sn_state_free(w->state);
+	sn_program_free(w->program);
+	sn_arena_free(&w->arena);
+}
+
+/* One port of a client's is in one chain, however many services it is sent to. */
+static void a_clients_port_has_few_sessions(void **state)
+{
+	static uint16_t weights[128];
+	struct sn_partition *p;
+	struct sn_session *s;
+	struct world w;
+
+	(void)state;
+	p = world_init(&w);
+	for (uint32_t i = 0; i < 128; i++)
+		weights[i] = 1;
+	set_backends(weights, 128);
+	for (uint32_t i = 0; i < 100; i++) {
+		struct sn_flow f = {SN_SAMPLE_HOST, VIRTUAL, 2000, (uint16_t)(80 + i), SN_UDP};
+		enum sn_balancer_result result = sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &s);
+
+		assert_int_equal(result, i < 64 ? SN_BALANCER_MADE : SN_BALANCER_FULL);
+	}
+	world_free(&w);
+}
+
+static void a_session_ends_with_its_backend_and_comes_back_with_it(void **state)
+{
+	static const uint16_t weights[] = {1, 1, 1};
+	struct sn_flow f = {SN_SAMPLE_HOST, VIRTUAL, 2000, 80, SN_UDP}, back;
+	struct sn_session *s, *other;
+	struct sn_partition *p;
+	struct world w;
+
+	(void)state;
+	p = world_init(&w);
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &s), SN_BALANCER_MADE);
+	back = (struct sn_flow){s->inside_addr, f.src, 80, 2000, SN_UDP};
+	rules.n_backends = 0;
+	assert_null(sn_balancer_back(w.state, 0, &rules, &back, SECOND));
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, false, SECOND, &other), SN_BALANCER_NONE);
+	set_backends(weights, 3);
+	assert_ptr_equal(sn_balancer_back(w.state, 0, &rules, &back, SECOND), s);
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, false, SECOND, &other), SN_BALANCER_FOUND);
+	world_free(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables_are_those_of_the_vectors),
+		KIND_TESTS(flows),
+		KIND_TESTS(openings),
+		cmocka_unit_test(a_clients_port_has_few_sessions),
+		cmocka_unit_test(a_session_ends_with_its_backend_and_comes_back_with_it),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,328 @@
+package interp
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+func init() {
+	register(func(_ *Chain, name string, e element.Balancer) meaning {
+		return &balancer{Balancer: e, name: name, table: maglev(e.Backends), kept: &balanced{of: map[endpoint][]*assignment{}}}
+	})
+}
+
+const (
+	// clientSessions bounds the sessions of a client's address, port and protocol.
+	clientSessions = 64
+	// otherBackends is how many entries of the table are asked for a backend that knows no other flow of the client's port.
+	otherBackends = 64
+)
+
+// balancer is a load balancer with its sessions.
+type balancer struct {
+	element.Balancer
+	name  string
+	table []int
+	kept  *balanced
+}
+
+// balanced are the sessions of a balancer, by the client's end.
+type balanced struct {
+	of map[endpoint][]*assignment
+	n  int // those that are over included
+}
+
+// assignment is a session: a flow from a client, and the backend that it goes to.
+type assignment struct {
+	flow    flow
+	backend endpoint
+	last    time.Duration
+	tcp     tcpState
+}
+
+func (a *assignment) client() endpoint { return endpoint{a.flow.proto, a.flow.src, a.flow.sport} }
+
+func (b *balancer) timeout(a *assignment) time.Duration {
+	switch {
+	case a.flow.proto == protoUDP:
+		return b.Timeouts.UDP
+	case a.tcp.established():
+		return b.Timeouts.TCP
+	}
+	return b.Timeouts.TCPTransitory
+}
+
+func (b *balancer) live(a *assignment, now time.Duration) bool { return now-a.last <= b.timeout(a) }
+
+// listed tells whether a session's backend is still one.
+func (b *balancer) listed(a *assignment) bool {
+	return slices.ContainsFunc(b.Backends, func(k element.Backend) bool {
+		return num(k.Addr) == a.backend.addr && cmp.Or(k.Port, a.flow.dport) == a.backend.port
+	})
+}
+
+// sessions are those of a client's end, as far as they count.
+func (b *balancer) sessions(client endpoint, now time.Duration) (list []*assignment) {
+	for _, a := range b.kept.of[client] {
+		if b.live(a, now) && b.listed(a) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// forth is the session of a flow from a client; nil: none.
+func (b *balancer) forth(f flow, now time.Duration) *assignment {
+	for _, a := range b.sessions(endpoint{f.proto, f.src, f.sport}, now) {
+		if a.flow == f {
+			return a
+		}
+	}
+	return nil
+}
+
+// back is the session of a flow from a backend; nil: none.
+func (b *balancer) back(f flow, now time.Duration) *assignment {
+	for _, a := range b.sessions(endpoint{f.proto, f.dst, f.dport}, now) {
+		if a.backend == (endpoint{f.proto, f.src, f.sport}) {
+			return a
+		}
+	}
+	return nil
+}
+
+func (b *balancer) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
+	var reason string
+	if in == element.BalancerClients {
+		reason = b.fromClient(r, p)
+	} else {
+		b.fromBackend(r, p)
+	}
+	if reason != "" {
+		r.discard(n, p, reason)
+		return ended, false
+	}
+	return 1 - in, false
+}
+
+// balances tells whether a packet is one that has a flow.
+func balances(ip []byte) bool { return fragOf(ip) == fragWhole && ported(ip) }
+
+// errorMessage tells an ICMP message that quotes the packet that it is about, and what can be told of that packet's flow.
+func errorMessage(ip []byte) (is bool, quote []byte, f flow) {
+	switch icmpType(ip) {
+	case icmpUnreachable, icmpTimeExceeded, icmpParameterProblem:
+	default:
+		return false, nil, f
+	}
+	if fragOf(ip) != fragWhole {
+		return false, nil, f
+	}
+	if quote = quotedFlow(ip); quote == nil || quote[9] != protoTCP && quote[9] != protoUDP {
+		return true, nil, f
+	}
+	f, _ = tuple(quote)
+	return true, quote, f
+}
+
+func (r *run) readsFlow(p *packet) { r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport) }
+
+func (b *balancer) fromClient(r *run, p *packet) (reason string) {
+	if !slices.Contains(b.Virtual, addr(dstOf(p.ip))) {
+		return ""
+	}
+	if is, q, f := errorMessage(p.ip); is {
+		r.readsFlow(p)
+		var a *assignment
+		if q != nil && f.src == dstOf(p.ip) {
+			a = b.forth(f.reversed(), r.now)
+		}
+		if a == nil {
+			return b.NoSession
+		}
+		r.note("error about what %v was sent", addr(a.flow.src))
+		setDst(p.ip, a.backend.addr)
+		rewriteSrc(q, a.backend.addr, a.backend.port)
+		p.by.dst, p.by.qsrc, p.by.qsport = nil, nil, nil
+		return ""
+	}
+	if !balances(p.ip) {
+		return ""
+	}
+	r.readsFlow(p)
+	f, _ := tuple(p.ip)
+	a := b.forth(f, r.now)
+	if a == nil {
+		if a, reason = b.assign(r, f); reason != "" {
+			return reason
+		}
+	}
+	b.use(r, a, p.ip, element.NAPTOutside)
+	r.note("to backend %v", a.backend.addrPort())
+	rewriteDst(p.ip, a.backend.addr, a.backend.port)
+	p.by.dst, p.by.dport = nil, nil
+	return ""
+}
+
+func (b *balancer) fromBackend(r *run, p *packet) {
+	if is, q, f := errorMessage(p.ip); is {
+		r.readsFlow(p)
+		if q == nil {
+			return
+		}
+		if a := b.back(f.reversed(), r.now); a != nil {
+			r.note("error about what backend %v was sent", a.backend.addrPort())
+			setSrc(p.ip, a.flow.dst)
+			rewriteDst(q, a.flow.dst, a.flow.dport)
+			p.by.src, p.by.qdst, p.by.qdport = nil, nil, nil
+		}
+		return
+	}
+	if !balances(p.ip) {
+		return
+	}
+	r.readsFlow(p)
+	f, _ := tuple(p.ip)
+	if a := b.back(f, r.now); a != nil {
+		b.use(r, a, p.ip, element.NAPTInside)
+		r.note("from backend %v", a.backend.addrPort())
+		rewriteSrc(p.ip, a.flow.dst, a.flow.dport)
+		p.by.src, p.by.sport = nil, nil
+	}
+}
+
+// use refreshes a session by a packet of its flow, as a NAPT's whose outside the client is.
+func (b *balancer) use(r *run, a *assignment, ip []byte, side int) {
+	was := *a
+	r.undoable(func() { *a = was })
+	if a.flow.proto != protoTCP || a.tcp.use(transport(ip), side) {
+		a.last = r.now
+	}
+}
+
+// assign gives a new flow a backend.
+func (b *balancer) assign(r *run, f flow) (_ *assignment, reason string) {
+	client := endpoint{f.proto, f.src, f.sport}
+	if i := slices.IndexFunc(b.kept.of[client], func(a *assignment) bool { return a.flow == f }); i >= 0 {
+		b.remove(r, b.kept.of[client][i]) // it is over, or its backend is gone
+	}
+	at := entryOf(f, b.ByClient)
+	if b.table[at] == noBackend {
+		return nil, b.NoBackend
+	}
+	known := b.sessions(client, r.now)
+	if len(known) >= clientSessions {
+		return nil, b.Full
+	}
+	for i := range otherBackends {
+		k := b.Backends[b.table[(at+i)%maglevSize]]
+		to := endpoint{f.proto, num(k.Addr), cmp.Or(k.Port, f.dport)}
+		if slices.ContainsFunc(known, func(a *assignment) bool { return a.backend == to }) {
+			continue
+		}
+		a := &assignment{flow: f, backend: to, last: r.now}
+		if !b.add(r, a) {
+			return nil, b.Full
+		}
+		return a, ""
+	}
+	return nil, b.Full
+}
+
+// add keeps a session; false: there is no room.
+func (b *balancer) add(r *run, a *assignment) bool {
+	if b.kept.n >= b.MaxSessions {
+		for _, list := range b.kept.of {
+			for _, old := range slices.Clone(list) {
+				if !b.live(old, r.now) {
+					b.remove(r, old)
+				}
+			}
+		}
+	}
+	if b.kept.n >= b.MaxSessions {
+		return false
+	}
+	b.kept.put(a)
+	r.undoable(func() { b.kept.take(a) })
+	return true
+}
+
+// remove ends a session that does not count, whatever becomes of the packet that met it.
+func (b *balancer) remove(r *run, a *assignment) {
+	b.kept.take(a)
+	r.lasting(func() { b.kept.put(a) })
+}
+
+func (s *balanced) put(a *assignment) {
+	s.of[a.client()] = append(s.of[a.client()], a)
+	s.n++
+}
+
+func (s *balanced) take(a *assignment) {
+	list := slices.DeleteFunc(slices.Clone(s.of[a.client()]), func(b *assignment) bool { return a == b })
+	if s.of[a.client()] = list; len(list) == 0 {
+		delete(s.of, a.client())
+	}
+	s.n--
+}
+
+// resume: sessions stay. Those of a backend that is not listed do not count as long as that is so.
+func (b *balancer) resume(before meaning) meaning {
+	if old, ok := before.(*balancer); ok {
+		b.kept = old.kept
+	}
+	return b
+}
+
+// balancers are the chain's.
+func (c *Chain) balancers() (list []*balancer) {
+	for _, m := range c.means {
+		if b, ok := m.(*balancer); ok {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// all are the sessions that are not over, as those of a NAPT whose inside the backends are.
+func (b *balancer) all(now time.Duration) (list []Session) {
+	for _, of := range b.kept.of {
+		for _, a := range of {
+			if b.live(a, now) {
+				list = append(list, Session{
+					Binding: Binding{Node: b.name, Proto: a.flow.proto, Inside: a.backend.addrPort(), Remote: a.client().addrPort()},
+					Outside: netip.AddrPortFrom(addr(a.flow.dst), a.flow.dport), Idle: now - a.last,
+				})
+			}
+		}
+	}
+	return list
+}
+
+// evictable tells whether a balancer may end a live session for a flow that finds no room.
+func (a *assignment) evictable(now time.Duration) bool {
+	return a.flow.proto == protoTCP && !a.tcp.acknowledged && now-a.last >= openingIdle
+}
+
+// end ends a session, as a balancer may for another one that finds no room.
+func (b *balancer) end(now time.Duration, of Binding) error {
+	client := endpoint{of.Proto, num(of.Remote.Addr()), of.Remote.Port()}
+	for _, a := range b.kept.of[client] {
+		switch {
+		case a.backend.addrPort() != of.Inside || !b.live(a, now):
+		case !a.evictable(now):
+			return fmt.Errorf("%s may not end the session %v → %v: protocol %d, acknowledged: %t, idle for %v", b.name, of.Remote, of.Inside, of.Proto, a.tcp.acknowledged, now-a.last)
+		default:
+			b.kept.take(a)
+			return nil
+		}
+	}
+	return fmt.Errorf("%s has no session %v → %v", b.name, of.Remote, of.Inside)
+}

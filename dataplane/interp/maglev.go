@@ -1,0 +1,59 @@
+package interp
+
+import "github.com/sinter-nfv/sinter/dataplane/element"
+
+// maglevSize is the number of entries of a Maglev table: a prime.
+const maglevSize = 65537
+
+// noBackend is an entry of the table of a balancer whose backends take no new flows.
+const noBackend = -1
+
+// mix is MurmurHash3's finalizer.
+func mix(x uint64) uint64 {
+	x ^= x >> 33
+	x *= 0xff51afd7ed558ccd
+	x ^= x >> 33
+	x *= 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+// maglev is the table of some backends, as indexes of them (Eisenbud et al., NSDI 2016, section 3.4; docs/elements.md, "balancer").
+func maglev(backends []element.Backend) []int {
+	table := make([]int, maglevSize)
+	for i := range table {
+		table[i] = noBackend
+	}
+	most := 0
+	next, skip := make([]uint64, len(backends)), make([]uint64, len(backends))
+	for i, b := range backends {
+		key := uint64(num(b.Addr))<<16 | uint64(b.Port)
+		next[i], skip[i] = mix(key)%maglevSize, mix(key+1<<48)%(maglevSize-1)+1
+		most = max(most, b.Weight)
+	}
+	if most == 0 {
+		return table
+	}
+	for left, turn := maglevSize, 1; ; turn++ {
+		for i, b := range backends {
+			if turn*b.Weight/most == (turn-1)*b.Weight/most {
+				continue
+			}
+			for table[next[i]] != noBackend {
+				next[i] = (next[i] + skip[i]) % maglevSize
+			}
+			table[next[i]] = i
+			if left--; left == 0 {
+				return table
+			}
+		}
+	}
+}
+
+// entryOf is the entry of the table for a new flow.
+func entryOf(f flow, byClient bool) int {
+	if byClient {
+		return int(mix(mix(uint64(f.src)<<32)) % maglevSize)
+	}
+	h := mix(uint64(f.src)<<32 | uint64(f.dst))
+	return int(mix(h+(uint64(f.sport)<<48|uint64(f.dport)<<32|uint64(f.proto))) % maglevSize)
+}

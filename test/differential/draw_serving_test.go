@@ -1,0 +1,66 @@
+package differential
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+// drawServing draws a load balancer with sessions: clients on one side, the backends behind the other one.
+func drawServing(d *drawer, ends [2]int) (left, right side) {
+	name := d.name("lb")
+	to := ends[1]
+	turned := d.one("clients on the right", 3)
+	if turned {
+		to = ends[0]
+	}
+	e := element.Balancer{
+		ByClient: d.one("by client", 3), MaxSessions: 1 << 16, Timeouts: timeouts,
+		NoBackend: name + "/no-backend", Full: name + "/full", NoSession: name + "/no-session",
+	}
+	for i := range d.int("virtual addresses", 1, 3) {
+		e.Virtual = append(e.Virtual, addr4(172, 31, d.names, 1+i))
+	}
+	for i := range d.int("backends", 1, 5) {
+		k := element.Backend{Addr: addr4(192, 168, to, 2+i), Weight: []int{1, 1, 2, 7, 256, 0}[d.int("weight", 0, 5)]}
+		if d.one("behind the next hop", 3) {
+			k.Addr = addr4(10, 1, to, 2+i)
+		}
+		if d.one("own port", 4) {
+			k.Port = 8080
+		}
+		e.Backends = append(e.Backends, k)
+	}
+	if d.one("two ports of a backend", 3) {
+		e.Backends = append(e.Backends, element.Backend{Addr: e.Backends[0].Addr, Port: 8081, Weight: 1})
+	}
+	slices.SortFunc(e.Backends, func(x, y element.Backend) int {
+		return netip.AddrPortFrom(x.Addr, x.Port).Compare(netip.AddrPortFrom(y.Addr, y.Port))
+	})
+	d.bases = append(d.bases, e.Virtual...)
+	for _, k := range e.Backends {
+		d.bases = append(d.bases, k.Addr)
+	}
+	n := d.add(name, "balancer", e)
+	clients := side{in: graph.Edge{To: n, Port: element.BalancerClients}, outs: []graph.Edge{{To: n, Port: element.BalancerClients}}}
+	backends := side{in: graph.Edge{To: n, Port: element.BalancerBackends}, outs: []graph.Edge{{To: n, Port: element.BalancerBackends}}}
+	if turned {
+		return backends, clients
+	}
+	return clients, backends
+}
+
+// serving is a line with one to three load balancers among other functions.
+func (d *drawer) serving() {
+	a, b := d.attach(), d.attach()
+	ends := [2]int{0, 1}
+	a = d.join(a, 0, 1, ends)
+	for range d.int("balancers", 1, 3) {
+		left, right := drawServing(d, ends)
+		d.link(a, left)
+		a = d.join(right, 0, 2, ends)
+	}
+	d.link(a, b)
+}

@@ -1,0 +1,220 @@
+package differential
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// pairing is a balancer's sessions, by what clients send, and the order in which entries of its table were taken.
+type pairing struct {
+	by    map[tuple]*serving
+	table []int
+}
+
+// tuple is a flow as a client sends it.
+type tuple struct {
+	proto           uint8
+	client, virtual netip.AddrPort
+}
+
+// serving is a session.
+type serving struct {
+	tuple
+	backend netip.AddrPort
+	last    time.Duration
+	tcp     connection
+}
+
+const tableSize = 65537
+
+// scramble is MurmurHash3's fmix64.
+func scramble(k uint64) uint64 {
+	for _, by := range [...]uint64{0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53} {
+		k ^= k >> 33
+		k *= by
+	}
+	return k ^ k>>33
+}
+
+// fill is the Maglev table: -1 is nobody's.
+func fill(backends []*programpb.Backend) []int {
+	table := slices.Repeat([]int{-1}, tableSize)
+	var most uint32
+	for _, b := range backends {
+		most = max(most, b.GetWeight())
+	}
+	taken := make([]int, len(backends)) // entries of its permutation that a backend has asked for
+	for turn, left := uint32(0), tableSize; most > 0 && left > 0; turn++ {
+		for i, b := range backends {
+			before, after := uint64(turn)*uint64(b.GetWeight())/uint64(most), uint64(turn+1)*uint64(b.GetWeight())/uint64(most)
+			if before == after || left == 0 {
+				continue
+			}
+			key := uint64(b.GetAddress())*65536 + uint64(b.GetPort())
+			offset, skip := scramble(key)%tableSize, 1+scramble(key+1<<48)%(tableSize-1)
+			for {
+				at := (offset + uint64(taken[i])*skip) % tableSize
+				taken[i]++
+				if table[at] < 0 {
+					table[at] = i
+					left--
+					break
+				}
+			}
+		}
+	}
+	return table
+}
+
+func (m *model) pairs(table uint32) *pairing {
+	if m.served[table] == nil {
+		m.served[table] = &pairing{map[tuple]*serving{}, fill(m.p.GetTables()[table].GetBalancer().GetBackends())}
+	}
+	return m.served[table]
+}
+
+// alive tells whether a session counts.
+func (m *model) alive(table uint32, p *serving) bool {
+	b := m.p.GetTables()[table].GetBalancer()
+	ms := b.GetUdpMs()
+	switch {
+	case p.proto == packets.ProtoTCP && p.tcp.open && !p.tcp.ends && p.tcp.answered:
+		ms = b.GetTcpMs()
+	case p.proto == packets.ProtoTCP:
+		ms = b.GetTcpTransitoryMs()
+	}
+	return m.now-p.last <= time.Duration(ms)*time.Millisecond
+}
+
+// from is the session by what the client sends, to that by what the backend sends.
+func (m *model) pairFrom(table uint32, t tuple) *serving {
+	if p := m.pairs(table).by[t]; p != nil && m.alive(table, p) {
+		return p
+	}
+	return nil
+}
+
+func (m *model) pairTo(table uint32, proto uint8, backend, client netip.AddrPort) *serving {
+	for _, p := range m.pairs(table).by {
+		if p.proto == proto && p.backend == backend && p.client == client && m.alive(table, p) {
+			return p
+		}
+	}
+	return nil
+}
+
+func (m *model) touch(p *serving, ip []byte, direction int) {
+	was := *p
+	m.undo = append(m.undo, func() { *p = was })
+	if p.proto != packets.ProtoTCP || p.tcp.hear(ip[int(ip[0]&15)*4:], direction) {
+		p.last = m.now
+	}
+}
+
+// errorAbout is the packet with ports that an ICMP error is about.
+func errorAbout(s *shot) []byte {
+	if q := quote(s); q != nil && q[9] != packets.ProtoICMP && ported(q[9]) {
+		return q
+	}
+	return nil
+}
+
+func (m *model) balance(s *shot, table uint32) (reason string) {
+	b := m.p.GetTables()[table].GetBalancer()
+	switch {
+	case s.frag() != 0:
+		return ""
+	case isError(s):
+		q := errorAbout(s)
+		if q == nil {
+			return m.p.GetReasons()[b.GetNoSession()]
+		}
+		src, dst := ends(q)
+		p := m.pairFrom(table, tuple{q[9], dst, src})
+		if p == nil || number(src.Addr()) != s.field(programpb.Field_DST) {
+			return m.p.GetReasons()[b.GetNoSession()]
+		}
+		s.set(programpb.Field_DST, number(p.backend.Addr()))
+		write(q, 12, p.backend)
+		return ""
+	case !s.ported():
+		return ""
+	}
+	src, dst := ends(s.ip)
+	t := tuple{s.ip[9], src, dst}
+	p := m.pairFrom(table, t)
+	if p == nil {
+		if p, reason = m.serve(table, t); p == nil {
+			return m.p.GetReasons()[map[string]uint32{"no-backend": b.GetNoBackend(), "full": b.GetFull()}[reason]]
+		}
+	}
+	m.touch(p, s.ip, 1)
+	write(s.ip, 16, p.backend)
+	return ""
+}
+
+// serve makes a session.
+func (m *model) serve(table uint32, t tuple) (_ *serving, reason string) {
+	all, b := m.pairs(table), m.p.GetTables()[table].GetBalancer()
+	client, virtual := uint64(number(t.client.Addr())), uint64(number(t.virtual.Addr()))
+	h := scramble(client<<32 | virtual)
+	h = scramble(h + uint64(t.client.Port())<<48 + uint64(t.virtual.Port())<<32 + uint64(t.proto))
+	if b.GetByClient() {
+		h = scramble(scramble(client << 32))
+	}
+	at := h % tableSize
+	if all.table[at] < 0 {
+		return nil, "no-backend"
+	}
+	used, n := map[netip.AddrPort]bool{}, 0
+	for _, p := range all.by {
+		if p.proto == t.proto && p.client == t.client && m.alive(table, p) {
+			used[p.backend] = true
+			n++
+		}
+	}
+	for i := range uint64(64) {
+		k := b.GetBackends()[all.table[(at+i)%tableSize]]
+		to := netip.AddrPortFrom(packets.Addr(k.GetAddress()), cmp.Or(uint16(k.GetPort()), t.virtual.Port()))
+		if n >= 64 || used[to] {
+			continue
+		}
+		p := &serving{tuple: t, backend: to, last: m.now, tcp: connection{shift: [2]int{-1, -1}}}
+		was := all.by[t]
+		all.by[t] = p
+		m.undo = append(m.undo, func() {
+			if delete(all.by, t); was != nil {
+				all.by[t] = was
+			}
+		})
+		return p, ""
+	}
+	return nil, "full"
+}
+
+func (m *model) balanceBack(s *shot, table uint32) {
+	switch {
+	case s.frag() != 0:
+	case isError(s):
+		q := errorAbout(s)
+		if q == nil {
+			return
+		}
+		src, dst := ends(q)
+		if p := m.pairTo(table, q[9], dst, src); p != nil {
+			s.set(programpb.Field_SRC, number(p.virtual.Addr()))
+			write(q, 16, p.virtual)
+		}
+	case s.ported():
+		src, dst := ends(s.ip)
+		if p := m.pairTo(table, s.ip[9], src, dst); p != nil {
+			m.touch(p, s.ip, 0)
+			write(s.ip, 12, p.virtual)
+		}
+	}
+}
