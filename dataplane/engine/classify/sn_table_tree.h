@@ -57,15 +57,6 @@ static inline uint64_t sn_entry_next(uint64_t leaf)
 	return leaf + 1 - (1ull << 32);
 }
 
-/* Which child a key goes to. */
-static inline uint32_t sn_entry_child(uint64_t entry, const struct sn_key *key)
-{
-	const sn_word *words = (const sn_word *)key;
-	uint32_t value = words[sn_entry_word(entry)] >> sn_entry_shift(entry);
-
-	return sn_entry_base(entry) + (value & ((1u << sn_entry_width(entry)) - 1));
-}
-
 /*
  * A group, as columns of 32-bit cells, on cache lines of its own:
  *   per range 8 lower bounds and 8 spans (upper bound - lower bound, so one

@@ -20,14 +20,37 @@ always_inline uintptr_t select_if(bool yes, uintptr_t a, uintptr_t b)
 	return b ^ ((a ^ b) & -(uintptr_t)yes);
 }
 
-always_inline const uint32_t *group_of(const struct sn_tree *tree, uint64_t leaf)
+/* group_cells: tree->group_cells, or the same as a constant. */
+always_inline const uint32_t *group_of(const struct sn_tree *tree, uint64_t leaf, uint32_t group_cells)
 {
-	return tree->cells + (size_t)sn_entry_base(leaf) * tree->group_cells;
+	return tree->cells + (size_t)sn_entry_base(leaf) * group_cells;
+}
+
+/* The columns of a tree. Common numbers of them are constants in the code. */
+struct shape {
+	uint32_t n_ranges;
+	uint32_t n_masks;
+	const uint8_t *word;
+};
+
+always_inline uint32_t cells_of(struct shape shape)
+{
+	return (SN_GROUP * (2 * shape.n_ranges + shape.n_masks + 1) + LINE - 1) / LINE * LINE;
+}
+
+/* Which bits of a key's word choose the child: value >> shift, as many as the cut's width. */
+typedef uint32_t bits_fn(uint64_t node, uint32_t value);
+
+always_inline uint32_t child_of(uint64_t entry, const struct sn_key *key, bits_fn *bits)
+{
+	const sn_word *words = (const sn_word *)key;
+
+	return sn_entry_base(entry) + bits(entry, words[sn_entry_word(entry)]);
 }
 
 /* The keys that are still at a node stay in `active`; a step is: read the entry, prefetch its child. */
 always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const struct sn_key *keys,
-			       uint64_t *leaves, unsigned int n)
+			       uint64_t *leaves, unsigned int n, struct shape shape, bits_fn *bits)
 {
 	const uint64_t *entries = tree->entries;
 	uint32_t next[BULK_MAX];
@@ -40,7 +63,7 @@ always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const 
 		return;
 	}
 	for (unsigned int i = 0; i < n; i++) {
-		next[i] = sn_entry_child(root, &keys[i]);
+		next[i] = child_of(root, &keys[i], bits);
 		__builtin_prefetch(&entries[next[i]]);
 		active[n_active++] = i;
 	}
@@ -51,9 +74,9 @@ always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const 
 			unsigned int i = active[a];
 			uint64_t entry = entries[next[i]];
 			bool node = entry & SN_ENTRY_NODE;
-			uint32_t child = sn_entry_child(entry, &keys[i]);
-			uintptr_t line =
-				select_if(node, (uintptr_t)&entries[child], (uintptr_t)group_of(tree, entry));
+			uint32_t child = child_of(entry, &keys[i], bits);
+			uintptr_t line = select_if(node, (uintptr_t)&entries[child],
+						   (uintptr_t)group_of(tree, entry, cells_of(shape)));
 
 			__builtin_prefetch((const void *)line);
 			leaves[i] = entry;
@@ -66,20 +89,13 @@ always_inline void find_leaves(const struct sn_tree *tree, uint64_t root, const 
 }
 
 /* All lines of a group but the first, which find_leaves has asked for. */
-always_inline void prefetch_group(const struct sn_tree *tree, uint64_t leaf)
+always_inline void prefetch_group(const struct sn_tree *tree, uint64_t leaf, uint32_t group_cells)
 {
-	const uint32_t *group = group_of(tree, leaf);
+	const uint32_t *group = group_of(tree, leaf, group_cells);
 
-	for (uint32_t cell = LINE; cell < tree->group_cells; cell += LINE)
+	for (uint32_t cell = LINE; cell < group_cells; cell += LINE)
 		__builtin_prefetch(group + cell);
 }
-
-/* The columns of a tree. Common numbers of them are constants in the code. */
-struct shape {
-	uint32_t n_ranges;
-	uint32_t n_masks;
-	const uint8_t *word;
-};
 
 /* Which boxes of a group hold the key: one bit each. */
 typedef uint32_t match_fn(struct shape shape, const sn_word *key, const uint32_t *group);
@@ -93,25 +109,26 @@ always_inline void match_leaves(const struct sn_tree *tree, const struct sn_key 
 				uint32_t *positions, unsigned int n, struct shape shape, match_fn *match)
 {
 	uint32_t positions_at = SN_GROUP * (2 * shape.n_ranges + shape.n_masks);
+	uint32_t cells = cells_of(shape);
 	unsigned int n_active = n;
 	uint8_t active[BULK_MAX];
 
 	for (unsigned int i = 0; i < n; i++)
 		active[i] = (uint8_t)i;
 	for (unsigned int i = 0; i < n && i < AHEAD; i++)
-		prefetch_group(tree, leaves[i]);
+		prefetch_group(tree, leaves[i], cells);
 	for (bool first = true; n_active > 0; first = false) {
 		unsigned int n_left = 0;
 
 		for (unsigned int a = 0; a < n_active; a++) {
 			unsigned int i = active[a];
-			const uint32_t *group = group_of(tree, leaves[i]);
+			const uint32_t *group = group_of(tree, leaves[i], cells);
 			const uint32_t *at = group + positions_at;
 			uint32_t known = positions[i];
 			uint32_t hits, found;
 
 			if (first && a + AHEAD < n)
-				prefetch_group(tree, leaves[a + AHEAD]);
+				prefetch_group(tree, leaves[a + AHEAD], cells);
 			hits = match(shape, (const sn_word *)&keys[i], group);
 			found = at[__builtin_ctz(hits | 1u << (SN_GROUP - 1))];
 			found = (uint32_t)select_if(hits != 0, found, known);
@@ -128,7 +145,7 @@ always_inline void match_leaves(const struct sn_tree *tree, const struct sn_key 
 always_inline bool look_up_group(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
 				 unsigned int n, struct shape shape, match_fn *match)
 {
-	const uint32_t *group = group_of(tree, tree->roots[0]);
+	const uint32_t *group = group_of(tree, tree->roots[0], cells_of(shape));
 	uint32_t found[SN_GROUP + 1];
 
 	if (tree->n_roots != 1 || tree->roots[0] & SN_ENTRY_NODE || sn_entry_groups(tree->roots[0]) != 1)
@@ -144,7 +161,7 @@ always_inline bool look_up_group(const struct sn_tree *tree, const struct sn_key
 
 /* The least position over the trees, then its class. `match` is a constant: it is inlined. */
 always_inline void look_up(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
-			   unsigned int n, struct shape shape, match_fn *match)
+			   unsigned int n, struct shape shape, match_fn *match, bits_fn *bits)
 {
 	uint64_t leaves[BULK_MAX];
 
@@ -153,7 +170,7 @@ always_inline void look_up(const struct sn_tree *tree, const struct sn_key *keys
 	for (unsigned int i = 0; i < n; i++)
 		classes[i] = tree->n_boxes;
 	for (uint32_t r = 0; r < tree->n_roots; r++) {
-		find_leaves(tree, tree->roots[r], keys, leaves, n);
+		find_leaves(tree, tree->roots[r], keys, leaves, n, shape, bits);
 		match_leaves(tree, keys, leaves, classes, n, shape, match);
 	}
 	for (unsigned int i = 0; i < n; i++)
@@ -162,18 +179,23 @@ always_inline void look_up(const struct sn_tree *tree, const struct sn_key *keys
 
 /* Loops over columns are unrolled for firewalls, with and without source ports, and for routers. */
 always_inline void look_up_shaped(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
-				  unsigned int n, match_fn *match)
+				  unsigned int n, match_fn *match, bits_fn *bits)
 {
 	struct shape shape = {.n_ranges = tree->n_ranges, .n_masks = tree->n_masks, .word = tree->word};
 
 	if (shape.n_masks == 1 && shape.n_ranges == 4)
-		look_up(tree, keys, classes, n, (struct shape){4, 1, tree->word}, match);
+		look_up(tree, keys, classes, n, (struct shape){4, 1, tree->word}, match, bits);
 	else if (shape.n_masks == 1 && shape.n_ranges == 3)
-		look_up(tree, keys, classes, n, (struct shape){3, 1, tree->word}, match);
+		look_up(tree, keys, classes, n, (struct shape){3, 1, tree->word}, match, bits);
 	else if (shape.n_masks == 0 && shape.n_ranges == 1)
-		look_up(tree, keys, classes, n, (struct shape){1, 0, tree->word}, match);
+		look_up(tree, keys, classes, n, (struct shape){1, 0, tree->word}, match, bits);
 	else
-		look_up(tree, keys, classes, n, shape, match);
+		look_up(tree, keys, classes, n, shape, match, bits);
+}
+
+always_inline uint32_t bits_base(uint64_t node, uint32_t value)
+{
+	return value >> sn_entry_shift(node) & ((1u << sn_entry_width(node)) - 1);
 }
 
 always_inline uint32_t match_base(struct shape shape, const sn_word *key, const uint32_t *group)
@@ -202,6 +224,12 @@ always_inline uint32_t match_base(struct shape shape, const sn_word *key, const 
 
 #define target_avx2   __attribute__((target("avx2,bmi,bmi2")))
 #define target_avx512 __attribute__((target("avx512f,avx512vl,avx2,bmi,bmi2")))
+
+/* A node has shift and width where this instruction wants them. */
+always_inline __attribute__((target("bmi"))) uint32_t bits_bmi(uint64_t node, uint32_t value)
+{
+	return __bextr_u32(value, (uint32_t)(node >> 32));
+}
 
 always_inline target_avx2 uint32_t match_avx2(struct shape shape, const sn_word *key, const uint32_t *group)
 {
@@ -247,13 +275,13 @@ always_inline target_avx512 uint32_t match_avx512(struct shape shape, const sn_w
 target_avx2 static void look_up_avx2(const struct sn_tree *tree, const struct sn_key *keys, uint32_t *classes,
 				     unsigned int n)
 {
-	look_up_shaped(tree, keys, classes, n, match_avx2);
+	look_up_shaped(tree, keys, classes, n, match_avx2, bits_bmi);
 }
 
 target_avx512 static void look_up_avx512(const struct sn_tree *tree, const struct sn_key *keys,
 					 uint32_t *classes, unsigned int n)
 {
-	look_up_shaped(tree, keys, classes, n, match_avx512);
+	look_up_shaped(tree, keys, classes, n, match_avx512, bits_bmi);
 }
 
 #endif
@@ -270,6 +298,6 @@ void sn_tree_lookup(const struct sn_tree *tree, const struct sn_key *keys, uint3
 		break;
 #endif
 	default:
-		look_up_shaped(tree, keys, classes, n, match_base);
+		look_up_shaped(tree, keys, classes, n, match_base, bits_base);
 	}
 }
