@@ -8,6 +8,7 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
+#include "sn_helper.h"
 #include "sn_log.h"
 #include "sn_thread.h"
 
@@ -18,6 +19,7 @@ struct sn_threads {
 	bool running;	 /* they follow the orders by themselves */
 	uint32_t nap_us; /* of an idle one; 0: never naps */
 	uint64_t now_ns; /* the harness's clock */
+	struct sn_helper helper;
 	struct sn_thread *all[SN_WORKERS_MAX];
 };
 
@@ -93,6 +95,7 @@ int sn_threads_start(struct sn_threads *threads, struct sn_error *err)
 	}
 	if (index < threads->n)
 		return sn_fail(err, "EAL has %u lcores for %u workers", index, threads->n);
+	sn_helper_start(&threads->helper);
 	threads->running = true;
 	return 0;
 }
@@ -101,6 +104,7 @@ void sn_threads_stop(struct sn_threads *threads)
 {
 	atomic_store(&threads->orders.stop, true);
 	rte_eal_mp_wait_lcore();
+	sn_helper_stop(&threads->helper);
 	threads->running = false;
 }
 

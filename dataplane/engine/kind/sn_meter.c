@@ -174,9 +174,9 @@ static struct sn_shard_size size_for(uint32_t subscribers, enum sn_partition_by 
 	uint32_t even = 2 * (subscribers / SN_SHARDS) + 64;
 
 	if (by == SN_PARTITION_BY_ADDRESS)
-		return (struct sn_shard_size){SN_SHARDS, subscribers, subscribers / 8 + 1, 0, 0};
+		return (struct sn_shard_size){SN_SHARDS, subscribers, subscribers / 8 + 1, 0, 0, 0};
 	even = even < subscribers ? even : subscribers;
-	return (struct sn_shard_size){SN_SHARDS, even, even, 0, 0};
+	return (struct sn_shard_size){SN_SHARDS, even, even, 0, 0, 0};
 }
 
 static int table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,

@@ -40,6 +40,7 @@ struct list {
 	struct queue *queue;
 	uint32_t begin; /* slots of the shard and protocol before it */
 	uint32_t n;
+	struct sn_stretch *stretch; /* that they are; NULL: a part of one */
 };
 
 /*
@@ -58,12 +59,13 @@ struct napt_shard {
 	struct sn_state_shard shard;
 	uint32_t port_base; /* the shard's first port */
 	uint32_t n_slots;
-	uint32_t *slots; /* in rows; see slot_at() */
+	uint32_t *slots;      /* in rows; see slot_at() */
+	uint32_t apart;	      /* slots from one protocol's to the next one's */
+	uint32_t portless;    /* sessions without ports */
+	struct queue *queues; /* SN_PARTITION_BY_RSS: by protocol, coset and address */
 	/* line 3 */
 	struct queue queue[SN_PORTED]; /* of all slots */
-	struct queue *queues;	       /* SN_PARTITION_BY_RSS: by protocol, coset and address */
 	uint32_t *back;		       /* heads: index + 1 */
-	uint32_t portless;	       /* sessions without ports */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct napt_shard) == 192, "three cache lines");
 
@@ -160,13 +162,10 @@ static inline uint32_t coset_of(const struct napt_table *t, uint16_t words)
 	return sn_rss_bucket(words) & t->table.mask;
 }
 
-/* A slot of a protocol, and of a list. Rows of the protocols take turns. */
+/* A slot of a protocol, and of a list. */
 static inline uint32_t *slot_at(const struct napt_shard *sh, enum sn_proto_class class, uint32_t slot)
 {
-	uint32_t in_row = slot & (ROW_WORDS - 1);
-
-	return &sh->slots[in_rows(&sh->shard, ROW_WORDS,
-				  (slot - in_row) * SN_PORTED + class * ROW_WORDS + in_row)];
+	return &sh->slots[in_rows(&sh->shard, ROW_WORDS, class * sh->apart + slot)];
 }
 
 static inline uint32_t *list_slot(const struct list *l, uint32_t slot)
@@ -179,10 +178,12 @@ static inline struct list list_of(const struct napt_table *t, struct napt_shard 
 				  enum sn_proto_class class, uint32_t coset, uint32_t address)
 {
 	const struct cosets *c = t->cosets;
-	struct list l = {sh, class, &sh->queue[class], 0, sh->n_slots};
+	struct list l = {sh, class,	  &sh->queue[class],
+			 0,  sh->n_slots, &sh->shard.stretches[STRETCH_PARTS + class]};
 
 	if (likely(!c))
 		return l;
+	l.stretch = NULL;
 	l.n = c->first[coset + 1] - c->first[coset];
 	l.begin = c->first[coset] * t->n_addresses + address * l.n;
 	l.queue = &sh->queues[(class * (t->table.mask + 1) + coset) * t->n_addresses + address];

@@ -6,15 +6,24 @@
 
 #include "sn_napt_impl.h"
 
+/* Whoever comes to a row says so. */
+static inline void slot_reach(const struct list *l, uint32_t slot)
+{
+	if (slot % ROW_WORDS == 0 && likely(l->stretch != NULL))
+		sn_stretch_reach(l->stretch, row_end(&l->shard->shard, ROW_WORDS, slot) * sizeof(uint32_t));
+}
+
 static __rte_always_inline uint32_t slot_take(const struct list *l)
 {
 	struct queue *q = l->queue;
 	uint32_t slot;
 
-	while (q->fresh < l->n && *list_slot(l, q->fresh))
-		q->fresh++;
-	if (q->fresh < l->n)
-		return l->begin + q->fresh++;
+	while (q->fresh < l->n) {
+		slot = q->fresh++;
+		slot_reach(l, slot);
+		if (likely(!*list_slot(l, slot)))
+			return l->begin + slot;
+	}
 	if (!q->head)
 		return SN_NO_INDEX;
 	slot = q->head - 1;

@@ -156,6 +156,7 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 	size->entries += size->entries / (8 * SN_PORTED) + 1; /* those without ports */
 	size->memory = BACK_HEADS * sizeof(uint32_t) + queues_size(t);
 	size->rows = SN_PORTED * slots_size(t);
+	size->parts = t->cosets ? 0 : SN_PORTED; /* with cosets they are used here and there */
 	return 0;
 }
 
@@ -179,4 +180,5 @@ void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shar
 	base += BACK_HEADS * sizeof(*sh->back);
 	sh->queues = (struct queue *)base;
 	sh->slots = rows;
+	sh->apart = (uint32_t)(slots_size(t) / sizeof(*sh->slots));
 }

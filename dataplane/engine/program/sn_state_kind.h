@@ -36,7 +36,8 @@ struct sn_shard_size {
 	uint32_t entries; /* of a shard */
 	uint32_t buckets; /* of a shard, at least */
 	size_t memory;	  /* bytes of a shard that are the kind's own */
-	size_t rows;	  /* the same, used from the start on: they lie in rows, see sn_state_impl.h */
+	size_t rows;	  /* the same: they lie in rows, see sn_state_impl.h */
+	uint32_t parts;	  /* of the rows, alike, each of which is used from its start on; 0: none is */
 };
 
 struct sn_state_kind {

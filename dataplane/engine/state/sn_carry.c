@@ -2,10 +2,10 @@
 #include "sn_carry.h"
 
 #include <string.h>
-#include <sys/mman.h>
 
 #include <rte_common.h>
 
+#include "sn_huge.h"
 #include "sn_parse.h"
 #include "sn_state_impl.h"
 
@@ -81,20 +81,11 @@ size_t sn_carry_read(const struct sn_state *state, const bool shards[SN_SHARDS],
 
 /* ---- in ---- */
 
-/* A kernel that does not know how (before 5.14) brings pages as they are written. */
-static void populate(const void *from, size_t len)
-{
-	uintptr_t begin = RTE_ALIGN_FLOOR((uintptr_t)from, PAGE);
-
-	if (len > 0)
-		(void)madvise((void *)begin, (uintptr_t)from + len - begin, MADV_POPULATE_WRITE);
-}
-
 /* A shard's, of which `len` bytes are used, from their first on. */
-static void populate_rows(const struct sn_state_shard *sh, const void *from, size_t len)
+static void populate_rows(const struct sn_state_shard *sh, void *from, size_t len)
 {
 	for (size_t row = 0; row * ROW_BYTES < len; row++)
-		populate((const uint8_t *)from + (row * ROW_BYTES << sh->spread), ROW_BYTES);
+		sn_huge_populate((uint8_t *)from + (row * ROW_BYTES << sh->spread), ROW_BYTES);
 }
 
 /* The buckets in use, from the first on, if a shard has so many entries. */
@@ -111,10 +102,10 @@ static void reserve_shard(const struct sn_state_table *t, uint32_t number, uint3
 		return;
 	populate_rows(sh, sh->slab, RTE_MIN(entries, (uint32_t)sh->slab_max) * sizeof(*sh->slab));
 	populate_rows(sh, sh->buckets, tier_words(entries) * sizeof(*sh->buckets));
-	populate(sh->wheel, WHEEL_SLOTS * sizeof(*sh->wheel));
+	sn_huge_populate(sh->wheel, WHEEL_SLOTS * sizeof(*sh->wheel));
 	/* What entries hold lies scattered: of few, most pages would never be used. */
 	if (entries >= t->memory_size / PAGE)
-		populate(t->memory + number * t->memory_size, t->memory_size);
+		sn_huge_populate(t->memory + number * t->memory_size, t->memory_size);
 	if (entries >= t->rows_size / ROW_BYTES)
 		populate_rows(sh, t->rows + number * ROW_BYTES, t->rows_size);
 }

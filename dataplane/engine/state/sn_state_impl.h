@@ -7,6 +7,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
+#include "sn_ahead.h"
 #include "sn_hash.h"
 #include "sn_state.h"
 #include "sn_state_kind.h"
@@ -25,13 +26,25 @@
 
 /*
  * Hash buckets lie in tiers of more and more. An entry is put into the first tier that is not half full, and
- * stays there: nothing is ever moved, and memory is used for as many entries as there are.
+ * stays there: nothing is ever moved, and memory is used for as many entries as there are. A tier is first
+ * used when all of its memory is there: the one before it fills up meanwhile, though not beyond all measure.
  */
 #define TIERS	   3
 #define BUCKETS_0  ROW_WORDS
 #define BUCKETS_1  (64 * BUCKETS_0)
 #define TIER_0_MAX (BUCKETS_0 / 2)
 #define TIER_1_MAX (BUCKETS_1 / 2)
+#define CROWD	   2 /* times as many as that */
+
+/* The stretches of a table's memory. */
+enum {
+	STRETCH_FIRST,	/* what the first entries need: tier 0, the wheels */
+	STRETCH_TIER_1, /* these three as a whole */
+	STRETCH_TIER_2,
+	STRETCH_SLAB,  /* from its start on, as are the next */
+	STRETCH_PARTS, /* of the kind's rows */
+	STRETCH_PARTS_MAX = 3,
+};
 
 /*
  * A bucket is the index of its chain's first entry, and a bit for each entry by its hash: most look-ups that
@@ -60,14 +73,15 @@ struct sn_state_shard {
 	uint32_t live;		 /* entries that are not reclaimed */
 	uint32_t hand;		 /* the slab's entry that is looked at next for one that may end */
 	uint32_t *wheel;
-	uint64_t tick; /* slots before it are done */
-	uint64_t created;
+	uint64_t tick;		      /* slots before it are done */
+	struct sn_stretch *stretches; /* of the table */
 	/* line 2 */
+	uint64_t created;
 	uint64_t expired;
 	uint64_t exhausted;
 	uint64_t evicted;
 };
-_Static_assert(sizeof(struct sn_state_shard) == 88, "the first line, and a bit of the second");
+_Static_assert(sizeof(struct sn_state_shard) == 96, "the first line, and a bit of the second");
 
 /* A table; a kind's tables begin with it. */
 struct sn_state_table {
@@ -82,7 +96,7 @@ struct sn_state_table {
 	uint8_t *rows;		       /* the same, in rows */
 	size_t memory_size;	       /* of one shard's */
 	size_t rows_size;
-	size_t size; /* of the mapping that holds the shards and all of theirs */
+	struct sn_growing *mapping; /* holds the shards and all of theirs */
 };
 
 /* The owner of entries: a run, or a table without runs. */
@@ -152,6 +166,12 @@ static inline struct sn_state_table *table_of(const struct sn_state *state, cons
 static inline size_t in_rows(const struct sn_state_shard *sh, uint32_t row, uint32_t n)
 {
 	return (size_t)(n & ~(row - 1)) << sh->spread | (n & (row - 1));
+}
+
+/* Where the row of number n ends, of all shards. */
+static inline size_t row_end(const struct sn_state_shard *sh, uint32_t row, uint32_t n)
+{
+	return ((size_t)(n & ~(row - 1)) + row) << sh->spread;
 }
 
 static inline uint32_t index_of(const struct sn_state_shard *sh, const struct sn_entry *e)
@@ -234,9 +254,9 @@ static inline uint32_t first_of(const struct sn_state_shard *sh, uint32_t tier, 
 static inline void expect_first(const struct sn_state_shard *sh, uint64_t hash)
 {
 	rte_prefetch0(bucket_of(sh, 0, hash));
-	if (sh->tier_0 == TIER_0_MAX || sh->tier_1 > 0)
+	if (sh->tier_0 >= TIER_0_MAX || sh->tier_1 > 0)
 		rte_prefetch0(bucket_of(sh, 1, hash));
-	if (unlikely(sh->tier_1 == TIER_1_MAX || tier_is_used(sh, 2)))
+	if (unlikely(sh->tier_1 >= TIER_1_MAX || tier_is_used(sh, 2)))
 		rte_prefetch0(bucket_of(sh, 2, hash));
 }
 
@@ -247,10 +267,24 @@ static inline void expect_entry(const struct sn_state_shard *sh, uint32_t index)
 		rte_prefetch0(at_index(sh, index));
 }
 
+/* The tier that an entry is put into. */
+static inline uint32_t tier_for(const struct sn_state_shard *sh)
+{
+	uint32_t tier = sh->tier_0 < TIER_0_MAX ? 0 : sh->tier_1 < TIER_1_MAX ? 1 : 2;
+	struct sn_stretch *s = &sh->stretches[STRETCH_FIRST + tier];
+
+	if (likely(tier == 0 || sn_stretch_whole(s)))
+		return tier;
+	if (tier == 1 ? sh->tier_0 < CROWD * TIER_0_MAX : sh->tier_1 < CROWD * TIER_1_MAX)
+		return tier - 1;
+	sn_stretch_late(s);
+	return tier;
+}
+
 /* Before it counts as live. */
 static inline void chain(struct sn_state_shard *sh, struct sn_entry *e, uint64_t hash)
 {
-	uint32_t tier = sh->tier_0 < TIER_0_MAX ? 0 : sh->tier_1 < TIER_1_MAX ? 1 : 2;
+	uint32_t tier = tier_for(sh);
 	uint32_t *bucket = bucket_of(sh, tier, hash);
 
 	sh->tier_0 += tier == 0;
@@ -312,6 +346,9 @@ static inline struct sn_entry *slab_take(struct sn_state_shard *sh)
 	}
 	if (sh->slab_fresh == sh->slab_max)
 		return NULL;
+	if (sh->slab_fresh % ROW_ENTRIES == 0)
+		sn_stretch_reach(&sh->stretches[STRETCH_SLAB],
+				 row_end(sh, ROW_ENTRIES, sh->slab_fresh) * sizeof(struct sn_entry_line));
 	e = at_index(sh, ++sh->slab_fresh);
 	rte_prefetch0(at_index(sh, sh->slab_fresh + 1));
 	return e;

@@ -17,8 +17,7 @@ void sn_state_table_free(struct sn_state_table *t)
 		return;
 	if (t->kind->table_free)
 		t->kind->table_free(t);
-	if (t->shards)
-		sn_huge_unmap(t->shards, t->size);
+	sn_growing_free(t->mapping);
 	free(t->config.name);
 	free(t->config.own);
 	free(t);
@@ -31,20 +30,22 @@ static size_t round_up(size_t n, size_t to)
 
 /* Where the parts of a mapping lie, from its start on. */
 struct layout {
-	size_t wheels, memory, buckets, rows, slab, end;
+	size_t memory, wheels, buckets, tier_1, tier_2, rows, slab, end;
 	size_t rows_size; /* of one shard's */
 };
 
 static struct layout layout_of(const struct sn_state_table *t, const struct sn_shard_size *size)
 {
-	size_t n = size->shards;
+	size_t n = size->shards, first = n * (WHEEL_SLOTS + BUCKETS_0) * sizeof(uint32_t);
 	struct layout l = {.rows_size = round_up(size->rows, ROW_BYTES)};
 
-	l.wheels = round_up(n * t->kind->shard_size, LINE);
-	l.memory = l.wheels + n * WHEEL_SLOTS * sizeof(uint32_t);
-	l.buckets = round_up(l.memory + n * round_up(size->memory, LINE), ROW_BYTES);
-	l.rows = l.buckets + n * (BUCKETS_0 + BUCKETS_1 + t->buckets_max) * sizeof(uint32_t);
-	l.slab = l.rows + n * l.rows_size;
+	l.memory = round_up(n * t->kind->shard_size, LINE);
+	l.tier_1 = round_up(l.memory + n * round_up(size->memory, LINE) + first, SN_HUGE_PAGE);
+	l.buckets = l.tier_1 - n * BUCKETS_0 * sizeof(uint32_t);
+	l.wheels = l.tier_1 - first;
+	l.tier_2 = l.tier_1 + n * BUCKETS_1 * sizeof(uint32_t);
+	l.rows = round_up(l.tier_2 + n * t->buckets_max * sizeof(uint32_t), SN_HUGE_PAGE);
+	l.slab = round_up(l.rows + n * l.rows_size, SN_HUGE_PAGE);
 	l.end = l.slab + n * round_up(size->entries * sizeof(struct sn_entry_line), ROW_BYTES);
 	return l;
 }
@@ -56,6 +57,7 @@ static void shard_init(const struct sn_state_table *t, uint32_t number, const st
 	size_t row = (size_t)number * ROW_BYTES;
 
 	sh->slab_max = RTE_MIN(size->entries, ENTRIES_MAX);
+	sh->stretches = t->mapping->stretches;
 	sh->spread = (uint32_t)__builtin_ctz(size->shards);
 	sh->tier_2_log = (uint32_t)__builtin_ctz(t->buckets_max);
 	sh->wheel = (uint32_t *)(base + l->wheels) + number * WHEEL_SLOTS;
@@ -65,7 +67,24 @@ static void shard_init(const struct sn_state_table *t, uint32_t number, const st
 		t->kind->shard_init(t, sh, number, t->memory + number * t->memory_size, t->rows + row);
 }
 
-/* Pages are taken from the system as they are first used: a table costs what is used of it. */
+/* In the order of their numbers. */
+static void add_stretches(struct sn_growing *mapping, const struct layout *l,
+			  const struct sn_shard_size *size)
+{
+	size_t rows = size->shards * l->rows_size;
+
+	sn_growing_add(mapping, l->wheels, l->tier_1 - l->wheels, true);
+	sn_growing_add(mapping, l->tier_1, l->tier_2 - l->tier_1, true);
+	sn_growing_add(mapping, l->tier_2, l->rows - l->tier_2, true);
+	sn_growing_add(mapping, l->slab, l->end - l->slab, false);
+	for (uint32_t i = 0; i < size->parts; i++)
+		sn_growing_add(mapping, l->rows + rows / size->parts * i, rows / size->parts, false);
+	if (size->parts == 0)
+		sn_huge_advise(mapping->base + l->rows, rows, false);
+}
+
+/* Pages are taken from the system as they are first used, or a little before: a table costs what is used of
+ * it. */
 static int table_map(struct sn_state_table *t, const struct sn_shard_size *size)
 {
 	struct layout l;
@@ -78,18 +97,18 @@ static int table_map(struct sn_state_table *t, const struct sn_shard_size *size)
 		t->buckets_max *= 2;
 	l = layout_of(t, size);
 	t->rows_size = l.rows_size;
-	t->size = l.end;
-	base = sn_huge_map(t->size);
-	if (base == NULL)
+	t->mapping = sn_growing_map(l.end, STRETCH_PARTS + STRETCH_PARTS_MAX);
+	if (t->mapping == NULL)
 		return -ENOMEM;
-	sn_huge_advise(base + l.buckets, l.rows - l.buckets);
-	sn_huge_advise(base + l.rows, l.slab - l.rows);
-	sn_huge_advise(base + l.slab, l.end - l.slab);
+	base = t->mapping->base;
+	add_stretches(t->mapping, &l, size);
 	t->shards = base;
 	t->memory = base + l.memory;
 	t->rows = base + l.rows;
 	for (uint32_t i = 0; i < size->shards; i++)
 		shard_init(t, i, size, &l, base);
+	sn_growing_begin(t->mapping);
+	(void)sn_stretch_whole(&t->mapping->stretches[STRETCH_FIRST]);
 	return 0;
 }
 

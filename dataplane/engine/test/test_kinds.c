@@ -156,7 +156,8 @@ static int count_table_init(struct sn_state_table *table, const struct sn_partit
 
 	(void)partitioning;
 	((struct count_table *)table)->timeout_ms = c->timeout_ms;
-	*size = (struct sn_shard_size){SN_SHARDS, table->config.max_entries, table->config.max_entries, 0, 0};
+	*size = (struct sn_shard_size){SN_SHARDS, table->config.max_entries, table->config.max_entries, 0, 0,
+				       0};
 	return 0;
 }
 

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -114,18 +117,60 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void a_session_costs_few_bytes(void **state)
+/* Somebody goes ahead: until nothing is left to do. */
+static void settle(void)
 {
-	struct world *w = *state;
-	size_t before = resident(), few, many;
+	const struct timespec moment = {.tv_nsec = 20000000};
+	size_t was;
+
+	do {
+		was = resident();
+		for (int i = 0; i < 5; i++)
+			nanosleep(&moment, NULL);
+	} while (resident() != was);
+}
+
+static void assert_few_bytes(struct world *w, size_t before, bool ahead)
+{
+	size_t few, many;
 
 	use_all(w, 0, FEW);
+	if (ahead)
+		settle();
 	few = (resident() - before) / FEW;
-	use_all(w, FEW, MANY);
+	for (uint32_t i = FEW; i < MANY; i += FEW) {
+		use_all(w, i, i + FEW);
+		if (ahead)
+			sched_yield();
+	}
+	if (ahead)
+		settle();
 	many = (resident() - before) / MANY;
 	printf("%zu bytes a session of %u, %zu of %u\n", few, FEW, many, MANY);
 	assert_in_range(few, 1, 400);
 	assert_in_range(many, 64, 96);
+}
+
+static void a_session_costs_few_bytes(void **state)
+{
+	assert_few_bytes(*state, resident(), false);
+}
+
+static void memory_ahead_of_sessions_is_bounded(void **state)
+{
+	size_t before = resident();
+	pthread_t thread;
+
+	assert_true(sn_ahead_begin());
+	assert_int_equal(setup(state), 0);
+	assert_int_equal(pthread_create(&thread, NULL, sn_ahead_main, NULL), 0);
+	assert_few_bytes(*state, before, true);
+	/* What it may be at work on is freed meanwhile. */
+	teardown(state);
+	sn_ahead_stop();
+	pthread_join(thread, NULL);
+	sn_ahead_end();
+	assert_true(resident() - before < 8u << 20);
 }
 
 /* Every shard has its last tier in use. */
@@ -176,6 +221,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_session_costs_few_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(sessions_are_found_as_a_table_grows_and_shrinks, setup,
 						teardown),
+		cmocka_unit_test(memory_ahead_of_sessions_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #include <rte_mbuf.h>
 
 #include "sn_file.h"
+#include "sn_helper.h"
 #include "sn_log.h"
 #include "sn_thread.h"
 
@@ -438,6 +439,7 @@ static int measure(struct bench *bench, struct sn_error *err)
 static int run(struct options *options, struct sn_error *err)
 {
 	static struct bench bench;
+	struct sn_helper helper;
 	int rc = 0;
 
 	bench.options = options;
@@ -457,8 +459,10 @@ static int run(struct options *options, struct sn_error *err)
 		rc = open_ports(&bench, err);
 	if (rc == 0)
 		rc = open_line(&bench, err);
+	sn_helper_start(&helper);
 	if (rc == 0)
 		rc = measure(&bench, err);
+	sn_helper_stop(&helper);
 	close_line(&bench);
 	free(bench.samples);
 	return rc;

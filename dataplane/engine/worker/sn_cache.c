@@ -10,6 +10,45 @@
 #define FORMS	   65536u /* that a slot can name */
 #define SHORTS_MAX (1u << 21)
 #define BEFORE_NS  10000000000ull
+#define PAGE	   4096u
+
+/* Buckets: at first room for twice as many as there are entries. */
+static uint32_t first_room(const struct sn_cache *c)
+{
+	return 2 * (c->mask + 1);
+}
+
+static size_t room_size(uint32_t buckets)
+{
+	size_t size = buckets * sizeof(struct sn_cache_shorts);
+
+	return size < PAGE ? PAGE : size;
+}
+
+/* Entries, short decisions, forms: of each as much as there may ever be, and in memory what is used. */
+static bool map_memory(struct sn_cache *c, size_t entries)
+{
+	size_t forms = (entries + SN_HUGE_PAGE - 1) & ~(size_t)(SN_HUGE_PAGE - 1), at;
+	uint32_t n, rooms = 0;
+
+	for (n = first_room(c); n <= SHORTS_MAX; n *= 4, rooms++)
+		forms += room_size(n);
+	at = forms;
+	c->memory = sn_growing_map(forms + FORMS * sizeof(*c->forms), 1 + rooms);
+	if (c->memory == NULL)
+		return false;
+	c->all = sn_growing_add(c->memory, 0, entries, true);
+	c->rooms = c->all + 1;
+	/* The largest first: each begins at a multiple of its size. */
+	for (n = first_room(c); n <= SHORTS_MAX; n *= 4) {
+		at -= room_size(n);
+		sn_growing_add(c->memory, at, room_size(n), true);
+	}
+	c->entries = (struct sn_cache_entry *)c->memory->base;
+	c->forms = (struct sn_cache_form *)(c->memory->base + forms);
+	sn_growing_begin(c->memory);
+	return true;
+}
 
 int sn_cache_init(struct sn_cache *c, uint32_t entries)
 {
@@ -17,14 +56,11 @@ int sn_cache_init(struct sn_cache *c, uint32_t entries)
 	c->mask = entries / SN_CACHE_WAYS - 1;
 	c->seed = 0xe7037ed1a0b428dbull ^ (uintptr_t)c;
 	c->tags = aligned_alloc(64, (entries * sizeof(*c->tags) + 63) / 64 * 64);
-	c->entries = sn_huge_map(entries * sizeof(*c->entries));
-	c->forms = sn_huge_map(FORMS * sizeof(*c->forms));
 	c->first_form = 1;
-	if (!c->tags || !c->entries || !c->forms) {
+	if (!c->tags || !map_memory(c, entries * sizeof(*c->entries))) {
 		sn_cache_free(c);
 		return -ENOMEM;
 	}
-	sn_huge_advise(c->entries, entries * sizeof(*c->entries));
 	memset(c->tags, 0, entries * sizeof(*c->tags));
 	return 0;
 }
@@ -32,22 +68,23 @@ int sn_cache_init(struct sn_cache *c, uint32_t entries)
 static void shorts_free(struct sn_cache_short_table *t)
 {
 	if (t->buckets)
-		sn_huge_unmap(t->buckets, (t->mask + 1) * sizeof(*t->buckets));
+		sn_stretch_give_up(t->stretch);
 	*t = (struct sn_cache_short_table){0};
 }
 
 void sn_cache_free(struct sn_cache *c)
 {
 	free(c->tags);
-	if (c->entries)
-		sn_huge_unmap(c->entries, (c->mask + 1) * SN_CACHE_WAYS * sizeof(*c->entries));
-	if (c->forms)
-		sn_huge_unmap(c->forms, FORMS * sizeof(*c->forms));
-	shorts_free(&c->shorts);
-	shorts_free(&c->before);
+	sn_growing_free(c->memory);
 	c->tags = NULL;
+	c->memory = NULL;
 	c->entries = NULL;
 	c->forms = NULL;
+}
+
+bool sn_cache_prepare(struct sn_cache *c)
+{
+	return sn_stretch_whole(c->all);
 }
 
 /* Forms are numbered from 1 again: what slots name now is none of them. */
@@ -263,27 +300,39 @@ void sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t 
 	*to = *e;
 }
 
+/* Whether sessions are so many that a table of n buckets would be used. */
+static bool is_room_wanted(const struct sn_cache *c, uint32_t n, uint32_t sessions)
+{
+	if (n > SHORTS_MAX)
+		return false;
+	return !c->shorts.buckets || n / 4 * SN_CACHE_WAYS <= 4 * (uint64_t)sessions;
+}
+
+static void use_room(struct sn_cache *c, uint32_t n, uint64_t now)
+{
+	shorts_free(&c->before);
+	c->before = c->shorts;
+	c->before_until = now + BEFORE_NS;
+	c->shorts = (struct sn_cache_short_table){
+		.buckets = (struct sn_cache_shorts *)c->rooms->base, .stretch = c->rooms, .mask = n - 1};
+	c->rooms++;
+}
+
 void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now)
 {
-	/* At first room for twice as many as there are entries. */
-	uint32_t n = c->shorts.buckets ? 4 * (c->shorts.mask + 1) : 2 * (c->mask + 1);
-	struct sn_cache_shorts *buckets;
+	uint32_t n = c->shorts.buckets ? 4 * (c->shorts.mask + 1) : first_room(c);
+	bool wanted;
 
 	if (c->before.buckets && now >= c->before_until)
 		shorts_free(&c->before);
 	if (likely(!c->crowded))
 		return;
+	wanted = is_room_wanted(c, n, sessions);
+	if (wanted && !sn_stretch_whole(c->rooms))
+		return; /* it is being brought */
 	c->crowded = false;
 	/* Most slots may be of sessions that have ended: these go as others come. */
 	c->shorts.used = c->shorts.mask * (SN_CACHE_WAYS / 4);
-	if (n > SHORTS_MAX || (c->shorts.buckets && n / 4 * SN_CACHE_WAYS > 4 * (uint64_t)sessions))
-		return;
-	buckets = sn_huge_map(n * sizeof(*buckets));
-	if (!buckets)
-		return;
-	sn_huge_advise(buckets, n * sizeof(*buckets));
-	shorts_free(&c->before);
-	c->before = c->shorts;
-	c->before_until = now + BEFORE_NS;
-	c->shorts = (struct sn_cache_short_table){.buckets = buckets, .mask = n - 1};
+	if (wanted)
+		use_room(c, n, now);
 }

@@ -20,6 +20,7 @@
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
+#include "sn_ahead.h"
 #include "sn_hash.h"
 #include "sn_plain.h"
 #include "sn_program.h"
@@ -97,6 +98,7 @@ _Static_assert(sizeof(struct sn_cache_shorts) == 64, "a bucket is one cache line
 
 struct sn_cache_short_table {
 	struct sn_cache_shorts *buckets; /* NULL: none */
+	struct sn_stretch *stretch;
 	uint32_t mask;
 	uint32_t used; /* slots that were filled, at least */
 };
@@ -110,6 +112,9 @@ struct sn_cache {
 	uint8_t turn; /* of decisions that find no room */
 	bool crowded; /* there is no room for short decisions, or not enough */
 	uint64_t seed;
+	struct sn_growing *memory; /* of entries, forms and short decisions, whose stretches are … */
+	struct sn_stretch *all;	   /* … that of the entries, … */
+	struct sn_stretch *rooms; /* … and one for each table of short decisions; the next one to be used */
 	struct sn_cache_short_table shorts;
 	struct sn_cache_short_table
 		before;	       /* from which flows go to the one as they come; see sn_cache_tick() */
@@ -122,6 +127,9 @@ struct sn_cache {
 /* entries: a power of two, at least SN_CACHE_WAYS; 0 or -ENOMEM. */
 int sn_cache_init(struct sn_cache *c, uint32_t entries);
 void sn_cache_free(struct sn_cache *c);
+
+/* Asks for the memory of all entries; true: it is there. */
+bool sn_cache_prepare(struct sn_cache *c);
 
 /* Forget all. */
 void sn_cache_flush(struct sn_cache *c);

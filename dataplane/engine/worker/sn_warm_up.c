@@ -198,6 +198,8 @@ bool sn_worker_warm_up(struct sn_worker *w, const struct sn_program *program, st
 		r->bucket = 0;
 		sn_cache_flush(&r->cache);
 	}
+	if (!sn_cache_prepare(&r->cache))
+		return false;
 	n = gather(w, pkts, now);
 	if (n > 0)
 		warm_up_all(w, pkts, n, now);

@@ -164,6 +164,7 @@ struct sn_worker *sn_worker_create(const struct sn_worker_config *config, struct
 		sn_worker_free(w);
 		goto no_memory;
 	}
+	(void)sn_cache_prepare(&w->cache);
 	return w;
 no_memory:
 	sn_fail(err, "no memory for a worker with %u cache entries and %u neighbors", sizes.entries,
