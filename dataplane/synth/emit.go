@@ -104,12 +104,12 @@ func (e *emitter) lower(s *segment, common boxes.Commons, list leaves, out *prog
 		s.log.kept.common = common
 		return e.lowerAgain(s, list, out, classes)
 	}
-	order := orderOf(list)
-	if out.Table, perClass, err = boxes.Table(common.Narrow(e.shapes, e.narrow), order, classes); err != nil {
+	order, times := orderOf(list), list.times(len(e.shapes))
+	if out.Table, perClass, err = boxes.Table(common.Narrow(e.shapes, e.narrow), order, times, classes); err != nil {
 		return nil, err
 	}
 	if common != (boxes.Commons{}) {
-		if out.Low, _, err = boxes.Table(common.Others(e.shapes, e.narrow), order, classes); err != nil {
+		if out.Low, _, err = boxes.Table(common.Others(e.shapes, e.narrow), order, times, classes); err != nil {
 			return nil, err
 		}
 		boxes.Unite(out.Low) // packets whose TTL ends differ little
@@ -158,6 +158,39 @@ func orderOf(list leaves) boxes.Order {
 			}
 			return yield(int(l.shape), buf)
 		})
+	}
+}
+
+// times is about how often each of n shapes has a leaf.
+func (s leaves) times(n int) []int32 {
+	out := make([]int32, n)
+	s.count(out)
+	return out
+}
+
+// count adds how often each shape has a leaf: in a fan, as many times as its group has routes.
+func (s leaves) count(out []int32) {
+	for i := range s {
+		f := s[i].fan
+		if f == nil {
+			out[s[i].shape]++
+			continue
+		}
+		routes := make([]int32, len(f.of))
+		for _, r := range f.routes {
+			if g := f.fib.group[r]; f.apart[g] {
+				f.own[r].count(out)
+			} else {
+				routes[g]++
+			}
+		}
+		for g, list := range f.of {
+			for k := range list {
+				if list[k].shape >= 0 { // else no route has it
+					out[list[k].shape] += routes[g]
+				}
+			}
+		}
 	}
 }
 

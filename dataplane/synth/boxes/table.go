@@ -66,9 +66,9 @@ type expanded struct {
 	none     bool // it holds no packet
 }
 
-// Table lowers shapes, which are in the order in which they first appear in order, to ordered boxes; empty ones have none. nClasses sizes the
-// count of boxes per class that is returned.
-func Table(shapes []Shape, order Order, nClasses int) (*programpb.Table, []int, error) {
+// Table lowers shapes, which are in the order in which they first appear in order, to ordered boxes; empty ones have none. times is about how often each
+// appears, for which room is made. nClasses sizes the count of boxes per class that is returned.
+func Table(shapes []Shape, order Order, times []int32, nClasses int) (*programpb.Table, []int, error) {
 	b := tableBuilder{
 		out: &programpb.Table{}, bits: map[string]int{}, refs: map[*headerspace.Set]int{}, boxes: make([]int, nClasses),
 	}
@@ -76,7 +76,7 @@ func Table(shapes []Shape, order Order, nClasses int) (*programpb.Table, []int, 
 		return nil, nil, err
 	}
 	b.shared = make([]*expanded, len(shapes))
-	b.reserve(shapes, order)
+	b.reserve(shapes, times)
 	order(func(shape int, to []Range) bool {
 		// The boxes behind one that holds every packet are for none.
 		return !b.box(b.expanded(shapes, shape, to != nil), to) && len(b.out.Classes) <= maxBoxes
@@ -101,18 +101,17 @@ func (b *tableBuilder) expanded(shapes []Shape, at int, shared bool) *expanded {
 	return b.shared[at]
 }
 
-// reserve makes room for the boxes: most filters that are alone have one.
-func (b *tableBuilder) reserve(shapes []Shape, order Order) {
+// reserve makes room for the boxes: most filters that are alone have one, and most routes one range.
+func (b *tableBuilder) reserve(shapes []Shape, times []int32) {
 	n := 0
-	order(func(shape int, to []Range) bool {
-		if to == nil {
-			n++
+	for i, k := range times {
+		if k > 1 {
+			n += int(k) * b.expanded(shapes, i, true).count(len(b.out.Dims), b.dst)
 		} else {
-			n += b.expanded(shapes, shape, true).count(len(b.out.Dims), b.dst, to)
+			n++
 		}
-		return n <= maxBoxes
-	})
-	b.makeRoom(n)
+	}
+	b.makeRoom(min(n, maxBoxes+1))
 }
 
 func (b *tableBuilder) makeRoom(boxes int) {
@@ -121,16 +120,14 @@ func (b *tableBuilder) makeRoom(boxes int) {
 	b.out.Classes = make([]uint32, 0, boxes)
 }
 
-// count is the number of the shape's boxes.
-func (x *expanded) count(dims, dst int, to []Range) int {
+// count is the number of the shape's boxes for one range of destinations.
+func (x *expanded) count(dims, dst int) int {
 	if x.none {
 		return 0
 	}
 	n := 1
 	for d := range dims {
-		if d == dst && to != nil {
-			n *= len(to)
-		} else {
+		if d != dst {
 			n *= len(x.dims[d])
 		}
 	}
