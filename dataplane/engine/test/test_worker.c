@@ -513,6 +513,51 @@ static void what_is_led_to_a_second_segment_is_counted_in_both(void **state)
 	assert_int_equal(f->n_out, 20); /* one of them is the question for the neighbour */
 }
 
+/* All of a burst are plain, and none has state; one goes by the segment's other table, which drops. */
+static void a_low_ttl_among_plain_frames_goes_by_its_own_table(void **state)
+{
+	struct fixture *f = *state;
+	static uint32_t second = 1;
+	static const uint8_t payload[12];
+	static char *names[] = {(char *)"low"};
+	Sinter__Program__V1__Drop reason = SINTER__PROGRAM__V1__DROP__INIT;
+	Sinter__Program__V1__Segment *s;
+	Sinter__Program__V1__Table low;
+	Sinter__Program__V1__Class drop, *classes[2];
+	Sinter__Program__V1__Leg leg, *legs[] = {&leg};
+	struct packet burst[20];
+
+	f->msg = sn_sample_wire(&f->arena);
+	f->msg->reasons = names;
+	f->msg->n_reasons = 1;
+	reason.reason_case = SINTER__PROGRAM__V1__DROP__REASON_CHAIN;
+	s = f->msg->segments[0];
+	leg = *s->classes[0]->legs[0];
+	leg.outcome_case = SINTER__PROGRAM__V1__LEG__OUTCOME_DROP;
+	leg.drop = &reason;
+	drop = *s->classes[0];
+	drop.legs = legs;
+	classes[0] = s->classes[0];
+	classes[1] = &drop;
+	s->classes = classes;
+	s->n_classes = 2;
+	low = *s->table;
+	low.classes = &second;
+	s->low = &low;
+	s->ttl_floor = 2;
+	load(f);
+	for (uint32_t i = 0; i < 20; i++) {
+		burst[i] = outward(i % 3 ? SN_UDP : SN_TCP, (uint16_t)(100 + i));
+		burst[i].ttl = i == 4 ? 1 : 64;
+		burst[i].payload_len = 12;
+		burst[i].payload = payload;
+	}
+	send_burst(f, burst, 20);
+	assert_int_equal(f->n_out, 19);
+	assert_int_equal(f->n_drops, 1);
+	assert_int_equal(f->drops[0].source, f->out[4].source - 1);
+}
+
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -540,6 +585,7 @@ int main(void)
 		WITH_FIXTURE(what_the_port_does_not_take_is_dropped_as_tx_full),
 		WITH_FIXTURE(classes_and_counters_count_alike_decided_and_cached),
 		WITH_FIXTURE(a_stateless_program_forwards_without_a_cache),
+		WITH_FIXTURE(a_low_ttl_among_plain_frames_goes_by_its_own_table),
 		WITH_FIXTURE(what_is_led_to_a_second_segment_is_counted_in_both),
 	};
 
