@@ -21,6 +21,8 @@ type drawer struct {
 	ports []uint64
 	names int
 	napts int
+	// served says that there is a load balancer: see drawServing.
+	served bool
 	// hairpins says that a router sends packets back by the face that they came by.
 	hairpins bool
 }

@@ -102,6 +102,9 @@ func (r *rig) compareShards(ctx context.Context) (diff []string, err error) {
 	}
 	all, same := r.shards(), !slices.ContainsFunc(r.g.Nodes, rewritesFlows)
 	for i, t := range r.res.Program.GetTables() {
+		if len(t.GetPool()) == 0 {
+			continue // it is no NAPT's
+		}
 		sessions, err := r.engine.Sessions(ctx, uint32(i), 1<<20)
 		if err != nil {
 			return nil, r.engine.died(err)
