@@ -7,7 +7,7 @@ import (
 
 // limits says what limits a row that misses its bound, by profile: of the row itself or, where it has no sentence of its own, of its group.
 var limits = map[string]string{
-	"routers":                 "rewrite: TTL, checksum, two MAC addresses and counters",
+	"routers":                 "rewrite: TTL, checksum, two MAC addresses and counters; then receive and send, as of 5tswap",
 	"napts":                   "rewrite, then the hash of the flow's key in look-up",
 	"napts-1-1k":              "rewrite, then the hash of the flow's key in look-up",
 	"napts-10-1k":             "rewrite, then the hash of the flow's key in look-up",
