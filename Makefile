@@ -154,7 +154,7 @@ limits: engine ## Engine against oracle on LIMITS (32) random chains with rate l
 
 .PHONY: balancers
 balancers: engine ## Engine against oracle on BALANCERS (32) random chains with load balancers: over a million packets.
-	SINTER_BALANCERS=$(or $(BALANCERS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestBalancers' -v
+	SINTER_BALANCERS=$(or $(BALANCERS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestBalancers|TestABalancer' -v
 
 .PHONY: conformance
 conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared field by field (root, minutes).
