@@ -317,9 +317,21 @@ bool sn_ahead_begin(void)
 	return first;
 }
 
+/* Says how often packets waited for memory since the last time. */
+static void tell_late(uint64_t *told)
+{
+	uint64_t late = sn_ahead_stats().late;
+
+	if (late > *told)
+		sn_log(SN_LOG_WARN,
+		       "memory late=%lu: workers used it before it was there, want a CPU for others",
+		       (unsigned long)(late - *told));
+	*told = late;
+}
+
 void *sn_ahead_main(void *context)
 {
-	uint64_t counted = 0, now = 0;
+	uint64_t counted = 0, now = 0, late = sn_ahead_stats().late;
 	bool changed = true;
 
 	/* Linux: of the thread alone. */
@@ -331,6 +343,7 @@ void *sn_ahead_main(void *context)
 		changed |= pace == BRINGS;
 		if (changed && now - counted >= COUNT_NS) {
 			count_pages();
+			tell_late(&late);
 			counted = now;
 			changed = false;
 		}

@@ -123,7 +123,7 @@ static int table_init(struct sn_state_table *table, const struct sn_partitioning
 
 	(void)partitioning;
 	entries = entries < all ? entries : all;
-	*size = (struct sn_shard_size){SN_SHARDS, entries, entries / 8 + 1, 0, 0};
+	*size = (struct sn_shard_size){SN_SHARDS, entries, entries / 8 + 1, 0, 0, 0};
 	return 0;
 }
 
