@@ -154,6 +154,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TCPFlagsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TeeElement"):
 		return &apiv1alpha1.TeeElementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Tracking"):
+		return &apiv1alpha1.TrackingApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TrackingTimeouts"):
+		return &apiv1alpha1.TrackingTimeoutsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TTLGuardElement"):
 		return &apiv1alpha1.TTLGuardElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("VirtualService"):

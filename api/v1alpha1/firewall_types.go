@@ -22,9 +22,32 @@ const (
 	ActionReject Action = "Reject"
 )
 
+// FlowState is what a stateful firewall knows of a packet's flow. New: none is known, and the packet may begin one. Established: it is
+// known. Related: the packet is an ICMP error about a known one. Invalid: none is known that the packet could be of, nor can it begin one.
+// +kubebuilder:validation:Enum=New;Established;Related;Invalid
+type FlowState string
+
+// States of a packet's flow.
+const (
+	StateNew         FlowState = "New"
+	StateEstablished FlowState = "Established"
+	StateRelated     FlowState = "Related"
+	StateInvalid     FlowState = "Invalid"
+)
+
 // Firewall filters packets between its ports `inside` and `outside`. The first
-// rule that matches decides. It keeps no state: replies need a rule of their own.
+// rule that matches decides. Unless it is stateful, replies need a rule of their own.
+// +kubebuilder:validation:XValidation:rule="!has(self.tracking) || has(self.stateful) && self.stateful",message="tracking is for stateful firewalls: set stateful: true, or leave it out"
 type Firewall struct {
+	// Stateful has the firewall follow flows. Rules decide which may begin; replies and related ICMP errors then pass without rules of their own.
+	// +optional
+	// +kubebuilder:default=false
+	Stateful bool `json:"stateful,omitempty"`
+
+	// Tracking is how a stateful firewall follows flows.
+	// +optional
+	Tracking *Tracking `json:"tracking,omitempty"`
+
 	// Rules in order.
 	// +optional
 	// +listType=atomic
@@ -58,9 +81,65 @@ type FirewallRule struct {
 
 	Match `json:",inline"`
 
+	// State of the packet's flow, in a stateful firewall; absent: New.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=4
+	State []FlowState `json:"state,omitempty"`
+
 	// Action for packets that match.
 	// +required
 	Action Action `json:"action,omitempty"`
+}
+
+// Tracking is how a stateful firewall follows flows.
+type Tracking struct {
+	// Timeouts after which an idle flow is forgotten.
+	// +optional
+	// +kubebuilder:default={}
+	Timeouts TrackingTimeouts `json:"timeouts,omitempty,omitzero"`
+
+	// MaxFlows is the maximum number of flows at the same time.
+	// +optional
+	// +kubebuilder:default=1000000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16777216
+	MaxFlows int32 `json:"maxFlows,omitempty"`
+
+	// PickUp takes a TCP segment with ACK of an unknown flow for the beginning of one (state New). That lets connections go on which the
+	// firewall did not see open: after a restart, or where their packets came another way before.
+	// +optional
+	// +kubebuilder:default=false
+	PickUp bool `json:"pickUp,omitempty"`
+}
+
+// DefaultTracking is that of a firewall which does not say how it follows flows.
+func DefaultTracking() Tracking {
+	return Tracking{Timeouts: TrackingTimeouts{TCP: "2h4m", TCPTransitory: "4m", UDP: "5m", ICMP: "60s"}, MaxFlows: 1_000_000}
+}
+
+// TrackingTimeouts are idle timeouts of flows.
+type TrackingTimeouts struct {
+	// TCP connections that are established (RFC 5382 section 5).
+	// +optional
+	// +kubebuilder:default="2h4m"
+	TCP Duration `json:"tcp,omitempty"`
+
+	// TCPTransitory is for TCP connections that are being opened or closed.
+	// +optional
+	// +kubebuilder:default="4m"
+	TCPTransitory Duration `json:"tcpTransitory,omitempty"`
+
+	// UDP flows, and those of protocols without ports (RFC 4787 section 4.3).
+	// +optional
+	// +kubebuilder:default="5m"
+	UDP Duration `json:"udp,omitempty"`
+
+	// ICMP queries (RFC 5508 section 3.2).
+	// +optional
+	// +kubebuilder:default="60s"
+	ICMP Duration `json:"icmp,omitempty"`
 }
 
 // RuleFormat is the format of a file of rules.

@@ -84,6 +84,23 @@ var badChains = map[string]struct {
 		chain: twoInterfaces + "  functions:\n" + fw + "  links:\n  - {from: inside, to: fw}\n  - {from: fw.outside, to: outside}\n",
 		want:  `chain.yaml:11: spec.links[0].to: "fw": names no port; write "fw.inside", or another of its ports (inside, outside)`,
 	},
+	"states of a firewall that keeps none": {
+		chain: twoInterfaces + "  functions:\n  - name: fw\n    firewall:\n      rules:\n      - {state: [New, Related], action: Accept}\n  path: [inside, fw, outside]\n",
+		want:  `chain.yaml:12: spec.functions[0].firewall.rules[0].state: only a stateful firewall knows states; set stateful: true, or leave state out`,
+	},
+	"an unknown state": {
+		chain: twoInterfaces + "  functions:\n  - name: fw\n    firewall:\n      stateful: true\n      rules:\n      - {state: [Known], action: Accept}\n  path: [inside, fw, outside]\n",
+		want:  `chain.yaml:13: spec.functions[0].firewall.rules[0].state[0]: "Known": must be one of New, Established, Related, Invalid`,
+	},
+	"tracking of a firewall that keeps no state": {
+		chain: twoInterfaces + "  functions:\n  - name: fw\n    firewall:\n      tracking: {maxFlows: 5}\n  path: [inside, fw, outside]\n",
+		want:  `chain.yaml:10: spec.functions[0].firewall: tracking is for stateful firewalls: set stateful: true, or leave it out`,
+	},
+	"too many flows, for too long": {
+		chain: twoInterfaces + "  functions:\n  - name: fw\n    firewall:\n      stateful: true\n      tracking: {maxFlows: 16777217, timeouts: {udp: 169h}}\n  path: [inside, fw, outside]\n",
+		want: `chain.yaml:12: spec.functions[0].firewall.tracking.maxFlows: "16777217": must be from 1 to 16777216
+chain.yaml:12: spec.functions[0].firewall.tracking.timeouts.udp: "169h": must be from 1s to 168h`,
+	},
 	"a path through a router that has no outside": {
 		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {ports: [{name: a}, {name: b}]}}\n  path: [inside, rt, outside]\n",
 		want: `chain.yaml:10: spec.path[1]: "rt": has no port "inside", by which a path goes; its ports are a, b: use links for them

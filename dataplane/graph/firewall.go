@@ -43,6 +43,12 @@ type firewallRule struct {
 	from   v1alpha1.Side
 	action v1alpha1.Action
 	filter []headerspace.Filter // the only one, as elements have it: both sides share it
+	states []v1alpha1.FlowState // of a stateful firewall; none: New
+}
+
+// has tells whether the rule is for packets from a side.
+func (r *firewallRule) has(side string) bool {
+	return r.from == "" || r.from == v1alpha1.SideOutside == (side == outside)
 }
 
 // firewallAccepts is the output of a firewall's classifiers by which accepted packets leave.
@@ -55,6 +61,10 @@ const firewallAccepts = 0
 func (w firewall) lower(b *builder, f *function) {
 	spec := w.spec
 	list := b.firewallRules(f, spec)
+	if spec.Stateful {
+		w.lowerStateful(b, f, list)
+		return
+	}
 	drop := b.discardOnce(f, f.name+"/drop")
 	refuse := b.discardOnce(f, f.name+"/default")
 	sides := map[string]element.Classifier{}
@@ -67,19 +77,24 @@ func (w firewall) lower(b *builder, f *function) {
 		f.entry[side] = Edge{To: n}
 		b.exit(n, firewallAccepts, f, opposite(side))
 		sides[side] = c
-		for i, name := range outs {
-			switch name {
-			case "drop":
-				b.wire(n, i, drop())
-			case "default":
-				b.wire(n, i, refuse())
-			case "reject", "reject-default":
-				b.lowerReject(f, side, name, n, i)
-			}
-		}
+		b.lowerVerdicts(f, side, n, outs, "", drop, refuse)
 	}
 	if len(sides) == len(twoSides) && !b.unlinked {
 		b.checkReplies(f, sides[inside], sides[outside])
+	}
+}
+
+// lowerVerdicts leads the outputs of a side's classifier to their ends, but for that of what is accepted. what is a part of the names of answers.
+func (b *builder) lowerVerdicts(f *function, side string, n int, outs []string, what string, drop, refuse func() int) {
+	for i, name := range outs {
+		switch name {
+		case "drop":
+			b.wire(n, i, drop())
+		case "default":
+			b.wire(n, i, refuse())
+		case "reject", "reject-default":
+			b.lowerReject(f, side, name+what, n, i)
+		}
 	}
 }
 
@@ -91,7 +106,7 @@ func firewallSide(list []firewallRule, spec *v1alpha1.Firewall, side string) (el
 	out := 0
 	for i := range list {
 		r := &list[i]
-		if r.from != "" && r.from != v1alpha1.SideOutside == (side == outside) {
+		if !r.has(side) {
 			continue
 		}
 		if last == nil || r.action != last.action {
@@ -145,8 +160,11 @@ func (b *builder) firewallRules(f *function, spec *v1alpha1.Firewall) []firewall
 			b.fail(f.object, field+".name", name, "the name is taken by %s; rules need names of their own", first)
 		}
 		names[name] = field
+		if len(r.State) > 0 && !spec.Stateful {
+			b.fail(f.object, field+".state", "", "only a stateful firewall knows states; set stateful: true, or leave state out")
+		}
 		if filter, ok := b.filter(f.object, field, &r.Match); ok {
-			list = append(list, firewallRule{f.name + "/" + name, r.From, r.Action, []headerspace.Filter{filter}})
+			list = append(list, firewallRule{f.name + "/" + name, r.From, r.Action, []headerspace.Filter{filter}, r.State})
 		}
 	}
 	if spec.RulesFrom != nil {
@@ -167,7 +185,7 @@ func (b *builder) fileRules(f *function, from *v1alpha1.RulesFrom) []firewallRul
 	for i := range read {
 		r := &read[i]
 		filters[i] = r.Filter
-		list[i] = firewallRule{"", r.From, r.Action, filters[i : i+1 : i+1]}
+		list[i] = firewallRule{"", r.From, r.Action, filters[i : i+1 : i+1], nil}
 		if r.Name == "" {
 			names = strconv.AppendInt(append(names, base...), int64(r.Line), 10)
 		} else {
@@ -194,4 +212,102 @@ func actionOf(actions v1alpha1.RuleActions, line int) v1alpha1.Action {
 		return v1alpha1.ActionAccept
 	}
 	return v1alpha1.ActionDrop
+}
+
+// flowStates are the outputs of a Track.
+var flowStates = [element.TrackStates]v1alpha1.FlowState{
+	element.TrackNew: v1alpha1.StateNew, element.TrackEstablished: v1alpha1.StateEstablished,
+	element.TrackRelated: v1alpha1.StateRelated, element.TrackInvalid: v1alpha1.StateInvalid,
+}
+
+// lowerStateful makes, per direction, "fw/track-inside", which sorts packets by state, and a classifier for each state that has rules:
+// "fw/inside" for new packets, "fw/inside-established" and so on for others. What is accepted of new packets begins a flow at
+// "fw/admit-inside". Of others no rule matches, established and related packets pass, and invalid ones are counted as "fw/invalid".
+func (w firewall) lowerStateful(b *builder, f *function, list []firewallRule) {
+	s := statefulSide{b: b, f: f, tracking: b.tracking(f, w.spec.Tracking)}
+	s.drop, s.refuse, s.invalid = b.discardOnce(f, f.name+"/drop"), b.discardOnce(f, f.name+"/default"), b.discardOnce(f, f.name+"/invalid")
+	for _, s.side = range twoSides {
+		if !b.reached[port{f.name, s.side}] {
+			continue
+		}
+		s.track = b.add(f.name, f.name+"/track-"+s.side, element.Track{Tracking: s.tracking})
+		f.entry[s.side] = Edge{To: s.track}
+		for out, state := range flowStates {
+			rules := rulesFor(list, s.side, state)
+			switch {
+			case state == v1alpha1.StateNew:
+				s.begin(w.spec, rules)
+			case len(rules) > 0:
+				s.judge(*w.spec, out, rules)
+			case state == v1alpha1.StateInvalid:
+				b.wire(s.track, out, s.invalid())
+			default:
+				b.exit(s.track, out, f, opposite(s.side))
+			}
+		}
+	}
+}
+
+// statefulSide is a side of a stateful firewall that is being lowered.
+type statefulSide struct {
+	b                     *builder
+	f                     *function
+	tracking              element.Tracking
+	drop, refuse, invalid func() int
+	side                  string
+	track                 int
+}
+
+// begin lowers the rules for new packets.
+func (s *statefulSide) begin(spec *v1alpha1.Firewall, rules []firewallRule) {
+	c, outs := firewallSide(rules, spec, s.side)
+	n := s.b.add(s.f.name, s.f.name+"/"+s.side, c)
+	admit := s.b.add(s.f.name, s.f.name+"/admit-"+s.side, element.Admit{Tracking: s.tracking})
+	s.b.wire(s.track, element.TrackNew, n)
+	s.b.wire(n, firewallAccepts, admit)
+	s.b.exit(admit, 0, s.f, opposite(s.side))
+	s.b.lowerVerdicts(s.f, s.side, n, outs, "", s.drop, s.refuse)
+}
+
+// judge lowers the rules for packets of another state.
+func (s *statefulSide) judge(spec v1alpha1.Firewall, out int, rules []firewallRule) {
+	refuse := s.refuse
+	spec.Default = v1alpha1.ActionAccept
+	if out == element.TrackInvalid {
+		spec.Default, refuse = v1alpha1.ActionDrop, s.invalid
+	}
+	what := "-" + strings.ToLower(string(flowStates[out]))
+	c, outs := firewallSide(rules, &spec, s.side)
+	n := s.b.add(s.f.name, s.f.name+"/"+s.side+what, c)
+	s.b.wire(s.track, out, n)
+	s.b.exit(n, firewallAccepts, s.f, opposite(s.side))
+	s.b.lowerVerdicts(s.f, s.side, n, outs, what, s.drop, refuse)
+}
+
+// rulesFor are the rules for packets of a state.
+func rulesFor(list []firewallRule, side string, state v1alpha1.FlowState) (out []firewallRule) {
+	for _, r := range list {
+		if r.has(side) && (slices.Contains(r.states, state) || len(r.states) == 0 && state == v1alpha1.StateNew) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// tracking reads how flows are followed; absent: by the defaults.
+func (b *builder) tracking(f *function, spec *v1alpha1.Tracking) element.Tracking {
+	field := f.path + ".tracking"
+	s := v1alpha1.DefaultTracking()
+	if spec != nil {
+		s = *spec
+	}
+	return element.Tracking{
+		Table: f.name + "/flows", Max: int(s.MaxFlows), PickUp: s.PickUp, Full: f.name + "/full",
+		Timeouts: element.Timeouts{
+			TCP:           b.timeout(f, field+".timeouts.tcp", s.Timeouts.TCP),
+			TCPTransitory: b.timeout(f, field+".timeouts.tcpTransitory", s.Timeouts.TCPTransitory),
+			UDP:           b.timeout(f, field+".timeouts.udp", s.Timeouts.UDP),
+			ICMP:          b.timeout(f, field+".timeouts.icmp", s.Timeouts.ICMP),
+		},
+	}
 }

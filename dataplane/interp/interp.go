@@ -90,8 +90,9 @@ type Chain struct {
 	// First fragments of pings to own addresses, the oldest is overwritten next.
 	echoes   [maxEchoes]firstEcho
 	nextEcho int
-	overlaps bool // Options.PortOverlapping
-	maxSteps int  // of a packet; no valid chain reaches it
+	overlaps bool              // Options.PortOverlapping
+	tracked  map[string]*flows // by the table's name
+	maxSteps int               // of a packet; no valid chain reaches it
 }
 
 // link is a chain interface made ready.
@@ -118,7 +119,7 @@ type neighbor struct {
 
 // New makes a chain ready to run, with empty state.
 func New(g *graph.Graph, opts Options) *Chain {
-	c := &Chain{graph: g, trace: opts.Trace, counts: map[string]Count{}, means: make([]meaning, len(g.Nodes)), overlaps: opts.PortOverlapping}
+	c := &Chain{graph: g, trace: opts.Trace, counts: map[string]Count{}, means: make([]meaning, len(g.Nodes)), overlaps: opts.PortOverlapping, tracked: map[string]*flows{}}
 	for i, f := range g.Interfaces {
 		l := link{
 			name: f.Name, mac: f.MAC, addr: num(f.Prefix.Addr()), prefix: f.Prefix.Masked(),
@@ -203,4 +204,21 @@ func (c *Chain) Sessions(now time.Duration) []Session {
 
 func (s Session) String() string {
 	return fmt.Sprintf("%s: proto %d %v → %v for %v", s.Node, s.Proto, s.Inside, s.Outside, s.Remote)
+}
+
+// Continue is a changed chain with the state of this one, which ends: a NAPT that is in both, by name and as it was, keeps its
+// bindings, and counters keep their values. So an engine goes on that gets another program.
+func (c *Chain) Continue(g *graph.Graph, opts Options) *Chain {
+	next := New(g, opts)
+	before := map[string]meaning{}
+	for i, n := range c.graph.Nodes {
+		before[n.Name] = c.means[i]
+	}
+	for i, n := range g.Nodes {
+		if k, ok := next.means[i].(keeping); ok {
+			next.means[i] = k.resume(before[n.Name])
+		}
+	}
+	maps.Copy(next.counts, c.counts)
+	return next
 }

@@ -129,20 +129,20 @@ func (n *nat) binding(f flow) Binding {
 }
 
 func (n *nat) timeout(e *entry) time.Duration {
-	t := n.element.Timeouts
-	switch e.flow.proto {
-	case protoUDP:
-		return t.UDP
-	case protoICMP:
+	return timeoutOf(n.element.Timeouts, e.flow.proto, &e.tcp)
+}
+
+// timeoutOf is after how long an idle flow of a protocol ends.
+func timeoutOf(t element.Timeouts, proto uint8, tcp *tcpState) time.Duration {
+	switch {
+	case proto == protoICMP:
 		return t.ICMP
-	case protoTCP:
-	default:
-		return t.UDP
-	}
-	if e.tcp.established() {
+	case proto == protoTCP && tcp.established():
 		return t.TCP
+	case proto == protoTCP:
+		return t.TCPTransitory
 	}
-	return t.TCPTransitory
+	return t.UDP
 }
 
 func (n *nat) live(e *entry, now time.Duration) bool { return now-e.last <= n.timeout(e) }
@@ -174,10 +174,13 @@ func (e *entry) evictable(now time.Duration) bool {
 	return e.flow.proto == protoTCP && !e.tcp.answered && now-e.last >= openingIdle
 }
 
-// Evict ends the entry of a flow, as a NAPT may for another one that finds no port or no room: it is a TCP entry that is not
+// Evict ends the entry of a flow, as a NAPT, or a table of followed flows, may for another one that finds no port or no room: it is a TCP entry that is not
 // answered, and that was idle for a second or longer. Anything else is an error. Of a load balancer it ends a session that its
 // backend has not acknowledged.
 func (c *Chain) Evict(now time.Duration, b Binding) error {
+	if t := c.tracked[b.Node]; t != nil {
+		return t.evict(now, b)
+	}
 	for _, n := range c.nats() {
 		if n.name != b.Node || !b.Inside.Addr().Is4() || !b.Remote.Addr().Is4() {
 			continue

@@ -28,8 +28,8 @@ func checkCycles(p *programpb.Program) error {
 	for s, segment := range p.GetSegments() {
 		for _, class := range segment.GetClasses() {
 			for _, l := range class.GetLegs() {
-				if next, ok := l.GetOutcome().(*programpb.Leg_Segment); ok {
-					c.out[s] = append(c.out[s], edgeOf(l, int(next.Segment)))
+				for _, next := range LeadsTo(l) {
+					c.out[s] = append(c.out[s], edgeOf(l, int(next)))
 				}
 			}
 		}

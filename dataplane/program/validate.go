@@ -225,6 +225,8 @@ func (v validator) leg(at string, l *programpb.Leg) error {
 		return index(at, "segment", o.Segment, len(v.p.GetSegments()))
 	case *programpb.Leg_StateReturn:
 		return v.napt(at, "state_return", o.StateReturn)
+	case *programpb.Leg_Track:
+		return v.track(at, o.Track)
 	}
 	return fmt.Errorf("%s: has no outcome", at)
 }

@@ -251,6 +251,9 @@ func (e *emitter) leg(l *leg) (*programpb.Leg, Leg) {
 	case toSegment:
 		out.Outcome = &programpb.Leg_Segment{Segment: uint32(l.outcome.arg)}
 		info.Outcome = "classify again " + e.w.segments[l.outcome.arg].name
+	case toTracked:
+		out.Outcome = &programpb.Leg_Track{Track: e.track(trackedOf(l.outcome.arg))}
+		info.Outcome = "follow flow (" + g.Nodes[trackedOf(l.outcome.arg).node].Name + ")"
 	case toReturn:
 		out.Outcome = &programpb.Leg_StateReturn{StateReturn: uint32(l.outcome.arg)}
 		info.Outcome = "translate back (" + g.Nodes[e.w.tables[l.outcome.arg]].Name + ")"

@@ -97,13 +97,23 @@ func (l *looper) bound() int {
 	if l.endless {
 		return 0
 	}
-	return (1 + (l.lookUps+1)*l.starts) * (1 + l.translating()) * (1 + longest.Generations)
+	return (1 + (l.lookUps+1)*l.starts) * (1 + l.translating() + l.tracking()) * (1 + longest.Generations)
 }
 
 // translating is how many tables give packets other destinations.
 func (l *looper) translating() (n int) {
 	for _, node := range l.w.tables {
 		if _, ok := l.w.means[node].(redirecting); ok {
+			n++
+		}
+	}
+	return n
+}
+
+// tracking is how many elements lead packets on by their state.
+func (l *looper) tracking() (n int) {
+	for _, m := range l.w.means {
+		if _, ok := m.(track); ok {
 			n++
 		}
 	}

@@ -269,6 +269,12 @@ func (w *walker) single(node int) runID { return w.runs.extend(noRun, node) }
 
 // table is the index of the state table of a node: a NAPT that writes last, or another element that keeps state.
 func (w *walker) table(node int) int {
+	if s, ok := w.means[node].(sharing); ok {
+		node = slices.IndexFunc(w.means, func(m meaning) bool {
+			other, ok := m.(sharing)
+			return ok && other.tableName() == s.tableName()
+		})
+	}
 	if i := slices.Index(w.tables, node); i >= 0 {
 		return i
 	}

@@ -89,6 +89,9 @@ func (n *napt) keep(_ *emitter, t *programpb.StateTable) {
 func (e *emitter) tables() {
 	for _, node := range e.w.tables {
 		t := &programpb.StateTable{Name: e.w.g.Nodes[node].Name}
+		if s, ok := e.w.means[node].(sharing); ok {
+			t.Name = s.tableName()
+		}
 		e.w.means[node].(keeping).keep(e, t)
 		e.p.Tables = append(e.p.Tables, t)
 	}

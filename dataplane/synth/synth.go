@@ -3,9 +3,13 @@ package synth
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // Synthesize makes one packet program of a chain. The same graph and options give
@@ -81,4 +85,192 @@ func (w *walker) indexCounters() counterIndex {
 		}
 	}
 	return c
+}
+
+// Options bound the synthesis.
+type Options struct {
+	// MaxBoxes is the budget of one classifier: where the product of two
+	// functions' rules would pass it, they stay separate look-ups. 0: DefaultMaxBoxes.
+	MaxBoxes int
+	// Fanned is among how many routes a lookup may divide packets before it is walked for all routes with one output and next hop at once.
+	// The program is the same. 0: DefaultFanned.
+	Fanned int
+}
+
+// DefaultMaxBoxes keeps synthesis and the classifier's build well under a second.
+const DefaultMaxBoxes = 1 << 15
+
+// DefaultFanned leaves tables alone of which each route costs nothing.
+const DefaultFanned = 64
+
+// Result is a synthesized chain.
+type Result struct {
+	Program  *programpb.Program
+	Segments []*Segment
+	Runs     []Run
+	Warnings []Warning
+
+	graph *graph.Graph
+}
+
+// Graph is what was synthesized.
+func (r *Result) Graph() *graph.Graph { return r.graph }
+
+// Warning is a finding that does not stop the chain from working.
+type Warning struct {
+	// Node is the element concerned, Rule its rule; either may be empty.
+	Node, Rule string
+	Message    string
+}
+
+func (w Warning) String() string {
+	where := w.Node
+	if w.Rule != "" {
+		where += " rule " + w.Rule
+	}
+	return where + ": " + w.Message
+}
+
+// Segment is one classification and what follows from it.
+type Segment struct {
+	Name    string
+	Classes []Class
+
+	leaves leaves
+}
+
+// Leaf is one traffic class unit: a filter, and the class of packets that it belongs to.
+type Leaf struct {
+	Filter headerspace.Filter
+	// Class is the index of the class in its segment.
+	Class int
+	trace *step
+	route int // of a fan's leaf
+}
+
+// Class is all packets of a segment with one operation and outcome.
+type Class struct {
+	// Legs is what is done; more than one for copies.
+	Legs []Leg
+	// Boxes is the number of classifier boxes of packets with enough TTL.
+	Boxes int
+}
+
+// Leg is one composed operation and its outcome, for people.
+type Leg struct {
+	Ops      []string
+	Outcome  string
+	Counters []string
+}
+
+func (l Leg) String() string {
+	if len(l.Ops) == 0 {
+		return l.Outcome
+	}
+	return strings.Join(l.Ops, ", ") + " → " + l.Outcome
+}
+
+// Run is NAPTs in a row that became one translation.
+type Run struct {
+	Name  string   // as in the program
+	NAPTs []string // node names, in order
+	Table string   // the state table: the last NAPT
+}
+
+// Step is one element on a packet's way.
+type Step struct {
+	Node string
+	// Out is the output port taken, Rule the rule or route that decided.
+	Out  int
+	Rule string
+}
+
+func (s Step) String() string {
+	if s.Rule != "" {
+		return fmt.Sprintf("%s[%s]", s.Node, s.Rule)
+	}
+	return s.Node
+}
+
+// Trace is the way of a leaf's packets through the elements that were merged.
+func (r *Result) Trace(l *Leaf) []Step {
+	var out []Step
+	for s := l.trace; s != nil; s = s.prev {
+		node, rule := r.graph.Nodes[s.node], s.rule
+		if rule == eachRoute {
+			rule = l.route
+		}
+		out = append(out, Step{Node: node.Name, Out: s.out, Rule: ruleName(node.Element, rule)})
+	}
+	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
+		out[i], out[j] = out[j], out[i]
+	}
+	return out
+}
+
+// found is a leaf before classes are numbered, or a fan of them.
+type found struct {
+	filter headerspace.Filter
+	legs   []leg
+	trace  *step
+	fan    *fan
+	// class is the leaf's class, shape its filter's place among those that a table is lowered from; -1: not known yet.
+	class, shape int32
+	at           int32 // its place among the segment's before some were taken away
+}
+
+// leaves are a segment's, in the order in which they match first.
+type leaves []found
+
+// all gives the leaves. Those of a fan come with their route, and with their destinations, which hold until the next; with the others
+// both are absent: their filters say it. It tells whether yield wanted all.
+func (s leaves) all(yield func(l *found, route int, to spans) bool) bool {
+	for i := range s {
+		if s[i].fan == nil {
+			if !yield(&s[i], noRoute, nil) {
+				return false
+			}
+		} else if !s[i].fan.each(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// filterOf is the filter of a leaf to some destinations, as all gives both.
+func (l *found) filterOf(to spans) headerspace.Filter {
+	if to == nil || to.isEvery() {
+		return l.filter
+	}
+	return l.filter.With(headerspace.Dst, to.set())
+}
+
+// Leaves gives the ways through the segment in priority order: the first whose filter passes the packet decides.
+func (s *Segment) Leaves() iter.Seq[Leaf] {
+	return func(yield func(Leaf) bool) {
+		s.leaves.all(func(l *found, route int, to spans) bool {
+			return yield(Leaf{Filter: l.filterOf(to), Class: int(l.class), trace: l.trace, route: route})
+		})
+	}
+}
+
+// NumLeaves is how many there are.
+func (s *Segment) NumLeaves() int {
+	n := 0
+	s.leaves.all(func(*found, int, spans) bool { n++; return true })
+	return n
+}
+
+// Match finds the leaf that decides a packet in a segment; ok is false for
+// packets that cannot exist.
+func (s *Segment) Match(pkt *headerspace.Packet) (leaf *Leaf, ok bool) {
+	at := spansOf(headerspace.Single(pkt[headerspace.Dst]))
+	s.leaves.all(func(l *found, route int, to spans) bool {
+		if to != nil && len(to.intersect(at)) == 0 || !l.filter.Contains(pkt) {
+			return true
+		}
+		leaf = &Leaf{Filter: l.filterOf(to), Class: int(l.class), trace: l.trace, route: route}
+		return false
+	})
+	return leaf, leaf != nil
 }

@@ -131,9 +131,10 @@ const (
 	toGenerator
 	toSegment
 	toReturn
+	toTracked
 )
 
-// outcome is how a leg ends; arg is the interface, segment, generator or table, reason a drop's.
+// outcome is how a leg ends; arg is the interface, segment, generator, table or tracked end, reason a drop's.
 type outcome struct {
 	kind   outcomeKind
 	arg    int

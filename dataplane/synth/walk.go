@@ -28,10 +28,11 @@ type start struct {
 type startKind uint8
 
 const (
-	startEntry  startKind = iota // a chain interface
-	startCut                     // an element whose reads could not be decided before
-	startReturn                  // behind a NAPT, translated back
-	startAnswer                  // behind a generator
+	startEntry   startKind = iota // a chain interface
+	startCut                      // an element whose reads could not be decided before
+	startReturn                   // behind a NAPT, translated back
+	startAnswer                   // behind a generator
+	startTracked                  // behind an output of a Track
 )
 
 // walker finds the leaves of one segment after another.
@@ -48,7 +49,7 @@ type walker struct {
 	segments []*segment
 	index    map[start]int
 	runs     runs
-	tables   []int // NAPT nodes
+	tables   []int // nodes that keep state
 	counters counterIndex
 
 	record  *recorder // nil: nobody wants to know how the walk went
@@ -135,6 +136,8 @@ func (w *walker) nameOf(s start) string {
 		return "back through " + w.runName(s.run)
 	case startAnswer:
 		return "answers of " + name
+	case startTracked:
+		return element.PortName(w.g.Nodes[s.node].Element, s.port) + " at " + name
 	case startCut:
 	}
 	return "at " + name
@@ -167,6 +170,10 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 		e := w.g.Nodes[last].Out[element.NAPTInside]
 		node, port = e.To, e.Port
 		t.trace = &step{node: last, out: element.NAPTInside, rule: -1}
+	case startTracked:
+		e := w.g.Nodes[s.node].Out[s.port]
+		node, port = e.To, e.Port
+		t.trace = &step{node: s.node, out: s.port, rule: -1}
 	case startAnswer:
 		t.filter = w.means[s.node].(answering).answers()
 		e := w.g.Nodes[s.node].Out[0]
@@ -259,7 +266,7 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	case toGenerator:
 		l.ops, l.runs = t.pending(), t.runs
 		w.segmentOf(start{kind: startAnswer, node: node}) // which its answers enter
-	case toOutput, toSegment, toReturn:
+	case toOutput, toSegment, toReturn, toTracked:
 		l.ops, l.runs = t.pending(), t.runs
 		if t.hop.set && !(w.fresh && t.hop.addr == 0) {
 			l.ops = append(l.ops, op{kind: opNextHop, arg: int64(t.hop.addr)})
@@ -267,6 +274,9 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	}
 	for _, r := range l.runs {
 		w.run(r)
+	}
+	if o.kind == toTracked {
+		w.trackedTo(trackedOf(o.arg))
 	}
 	t.legs = append(t.legs[:len(t.legs):len(t.legs)], l)
 	if len(t.todo) > 0 {

@@ -23,6 +23,8 @@ type drawer struct {
 	napts int
 	// served says that there is a load balancer: see drawServing.
 	served bool
+	// follows says that some firewall is stateful.
+	follows bool
 	// hairpins says that a router sends packets back by the face that they came by.
 	hairpins bool
 }
@@ -234,6 +236,7 @@ var functionDraws = []struct {
 	{1, drawVLAN},
 	{2, drawLimiter},
 	{1, drawServing},
+	{2, drawStateful},
 }
 
 // function draws one of the functions.

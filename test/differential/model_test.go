@@ -16,11 +16,12 @@ import (
 // opinion: where it agrees with the engine against the oracle, the program is wrong; where it
 // agrees with the oracle, the engine is.
 type model struct {
-	p      *programpb.Program
-	links  []graph.Interface
-	tables []bindings
-	meters map[[2]uint32]*level // by table and subscriber
-	served map[uint32]*pairing  // by table
+	p       *programpb.Program
+	links   []graph.Interface
+	tables  []bindings
+	meters  map[[2]uint32]*level // by table and subscriber
+	served  map[uint32]*pairing  // by table
+	follows map[known]*followed
 
 	now    time.Duration
 	pings  []ping // in fragments, to own addresses
@@ -58,7 +59,7 @@ type shot struct {
 }
 
 func newModel(p *programpb.Program, links []graph.Interface) *model {
-	m := &model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, ends: map[*programpb.Leg][]program.End{}}
+	m := &model{p: p, links: links, meters: map[[2]uint32]*level{}, served: map[uint32]*pairing{}, follows: map[known]*followed{}, ends: map[*programpb.Leg][]program.End{}}
 	for range p.GetTables() {
 		m.tables = append(m.tables, bindings{inside: map[flow]*binding{}, outside: map[endpoint]*binding{}})
 	}
@@ -277,6 +278,8 @@ func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 			if reason := m.measure(s, op.Meter); reason != "" {
 				return m.drop(reason)
 			}
+		case *programpb.Op_Admit:
+			m.admit(s, op.Admit.GetTable())
 		}
 	}
 	switch o := l.GetOutcome().(type) {
@@ -294,6 +297,8 @@ func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 		return m.segment(s, o.Segment)
 	case *programpb.Leg_StateReturn:
 		return m.back(s, o.StateReturn)
+	case *programpb.Leg_Track:
+		return m.track(s, o.Track)
 	}
 	return false
 }

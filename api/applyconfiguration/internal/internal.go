@@ -519,6 +519,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: rulesFrom
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RulesFrom
+    - name: stateful
+      type:
+        scalar: boolean
+      default: false
+    - name: tracking
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Tracking
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.FirewallRule
   map:
     fields:
@@ -567,12 +574,20 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
           elementRelationship: atomic
+    - name: state
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.FlowState
+          elementRelationship: associative
     - name: tcpFlags
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlags
     - name: vlan
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.FlowState
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Function
   map:
     fields:
@@ -1661,6 +1676,40 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
           elementRelationship: associative
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Tracking
+  map:
+    fields:
+    - name: maxFlows
+      type:
+        scalar: numeric
+      default: 1000000
+    - name: pickUp
+      type:
+        scalar: boolean
+      default: false
+    - name: timeouts
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TrackingTimeouts
+      default: {}
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.TrackingTimeouts
+  map:
+    fields:
+    - name: icmp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 60s
+    - name: tcp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 2h4m
+    - name: tcpTransitory
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 4m
+    - name: udp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 5m
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.VirtualService
   map:
     fields:

@@ -248,6 +248,8 @@ func outcome(p *delivery.Program, segment *programpb.Segment, class uint32) stri
 		return "classified again"
 	case *programpb.Leg_StateReturn:
 		return "return"
+	case *programpb.Leg_Track:
+		return "tracked"
 	default:
 		return ""
 	}

@@ -7,6 +7,7 @@
 
 #include "sn_icmp.h"
 #include "sn_napt.h"
+#include "sn_state_kind.h"
 
 /* The side of a NAPT that a packet comes from. */
 enum sn_flow_side {
@@ -35,6 +36,38 @@ static inline bool sn_flow_of(const struct sn_pkt *p, enum sn_flow_side side, st
 static inline struct sn_flow sn_flow_quoted(const struct sn_quote *q)
 {
 	return (struct sn_flow){q->dst, q->src, q->dport, q->sport, q->proto};
+}
+
+/*
+ * Flows that firewalls follow (docs/elements.md, "track"): a state table each. An entry is a session whose
+ * inside is the side that began the flow, and which translates nothing; so the fast ways use it as a NAPT's.
+ */
+
+extern const struct sn_state_kind sn_track;
+
+/* The flow of a packet itself, in its direction; false: it tells none. */
+bool sn_track_flow(const struct sn_pkt *p, struct sn_flow *flow);
+
+/* The shard of a flow, which is that of its other direction, too. */
+uint32_t sn_track_shard(const struct sn_state *state, const struct sn_flow *flow);
+
+/* The entry of a flow in a table of the program, NULL: there is none. *is_return: the flow is in the other
+ * direction than the one in which it began. */
+struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table, uint32_t shard,
+				 const struct sn_flow *flow, uint64_t now, bool *is_return);
+
+/* The same, made if there is none. NULL: there is no room for it. *made: it was made, and is to be ended if
+ * the packet is dropped later. */
+struct sn_session *sn_track_begin(struct sn_partition *partition, uint32_t table, uint32_t shard,
+				  const struct sn_flow *flow, uint64_t now, bool *is_return, bool *made);
+
+/* The flow begins again, from its other side. Decisions that remember the entry do not hold any more. */
+void sn_track_turn(struct sn_session *s);
+
+/* Of ICMP's queries, requests come from the side that began, replies from the other. */
+static inline bool sn_track_fits(const struct sn_session *s, uint32_t icmp_type, bool is_return)
+{
+	return s->proto != SN_ICMP || sn_is_query((uint8_t)icmp_type) == !is_return;
 }
 
 #endif /* SN_FLOW_H */

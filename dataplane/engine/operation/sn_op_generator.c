@@ -54,11 +54,12 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	return sn_to_segment(g->segment);
 }
 
-static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op)
+static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op, uint32_t i)
 {
 	const struct sn_generator *g = &p->generators[op->value];
 	bool error = g->kind == SINTER__PROGRAM__V1__GENERATOR__KIND__ICMP_ERROR;
 
+	(void)i;
 	return (struct sn_lead){error ? SN_LED_ERROR : SN_LED_ANSWER, g->segment};
 }
 

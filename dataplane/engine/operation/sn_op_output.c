@@ -36,8 +36,9 @@ static bool simplify(struct sn_class *c, const struct sn_op *op)
 }
 
 /* The packet may be too big, or the next hop may not answer. */
-static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op)
+static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op, uint32_t i)
 {
+	(void)i;
 	return (struct sn_lead){SN_LED_ERROR, p->interfaces[op->value].segment};
 }
 

@@ -31,8 +31,9 @@ static bool simplify(struct sn_class *c, const struct sn_op *op)
 	return true;
 }
 
-static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op)
+static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op, uint32_t i)
 {
+	(void)i;
 	(void)p;
 	return (struct sn_lead){SN_LED_PACKET, op->value};
 }

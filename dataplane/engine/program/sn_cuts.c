@@ -26,11 +26,12 @@ enum foresight {
 	FORESIGHTS,
 };
 
-/* What a packet has met: nothing, an own shard (number + 1 in the list of those of the program), or a flow's.
- */
+/* What a packet has met: nothing, an own shard (number + 1 in the list of those of the program), that of a
+ * flow which is followed, or a NAPT's of a flow. */
 #define NOTHING	  0
 #define FLOW	  15
-#define OWN_MAX	  (FLOW - 1)
+#define FOLLOWED  14
+#define OWN_MAX	  (FOLLOWED - 1)
 #define SITUATION (ADDRESSES * ADDRESSES * FORESIGHTS * 2)
 
 struct packet {
@@ -104,9 +105,8 @@ static uint32_t own_of(struct walk *w, const struct packet *p, const struct sn_o
 	return i + 1;
 }
 
-/* The packet meets state. False: of another shard than before, perhaps. Answers need no own shard of an
- * address: see sn_operation.h. */
-static bool meet(struct walk *w, struct packet *p, const struct sn_op *op)
+/* Of a NAPT, or of an own shard. Answers need no own shard of an address: see sn_operation.h. */
+static bool meet_other(struct walk *w, struct packet *p, const struct sn_op *op)
 {
 	uint32_t met = op->traits & SN_OP_OWN_SHARD ? own_of(w, p, op) : FLOW;
 
@@ -119,6 +119,31 @@ static bool meet(struct walk *w, struct packet *p, const struct sn_op *op)
 		return true;
 	}
 	return p->met == met && (met == FLOW || w->own[met - 1].address != OTHER);
+}
+
+/* Whether a packet is of the flow with which it came, or an answer of that of what it answers: an error
+ * quotes it. */
+static bool is_of_its_flow(const struct packet *p)
+{
+	return p->source != OTHER && p->destination != OTHER && p->source != p->destination;
+}
+
+/* Of a flow that is followed: both of its directions have one shard. */
+static bool meet_followed(struct packet *p)
+{
+	if (!is_of_its_flow(p))
+		return false;
+	if (p->met == NOTHING && p->foresight != NOT_WAY)
+		p->met = FOLLOWED;
+	return p->met == FOLLOWED;
+}
+
+/* The packet meets state. False: of another shard than before, perhaps. */
+static bool meet(struct walk *w, struct packet *p, const struct sn_op *op)
+{
+	if (op->traits & SN_OP_FOLLOWS_FLOW)
+		return meet_followed(p);
+	return meet_other(w, p, op);
 }
 
 static bool pass(struct walk *w, struct packet *p, const struct sn_op *op)
@@ -136,16 +161,19 @@ static bool pass(struct walk *w, struct packet *p, const struct sn_op *op)
 
 static void go_on(struct walk *w, const struct sn_leg *leg, const struct packet *p)
 {
-	struct sn_lead lead = sn_leg_leads(w->program, leg);
 	struct packet answer = *p;
 
 	answer.destination = p->source;
 	answer.source = p->destination; /* of the packet that it quotes, or resets */
 	answer.answer = true;
-	if (lead.what == SN_LED_PACKET)
-		come_to(w, lead.segment, p);
-	else if (lead.what != SN_LED_NOTHING)
-		come_to(w, lead.segment, &answer);
+	for (uint32_t i = 0; i < SN_LEADS_MAX; i++) {
+		struct sn_lead lead = sn_leg_leads(w->program, leg, i);
+
+		if (lead.what == SN_LED_PACKET)
+			come_to(w, lead.segment, p);
+		else if (lead.what != SN_LED_NOTHING)
+			come_to(w, lead.segment, &answer);
+	}
 	if (!sn_leg_has(w->program, leg, SN_OP_FINDS_STATE))
 		return;
 	for (uint32_t i = 0; i < w->program->n_runs; i++)
@@ -212,7 +240,7 @@ static bool agree(struct walk *w)
 static bool is_asked(const struct sn_program *p)
 {
 	for (uint32_t i = 0; i < p->n_ops; i++)
-		if (p->ops[i].traits & SN_OP_OWN_SHARD ||
+		if (p->ops[i].traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW) ||
 		    (p->ops[i].writes && sn_operation_of(&p->ops[i])->each))
 			return true;
 	return false;

@@ -119,9 +119,12 @@ struct sn_operation {
 	/* Note on a class what its packets' fast path has to do or to fetch. False, or NULL: a class with
 	 * this operation takes the slow path. */
 	bool (*simplify)(struct sn_class *c, const struct sn_op *op);
-	/* NULL: SN_LED_NOTHING. */
-	struct sn_lead (*leads)(const struct sn_program *p, const struct sn_op *op);
+	/* Of an outcome, where its packets may go; i is below n_leads. NULL: nowhere. */
+	struct sn_lead (*leads)(const struct sn_program *p, const struct sn_op *op, uint32_t i);
+	uint32_t n_leads; /* SN_LEADS_MAX at most; 0 with leads: 1 */
 };
+
+#define SN_LEADS_MAX 4
 
 #define SN_OPERATIONS_MAX 128
 
@@ -152,14 +155,15 @@ static inline const struct sn_op *sn_leg_op(const struct sn_program *p, const st
 	return &p->ops[leg->first_op + i];
 }
 
-/* Where a leg's outcome takes its packets. */
-static inline struct sn_lead sn_leg_leads(const struct sn_program *p, const struct sn_leg *leg)
+/* One of the ways on which a leg's outcome takes its packets; i: from 0 to before SN_LEADS_MAX. */
+static inline struct sn_lead sn_leg_leads(const struct sn_program *p, const struct sn_leg *leg, uint32_t i)
 {
 	const struct sn_op *op = sn_leg_op(p, leg, leg->n_ops - 1u);
+	const struct sn_operation *o = sn_operation_of(op);
 
-	struct sn_lead (*leads)(const struct sn_program *, const struct sn_op *) = sn_operation_of(op)->leads;
-
-	return leads ? leads(p, op) : (struct sn_lead){SN_LED_NOTHING, 0};
+	if (!o->leads || (i > 0 && i >= o->n_leads))
+		return (struct sn_lead){SN_LED_NOTHING, 0};
+	return o->leads(p, op, i);
 }
 
 /* Whether an operation of the leg has one of the traits. */

@@ -103,9 +103,10 @@ enum sn_op_trait {
 	SN_OP_UNCACHEABLE = 16, /* what it does is not the same for all packets of a flow */
 	SN_OP_ON_PACKET = 32,	/* changes nothing but the packet: idle where that is dropped */
 	SN_OP_OWN_SHARD = 64, /* finds or makes an entry, of a shard that it tells itself: its row has cut */
+	SN_OP_FOLLOWS_FLOW = 128, /* the same by the flow, of which both directions have one shard */
 };
 
-#define SN_OP_STATE (SN_OP_MAKES_STATE | SN_OP_FINDS_STATE | SN_OP_OWN_SHARD)
+#define SN_OP_STATE (SN_OP_MAKES_STATE | SN_OP_FINDS_STATE | SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW)
 
 /* Eight bytes: those of many classes have to share the processor's first cache. */
 struct sn_op {

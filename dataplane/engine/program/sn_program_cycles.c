@@ -9,7 +9,8 @@
 
 #define NAMED_MAX 4 /* segments of a cycle, in a message */
 
-/* An edge is a leg that leads to another segment. Legs are numbered through, segment by segment. */
+/* Edges lead from segment to segment: each leg has SN_LEADS_MAX, of which most lead nowhere. They are
+ * numbered through, segment by segment. */
 struct cycles {
 	const struct sn_program *p;
 	struct sn_error *err;
@@ -19,29 +20,34 @@ struct cycles {
 	uint32_t *a, *b, *c, *d, *e; /* by segment, for what is at work */
 };
 
-static uint32_t first_leg(const struct cycles *c, uint32_t s)
+static uint32_t first_edge(const struct cycles *c, uint32_t s)
 {
 	uint32_t class = s < c->n ? c->p->segments[s].first_class : c->p->n_classes;
 
-	return class < c->p->n_classes ? c->p->classes[class].first_leg : c->p->n_legs;
+	return SN_LEADS_MAX * (class < c->p->n_classes ? c->p->classes[class].first_leg : c->p->n_legs);
 }
 
-/* The segment to which a leg leads on; SN_NO_INDEX: none. */
-static uint32_t leads_to(const struct cycles *c, uint32_t leg)
+static const struct sn_leg *leg_of(const struct cycles *c, uint32_t edge)
 {
-	struct sn_lead lead = sn_leg_leads(c->p, &c->p->legs[leg]);
+	return &c->p->legs[edge / SN_LEADS_MAX];
+}
+
+/* The segment to which an edge leads; SN_NO_INDEX: none. */
+static uint32_t leads_to(const struct cycles *c, uint32_t edge)
+{
+	struct sn_lead lead = sn_leg_leads(c->p, leg_of(c, edge), edge % SN_LEADS_MAX);
 
 	return lead.what == SN_LED_PACKET ? lead.segment : SN_NO_INDEX;
 }
 
-static bool lowers(const struct cycles *c, uint32_t leg)
+static bool lowers(const struct cycles *c, uint32_t edge)
 {
-	return sn_leg_has(c->p, &c->p->legs[leg], SN_OP_LOWERS_TTL);
+	return sn_leg_has(c->p, leg_of(c, edge), SN_OP_LOWERS_TTL);
 }
 
-static bool raises(const struct cycles *c, uint32_t leg)
+static bool raises(const struct cycles *c, uint32_t edge)
 {
-	return sn_leg_has(c->p, &c->p->legs[leg], SN_OP_RAISES_TTL);
+	return sn_leg_has(c->p, leg_of(c, edge), SN_OP_RAISES_TTL);
 }
 
 static void say(struct cycles *c, const char *text)
@@ -102,7 +108,7 @@ static void find_components(struct cycles *c)
 	uint32_t n_way = 0, n_open = 0, count = 0, closed = 0, s, to;
 
 	for (s = 0; s < c->n; s++)
-		next[s] = first_leg(c, s);
+		next[s] = first_edge(c, s);
 	for (uint32_t root = 0; root < c->n; root++) {
 		if (!index[root]) {
 			index[root] = low[root] = ++count;
@@ -110,7 +116,7 @@ static void find_components(struct cycles *c)
 		}
 		while (n_way) {
 			s = way[n_way - 1];
-			if (next[s] == first_leg(c, s + 1)) {
+			if (next[s] == first_edge(c, s + 1)) {
 				n_way--;
 				if (n_way && low[s] < low[way[n_way - 1]])
 					low[way[n_way - 1]] = low[s];
@@ -140,8 +146,8 @@ static int refuse_raise(struct cycles *c, uint32_t from, uint32_t to)
 	todo[0] = to;
 	before[to] = to + 1;
 	for (uint32_t i = 0; !before[from]; i++)
-		for (uint32_t l = first_leg(c, todo[i]); l < first_leg(c, todo[i] + 1); l++) {
-			s = leads_to(c, l);
+		for (uint32_t e = first_edge(c, todo[i]); e < first_edge(c, todo[i] + 1); e++) {
+			s = leads_to(c, e);
 			if (s == SN_NO_INDEX || before[s])
 				continue;
 			before[s] = todo[i] + 1;
@@ -156,19 +162,19 @@ static int refuse_raise(struct cycles *c, uint32_t from, uint32_t to)
 static int check_raises(struct cycles *c)
 {
 	for (uint32_t s = 0; s < c->n; s++)
-		for (uint32_t l = first_leg(c, s); l < first_leg(c, s + 1); l++) {
-			uint32_t to = leads_to(c, l);
+		for (uint32_t e = first_edge(c, s); e < first_edge(c, s + 1); e++) {
+			uint32_t to = leads_to(c, e);
 
-			if (to != SN_NO_INDEX && c->component[s] == c->component[to] && raises(c, l))
+			if (to != SN_NO_INDEX && c->component[s] == c->component[to] && raises(c, e))
 				return refuse_raise(c, s, to);
 		}
 	return 0;
 }
 
 /* The same, if the TTL is not lowered on the way. */
-static uint32_t leads_level_to(const struct cycles *c, uint32_t leg)
+static uint32_t leads_level_to(const struct cycles *c, uint32_t edge)
 {
-	return lowers(c, leg) ? SN_NO_INDEX : leads_to(c, leg);
+	return lowers(c, edge) ? SN_NO_INDEX : leads_to(c, edge);
 }
 
 /* How many edges that do not lower the TTL lead into each segment; the segments without any follow from
@@ -178,8 +184,8 @@ static void peel(struct cycles *c, uint32_t *into, uint32_t *ready)
 	uint32_t n = 0, to;
 
 	memset(into, 0, c->n * sizeof(*into));
-	for (uint32_t l = 0; l < c->p->n_legs; l++) {
-		to = leads_level_to(c, l);
+	for (uint32_t e = 0; e < SN_LEADS_MAX * c->p->n_legs; e++) {
+		to = leads_level_to(c, e);
 		if (to != SN_NO_INDEX)
 			into[to]++;
 	}
@@ -187,8 +193,8 @@ static void peel(struct cycles *c, uint32_t *into, uint32_t *ready)
 		if (!into[s])
 			ready[n++] = s;
 	for (uint32_t i = 0; i < n; i++)
-		for (uint32_t l = first_leg(c, ready[i]); l < first_leg(c, ready[i] + 1); l++) {
-			to = leads_level_to(c, l);
+		for (uint32_t e = first_edge(c, ready[i]); e < first_edge(c, ready[i] + 1); e++) {
+			to = leads_level_to(c, e);
 			if (to != SN_NO_INDEX && !--into[to])
 				ready[n++] = to;
 		}
@@ -205,8 +211,8 @@ static int check_lowers(struct cycles *c)
 		if (!into[s])
 			continue;
 		start = s;
-		for (uint32_t l = first_leg(c, s); l < first_leg(c, s + 1); l++) {
-			uint32_t to = leads_level_to(c, l);
+		for (uint32_t e = first_edge(c, s); e < first_edge(c, s + 1); e++) {
+			uint32_t to = leads_level_to(c, e);
 
 			if (to != SN_NO_INDEX)
 				from[to] = s;

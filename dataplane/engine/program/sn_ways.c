@@ -21,17 +21,13 @@ struct meets {
 /* The packet itself, where it goes on, or what answers it there. */
 static bool next_meets_state(const struct sn_program *p, const struct sn_leg *leg, const struct meets *meets)
 {
-	struct sn_lead lead = sn_leg_leads(p, leg);
+	for (uint32_t i = 0; i < SN_LEADS_MAX; i++) {
+		struct sn_lead lead = sn_leg_leads(p, leg, i);
 
-	switch (lead.what) {
-	case SN_LED_PACKET:
-		return meets->packets[lead.segment];
-	case SN_LED_ANSWER:
-		return meets->errors && meets->packets[lead.segment];
-	case SN_LED_ERROR:
-		return meets->errors && meets->errors[lead.segment];
-	case SN_LED_NOTHING:
-		break;
+		if ((lead.what == SN_LED_PACKET && meets->packets[lead.segment]) ||
+		    (lead.what == SN_LED_ANSWER && meets->errors && meets->packets[lead.segment]) ||
+		    (lead.what == SN_LED_ERROR && meets->errors && meets->errors[lead.segment]))
+			return true;
 	}
 	return false;
 }
@@ -84,7 +80,7 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 	for (uint32_t i = 0; i < leg->n_ops && c->n_legs == 1; i++) {
 		const struct sn_op *op = sn_leg_op(p, leg, i);
 
-		if (op->traits & SN_OP_OWN_SHARD)
+		if (op->traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW))
 			break;
 		if (sn_operation_of(op)->way)
 			return sn_operation_of(op)->way;
@@ -111,12 +107,14 @@ static bool splits(const struct sn_program *p, const struct sn_class *c, const s
 static bool turns_back(const struct sn_program *p, const struct sn_leg *leg, bool made_here, bool *made,
 		       bool *more)
 {
-	struct sn_lead lead = sn_leg_leads(p, leg);
-
 	if (!made_here && !sn_leg_has(p, leg, SN_OP_MAKES_STATE))
 		return false;
-	if (lead.what == SN_LED_PACKET && !made[lead.segment])
-		made[lead.segment] = *more = true;
+	for (uint32_t i = 0; i < SN_LEADS_MAX; i++) {
+		struct sn_lead lead = sn_leg_leads(p, leg, i);
+
+		if (lead.what == SN_LED_PACKET && !made[lead.segment])
+			made[lead.segment] = *more = true;
+	}
 	return sn_leg_has(p, leg, SN_OP_FINDS_STATE);
 }
 

@@ -28,6 +28,14 @@ struct sn_use {
 	uint8_t is_return;
 	uint8_t made; /* for this packet: to be ended if the packet is dropped */
 	uint8_t done;
+	uint8_t again; /* enum sn_again */
+};
+
+/* A flow that is closing begins again with the packet. */
+enum sn_again {
+	SN_AGAIN_NOT,
+	SN_AGAIN,
+	SN_AGAIN_TURNED, /* from its other side */
 };
 
 #define SN_STEPS_MAX 256 /* segments and counters on a way that the decision cache remembers */
@@ -59,6 +67,14 @@ struct sn_execution {
 /* Notes that the packet uses a session. made: for it. Not PASS: the packet has used too many. */
 struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
 				  bool is_return, bool made);
+
+/* Notes the same of a flow that begins again with the packet: it is as if just made when the packet leaves.
+ */
+struct sn_verdict sn_journal_note_again(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
+					bool is_return);
+
+/* Whether that was noted of an entry. */
+bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session *s);
 
 /* The packet leaves or is answered: all state on its way, up to here, is used. */
 void sn_journal_commit(struct sn_execution *x);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_tcp.h"
+#include "sn_flow.h"
 #include "sn_worker_impl.h"
 
 struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
@@ -22,6 +23,24 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
 	return sn_pass();
 }
 
+struct sn_verdict sn_journal_note_again(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
+					bool is_return)
+{
+	struct sn_verdict v = sn_journal_note(x, s, p, false, false);
+
+	if (v.kind == SN_VERDICT_PASS)
+		x->uses[x->n_uses - 1].again = is_return ? SN_AGAIN_TURNED : SN_AGAIN;
+	return v;
+}
+
+bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session *s)
+{
+	for (uint32_t i = 0; i < x->n_uses; i++)
+		if (x->uses[i].entry == &s->entry && x->uses[i].again)
+			return true;
+	return false;
+}
+
 void sn_journal_commit(struct sn_execution *x)
 {
 	if (x->warm_up)
@@ -29,6 +48,8 @@ void sn_journal_commit(struct sn_execution *x)
 	for (uint32_t i = 0; i < x->n_uses; i++) {
 		struct sn_use *u = &x->uses[i];
 
+		if (unlikely(u->again == SN_AGAIN_TURNED) && !u->done)
+			sn_track_turn((struct sn_session *)u->entry);
 		if (!u->done)
 			sn_session_use(x->state, (struct sn_session *)u->entry, u->tcp, u->is_return, x->now);
 		u->done = 1;

@@ -1271,6 +1271,7 @@ type StateTable struct {
 	MaxSessions   uint32                 `protobuf:"varint,5,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
 	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`       // its entries are buckets
 	Balancer      *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"` // its entries are sessions
+	Tracking      *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"` // its entries are flows that firewalls follow
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1350,6 +1351,13 @@ func (x *StateTable) GetMeter() *Meter {
 func (x *StateTable) GetBalancer() *Balancer {
 	if x != nil {
 		return x.Balancer
+	}
+	return nil
+}
+
+func (x *StateTable) GetTracking() *Tracking {
+	if x != nil {
+		return x.Tracking
 	}
 	return nil
 }
@@ -1796,6 +1804,7 @@ type Leg struct {
 	//	*Leg_Generator
 	//	*Leg_Segment
 	//	*Leg_StateReturn
+	//	*Leg_Track
 	Outcome       isLeg_Outcome `protobuf_oneof:"outcome"`
 	Counters      []uint32      `protobuf:"varint,7,rep,packed,name=counters,proto3" json:"counters,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1891,6 +1900,15 @@ func (x *Leg) GetStateReturn() uint32 {
 	return 0
 }
 
+func (x *Leg) GetTrack() *Track {
+	if x != nil {
+		if x, ok := x.Outcome.(*Leg_Track); ok {
+			return x.Track
+		}
+	}
+	return nil
+}
+
 func (x *Leg) GetCounters() []uint32 {
 	if x != nil {
 		return x.Counters
@@ -1922,6 +1940,11 @@ type Leg_StateReturn struct {
 	StateReturn uint32 `protobuf:"varint,6,opt,name=state_return,json=stateReturn,proto3,oneof"` // look the packet up in the state table, return direction: the entry's
 }
 
+type Leg_Track struct {
+	// run says where to go on; none: dropped as nat-no-binding
+	Track *Track `protobuf:"bytes,60,opt,name=track,proto3,oneof"` // the packet goes on where its state says
+}
+
 func (*Leg_Output) isLeg_Outcome() {}
 
 func (*Leg_Drop) isLeg_Outcome() {}
@@ -1931,6 +1954,8 @@ func (*Leg_Generator) isLeg_Outcome() {}
 func (*Leg_Segment) isLeg_Outcome() {}
 
 func (*Leg_StateReturn) isLeg_Outcome() {}
+
+func (*Leg_Track) isLeg_Outcome() {}
 
 type Drop struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2026,6 +2051,7 @@ type Op struct {
 	//	*Op_Meter
 	//	*Op_Balance
 	//	*Op_BalanceBack
+	//	*Op_Admit
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2140,6 +2166,15 @@ func (x *Op) GetBalanceBack() uint32 {
 	return 0
 }
 
+func (x *Op) GetAdmit() *Admit {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Admit); ok {
+			return x.Admit
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -2176,6 +2211,10 @@ type Op_BalanceBack struct {
 	BalanceBack uint32 `protobuf:"varint,51,opt,name=balance_back,json=balanceBack,proto3,oneof"` // the same: find the session, write the virtual address as source; none: as it came
 }
 
+type Op_Admit struct {
+	Admit *Admit `protobuf:"bytes,61,opt,name=admit,proto3,oneof"` // makes the entry of a flow
+}
+
 func (*Op_Set) isOp_Op() {}
 
 func (*Op_AddTtl) isOp_Op() {}
@@ -2191,6 +2230,8 @@ func (*Op_Meter) isOp_Op() {}
 func (*Op_Balance) isOp_Op() {}
 
 func (*Op_BalanceBack) isOp_Op() {}
+
+func (*Op_Admit) isOp_Op() {}
 
 type SetField struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4800,6 +4841,7 @@ type Session struct {
 	RemotePort     uint32                 `protobuf:"varint,8,opt,name=remote_port,json=remotePort,proto3" json:"remote_port,omitempty"`
 	IdleMs         uint64                 `protobuf:"varint,9,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
 	Shard          uint32                 `protobuf:"varint,10,opt,name=shard,proto3" json:"shard,omitempty"`
+	State          string                 `protobuf:"bytes,60,opt,name=state,proto3" json:"state,omitempty"` // of a flow that firewalls follow: opening, established or closing (TCP), else open
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -4902,6 +4944,13 @@ func (x *Session) GetShard() uint32 {
 		return x.Shard
 	}
 	return 0
+}
+
+func (x *Session) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
 }
 
 // A trace copies sampled packets as they came and as they left, until it has enough, its time is over, another
@@ -7593,7 +7642,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vmeter.proto\"\xc2\x03\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vmeter.proto\x1a\x0etracking.proto\"\xc2\x03\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -7635,7 +7684,7 @@ const file_program_proto_rawDesc = "" +
 	"\bNeighbor\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x10\n" +
 	"\x03mac\x18\x02 \x01(\fR\x03mac\x12\x12\n" +
-	"\x04vlan\x18( \x01(\rR\x04vlan\"\x97\x02\n" +
+	"\x04vlan\x18( \x01(\rR\x04vlan\"\xd0\x02\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -7644,7 +7693,8 @@ const file_program_proto_rawDesc = "" +
 	"\bport_max\x18\x04 \x01(\rR\aportMax\x12!\n" +
 	"\fmax_sessions\x18\x05 \x01(\rR\vmaxSessions\x12.\n" +
 	"\x05meter\x18< \x01(\v2\x18.sinter.program.v1.MeterR\x05meter\x127\n" +
-	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\"8\n" +
+	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\x127\n" +
+	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\"8\n" +
 	"\fAddressRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\"\xf7\x01\n" +
@@ -7676,20 +7726,21 @@ const file_program_proto_rawDesc = "" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x1a\n" +
 	"\x06ranges\x18\x02 \x03(\rB\x02\x10\x01R\x06ranges\"3\n" +
 	"\x05Class\x12*\n" +
-	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\x83\x02\n" +
+	"\x04legs\x18\x01 \x03(\v2\x16.sinter.program.v1.LegR\x04legs\"\xb5\x02\n" +
 	"\x03Leg\x12'\n" +
 	"\x03ops\x18\x01 \x03(\v2\x15.sinter.program.v1.OpR\x03ops\x12\x18\n" +
 	"\x06output\x18\x02 \x01(\rH\x00R\x06output\x12-\n" +
 	"\x04drop\x18\x03 \x01(\v2\x17.sinter.program.v1.DropH\x00R\x04drop\x12\x1e\n" +
 	"\tgenerator\x18\x04 \x01(\rH\x00R\tgenerator\x12\x1a\n" +
 	"\asegment\x18\x05 \x01(\rH\x00R\asegment\x12#\n" +
-	"\fstate_return\x18\x06 \x01(\rH\x00R\vstateReturn\x12\x1e\n" +
+	"\fstate_return\x18\x06 \x01(\rH\x00R\vstateReturn\x120\n" +
+	"\x05track\x18< \x01(\v2\x18.sinter.program.v1.TrackH\x00R\x05track\x12\x1e\n" +
 	"\bcounters\x18\a \x03(\rB\x02\x10\x01R\bcountersB\t\n" +
 	"\aoutcome\"c\n" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\x8b\x02\n" +
+	"\x06reason\"\xbd\x02\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
@@ -7698,7 +7749,8 @@ const file_program_proto_rawDesc = "" +
 	"\x05count\x18\x05 \x01(\rH\x00R\x05count\x12\x16\n" +
 	"\x05meter\x18< \x01(\rH\x00R\x05meter\x12\x1a\n" +
 	"\abalance\x182 \x01(\rH\x00R\abalance\x12#\n" +
-	"\fbalance_back\x183 \x01(\rH\x00R\vbalanceBackB\x04\n" +
+	"\fbalance_back\x183 \x01(\rH\x00R\vbalanceBack\x120\n" +
+	"\x05admit\x18= \x01(\v2\x18.sinter.program.v1.AdmitH\x00R\x05admitB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x14\n" +
@@ -7916,7 +7968,7 @@ const file_program_proto_rawDesc = "" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\"E\n" +
 	"\vSessionList\x126\n" +
-	"\bsessions\x18\x01 \x03(\v2\x1a.sinter.program.v1.SessionR\bsessions\"\xbc\x02\n" +
+	"\bsessions\x18\x01 \x03(\v2\x1a.sinter.program.v1.SessionR\bsessions\"\xd2\x02\n" +
 	"\aSession\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05proto\x18\x02 \x01(\rR\x05proto\x12%\n" +
@@ -7930,7 +7982,8 @@ const file_program_proto_rawDesc = "" +
 	"remotePort\x12\x17\n" +
 	"\aidle_ms\x18\t \x01(\x04R\x06idleMs\x12\x14\n" +
 	"\x05shard\x18\n" +
-	" \x01(\rR\x05shard\"\xd5\x01\n" +
+	" \x01(\rR\x05shard\x12\x14\n" +
+	"\x05state\x18< \x01(\tR\x05state\"\xd5\x01\n" +
 	"\n" +
 	"StartTrace\x129\n" +
 	"\aclasses\x18\x01 \x03(\v2\x1f.sinter.program.v1.TraceClassesR\aclasses\x12\x18\n" +
@@ -8370,7 +8423,10 @@ var file_program_proto_goTypes = []any{
 	(*FlowCapabilities_FieldMatching)(nil), // 99: sinter.program.v1.FlowCapabilities.FieldMatching
 	(*Meter)(nil),                          // 100: sinter.program.v1.Meter
 	(*Balancer)(nil),                       // 101: sinter.program.v1.Balancer
-	(*MeterStats)(nil),                     // 102: sinter.program.v1.MeterStats
+	(*Tracking)(nil),                       // 102: sinter.program.v1.Tracking
+	(*Track)(nil),                          // 103: sinter.program.v1.Track
+	(*Admit)(nil),                          // 104: sinter.program.v1.Admit
+	(*MeterStats)(nil),                     // 105: sinter.program.v1.MeterStats
 }
 var file_program_proto_depIdxs = []int32{
 	15,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -8384,111 +8440,114 @@ var file_program_proto_depIdxs = []int32{
 	19,  // 8: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
 	100, // 9: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
 	101, // 10: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
-	22,  // 11: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	22,  // 12: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	24,  // 13: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	0,   // 14: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	23,  // 15: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	0,   // 16: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	25,  // 17: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	27,  // 18: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	26,  // 19: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	1,   // 20: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	28,  // 21: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	0,   // 22: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	5,   // 23: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	32,  // 24: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	36,  // 25: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	38,  // 26: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	47,  // 27: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	98,  // 28: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	53,  // 29: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	56,  // 30: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	59,  // 31: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	62,  // 32: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	67,  // 33: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	68,  // 34: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	72,  // 35: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	78,  // 36: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	84,  // 37: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	87,  // 38: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	92,  // 39: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	94,  // 40: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	88,  // 41: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	96,  // 42: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	33,  // 43: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	37,  // 44: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	39,  // 45: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	49,  // 46: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	54,  // 47: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	57,  // 48: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	61,  // 49: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	63,  // 50: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	70,  // 51: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	73,  // 52: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	83,  // 53: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	85,  // 54: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	93,  // 55: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	95,  // 56: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	97,  // 57: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	34,  // 58: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	35,  // 59: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	71,  // 60: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	6,   // 61: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	71,  // 62: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	40,  // 63: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	41,  // 64: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	42,  // 65: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	43,  // 66: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	44,  // 67: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	45,  // 68: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	46,  // 69: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	2,   // 70: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	102, // 71: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	3,   // 72: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	48,  // 73: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	50,  // 74: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	51,  // 75: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	52,  // 76: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
-	58,  // 77: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
-	55,  // 78: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	58,  // 79: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	60,  // 80: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	59,  // 81: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	64,  // 82: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	65,  // 83: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	66,  // 84: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	7,   // 85: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	69,  // 86: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	74,  // 87: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	75,  // 88: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	77,  // 89: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	99,  // 90: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	9,   // 91: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	76,  // 92: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	79,  // 93: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	80,  // 94: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	4,   // 95: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	81,  // 96: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	82,  // 97: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	10,  // 98: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,   // 99: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	86,  // 100: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	11,  // 101: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	89,  // 102: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	90,  // 103: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	12,  // 104: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	91,  // 105: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	13,  // 106: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	91,  // 107: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	35,  // 108: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	0,   // 109: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	8,   // 110: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	111, // [111:111] is the sub-list for method output_type
-	111, // [111:111] is the sub-list for method input_type
-	111, // [111:111] is the sub-list for extension type_name
-	111, // [111:111] is the sub-list for extension extendee
-	0,   // [0:111] is the sub-list for field type_name
+	102, // 11: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
+	22,  // 12: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	22,  // 13: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	24,  // 14: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	0,   // 15: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	23,  // 16: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	0,   // 17: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	25,  // 18: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	27,  // 19: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	26,  // 20: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	103, // 21: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	1,   // 22: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	28,  // 23: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	104, // 24: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	0,   // 25: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	5,   // 26: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	32,  // 27: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	36,  // 28: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	38,  // 29: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	47,  // 30: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	98,  // 31: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	53,  // 32: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	56,  // 33: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	59,  // 34: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	62,  // 35: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	67,  // 36: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	68,  // 37: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	72,  // 38: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	78,  // 39: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	84,  // 40: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	87,  // 41: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	92,  // 42: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	94,  // 43: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	88,  // 44: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	96,  // 45: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	33,  // 46: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	37,  // 47: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	39,  // 48: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	49,  // 49: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	54,  // 50: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	57,  // 51: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	61,  // 52: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	63,  // 53: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	70,  // 54: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	73,  // 55: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	83,  // 56: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	85,  // 57: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	93,  // 58: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	95,  // 59: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	97,  // 60: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	34,  // 61: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	35,  // 62: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	71,  // 63: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	6,   // 64: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	71,  // 65: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	40,  // 66: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	41,  // 67: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	42,  // 68: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	43,  // 69: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	44,  // 70: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	45,  // 71: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	46,  // 72: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	2,   // 73: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	105, // 74: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	3,   // 75: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	48,  // 76: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	50,  // 77: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	51,  // 78: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	52,  // 79: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
+	58,  // 80: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
+	55,  // 81: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	58,  // 82: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	60,  // 83: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	59,  // 84: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	64,  // 85: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	65,  // 86: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	66,  // 87: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	7,   // 88: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	69,  // 89: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	74,  // 90: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	75,  // 91: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	77,  // 92: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	99,  // 93: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	9,   // 94: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	76,  // 95: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	79,  // 96: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	80,  // 97: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	4,   // 98: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	81,  // 99: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	82,  // 100: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	10,  // 101: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	0,   // 102: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	86,  // 103: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	11,  // 104: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	89,  // 105: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	90,  // 106: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	12,  // 107: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	91,  // 108: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	13,  // 109: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	91,  // 110: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	35,  // 111: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	0,   // 112: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	8,   // 113: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	114, // [114:114] is the sub-list for method output_type
+	114, // [114:114] is the sub-list for method input_type
+	114, // [114:114] is the sub-list for extension type_name
+	114, // [114:114] is the sub-list for extension extendee
+	0,   // [0:114] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8498,12 +8557,14 @@ func file_program_proto_init() {
 	}
 	file_balancer_proto_init()
 	file_meter_proto_init()
+	file_tracking_proto_init()
 	file_program_proto_msgTypes[11].OneofWrappers = []any{
 		(*Leg_Output)(nil),
 		(*Leg_Drop)(nil),
 		(*Leg_Generator)(nil),
 		(*Leg_Segment)(nil),
 		(*Leg_StateReturn)(nil),
+		(*Leg_Track)(nil),
 	}
 	file_program_proto_msgTypes[12].OneofWrappers = []any{
 		(*Drop_Chain)(nil),
@@ -8518,6 +8579,7 @@ func file_program_proto_init() {
 		(*Op_Meter)(nil),
 		(*Op_Balance)(nil),
 		(*Op_BalanceBack)(nil),
+		(*Op_Admit)(nil),
 	}
 	file_program_proto_msgTypes[16].OneofWrappers = []any{
 		(*Request_Hello)(nil),

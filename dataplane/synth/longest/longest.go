@@ -77,8 +77,10 @@ func (l *wayLengths) after(s uint32, answers int) []uint32 {
 	for _, c := range l.p.Segments[s].Classes {
 		for _, leg := range c.Legs {
 			switch o := leg.Outcome.(type) {
-			case *programpb.Leg_Segment:
-				add(o.Segment, answers)
+			case *programpb.Leg_Segment, *programpb.Leg_Track:
+				for _, to := range program.LeadsTo(leg) {
+					add(to, answers)
+				}
 			case *programpb.Leg_StateReturn:
 				for _, r := range l.p.Runs {
 					if r.Table == o.StateReturn {

@@ -10,8 +10,12 @@ import (
 // with apply.
 //
 // Firewall filters packets between its ports `inside` and `outside`. The first
-// rule that matches decides. It keeps no state: replies need a rule of their own.
+// rule that matches decides. Unless it is stateful, replies need a rule of their own.
 type FirewallApplyConfiguration struct {
+	// Stateful has the firewall follow flows. Rules decide which may begin; replies and related ICMP errors then pass without rules of their own.
+	Stateful *bool `json:"stateful,omitempty"`
+	// Tracking is how a stateful firewall follows flows.
+	Tracking *TrackingApplyConfiguration `json:"tracking,omitempty"`
 	// Rules in order.
 	Rules []FirewallRuleApplyConfiguration `json:"rules,omitempty"`
 	// RulesFrom reads further rules from a file or a ConfigMap; they come after `rules`.
@@ -26,6 +30,22 @@ type FirewallApplyConfiguration struct {
 // apply.
 func Firewall() *FirewallApplyConfiguration {
 	return &FirewallApplyConfiguration{}
+}
+
+// WithStateful sets the Stateful field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Stateful field is set to the value of the last call.
+func (b *FirewallApplyConfiguration) WithStateful(value bool) *FirewallApplyConfiguration {
+	b.Stateful = &value
+	return b
+}
+
+// WithTracking sets the Tracking field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tracking field is set to the value of the last call.
+func (b *FirewallApplyConfiguration) WithTracking(value *TrackingApplyConfiguration) *FirewallApplyConfiguration {
+	b.Tracking = value
+	return b
 }
 
 // WithRules adds the given value to the Rules field in the declarative configuration

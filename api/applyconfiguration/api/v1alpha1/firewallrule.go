@@ -17,6 +17,8 @@ type FirewallRuleApplyConfiguration struct {
 	// From is the side by which the packet came in; absent: both.
 	From                    *apiv1alpha1.Side `json:"from,omitempty"`
 	MatchApplyConfiguration `json:""`
+	// State of the packet's flow, in a stateful firewall; absent: New.
+	State []apiv1alpha1.FlowState `json:"state,omitempty"`
 	// Action for packets that match.
 	Action *apiv1alpha1.Action `json:"action,omitempty"`
 }
@@ -128,6 +130,16 @@ func (b *FirewallRuleApplyConfiguration) WithDSCP(value int32) *FirewallRuleAppl
 // If called multiple times, the VLAN field is set to the value of the last call.
 func (b *FirewallRuleApplyConfiguration) WithVLAN(value intstr.IntOrString) *FirewallRuleApplyConfiguration {
 	b.MatchApplyConfiguration.VLAN = &value
+	return b
+}
+
+// WithState adds the given value to the State field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the State field.
+func (b *FirewallRuleApplyConfiguration) WithState(values ...apiv1alpha1.FlowState) *FirewallRuleApplyConfiguration {
+	for i := range values {
+		b.State = append(b.State, values[i])
+	}
 	return b
 }
 

@@ -140,7 +140,7 @@ func outcome(p *programpb.Program, segment int, g describe.Group, row int) strin
 		switch l.GetOutcome().(type) {
 		case *programpb.Leg_Generator:
 			fill = makePaint.fill
-		case *programpb.Leg_StateReturn:
+		case *programpb.Leg_StateReturn, *programpb.Leg_Track:
 			fill = statePaint.fill
 		case *programpb.Leg_Segment:
 			fill = readPaint.fill
@@ -152,9 +152,12 @@ func outcome(p *programpb.Program, segment int, g describe.Group, row int) strin
 // leg draws where a row's packets go; drops and answers end in the row.
 func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) {
 	for _, op := range l.GetOps() {
-		if o, ok := op.GetOp().(*programpb.Op_StateForward); ok {
+		switch o := op.GetOp().(type) {
+		case *programpb.Op_StateForward:
 			d.line(`    s%d:r%d -> t%d [color=%q, dir=both, style=dotted]`,
 				segment, row, p.GetRuns()[o.StateForward].GetTable(), statePaint.line)
+		case *programpb.Op_Admit:
+			d.line(`    s%d:r%d -> t%d [color=%q, style=dotted]`, segment, row, o.Admit.GetTable(), statePaint.line)
 		}
 	}
 	switch o := l.GetOutcome().(type) {
@@ -164,6 +167,15 @@ func (d *drawing) leg(p *programpb.Program, segment, row int, l *programpb.Leg) 
 		d.line(`    s%d:r%d -> s%d:head [color=%q]`, segment, row, o.Segment, readPaint.line)
 	case *programpb.Leg_StateReturn:
 		d.line(`    s%d:r%d -> t%d [color=%q]`, segment, row, o.StateReturn, statePaint.line)
+	case *programpb.Leg_Track:
+		d.line(`    s%d:r%d -> t%d [color=%q, dir=both, style=dotted]`, segment, row, o.Track.GetTable(), statePaint.line)
+		seen := map[uint32]bool{}
+		for _, to := range program.LeadsTo(l) {
+			if !seen[to] {
+				d.line(`    s%d:r%d -> s%d:head [color=%q]`, segment, row, to, readPaint.line)
+			}
+			seen[to] = true
+		}
 	case *programpb.Leg_Drop, *programpb.Leg_Generator:
 	}
 }

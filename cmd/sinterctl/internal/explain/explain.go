@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
@@ -216,6 +217,8 @@ func (e *Explainer) next(c *programpb.Class, at int) int {
 			return int(e.result.Program.GetGenerators()[o.Generator].GetSegment())
 		case *programpb.Leg_StateReturn:
 			return e.run(int(o.StateReturn), at)
+		case *programpb.Leg_Track:
+			return int(program.LeadsTo(leg)[e.steps[at].Port])
 		}
 	}
 	return -1

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admit: a flow begins with the packet. */
+
+#include "sn_dispatch.h"
+#include "sn_execution.h"
+#include "sn_flow.h"
+
+struct admit {
+	uint32_t table;
+	uint32_t full; /* reason */
+};
+
+static const struct admit *admit_of(const struct sn_program *p, const struct sn_op *op)
+{
+	return p->operands[op->value];
+}
+
+static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
+{
+	const Sinter__Program__V1__Admit *m = from->admit;
+	struct admit *a;
+	int rc = sn_build_index(b, "admit.table", m->table, b->p->n_tables);
+
+	if (rc)
+		return rc;
+	if (b->p->tables[m->table].kind != &sn_track)
+		return sn_build_fail(b, "admit.table is %u (%s), which is of kind %s, want one of tracking",
+				     m->table, b->p->tables[m->table].name,
+				     b->p->tables[m->table].kind->name);
+	a = sn_build_array(1, sizeof(*a));
+	rc = sn_build_operands(b, to, a);
+	if (rc)
+		return rc;
+	a->table = m->table;
+	a->full = SN_REASON_CHAIN + m->full;
+	return sn_build_index(b, "admit.full", m->full, b->msg->n_reasons);
+}
+
+static bool is_syn(const struct sn_pkt *p)
+{
+	const uint32_t judged = SN_TCP_SYN | SN_TCP_ACK | SN_TCP_RST | SN_TCP_FIN;
+
+	return p->proto == SN_TCP && (p->tcp_flags & judged) == SN_TCP_SYN;
+}
+
+static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
+{
+	const struct admit *a = admit_of(x->program, op);
+	struct sn_session *s;
+	bool is_return, made;
+	struct sn_flow flow;
+	uint32_t shard;
+
+	x->keep = false; /* a flow's first packet is often its last */
+	if (x->warm_up)
+		return sn_done();
+	if (!sn_track_flow(p, &flow))
+		return sn_drop(a->full);
+	shard = sn_track_shard(x->state, &flow);
+	if (unlikely(!x->partition->owned[shard]))
+		return sn_hand_over_to(shard);
+	s = sn_track_begin(x->partition, a->table, shard, &flow, x->now, &is_return, &made);
+	if (unlikely(x->partition->ended != NULL))
+		sn_execution_tell_evicted(x, p);
+	if (!s)
+		return sn_drop(a->full);
+	if (!made && is_syn(p) && s->seen & SN_SEEN_CLOSING)
+		return sn_journal_note_again(x, s, p, is_return);
+	return sn_journal_note(x, s, p, is_return, made);
+}
+
+static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
+{
+	struct sn_flow flow;
+
+	(void)op;
+	if (!sn_track_flow(p, &flow))
+		return sn_done();
+	return sn_hand_over_to(sn_track_shard(look->state, &flow));
+}
+
+static const struct sn_operation admit = {
+	.name = "admit",
+	.wire = SINTER__PROGRAM__V1__OP__OP_ADMIT,
+	.traits = SN_OP_FOLLOWS_FLOW,
+	.decode = decode,
+	.execute = execute,
+	.predict = predict,
+};
+SN_OPERATION(admit)

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* track: the packet goes on in the segment of its state; one of a known flow uses the flow's entry. */
+
+#include "sn_dispatch.h"
+#include "sn_execution.h"
+#include "sn_icmp.h"
+#include "sn_flow.h"
+
+enum state {
+	NEW,
+	ESTABLISHED,
+	RELATED,
+	INVALID,
+	STATES,
+};
+_Static_assert(STATES <= SN_LEADS_MAX, "each is a way on");
+
+struct track {
+	uint32_t table;
+	uint32_t segments[STATES];
+	bool opens, syn;
+};
+
+static const struct track *track_of(const struct sn_program *p, const struct sn_op *op)
+{
+	return p->operands[op->value];
+}
+
+static int decode_segments(struct sn_builder *b, struct track *to, const Sinter__Program__V1__Track *from)
+{
+	const struct {
+		const char *field;
+		uint32_t segment;
+	} ways[STATES] = {
+		[NEW] = {"track.new", from->new_},
+		[ESTABLISHED] = {"track.established", from->established},
+		[RELATED] = {"track.related", from->related},
+		[INVALID] = {"track.invalid", from->invalid},
+	};
+	int rc = 0;
+
+	for (uint32_t i = 0; i < STATES && !rc; i++) {
+		to->segments[i] = ways[i].segment;
+		rc = sn_build_index(b, ways[i].field, ways[i].segment, b->msg->n_segments);
+	}
+	return rc;
+}
+
+static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Leg *from)
+{
+	const Sinter__Program__V1__Track *m = from->track;
+	struct track *t;
+	int rc = sn_build_index(b, "track.table", m->table, b->p->n_tables);
+
+	if (rc)
+		return rc;
+	if (b->p->tables[m->table].kind != &sn_track)
+		return sn_build_fail(b, "track.table is %u (%s), which is of kind %s, want one of tracking",
+				     m->table, b->p->tables[m->table].name,
+				     b->p->tables[m->table].kind->name);
+	t = sn_build_array(1, sizeof(*t));
+	rc = sn_build_operands(b, to, t);
+	if (rc)
+		return rc;
+	t->table = m->table;
+	t->opens = m->opens;
+	t->syn = m->syn;
+	return decode_segments(b, t, m);
+}
+
+/* The flow that tells the packet's state: of an error that of the packet which it quotes, to its sender. */
+static bool told_by(struct sn_pkt *p, struct sn_flow *flow, bool *quoted)
+{
+	*quoted = false;
+	if (likely(sn_track_flow(p, flow)))
+		return true;
+	if (p->frag != SN_FRAG_WHOLE || !sn_icmp_quote(p) || p->dst != p->quote.src)
+		return false;
+	*quoted = true;
+	*flow = (struct sn_flow){p->quote.src, p->quote.dst, p->quote.sport, p->quote.dport, p->quote.proto};
+	return true;
+}
+
+/* A SYN begins a closing flow again, if it has not done so a moment ago. */
+static bool begins_again(const struct sn_execution *x, const struct track *t, const struct sn_session *s)
+{
+	return t->syn && s->seen & SN_SEEN_CLOSING && !sn_journal_has_again(x, s);
+}
+
+static enum state state_of(const struct sn_execution *x, const struct track *t, const struct sn_pkt *p,
+			   const struct sn_session *s, bool quoted, bool is_return)
+{
+	if (quoted)
+		return s && sn_track_fits(s, p->quote.icmp_type, is_return) ? RELATED : INVALID;
+	if (!s)
+		return t->opens ? NEW : INVALID;
+	if (unlikely(begins_again(x, t, s)))
+		return NEW;
+	return sn_track_fits(s, p->icmp_type, is_return) ? ESTABLISHED : INVALID;
+}
+
+static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
+{
+	const struct track *t = track_of(x->program, op);
+	bool quoted, is_return = false;
+	enum state state = INVALID;
+	struct sn_session *s;
+	struct sn_verdict v;
+	struct sn_flow flow;
+	uint32_t shard;
+
+	if (told_by(p, &flow, &quoted)) {
+		shard = sn_track_shard(x->state, &flow);
+		if (unlikely(!x->partition->owned[shard]))
+			return sn_hand_over_to(shard);
+		s = sn_track_find(x->partition, t->table, shard, &flow, x->now, &is_return);
+		state = state_of(x, t, p, s, quoted, is_return);
+	}
+	/* What is decided of a flow that is known is decided as long as that is; but a SYN may begin it
+	 * again. */
+	x->keep &= state == ESTABLISHED && !t->syn;
+	if (state == ESTABLISHED) {
+		v = sn_journal_note(x, s, p, is_return && !sn_journal_has_again(x, s), false);
+		if (v.kind != SN_VERDICT_PASS)
+			return v;
+	}
+	return sn_to_segment(t->segments[state]);
+}
+
+static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
+{
+	struct sn_flow flow;
+	bool quoted;
+
+	if (!told_by(p, &flow, &quoted))
+		return sn_to_segment(track_of(look->program, op)->segments[INVALID]);
+	return sn_hand_over_to(sn_track_shard(look->state, &flow));
+}
+
+static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op, uint32_t i)
+{
+	return (struct sn_lead){SN_LED_PACKET, track_of(p, op)->segments[i]};
+}
+
+static const struct sn_operation track = {
+	.name = "track",
+	.wire = SINTER__PROGRAM__V1__LEG__OUTCOME_TRACK,
+	.traits = SN_OP_FOLLOWS_FLOW,
+	.decode_outcome = decode,
+	.execute = execute,
+	.predict = predict,
+	.leads = leads,
+	.n_leads = STATES,
+};
+SN_OPERATION(track)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Flows that firewalls follow, as a kind of state: what every kind must do, and both directions are one. */
+
+#include "kinds.h"
+#include "sample.h"
+
+#include "sn_napt_impl.h"
+#include "sn_flow.h"
+
+#define S 1000000000ull
+
+static Sinter__Program__V1__Program *tracking_wire(struct sn_arena *arena)
+{
+	Sinter__Program__V1__Program *msg = sn_sample_wire(arena);
+	Sinter__Program__V1__StateTable *table = sn_arena_alloc(arena, sizeof(*table));
+	Sinter__Program__V1__Tracking *t = sn_arena_alloc(arena, sizeof(*t));
+
+	sinter__program__v1__state_table__init(table);
+	sinter__program__v1__tracking__init(t);
+	t->tcp_ms = 100000;
+	t->tcp_transitory_ms = t->udp_ms = 20000;
+	t->icmp_ms = 5000;
+	table->name = (char *)"fw/flows";
+	table->tracking = t;
+	table->max_sessions = 5000;
+	msg->n_tables = 1;
+	msg->tables = sn_arena_alloc(arena, sizeof(table));
+	msg->tables[0] = table;
+	return msg;
+}
+
+/* ---- as a kind ---- */
+
+static struct sn_flow numbered(uint32_t i, uint8_t proto)
+{
+	return (struct sn_flow){SN_SAMPLE_HOST + i / 1000, SN_SAMPLE_REMOTE + i % 7,
+				(uint16_t)(1024 + i % 1000), 80, proto};
+}
+
+static uint32_t shard_of_udp(const struct sn_state *state, uint32_t i)
+{
+	struct sn_flow f = numbered(i, SN_UDP);
+
+	return sn_track_shard(state, &f);
+}
+
+static struct sn_entry *get_of(struct sn_partition *partition, uint32_t shard, const struct sn_flow *f,
+			       bool make, uint64_t now)
+{
+	bool is_return, made;
+	struct sn_session *s = make ? sn_track_begin(partition, 0, shard, f, now, &is_return, &made)
+				    : sn_track_find(partition, 0, shard, f, now, &is_return);
+
+	return s ? &s->entry : NULL;
+}
+
+static struct sn_entry *get_udp(struct sn_partition *partition, uint32_t shard, uint32_t i, bool make,
+				uint64_t now)
+{
+	struct sn_flow f = numbered(i, SN_UDP);
+
+	return get_of(partition, shard, &f, make, now);
+}
+
+static uint32_t shard_of_tcp(const struct sn_state *state, uint32_t i)
+{
+	struct sn_flow f = numbered(i, SN_TCP);
+
+	return sn_track_shard(state, &f);
+}
+
+static struct sn_entry *get_tcp(struct sn_partition *partition, uint32_t shard, uint32_t i, bool make,
+				uint64_t now)
+{
+	struct sn_flow f = numbered(i, SN_TCP);
+
+	return get_of(partition, shard, &f, make, now);
+}
+
+static void use(const struct sn_state *state, struct sn_entry *e, uint64_t now)
+{
+	(void)state;
+	e->last_use = now;
+}
+
+static bool alike(const struct sn_entry *a, uint64_t a_now, const struct sn_entry *b, uint64_t b_now)
+{
+	const struct sn_session *s = (const struct sn_session *)a, *u = (const struct sn_session *)b;
+
+	return s->inside_addr == u->inside_addr && s->remote_addr == u->remote_addr &&
+	       s->inside_port == u->inside_port && s->remote_port == u->remote_port && s->proto == u->proto &&
+	       s->seen == u->seen && a_now - a->last_use == b_now - b->last_use;
+}
+
+static const struct kind_case udp_by_host = {
+	.program = tracking_wire,
+	.idle_ns = 20 * S,
+	.shard = shard_of_udp,
+	.get = get_udp,
+	.use = use,
+	.alike = alike,
+};
+
+static const struct kind_case udp_by_rss = {
+	.partitioning = {SN_PARTITION_BY_RSS, 0},
+	.program = tracking_wire,
+	.idle_ns = 20 * S,
+	.shard = shard_of_udp,
+	.get = get_udp,
+	.use = use,
+	.alike = alike,
+};
+
+/* Openings that nobody answers give way. */
+static const struct kind_case openings_by_address = {
+	.partitioning = {SN_PARTITION_BY_ADDRESS, 2},
+	.program = tracking_wire,
+	.idle_ns = 20 * S,
+	.evicts = true,
+	.shard = shard_of_tcp,
+	.get = get_tcp,
+	.use = use,
+	.alike = alike,
+};
+
+/* ---- both directions ---- */
+
+struct world {
+	struct sn_arena arena;
+	struct sn_program *program;
+	struct sn_state *state;
+	struct sn_partition *partition;
+};
+
+static void open_world(struct world *w, enum sn_partition_by by)
+{
+	struct sn_error err = {0};
+	uint64_t kept, dropped;
+
+	sn_arena_init(&w->arena);
+	w->program = sn_program_create(tracking_wire(&w->arena), NULL, &err);
+	if (!w->program)
+		fail_msg("%s", err.text);
+	w->state = sn_state_create(1, 1, (struct sn_partitioning){by, 0});
+	assert_non_null(w->state);
+	assert_int_equal(sn_state_apply(w->state, w->program, &kept, &dropped), 0);
+	w->partition = sn_state_partition(w->state, 0);
+}
+
+static void close_world(struct world *w)
+{
+	sn_state_free(w->state);
+	sn_program_free(w->program);
+	sn_arena_free(&w->arena);
+}
+
+static struct sn_flow reversed(struct sn_flow f)
+{
+	return (struct sn_flow){f.dst, f.src, f.dport, f.sport, f.proto};
+}
+
+static void check_directions(struct world *w, struct sn_flow f)
+{
+	struct sn_flow back = reversed(f);
+	uint32_t shard = sn_track_shard(w->state, &f);
+	bool is_return, made;
+	struct sn_session *s = sn_track_begin(w->partition, 0, shard, &f, S, &is_return, &made);
+
+	assert_true(s && made && !is_return);
+	assert_int_equal(sn_track_shard(w->state, &back), shard);
+	assert_ptr_equal(sn_track_find(w->partition, 0, shard, &f, S, &is_return), s);
+	assert_false(is_return);
+	assert_ptr_equal(sn_track_find(w->partition, 0, shard, &back, S, &is_return), s);
+	assert_int_equal(is_return, f.src != f.dst || f.sport != f.dport);
+	assert_ptr_equal(sn_track_begin(w->partition, 0, shard, &back, S, &is_return, &made), s);
+	assert_false(made);
+}
+
+static void both_directions_have_one_entry_and_one_shard(void **state)
+{
+	static const enum sn_partition_by cuts[] = {SN_PARTITION_BY_HOST, SN_PARTITION_BY_RSS,
+						    SN_PARTITION_BY_ADDRESS};
+
+	(void)state;
+	for (uint32_t c = 0; c < 3; c++) {
+		struct world w;
+
+		open_world(&w, cuts[c]);
+		for (uint32_t i = 0; i < 200; i++)
+			check_directions(&w, numbered(i, i % 2 ? SN_TCP : SN_UDP));
+		check_directions(&w, (struct sn_flow){SN_SAMPLE_REMOTE, SN_SAMPLE_HOST, 77, 0, SN_ICMP});
+		check_directions(&w, (struct sn_flow){SN_SAMPLE_REMOTE, SN_SAMPLE_HOST, 0, 0, 47});
+		check_directions(&w, (struct sn_flow){SN_SAMPLE_HOST, SN_SAMPLE_HOST, 5, 5, SN_UDP});
+		close_world(&w);
+	}
+}
+
+static void a_flow_that_turns_is_found_and_forgotten_by_decisions(void **state)
+{
+	struct sn_flow f = numbered(1, SN_TCP), back = reversed(f);
+	bool is_return, made;
+	struct sn_session *s;
+	uint32_t generation;
+	struct world w;
+
+	(void)state;
+	open_world(&w, SN_PARTITION_BY_HOST);
+	s = sn_track_begin(w.partition, 0, sn_track_shard(w.state, &f), &f, S, &is_return, &made);
+	generation = s->entry.generation;
+	sn_track_turn(s);
+	assert_int_not_equal(s->entry.generation, generation);
+	assert_ptr_equal(sn_track_find(w.partition, 0, s->entry.shard, &f, S, &is_return), s);
+	assert_true(is_return);
+	assert_ptr_equal(sn_track_find(w.partition, 0, s->entry.shard, &back, S, &is_return), s);
+	assert_false(is_return);
+	assert_null(sn_track.misfit(w.state, w.state->tables[0], &s->entry));
+	close_world(&w);
+}
+
+static void requests_come_from_the_side_that_began(void **state)
+{
+	struct sn_session ping = {.proto = SN_ICMP}, gre = {.proto = 47};
+
+	(void)state;
+	assert_true(sn_track_fits(&ping, SN_ICMP_ECHO_REQUEST, false));
+	assert_false(sn_track_fits(&ping, SN_ICMP_ECHO_REQUEST, true));
+	assert_true(sn_track_fits(&ping, SN_ICMP_TIMESTAMP_REPLY, true));
+	assert_false(sn_track_fits(&ping, SN_ICMP_ECHO_REPLY, false));
+	assert_true(sn_track_fits(&gre, SN_BYTE_ABSENT, true));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		KIND_TESTS(udp_by_host),
+		KIND_TESTS(udp_by_rss),
+		KIND_TESTS(openings_by_address),
+		cmocka_unit_test(both_directions_have_one_entry_and_one_shard),
+		cmocka_unit_test(a_flow_that_turns_is_found_and_forgotten_by_decisions),
+		cmocka_unit_test(requests_come_from_the_side_that_began),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+package interp
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph"
+)
+
+func init() {
+	register(func(c *Chain, _ string, e element.Track) meaning { return &track{c.flowsOf(e.Tracking)} })
+	register(func(c *Chain, _ string, e element.Admit) meaning { return &admit{c.flowsOf(e.Tracking)} })
+}
+
+// track and admit are two elements on one table of flows.
+type track struct{ *flows }
+
+type admit struct{ *flows }
+
+// flows is a table of followed flows.
+type flows struct {
+	element.Tracking
+	of map[flow]*tracked // by their ends in order
+	// sweep is the earliest time at which some flow may be over.
+	sweep time.Duration
+}
+
+// tracked is a followed flow, in the direction of the packet that began it.
+type tracked struct {
+	flow
+	last time.Duration
+	tcp  tcpState // its inside is the side that began
+}
+
+func (c *Chain) flowsOf(t element.Tracking) *flows {
+	if c.tracked[t.Table] == nil {
+		c.tracked[t.Table] = &flows{Tracking: t, of: map[flow]*tracked{}}
+	}
+	return c.tracked[t.Table]
+}
+
+// resume: flows stay, with the timeouts of now.
+func (t *track) resume(before meaning) meaning {
+	if old, ok := before.(*track); ok {
+		t.of, t.sweep = old.of, 0
+	}
+	return t
+}
+
+// ends is the flow of either direction.
+func (f flow) ends() flow {
+	if f.src > f.dst || f.src == f.dst && f.sport > f.dport {
+		return f.reversed()
+	}
+	return f
+}
+
+func (t *flows) live(e *tracked, now time.Duration) bool {
+	return now-e.last <= timeoutOf(t.Timeouts, e.proto, &e.tcp)
+}
+
+// find is the live flow that a packet's is, in either direction.
+func (t *flows) find(f flow, now time.Duration) *tracked {
+	if e := t.of[f.ends()]; e != nil && t.live(e, now) {
+		return e
+	}
+	return nil
+}
+
+// sideOf is the side that a packet of the flow comes from.
+func (e *tracked) sideOf(f flow) int {
+	if f == e.flow {
+		return element.NAPTInside
+	}
+	return element.NAPTOutside
+}
+
+// fits tells whether a packet can be of the flow: of ICMP's queries, requests come from the side that began.
+func (e *tracked) fits(ip []byte, f flow) bool {
+	return e.proto != protoICMP || query(ip) == (e.sideOf(f) == element.NAPTInside)
+}
+
+// flowOf is the flow that the packet itself belongs to; false: it tells none.
+func flowOf(ip []byte) (flow, bool) {
+	if fragOf(ip) != fragWhole || hasPorts(ip[9]) && !headed(ip) {
+		return flow{}, false
+	}
+	f, ok := tuple(ip)
+	return f, ok || !hasPorts(ip[9])
+}
+
+// The sets of these flags that a TCP segment may have (RFC 9293 section 3.10.7).
+const judgedFlags = tcpSYN | tcpACK | tcpRST | tcpFIN
+
+var saneFlags = []byte{tcpSYN, tcpSYN | tcpACK, tcpACK, tcpFIN | tcpACK, tcpRST, tcpRST | tcpACK}
+
+// opens tells whether a packet may begin a flow, and whether it is a SYN that may begin a closing one again.
+func (t *flows) opens(ip []byte) (opens, syn bool) {
+	switch ip[9] {
+	case protoTCP:
+		flags := transport(ip)[13] & judgedFlags
+		return flags == tcpSYN || t.PickUp && (flags == tcpACK || flags == tcpFIN|tcpACK), flags == tcpSYN
+	case protoICMP:
+		return query(ip), false
+	}
+	return true, false
+}
+
+// state is that of a packet; an established packet comes with its flow.
+func (t *flows) state(ip []byte, now time.Duration) (int, *tracked) {
+	if fragOf(ip) == fragWhole && ip[9] == protoICMP && headed(ip) && !query(ip) && !queryReply(ip) {
+		return t.ofError(ip, now), nil
+	}
+	f, ok := flowOf(ip)
+	if !ok || ip[9] == protoTCP && !slices.Contains(saneFlags, transport(ip)[13]&judgedFlags) {
+		return element.TrackInvalid, nil
+	}
+	e := t.find(f, now)
+	opens, syn := t.opens(ip)
+	switch {
+	case e == nil && opens, e != nil && syn && e.tcp.closing:
+		return element.TrackNew, nil
+	case e == nil || !e.fits(ip, f):
+		return element.TrackInvalid, nil
+	}
+	return element.TrackEstablished, e
+}
+
+// ofError is the state of an ICMP error, to the sender of the packet that it quotes.
+func (t *flows) ofError(ip []byte, now time.Duration) int {
+	q := quotedFlow(ip)
+	if q == nil || dstOf(ip) != srcOf(q) {
+		return element.TrackInvalid
+	}
+	f, _ := tuple(q)
+	if e := t.find(f, now); e == nil || !e.fits(q, f) {
+		return element.TrackInvalid
+	}
+	return element.TrackRelated
+}
+
+func (t *track) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
+	r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport)
+	state, e := t.state(p.ip, r.now)
+	if e != nil {
+		f, _ := flowOf(p.ip)
+		e.use(r, f, p.ip)
+	}
+	r.note("%s", element.Track{}.PortNames()[state])
+	return state, false
+}
+
+// use has a packet refresh its flow.
+func (e *tracked) use(r *run, f flow, ip []byte) {
+	was := *e
+	r.undoable(func() { *e = was })
+	if e.proto != protoTCP || e.tcp.use(transport(ip), e.sideOf(f)) {
+		e.last = r.now
+	}
+}
+
+func (a *admit) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
+	f, ok := flowOf(p.ip)
+	if !ok { // no packet that is new
+		r.discard(n, p, a.Full)
+		return ended, false
+	}
+	e := a.find(f, r.now)
+	_, syn := a.opens(p.ip)
+	if e == nil || syn && e.tcp.closing { // a closing one begins again
+		if e == nil && a.full(r.now) {
+			r.discard(n, p, a.Full)
+			return ended, false
+		}
+		e = &tracked{flow: f, last: r.now}
+		a.begin(r, e)
+		r.note("a flow begins")
+	}
+	e.use(r, f, p.ip)
+	return 0, false
+}
+
+// begin puts a flow in the place of one that is over, or closing.
+func (t *flows) begin(r *run, e *tracked) {
+	key := e.ends()
+	old := t.of[key]
+	t.of[key] = e
+	r.undoable(func() {
+		delete(t.of, key)
+		if old != nil {
+			t.of[key] = old
+		}
+	})
+}
+
+// full tells whether no further flow is allowed.
+func (t *flows) full(now time.Duration) bool {
+	if len(t.of) < t.Max || now <= t.sweep {
+		return len(t.of) >= t.Max
+	}
+	t.sweep = now
+	for key, e := range t.of {
+		if !t.live(e, now) {
+			delete(t.of, key)
+		}
+	}
+	return len(t.of) >= t.Max
+}
+
+// evict ends a TCP flow that is not answered, and that was idle for a second or longer.
+func (t *flows) evict(now time.Duration, b Binding) error {
+	f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}
+	e := t.find(f, now)
+	if e == nil || e.flow != f {
+		return fmt.Errorf("%s has no flow %v → %v", b.Node, b.Inside, b.Remote)
+	}
+	if e.proto != protoTCP || e.tcp.answered || now-e.last < openingIdle {
+		return fmt.Errorf("%s may not end the flow %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.tcp.answered, now-e.last)
+	}
+	delete(t.of, f.ends())
+	return nil
+}
+
+// Flow is a live flow that a table follows.
+type Flow struct {
+	Table    string
+	Proto    uint8
+	From, To netip.AddrPort // of the packet that began it; ports as in Binding
+	State    string         // as the engine says it
+}
+
+func (f Flow) String() string {
+	return fmt.Sprintf("%s: proto %d %v → %v %s", f.Table, f.Proto, f.From, f.To, f.State)
+}
+
+// Flows are the live flows of all tables, in no order.
+func (c *Chain) Flows(now time.Duration) (out []Flow) {
+	for _, t := range c.tracked {
+		for _, e := range t.of {
+			if t.live(e, now) {
+				out = append(out, Flow{
+					t.Table, e.proto, netip.AddrPortFrom(addr(e.src), e.sport), netip.AddrPortFrom(addr(e.dst), e.dport), e.state(),
+				})
+			}
+		}
+	}
+	return out
+}
+
+func (e *tracked) state() string {
+	switch {
+	case e.proto != protoTCP:
+		return "open"
+	case e.tcp.closing:
+		return "closing"
+	case e.tcp.established():
+		return "established"
+	}
+	return "opening"
+}

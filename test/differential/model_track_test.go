@@ -1,0 +1,136 @@
+package differential
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// known is a flow that a table follows, by the protocol and the ends of the packet that began it.
+type known struct {
+	table    uint32
+	proto    uint8
+	from, to netip.AddrPort
+}
+
+// followed is what is known of one.
+type followed struct {
+	last time.Duration
+	tcp  connection
+}
+
+// over tells whether it has been idle for too long.
+func (m *model) over(k known, f *followed) bool {
+	t := m.p.GetTables()[k.table].GetTracking()
+	ms := t.GetUdpMs()
+	switch {
+	case k.proto == packets.ProtoICMP:
+		ms = t.GetIcmpMs()
+	case k.proto == packets.ProtoTCP && f.tcp.answered && f.tcp.open && !f.tcp.ends:
+		ms = t.GetTcpMs()
+	case k.proto == packets.ProtoTCP:
+		ms = t.GetTcpTransitoryMs()
+	}
+	return m.now-f.last > time.Duration(ms)*time.Millisecond
+}
+
+// flowOf is the flow of an IP packet in its direction, as a table may know it; along: it began in this one.
+func (m *model) flowOf(table uint32, ip []byte) (k known, f *followed, along bool) {
+	src, dst := ends(ip)
+	k = known{table, ip[9], src, dst}
+	for _, along := range []bool{true, false} {
+		if f := m.follows[k]; f != nil && !m.over(k, f) {
+			return k, f, along
+		}
+		k.from, k.to = k.to, k.from
+	}
+	return k, nil, true
+}
+
+// asks tells a query of ICMP from a reply to one.
+func asks(ip []byte) bool {
+	return slices.Contains([]byte{packets.ICMPEchoRequest, packets.ICMPTimestamp}, ip[int(ip[0]&15)*4])
+}
+
+func (m *model) track(s *shot, t *programpb.Track) (left bool) {
+	if isError(s) {
+		if q := quote(s); q != nil && s.frag() == 0 && netip.AddrPort.Addr(first(ends(q))) == packets.Addr(s.field(programpb.Field_DST)) {
+			if _, f, along := m.flowOf(t.GetTable(), q); f != nil && (q[9] != packets.ProtoICMP || asks(q) == along) {
+				return m.segment(s, t.GetRelated())
+			}
+		}
+		return m.segment(s, t.GetInvalid())
+	}
+	if !s.told() {
+		return m.segment(s, t.GetInvalid())
+	}
+	_, f, along := m.flowOf(t.GetTable(), s.ip)
+	switch {
+	case f == nil && t.GetOpens(), f != nil && t.GetSyn() && f.tcp.ends:
+		return m.segment(s, t.GetNew())
+	case f == nil || s.ip[9] == packets.ProtoICMP && asks(s.ip) != along:
+		return m.segment(s, t.GetInvalid())
+	}
+	m.follow(f, s, along)
+	return m.segment(s, t.GetEstablished())
+}
+
+func first[A, B any](a A, _ B) A { return a }
+
+// follow has a packet refresh its flow.
+func (m *model) follow(f *followed, s *shot, along bool) {
+	was := *f
+	m.undo = append(m.undo, func() { *f = was })
+	direction := 1
+	if along {
+		direction = 0
+	}
+	if s.ip[9] != packets.ProtoTCP || f.tcp.hear(s.transport(), direction) {
+		f.last = m.now
+	}
+}
+
+// admit begins a flow; of one that ends nothing is left then.
+func (m *model) admit(s *shot, table uint32) {
+	k, f, along := m.flowOf(table, s.ip)
+	if f == nil || f.tcp.ends {
+		if was := f; was != nil {
+			delete(m.follows, k)
+			m.undo = append(m.undo, func() { m.follows[k] = was })
+		}
+		src, dst := ends(s.ip)
+		begun := known{table, s.ip[9], src, dst}
+		delete(m.follows, known{table, s.ip[9], dst, src}) // it is over
+		f, along = &followed{last: m.now, tcp: connection{shift: [2]int{-1, -1}}}, true
+		m.follows[begun] = f
+		m.undo = append(m.undo, func() { delete(m.follows, begun) })
+	}
+	m.follow(f, s, along)
+}
+
+// compareFlows notes which flows of the oracle the engine does not follow, or in another state.
+func (r *rig) compareFlows(flows []interp.Flow, table string, seen []*programpb.Session) (diff []string) {
+	type key struct {
+		proto    uint32
+		from, to netip.AddrPort
+	}
+	states := map[key]string{}
+	for _, s := range seen {
+		from := netip.AddrPortFrom(packets.Addr(s.GetInsideAddress()), uint16(s.GetInsidePort()))
+		to := netip.AddrPortFrom(packets.Addr(s.GetRemoteAddress()), uint16(s.GetRemotePort()))
+		states[key{s.GetProto(), from, to}] = s.GetState()
+	}
+	for _, f := range flows {
+		if f.Table != table {
+			continue
+		}
+		if state, ok := states[key{uint32(f.Proto), f.From, f.To}]; !ok || state != f.State {
+			diff = append(diff, "flow "+f.String()+": the engine says "+state)
+		}
+	}
+	return diff
+}
