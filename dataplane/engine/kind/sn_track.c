@@ -71,7 +71,7 @@ static int table_init(struct sn_state_table *table, const struct sn_partitioning
 
 	(void)partitioning;
 	even = even < max ? even : max;
-	*size = (struct sn_shard_size){SN_SHARDS, even, even, 0, 0};
+	*size = (struct sn_shard_size){SN_SHARDS, even, even, 0, 0, 0};
 	return 0;
 }
 
