@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define WIRES_MAX 64 /* numbers of Op and of Leg */
+#define WIRES_MAX 128 /* numbers of Op and of Leg */
 
 const struct sn_operation *sn_operations[SN_OPERATIONS_MAX];
 static uint8_t n_operations, ops[WIRES_MAX], outcomes[WIRES_MAX];

@@ -126,7 +126,7 @@ struct sn_operation {
 
 #define SN_LEADS_MAX 4
 
-#define SN_OPERATIONS_MAX 128
+#define SN_OPERATIONS_MAX 256
 
 /* The table; row 0 is none. */
 extern const struct sn_operation *sn_operations[SN_OPERATIONS_MAX];

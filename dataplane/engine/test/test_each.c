@@ -7,7 +7,7 @@
 #include "sn_execution.h"
 
 #define REASON SN_REASON_CHAIN /* the sample's only one */
-#define WIRE   61	       /* no operation of program.proto */
+#define WIRE   127	       /* no operation of program.proto */
 #define MARK   10
 
 static struct {

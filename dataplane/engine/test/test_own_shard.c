@@ -8,8 +8,8 @@
 
 #define WORKERS 3
 #define HOSTS	200
-#define WIRE	62 /* no operation of program.proto */
-#define MARKS	63 /* the same: writes DSCP, into some packets of a flow */
+#define WIRE	126 /* no operation of program.proto */
+#define MARKS	63  /* the same: writes DSCP, into some packets of a flow */
 
 struct world {
 	struct sn_arena arena;
