@@ -3,7 +3,6 @@ package synth_test
 import (
 	"runtime"
 	"testing"
-	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
@@ -12,19 +11,22 @@ import (
 
 func TestSixteenBackboneRoutersAreSynthesizedInFiveSecondsAndAGigabyte(t *testing.T) {
 	g := backbone.Tree(t)
-	const limit, tries = 5 * time.Second, 3
+	const limit, tries = 22, 3 // a third above what it takes; it took 4.3 s where a yardstick takes 0.27 s
 	var r *synth.Result
-	took := 2 * limit
+	took := 2. * limit
 	for range tries { // what else runs makes memory slow, and so the processors' time longer
 		if took <= limit {
 			break
 		}
+		before := yardstick(t)
 		start := processorTime(t)
 		var err error
 		if r, err = synth.Synthesize(g, synth.Options{}); err != nil {
 			t.Fatal(err)
 		}
-		took = min(took, processorTime(t)-start)
+		spent := processorTime(t) - start
+		took = min(took, 2*float64(spent)/float64(before+yardstick(t)))
+		t.Logf("%v, %.1f yardsticks", spent, took)
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
@@ -39,12 +41,12 @@ func TestSixteenBackboneRoutersAreSynthesizedInFiveSecondsAndAGigabyte(t *testin
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%v, %d MB of the system, %d segments, %d boxes, %d bytes, longest way %d, %d warnings", took, memory.Sys>>20, len(r.Segments), boxes, len(b),
+	t.Logf("%.1f yardsticks, %d MB of the system, %d segments, %d boxes, %d bytes, longest way %d, %d warnings", took, memory.Sys>>20, len(r.Segments), boxes, len(b),
 		r.Program.LongestWay, len(r.Warnings))
 	if memory.Sys > 1<<30 {
 		t.Errorf("the process took %d MB from the system, at most 1024 are allowed", memory.Sys>>20)
 	}
 	if took > limit {
-		t.Errorf("synthesis took %v, at most %v are allowed", took, limit)
+		t.Errorf("synthesis took %.1f yardsticks, at most %d are allowed", took, limit)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,6 +68,28 @@ func processorTime(tb testing.TB) time.Duration {
 		tb.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// yardstick is the processor time of work that is always the same, of the compiler's kind: sorting, and a map of small slices. Bounds that are
+// told by it hold on slow machines and beside other work, too.
+func yardstick(tb testing.TB) time.Duration {
+	tb.Helper()
+	const n = 1 << 20
+	start := processorTime(tb)
+	rng := rand.New(rand.NewPCG(1, 2))
+	numbers := make([]uint64, n)
+	for i := range numbers {
+		numbers[i] = rng.Uint64()
+	}
+	slices.Sort(numbers)
+	lists := map[uint64][]uint64{}
+	for _, x := range numbers {
+		lists[x>>44] = append(lists[x>>44], x)
+	}
+	if len(lists) < n/4 {
+		tb.Fatalf("%d lists", len(lists))
+	}
+	return processorTime(tb) - start
 }
 
 func TestAFirewallOf8550RulesIsSynthesizedInTwoSeconds(t *testing.T) {
