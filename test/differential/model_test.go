@@ -279,7 +279,9 @@ func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 				return m.drop(reason)
 			}
 		case *programpb.Op_Admit:
-			m.admit(s, op.Admit.GetTable())
+			if reason := m.admit(s, op.Admit); reason != "" {
+				return m.drop(reason)
+			}
 		}
 	}
 	switch o := l.GetOutcome().(type) {

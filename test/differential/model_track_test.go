@@ -95,8 +95,12 @@ func (m *model) follow(f *followed, s *shot, along bool) {
 }
 
 // admit begins a flow; of one that ends nothing is left then.
-func (m *model) admit(s *shot, table uint32) {
+func (m *model) admit(s *shot, a *programpb.Admit) (reason string) {
+	table := a.GetTable()
 	k, f, along := m.flowOf(table, s.ip)
+	if f == nil && m.flows(table) >= int(m.p.GetTables()[table].GetMaxSessions()) {
+		return m.p.GetReasons()[a.GetFull()]
+	}
 	if f == nil || f.tcp.ends {
 		if was := f; was != nil {
 			delete(m.follows, k)
@@ -110,6 +114,17 @@ func (m *model) admit(s *shot, table uint32) {
 		m.undo = append(m.undo, func() { delete(m.follows, begun) })
 	}
 	m.follow(f, s, along)
+	return ""
+}
+
+// flows is how many a table follows.
+func (m *model) flows(table uint32) (n int) {
+	for k, f := range m.follows {
+		if k.table == table && !m.over(k, f) {
+			n++
+		}
+	}
+	return n
 }
 
 // compareFlows notes which flows of the oracle the engine does not follow, or in another state.
