@@ -99,6 +99,9 @@ func (s *search) explain() *run {
 	if r := s.otherSources(first); r != nil {
 		return r
 	}
+	if r := s.returns(first); r != nil {
+		return r
+	}
 	if r := s.giveUp(first); r != nil {
 		return r
 	}

@@ -261,6 +261,20 @@ func (n *nat) desert(r *run, e *entry) {
 		return
 	}
 	behind, from := e.behind, e.out
+	e.abandon(r)
+	n.evict(r, e.flow, at)
+	n.place(e, nil, from, at)
+	was := e.left
+	e.left = &left{from, behind}
+	r.undoable(func() {
+		n.place(e, nil, at, from)
+		e.left = was
+	})
+}
+
+// abandon leaves what is behind an entry to itself.
+func (e *entry) abandon(r *run) {
+	behind := e.behind
 	e.behind = nil
 	for _, b := range behind {
 		if b.source == e {
@@ -268,11 +282,50 @@ func (n *nat) desert(r *run, e *entry) {
 			r.undoable(func() { b.source = e })
 		}
 	}
-	n.evict(r, e.flow, at)
-	n.place(e, nil, from, at)
+	r.undoable(func() { e.behind = behind })
+}
+
+// left is where a hidden entry was before it was taken to be elsewhere, and what it had behind there.
+type left struct {
+	at     endpoint
+	behind []*entry
+}
+
+// returns tries whether a hidden entry is where it was before otherSources took it elsewhere: that explained a packet, but not this one.
+func (s *search) returns(first *run) *run {
+	for _, m := range first.made {
+		e := m.entry
+		if e == nil || !e.hidden || e.left == nil || m.nat.inside[m.flow] != e {
+			continue
+		}
+		r := s.runAfter(func(r *run) { m.nat.comeBack(r, e) }, nil, true)
+		if s.done(r) {
+			return r
+		}
+		r.abandon()
+	}
+	return nil
+}
+
+// comeBack gives a hidden entry the endpoint that it left, if that is free, with what is still behind it there.
+func (n *nat) comeBack(r *run, e *entry) {
+	was, out := e.left, e.out
+	if !n.allowed(e.flow, was.at, r.now) {
+		return
+	}
+	e.abandon(r)
+	n.evict(r, e.flow, was.at)
+	n.place(e, nil, out, was.at)
+	e.left = nil
+	for _, b := range was.behind {
+		if b.source == nil {
+			b.source, e.behind = e, append(e.behind, b)
+			r.undoable(func() { b.source = nil })
+		}
+	}
 	r.undoable(func() {
-		n.place(e, nil, at, from)
-		e.behind = behind
+		n.place(e, nil, was.at, out)
+		e.left = was
 	})
 }
 

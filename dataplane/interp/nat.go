@@ -74,8 +74,9 @@ type entry struct {
 	out    endpoint
 	last   time.Duration
 	tcp    tcpState
-	hidden bool // no frame showed out so far: it is a guess …
-	pinned bool // … but for its port, which one showed: a later function wrote the address
+	hidden bool  // no frame showed out so far: it is a guess …
+	pinned bool  // … but for its port, which one showed: a later function wrote the address
+	left   *left // where it was taken to be before (hidden.go)
 	// source is the entry of another NAPT, hidden when it was noted, whose endpoint the flow comes from;
 	// behind are the entries whose source this is or was.
 	source *entry
