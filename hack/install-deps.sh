@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(
-  git make ca-certificates curl python3
+  git make ca-certificates curl python3 xz-utils
   gcc g++ libc6-dev meson ninja-build pkg-config
   clang clang-format libclang-rt-14-dev llvm # llvm: names in sanitizer reports
   dpdk dpdk-dev libdpdk-dev mmdebstrap
