@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -53,7 +54,7 @@ func (b *builder) checkTranslations() {
 
 func (b *builder) checkTranslation(f *function, at string, node int, s element.SetField) {
 	a := headerspace.AsAddr(s.Value)
-	left := b.leavesBy(node, s.Field)
+	left := wiring.LeavesBy(b.g.Nodes, node, s.Field)
 	for n, i := range b.interfaces {
 		g := &b.g.Interfaces[n]
 		if !left[Edge{To: g.Out}] || !i.prefix.IsValid() || !i.prefix.Contains(a) {
@@ -69,29 +70,4 @@ func (b *builder) checkTranslation(f *function, at string, node int, s element.S
 				i.prefix.Masked(), i.name)
 		}
 	}
-}
-
-// leavesBy are the inputs that packets may come to from a node on, while the field stays as it was written there.
-func (b *builder) leavesBy(node int, field headerspace.Field) map[Edge]bool {
-	seen := map[Edge]bool{}
-	var follow func(e Edge)
-	follow = func(e Edge) {
-		if e.To < 0 || seen[e] {
-			return
-		}
-		seen[e] = true
-		n := &b.g.Nodes[e.To]
-		if n.Element.Traits().Generates || slices.Contains(element.Writes(n.Element, e.Port), field) {
-			return
-		}
-		for out, next := range n.Out {
-			if element.Leads(n.Element, e.Port, out) {
-				follow(next)
-			}
-		}
-	}
-	for _, out := range b.g.Nodes[node].Out {
-		follow(out)
-	}
-	return seen
 }

@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 )
 
 // Graph is one chain. It is valid: every output port that packets can leave by is wired,
@@ -58,15 +58,7 @@ type Neighbor struct {
 }
 
 // Node is an element in its place.
-type Node struct {
-	// Name is "function/element", "interface/element" for those of an interface.
-	Name string
-	// Function is the network function that the element belongs to; empty: it belongs to an interface.
-	Function string
-	Element  element.Element
-	// Out is the wiring of the output ports; To < 0: not wired, no packet leaves there.
-	Out []Edge
-}
+type Node = wiring.Node
 
 // Edge leads to an input port of a node.
-type Edge struct{ To, Port int }
+type Edge = wiring.Edge

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 )
 
 // wire is where a port leads, and the field that says so.
@@ -154,3 +155,25 @@ func dedupe(list finding.List) finding.List {
 }
 
 func index(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
+
+// checkLoops refuses ways that lead packets round without end.
+func (b *builder) checkLoops() {
+	if way := wiring.Loop(b.g.Nodes); way != nil {
+		b.failLoop(way)
+	}
+}
+
+func (b *builder) failLoop(way []Edge) {
+	object, field := b.object, "spec.functions"
+	if f := b.findFunction(b.g.Nodes[way[0].To].Function); f != nil {
+		object, field = f.object, f.path
+		if is[elements](f) {
+			field += ".links"
+		}
+	}
+	var names []string
+	for _, n := range append(way, way[0]) {
+		names = append(names, b.g.Nodes[n.To].Name)
+	}
+	b.fail(object, field, "", "packets would go round without end: %s; take a link out", strings.Join(names, " -> "))
+}

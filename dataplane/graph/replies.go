@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -113,7 +114,7 @@ func (s *replySearch) search(c *element.Classifier, p headerspace.Filter, first 
 			if part, possible := p.Intersect(f).Feasible(); possible && c.Rules[i].Out == firewallAccepts && judge(part, f) {
 				return true
 			}
-			rest := feasible(p.Subtract(f))
+			rest := wiring.Feasible(p.Subtract(f))
 			if len(rest) == 0 {
 				return false
 			}
@@ -126,14 +127,4 @@ func (s *replySearch) search(c *element.Classifier, p headerspace.Filter, first 
 		}
 	}
 	return c.Default == firewallAccepts && judge(p, headerspace.Filter{})
-}
-
-func feasible(list []headerspace.Filter) []headerspace.Filter {
-	out := list[:0]
-	for _, p := range list {
-		if p, possible := p.Feasible(); possible {
-			out = append(out, p)
-		}
-	}
-	return out
 }

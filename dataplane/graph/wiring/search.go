@@ -1,0 +1,119 @@
+package wiring
+
+import (
+	"slices"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// budget bounds the elements and rules that a search looks at. Chains that need more are not judged.
+const budget = 1 << 16
+
+// Search follows packets from element to element; of those that come by twice nothing new is learnt.
+type Search struct {
+	nodes []Node
+	left  int
+	on    map[Edge]bool // the way
+	// Outwards searches go on through NAPTs.
+	Outwards bool
+	at       func(node int, f headerspace.Filter)
+}
+
+// NewSearch tells `at` of each set-field that packets come to, with what they can be there.
+func NewSearch(nodes []Node, at func(node int, f headerspace.Filter)) *Search {
+	return &Search{nodes: nodes, left: budget, on: map[Edge]bool{}, at: at}
+}
+
+// Follow follows the packets of a filter from an input on.
+func (s *Search) Follow(e Edge, p headerspace.Filter) {
+	if s.left--; s.left < 0 || e.To < 0 || s.on[e] {
+		return
+	}
+	s.on[e] = true
+	defer delete(s.on, e)
+	n := &s.nodes[e.To]
+	switch el := n.Element.(type) {
+	case element.Classifier:
+		s.classify(n, el, p)
+	case element.Lookup:
+		s.lookup(n, el, p)
+	case element.SetField:
+		s.at(e.To, p)
+		s.Follow(n.Out[0], p.With(el.Field, headerspace.Single(el.Value)))
+	case element.NAPT:
+		if s.Outwards && e.Port == element.NAPTInside {
+			s.Follow(n.Out[element.NAPTOutside], p.With(headerspace.SPort, headerspace.Full(headerspace.SPort)))
+		}
+	default:
+		if !el.Traits().Generates {
+			for _, out := range n.Out {
+				s.Follow(out, p)
+			}
+		}
+	}
+}
+
+func (s *Search) classify(n *Node, c element.Classifier, p headerspace.Filter) {
+	rest := []headerspace.Filter{p}
+	for _, r := range c.Rules {
+		for _, f := range r.Filters {
+			var left []headerspace.Filter
+			for _, p := range rest {
+				if s.left--; s.left < 0 {
+					return
+				}
+				if !p.Overlaps(f) {
+					left = append(left, p)
+					continue
+				}
+				if q, possible := p.Intersect(f).Feasible(); possible {
+					s.Follow(n.Out[r.Out], q)
+				}
+				left = append(left, Feasible(p.Subtract(f))...)
+			}
+			rest = left
+		}
+	}
+	for _, p := range rest {
+		s.Follow(n.Out[c.Default], p)
+	}
+}
+
+// lookup follows the longest matches of destinations that are few; all ways of all.
+func (s *Search) lookup(n *Node, l element.Lookup, p headerspace.Filter) {
+	if p.Any(headerspace.Dst) {
+		for _, out := range n.Out {
+			s.Follow(out, p)
+		}
+		return
+	}
+	rest := p.Get(headerspace.Dst)
+	var near []element.Route
+	for _, r := range l.Routes {
+		if rest.Overlaps(headerspace.Prefix(r.Prefix)) {
+			near = append(near, r)
+		}
+	}
+	slices.SortStableFunc(near, func(x, y element.Route) int { return y.Prefix.Bits() - x.Prefix.Bits() })
+	for _, r := range near {
+		if to := rest.Intersect(headerspace.Prefix(r.Prefix)); !to.IsEmpty() {
+			s.Follow(n.Out[r.Out], p.With(headerspace.Dst, to))
+			rest = rest.Subtract(to)
+		}
+	}
+	if !rest.IsEmpty() {
+		s.Follow(n.Out[l.NoRoute], p.With(headerspace.Dst, rest))
+	}
+}
+
+// Feasible are those of some filters, in their place, that some packet passes.
+func Feasible(list []headerspace.Filter) []headerspace.Filter {
+	out := list[:0]
+	for _, p := range list {
+		if p, possible := p.Feasible(); possible {
+			out = append(out, p)
+		}
+	}
+	return out
+}
