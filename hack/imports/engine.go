@@ -63,7 +63,24 @@ func (l *library) read(module string, planted map[string]string) error {
 	for _, d := range dependency.FindAllSubmatch(build, -1) {
 		l.Uses = append(l.Uses, string(d[1]))
 	}
-	files, err := filepath.Glob(filepath.Join(folder, "*.[ch]"))
+	for _, pattern := range []string{"*.[ch]", "*/*.[ch]"} {
+		if err := l.readFiles(filepath.Join(folder, pattern)); err != nil {
+			return err
+		}
+	}
+	for path, text := range planted {
+		if strings.HasPrefix(path, engine+"/"+l.Name+"/") {
+			l.add(filepath.Base(path), text)
+		}
+	}
+	if l.Name == "schema" {
+		l.Headers = append(l.Headers, "program.pb-c.h") // protoc-c makes it
+	}
+	return nil
+}
+
+func (l *library) readFiles(pattern string) error {
+	files, err := filepath.Glob(pattern)
 	if err != nil {
 		return err
 	}
@@ -73,14 +90,6 @@ func (l *library) read(module string, planted map[string]string) error {
 			return err
 		}
 		l.add(filepath.Base(file), string(text))
-	}
-	for path, text := range planted {
-		if filepath.Dir(path) == engine+"/"+l.Name {
-			l.add(filepath.Base(path), text)
-		}
-	}
-	if l.Name == "schema" {
-		l.Headers = append(l.Headers, "program.pb-c.h") // protoc-c makes it
 	}
 	return nil
 }

@@ -104,6 +104,10 @@ func TestAPlantedWrongIncludeIsFound(t *testing.T) {
 			"dataplane/engine/packet/planted.c", "#include \"sn_program.h\"\n",
 			"dataplane/engine/packet includes headers of program, which it does not use: see dataplane/engine/packet/meson.build",
 		},
+		"a folder of a library includes one above the library": {
+			"dataplane/engine/kind/planted/planted.c", "#include \"sn_worker.h\"\n",
+			"dataplane/engine/kind includes headers of worker, which it does not use: see dataplane/engine/kind/meson.build",
+		},
 		"a library includes one beside it": {
 			"dataplane/engine/port/planted.h", "#include <stdio.h>\n# include \"sn_parse.h\"\n",
 			"dataplane/engine/port includes headers of packet, which it does not use: see dataplane/engine/port/meson.build",

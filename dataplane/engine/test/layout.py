@@ -45,7 +45,12 @@ def commands():
 
 
 def sources():
-    return sorted(p for folder in engine.iterdir() if not folder.name.startswith("build") for p in folder.glob("*.[ch]"))
+    return sorted(p for folder in engine.iterdir() if not folder.name.startswith("build") for p in folder.rglob("*.[ch]"))
+
+
+def folder_of(path):
+    """The library, or other folder of the engine, that a source file is of: folders below are the same library's."""
+    return path.relative_to(engine).parts[0]
 
 
 def calls():
@@ -66,7 +71,7 @@ class Layout(unittest.TestCase):
     def setUpClass(cls):
         cls.uses = table()
         cls.commands = commands()
-        cls.headers = {name: sorted(p.name for p in (engine / name).glob("*.h")) for name in cls.uses}
+        cls.headers = {name: sorted(p.name for p in (engine / name).rglob("*.h")) for name in cls.uses}
         cls.headers["schema"] = sorted(f"{p.stem}.pb-c.h" for p in (engine / "../program").glob("*.proto"))
 
     def run_compiler(self, library, text, *options):
@@ -92,7 +97,7 @@ class Layout(unittest.TestCase):
     def test_every_kind_of_state_and_every_operation_is_compiled(self):
         entries = json.loads((build / "compile_commands.json").read_text())
         compiled = {(pathlib.Path(e["directory"]) / e["file"]).resolve() for e in entries}
-        left = [str(p) for p in sources() if p.suffix == ".c" and p.parent.name in ("kind", "operation") and p not in compiled]
+        left = [str(p) for p in sources() if p.suffix == ".c" and folder_of(p) in ("kind", "operation") and p not in compiled]
         self.assertEqual(left, [], f"run `meson setup --reconfigure {build} {engine}`")
 
     def test_a_wrong_include_does_not_compile(self):
@@ -118,12 +123,12 @@ class Layout(unittest.TestCase):
         self.assertEqual(left, {}, "these call in a circle")
 
     def test_only_its_own_library_sees_what_a_worker_is_built_from(self):
-        seen = {p.parent.name for p in sources() if '#include "sn_worker_impl.h"' in p.read_text()}
+        seen = {folder_of(p) for p in sources() if '#include "sn_worker_impl.h"' in p.read_text()}
         self.assertEqual(seen, {"worker"})
 
     def test_no_library_includes_a_header_by_its_folder(self):
         for path in sources():
-            if path.parent.name in self.uses:
+            if folder_of(path) in self.uses:
                 self.assertEqual(re.findall(r'#include ".*/.*"', path.read_text()), [], path)
 
 
