@@ -5,6 +5,8 @@ package manifest
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/finding"
@@ -54,6 +56,10 @@ func (b *Bundle) Locate(list finding.List) finding.List {
 	for i, f := range list {
 		if d := b.documents[f.Object]; f.File == "" && d != nil {
 			f.File, f.Line = d.file, d.line(f.Field)
+			if m := within.FindStringSubmatch(f.Field); m != nil && d.text {
+				column, _ := strconv.Atoi(m[3])
+				f.Field = columnOf(column)
+			}
 		}
 		out[i] = f
 	}
@@ -65,10 +71,26 @@ type document struct {
 	file  string
 	start int
 	lines map[string]int
+	// blocks are the lines before texts that are written as they are (literal block scalars), by field.
+	blocks map[string]int
+	// text says that the file is such a text alone.
+	text bool
 }
+
+// columnOf stands for a field in findings about files that have none.
+func columnOf(n int) string { return fmt.Sprintf("column %d", n) }
+
+// within is a place in a text: "spec.click[12:5]" is line 12, column 5 of what is in spec.click.
+var within = regexp.MustCompile(`^(.*)\[(\d+):(\d+)\]`)
 
 // line is the line of a field, or of the nearest field around it that was written.
 func (d *document) line(field string) int {
+	if m := within.FindStringSubmatch(field); m != nil {
+		if before, ok := d.blocks[m[1]]; ok {
+			n, _ := strconv.Atoi(m[2])
+			return before + n
+		}
+	}
 	for field != "" {
 		if n, ok := d.lines[field]; ok {
 			return n

@@ -233,6 +233,9 @@ func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 func (d *decoder) text(n *yaml.Node, s *schema, path string, line int) any {
 	length := utf8.RuneCountInString(n.Value)
+	if n.Style&yaml.LiteralStyle != 0 && d.doc.blocks != nil {
+		d.doc.blocks[path] = n.Line
+	}
 	switch {
 	case len(s.Enum) > 0 && !slices.Contains(s.Enum, any(n.Value)):
 		known := make([]string, len(s.Enum))

@@ -126,6 +126,10 @@ func (l *loader) file(name string, wanted func(finding.Object) bool) {
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
 func (l *loader) parse(name string, data []byte, wanted func(finding.Object) bool) {
+	if strings.HasSuffix(name, clickSuffix) {
+		l.clickFile(name, data)
+		return
+	}
 	if wanted == nil {
 		l.bundle.Sources = append(l.bundle.Sources, name)
 	}
@@ -200,7 +204,7 @@ func (l *loader) document(file string, n *yaml.Node, wanted func(finding.Object)
 		say(finding.Error, "metadata.name", object.Name, "%s is there twice, first at %s:%d; names must differ", object, first.file, first.start)
 		return
 	}
-	doc := &document{file: file, start: n.Line, lines: map[string]int{}}
+	doc := &document{file: file, start: n.Line, lines: map[string]int{}, blocks: map[string]int{}}
 	l.bundle.documents[object] = doc
 	d := decoder{doc: doc, object: object}
 	v := d.value(n, known[object.Kind], "", n.Line, 0)

@@ -40,7 +40,7 @@ type NetworkFunctionList struct {
 }
 
 // NetworkFunctionSpec is a network function of one kind.
-// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.loadBalancer), has(self.elements)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, elements"
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.loadBalancer), has(self.elements), has(self.click)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, elements, click"
 type NetworkFunctionSpec struct {
 	FunctionKinds `json:",inline"`
 }
@@ -74,7 +74,17 @@ type FunctionKinds struct {
 	// Elements is a graph of elements, for functions of your own.
 	// +optional
 	Elements *Elements `json:"elements,omitempty"`
+
+	// Click is a configuration of the Click modular router. Its devices are the function's ports: FromDevice(eth0) and ToDevice(eth0)
+	// are the port eth0.
+	// +optional
+	Click ClickConfiguration `json:"click,omitempty"`
 }
+
+// ClickConfiguration is a text in the language of the Click modular router.
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=262144
+type ClickConfiguration string
 
 // ConfigMaps are the keys of ConfigMaps that the function takes texts from.
 func (f *FunctionKinds) ConfigMaps() iter.Seq[*ConfigMapKeyRef] {

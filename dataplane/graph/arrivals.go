@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -40,11 +41,14 @@ func (b *builder) checkTranslations() {
 			e := &in.spec.Elements[k]
 			name := f.name + "/" + string(e.Name)
 			node := slices.IndexFunc(b.g.Nodes, func(n Node) bool { return n.Name == name })
-			if node < 0 {
-				continue // no packet gets there
+			if node < 0 || b.ofAnswers[node] {
+				continue // no packet gets there, or no reply is expected
 			}
 			if s, ok := b.g.Nodes[node].Element.(element.SetField); ok && (s.Field == headerspace.Src || s.Field == headerspace.Dst) {
 				at := index(f.path+".elements", k) + ".setField.value"
+				if in.click != nil {
+					at = fmt.Sprintf("%s[%s]", f.path, in.click.Made[string(e.Name)].Pos)
+				}
 				b.checkTranslation(f, at, node, s)
 				b.checkMapping(mapping{f.object, at, node, s})
 			}

@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/rules"
@@ -27,7 +28,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		in:     in,
 		object: finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: chain.Namespace, Name: chain.Name},
 		g:      &Graph{Chain: chain.Name},
-		next:   map[port]wire{}, hopless: map[port]bool{}, known: map[port][]netip.Prefix{},
+		next:   map[port]wire{}, hopless: map[port]bool{}, ofAnswers: map[int]bool{}, known: map[port][]netip.Prefix{},
 	}
 	b.resolve(chain)
 	b.link(&chain.Spec)
@@ -40,6 +41,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		b.checkAddresses()
 	}
 	b.lowerInterfaces()
+	b.untagged = !setsTags(b.functions) && !slices.ContainsFunc(b.interfaces, func(i *chainInterface) bool { return len(i.spec.VLANs) > 0 })
 	for _, f := range b.functions {
 		f.entry = map[string]Edge{}
 		f.kind.lower(b, f)
@@ -81,6 +83,11 @@ type builder struct {
 	pools []pooled
 	// virtuals are the virtual addresses of load balancers.
 	virtuals []virtual
+
+	// untagged says that no packet of the chain has a VLAN tag.
+	untagged bool
+	// ofAnswers are nodes to which only packets come that the chain itself generated.
+	ofAnswers map[int]bool
 
 	rejections []rejection
 	vias       []via

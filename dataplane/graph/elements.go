@@ -8,19 +8,24 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/click"
 	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 func init() {
-	register("elements", func(k *v1alpha1.FunctionKinds) *v1alpha1.Elements { return k.Elements }, func(s *v1alpha1.Elements) kind { return elements{s} })
+	register("elements", func(k *v1alpha1.FunctionKinds) *v1alpha1.Elements { return k.Elements }, func(s *v1alpha1.Elements) kind { return elements{spec: s} })
 }
 
 // elements is a function that is written as a graph.
-type elements struct{ spec *v1alpha1.Elements }
+type elements struct {
+	spec *v1alpha1.Elements
+	// click is the configuration that it was lowered from; nil: there is none.
+	click *click.Function
+}
 
 func (e elements) ports() []string {
-	if len(e.spec.Ports) == 0 {
+	if len(e.spec.Ports) == 0 && e.click == nil {
 		return twoSides
 	}
 	var out []string
@@ -51,6 +56,8 @@ type placed struct {
 	name string
 	path string
 	node int
+	// made says that it is of a click configuration, ofAnswers that only packets come to it which the chain generated.
+	made, ofAnswers bool
 }
 
 // inElement is a function as one of its elements sees it.
@@ -87,7 +94,10 @@ func (i inElement) MTU() int {
 // lower makes the elements that packets can get to.
 func (e elements) lower(b *builder, f *function) {
 	spec := e.spec
-	list := b.placeElements(f, spec)
+	if e.click != nil && !b.checkClick(f, e.click) {
+		return
+	}
+	list := b.placeElements(f, e)
 	b.checkElementLinks(f, spec, list)
 	m := newElementMap(spec, f.ports)
 	live := map[port]bool{}
@@ -106,7 +116,10 @@ func (e elements) lower(b *builder, f *function) {
 		case e.Element == nil:
 		case live[port{e.name, ""}]:
 			e.node = b.add(f.name, f.name+"/"+e.name, e.Element)
-		case !b.unlinked:
+			if e.ofAnswers {
+				b.ofAnswers[e.node] = true
+			}
+		case !b.unlinked && !e.made:
 			b.warn(f.object, e.path+".name", e.name, "no packet gets to this element; link it, or take it out")
 		}
 	}
@@ -114,7 +127,8 @@ func (e elements) lower(b *builder, f *function) {
 	w.wire()
 }
 
-func (b *builder) placeElements(f *function, spec *v1alpha1.Elements) []*placed {
+func (b *builder) placeElements(f *function, in elements) []*placed {
+	spec := in.spec
 	var list []*placed
 	taken := map[string]string{}
 	for _, p := range f.ports {
@@ -128,8 +142,15 @@ func (b *builder) placeElements(f *function, spec *v1alpha1.Elements) []*placed 
 		}
 		taken[string(e.Name)] = path
 		p := &placed{name: string(e.Name), path: path}
-		p.Function, p.Name = inElement{b, f, path}, f.name+"/"+p.name
-		p.Put(e)
+		p.Name = f.name + "/" + p.name
+		if in.click != nil {
+			p.put(in.click.Made[p.name], f.path)
+			p.Element = b.forgetTags(p.Element)
+		}
+		p.Function = inElement{b, f, p.path}
+		if p.Element == nil {
+			p.Put(e)
+		}
 		list = append(list, p)
 	}
 	return list

@@ -167,7 +167,7 @@ func (b *builder) failLoop(way []Edge) {
 	object, field := b.object, "spec.functions"
 	if f := b.findFunction(b.g.Nodes[way[0].To].Function); f != nil {
 		object, field = f.object, f.path
-		if is[elements](f) {
+		if e, ok := f.kind.(elements); ok && e.click == nil {
 			field += ".links"
 		}
 	}

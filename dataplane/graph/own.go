@@ -284,8 +284,8 @@ func (b *builder) translatedSources() []netip.Addr {
 	for _, v := range b.virtuals {
 		out = append(out, v.addr)
 	}
-	for _, n := range b.g.Nodes {
-		if e, ok := n.Element.(element.SetField); ok && e.Field == headerspace.Src {
+	for i, n := range b.g.Nodes {
+		if e, ok := n.Element.(element.SetField); ok && e.Field == headerspace.Src && !b.ofAnswers[i] {
 			out = append(out, headerspace.AsAddr(e.Value))
 		}
 	}

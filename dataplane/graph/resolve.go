@@ -99,5 +99,9 @@ func (b *builder) resolveFunction(chain *v1alpha1.ServiceChain, spec *v1alpha1.F
 	if f.kind, member = kindOf(kinds); member != "" {
 		f.path += "." + member
 	}
+	if e, ok := f.kind.(elements); ok && e.click != nil && e.click.HasErrors() {
+		b.checkClick(f, e.click)
+		f.kind = unknown{}
+	}
 	f.ports = f.kind.ports()
 }

@@ -318,6 +318,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vlan
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
   map:
     fields:
@@ -591,6 +593,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Function
   map:
     fields:
+    - name: click
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration
     - name: elements
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Elements
@@ -1157,6 +1162,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NetworkFunctionSpec
   map:
     fields:
+    - name: click
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration
     - name: elements
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Elements

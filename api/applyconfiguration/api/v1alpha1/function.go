@@ -89,6 +89,14 @@ func (b *FunctionApplyConfiguration) WithElements(value *ElementsApplyConfigurat
 	return b
 }
 
+// WithClick sets the Click field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Click field is set to the value of the last call.
+func (b *FunctionApplyConfiguration) WithClick(value apiv1alpha1.ClickConfiguration) *FunctionApplyConfiguration {
+	b.FunctionKindsApplyConfiguration.Click = &value
+	return b
+}
+
 // WithFunctionRef sets the FunctionRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the FunctionRef field is set to the value of the last call.

@@ -2,6 +2,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
 // FunctionKindsApplyConfiguration represents a declarative configuration of the FunctionKinds type for use
 // with apply.
 //
@@ -21,6 +25,9 @@ type FunctionKindsApplyConfiguration struct {
 	LoadBalancer *LoadBalancerApplyConfiguration `json:"loadBalancer,omitempty"`
 	// Elements is a graph of elements, for functions of your own.
 	Elements *ElementsApplyConfiguration `json:"elements,omitempty"`
+	// Click is a configuration of the Click modular router. Its devices are the function's ports: FromDevice(eth0) and ToDevice(eth0)
+	// are the port eth0.
+	Click *apiv1alpha1.ClickConfiguration `json:"click,omitempty"`
 }
 
 // FunctionKindsApplyConfiguration constructs a declarative configuration of the FunctionKinds type for use with
@@ -82,5 +89,13 @@ func (b *FunctionKindsApplyConfiguration) WithLoadBalancer(value *LoadBalancerAp
 // If called multiple times, the Elements field is set to the value of the last call.
 func (b *FunctionKindsApplyConfiguration) WithElements(value *ElementsApplyConfiguration) *FunctionKindsApplyConfiguration {
 	b.Elements = value
+	return b
+}
+
+// WithClick sets the Click field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Click field is set to the value of the last call.
+func (b *FunctionKindsApplyConfiguration) WithClick(value apiv1alpha1.ClickConfiguration) *FunctionKindsApplyConfiguration {
+	b.Click = &value
 	return b
 }

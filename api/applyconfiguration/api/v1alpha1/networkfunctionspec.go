@@ -2,6 +2,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/sinter-nfv/sinter/api/v1alpha1"
+)
+
 // NetworkFunctionSpecApplyConfiguration represents a declarative configuration of the NetworkFunctionSpec type for use
 // with apply.
 //
@@ -69,5 +73,13 @@ func (b *NetworkFunctionSpecApplyConfiguration) WithLoadBalancer(value *LoadBala
 // If called multiple times, the Elements field is set to the value of the last call.
 func (b *NetworkFunctionSpecApplyConfiguration) WithElements(value *ElementsApplyConfiguration) *NetworkFunctionSpecApplyConfiguration {
 	b.FunctionKindsApplyConfiguration.Elements = value
+	return b
+}
+
+// WithClick sets the Click field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Click field is set to the value of the last call.
+func (b *NetworkFunctionSpecApplyConfiguration) WithClick(value apiv1alpha1.ClickConfiguration) *NetworkFunctionSpecApplyConfiguration {
+	b.FunctionKindsApplyConfiguration.Click = &value
 	return b
 }
