@@ -23,15 +23,17 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/balance"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/test/agenttest"
+	"github.com/sinter-nfv/sinter/test/cpu"
 )
 
 // pod is an engine and an agent that runs.
 type pod struct {
 	*Agent
-	engine *agenttest.Engine
-	dir    string
-	stop   func()         // the agent
-	policy balance.Policy // of its balancer, if it is not the default
+	engine  *agenttest.Engine
+	dir     string
+	stop    func()         // the agent
+	policy  balance.Policy // of its balancer, if it is not the default
+	workers []cpu.Worker   // the engine's, where the test favours them
 }
 
 func startPod(t *testing.T, c client.WithWatch, ports []string) *pod {

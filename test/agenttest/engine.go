@@ -124,6 +124,9 @@ func (e *Engine) Start() {
 	})
 }
 
+// PID is the engine's process.
+func (e *Engine) PID() int { return e.cmd.Process.Pid }
+
 // Signal sends the engine a signal.
 func (e *Engine) Signal(s syscall.Signal) {
 	e.t.Helper()

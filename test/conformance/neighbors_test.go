@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/test/cpu"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -42,7 +43,7 @@ func (r *rig) collect(t *testing.T, n int, outs *[sides][]output) {
 			t.Fatalf("after %s Sinter had sent %d frames and Linux %d, want %d", lab.Patience, len(outs[sinter]), len(outs[linux]), n)
 		}
 		if _, idle := r.poll(outs); idle {
-			lab.Nap(time.Millisecond)
+			cpu.Nap(time.Millisecond)
 		}
 	}
 }

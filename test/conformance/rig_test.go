@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/test/cpu"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -127,7 +128,7 @@ func (r *rig) fence(t *testing.T, outs *[sides][]output) {
 				t.Fatalf("%d of the packets that mark the end of a batch did not arrive within %s; the engine said:\n%s",
 					missing, lab.Patience, r.engine.Process.Text())
 			}
-			lab.Nap(50 * time.Microsecond)
+			cpu.Nap(50 * time.Microsecond)
 		}
 	}
 }

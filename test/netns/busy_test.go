@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/cpu"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -22,12 +23,12 @@ import (
 // anything is lost, at 80 % of what the worker can do when all that it does is the chain.
 func TestAChangedRuleIsLiveInTimeAtFourFifthsOfTheWorkersLoad(t *testing.T) {
 	lab.Require(t)
-	cpus := lab.CPUs(t)
+	cpus := cpu.Usable(t)
 	if len(cpus) < 2 {
 		t.Skip("needs two CPUs: one for the engine's worker, one for the rest")
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // as sinterctl does
-	lab.Confine(t, cpus[0])
+	cpu.Confine(t, cpus[0])
 	r := newReplay(t, cpus)
 	full := r.capacity(t)
 	const tries = 3
@@ -87,7 +88,7 @@ func (r *replay) start(t *testing.T, flags ...string) *isp {
 	s := &isp{engine: lab.StartEngine(t, r.space,
 		[]string{"inside=net_pcap0,rx_pcap=" + r.capture + ",infinite_rx=1", "outside=net_null0,no-rx=1"},
 		append(flags, "--rx-desc", strconv.Itoa(engineRing), "--", "-l", fmt.Sprintf("%d,%d", r.cpus[0], r.cpus[1]))...)}
-	s.worker = s.engine.FavourWorker(t)
+	s.worker = cpu.FavourWorkers(t, s.engine.Process.PID())[0]
 	s.load(t, r.bundles["Accept"])
 	lab.Until(t, lab.Patience, func() error {
 		if n := s.engine.Counters(t).GetTables()[0].GetSessions(); n < r.flows {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/test/cpu"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -66,7 +67,7 @@ func (l load) rate() float64 { return float64(l.sent) / l.took.Seconds() }
 
 // run sends at a rate until stop is closed or so many packets are out, and then reads what still comes.
 func (g *generator) run(rate float64, count uint64, stop <-chan struct{}) (l load, err error) {
-	if err := lab.Favour(); err != nil {
+	if err := cpu.Favour(); err != nil {
 		return l, err
 	}
 	began := time.Now()
@@ -94,7 +95,7 @@ func (g *generator) run(rate float64, count uint64, stop <-chan struct{}) (l loa
 			g.drain()
 		}
 		g.drain()
-		lab.Nap(tick)
+		cpu.Nap(tick)
 	}
 	l.took = time.Since(began)
 	g.settle()
@@ -172,7 +173,7 @@ func (g *generator) take(f []byte, outside bool) {
 // settle reads until nothing has come for a while.
 func (g *generator) settle() {
 	const quiet = 100 * time.Millisecond
-	for last := time.Now(); time.Since(last) < quiet; lab.Nap(tick) {
+	for last := time.Now(); time.Since(last) < quiet; cpu.Nap(tick) {
 		before := g.arrived
 		g.drain()
 		if g.arrived != before {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/test/cpu"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -41,7 +42,7 @@ func limitedSite(t *testing.T, limit string) *site {
 	t.Helper()
 	s := newSite(t)
 	s.engine = lab.StartEngine(t, s.box, officeBinds)
-	s.engine.FavourWorker(t)
+	cpu.FavourWorkers(t, s.engine.Process.PID())
 	s.engine.Load(t, lab.Compile(t, lab.ParseText(t, fmt.Sprintf(limited, limit))))
 	s.peer.Run(t, "ip", "route", "add", "default", "via", "198.51.100.1")
 	return s
@@ -113,7 +114,7 @@ func crowded(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return load > 3+2*float64(len(lab.CPUs(t)))
+	return load > 3+2*float64(len(cpu.Usable(t)))
 }
 
 // TestALimitGivesItsRate has iperf3 send more than a limit lets through: of IP packets, headers included, there come as many bits as the

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/cpu"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -60,7 +61,7 @@ type isp struct {
 	dir     string
 	chain   string
 	engine  *lab.Engine
-	worker  lab.Worker
+	worker  cpu.Worker
 	gen     *generator
 	session synth.Session
 }
@@ -68,11 +69,11 @@ type isp struct {
 func startISP(t *testing.T) *isp {
 	t.Helper()
 	lab.Require(t)
-	cpus := lab.CPUs(t)
+	cpus := cpu.Usable(t)
 	if len(cpus) < 2 {
 		t.Skip("needs two CPUs: one for the engine's worker, one for the rest")
 	}
-	lab.Confine(t, cpus[0])
+	cpu.Confine(t, cpus[0])
 	in, out, box := lab.New(t, "inside"), lab.New(t, "outside"), lab.New(t, "engine")
 	lab.Cable(t, lab.End{Space: in, Device: "eth0"}, lab.End{Space: box, Device: "inside"})
 	lab.Cable(t, lab.End{Space: out, Device: "eth0"}, lab.End{Space: box, Device: "outside"})
@@ -81,7 +82,7 @@ func startISP(t *testing.T) *isp {
 	write(t, s.dir, "acl", acl)
 	s.chain = s.write(t, "Accept")
 	s.engine = lab.StartSinterctl(t, box, s.chain, officeBinds, "--", "-l", fmt.Sprintf("%d,%d", cpus[0], cpus[1]))
-	s.worker = s.engine.FavourWorker(t)
+	s.worker = cpu.FavourWorkers(t, s.engine.Process.PID())[0]
 	s.gen = newGenerator(in.Wire(t, "eth0", lab.SmallSlot), out.Wire(t, "eth0", lab.SmallSlot), box.MAC(t, "inside"), box.MAC(t, "outside"))
 	for _, f := range accepted(t, acl, aclFlows) {
 		s.gen.add(f, false)

@@ -1,4 +1,5 @@
-package lab
+// Package cpu gives tests the CPUs that their measurements need on a machine that others use, too, and tells whether they had them.
+package cpu
 
 import (
 	"errors"
@@ -15,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUs are those that this process may use.
-func CPUs(t testing.TB) []int {
+// Usable are the CPUs that this process may use.
+func Usable(t testing.TB) []int {
 	t.Helper()
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -32,9 +33,7 @@ func CPUs(t testing.TB) []int {
 }
 
 // Confine keeps this process, and what it starts from now on, on one CPU until the test ends: the
-// others are left to the engine's workers, which choose theirs themselves. Its session goes before
-// others, without which the niceness of a thread says nothing about threads of other sessions (sched(7), "The
-// autogroup feature").
+// others are left to the engine's workers, which choose theirs themselves. It is preferred, too.
 func Confine(t testing.TB, cpu int) {
 	t.Helper()
 	var before, one unix.CPUSet
@@ -42,11 +41,26 @@ func Confine(t testing.TB, cpu int) {
 		t.Fatal(os.NewSyscallError("sched_getaffinity", err))
 	}
 	one.Set(cpu)
-	if err := errors.Join(setAffinity(&one), setAutogroup(topPriority)); err != nil {
+	if err := setAffinity(&one); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(setAffinity(&before), setAutogroup(0)); err != nil {
+		if err := setAffinity(&before); err != nil {
+			t.Error(err)
+		}
+	})
+	Prefer(t)
+}
+
+// Prefer has this process's session go before others until the test ends. Without that the niceness of a thread says
+// nothing about threads of other sessions (sched(7), "The autogroup feature").
+func Prefer(t testing.TB) {
+	t.Helper()
+	if err := setAutogroup(topPriority); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := setAutogroup(0); err != nil {
 			t.Error(err)
 		}
 	})
@@ -106,11 +120,12 @@ func Nap(d time.Duration) {
 // Worker is the worker thread of an engine.
 type Worker struct{ stat string }
 
-// FavourWorker gives the engine's (first) worker its CPU before all ordinary threads, as a CPU of its own
-// would. The engine may be a child of the process.
-func (e *Engine) FavourWorker(t testing.TB) Worker {
+// FavourWorkers gives the workers of the engine that is a process, or a child of it, their CPUs before all ordinary threads, as CPUs of
+// their own would.
+func FavourWorkers(t testing.TB, process int) []Worker {
 	t.Helper()
-	for _, pid := range family(e.Process.PID()) {
+	var workers []Worker
+	for _, pid := range family(process) {
 		tasks, err := threads(pid)
 		if err != nil {
 			t.Fatal(err)
@@ -124,11 +139,13 @@ func (e *Engine) FavourWorker(t testing.TB) Worker {
 			if err := favour(tid); err != nil {
 				t.Fatal(err)
 			}
-			return Worker{filepath.Join(dir, "schedstat")}
+			workers = append(workers, Worker{filepath.Join(dir, "schedstat")})
 		}
 	}
-	t.Fatal("no worker thread found in the engine")
-	return Worker{}
+	if len(workers) == 0 {
+		t.Fatal("no worker thread found in the engine")
+	}
+	return workers
 }
 
 // Waited is how long the worker wanted its CPU and did not have it, since it began.
