@@ -2,6 +2,7 @@ package synth_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"os"
@@ -92,25 +93,44 @@ func yardstick(tb testing.TB) time.Duration {
 	return processorTime(tb) - start
 }
 
-func TestAFirewallOf8550RulesIsSynthesizedInTwoSeconds(t *testing.T) {
-	g := largeChain(t)
-	start := processorTime(t)
-	r, err := synth.Synthesize(g, synth.Options{})
-	if err != nil {
-		t.Fatal(err)
+// synthesizeTimed synthesizes until it took at most limit yardsticks, three times at most: what else runs makes memory slow, and so the
+// processors' time longer. It returns the last result, and the yardsticks of the fastest.
+func synthesizeTimed(tb testing.TB, g *graph.Graph, limit float64) (r *synth.Result, took float64) {
+	tb.Helper()
+	const tries = 3
+	took = math.Inf(1)
+	for range tries {
+		before := yardstick(tb)
+		start := processorTime(tb)
+		var err error
+		if r, err = synth.Synthesize(g, synth.Options{}); err != nil {
+			tb.Fatal(err)
+		}
+		spent := processorTime(tb) - start
+		took = min(took, 2*float64(spent)/float64(before+yardstick(tb)))
+		tb.Logf("%v, %.1f yardsticks", spent, took)
+		if took <= limit {
+			break
+		}
 	}
-	took := processorTime(t) - start
+	return r, took
+}
+
+func TestAFirewallOf8550RulesIsSynthesizedInHalfASecond(t *testing.T) {
+	g := largeChain(t)
+	const limit = 2 // five times what it takes, and half a second on a machine where a yardstick takes 0.27 s
+	r, took := synthesizeTimed(t, g, limit)
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	for i, s := range r.Segments {
 		t.Logf("%s: %d leaves, %d classes, %d boxes", s.Name, s.NumLeaves(), len(s.Classes), len(r.Program.Segments[i].Table.Classes))
 	}
-	t.Logf("%v, %d MB of the system, %d warnings", took, memory.Sys>>20, len(r.Warnings))
+	t.Logf("%.1f yardsticks, %d MB of the system, %d warnings", took, memory.Sys>>20, len(r.Warnings))
 	if memory.Sys > 500<<20 {
 		t.Errorf("the process took %d MB from the system, at most 500 are allowed", memory.Sys>>20)
 	}
-	if took > 2*time.Second {
-		t.Errorf("synthesis took %v, at most 2s are allowed", took)
+	if took > limit {
+		t.Errorf("synthesis took %.1f yardsticks, at most %d are allowed", took, limit)
 	}
 }
 
