@@ -48,8 +48,37 @@ func Filter(m *v1alpha1.Match) (headerspace.Filter, []Problem) {
 	}
 	if len(r.problems) == 0 {
 		r.contradictions(m)
+		r.combinations(m)
 	}
 	return r.filter, r.problems
+}
+
+// maxCombinations is how many ranges of addresses and ports, each with each, one match may have: a classifier has a box for each. All rules
+// of a chain share 4,194,304.
+const maxCombinations = 1 << 20
+
+// combinations refuses what would be too many. They are counted, not made: 10 KB of text can ask for 4 billion.
+func (r *matchReader) combinations(m *v1alpha1.Match) {
+	lists := []struct {
+		field headerspace.Field
+		given int
+		name  string
+	}{
+		{headerspace.Src, len(m.Source), "sources"}, {headerspace.Dst, len(m.Destination), "destinations"},
+		{headerspace.SPort, len(m.SourcePorts), "source ports"}, {headerspace.DPort, len(m.DestinationPorts), "destination ports"},
+	}
+	n, words := 1, []string(nil)
+	for _, l := range lists {
+		if l.given > 0 {
+			k := len(r.filter.Get(l.field).Intervals())
+			n = min(n, maxCombinations+1) * k // neighbours are one
+			words = append(words, fmt.Sprintf("%d %s", k, l.name))
+		}
+	}
+	if n > maxCombinations {
+		r.fail("", "", fmt.Sprintf("%s are too many combinations: a rule may have %d; split it into rules of fewer, or write prefixes and ranges for neighbours",
+			strings.Join(words, " × "), maxCombinations))
+	}
 }
 
 type matchReader struct {

@@ -1,7 +1,6 @@
 package boxes
 
 import (
-	"fmt"
 	"maps"
 	"math/bits"
 	"slices"
@@ -49,8 +48,8 @@ func (l *Lowered) Again(shapes []Shape, was []int32, nClasses int, narrow func(s
 	for i := range narrowed {
 		b.expand(&narrowed[i], &b.one)
 		out.asks[i] = b.asks(&narrowed[i])
-		if out.add(i, &b.one); len(b.out.Classes) > maxBoxes {
-			return nil, nil, fmt.Errorf("more than %d boxes in one classifier; use fewer ranges per rule", maxBoxes)
+		if out.add(i, &b.one); b.full {
+			return nil, nil, errFull
 		}
 	}
 	out.finish()
@@ -139,7 +138,7 @@ func (l *Lowered) again(shapes []Shape, was []int32, narrow func(shapes, out []S
 			out.add(i, &b.one)
 			fresh = fresh[1:]
 		}
-		if len(out.Table.Classes) > maxBoxes {
+		if b.full || len(out.Table.Classes) > maxBoxes { // what is taken over is not counted
 			return nil
 		}
 	}

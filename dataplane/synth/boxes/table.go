@@ -54,6 +54,7 @@ type tableBuilder struct {
 	shared []*expanded              // shapes of several filters
 	one    expanded                 // the shape at work
 	boxes  []int                    // per class
+	full   bool                     // a shape's boxes were more than there is room for
 }
 
 // expanded is a shape in the table's dimensions and bits.
@@ -79,10 +80,10 @@ func Table(shapes []Shape, order Order, times []int32, nClasses int) (*programpb
 	b.reserve(shapes, times)
 	order(func(shape int, to []Range) bool {
 		// The boxes behind one that holds every packet are for none.
-		return !b.box(b.expanded(shapes, shape, to != nil), to) && len(b.out.Classes) <= maxBoxes
+		return !b.box(b.expanded(shapes, shape, to != nil), to) && !b.full
 	})
-	if len(b.out.Classes) > maxBoxes {
-		return nil, nil, fmt.Errorf("more than %d boxes in one classifier; use fewer ranges per rule", maxBoxes)
+	if b.full {
+		return nil, nil, errFull
 	}
 	b.widen()
 	return b.out, b.boxes, nil
@@ -120,7 +121,9 @@ func (b *tableBuilder) makeRoom(boxes int) {
 	b.out.Classes = make([]uint32, 0, boxes)
 }
 
-// count is the number of the shape's boxes for one range of destinations.
+var errFull = fmt.Errorf("more than %d boxes in one classifier; use fewer ranges per rule", maxBoxes)
+
+// count is the number of the shape's boxes for one range of destinations; a number above maxBoxes is some such number.
 func (x *expanded) count(dims, dst int) int {
 	if x.none {
 		return 0
@@ -128,10 +131,10 @@ func (x *expanded) count(dims, dst int) int {
 	n := 1
 	for d := range dims {
 		if d != dst {
-			n *= len(x.dims[d])
+			n = min(n, maxBoxes+1) * len(x.dims[d])
 		}
 	}
-	return n
+	return min(n, maxBoxes+1)
 }
 
 // widen lets the last box hold every packet: what comes there is held by no other, and a table must be total.
@@ -253,7 +256,7 @@ func (b *tableBuilder) expand(s *Shape, x *expanded) {
 	}
 }
 
-// box appends a shape's boxes; whole tells that one holds every packet.
+// box appends a shape's boxes, or none if the table has no room for them; whole tells that one holds every packet.
 func (b *tableBuilder) box(x *expanded, to []Range) (whole bool) {
 	if x.none {
 		return false
@@ -265,6 +268,13 @@ func (b *tableBuilder) box(x *expanded, to []Range) (whole bool) {
 		whole = x.whole && len(to) == 1 && to[0] == Range{0, ^uint32(0)}
 	}
 	n := len(b.out.Dims)
+	more := x.count(n, b.dst)
+	if b.dst >= 0 {
+		more *= len(dims[b.dst])
+	}
+	if b.full = b.full || len(b.out.Classes)+more > maxBoxes; b.full {
+		return false
+	}
 	var at [maxDims]int
 	for {
 		for d := range n {
