@@ -12,8 +12,20 @@ type Duration string
 // Parse is the duration as a number.
 func (d Duration) Parse() (time.Duration, error) { return time.ParseDuration(string(d)) }
 
+// EndpointDependence is what of a remote endpoint the behavior of a NAPT depends on (RFC 4787 sections 4.1 and 5).
+// +kubebuilder:validation:Enum=EndpointIndependent;AddressDependent;AddressAndPortDependent
+type EndpointDependence string
+
+// What a mapping or a filter can depend on.
+const (
+	EndpointIndependent     EndpointDependence = "EndpointIndependent"
+	AddressDependent        EndpointDependence = "AddressDependent"
+	AddressAndPortDependent EndpointDependence = "AddressAndPortDependent"
+)
+
 // NAPT translates the source address and port of packets from its port `inside`
 // to its port `outside`, and back (RFC 3022, RFC 4787, RFC 5382, RFC 5508).
+// +kubebuilder:validation:XValidation:rule="!has(self.filtering) || self.filtering == 'AddressAndPortDependent' || has(self.mapping) && (self.mapping == 'EndpointIndependent' || self.mapping == self.filtering)",message="filtering must not depend on less than mapping: give EndpointIndependent mapping, or stricter filtering"
 type NAPT struct {
 	// Pool is the outside addresses: addresses, prefixes or ranges, at most 4096
 	// addresses in all.
@@ -32,6 +44,20 @@ type NAPT struct {
 	// +optional
 	// +kubebuilder:default={}
 	Timeouts NAPTTimeouts `json:"timeouts,omitempty,omitzero"`
+
+	// Mapping says which sessions of an inside address and port share an outside address and port: all
+	// (EndpointIndependent), those with one remote address (AddressDependent), or none
+	// (AddressAndPortDependent), where each session takes a port of the pool.
+	// +optional
+	// +kubebuilder:default=AddressAndPortDependent
+	Mapping EndpointDependence `json:"mapping,omitempty"`
+
+	// Filtering says who may begin a TCP or UDP session from outside, to an outside port in use: anyone
+	// (EndpointIndependent), an address with which there is a session (AddressDependent), or nobody
+	// (AddressAndPortDependent). It must not depend on less than mapping does.
+	// +optional
+	// +kubebuilder:default=AddressAndPortDependent
+	Filtering EndpointDependence `json:"filtering,omitempty"`
 
 	// MaxSessions is the maximum number of sessions at the same time.
 	// +optional

@@ -31,9 +31,23 @@ type Timeouts struct {
 	ICMP               time.Duration // RFC 5508 section 3.2
 }
 
+// Dependence is what of a remote endpoint a NAPT's mapping or filtering depends on (RFC 4787 sections 4.1 and 5).
+type Dependence uint8
+
+// The less a mapping or filter depends on, the greater is its number.
+const (
+	AddressAndPortDependent Dependence = iota
+	AddressDependent
+	EndpointIndependent
+)
+
+// String is as users write it.
+func (d Dependence) String() string {
+	return [...]string{"AddressAndPortDependent", "AddressDependent", "EndpointIndependent"}[d]
+}
+
 // NAPT translates the source of packets from inside (input 0, output 1) to an
-// address and port of the pool, and back (input 1, output 0). A binding is
-// made per flow: address- and port-dependent mapping and filtering in the terms of RFC 4787. TCP,
+// address and port of the pool, and back (input 1, output 0). A mapping is made by its first flow, and ends with its last. TCP,
 // UDP and ICMP echo are translated, and ICMP errors that quote a translated packet,
 // quoted header included (RFC 5508 section 4). Dropped, by reason: "nat-unsupported" (other protocols
 // and ICMP types from inside; an error that quotes no bound flow), "nat-fragment" (fragments, from either side),
@@ -44,8 +58,12 @@ type NAPT struct {
 	// PortMin to PortMax are the ports (and ICMP identifiers) in use per address and protocol.
 	PortMin, PortMax uint16
 	Timeouts         Timeouts
-	// MaxSessions bounds the bindings.
+	// MaxSessions bounds the flows.
 	MaxSessions int
+	// Mapping says which flows of an inside address and port share an outside address and port.
+	Mapping Dependence
+	// Filtering says who may begin a flow from outside, to the outside port of a mapping. It depends on no less than Mapping.
+	Filtering Dependence
 }
 
 // Kind implements Element.
@@ -84,6 +102,10 @@ func (n NAPT) String() string {
 	for i, a := range n.Pool {
 		iv[i] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
 	}
-	return fmt.Sprintf("%s pool %s ports %d-%d sessions %d, tcp %s/%s udp %s icmp %s", n.Kind(), headerspace.NewSet(iv...).Format(headerspace.Src),
+	s := fmt.Sprintf("%s pool %s ports %d-%d sessions %d, tcp %s/%s udp %s icmp %s", n.Kind(), headerspace.NewSet(iv...).Format(headerspace.Src),
 		n.PortMin, n.PortMax, n.MaxSessions, n.Timeouts.TCP, n.Timeouts.TCPTransitory, n.Timeouts.UDP, n.Timeouts.ICMP)
+	if n.Mapping != AddressAndPortDependent {
+		s += fmt.Sprintf(", mapping %s, filtering %s", n.Mapping, n.Filtering)
+	}
+	return s
 }

@@ -166,6 +166,14 @@ chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds 203.0.113.
 		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], ports: {min: 2000, max: 1000}}}\n  path: [inside, nat, outside]\n",
 		want:  `chain.yaml:9: spec.functions[0].napt.ports: the range is reversed: min must not be above max`,
 	},
+	"a NAT mapping that is not known": {
+		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], mapping: Cone}}\n  path: [inside, nat, outside]\n",
+		want:  `chain.yaml:9: spec.functions[0].napt.mapping: "Cone": must be one of EndpointIndependent, AddressDependent, AddressAndPortDependent`,
+	},
+	"a NAT filter looser than the mapping": {
+		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], mapping: AddressDependent, filtering: EndpointIndependent}}\n  path: [inside, nat, outside]\n",
+		want:  `chain.yaml:9: spec.functions[0].napt: filtering must not depend on less than mapping: give EndpointIndependent mapping, or stricter filtering`,
+	},
 	"a NAT timeout that is too long": {
 		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], timeouts: {tcp: 1000h}}}\n  path: [inside, nat, outside]\n",
 		want:  `chain.yaml:9: spec.functions[0].napt.timeouts.tcp: "1000h": must be from 1s to 168h`,

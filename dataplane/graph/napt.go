@@ -79,12 +79,33 @@ func (b *builder) napt(f *function, field string, spec *v1alpha1.NAPT, owner str
 			ICMP:          b.timeout(f, field+".timeouts.icmp", spec.Timeouts.ICMP),
 		},
 	}
+	e.Mapping = b.dependence(f, field+".mapping", spec.Mapping)
+	e.Filtering = b.dependence(f, field+".filtering", spec.Filtering)
+	if e.Filtering > e.Mapping {
+		b.fail(f.object, field+".filtering", string(spec.Filtering), "depends on less than the mapping, which is %s: give EndpointIndependent mapping, or %s filtering", e.Mapping, e.Mapping)
+	}
 	if spec.Ports.Min > spec.Ports.Max {
 		b.fail(f.object, field+".ports", "", "the range %d to %d is reversed; min must not be above max", spec.Ports.Min, spec.Ports.Max)
 	}
 	ports := max(0, int(spec.Ports.Max)-int(spec.Ports.Min)+1)
-	e.MaxSessions = min(int(spec.MaxSessions), len(e.Pool)*ports*natProtocols)
+	e.MaxSessions = int(spec.MaxSessions)
+	if e.Mapping == element.AddressAndPortDependent { // each session needs a port
+		e.MaxSessions = min(e.MaxSessions, len(e.Pool)*ports*natProtocols)
+	}
 	return e
+}
+
+// dependence reads what a mapping or filter depends on; empty: on all.
+func (b *builder) dependence(f *function, field string, d v1alpha1.EndpointDependence) element.Dependence {
+	for _, e := range []element.Dependence{element.AddressAndPortDependent, element.AddressDependent, element.EndpointIndependent} {
+		if string(d) == e.String() {
+			return e
+		}
+	}
+	if d != "" {
+		b.fail(f.object, field, string(d), "not known; write EndpointIndependent, AddressDependent or AddressAndPortDependent")
+	}
+	return element.AddressAndPortDependent
 }
 
 func (b *builder) readPool(p *pooled, field string, entries []v1alpha1.AddressSet) {

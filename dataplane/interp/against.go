@@ -226,8 +226,8 @@ func (s *search) hand(m *made, wishes map[*made]*wish) {
 	if w == nil || !w.addr || !w.port || m.by.src == nil || m.by.src != m.by.sport {
 		return
 	}
-	e := m.nat.findOutside(question{m.nat, w.at, m.flow.dst, m.flow.dport, nil}, s.now)
-	if e == nil || e.hidden || e.flow == m.flow {
+	e := m.nat.holder(m.flow, w.at, s.now)
+	if e == nil || e.flow.remote() != m.flow.remote() || e.hidden || e.flow == m.flow {
 		return
 	}
 	if at := (endpoint{m.flow.proto, e.flow.src, e.flow.sport}); m.by.src.nat.owns(at) {
@@ -365,7 +365,7 @@ func (s *search) sameWay(r *run) bool {
 // of ports early.
 func (s *search) candidates(m *made, first *run) iter.Seq[endpoint] {
 	return func(yield func(endpoint) bool) {
-		if !hasPorts(m.flow.proto) {
+		if !hasPorts(m.flow.proto) || m.added {
 			return // it had none
 		}
 		for _, o := range s.seen.Out {
@@ -407,12 +407,12 @@ func gcd(a, b int) int {
 
 // why says what is wrong with the engine's choice.
 func (m *made) why(now time.Duration) string {
-	b := m.nat.binding(m.flow)
+	b := m.nat.binding(m.of)
 	p := m.nat.element
 	e := m.nat.holder(m.flow, *m.denied, now)
 	why := fmt.Sprintf("not of the pool %v, ports %d-%d", p.Pool, p.PortMin, p.PortMax)
 	if e != nil {
-		why = fmt.Sprintf("in use by %v → %v, idle for %v", m.nat.binding(e.flow).Inside, m.nat.binding(e.flow).Remote, now-e.last)
+		why = fmt.Sprintf("in use by %v → %v, idle for %v", m.nat.binding(e.flow).Inside, m.nat.binding(e.flow).Remote, e.idle(now))
 	}
 	return fmt.Sprintf("%s: %v → %v became %v: %s", b.Node, b.Inside, b.Remote, m.denied.addrPort(), why)
 }

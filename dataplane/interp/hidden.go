@@ -20,6 +20,8 @@ type question struct {
 	port   uint16
 	// asker is the choice of this run that the remote is, if it is one: the packet comes from a NAPT's inside.
 	asker *made
+	// begins says that a packet asks, which may begin a flow; else an error asks about one that there is.
+	begins bool
 }
 
 // flow is what is known of the flow whose entry answers.
@@ -335,9 +337,8 @@ func (n *nat) comeBack(r *run, e *entry) {
 func (n *nat) hiddenFor(q question, now time.Duration) []*entry {
 	occupied := !n.overlaps && hasPorts(q.at.proto) && n.holder(q.flow(), q.at, now) != nil
 	var out []*entry
-	for f, e := range n.inside {
-		answers := f.dst == q.remote && f.dport == q.port
-		if e.hidden && e.out != q.at && f.proto == q.at.proto && (answers || occupied) && n.live(e, now) {
+	for _, e := range n.inside {
+		if e.hidden && e.out != q.at && e.flow.proto == q.at.proto && (occupied || n.answers(e, q, now)) && n.live(e, now) {
 			out = append(out, e)
 		}
 	}

@@ -365,7 +365,11 @@ func state(c *Chain) (inside map[flow]entry, outside map[seat]flow) {
 	for _, n := range c.nats() {
 		for f, e := range n.inside {
 			seen := *e
-			seen.behind = nil
+			seen.behind, seen.sessions = nil, map[remote]*session{}
+			for to, s := range e.sessions {
+				was := *s
+				seen.sessions[to] = &was
+			}
 			inside[f] = seen
 		}
 		for at, e := range n.outside {
@@ -416,7 +420,8 @@ func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
 }
 
 func sameEntry(a, b entry) bool {
-	return a.flow == b.flow && a.out == b.out && a.last == b.last && a.hidden == b.hidden && a.source == b.source
+	return a.flow == b.flow && a.out == b.out && a.hidden == b.hidden && a.source == b.source &&
+		maps.EqualFunc(a.sessions, b.sessions, func(a, b *session) bool { return *a == *b })
 }
 
 func TestACopyThatIsDroppedLeavesTheChoiceToTheOther(t *testing.T) {

@@ -186,9 +186,14 @@ type Session struct {
 func (c *Chain) Sessions(now time.Duration) []Session {
 	var out []Session
 	for _, n := range c.nats() {
-		for f, e := range n.inside {
-			if n.live(e, now) {
-				s := Session{Binding: n.binding(f), Idle: now - e.last}
+		for _, e := range n.inside {
+			for to, of := range e.sessions {
+				if !n.lives(e, of, now) {
+					continue
+				}
+				f := e.flow
+				f.dst, f.dport = to.addr, to.port
+				s := Session{Binding: n.binding(f), Idle: now - of.last}
 				if n.owns(e.out) {
 					s.Outside = e.out.addrPort()
 				}

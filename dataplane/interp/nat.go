@@ -23,8 +23,9 @@ type nat struct {
 	pool    []uint32
 	// overlaps says that flows to different remotes may share an endpoint (Options.PortOverlapping).
 	overlaps bool
-	inside   map[flow]*entry // by the packet from inside
+	inside   map[flow]*entry // by what of a packet from inside tells its mapping: see key
 	outside  map[seat]*entry // by what it is translated to
+	held     int             // sessions of all entries, live or not
 	// cursor is where the search for a free port starts. It is not state of the
 	// NAT: which port it chooses is its own choice.
 	cursor map[uint8]int
@@ -34,7 +35,7 @@ type nat struct {
 	sweep time.Duration
 }
 
-// flow is what an entry is made for: a packet from inside. For ICMP echo,
+// flow is what a session is for: a packet from inside. For ICMP echo,
 // sport is the identifier and dport 0.
 type flow struct {
 	proto        uint8
@@ -58,7 +59,7 @@ type seat struct {
 
 // seat is what an entry of the flow takes at the endpoint.
 func (n *nat) seat(f flow, at endpoint) seat {
-	if !n.overlaps && hasPorts(f.proto) {
+	if hasPorts(f.proto) && (!n.overlaps || n.element.Mapping != element.AddressAndPortDependent) {
 		return seat{at: at}
 	}
 	return seat{at, f.dst, f.dport}
@@ -68,15 +69,15 @@ func (n *nat) seatOf(e *entry) seat { return n.seat(e.flow, e.out) }
 
 func (e endpoint) addrPort() netip.AddrPort { return netip.AddrPortFrom(addr(e.addr), e.port) }
 
+// entry is a mapping (RFC 4787 section 4.1), with its sessions. It is live as long as one of them is.
 type entry struct {
-	nat    *nat
-	flow   flow
-	out    endpoint
-	last   time.Duration
-	tcp    tcpState
-	hidden bool  // no frame showed out so far: it is a guess …
-	pinned bool  // … but for its port, which one showed: a later function wrote the address
-	left   *left // where it was taken to be before (hidden.go)
+	nat      *nat
+	flow     flow // its key
+	out      endpoint
+	sessions map[remote]*session
+	hidden   bool  // no frame showed out so far: it is a guess …
+	pinned   bool  // … but for its port, which one showed: a later function wrote the address
+	left     *left // where it was taken to be before (hidden.go)
 	// source is the entry of another NAPT, hidden when it was noted, whose endpoint the flow comes from;
 	// behind are the entries whose source this is or was.
 	source *entry
@@ -129,8 +130,8 @@ func (n *nat) binding(f flow) Binding {
 	}
 }
 
-func (n *nat) timeout(e *entry) time.Duration {
-	return timeoutOf(n.element.Timeouts, e.flow.proto, &e.tcp)
+func (n *nat) timeout(e *entry, s *session) time.Duration {
+	return timeoutOf(n.element.Timeouts, e.flow.proto, &s.tcp)
 }
 
 // timeoutOf is after how long an idle flow of a protocol ends.
@@ -146,33 +147,12 @@ func timeoutOf(t element.Timeouts, proto uint8, tcp *tcpState) time.Duration {
 	return t.UDP
 }
 
-func (n *nat) live(e *entry, now time.Duration) bool { return now-e.last <= n.timeout(e) }
-
-// expires notes that an entry may be expired after t.
-func (n *nat) expires(e *entry) { n.sweep = min(n.sweep, e.last+n.timeout(e)) }
-
-// forget removes the entries that are no longer live: they are no different from none.
-func (n *nat) forget(now time.Duration) {
-	if now <= n.sweep {
-		return
-	}
-	n.sweep = 1<<63 - 1
-	for f, e := range n.inside {
-		if n.live(e, now) {
-			n.expires(e)
-			continue
-		}
-		delete(n.inside, f)
-		delete(n.outside, n.seatOf(e))
-	}
-}
-
-// openingIdle is how long a TCP entry that is not answered is kept, however scarce ports are.
+// openingIdle is how long a TCP session that is not answered is kept, however scarce ports are.
 const openingIdle = time.Second
 
-// evictable tells whether the NAPT may end a live entry for a flow that finds no port.
-func (e *entry) evictable(now time.Duration) bool {
-	return e.flow.proto == protoTCP && !e.tcp.answered && now-e.last >= openingIdle
+// evictable tells whether the NAPT may end a live session for a flow that finds no port.
+func (s *session) evictable(proto uint8, now time.Duration) bool {
+	return proto == protoTCP && !s.tcp.answered && now-s.last >= openingIdle
 }
 
 // Evict ends the entry of a flow, as a NAPT, or a table of followed flows, may for another one that finds no port or no room: it is a TCP entry that is not
@@ -187,15 +167,14 @@ func (c *Chain) Evict(now time.Duration, b Binding) error {
 			continue
 		}
 		f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}
-		e := n.find(f, now)
+		e, s := n.session(f, now)
 		switch {
-		case e == nil:
+		case s == nil:
 			return fmt.Errorf("%s has no entry for %v → %v", b.Node, b.Inside, b.Remote)
-		case !e.evictable(now):
-			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.tcp.answered, now-e.last)
+		case !s.evictable(f.proto, now):
+			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, s.tcp.answered, now-s.last)
 		}
-		delete(n.inside, f)
-		delete(n.outside, n.seatOf(e))
+		n.end(e, f.remote())
 		return nil
 	}
 	for _, l := range c.balancers() {
@@ -206,9 +185,9 @@ func (c *Chain) Evict(now time.Duration, b Binding) error {
 	return fmt.Errorf("there is no NAPT %q", b.Node)
 }
 
-// find is the live entry of a flow from inside.
-func (n *nat) find(f flow, now time.Duration) *entry {
-	if e := n.inside[f]; e != nil && n.live(e, now) {
+// find is the live entry of a key.
+func (n *nat) find(key flow, now time.Duration) *entry {
+	if e := n.inside[key]; e != nil && n.live(e, now) {
 		return e
 	}
 	return nil
@@ -225,20 +204,20 @@ func (n *nat) holder(f flow, at endpoint, now time.Duration) *entry {
 // findOutside is the live entry that a look-up from outside finds.
 func (n *nat) findOutside(q question, now time.Duration) *entry {
 	e := n.holder(q.flow(), q.at, now)
-	if e == nil || e.flow.dst != q.remote || e.flow.dport != q.port {
+	if e == nil || !n.answers(e, q, now) {
 		return nil
 	}
 	return e
 }
 
-// full tells whether no further entry is allowed at all.
+// full tells whether no further session is allowed at all.
 func (n *nat) full(now time.Duration) bool {
 	limit := n.element.MaxSessions
-	if limit <= 0 || len(n.inside) < limit {
+	if limit <= 0 || n.held < limit {
 		return false
 	}
 	n.forget(now)
-	return len(n.inside) >= limit
+	return n.held >= limit
 }
 
 // size is the number of endpoints per protocol.
@@ -311,17 +290,16 @@ func (n *nat) endpointAt(proto uint8, i int) endpoint {
 	return endpoint{proto, n.pool[i/ports], n.element.PortMin + uint16(i%ports)}
 }
 
-// add makes an entry in the place of expired ones.
-func (n *nat) add(r *run, f flow, at endpoint) *entry {
-	e := &entry{nat: n, flow: f, out: at, last: r.now, hidden: hasPorts(f.proto)}
-	if old := n.inside[f]; old != nil {
+// add makes an entry without sessions in the place of expired ones.
+func (n *nat) add(r *run, key flow, at endpoint) *entry {
+	e := &entry{nat: n, flow: key, out: at, sessions: map[remote]*session{}, hidden: hasPorts(key.proto)}
+	if old := n.inside[key]; old != nil {
 		n.remove(r, old)
 	}
-	n.evict(r, f, at)
-	n.inside[f], n.outside[n.seatOf(e)] = e, e
-	n.expires(e)
+	n.evict(r, key, at)
+	n.inside[key], n.outside[n.seatOf(e)] = e, e
 	r.undoable(func() {
-		delete(n.inside, f)
+		delete(n.inside, key)
 		delete(n.outside, n.seatOf(e))
 	})
 	return e
@@ -337,23 +315,14 @@ func (n *nat) evict(r *run, f flow, at endpoint) {
 func (n *nat) remove(r *run, e *entry) {
 	delete(n.inside, e.flow)
 	delete(n.outside, n.seatOf(e))
+	n.held -= len(e.sessions)
 	r.undoable(func() {
 		n.inside[e.flow], n.outside[n.seatOf(e)] = e, e
-		n.expires(e)
+		n.held += len(e.sessions)
+		for _, s := range e.sessions {
+			n.expires(e, s)
+		}
 	})
-}
-
-// use refreshes an entry by a packet of its flow.
-func (n *nat) use(r *run, e *entry, ip []byte, side int) {
-	before := *e
-	r.undoable(func() {
-		*e = before
-		n.expires(e)
-	})
-	if e.flow.proto != protoTCP || e.tcp.use(transport(ip), side) {
-		e.last = r.now
-	}
-	n.expires(e)
 }
 
 // hasPorts tells protocols of which a NAPT tells flows apart by port or identifier.
@@ -446,21 +415,30 @@ func (r *run) fromInside(n *nat, p *packet) string {
 	if !ok || queryReply(p.ip) {
 		return element.ReasonNATUnsupported
 	}
-	e := n.find(f, r.now)
-	if e == nil {
-		m := &made{nat: n, flow: f, by: p.by}
+	e, s := n.session(f, r.now)
+	switch {
+	case e == nil:
+		m := &made{nat: n, flow: n.key(f), of: f, by: p.by}
 		at, ok := r.chosen(m)
 		if !ok {
 			return element.ReasonNATExhausted
 		}
-		e = n.add(r, f, at)
+		e = n.add(r, m.flow, at)
+		s = n.open(r, e, f.remote())
 		m.entry, r.makers[e] = e, m
 		r.note("new binding %v → %v for %v", n.binding(f).Inside, at.addrPort(), n.binding(f).Remote)
-	} else {
+	case s == nil:
+		r.guessed(e, p.by)
+		if !r.room(e, f) {
+			return element.ReasonNATExhausted
+		}
+		s = n.open(r, e, f.remote())
+		r.note("binding %v → %v, now for %v, too", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
+	default:
 		r.guessed(e, p.by)
 		r.note("binding %v → %v for %v", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
 	}
-	n.use(r, e, p.ip, element.NAPTInside)
+	n.use(r, e, s, p.ip, element.NAPTInside)
 	r.follow(e, p.by)
 	rewriteSrc(p.ip, e.out.addr, e.out.port)
 	p.by.src, p.by.sport = r.makers[e], r.makers[e]
@@ -472,11 +450,19 @@ func (r *run) fromOutside(n *nat, p *packet) string {
 	if !ok || query(p.ip) {
 		return element.ReasonNATNoBinding
 	}
-	e := r.ask(question{n, endpoint{f.proto, f.dst, f.dport}, f.src, f.sport, p.by.sport}, p.by.dport)
+	q := question{nat: n, at: endpoint{f.proto, f.dst, f.dport}, remote: f.src, port: f.sport, asker: p.by.sport, begins: ported(p.ip)}
+	e := r.ask(q, p.by.dport)
 	if e == nil {
 		return element.ReasonNATNoBinding
 	}
-	n.use(r, e, p.ip, element.NAPTOutside)
+	s := n.sessionOf(e, remote{f.src, f.sport}, r.now)
+	if s == nil {
+		if !r.room(e, n.fromInside(e, f)) {
+			return element.ReasonNATExhausted
+		}
+		s = n.open(r, e, remote{f.src, f.sport})
+	}
+	n.use(r, e, s, p.ip, element.NAPTOutside)
 	r.note("back by binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
 	by := r.insideOf(e)
 	rewriteDst(p.ip, e.flow.src, e.flow.sport)
@@ -503,7 +489,7 @@ func (r *run) errorFromOutside(n *nat, p *packet) string {
 	if queryReply(q) || dstOf(p.ip) != f.src {
 		return element.ReasonNATNoBinding
 	}
-	e := r.ask(question{n, endpoint{f.proto, f.src, f.sport}, f.dst, f.dport, nil}, p.by.qsport)
+	e := r.ask(question{nat: n, at: endpoint{f.proto, f.src, f.sport}, remote: f.dst, port: f.dport}, p.by.qsport)
 	if e == nil {
 		return element.ReasonNATNoBinding
 	}
@@ -522,8 +508,8 @@ func (r *run) errorFromInside(n *nat, p *packet) string {
 	if query(q) {
 		return element.ReasonNATUnsupported
 	}
-	e := n.find(f.reversed(), r.now)
-	if e == nil {
+	e, s := n.session(f.reversed(), r.now)
+	if s == nil {
 		return element.ReasonNATUnsupported
 	}
 	r.guessed(e, r.insideOf(e))

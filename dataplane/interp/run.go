@@ -46,11 +46,13 @@ type counted struct {
 // made is a choice that a NAPT made in this run.
 type made struct {
 	nat    *nat
-	flow   flow
+	flow   flow      // the entry's key
+	of     flow      // that it is made for
 	by     origins   // where the flow's own source comes from
 	entry  *entry    // made, or kept though its endpoint is a guess
 	denied *endpoint // wished for, but not allowed
 	gaveUp bool      // was wished to find none
+	added  bool      // it is a session more of an entry: no endpoint is chosen
 }
 
 // origins tell which of this run's choices the packet shows, and where.
@@ -134,7 +136,7 @@ func (r *run) chosen(m *made) (endpoint, bool) {
 	if r.choose != nil {
 		toEndpoint := func(a netip.AddrPort) endpoint { return endpoint{m.flow.proto, num(a.Addr()), a.Port()} }
 		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(m.flow, toEndpoint(a), r.now) }
-		a, ok := r.choose(n.binding(m.flow), allowed)
+		a, ok := r.choose(n.binding(m.of), allowed)
 		if !ok || !allowed(a) {
 			return endpoint{}, false
 		}
@@ -174,7 +176,7 @@ func (r *run) guessed(e *entry, by origins) {
 	if !e.hidden || r.makers[e] != nil {
 		return
 	}
-	n, m := e.nat, &made{nat: e.nat, flow: e.flow, by: by, entry: e}
+	n, m := e.nat, &made{nat: e.nat, flow: e.flow, of: e.flow, by: by, entry: e}
 	r.made, r.makers[e] = append(r.made, m), m
 	r.undoable(func() { delete(r.makers, e) })
 	w := r.nextWish(m)

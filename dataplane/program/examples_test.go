@@ -128,6 +128,9 @@ var indexExamples = []example{
 		p.Tables[0].Pool = append(p.Tables[0].Pool, &programpb.AddressRange{First: 1, Last: 0xc0000210})
 	}, []string{"tables[0] (nat): pool holds 0xc0000210 twice, want disjoint ranges"}},
 	{"ports-descend", func(p *programpb.Program) { p.Tables[0].PortMax = 1023 }, []string{"tables[0] (nat): ports are 1024-1023, want an ascending range up to 65535"}},
+	{"mapping-3", func(p *programpb.Program) { p.Tables[0].Mapping = 3 }, []string{"tables[0] (nat): mapping is 3, want 0..2"}},
+	{"mapping-endpoint", func(p *programpb.Program) { p.Tables[0].Mapping, p.Tables[0].Filtering = 2, 2 }, nil},
+	{"filtering-looser-than-mapping", func(p *programpb.Program) { p.Tables[0].Mapping, p.Tables[0].Filtering = 1, 2 }, []string{"tables[0] (nat): filtering is 2, want at most the mapping, which is 1"}},
 	{"port-65536", func(p *programpb.Program) { p.Tables[0].PortMax = 65536 }, []string{"tables[0] (nat): ports are 1024-65536, want an ascending range up to 65535"}},
 }
 

@@ -42,9 +42,18 @@ var naptTables = stateKind{
 		for _, r := range t.GetPool() {
 			pool = append(pool, fmt.Sprintf("%s-%s", address(r.GetFirst()), address(r.GetLast())))
 		}
-		return fmt.Sprintf("pool %s, ports %d-%d, at most %d sessions", strings.Join(pool, ","), t.GetPortMin(), t.GetPortMax(), t.GetMaxSessions())
+		text := fmt.Sprintf("pool %s, ports %d-%d, at most %d sessions", strings.Join(pool, ","), t.GetPortMin(), t.GetPortMax(), t.GetMaxSessions())
+		if t.GetMapping() != programpb.Dependence_ADDRESS_AND_PORT_DEPENDENT {
+			text += fmt.Sprintf(", mapping %s, filtering %s", dependence(t.GetMapping()), dependence(t.GetFiltering()))
+		}
+		return text
 	},
 	holds: "flows, both ways",
+}
+
+// dependence is in words what a mapping or filter depends on.
+func dependence(d programpb.Dependence) string {
+	return strings.ToLower(strings.ReplaceAll(d.String(), "_", "-"))
 }
 
 // TableText is a state table of a program in words.

@@ -141,6 +141,12 @@ func naptTable(at string, t *programpb.StateTable) error {
 	if t.GetPortMin() > t.GetPortMax() || t.GetPortMax() > 65535 {
 		return fmt.Errorf("%s: ports are %d-%d, want an ascending range up to 65535", at, t.GetPortMin(), t.GetPortMax())
 	}
+	if m := t.GetMapping(); m < 0 || m > programpb.Dependence_ENDPOINT_INDEPENDENT {
+		return fmt.Errorf("%s: mapping is %d, want 0..%d", at, m, programpb.Dependence_ENDPOINT_INDEPENDENT)
+	}
+	if f := t.GetFiltering(); f < 0 || f > t.GetMapping() {
+		return fmt.Errorf("%s: filtering is %d, want at most the mapping, which is %d", at, f, t.GetMapping())
+	}
 	return nil
 }
 

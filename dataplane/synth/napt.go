@@ -112,7 +112,7 @@ func (n *napt) translate(w *walker, t *tcu, node int) error {
 		return err
 	}
 	for i := range good.n {
-		for _, p := range w.parts(t, *good.at(i)) {
+		for _, p := range n.parts(w, t, *good.at(i)) {
 			u := w.branch(t, p)
 			if err := n.forward(w, u, node); err != nil {
 				return err
@@ -130,8 +130,8 @@ func (n *napt) translate(w *walker, t *tcu, node int) error {
 
 // parts are the packets of a filter that NAPTs may translate together, and those without ports, which are bound at each by itself: what one
 // makes of their address tells the next one's, and how many a remote can have is told by the pool of each.
-func (w *walker) parts(t *tcu, p headerspace.Filter) []headerspace.Filter {
-	if !w.joins(t) {
+func (n *napt) parts(w *walker, t *tcu, p headerspace.Filter) []headerspace.Filter {
+	if !n.joins(w, t) {
 		return []headerspace.Filter{p}
 	}
 	var out []headerspace.Filter
@@ -149,7 +149,7 @@ func (n *napt) forward(w *walker, t *tcu, node int) error {
 	if len(t.unwind) > 0 {
 		return w.setApart(t.unwind[0])
 	}
-	if w.joins(t) && t.filter.And(headerspace.Proto, unbound).IsEmpty() {
+	if n.joins(w, t) && t.filter.And(headerspace.Proto, unbound).IsEmpty() {
 		last := len(t.runs) - 1
 		t.runs = slices.Clone(t.runs)
 		t.runs[last] = w.runs.extend(t.runs[last], node)
@@ -187,12 +187,15 @@ func (w *walker) joinable(node int) bool {
 	return ok && !w.apart[node]
 }
 
-// joins tells whether the flow stands exactly as the last run left it.
-func (w *walker) joins(t *tcu) bool {
+// joins tells whether the flow stands exactly as the last run left it, by a NAPT that behaves alike: NAPTs with the same mapping and filtering
+// have the same sessions and mappings.
+func (n *napt) joins(w *walker, t *tcu) bool {
 	if len(t.runs) == 0 {
 		return false
 	}
-	if w.apart[w.runs.last(t.runs[len(t.runs)-1])] {
+	last := w.runs.last(t.runs[len(t.runs)-1])
+	if before := w.napt(last); w.apart[last] || before.Mapping != n.Mapping || before.Filtering != n.Filtering ||
+		n.Mapping != element.AddressAndPortDependent && before.capacity() < n.capacity() { // how many mappings there can be is told by the last pool
 		return false
 	}
 	for _, f := range [...]headerspace.Field{headerspace.Src, headerspace.SPort, headerspace.Dst, headerspace.DPort} {

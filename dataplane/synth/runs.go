@@ -75,6 +75,7 @@ func (n *napt) capacity() int { return len(n.Pool) * (int(n.PortMax) - int(n.Por
 // keep implements keeping.
 func (n *napt) keep(_ *emitter, t *programpb.StateTable) {
 	t.PortMin, t.PortMax, t.MaxSessions = uint32(n.PortMin), uint32(n.PortMax), uint32(n.MaxSessions)
+	t.Mapping, t.Filtering = programpb.Dependence(n.Mapping), programpb.Dependence(n.Filtering)
 	for _, a := range n.Pool {
 		last := len(t.Pool) - 1
 		if last >= 0 && t.Pool[last].Last+1 == v4(a) {

@@ -206,10 +206,12 @@ func (d *drawer) smallPool() {
 	d.napts = maxNAPTs
 	a, b := d.attach(), d.attach()
 	a = d.join(a, 0, 2, [2]int{0, 1})
-	in, out := d.napt(d.name("nat"), element.NAPT{
+	n := element.NAPT{
 		Pool: []netip.Addr{addr4(100, 64, 200, 1)}, PortMin: 5000, PortMax: uint16(5000 + d.int("ports", 128, 512)),
 		Timeouts: timeouts, MaxSessions: 4096,
-	})
+	}
+	d.behavior(&n)
+	in, out := d.napt(d.name("nat"), n)
 	d.link(a, in)
 	d.link(d.join(out, 0, 2, [2]int{0, 1}), b)
 }

@@ -101,6 +101,9 @@ func (r *rig) compareShards(ctx context.Context) (diff []string, err error) {
 		outside             netip.AddrPort
 	}
 	all, same := r.shards(), !slices.ContainsFunc(r.g.Nodes, rewritesFlows)
+	shared := slices.ContainsFunc(r.res.Program.GetTables(), func(t *programpb.StateTable) bool {
+		return t.GetMapping() != programpb.Dependence_ADDRESS_AND_PORT_DEPENDENT
+	})
 	for i, t := range r.res.Program.GetTables() {
 		if len(t.GetPool()) == 0 {
 			continue // it is no NAPT's
@@ -115,13 +118,17 @@ func (r *rig) compareShards(ctx context.Context) (diff []string, err error) {
 			if !ported(uint8(s.GetProto())) {
 				continue // its remote tells its shard
 			}
-			forth := bucket(s.GetInsideAddress(), s.GetRemoteAddress(), uint16(s.GetInsidePort()), uint16(s.GetRemotePort()))
-			back := bucket(s.GetRemoteAddress(), s.GetOutsideAddress(), uint16(s.GetRemotePort()), uint16(s.GetOutsidePort()))
+			remote, port := s.GetRemoteAddress(), uint16(s.GetRemotePort())
+			if shared {
+				remote, port = 0, 0 // one end tells the shard, as all flows of a mapping are in one
+			}
+			forth := bucket(s.GetInsideAddress(), remote, uint16(s.GetInsidePort()), port)
+			back := bucket(remote, s.GetOutsideAddress(), port, uint16(s.GetOutsidePort()))
 			if shard := s.GetShard(); back%n != shard%n || same && forth%all != shard%all {
 				diff = append(diff, fmt.Sprintf("session of shard %d of %d, from inside of bucket %d, from outside of bucket %d: %v", shard, n, forth, back, s))
 			}
 			at := seat{uint32(i), s.GetShard() % n, s.GetProto(), netip.AddrPortFrom(packets.Addr(s.GetOutsideAddress()), uint16(s.GetOutsidePort()))}
-			if taken[at] {
+			if taken[at] && t.GetMapping() == programpb.Dependence_ADDRESS_AND_PORT_DEPENDENT {
 				diff = append(diff, fmt.Sprintf("two sessions of shard %d have %v: %v", at.shard, at.outside, s))
 			}
 			taken[at] = true

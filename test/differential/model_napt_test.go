@@ -19,15 +19,85 @@ type flow struct {
 type endpoint struct {
 	proto  uint8
 	at     netip.AddrPort
-	remote netip.Addr // of protocols without ports, which are told apart by it
+	remote netip.AddrPort // where flows with several share an outside port; of protocols without ports its address
 }
 
 // endpointOf is where a flow's return packets come.
-func endpointOf(proto uint8, at, remote netip.AddrPort) endpoint {
-	if ported(proto) {
-		return endpoint{proto: proto, at: at}
+func (m *model) endpointOf(table uint32, proto uint8, at, remote netip.AddrPort) endpoint {
+	switch {
+	case !ported(proto):
+		return endpoint{proto, at, netip.AddrPortFrom(remote.Addr(), 0)}
+	case m.shares(table):
+		return endpoint{proto, at, remote}
 	}
-	return endpoint{proto, at, remote.Addr()}
+	return endpoint{proto: proto, at: at}
+}
+
+// shares tells whether flows of a table share outside ports.
+func (m *model) shares(table uint32) bool {
+	return m.p.GetTables()[table].GetMapping() != programpb.Dependence_ADDRESS_AND_PORT_DEPENDENT
+}
+
+// alike tells whether a flow has the mapping of a binding.
+func (m *model) alike(table uint32, b *binding, f flow) bool {
+	return ported(f.proto) && b.run == f.run && b.proto == f.proto && b.inside == f.inside &&
+		(m.p.GetTables()[table].GetMapping() == programpb.Dependence_ENDPOINT_INDEPENDENT || b.remote.Addr() == f.remote.Addr())
+}
+
+// mapped are the outside address and port that a flow has as others have them.
+func (m *model) mapped(table uint32, f flow) (netip.AddrPort, bool) {
+	for _, b := range m.tables[table].inside {
+		if m.shares(table) && m.alike(table, b, f) && m.live(b) {
+			return b.out, true
+		}
+	}
+	return netip.AddrPort{}, false
+}
+
+// occupied tells whether a flow may not have an outside address and port, as others have it.
+func (m *model) occupied(table uint32, f flow, at netip.AddrPort) bool {
+	if !ported(f.proto) || !m.shares(table) {
+		b := m.tables[table].outside[m.endpointOf(table, f.proto, at, f.remote)]
+		return b != nil && m.live(b)
+	}
+	for _, b := range m.tables[table].inside {
+		if b.proto == f.proto && b.out == at && m.live(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// crowded tells whether a mapping may have no other flow with the remote's address.
+func (m *model) crowded(table uint32, f flow) bool {
+	n := 0
+	for _, b := range m.tables[table].inside {
+		if m.alike(table, b, f) && b.remote.Addr() == f.remote.Addr() && m.live(b) {
+			n++
+		}
+	}
+	return m.p.GetTables()[table].GetFiltering() == programpb.Dependence_ADDRESS_DEPENDENT && n >= 64
+}
+
+// begun is a binding that begins with a packet from outside; nil: the filter does not let it. Full: there are too many.
+func (m *model) begun(table uint32, proto uint8, at, remote netip.AddrPort) (b *binding, full bool) {
+	if proto != packets.ProtoTCP && proto != packets.ProtoUDP {
+		return nil, false
+	}
+	filter := m.p.GetTables()[table].GetFiltering()
+	for _, known := range m.tables[table].inside {
+		lets := filter == programpb.Dependence_ENDPOINT_INDEPENDENT ||
+			filter == programpb.Dependence_ADDRESS_DEPENDENT && known.remote.Addr() == remote.Addr()
+		if !lets || known.proto != proto || known.out != at || !m.live(known) {
+			continue
+		}
+		f := flow{known.run, proto, known.inside, remote}
+		if m.crowded(table, f) {
+			return nil, true
+		}
+		return m.bind(table, f, at), false
+	}
+	return nil, false
 }
 
 func ported(proto uint8) bool {
@@ -82,7 +152,7 @@ func (m *model) from(table uint32, f flow) *binding {
 
 // to is the live binding with an outside address and port, and a remote.
 func (m *model) to(table uint32, proto uint8, at, remote netip.AddrPort) *binding {
-	if b := m.tables[table].outside[endpointOf(proto, at, remote)]; b != nil && b.remote == remote && m.live(b) {
+	if b := m.tables[table].outside[m.endpointOf(table, proto, at, remote)]; b != nil && b.remote == remote && m.live(b) {
 		return b
 	}
 	return nil
@@ -249,8 +319,11 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 	f := flow{run, s.ip[9], src, dst}
 	b := m.from(table, f)
 	if b == nil {
-		out, ok := m.choose(table, f)
+		out, ok := m.mapped(table, f)
 		if !ok {
+			out, ok = m.choose(table, f)
+		}
+		if !ok || m.crowded(table, f) {
 			return "nat-exhausted"
 		}
 		b = m.bind(table, f, out)
@@ -281,11 +354,11 @@ func (m *model) forwardError(s *shot, q []byte, run uint32) (reason string) {
 // bind makes a binding in the place of expired ones.
 func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
 	t := &m.tables[table]
-	at := endpointOf(f.proto, out, f.remote)
+	at := m.endpointOf(table, f.proto, out, f.remote)
 	wasFlow, wasOut := t.inside[f], t.outside[at]
 	b := &binding{flow: f, out: out, last: m.now, tcp: connection{shift: [2]int{-1, -1}}}
 	if wasFlow != nil {
-		if there := endpointOf(f.proto, wasFlow.out, f.remote); t.outside[there] == wasFlow {
+		if there := m.endpointOf(table, f.proto, wasFlow.out, f.remote); t.outside[there] == wasFlow {
 			delete(t.outside, there)
 		}
 	}
@@ -316,7 +389,7 @@ func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
 	for range ports * len(addrs) {
 		t.cursor = (t.cursor + 1) % (ports * len(addrs))
 		out := netip.AddrPortFrom(packets.Addr(addrs[t.cursor/ports]), uint16(int(p.GetPortMin())+t.cursor%ports))
-		if b := t.outside[endpointOf(f.proto, out, f.remote)]; b == nil || !m.live(b) {
+		if !m.occupied(table, f, out) {
 			return out, true
 		}
 	}
@@ -325,12 +398,11 @@ func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
 
 // chooseAddress is the first address that no flow of the protocol to the same remote has, from the one that the source tells on.
 func (m *model) chooseAddress(addrs []uint32, f flow, table uint32) (out netip.AddrPort, ok bool) {
-	t := &m.tables[table]
 	slices.Sort(addrs)
 	n := uint32(min(len(addrs), 32))
 	for i := range n {
 		at := netip.AddrPortFrom(packets.Addr(addrs[(number(f.inside.Addr())%n+i)%n]), 0)
-		if b := t.outside[endpointOf(f.proto, at, f.remote)]; b == nil || !m.live(b) {
+		if !m.occupied(table, f, at) {
 			return at, true
 		}
 	}
@@ -353,6 +425,12 @@ func (m *model) back(s *shot, table uint32) (left bool) {
 	} else if s.told() {
 		src, dst := ends(s.ip)
 		b = m.to(table, s.ip[9], dst, src)
+		if b == nil {
+			var full bool
+			if b, full = m.begun(table, s.ip[9], dst, src); full {
+				return m.drop("nat-exhausted")
+			}
+		}
 		if b != nil {
 			m.use(b, s.ip, false)
 			m.returned = append(m.returned, b)

@@ -358,10 +358,20 @@ func (r *rig) shardFull(ctx context.Context, diff []interp.Mismatch) bool {
 			return false
 		}
 		type shard struct{ proto, shard uint32 }
-		used := map[shard]int{}
+		used, ends := map[shard]int{}, map[netip.AddrPort]map[shard]bool{}
 		shards, ports := shardsOf(t)
 		for _, s := range sessions {
 			k, room := shard{s.GetProto(), s.GetShard() % uint32(shards)}, ports
+			if t.GetMapping() != programpb.Dependence_ADDRESS_AND_PORT_DEPENDENT && ported(uint8(k.proto)) {
+				at := netip.AddrPortFrom(packets.Addr(s.GetOutsideAddress()), uint16(s.GetOutsidePort()))
+				if ends[at] == nil {
+					ends[at] = map[shard]bool{}
+				}
+				if ends[at][k] {
+					continue // another flow has it, too
+				}
+				ends[at][k] = true
+			}
 			if !ported(uint8(k.proto)) {
 				k.proto, room = 0, ports/8
 			}

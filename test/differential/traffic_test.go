@@ -28,6 +28,8 @@ type traffic struct {
 	values  [hs.NumFields][]uint64
 	out     ring // frames that left
 	good    ring // frames upon which some left
+	// strangers says that answers also come from others than those who were asked.
+	strangers bool
 }
 
 // ring keeps the last frames.
@@ -86,6 +88,7 @@ func (t *traffic) learnNode(e element.Element) {
 		t.learn(to.With(hs.Src, hs.Prefix(netip.PrefixFrom(addr4(198, 51, 100, 76), 31))).With(hs.SPort, hs.Range(5000, 5001)))
 		t.learn(where(hs.Src, e.BackendSet()).With(hs.Proto, hs.Of(6, 17)).With(hs.Frag, hs.Of(hs.FragWhole)).With(hs.SPort, hs.Of(80, 443, 8080)))
 	case element.NAPT:
+		t.strangers = t.strangers || e.Filtering != element.AddressAndPortDependent
 		for _, a := range e.Pool {
 			t.learn(where(hs.Dst, hs.Single(hs.Addr(a))).With(hs.DPort, hs.Range(uint64(e.PortMin), uint64(e.PortMax))))
 		}
@@ -202,6 +205,9 @@ func (t *traffic) plain() sent {
 	case n < 6 && len(t.out.list) > 0: // the far end answers
 		o := t.out.list[t.IntN(len(t.out.list))]
 		if f, ok := packets.Reply(t.Rand, o.frame, t.flags(), t.payload()); ok {
+			if t.strangers && t.IntN(3) == 0 {
+				return t.estranged(sent{o.iface, f})
+			}
 			return sent{o.iface, f}
 		}
 	case n < 8 && len(t.out.list) > 0: // somebody on the far way complains
@@ -228,6 +234,20 @@ func (t *traffic) plain() sent {
 		}
 	}
 	return t.fresh()
+}
+
+// estranged is a packet as another remote, or another port of the same, would send it.
+func (t *traffic) estranged(s sent) sent {
+	f, ok := packets.FieldsOf(s.frame)
+	if !ok {
+		return s
+	}
+	if t.IntN(2) == 0 {
+		f.Src = uint32(t.usual(hs.Src))
+	} else {
+		f.Sport = uint16(t.usual(hs.SPort))
+	}
+	return sent{s.iface, t.build(s.iface, f)}
 }
 
 // converse is what follows upon a TCP packet in its connection: of its receiver, or of its sender. Most of the time numbers are what the

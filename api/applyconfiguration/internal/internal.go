@@ -490,6 +490,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Endpoint
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.EndpointDependence
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.FilePath
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.FilterElement
@@ -1076,6 +1078,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NAPT
   map:
     fields:
+    - name: filtering
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.EndpointDependence
+      default: AddressAndPortDependent
+    - name: mapping
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.EndpointDependence
+      default: AddressAndPortDependent
     - name: maxSessions
       type:
         scalar: numeric

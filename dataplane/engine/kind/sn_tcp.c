@@ -70,7 +70,7 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 		return;
 	}
 	if ((s->seen & SN_SEEN_CLOSING) && (flags & (SN_TCP_SYN | SN_TCP_ACK)) == SN_TCP_SYN) {
-		s->seen = 0;
+		s->seen &= (uint8_t)~SN_SEEN_TCP;
 		s->entry.own = SN_SCALES_NONE;
 	}
 	if (is_return)

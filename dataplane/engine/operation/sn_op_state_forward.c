@@ -24,7 +24,7 @@ static bool is_returned(const struct sn_execution *x, uint32_t use)
  * session by which that was translated back, and with it to the shard of the first NAPT, which its own
  * address does not tell.
  */
-static uint32_t shard_of(const struct sn_execution *x, const struct sn_flow *flow)
+static uint32_t shard_of(const struct sn_execution *x, uint32_t run, const struct sn_flow *flow)
 {
 	for (uint32_t i = x->n_uses; i-- > 0;) {
 		const struct sn_session *s = (const struct sn_session *)x->uses[i].entry;
@@ -34,7 +34,7 @@ static uint32_t shard_of(const struct sn_execution *x, const struct sn_flow *flo
 		    s->remote_port == flow->dport)
 			return s->entry.shard;
 	}
-	return sn_napt_shard(x->state, flow);
+	return sn_napt_shard(x->state, run, flow);
 }
 
 /*
@@ -42,10 +42,10 @@ static uint32_t shard_of(const struct sn_execution *x, const struct sn_flow *flo
  * flows without ports, for which their remote tells it. False:
  * it is another worker's.
  */
-static bool shard_for(struct sn_execution *x, struct sn_pkt *p, const struct sn_flow *flow)
+static bool shard_for(struct sn_execution *x, struct sn_pkt *p, uint32_t run, const struct sn_flow *flow)
 {
 	if (p->shard == SN_PKT_NO_SHARD || !sn_has_ports(flow->proto))
-		p->shard = shard_of(x, flow);
+		p->shard = shard_of(x, run, flow);
 	return likely(x->partition->owned[p->shard]);
 }
 
@@ -77,7 +77,7 @@ static struct sn_verdict translate_error(struct sn_execution *x, struct sn_pkt *
 	struct sn_session *s;
 
 	s = just_returned(x, p, run);
-	if (!s && !shard_for(x, p, &flow))
+	if (!s && !shard_for(x, p, run, &flow))
 		return sn_hand_over_to(p->shard);
 	if (!s && sn_napt_forward(x->partition, run, p->shard, &flow, false, x->now, &s) == SN_NAPT_NONE)
 		return sn_drop(SN_REASON_NAT_UNSUPPORTED);
@@ -112,7 +112,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		return sn_drop(SN_REASON_NAT_FRAGMENT);
 	if (!sn_flow_of(p, SN_FLOW_INSIDE, &flow))
 		return sn_icmp_quote(p) ? execute_error(x, p, op->value) : sn_drop(SN_REASON_NAT_UNSUPPORTED);
-	if (!shard_for(x, p, &flow))
+	if (!shard_for(x, p, op->value, &flow))
 		return sn_hand_over_to(p->shard);
 	result = sn_napt_forward(x->partition, op->value, p->shard, &flow, !x->warm_up, x->now, &s);
 	if (unlikely(x->partition->ended != NULL))
@@ -131,7 +131,6 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 {
 	struct sn_flow flow;
 
-	(void)op;
 	if (p->frag != SN_FRAG_WHOLE)
 		return sn_done();
 	if (!sn_flow_of(p, SN_FLOW_INSIDE, &flow)) {
@@ -139,7 +138,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 			return sn_done();
 		flow = sn_flow_quoted(&p->quote);
 	}
-	return sn_hand_over_to(sn_napt_shard(look->state, &flow));
+	return sn_hand_over_to(sn_napt_shard(look->state, op->value, &flow));
 }
 
 /* The session can be fetched while the packet waits for its turn. */

@@ -14,7 +14,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 }
 
 /*
- * The session of a return packet, NULL if there is none. False: it would be another worker's. Where the
+ * The session of what an error quotes, NULL if there is none. False: it would be another worker's. Where the
  * packet leaves by a NAPT again, its flow tells the shard, as if it had come from inside: the flow has one
  * binding, whoever begins it.
  */
@@ -53,8 +53,20 @@ static struct sn_verdict execute_error(struct sn_execution *x, struct sn_pkt *p,
 	return go_on(x, s);
 }
 
+/* The session of a return packet, or that of a flow which begins with it. The decision cache's warm-up has no
+ * packet, and begins none. */
+static enum sn_napt_result find_or_begin(struct sn_execution *x, uint32_t table, const struct sn_flow *flow,
+					 struct sn_session **session)
+{
+	if (!x->warm_up)
+		return sn_napt_come(x->partition, table, flow, x->now, session);
+	*session = sn_napt_return(x->state, table, flow, x->now);
+	return *session ? SN_NAPT_FOUND : SN_NAPT_NONE;
+}
+
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
 {
+	enum sn_napt_result result;
 	struct sn_session *s;
 	struct sn_flow flow;
 	struct sn_verdict v;
@@ -63,16 +75,22 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		return sn_drop(SN_REASON_NAT_FRAGMENT);
 	if (!sn_flow_of(p, SN_FLOW_OUTSIDE, &flow))
 		return sn_icmp_quote(p) ? execute_error(x, p, op->value) : sn_drop(SN_REASON_NAT_NO_BINDING);
-	if (!find_return(x, p, op->value, &flow, &s))
+	if (unlikely(!x->partition->owned[sn_napt_return_shard(x->state, op->value, &flow)]))
 		return sn_hand_over_to(sn_napt_return_shard(x->state, op->value, &flow));
-	if (!s)
+	result = find_or_begin(x, op->value, &flow, &s);
+	if (unlikely(x->partition->ended != NULL))
+		sn_execution_tell_evicted(x, p);
+	if (result == SN_NAPT_FULL)
+		return sn_drop(SN_REASON_NAT_EXHAUSTED);
+	if (result == SN_NAPT_NONE)
 		return sn_drop(SN_REASON_NAT_NO_BINDING);
+	p->shard = SN_PKT_NO_SHARD;
 	p->dst = s->inside_addr;
 	if (p->proto == SN_ICMP)
 		p->id = s->inside_port;
 	else if (likely(sn_has_ports(p->proto)))
 		p->dport = s->inside_port;
-	v = sn_journal_note(x, s, p, true, false);
+	v = sn_journal_note(x, s, p, true, result == SN_NAPT_MADE);
 	return v.kind == SN_VERDICT_PASS ? go_on(x, s) : v;
 }
 

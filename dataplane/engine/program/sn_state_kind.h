@@ -98,6 +98,11 @@ struct sn_state_kind {
 	 */
 	void (*hold)(const struct sn_state *state, const struct sn_state_table *t, struct sn_state_shard *sh,
 		     struct sn_entry *e);
+	/* Its owner, which is set, has another number in a new program. NULL: what it holds does not know of
+	 * it.
+	 */
+	void (*renumber)(const struct sn_state_table *t, const struct sn_state_shard *sh,
+			 const struct sn_entry *e);
 	/* It will be held soon: send for the lines. NULL: there are none. */
 	void (*expect)(const struct sn_state_table *t, const struct sn_state_shard *sh,
 		       const struct sn_entry *e);

@@ -74,8 +74,9 @@ uint32_t sn_dispatch_shard(const struct sn_program *program, const struct sn_sta
 			break;
 		case SN_WAY_FORWARD:
 			if (likely(p->frag == SN_FRAG_WHOLE && p->sport != SN_PORT_ABSENT))
-				return sn_napt_shard(state, &(struct sn_flow){p->src, p->dst, p->sport,
-									      p->dport, p->proto});
+				return sn_napt_shard(
+					state, c->state_run,
+					&(struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto});
 			break;
 		case SN_WAY_RETURN:
 			if (likely(p->frag == SN_FRAG_WHOLE && p->sport != SN_PORT_ABSENT))

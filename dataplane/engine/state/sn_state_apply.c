@@ -152,16 +152,17 @@ static bool move(struct sn_state *state, const struct sn_state_table *to, const 
 	struct sn_state_shard *sh = shard_at(to, from->shard & to->mask);
 	struct sn_partition *partition = state->partitions; /* it has all quotas, for now */
 	uint32_t class = class_of_entry(to->kind, from);
+	struct sn_entry_line moved = *(const struct sn_entry_line *)from;
 	struct sn_entry *e;
 
-	if (to->kind->misfit(state, to, from) || is_taken(state, to, sh, from, from->last_use) ||
-	    is_full(partition, to, owner, class))
+	moved.entry.owner = (uint16_t)owner;
+	if (to->kind->misfit(state, to, &moved.entry) ||
+	    is_taken(state, to, sh, &moved.entry, from->last_use) || is_full(partition, to, owner, class))
 		return false;
 	e = slab_take(sh);
 	if (!e)
 		return false;
-	*(struct sn_entry_line *)e = *(const struct sn_entry_line *)from;
-	e->owner = owner;
+	*(struct sn_entry_line *)e = moved;
 	shard_wake(sh, partition->now);
 	if (to->kind->hold)
 		to->kind->hold(state, to, sh, e);
@@ -185,6 +186,8 @@ static bool keep(struct sn_state *state, const struct sn_state_table *t, struct 
 		return false;
 	}
 	e->owner = owner;
+	if (t->kind->renumber)
+		t->kind->renumber(t, sh, e);
 	e->timeout_ms = t->kind->timeout(state, e);
 	entry_settle(state->partitions, t, sh, e, class_of_entry(t->kind, e), t->kind->hash(state, e));
 	return true;

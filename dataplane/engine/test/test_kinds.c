@@ -22,7 +22,7 @@ static uint32_t napt_shard(const struct sn_state *state, uint32_t i)
 {
 	struct sn_flow flow = flow_of(i);
 
-	return sn_napt_shard(state, &flow);
+	return sn_napt_shard(state, 0, &flow);
 }
 
 static struct sn_entry *get_session(struct sn_partition *partition, uint32_t shard,
@@ -92,7 +92,7 @@ static uint32_t napt_shard_of_opening(const struct sn_state *state, uint32_t i)
 	struct sn_flow flow = flow_of(i);
 
 	flow.proto = SN_TCP;
-	return sn_napt_shard(state, &flow);
+	return sn_napt_shard(state, 0, &flow);
 }
 
 static const struct kind_case napt_openings = {
@@ -457,8 +457,8 @@ static void kinds_have_their_tables_in_one_program(void **state)
 		struct sn_session *session;
 
 		assert_non_null(count_get(sn_state_partition(s, 0), count_shard(s, i), i, true, now));
-		assert_int_equal(sn_napt_forward(sn_state_partition(s, 0), 0, sn_napt_shard(s, &flow), &flow,
-						 i % 2, now, &session),
+		assert_int_equal(sn_napt_forward(sn_state_partition(s, 0), 0, sn_napt_shard(s, 0, &flow),
+						 &flow, i % 2, now, &session),
 				 i % 2 ? SN_NAPT_MADE : SN_NAPT_NONE);
 	}
 	sinter__program__v1__table_stats__init(&figures);

@@ -46,7 +46,7 @@ static struct sn_flow flow_of(uint32_t i)
 static struct sn_session *get(struct world *w, uint32_t i, bool make)
 {
 	struct sn_flow flow = flow_of(i), back;
-	uint32_t shard = sn_napt_shard(w->state, &flow);
+	uint32_t shard = sn_napt_shard(w->state, 0, &flow);
 	struct sn_session *s;
 
 	if (sn_napt_forward(sn_state_partition(w->state, 0), 0, shard, &flow, make, w->now, &s) ==
@@ -87,7 +87,7 @@ static size_t resident(void)
 	return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
-static int setup(void **state)
+static int setup_with(void **state, Sinter__Program__V1__Dependence mapping)
 {
 	static struct world w;
 	Sinter__Program__V1__Program *msg;
@@ -98,6 +98,7 @@ static int setup(void **state)
 	sn_arena_init(&w.arena);
 	msg = sn_sample_napt(&w.arena);
 	msg->tables[0]->max_sessions = 4000000;
+	msg->tables[0]->mapping = mapping;
 	msg->tables[0]->pool[0]->last += ADDRESSES - 1;
 	w.program = sn_program_create(msg, NULL, &err);
 	w.state = sn_state_create(7, 1, (struct sn_partitioning){0});
@@ -105,6 +106,17 @@ static int setup(void **state)
 		return -1;
 	*state = &w;
 	return 0;
+}
+
+static int setup(void **state)
+{
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ADDRESS_AND_PORT_DEPENDENT);
+}
+
+/* Every session has a mapping of its own. */
+static int setup_mappings(void **state)
+{
+	return setup_with(state, SINTER__PROGRAM__V1__DEPENDENCE__ENDPOINT_INDEPENDENT);
 }
 
 static int teardown(void **state)
@@ -152,6 +164,11 @@ static void assert_few_bytes(struct world *w, size_t before, bool ahead)
 }
 
 static void a_session_costs_few_bytes(void **state)
+{
+	assert_few_bytes(*state, resident(), false);
+}
+
+static void a_mapping_costs_few_bytes_more(void **state)
 {
 	assert_few_bytes(*state, resident(), false);
 }
@@ -219,6 +236,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_session_costs_few_bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_mapping_costs_few_bytes_more, setup_mappings, teardown),
 		cmocka_unit_test_setup_teardown(sessions_are_found_as_a_table_grows_and_shrinks, setup,
 						teardown),
 		cmocka_unit_test(memory_ahead_of_sessions_is_bounded),

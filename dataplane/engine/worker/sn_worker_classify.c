@@ -171,7 +171,7 @@ void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, u
 			continue;
 		p = sn_worker_pkt(w, i);
 		flow = (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
-		hints[k++] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, &flow), &flow);
+		hints[k++] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, run, &flow), &flow);
 	}
 	sn_napt_prefetch_sessions(hints, k);
 }

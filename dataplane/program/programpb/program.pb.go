@@ -24,6 +24,56 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
+// Dependence is what of a remote endpoint a NAPT's mapping or filtering depends on.
+type Dependence int32
+
+const (
+	Dependence_ADDRESS_AND_PORT_DEPENDENT Dependence = 0
+	Dependence_ADDRESS_DEPENDENT          Dependence = 1
+	Dependence_ENDPOINT_INDEPENDENT       Dependence = 2
+)
+
+// Enum value maps for Dependence.
+var (
+	Dependence_name = map[int32]string{
+		0: "ADDRESS_AND_PORT_DEPENDENT",
+		1: "ADDRESS_DEPENDENT",
+		2: "ENDPOINT_INDEPENDENT",
+	}
+	Dependence_value = map[string]int32{
+		"ADDRESS_AND_PORT_DEPENDENT": 0,
+		"ADDRESS_DEPENDENT":          1,
+		"ENDPOINT_INDEPENDENT":       2,
+	}
+)
+
+func (x Dependence) Enum() *Dependence {
+	p := new(Dependence)
+	*p = x
+	return p
+}
+
+func (x Dependence) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (Dependence) Descriptor() protoreflect.EnumDescriptor {
+	return file_program_proto_enumTypes[0].Descriptor()
+}
+
+func (Dependence) Type() protoreflect.EnumType {
+	return &file_program_proto_enumTypes[0]
+}
+
+func (x Dependence) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use Dependence.Descriptor instead.
+func (Dependence) EnumDescriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{0}
+}
+
 // Field numbers are those of headerspace.Field.
 type Field int32
 
@@ -85,11 +135,11 @@ func (x Field) String() string {
 }
 
 func (Field) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[0].Descriptor()
+	return file_program_proto_enumTypes[1].Descriptor()
 }
 
 func (Field) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[0]
+	return &file_program_proto_enumTypes[1]
 }
 
 func (x Field) Number() protoreflect.EnumNumber {
@@ -98,7 +148,7 @@ func (x Field) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Field.Descriptor instead.
 func (Field) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{0}
+	return file_program_proto_rawDescGZIP(), []int{1}
 }
 
 // DropReason are the reasons that the engine itself gives; the names users see are
@@ -232,11 +282,11 @@ func (x DropReason) String() string {
 }
 
 func (DropReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[1].Descriptor()
+	return file_program_proto_enumTypes[2].Descriptor()
 }
 
 func (DropReason) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[1]
+	return &file_program_proto_enumTypes[2]
 }
 
 func (x DropReason) Number() protoreflect.EnumNumber {
@@ -245,7 +295,7 @@ func (x DropReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DropReason.Descriptor instead.
 func (DropReason) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{1}
+	return file_program_proto_rawDescGZIP(), []int{2}
 }
 
 // DropKind tells what a drop reason says of the chain and of the engine.
@@ -288,11 +338,11 @@ func (x DropKind) String() string {
 }
 
 func (DropKind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[2].Descriptor()
+	return file_program_proto_enumTypes[3].Descriptor()
 }
 
 func (DropKind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[2]
+	return &file_program_proto_enumTypes[3]
 }
 
 func (x DropKind) Number() protoreflect.EnumNumber {
@@ -301,7 +351,7 @@ func (x DropKind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use DropKind.Descriptor instead.
 func (DropKind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{2}
+	return file_program_proto_rawDescGZIP(), []int{3}
 }
 
 // ShardPlace: several engines may share the state of a chain; a shard is one engine's at a time.
@@ -341,11 +391,11 @@ func (x ShardPlace) String() string {
 }
 
 func (ShardPlace) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[3].Descriptor()
+	return file_program_proto_enumTypes[4].Descriptor()
 }
 
 func (ShardPlace) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[3]
+	return &file_program_proto_enumTypes[4]
 }
 
 func (x ShardPlace) Number() protoreflect.EnumNumber {
@@ -354,7 +404,7 @@ func (x ShardPlace) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ShardPlace.Descriptor instead.
 func (ShardPlace) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{3}
+	return file_program_proto_rawDescGZIP(), []int{4}
 }
 
 type MarkBelief int32
@@ -390,11 +440,11 @@ func (x MarkBelief) String() string {
 }
 
 func (MarkBelief) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[4].Descriptor()
+	return file_program_proto_enumTypes[5].Descriptor()
 }
 
 func (MarkBelief) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[4]
+	return &file_program_proto_enumTypes[5]
 }
 
 func (x MarkBelief) Number() protoreflect.EnumNumber {
@@ -403,7 +453,7 @@ func (x MarkBelief) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use MarkBelief.Descriptor instead.
 func (MarkBelief) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{4}
+	return file_program_proto_rawDescGZIP(), []int{5}
 }
 
 type Generator_Kind int32
@@ -442,11 +492,11 @@ func (x Generator_Kind) String() string {
 }
 
 func (Generator_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[5].Descriptor()
+	return file_program_proto_enumTypes[6].Descriptor()
 }
 
 func (Generator_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[5]
+	return &file_program_proto_enumTypes[6]
 }
 
 func (x Generator_Kind) Number() protoreflect.EnumNumber {
@@ -491,11 +541,11 @@ func (x Partitioning_By) String() string {
 }
 
 func (Partitioning_By) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[6].Descriptor()
+	return file_program_proto_enumTypes[7].Descriptor()
 }
 
 func (Partitioning_By) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[6]
+	return &file_program_proto_enumTypes[7]
 }
 
 func (x Partitioning_By) Number() protoreflect.EnumNumber {
@@ -540,11 +590,11 @@ func (x TracedFrame_Kind) String() string {
 }
 
 func (TracedFrame_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[7].Descriptor()
+	return file_program_proto_enumTypes[8].Descriptor()
 }
 
 func (TracedFrame_Kind) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[7]
+	return &file_program_proto_enumTypes[8]
 }
 
 func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
@@ -595,11 +645,11 @@ func (x FlowCapabilities_Matching) String() string {
 }
 
 func (FlowCapabilities_Matching) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[8].Descriptor()
+	return file_program_proto_enumTypes[9].Descriptor()
 }
 
 func (FlowCapabilities_Matching) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[8]
+	return &file_program_proto_enumTypes[9]
 }
 
 func (x FlowCapabilities_Matching) Number() protoreflect.EnumNumber {
@@ -644,11 +694,11 @@ func (x FlowCapabilities_Fragments) String() string {
 }
 
 func (FlowCapabilities_Fragments) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[9].Descriptor()
+	return file_program_proto_enumTypes[10].Descriptor()
 }
 
 func (FlowCapabilities_Fragments) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[9]
+	return &file_program_proto_enumTypes[10]
 }
 
 func (x FlowCapabilities_Fragments) Number() protoreflect.EnumNumber {
@@ -696,11 +746,11 @@ func (x FlowRule_Action) String() string {
 }
 
 func (FlowRule_Action) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[10].Descriptor()
+	return file_program_proto_enumTypes[11].Descriptor()
 }
 
 func (FlowRule_Action) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[10]
+	return &file_program_proto_enumTypes[11]
 }
 
 func (x FlowRule_Action) Number() protoreflect.EnumNumber {
@@ -745,11 +795,11 @@ func (x FlowState_Verdict) String() string {
 }
 
 func (FlowState_Verdict) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[11].Descriptor()
+	return file_program_proto_enumTypes[12].Descriptor()
 }
 
 func (FlowState_Verdict) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[11]
+	return &file_program_proto_enumTypes[12]
 }
 
 func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
@@ -804,11 +854,11 @@ func (x GiveShards_Step) String() string {
 }
 
 func (GiveShards_Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[12].Descriptor()
+	return file_program_proto_enumTypes[13].Descriptor()
 }
 
 func (GiveShards_Step) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[12]
+	return &file_program_proto_enumTypes[13]
 }
 
 func (x GiveShards_Step) Number() protoreflect.EnumNumber {
@@ -856,11 +906,11 @@ func (x TakeShards_Step) String() string {
 }
 
 func (TakeShards_Step) Descriptor() protoreflect.EnumDescriptor {
-	return file_program_proto_enumTypes[13].Descriptor()
+	return file_program_proto_enumTypes[14].Descriptor()
 }
 
 func (TakeShards_Step) Type() protoreflect.EnumType {
-	return &file_program_proto_enumTypes[13]
+	return &file_program_proto_enumTypes[14]
 }
 
 func (x TakeShards_Step) Number() protoreflect.EnumNumber {
@@ -1269,9 +1319,11 @@ type StateTable struct {
 	PortMin       uint32                 `protobuf:"varint,3,opt,name=port_min,json=portMin,proto3" json:"port_min,omitempty"`
 	PortMax       uint32                 `protobuf:"varint,4,opt,name=port_max,json=portMax,proto3" json:"port_max,omitempty"`
 	MaxSessions   uint32                 `protobuf:"varint,5,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
-	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`       // its entries are buckets
-	Balancer      *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"` // its entries are sessions
-	Tracking      *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"` // its entries are flows that firewalls follow
+	Mapping       Dependence             `protobuf:"varint,6,opt,name=mapping,proto3,enum=sinter.program.v1.Dependence" json:"mapping,omitempty"`     // which sessions share an outside address and port (RFC 4787 section 4.1)
+	Filtering     Dependence             `protobuf:"varint,7,opt,name=filtering,proto3,enum=sinter.program.v1.Dependence" json:"filtering,omitempty"` // who may begin a session from outside (section 5); depends on no less than mapping
+	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`                                           // its entries are buckets
+	Balancer      *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"`                                     // its entries are sessions
+	Tracking      *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"`                                     // its entries are flows that firewalls follow
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1339,6 +1391,20 @@ func (x *StateTable) GetMaxSessions() uint32 {
 		return x.MaxSessions
 	}
 	return 0
+}
+
+func (x *StateTable) GetMapping() Dependence {
+	if x != nil {
+		return x.Mapping
+	}
+	return Dependence_ADDRESS_AND_PORT_DEPENDENT
+}
+
+func (x *StateTable) GetFiltering() Dependence {
+	if x != nil {
+		return x.Filtering
+	}
+	return Dependence_ADDRESS_AND_PORT_DEPENDENT
 }
 
 func (x *StateTable) GetMeter() *Meter {
@@ -7684,14 +7750,16 @@ const file_program_proto_rawDesc = "" +
 	"\bNeighbor\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x10\n" +
 	"\x03mac\x18\x02 \x01(\fR\x03mac\x12\x12\n" +
-	"\x04vlan\x18( \x01(\rR\x04vlan\"\xd0\x02\n" +
+	"\x04vlan\x18( \x01(\rR\x04vlan\"\xc6\x03\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
 	"\x04pool\x18\x02 \x03(\v2\x1f.sinter.program.v1.AddressRangeR\x04pool\x12\x19\n" +
 	"\bport_min\x18\x03 \x01(\rR\aportMin\x12\x19\n" +
 	"\bport_max\x18\x04 \x01(\rR\aportMax\x12!\n" +
-	"\fmax_sessions\x18\x05 \x01(\rR\vmaxSessions\x12.\n" +
+	"\fmax_sessions\x18\x05 \x01(\rR\vmaxSessions\x127\n" +
+	"\amapping\x18\x06 \x01(\x0e2\x1d.sinter.program.v1.DependenceR\amapping\x12;\n" +
+	"\tfiltering\x18\a \x01(\x0e2\x1d.sinter.program.v1.DependenceR\tfiltering\x12.\n" +
 	"\x05meter\x18< \x01(\v2\x18.sinter.program.v1.MeterR\x05meter\x127\n" +
 	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\x127\n" +
 	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\"8\n" +
@@ -8231,7 +8299,12 @@ const file_program_proto_rawDesc = "" +
 	"\x11ShardsPartitioned\x12\x1a\n" +
 	"\bunhashed\x18\x01 \x03(\tR\bunhashed\"\n" +
 	"\n" +
-	"\bShutdown*\x8e\x01\n" +
+	"\bShutdown*]\n" +
+	"\n" +
+	"Dependence\x12\x1e\n" +
+	"\x1aADDRESS_AND_PORT_DEPENDENT\x10\x00\x12\x15\n" +
+	"\x11ADDRESS_DEPENDENT\x10\x01\x12\x18\n" +
+	"\x14ENDPOINT_INDEPENDENT\x10\x02*\x8e\x01\n" +
 	"\x05Field\x12\b\n" +
 	"\x04VLAN\x10\x00\x12\a\n" +
 	"\x03SRC\x10\x01\x12\a\n" +
@@ -8318,236 +8391,239 @@ func file_program_proto_rawDescGZIP() []byte {
 	return file_program_proto_rawDescData
 }
 
-var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 14)
+var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
 var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
 var file_program_proto_goTypes = []any{
-	(Field)(0),                             // 0: sinter.program.v1.Field
-	(DropReason)(0),                        // 1: sinter.program.v1.DropReason
-	(DropKind)(0),                          // 2: sinter.program.v1.DropKind
-	(ShardPlace)(0),                        // 3: sinter.program.v1.ShardPlace
-	(MarkBelief)(0),                        // 4: sinter.program.v1.MarkBelief
-	(Generator_Kind)(0),                    // 5: sinter.program.v1.Generator.Kind
-	(Partitioning_By)(0),                   // 6: sinter.program.v1.Partitioning.By
-	(TracedFrame_Kind)(0),                  // 7: sinter.program.v1.TracedFrame.Kind
-	(FlowCapabilities_Matching)(0),         // 8: sinter.program.v1.FlowCapabilities.Matching
-	(FlowCapabilities_Fragments)(0),        // 9: sinter.program.v1.FlowCapabilities.Fragments
-	(FlowRule_Action)(0),                   // 10: sinter.program.v1.FlowRule.Action
-	(FlowState_Verdict)(0),                 // 11: sinter.program.v1.FlowState.Verdict
-	(GiveShards_Step)(0),                   // 12: sinter.program.v1.GiveShards.Step
-	(TakeShards_Step)(0),                   // 13: sinter.program.v1.TakeShards.Step
-	(*Program)(nil),                        // 14: sinter.program.v1.Program
-	(*Interface)(nil),                      // 15: sinter.program.v1.Interface
-	(*RefusedSources)(nil),                 // 16: sinter.program.v1.RefusedSources
-	(*Neighbor)(nil),                       // 17: sinter.program.v1.Neighbor
-	(*StateTable)(nil),                     // 18: sinter.program.v1.StateTable
-	(*AddressRange)(nil),                   // 19: sinter.program.v1.AddressRange
-	(*Run)(nil),                            // 20: sinter.program.v1.Run
-	(*Segment)(nil),                        // 21: sinter.program.v1.Segment
-	(*Table)(nil),                          // 22: sinter.program.v1.Table
-	(*BitSet)(nil),                         // 23: sinter.program.v1.BitSet
-	(*Class)(nil),                          // 24: sinter.program.v1.Class
-	(*Leg)(nil),                            // 25: sinter.program.v1.Leg
-	(*Drop)(nil),                           // 26: sinter.program.v1.Drop
-	(*Op)(nil),                             // 27: sinter.program.v1.Op
-	(*SetField)(nil),                       // 28: sinter.program.v1.SetField
-	(*Generator)(nil),                      // 29: sinter.program.v1.Generator
-	(*Request)(nil),                        // 30: sinter.program.v1.Request
-	(*Response)(nil),                       // 31: sinter.program.v1.Response
-	(*Hello)(nil),                          // 32: sinter.program.v1.Hello
-	(*HelloReply)(nil),                     // 33: sinter.program.v1.HelloReply
-	(*Address)(nil),                        // 34: sinter.program.v1.Address
-	(*Partitioning)(nil),                   // 35: sinter.program.v1.Partitioning
-	(*Load)(nil),                           // 36: sinter.program.v1.Load
-	(*Loaded)(nil),                         // 37: sinter.program.v1.Loaded
-	(*GetStats)(nil),                       // 38: sinter.program.v1.GetStats
-	(*Stats)(nil),                          // 39: sinter.program.v1.Stats
-	(*PortStats)(nil),                      // 40: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                   // 41: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                     // 42: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                      // 43: sinter.program.v1.DropStats
-	(*TableStats)(nil),                     // 44: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                    // 45: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                     // 46: sinter.program.v1.ShardStats
-	(*Inject)(nil),                         // 47: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),                 // 48: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                       // 49: sinter.program.v1.Injected
-	(*OutPacket)(nil),                      // 50: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                         // 51: sinter.program.v1.DropOf
-	(*Evicted)(nil),                        // 52: sinter.program.v1.Evicted
-	(*GetNeighbors)(nil),                   // 53: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                   // 54: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),                  // 55: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                    // 56: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                    // 57: sinter.program.v1.SessionList
-	(*Session)(nil),                        // 58: sinter.program.v1.Session
-	(*StartTrace)(nil),                     // 59: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                   // 60: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                   // 61: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                      // 62: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                         // 63: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                   // 64: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                    // 65: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                    // 66: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                      // 67: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                     // 68: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                      // 69: sinter.program.v1.ShardMove
-	(*Moved)(nil),                          // 70: sinter.program.v1.Moved
-	(*Marks)(nil),                          // 71: sinter.program.v1.Marks
-	(*GetDevices)(nil),                     // 72: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                     // 73: sinter.program.v1.DeviceList
-	(*Device)(nil),                         // 74: sinter.program.v1.Device
-	(*FlowCapabilities)(nil),               // 75: sinter.program.v1.FlowCapabilities
-	(*FlowRefusal)(nil),                    // 76: sinter.program.v1.FlowRefusal
-	(*HashCapabilities)(nil),               // 77: sinter.program.v1.HashCapabilities
-	(*UpdateFlows)(nil),                    // 78: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                       // 79: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                       // 80: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                       // 81: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                       // 82: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                   // 83: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                       // 84: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                       // 85: sinter.program.v1.FlowList
-	(*FlowState)(nil),                      // 86: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                   // 87: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                       // 88: sinter.program.v1.SetPeers
-	(*Peer)(nil),                           // 89: sinter.program.v1.Peer
-	(*PeerInterface)(nil),                  // 90: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                    // 91: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                     // 92: sinter.program.v1.GiveShards
-	(*Given)(nil),                          // 93: sinter.program.v1.Given
-	(*TakeShards)(nil),                     // 94: sinter.program.v1.TakeShards
-	(*Taken)(nil),                          // 95: sinter.program.v1.Taken
-	(*PartitionShards)(nil),                // 96: sinter.program.v1.PartitionShards
-	(*ShardsPartitioned)(nil),              // 97: sinter.program.v1.ShardsPartitioned
-	(*Shutdown)(nil),                       // 98: sinter.program.v1.Shutdown
-	(*FlowCapabilities_FieldMatching)(nil), // 99: sinter.program.v1.FlowCapabilities.FieldMatching
-	(*Meter)(nil),                          // 100: sinter.program.v1.Meter
-	(*Balancer)(nil),                       // 101: sinter.program.v1.Balancer
-	(*Tracking)(nil),                       // 102: sinter.program.v1.Tracking
-	(*Track)(nil),                          // 103: sinter.program.v1.Track
-	(*Admit)(nil),                          // 104: sinter.program.v1.Admit
-	(*MeterStats)(nil),                     // 105: sinter.program.v1.MeterStats
+	(Dependence)(0),                        // 0: sinter.program.v1.Dependence
+	(Field)(0),                             // 1: sinter.program.v1.Field
+	(DropReason)(0),                        // 2: sinter.program.v1.DropReason
+	(DropKind)(0),                          // 3: sinter.program.v1.DropKind
+	(ShardPlace)(0),                        // 4: sinter.program.v1.ShardPlace
+	(MarkBelief)(0),                        // 5: sinter.program.v1.MarkBelief
+	(Generator_Kind)(0),                    // 6: sinter.program.v1.Generator.Kind
+	(Partitioning_By)(0),                   // 7: sinter.program.v1.Partitioning.By
+	(TracedFrame_Kind)(0),                  // 8: sinter.program.v1.TracedFrame.Kind
+	(FlowCapabilities_Matching)(0),         // 9: sinter.program.v1.FlowCapabilities.Matching
+	(FlowCapabilities_Fragments)(0),        // 10: sinter.program.v1.FlowCapabilities.Fragments
+	(FlowRule_Action)(0),                   // 11: sinter.program.v1.FlowRule.Action
+	(FlowState_Verdict)(0),                 // 12: sinter.program.v1.FlowState.Verdict
+	(GiveShards_Step)(0),                   // 13: sinter.program.v1.GiveShards.Step
+	(TakeShards_Step)(0),                   // 14: sinter.program.v1.TakeShards.Step
+	(*Program)(nil),                        // 15: sinter.program.v1.Program
+	(*Interface)(nil),                      // 16: sinter.program.v1.Interface
+	(*RefusedSources)(nil),                 // 17: sinter.program.v1.RefusedSources
+	(*Neighbor)(nil),                       // 18: sinter.program.v1.Neighbor
+	(*StateTable)(nil),                     // 19: sinter.program.v1.StateTable
+	(*AddressRange)(nil),                   // 20: sinter.program.v1.AddressRange
+	(*Run)(nil),                            // 21: sinter.program.v1.Run
+	(*Segment)(nil),                        // 22: sinter.program.v1.Segment
+	(*Table)(nil),                          // 23: sinter.program.v1.Table
+	(*BitSet)(nil),                         // 24: sinter.program.v1.BitSet
+	(*Class)(nil),                          // 25: sinter.program.v1.Class
+	(*Leg)(nil),                            // 26: sinter.program.v1.Leg
+	(*Drop)(nil),                           // 27: sinter.program.v1.Drop
+	(*Op)(nil),                             // 28: sinter.program.v1.Op
+	(*SetField)(nil),                       // 29: sinter.program.v1.SetField
+	(*Generator)(nil),                      // 30: sinter.program.v1.Generator
+	(*Request)(nil),                        // 31: sinter.program.v1.Request
+	(*Response)(nil),                       // 32: sinter.program.v1.Response
+	(*Hello)(nil),                          // 33: sinter.program.v1.Hello
+	(*HelloReply)(nil),                     // 34: sinter.program.v1.HelloReply
+	(*Address)(nil),                        // 35: sinter.program.v1.Address
+	(*Partitioning)(nil),                   // 36: sinter.program.v1.Partitioning
+	(*Load)(nil),                           // 37: sinter.program.v1.Load
+	(*Loaded)(nil),                         // 38: sinter.program.v1.Loaded
+	(*GetStats)(nil),                       // 39: sinter.program.v1.GetStats
+	(*Stats)(nil),                          // 40: sinter.program.v1.Stats
+	(*PortStats)(nil),                      // 41: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                   // 42: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                     // 43: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                      // 44: sinter.program.v1.DropStats
+	(*TableStats)(nil),                     // 45: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                    // 46: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                     // 47: sinter.program.v1.ShardStats
+	(*Inject)(nil),                         // 48: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),                 // 49: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                       // 50: sinter.program.v1.Injected
+	(*OutPacket)(nil),                      // 51: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                         // 52: sinter.program.v1.DropOf
+	(*Evicted)(nil),                        // 53: sinter.program.v1.Evicted
+	(*GetNeighbors)(nil),                   // 54: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                   // 55: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),                  // 56: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                    // 57: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                    // 58: sinter.program.v1.SessionList
+	(*Session)(nil),                        // 59: sinter.program.v1.Session
+	(*StartTrace)(nil),                     // 60: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                   // 61: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                   // 62: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                      // 63: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                         // 64: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                   // 65: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                    // 66: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                    // 67: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                      // 68: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                     // 69: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                      // 70: sinter.program.v1.ShardMove
+	(*Moved)(nil),                          // 71: sinter.program.v1.Moved
+	(*Marks)(nil),                          // 72: sinter.program.v1.Marks
+	(*GetDevices)(nil),                     // 73: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                     // 74: sinter.program.v1.DeviceList
+	(*Device)(nil),                         // 75: sinter.program.v1.Device
+	(*FlowCapabilities)(nil),               // 76: sinter.program.v1.FlowCapabilities
+	(*FlowRefusal)(nil),                    // 77: sinter.program.v1.FlowRefusal
+	(*HashCapabilities)(nil),               // 78: sinter.program.v1.HashCapabilities
+	(*UpdateFlows)(nil),                    // 79: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                       // 80: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                       // 81: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                       // 82: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                       // 83: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                   // 84: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                       // 85: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                       // 86: sinter.program.v1.FlowList
+	(*FlowState)(nil),                      // 87: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                   // 88: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                       // 89: sinter.program.v1.SetPeers
+	(*Peer)(nil),                           // 90: sinter.program.v1.Peer
+	(*PeerInterface)(nil),                  // 91: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                    // 92: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                     // 93: sinter.program.v1.GiveShards
+	(*Given)(nil),                          // 94: sinter.program.v1.Given
+	(*TakeShards)(nil),                     // 95: sinter.program.v1.TakeShards
+	(*Taken)(nil),                          // 96: sinter.program.v1.Taken
+	(*PartitionShards)(nil),                // 97: sinter.program.v1.PartitionShards
+	(*ShardsPartitioned)(nil),              // 98: sinter.program.v1.ShardsPartitioned
+	(*Shutdown)(nil),                       // 99: sinter.program.v1.Shutdown
+	(*FlowCapabilities_FieldMatching)(nil), // 100: sinter.program.v1.FlowCapabilities.FieldMatching
+	(*Meter)(nil),                          // 101: sinter.program.v1.Meter
+	(*Balancer)(nil),                       // 102: sinter.program.v1.Balancer
+	(*Tracking)(nil),                       // 103: sinter.program.v1.Tracking
+	(*Track)(nil),                          // 104: sinter.program.v1.Track
+	(*Admit)(nil),                          // 105: sinter.program.v1.Admit
+	(*MeterStats)(nil),                     // 106: sinter.program.v1.MeterStats
 }
 var file_program_proto_depIdxs = []int32{
-	15,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
-	18,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
-	20,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
-	21,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	29,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
-	17,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	16,  // 6: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
-	1,   // 7: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
-	19,  // 8: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	100, // 9: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
-	101, // 10: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
-	102, // 11: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
-	22,  // 12: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	22,  // 13: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	24,  // 14: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	0,   // 15: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	23,  // 16: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	0,   // 17: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	25,  // 18: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	27,  // 19: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	26,  // 20: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	103, // 21: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
-	1,   // 22: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	28,  // 23: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	104, // 24: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	0,   // 25: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	5,   // 26: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	32,  // 27: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	36,  // 28: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	38,  // 29: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	47,  // 30: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	98,  // 31: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	53,  // 32: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	56,  // 33: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	59,  // 34: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	62,  // 35: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	67,  // 36: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	68,  // 37: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	72,  // 38: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	78,  // 39: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	84,  // 40: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	87,  // 41: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	92,  // 42: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	94,  // 43: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	88,  // 44: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	96,  // 45: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	33,  // 46: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	37,  // 47: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	39,  // 48: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	49,  // 49: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	54,  // 50: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	57,  // 51: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	61,  // 52: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	63,  // 53: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	70,  // 54: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	73,  // 55: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	83,  // 56: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	85,  // 57: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	93,  // 58: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	95,  // 59: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	97,  // 60: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	34,  // 61: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	35,  // 62: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	71,  // 63: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	6,   // 64: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	71,  // 65: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	40,  // 66: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	41,  // 67: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	42,  // 68: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	43,  // 69: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	44,  // 70: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	45,  // 71: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	46,  // 72: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	2,   // 73: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	105, // 74: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	3,   // 75: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	48,  // 76: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	50,  // 77: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	51,  // 78: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	52,  // 79: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
-	58,  // 80: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
-	55,  // 81: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	58,  // 82: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	60,  // 83: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	59,  // 84: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	64,  // 85: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	65,  // 86: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	66,  // 87: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	7,   // 88: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	69,  // 89: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	74,  // 90: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	75,  // 91: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	77,  // 92: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	99,  // 93: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	9,   // 94: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	76,  // 95: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	79,  // 96: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	80,  // 97: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	4,   // 98: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	81,  // 99: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	82,  // 100: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	10,  // 101: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	0,   // 102: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	86,  // 103: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	11,  // 104: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	89,  // 105: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	90,  // 106: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	12,  // 107: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	91,  // 108: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	13,  // 109: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	91,  // 110: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	35,  // 111: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	0,   // 112: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	8,   // 113: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	114, // [114:114] is the sub-list for method output_type
-	114, // [114:114] is the sub-list for method input_type
-	114, // [114:114] is the sub-list for extension type_name
-	114, // [114:114] is the sub-list for extension extendee
-	0,   // [0:114] is the sub-list for field type_name
+	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
+	19,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
+	21,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
+	22,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
+	30,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	18,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	17,  // 6: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
+	2,   // 7: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
+	20,  // 8: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	0,   // 9: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
+	0,   // 10: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
+	101, // 11: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
+	102, // 12: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
+	103, // 13: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
+	23,  // 14: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	23,  // 15: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	25,  // 16: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	1,   // 17: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	24,  // 18: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	1,   // 19: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	26,  // 20: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	28,  // 21: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	27,  // 22: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	104, // 23: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	2,   // 24: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	29,  // 25: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	105, // 26: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	1,   // 27: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	6,   // 28: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	33,  // 29: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	37,  // 30: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	39,  // 31: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	48,  // 32: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	99,  // 33: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	54,  // 34: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	57,  // 35: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	60,  // 36: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	63,  // 37: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	68,  // 38: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	69,  // 39: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	73,  // 40: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	79,  // 41: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	85,  // 42: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	88,  // 43: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	93,  // 44: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	95,  // 45: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	89,  // 46: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	97,  // 47: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	34,  // 48: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	38,  // 49: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	40,  // 50: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	50,  // 51: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	55,  // 52: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	58,  // 53: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	62,  // 54: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	64,  // 55: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	71,  // 56: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	74,  // 57: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	84,  // 58: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	86,  // 59: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	94,  // 60: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	96,  // 61: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	98,  // 62: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	35,  // 63: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	36,  // 64: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	72,  // 65: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	7,   // 66: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	72,  // 67: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	41,  // 68: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	42,  // 69: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	43,  // 70: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	44,  // 71: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	45,  // 72: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	46,  // 73: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	47,  // 74: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	3,   // 75: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	106, // 76: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	4,   // 77: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	49,  // 78: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	51,  // 79: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	52,  // 80: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	53,  // 81: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
+	59,  // 82: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
+	56,  // 83: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	59,  // 84: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	61,  // 85: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	60,  // 86: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	65,  // 87: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	66,  // 88: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	67,  // 89: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 90: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	70,  // 91: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	75,  // 92: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	76,  // 93: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	78,  // 94: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	100, // 95: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 96: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	77,  // 97: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	80,  // 98: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	81,  // 99: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 100: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	82,  // 101: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	83,  // 102: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 103: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 104: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	87,  // 105: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 106: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	90,  // 107: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	91,  // 108: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 109: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	92,  // 110: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 111: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	92,  // 112: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	36,  // 113: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 114: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 115: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	116, // [116:116] is the sub-list for method output_type
+	116, // [116:116] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8628,7 +8704,7 @@ func file_program_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
-			NumEnums:      14,
+			NumEnums:      15,
 			NumMessages:   86,
 			NumExtensions: 0,
 			NumServices:   0,

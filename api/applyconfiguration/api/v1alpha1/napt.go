@@ -19,6 +19,14 @@ type NAPTApplyConfiguration struct {
 	Ports *NAPTPortsApplyConfiguration `json:"ports,omitempty"`
 	// Timeouts after which an idle session ends.
 	Timeouts *NAPTTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
+	// Mapping says which sessions of an inside address and port share an outside address and port: all
+	// (EndpointIndependent), those with one remote address (AddressDependent), or none
+	// (AddressAndPortDependent), where each session takes a port of the pool.
+	Mapping *apiv1alpha1.EndpointDependence `json:"mapping,omitempty"`
+	// Filtering says who may begin a TCP or UDP session from outside, to an outside port in use: anyone
+	// (EndpointIndependent), an address with which there is a session (AddressDependent), or nobody
+	// (AddressAndPortDependent). It must not depend on less than mapping does.
+	Filtering *apiv1alpha1.EndpointDependence `json:"filtering,omitempty"`
 	// MaxSessions is the maximum number of sessions at the same time.
 	MaxSessions *int32 `json:"maxSessions,omitempty"`
 }
@@ -52,6 +60,22 @@ func (b *NAPTApplyConfiguration) WithPorts(value *NAPTPortsApplyConfiguration) *
 // If called multiple times, the Timeouts field is set to the value of the last call.
 func (b *NAPTApplyConfiguration) WithTimeouts(value *NAPTTimeoutsApplyConfiguration) *NAPTApplyConfiguration {
 	b.Timeouts = value
+	return b
+}
+
+// WithMapping sets the Mapping field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mapping field is set to the value of the last call.
+func (b *NAPTApplyConfiguration) WithMapping(value apiv1alpha1.EndpointDependence) *NAPTApplyConfiguration {
+	b.Mapping = &value
+	return b
+}
+
+// WithFiltering sets the Filtering field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Filtering field is set to the value of the last call.
+func (b *NAPTApplyConfiguration) WithFiltering(value apiv1alpha1.EndpointDependence) *NAPTApplyConfiguration {
+	b.Filtering = &value
 	return b
 }
 

@@ -2,7 +2,7 @@
 /* NAPTs' sessions as a kind of state. */
 
 #include "sn_carry.h"
-#include "sn_napt_impl.h"
+#include "sn_napt_mapping.h"
 
 static const struct sn_session *session_of(const struct sn_entry *e)
 {
@@ -48,6 +48,8 @@ static const char *misfit(const struct sn_state *state, const struct sn_state_ta
 
 	if (sn_is_sealed(s->proto))
 		return "its protocol is not translated";
+	if (!(s->seen & SN_SEEN_BY_ADDRESS) != (t->filtering != SN_ADDRESS_DEPENDENT))
+		return "it was found in another way than the table's sessions are";
 	/* The way out looks in the shard of the inside host, the way back in that of the port. */
 	if ((e->shard & table->mask) != return_shard(state, t, &back))
 		return "its outside port is another shard's";
@@ -68,6 +70,8 @@ static bool is_port_taken(const struct sn_state *state, const struct sn_state_ta
 	const struct sn_session *s = session_of(e);
 	const struct sn_flow back = back_of(s);
 
+	if (sn_has_ports(s->proto) && is_shared(t))
+		return sn_mapping_taken(state, t, sh, slot_of_session(t, sh, s), s);
 	if (sn_has_ports(s->proto))
 		return *slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)) != 0;
 	return sh->portless >= portless_max(sh) || back_find(state, sh, &back, now) != NULL;
@@ -82,6 +86,18 @@ static void expect(const struct sn_state_table *table, const struct sn_state_sha
 
 	if (sn_has_ports(s->proto))
 		rte_prefetch0(slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)));
+}
+
+/* Runs of the program before may have had other numbers. */
+static void renumber(const struct sn_state_table *table, const struct sn_state_shard *shard,
+		     const struct sn_entry *e)
+{
+	const struct napt_table *t = (const struct napt_table *)table;
+	const struct napt_shard *sh = (const struct napt_shard *)shard;
+	const struct sn_session *s = session_of(e);
+
+	if (is_shared(t) && sn_has_ports(s->proto))
+		mapping_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s))->owner = e->owner;
 }
 
 /* No port of the list was ever used. */
@@ -145,7 +161,7 @@ void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
 	s->outside_port = sn_load16(record + 14);
 	s->remote_port = sn_load16(record + 16);
 	s->proto = record[20];
-	s->seen = record[21] & (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED | SN_SEEN_CLOSING);
+	s->seen = record[21] & (SN_SEEN_TCP | SN_SEEN_BY_ADDRESS);
 	memcpy(s->ack, record + 32, 8);
 	memcpy(s->window, record + 40, 4);
 	e->own = record[44];
@@ -184,6 +200,7 @@ static const struct sn_state_kind napt = {
 	.is_taken = is_port_taken,
 	.hold = sn_napt_hold,
 	.expect = expect,
+	.renumber = renumber,
 	.release = sn_napt_release,
 	.victim = sn_napt_victim,
 	.pack = sn_session_pack,

@@ -15,6 +15,15 @@ enum sn_tcp_seen {
 	SN_SEEN_ANSWERED = 1,
 	SN_SEEN_ACKNOWLEDGED = 2,
 	SN_SEEN_CLOSING = 4,
+	SN_SEEN_TCP = 7,
+	SN_SEEN_BY_ADDRESS = 8, /* not of TCP: whatever the remote port, such sessions are in one chain */
+};
+
+/* What of a remote endpoint a mapping or filter depends on (RFC 4787 sections 4.1 and 5); as on the wire. */
+enum sn_dependence {
+	SN_ADDRESS_AND_PORT_DEPENDENT,
+	SN_ADDRESS_DEPENDENT,
+	SN_ENDPOINT_INDEPENDENT,
 };
 
 #define SN_SCALES_NONE 0xff
@@ -51,10 +60,11 @@ enum sn_napt_result {
 	SN_NAPT_FOUND,
 	SN_NAPT_MADE, /* reserved: take it back with sn_session_end() if the packet is dropped later */
 	SN_NAPT_NONE, /* no port is free, or no session wanted to be made */
+	SN_NAPT_FULL, /* from outside: it might be made, but there is no room */
 };
 
-/* The shard of a flow that starts inside. */
-uint32_t sn_napt_shard(const struct sn_state *state, const struct sn_flow *flow);
+/* The shard of a flow that starts inside, and meets a run first. */
+uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct sn_flow *flow);
 
 /* Where a look-up of a flow will read; its first line is on its way, the second is known when that is there.
  */
@@ -80,6 +90,10 @@ uint32_t sn_napt_return_shard(const struct sn_state *state, uint32_t table, cons
  */
 struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
 				  uint64_t now);
+
+/* The same; made if there is none and the filter of the mapping lets the flow begin from outside. */
+enum sn_napt_result sn_napt_come(struct sn_partition *partition, uint32_t table, const struct sn_flow *flow,
+				 uint64_t now, struct sn_session **session);
 
 /* The program's run of a session. */
 static inline uint32_t sn_session_run(const struct sn_session *session)

@@ -65,17 +65,22 @@ struct napt_shard {
 	struct queue *queues; /* SN_PARTITION_BY_RSS: by protocol, coset and address */
 	/* line 3 */
 	struct queue queue[SN_PORTED]; /* of all slots */
-	uint32_t *back;		       /* heads: index + 1 */
+	uint32_t *back;		       /* heads: index + 1; behind them those of mappings */
+	/* line 4 */
+	uint32_t slot_log; /* words of a slot, as a power of two */
+	uint64_t reaped;   /* when all that had expired was reclaimed for a stranger's packet */
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct napt_shard) == 192, "three cache lines");
+_Static_assert(sizeof(struct napt_shard) == 256, "four cache lines");
 
 /* A table's configuration, beside that of all. */
 struct napt_config {
 	uint64_t n_addresses;
 	uint32_t port_min, port_max;
 	uint32_t n_pool;
-	uint32_t pad;		/* 0 */
-	struct sn_range pool[]; /* ascending, disjoint */
+	uint8_t mapping, filtering; /* enum sn_dependence */
+	bool shared;		    /* some table of the program has mappings that sessions share */
+	uint8_t pad;		    /* 0 */
+	struct sn_range pool[];	    /* ascending, disjoint */
 };
 
 struct napt_table {
@@ -83,7 +88,12 @@ struct napt_table {
 	uint32_t shift;
 	uint32_t n_addresses; /* that are used */
 	uint32_t port_min, port_max;
-	struct cosets *cosets; /* SN_PARTITION_BY_RSS */
+	struct cosets *cosets;	    /* SN_PARTITION_BY_RSS */
+	uint8_t mapping, filtering; /* enum sn_dependence */
+	/* SN_PARTITION_BY_RSS: a shard is told by the inside end of a flow alone, and its ports by theirs:
+	 * flows of one mapping are in one shard, wherever devices take their packets. */
+	bool by_end;
+	uint32_t n_heads; /* of chains by which a shard's mappings are found, a power of two */
 	uint32_t n_pool;
 	uint32_t n_slots; /* of a shard and protocol: what there is memory for */
 	const struct sn_range *pool;
@@ -113,7 +123,7 @@ static inline enum sn_proto_class class_of(uint8_t proto)
 
 static inline bool is_established(uint8_t seen)
 {
-	return seen == (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED);
+	return (seen & SN_SEEN_TCP) == (SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED);
 }
 
 static inline uint32_t timeout_of(const struct sn_state_owner *run, uint8_t proto, uint8_t seen)
@@ -123,18 +133,52 @@ static inline uint32_t timeout_of(const struct sn_state_owner *run, uint8_t prot
 	return run->timeout_ms[class_of(proto)];
 }
 
-static inline uint64_t hash_inside(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
+static inline uint64_t hash_whole(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
 {
 	return sn_hash2((uint64_t)f->src << 32 | f->dst,
 			(uint64_t)f->sport << 48 | (uint64_t)f->dport << 32 | run << 8 | f->proto,
 			state->seed);
 }
 
+/* Where filters ask whether there is a session with an address, all of these are in one chain. */
+static inline uint64_t hash_inside(const struct sn_state *state, const struct napt_table *t, uint32_t run,
+				   const struct sn_flow *f)
+{
+	struct sn_flow by_address;
+
+	if (likely(t->filtering != SN_ADDRESS_DEPENDENT))
+		return hash_whole(state, run, f);
+	by_address = *f;
+	by_address.dport = 0;
+	return hash_whole(state, run, &by_address);
+}
+
+/* The session's own table is not asked: it may be on its way to another one. */
 static inline uint64_t hash_session(const struct sn_state *state, const struct sn_session *s)
 {
-	struct sn_flow f = {s->inside_addr, s->remote_addr, s->inside_port, s->remote_port, s->proto};
+	bool by_address = s->seen & SN_SEEN_BY_ADDRESS;
+	struct sn_flow f = {s->inside_addr, s->remote_addr, s->inside_port, by_address ? 0 : s->remote_port,
+			    s->proto};
 
-	return hash_inside(state, s->entry.owner, &f);
+	return hash_whole(state, s->entry.owner, &f);
+}
+
+/* The session of a flow, be it live or not. */
+static inline struct sn_session *session_find(const struct napt_shard *sh, uint32_t run,
+					      const struct sn_flow *f, uint64_t hash)
+{
+	for (uint32_t tier = 0; tier < TIERS; tier++) {
+		for (uint32_t i = first_of(&sh->shard, tier, hash); i;) {
+			struct sn_session *s = session_at(sh, i);
+
+			i = s->entry.hash_next;
+			if (s->inside_addr == f->src && s->inside_port == f->sport &&
+			    s->remote_addr == f->dst && s->remote_port == f->dport && s->proto == f->proto &&
+			    s->entry.owner == run)
+				return s;
+		}
+	}
+	return NULL;
 }
 
 /* ---- ports ---- */
@@ -165,7 +209,7 @@ static inline uint32_t coset_of(const struct napt_table *t, uint16_t words)
 /* A slot of a protocol, and of a list. */
 static inline uint32_t *slot_at(const struct napt_shard *sh, enum sn_proto_class class, uint32_t slot)
 {
-	return &sh->slots[in_rows(&sh->shard, ROW_WORDS, class * sh->apart + slot)];
+	return &sh->slots[in_rows(&sh->shard, ROW_WORDS, (class * sh->apart + slot) << sh->slot_log)];
 }
 
 static inline uint32_t *list_slot(const struct list *l, uint32_t slot)
@@ -294,7 +338,10 @@ static inline uint32_t return_shard(const struct sn_state *state, const struct n
 {
 	if (unlikely(!sn_has_ports(f->proto)))
 		return portless_shard(f->src) & t->table.mask;
-	return (state->partitioning.by == SN_PARTITION_BY_RSS ? sn_napt_shard(state, f) : f->dport) &
+	if (state->partitioning.by != SN_PARTITION_BY_RSS)
+		return f->dport & t->table.mask;
+	return sn_rss_bucket(t->by_end ? sn_rss_words(0, f->dst, 0, f->dport)
+				       : sn_rss_words(f->src, f->dst, f->sport, f->dport)) &
 	       t->table.mask;
 }
 

@@ -9,6 +9,7 @@
 /* Whoever comes to a row says so. */
 static inline void slot_reach(const struct list *l, uint32_t slot)
 {
+	slot <<= l->shard->slot_log;
 	if (slot % ROW_WORDS == 0 && likely(l->stretch != NULL))
 		sn_stretch_reach(l->stretch, row_end(&l->shard->shard, ROW_WORDS, slot) * sizeof(uint32_t));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions are found, made, and end: the packet path. */
 
-#include "sn_napt_ports.h"
+#include "sn_napt_mapping.h"
 
 #define OPENING_NS	1000000000u /* for an answer to a TCP opening, however scarce ports are */
 #define OPENINGS_LOOKED 16u	    /* ports that are looked at for one that is not answered */
@@ -27,6 +27,16 @@ static __rte_always_inline struct spot spot_at(const struct napt_table *t, const
 			     (uint16_t)(sh->port_base + ((slot / t->n_addresses) << t->shift))};
 }
 
+/* The ports of an address by which return packets of a flow hash into the shard. */
+static uint32_t coset_for(const struct napt_table *t, uint32_t address, uint32_t shard,
+			  const struct sn_flow *f)
+{
+	uint16_t words =
+		t->by_end ? sn_rss_words(address, 0, 0, 0) : sn_rss_words(address, f->dst, f->dport, 0);
+
+	return coset_of(t, words) ^ (shard & t->table.mask);
+}
+
 /* An outside address and port whose return packets hash into the shard. */
 static __rte_noinline struct spot spot_by_hash(const struct napt_table *t, struct napt_shard *sh,
 					       enum sn_proto_class class, uint32_t shard,
@@ -35,8 +45,7 @@ static __rte_noinline struct spot spot_by_hash(const struct napt_table *t, struc
 	for (uint32_t i = 0; i < t->n_addresses; i++) {
 		uint32_t index = (uint32_t)((sh->shard.created + i) % t->n_addresses);
 		uint32_t address = address_at(t, index);
-		uint32_t coset =
-			coset_of(t, sn_rss_words(address, f->dst, f->dport, 0)) ^ (shard & t->table.mask);
+		uint32_t coset = coset_for(t, address, shard, f);
 		struct list l = list_of(t, sh, class, coset, index);
 		uint32_t slot = slot_take(&l);
 
@@ -70,10 +79,12 @@ void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *tab
 	struct napt_shard *sh = (struct napt_shard *)shard;
 	struct sn_session *s = (struct sn_session *)e;
 
-	if (sn_has_ports(s->proto))
-		*slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)) = index_of(shard, e);
-	else
+	if (!sn_has_ports(s->proto))
 		back_link(state, sh, s);
+	else if (is_shared(t))
+		sn_mapping_join(state, t, sh, slot_of_session(t, sh, s), s);
+	else
+		*slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)) = index_of(shard, e);
 }
 
 void sn_napt_release(const struct sn_state *state, const struct sn_state_table *table,
@@ -83,16 +94,20 @@ void sn_napt_release(const struct sn_state *state, const struct sn_state_table *
 	struct napt_shard *sh = (struct napt_shard *)shard;
 	struct sn_session *s = (struct sn_session *)e;
 	struct list l;
+	uint32_t slot;
 
 	if (unlikely(!sn_has_ports(s->proto))) {
 		back_unlink(state, sh, s);
 		return;
 	}
+	slot = slot_of_session(t, sh, s);
+	if (unlikely(is_shared(t)) && !sn_mapping_leave(state, t, sh, slot, s))
+		return;
 	l = list_of_session(t, sh, s);
 	if (unused)
-		slot_untake(&l, slot_of_session(t, sh, s));
+		slot_untake(&l, slot);
 	else
-		slot_rest(&l, slot_of_session(t, sh, s));
+		slot_rest(&l, slot);
 }
 
 /* A TCP session that nobody outside answers, for long enough. */
@@ -153,13 +168,63 @@ static struct spot spot_evict(struct sn_partition *partition, struct napt_table 
 	struct list l;
 
 	if (t->cosets)
-		coset = coset_of(t, sn_rss_words(address_at(t, address), f->dst, f->dport, 0)) ^
-			(shard & t->table.mask);
+		coset = coset_for(t, address_at(t, address), shard, f);
 	l = list_of(t, sh, SN_PROTO_TCP, coset, address);
 	slot = slot_evict(partition, t, sh, &l, now);
 	if (slot == SN_NO_INDEX)
 		return (struct spot){.slot = SN_NO_INDEX};
 	return spot_at(t, sh, &l, coset, address, slot);
+}
+
+/* The same where sessions share ports: one that has its port for itself gives it back. */
+static void evict_alone(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
+			uint64_t now)
+{
+	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < sh->shard.slab_fresh; looks++) {
+		struct sn_entry *e = at_index(&sh->shard, turn(&sh->shard.hand, sh->shard.slab_fresh) + 1);
+		const struct sn_session *s = (const struct sn_session *)e;
+
+		if (!e->live || s->proto != SN_TCP || !is_unanswered(s, now) ||
+		    mapping_at(sh, SN_PROTO_TCP, slot_of_session(t, sh, s))->n > 1)
+			continue;
+		sn_state_note_evicted(partition, &t->table, &sh->shard, e, now);
+		sn_napt_release(partition->state, &t->table, &sh->shard, e, false);
+		entry_end(partition, &t->table, &sh->shard, e, SN_PROTO_TCP,
+			  hash_session(partition->state, s));
+		return;
+	}
+}
+
+/* Sessions of a mapping with one remote address, where the filter asks for them; *first: a live one. */
+static uint32_t sessions_with(const struct sn_state *state, const struct napt_table *t,
+			      const struct napt_shard *sh, uint32_t run, const struct sn_flow *f,
+			      uint64_t now)
+{
+	uint64_t hash = hash_inside(state, t, run, f);
+	uint32_t n = 0;
+
+	for (uint32_t tier = 0; tier < TIERS; tier++) {
+		for (uint32_t i = first_of(&sh->shard, tier, hash); i;) {
+			const struct sn_session *s = session_at(sh, i);
+
+			i = s->entry.hash_next;
+			n += s->inside_addr == f->src && s->inside_port == f->sport &&
+			     s->remote_addr == f->dst && s->proto == f->proto && s->entry.owner == run &&
+			     sn_entry_live(&s->entry, now);
+		}
+	}
+	return n;
+}
+
+/* The outside address and port that other sessions have already. */
+static struct spot spot_shared(const struct sn_state *state, const struct napt_table *t,
+			       const struct napt_shard *sh, uint32_t run, const struct sn_flow *f)
+{
+	struct spot spot = {.slot = sn_mapping_find(state, t, sh, run, f)};
+
+	if (spot.slot != SN_NO_INDEX)
+		sn_mapping_outside(t, sh, spot.slot, &spot.address, &spot.port);
+	return spot;
 }
 
 /* An outside address and port for a session to be made, for which there is room then. */
@@ -171,14 +236,25 @@ static struct spot spot_for(struct sn_partition *partition, struct napt_table *t
 
 	if (unlikely(!has_room(partition, &t->table, &sh->shard, run, class, now)))
 		return (struct spot){.slot = SN_NO_INDEX};
+	if (is_shared(t)) {
+		if (t->filtering == SN_ADDRESS_DEPENDENT &&
+		    sessions_with(partition->state, t, sh, run, f, now) >= REMOTE_PORTS)
+			return (struct spot){.slot = SN_NO_INDEX};
+		spot = spot_shared(partition->state, t, sh, run, f);
+		if (spot.slot != SN_NO_INDEX)
+			return spot;
+	}
 	spot = spot_take(t, sh, class, shard, f);
 	if (likely(spot.slot != SN_NO_INDEX))
 		return spot;
 	sn_state_reap(partition, &t->table, &sh->shard, now, true);
 	spot = spot_take(t, sh, class, shard, f);
-	if (spot.slot == SN_NO_INDEX && class == SN_PROTO_TCP)
-		spot = spot_evict(partition, t, sh, shard, f, now);
-	return spot;
+	if (spot.slot != SN_NO_INDEX || class != SN_PROTO_TCP)
+		return spot;
+	if (!is_shared(t))
+		return spot_evict(partition, t, sh, shard, f, now);
+	evict_alone(partition, t, sh, now);
+	return spot_take(t, sh, class, shard, f);
 }
 
 /* The addresses of the pool, by their bits, that sessions to a flow's remote have. */
@@ -245,11 +321,13 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 	s->outside_addr = spot.address;
 	s->outside_port = spot.port;
 	s->proto = f->proto;
-	s->seen = 0;
-	if (likely(class != SN_PROTO_OTHER))
-		*slot_at(sh, class, spot.slot) = index_of(&sh->shard, &s->entry);
-	else
+	s->seen = t->filtering == SN_ADDRESS_DEPENDENT ? SN_SEEN_BY_ADDRESS : 0;
+	if (unlikely(class == SN_PROTO_OTHER))
 		back_link(partition->state, sh, s);
+	else if (is_shared(t))
+		sn_mapping_join(partition->state, t, sh, spot.slot, s);
+	else
+		*slot_at(sh, class, spot.slot) = index_of(&sh->shard, &s->entry);
 	entry_settle(partition, &t->table, &sh->shard, &s->entry, class, hash);
 	sh->shard.created++;
 	return s;
@@ -257,7 +335,7 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 
 /* ---- the packet path ---- */
 
-uint32_t sn_napt_shard(const struct sn_state *state, const struct sn_flow *f)
+uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
 {
 	if (unlikely(!sn_has_ports(f->proto)))
 		return portless_shard(f->dst);
@@ -266,6 +344,8 @@ uint32_t sn_napt_shard(const struct sn_state *state, const struct sn_flow *f)
 		       (SN_SHARDS - 1);
 	if (state->partitioning.by == SN_PARTITION_BY_ADDRESS)
 		return f->src >> state->partitioning.shift & (SN_SHARDS - 1);
+	if (((const struct napt_table *)state->tables[state->owners[run].table])->by_end)
+		return sn_rss_bucket(sn_rss_words(f->src, 0, f->sport, 0));
 	return sn_rss_bucket(sn_rss_words(f->src, f->dst, f->sport, f->dport));
 }
 
@@ -274,7 +354,7 @@ struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run,
 {
 	const struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
 	const struct sn_state_shard *sh = &napt_shard_at(t, shard & t->table.mask)->shard;
-	struct sn_napt_hint hint = {sh, hash_inside(state, run, f)};
+	struct sn_napt_hint hint = {sh, hash_inside(state, t, run, f)};
 
 	expect_first(sh, hint.hash);
 	return hint;
@@ -287,24 +367,6 @@ void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint32_t n)
 			expect_entry(hints[i].shard, first_of(hints[i].shard, tier, hints[i].hash));
 }
 
-/* The session of a flow, be it live or not. */
-static inline struct sn_session *find(const struct napt_shard *sh, uint32_t run, const struct sn_flow *f,
-				      uint64_t hash)
-{
-	for (uint32_t tier = 0; tier < TIERS; tier++) {
-		for (uint32_t i = first_of(&sh->shard, tier, hash); i;) {
-			struct sn_session *s = session_at(sh, i);
-
-			i = s->entry.hash_next;
-			if (s->inside_addr == f->src && s->inside_port == f->sport &&
-			    s->remote_addr == f->dst && s->remote_port == f->dport && s->proto == f->proto &&
-			    s->entry.owner == run)
-				return s;
-		}
-	}
-	return NULL;
-}
-
 enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
 				    const struct sn_flow *f, bool wanted, uint64_t now,
 				    struct sn_session **session)
@@ -312,9 +374,9 @@ enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run
 	const struct sn_state *state = partition->state;
 	struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
 	struct napt_shard *sh = napt_shard_at(t, shard & t->table.mask);
-	uint64_t hash = hash_inside(state, run, f);
+	uint64_t hash = hash_inside(state, t, run, f);
 
-	struct sn_session *s = find(sh, run, f, hash);
+	struct sn_session *s = session_find(sh, run, f, hash);
 
 	if (s && likely(sn_entry_live(&s->entry, now))) {
 		*session = s;
@@ -333,6 +395,19 @@ uint32_t sn_napt_return_shard(const struct sn_state *state, uint32_t table, cons
 	return return_shard(state, (const struct napt_table *)state->tables[table], f);
 }
 
+/* The session by a mapping that sessions share, be it live or not. */
+static struct sn_session *return_shared(const struct sn_state *state, const struct napt_table *t,
+					const struct napt_shard *sh, const struct mapping *m,
+					const struct sn_flow *f)
+{
+	struct sn_flow inside;
+
+	if (!is_mapped(m))
+		return NULL;
+	inside = inside_of(m, f);
+	return session_find(sh, m->owner, &inside, hash_inside(state, t, m->owner, &inside));
+}
+
 struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, const struct sn_flow *f,
 				  uint64_t now)
 {
@@ -346,6 +421,10 @@ struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, 
 	slot = slot_of(t, sh, f->dst, f->dport);
 	if (slot == SN_NO_INDEX)
 		return NULL;
+	if (is_shared(t)) {
+		s = return_shared(state, t, sh, mapping_at(sh, ported_class_of(f->proto), slot), f);
+		return s && sn_entry_live(&s->entry, now) ? s : NULL;
+	}
 	index = *slot_at(sh, ported_class_of(f->proto), slot);
 	if (!index || index & SLOT_FREE)
 		return NULL;
@@ -354,4 +433,54 @@ struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, 
 	    !sn_entry_live(&s->entry, now))
 		return NULL;
 	return s;
+}
+
+/* Whether a mapping lets a flow begin from outside. It may be there only because what has expired was not
+ * reclaimed. */
+static bool lets_in(struct sn_partition *partition, const struct napt_table *t, struct napt_shard *sh,
+		    const struct mapping *m, const struct sn_flow *inside, uint64_t now)
+{
+	if (!is_mapped(m) || t->filtering == SN_ADDRESS_AND_PORT_DEPENDENT)
+		return false;
+	if (t->filtering == SN_ADDRESS_DEPENDENT)
+		return sessions_with(partition->state, t, sh, m->owner, inside, now) > 0;
+	if (sh->reaped != now)
+		sn_state_reap(partition, &t->table, &sh->shard, now, true);
+	sh->reaped = now;
+	return is_mapped(m);
+}
+
+enum sn_napt_result sn_napt_come(struct sn_partition *partition, uint32_t table, const struct sn_flow *f,
+				 uint64_t now, struct sn_session **session)
+{
+	const struct sn_state *state = partition->state;
+	struct napt_table *t = (struct napt_table *)state->tables[table];
+	struct napt_shard *sh = napt_shard_at(t, return_shard(state, t, f));
+	const struct mapping *m;
+	struct sn_flow inside;
+	struct sn_session *s;
+	uint32_t slot;
+
+	*session = sn_napt_return(state, table, f, now);
+	if (likely(*session != NULL))
+		return SN_NAPT_FOUND;
+	if (likely(!is_shared(t)) || (f->proto != SN_TCP && f->proto != SN_UDP))
+		return SN_NAPT_NONE;
+	slot = slot_of(t, sh, f->dst, f->dport);
+	if (slot == SN_NO_INDEX)
+		return SN_NAPT_NONE;
+	m = mapping_at(sh, ported_class_of(f->proto), slot);
+	inside = inside_of(m, f);
+	if (!lets_in(partition, t, sh, m, &inside, now))
+		return SN_NAPT_NONE;
+	s = return_shared(state, t, sh, m, f);
+	if (s)
+		sn_entry_expire(partition, &t->table, &sh->shard, &s->entry);
+	*session = make(partition, t, sh, m->owner, m->shard, &inside,
+			hash_inside(state, t, m->owner, &inside), now);
+	if (*session && ((*session)->outside_addr != f->dst || (*session)->outside_port != f->dport)) {
+		sn_session_end(partition, *session); /* to make room, the mapping's only session ended */
+		*session = NULL;
+	}
+	return *session ? SN_NAPT_MADE : SN_NAPT_FULL;
 }

@@ -4,11 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "sn_napt_impl.h"
+#include "sn_napt_mapping.h"
 
-#define PORTS_PER_SHARD 64u    /* at least: fewer shards rather than shards with next to no ports */
-#define SLOTS_MAX	65536u /* outside addresses and ports of a shard and protocol that are used at most */
-#define RSS_SLOTS_MAX	(1u << 21) /* the same, where a remote can use but one of 128 of them */
+#define PORTS_PER_SHARD 64u /* at least: fewer shards rather than shards with next to no ports */
+#define HEADS_MIN	64u /* of chains of a shard's mappings */
+#define HEADS_MAX	4096u
+#define SHARED_MAX \
+	(BUCKET_INDEX / 16 * 15) /* sessions of a shard; beside them there are those without ports */
+#define SLOTS_MAX     65536u /* outside addresses and ports of a shard and protocol that are used at most */
+#define RSS_SLOTS_MAX (1u << 21) /* the same, where a remote can use but one of 128 of them */
 
 static int compare_range(const void *a, const void *b)
 {
@@ -45,6 +49,12 @@ int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
 	if (from->port_min > from->port_max || from->port_max > 65535)
 		return sn_build_fail(b, "ports are %u-%u, want an ascending range up to 65535",
 				     from->port_min, from->port_max);
+	if ((uint32_t)from->mapping > SN_ENDPOINT_INDEPENDENT)
+		return sn_build_fail(b, "mapping is %d, want 0..%d", (int)from->mapping,
+				     SN_ENDPOINT_INDEPENDENT);
+	if ((uint32_t)from->filtering > (uint32_t)from->mapping)
+		return sn_build_fail(b, "filtering is %d, want at most the mapping, which is %d",
+				     (int)from->filtering, (int)from->mapping);
 	to->own_size = sizeof(*c) + from->n_pool * sizeof(*c->pool);
 	c = to->own = sn_build_array(1, to->own_size);
 	if (!c)
@@ -52,6 +62,11 @@ int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
 	c->port_min = from->port_min;
 	c->port_max = from->port_max;
 	c->n_pool = (uint32_t)from->n_pool;
+	c->mapping = (uint8_t)from->mapping;
+	c->filtering = (uint8_t)from->filtering;
+	for (size_t i = 0; i < b->msg->n_tables; i++)
+		c->shared |= b->msg->tables[i]->mapping !=
+			     SINTER__PROGRAM__V1__DEPENDENCE__ADDRESS_AND_PORT_DEPENDENT;
 	return decode_pool(b, c, from);
 }
 
@@ -92,6 +107,8 @@ static int pool_init(struct napt_table *t, const struct napt_config *c)
 
 	t->port_min = c->port_min;
 	t->port_max = c->port_max;
+	t->mapping = c->mapping;
+	t->filtering = c->filtering;
 	t->n_pool = c->n_pool;
 	t->pool = c->pool;
 	t->pool_base = calloc(c->n_pool, sizeof(*t->pool_base));
@@ -123,10 +140,31 @@ static size_t queues_size(const struct napt_table *t)
 			 : 0;
 }
 
+static uint32_t slot_log(const struct napt_table *t)
+{
+	return t->mapping == SN_ENDPOINT_INDEPENDENT ? SLOT_LOG_ENDPOINT
+	       : t->mapping == SN_ADDRESS_DEPENDENT  ? SLOT_LOG_ADDRESS
+						     : 0;
+}
+
 /* Of a protocol, in rows of the shard's. */
 static size_t slots_size(const struct napt_table *t)
 {
-	return round_up(t->n_slots * sizeof(uint32_t), ROW_BYTES);
+	return round_up((t->n_slots * sizeof(uint32_t)) << slot_log(t), ROW_BYTES);
+}
+
+/*
+ * Where sessions share ports, all there may be can be of one inside address and port, and so of one shard.
+ * Memory costs only what is used of it.
+ */
+static void size_shared(struct napt_table *t, struct sn_shard_size *size, uint64_t slots)
+{
+	uint32_t max = t->table.config.max_entries;
+
+	size->entries = max && max < SHARED_MAX ? max : SHARED_MAX;
+	t->n_heads = HEADS_MIN;
+	while (t->n_heads < HEADS_MAX && t->n_heads < slots)
+		t->n_heads *= 2;
 }
 
 int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
@@ -138,6 +176,7 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 	if (pool_init(t, table->config.own))
 		return -ENOMEM;
 	if (partitioning->by == SN_PARTITION_BY_RSS) {
+		t->by_end = ((const struct napt_config *)table->config.own)->shared;
 		t->n_addresses = RTE_MIN(t->n_addresses, RSS_SLOTS_MAX / (t->port_max - t->port_min + 1));
 		t->cosets = cosets_create(t);
 		if (!t->cosets)
@@ -148,13 +187,15 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 	t->n_slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
 	size->shards = table->mask + 1;
 	size->entries = t->n_slots * SN_PORTED;
+	if (is_shared(t))
+		size_shared(t, size, slots);
 	if (t->cosets)
 		t->n_slots = (t->port_max - t->port_min + 1) * t->n_addresses;
 	if (table->config.max_entries && table->config.max_entries < size->entries)
 		size->entries = table->config.max_entries;
 	size->buckets = size->entries;
 	size->entries += size->entries / (8 * SN_PORTED) + 1; /* those without ports */
-	size->memory = BACK_HEADS * sizeof(uint32_t) + queues_size(t);
+	size->memory = (BACK_HEADS + t->n_heads) * sizeof(uint32_t) + queues_size(t);
 	size->rows = SN_PORTED * slots_size(t);
 	size->parts = t->cosets ? 0 : SN_PORTED; /* with cosets they are used here and there */
 	return 0;
@@ -177,8 +218,9 @@ void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shar
 		sh->n_slots = t->n_slots;
 	}
 	sh->back = (uint32_t *)base;
-	base += BACK_HEADS * sizeof(*sh->back);
+	base += (BACK_HEADS + t->n_heads) * sizeof(*sh->back);
 	sh->queues = (struct queue *)base;
 	sh->slots = rows;
-	sh->apart = (uint32_t)(slots_size(t) / sizeof(*sh->slots));
+	sh->slot_log = slot_log(t);
+	sh->apart = (uint32_t)(slots_size(t) / sizeof(*sh->slots)) >> sh->slot_log;
 }

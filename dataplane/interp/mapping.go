@@ -1,0 +1,191 @@
+package interp
+
+import (
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+// remote is the outside end of a flow; its port is 0 for ICMP queries and for protocols without ports.
+type remote struct {
+	addr uint32
+	port uint16
+}
+
+// session is one flow of a mapping.
+type session struct {
+	last time.Duration
+	tcp  tcpState
+}
+
+func (f flow) remote() remote { return remote{f.dst, f.dport} }
+
+// key is what of a flow from inside tells its mapping: all of it, or less where the mapping does not depend on the rest.
+func (n *nat) key(f flow) flow {
+	if !hasPorts(f.proto) {
+		return f
+	}
+	switch n.element.Mapping {
+	case element.EndpointIndependent:
+		f.dst, f.dport = 0, 0
+	case element.AddressDependent:
+		f.dport = 0
+	case element.AddressAndPortDependent:
+	}
+	return f
+}
+
+// sessionOf is the live session of an entry with a remote; nil: none.
+func (n *nat) sessionOf(e *entry, to remote, now time.Duration) *session {
+	if s := e.sessions[to]; s != nil && n.lives(e, s, now) {
+		return s
+	}
+	return nil
+}
+
+// session is the live session of a flow from inside, with its entry; nil: none.
+func (n *nat) session(f flow, now time.Duration) (*entry, *session) {
+	e := n.find(n.key(f), now)
+	if e == nil {
+		return nil, nil
+	}
+	return e, n.sessionOf(e, f.remote(), now)
+}
+
+// lives tells whether a session of an entry does.
+func (n *nat) lives(e *entry, s *session, now time.Duration) bool {
+	return now-s.last <= n.timeout(e, s)
+}
+
+func (n *nat) live(e *entry, now time.Duration) bool {
+	for _, s := range e.sessions {
+		if n.lives(e, s, now) {
+			return true
+		}
+	}
+	return false
+}
+
+// expires notes that a session may be expired after t.
+func (n *nat) expires(e *entry, s *session) { n.sweep = min(n.sweep, s.last+n.timeout(e, s)) }
+
+// forget removes the sessions that are no longer live, and entries without any: they are no different from none.
+func (n *nat) forget(now time.Duration) {
+	if now <= n.sweep {
+		return
+	}
+	n.sweep = 1<<63 - 1
+	for _, e := range n.inside {
+		for to, s := range e.sessions {
+			if n.lives(e, s, now) {
+				n.expires(e, s)
+				continue
+			}
+			n.end(e, to)
+		}
+	}
+}
+
+// end ends a session for good, and its entry if that has no other.
+func (n *nat) end(e *entry, to remote) {
+	delete(e.sessions, to)
+	n.held--
+	if len(e.sessions) == 0 {
+		delete(n.inside, e.flow)
+		delete(n.outside, n.seatOf(e))
+	}
+}
+
+// open makes a session of an entry in the place of an expired one.
+func (n *nat) open(r *run, e *entry, to remote) *session {
+	was, s := e.sessions[to], &session{last: r.now}
+	e.sessions[to] = s
+	if was == nil {
+		n.held++
+	}
+	n.expires(e, s)
+	r.undoable(func() {
+		if was != nil {
+			e.sessions[to] = was
+			n.expires(e, was)
+			return
+		}
+		delete(e.sessions, to)
+		n.held--
+	})
+	return s
+}
+
+// use refreshes a session by a packet of its flow.
+func (n *nat) use(r *run, e *entry, s *session, ip []byte, side int) {
+	before := *s
+	r.undoable(func() {
+		*s = before
+		n.expires(e, s)
+	})
+	if e.flow.proto != protoTCP || s.tcp.use(transport(ip), side) {
+		s.last = r.now
+	}
+	n.expires(e, s)
+}
+
+// answers tells whether an entry is what a look-up from outside finds: it has a session with the remote, or the filter lets one begin.
+func (n *nat) answers(e *entry, q question, now time.Duration) bool {
+	if n.sessionOf(e, remote{q.remote, q.port}, now) != nil {
+		return true
+	}
+	if !q.begins {
+		return false
+	}
+	switch n.element.Filtering {
+	case element.EndpointIndependent:
+		return true
+	case element.AddressDependent:
+		for to, s := range e.sessions {
+			if to.addr == q.remote && n.lives(e, s, now) {
+				return true
+			}
+		}
+	case element.AddressAndPortDependent:
+	}
+	return false
+}
+
+// fromInside is the flow, as it is inside, of a packet from outside that an entry lets in.
+func (n *nat) fromInside(e *entry, f flow) flow {
+	return flow{proto: f.proto, src: e.flow.src, sport: e.flow.sport, dst: f.src, dport: f.sport}
+}
+
+// maxPorts bounds the sessions of a mapping with one remote address where filters ask for the address: an engine finds them one by one.
+const maxPorts = 64
+
+// room tells whether an entry may have another session, which is no choice; ProcessAgainst may wish that it has none.
+func (r *run) room(e *entry, f flow) bool {
+	m := &made{nat: e.nat, flow: e.flow, of: f, entry: e, added: true}
+	r.made = append(r.made, m)
+	w := r.nextWish(m)
+	return !w.exhausted && !e.nat.full(r.now) && !e.nat.crowded(e, f.dst, r.now)
+}
+
+// crowded tells whether an entry has as many sessions with a remote address as it may have.
+func (n *nat) crowded(e *entry, addr uint32, now time.Duration) bool {
+	if n.element.Filtering != element.AddressDependent {
+		return false
+	}
+	ports := 0
+	for to, s := range e.sessions {
+		if to.addr == addr && n.lives(e, s, now) {
+			ports++
+		}
+	}
+	return ports >= maxPorts
+}
+
+// idle is for how long no session of an entry was used.
+func (e *entry) idle(now time.Duration) time.Duration {
+	idle := now
+	for _, s := range e.sessions {
+		idle = min(idle, now-s.last)
+	}
+	return idle
+}
