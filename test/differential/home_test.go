@@ -179,6 +179,29 @@ func TestPortsAreSharedByFlowsOfDifferentShardsOnlyAndBringTheirReturnPacketsHom
 	}
 }
 
+// TestFlowsOfAMappingAreOfOneShardWhereverDevicesTakeThem has NAPTs whose flows share ports behind a device that hashes: their shard is not
+// that of the packet's bucket.
+func TestFlowsOfAMappingAreOfOneShardWhereverDevicesTakeThem(t *testing.T) {
+	needHarness(t)
+	for _, mapping := range [][]element.Dependence{
+		{element.EndpointIndependent}, {element.AddressDependent}, {element.EndpointIndependent, element.EndpointIndependent},
+		{element.AddressAndPortDependent, element.EndpointIndependent}, {element.EndpointIndependent, element.AddressAndPortDependent},
+	} {
+		t.Run(fmt.Sprint(mapping), func(t *testing.T) {
+			r := hashedRig(t, inARow(t.Name(), len(mapping), func(b *builder, i int) (left, right side) {
+				n := element.NAPT{PortMin: 1024, PortMax: 65535, Timeouts: timeouts, MaxSessions: 1 << 17, Mapping: mapping[i], Filtering: mapping[i]}
+				for a := range 6 {
+					n.Pool = append(n.Pool, addr4(100, 64, i, 1+a))
+				}
+				return b.napt(fmt.Sprintf("nat%d", i), n)
+			}))
+			if err := r.drive(t.Context(), 1, scale(20_000, 2_000), true); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 func TestSessionsThatLieInOtherShardsThanTheirPacketsHashToAreTold(t *testing.T) {
 	needHarness(t)
 	r := hashedRig(t, inARow(t.Name(), 1, oneNAPT))

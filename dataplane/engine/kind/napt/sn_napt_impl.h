@@ -59,18 +59,17 @@ struct napt_shard {
 	struct sn_state_shard shard;
 	uint32_t port_base; /* the shard's first port */
 	uint32_t n_slots;
-	uint32_t *slots;      /* in rows; see slot_at() */
-	uint32_t apart;	      /* slots from one protocol's to the next one's */
-	uint32_t portless;    /* sessions without ports */
-	struct queue *queues; /* SN_PARTITION_BY_RSS: by protocol, coset and address */
+	uint32_t *slots;       /* in rows; see slot_at() */
+	uint32_t apart : 28;   /* slots from one protocol's to the next one's */
+	uint32_t slot_log : 4; /* words of a slot, as a power of two */
+	uint32_t portless;     /* sessions without ports */
+	struct queue *queues;  /* SN_PARTITION_BY_RSS: by protocol, coset and address */
 	/* line 3 */
 	struct queue queue[SN_PORTED]; /* of all slots */
 	uint32_t *back;		       /* heads: index + 1; behind them those of mappings */
-	/* line 4 */
-	uint32_t slot_log; /* words of a slot, as a power of two */
-	uint64_t reaped;   /* when all that had expired was reclaimed for a stranger's packet */
+	uint64_t reaped;	       /* when all that had expired was reclaimed for a stranger */
 } __attribute__((aligned(64)));
-_Static_assert(sizeof(struct napt_shard) == 256, "four cache lines");
+_Static_assert(sizeof(struct napt_shard) == 192, "three cache lines");
 
 /* A table's configuration, beside that of all. */
 struct napt_config {

@@ -222,5 +222,5 @@ void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shar
 	sh->queues = (struct queue *)base;
 	sh->slots = rows;
 	sh->slot_log = slot_log(t);
-	sh->apart = (uint32_t)(slots_size(t) / sizeof(*sh->slots)) >> sh->slot_log;
+	sh->apart = (slots_size(t) / sizeof(*sh->slots) >> sh->slot_log) & 0x0fffffff;
 }
