@@ -2,39 +2,73 @@ package main
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	stdlog "log"
+	"log/slog"
+	"math/big"
+	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/utils/clock"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
 	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 )
 
+// probesLimits leave kubelet room beside 10 times the connections that it has, metricsLimits beside some readers: a handshake costs processor time.
+var (
+	probesLimits  = doorway.Limits{Total: 256, PerSource: 32, Rate: 20, Burst: 40}
+	metricsLimits = doorway.Limits{Total: 64, PerSource: 8, Rate: 5, Burst: 10}
+)
+
 // serve answers HTTP, or HTTPS with a certificate, until the context ends.
-func serve(ctx context.Context, address string, handler http.Handler, certificate *tls.Certificate) error {
-	server := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+func serve(ctx context.Context, address string, limits doorway.Limits, handler http.Handler, certificate *tls.Certificate) error {
+	open, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	var l net.Listener = doorway.Limit(open, limits)
+	if certificate != nil {
+		l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12})
+	}
+	server := newServer(handler)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	var err error
-	if certificate == nil {
-		err = server.ListenAndServe()
-	} else {
-		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS12}
-		err = server.ListenAndServeTLS("", "")
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
 	}
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	return nil
+}
+
+// newServer waits for nobody for long, and logs few of the mistakes of strangers.
+func newServer(handler http.Handler) *http.Server {
+	const patience = 10 * time.Second
+	log := slog.NewJSONHandler(os.Stderr, nil)
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: patience,
+		ReadTimeout:       patience,
+		WriteTimeout:      3 * patience,
+		IdleTimeout:       patience,
+		MaxHeaderBytes:    16 << 10, // tokens have 1 to 2 KiB
+		ErrorLog: stdlog.New(&doorway.Writer{Print: func(line string) {
+			_ = log.Handle(context.Background(), slog.NewRecord(time.Now(), slog.LevelInfo, strings.TrimSpace(line), 0))
+		}}, "", 0),
 	}
-	return err
 }
 
 // metricsServer serves /metrics.
@@ -61,19 +95,29 @@ func (m *metricsServer) serve(ctx context.Context, config *rest.Config, engine p
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)
-	return serve(ctx, m.address, mux, certificate)
+	return serve(ctx, m.address, metricsLimits, mux, certificate)
 }
 
-// selfSigned is a certificate of the pod's own: a scrape is by the pod's address, for which no authority signs.
+// selfSigned is a certificate of the pod's own: a scrape is by the pod's address, for which no authority signs. Its key is of P-256: an RSA
+// handshake costs ten times the processor time, and whoever reaches the port may ask for one.
 func selfSigned() (*tls.Certificate, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
 	}
-	chain, key, err := cert.GenerateSelfSignedCertKey(host, nil, nil)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	pair, err := tls.X509KeyPair(chain, key)
-	return &pair, err
+	const lasts = 365 * 24 * time.Hour // as long as a pod should; nobody verifies it
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(lasts),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }

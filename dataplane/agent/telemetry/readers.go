@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,7 +26,14 @@ const (
 	verdictKeeps  = time.Hour
 	reviewTimeout = 5 * time.Second
 	maxVerdicts   = 64
-	reviewPause   = 200 * time.Millisecond // between questions to the cluster: strangers must not make the agent busy it
+	maxAskers     = 1024
+)
+
+// How many questions to the cluster strangers may cause, a second and at once: all, and one address. The readers that the cluster has allowed
+// are not counted.
+const (
+	reviewRate, reviewBurst = 10, 10
+	askerRate, askerBurst   = 1, 3
 )
 
 // Readers lets those read metrics whom the cluster allows to get /metrics. The cluster is asked with the reader's own token
@@ -35,7 +44,8 @@ type Readers struct {
 
 	mu       sync.Mutex
 	verdicts map[[sha256.Size]byte]verdict
-	asked    time.Time
+	reviews  *rate.Limiter
+	askers   map[string]*rate.Limiter // by address
 }
 
 type verdict struct {
@@ -54,7 +64,7 @@ func (r *Readers) Only(next http.Handler) http.Handler {
 			http.Error(w, "a bearer token of the cluster is required", http.StatusUnauthorized)
 			return
 		}
-		allowed, err := r.allowed(req.Context(), token)
+		allowed, err := r.allowed(req.Context(), req.RemoteAddr, token)
 		switch {
 		case errors.Is(err, errBusy):
 			http.Error(w, err.Error(), http.StatusTooManyRequests)
@@ -70,16 +80,13 @@ func (r *Readers) Only(next http.Handler) http.Handler {
 	})
 }
 
-func (r *Readers) allowed(ctx context.Context, token string) (bool, error) {
+func (r *Readers) allowed(ctx context.Context, from, token string) (bool, error) {
 	key := sha256.Sum256([]byte(token))
 	now := r.Clock.Now()
 	r.mu.Lock()
 	known, found := r.verdicts[key]
-	busy := now.Sub(r.asked) < reviewPause
 	fresh := found && now.Sub(known.at) < verdictHolds
-	if !fresh && !busy {
-		r.asked = now
-	}
+	busy := !fresh && !known.allowed && !r.mayAsk(from, now)
 	r.mu.Unlock()
 	if fresh {
 		return known.allowed, nil
@@ -91,16 +98,55 @@ func (r *Readers) allowed(ctx context.Context, token string) (bool, error) {
 	if err != nil && !apierrors.IsUnauthorized(err) && found && known.allowed && now.Sub(known.at) < verdictKeeps {
 		return true, nil
 	}
-	if err != nil {
+	if err != nil && !apierrors.IsUnauthorized(err) {
 		return false, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.verdicts == nil || len(r.verdicts) >= maxVerdicts {
+	if apierrors.IsUnauthorized(err) {
+		delete(r.verdicts, key) // it has been withdrawn, or is forged
+		return false, err
+	}
+	r.keep(key, verdict{now, allowed})
+	return allowed, nil
+}
+
+// mayAsk tells whether the cluster may be asked about a token that it has not allowed.
+func (r *Readers) mayAsk(from string, now time.Time) bool {
+	host, _, err := net.SplitHostPort(from)
+	if err != nil {
+		host = from
+	}
+	if r.reviews == nil {
+		r.reviews = rate.NewLimiter(reviewRate, reviewBurst)
+	}
+	own := r.askers[host]
+	if own == nil {
+		if r.askers == nil || len(r.askers) >= maxAskers {
+			r.askers = map[string]*rate.Limiter{}
+		}
+		own = rate.NewLimiter(askerRate, askerBurst)
+		r.askers[host] = own
+	}
+	return own.AllowN(now, 1) && r.reviews.AllowN(now, 1)
+}
+
+// keep remembers a verdict. Where there is no room, one goes that did not allow, or else the oldest.
+func (r *Readers) keep(key [sha256.Size]byte, v verdict) {
+	if r.verdicts == nil {
 		r.verdicts = map[[sha256.Size]byte]verdict{}
 	}
-	r.verdicts[key] = verdict{now, allowed}
-	return allowed, nil
+	if _, known := r.verdicts[key]; !known && len(r.verdicts) >= maxVerdicts {
+		var out [sha256.Size]byte
+		var worst *verdict
+		for k, old := range r.verdicts {
+			if worst == nil || worst.allowed && !old.allowed || worst.allowed == old.allowed && old.at.Before(worst.at) {
+				out, worst = k, &old
+			}
+		}
+		delete(r.verdicts, out)
+	}
+	r.verdicts[key] = v
 }
 
 // ask asks the cluster in the name of the token.

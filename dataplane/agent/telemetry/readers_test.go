@@ -1,7 +1,9 @@
 package telemetry
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -67,7 +69,7 @@ func TestOnlyThoseWhomTheClusterAllowsReadMetrics(t *testing.T) {
 	}{
 		{"nobody", 0, false, "", http.StatusUnauthorized, 0},
 		{"a token that the cluster does not know", time.Second, false, "forged", http.StatusUnauthorized, 1},
-		{"the next forged one at once", 0, false, "forged too", http.StatusTooManyRequests, 0},
+		{"the next forged one at once", 0, false, "forged too", http.StatusUnauthorized, 1},
 		{"one who may not", time.Second, false, "someone", http.StatusForbidden, 1},
 		{"one who may", time.Second, false, "prometheus", http.StatusOK, 1},
 		{"he again", time.Second, false, "prometheus", http.StatusOK, 0},
@@ -85,5 +87,49 @@ func TestOnlyThoseWhomTheClusterAllowsReadMetrics(t *testing.T) {
 		if n := asked.Load() - before; n != step.asked {
 			t.Errorf("%s: the cluster was asked %d times, want %d", step.what, n, step.asked)
 		}
+	}
+}
+
+// A stranger who forges tokens once made the agent answer everybody that it is busy.
+func TestForgedTokensKeepNoReaderOut(t *testing.T) {
+	var asked atomic.Int64
+	var down atomic.Bool
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC))
+	r := &Readers{Config: reviewer(t, &asked, &down), Clock: clock}
+	handler := r.Only(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") }))
+	get := func(from, token string) int {
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
+		req.RemoteAddr = from + ":5000"
+		req.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, req)
+		return w.Code
+	}
+	for second := range 600 { // ten minutes: verdicts grow old meanwhile
+		for i := range 50 {
+			get("10.0.0.66", fmt.Sprintf("forged %d %d", second, i))
+		}
+		if second%15 == 0 {
+			if code := get("10.0.0.9", "prometheus"); code != http.StatusOK {
+				t.Fatalf("after %d s: %d, want %d", second, code, http.StatusOK)
+			}
+		}
+		clock.SetTime(clock.Now().Add(time.Second))
+	}
+	if n := asked.Load(); n > 600*askerRate+askerBurst+20 {
+		t.Errorf("the cluster was asked %d times in 600 s", n)
+	}
+}
+
+func TestVerdictsThatAllowOutlastOthers(t *testing.T) {
+	var r Readers
+	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	good := sha256.Sum256([]byte("good"))
+	r.keep(good, verdict{at, true})
+	for i := range 10 * maxVerdicts {
+		r.keep(sha256.Sum256(fmt.Append(nil, i)), verdict{at.Add(time.Duration(i)), false})
+	}
+	if len(r.verdicts) != maxVerdicts || !r.verdicts[good].allowed {
+		t.Errorf("%d verdicts are kept, the good one: %v; want %d, and it", len(r.verdicts), r.verdicts[good].allowed, maxVerdicts)
 	}
 }

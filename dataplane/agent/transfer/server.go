@@ -11,13 +11,14 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // Bounds of a server.
 const (
-	maxConnections = 16
+	maxConnections = 16 // of givers of the chain
 	maxRequest     = 4 << 20
 	handshakeTime  = 5 * time.Second
 	idleTime       = 30 * time.Second
@@ -28,13 +29,21 @@ type Server struct {
 	Engine   Taker
 	Identity *Identity
 	Log      logr.Logger
+
+	givers  chan struct{} // has room for those that may be served at once
+	refused doorway.Lines // about strangers
 }
 
+// strangers are the limits of connections that have not shown yet whose they are.
+var strangers = doorway.Limits{Total: 64, PerSource: 8, Rate: 20, Burst: 40}
+
 // Serve serves until the context ends.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+func (s *Server) Serve(ctx context.Context, open net.Listener) error {
 	group, ctx := errgroup.WithContext(ctx)
+	l := doorway.Limit(open, strangers)
 	defer context.AfterFunc(ctx, func() { _ = l.Close() })()
-	group.SetLimit(maxConnections + 1)
+	group.SetLimit(strangers.Total + maxConnections + 1)
+	s.givers = make(chan struct{}, maxConnections)
 	group.Go(func() error {
 		for {
 			conn, err := l.Accept()
@@ -63,9 +72,18 @@ func (s *Server) serve(ctx context.Context, raw net.Conn) {
 	err := conn.HandshakeContext(handshake)
 	cancel()
 	if err != nil {
-		log.Info("giver refused", "error", err.Error())
+		if write, suppressed := s.refused.Next(time.Now()); write {
+			log.Info("giver refused", "error", err.Error(), "othersNotLogged", suppressed)
+		}
 		return
 	}
+	select {
+	case s.givers <- struct{}{}:
+		defer func() { <-s.givers }()
+	default:
+		return // the giver tries again
+	}
+	doorway.Admit(raw)
 	for {
 		if err := conn.SetDeadline(time.Now().Add(idleTime)); err != nil {
 			return

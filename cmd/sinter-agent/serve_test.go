@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/agent/doorway"
+)
+
+// served is the address of a server that says ok.
+func served(t *testing.T, limits doorway.Limits, certificate *tls.Certificate) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := l.Addr().String()
+	_ = l.Close() // a port that is free
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	ok := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	go func() { done <- serve(ctx, address, limits, ok, certificate) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err == nil {
+			_ = c.Close()
+			return address
+		}
+		if time.Since(start) > 10*time.Second {
+			t.Fatal(err)
+		}
+	}
+}
+
+// from is a dialer of an address of the loopback network.
+func from(address string) *net.Dialer {
+	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: 5 * time.Second}
+}
+
+func get(t *testing.T, client *http.Client, url string) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return err
+}
+
+func TestKubeletIsAnsweredBesideThousandsOfIdleConnections(t *testing.T) {
+	address := served(t, probesLimits, nil)
+	kubelet := &http.Client{Timeout: time.Second, Transport: &http.Transport{DialContext: from("127.0.0.1").DialContext, DisableKeepAlives: true}}
+	var idle []net.Conn
+	for i := range 3400 {
+		// A source that opens too many at once is reset: that is no matter here.
+		if c, err := from(fmt.Sprintf("127.1.%d.%d", i%100, 1+i%7)).DialContext(t.Context(), "tcp", address); err == nil {
+			defer c.Close()
+			idle = append(idle, c)
+		}
+		if i%100 == 0 {
+			if err := get(t, kubelet, "http://"+address+"/livez"); err != nil {
+				t.Fatalf("beside %d idle connections: %v", i, err)
+			}
+		}
+	}
+	left := len(idle)
+	for deadline := time.Now().Add(5 * time.Second); left > probesLimits.Total && time.Now().Before(deadline); {
+		left = 0
+		for _, c := range idle { // those that the server has not accepted yet are open, too
+			_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+			if _, err := c.Read(make([]byte, 1)); isTimeout(err) {
+				left++
+			}
+		}
+	}
+	if left > probesLimits.Total {
+		t.Errorf("the server keeps %d idle connections, want %d at most", left, probesLimits.Total)
+	}
+}
+
+func isTimeout(err error) bool {
+	n, ok := err.(net.Error) //nolint:errorlint // as net returns it
+	return ok && n.Timeout()
+}
+
+func TestMetricsAreReadBesideHandshakesWithoutEnd(t *testing.T) {
+	certificate, err := selfSigned()
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := served(t, metricsLimits, certificate)
+	any := &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12} // the certificate is the pod's own
+	ctx, cancel := context.WithCancel(t.Context())
+	handshakes, done := 0, make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			c, err := from("127.0.0.9").DialContext(ctx, "tcp", address)
+			if err != nil {
+				continue
+			}
+			if tls.Client(c, any).HandshakeContext(ctx) == nil {
+				handshakes++
+			}
+			_ = c.Close()
+		}
+	}()
+	prometheus := &http.Client{Timeout: time.Second, Transport: &http.Transport{
+		DialContext: from("127.0.0.1").DialContext, TLSClientConfig: any, DisableKeepAlives: true,
+	}}
+	began := time.Now()
+	for range 8 {
+		if err := get(t, prometheus, "https://"+address+"/metrics"); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(250 * time.Millisecond)
+	}
+	cancel()
+	<-done
+	took := time.Since(began).Seconds()
+	if most := float64(metricsLimits.Burst) + metricsLimits.Rate*took + 1; float64(handshakes) > most {
+		t.Errorf("a stranger had %d handshakes in %.1f s, want %.0f at most", handshakes, took, most)
+	}
+}
