@@ -102,6 +102,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MonitorClassApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NAPT"):
 		return &apiv1alpha1.NAPTApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NAPTExemption"):
+		return &apiv1alpha1.NAPTExemptionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NAPTPorts"):
 		return &apiv1alpha1.NAPTPortsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NAPTTimeouts"):

@@ -59,12 +59,37 @@ type NAPT struct {
 	// +kubebuilder:default=AddressAndPortDependent
 	Filtering EndpointDependence `json:"filtering,omitempty"`
 
+	// Exempt packets pass as they are, in both directions.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Exempt []NAPTExemption `json:"exempt,omitempty"`
+
 	// MaxSessions is the maximum number of sessions at the same time.
 	// +optional
 	// +kubebuilder:default=1000000
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000000
 	MaxSessions int32 `json:"maxSessions,omitempty"`
+}
+
+// NAPTExemption selects packets that are not translated, such as those between two sites that know each other's addresses: from inside
+// those from `source` to `destination`, from outside those from `destination` to `source`.
+type NAPTExemption struct {
+	// Source addresses inside: addresses, prefixes or ranges. Absent: all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Source []AddressSet `json:"source,omitempty"`
+
+	// Destination addresses outside: addresses, prefixes or ranges.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Destination []AddressSet `json:"destination,omitempty"`
 }
 
 // NAPTPorts is a range of ports.

@@ -80,6 +80,9 @@ func (i inElement) Filter(field string, m *v1alpha1.Match) (headerspace.Filter, 
 }
 
 func (i inElement) NAPT(field string, spec *v1alpha1.NAPT, owner string) element.NAPT {
+	if len(spec.Exempt) > 0 {
+		i.b.fail(i.f.object, i.path+"."+field+".exempt", "", "is for the function napt; link a classifier before the element, with a way round it")
+	}
 	return i.b.napt(i.f, i.path+"."+field, spec, owner)
 }
 

@@ -170,6 +170,15 @@ chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds 203.0.113.
 		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], mapping: Cone}}\n  path: [inside, nat, outside]\n",
 		want:  `chain.yaml:9: spec.functions[0].napt.mapping: "Cone": must be one of EndpointIndependent, AddressDependent, AddressAndPortDependent`,
 	},
+	"a NAT exemption with host bits": {
+		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], exempt: [{destination: [192.168.0.1/16]}]}}\n  path: [inside, nat, outside]\n",
+		want:  `chain.yaml:9: warning: spec.functions[0].napt.exempt[0].destination[0]: "192.168.0.1/16": the prefix has host bits set; it is taken as 192.168.0.0/16`,
+	},
+	"a NAT exemption of an element": {
+		chain: twoInterfaces + "  functions:\n  - name: f\n    elements:\n      elements:\n      - {name: nat, kind: napt, napt: {pool: [203.0.113.9], exempt: [{destination: [192.168.0.0/16]}]}}\n" +
+			"      links:\n      - {from: inside, to: nat.inside}\n      - {from: nat.outside, to: outside}\n      - {from: outside, to: nat.outside}\n      - {from: nat.inside, to: inside}\n      ports: [inside, outside]\n  path: [inside, f, outside]\n",
+		want: `chain.yaml:12: spec.functions[0].elements.elements[0].napt.exempt: is for the function napt; link a classifier before the element, with a way round it`,
+	},
 	"a NAT filter looser than the mapping": {
 		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], mapping: AddressDependent, filtering: EndpointIndependent}}\n  path: [inside, nat, outside]\n",
 		want:  `chain.yaml:9: spec.functions[0].napt: filtering must not depend on less than mapping: give EndpointIndependent mapping, or stricter filtering`,

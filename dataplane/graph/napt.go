@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 
@@ -8,6 +9,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 const (
@@ -51,16 +53,43 @@ func (napt) joinRealms(*function, realms) {}
 
 func (napt) traits() traits { return traits{translates: true} }
 
-// lower makes one element, "nat/napt".
+// lower makes the element "nat/napt", and before each of its sides, if something is exempt, a classifier "nat/inside" for that.
 func (n napt) lower(b *builder, f *function) {
 	e := b.napt(f, f.path, n.spec, f.name)
+	exempt := b.exemptions(f, n.spec.Exempt)
 	node := b.add(f.name, f.name+"/napt", e)
 	for side, name := range twoSides {
-		if b.reached[port{f.name, name}] {
-			f.entry[name] = Edge{To: node, Port: side}
-			b.exit(node, 1-side, f, opposite(name)) // out by the other side
+		if !b.reached[port{f.name, name}] {
+			continue
+		}
+		b.exit(node, 1-side, f, opposite(name)) // out by the other side
+		f.entry[name] = Edge{To: node, Port: side}
+		if len(exempt[side]) > 0 {
+			const translated, passes = 0, 1
+			c := b.add(f.name, f.name+"/"+name, element.Classifier{Rules: exempt[side], Default: translated, Outs: 2})
+			b.g.Nodes[c].Out[translated] = f.entry[name]
+			b.exit(c, passes, f, opposite(name))
+			f.entry[name] = Edge{To: c}
 		}
 	}
+}
+
+// exemptions are what is exempt, by the side from which it comes.
+func (b *builder) exemptions(f *function, list []v1alpha1.NAPTExemption) (sides [2][]element.Rule) {
+	const passes = 1
+	for i := range list {
+		field := index(f.path+".exempt", i)
+		forth, ok := b.filter(f.object, field, &v1alpha1.Match{Source: list[i].Source, Destination: list[i].Destination})
+		if !ok {
+			continue
+		}
+		back := headerspace.Filter{}.With(headerspace.Src, forth.Get(headerspace.Dst)).With(headerspace.Dst, forth.Get(headerspace.Src))
+		for side, filter := range []headerspace.Filter{forth, back} {
+			name := fmt.Sprintf("%s/%s/exempt-%d", f.name, twoSides[side], i+1)
+			sides[side] = append(sides[side], element.Rule{Name: name, Filters: []headerspace.Filter{filter}, Out: passes})
+		}
+	}
+	return sides
 }
 
 // napt reads a NAPT's parameters. Its two sides are ports of the owner.

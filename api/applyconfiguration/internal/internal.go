@@ -1078,6 +1078,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NAPT
   map:
     fields:
+    - name: exempt
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTExemption
+          elementRelationship: atomic
     - name: filtering
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.EndpointDependence
@@ -1106,6 +1112,21 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTTimeouts
       default: {}
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTExemption
+  map:
+    fields:
+    - name: destination
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
+          elementRelationship: atomic
+    - name: source
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
+          elementRelationship: atomic
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTPorts
   map:
     fields:

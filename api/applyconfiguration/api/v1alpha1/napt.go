@@ -27,6 +27,8 @@ type NAPTApplyConfiguration struct {
 	// (EndpointIndependent), an address with which there is a session (AddressDependent), or nobody
 	// (AddressAndPortDependent). It must not depend on less than mapping does.
 	Filtering *apiv1alpha1.EndpointDependence `json:"filtering,omitempty"`
+	// Exempt packets pass as they are, in both directions.
+	Exempt []NAPTExemptionApplyConfiguration `json:"exempt,omitempty"`
 	// MaxSessions is the maximum number of sessions at the same time.
 	MaxSessions *int32 `json:"maxSessions,omitempty"`
 }
@@ -76,6 +78,19 @@ func (b *NAPTApplyConfiguration) WithMapping(value apiv1alpha1.EndpointDependenc
 // If called multiple times, the Filtering field is set to the value of the last call.
 func (b *NAPTApplyConfiguration) WithFiltering(value apiv1alpha1.EndpointDependence) *NAPTApplyConfiguration {
 	b.Filtering = &value
+	return b
+}
+
+// WithExempt adds the given value to the Exempt field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Exempt field.
+func (b *NAPTApplyConfiguration) WithExempt(values ...*NAPTExemptionApplyConfiguration) *NAPTApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithExempt")
+		}
+		b.Exempt = append(b.Exempt, *values[i])
+	}
 	return b
 }
 
