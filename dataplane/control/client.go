@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -111,15 +112,44 @@ func (c *Client) LoadMarked(ctx context.Context, encoded []byte, hash string, ma
 	if err != nil {
 		return nil, fmt.Errorf("load: hash %q is not hexadecimal: %w", hash, err)
 	}
-	r, err := c.call(ctx, "load", &programpb.Request{
-		Body: &programpb.Request_Load{Load: &programpb.Load{Program: encoded, Hash: sum, Marks: marks}},
-	})
+	return c.load(ctx, &programpb.Load{Program: encoded, Hash: sum, Marks: marks})
+}
+
+// LoadTables is Load of a program that names FIBs which the program in force has not: changes make them of those that it has.
+func (c *Client) LoadTables(ctx context.Context, encoded []byte, hash string, changes []*programpb.FibChange) (*programpb.Loaded, error) {
+	sum, err := hex.DecodeString(hash)
+	if err != nil {
+		return nil, fmt.Errorf("load: hash %q is not hexadecimal: %w", hash, err)
+	}
+	return c.load(ctx, &programpb.Load{Program: encoded, Hash: sum, Fibs: changes})
+}
+
+// TableChange makes a FIB of one that the program in force has; nil: of nothing.
+func TableChange(from, to *fib.Table) *programpb.FibChange {
+	hash := to.Hash()
+	out := &programpb.FibChange{Hash: hash[:]}
+	ranges := []fib.Range(nil)
+	if from == nil {
+		ranges = to.Ranges()
+	} else {
+		base := from.Hash()
+		out.From, ranges = base[:], fib.Change(from, to)
+	}
+	out.First, out.Last, out.Number = make([]uint32, len(ranges)), make([]uint32, len(ranges)), make([]uint32, len(ranges))
+	for i, r := range ranges {
+		out.First[i], out.Last[i], out.Number[i] = r.First, r.Last, uint32(r.Value)
+	}
+	return out
+}
+
+func (c *Client) load(ctx context.Context, load *programpb.Load) (*programpb.Loaded, error) {
+	r, err := c.call(ctx, "load", &programpb.Request{Body: &programpb.Request_Load{Load: load}})
 	if err != nil {
 		return nil, err
 	}
 	l, err := body("load", r.GetLoad())
-	if err == nil && !bytes.Equal(l.GetHash(), sum) {
-		return nil, fmt.Errorf("load: engine runs program %x, want %s", l.GetHash(), hash)
+	if err == nil && !bytes.Equal(l.GetHash(), load.GetHash()) {
+		return nil, fmt.Errorf("load: engine runs program %x, want %x", l.GetHash(), load.GetHash())
 	}
 	return l, err
 }

@@ -41,6 +41,9 @@ func Check(encoded []byte, hash string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if n := len(p.GetFibs()); n > 0 {
+		return nil, fmt.Errorf("fibs: the program has %d tables of routes by their hashes alone, which agents cannot fetch: synthesize it with all routes", n)
+	}
 	return &Program{Hash: hash, Encoded: encoded, Program: p}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // sample is the program of the sample chain.
@@ -52,6 +53,10 @@ func TestAChainProgramIsTakenOnlyIfItIsWhatItSays(t *testing.T) {
 	broken.Segments[0].Table.Classes[0] = 1 << 20 // there are fewer classes
 	broken.Encoded, _ = program.Encode(broken.Program)
 	broken.Hash = program.Hash(broken.Encoded)
+	tabled := sample(t)
+	tabled.Fibs = []*programpb.Fib{{Hash: make([]byte, 32)}}
+	tabled.Encoded, _ = program.Encode(tabled.Program)
+	tabled.Hash = program.Hash(tabled.Encoded)
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.ChainProgramSpec)
 		want   string
@@ -64,6 +69,7 @@ func TestAChainProgramIsTakenOnlyIfItIsWhatItSays(t *testing.T) {
 		"of another hash":              {func(s *v1alpha1.ChainProgramSpec) { s.Hash = strings.Repeat("0", 64) }, "damaged or mixed up"},
 		"of another chain":             {func(s *v1alpha1.ChainProgramSpec) { s.Chain = "core" }, `chain: the program is of "edge", the object says "core"`},
 		"inconsistent in itself":       {func(s *v1alpha1.ChainProgramSpec) { s.Program, s.Hash = packed(t, broken.Encoded), broken.Hash }, "class"},
+		"with tables by content":       {func(s *v1alpha1.ChainProgramSpec) { s.Program, s.Hash = packed(t, tabled.Encoded), tabled.Hash }, "fibs: the program has 1 tables of routes by their hashes alone"},
 		"larger than the engine takes": {func(s *v1alpha1.ChainProgramSpec) { s.Program = packed(t, make([]byte, program.MaxEncoded+1)) }, "more than 134217728 bytes when unpacked"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ var dims = []programpb.Field{
 }
 
 // table checks that a table's arrays have the lengths that its boxes ask for, and hold what they may.
-func table(at string, t *programpb.Table, classes int) error {
+func table(at string, t *programpb.Table, classes int, fib bool) error {
 	boxes, words := len(t.GetClasses()), (len(t.GetBits())+63)/64
 	switch {
 	case t == nil:
@@ -38,7 +38,7 @@ func table(at string, t *programpb.Table, classes int) error {
 	if err := tableDims(at, t); err != nil {
 		return err
 	}
-	if err := tableBits(at, t, words); err != nil {
+	if err := tableBits(at, t, words, fib); err != nil {
 		return err
 	}
 	return lastBox(at, t, words)
@@ -82,8 +82,11 @@ func tableDims(at string, t *programpb.Table) error {
 	return nil
 }
 
-func tableBits(at string, t *programpb.Table, words int) error {
+func tableBits(at string, t *programpb.Table, words int, fib bool) error {
 	for i, b := range t.GetBits() {
+		if b.GetField() == programpb.Field_ROUTE && !fib {
+			return fmt.Errorf("%s: bits[%d]: field is ROUTE, but the segment has no FIB", at, i)
+		}
 		if err := ranges(fmt.Sprintf("%s: bits[%d]", at, i), b); err != nil {
 			return err
 		}
@@ -127,6 +130,8 @@ func FieldMax(f programpb.Field) uint32 {
 		return 2
 	case programpb.Field_SPORT, programpb.Field_DPORT:
 		return 65536
+	case programpb.Field_ROUTE:
+		return MaxNextHops
 	case programpb.Field_TCP_FLAGS, programpb.Field_ICMP_TYPE, programpb.Field_ICMP_CODE:
 		return 256
 	default:

@@ -2,6 +2,7 @@ package program
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,6 +19,8 @@ const (
 	MaxOps        = 256   // of a leg
 	MaxCounters   = 65535 // of a leg
 	MaxBits       = 256   // bit sets of a table
+	MaxFIBs       = 64
+	MaxNextHops   = 65535 // numbers of a FIB
 	maxBoxes      = 1<<28 - 1
 )
 
@@ -46,6 +49,7 @@ func Validate(p *programpb.Program) error {
 		func() error { return each(p.GetTables(), v.stateTable) },
 		func() error { return each(p.GetRuns(), v.run) },
 		func() error { return each(p.GetGenerators(), v.generator) },
+		func() error { return each(p.GetFibs(), v.fib) },
 		func() error { return each(p.GetSegments(), v.segment) },
 		func() error { return checkCycles(p) },
 	} {
@@ -66,6 +70,7 @@ func (v validator) counts() error {
 		count("interfaces", len(v.p.GetInterfaces()), MaxInterfaces),
 		count("tables", len(v.p.GetTables()), MaxTables),
 		count("runs", len(v.p.GetRuns()), MaxRuns),
+		count("fibs", len(v.p.GetFibs()), MaxFIBs),
 		distinct("tables", v.p.GetTables()),
 		distinct("runs", v.p.GetRuns()),
 	)
@@ -183,16 +188,28 @@ func (v validator) generator(i int, g *programpb.Generator) error {
 	)
 }
 
+func (v validator) fib(i int, f *programpb.Fib) error {
+	at := fmt.Sprintf("fibs[%d]", i)
+	if n := len(f.GetHash()); n != sha256.Size {
+		return fmt.Errorf("%s: hash has %d bytes, want %d", at, n, sha256.Size)
+	}
+	return atMost(at, "next_hops", f.GetNextHops(), MaxNextHops)
+}
+
 func (v validator) segment(i int, s *programpb.Segment) error {
 	at := fmt.Sprintf("segments[%d] (%s)", i, s.GetName())
+	if int(s.GetFib()) > len(v.p.GetFibs()) {
+		return fmt.Errorf("%s: fib is %d, but there are only %d", at, s.GetFib(), len(v.p.GetFibs()))
+	}
+	fib := s.GetFib() > 0
 	if err := first(
 		atMost(at, "ttl_floor", s.GetTtlFloor(), 256),
-		table(at+": table", s.GetTable(), len(s.GetClasses())),
+		table(at+": table", s.GetTable(), len(s.GetClasses()), fib),
 	); err != nil {
 		return err
 	}
 	if s.GetTtlFloor() > 0 || s.GetWholeOnly() || s.GetLow() != nil {
-		if err := table(at+": low", s.GetLow(), len(s.GetClasses())); err != nil {
+		if err := table(at+": low", s.GetLow(), len(s.GetClasses()), fib); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sn_classifier.h"
+#include "sn_fib.h"
 #include "sn_parse.h"
 
 typedef Sinter__Program__V1__Table table_msg;
@@ -12,7 +13,7 @@ typedef Sinter__Program__V1__BitSet bitset_msg;
 static const struct {
 	const char *name;
 	uint32_t max;
-} fields[SN_FIELDS] = {
+} fields[SN_FIELDS + 1] = {
 	[SN_VLAN] = {"vlan", SN_VLAN_ABSENT},
 	[SN_SRC] = {"src", UINT32_MAX},
 	[SN_DST] = {"dst", UINT32_MAX},
@@ -25,6 +26,7 @@ static const struct {
 	[SN_TCP_FLAGS] = {"tcp-flags", SN_BYTE_ABSENT},
 	[SN_ICMP_TYPE] = {"icmp-type", SN_BYTE_ABSENT},
 	[SN_ICMP_CODE] = {"icmp-code", SN_BYTE_ABSENT},
+	[SN_ROUTE] = {"route", SN_FIB_NUMBER_MAX},
 };
 
 uint32_t sn_field_max(enum sn_field field)
@@ -77,14 +79,18 @@ static int check_dims(const table_msg *msg, const char *at, struct sn_error *err
 	return 0;
 }
 
-static int check_bits(const table_msg *msg, size_t n_words, const char *at, struct sn_error *err)
+static int check_bits(const table_msg *msg, size_t n_words, const struct sn_fib *fib, const char *at,
+		      struct sn_error *err)
 {
 	for (size_t i = 0; i < msg->n_bits; i++) {
 		const bitset_msg *b = msg->bits[i];
 
-		if ((uint32_t)b->field >= SN_FIELDS)
-			return sn_fail(err, "%s: bits[%zu]: field is %d, want less than %d", at, i,
-				       (int)b->field, SN_FIELDS);
+		if ((uint32_t)b->field > SN_ROUTE)
+			return sn_fail(err, "%s: bits[%zu]: field is %d, want at most %d", at, i,
+				       (int)b->field, SN_ROUTE);
+		if ((uint32_t)b->field == SN_ROUTE && fib == NULL)
+			return sn_fail(err, "%s: bits[%zu]: field is ROUTE, but the segment has no FIB", at,
+				       i);
 		if (b->n_ranges % 2)
 			return sn_fail(err, "%s: bits[%zu]: has %zu range ends, want pairs", at, i,
 				       b->n_ranges);
@@ -127,7 +133,8 @@ static int check_last(const table_msg *msg, size_t n_words, const char *at, stru
 	return 0;
 }
 
-static int check(const table_msg *msg, uint32_t n_classes, const char *at, struct sn_error *err)
+static int check(const table_msg *msg, uint32_t n_classes, const struct sn_fib *fib, const char *at,
+		 struct sn_error *err)
 {
 	size_t boxes = msg->n_classes, words = (msg->n_bits + 63) / 64;
 	int rc;
@@ -151,7 +158,7 @@ static int check(const table_msg *msg, uint32_t n_classes, const char *at, struc
 				       msg->classes[i], n_classes);
 	rc = check_dims(msg, at, err);
 	if (!rc)
-		rc = check_bits(msg, words, at, err);
+		rc = check_bits(msg, words, fib, at, err);
 	return rc ? rc : check_last(msg, words, at, err);
 }
 
@@ -200,7 +207,7 @@ static int address_starts(struct sn_bit_table *t, const table_msg *msg)
 }
 
 /* The rows of a set's range: values themselves, or the intervals of an address field. */
-static void fill_rows(struct sn_bit_table *t, const bitset_msg *b, size_t bit)
+static void fill_rows(struct sn_bit_table *t, const bitset_msg *b, size_t bit, size_t rows)
 {
 	uint64_t *column = t->words + (bit / 64 - t->first_word);
 
@@ -208,7 +215,7 @@ static void fill_rows(struct sn_bit_table *t, const bitset_msg *b, size_t bit)
 		uint32_t row = b->ranges[j], last = b->ranges[j + 1];
 
 		if (!t->starts) {
-			for (; row <= last; row++)
+			for (; row <= last && row < rows; row++)
 				column[(size_t)row * t->n_words] |= 1ull << bit % 64;
 			continue;
 		}
@@ -218,7 +225,16 @@ static void fill_rows(struct sn_bit_table *t, const bitset_msg *b, size_t bit)
 	}
 }
 
-static int init_bits(struct sn_bit_table *t, const table_msg *msg, enum sn_field field)
+/* How many values of a field have a row of bits. */
+static size_t rows_of(const struct sn_bit_table *t, enum sn_field field, const struct sn_fib *fib)
+{
+	if (t->starts)
+		return t->n_starts;
+	return field == SN_ROUTE ? (size_t)sn_fib_top(fib) + 1 : (size_t)fields[field].max + 1;
+}
+
+static int init_bits(struct sn_bit_table *t, const table_msg *msg, enum sn_field field,
+		     const struct sn_fib *fib)
 {
 	uint32_t first = UINT32_MAX, last = 0;
 	size_t rows;
@@ -237,18 +253,38 @@ static int init_bits(struct sn_bit_table *t, const table_msg *msg, enum sn_field
 	t->n_words = last - first + 1;
 	if (fields[field].max == UINT32_MAX && address_starts(t, msg))
 		return -ENOMEM;
-	rows = t->starts ? t->n_starts : (size_t)fields[field].max + 1;
+	rows = rows_of(t, field, fib);
 	t->words = calloc(rows * t->n_words, sizeof(*t->words));
 	if (!t->words)
 		return -ENOMEM;
 	for (size_t i = 0; i < msg->n_bits; i++)
 		if ((enum sn_field)msg->bits[i]->field == field)
-			fill_rows(t, msg->bits[i], i);
+			fill_rows(t, msg->bits[i], i, rows);
 	return 0;
 }
 
-int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n_classes, bool rare,
-		       const struct sn_classifier *like, const char *at, struct sn_error *err)
+/* The bits of the fields that have some. */
+static int init_all_bits(struct sn_classifier *c, const table_msg *msg, const struct sn_fib *fib,
+			 const char *at, struct sn_error *err)
+{
+	for (uint32_t f = 0; f <= SN_ROUTE; f++) {
+		struct sn_bit_table *t = &c->bits[c->n_bits];
+		int rc = init_bits(t, msg, f, fib);
+
+		if (t->n_words)
+			c->n_bits++;
+		if (rc)
+			return sn_fail(err, "%s: no memory for the bits of %s", at, fields[f].name);
+		if (t->n_words && f == SN_ROUTE)
+			c->fib = fib;
+		c->reads |= (uint32_t)(t->n_words > 0) << (f == SN_ROUTE ? SN_DST : f);
+	}
+	return 0;
+}
+
+int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n_classes,
+		       const struct sn_fib *fib, bool rare, const struct sn_classifier *like, const char *at,
+		       struct sn_error *err)
 {
 	struct sn_table_spec spec = {0};
 	int rc;
@@ -256,9 +292,14 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 	memset(c, 0, sizeof(*c));
 	if (!msg)
 		return sn_fail(err, "%s: is missing", at);
-	rc = check(msg, n_classes, at, err);
+	rc = check(msg, n_classes, fib, at, err);
 	if (rc)
 		return rc;
+	if (fib) {
+		rc = sn_classifier_flatten(c, msg, fib, at, err);
+		if (rc || c->table)
+			return rc;
+	}
 	if (!msg->n_dims && !msg->n_bits) { /* every box holds every packet */
 		c->only = msg->classes[0];
 		sn_plain_keys_init(c);
@@ -272,16 +313,9 @@ int sn_classifier_init(struct sn_classifier *c, const table_msg *msg, uint32_t n
 		if (fields[c->dims[i]].max == UINT32_MAX)
 			spec.address_dims |= 1u << i;
 	}
-	for (enum sn_field f = 0; f < SN_FIELDS; f++) {
-		struct sn_bit_table *t = &c->bits[c->n_bits];
-
-		rc = init_bits(t, msg, f);
-		if (t->n_words)
-			c->n_bits++;
-		if (rc)
-			return sn_fail(err, "%s: no memory for the bits of %s", at, fields[f].name);
-		c->reads |= (uint32_t)(t->n_words > 0) << f;
-	}
+	rc = init_all_bits(c, msg, fib, at, err);
+	if (rc)
+		return rc;
 	spec.n_boxes = msg->n_classes;
 	spec.n_dims = c->n_dims;
 	spec.n_words = c->n_words;
@@ -301,7 +335,7 @@ void sn_classifier_free(struct sn_classifier *c)
 {
 	if (c->table)
 		sn_table_free(c->table);
-	for (unsigned int i = 0; i < SN_FIELDS; i++) {
+	for (unsigned int i = 0; i <= SN_ROUTE; i++) {
 		free(c->bits[i].starts);
 		free(c->bits[i].words);
 	}
@@ -394,8 +428,8 @@ static inline uint32_t address_row(const struct sn_bit_table *t, uint32_t v)
 	return lo;
 }
 
-static void or_bits(const struct sn_bit_table *t, const struct sn_pkt *pkts, const uint8_t *index,
-		    struct sn_key *keys, unsigned int n)
+static void or_bits(const struct sn_bit_table *t, const struct sn_fib *fib, const struct sn_pkt *pkts,
+		    const uint8_t *index, struct sn_key *keys, unsigned int n)
 {
 	const uint64_t *words = t->words;
 	uint32_t width = t->n_words, first = t->first_word;
@@ -405,7 +439,10 @@ static void or_bits(const struct sn_bit_table *t, const struct sn_pkt *pkts, con
 	for (uint32_t w = 0; w < width; w++) \
 	keys[i].bits[first + w] |= words[(size_t)(v)*width + w]
 #define OR_ADDRESS(i, v) OR_ALL(i, address_row(t, v))
-	if (t->starts)
+#define OR_ROUTE(i, v)	 OR_ALL(i, sn_fib_find(fib, v))
+	if (t->field == SN_ROUTE)
+		FOR_FIELD(SN_DST, pkts, index, n, OR_ROUTE);
+	else if (t->starts)
 		FOR_FIELD(t->field, pkts, index, n, OR_ADDRESS);
 	else if (width == 1)
 		FOR_FIELD(t->field, pkts, index, n, OR_ONE);
@@ -431,6 +468,6 @@ void sn_classifier_lookup(const struct sn_classifier *c, const struct sn_pkt *pk
 		for (uint32_t w = 0; w < c->n_words; w++)
 			keys[i].bits[w] = 0;
 	for (uint32_t b = 0; b < c->n_bits; b++)
-		or_bits(&c->bits[b], pkts, index, keys, n);
+		or_bits(&c->bits[b], c->fib, pkts, index, keys, n);
 	sn_table_lookup(c->table, keys, classes, n);
 }

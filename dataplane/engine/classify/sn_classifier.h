@@ -16,6 +16,7 @@
 #include "sn_field.h"
 #include "sn_table.h"
 
+struct sn_fib;
 struct sn_pkt;
 
 /*
@@ -51,8 +52,9 @@ struct sn_classifier {
 	uint32_t n_words;
 	uint32_t n_bits; /* tables in use */
 	uint8_t dims[SN_TABLE_DIMS_MAX];
-	uint16_t reads; /* bit per field: enum sn_field */
-	struct sn_bit_table bits[SN_FIELDS];
+	uint16_t reads;				 /* bit per field: enum sn_field */
+	struct sn_bit_table bits[SN_FIELDS + 1]; /* SN_ROUTE, too */
+	const struct sn_fib *fib;		 /* of these; NULL: there are none */
 	struct sn_plain_keys plain;
 };
 
@@ -75,11 +77,21 @@ struct sn_atoms {
 	struct sn_typical typical;
 };
 
-/* rare: packets seldom come by it. like: see sn_table_spec; or NULL. Less than 0 on error, with a message in
- * err that begins with `at`; sn_classifier_free() in any case. */
+/* fib: what SN_ROUTE is of, which lives as long as the classifier; NULL: the table does not read it. rare:
+ * packets seldom come by it. like: see sn_table_spec; or NULL. Less than 0 on error, with a message in err
+ * that begins with `at`; sn_classifier_free() in any case. */
 int sn_classifier_init(struct sn_classifier *c, const Sinter__Program__V1__Table *msg, uint32_t n_classes,
-		       bool rare, const struct sn_classifier *like, const char *at, struct sn_error *err);
+		       const struct sn_fib *fib, bool rare, const struct sn_classifier *like, const char *at,
+		       struct sn_error *err);
 void sn_classifier_free(struct sn_classifier *c);
+
+/*
+ * Makes the classifier of a table that has been checked a trie, if it asks for destinations and their numbers
+ * alone, and each number has one class but for a few ranges of destinations. Less than 0 on error, with a
+ * message in err that begins with `at`; else c->table tells whether it is one.
+ */
+int sn_classifier_flatten(struct sn_classifier *c, const Sinter__Program__V1__Table *msg,
+			  const struct sn_fib *fib, const char *at, struct sn_error *err);
 
 /* Refine a field's atoms (n values, count so far in *count) by a table; 0 or -ENOMEM. */
 int sn_atoms_refine(uint16_t *atoms, uint32_t n, uint32_t *count, const Sinter__Program__V1__Table *msg,

@@ -17,8 +17,9 @@ struct hull {
 };
 
 struct sn_table {
-	struct sn_tree *tree; /* one of tree, lpm; neither: every key has the class `last` */
+	struct sn_tree *tree; /* one of tree, lpm, view; none: every key has the class `last` */
 	struct sn_lpm *lpm;
+	struct sn_view *view;
 	uint32_t last;
 	uint32_t n_hulls;
 	struct hull hulls[SN_TABLE_DIMS_MAX]; /* of dimensions where it is not everything */
@@ -235,12 +236,27 @@ struct sn_table *sn_table_create(const struct sn_table_spec *spec, struct sn_err
 	return sn_table_create_isa(spec, sn_isa_best(), err);
 }
 
+struct sn_table *sn_table_create_fib(struct sn_trie *trie, const uint32_t *classes, size_t n)
+{
+	struct sn_table *table = calloc(1, sizeof(*table));
+
+	if (table == NULL)
+		return NULL;
+	table->last = SN_TABLE_NONE;
+	table->view = sn_view_create(trie, classes, n);
+	if (table->view != NULL)
+		return table;
+	free(table);
+	return NULL;
+}
+
 void sn_table_free(struct sn_table *table)
 {
 	if (table == NULL)
 		return;
 	sn_tree_free(table->tree);
 	sn_lpm_free(table->lpm);
+	sn_view_free(table->view);
 	free(table);
 }
 
@@ -251,6 +267,8 @@ void sn_table_lookup(const struct sn_table *table, const struct sn_key *keys, ui
 		sn_tree_lookup(table->tree, keys, classes, n);
 	} else if (table->lpm != NULL) {
 		sn_lpm_lookup(table->lpm, keys, classes, n);
+	} else if (table->view != NULL) {
+		sn_view_lookup(table->view, keys, classes, n);
 	} else {
 		for (unsigned int i = 0; i < n; i++)
 			classes[i] = table->last;
@@ -269,6 +287,8 @@ const char *sn_table_kind(const struct sn_table *table)
 {
 	if (table->lpm != NULL)
 		return "lpm";
+	if (table->view != NULL)
+		return "fib";
 	if (table->tree == NULL)
 		return "constant";
 	return sn_tree_is_list(table->tree) ? "linear" : "tree";
@@ -278,11 +298,13 @@ bool sn_table_is_slow(const struct sn_table *table)
 {
 	if (table->tree != NULL)
 		return sn_tree_has_nodes(table->tree);
+	if (table->view != NULL)
+		return sn_view_size(table->view) > FAST_MAX;
 	return table->lpm != NULL && sn_lpm_size(table->lpm) > FAST_MAX;
 }
 
 size_t sn_table_size(const struct sn_table *table)
 {
 	return sizeof(*table) + (table->tree ? sn_tree_size(table->tree) : 0) +
-	       (table->lpm ? sn_lpm_size(table->lpm) : 0);
+	       (table->lpm ? sn_lpm_size(table->lpm) : 0) + (table->view ? sn_view_size(table->view) : 0);
 }

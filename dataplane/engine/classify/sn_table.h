@@ -42,6 +42,11 @@ struct sn_table_spec {
 };
 
 struct sn_table;
+struct sn_trie;
+
+/* A table of one dimension: the class of a key is that of its number in a trie. The table takes the trie
+ * over, which is empty then, and copies the classes. NULL: no memory; the trie is as it was. */
+struct sn_table *sn_table_create_fib(struct sn_trie *trie, const uint32_t *classes, size_t n);
 
 /* NULL on error, with a message in err. Nothing is kept of spec. */
 struct sn_table *sn_table_create(const struct sn_table_spec *spec, struct sn_error *err);
@@ -51,7 +56,7 @@ void sn_table_free(struct sn_table *table);
 void sn_table_lookup(const struct sn_table *table, const struct sn_key *keys, uint32_t *classes,
 		     unsigned int n);
 
-/* Name of the classifier that was chosen: "linear", "lpm", "tree", … (for status and tests). */
+/* Name of the classifier that was chosen: "linear", "lpm", "fib", "tree", … (for status and tests). */
 const char *sn_table_kind(const struct sn_table *table);
 
 /* Whether a look-up is a walk from line to line, that a bulk of keys hardly hides. */

@@ -65,4 +65,11 @@ void sn_lpm_free(struct sn_lpm *lpm);
 size_t sn_lpm_size(const struct sn_lpm *lpm);
 void sn_lpm_lookup(const struct sn_lpm *lpm, const struct sn_key *keys, uint32_t *classes, unsigned int n);
 
+/* A trie that is shared with other tables, and classes of its numbers: see sn_table_fib.c. */
+struct sn_view;
+struct sn_view *sn_view_create(struct sn_trie *trie, const uint32_t *classes, size_t n);
+void sn_view_free(struct sn_view *view);
+size_t sn_view_size(const struct sn_view *view);
+void sn_view_lookup(const struct sn_view *view, const struct sn_key *keys, uint32_t *classes, unsigned int n);
+
 #endif /* SN_TABLE_IMPL_H */

@@ -135,6 +135,8 @@ static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__
 		.len = load->program.len,
 		.hash = load->hash.data,
 		.hash_len = load->hash.len,
+		.fibs = load->fibs,
+		.n_fibs = load->n_fibs,
 		.allocator = &requests->arena.allocator,
 	};
 	struct sn_engine_loaded loaded;

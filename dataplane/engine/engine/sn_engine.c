@@ -10,6 +10,7 @@
 
 #include <rte_random.h>
 
+#include "sn_fib_changes.h"
 #include "sn_link.h"
 #include "sn_log.h"
 #include "sn_offload.h"
@@ -34,6 +35,7 @@ struct sn_engine {
 	struct sn_link *link;
 	struct sn_tracing *tracing;
 	struct sn_totals totals;
+	struct sn_fibs offered; /* while a program is loaded that may name them */
 };
 
 static uint64_t clock_ns(void)
@@ -300,8 +302,9 @@ static int load_marked(struct sn_engine *engine, const Sinter__Program__V1__Prog
 	*loaded = (struct sn_engine_loaded){0};
 	if (hash_len > SN_HASH_LEN)
 		return sn_fail(err, "hash of %zu bytes, at most %d", hash_len, SN_HASH_LEN);
-	plan = sn_plan_create(program, running, engine->config.harness ? NULL : &engine->config.ports,
-			      engine->config.n_workers, err);
+	plan = sn_plan_create(program, running, &engine->offered,
+			      engine->config.harness ? NULL : &engine->config.ports, engine->config.n_workers,
+			      err);
 	if (plan == NULL)
 		return -1;
 	plan->marks = marks;
@@ -366,8 +369,12 @@ int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes 
 	program = sinter__program__v1__program__unpack(bytes->allocator, bytes->len, bytes->data);
 	if (program == NULL)
 		return sn_fail(err, "%zu bytes are no encoded program", bytes->len);
+	rc = sn_fib_changes_apply(bytes->fibs, bytes->n_fibs, sn_threads_plan(engine->threads),
+				  &engine->offered, err);
 	decode_ns = clock_ns() - start;
-	rc = load_marked(engine, program, bytes->marks, hash, sizeof(hash), loaded, err);
+	if (rc == 0)
+		rc = load_marked(engine, program, bytes->marks, hash, sizeof(hash), loaded, err);
+	sn_fib_changes_free(&engine->offered);
 	sinter__program__v1__program__free_unpacked(program, bytes->allocator);
 	loaded->build_ns += decode_ns;
 	memcpy(loaded->hash, hash, sizeof(hash));

@@ -78,7 +78,10 @@ struct sn_engine_bytes {
 	size_t len;
 	const uint8_t *hash; /* SHA-256 that the bytes must have (as program.Hash in Go); of length 0: any */
 	size_t hash_len;
-	struct sn_marks marks;	       /* that devices write for it */
+	struct sn_marks marks; /* that devices write for it */
+	/* What makes FIBs that it names of those of the running program. */
+	Sinter__Program__V1__FibChange *const *fibs;
+	size_t n_fibs;
 	ProtobufCAllocator *allocator; /* for the time of the call; NULL: the heap */
 };
 

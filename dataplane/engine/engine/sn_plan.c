@@ -31,7 +31,8 @@ static int bind_ports(struct sn_plan *plan, const struct sn_ports *ports, struct
 }
 
 struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, const struct sn_plan *like,
-			       const struct sn_ports *ports, unsigned int n_workers, struct sn_error *err)
+			       const struct sn_fibs *fibs, const struct sn_ports *ports,
+			       unsigned int n_workers, struct sn_error *err)
 {
 	struct sn_plan *plan = calloc(1, sizeof(*plan));
 
@@ -40,7 +41,7 @@ struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, cons
 		return NULL;
 	}
 	plan->n_workers = n_workers;
-	plan->program = sn_program_create(message, like ? like->program : NULL, err);
+	plan->program = sn_program_create_with(message, like ? like->program : NULL, fibs, err);
 	if (plan->program == NULL)
 		goto fail;
 	if (ports != NULL && bind_ports(plan, ports, err) != 0)

@@ -30,11 +30,13 @@ struct sn_plan {
 };
 
 /*
- * Builds the plan off the packet path. like: the running one, or NULL (see sn_program_create). ports may be
- * NULL: interfaces are then numbers only. NULL on error, with a message in err.
+ * Builds the plan off the packet path. like: the running one, or NULL, fibs: FIBs that it has not, or NULL
+ * (see sn_program_create_with). ports may be NULL: interfaces are then numbers only. NULL on error, with a
+ * message in err.
  */
 struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, const struct sn_plan *like,
-			       const struct sn_ports *ports, unsigned int n_workers, struct sn_error *err);
+			       const struct sn_fibs *fibs, const struct sn_ports *ports,
+			       unsigned int n_workers, struct sn_error *err);
 void sn_plan_free(struct sn_plan *plan);
 
 /* What plans that are gone have counted, by name. */

@@ -21,6 +21,8 @@ enum sn_field {
 	SN_ICMP_TYPE,
 	SN_ICMP_CODE,
 	SN_FIELDS,
+	/* No field of a packet: the number that the segment's FIB has for the destination. */
+	SN_ROUTE = SN_FIELDS,
 };
 
 /* A field's value in a packet that lacks it: one more than its width allows. */

@@ -322,6 +322,7 @@ static int build_segment(struct sn_builder *b, uint32_t s)
 	const segment_msg *from = b->msg->segments[s];
 	const struct sn_segment *like = segment_before(b, from->name);
 	struct sn_segment *to = &b->p->segments[s];
+	const struct sn_fib *fib;
 	int rc;
 
 	sn_build_at(b, "segments[%u] (%.64s)", s, from->name);
@@ -335,17 +336,19 @@ static int build_segment(struct sn_builder *b, uint32_t s)
 	to->first_class = b->p->n_classes;
 	to->n_classes = from->n_classes;
 	rc = sn_build_classes(b, s);
+	if (!rc)
+		rc = sn_build_segment_fib(b, s, &fib);
 	if (rc)
 		return rc;
 	sn_build_at(b, "segments[%u] (%.64s): table", s, from->name);
-	rc = sn_classifier_init(&to->table, from->table, to->n_classes, false, like ? &like->table : NULL,
-				b->at, b->err);
+	rc = sn_classifier_init(&to->table, from->table, to->n_classes, fib, false,
+				like ? &like->table : NULL, b->at, b->err);
 	if (rc || (!to->ttl_floor && !from->whole_only && !from->low))
 		return rc;
 	b->p->cacheable &= !(to->table.reads >> SN_TTL & 1);
 	sn_build_at(b, "segments[%u] (%.64s): low", s, from->name);
-	return sn_classifier_init(&to->low, from->low, to->n_classes, true, like ? &like->low : NULL, b->at,
-				  b->err);
+	return sn_classifier_init(&to->low, from->low, to->n_classes, fib, true, like ? &like->low : NULL,
+				  b->at, b->err);
 }
 
 /* The arrays' sizes are known from the message: none is moved later. */
@@ -481,6 +484,8 @@ static int build(struct sn_builder *b)
 	if (!rc)
 		rc = build_generators(b);
 	if (!rc)
+		rc = sn_build_fibs(b);
+	if (!rc)
 		rc = allocate(b);
 	if (!rc)
 		rc = build_segments(b);
@@ -494,7 +499,14 @@ static int build(struct sn_builder *b)
 struct sn_program *sn_program_create(const program_msg *msg, const struct sn_program *like,
 				     struct sn_error *err)
 {
-	struct sn_builder b = {.p = calloc(1, sizeof(*b.p)), .msg = msg, .err = err};
+	return sn_program_create_with(msg, like, NULL, err);
+}
+
+struct sn_program *sn_program_create_with(const program_msg *msg, const struct sn_program *like,
+					  const struct sn_fibs *fibs, struct sn_error *err)
+{
+	struct sn_builder b = {
+		.p = calloc(1, sizeof(*b.p)), .msg = msg, .err = err, .like = like, .fibs = fibs};
 
 	sn_build_at(&b, "program");
 	if (!b.p) {
@@ -541,6 +553,7 @@ void sn_program_free(struct sn_program *p)
 		sn_classifier_free(&p->segments[i].table);
 		sn_classifier_free(&p->segments[i].low);
 	}
+	sn_program_free_fibs(p);
 	free_names(p->counters, p->n_counters);
 	free_names(p->reasons, p->n_reasons);
 	free(p->interfaces);

@@ -22,6 +22,7 @@
 #define SN_IFACES_MAX 64
 #define SN_TABLES_MAX 256 /* state tables */
 #define SN_RUNS_MAX   1024
+#define SN_FIBS_MAX   16
 #define SN_LEGS_MAX   64  /* of a class */
 #define SN_COPIES_MAX 256 /* of one packet, over all its ways */
 #define SN_NO_INDEX   UINT32_MAX
@@ -212,6 +213,8 @@ struct sn_program {
 	char **counters; /* names */
 	char **reasons;
 	struct sn_atoms *atoms;
+	struct sn_fib **fibs; /* it has a reference to each */
+	uint32_t n_fibs;
 };
 
 /*
@@ -220,6 +223,20 @@ struct sn_program {
  */
 struct sn_program *sn_program_create(const Sinter__Program__V1__Program *msg, const struct sn_program *like,
 				     struct sn_error *err);
+
+/* FIBs that a program may name, beside those of the program before. */
+struct sn_fibs {
+	struct sn_fib **all;
+	size_t n;
+};
+
+/* The FIB of a hash (SN_SHA256_LEN bytes) among them; NULL: there is none. */
+struct sn_fib *sn_fibs_find(const struct sn_fibs *fibs, const uint8_t *hash);
+
+/* sn_program_create() of a program that may name FIBs; fibs NULL: those of `like` alone. */
+struct sn_program *sn_program_create_with(const Sinter__Program__V1__Program *msg,
+					  const struct sn_program *like, const struct sn_fibs *fibs,
+					  struct sn_error *err);
 void sn_program_free(struct sn_program *program);
 
 /* Whether two tables keep the same state, in the same way. */

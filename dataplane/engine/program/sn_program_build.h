@@ -14,6 +14,8 @@ struct sn_builder {
 	const Sinter__Program__V1__Program *msg;
 	const struct sn_segment **before; /* those of the program before, by name */
 	uint32_t n_before;
+	const struct sn_program *like; /* the program before, or NULL */
+	const struct sn_fibs *fibs;    /* further ones that it may name, or NULL */
 	struct sn_error *err;
 	char at[SN_BUILD_AT_LEN]; /* the part of the message at work */
 };
@@ -40,6 +42,15 @@ int sn_build_operands(struct sn_builder *b, struct sn_op *op, void *operands);
 
 /* A copy of a name that is UTF-8. */
 int sn_build_name(struct sn_builder *b, char **to, const char *from);
+
+/* Gives the program's references to FIBs back. */
+void sn_program_free_fibs(struct sn_program *p);
+
+/* References to the FIBs that the program names. */
+int sn_build_fibs(struct sn_builder *b);
+
+/* That of a segment in *fib; NULL: it has none. */
+int sn_build_segment_fib(struct sn_builder *b, uint32_t s, const struct sn_fib **fib);
 
 /* The classes of segment s, with their legs and operations, into arrays that are large enough. */
 int sn_build_classes(struct sn_builder *b, uint32_t s);

@@ -93,7 +93,7 @@ static void make_classifier(struct subject *s, const struct reading *r, uint32_t
 	table.n_required = r->n_sets > 0 ? n : 0;
 	table.classes = classes;
 	table.n_classes = n;
-	if (sn_classifier_init(&s->c, &table, n, false, NULL, "table", &err))
+	if (sn_classifier_init(&s->c, &table, n, NULL, false, NULL, "table", &err))
 		fail_msg("%s", err.text);
 	make_atoms(&s->atoms, &table);
 }

@@ -272,7 +272,7 @@ static void init_bits(struct sn_classifier *c, const struct range *want, uint32_
 	table.n_required = 2;
 	table.classes = classes;
 	table.n_classes = 2;
-	if (sn_classifier_init(c, &table, 2, false, NULL, "table", &err))
+	if (sn_classifier_init(c, &table, 2, NULL, false, NULL, "table", &err))
 		fail_msg("%s", err.text);
 }
 
@@ -369,7 +369,7 @@ static void init_mixed(struct sn_classifier *c)
 	table.n_required = 40;
 	table.classes = classes;
 	table.n_classes = 40;
-	if (sn_classifier_init(c, &table, 40, false, NULL, "table", &err))
+	if (sn_classifier_init(c, &table, 40, NULL, false, NULL, "table", &err))
 		fail_msg("%s", err.text);
 }
 

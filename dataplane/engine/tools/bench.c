@@ -156,7 +156,7 @@ static int open_mailbox(struct mailbox *mailbox, const char *path, const char *e
 	free(data);
 	if (message == NULL)
 		return sn_fail(err, "%s: %zu bytes are no encoded program", path, len);
-	mailbox->plan = sn_plan_create(message, NULL, NULL, 1, err);
+	mailbox->plan = sn_plan_create(message, NULL, NULL, NULL, 1, err);
 	sinter__program__v1__program__free_unpacked(message, NULL);
 	if (mailbox->plan == NULL)
 		return -1;

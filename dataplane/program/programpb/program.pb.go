@@ -90,6 +90,7 @@ const (
 	Field_TCP_FLAGS Field = 9
 	Field_ICMP_TYPE Field = 10
 	Field_ICMP_CODE Field = 11
+	Field_ROUTE     Field = 12 // of no header: what the segment's FIB has for the destination; in bit sets alone
 )
 
 // Enum value maps for Field.
@@ -107,6 +108,7 @@ var (
 		9:  "TCP_FLAGS",
 		10: "ICMP_TYPE",
 		11: "ICMP_CODE",
+		12: "ROUTE",
 	}
 	Field_value = map[string]int32{
 		"VLAN":      0,
@@ -121,6 +123,7 @@ var (
 		"TCP_FLAGS": 9,
 		"ICMP_TYPE": 10,
 		"ICMP_CODE": 11,
+		"ROUTE":     12,
 	}
 )
 
@@ -505,7 +508,7 @@ func (x Generator_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Generator_Kind.Descriptor instead.
 func (Generator_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{15, 0}
+	return file_program_proto_rawDescGZIP(), []int{16, 0}
 }
 
 type Partitioning_By int32
@@ -554,7 +557,7 @@ func (x Partitioning_By) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Partitioning_By.Descriptor instead.
 func (Partitioning_By) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{21, 0}
+	return file_program_proto_rawDescGZIP(), []int{22, 0}
 }
 
 type TracedFrame_Kind int32
@@ -603,7 +606,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{52, 0}
+	return file_program_proto_rawDescGZIP(), []int{54, 0}
 }
 
 type FlowCapabilities_Matching int32
@@ -658,7 +661,7 @@ func (x FlowCapabilities_Matching) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowCapabilities_Matching.Descriptor instead.
 func (FlowCapabilities_Matching) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61, 0}
+	return file_program_proto_rawDescGZIP(), []int{63, 0}
 }
 
 type FlowCapabilities_Fragments int32
@@ -707,7 +710,7 @@ func (x FlowCapabilities_Fragments) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowCapabilities_Fragments.Descriptor instead.
 func (FlowCapabilities_Fragments) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61, 1}
+	return file_program_proto_rawDescGZIP(), []int{63, 1}
 }
 
 type FlowRule_Action int32
@@ -759,7 +762,7 @@ func (x FlowRule_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowRule_Action.Descriptor instead.
 func (FlowRule_Action) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{67, 0}
+	return file_program_proto_rawDescGZIP(), []int{69, 0}
 }
 
 type FlowState_Verdict int32
@@ -808,7 +811,7 @@ func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowState_Verdict.Descriptor instead.
 func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{72, 0}
+	return file_program_proto_rawDescGZIP(), []int{74, 0}
 }
 
 type GiveShards_Step int32
@@ -867,7 +870,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78, 0}
+	return file_program_proto_rawDescGZIP(), []int{80, 0}
 }
 
 type TakeShards_Step int32
@@ -919,7 +922,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{80, 0}
+	return file_program_proto_rawDescGZIP(), []int{82, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -936,6 +939,7 @@ type Program struct {
 	Counters      []string               `protobuf:"bytes,8,rep,name=counters,proto3" json:"counters,omitempty"`                         // names of the chain's counters
 	Reasons       []string               `protobuf:"bytes,9,rep,name=reasons,proto3" json:"reasons,omitempty"`                           // drop reasons that the chain defines
 	IcmpRate      uint32                 `protobuf:"varint,10,opt,name=icmp_rate,json=icmpRate,proto3" json:"icmp_rate,omitempty"`       // ICMP errors per second at most; 0: no limit
+	Fibs          []*Fib                 `protobuf:"bytes,21,rep,name=fibs,proto3" json:"fibs,omitempty"`                                // what segments look destinations up in, which the program has by their hashes alone
 	LongestWay    uint32                 `protobuf:"varint,20,opt,name=longest_way,json=longestWay,proto3" json:"longest_way,omitempty"` // segments that a packet passes at most, those of its answers included; 1..1048576
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1039,6 +1043,13 @@ func (x *Program) GetIcmpRate() uint32 {
 		return x.IcmpRate
 	}
 	return 0
+}
+
+func (x *Program) GetFibs() []*Fib {
+	if x != nil {
+		return x.Fibs
+	}
+	return nil
 }
 
 func (x *Program) GetLongestWay() uint32 {
@@ -1605,6 +1616,7 @@ type Segment struct {
 	Low           *Table   `protobuf:"bytes,4,opt,name=low,proto3" json:"low,omitempty"`
 	Classes       []*Class `protobuf:"bytes,5,rep,name=classes,proto3" json:"classes,omitempty"`
 	WholeOnly     bool     `protobuf:"varint,6,opt,name=whole_only,json=wholeOnly,proto3" json:"whole_only,omitempty"`
+	Fib           uint32   `protobuf:"varint,7,opt,name=fib,proto3" json:"fib,omitempty"` // 1 + index into Program.fibs: what ROUTE is of; 0: its tables do not read ROUTE
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1681,6 +1693,66 @@ func (x *Segment) GetWholeOnly() bool {
 	return false
 }
 
+func (x *Segment) GetFib() uint32 {
+	if x != nil {
+		return x.Fib
+	}
+	return 0
+}
+
+// Fib is a table of routes by content (docs/program.md): the number of each destination's next hop.
+type Fib struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hash          []byte                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`                          // 32 bytes: see dataplane/fib
+	NextHops      uint32                 `protobuf:"varint,2,opt,name=next_hops,json=nextHops,proto3" json:"next_hops,omitempty"` // its numbers are at most that; 0: no route. 65535 at most
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Fib) Reset() {
+	*x = Fib{}
+	mi := &file_program_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Fib) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Fib) ProtoMessage() {}
+
+func (x *Fib) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Fib.ProtoReflect.Descriptor instead.
+func (*Fib) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Fib) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *Fib) GetNextHops() uint32 {
+	if x != nil {
+		return x.NextHops
+	}
+	return 0
+}
+
 // Table is an ordered list of boxes; the first that holds the packet decides. A
 // table is total: the last box holds every packet that can exist.
 //
@@ -1699,7 +1771,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_program_proto_msgTypes[8]
+	mi := &file_program_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1783,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[8]
+	mi := &file_program_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +1796,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{8}
+	return file_program_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Table) GetDims() []Field {
@@ -1772,7 +1844,7 @@ type BitSet struct {
 
 func (x *BitSet) Reset() {
 	*x = BitSet{}
-	mi := &file_program_proto_msgTypes[9]
+	mi := &file_program_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1856,7 @@ func (x *BitSet) String() string {
 func (*BitSet) ProtoMessage() {}
 
 func (x *BitSet) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[9]
+	mi := &file_program_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1869,7 @@ func (x *BitSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BitSet.ProtoReflect.Descriptor instead.
 func (*BitSet) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{9}
+	return file_program_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *BitSet) GetField() Field {
@@ -1825,7 +1897,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_program_proto_msgTypes[10]
+	mi := &file_program_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1837,7 +1909,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[10]
+	mi := &file_program_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1850,7 +1922,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{10}
+	return file_program_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Class) GetLegs() []*Leg {
@@ -1879,7 +1951,7 @@ type Leg struct {
 
 func (x *Leg) Reset() {
 	*x = Leg{}
-	mi := &file_program_proto_msgTypes[11]
+	mi := &file_program_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1891,7 +1963,7 @@ func (x *Leg) String() string {
 func (*Leg) ProtoMessage() {}
 
 func (x *Leg) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[11]
+	mi := &file_program_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1904,7 +1976,7 @@ func (x *Leg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leg.ProtoReflect.Descriptor instead.
 func (*Leg) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{11}
+	return file_program_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Leg) GetOps() []*Op {
@@ -2036,7 +2108,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_program_proto_msgTypes[12]
+	mi := &file_program_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2120,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[12]
+	mi := &file_program_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2133,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{12}
+	return file_program_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Drop) GetReason() isDrop_Reason {
@@ -2125,7 +2197,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_program_proto_msgTypes[13]
+	mi := &file_program_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2137,7 +2209,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[13]
+	mi := &file_program_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2150,7 +2222,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{13}
+	return file_program_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Op) GetOp() isOp_Op {
@@ -2309,7 +2381,7 @@ type SetField struct {
 
 func (x *SetField) Reset() {
 	*x = SetField{}
-	mi := &file_program_proto_msgTypes[14]
+	mi := &file_program_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2393,7 @@ func (x *SetField) String() string {
 func (*SetField) ProtoMessage() {}
 
 func (x *SetField) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[14]
+	mi := &file_program_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2406,7 @@ func (x *SetField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetField.ProtoReflect.Descriptor instead.
 func (*SetField) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{14}
+	return file_program_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SetField) GetField() Field {
@@ -2366,7 +2438,7 @@ type Generator struct {
 
 func (x *Generator) Reset() {
 	*x = Generator{}
-	mi := &file_program_proto_msgTypes[15]
+	mi := &file_program_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2450,7 @@ func (x *Generator) String() string {
 func (*Generator) ProtoMessage() {}
 
 func (x *Generator) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[15]
+	mi := &file_program_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2463,7 @@ func (x *Generator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generator.ProtoReflect.Descriptor instead.
 func (*Generator) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{15}
+	return file_program_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Generator) GetName() string {
@@ -2467,7 +2539,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_program_proto_msgTypes[16]
+	mi := &file_program_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2479,7 +2551,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[16]
+	mi := &file_program_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2492,7 +2564,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{16}
+	return file_program_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Request) GetId() uint64 {
@@ -2826,7 +2898,7 @@ type Response struct {
 
 func (x *Response) Reset() {
 	*x = Response{}
-	mi := &file_program_proto_msgTypes[17]
+	mi := &file_program_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2838,7 +2910,7 @@ func (x *Response) String() string {
 func (*Response) ProtoMessage() {}
 
 func (x *Response) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[17]
+	mi := &file_program_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2851,7 +2923,7 @@ func (x *Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Response.ProtoReflect.Descriptor instead.
 func (*Response) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{17}
+	return file_program_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Response) GetId() uint64 {
@@ -3113,7 +3185,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_program_proto_msgTypes[18]
+	mi := &file_program_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3125,7 +3197,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[18]
+	mi := &file_program_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3138,7 +3210,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{18}
+	return file_program_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Hello) GetSchema() uint32 {
@@ -3162,7 +3234,7 @@ type HelloReply struct {
 
 func (x *HelloReply) Reset() {
 	*x = HelloReply{}
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3246,7 @@ func (x *HelloReply) String() string {
 func (*HelloReply) ProtoMessage() {}
 
 func (x *HelloReply) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3259,7 @@ func (x *HelloReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloReply.ProtoReflect.Descriptor instead.
 func (*HelloReply) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{19}
+	return file_program_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *HelloReply) GetSchema() uint32 {
@@ -3242,7 +3314,7 @@ type Address struct {
 
 func (x *Address) Reset() {
 	*x = Address{}
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3254,7 +3326,7 @@ func (x *Address) String() string {
 func (*Address) ProtoMessage() {}
 
 func (x *Address) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3267,7 +3339,7 @@ func (x *Address) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Address.ProtoReflect.Descriptor instead.
 func (*Address) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{20}
+	return file_program_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Address) GetInterface() string {
@@ -3295,7 +3367,7 @@ type Partitioning struct {
 
 func (x *Partitioning) Reset() {
 	*x = Partitioning{}
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3307,7 +3379,7 @@ func (x *Partitioning) String() string {
 func (*Partitioning) ProtoMessage() {}
 
 func (x *Partitioning) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3320,7 +3392,7 @@ func (x *Partitioning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partitioning.ProtoReflect.Descriptor instead.
 func (*Partitioning) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{21}
+	return file_program_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Partitioning) GetBy() Partitioning_By {
@@ -3342,13 +3414,14 @@ type Load struct {
 	Program       []byte                 `protobuf:"bytes,1,opt,name=program,proto3" json:"program,omitempty"` // an encoded Program
 	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`       // SHA-256 of it, which the engine verifies; empty: not verified
 	Marks         *Marks                 `protobuf:"bytes,3,opt,name=marks,proto3" json:"marks,omitempty"`     // absent: no packet's mark is believed
+	Fibs          []*FibChange           `protobuf:"bytes,4,rep,name=fibs,proto3" json:"fibs,omitempty"`       // of the program's FIBs, those that the program in force has not
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3360,7 +3433,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3373,7 +3446,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{22}
+	return file_program_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Load) GetProgram() []byte {
@@ -3397,6 +3470,90 @@ func (x *Load) GetMarks() *Marks {
 	return nil
 }
 
+func (x *Load) GetFibs() []*FibChange {
+	if x != nil {
+		return x.Fibs
+	}
+	return nil
+}
+
+// FibChange makes a FIB of one that the program in force has. Ranges are ascending and disjoint.
+type FibChange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          []byte                 `protobuf:"bytes,1,opt,name=from,proto3" json:"from,omitempty"`             // hash of that FIB; empty: of one without routes
+	Hash          []byte                 `protobuf:"bytes,2,opt,name=hash,proto3" json:"hash,omitempty"`             // of the FIB that it becomes, which the engine verifies
+	First         []uint32               `protobuf:"fixed32,3,rep,packed,name=first,proto3" json:"first,omitempty"`  // of each range: its first address
+	Last          []uint32               `protobuf:"fixed32,4,rep,packed,name=last,proto3" json:"last,omitempty"`    // its last
+	Number        []uint32               `protobuf:"varint,5,rep,packed,name=number,proto3" json:"number,omitempty"` // and the number that these addresses get
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FibChange) Reset() {
+	*x = FibChange{}
+	mi := &file_program_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FibChange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FibChange) ProtoMessage() {}
+
+func (x *FibChange) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FibChange.ProtoReflect.Descriptor instead.
+func (*FibChange) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *FibChange) GetFrom() []byte {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+func (x *FibChange) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *FibChange) GetFirst() []uint32 {
+	if x != nil {
+		return x.First
+	}
+	return nil
+}
+
+func (x *FibChange) GetLast() []uint32 {
+	if x != nil {
+		return x.Last
+	}
+	return nil
+}
+
+func (x *FibChange) GetNumber() []uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return nil
+}
+
 type Loaded struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Hash            []byte                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`                       // SHA-256 of the program's bytes
@@ -3410,7 +3567,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3422,7 +3579,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3435,7 +3592,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{23}
+	return file_program_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Loaded) GetHash() []byte {
@@ -3482,7 +3639,7 @@ type GetStats struct {
 
 func (x *GetStats) Reset() {
 	*x = GetStats{}
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3494,7 +3651,7 @@ func (x *GetStats) String() string {
 func (*GetStats) ProtoMessage() {}
 
 func (x *GetStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3507,7 +3664,7 @@ func (x *GetStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStats.ProtoReflect.Descriptor instead.
 func (*GetStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{24}
+	return file_program_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetStats) GetLoads() bool {
@@ -3535,7 +3692,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3547,7 +3704,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3560,7 +3717,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{25}
+	return file_program_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Stats) GetHash() []byte {
@@ -3655,7 +3812,7 @@ type PortStats struct {
 
 func (x *PortStats) Reset() {
 	*x = PortStats{}
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3667,7 +3824,7 @@ func (x *PortStats) String() string {
 func (*PortStats) ProtoMessage() {}
 
 func (x *PortStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3680,7 +3837,7 @@ func (x *PortStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortStats.ProtoReflect.Descriptor instead.
 func (*PortStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{26}
+	return file_program_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PortStats) GetInterface() string {
@@ -3784,7 +3941,7 @@ type CounterStats struct {
 
 func (x *CounterStats) Reset() {
 	*x = CounterStats{}
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3796,7 +3953,7 @@ func (x *CounterStats) String() string {
 func (*CounterStats) ProtoMessage() {}
 
 func (x *CounterStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3809,7 +3966,7 @@ func (x *CounterStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterStats.ProtoReflect.Descriptor instead.
 func (*CounterStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{27}
+	return file_program_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *CounterStats) GetPackets() uint64 {
@@ -3838,7 +3995,7 @@ type ClassStats struct {
 
 func (x *ClassStats) Reset() {
 	*x = ClassStats{}
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3850,7 +4007,7 @@ func (x *ClassStats) String() string {
 func (*ClassStats) ProtoMessage() {}
 
 func (x *ClassStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3863,7 +4020,7 @@ func (x *ClassStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassStats.ProtoReflect.Descriptor instead.
 func (*ClassStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{28}
+	return file_program_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ClassStats) GetSegment() uint32 {
@@ -3908,7 +4065,7 @@ type DropStats struct {
 
 func (x *DropStats) Reset() {
 	*x = DropStats{}
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3920,7 +4077,7 @@ func (x *DropStats) String() string {
 func (*DropStats) ProtoMessage() {}
 
 func (x *DropStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3933,7 +4090,7 @@ func (x *DropStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropStats.ProtoReflect.Descriptor instead.
 func (*DropStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{29}
+	return file_program_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *DropStats) GetReason() string {
@@ -3979,7 +4136,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3991,7 +4148,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4004,7 +4161,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{30}
+	return file_program_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TableStats) GetName() string {
@@ -4076,7 +4233,7 @@ type WorkerStats struct {
 
 func (x *WorkerStats) Reset() {
 	*x = WorkerStats{}
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4088,7 +4245,7 @@ func (x *WorkerStats) String() string {
 func (*WorkerStats) ProtoMessage() {}
 
 func (x *WorkerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4101,7 +4258,7 @@ func (x *WorkerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStats.ProtoReflect.Descriptor instead.
 func (*WorkerStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{31}
+	return file_program_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WorkerStats) GetLcore() uint32 {
@@ -4208,7 +4365,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4220,7 +4377,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4233,7 +4390,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{32}
+	return file_program_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *ShardStats) GetWorker() uint32 {
@@ -4317,7 +4474,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4329,7 +4486,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4342,7 +4499,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{33}
+	return file_program_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -4369,7 +4526,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4381,7 +4538,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4394,7 +4551,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{34}
+	return file_program_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -4422,7 +4579,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4434,7 +4591,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4447,7 +4604,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{35}
+	return file_program_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -4482,7 +4639,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4494,7 +4651,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4507,7 +4664,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{36}
+	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -4541,7 +4698,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4553,7 +4710,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4566,7 +4723,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{37}
+	return file_program_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -4594,7 +4751,7 @@ type Evicted struct {
 
 func (x *Evicted) Reset() {
 	*x = Evicted{}
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4606,7 +4763,7 @@ func (x *Evicted) String() string {
 func (*Evicted) ProtoMessage() {}
 
 func (x *Evicted) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4619,7 +4776,7 @@ func (x *Evicted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Evicted.ProtoReflect.Descriptor instead.
 func (*Evicted) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{38}
+	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Evicted) GetSource() uint32 {
@@ -4651,7 +4808,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4663,7 +4820,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4676,7 +4833,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{39}
+	return file_program_proto_rawDescGZIP(), []int{41}
 }
 
 type NeighborList struct {
@@ -4688,7 +4845,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4700,7 +4857,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4713,7 +4870,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{40}
+	return file_program_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -4736,7 +4893,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4748,7 +4905,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4761,7 +4918,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{41}
+	return file_program_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -4809,7 +4966,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4821,7 +4978,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4834,7 +4991,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{42}
+	return file_program_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -4860,7 +5017,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4872,7 +5029,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4885,7 +5042,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{43}
+	return file_program_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -4914,7 +5071,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4926,7 +5083,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4939,7 +5096,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{44}
+	return file_program_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Session) GetRun() string {
@@ -5035,7 +5192,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5047,7 +5204,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5060,7 +5217,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{45}
+	return file_program_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -5115,7 +5272,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5127,7 +5284,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5140,7 +5297,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{46}
+	return file_program_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -5171,7 +5328,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5183,7 +5340,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5196,7 +5353,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{47}
+	return file_program_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -5249,7 +5406,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5261,7 +5418,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5274,7 +5431,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{48}
+	return file_program_proto_rawDescGZIP(), []int{50}
 }
 
 type Traced struct {
@@ -5290,7 +5447,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5302,7 +5459,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5315,7 +5472,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{49}
+	return file_program_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -5368,7 +5525,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5380,7 +5537,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5393,7 +5550,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{50}
+	return file_program_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -5455,7 +5612,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5467,7 +5624,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5480,7 +5637,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{51}
+	return file_program_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -5509,7 +5666,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5521,7 +5678,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5534,7 +5691,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{52}
+	return file_program_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -5573,7 +5730,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5585,7 +5742,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5598,7 +5755,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{53}
+	return file_program_proto_rawDescGZIP(), []int{55}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -5612,7 +5769,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5624,7 +5781,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5637,7 +5794,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{54}
+	return file_program_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -5657,7 +5814,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5669,7 +5826,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5682,7 +5839,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{55}
+	return file_program_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -5710,7 +5867,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5722,7 +5879,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5735,7 +5892,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{56}
+	return file_program_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -5758,7 +5915,7 @@ type Marks struct {
 
 func (x *Marks) Reset() {
 	*x = Marks{}
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5770,7 +5927,7 @@ func (x *Marks) String() string {
 func (*Marks) ProtoMessage() {}
 
 func (x *Marks) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5783,7 +5940,7 @@ func (x *Marks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marks.ProtoReflect.Descriptor instead.
 func (*Marks) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57}
+	return file_program_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Marks) GetGeneration() uint32 {
@@ -5811,7 +5968,7 @@ type GetDevices struct {
 
 func (x *GetDevices) Reset() {
 	*x = GetDevices{}
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5823,7 +5980,7 @@ func (x *GetDevices) String() string {
 func (*GetDevices) ProtoMessage() {}
 
 func (x *GetDevices) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5836,7 +5993,7 @@ func (x *GetDevices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDevices.ProtoReflect.Descriptor instead.
 func (*GetDevices) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58}
+	return file_program_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *GetDevices) GetTryRules() uint32 {
@@ -5855,7 +6012,7 @@ type DeviceList struct {
 
 func (x *DeviceList) Reset() {
 	*x = DeviceList{}
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5867,7 +6024,7 @@ func (x *DeviceList) String() string {
 func (*DeviceList) ProtoMessage() {}
 
 func (x *DeviceList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5880,7 +6037,7 @@ func (x *DeviceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceList.ProtoReflect.Descriptor instead.
 func (*DeviceList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59}
+	return file_program_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *DeviceList) GetDevices() []*Device {
@@ -5904,7 +6061,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5916,7 +6073,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5929,7 +6086,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60}
+	return file_program_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Device) GetInterface() string {
@@ -5996,7 +6153,7 @@ type FlowCapabilities struct {
 
 func (x *FlowCapabilities) Reset() {
 	*x = FlowCapabilities{}
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6008,7 +6165,7 @@ func (x *FlowCapabilities) String() string {
 func (*FlowCapabilities) ProtoMessage() {}
 
 func (x *FlowCapabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6021,7 +6178,7 @@ func (x *FlowCapabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCapabilities.ProtoReflect.Descriptor instead.
 func (*FlowCapabilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61}
+	return file_program_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *FlowCapabilities) GetRefused() string {
@@ -6125,7 +6282,7 @@ type FlowRefusal struct {
 
 func (x *FlowRefusal) Reset() {
 	*x = FlowRefusal{}
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6137,7 +6294,7 @@ func (x *FlowRefusal) String() string {
 func (*FlowRefusal) ProtoMessage() {}
 
 func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6150,7 +6307,7 @@ func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRefusal.ProtoReflect.Descriptor instead.
 func (*FlowRefusal) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{62}
+	return file_program_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *FlowRefusal) GetOf() string {
@@ -6178,7 +6335,7 @@ type HashCapabilities struct {
 
 func (x *HashCapabilities) Reset() {
 	*x = HashCapabilities{}
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6190,7 +6347,7 @@ func (x *HashCapabilities) String() string {
 func (*HashCapabilities) ProtoMessage() {}
 
 func (x *HashCapabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6203,7 +6360,7 @@ func (x *HashCapabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashCapabilities.ProtoReflect.Descriptor instead.
 func (*HashCapabilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63}
+	return file_program_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *HashCapabilities) GetKey() bool {
@@ -6242,7 +6399,7 @@ type UpdateFlows struct {
 
 func (x *UpdateFlows) Reset() {
 	*x = UpdateFlows{}
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6254,7 +6411,7 @@ func (x *UpdateFlows) String() string {
 func (*UpdateFlows) ProtoMessage() {}
 
 func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6267,7 +6424,7 @@ func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlows.ProtoReflect.Descriptor instead.
 func (*UpdateFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{64}
+	return file_program_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *UpdateFlows) GetInterface() string {
@@ -6311,7 +6468,7 @@ type FlowStep struct {
 
 func (x *FlowStep) Reset() {
 	*x = FlowStep{}
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6323,7 +6480,7 @@ func (x *FlowStep) String() string {
 func (*FlowStep) ProtoMessage() {}
 
 func (x *FlowStep) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6336,7 +6493,7 @@ func (x *FlowStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowStep.ProtoReflect.Descriptor instead.
 func (*FlowStep) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65}
+	return file_program_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *FlowStep) GetStep() isFlowStep_Step {
@@ -6392,7 +6549,7 @@ type FlowTurn struct {
 
 func (x *FlowTurn) Reset() {
 	*x = FlowTurn{}
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6404,7 +6561,7 @@ func (x *FlowTurn) String() string {
 func (*FlowTurn) ProtoMessage() {}
 
 func (x *FlowTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6417,7 +6574,7 @@ func (x *FlowTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowTurn.ProtoReflect.Descriptor instead.
 func (*FlowTurn) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{66}
+	return file_program_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *FlowTurn) GetShard() uint32 {
@@ -6452,7 +6609,7 @@ type FlowRule struct {
 
 func (x *FlowRule) Reset() {
 	*x = FlowRule{}
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6464,7 +6621,7 @@ func (x *FlowRule) String() string {
 func (*FlowRule) ProtoMessage() {}
 
 func (x *FlowRule) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6477,7 +6634,7 @@ func (x *FlowRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRule.ProtoReflect.Descriptor instead.
 func (*FlowRule) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{67}
+	return file_program_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FlowRule) GetNumber() uint32 {
@@ -6557,7 +6714,7 @@ type FlowCond struct {
 
 func (x *FlowCond) Reset() {
 	*x = FlowCond{}
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6569,7 +6726,7 @@ func (x *FlowCond) String() string {
 func (*FlowCond) ProtoMessage() {}
 
 func (x *FlowCond) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6582,7 +6739,7 @@ func (x *FlowCond) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCond.ProtoReflect.Descriptor instead.
 func (*FlowCond) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{68}
+	return file_program_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FlowCond) GetField() Field {
@@ -6625,7 +6782,7 @@ type FlowsUpdated struct {
 
 func (x *FlowsUpdated) Reset() {
 	*x = FlowsUpdated{}
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6637,7 +6794,7 @@ func (x *FlowsUpdated) String() string {
 func (*FlowsUpdated) ProtoMessage() {}
 
 func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6650,7 +6807,7 @@ func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowsUpdated.ProtoReflect.Descriptor instead.
 func (*FlowsUpdated) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69}
+	return file_program_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FlowsUpdated) GetDone() uint32 {
@@ -6691,7 +6848,7 @@ type GetFlows struct {
 
 func (x *GetFlows) Reset() {
 	*x = GetFlows{}
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6703,7 +6860,7 @@ func (x *GetFlows) String() string {
 func (*GetFlows) ProtoMessage() {}
 
 func (x *GetFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6716,7 +6873,7 @@ func (x *GetFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFlows.ProtoReflect.Descriptor instead.
 func (*GetFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{70}
+	return file_program_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *GetFlows) GetInterface() string {
@@ -6739,7 +6896,7 @@ type FlowList struct {
 
 func (x *FlowList) Reset() {
 	*x = FlowList{}
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6751,7 +6908,7 @@ func (x *FlowList) String() string {
 func (*FlowList) ProtoMessage() {}
 
 func (x *FlowList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6764,7 +6921,7 @@ func (x *FlowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowList.ProtoReflect.Descriptor instead.
 func (*FlowList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71}
+	return file_program_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *FlowList) GetFlows() []*FlowState {
@@ -6819,7 +6976,7 @@ type FlowState struct {
 
 func (x *FlowState) Reset() {
 	*x = FlowState{}
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6831,7 +6988,7 @@ func (x *FlowState) String() string {
 func (*FlowState) ProtoMessage() {}
 
 func (x *FlowState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6844,7 +7001,7 @@ func (x *FlowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowState.ProtoReflect.Descriptor instead.
 func (*FlowState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{72}
+	return file_program_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *FlowState) GetNumber() uint32 {
@@ -6903,7 +7060,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6915,7 +7072,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6928,7 +7085,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{73}
+	return file_program_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -6960,7 +7117,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6972,7 +7129,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6985,7 +7142,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74}
+	return file_program_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -7013,7 +7170,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7025,7 +7182,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7038,7 +7195,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{75}
+	return file_program_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *Peer) GetName() string {
@@ -7072,7 +7229,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7084,7 +7241,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7097,7 +7254,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76}
+	return file_program_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -7127,7 +7284,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7139,7 +7296,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7152,7 +7309,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77}
+	return file_program_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -7198,7 +7355,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7210,7 +7367,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7223,7 +7380,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78}
+	return file_program_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -7281,7 +7438,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7293,7 +7450,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7306,7 +7463,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{79}
+	return file_program_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -7366,7 +7523,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7378,7 +7535,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7391,7 +7548,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{80}
+	return file_program_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -7469,7 +7626,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7481,7 +7638,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7494,7 +7651,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{81}
+	return file_program_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -7536,7 +7693,7 @@ type PartitionShards struct {
 
 func (x *PartitionShards) Reset() {
 	*x = PartitionShards{}
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7548,7 +7705,7 @@ func (x *PartitionShards) String() string {
 func (*PartitionShards) ProtoMessage() {}
 
 func (x *PartitionShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7561,7 +7718,7 @@ func (x *PartitionShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionShards.ProtoReflect.Descriptor instead.
 func (*PartitionShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{82}
+	return file_program_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *PartitionShards) GetPartitioning() *Partitioning {
@@ -7581,7 +7738,7 @@ type ShardsPartitioned struct {
 
 func (x *ShardsPartitioned) Reset() {
 	*x = ShardsPartitioned{}
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7593,7 +7750,7 @@ func (x *ShardsPartitioned) String() string {
 func (*ShardsPartitioned) ProtoMessage() {}
 
 func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7606,7 +7763,7 @@ func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsPartitioned.ProtoReflect.Descriptor instead.
 func (*ShardsPartitioned) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{83}
+	return file_program_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *ShardsPartitioned) GetUnhashed() []string {
@@ -7624,7 +7781,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[84]
+	mi := &file_program_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7636,7 +7793,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[84]
+	mi := &file_program_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7649,7 +7806,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{84}
+	return file_program_proto_rawDescGZIP(), []int{86}
 }
 
 type FlowCapabilities_FieldMatching struct {
@@ -7662,7 +7819,7 @@ type FlowCapabilities_FieldMatching struct {
 
 func (x *FlowCapabilities_FieldMatching) Reset() {
 	*x = FlowCapabilities_FieldMatching{}
-	mi := &file_program_proto_msgTypes[85]
+	mi := &file_program_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7674,7 +7831,7 @@ func (x *FlowCapabilities_FieldMatching) String() string {
 func (*FlowCapabilities_FieldMatching) ProtoMessage() {}
 
 func (x *FlowCapabilities_FieldMatching) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[85]
+	mi := &file_program_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7687,7 +7844,7 @@ func (x *FlowCapabilities_FieldMatching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCapabilities_FieldMatching.ProtoReflect.Descriptor instead.
 func (*FlowCapabilities_FieldMatching) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61, 0}
+	return file_program_proto_rawDescGZIP(), []int{63, 0}
 }
 
 func (x *FlowCapabilities_FieldMatching) GetField() Field {
@@ -7708,7 +7865,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vmeter.proto\x1a\x0etracking.proto\"\xc2\x03\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vmeter.proto\x1a\x0etracking.proto\"\xee\x03\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -7724,7 +7881,8 @@ const file_program_proto_rawDesc = "" +
 	"\bcounters\x18\b \x03(\tR\bcounters\x12\x18\n" +
 	"\areasons\x18\t \x03(\tR\areasons\x12\x1b\n" +
 	"\ticmp_rate\x18\n" +
-	" \x01(\rR\bicmpRate\x12\x1f\n" +
+	" \x01(\rR\bicmpRate\x12*\n" +
+	"\x04fibs\x18\x15 \x03(\v2\x16.sinter.program.v1.FibR\x04fibs\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
 	"longestWay\"\x9a\x03\n" +
 	"\tInterface\x12\x12\n" +
@@ -7775,7 +7933,7 @@ const file_program_proto_rawDesc = "" +
 	"\x06udp_ms\x18\x06 \x01(\rR\x05udpMs\x12\x17\n" +
 	"\aicmp_ms\x18\a \x01(\rR\x06icmpMs\x12!\n" +
 	"\fmax_sessions\x18\b \x01(\rR\vmaxSessions\x12\x16\n" +
-	"\x06single\x18P \x03(\rR\x06single\"\xe9\x01\n" +
+	"\x06single\x18P \x03(\rR\x06single\"\xfb\x01\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tttl_floor\x18\x02 \x01(\rR\bttlFloor\x12.\n" +
@@ -7783,7 +7941,11 @@ const file_program_proto_rawDesc = "" +
 	"\x03low\x18\x04 \x01(\v2\x18.sinter.program.v1.TableR\x03low\x122\n" +
 	"\aclasses\x18\x05 \x03(\v2\x18.sinter.program.v1.ClassR\aclasses\x12\x1d\n" +
 	"\n" +
-	"whole_only\x18\x06 \x01(\bR\twholeOnly\"\xbe\x01\n" +
+	"whole_only\x18\x06 \x01(\bR\twholeOnly\x12\x10\n" +
+	"\x03fib\x18\a \x01(\rR\x03fib\"6\n" +
+	"\x03Fib\x12\x12\n" +
+	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x1b\n" +
+	"\tnext_hops\x18\x02 \x01(\rR\bnextHops\"\xbe\x01\n" +
 	"\x05Table\x12,\n" +
 	"\x04dims\x18\x01 \x03(\x0e2\x18.sinter.program.v1.FieldR\x04dims\x12\x1a\n" +
 	"\x06bounds\x18\x02 \x03(\aB\x02\x10\x01R\x06bounds\x12-\n" +
@@ -7908,11 +8070,18 @@ const file_program_proto_rawDesc = "" +
 	"\x02By\x12\b\n" +
 	"\x04HOST\x10\x00\x12\v\n" +
 	"\aADDRESS\x10\x01\x12\a\n" +
-	"\x03RSS\x10\x02\"d\n" +
+	"\x03RSS\x10\x02\"\x96\x01\n" +
 	"\x04Load\x12\x18\n" +
 	"\aprogram\x18\x01 \x01(\fR\aprogram\x12\x12\n" +
 	"\x04hash\x18\x02 \x01(\fR\x04hash\x12.\n" +
-	"\x05marks\x18\x03 \x01(\v2\x18.sinter.program.v1.MarksR\x05marks\"\xa0\x01\n" +
+	"\x05marks\x18\x03 \x01(\v2\x18.sinter.program.v1.MarksR\x05marks\x120\n" +
+	"\x04fibs\x18\x04 \x03(\v2\x1c.sinter.program.v1.FibChangeR\x04fibs\"\x81\x01\n" +
+	"\tFibChange\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\fR\x04from\x12\x12\n" +
+	"\x04hash\x18\x02 \x01(\fR\x04hash\x12\x18\n" +
+	"\x05first\x18\x03 \x03(\aB\x02\x10\x01R\x05first\x12\x16\n" +
+	"\x04last\x18\x04 \x03(\aB\x02\x10\x01R\x04last\x12\x1a\n" +
+	"\x06number\x18\x05 \x03(\rB\x02\x10\x01R\x06number\"\xa0\x01\n" +
 	"\x06Loaded\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x19\n" +
 	"\bbuild_ns\x18\x02 \x01(\x04R\abuildNs\x12\x17\n" +
@@ -8304,7 +8473,7 @@ const file_program_proto_rawDesc = "" +
 	"Dependence\x12\x1e\n" +
 	"\x1aADDRESS_AND_PORT_DEPENDENT\x10\x00\x12\x15\n" +
 	"\x11ADDRESS_DEPENDENT\x10\x01\x12\x18\n" +
-	"\x14ENDPOINT_INDEPENDENT\x10\x02*\x8e\x01\n" +
+	"\x14ENDPOINT_INDEPENDENT\x10\x02*\x99\x01\n" +
 	"\x05Field\x12\b\n" +
 	"\x04VLAN\x10\x00\x12\a\n" +
 	"\x03SRC\x10\x01\x12\a\n" +
@@ -8318,7 +8487,8 @@ const file_program_proto_rawDesc = "" +
 	"\tTCP_FLAGS\x10\t\x12\r\n" +
 	"\tICMP_TYPE\x10\n" +
 	"\x12\r\n" +
-	"\tICMP_CODE\x10\v*\xfe\x05\n" +
+	"\tICMP_CODE\x10\v\x12\t\n" +
+	"\x05ROUTE\x10\f*\xfe\x05\n" +
 	"\n" +
 	"DropReason\x12\r\n" +
 	"\tDROP_NONE\x10\x00\x12\x12\n" +
@@ -8392,7 +8562,7 @@ func file_program_proto_rawDescGZIP() []byte {
 }
 
 var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 86)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
 var file_program_proto_goTypes = []any{
 	(Dependence)(0),                        // 0: sinter.program.v1.Dependence
 	(Field)(0),                             // 1: sinter.program.v1.Field
@@ -8417,213 +8587,217 @@ var file_program_proto_goTypes = []any{
 	(*AddressRange)(nil),                   // 20: sinter.program.v1.AddressRange
 	(*Run)(nil),                            // 21: sinter.program.v1.Run
 	(*Segment)(nil),                        // 22: sinter.program.v1.Segment
-	(*Table)(nil),                          // 23: sinter.program.v1.Table
-	(*BitSet)(nil),                         // 24: sinter.program.v1.BitSet
-	(*Class)(nil),                          // 25: sinter.program.v1.Class
-	(*Leg)(nil),                            // 26: sinter.program.v1.Leg
-	(*Drop)(nil),                           // 27: sinter.program.v1.Drop
-	(*Op)(nil),                             // 28: sinter.program.v1.Op
-	(*SetField)(nil),                       // 29: sinter.program.v1.SetField
-	(*Generator)(nil),                      // 30: sinter.program.v1.Generator
-	(*Request)(nil),                        // 31: sinter.program.v1.Request
-	(*Response)(nil),                       // 32: sinter.program.v1.Response
-	(*Hello)(nil),                          // 33: sinter.program.v1.Hello
-	(*HelloReply)(nil),                     // 34: sinter.program.v1.HelloReply
-	(*Address)(nil),                        // 35: sinter.program.v1.Address
-	(*Partitioning)(nil),                   // 36: sinter.program.v1.Partitioning
-	(*Load)(nil),                           // 37: sinter.program.v1.Load
-	(*Loaded)(nil),                         // 38: sinter.program.v1.Loaded
-	(*GetStats)(nil),                       // 39: sinter.program.v1.GetStats
-	(*Stats)(nil),                          // 40: sinter.program.v1.Stats
-	(*PortStats)(nil),                      // 41: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                   // 42: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                     // 43: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                      // 44: sinter.program.v1.DropStats
-	(*TableStats)(nil),                     // 45: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                    // 46: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                     // 47: sinter.program.v1.ShardStats
-	(*Inject)(nil),                         // 48: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),                 // 49: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                       // 50: sinter.program.v1.Injected
-	(*OutPacket)(nil),                      // 51: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                         // 52: sinter.program.v1.DropOf
-	(*Evicted)(nil),                        // 53: sinter.program.v1.Evicted
-	(*GetNeighbors)(nil),                   // 54: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                   // 55: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),                  // 56: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                    // 57: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                    // 58: sinter.program.v1.SessionList
-	(*Session)(nil),                        // 59: sinter.program.v1.Session
-	(*StartTrace)(nil),                     // 60: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                   // 61: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                   // 62: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                      // 63: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                         // 64: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                   // 65: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                    // 66: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                    // 67: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                      // 68: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                     // 69: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                      // 70: sinter.program.v1.ShardMove
-	(*Moved)(nil),                          // 71: sinter.program.v1.Moved
-	(*Marks)(nil),                          // 72: sinter.program.v1.Marks
-	(*GetDevices)(nil),                     // 73: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                     // 74: sinter.program.v1.DeviceList
-	(*Device)(nil),                         // 75: sinter.program.v1.Device
-	(*FlowCapabilities)(nil),               // 76: sinter.program.v1.FlowCapabilities
-	(*FlowRefusal)(nil),                    // 77: sinter.program.v1.FlowRefusal
-	(*HashCapabilities)(nil),               // 78: sinter.program.v1.HashCapabilities
-	(*UpdateFlows)(nil),                    // 79: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                       // 80: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                       // 81: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                       // 82: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                       // 83: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                   // 84: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                       // 85: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                       // 86: sinter.program.v1.FlowList
-	(*FlowState)(nil),                      // 87: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                   // 88: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                       // 89: sinter.program.v1.SetPeers
-	(*Peer)(nil),                           // 90: sinter.program.v1.Peer
-	(*PeerInterface)(nil),                  // 91: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                    // 92: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                     // 93: sinter.program.v1.GiveShards
-	(*Given)(nil),                          // 94: sinter.program.v1.Given
-	(*TakeShards)(nil),                     // 95: sinter.program.v1.TakeShards
-	(*Taken)(nil),                          // 96: sinter.program.v1.Taken
-	(*PartitionShards)(nil),                // 97: sinter.program.v1.PartitionShards
-	(*ShardsPartitioned)(nil),              // 98: sinter.program.v1.ShardsPartitioned
-	(*Shutdown)(nil),                       // 99: sinter.program.v1.Shutdown
-	(*FlowCapabilities_FieldMatching)(nil), // 100: sinter.program.v1.FlowCapabilities.FieldMatching
-	(*Meter)(nil),                          // 101: sinter.program.v1.Meter
-	(*Balancer)(nil),                       // 102: sinter.program.v1.Balancer
-	(*Tracking)(nil),                       // 103: sinter.program.v1.Tracking
-	(*Track)(nil),                          // 104: sinter.program.v1.Track
-	(*Admit)(nil),                          // 105: sinter.program.v1.Admit
-	(*MeterStats)(nil),                     // 106: sinter.program.v1.MeterStats
+	(*Fib)(nil),                            // 23: sinter.program.v1.Fib
+	(*Table)(nil),                          // 24: sinter.program.v1.Table
+	(*BitSet)(nil),                         // 25: sinter.program.v1.BitSet
+	(*Class)(nil),                          // 26: sinter.program.v1.Class
+	(*Leg)(nil),                            // 27: sinter.program.v1.Leg
+	(*Drop)(nil),                           // 28: sinter.program.v1.Drop
+	(*Op)(nil),                             // 29: sinter.program.v1.Op
+	(*SetField)(nil),                       // 30: sinter.program.v1.SetField
+	(*Generator)(nil),                      // 31: sinter.program.v1.Generator
+	(*Request)(nil),                        // 32: sinter.program.v1.Request
+	(*Response)(nil),                       // 33: sinter.program.v1.Response
+	(*Hello)(nil),                          // 34: sinter.program.v1.Hello
+	(*HelloReply)(nil),                     // 35: sinter.program.v1.HelloReply
+	(*Address)(nil),                        // 36: sinter.program.v1.Address
+	(*Partitioning)(nil),                   // 37: sinter.program.v1.Partitioning
+	(*Load)(nil),                           // 38: sinter.program.v1.Load
+	(*FibChange)(nil),                      // 39: sinter.program.v1.FibChange
+	(*Loaded)(nil),                         // 40: sinter.program.v1.Loaded
+	(*GetStats)(nil),                       // 41: sinter.program.v1.GetStats
+	(*Stats)(nil),                          // 42: sinter.program.v1.Stats
+	(*PortStats)(nil),                      // 43: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                   // 44: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                     // 45: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                      // 46: sinter.program.v1.DropStats
+	(*TableStats)(nil),                     // 47: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                    // 48: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                     // 49: sinter.program.v1.ShardStats
+	(*Inject)(nil),                         // 50: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),                 // 51: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                       // 52: sinter.program.v1.Injected
+	(*OutPacket)(nil),                      // 53: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                         // 54: sinter.program.v1.DropOf
+	(*Evicted)(nil),                        // 55: sinter.program.v1.Evicted
+	(*GetNeighbors)(nil),                   // 56: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                   // 57: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),                  // 58: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                    // 59: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                    // 60: sinter.program.v1.SessionList
+	(*Session)(nil),                        // 61: sinter.program.v1.Session
+	(*StartTrace)(nil),                     // 62: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                   // 63: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                   // 64: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                      // 65: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                         // 66: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                   // 67: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                    // 68: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                    // 69: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                      // 70: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                     // 71: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                      // 72: sinter.program.v1.ShardMove
+	(*Moved)(nil),                          // 73: sinter.program.v1.Moved
+	(*Marks)(nil),                          // 74: sinter.program.v1.Marks
+	(*GetDevices)(nil),                     // 75: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                     // 76: sinter.program.v1.DeviceList
+	(*Device)(nil),                         // 77: sinter.program.v1.Device
+	(*FlowCapabilities)(nil),               // 78: sinter.program.v1.FlowCapabilities
+	(*FlowRefusal)(nil),                    // 79: sinter.program.v1.FlowRefusal
+	(*HashCapabilities)(nil),               // 80: sinter.program.v1.HashCapabilities
+	(*UpdateFlows)(nil),                    // 81: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                       // 82: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                       // 83: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                       // 84: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                       // 85: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                   // 86: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                       // 87: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                       // 88: sinter.program.v1.FlowList
+	(*FlowState)(nil),                      // 89: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                   // 90: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                       // 91: sinter.program.v1.SetPeers
+	(*Peer)(nil),                           // 92: sinter.program.v1.Peer
+	(*PeerInterface)(nil),                  // 93: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                    // 94: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                     // 95: sinter.program.v1.GiveShards
+	(*Given)(nil),                          // 96: sinter.program.v1.Given
+	(*TakeShards)(nil),                     // 97: sinter.program.v1.TakeShards
+	(*Taken)(nil),                          // 98: sinter.program.v1.Taken
+	(*PartitionShards)(nil),                // 99: sinter.program.v1.PartitionShards
+	(*ShardsPartitioned)(nil),              // 100: sinter.program.v1.ShardsPartitioned
+	(*Shutdown)(nil),                       // 101: sinter.program.v1.Shutdown
+	(*FlowCapabilities_FieldMatching)(nil), // 102: sinter.program.v1.FlowCapabilities.FieldMatching
+	(*Meter)(nil),                          // 103: sinter.program.v1.Meter
+	(*Balancer)(nil),                       // 104: sinter.program.v1.Balancer
+	(*Tracking)(nil),                       // 105: sinter.program.v1.Tracking
+	(*Track)(nil),                          // 106: sinter.program.v1.Track
+	(*Admit)(nil),                          // 107: sinter.program.v1.Admit
+	(*MeterStats)(nil),                     // 108: sinter.program.v1.MeterStats
 }
 var file_program_proto_depIdxs = []int32{
 	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
 	19,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
 	21,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
 	22,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	30,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
-	18,  // 5: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	17,  // 6: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
-	2,   // 7: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
-	20,  // 8: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	0,   // 9: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
-	0,   // 10: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
-	101, // 11: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
-	102, // 12: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
-	103, // 13: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
-	23,  // 14: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	23,  // 15: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	25,  // 16: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	1,   // 17: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	24,  // 18: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	1,   // 19: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	26,  // 20: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	28,  // 21: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	27,  // 22: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	104, // 23: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
-	2,   // 24: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	29,  // 25: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	105, // 26: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	1,   // 27: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	6,   // 28: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	33,  // 29: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	37,  // 30: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	39,  // 31: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	48,  // 32: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	99,  // 33: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	54,  // 34: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	57,  // 35: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	60,  // 36: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	63,  // 37: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	68,  // 38: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	69,  // 39: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	73,  // 40: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	79,  // 41: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	85,  // 42: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	88,  // 43: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	93,  // 44: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	95,  // 45: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	89,  // 46: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	97,  // 47: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	34,  // 48: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	38,  // 49: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	40,  // 50: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	50,  // 51: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	55,  // 52: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	58,  // 53: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	62,  // 54: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	64,  // 55: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	71,  // 56: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	74,  // 57: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	84,  // 58: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	86,  // 59: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	94,  // 60: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	96,  // 61: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	98,  // 62: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	35,  // 63: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	36,  // 64: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	72,  // 65: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	7,   // 66: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	72,  // 67: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	41,  // 68: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	42,  // 69: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	43,  // 70: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	44,  // 71: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	45,  // 72: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	46,  // 73: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	47,  // 74: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	3,   // 75: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	106, // 76: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	4,   // 77: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	49,  // 78: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	51,  // 79: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	52,  // 80: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	53,  // 81: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
-	59,  // 82: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
-	56,  // 83: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	59,  // 84: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	61,  // 85: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	60,  // 86: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	65,  // 87: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	66,  // 88: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	67,  // 89: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	8,   // 90: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	70,  // 91: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	75,  // 92: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	76,  // 93: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	78,  // 94: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	100, // 95: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	10,  // 96: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	77,  // 97: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	80,  // 98: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	81,  // 99: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	5,   // 100: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	82,  // 101: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	83,  // 102: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	11,  // 103: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	1,   // 104: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	87,  // 105: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	12,  // 106: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	90,  // 107: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	91,  // 108: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	13,  // 109: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	92,  // 110: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	14,  // 111: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	92,  // 112: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	36,  // 113: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	1,   // 114: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	9,   // 115: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	116, // [116:116] is the sub-list for method output_type
-	116, // [116:116] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	31,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	23,  // 5: sinter.program.v1.Program.fibs:type_name -> sinter.program.v1.Fib
+	18,  // 6: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	17,  // 7: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
+	2,   // 8: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
+	20,  // 9: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	0,   // 10: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
+	0,   // 11: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
+	103, // 12: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
+	104, // 13: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
+	105, // 14: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
+	24,  // 15: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	24,  // 16: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	26,  // 17: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	1,   // 18: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	25,  // 19: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	1,   // 20: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	27,  // 21: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	29,  // 22: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	28,  // 23: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	106, // 24: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	2,   // 25: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	30,  // 26: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	107, // 27: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	1,   // 28: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	6,   // 29: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	34,  // 30: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	38,  // 31: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	41,  // 32: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	50,  // 33: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	101, // 34: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	56,  // 35: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	59,  // 36: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	62,  // 37: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	65,  // 38: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	70,  // 39: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	71,  // 40: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	75,  // 41: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	81,  // 42: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	87,  // 43: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	90,  // 44: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	95,  // 45: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	97,  // 46: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	91,  // 47: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	99,  // 48: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	35,  // 49: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	40,  // 50: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	42,  // 51: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	52,  // 52: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	57,  // 53: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	60,  // 54: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	64,  // 55: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	66,  // 56: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	73,  // 57: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	76,  // 58: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	86,  // 59: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	88,  // 60: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	96,  // 61: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	98,  // 62: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	100, // 63: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	36,  // 64: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	37,  // 65: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	74,  // 66: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	7,   // 67: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	74,  // 68: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	39,  // 69: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
+	43,  // 70: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	44,  // 71: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	45,  // 72: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	46,  // 73: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	47,  // 74: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	48,  // 75: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	49,  // 76: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	3,   // 77: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	108, // 78: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	4,   // 79: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	51,  // 80: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	53,  // 81: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	54,  // 82: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	55,  // 83: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
+	61,  // 84: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
+	58,  // 85: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	61,  // 86: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	63,  // 87: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	62,  // 88: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	67,  // 89: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	68,  // 90: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	69,  // 91: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 92: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	72,  // 93: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	77,  // 94: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	78,  // 95: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	80,  // 96: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	102, // 97: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 98: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	79,  // 99: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	82,  // 100: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	83,  // 101: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 102: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	84,  // 103: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	85,  // 104: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 105: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 106: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	89,  // 107: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 108: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	92,  // 109: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	93,  // 110: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 111: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	94,  // 112: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 113: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	94,  // 114: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	37,  // 115: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 116: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 117: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	118, // [118:118] is the sub-list for method output_type
+	118, // [118:118] is the sub-list for method input_type
+	118, // [118:118] is the sub-list for extension type_name
+	118, // [118:118] is the sub-list for extension extendee
+	0,   // [0:118] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8634,7 +8808,7 @@ func file_program_proto_init() {
 	file_balancer_proto_init()
 	file_meter_proto_init()
 	file_tracking_proto_init()
-	file_program_proto_msgTypes[11].OneofWrappers = []any{
+	file_program_proto_msgTypes[12].OneofWrappers = []any{
 		(*Leg_Output)(nil),
 		(*Leg_Drop)(nil),
 		(*Leg_Generator)(nil),
@@ -8642,11 +8816,11 @@ func file_program_proto_init() {
 		(*Leg_StateReturn)(nil),
 		(*Leg_Track)(nil),
 	}
-	file_program_proto_msgTypes[12].OneofWrappers = []any{
+	file_program_proto_msgTypes[13].OneofWrappers = []any{
 		(*Drop_Chain)(nil),
 		(*Drop_Builtin)(nil),
 	}
-	file_program_proto_msgTypes[13].OneofWrappers = []any{
+	file_program_proto_msgTypes[14].OneofWrappers = []any{
 		(*Op_Set)(nil),
 		(*Op_AddTtl)(nil),
 		(*Op_NextHop)(nil),
@@ -8657,7 +8831,7 @@ func file_program_proto_init() {
 		(*Op_BalanceBack)(nil),
 		(*Op_Admit)(nil),
 	}
-	file_program_proto_msgTypes[16].OneofWrappers = []any{
+	file_program_proto_msgTypes[17].OneofWrappers = []any{
 		(*Request_Hello)(nil),
 		(*Request_Load)(nil),
 		(*Request_GetStats)(nil),
@@ -8678,7 +8852,7 @@ func file_program_proto_init() {
 		(*Request_SetPeers)(nil),
 		(*Request_PartitionShards)(nil),
 	}
-	file_program_proto_msgTypes[17].OneofWrappers = []any{
+	file_program_proto_msgTypes[18].OneofWrappers = []any{
 		(*Response_Hello)(nil),
 		(*Response_Load)(nil),
 		(*Response_Stats)(nil),
@@ -8695,7 +8869,7 @@ func file_program_proto_init() {
 		(*Response_Taken)(nil),
 		(*Response_ShardsPartitioned)(nil),
 	}
-	file_program_proto_msgTypes[65].OneofWrappers = []any{
+	file_program_proto_msgTypes[67].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),
 		(*FlowStep_Destroy)(nil),
 	}
@@ -8705,7 +8879,7 @@ func file_program_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   86,
+			NumMessages:   88,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
