@@ -45,6 +45,8 @@ type Source struct {
 type Files struct {
 	Rules    map[Source][]Rule
 	Prefixes map[string][]netip.Prefix
+	// Versions are those of Prefixes that a memory read.
+	Versions map[string]Version[netip.Prefix]
 	// Memory has texts as they were read last, and keeps these; nil: each is read as a whole.
 	Memory *Memory
 }
@@ -64,7 +66,7 @@ func (f *Files) readRules(s Source, text []byte) ([]Rule, []Problem) {
 	case s.Format == v1alpha1.FormatCSV:
 		return CSV(text)
 	case f.Memory != nil:
-		return readAgain(&f.Memory.rules, s, text, classBenchFormat)
+		return f.Memory.readRules(s, text)
 	}
 	return ClassBench(text)
 }
@@ -81,7 +83,12 @@ func (f *Files) AddPrefixes(name string, text []byte) []Problem {
 
 func (f *Files) readPrefixes(name string, text []byte) ([]netip.Prefix, []Problem) {
 	if f.Memory != nil {
-		return readAgain(&f.Memory.prefixes, name, text, prefixFormat)
+		list, version, problems := readAgain(f.Memory, &f.Memory.prefixes, name, text, prefixFormat)
+		if f.Versions == nil {
+			f.Versions = map[string]Version[netip.Prefix]{}
+		}
+		f.Versions[name] = version
+		return list, problems
 	}
 	return Prefixes(text)
 }

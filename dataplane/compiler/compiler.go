@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/graph/tables"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
@@ -20,6 +21,8 @@ type Sources struct {
 	Functions []*v1alpha1.NetworkFunction
 	// Files are the rule and route files that functions name.
 	Files rules.Files
+	// Tables has routers keep very many routes in tables by content, as they were built last (graph.Inputs); nil: the program has all routes itself.
+	Tables *tables.Memory
 }
 
 // Program is a compiled chain.
@@ -51,7 +54,7 @@ func Compile(s Sources) (*Program, finding.List, error) {
 // Lower is the first half of Compile: it checks the sources and makes their graph of elements. With an error among the
 // findings there is no graph.
 func Lower(s Sources) (*graph.Graph, finding.List) {
-	return graph.Build(s.Chain, graph.Inputs{Functions: s.Functions, Files: s.Files})
+	return graph.Build(s.Chain, graph.Inputs{Functions: s.Functions, Files: s.Files, Tables: s.Tables})
 }
 
 // Synthesize is the second half of Compile: it makes a graph's program.

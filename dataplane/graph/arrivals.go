@@ -30,6 +30,11 @@ func (b *builder) checkNextHop(f *function, field string, p netip.Prefix, name v
 	}
 }
 
+// needsNextHop tells whether some route without via may lead to nowhere by an interface.
+func (at *behind) needsNextHop() bool {
+	return slices.ContainsFunc(at.interfaces, func(i *chainInterface) bool { return i.spec.Gateway == "" && i.prefix.IsValid() })
+}
+
 // checkTranslations warns of what elements translate to and nobody answers for, and refuses what a NAPT translates to, too.
 func (b *builder) checkTranslations() {
 	for _, f := range b.functions {

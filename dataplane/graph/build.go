@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/tables"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -18,6 +19,9 @@ type Inputs struct {
 	Functions []*v1alpha1.NetworkFunction
 	// Files is the content of the files that functions name.
 	Files rules.Files
+	// Tables has very many routes of files in tables of their own (element.Table), as they were built last, and keeps these; nil: all routes are in
+	// lists.
+	Tables *tables.Memory
 }
 
 // Build lowers a chain to its graph of elements. The graph is nil if some finding
@@ -63,6 +67,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	if b.findings.HasErrors() {
 		return nil, b.findings
 	}
+	in.Tables.Forget()
 	return b.g, b.findings
 }
 

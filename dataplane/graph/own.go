@@ -59,7 +59,7 @@ func (b *builder) learnRealms() {
 		seen := map[port]bool{}
 		for _, p := range f.ports {
 			realm := b.realm.find(port{f.name, p})
-			for _, r := range l.Routes {
+			for r := range l.All() {
 				if r.Prefix.Bits() > 0 && !seen[realm] && !b.leadsAway(f, r.Out) {
 					b.knows(realm, r.Prefix)
 				}

@@ -46,7 +46,7 @@ func (b *builder) routesBack(rt *function, by string) element.Lookup {
 	lookup := b.g.Nodes[b.g.Nodes[rt.sends[by]].Out[0].To].Element.(element.Lookup)
 	l := element.Lookup{NoRoute: toRouter, Outs: replyOuts}
 	var above []element.Route // those that hold the route at hand; routes are in the order of their prefixes
-	for _, r := range lookup.Routes {
+	for r := range lookup.All() {
 		for len(above) > 0 && !above[len(above)-1].Prefix.Contains(r.Prefix.Addr()) {
 			above = above[:len(above)-1]
 		}

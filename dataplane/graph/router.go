@@ -56,16 +56,8 @@ const (
 func (r router) lower(b *builder, f *function) {
 	spec := r.spec
 	own, sources := b.routerAddresses(f, spec)
-	routes := b.routes(f, spec)
 	f.sends, f.beyond = map[string]int{}, map[string]bool{}
-	var last *routeOrigin
-	for _, r := range routes {
-		if r.routeOrigin != last && r.rank <= len(spec.RoutesFrom) && r.port != "" {
-			f.beyond[r.port] = true
-		}
-		last = r.routeOrigin
-	}
-	f.hasDefault = slices.ContainsFunc(routes, func(r portRoute) bool { return r.prefix.Bits() == 0 && r.port != "" })
+	l := b.routing(f, spec)
 	var entered []string
 	for _, p := range f.ports {
 		if b.reached[port{f.name, p}] {
@@ -75,7 +67,6 @@ func (r router) lower(b *builder, f *function) {
 	if len(entered) == 0 {
 		return
 	}
-	l := lookupOf(f, routes)
 	shared := true
 	for _, p := range entered {
 		shared = shared && sources[p] == sources[entered[0]]
@@ -178,6 +169,23 @@ type routing struct {
 	ports int
 }
 
+// routing is a router's lookup. It notes where its routes lead.
+func (b *builder) routing(f *function, spec *v1alpha1.Router) routing {
+	if b.isLarge(spec) {
+		return b.tableOf(f, spec)
+	}
+	routes := b.routes(f, spec)
+	var last *routeOrigin
+	for _, r := range routes {
+		if r.routeOrigin != last && r.rank <= len(spec.RoutesFrom) && r.port != "" {
+			f.beyond[r.port] = true
+		}
+		last = r.routeOrigin
+	}
+	f.hasDefault = slices.ContainsFunc(routes, func(r portRoute) bool { return r.prefix.Bits() == 0 && r.port != "" })
+	return lookupOf(f, routes)
+}
+
 func lookupOf(f *function, routes []portRoute) routing {
 	to := placement.NewOuts()
 	for _, p := range f.ports {
@@ -232,10 +240,7 @@ func (r *routeOrigin) leads() string {
 
 // routes are all routes of a router, one per prefix, ordered by prefix.
 func (b *builder) routes(f *function, spec *v1alpha1.Router) []portRoute {
-	near := map[string]behind{}
-	for _, p := range f.ports {
-		near[p] = b.behind(port{f.name, p})
-	}
+	near := b.near(f)
 	list := b.ownRoutes(f, spec, near)
 	n := 0
 	for _, from := range spec.RoutesFrom {
@@ -246,18 +251,32 @@ func (b *builder) routes(f *function, spec *v1alpha1.Router) []portRoute {
 		list = b.fileRoutes(f, index(f.path+".routesFrom", i), &from, near, i+1, list)
 	}
 	connected := len(spec.RoutesFrom) + 1
+	list = append(list, connectedRoutes(f, near, connected)...)
+	return b.oncePerPrefix(f, byPrefix(list), connected)
+}
+
+// near is what lies behind each port.
+func (b *builder) near(f *function) map[string]behind {
+	near := map[string]behind{}
 	for _, p := range f.ports {
-		field := f.declared
+		near[p] = b.behind(port{f.name, p})
+	}
+	return near
+}
+
+// connectedRoutes are those to the prefixes behind a router's ports.
+func connectedRoutes(f *function, near map[string]behind, rank int) (list []portRoute) {
+	for _, p := range f.ports {
 		for _, i := range near[p].interfaces {
 			if i.prefix.IsValid() {
-				list = append(list, portRoute{i.prefix.Masked(), &routeOrigin{port: p, rank: connected, field: field}})
+				list = append(list, portRoute{i.prefix.Masked(), &routeOrigin{port: p, rank: rank, field: f.declared}})
 			}
 		}
 		for _, pool := range near[p].pools {
-			list = append(list, portRoute{pool.prefix, &routeOrigin{port: p, pool: pool.of, rank: connected, field: field}})
+			list = append(list, portRoute{pool.prefix, &routeOrigin{port: p, pool: pool.of, rank: rank, field: f.declared}})
 		}
 	}
-	return b.oncePerPrefix(f, byPrefix(list), connected)
+	return list
 }
 
 // byPrefix sorts routes by prefix. Those of one prefix stay in their order, which is that of ranks. A table may have a million: what is sorted is
@@ -326,22 +345,32 @@ func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]
 
 // fileRoutes appends the routes of a file to a list.
 func (b *builder) fileRoutes(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int, list []portRoute) []portRoute {
+	of := b.fileOrigin(f, field, from, near, rank)
+	if of == nil {
+		return list
+	}
+	for _, p := range b.in.Files.Prefixes[from.Name()] {
+		list = append(list, portRoute{p, of})
+	}
+	return list
+}
+
+// fileOrigin is what the routes of a file have in common; nil: it has errors.
+func (b *builder) fileOrigin(f *function, field string, from *v1alpha1.RoutesFrom, near map[string]behind, rank int) *routeOrigin {
 	via, ok := b.nextHop(f, field, from.Type, from.Port, from.Via, near)
 	prefixes, read := b.in.Files.Prefixes[from.Name()]
 	if !read {
 		b.fail(f.object, field, from.Name(), "the file was not read")
 	}
 	if !ok {
-		return list
+		return nil
 	}
-	of := &routeOrigin{via: via, port: string(from.Port), kind: from.Type, rank: rank}
-	for _, p := range prefixes {
-		if !via.IsValid() {
-			b.checkNextHop(f, field, p, from.Port, near[string(from.Port)])
+	if at := near[string(from.Port)]; !via.IsValid() && at.needsNextHop() {
+		for _, p := range prefixes {
+			b.checkNextHop(f, field, p, from.Port, at)
 		}
-		list = append(list, portRoute{p, of})
 	}
-	return list
+	return &routeOrigin{via: via, port: string(from.Port), kind: from.Type, rank: rank}
 }
 
 // nextHop reads a route's port and next hop, which must be on-link at the port. Of a route that leads

@@ -49,7 +49,13 @@ const (
 	ICMPType              // ICMP type; absent otherwise and on later fragments
 	ICMPCode              // ICMP code, likewise
 	NumFields
+	// Route is no field of a header, but what a table of routes says of the destination on entry to the segment: the number of its next hop
+	// (package fib). Filters and packets have it beside the fields.
+	Route = NumFields
 )
+
+// numSets is how many sets a filter has: one for each field, and one for Route.
+const numSets = NumFields + 1
 
 // Values of Frag.
 const (
@@ -58,7 +64,7 @@ const (
 	FragLater = 2 // offset not zero
 )
 
-var fields = [NumFields]struct {
+var fields = [numSets]struct {
 	name   string
 	max    Value // largest value, Absent included
 	absent bool
@@ -75,10 +81,11 @@ var fields = [NumFields]struct {
 	TCPFlags: {"tcp-flags", V(256), true},
 	ICMPType: {"icmp-type", V(256), true},
 	ICMPCode: {"icmp-code", V(256), true},
+	Route:    {"route", V(65535), false},
 }
 
 func (f Field) String() string {
-	if f < NumFields {
+	if f < numSets {
 		return fields[f].name
 	}
 	return fmt.Sprintf("field(%d)", uint8(f))

@@ -7,7 +7,7 @@ import (
 // Filter is a packet filter: a product of field filters (SNF, φ). The zero
 // Filter is the whole packet space. Filters are values; With returns a new one.
 type Filter struct {
-	sets [NumFields]*Set // nil: every value
+	sets [numSets]*Set // nil: every value
 }
 
 // Get is the filter's set for a field.
@@ -70,7 +70,7 @@ func (p Filter) Ref(f Field) *Set { return p.sets[f] }
 
 // Intersect is the packets that both filters pass.
 func (p Filter) Intersect(q Filter) Filter {
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		p = p.Meet(q, f)
 	}
 	return p
@@ -79,7 +79,7 @@ func (p Filter) Intersect(q Filter) Filter {
 // Given forgets the fields in which p asks no more than g: among packets that pass g,
 // the result passes the same as p.
 func (p Filter) Given(g Filter) Filter {
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		if p.sets[f] != nil && g.sets[f] != nil && (p.sets[f] == g.sets[f] || g.sets[f].SubsetOf(*p.sets[f])) {
 			p.sets[f] = nil
 		}
@@ -89,7 +89,7 @@ func (p Filter) Given(g Filter) Filter {
 
 // IsEmpty tells whether no packet passes, by the product alone (see Feasible).
 func (p Filter) IsEmpty() bool {
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		if p.sets[f] != nil && p.sets[f].IsEmpty() {
 			return true
 		}
@@ -102,7 +102,7 @@ func (p Filter) SubsetOf(q Filter) bool {
 	if p.IsEmpty() {
 		return true
 	}
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		if q.sets[f] == nil || p.sets[f] == q.sets[f] {
 			continue
 		}
@@ -115,7 +115,7 @@ func (p Filter) SubsetOf(q Filter) bool {
 
 // Overlaps tells whether some packet passes both.
 func (p Filter) Overlaps(q Filter) bool {
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		if p.sets[f] != nil && p.sets[f].IsEmpty() || q.sets[f] != nil && q.sets[f].IsEmpty() {
 			return false
 		}
@@ -131,7 +131,7 @@ func (p Filter) Equal(q Filter) bool { return p.SubsetOf(q) && q.SubsetOf(p) }
 
 // Same tells whether both filters have the same set for every field. Other than with Equal, filters that no packet passes may differ.
 func (p Filter) Same(q Filter) bool {
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		if a, b := p.sets[f], q.sets[f]; a != b && (a == nil || b == nil || !a.Equal(*b)) {
 			return false
 		}
@@ -147,7 +147,7 @@ func (p Filter) Subtract(q Filter) []Filter {
 	}
 	var out []Filter
 	rest := p
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		if q.sets[f] == nil {
 			continue
 		}
@@ -161,7 +161,7 @@ func (p Filter) Subtract(q Filter) []Filter {
 
 // Contains tells whether the packet passes.
 func (p Filter) Contains(pkt *Packet) bool {
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		if p.sets[f] != nil && !p.sets[f].Contains(pkt[f]) {
 			return false
 		}
@@ -169,8 +169,8 @@ func (p Filter) Contains(pkt *Packet) bool {
 	return true
 }
 
-// Packet is a point of the packet space: a value per field.
-type Packet [NumFields]Value
+// Packet is a point of the packet space: a value per field, and of Route.
+type Packet [numSets]Value
 
 var (
 	tcp, icmp = Single(V(6)), Single(V(1))
@@ -235,7 +235,7 @@ func (p Filter) Simplify() Filter {
 // String lists the fields that the filter restricts.
 func (p Filter) String() string {
 	var parts []string
-	for f := range NumFields {
+	for f := range Field(numSets) {
 		if p.sets[f] != nil {
 			parts = append(parts, f.String()+"="+p.sets[f].Format(f))
 		}

@@ -17,7 +17,7 @@ type lookup struct {
 
 func newLookup(e element.Lookup) *lookup {
 	l := &lookup{noRoute: e.NoRoute}
-	for _, r := range e.Routes {
+	for r := range e.All() {
 		n := r.Prefix.Bits()
 		if l.byLen[n] == nil {
 			l.byLen[n] = map[uint32]element.Route{}

@@ -43,13 +43,13 @@ func emit(w *walker) (*Result, error) {
 			return nil, fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	l := newLooper(w)
+	l, loops := loopsOf(w)
 	most, err := longest.Way(e.p, l.bound())
 	if err != nil {
 		return nil, err
 	}
 	e.p.LongestWay = uint32(most)
-	e.r.Warnings = append(l.warnings(), u.warnings()...)
+	e.r.Warnings = append(loops, u.warnings()...)
 	return e.r, nil
 }
 
@@ -83,6 +83,7 @@ func (e *emitter) interfaces() {
 // segment numbers the classes of a segment's leaves and lowers them to tables.
 func (e *emitter) segment(s *segment, u *usage) error {
 	out, info := &programpb.Segment{Name: s.name}, &Segment{Name: s.name, leaves: s.pruned(u)}
+	out.Fib = e.fib(s, info)
 	e.classes(s, info.leaves, out, info)
 	common := boxes.CommonPackets(e.shapes)
 	out.TtlFloor, out.WholeOnly = common.TTLFloor, common.WholeOnly
@@ -96,6 +97,24 @@ func (e *emitter) segment(s *segment, u *usage) error {
 	e.p.Segments = append(e.p.Segments, out)
 	e.r.Segments = append(e.r.Segments, info)
 	return nil
+}
+
+// fib is 1 + the place among the program's FIBs of what the segment's leaves ask for; 0: they do not.
+func (e *emitter) fib(s *segment, info *Segment) uint32 {
+	if s.lookup == 0 {
+		return 0
+	}
+	l := e.w.means[s.lookup-1].(*lookup)
+	info.table = l.Table.Table()
+	hash := info.table.Hash()
+	for i, t := range e.r.Tables {
+		if t.Hash() == hash && int(e.p.Fibs[i].NextHops) == len(l.Table.Hops) {
+			return uint32(i + 1)
+		}
+	}
+	e.r.Tables = append(e.r.Tables, info.table)
+	e.p.Fibs = append(e.p.Fibs, &programpb.Fib{Hash: hash[:], NextHops: uint32(len(l.Table.Hops))})
+	return uint32(len(e.p.Fibs))
 }
 
 // lower lowers the shapes of a segment's leaves to its tables. It tells how many boxes each class has of packets with enough TTL.

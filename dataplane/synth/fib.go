@@ -69,13 +69,13 @@ type hopGroup struct {
 	out int
 }
 
-func newFIB(l element.Lookup) *fib {
-	n := len(l.Routes)
-	f := &fib{routes: l.Routes, prefixes: make([]prefix, n), rank: make([]int32, n), group: make([]int32, n)}
+func newFIB(routes []element.Route) *fib {
+	n := len(routes)
+	f := &fib{routes: routes, prefixes: make([]prefix, n), rank: make([]int32, n), group: make([]int32, n)}
 	byAddr := make([]int32, 0, n)
 	known := map[hopGroup]int32{}
-	for i := range l.Routes {
-		r := &l.Routes[i]
+	for i := range routes {
+		r := &routes[i]
 		if !r.Prefix.Addr().Is4() {
 			continue
 		}

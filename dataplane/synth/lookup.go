@@ -1,7 +1,11 @@
 package synth
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	contents "github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -11,17 +15,23 @@ func init() { register(func(e element.Lookup) meaning { return &lookup{Lookup: e
 
 type lookup struct {
 	element.Lookup
-	table *fib // nil: not asked for yet
+	table   *fib                 // nil: not asked for yet
+	numbers []headerspace.Filter // of a table by content: the packets of each number of a next hop
 }
 
 func (l *lookup) fib() *fib {
 	if l.table == nil {
-		l.table = newFIB(l.Lookup)
+		l.table = newFIB(slices.Collect(l.All()))
 	}
 	return l.table
 }
 
-func (l *lookup) size() int { return len(l.Routes) }
+func (l *lookup) size() int {
+	if l.Table != nil {
+		return len(l.Table.Hops)
+	}
+	return len(l.Routes)
+}
 
 func (l *lookup) ruleName(route int) string {
 	switch route {
@@ -29,6 +39,13 @@ func (l *lookup) ruleName(route int) string {
 		return "no route"
 	case anyRoute:
 		return "any route"
+	}
+	if l.Table != nil {
+		hop := l.Table.Hops[hopRule-route]
+		if !hop.Via.IsValid() {
+			return fmt.Sprintf("routes to %d", hop.Out)
+		}
+		return "routes via " + hop.Via.String()
 	}
 	return l.Routes[route].Prefix.String()
 }
@@ -53,7 +70,7 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 	if t.fan && t.val[headerspace.Dst].kind == ident {
 		return errFan
 	}
-	cut, err := w.budget.apart(w, t, at, true, func(enough int) int { return l.choices(t, enough) })
+	cut, err := w.budget.apart(w, t, at, l.Table == nil, func(enough int) int { return l.choices(t, enough) })
 	if err != nil {
 		return err
 	}
@@ -62,6 +79,9 @@ func (l *lookup) walk(w *walker, t *tcu, at arrival) error {
 	}
 	if t.val[headerspace.Dst].kind != ident {
 		return l.walkWritten(w, t, node)
+	}
+	if l.Table != nil {
+		return l.walkTable(w, t, node)
 	}
 	if f := l.fib(); f.choices(t.live, w.fanned) > w.fanned {
 		return l.fan(w, t, node)
@@ -149,6 +169,13 @@ func (l *lookup) take(w *walker, t *tcu, node, route, rule int) error {
 
 // walkWritten is walk for a destination that was written on the way.
 func (l *lookup) walkWritten(w *walker, t *tcu, node int) error {
+	if l.Table != nil {
+		to, ok := t.val[headerspace.Dst].set.Only()
+		if !ok || t.val[headerspace.Dst].kind != constE {
+			return w.undecided(t, node, 0)
+		}
+		return l.takeNumber(w, t, node, l.Table.Table().At(uint32(to.Lo)))
+	}
 	f := l.fib()
 	if to, ok := t.val[headerspace.Dst].set.Only(); ok && t.val[headerspace.Dst].kind == constE {
 		route := f.find(uint32(to.Lo))
@@ -178,7 +205,73 @@ func (l *lookup) choices(t *tcu, enough int) int {
 	if t.val[headerspace.Dst].kind != ident {
 		return 1
 	}
+	if l.Table != nil {
+		return len(l.Table.Numbers())
+	}
 	return l.fib().choices(t.live, enough)
+}
+
+// hopRule is the rule in the trace of packets to the first next hop of a table by content; those to the next ones are below.
+const hopRule = eachRoute - 1
+
+// takeNumber goes on by the next hop that has a number, or without one.
+func (l *lookup) takeNumber(w *walker, t *tcu, node int, number uint16) error {
+	if number == 0 {
+		return w.follow(t, node, l.NoRoute, noRoute)
+	}
+	to := l.Table.Hops[number-1]
+	t.hop = hop{addr: hopAddr(to.Via), set: true}
+	return w.follow(t, node, to.Out, hopRule-int(number-1))
+}
+
+// walkTable follows t by each next hop of a table by content. Which packets take it is not said by prefixes, but by what the table has for
+// their destinations (headerspace.Route): which that is depends on the table alone, and the way not on it. A segment has one such table.
+func (l *lookup) walkTable(w *walker, t *tcu, node int) error {
+	numbers := l.Table.Numbers()
+	if len(numbers) == 1 {
+		return l.takeNumber(w, t, node, numbers[0])
+	}
+	if other := w.contents(); other != nil && other != l.Table.Table() {
+		return w.undecided(t, node, 0)
+	}
+	w.seg.lookup = node + 1
+	t.parted = t.parted || len(numbers) > narrow
+	var expired graph.Edge
+	var dead ways
+	if numbers[0] != 0 {
+		var outs []int
+		for _, n := range numbers {
+			outs = append(outs, l.Table.Hops[n-1].Out)
+		}
+		slices.Sort(outs)
+		expired, dead = l.expireTogether(w, t, node, slices.Compact(outs))
+	}
+	for _, n := range numbers {
+		p := t.filter.Meet(l.filterOf(n), headerspace.Route)
+		if p.EmptyAt(headerspace.Route) {
+			continue
+		}
+		if err := l.takeNumber(w, w.branch(t, p), node, n); err != nil {
+			return err
+		}
+	}
+	return l.expire(w, t, node, expired, dead)
+}
+
+// filterOf is the packets of a number.
+func (l *lookup) filterOf(number uint16) headerspace.Filter {
+	for n := len(l.numbers); n <= int(number); n++ {
+		l.numbers = append(l.numbers, headerspace.Filter{}.With(headerspace.Route, headerspace.Of(uint64(n))))
+	}
+	return l.numbers[number]
+}
+
+// contents is the table by content in which the segment looks destinations up; nil: there is none.
+func (w *walker) contents() *contents.Table {
+	if w.seg.lookup == 0 {
+		return nil
+	}
+	return w.means[w.seg.lookup-1].(*lookup).Table.Table()
 }
 
 // again tells whether the unit passed this lookup before with all of its fields but the TTL as they are now.

@@ -45,11 +45,25 @@ type looper struct {
 	starts  int // segments that start between two lookups, at most
 	lookUps int // of packets that do not go round, at most
 	endless bool
+	exact   bool // what tables by content say is followed address by address
+}
+
+// loopsOf finds what goes round, and the warnings of it. Tables by content are first taken to lead every address by every next hop: mostly nothing
+// goes round even so.
+func loopsOf(w *walker) (*looper, []Warning) {
+	l := newLooper(w, false)
+	warnings := l.warnings()
+	isTable := func(m meaning) bool { t, ok := m.(*lookup); return ok && t.Table != nil }
+	if len(warnings) > 0 && slices.ContainsFunc(w.means, isTable) {
+		l = newLooper(w, true)
+		warnings = l.warnings()
+	}
+	return l, warnings
 }
 
 // newLooper finds what goes round.
-func newLooper(w *walker) *looper {
-	l := &looper{w: w, hops: map[int][]hopTo{}, reached: map[int]spans{}, looping: map[int]spans{}}
+func newLooper(w *walker, exact bool) *looper {
+	l := &looper{w: w, exact: exact, hops: map[int][]hopTo{}, reached: map[int]spans{}, looping: map[int]spans{}}
 	for n, m := range w.means {
 		if e, ok := m.(*lookup); ok {
 			l.lookups = append(l.lookups, n)
@@ -167,10 +181,14 @@ func (l *looper) warnings() []Warning {
 // leaving are the hops from a lookup.
 func (l *looper) leaving(n int, e *lookup) []hopTo {
 	by := make([]spans, e.Outs)
-	for _, c := range e.fib().cells {
+	if e.Table != nil && !l.exact {
+		return l.leavingTable(n, e)
+	}
+	f := e.fib()
+	for _, c := range f.cells {
 		o := e.NoRoute
 		if c.route != noRoute {
-			o = e.Routes[c.route].Out
+			o = f.routes[c.route].Out
 		}
 		if n := len(by[o]); n > 0 && by[o][n-1].hi == c.lo-1 {
 			by[o][n-1].hi = c.hi
@@ -181,6 +199,22 @@ func (l *looper) leaving(n int, e *lookup) []hopTo {
 	var out []hopTo
 	for o, live := range by {
 		out = l.follow(hopTo{live: live, way: []hopStep{{n, o}}}, out)
+	}
+	return out
+}
+
+// leavingTable are the hops from a table by content, each of any address.
+func (l *looper) leavingTable(n int, e *lookup) (out []hopTo) {
+	var outs []int
+	for _, number := range e.Table.Numbers() {
+		o := e.NoRoute
+		if number > 0 {
+			o = e.Table.Hops[number-1].Out
+		}
+		if !slices.Contains(outs, o) {
+			outs = append(outs, o)
+			out = l.follow(hopTo{live: everyAddress, way: []hopStep{{n, o}}}, out)
+		}
 	}
 	return out
 }

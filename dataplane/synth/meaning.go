@@ -105,7 +105,7 @@ func meaningsOf(g *graph.Graph) []meaning {
 		if l, ok := out[i].(*lookup); ok && len(l.Routes) > 0 {
 			of := routes{&l.Routes[0], len(l.Routes)}
 			if tables[of] == nil {
-				tables[of] = newFIB(l.Lookup)
+				tables[of] = newFIB(l.Routes)
 			}
 			l.table = tables[of]
 		}

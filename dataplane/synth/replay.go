@@ -10,11 +10,11 @@ import (
 // nodes on its way, which are the same.
 
 // tally is how much a walk has found, and what it has left to spend.
-type tally struct{ segments, links, used, tables, seen, left, behind int }
+type tally struct{ segments, links, used, tables, seen, left, behind, lookup int }
 
 func (w *walker) tally() tally {
 	return tally{
-		len(w.segments), len(w.runs.links), len(w.runs.used), len(w.tables), len(w.budget.seen), w.budget.left, w.budget.tables,
+		len(w.segments), len(w.runs.links), len(w.runs.used), len(w.tables), len(w.budget.seen), w.budget.left, w.budget.tables, w.seg.lookup,
 	}
 }
 
@@ -142,6 +142,7 @@ func (l *walkLog) find(from, to tally) {
 	}
 	w.budget.left -= from.left - to.left
 	w.budget.tables = to.behind
+	w.seg.lookup = to.lookup
 }
 
 // end notes that the segment's walk is done.

@@ -102,9 +102,17 @@ func elementDiffers(before, now element.Element) (rules []bool, ok bool) {
 		return rules, true
 	case element.Lookup:
 		a, is := before.(element.Lookup)
-		return nil, is && a.Outs == b.Outs && a.NoRoute == b.NoRoute && slices.Equal(a.Routes, b.Routes)
+		return nil, is && a.Outs == b.Outs && a.NoRoute == b.NoRoute && slices.Equal(a.Routes, b.Routes) && sameHops(a.Table, b.Table)
 	}
 	return nil, reflect.DeepEqual(before, now)
+}
+
+// sameHops tells whether packets find the same next hops by two tables, if not the same packets.
+func sameHops(a, b *element.Table) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return slices.Equal(a.Hops, b.Hops) && slices.Equal(a.Numbers(), b.Numbers())
 }
 
 // meaningsOf are those of a graph's nodes. Nodes that are the same mean the same.
@@ -115,6 +123,9 @@ func (r *recorder) meaningsOf(g *graph.Graph) []meaning {
 	out := make([]meaning, len(g.Nodes))
 	for i, n := range g.Nodes {
 		out[i] = r.before.means[i]
+		if l, ok := n.Element.(element.Lookup); ok && l.Table != nil {
+			out[i] = meaningOf(n.Element) // of other packets
+		}
 		if r.difference[i] != nil {
 			out[i] = meaningOf(n.Element)
 			now, before := out[i].(*classifier), r.before.means[i].(*classifier)

@@ -66,7 +66,7 @@ func TestAFIBIsTheLongestMatchOfEveryAddress(t *testing.T) {
 			}
 			l.Routes = append(l.Routes, element.Route{Prefix: netip.PrefixFrom(netip.AddrFrom4([4]byte{byte(a >> 24), byte(a >> 16), byte(a >> 8), byte(a)}), bits)})
 		}
-		f, at := newFIB(l), drawAddress(t)
+		f, at := newFIB(l.Routes), drawAddress(t)
 		want := noRoute
 		for i, r := range l.Routes {
 			s := spans{prefixSpan(r.Prefix)}

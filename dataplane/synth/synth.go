@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 
+	contents "github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/dataplane/program"
@@ -109,6 +110,8 @@ type Result struct {
 	Segments []*Segment
 	Runs     []Run
 	Warnings []Warning
+	// Tables are the program's FIBs, which it has by their hashes alone.
+	Tables []*contents.Table
 
 	graph *graph.Graph
 }
@@ -137,6 +140,7 @@ type Segment struct {
 	Classes []Class
 
 	leaves leaves
+	table  *contents.Table // what leaves ask for (headerspace.Route); nil: they do not
 }
 
 // Leaf is one traffic class unit: a filter, and the class of packets that it belongs to.
@@ -265,6 +269,11 @@ func (s *Segment) NumLeaves() int {
 // packets that cannot exist.
 func (s *Segment) Match(pkt *headerspace.Packet) (leaf *Leaf, ok bool) {
 	at := spansOf(headerspace.Single(pkt[headerspace.Dst]))
+	if s.table != nil && len(at) > 0 {
+		known := *pkt
+		known[headerspace.Route] = headerspace.V(uint64(s.table.At(at[0].lo)))
+		pkt = &known
+	}
 	s.leaves.all(func(l *found, route int, to spans) bool {
 		if to != nil && len(to.intersect(at)) == 0 || !l.filter.Contains(pkt) {
 			return true

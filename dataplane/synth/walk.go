@@ -71,6 +71,8 @@ type segment struct {
 	// given is what is known of every packet that comes here.
 	given  headerspace.Filter
 	leaves leaves
+	// lookup is 1 + the node of a table by content that the leaves ask for (headerspace.Route); 0: they do not.
+	lookup int
 }
 
 func newWalker(g *graph.Graph, means []meaning, opts Options, apart map[int]bool, wide map[wideAt]bool, record *recorder) *walker {
@@ -153,7 +155,7 @@ func (w *walker) runName(run int) string {
 
 func (w *walker) walkSegment(n int, s start, each int) error {
 	w.seg, w.fresh = w.segments[n], s.kind == startEntry || s.kind == startAnswer
-	w.seg.leaves = nil
+	w.seg.leaves, w.seg.lookup = nil, 0
 	w.budget = budget{start: place{s.kind, s.node}, left: each, tables: w.max, visits: make([]int, len(w.g.Nodes))}
 	t := tcu{filter: everything, live: everyAddress, known: w.known} // the identity: every packet, no operation (SNF, tcu_0)
 	node, port := s.node, s.port

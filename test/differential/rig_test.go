@@ -10,7 +10,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/program"
@@ -30,6 +32,8 @@ type rig struct {
 	cut      string // what tells it the shard of a flow
 	cache    int    // decisions that a worker keeps whole
 	napts    map[string]bool
+	tabled   bool         // its routes are in tables by content
+	loaded   []*fib.Table // those of the program in force
 
 	engine  *harness
 	oracle  *interp.Chain
@@ -75,8 +79,14 @@ func (m *mismatch) Error() string {
 }
 
 // newRig synthesizes a chain.
-func newRig(g *graph.Graph) (*rig, error) {
-	res, err := synth.Synthesize(g, synth.Options{})
+func newRig(g *graph.Graph) (*rig, error) { return newRigOf(g, false) }
+
+func newRigOf(g *graph.Graph, inTables bool) (*rig, error) {
+	from := g
+	if inTables {
+		from = tabled(g)
+	}
+	res, err := synth.Synthesize(from, synth.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
 	}
@@ -84,7 +94,7 @@ func newRig(g *graph.Graph) (*rig, error) {
 		return nil, err
 	}
 	res.Program.IcmpRate = 0 // the oracle answers everything
-	r := &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, cache: decisions(g.Chain), napts: map[string]bool{}}
+	r := &rig{tabled: inTables, chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, cache: decisions(g.Chain), napts: map[string]bool{}}
 	if metered(g) {
 		r.workers = 1 // several share a bucket by chunks (docs/elements.md)
 	}
@@ -107,11 +117,31 @@ func (r *rig) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.engine.Load(ctx, encoded, program.Hash(encoded)); err != nil {
+	r.loaded = nil
+	if _, err := r.load(ctx, encoded, r.res); err != nil {
 		return fmt.Errorf("chain %s: %w", r.chain, r.engine.died(err))
 	}
 	r.reset()
 	return nil
+}
+
+// load has the engine load a program. Its tables are built from those that the engine has.
+func (r *rig) load(ctx context.Context, encoded []byte, res *synth.Result) (*programpb.Loaded, error) {
+	var changes []*programpb.FibChange
+	for i, t := range res.Tables {
+		var from *fib.Table
+		if i < len(r.loaded) {
+			from = r.loaded[i]
+		}
+		if !slices.ContainsFunc(r.loaded, func(o *fib.Table) bool { return o.Hash() == t.Hash() }) {
+			changes = append(changes, control.TableChange(from, t))
+		}
+	}
+	loaded, err := r.engine.LoadTables(ctx, encoded, program.Hash(encoded), changes)
+	if err == nil {
+		r.loaded = res.Tables
+	}
+	return loaded, err
 }
 
 // reset forgets what the oracle knows and what was run.

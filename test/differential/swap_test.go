@@ -107,7 +107,7 @@ func (s *swapper) drive(ctx context.Context, n int) error {
 func (s *swapper) swap(ctx context.Context) error {
 	for range 8 {
 		g := s.revise()
-		next, err := newRig(g)
+		next, err := newRigOf(g, s.tabled)
 		if err != nil || !sameState(next.res.Program, s.res.Program) {
 			continue
 		}
@@ -115,7 +115,7 @@ func (s *swapper) swap(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		loaded, err := s.engine.Load(ctx, encoded, program.Hash(encoded))
+		loaded, err := s.load(ctx, encoded, next.res)
 		if err != nil {
 			return s.engine.died(err)
 		}

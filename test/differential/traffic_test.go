@@ -105,7 +105,7 @@ func (t *traffic) learnTable(table *programpb.Table) {
 			f = f.And(hs.Field(field), values(field, table.GetBounds()[at], table.GetBounds()[at+1]))
 		}
 		for i, b := range table.GetBits() {
-			if table.GetRequired()[box*words+i/64]>>(i%64)&1 == 0 {
+			if table.GetRequired()[box*words+i/64]>>(i%64)&1 == 0 || b.GetField() == programpb.Field_ROUTE { // the routes are learnt from the chain
 				continue
 			}
 			var s hs.Set

@@ -4,8 +4,8 @@
 
 /*
  * A forwarding information base: the number of each IPv4 destination's next hop, 0 for none. It is known by
- * the hash of what it says (see Hash in dataplane/fib), and never changes. The next one is made of it by what
- * differs, and shares the rest.
+ * the hash of what it says (see Hash in dataplane/fib), and never changes. The next one is built from it by
+ * what differs, and shares the rest.
  */
 
 #include <stddef.h>

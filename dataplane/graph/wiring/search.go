@@ -90,7 +90,7 @@ func (s *Search) lookup(n *Node, l element.Lookup, p headerspace.Filter) {
 	}
 	rest := p.Get(headerspace.Dst)
 	var near []element.Route
-	for _, r := range l.Routes {
+	for r := range l.All() {
 		if rest.Overlaps(headerspace.Prefix(r.Prefix)) {
 			near = append(near, r)
 		}

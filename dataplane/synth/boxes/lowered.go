@@ -179,7 +179,7 @@ type bitOrder struct {
 	refs  map[*headerspace.Set]int
 	all   []*programpb.BitSet // by number
 	seen  []bool
-	first [headerspace.NumFields][]int // numbers as they first appear
+	first [headerspace.Route + 1][]int // numbers as they first appear
 	used  uint8                        // dimensions
 	fails bool                         // a dimension is missing, or there are too many bits
 	now   []int                        // by number: the new one, or -1

@@ -22,7 +22,7 @@ var (
 	}
 	bitFields = []headerspace.Field{
 		headerspace.Proto, headerspace.DSCP, headerspace.Frag,
-		headerspace.TCPFlags, headerspace.ICMPType, headerspace.ICMPCode,
+		headerspace.TCPFlags, headerspace.ICMPType, headerspace.ICMPCode, headerspace.Route,
 	}
 )
 

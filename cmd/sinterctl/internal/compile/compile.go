@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	"github.com/sinter-nfv/sinter/dataplane/graph/tables"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 )
 
@@ -27,9 +28,9 @@ type Took struct{ Read, Synthesize time.Duration }
 
 // Graph reads the chain with the name (empty: the only one) from files and folders, up to its graph of
 // elements. The error has a line for everything that is wrong; with it, the chain has Files alone.
-func Graph(paths []string, name string) (*Chain, error) { return graphOf(nil, paths, name) }
+func Graph(paths []string, name string) (*Chain, error) { return graphOf(nil, nil, paths, name) }
 
-func graphOf(memory *rules.Memory, paths []string, name string) (*Chain, error) {
+func graphOf(memory *rules.Memory, routes *tables.Memory, paths []string, name string) (*Chain, error) {
 	began := time.Now()
 	bundle, findings := manifest.LoadAgain(memory, paths...)
 	read := &Chain{Files: bundle.Sources}
@@ -40,7 +41,7 @@ func graphOf(memory *rules.Memory, paths []string, name string) (*Chain, error) 
 	if err != nil {
 		return read, err
 	}
-	g, more := compiler.Lower(sources(bundle, sc))
+	g, more := compiler.Lower(sources(bundle, sc, routes))
 	findings = append(findings, bundle.Locate(more)...).Sorted()
 	if err := findings.Err(); err != nil {
 		return read, err
@@ -61,15 +62,17 @@ func Files(paths []string, name string) (*Chain, error) {
 }
 
 // Session compiles files again and again. It keeps what it read last and what came of it, so a small change takes less time than the first
-// compile; the result is the same. The zero Session is ready.
+// compile; the result is the same, but that very many routes of a router are in tables that the program has by their hashes alone (synth.Result).
+// The zero Session is ready.
 type Session struct {
 	memory rules.Memory
+	tables tables.Memory
 	synth  synth.Session
 }
 
 // Files is as the function of the name.
 func (s *Session) Files(paths []string, name string) (*Chain, error) {
-	c, err := graphOf(&s.memory, paths, name)
+	c, err := graphOf(&s.memory, &s.tables, paths, name)
 	if err != nil {
 		return c, err
 	}
@@ -84,7 +87,7 @@ func Bundle(b *manifest.Bundle) (*Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, findings := compiler.Lower(sources(b, sc))
+	g, findings := compiler.Lower(sources(b, sc, nil))
 	if err := findings.Sorted().Err(); err != nil {
 		return nil, err
 	}
@@ -92,8 +95,8 @@ func Bundle(b *manifest.Bundle) (*Chain, error) {
 	return c, c.synthesize(compiler.Synthesize)
 }
 
-func sources(b *manifest.Bundle, chain *v1alpha1.ServiceChain) compiler.Sources {
-	return compiler.Sources{Chain: chain, Functions: b.Functions, Files: b.Files}
+func sources(b *manifest.Bundle, chain *v1alpha1.ServiceChain, routes *tables.Memory) compiler.Sources {
+	return compiler.Sources{Chain: chain, Functions: b.Functions, Files: b.Files, Tables: routes}
 }
 
 func (c *Chain) synthesize(how func(*graph.Graph) (*compiler.Program, error)) error {

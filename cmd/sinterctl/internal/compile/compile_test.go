@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/fib"
 )
 
 const chainOfFiles = `apiVersion: nfv.sinter.dev/v1alpha1
@@ -30,18 +32,26 @@ spec:
 
 // Whatever is changed in the files, in which order, right or wrong: a session says and makes the same of them as who reads them for the first time.
 func TestASessionCompilesFilesAsIfTheyWereNew(t *testing.T) {
+	t.Run("routes in lists", func(t *testing.T) { compileAgain(t, 2000, Files) })
+	t.Run("routes in a table", func(t *testing.T) {
+		compileAgain(t, 6000, func(paths []string, name string) (*Chain, error) { return new(Session).Files(paths, name) })
+	})
+}
+
+func compileAgain(t *testing.T, routes int, compile func(paths []string, name string) (*Chain, error)) {
+	t.Helper()
 	acl, err := os.ReadFile("../../../../test/data/classbench/acl1_251")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(1, 2))
 	texts := map[string][]string{"acl": strings.SplitAfter(string(acl), "\n"), "chain.yaml": {chainOfFiles}}
-	for i := range 2000 {
+	for i := range routes {
 		texts["routes"] = append(texts["routes"], fmt.Sprintf("10.%d.%d.0/24\n", 1+i/256, i%256))
 	}
 	paths := []string{filepath.Join(dir, "chain.yaml")}
 	var s Session
-	refused := 0
+	refused, tables := 0, map[fib.Hash]bool{}
 	for range 24 {
 		for name, lines := range texts {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Join(lines, "")), 0o600); err != nil {
@@ -49,7 +59,7 @@ func TestASessionCompilesFilesAsIfTheyWereNew(t *testing.T) {
 			}
 		}
 		got, failed := s.Files(paths, "")
-		want, err := Files(paths, "")
+		want, err := compile(paths, "")
 		if fmt.Sprint(failed) != fmt.Sprint(err) {
 			t.Fatalf("the session says: %v; want: %v", failed, err)
 		}
@@ -58,7 +68,13 @@ func TestASessionCompilesFilesAsIfTheyWereNew(t *testing.T) {
 		} else if !bytes.Equal(got.Encoded, want.Encoded) || !slices.Equal(got.Warnings, want.Warnings) || !slices.Equal(got.Files, want.Files) {
 			t.Fatalf("the session makes program %s of %v with warnings %q, want %s of %v with %q", got.Hash, got.Files, got.Warnings, want.Hash, want.Files, want.Warnings)
 		}
+		if err == nil && len(want.Result.Tables) > 0 {
+			tables[want.Result.Tables[0].Hash()] = true
+		}
 		changeLine(r, texts)
+	}
+	if inTable := len(tables) > 0; inTable != (routes > 4000) {
+		t.Errorf("routes are in a table: %v", inTable)
 	}
 	if refused == 0 || refused > 18 {
 		t.Errorf("%d of 24 versions were refused: want some of each", refused)

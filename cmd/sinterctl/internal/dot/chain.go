@@ -226,7 +226,7 @@ func edgeLabel(e element.Element, ports []int) string {
 
 func lookupLabel(e element.Lookup, ports []int) string {
 	var prefixes []string
-	for _, r := range e.Routes {
+	for r := range e.All() {
 		if slices.Contains(ports, r.Out) {
 			prefixes = append(prefixes, r.Prefix.String())
 		}

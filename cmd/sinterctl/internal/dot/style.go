@@ -40,7 +40,7 @@ func draw[E element.Element](p paint, detail func(E) string) {
 
 func init() {
 	draw(readPaint, func(e element.Classifier) string { return describe.Count(len(e.Rules), "rule") })
-	draw(readPaint, func(e element.Lookup) string { return describe.Count(len(e.Routes), "route") })
+	draw(readPaint, func(e element.Lookup) string { return describe.Count(e.Len(), "route") })
 	draw(readPaint, func(element.CheckIPHeader) string { return "header checksum" })
 	draw(readPaint, func(e element.TTLGuard) string { return fmt.Sprintf("ttl ≥ %d", e.Min) })
 	draw(writePaint, func(element.DecTTL) string { return "ttl −1" })

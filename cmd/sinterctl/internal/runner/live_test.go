@@ -1,9 +1,7 @@
 package runner
 
 import (
-	"bufio"
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -22,6 +20,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/packets"
+	"github.com/sinter-nfv/sinter/test/routes"
 )
 
 const (
@@ -51,9 +50,10 @@ spec:
 type change struct {
 	chain string
 	files map[string][]byte
-	file  string // with the line that changes
-	at    int    // its index
-	to    string // what it becomes: marked packets fare otherwise then
+	file  string               // with the line that changes
+	at    int                  // its index
+	to    string               // what it becomes: marked packets fare otherwise then
+	also  func(lines [][]byte) // what else becomes of the file; nil: nothing
 }
 
 // ruleChange is a firewall with 8,550 rules; one in the middle accepts what the marked host sends, or not.
@@ -74,18 +74,17 @@ const neighbours = 16
 // routeChange is a router with all routes of the Internet; that to the marked packets' destination leads to nowhere, or is another one.
 func routeChange(tb testing.TB) change {
 	tb.Helper()
-	f, err := os.Open(filepath.Join(testData, "routes/table.txt.gz"))
+	f, err := os.Open(filepath.Join(testData, "routes/table.gz"))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
+	table, err := routes.Read(f)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	var texts [neighbours]bytes.Buffer
-	for s := bufio.NewScanner(z); s.Scan(); {
-		p := netip.MustParsePrefix(s.Text())
+	for _, p := range table {
 		a := p.Addr().As4()
 		fmt.Fprintln(&texts[(binary.BigEndian.Uint32(a[:])>>8+uint32(p.Bits()))*0x9e3779b1>>28], p)
 	}
@@ -105,6 +104,26 @@ func routeChange(tb testing.TB) change {
       routesFrom: [{file: discarded, type: Discard}, %s]
   path: [inside, rt, outside]
 `, strings.Join(known, ", "), strings.Join(from, ", "))
+	return c
+}
+
+// routesChange is routeChange with 1,000 routes of a neighbour that become longer by a bit.
+func routesChange(tb testing.TB) change {
+	tb.Helper()
+	c := routeChange(tb)
+	c.file, c.at = "routes-5", 0
+	longer := func(line []byte) []byte {
+		p := netip.MustParsePrefix(strings.TrimSpace(string(line)))
+		return fmt.Appendln(nil, netip.PrefixFrom(p.Addr(), min(p.Bits()+1, 32)))
+	}
+	lines := bytes.SplitAfter(c.files[c.file], []byte("\n"))
+	c.to = string(longer(lines[0]))
+	c.also = func(lines [][]byte) {
+		for i := 1; i < 1000; i++ {
+			at := i * (len(lines) - 1) / 1000
+			lines[at] = longer(lines[at])
+		}
+	}
 	return c
 }
 
@@ -220,6 +239,9 @@ func (r *liveRig) turn(changed bool) (time.Duration, string) {
 	if changed {
 		lines := bytes.SplitAfter(text, []byte("\n"))
 		lines[r.change.at] = []byte(r.change.to)
+		if r.change.also != nil {
+			r.change.also(lines)
+		}
 		text = bytes.Join(lines, nil)
 	}
 	r.write(r.change.file, text)
@@ -292,6 +314,33 @@ func TestARuleChangesUnderFullLoadAndNothingElseIsDropped(t *testing.T) {
 	}
 }
 
+// The same of a route of a table with all routes of the Internet: the engine makes the new table of the one that it runs.
+func TestARouteOfAFullTableChangesUnderFullLoadAndNothingElseIsDropped(t *testing.T) {
+	const discarded = "rt/discard"
+	r := routeChange(t).run(t, true)
+	for n := range 6 {
+		changed := n%2 == 0
+		took, said := r.turn(changed)
+		t.Log(took, said)
+		before, _ := r.dropped()
+		after, received := before, uint64(0)
+		for over := time.Now().Add(20 * time.Second); time.Now().Before(over); {
+			time.Sleep(50 * time.Millisecond)
+			if after, received = r.dropped(); !changed || after[discarded] > before[discarded] {
+				break
+			}
+		}
+		for reason, n := range after {
+			if most := received/markedEach + 64; reason != discarded || n > most {
+				t.Errorf("%d packets were dropped as %s; want %d as %s at most, those to the route", n, reason, most, discarded)
+			}
+		}
+		if rises := after[discarded] > before[discarded]; rises != changed {
+			t.Errorf("packets to the route are dropped: %v; want %v", rises, changed)
+		}
+	}
+}
+
 var stages = regexp.MustCompile(`compiled in (\S+), built in (\S+), swapped in (\S+),`)
 
 func (c change) bench(b *testing.B, loaded bool) {
@@ -325,4 +374,6 @@ func BenchmarkLive(b *testing.B) {
 	b.Run("rule/loaded", func(b *testing.B) { ruleChange(b).bench(b, true) })
 	b.Run("route/idle", func(b *testing.B) { routeChange(b).bench(b, false) })
 	b.Run("route/loaded", func(b *testing.B) { routeChange(b).bench(b, true) })
+	b.Run("routes/idle", func(b *testing.B) { routesChange(b).bench(b, false) })
+	b.Run("routes/loaded", func(b *testing.B) { routesChange(b).bench(b, true) })
 }
