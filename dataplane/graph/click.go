@@ -3,6 +3,7 @@ package graph
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -45,6 +46,14 @@ func (b *builder) checkClick(f *function, c *click.Function) (ok bool) {
 		}
 	}
 	return !ok && !c.HasErrors()
+}
+
+// links is the field that says how an element is linked.
+func (e elements) links(f *function, name string) string {
+	if e.click == nil {
+		return f.path + ".links"
+	}
+	return fmt.Sprintf("%s[%s]", f.path, e.click.Made[strings.TrimPrefix(name, f.name+"/")].Pos)
 }
 
 // put puts an element of a click configuration.

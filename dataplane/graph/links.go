@@ -167,8 +167,8 @@ func (b *builder) failLoop(way []Edge) {
 	object, field := b.object, "spec.functions"
 	if f := b.findFunction(b.g.Nodes[way[0].To].Function); f != nil {
 		object, field = f.object, f.path
-		if e, ok := f.kind.(elements); ok && e.click == nil {
-			field += ".links"
+		if e, ok := f.kind.(elements); ok {
+			field = e.links(f, b.g.Nodes[way[0].To].Name)
 		}
 	}
 	var names []string

@@ -8,8 +8,8 @@ func init() {
 		"rates of all packets are not measured by averages; use RatedSplitter or BandwidthRatedSplitter, with output 1 connected to Discard": {
 			"Meter", "BandwidthMeter", "PacketMeter",
 		},
-		"which output packets take does not hang on a turn, on chance or on a hash; write IPClassifier, or spread flows with IPRewriter and RoundRobinIPMapper": {
-			"RoundRobinSwitch", "HashSwitch", "RandomSwitch", "StrideSwitch", "ProbSplitter", "RandomSample", "RandomBitErrors", "RoundRobinIPMapperMP", "FlowSwitch",
+		"which output packets take does not hang on a turn, on chance or on a hash; write IPClassifier, or use a loadBalancer function": {
+			"RoundRobinSwitch", "HashSwitch", "RandomSwitch", "StrideSwitch", "ProbSplitter", "RandomSample", "RandomBitErrors", "FlowSwitch",
 			"ExactCPUSwitch", "CPUSwitch",
 		},
 		"dropping by the length of a queue has no meaning: packets do not wait; take it out": {"RED", "GREEDY", "CoDel", "AdaptiveRED", "DelayShaper", "DelayUnqueue", "RandomDelay"},

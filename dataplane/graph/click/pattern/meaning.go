@@ -12,6 +12,9 @@ func (p *parser) meaning(q *primitive) union {
 	if p.err != nil || !p.fits(q) {
 		return nil
 	}
+	if q.op == less && q.value > 0 { // as Click does it, which tells of what a condition on both sides is the negation
+		q.op, q.value, q.negated = greater, q.value-1, !q.negated
+	}
 	of := union{headerspace.Filter{}}
 	if q.kind != proto {
 		of = ofProtocol(q.transport)

@@ -1,0 +1,2 @@
+FromDevice(eth0) -> ToDevice(eth1);
+AddressInfo(eth0 10.0.0.1);

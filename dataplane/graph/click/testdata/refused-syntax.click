@@ -1,0 +1,1 @@
+a :: Queue -> { input -> Null -> b;

@@ -1,0 +1,2 @@
+AddressInfo(eth0 10.0.0.1/24, eth1 203.0.113.1/24);
+FromDevice(eth0) -> IPClasifier(tcp) -> ToDevice(eth1);
