@@ -177,15 +177,11 @@ func enterRewriter(x *visit, w *rewriter) target {
 	})
 }
 
-// enterErrors translates ICMP errors: those to the pool's addresses come from outside.
+// enterErrors translates ICMP errors that come from outside: those to the pool's addresses.
 func enterErrors(x *visit, w *rewriter) target {
 	var ways []way
 	for _, t := range w.of {
 		ways = append(ways, way{fmt.Sprint("from-outside-", len(ways)), to(icmpErrors, t.pattern.pool()), func() target { return x.translate(t, fromOutside) }})
-	}
-	if len(w.of) > 0 {
-		t := w.of[0]
-		ways = append(ways, way{"from-inside", icmpErrors, func() target { return x.translate(t, fromInside) }})
 	}
 	return x.choose(ways, func() target {
 		if x.outputs() > 1 {
