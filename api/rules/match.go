@@ -64,8 +64,10 @@ func (r *matchReader) combinations(m *v1alpha1.Match) {
 		given int
 		name  string
 	}{
-		{headerspace.Src, len(m.Source), "sources"}, {headerspace.Dst, len(m.Destination), "destinations"},
-		{headerspace.SPort, len(m.SourcePorts), "source ports"}, {headerspace.DPort, len(m.DestinationPorts), "destination ports"},
+		{headerspace.Src, len(m.Source), "sources"},
+		{headerspace.Dst, len(m.Destination), "destinations"},
+		{headerspace.SPort, len(m.SourcePorts), "source ports"},
+		{headerspace.DPort, len(m.DestinationPorts), "destination ports"},
 	}
 	n, words := 1, []string(nil)
 	for _, l := range lists {
