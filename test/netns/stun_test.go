@@ -13,7 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 )
 
-// STUN as far as a client asks for what a NAT made of it (RFC 8489 sections 5, 14.2).
+// STUN as far as a client asks for how a NAT translates it (RFC 8489 sections 5, 14.2).
 const (
 	stunRequest, stunSuccess = 0x0001, 0x0101
 	stunCookie               = 0x2112a442
@@ -128,67 +128,80 @@ func reaches(from, to net.PacketConn, known netip.AddrPort) (bool, error) {
 	return false, nil
 }
 
-// TestASTUNClientSeesTheMappingAndTheFilter asks two servers at two ports each, as RFC 5780 sections 4.3 and 4.4 have it.
-func TestASTUNClientSeesTheMappingAndTheFilter(t *testing.T) {
+// stunWorld is a host behind a NAPT, and servers before it.
+type stunWorld struct {
+	lan     *lab.Space
+	engine  *lab.Engine
+	at      [2][2]netip.AddrPort // of the servers, by address and port
+	servers map[netip.AddrPort]net.PacketConn
+}
+
+func newSTUNWorld(t *testing.T) *stunWorld {
+	t.Helper()
 	lab.Require(t)
-	lan, wan, box := lab.New(t, "lan"), lab.New(t, "wan"), lab.New(t, "engine")
-	lab.Cable(t, lab.End{Space: lan, Device: "eth0", Address: "10.0.0.2/24"}, lab.End{Space: box, Device: "lan"})
+	w := &stunWorld{lan: lab.New(t, "lan"), servers: map[netip.AddrPort]net.PacketConn{}}
+	wan, box := lab.New(t, "wan"), lab.New(t, "engine")
+	lab.Cable(t, lab.End{Space: w.lan, Device: "eth0", Address: "10.0.0.2/24"}, lab.End{Space: box, Device: "lan"})
 	lab.Cable(t, lab.End{Space: wan, Device: "eth0", Address: stunServers[0] + "/24"}, lab.End{Space: box, Device: "wan"})
 	wan.Run(t, "ip", "address", "add", stunServers[1]+"/24", "dev", "eth0")
-	lan.Run(t, "ip", "route", "add", "default", "via", "10.0.0.1")
-	servers := map[netip.AddrPort]net.PacketConn{}
-	var at [2][2]netip.AddrPort // by address and port
+	w.lan.Run(t, "ip", "route", "add", "default", "via", "10.0.0.1")
 	for i, a := range stunServers {
 		for j, port := range stunPorts {
-			at[i][j] = netip.AddrPortFrom(netip.MustParseAddr(a), port)
-			servers[at[i][j]] = stunServe(t, wan, at[i][j])
+			w.at[i][j] = netip.AddrPortFrom(netip.MustParseAddr(a), port)
+			w.servers[w.at[i][j]] = stunServe(t, wan, w.at[i][j])
 		}
 	}
-	engine := lab.StartEngine(t, box, []string{"inside=lan", "outside=wan"})
+	w.engine = lab.StartEngine(t, box, []string{"inside=lan", "outside=wan"})
+	return w
+}
+
+// sight is what the servers see of a socket: which of them see it as the first one does, and which get in there.
+type sight struct{ samePort, sameAddress, letsPort, letsAddress bool }
+
+func (w *stunWorld) sees(t *testing.T, local netip.AddrPort) (s sight) {
+	t.Helper()
+	p := lab.In(t, w.lan, func() (net.PacketConn, error) { return net.ListenPacket("udp4", local.String()) })
+	defer p.Close()
+	ask := func(server netip.AddrPort) netip.AddrPort {
+		mapped, err := stunAsk(p, server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return mapped
+	}
+	lets := func(server, known netip.AddrPort) bool {
+		ok, err := reaches(w.servers[server], p, known)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	first := ask(w.at[0][0])
+	if !lets(w.at[0][0], first) {
+		t.Error("the server itself is not let in")
+	}
+	s.letsPort, s.letsAddress = lets(w.at[0][1], first), lets(w.at[1][0], first)
+	s.samePort, s.sameAddress = ask(w.at[0][1]) == first, ask(w.at[1][0]) == first
+	return s
+}
+
+// TestASTUNClientSeesTheMappingAndTheFilter asks two servers at two ports each, as RFC 5780 sections 4.3 and 4.4 have it.
+func TestASTUNClientSeesTheMappingAndTheFilter(t *testing.T) {
+	w := newSTUNWorld(t)
 	for i, c := range []struct {
-		mapping, filtering    string
-		samePort, sameAddress bool // as the first mapping has: to the server's other port, to another server
-		letsPort, letsAddress bool // in: the server's other port, another server
+		mapping, filtering string
+		want               sight
 	}{
-		{"EndpointIndependent", "EndpointIndependent", true, true, true, true},
-		{"EndpointIndependent", "AddressDependent", true, true, true, false},
-		{"EndpointIndependent", "AddressAndPortDependent", true, true, false, false},
-		{"AddressDependent", "AddressDependent", true, false, true, false},
-		{"AddressAndPortDependent", "AddressAndPortDependent", false, false, false, false},
+		{"EndpointIndependent", "EndpointIndependent", sight{true, true, true, true}},
+		{"EndpointIndependent", "AddressDependent", sight{true, true, true, false}},
+		{"EndpointIndependent", "AddressAndPortDependent", sight{true, true, false, false}},
+		{"AddressDependent", "AddressDependent", sight{true, false, true, false}},
+		{"AddressAndPortDependent", "AddressAndPortDependent", sight{}},
 	} {
 		t.Run(c.mapping+", "+c.filtering, func(t *testing.T) {
-			engine.Load(t, lab.Compile(t, lab.ParseText(t, fmt.Sprintf(homes, c.mapping, c.filtering))))
-			local := netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), uint16(40000+i))
-			p := lab.In(t, lan, func() (net.PacketConn, error) { return net.ListenPacket("udp4", local.String()) })
-			defer p.Close()
-			ask := func(server netip.AddrPort) netip.AddrPort {
-				t.Helper()
-				mapped, err := stunAsk(p, server)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return mapped
-			}
-			lets := func(server, known netip.AddrPort) bool {
-				t.Helper()
-				ok, err := reaches(servers[server], p, known)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return ok
-			}
-			first := ask(at[0][0])
-			if !lets(at[0][0], first) {
-				t.Error("the server itself is not let in")
-			}
-			if port, address := lets(at[0][1], first), lets(at[1][0], first); port != c.letsPort || address != c.letsAddress {
-				t.Errorf("another port of the server is let in: %t, another server: %t; want %t and %t", port, address, c.letsPort, c.letsAddress)
-			}
-			if port := ask(at[0][1]); (port == first) != c.samePort {
-				t.Errorf("the server's two ports see %v and %v", first, port)
-			}
-			if address := ask(at[1][0]); (address == first) != c.sameAddress {
-				t.Errorf("two servers see %v and %v", first, address)
+			w.engine.Load(t, lab.Compile(t, lab.ParseText(t, fmt.Sprintf(homes, c.mapping, c.filtering))))
+			if got := w.sees(t, netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), uint16(40000+i))); got != c.want {
+				t.Errorf("the servers see %+v, want %+v", got, c.want)
 			}
 		})
 	}
