@@ -221,18 +221,22 @@ func (x *visit) behindTranslation(t *translation, side int, st state) target {
 		}
 		return x.follow(p.element, p.reply, st)
 	}
-	if len(t.parts) == 1 {
-		return lead(t.parts[0])
+	parts := t.parts
+	if side == fromInside { // errors come from outside alone
+		parts = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.of.errors != nil })
 	}
-	name := x.add(x.el.Name, v1alpha1.Element{}, Made{Pos: x.el.Pos, Outs: numbers(len(t.parts)), Make: func(name string) element.Element {
-		c := element.Classifier{Default: len(t.parts) - 1, Outs: len(t.parts)}
-		for i, p := range t.parts[:len(t.parts)-1] {
+	if len(parts) == 1 {
+		return lead(parts[0])
+	}
+	name := x.add(x.el.Name, v1alpha1.Element{}, Made{Pos: x.el.Pos, Outs: numbers(len(parts)), Make: func(name string) element.Element {
+		c := element.Classifier{Default: len(parts) - 1, Outs: len(parts)}
+		for i, p := range parts[:len(parts)-1] {
 			filters := [][]headerspace.Filter{p.requests, p.replies}[side]
 			c.Rules = append(c.Rules, element.Rule{Name: fmt.Sprintf("%s/%d", name, i), Filters: filters, Out: i})
 		}
 		return c
 	}})
-	for i, p := range t.parts {
+	for i, p := range parts {
 		x.link(target(name).output(fmt.Sprint(i)), lead(p))
 	}
 	return target(name)
