@@ -208,6 +208,9 @@ static void address_dependent_mappings_are_by_remote_address(void **state)
 	assert_int_equal(a->outside_port, b->outside_port);
 	assert_true(a->outside_port != c->outside_port);
 	assert_int_equal(mappings(&w), 2);
+	for (uint32_t i = 2; i < 400; i++) /* some are in one chain */
+		assert_non_null(send_to(&w, flow_to(SN_SAMPLE_REMOTE + i, 5000, 53)));
+	assert_int_equal(mappings(&w), 400);
 	end_world(&w);
 }
 
