@@ -7,6 +7,7 @@
 
 #include "sn_icmp.h"
 #include "sn_napt.h"
+#include "sn_plain.h"
 #include "sn_state_kind.h"
 
 /* The side of a NAPT that a packet comes from. */
@@ -30,6 +31,14 @@ static inline bool sn_flow_of(const struct sn_pkt *p, enum sn_flow_side side, st
 	}
 	flow->sport = flow->dport = 0;
 	return !sn_is_sealed(p->proto);
+}
+
+/* The flow of a plain frame. */
+static inline struct sn_flow sn_flow_of_plain(const uint8_t *f)
+{
+	return (struct sn_flow){sn_load32(f + SN_PLAIN_SRC), sn_load32(f + SN_PLAIN_DST),
+				sn_load16(f + SN_PLAIN_SPORT), sn_load16(f + SN_PLAIN_DPORT),
+				f[SN_PLAIN_PROTO]};
 }
 
 /* The flow, in the direction of the error, of the packet that an ICMP error quotes. */

@@ -141,12 +141,14 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	return sn_hand_over_to(sn_napt_shard(look->state, op->value, &flow));
 }
 
-/* The session can be fetched while the packet waits for its turn. */
+/* The session can be fetched while the packet waits for its turn, and made there if it is all the state that
+ * the packet meets. */
 static bool simplify(struct sn_class *c, const struct sn_op *op)
 {
-	if (c->state_run == SN_NO_INDEX)
-		c->state_run = op->value;
-	return false;
+	if (c->state_run != SN_NO_INDEX)
+		return false;
+	c->state_run = op->value;
+	return true;
 }
 
 static const struct sn_operation state_forward = {

@@ -134,6 +134,7 @@ struct sn_leg {
 enum sn_simple {
 	SN_SIMPLE_NOT,
 	SN_SIMPLE_SEGMENT, /* nothing but the way to another segment */
+	SN_SIMPLE_FORWARD, /* state_run translates the source, and the packet leaves as of SN_SIMPLE_OUTPUT */
 	SN_SIMPLE_OUTPUT,
 	SN_SIMPLE_DROP,
 };

@@ -84,6 +84,8 @@ static void simplify(const struct sn_program *p, struct sn_class *c)
 	}
 	if (!simple || (c->simple == SN_SIMPLE_SEGMENT && leg->n_ops > 1))
 		c->simple = SN_SIMPLE_NOT;
+	else if (c->state_run != SN_NO_INDEX)
+		c->simple = c->simple == SN_SIMPLE_OUTPUT ? SN_SIMPLE_FORWARD : SN_SIMPLE_NOT;
 	c->first_counter = leg->first_counter;
 	c->n_counters = leg->n_counters;
 }

@@ -4,8 +4,10 @@
 #include "sn_counts.h"
 #include "sn_hash.h"
 #include "sn_lines.h"
+#include "sn_rewrite.h"
 
-#define MEMOS_MAX 8 /* of one program on one worker: each has two megabytes */
+#define MEMOS_MAX  8  /* of one program on one worker: each has two megabytes */
+#define SHAPES_MAX 32 /* of adjacencies: one for each interface and number of hops, or two */
 
 /* With a line behind it that is not used, so that what two workers count shares none; pages that are not
  * counted in are not touched. */
@@ -35,6 +37,63 @@ static bool create_memos(struct sn_counts *c, const struct sn_program *p)
 	return true;
 }
 
+static struct sn_adjacency adjacency_of(const struct sn_program *p, const struct sn_class *c)
+{
+	bool noted = c->next_hop != 0;
+	const struct sn_interface *out;
+
+	if (c->simple != SN_SIMPLE_OUTPUT && c->simple != SN_SIMPLE_FORWARD)
+		return (struct sn_adjacency){.simple = c->simple};
+	out = &p->interfaces[c->target];
+	return (struct sn_adjacency){
+		.key = (uint64_t)c->target << 48 | (uint64_t)SN_VLAN_ABSENT << 32 |
+		       (noted ? c->next_hop : out->gateway),
+		.net = noted ? 1 : out->address & out->mask,
+		.mask = noted ? 0 : out->mask,
+		.head_move = c->ttl_dec ? sn_head_move_of(c->ttl_dec, 0xffff - (c->ttl_dec << 8)) : 0,
+		.first_counter = c->first_counter,
+		.n_counters = c->n_counters,
+		.mtu = out->mtu < UINT16_MAX ? out->mtu : UINT16_MAX,
+		.simple = c->simple,
+	};
+}
+
+static bool have_one_shape(const struct sn_adjacency *a, const struct sn_adjacency *b)
+{
+	return a->key >> 32 == b->key >> 32 && a->net == b->net && a->mask == b->mask &&
+	       a->head_move == b->head_move && a->mtu == b->mtu;
+}
+
+/* Shapes are numbered as they come; `shapes` has one adjacency of each. */
+static uint8_t shape_of(const struct sn_adjacency *a, const struct sn_adjacency *shapes[SHAPES_MAX],
+			uint32_t *n)
+{
+	uint32_t i = 0;
+
+	if (a->simple != SN_SIMPLE_OUTPUT || a->n_counters > 0)
+		return 0;
+	while (i < *n && !have_one_shape(a, shapes[i]))
+		i++;
+	if (i == SHAPES_MAX)
+		return 0;
+	shapes[i] = a;
+	*n += i == *n;
+	return (uint8_t)(i + 1);
+}
+
+static bool create_adjacencies(struct sn_counts *c, const struct sn_program *p)
+{
+	const struct sn_adjacency *shapes[SHAPES_MAX];
+	uint32_t n_shapes = 0;
+
+	c->adjacencies = sn_lines(p->n_classes, sizeof(*c->adjacencies));
+	for (uint32_t i = 0; c->adjacencies && i < p->n_classes; i++) {
+		c->adjacencies[i] = adjacency_of(p, &p->classes[i]);
+		c->adjacencies[i].shape = shape_of(&c->adjacencies[i], shapes, &n_shapes);
+	}
+	return c->adjacencies != NULL;
+}
+
 struct sn_counts *sn_counts_create(const struct sn_program *p)
 {
 	struct sn_counts *c = sn_lines(1, sizeof(*c));
@@ -49,13 +108,12 @@ struct sn_counts *sn_counts_create(const struct sn_program *p)
 	c->classes = array(p->n_classes, sizeof(*c->classes));
 	c->counters = array(p->n_counters, sizeof(*c->counters));
 	c->reasons = array(p->n_reasons, sizeof(*c->reasons));
-	c->class_neigh = array(p->n_classes, sizeof(*c->class_neigh));
 	c->paths = array(SN_PATHS_MAX, sizeof(*c->paths));
 	c->first = array(SN_PATHS_MAX + 1, sizeof(*c->first));
 	c->steps = array(SN_PATH_STEPS_MAX, sizeof(*c->steps));
 	c->buckets = array(SN_PATH_BUCKETS, sizeof(*c->buckets));
-	if (!c->classes || !c->counters || !c->reasons || !c->class_neigh || !c->paths || !c->first ||
-	    !c->steps || !c->buckets || !create_memos(c, p)) {
+	if (!c->classes || !c->counters || !c->reasons || !c->paths || !c->first || !c->steps ||
+	    !c->buckets || !create_adjacencies(c, p) || !create_memos(c, p)) {
 		sn_counts_free(c);
 		return NULL;
 	}
@@ -69,7 +127,7 @@ void sn_counts_free(struct sn_counts *c)
 	free(c->classes);
 	free(c->counters);
 	free(c->reasons);
-	free(c->class_neigh);
+	free(c->adjacencies);
 	free(c->paths);
 	free(c->first);
 	free(c->steps);

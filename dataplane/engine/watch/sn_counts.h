@@ -23,14 +23,31 @@
 #define SN_STEP_ENTRY	  0x20000000u /* which has state for that */
 _Static_assert(SN_INDEX_END <= SN_STEP_ENTRY, "a step tells what it is");
 
+/*
+ * How packets of a class leave that is SN_SIMPLE_OUTPUT or SN_SIMPLE_FORWARD: all that the fast ways read of
+ * the class and its interface, in half a line. Classes of one shape differ in next hop and counters alone.
+ */
+struct sn_adjacency {
+	uint64_t key;	    /* sn_neigh_key() of untagged packets; without address: there is no next hop */
+	uint32_t net, mask; /* destinations that are neighbours themselves; 1 and 0: none */
+	uint32_t head_move; /* by which the TTL falls; see sn_rewrite.h */
+	uint32_t first_counter;
+	uint16_t n_counters;
+	uint16_t mtu;
+	uint16_t neigh; /* where packets went last; see sn_neigh.h */
+	uint8_t simple; /* of all classes: enum sn_simple */
+	uint8_t shape;	/* of SN_SIMPLE_OUTPUT without counters; 0: none */
+};
+_Static_assert(sizeof(struct sn_adjacency) == 32, "two share a line");
+
 struct sn_counts {
 	const struct sn_program *program;
 	uint32_t n_classes, n_counters, n_reasons, n_segments;
 	struct sn_count *classes;
 	struct sn_count *counters;
 	struct sn_count *reasons;
-	uint16_t *class_neigh;	/* where the class's packets went last; see sn_neigh.h */
-	struct sn_memo **memos; /* by segment; NULL: it has none */
+	struct sn_adjacency *adjacencies; /* by class */
+	struct sn_memo **memos;		  /* by segment; NULL: it has none */
 	/* paths: id p has the steps first[p] … first[p + 1] - 1 */
 	uint32_t n_paths;
 	struct sn_count *paths;

@@ -38,12 +38,7 @@ struct sn_echoes *sn_execution_echoes(struct sn_execution *x)
 
 void sn_execution_tell_evicted(struct sn_execution *x, const struct sn_pkt *p)
 {
-	struct sn_worker *w = x->worker;
-
-	if (likely(w->hooks.evicted == NULL) || w->hooks.ended.n == 0)
-		return;
-	w->hooks.evicted(w->hooks.ctx, sn_source(p->m), &w->hooks.ended);
-	w->hooks.ended.n = 0;
+	sn_worker_tell_evicted(x->worker, p->m);
 }
 
 /* ---- the packet leaves ---- */

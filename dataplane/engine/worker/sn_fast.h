@@ -8,6 +8,7 @@
 #include <smmintrin.h>
 #endif
 
+#include "sn_flow.h"
 #include "sn_plain.h"
 #include "sn_rewrite.h"
 #include "sn_tcp.h"
@@ -18,9 +19,10 @@ struct sn_known {
 	struct sn_worker *w;
 	const struct sn_program *program;
 	const struct sn_class *classes;
-	const uint16_t *mtus; /* by interface */
+	struct sn_adjacency *adjacencies; /* by class */
+	const uint16_t *mtus;		  /* by interface */
 	struct sn_neigh *neighbors;
-	struct sn_counts *counts;
+	struct sn_count *counters;
 	struct sn_count *class_counts;
 	struct sn_count *path_counts;
 	uint64_t now;
@@ -32,9 +34,10 @@ static __rte_always_inline struct sn_known known_of(struct sn_worker *w, uint64_
 		.w = w,
 		.program = w->program,
 		.classes = w->program->classes,
+		.adjacencies = w->counts->adjacencies,
 		.mtus = w->addresses.mtus,
 		.neighbors = w->neigh.entries,
-		.counts = w->counts,
+		.counters = w->counts->counters,
 		.class_counts = w->counts->classes,
 		.path_counts = w->counts->paths,
 		.now = now,
@@ -114,54 +117,117 @@ static inline void move_head(uint8_t *ip, uint32_t move)
 	memcpy(ip + 8, &head, sizeof(head));
 }
 
-static __rte_always_inline void count_simple(struct sn_known k, const struct sn_class *c, uint32_t class,
-					     uint32_t bytes)
+static __rte_always_inline void count_simple(struct sn_known k, uint32_t class, uint32_t first_counter,
+					     uint32_t n_counters, uint32_t bytes)
 {
-	const uint32_t *ids = &k.program->leg_counters[c->first_counter];
+	const uint32_t *ids = &k.program->leg_counters[first_counter];
 
 	sn_count_add(&k.class_counts[class], bytes);
-	for (uint32_t i = 0; i < c->n_counters; i++)
-		sn_count_add(&k.counts->counters[ids[i]], bytes);
+	for (uint32_t i = 0; i < n_counters; i++)
+		sn_count_add(&k.counters[ids[i]], bytes);
 }
 
-static __rte_noinline struct sn_neigh *find_neighbor(struct sn_worker *w, uint32_t class, uint64_t key)
+static inline uint32_t iface_of(const struct sn_adjacency *a)
 {
-	struct sn_neigh *n = sn_neigh_find(&w->neigh, key);
+	return (uint32_t)(a->key >> 48);
+}
+
+/* NULL: it is not known, or there is no next hop. */
+static __rte_noinline struct sn_neigh *find_neighbor(struct sn_worker *w, struct sn_adjacency *a,
+						     uint64_t key)
+{
+	struct sn_neigh *n = (uint32_t)key ? sn_neigh_find(&w->neigh, key) : NULL;
 
 	if (n)
-		w->counts->class_neigh[class] = n - w->neigh.entries;
+		a->neigh = (uint16_t)(n - w->neigh.entries);
 	return n;
 }
 
+/* Where a simple class's packet goes to; NULL: that is not all there is to it. */
+static __rte_always_inline struct sn_neigh *neighbor_of(struct sn_known k, struct sn_view v,
+							struct sn_adjacency *a)
+{
+	struct sn_neigh *n = &k.neighbors[a->neigh];
+	uint32_t hop = sn_choose((v.dst & a->mask) == a->net, v.dst, (uint32_t)a->key);
+	uint64_t key = sn_neigh_key((uint8_t)iface_of(a), v.vlan, hop);
+
+	if (unlikely((v.ttl < sn_head_ttl_dec(a->head_move)) | (v.ip_len > a->mtu)))
+		return NULL;
+	if (unlikely(n->key != key) && !(n = find_neighbor(k.w, a, key)))
+		return NULL;
+	return likely(sn_neigh_usable(n)) ? n : NULL;
+}
+
 /* A simple class's packet: a TTL, a next hop and out. False if that is not all there is to it. */
-static __rte_always_inline bool forward_simple(struct sn_known k, struct sn_view v, const struct sn_class *c,
+static __rte_always_inline bool forward_simple(struct sn_known k, struct sn_view v, struct sn_adjacency *a,
 					       uint32_t class)
 {
-	const struct sn_interface *ifc = &k.program->interfaces[c->target];
-	struct sn_neigh *n = &k.neighbors[k.counts->class_neigh[class]];
-	bool is_link = ((v.dst ^ ifc->address) & ifc->mask) == 0;
-	uint32_t hop = sn_choose(c->next_hop != 0, c->next_hop, sn_choose(is_link, v.dst, ifc->gateway));
-	uint64_t key;
+	struct sn_neigh *n = neighbor_of(k, v, a);
 
-	if (unlikely((v.ttl < c->ttl_dec) | (v.ip_len > k.mtus[c->target]) | !hop))
-		return false;
-	key = sn_neigh_key(c->target, v.vlan, hop);
-	if (unlikely(n->key != key) && !(n = find_neighbor(k.w, class, key)))
-		return false;
-	if (unlikely(!sn_neigh_usable(n)))
+	if (unlikely(!n))
 		return false;
 	n->used = k.now;
-	if (likely(c->ttl_dec))
-		move_head(v.ip, sn_head_move_of(c->ttl_dec, 0xffff - (c->ttl_dec << 8)));
+	move_head(v.ip, a->head_move);
 	sn_write_l2(v.f, n);
-	count_simple(k, c, class, v.frame_len);
-	sn_worker_send(k.w, c->target, v.m);
+	count_simple(k, class, a->first_counter, a->n_counters, v.frame_len);
+	sn_worker_send(k.w, (uint16_t)iface_of(a), v.m);
 	return true;
 }
 
-static inline void drop_simple(struct sn_known k, struct sn_view v, const struct sn_class *c, uint32_t class)
+/* What the classes of a shape have in common, as it is used. */
+struct sn_shape {
+	int64_t ttl_dec, mtu;
+	uint32_t net, mask;
+	uint32_t head_move;
+	uint32_t number;
+	uint32_t iface;
+	struct sn_tx_buffer *out;
+};
+
+static inline struct sn_shape shape_of(struct sn_worker *w, const struct sn_adjacency *a)
 {
-	count_simple(k, c, class, v.frame_len);
+	return (struct sn_shape){
+		.ttl_dec = sn_head_ttl_dec(a->head_move),
+		.mtu = a->mtu,
+		.net = a->net,
+		.mask = a->mask,
+		.head_move = a->head_move,
+		.number = a->shape,
+		.iface = iface_of(a),
+		.out = &w->sending.out[iface_of(a)],
+	};
+}
+
+/*
+ * As forward_simple() of a plain packet, if its class is of the shape. What does not hold is gathered rather
+ * than branched on. The caller notes that something is to be sent.
+ */
+static __rte_always_inline bool forward_alike(struct sn_known k, struct sn_view v,
+					      const struct sn_adjacency *a, struct sn_shape shape,
+					      struct sn_count *count)
+{
+	struct sn_neigh *n = &k.neighbors[a->neigh];
+	int64_t low = (v.ttl - shape.ttl_dec) | (shape.mtu - v.ip_len);
+
+	low |= (int64_t)((v.dst & shape.mask) ^ shape.net) - 1;
+	low |= (int64_t)n->state - SN_NEIGH_REACHABLE;
+	if (unlikely((low < 0) | (n->key != a->key) | (a->shape != shape.number)))
+		return false;
+	n->used = k.now;
+	move_head(v.ip, shape.head_move);
+	sn_write_l2(v.f, n);
+	sn_count_add(count, v.frame_len);
+	shape.out->pkts[shape.out->n++] = v.m;
+	if (unlikely(shape.out->n >= k.w->sending.wake))
+		sn_worker_queued(k.w, (uint16_t)shape.iface);
+	return true;
+}
+
+static inline void drop_simple(struct sn_known k, struct sn_view v, uint32_t class)
+{
+	const struct sn_class *c = &k.classes[class];
+
+	count_simple(k, class, c->first_counter, c->n_counters, v.frame_len);
 	sn_worker_drop(k.w, v.m, c->target);
 }
 
@@ -278,6 +344,57 @@ static __rte_always_inline bool send_tagged(struct sn_known k, struct sn_pkt *p,
 			return false;
 	}
 	send_decided(k, view_of(p), e, s0, s1);
+	return true;
+}
+
+/* ---- a new flow ---- */
+
+/* Writes what a session says from inside. */
+static inline void translate_plain(struct sn_view v, const struct sn_session *s, uint32_t ttl_dec)
+{
+	uint32_t addresses = sn_diff32(s->inside_addr, s->outside_addr);
+	uint16_t head = sn_diff_norm(addresses + sn_diff16(ttl_dec << 8, 0));
+	uint16_t l4 = sn_diff_norm(addresses + sn_diff16(s->inside_port, s->outside_port));
+
+	move_head(v.ip, sn_head_move_of((uint8_t)ttl_dec, head));
+	sn_store32(v.ip + 12, s->outside_addr);
+	sn_store16(v.l4, s->outside_port);
+	sn_move_mixed(v.l4, sn_plain_tcp(v.proto), rte_cpu_to_be_16(l4));
+}
+
+/*
+ * The plain packet i, of a class that is SN_SIMPLE_FORWARD and whose hint is there, opens a session. What the
+ * slow path does, in the same order, of a packet of which all that may come between is known not to come.
+ * False: that is not known, or the flow has a session; nothing was done.
+ */
+static __rte_noinline bool forward_new(struct sn_worker *w, uint32_t i, uint32_t class, uint64_t now)
+{
+	struct sn_known k = known_of(w, now);
+	const struct sn_napt_hint *hint = &w->burst.hints[i];
+	struct sn_view v = view_of_plain(w->burst.frames[i]);
+	struct sn_adjacency *a = &k.adjacencies[class];
+	struct sn_flow flow = sn_flow_of_plain(v.f);
+	struct sn_neigh *n = neighbor_of(k, v, a);
+	enum sn_napt_result result;
+	struct sn_session *s;
+
+	if (unlikely(!n || !w->partition->owned[hint->number]))
+		return false;
+	result = sn_napt_open(w->partition, k.classes[class].state_run, hint->number, &flow, hint->hash, now,
+			      &s);
+	if (result == SN_NAPT_FOUND)
+		return false;
+	count_simple(k, class, a->first_counter, a->n_counters, v.frame_len);
+	sn_worker_tell_evicted(w, v.m);
+	if (unlikely(result == SN_NAPT_NONE)) {
+		sn_worker_drop(w, v.m, SN_REASON_NAT_EXHAUSTED);
+		return true;
+	}
+	use_session(k, v, &s->entry, 0);
+	n->used = now;
+	translate_plain(v, s, sn_head_ttl_dec(a->head_move));
+	sn_write_l2(v.f, n);
+	sn_worker_send(w, (uint16_t)iface_of(a), v.m);
 	return true;
 }
 

@@ -2,6 +2,7 @@
 #include "sn_handover.h"
 
 #include "sn_dispatch.h"
+#include "sn_flow.h"
 
 _Static_assert(SN_EXCHANGE_SHARDS == SN_SHARDS, "the exchange moves the state's shards");
 _Static_assert(SN_BURST_MAX <= 64, "sn_worker.handed has a bit for each packet of a burst");
@@ -63,20 +64,40 @@ void sn_hand_over(struct sn_worker *w, uint32_t i)
 	w->burst.gone++;
 }
 
+/* Of a plain packet whose class says that its flow tells the shard, it is told without reading the packet. */
+static uint32_t shard_of(struct sn_worker *w, uint32_t i, uint32_t segment)
+{
+	uint32_t class = w->burst.classes[i];
+	const struct sn_class *c;
+	struct sn_flow flow;
+
+	if (!sn_burst_plain(&w->burst, i) || class == SN_TABLE_NONE)
+		return sn_dispatch_shard(w->program, w->state, sn_worker_pkt(w, i), segment, class);
+	c = &w->program->classes[w->program->segments[segment].first_class + class];
+	if (c->way != SN_WAY_FORWARD)
+		return sn_dispatch_shard(w->program, w->state, sn_worker_pkt(w, i), segment, class);
+	flow = sn_flow_of_plain(rte_pktmbuf_mtod(w->burst.frames[i], const uint8_t *));
+	return sn_napt_shard(w->state, c->state_run, &flow);
+}
+
 /* Asks the program. Whether the packet is to be processed here. */
 static bool find(struct sn_worker *w, uint32_t i, uint32_t segment)
 {
-	uint32_t shard =
-		sn_dispatch_shard(w->program, w->state, sn_worker_pkt(w, i), segment, w->burst.classes[i]);
+	uint32_t shard = shard_of(w, i, segment);
 
 	w->burst.shards[i] = (uint8_t)shard;
 	return sn_hand_over_is_here(w, shard);
 }
 
+static bool is_refused(const struct sn_burst *b, uint32_t i)
+{
+	return !sn_burst_plain(b, i) && b->pkts[i].reason;
+}
+
 void sn_hand_over_find(struct sn_worker *w, uint32_t segment, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		if (w->burst.candidates[i] || unlikely(sn_worker_pkt(w, i)->reason) ||
+		if (w->burst.candidates[i] || unlikely(is_refused(&w->burst, i)) ||
 		    likely(find(w, i, segment)))
 			continue;
 		w->burst.handed |= 1ull << i;

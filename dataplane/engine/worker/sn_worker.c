@@ -273,23 +273,25 @@ static __rte_always_inline bool by_cache(struct sn_known k, uint32_t i, uint32_t
 }
 
 /* By its class, if that is simple. False if it is not. */
-static __rte_always_inline bool by_class(struct sn_known k, uint32_t i, uint32_t segment, bool keep,
-					 bool plain)
+static __rte_always_inline bool by_class(struct sn_known k, uint32_t i, uint32_t segment, bool caching,
+					 bool keep, bool plain)
 {
 	uint32_t class = k.w->burst.classes[i];
-	const struct sn_class *c;
+	struct sn_adjacency *a;
 	struct sn_view v;
 
 	if (unlikely(class == SN_TABLE_NONE))
 		return false;
 	class += k.program->segments[segment].first_class;
-	c = &k.classes[class];
-	if (c->simple < SN_SIMPLE_OUTPUT)
+	a = &k.adjacencies[class];
+	if (caching && plain && a->simple == SN_SIMPLE_FORWARD)
+		return k.w->burst.hinted >> i & 1 && forward_new(k.w, i, class, k.now);
+	if (a->simple < SN_SIMPLE_OUTPUT)
 		return false;
 	v = plain ? view_of_plain(k.w->burst.frames[i]) : view_of(&k.w->burst.pkts[i]);
-	if (c->simple == SN_SIMPLE_OUTPUT)
-		return !keep && likely(forward_simple(k, v, c, class));
-	drop_simple(k, v, c, class);
+	if (a->simple == SN_SIMPLE_OUTPUT)
+		return !keep && likely(forward_simple(k, v, a, class));
+	drop_simple(k, v, class);
 	return true;
 }
 
@@ -306,7 +308,7 @@ static __rte_always_inline void forward_one(struct sn_known k, uint32_t i, uint3
 	}
 	if (caching && by_cache(k, i, segment, dispatching, plain, &key))
 		return;
-	if (by_class(k, i, segment, key != NULL, plain))
+	if (by_class(k, i, segment, caching, key != NULL, plain))
 		return;
 	if (led && w->burst.led_on >> i & 1)
 		sn_exec_second(w, sn_worker_pkt(w, i), segment, w->burst.classes[i], k.now);
@@ -338,6 +340,56 @@ static __rte_always_inline void forward(struct sn_worker *w, uint32_t first, uin
 	}
 }
 
+static __rte_noinline void forward_apart(struct sn_worker *w, uint32_t i, uint32_t segment, uint64_t now)
+{
+	forward(w, i, i + 1, segment, false, false, false, now);
+}
+
+/* How most packets will leave: as the first one whose class has a shape. NULL: there is none. */
+static const struct sn_adjacency *find_model(const struct sn_worker *w, uint32_t first, uint32_t end,
+					     const struct sn_adjacency *adjacencies)
+{
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t class = w->burst.classes[i];
+
+		if (class != SN_TABLE_NONE && adjacencies[class].shape)
+			return &adjacencies[class];
+	}
+	return NULL;
+}
+
+/* Packets of a program without state, most of which leave alike. */
+static __rte_noinline void forward_stateless(struct sn_worker *w, uint32_t first, uint32_t end,
+					     uint32_t segment, uint64_t now)
+{
+	struct sn_known k = known_of(w, now);
+	uint32_t first_class = k.program->segments[segment].first_class;
+	const struct sn_adjacency *adjacencies = k.adjacencies + first_class;
+	const struct sn_adjacency *model = find_model(w, first, end, adjacencies);
+	/* Copies: what changes of them is the packet's at hand alone. */
+	struct rte_mbuf *const *frames = w->burst.frames;
+	const uint64_t plain = w->burst.plain;
+	struct sn_count *counts = k.class_counts + first_class;
+	struct sn_shape shape;
+
+	if (unlikely(!model)) {
+		forward(w, first, end, segment, false, false, false, now);
+		return;
+	}
+	shape = shape_of(w, model);
+	for (uint32_t i = first; i < end; i++) {
+		uint32_t class = w->burst.classes[i];
+
+		if (likely((plain >> i & 1) && class != SN_TABLE_NONE) &&
+		    likely(forward_alike(k, view_of_plain(frames[i]), &adjacencies[class], shape,
+					 &counts[class])))
+			continue;
+		forward_apart(w, i, segment, now);
+	}
+	if (likely(shape.out->n > 0))
+		w->sending.pending |= 1ull << shape.iface;
+}
+
 /* With what is the same for all packets put in. */
 static void forward_all(struct sn_worker *w, uint32_t first, uint32_t end, uint32_t segment, uint64_t now)
 {
@@ -348,7 +400,7 @@ static void forward_all(struct sn_worker *w, uint32_t first, uint32_t end, uint3
 	else if (w->burst.led_on)
 		forward(w, first, end, segment, false, false, true, now);
 	else
-		forward(w, first, end, segment, false, false, false, now);
+		forward_stateless(w, first, end, segment, now);
 }
 
 static void trace_decision(struct sn_worker *w, uint32_t path)
@@ -451,7 +503,8 @@ static void burst(struct sn_worker *w, uint16_t iface, struct rte_mbuf **frames,
 		if (weight > 0)
 			handing = rte_rdtsc();
 	}
-	if (w->caching && known < n)
+	w->burst.hinted = 0;
+	if (w->caching && known < n && likely(!w->trace))
 		sn_worker_prefetch_state(w, &w->program->segments[segment], n);
 	mark(w, stages, SN_STAGE_CLASSIFY, &since);
 	if (unlikely(w->trace))

@@ -2,6 +2,7 @@
 /* What packets of a burst are, before their turns: their classes, and the state that they will look for.
  * Devices with flow rules may have said their classes; who checks the rules is shown some. */
 
+#include "sn_flow.h"
 #include "sn_marks.h"
 #include "sn_napt.h"
 #include "sn_sample.h"
@@ -154,26 +155,34 @@ void sn_worker_classify(struct sn_worker *w, const struct sn_segment *s, uint32_
 		classify_read(w, s, n, others);
 }
 
+static struct sn_flow flow_of(const struct sn_burst *b, uint32_t i)
+{
+	const struct sn_pkt *p = &b->pkts[i];
+
+	if (likely(sn_burst_plain(b, i)))
+		return sn_flow_of_plain(rte_pktmbuf_mtod(b->frames[i], const uint8_t *));
+	return (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
+}
+
 void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n)
 {
-	struct sn_napt_hint hints[SN_BURST_MAX];
-	uint32_t k = 0;
+	const struct sn_class *classes = &w->program->classes[s->first_class];
+	struct sn_burst *b = &w->burst;
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct sn_pkt *p;
 		struct sn_flow flow;
 		uint32_t run;
 
-		if (w->burst.classes[i] == SN_TABLE_NONE)
+		if (b->classes[i] == SN_TABLE_NONE)
 			continue;
-		run = w->program->classes[s->first_class + w->burst.classes[i]].state_run;
+		run = classes[b->classes[i]].state_run;
 		if (run == SN_NO_INDEX)
 			continue;
-		p = sn_worker_pkt(w, i);
-		flow = (struct sn_flow){p->src, p->dst, p->sport, p->dport, p->proto};
-		hints[k++] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, run, &flow), &flow);
+		flow = flow_of(b, i);
+		b->hints[i] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, run, &flow), &flow);
+		b->hinted |= 1ull << i;
 	}
-	sn_napt_prefetch_sessions(hints, k);
+	sn_napt_prefetch_sessions(b->hints, b->hinted);
 }
 
 /* ---- devices that have flow rules ---- */

@@ -9,6 +9,7 @@
 #include "sn_echoes.h"
 #include "sn_execution.h"
 #include "sn_marks.h"
+#include "sn_napt.h"
 #include "sn_neigh.h"
 #include "sn_plain.h"
 #include "sn_peers.h"
@@ -75,6 +76,8 @@ struct sn_burst {
 	struct sn_cache_short shorts[SN_BURST_MAX];   /* what is expanded … */
 	struct sn_cache_entry expanded[SN_BURST_MAX]; /* … to candidates */
 	uint32_t classes[SN_BURST_MAX];
+	uint64_t hinted;			 /* bit per packet: it has a hint, … */
+	struct sn_napt_hint hints[SN_BURST_MAX]; /* … of where its session will be looked for */
 	uint64_t led_on; /* bit per packet: it is in its second segment, and its class is of that */
 	uint32_t segments[SN_BURST_MAX]; /* then */
 	uint8_t shards[SN_BURST_MAX];	 /* if dispatching */
@@ -177,6 +180,15 @@ static inline void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint3
 		sn_worker_bury(w);
 }
 
+/* Sessions that gave way to that of a packet are told to who listens. */
+static inline void sn_worker_tell_evicted(struct sn_worker *w, const struct rte_mbuf *m)
+{
+	if (likely(w->hooks.evicted == NULL) || w->hooks.ended.n == 0)
+		return;
+	w->hooks.evicted(w->hooks.ctx, sn_source(m), &w->hooks.ended);
+	w->hooks.ended.n = 0;
+}
+
 void sn_worker_flush(struct sn_worker *w, uint16_t iface);
 
 /* Send what is queued, and give dead buffers back. */
@@ -217,7 +229,7 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 /* Some of the first n of w->burst.pkts, as they came, are shown to the control thread. */
 void sn_worker_sample(struct sn_worker *w, uint32_t n, uint64_t now);
 
-/* Brings the state that these packets will look for, if they are not known yet. */
+/* Brings the state that these packets will look for, if they are not known yet; the hints tell where. */
 void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
 
 /* The cache is that of the program's warm-up from now on; false: there was none. */

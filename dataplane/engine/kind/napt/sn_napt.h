@@ -71,17 +71,25 @@ uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct 
 struct sn_napt_hint {
 	const struct sn_state_shard *shard;
 	uint64_t hash;
+	uint32_t number; /* of the shard */
 };
 
 struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
 				     const struct sn_flow *flow);
 
-void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint32_t n);
+/* Bit i of `which`: hints[i]. */
+void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint64_t which);
 
 /* The session of a run by the flow as it is inside; made if there is none and make is set. */
 enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
 				    const struct sn_flow *flow, bool make, uint64_t now,
 				    struct sn_session **session);
+
+/* The same of a flow that is most likely new, by the hash of its hint. FOUND: it is not, or it was known
+ * once; nothing was done. */
+enum sn_napt_result sn_napt_open(struct sn_partition *partition, uint32_t run, uint32_t shard,
+				 const struct sn_flow *flow, uint64_t hash, uint64_t now,
+				 struct sn_session **session);
 
 /* The shard of a flow's return packets; of a small pool's it is told but for its high bits. */
 uint32_t sn_napt_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *flow);

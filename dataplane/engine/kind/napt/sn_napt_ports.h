@@ -22,6 +22,8 @@ static __rte_always_inline uint32_t slot_take(const struct list *l)
 	while (q->fresh < l->n) {
 		slot = q->fresh++;
 		slot_reach(l, slot);
+		if (likely(q->fresh < l->n)) /* its turn comes when other shards had theirs */
+			rte_prefetch0(list_slot(l, q->fresh));
 		if (likely(!*list_slot(l, slot)))
 			return l->begin + slot;
 	}

@@ -354,17 +354,21 @@ struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run,
 {
 	const struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
 	const struct sn_state_shard *sh = &napt_shard_at(t, shard & t->table.mask)->shard;
-	struct sn_napt_hint hint = {sh, hash_inside(state, t, run, f)};
+	struct sn_napt_hint hint = {sh, hash_inside(state, t, run, f), shard};
 
 	expect_first(sh, hint.hash);
 	return hint;
 }
 
-void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint32_t n)
+void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint64_t which)
 {
-	for (uint32_t tier = 0; tier < TIERS; tier++)
-		for (uint32_t i = 0; i < n; i++)
-			expect_entry(hints[i].shard, first_of(hints[i].shard, tier, hints[i].hash));
+	for (uint32_t tier = 0; tier < TIERS; tier++) {
+		for (uint64_t left = which; left; left &= left - 1) {
+			const struct sn_napt_hint *hint = &hints[__builtin_ctzll(left)];
+
+			expect_entry(hint->shard, first_of(hint->shard, tier, hint->hash));
+		}
+	}
 }
 
 enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,
@@ -386,6 +390,20 @@ enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run
 		sn_entry_expire(partition, &t->table, &sh->shard, &s->entry);
 	if (!wanted)
 		return SN_NAPT_NONE;
+	*session = make(partition, t, sh, run, shard, f, hash, now);
+	return *session ? SN_NAPT_MADE : SN_NAPT_NONE;
+}
+
+enum sn_napt_result sn_napt_open(struct sn_partition *partition, uint32_t run, uint32_t shard,
+				 const struct sn_flow *f, uint64_t hash, uint64_t now,
+				 struct sn_session **session)
+{
+	const struct sn_state *state = partition->state;
+	struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
+	struct napt_shard *sh = napt_shard_at(t, shard & t->table.mask);
+
+	if (session_find(sh, run, f, hash))
+		return SN_NAPT_FOUND;
 	*session = make(partition, t, sh, run, shard, f, hash, now);
 	return *session ? SN_NAPT_MADE : SN_NAPT_NONE;
 }
