@@ -6,7 +6,7 @@
 #include "sn_parse.h"
 
 #define FLOWS  150u
-#define BURSTS 60u
+#define BURSTS 300u
 #define BURST  24u
 #define PORTS  64u
 
@@ -32,6 +32,18 @@ static struct packet any_packet(void)
 	else if (fate == 3)
 		p.dport = 9; /* dropped by the chain */
 	p.frag = dice(2) ? 0x4000 : 0;
+	return p;
+}
+
+/* A packet to some port of the pool: it may answer, acknowledge or end a connection. */
+static struct packet any_reply(void)
+{
+	static const uint8_t flags[] = {SN_TCP_SYN | SN_TCP_ACK, SN_TCP_ACK, SN_TCP_FIN | SN_TCP_ACK};
+	struct packet p = inward(dice(4) ? SN_TCP : SN_UDP, (uint16_t)(2000 + dice(PORTS)));
+
+	p.flags = p.proto == SN_TCP ? flags[dice(RTE_DIM(flags))] : 0;
+	p.payload = payload;
+	p.payload_len = 12;
 	return p;
 }
 
@@ -124,7 +136,7 @@ static void new_flows_fare_as_on_the_slow_path(void **state)
 		/* Mostly within what an opening has to be answered in. */
 		script.pauses[b] = dice(8) ? dice(50) * MS : dice(300) * SECOND;
 		for (uint32_t i = 0; i < BURST; i++)
-			script.packets[b][i] = any_packet();
+			script.packets[b][i] = b % 3 == 2 ? any_reply() : any_packet();
 	}
 	play(&script, 0, &plain);
 	play(&script, 1, &slow);
