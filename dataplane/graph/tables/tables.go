@@ -105,7 +105,7 @@ func (b *built) change(s *Sources) *fib.Routes {
 			continue
 		}
 		for _, e := range now.Edits {
-			was, is := trim(e.Old, e.New)
+			was, is := differ(e.Old, e.New)
 			removed = appendRoutes(removed, was, s.First+i)
 			added = appendRoutes(added, is, s.First+i)
 		}
@@ -120,13 +120,26 @@ func (b *built) change(s *Sources) *fib.Routes {
 	return routes
 }
 
-// trim takes away what both begin and end with, and what is in both in between in the same order as far as that is found at once.
-func trim(was, is []netip.Prefix) (_, _ []netip.Prefix) {
-	for len(was) > 0 && len(is) > 0 && was[0] == is[0] {
+// near is how far a prefix that is missing is looked for on the other side.
+const near = 8
+
+// differ is what went of a list, and what came. It may have some that are still there, on both sides.
+func differ(was, is []netip.Prefix) (removed, added []netip.Prefix) {
+	for len(was) > 0 && len(is) > 0 {
+		if was[0] == is[0] {
+			was, is = was[1:], is[1:]
+			continue
+		}
+		if k := slices.Index(is[:min(near, len(is))], was[0]); k > 0 {
+			added, is = append(added, is[:k]...), is[k:]
+			continue
+		}
+		if k := slices.Index(was[:min(near, len(was))], is[0]); k > 0 {
+			removed, was = append(removed, was[:k]...), was[k:]
+			continue
+		}
+		removed, added = append(removed, was[0]), append(added, is[0])
 		was, is = was[1:], is[1:]
 	}
-	for len(was) > 0 && len(is) > 0 && was[len(was)-1] == is[len(is)-1] {
-		was, is = was[:len(was)-1], is[:len(is)-1]
-	}
-	return was, is
+	return append(removed, was...), append(added, is...)
 }
