@@ -229,9 +229,10 @@ func quotedLen(s string) int {
 		return len(s)
 	case s[0] == '"':
 		for n := 1; n < len(s); n++ {
-			if s[n] == '\\' {
+			switch s[n] {
+			case '\\':
 				n++
-			} else if s[n] == '"' {
+			case '"':
 				return n + 1
 			}
 		}

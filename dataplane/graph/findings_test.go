@@ -347,6 +347,19 @@ chain.yaml:10: warning: spec.functions[0].elements.ports: "outside": what comes 
 		want: `chain.yaml:12: spec.functions[0].elements.elements[0]: set setField if kind is set-field, and only then
 chain.yaml:12: spec.functions[0].elements.elements[0]: set tee if kind is tee, and only then`,
 	},
+	"a click configuration in a block": {
+		chain: twoInterfaces + "  functions:\n  - name: c\n    click: |\n      // the second line is wrong\n      FromDevice(inside) -> IPFilter(alow all) -> ToDevice(outside);\n  path: [inside, c, outside]\n",
+		want:  `chain.yaml:12: spec.functions[0].click[2:32]: "alow": IPFilter@2 :: IPFilter: not an action; write "allow", "drop" or the number of an output before the pattern`,
+	},
+	"a click configuration in quotes": {
+		chain: twoInterfaces + "  functions:\n  - name: c\n    click: \"FromDevice(inside) -> Discrd;\"\n  path: [inside, c, outside]\n",
+		want:  `chain.yaml:10: spec.functions[0].click[1:23]: "Discrd": Discrd@2 :: Discrd: no element class of this name is known; did you mean "Discard"?`,
+	},
+	"a click configuration without the ports of the path": {
+		chain: twoInterfaces + "  functions:\n  - {name: c, click: \"FromDevice(eth0) -> Discard; Idle -> ToDevice(eth0);\"}\n  path: [inside, c, outside]\n",
+		want: `chain.yaml:10: spec.path[1]: "c": has no port "inside", by which a path goes; its ports are eth0: use links for them
+chain.yaml:10: spec.path[1]: "c": has no port "outside", by which a path goes; its ports are eth0: use links for them`,
+	},
 	"YAML that is none": {
 		chain: "  interfaces: [\n",
 		want:  `chain.yaml:5: not YAML: did not find expected node content`,

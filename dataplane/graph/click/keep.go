@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
 )
 
@@ -51,9 +52,7 @@ func (x *visit) enterKeep(w *rewriter, s *inputSpec) target {
 func (x *visit) tracking(w *rewriter, name string) element.Tracking {
 	function, _, _ := strings.Cut(name, "/")
 	name = function + "/" + x.el.Name
-	duration := func(s interface {
-		Parse() (time.Duration, error)
-	}) time.Duration {
+	duration := func(s v1alpha1.Duration) time.Duration {
 		d, _ := s.Parse() // written by seconds
 		return d
 	}

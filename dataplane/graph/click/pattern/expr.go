@@ -221,6 +221,7 @@ func (p *parser) setKind(q *primitive, t token, k kind) {
 		p.setTransport(q, t, 1)
 	case window:
 		p.setTransport(q, t, 6)
+	default:
 	}
 }
 

@@ -178,8 +178,9 @@ func onSides(s sides, set headerspace.Set, src, dst headerspace.Field) union {
 		return one(dst, set)
 	case both:
 		return union{headerspace.Filter{}.With(src, set).With(dst, set)}
+	default:
+		return append(one(src, set), one(dst, set)...)
 	}
-	return append(one(src, set), one(dst, set)...)
 }
 
 // ofPorts: packets without ports match no condition on them, also none that is negated.
@@ -194,6 +195,7 @@ func ofPorts(q *primitive) union {
 			s = either
 		case either, 0:
 			s = both
+		default:
 		}
 	}
 	u := onSides(s, q.numbers(16), headerspace.SPort, headerspace.DPort)

@@ -278,6 +278,7 @@ func (p *parser) infer(q *primitive) {
 		if q.transport == anyProto {
 			p.fail(q.start, "is not a whole primitive; a value is missing")
 		}
+	default:
 	}
 	q.kind = data
 }
@@ -296,6 +297,7 @@ func (q *primitive) numbers(bits int) headerspace.Set {
 			set = headerspace.Range(min(q.value, top)+1, top+1) // empty from top on, below
 		case less:
 			set = headerspace.Range(0, q.value).Subtract(headerspace.Of(q.value))
+		default:
 		}
 		set = set.Intersect(headerspace.Range(0, top))
 		if q.negated {

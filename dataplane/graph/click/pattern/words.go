@@ -88,6 +88,7 @@ func (k kind) String() string {
 		return "tcp win"
 	case bytesOf:
 		return "[POS:LEN]"
+	default:
 	}
 	for name, t := range types {
 		if t == k {
