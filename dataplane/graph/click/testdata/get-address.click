@@ -1,0 +1,22 @@
+AddressInfo(eth0 10.0.0.1/24, eth1 203.0.113.1/24);
+
+elementclass Port { $dev, $ip, $mac |
+  FromDevice($dev) -> c :: Classifier(12/0806 20/0001, 12/0806 20/0002, 12/0800, -);
+  q :: Queue(200) -> ToDevice($dev);
+  c[0] -> ARPResponder($ip $mac) -> q;
+  c[1] -> [1]arpq :: ARPQuerier($ip, $mac);
+  c[2] -> Strip(14) -> output;
+  c[3] -> Discard;
+  input -> arpq -> q;
+}
+p0 :: Port(eth0, 10.0.0.1, 02:00:00:00:00:01);
+p1 :: Port(eth1, 203.0.113.1, 02:00:00:00:00:02);
+// GetIPAddress behind a table forgets the gateway that the table chose, and so the packet goes to its own destination.
+rt :: StaticIPLookup(0/0 203.0.113.254 0);
+p0 -> CheckIPHeader -> rt -> c :: IPClassifier(udp, -);
+c[0] -> GetIPAddress(16) -> p1; c[1] -> p1;
+p1 -> CheckIPHeader -> p0;
+//< eth0 udp 10.0.0.2:1 203.0.113.9:2
+//> eth1 udp 10.0.0.2:1 203.0.113.9:2
+//< eth0 tcp 10.0.0.2:1 203.0.113.9:2
+//> eth1 tcp 10.0.0.2:1 203.0.113.9:2 via=203.0.113.254
