@@ -184,8 +184,11 @@ func TestPortsAreSharedByFlowsOfDifferentShardsOnlyAndBringTheirReturnPacketsHom
 func TestFlowsOfAMappingAreOfOneShardWhereverDevicesTakeThem(t *testing.T) {
 	needHarness(t)
 	for _, mapping := range [][]element.Dependence{
-		{element.EndpointIndependent}, {element.AddressDependent}, {element.EndpointIndependent, element.EndpointIndependent},
-		{element.AddressAndPortDependent, element.EndpointIndependent}, {element.EndpointIndependent, element.AddressAndPortDependent},
+		{element.EndpointIndependent},
+		{element.AddressDependent},
+		{element.EndpointIndependent, element.EndpointIndependent},
+		{element.AddressAndPortDependent, element.EndpointIndependent},
+		{element.EndpointIndependent, element.AddressAndPortDependent},
 	} {
 		t.Run(fmt.Sprint(mapping), func(t *testing.T) {
 			r := hashedRig(t, inARow(t.Name(), len(mapping), func(b *builder, i int) (left, right side) {

@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	rowsWithTests = regexp.MustCompile("(?m)^\\| .* \\|$")
+	rowsWithTests = regexp.MustCompile(`(?m)^\| .* \|$`)
 	testName      = regexp.MustCompile("`(Test\\w+|[a-z]+(?:_[a-z]+){3,})`")
 	testFunction  = regexp.MustCompile(`(?m)^(?:func (Test\w+)\(|static void (\w+)\(void \*\*state\))`)
 )
