@@ -335,9 +335,9 @@ static int build_segment(struct sn_builder *b, uint32_t s)
 	to->frag_max = from->whole_only ? SN_FRAG_WHOLE : SN_FRAG_LATER;
 	to->first_class = b->p->n_classes;
 	to->n_classes = from->n_classes;
-	rc = sn_build_classes(b, s);
+	rc = sn_build_segment_fib(b, s, &fib);
 	if (!rc)
-		rc = sn_build_segment_fib(b, s, &fib);
+		rc = sn_build_classes(b, s);
 	if (rc)
 		return rc;
 	sn_build_at(b, "segments[%u] (%.64s): table", s, from->name);

@@ -22,7 +22,7 @@
 #define SN_IFACES_MAX 64
 #define SN_TABLES_MAX 256 /* state tables */
 #define SN_RUNS_MAX   1024
-#define SN_FIBS_MAX   16
+#define SN_FIBS_MAX   64
 #define SN_LEGS_MAX   64  /* of a class */
 #define SN_COPIES_MAX 256 /* of one packet, over all its ways */
 #define SN_NO_INDEX   UINT32_MAX
