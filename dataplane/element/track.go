@@ -44,7 +44,12 @@ func (Tracking) reads() []headerspace.Field {
 
 // Track finds the flow of a packet: its outputs are the states New, Established, Related and Invalid. A packet of an
 // established flow refreshes it. docs/elements.md, "track".
-type Track struct{ Tracking }
+type Track struct {
+	Tracking
+	// FromOutside tells from which side of the firewall packets come here. It makes no difference to them: who shares a table agrees by it
+	// which end of a flow is inside.
+	FromOutside bool
+}
 
 // Kind implements Element.
 func (Track) Kind() string { return "track" }
@@ -62,7 +67,10 @@ func (Track) PortNames() []string { return []string{"new", "established", "relat
 func (t Track) String() string { return t.Kind() + " " + t.Tracking.String() }
 
 // Admit begins a flow with the packet, which Track said to be New. It drops the packet if there is no room.
-type Admit struct{ Tracking }
+type Admit struct {
+	Tracking
+	FromOutside bool // as Track's
+}
 
 // Kind implements Element.
 func (Admit) Kind() string { return "admit" }

@@ -230,7 +230,7 @@ func (w firewall) lowerStateful(b *builder, f *function, list []firewallRule) {
 		if !b.reached[port{f.name, s.side}] {
 			continue
 		}
-		s.track = b.add(f.name, f.name+"/track-"+s.side, element.Track{Tracking: s.tracking})
+		s.track = b.add(f.name, f.name+"/track-"+s.side, element.Track{Tracking: s.tracking, FromOutside: s.side == outside})
 		f.entry[s.side] = Edge{To: s.track}
 		for out, state := range flowStates {
 			rules := rulesFor(list, s.side, state)
@@ -262,7 +262,7 @@ type statefulSide struct {
 func (s *statefulSide) begin(spec *v1alpha1.Firewall, rules []firewallRule) {
 	c, outs := firewallSide(rules, spec, s.side)
 	n := s.b.add(s.f.name, s.f.name+"/"+s.side, c)
-	admit := s.b.add(s.f.name, s.f.name+"/admit-"+s.side, element.Admit{Tracking: s.tracking})
+	admit := s.b.add(s.f.name, s.f.name+"/admit-"+s.side, element.Admit{Tracking: s.tracking, FromOutside: s.side == outside})
 	s.b.wire(s.track, element.TrackNew, n)
 	s.b.wire(n, firewallAccepts, admit)
 	s.b.exit(admit, 0, s.f, opposite(s.side))

@@ -44,6 +44,21 @@ type assignment struct {
 	backend endpoint
 	last    time.Duration
 	tcp     tcpState
+	of      *balancer
+	from    *entry // whose endpoint the client's end is, if that was hidden when it began
+}
+
+func (a *assignment) source() *entry { return a.from }
+
+func (a *assignment) take() { a.of.kept.take(a) }
+
+// put: with another port it would have had another backend.
+func (a *assignment) put(at endpoint) {
+	a.flow.src, a.flow.sport = at.addr, at.port
+	if to, reason := a.of.choose(a.flow, a.last); reason == "" {
+		a.backend = to
+	}
+	a.of.kept.put(a)
 }
 
 func (a *assignment) client() endpoint { return endpoint{a.flow.proto, a.flow.src, a.flow.sport} }
@@ -162,6 +177,7 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 		if a, reason = b.assign(r, f); reason != "" {
 			return reason
 		}
+		a.from = r.depend(p.by, a)
 	}
 	b.use(r, a, p.ip, element.NAPTOutside)
 	r.note("to backend %v", a.backend.addrPort())
@@ -212,27 +228,36 @@ func (b *balancer) assign(r *run, f flow) (_ *assignment, reason string) {
 	if i := slices.IndexFunc(b.kept.of[client], func(a *assignment) bool { return a.flow == f }); i >= 0 {
 		b.remove(r, b.kept.of[client][i]) // it is over, or its backend is gone
 	}
+	to, reason := b.choose(f, r.now)
+	if reason != "" {
+		return nil, reason
+	}
+	a := &assignment{flow: f, backend: to, last: r.now, of: b}
+	if !b.add(r, a) {
+		return nil, b.Full
+	}
+	return a, ""
+}
+
+// choose is the backend of a new flow.
+func (b *balancer) choose(f flow, now time.Duration) (to endpoint, reason string) {
 	at := entryOf(f, b.ByClient)
 	if b.table[at] == noBackend {
-		return nil, b.NoBackend
+		return to, b.NoBackend
 	}
-	known := b.sessions(client, r.now)
+	known := b.sessions(endpoint{f.proto, f.src, f.sport}, now)
 	if len(known) >= clientSessions {
-		return nil, b.Full
+		return to, b.Full
 	}
 	for i := range otherBackends {
 		k := b.Backends[b.table[(at+i)%maglevSize]]
-		to := endpoint{f.proto, num(k.Addr), cmp.Or(k.Port, f.dport)}
+		to = endpoint{f.proto, num(k.Addr), cmp.Or(k.Port, f.dport)}
 		if slices.ContainsFunc(known, func(a *assignment) bool { return a.backend == to }) {
 			continue
 		}
-		a := &assignment{flow: f, backend: to, last: r.now}
-		if !b.add(r, a) {
-			return nil, b.Full
-		}
-		return a, ""
+		return to, ""
 	}
-	return nil, b.Full
+	return to, b.Full
 }
 
 // add keeps a session; false: there is no room.
@@ -298,7 +323,7 @@ func (b *balancer) all(now time.Duration) (list []Session) {
 			if b.live(a, now) {
 				list = append(list, Session{
 					Binding: Binding{Node: b.name, Proto: a.flow.proto, Inside: a.backend.addrPort(), Remote: a.client().addrPort()},
-					Outside: netip.AddrPortFrom(addr(a.flow.dst), a.flow.dport), Idle: now - a.last,
+					Outside: netip.AddrPortFrom(addr(a.flow.dst), a.flow.dport), Idle: now - a.last, Guessed: a.from != nil && a.from.hidden,
 				})
 			}
 		}

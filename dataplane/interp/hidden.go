@@ -69,7 +69,62 @@ func (n *nat) exchange(r *run, e, other *entry, at endpoint) bool {
 	n.evict(r, e.flow, at)
 	n.place(e, other, old, at)
 	r.undoable(func() { n.place(e, other, at, old) })
+	r.moveFlows(e, other, old, at)
 	return true
+}
+
+// dependent is what another function knows a flow by whose source is an endpoint that nobody has seen: a firewall's flow, a balancer's session.
+type dependent interface {
+	source() *entry
+	take()           // from its table
+	put(at endpoint) // into it again, as what it would be with that source
+}
+
+// depend notes that a flow which begins comes from a hidden endpoint.
+func (r *run) depend(by origins, d dependent) *entry {
+	if by.src == nil || by.src != by.sport || by.src.entry == nil || !by.src.entry.hidden {
+		return nil
+	}
+	e := by.src.entry
+	e.flows = append(e.flows, d)
+	r.undoable(func() { e.flows = e.flows[:len(e.flows)-1] })
+	return e
+}
+
+// moveFlows has flows whose source moved from one endpoint to another follow; and those whose source, if any, moved the other way.
+func (r *run) moveFlows(e, other *entry, from, to endpoint) {
+	type moving struct {
+		d        dependent
+		from, to endpoint
+	}
+	var all []moving
+	for _, m := range []struct {
+		e        *entry
+		from, to endpoint
+	}{{e, from, to}, {other, to, from}} {
+		if m.e == nil {
+			continue
+		}
+		for _, d := range m.e.flows {
+			if d.source() == m.e {
+				all = append(all, moving{d, m.from, m.to})
+			}
+		}
+	}
+	for _, m := range all {
+		m.d.take()
+	}
+	for _, m := range all {
+		m.d.put(m.to)
+	}
+	r.undoable(func() {
+		for _, m := range all {
+			m.d.take()
+		}
+		for _, m := range all {
+			m.d.put(m.from)
+		}
+	})
 }
 
 // place moves e from one endpoint to another, and other, if any, the other way.

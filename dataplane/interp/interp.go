@@ -180,6 +180,7 @@ type Session struct {
 	Binding
 	Outside netip.AddrPort // invalid if ProcessAgainst cannot tell
 	Idle    time.Duration
+	Guessed bool // of a balancer: nobody has seen the client's end, which a NAPT chose
 }
 
 // Sessions are the live entries of all NAPTs and load balancers, in no order.

@@ -82,6 +82,7 @@ type entry struct {
 	// behind are the entries whose source this is or was.
 	source *entry
 	behind []*entry
+	flows  []dependent // that began while it was hidden
 }
 
 func newNAT(name string, e element.NAPT, overlaps bool) *nat {

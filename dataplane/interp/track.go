@@ -11,19 +11,25 @@ import (
 )
 
 func init() {
-	register(func(c *Chain, _ string, e element.Track) meaning { return &track{c.flowsOf(e.Tracking)} })
-	register(func(c *Chain, _ string, e element.Admit) meaning { return &admit{c.flowsOf(e.Tracking)} })
+	register(func(c *Chain, _ string, e element.Track) meaning { return &track{c.flowsOf(e.Tracking), e.FromOutside} })
+	register(func(c *Chain, _ string, e element.Admit) meaning { return &admit{c.flowsOf(e.Tracking), e.FromOutside} })
 }
 
 // track and admit are two elements on one table of flows.
-type track struct{ *flows }
+type track struct {
+	*flows
+	outside bool // packets come from there
+}
 
-type admit struct{ *flows }
+type admit struct {
+	*flows
+	outside bool
+}
 
 // flows is a table of followed flows.
 type flows struct {
 	element.Tracking
-	of map[flow]*tracked // by their ends in order
+	of map[flow]*tracked // by their ends, the one inside first
 	// sweep is the earliest time at which some flow may be over.
 	sweep time.Duration
 }
@@ -31,8 +37,11 @@ type flows struct {
 // tracked is a followed flow, in the direction of the packet that began it.
 type tracked struct {
 	flow
-	last time.Duration
-	tcp  tcpState // its inside is the side that began
+	outside bool // where that came from
+	table   *flows
+	from    *entry // whose endpoint its source is, if that was hidden when it began
+	last    time.Duration
+	tcp     tcpState // its inside is the side that began
 }
 
 func (c *Chain) flowsOf(t element.Tracking) *flows {
@@ -50,37 +59,52 @@ func (t *track) resume(before meaning) meaning {
 	return t
 }
 
-// ends is the flow of either direction.
-func (f flow) ends() flow {
-	if f.src > f.dst || f.src == f.dst && f.sport > f.dport {
+// fromInside is the flow of a packet from a side, as it would come from inside.
+func (f flow) fromInside(outside bool) flow {
+	if outside {
 		return f.reversed()
 	}
 	return f
+}
+
+func (e *tracked) key() flow { return e.fromInside(e.outside) }
+
+func (e *tracked) source() *entry { return e.from }
+
+func (e *tracked) take() {
+	if e.table.of[e.key()] == e {
+		delete(e.table.of, e.key())
+	}
+}
+
+func (e *tracked) put(at endpoint) {
+	e.src, e.sport = at.addr, at.port
+	e.table.of[e.key()] = e
 }
 
 func (t *flows) live(e *tracked, now time.Duration) bool {
 	return now-e.last <= timeoutOf(t.Timeouts, e.proto, &e.tcp)
 }
 
-// find is the live flow that a packet's is, in either direction.
-func (t *flows) find(f flow, now time.Duration) *tracked {
-	if e := t.of[f.ends()]; e != nil && t.live(e, now) {
+// find is the live flow that a packet's is which comes from a side.
+func (t *flows) find(f flow, outside bool, now time.Duration) *tracked {
+	if e := t.of[f.fromInside(outside)]; e != nil && t.live(e, now) {
 		return e
 	}
 	return nil
 }
 
-// sideOf is the side that a packet of the flow comes from.
-func (e *tracked) sideOf(f flow) int {
-	if f == e.flow {
+// sideOf is the side that a packet of the flow comes from, that which began being inside.
+func (e *tracked) sideOf(outside bool) int {
+	if outside == e.outside {
 		return element.NAPTInside
 	}
 	return element.NAPTOutside
 }
 
 // fits tells whether a packet can be of the flow: of ICMP's queries, requests come from the side that began.
-func (e *tracked) fits(ip []byte, f flow) bool {
-	return e.proto != protoICMP || query(ip) == (e.sideOf(f) == element.NAPTInside)
+func (e *tracked) fits(ip []byte, outside bool) bool {
+	return e.proto != protoICMP || query(ip) == (e.sideOf(outside) == element.NAPTInside)
 }
 
 // flowOf is the flow that the packet itself belongs to; false: it tells none.
@@ -110,33 +134,33 @@ func (t *flows) opens(ip []byte) (opens, syn bool) {
 }
 
 // state is that of a packet; an established packet comes with its flow.
-func (t *flows) state(ip []byte, now time.Duration) (int, *tracked) {
+func (t *flows) state(ip []byte, outside bool, now time.Duration) (int, *tracked) {
 	if fragOf(ip) == fragWhole && ip[9] == protoICMP && headed(ip) && !query(ip) && !queryReply(ip) {
-		return t.ofError(ip, now), nil
+		return t.ofError(ip, outside, now), nil
 	}
 	f, ok := flowOf(ip)
 	if !ok || ip[9] == protoTCP && !slices.Contains(saneFlags, transport(ip)[13]&judgedFlags) {
 		return element.TrackInvalid, nil
 	}
-	e := t.find(f, now)
+	e := t.find(f, outside, now)
 	opens, syn := t.opens(ip)
 	switch {
 	case e == nil && opens, e != nil && syn && e.tcp.closing:
 		return element.TrackNew, nil
-	case e == nil || !e.fits(ip, f):
+	case e == nil || !e.fits(ip, outside):
 		return element.TrackInvalid, nil
 	}
 	return element.TrackEstablished, e
 }
 
-// ofError is the state of an ICMP error, to the sender of the packet that it quotes.
-func (t *flows) ofError(ip []byte, now time.Duration) int {
+// ofError is the state of an ICMP error, to the sender of the packet that it quotes: that came from the other side.
+func (t *flows) ofError(ip []byte, outside bool, now time.Duration) int {
 	q := quotedFlow(ip)
 	if q == nil || dstOf(ip) != srcOf(q) {
 		return element.TrackInvalid
 	}
 	f, _ := tuple(q)
-	if e := t.find(f, now); e == nil || !e.fits(q, f) {
+	if e := t.find(f, !outside, now); e == nil || !e.fits(q, !outside) {
 		return element.TrackInvalid
 	}
 	return element.TrackRelated
@@ -144,20 +168,19 @@ func (t *flows) ofError(ip []byte, now time.Duration) int {
 
 func (t *track) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
 	r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport)
-	state, e := t.state(p.ip, r.now)
+	state, e := t.state(p.ip, t.outside, r.now)
 	if e != nil {
-		f, _ := flowOf(p.ip)
-		e.use(r, f, p.ip)
+		e.use(r, t.outside, p.ip)
 	}
 	r.note("%s", element.Track{}.PortNames()[state])
 	return state, false
 }
 
 // use has a packet refresh its flow.
-func (e *tracked) use(r *run, f flow, ip []byte) {
+func (e *tracked) use(r *run, outside bool, ip []byte) {
 	was := *e
 	r.undoable(func() { *e = was })
-	if e.proto != protoTCP || e.tcp.use(transport(ip), e.sideOf(f)) {
+	if e.proto != protoTCP || e.tcp.use(transport(ip), e.sideOf(outside)) {
 		e.last = r.now
 	}
 }
@@ -168,24 +191,25 @@ func (a *admit) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
 		r.discard(n, p, a.Full)
 		return ended, false
 	}
-	e := a.find(f, r.now)
+	e := a.find(f, a.outside, r.now)
 	_, syn := a.opens(p.ip)
 	if e == nil || syn && e.tcp.closing { // a closing one begins again
 		if e == nil && a.full(r.now) {
 			r.discard(n, p, a.Full)
 			return ended, false
 		}
-		e = &tracked{flow: f, last: r.now}
+		e = &tracked{flow: f, outside: a.outside, table: a.flows, last: r.now}
+		e.from = r.depend(p.by, e)
 		a.begin(r, e)
 		r.note("a flow begins")
 	}
-	e.use(r, f, p.ip)
+	e.use(r, a.outside, p.ip)
 	return 0, false
 }
 
 // begin puts a flow in the place of one that is over, or closing.
 func (t *flows) begin(r *run, e *tracked) {
-	key := e.ends()
+	key := e.key()
 	old := t.of[key]
 	t.of[key] = e
 	r.undoable(func() {
@@ -213,15 +237,26 @@ func (t *flows) full(now time.Duration) bool {
 // evict ends a TCP flow that is not answered, and that was idle for a second or longer.
 func (t *flows) evict(now time.Duration, b Binding) error {
 	f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}
-	e := t.find(f, now)
-	if e == nil || e.flow != f {
+	e := t.evictable(f, now)
+	if e == nil {
 		return fmt.Errorf("%s has no flow %v → %v", b.Node, b.Inside, b.Remote)
 	}
 	if e.proto != protoTCP || e.tcp.answered || now-e.last < openingIdle {
 		return fmt.Errorf("%s may not end the flow %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.tcp.answered, now-e.last)
 	}
-	delete(t.of, f.ends())
+	delete(t.of, e.key())
 	return nil
+}
+
+// evictable is the live flow that began with a packet, of two from either side the one that may end.
+func (t *flows) evictable(f flow, now time.Duration) (found *tracked) {
+	for _, outside := range []bool{false, true} {
+		e := t.find(f, outside, now)
+		if e != nil && e.outside == outside && (found == nil || !e.tcp.answered && now-e.last >= openingIdle) {
+			found = e
+		}
+	}
+	return found
 }
 
 // Flow is a live flow that a table follows.
@@ -230,6 +265,7 @@ type Flow struct {
 	Proto    uint8
 	From, To netip.AddrPort // of the packet that began it; ports as in Binding
 	State    string         // as the engine says it
+	Guessed  bool           // nobody has seen From, which a NAPT chose
 }
 
 func (f Flow) String() string {
@@ -242,7 +278,7 @@ func (c *Chain) Flows(now time.Duration) (out []Flow) {
 		for _, e := range t.of {
 			if t.live(e, now) {
 				out = append(out, Flow{
-					t.Table, e.proto, netip.AddrPortFrom(addr(e.src), e.sport), netip.AddrPortFrom(addr(e.dst), e.dport), e.state(),
+					t.Table, e.proto, netip.AddrPortFrom(addr(e.src), e.sport), netip.AddrPortFrom(addr(e.dst), e.dport), e.state(), e.from != nil && e.from.hidden,
 				})
 			}
 		}

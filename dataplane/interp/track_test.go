@@ -30,7 +30,7 @@ func following(t *testing.T, change func(k *element.Tracking)) *followed {
 	denied, invalid := b.add("fw/denied", element.Discard{Reason: "denied"}), b.add("fw/invalid", element.Discard{Reason: "invalid"})
 	for from := range 2 {
 		to := b.out(1 - from)
-		track, admit := b.add("fw/track", element.Track{Tracking: k}), b.add("fw/admit", element.Admit{Tracking: k})
+		track, admit := b.add("fw/track", element.Track{Tracking: k, FromOutside: from == outside}), b.add("fw/admit", element.Admit{Tracking: k, FromOutside: from == outside})
 		rules := element.Classifier{Outs: 2}
 		if from == outside {
 			rules.Default = 1

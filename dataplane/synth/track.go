@@ -119,7 +119,7 @@ func (w *walker) trackedTo(t tracked) (segments [element.TrackStates]uint32) {
 func (e *emitter) track(t tracked) *programpb.Track {
 	to := e.w.trackedTo(t)
 	return &programpb.Track{
-		Table: uint32(e.w.table(t.node)), Opens: t.opens, Syn: t.syn,
+		Table: uint32(e.w.table(t.node)), Opens: t.opens, Syn: t.syn, FromOutside: e.w.means[t.node].(track).FromOutside,
 		New: to[element.TrackNew], Established: to[element.TrackEstablished], Related: to[element.TrackRelated], Invalid: to[element.TrackInvalid],
 	}
 }
@@ -153,8 +153,14 @@ var opAdmit = newOperation(operation{
 	write: func(e *emitter, _ *leg, o op, says *Leg) *programpb.Op {
 		a := e.w.means[o.arg].(admit)
 		says.Ops = append(says.Ops, "begin a flow ("+a.Table+")")
-		return &programpb.Op{Op: &programpb.Op_Admit{Admit: &programpb.Admit{Table: uint32(e.w.table(int(o.arg))), Full: e.drop(a.Full).GetChain()}}}
+		return &programpb.Op{Op: &programpb.Op_Admit{Admit: &programpb.Admit{Table: uint32(e.w.table(int(o.arg))), Full: e.drop(a.Full).GetChain(), FromOutside: a.FromOutside}}}
 	},
-	key:     func(e *emitter, _ *leg, o op) int64 { return int64(e.w.table(int(o.arg))) },
+	key: func(e *emitter, _ *leg, o op) int64 {
+		n := int64(e.w.table(int(o.arg))) << 1
+		if e.w.means[o.arg].(admit).FromOutside {
+			n |= 1
+		}
+		return n
+	},
 	verdict: true,
 })

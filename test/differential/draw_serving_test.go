@@ -14,6 +14,11 @@ func drawServing(d *drawer, ends [2]int) (left, right side) {
 	if d.napts > 0 {
 		return d.firewall()
 	}
+	return d.server(ends)
+}
+
+// server is a load balancer with sessions, whatever is beside it.
+func (d *drawer) server(ends [2]int) (left, right side) {
 	d.served = true
 	name := d.name("lb")
 	to := ends[1]

@@ -30,7 +30,7 @@ func (d *drawer) stateful(name string, t element.Tracking) (left, right side) {
 	sides := [2]side{}
 	for from := range sides {
 		way := fmt.Sprint(from)
-		track := d.add(name, "track-"+way, element.Track{Tracking: t})
+		track := d.add(name, "track-"+way, element.Track{Tracking: t, FromOutside: from == 1})
 		sides[from].in = graph.Edge{To: track}
 		for state, what := range (element.Track{}).PortNames() {
 			at := graph.Edge{To: track, Port: state}
@@ -50,7 +50,7 @@ func (d *drawer) stateful(name string, t element.Tracking) (left, right side) {
 				continue
 			}
 			if state == element.TrackNew {
-				admit := d.add(name, "admit-"+way, element.Admit{Tracking: t})
+				admit := d.add(name, "admit-"+way, element.Admit{Tracking: t, FromOutside: from == 1})
 				d.connect(at, graph.Edge{To: admit})
 				at = graph.Edge{To: admit}
 			}

@@ -47,9 +47,18 @@ static inline struct sn_flow sn_flow_quoted(const struct sn_quote *q)
 	return (struct sn_flow){q->dst, q->src, q->dport, q->sport, q->proto};
 }
 
+static inline struct sn_flow sn_flow_turned(const struct sn_flow *f)
+{
+	return (struct sn_flow){f->dst, f->src, f->dport, f->sport, f->proto};
+}
+
+/* The shard of a flow by its source, as a NAPT tells it of an end inside or outside; see sn_cuts.h. */
+uint32_t sn_flow_shard(const struct sn_state *state, enum sn_cut_by by, const struct sn_flow *flow);
+
 /*
  * Flows that firewalls follow (docs/elements.md, "track"): a state table each. An entry is a session whose
  * inside is the side that began the flow, and which translates nothing; so the fast ways use it as a NAPT's.
+ * entry.own_bit: that side is the firewall's outside.
  */
 
 extern const struct sn_state_kind sn_track;
@@ -57,18 +66,25 @@ extern const struct sn_state_kind sn_track;
 /* The flow of a packet itself, in its direction; false: it tells none. */
 bool sn_track_flow(const struct sn_pkt *p, struct sn_flow *flow);
 
-/* The shard of a flow, which is that of its other direction, too. */
+/* The shard of a flow by both of its ends, which is that of its other direction, too. */
 uint32_t sn_track_shard(const struct sn_state *state, const struct sn_flow *flow);
+
+/* The same in a table of the program, by what that is cut by. from_outside: the firewall's inside is the
+ * destination. */
+uint32_t sn_track_shard_in(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
+			   bool from_outside);
 
 /* The entry of a flow in a table of the program, NULL: there is none. *is_return: the flow is in the other
  * direction than the one in which it began. */
 struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table, uint32_t shard,
-				 const struct sn_flow *flow, uint64_t now, bool *is_return);
+				 const struct sn_flow *flow, bool from_outside, uint64_t now,
+				 bool *is_return);
 
 /* The same, made if there is none. NULL: there is no room for it. *made: it was made, and is to be ended if
  * the packet is dropped later. */
 struct sn_session *sn_track_begin(struct sn_partition *partition, uint32_t table, uint32_t shard,
-				  const struct sn_flow *flow, uint64_t now, bool *is_return, bool *made);
+				  const struct sn_flow *flow, bool from_outside, uint64_t now,
+				  bool *is_return, bool *made);
 
 /* The flow begins again, from its other side. Decisions that remember the entry do not hold any more. */
 void sn_track_turn(struct sn_session *s);

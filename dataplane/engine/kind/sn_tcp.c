@@ -62,6 +62,10 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 {
 	uint8_t flags = tcp[13];
 
+	if (unlikely(s->entry.leads)) {
+		sn_session_tcp_each(state, s, tcp, is_return, now);
+		return;
+	}
 	if (flags & SN_TCP_RST) {
 		if (!is_established(s->seen) || !in_window(s, tcp, is_return))
 			return;
@@ -84,6 +88,63 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 	memcpy(&s->ack[is_return], tcp + 8, 4);
 	memcpy(&s->window[is_return], tcp + 14, 2);
 	refresh(state, s, now);
+}
+
+void sn_session_tcp_each(const struct sn_state *state, struct sn_session *leader, const uint8_t *tcp,
+			 bool is_return, uint64_t now)
+{
+	const struct sn_bundle all = *sn_bundle_of(state, &leader->entry);
+
+	sn_bundle_part(state, &leader->entry);
+	for (uint32_t i = 0; i < all.n; i++)
+		sn_session_use(state, (struct sn_session *)all.entries[i], tcp,
+			       is_return ^ (all.turned >> i & 1), now);
+}
+
+/* ---- in a bundle ---- */
+
+/* Whether packets of one side leave what was seen as it is: of inside, those with ACK. */
+static bool is_settled(const struct sn_session *s, bool from_outside)
+{
+	if (from_outside)
+		return s->seen & SN_SEEN_ANSWERED;
+	return !(s->seen & SN_SEEN_ANSWERED) || s->seen & SN_SEEN_ACKNOWLEDGED;
+}
+
+/* What leaves the leader as it is, but for its use, leaves the entry so. */
+static bool follows(const struct sn_session *l, const struct sn_session *s, bool turned)
+{
+	/* Of a leader that is not answered any packet from outside is looked at. */
+	if (is_settled(l, true) && !is_settled(s, !turned))
+		return false;
+	/* Of one that is not acknowledged those from inside are with ACK, and others are not. */
+	return is_settled(s, turned) || (!is_settled(l, false) && !turned);
+}
+
+bool sn_session_is_alike(const struct sn_entry *leader, const struct sn_entry *e, bool turned)
+{
+	const struct sn_session *l = (const struct sn_session *)leader, *s = (const struct sn_session *)e;
+
+	if (l->proto != s->proto)
+		return false;
+	if (l->proto != SN_TCP)
+		return true;
+	return l->ack[0] == s->ack[turned] && l->ack[1] == s->ack[!turned] &&
+	       l->window[0] == s->window[turned] && l->window[1] == s->window[!turned] &&
+	       follows(l, s, turned);
+}
+
+void sn_session_catch_up(struct sn_entry *e, const struct sn_entry *leader, bool turned)
+{
+	const struct sn_session *l = (const struct sn_session *)leader;
+	struct sn_session *s = (struct sn_session *)e;
+
+	if (s->proto != SN_TCP)
+		return;
+	for (uint32_t side = 0; side < 2; side++) {
+		s->ack[side ^ turned] = l->ack[side];
+		s->window[side ^ turned] = l->window[side];
+	}
 }
 
 void sn_session_use_rare(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp,

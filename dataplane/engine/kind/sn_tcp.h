@@ -14,15 +14,22 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *session, co
 		    bool is_return, uint64_t now);
 
 /*
+ * The same of one that leads a bundle, whose entries may be moved differently: each is used for itself, and
+ * they are no bundle any more.
+ */
+void sn_session_tcp_each(const struct sn_state *state, struct sn_session *leader, const uint8_t *tcp,
+			 bool is_return, uint64_t now);
+
+/*
  * The flags that may move a session's state. A SYN moves none unless it has options or follows one that had,
- * or opens a closed connection again.
+ * or opens a closed connection again; one of a bundle may move others of that.
  */
 static inline uint8_t sn_session_wary(const struct sn_session *s, const uint8_t *tcp)
 {
 	uint8_t options = tcp[12] >= 0x60, scaled = s->entry.own != SN_SCALES_NONE;
-	uint8_t closing = (s->seen & SN_SEEN_CLOSING) != 0;
+	uint8_t closing = (s->seen & SN_SEEN_CLOSING) != 0, leads = s->entry.leads;
 
-	return SN_TCP_FIN | SN_TCP_RST | (options | scaled | closing) * SN_TCP_SYN;
+	return SN_TCP_FIN | SN_TCP_RST | (options | scaled | closing | leads) * SN_TCP_SYN;
 }
 
 /* A packet that commits uses the session. tcp: its TCP header, NULL if it has none. */

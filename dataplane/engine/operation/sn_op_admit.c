@@ -8,6 +8,7 @@
 struct admit {
 	uint32_t table;
 	uint32_t full; /* reason */
+	bool from_outside;
 };
 
 static const struct admit *admit_of(const struct sn_program *p, const struct sn_op *op)
@@ -32,6 +33,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 	if (rc)
 		return rc;
 	a->table = m->table;
+	a->from_outside = m->from_outside;
 	a->full = SN_REASON_CHAIN + m->full;
 	return sn_build_index(b, "admit.full", m->full, b->msg->n_reasons);
 }
@@ -56,10 +58,10 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		return sn_done();
 	if (!sn_track_flow(p, &flow))
 		return sn_drop(a->full);
-	shard = sn_track_shard(x->state, &flow);
+	shard = sn_track_shard_in(x->state, a->table, &flow, a->from_outside);
 	if (unlikely(!x->partition->owned[shard]))
 		return sn_hand_over_to(shard);
-	s = sn_track_begin(x->partition, a->table, shard, &flow, x->now, &is_return, &made);
+	s = sn_track_begin(x->partition, a->table, shard, &flow, a->from_outside, x->now, &is_return, &made);
 	if (unlikely(x->partition->ended != NULL))
 		sn_execution_tell_evicted(x, p);
 	if (!s)
@@ -71,12 +73,19 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 
 static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
 {
+	const struct admit *a = admit_of(look->program, op);
 	struct sn_flow flow;
 
-	(void)op;
 	if (!sn_track_flow(p, &flow))
 		return sn_done();
-	return sn_hand_over_to(sn_track_shard(look->state, &flow));
+	return sn_hand_over_to(sn_track_shard_in(look->state, a->table, &flow, a->from_outside));
+}
+
+static struct sn_cut cut(const struct sn_program *p, const struct sn_op *op)
+{
+	const struct admit *a = admit_of(p, op);
+
+	return (struct sn_cut){.of = SN_CUT_OF_FLOW, .destination = a->from_outside, .table = a->table};
 }
 
 static const struct sn_operation admit = {
@@ -86,5 +95,6 @@ static const struct sn_operation admit = {
 	.decode = decode,
 	.execute = execute,
 	.predict = predict,
+	.cut = cut,
 };
 SN_OPERATION(admit)

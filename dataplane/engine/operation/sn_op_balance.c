@@ -106,28 +106,39 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 {
 	struct sn_flow flow;
 	enum matter matter = matter_of(p, &flow);
+	uint32_t shard;
 
 	if (matter == NO_MATTER)
 		return sn_pass();
 	if (matter == ERROR)
 		return sn_drop(rules_of(x->program, op)->no_session);
-	if (unlikely(!x->partition->owned[sn_balancer_shard(flow.sport)]))
-		return sn_hand_over_to(sn_balancer_shard(flow.sport));
+	shard = sn_balancer_shard(x->state, op->value, &flow);
+	if (unlikely(!x->partition->owned[shard]))
+		return sn_hand_over_to(shard);
 	return matter == OF_FLOW ? execute_flow(x, p, op, &flow) : execute_error(x, p, op, &flow);
 }
 
 /* ---- from backends ---- */
+
+static uint32_t shard_back(const struct sn_state *state, const struct sn_op *op, const struct sn_flow *flow)
+{
+	const struct sn_flow from_client = sn_flow_turned(flow);
+
+	return sn_balancer_shard(state, op->value, &from_client);
+}
 
 static struct sn_verdict execute_back(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
 {
 	struct sn_session *s;
 	struct sn_flow flow;
 	enum matter matter = matter_of(p, &flow);
+	uint32_t shard;
 
 	if (matter == NO_MATTER || matter == ERROR)
 		return sn_pass();
-	if (unlikely(!x->partition->owned[sn_balancer_shard(flow.dport)]))
-		return sn_hand_over_to(sn_balancer_shard(flow.dport));
+	shard = shard_back(x->state, op, &flow);
+	if (unlikely(!x->partition->owned[shard]))
+		return sn_hand_over_to(shard);
 	s = sn_balancer_back(x->state, op->value, rules_of(x->program, op), &flow, x->now);
 	if (!s) {
 		x->keep = false; /* there may be one for the flow's next packet */
@@ -150,11 +161,10 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	struct sn_flow flow;
 	enum matter matter = matter_of(p, &flow);
 
-	(void)look;
-	(void)op;
 	if (matter == NO_MATTER)
 		return sn_pass();
-	return matter == ERROR ? sn_done() : sn_hand_over_to(sn_balancer_shard(flow.sport));
+	return matter == ERROR ? sn_done()
+			       : sn_hand_over_to(sn_balancer_shard(look->state, op->value, &flow));
 }
 
 static struct sn_verdict predict_back(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
@@ -162,24 +172,20 @@ static struct sn_verdict predict_back(const struct sn_look *look, struct sn_pkt 
 	struct sn_flow flow;
 	enum matter matter = matter_of(p, &flow);
 
-	(void)look;
-	(void)op;
 	return matter == NO_MATTER || matter == ERROR ? sn_pass()
-						      : sn_hand_over_to(sn_balancer_shard(flow.dport));
+						      : sn_hand_over_to(shard_back(look->state, op, &flow));
 }
 
 static struct sn_cut cut(const struct sn_program *p, const struct sn_op *op)
 {
 	(void)p;
-	(void)op;
-	return (struct sn_cut){.port = true};
+	return (struct sn_cut){.of = SN_CUT_OF_CLIENT, .table = op->value};
 }
 
 static struct sn_cut cut_back(const struct sn_program *p, const struct sn_op *op)
 {
 	(void)p;
-	(void)op;
-	return (struct sn_cut){.destination = true, .port = true};
+	return (struct sn_cut){.of = SN_CUT_OF_CLIENT, .destination = true, .table = op->value};
 }
 
 static const struct sn_operation balance = {

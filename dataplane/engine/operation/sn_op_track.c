@@ -18,7 +18,7 @@ _Static_assert(STATES <= SN_LEADS_MAX, "each is a way on");
 struct track {
 	uint32_t table;
 	uint32_t segments[STATES];
-	bool opens, syn;
+	bool opens, syn, from_outside;
 };
 
 static const struct track *track_of(const struct sn_program *p, const struct sn_op *op)
@@ -65,6 +65,7 @@ static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program_
 	t->table = m->table;
 	t->opens = m->opens;
 	t->syn = m->syn;
+	t->from_outside = m->from_outside;
 	return decode_segments(b, t, m);
 }
 
@@ -79,6 +80,13 @@ static bool told_by(struct sn_pkt *p, struct sn_flow *flow, bool *quoted)
 	*quoted = true;
 	*flow = (struct sn_flow){p->quote.src, p->quote.dst, p->quote.sport, p->quote.dport, p->quote.proto};
 	return true;
+}
+
+/* What is quoted was on its way to where the error comes from. */
+static uint32_t shard_of(const struct sn_state *state, const struct track *t, const struct sn_flow *flow,
+			 bool quoted)
+{
+	return sn_track_shard_in(state, t->table, flow, t->from_outside != quoted);
 }
 
 /* A SYN begins a closing flow again, if it has not done so a moment ago. */
@@ -110,10 +118,11 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	uint32_t shard;
 
 	if (told_by(p, &flow, &quoted)) {
-		shard = sn_track_shard(x->state, &flow);
+		shard = shard_of(x->state, t, &flow, quoted);
 		if (unlikely(!x->partition->owned[shard]))
 			return sn_hand_over_to(shard);
-		s = sn_track_find(x->partition, t->table, shard, &flow, x->now, &is_return);
+		s = sn_track_find(x->partition, t->table, shard, &flow, t->from_outside != quoted, x->now,
+				  &is_return);
 		state = state_of(x, t, p, s, quoted, is_return);
 	}
 	/* What is decided of a flow that is known is decided as long as that is; but a SYN may begin it
@@ -129,12 +138,20 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 
 static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op)
 {
+	const struct track *t = track_of(look->program, op);
 	struct sn_flow flow;
 	bool quoted;
 
 	if (!told_by(p, &flow, &quoted))
-		return sn_to_segment(track_of(look->program, op)->segments[INVALID]);
-	return sn_hand_over_to(sn_track_shard(look->state, &flow));
+		return sn_to_segment(t->segments[INVALID]);
+	return sn_hand_over_to(shard_of(look->state, t, &flow, quoted));
+}
+
+static struct sn_cut cut(const struct sn_program *p, const struct sn_op *op)
+{
+	const struct track *t = track_of(p, op);
+
+	return (struct sn_cut){.of = SN_CUT_OF_FLOW, .destination = t->from_outside, .table = t->table};
 }
 
 static struct sn_lead leads(const struct sn_program *p, const struct sn_op *op, uint32_t i)
@@ -149,6 +166,7 @@ static const struct sn_operation track = {
 	.decode_outcome = decode,
 	.execute = execute,
 	.predict = predict,
+	.cut = cut,
 	.leads = leads,
 	.n_leads = STATES,
 };

@@ -1,183 +1,245 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packets are followed as far as a program alone tells: which of the addresses that they came with is where,
- * which state they have met, and whether their class may hang on what an operation did to one packet of many.
+ * Packets are followed as far as a program alone tells. Of each is known which functions of its addresses and
+ * ports give the shard whose state it has met: the functions that tell the shard of a NAPT's, a firewall's or
+ * a balancer's flows are chosen such that all state on a packet's way is of one shard, in both directions.
+ *
+ * A table begins with all functions that its kind could use. Where a packet comes to it with a shard, those
+ * stay that give this shard; what is left after all ways were followed until nothing changes is tried in an
+ * order of preference, and checked by following all ways once more.
  */
 #include "sn_cuts.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "sn_operation.h"
 
-/* What a packet has as its source, or destination. */
-enum address {
-	CAME_SOURCE, /* the source with which it came */
-	CAME_DESTINATION,
-	OTHER,
-	ADDRESSES,
-};
+/* Functions that may give a packet's shard, of its source; those of its destination are one bit higher. */
+#define HOST   0x01u  /* as a NAPT tells it of an inside end: its address and port */
+#define PORT   0x04u  /* as a NAPT tells it of an outside end: low bits of the port; with RSS, the hash */
+#define NAPTS  0x10u  /* HOST of an end that no NAPT has translated, else PORT */
+#define CLIENT 0x40u  /* low bits of the port, with RSS */
+#define PREFIX 0x100u /* of its address: of the first length of those that limits ask for */
+#define LENS   4      /* the next ones follow */
+#define BOTH   (PREFIX << 2 * LENS) /* of source and destination, alike in both directions */
+
+#define OF_SOURCE		  (HOST | PORT | NAPTS | CLIENT | PREFIX | PREFIX << 2 | PREFIX << 4 | PREFIX << 6)
+#define OF_DESTINATION		  (OF_SOURCE << 1)
+#define TO_DESTINATION(functions) ((functions) << 1)
 
 /* What can be foreseen of a packet. */
 enum foresight {
 	ALL,
 	NOT_DSCP, /* an operation wrote it, into some packets */
 	NOT_WAY,  /* and a classification has read it */
-	FORESIGHTS,
 };
-
-/* What a packet has met: nothing, an own shard (number + 1 in the list of those of the program), that of a
- * flow which is followed, or a NAPT's of a flow. */
-#define NOTHING	  0
-#define FLOW	  15
-#define FOLLOWED  14
-#define OWN_MAX	  (FOLLOWED - 1)
-#define SITUATION (ADDRESSES * ADDRESSES * FORESIGHTS * 2)
 
 struct packet {
-	enum address source, destination;
-	enum foresight foresight;
-	bool answer; /* of the engine */
-	uint32_t met;
+	uint32_t known; /* functions that give the shard of what was met */
+	bool met;
+	bool answer; /* of the engine, … */
+	bool error;  /* … and an ICMP error: nothing answers that */
+	bool back;   /* a NAPT has translated it back */
+	uint8_t foresight;
 };
 
-/* An own shard: of a prefix of an address with which packets came, or of the port beside it. */
-struct own {
-	enum address address;
-	bool port;
-	uint32_t prefix_len;
+/* Packets that come to a segment. */
+struct comers {
+	struct packet *packets;
+	uint32_t n, max, followed;
 };
+
+#define COMERS_MAX 4096 /* of a segment: more differ in more than can be followed */
 
 struct walk {
 	const struct sn_program *program;
-	struct own own[OWN_MAX];
-	uint32_t n_own;
-	/* By segment and situation: bit per what has been met by packets that come there; and what of it was
-	 * followed. */
-	uint16_t *come, *followed;
+	bool rss;
+	uint32_t *tables; /* functions that are left for each, … */
+	uint32_t *runs;	  /* … of the inside as source */
+	uint32_t lens[LENS], n_lens;
+	struct comers *comers; /* by segment */
 	bool more;
+	bool shrunk; /* some table has fewer functions than before */
+	bool no_memory;
 };
 
-static uint32_t situation_of(const struct packet *p)
+static uint32_t turned(uint32_t functions)
 {
-	return (((uint32_t)p->source * ADDRESSES + (uint32_t)p->destination) * FORESIGHTS +
-		(uint32_t)p->foresight) *
-		       2 +
-	       p->answer;
+	return (functions & OF_SOURCE) << 1 | (functions & OF_DESTINATION) >> 1 | (functions & BOTH);
 }
 
-static struct packet packet_of(uint32_t situation, uint32_t met)
+static bool same_packet(const struct packet *a, const struct packet *b)
 {
-	return (struct packet){
-		.source = situation / 2 / FORESIGHTS / ADDRESSES,
-		.destination = situation / 2 / FORESIGHTS % ADDRESSES,
-		.foresight = situation / 2 % FORESIGHTS,
-		.answer = situation % 2,
-		.met = met,
-	};
+	return a->known == b->known && a->met == b->met && a->answer == b->answer && a->error == b->error &&
+	       a->back == b->back && a->foresight == b->foresight;
 }
 
 static void come_to(struct walk *w, uint32_t segment, const struct packet *p)
 {
-	uint16_t *come = &w->come[segment * SITUATION + situation_of(p)];
+	struct comers *c = &w->comers[segment];
 
-	if (*come & 1u << p->met)
-		return;
-	*come |= (uint16_t)(1u << p->met);
+	for (uint32_t i = 0; i < c->n; i++)
+		if (same_packet(&c->packets[i], p))
+			return;
+	if (c->n == c->max) {
+		uint32_t max = c->max ? 2 * c->max : 4;
+		struct packet *packets =
+			max > COMERS_MAX ? NULL : realloc(c->packets, max * sizeof(*packets));
+
+		w->no_memory |= !packets;
+		if (!packets)
+			return;
+		c->packets = packets;
+		c->max = max;
+	}
+	c->packets[c->n++] = *p;
 	w->more = true;
 }
 
-/* The number of the own shard that the operation needs; NOTHING: there are too many. */
-static uint32_t own_of(struct walk *w, const struct packet *p, const struct sn_op *op)
+/* ---- state on the way ---- */
+
+/*
+ * The packet meets state whose shard is told by one of these functions, of a turned packet the other way
+ * round. False: by none that gives the shard of what it has met, or it cannot be foreseen.
+ */
+static bool meet(struct walk *w, struct packet *p, uint32_t *functions, bool is_turned)
 {
-	struct sn_cut cut = sn_operation_of(op)->cut(w->program, op);
-	struct own own = {cut.destination ? p->destination : p->source, cut.port, cut.prefix_len};
-	uint32_t i = 0;
+	uint32_t of_packet = is_turned ? turned(*functions) : *functions, left;
 
-	while (i < w->n_own && (w->own[i].address != own.address || w->own[i].port != own.port ||
-				w->own[i].prefix_len != own.prefix_len))
-		i++;
-	if (i == OWN_MAX)
-		return NOTHING;
-	w->own[i] = own;
-	if (i == w->n_own)
-		w->n_own++;
-	return i + 1;
-}
-
-/* Of a NAPT, or of an own shard. Answers need no own shard of an address: see sn_operation.h. */
-static bool meet_other(struct walk *w, struct packet *p, const struct sn_op *op)
-{
-	uint32_t met = op->traits & SN_OP_OWN_SHARD ? own_of(w, p, op) : FLOW;
-
-	if (p->answer && op->traits & SN_OP_OWN_SHARD && (met == NOTHING || !w->own[met - 1].port))
-		return met != NOTHING;
-	if (met == NOTHING || (p->met == NOTHING && p->foresight == NOT_WAY))
-		return false;
-	if (p->met == NOTHING) {
-		p->met = met;
+	if (!p->met) {
+		if (p->foresight == NOT_WAY)
+			return false;
+		p->met = true;
+		p->known = of_packet;
 		return true;
 	}
-	return p->met == met && (met == FLOW || w->own[met - 1].address != OTHER);
+	of_packet &= p->known;
+	left = is_turned ? turned(of_packet) : of_packet;
+	if (left && left != *functions) {
+		*functions = left;
+		w->shrunk = true;
+	}
+	return left != 0;
 }
 
-/* Whether a packet is of the flow with which it came, or an answer of that of what it answers: an error
- * quotes it. */
-static bool is_of_its_flow(const struct packet *p)
+/* The same, where there is no choice. */
+static bool meet_fixed(struct walk *w, struct packet *p, uint32_t functions)
 {
-	return p->source != OTHER && p->destination != OTHER && p->source != p->destination;
+	bool shrunk = w->shrunk, met = meet(w, p, &functions, false);
+
+	w->shrunk = shrunk;
+	return met;
 }
 
-/* Of a flow that is followed: both of its directions have one shard. */
-static bool meet_followed(struct packet *p)
+/* The function of a prefix. 0: lengths are too many. */
+static uint32_t function_of_prefix(struct walk *w, const struct sn_cut *cut)
 {
-	if (!is_of_its_flow(p))
+	uint32_t i = 0;
+
+	while (i < w->n_lens && w->lens[i] != cut->prefix_len)
+		i++;
+	if (i == LENS)
+		return 0;
+	w->lens[i] = cut->prefix_len;
+	if (i == w->n_lens)
+		w->n_lens++;
+	return PREFIX << (2 * i + cut->destination);
+}
+
+/* Answers need no state by a prefix: see sn_operation.h. */
+static bool meet_own(struct walk *w, struct packet *p, const struct sn_op *op)
+{
+	struct sn_cut cut = sn_operation_of(op)->cut(w->program, op);
+	uint32_t function;
+
+	if (cut.of != SN_CUT_OF_PREFIX)
+		return meet(w, p, &w->tables[cut.table], cut.destination);
+	function = function_of_prefix(w, &cut);
+	if (p->answer || !function)
+		return function != 0;
+	return meet_fixed(w, p, function);
+}
+
+/*
+ * A packet that was translated back and leaves by a NAPT again has a second binding, in a shard of its own:
+ * it passes where one worker has both (docs/sharding.md).
+ */
+static bool meet_inside(struct walk *w, struct packet *p, const struct sn_op *op)
+{
+	uint32_t *functions = &w->runs[op->value];
+
+	if (!(p->back && !(*functions & p->known)) && !meet(w, p, functions, false))
 		return false;
-	if (p->met == NOTHING && p->foresight != NOT_WAY)
-		p->met = FOLLOWED;
-	return p->met == FOLLOWED;
+	p->known = PORT | NAPTS;
+	return true;
 }
 
-/* The packet meets state. False: of another shard than before, perhaps. */
-static bool meet(struct walk *w, struct packet *p, const struct sn_op *op)
+static bool meet_outside(struct walk *w, struct packet *p)
 {
-	if (op->traits & SN_OP_FOLLOWS_FLOW)
-		return meet_followed(p);
-	return meet_other(w, p, op);
+	if (!meet_fixed(w, p, TO_DESTINATION(PORT | NAPTS)))
+		return false;
+	p->back = true;
+	return true;
+}
+
+/* What else a packet's address or port is, is not what it was: functions of it do not give the shard any
+ * more. */
+static void write_fields(struct walk *w, struct packet *p, const struct sn_op *op)
+{
+	bool source = op->writes & (1u << SN_SRC | 1u << SN_SPORT);
+	bool destination = op->writes & (1u << SN_DST | 1u << SN_DPORT);
+
+	if (source)
+		p->known &= OF_DESTINATION;
+	if (destination)
+		p->known &= OF_SOURCE;
+	/* The remote end tells the shard of flows without ports, which balancers do not write; and all of a
+	 * flow's ends with RSS. */
+	if ((source || destination) && (w->rss || !(op->traits & SN_OP_OWN_SHARD)))
+		p->known &= ~(HOST | PORT | NAPTS | TO_DESTINATION(HOST | PORT | NAPTS));
 }
 
 static bool pass(struct walk *w, struct packet *p, const struct sn_op *op)
 {
-	if (op->traits & SN_OP_STATE && !meet(w, p, op))
+	if (op->traits & SN_OP_MAKES_STATE)
+		return meet_inside(w, p, op);
+	if (op->traits & SN_OP_FINDS_STATE)
+		return meet_outside(w, p);
+	if (op->traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW) && !meet_own(w, p, op))
 		return false;
-	if (op->writes & (1u << SN_SRC | 1u << SN_SPORT))
-		p->source = OTHER;
-	if (op->writes & (1u << SN_DST | 1u << SN_DPORT))
-		p->destination = OTHER;
+	write_fields(w, p, op);
 	if (sn_operation_of(op)->each && op->writes && p->foresight == ALL)
 		p->foresight = NOT_DSCP;
 	return true;
 }
 
+/* ---- ways ---- */
+
 static void go_on(struct walk *w, const struct sn_leg *leg, const struct packet *p)
 {
-	struct packet answer = *p;
+	const struct sn_op *last = sn_leg_op(w->program, leg, leg->n_ops - 1u);
+	struct packet answer = *p, back = *p;
 
-	answer.destination = p->source;
-	answer.source = p->destination; /* of the packet that it quotes, or resets */
+	answer.known = turned(p->known); /* of the packet that it quotes, or resets */
 	answer.answer = true;
+	answer.back = false;
 	for (uint32_t i = 0; i < SN_LEADS_MAX; i++) {
 		struct sn_lead lead = sn_leg_leads(w->program, leg, i);
 
 		if (lead.what == SN_LED_PACKET)
 			come_to(w, lead.segment, p);
-		else if (lead.what != SN_LED_NOTHING)
+		answer.error = lead.what == SN_LED_ERROR;
+		if ((lead.what == SN_LED_ANSWER || answer.error) && !p->error)
 			come_to(w, lead.segment, &answer);
 	}
-	if (!sn_leg_has(w->program, leg, SN_OP_FINDS_STATE))
+	if (!(last->traits & SN_OP_FINDS_STATE))
 		return;
-	for (uint32_t i = 0; i < w->program->n_runs; i++)
-		come_to(w, w->program->runs[i].segment, p);
+	for (uint32_t i = 0; i < w->program->n_runs; i++) {
+		if (w->program->runs[i].table != last->value)
+			continue;
+		back.known = turned(w->runs[i]);
+		come_to(w, w->program->runs[i].segment, &back);
+	}
 }
 
 static bool follow_leg(struct walk *w, const struct sn_leg *leg, struct packet p)
@@ -203,37 +265,144 @@ static bool follow(struct walk *w, const struct sn_segment *s, struct packet p)
 	return true;
 }
 
-/* All that has come to a segment and was not followed yet. */
-static bool follow_all(struct walk *w, uint32_t segment)
+/* All packets on all their ways. False: some meets state of two shards. */
+static bool follow_all(struct walk *w)
 {
-	for (uint32_t s = 0; s < SITUATION; s++) {
-		uint16_t *come = &w->come[segment * SITUATION + s];
-		uint16_t *followed = &w->followed[segment * SITUATION + s];
+	const struct packet comer = {0};
 
-		while (*come != *followed) {
-			uint32_t met = (uint32_t)__builtin_ctz((uint32_t)(*come ^ *followed));
+	for (uint32_t s = 0; s < w->program->n_segments; s++)
+		w->comers[s].n = w->comers[s].followed = 0;
+	for (uint32_t i = 0; i < w->program->n_interfaces; i++)
+		come_to(w, w->program->interfaces[i].segment, &comer);
+	while (w->more) {
+		w->more = false;
+		for (uint32_t s = 0; s < w->program->n_segments; s++) {
+			struct comers *c = &w->comers[s];
 
-			*followed |= (uint16_t)(1u << met);
-			if (!follow(w, &w->program->segments[segment], packet_of(s, met)))
-				return false;
+			while (c->followed < c->n)
+				if (!follow(w, &w->program->segments[s], c->packets[c->followed++]) ||
+				    w->no_memory)
+					return false;
 		}
 	}
 	return true;
 }
 
-static bool agree(struct walk *w)
-{
-	const struct packet comer = {.source = CAME_SOURCE, .destination = CAME_DESTINATION};
+/* ---- what tables are cut by ---- */
 
-	for (uint32_t i = 0; i < w->program->n_interfaces; i++)
-		come_to(w, w->program->interfaces[i].segment, &comer);
-	while (w->more) {
-		w->more = false;
-		for (uint32_t s = 0; s < w->program->n_segments; s++)
-			if (!follow_all(w, s))
-				return false;
+/* A plan: what is tried. */
+struct plan {
+	uint32_t flows, clients, inside; /* functions of firewalls', balancers' and NAPTs' tables */
+};
+
+/* The first function of these that a table has left. */
+static uint32_t first_of(uint32_t functions)
+{
+	static const uint32_t order[] = {BOTH,	HOST, TO_DESTINATION(HOST), NAPTS, PORT, TO_DESTINATION(PORT),
+					 CLIENT};
+
+	for (uint32_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+		if (functions & order[i])
+			return order[i];
+	return 0;
+}
+
+/* What firewalls' and balancers' tables may be cut by; others have no such functions. */
+static void set_tables(struct walk *w, const struct plan *plan)
+{
+	const struct sn_program *p = w->program;
+
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		w->tables[i] = 0;
+	for (uint32_t i = 0; i < p->n_ops; i++) {
+		const struct sn_operation *o = sn_operation_of(&p->ops[i]);
+		struct sn_cut cut;
+
+		if (!(p->ops[i].traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW)))
+			continue;
+		cut = o->cut(p, &p->ops[i]);
+		if (cut.of == SN_CUT_OF_FLOW)
+			w->tables[cut.table] = plan->flows;
+		else if (cut.of == SN_CUT_OF_CLIENT)
+			w->tables[cut.table] = plan->clients;
 	}
-	return true;
+	for (uint32_t i = 0; i < p->n_runs; i++)
+		w->runs[i] = plan->inside;
+	w->n_lens = 0;
+}
+
+/* Follows all ways until no table has fewer functions than before, chooses one for each, and follows all
+ * again. */
+static bool try_plan(struct walk *w, const struct plan *plan)
+{
+	set_tables(w, plan);
+	do {
+		w->shrunk = false;
+		if (!follow_all(w))
+			return false;
+	} while (w->shrunk);
+	for (uint32_t i = 0; i < w->program->n_tables; i++)
+		w->tables[i] = first_of(w->tables[i]);
+	for (uint32_t i = 0; i < w->program->n_runs; i++)
+		w->runs[i] = first_of(w->runs[i]);
+	return follow_all(w);
+}
+
+static struct sn_table_cut cut_of(uint32_t function)
+{
+	struct sn_table_cut cut = {0};
+
+	if (function & (HOST | TO_DESTINATION(HOST)))
+		cut.by = SN_CUT_BY_HOST;
+	else if (function & (PORT | TO_DESTINATION(PORT)))
+		cut.by = SN_CUT_BY_PORT;
+	cut.outside = (function & OF_DESTINATION) != 0;
+	return cut;
+}
+
+static void note(struct sn_program *p, const struct walk *w)
+{
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		p->tables[i].cut = cut_of(w->tables[i]);
+	for (uint32_t i = 0; i < p->n_runs; i++) {
+		p->runs[i].by_port = w->runs[i] == PORT;
+		if (p->runs[i].by_port)
+			p->tables[p->runs[i].table].cut.by = SN_CUT_BY_PORT;
+	}
+}
+
+/* What is best for each kind alone comes first: it stays as long as packets do not meet several. */
+static bool try_plans(struct walk *w)
+{
+	static const struct plan plans[] = {
+		{BOTH, PORT, HOST | NAPTS},
+		{BOTH | HOST | PORT | TO_DESTINATION(HOST | PORT), HOST | PORT, HOST | NAPTS | PORT},
+	};
+
+	return try_plan(w, &plans[0]) || (!w->no_memory && try_plan(w, &plans[1]));
+}
+
+/*
+ * Whether the state can be cut with RSS, too: there firewalls have the hash of both ends, and balancers the
+ * client's port. A NAPT's is not always the hash of both.
+ */
+static bool can_be_cut_by_hash(struct walk *w)
+{
+	const struct sn_program *p = w->program;
+
+	w->rss = true;
+	for (uint32_t i = 0; i < p->n_ops; i++) {
+		struct sn_cut cut;
+
+		if (!(p->ops[i].traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW)))
+			continue;
+		cut = sn_operation_of(&p->ops[i])->cut(p, &p->ops[i]);
+		if (cut.of == SN_CUT_OF_CLIENT)
+			w->tables[cut.table] = CLIENT;
+		else if (cut.of == SN_CUT_OF_FLOW)
+			w->tables[cut.table] = BOTH;
+	}
+	return follow_all(w);
 }
 
 /* An operation has a shard of its own, or makes a difference between the packets of a flow. */
@@ -246,19 +415,28 @@ static bool is_asked(const struct sn_program *p)
 	return false;
 }
 
-int sn_cuts_agree(const struct sn_program *p)
+int sn_cuts_note(struct sn_program *p)
 {
-	size_t n = (size_t)p->n_segments * SITUATION;
 	struct walk w = {.program = p};
-	int rc;
+	bool agree = false;
 
+	p->unpartitioned = p->unpartitioned_by_hash = false;
 	if (!is_asked(p))
-		return 1;
-	w.come = calloc(n, 2 * sizeof(*w.come));
-	if (!w.come)
-		return -1;
-	w.followed = w.come + n;
-	rc = agree(&w);
-	free(w.come);
-	return rc;
+		return 0;
+	w.comers = calloc(p->n_segments, sizeof(*w.comers));
+	w.tables = calloc((size_t)p->n_tables + p->n_runs + 1, sizeof(*w.tables));
+	if (w.comers && w.tables) {
+		w.runs = w.tables + p->n_tables;
+		agree = try_plans(&w);
+	}
+	if (agree)
+		note(p, &w);
+	p->unpartitioned = !agree;
+	p->unpartitioned_by_hash = !agree || !can_be_cut_by_hash(&w);
+	for (uint32_t i = 0; w.comers && i < p->n_segments; i++)
+		free(w.comers[i].packets);
+	free(w.comers);
+	agree = w.comers && w.tables;
+	free(w.tables);
+	return agree ? 0 : -1;
 }

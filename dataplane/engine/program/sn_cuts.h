@@ -2,14 +2,15 @@
 #ifndef SN_CUTS_H
 #define SN_CUTS_H
 
-/* Whether the shards that operations tell themselves (SN_OP_OWN_SHARD) agree on every way. */
+/* What tells the shards of a program's state, so that all state on a packet's way is of one. */
 
 #include "sn_program.h"
 
 /*
- * 1: all state that a packet meets is of one shard, as far as operations of own shards have to do with it,
- * and that shard can be foreseen. 0: not on all ways, or it is not known. Less than 0 if memory is short.
+ * Notes on the program's tables and runs what their flows' shards are told by (sn_table_cut), and on the
+ * program whether that leaves a packet with state of two shards, or with some that cannot be foreseen: then
+ * all state is one unit. Less than 0 if memory is short.
  */
-int sn_cuts_agree(const struct sn_program *program);
+int sn_cuts_note(struct sn_program *program);
 
 #endif /* SN_CUTS_H */

@@ -77,13 +77,19 @@ struct sn_lead {
 	uint32_t segment;
 };
 
-/* Which shard has an operation's state, if not that of the packet's flow: that of a prefix of one of the
- * packet's addresses, see sn_prefix_shard(); or of a port. */
+/* Which shard has an operation's state, if it is no NAPT's. */
+enum sn_cut_of {
+	SN_CUT_OF_PREFIX, /* that of a prefix of one of the packet's addresses: sn_prefix_shard() */
+	SN_CUT_OF_CLIENT, /* that of one end of the flow: a balancer's clients' */
+	SN_CUT_OF_FLOW,	  /* that of one of its ends, or of both: a firewall's, whose inside is this end */
+};
+
+/* Ends are those of the packet itself or, of an error, those of the packet that it quotes, turned round. */
 struct sn_cut {
+	uint8_t of;	  /* enum sn_cut_of */
 	bool destination; /* else its source */
-	bool port; /* beside that address, of the packet itself or of the one that an error quotes, turned
-		      round */
 	uint8_t prefix_len;
+	uint32_t table; /* of the program, unless of a prefix: the table's cut says by what */
 };
 
 struct sn_operation {
@@ -112,9 +118,9 @@ struct sn_operation {
 	 * PASS.
 	 */
 	struct sn_verdict (*predict)(const struct sn_look *look, struct sn_pkt *p, const struct sn_op *op);
-	/* With SN_OP_OWN_SHARD: execute() and predict() hand over to that shard. But execute() lets an answer
-	 * of the engine's pass without, unless a port tells the shard: it came about where what it answers
-	 * had its state. */
+	/* With SN_OP_OWN_SHARD or SN_OP_FOLLOWS_FLOW: execute() and predict() hand over to that shard. But
+	 * where it is a prefix's execute() lets an answer of the engine's pass without: it came about where
+	 * what it answers had its state. */
 	struct sn_cut (*cut)(const struct sn_program *p, const struct sn_op *op);
 	/* Note on a class what its packets' fast path has to do or to fetch. False, or NULL: a class with
 	 * this operation takes the slow path. */

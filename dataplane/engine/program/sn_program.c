@@ -576,7 +576,8 @@ void sn_program_free(struct sn_program *p)
 bool sn_table_config_same(const struct sn_table_config *a, const struct sn_table_config *b)
 {
 	return !strcmp(a->name, b->name) && a->kind == b->kind && a->max_entries == b->max_entries &&
-	       a->own_size == b->own_size && (!a->own_size || !memcmp(a->own, b->own, a->own_size));
+	       a->cut.by == b->cut.by && a->cut.outside == b->cut.outside && a->own_size == b->own_size &&
+	       (!a->own_size || !memcmp(a->own, b->own, a->own_size));
 }
 
 const char *sn_program_reason(const struct sn_program *p, uint32_t reason)

@@ -71,10 +71,23 @@ struct sn_range {
 struct sn_state_kind;
 
 /* Configuration of a state table; the state itself is in sn_state. */
+/* What tells the shard of a table's flows; see sn_cuts.h. */
+enum sn_cut_by {
+	SN_CUT_BY_KIND, /* as it is best for the kind alone */
+	SN_CUT_BY_HOST, /* by one end, as a NAPT's by that inside */
+	SN_CUT_BY_PORT, /* by one end, as a NAPT's by that outside: low bits of its port, for example */
+};
+
+struct sn_table_cut {
+	uint8_t by;	 /* enum sn_cut_by */
+	uint8_t outside; /* the end is on a firewall's outside; else on its inside */
+};
+
 struct sn_table_config {
 	char *name;
 	const struct sn_state_kind *kind;
-	uint32_t max_entries; /* 0: as many as the kind has room for */
+	uint32_t max_entries;	 /* 0: as many as the kind has room for */
+	struct sn_table_cut cut; /* of NAPT's tables, whether some run is by_port */
 	void *own; /* what else the kind decoded: bytes without pointers, which are compared as such */
 	size_t own_size;
 	/* What the kind decoded for operations on the table, from malloc(): bytes without pointers that say
@@ -87,6 +100,7 @@ struct sn_run {
 	uint32_t table;
 	uint32_t segment;
 	uint32_t max_sessions; /* per protocol; 0: none */
+	bool by_port;	       /* the shard of a flow is that of its inside end as it would be outside */
 	uint32_t n_single;
 	uint32_t *single; /* the runs of its NAPTs one by one, if it has several */
 	uint64_t tcp_ns;
@@ -104,7 +118,7 @@ enum sn_op_trait {
 	SN_OP_UNCACHEABLE = 16, /* what it does is not the same for all packets of a flow */
 	SN_OP_ON_PACKET = 32,	/* changes nothing but the packet: idle where that is dropped */
 	SN_OP_OWN_SHARD = 64, /* finds or makes an entry, of a shard that it tells itself: its row has cut */
-	SN_OP_FOLLOWS_FLOW = 128, /* the same by the flow, of which both directions have one shard */
+	SN_OP_FOLLOWS_FLOW = 128, /* the same by the flow, whose table tells the shard of both directions */
 };
 
 #define SN_OP_STATE (SN_OP_MAKES_STATE | SN_OP_FINDS_STATE | SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW)
@@ -197,10 +211,11 @@ struct sn_program {
 	uint32_t n_leg_counters;
 	uint32_t n_operands;
 	uint32_t icmp_rate;
-	uint32_t longest_way; /* segments that a packet and its answers pass at most */
-	bool stateful;	      /* some leg reads or makes state: decisions are worth a cache */
-	bool unpartitioned;   /* a packet may meet state of two shards: all are one unit */
-	bool cacheable;	      /* no classifier for high TTLs reads the TTL */
+	uint32_t longest_way;	    /* segments that a packet and its answers pass at most */
+	bool stateful;		    /* some leg reads or makes state: decisions are worth a cache */
+	bool unpartitioned;	    /* a packet may meet state of two shards: all are one unit */
+	bool unpartitioned_by_hash; /* the same with SN_PARTITION_BY_RSS */
+	bool cacheable;		    /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;
 	struct sn_run *runs;

@@ -85,6 +85,9 @@ struct sn_state_kind {
 	uint32_t (*quota_class)(const struct sn_entry *e);
 	/* By its owner and table as they are now, in milliseconds. */
 	uint32_t (*timeout)(const struct sn_state *state, const struct sn_entry *e);
+	/* The shard that an entry has in a table, by the table's cut. NULL: what it has stays. */
+	uint32_t (*place)(const struct sn_state *state, const struct sn_state_table *t,
+			  const struct sn_entry *e);
 	/*
 	 * Why an entry, whose shard is set, could never have been made in a table ("its port is another
 	 * shard's"); NULL: it could.
@@ -119,6 +122,17 @@ struct sn_state_kind {
 	struct sn_entry *(*victim)(struct sn_partition *partition, struct sn_state_table *t,
 				   struct sn_state_shard *sh, uint32_t owner, uint32_t quota_class,
 				   uint64_t now);
+
+	/* ---- an entry beside others: ../state/sn_bundle.h ---- */
+
+	/*
+	 * Whether all packets of a flow that do no more to the leader than to use it do the same to the
+	 * entry: then the leader is used for both. turned: the leader's inside is the entry's outside.
+	 */
+	bool (*is_alike)(const struct sn_entry *leader, const struct sn_entry *e, bool turned);
+	/* The entry gets of its own what packets have changed of the leader meanwhile. NULL: the kind's
+	 * entries are for themselves always. */
+	void (*catch_up)(struct sn_entry *e, const struct sn_entry *leader, bool turned);
 
 	/* ---- an entry elsewhere ---- */
 

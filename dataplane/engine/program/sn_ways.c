@@ -82,6 +82,8 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 
 		if (op->traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW))
 			break;
+		if (op->traits & SN_OP_MAKES_STATE && p->runs[op->value].by_port)
+			break;
 		if (sn_operation_of(op)->way)
 			return sn_operation_of(op)->way;
 		if (op->writes & FLOW)
@@ -143,12 +145,11 @@ int sn_ways_note(struct sn_program *p)
 {
 	struct meets meets;
 	bool *made;
-	int agree;
+	bool cut;
 
 	if (!p->stateful)
 		return 0;
-	agree = sn_cuts_agree(p);
-	if (agree < 0)
+	if (sn_cuts_note(p))
 		return -1;
 	made = calloc(p->n_segments, 3 * sizeof(*made));
 	if (!made)
@@ -158,7 +159,9 @@ int sn_ways_note(struct sn_program *p)
 	find_meets(p, &meets);
 	for (uint32_t i = 0; i < p->n_classes; i++)
 		p->classes[i].way = way_of(p, &p->classes[i], &meets);
-	p->unpartitioned = !agree || !can_be_cut(p, &meets, made);
+	cut = can_be_cut(p, &meets, made);
+	p->unpartitioned |= !cut;
+	p->unpartitioned_by_hash |= !cut;
 	free(made);
 	return 0;
 }

@@ -42,14 +42,17 @@ static uint64_t cursor_of(const struct place *p)
 }
 
 /* Entries of one shard. */
-static size_t read_shard(const struct sn_state_table *t, const struct sn_state_shard *sh, struct place *p,
-			 uint64_t now, uint8_t *out, size_t max)
+static size_t read_shard(const struct sn_state *state, const struct sn_state_table *t,
+			 const struct sn_state_shard *sh, struct place *p, uint64_t now, uint8_t *out,
+			 size_t max)
 {
 	size_t n = 0;
 
 	for (; p->entry < sh->slab_fresh && n < max; p->entry++) {
-		const struct sn_entry *e = at_index(sh, p->entry + 1);
+		struct sn_entry *e = at_index(sh, p->entry + 1);
 
+		if (unlikely(e->live && sn_entry_bundled(e)))
+			sn_bundle_part(state, e);
 		if (sn_entry_live(e, now))
 			write_entry(t, e, now, out + SN_CARRY_BYTES * n++);
 	}
@@ -68,7 +71,8 @@ size_t sn_carry_read(const struct sn_state *state, const bool shards[SN_SHARDS],
 		for (; p.shard <= t->mask; p.shard++, p.entry = 0) {
 			if (!shards[p.shard])
 				continue;
-			n += read_shard(t, shard_at(t, p.shard), &p, now, out + SN_CARRY_BYTES * n, max - n);
+			n += read_shard(state, t, shard_at(t, p.shard), &p, now, out + SN_CARRY_BYTES * n,
+					max - n);
 			if (n == max) {
 				*cursor = cursor_of(&p);
 				return n;
@@ -215,6 +219,8 @@ int sn_carry_put(struct sn_state *state, const bool shards[SN_SHARDS], const uin
 static void end_entry(struct sn_state *state, const struct sn_state_table *t, struct sn_state_shard *sh,
 		      struct sn_entry *e)
 {
+	if (sn_entry_bundled(e))
+		sn_bundle_part(state, e);
 	if (t->kind->release)
 		t->kind->release(state, t, sh, e, true);
 	for (uint32_t tier = 0; tier < TIERS; tier++)

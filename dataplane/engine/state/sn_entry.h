@@ -9,12 +9,18 @@
 
 /* Links are indexes into the shard's slab, + 1. A kind's entries begin with it. */
 struct sn_entry {
-	uint64_t last_use;   /* ns */
+	union {
+		uint64_t last_use;	 /* ns */
+		struct sn_entry *leader; /* of one that follows: see sn_bundle.h */
+	};
 	uint32_t timeout_ms; /* live while now - last_use <= timeout */
 	uint32_t hash_next;
 	uint32_t wheel_next;
 	uint32_t wheel_prev;
-	uint32_t generation : 24; /* changes when the entry ends */
+	uint32_t generation : 21; /* changes when the entry ends, or comes into a bundle */
+	uint32_t own_bit : 1;	  /* the kind's */
+	uint32_t leads : 1;
+	uint32_t follows : 1;
 	uint32_t wheel_slot : 8;
 	uint16_t owner;	   /* of the state's register of owners */
 	uint8_t shard : 7; /* of SN_SHARDS */
@@ -30,7 +36,24 @@ struct sn_entry_line {
 };
 _Static_assert(sizeof(struct sn_entry_line) == 64, "an entry is one cache line");
 
+/* Whether it is used together with others: see sn_bundle.h. */
+static inline bool sn_entry_bundled(const struct sn_entry *e)
+{
+	return e->leads | e->follows;
+}
+
+static inline uint64_t sn_entry_last_use(const struct sn_entry *e)
+{
+	return e->follows ? e->leader->last_use : e->last_use;
+}
+
 static inline bool sn_entry_live(const struct sn_entry *e, uint64_t now)
+{
+	return e->live && (int64_t)(now - sn_entry_last_use(e)) <= e->timeout_ms * 1000000ll;
+}
+
+/* The same of an entry that does not follow another one. */
+static inline bool sn_entry_live_itself(const struct sn_entry *e, uint64_t now)
 {
 	return e->live && (int64_t)(now - e->last_use) <= e->timeout_ms * 1000000ll;
 }

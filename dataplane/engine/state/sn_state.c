@@ -177,7 +177,8 @@ struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_pa
 	state->partitioning = partitioning;
 	state->n_partitions = n_workers;
 	state->partitions = sn_lines(n_workers, sizeof(*state->partitions));
-	if (!state->partitions) {
+	state->bundles = sn_bundles_create(seed);
+	if (!state->partitions || !state->bundles) {
 		sn_state_free(state);
 		return NULL;
 	}
@@ -212,6 +213,7 @@ void sn_state_free(struct sn_state *state)
 		free(state->partitions[i].spent);
 	}
 	free(state->partitions);
+	sn_bundles_free(state->bundles);
 	free(state->gift);
 	free(state->carried.left);
 	free(state->tables);
@@ -223,12 +225,15 @@ void sn_state_free(struct sn_state *state)
 
 struct sn_entry_info sn_entry_info(const struct sn_state *state, const struct sn_entry *e, uint64_t now)
 {
-	return (struct sn_entry_info){
+	struct sn_entry_info info = {
 		.kind = table_of(state, e)->kind,
 		.owner = state->owners[e->owner].name,
-		.idle_ns = now - e->last_use,
+		.idle_ns = now - sn_entry_last_use(e),
 		.line = *(const struct sn_entry_line *)e,
 	};
+	info.line.entry.last_use = sn_entry_last_use(e);
+	info.line.entry.leads = info.line.entry.follows = 0;
+	return info;
 }
 
 static void add_stats(struct sn_state_stats *stats, const struct sn_state_shard *sh)

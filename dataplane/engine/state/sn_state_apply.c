@@ -149,14 +149,17 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 static bool move(struct sn_state *state, const struct sn_state_table *to, const struct sn_entry *from,
 		 uint32_t owner)
 {
-	struct sn_state_shard *sh = shard_at(to, from->shard & to->mask);
 	struct sn_partition *partition = state->partitions; /* it has all quotas, for now */
 	uint32_t class = class_of_entry(to->kind, from);
 	struct sn_entry_line moved = *(const struct sn_entry_line *)from;
+	struct sn_state_shard *sh;
 	struct sn_entry *e;
 
 	moved.entry.owner = (uint16_t)owner;
-	if (to->kind->misfit(state, to, &moved.entry) ||
+	if (to->kind->place)
+		moved.entry.shard = to->kind->place(state, to, &moved.entry) & (SN_SHARDS - 1);
+	sh = shard_at(to, moved.entry.shard & to->mask);
+	if (state->place[moved.entry.shard] == SN_SHARD_AWAY || to->kind->misfit(state, to, &moved.entry) ||
 	    is_taken(state, to, sh, &moved.entry, from->last_use) || is_full(partition, to, owner, class))
 		return false;
 	e = slab_take(sh);
@@ -294,13 +297,15 @@ static void change_quotas(struct sn_state *state, struct change *c, const struct
 	state->carried.left = c->carried;
 }
 
-static uint32_t unit_mask_of(const struct change *c, const struct sn_program *p)
+static uint32_t unit_mask_of(const struct sn_state *state, const struct change *c, const struct sn_program *p)
 {
 	uint32_t mask = SN_SHARDS - 1;
 
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		mask &= c->tables[i]->mask;
-	return p->unpartitioned ? 0 : mask;
+	if (state->partitioning.by == SN_PARTITION_BY_RSS ? p->unpartitioned_by_hash : p->unpartitioned)
+		return 0;
+	return mask;
 }
 
 static bool tables_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
@@ -320,11 +325,14 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		change_free(&c, state, p);
 		return -ENOMEM;
 	}
-	same = tables_same(state, &c, p) && owners_same(state, &c) && unit_mask_of(&c, p) == state->unit_mask;
+	same = tables_same(state, &c, p) && owners_same(state, &c) &&
+	       unit_mask_of(state, &c, p) == state->unit_mask;
 	for (uint32_t i = 0; same && i < p->n_tables; i++)
 		c.kept += live_in(c.tables[i]);
+	if (!same)
+		sn_bundle_part_all(state);
 	change_quotas(state, &c, p, same);
-	sn_state_set_units(state, unit_mask_of(&c, p));
+	sn_state_set_units(state, unit_mask_of(state, &c, p));
 	/* Chains are found by the owner's number: entries leave the old ones by the old numbers, which they
 	 * still have. */
 	state->tables = c.tables;

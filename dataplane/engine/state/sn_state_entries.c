@@ -115,7 +115,7 @@ bool sn_state_make_room(struct sn_partition *partition, struct sn_state_table *t
 
 static uint64_t due_of(const struct sn_entry *e)
 {
-	return e->last_use + e->timeout_ms * NS_PER_MS;
+	return sn_entry_last_use(e) + e->timeout_ms * NS_PER_MS;
 }
 
 struct sn_entry *sn_state_first_due(struct sn_state_shard *sh)

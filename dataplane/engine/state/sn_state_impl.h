@@ -8,6 +8,7 @@
 #include <rte_prefetch.h>
 
 #include "sn_ahead.h"
+#include "sn_bundle.h"
 #include "sn_hash.h"
 #include "sn_state.h"
 #include "sn_state_kind.h"
@@ -119,6 +120,7 @@ struct sn_state {
 	uint32_t unit_mask;
 	uint32_t n_partitions;
 	struct sn_partition *partitions;
+	struct sn_bundles *bundles;
 	int32_t *gift; /* goes with a unit from partition to partition */
 	/* Entries that came (less than 0) and went with units from and to other engines, where the partitions
 	 * do not know of them yet; its left is by quota, as theirs. */
@@ -188,7 +190,7 @@ static inline struct sn_entry *at_index(const struct sn_state_shard *sh, uint32_
 
 static inline void hang(struct sn_state_shard *sh, struct sn_entry *e)
 {
-	uint64_t tick = (e->last_use + e->timeout_ms * NS_PER_MS) >> WHEEL_SHIFT;
+	uint64_t tick = (sn_entry_last_use(e) + e->timeout_ms * NS_PER_MS) >> WHEEL_SHIFT;
 	uint32_t index = index_of(sh, e), *head;
 
 	if (tick < sh->tick)
@@ -397,6 +399,8 @@ static inline void entry_settle(struct sn_partition *partition, const struct sn_
 static inline void entry_end(struct sn_partition *partition, const struct sn_state_table *t,
 			     struct sn_state_shard *sh, struct sn_entry *e, uint32_t class, uint64_t hash)
 {
+	if (unlikely(sn_entry_bundled(e)))
+		sn_bundle_part(partition->state, e);
 	unchain(sh, e, hash);
 	unhang(sh, e);
 	slab_give(sh, e);

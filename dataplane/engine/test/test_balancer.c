@@ -94,8 +94,9 @@ static struct sn_flow flow_of(uint32_t i, uint8_t proto)
 
 static uint32_t shard_of(const struct sn_state *state, uint32_t i)
 {
-	(void)state;
-	return sn_balancer_shard(flow_of(i, SN_UDP).sport);
+	const struct sn_flow f = flow_of(i, SN_UDP);
+
+	return sn_balancer_shard(state, 0, &f);
 }
 
 static struct sn_entry *get_session(struct sn_partition *partition, const struct sn_flow *f, bool make,

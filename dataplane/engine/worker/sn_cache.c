@@ -158,7 +158,7 @@ bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *foun
 		 now = back ? s->inside_port : s->outside_port;
 	uint32_t sum = sn_diff32(was, is);
 
-	if (!s->entry.live || s->entry.owner != form->owner)
+	if (!s->entry.live || s->entry.owner != form->owner || sn_entry_bundled(&s->entry))
 		return false;
 	memset(e, 0, sizeof(*e));
 	e->addresses = back ? (uint64_t)s->remote_addr << 32 | was : (uint64_t)was << 32 | s->remote_addr;

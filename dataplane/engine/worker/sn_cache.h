@@ -265,9 +265,9 @@ static inline bool sn_cache_is(const struct sn_cache_entry *e, const struct sn_c
 		(e->signature ^ key->signature)) == 0;
 }
 
-/* An entry of state and its generation, but for the highest bit, in one word: an entry lies at a multiple of
+/* An entry of state and its generation in one word: an entry lies at a multiple of
  * 64, below 2^47. */
-#define SN_CACHE_GENERATION ((1u << 23) - 1)
+#define SN_CACHE_GENERATION ((1u << 21) - 1)
 
 static inline uint64_t sn_cache_entry_word(const struct sn_entry *e)
 {

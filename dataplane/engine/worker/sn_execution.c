@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What operations may do with a packet and its worker. */
 
+#include "sn_bundle.h"
 #include "sn_icmp.h"
 #include "sn_rewrite.h"
 #include "sn_worker_impl.h"
@@ -93,6 +94,31 @@ struct sn_verdict sn_execution_unreachable(struct sn_execution *x, struct sn_pkt
 	return sn_to_segment(ifc->segment);
 }
 
+/* The state that a decision uses: sessions first, then what those operations have that are done to each
+ * packet, in their order. False: it is more than an entry can name. */
+static bool remember_state(const struct sn_execution *x, struct sn_cache_entry *e)
+{
+	struct sn_bundle_uses uses;
+	uint32_t n = 0;
+
+	if (!sn_journal_sessions(x, &uses) || uses.n > SN_CACHE_SESSIONS)
+		return false;
+	for (; n < uses.n; n++) {
+		e->sessions[n] = sn_cache_entry_word(uses.entries[n]);
+		if (uses.returns >> n & 1)
+			e->flags |= SN_CACHE_RETURN0 << n;
+	}
+	for (uint32_t i = 0; i < x->n_uses; i++) {
+		if (!x->uses[i].each)
+			continue;
+		if (n == SN_CACHE_SESSIONS)
+			return false;
+		e->flags |= SN_CACHE_EACH0 << n;
+		e->sessions[n++] = sn_cache_entry_word(x->uses[i].entry);
+	}
+	return true;
+}
+
 /* Keep the decision for the packets of this flow that follow. */
 static void remember(struct sn_execution *x, const struct sn_pkt *p, const struct sn_neigh *n)
 {
@@ -101,13 +127,14 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	uint8_t ttl_dec = p->ttl0 - p->ttl;
 	uint32_t path;
 
-	if (x->n_uses > SN_CACHE_SESSIONS || x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key) ||
-	    sn_journal_spans_shards(x))
+	if (x->min_ttl > 255 || !sn_cache_current(&w->cache, x->key) || sn_journal_spans_shards(x))
+		return;
+	memset(e, 0, sizeof(*e));
+	if (!remember_state(x, e))
 		return;
 	path = sn_counts_path(w->counts, x->steps, x->n_steps);
 	if (path == SN_NO_INDEX)
 		return;
-	memset(e, 0, sizeof(*e));
 	e->addresses = x->key->addresses;
 	e->ports_key = x->key->ports;
 	e->signature = x->key->signature;
@@ -123,15 +150,8 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	e->path = path;
 	e->shard = x->n_uses > 0 ? x->uses[0].entry->shard : SN_PKT_NO_SHARD;
 	e->min_ttl = x->min_ttl > ttl_dec ? x->min_ttl : ttl_dec;
-	e->flags = (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
-		   (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0);
-	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
-		e->sessions[i] = i < x->n_uses ? sn_cache_entry_word(x->uses[i].entry) : 0;
-		if (i < x->n_uses && x->uses[i].is_return)
-			e->flags |= SN_CACHE_RETURN0 << i;
-		if (i < x->n_uses && x->uses[i].each)
-			e->flags |= SN_CACHE_EACH0 << i;
-	}
+	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
+		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0);
 	sn_cache_keep(&w->cache, e, x->hash,
 		      x->n_uses == 1 && !x->each ? (const struct sn_session *)x->uses[0].entry : NULL);
 }

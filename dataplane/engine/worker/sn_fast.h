@@ -238,7 +238,7 @@ static inline struct sn_entry *state_of(uint64_t word, uint64_t now)
 {
 	struct sn_entry *e = sn_cache_entry_of(word);
 
-	return likely(sn_cache_entry_same(word, e) && sn_entry_live(e, now)) ? e : NULL;
+	return likely(sn_cache_entry_same(word, e) && sn_entry_live_itself(e, now)) ? e : NULL;
 }
 
 /* is_return: 0 or 1; not bool, which would be kept as a byte and read as an index. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sn_tcp.h"
+#include "sn_bundle.h"
 #include "sn_flow.h"
+#include "sn_tcp.h"
 #include "sn_worker_impl.h"
 
 struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
@@ -41,9 +42,83 @@ bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session 
 	return false;
 }
 
+/*
+ * The sessions that the packet uses, but for what was done already unless `all`. False: they are too many, or
+ * some begin with the packet.
+ */
+static bool sessions_of(const struct sn_execution *x, bool all, struct sn_bundle_uses *to)
+{
+	to->n = to->returns = 0;
+	for (uint32_t i = 0; i < x->n_uses; i++) {
+		const struct sn_use *u = &x->uses[i];
+
+		if (u->each || (u->done && !all))
+			continue;
+		if (to->n == SN_BUNDLE_MAX || u->made || u->again)
+			return false;
+		to->returns |= (uint32_t)u->is_return << to->n;
+		to->entries[to->n++] = u->entry;
+	}
+	return true;
+}
+
+/* The packet uses all entries of a bundle and nothing else: its leader, for all. False: else. */
+static bool commit_bundle(struct sn_execution *x)
+{
+	struct sn_bundle_uses uses;
+	struct sn_entry *leader = NULL;
+
+	if (sessions_of(x, false, &uses))
+		leader = sn_bundle_leader(x->state, &uses);
+	for (uint32_t i = 0; i < x->n_uses; i++) {
+		struct sn_use *u = &x->uses[i];
+
+		if (u->done)
+			continue;
+		if (!leader)
+			sn_bundle_part(x->state, u->entry);
+		else if (u->entry == leader)
+			sn_session_use(x->state, (struct sn_session *)leader, u->tcp, u->is_return, x->now);
+	}
+	for (uint32_t i = 0; leader && i < x->n_uses; i++)
+		x->uses[i].done = 1;
+	return leader != NULL;
+}
+
+static bool has_bundled(const struct sn_execution *x)
+{
+	for (uint32_t i = 0; i < x->n_uses; i++)
+		if (!x->uses[i].done && sn_entry_bundled(x->uses[i].entry))
+			return true;
+	return false;
+}
+
+bool sn_journal_sessions(const struct sn_execution *x, struct sn_bundle_uses *uses)
+{
+	struct sn_entry *leader;
+
+	if (!sessions_of(x, true, uses))
+		return false;
+	leader = sn_bundle_leader(x->state, uses);
+	if (!leader && uses->n > 1 && !x->warm_up)
+		leader = sn_bundle_make(x->state, uses, x->now);
+	if (leader) {
+		for (uint32_t i = 0; i < uses->n; i++)
+			if (uses->entries[i] == leader)
+				uses->returns = uses->returns >> i & 1;
+		uses->entries[0] = leader;
+		uses->n = 1;
+		return true;
+	}
+	for (uint32_t i = 0; i < uses->n; i++)
+		if (sn_entry_bundled(uses->entries[i]))
+			return false;
+	return true;
+}
+
 void sn_journal_commit(struct sn_execution *x)
 {
-	if (x->warm_up)
+	if (x->warm_up || (unlikely(has_bundled(x)) && commit_bundle(x)))
 		return;
 	for (uint32_t i = 0; i < x->n_uses; i++) {
 		struct sn_use *u = &x->uses[i];
@@ -69,7 +144,7 @@ void sn_journal_roll_back(struct sn_execution *x, uint32_t n)
 bool sn_journal_spans_shards(const struct sn_execution *x)
 {
 	for (uint32_t i = 1; i < x->n_uses; i++)
-		if (x->uses[i].entry->shard != x->uses[0].entry->shard)
-			return !x->program->unpartitioned;
+		if ((x->uses[i].entry->shard ^ x->uses[0].entry->shard) & (sn_state_units(x->state) - 1))
+			return true;
 	return false;
 }

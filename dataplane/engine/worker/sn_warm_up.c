@@ -110,7 +110,8 @@ static bool is_live(const struct sn_worker *w, const struct sn_cache_entry *e, u
 	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
 		const struct sn_entry *s = sn_cache_entry_of(e->sessions[i]);
 
-		if (e->sessions[i] && !(sn_cache_entry_same(e->sessions[i], s) && sn_entry_live(s, now)))
+		if (e->sessions[i] &&
+		    !(sn_cache_entry_same(e->sessions[i], s) && sn_entry_live_itself(s, now)))
 			return false;
 	}
 	return true;

@@ -93,7 +93,10 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 	return send_tagged(k, p, &own, s[0], s[1]);
 }
 
-/* A decided packet that uses two sessions. */
+#define LOOKS_AGAIN 64 /* packets */
+
+/* A decided packet that uses two sessions, which were not changed alike when it was decided. Now and then
+ * that is looked at again. */
 static __rte_noinline bool forward_two(struct sn_worker *w, uint32_t i, const struct sn_cache_entry *e,
 				       uint64_t now)
 {
@@ -101,7 +104,7 @@ static __rte_noinline bool forward_two(struct sn_worker *w, uint32_t i, const st
 	struct sn_view v = view_of_plain(w->burst.frames[i]);
 	struct sn_entry *s0, *s1;
 
-	if (unlikely(!holds(k, v, e, &s0, &s1)))
+	if (unlikely(!holds(k, v, e, &s0, &s1)) || w->stats.cache_hits % LOOKS_AGAIN == 0)
 		return false;
 	send_decided(k, v, e, s0, s1);
 	return true;

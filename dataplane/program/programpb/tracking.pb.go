@@ -102,6 +102,7 @@ type Track struct {
 	Established   uint32                 `protobuf:"varint,5,opt,name=established,proto3" json:"established,omitempty"`
 	Related       uint32                 `protobuf:"varint,6,opt,name=related,proto3" json:"related,omitempty"`
 	Invalid       uint32                 `protobuf:"varint,7,opt,name=invalid,proto3" json:"invalid,omitempty"`
+	FromOutside   bool                   `protobuf:"varint,8,opt,name=from_outside,json=fromOutside,proto3" json:"from_outside,omitempty"` // the firewall's inside is the packet's destination, else its source
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -185,11 +186,19 @@ func (x *Track) GetInvalid() uint32 {
 	return 0
 }
 
+func (x *Track) GetFromOutside() bool {
+	if x != nil {
+		return x.FromOutside
+	}
+	return false
+}
+
 // Admit makes the entry of a flow that begins with the packet.
 type Admit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Table         uint32                 `protobuf:"varint,1,opt,name=table,proto3" json:"table,omitempty"` // of kind tracking
-	Full          uint32                 `protobuf:"varint,2,opt,name=full,proto3" json:"full,omitempty"`   // index into Program.reasons: there is no room for the entry
+	Table         uint32                 `protobuf:"varint,1,opt,name=table,proto3" json:"table,omitempty"`                                // of kind tracking
+	Full          uint32                 `protobuf:"varint,2,opt,name=full,proto3" json:"full,omitempty"`                                  // index into Program.reasons: there is no room for the entry
+	FromOutside   bool                   `protobuf:"varint,3,opt,name=from_outside,json=fromOutside,proto3" json:"from_outside,omitempty"` // as in Track
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -238,6 +247,13 @@ func (x *Admit) GetFull() uint32 {
 	return 0
 }
 
+func (x *Admit) GetFromOutside() bool {
+	if x != nil {
+		return x.FromOutside
+	}
+	return false
+}
+
 var File_tracking_proto protoreflect.FileDescriptor
 
 const file_tracking_proto_rawDesc = "" +
@@ -247,7 +263,7 @@ const file_tracking_proto_rawDesc = "" +
 	"\x06tcp_ms\x18\x01 \x01(\rR\x05tcpMs\x12*\n" +
 	"\x11tcp_transitory_ms\x18\x02 \x01(\rR\x0ftcpTransitoryMs\x12\x15\n" +
 	"\x06udp_ms\x18\x03 \x01(\rR\x05udpMs\x12\x17\n" +
-	"\aicmp_ms\x18\x04 \x01(\rR\x06icmpMs\"\xad\x01\n" +
+	"\aicmp_ms\x18\x04 \x01(\rR\x06icmpMs\"\xd0\x01\n" +
 	"\x05Track\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x14\n" +
 	"\x05opens\x18\x02 \x01(\bR\x05opens\x12\x10\n" +
@@ -255,10 +271,12 @@ const file_tracking_proto_rawDesc = "" +
 	"\x03new\x18\x04 \x01(\rR\x03new\x12 \n" +
 	"\vestablished\x18\x05 \x01(\rR\vestablished\x12\x18\n" +
 	"\arelated\x18\x06 \x01(\rR\arelated\x12\x18\n" +
-	"\ainvalid\x18\a \x01(\rR\ainvalid\"1\n" +
+	"\ainvalid\x18\a \x01(\rR\ainvalid\x12!\n" +
+	"\ffrom_outside\x18\b \x01(\bR\vfromOutside\"T\n" +
 	"\x05Admit\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x12\n" +
-	"\x04full\x18\x02 \x01(\rR\x04fullB:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
+	"\x04full\x18\x02 \x01(\rR\x04full\x12!\n" +
+	"\ffrom_outside\x18\x03 \x01(\bR\vfromOutsideB:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
 
 var (
 	file_tracking_proto_rawDescOnce sync.Once

@@ -146,16 +146,21 @@ static uint32_t timeout(const struct sn_state *state, const struct sn_entry *e)
 	return timeout_of(&state->owners[e->owner], session_of(e)->proto, session_of(e)->seen);
 }
 
+static uint32_t place(const struct sn_state *state, const struct sn_state_table *t, const struct sn_entry *e)
+{
+	const struct sn_session *s = session_of(e);
+
+	return shard_of(state, t, s->remote_addr, s->remote_port, s->proto);
+}
+
 static const char *misfit(const struct sn_state *state, const struct sn_state_table *table,
 			  const struct sn_entry *e)
 {
 	const struct sn_session *s = session_of(e);
 
-	(void)state;
-	(void)table;
 	if (s->proto != SN_TCP && s->proto != SN_UDP)
 		return "its protocol is not balanced";
-	return e->shard == sn_balancer_shard(s->remote_port) ? NULL : "its client's port is another shard's";
+	return e->shard == place(state, table, e) ? NULL : "its client's port is another shard's";
 }
 
 /* Whether the client's end has a session with the same service, or the same backend. */
@@ -187,9 +192,12 @@ const struct sn_state_kind sn_balancer = {
 	.hash = hash,
 	.quota_class = quota_class,
 	.timeout = timeout,
+	.place = place,
 	.misfit = misfit,
 	.is_taken = is_known,
 	.victim = sn_balancer_victim,
+	.is_alike = sn_session_is_alike,
+	.catch_up = sn_session_catch_up,
 	.pack = sn_session_pack,
 	.unpack = sn_session_unpack,
 	.report = sn_session_report,

@@ -32,11 +32,11 @@ enum sn_balancer_result {
 	SN_BALANCER_NONE,	/* and none was wanted to be made */
 };
 
-/* Both directions know the client's port. Behind a NAPT its low bits are the shard already. */
-static inline uint32_t sn_balancer_shard(uint16_t client_port)
-{
-	return client_port & (SN_SHARDS - 1);
-}
+/*
+ * The shard of a flow from a client, in a table of the program. Both directions know the client's end. By its
+ * port alone, unless the table is cut otherwise: behind a NAPT the port's low bits are the shard already.
+ */
+uint32_t sn_balancer_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *from_client);
 
 /* The session of a flow from a client, in a table of the program; made if there is none and make is set. */
 enum sn_balancer_result sn_balancer_forth(struct sn_partition *partition, uint32_t table,

@@ -5,6 +5,7 @@
 /* What load balancers are built from; for the files that keep them. */
 
 #include "sn_balancer.h"
+#include "sn_flow.h"
 #include "sn_napt_impl.h"
 
 /* Sessions are found by the client's end: both directions know it. */
@@ -61,6 +62,17 @@ static inline struct sn_session *sessions_next(struct sessions *all)
 		    s->proto == all->client.proto && s->entry.owner == all->client.owner)
 			return s;
 	}
+}
+
+/* The shard of a client's end. With RSS the hash is that of both ends, of which one changes here. */
+static inline uint32_t shard_of(const struct sn_state *state, const struct sn_state_table *t,
+				uint32_t address, uint16_t port, uint8_t proto)
+{
+	const struct sn_flow f = {address, 0, port, 0, proto};
+
+	if (likely(t->config.cut.by != SN_CUT_BY_HOST) || state->partitioning.by == SN_PARTITION_BY_RSS)
+		return port & (SN_SHARDS - 1);
+	return sn_flow_shard(state, SN_CUT_BY_HOST, &f);
 }
 
 /* A session that may end for a new one; see sn_state_kind.h. */

@@ -93,7 +93,8 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 				    const struct sn_balancer_rules *r, const struct sn_flow *f,
 				    const struct sessions *all, uint64_t now, struct sn_session **session)
 {
-	struct sn_state_shard *sh = shard_at(t, sn_balancer_shard(f->sport));
+	uint32_t shard = shard_of(partition->state, t, f->src, f->sport, f->proto);
+	struct sn_state_shard *sh = shard_at(t, shard);
 	enum sn_proto_class class = ported_class_of(f->proto);
 	const struct sn_backend *to = NULL;
 	enum sn_balancer_result result = choose(r, f, all, now, &to);
@@ -109,7 +110,7 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 	s->entry.last_use = now;
 	s->entry.timeout_ms = timeout_of(&partition->state->owners[t->owner], f->proto, 0);
 	s->entry.owner = (uint16_t)t->owner;
-	s->entry.shard = sn_balancer_shard(f->sport) & (SN_SHARDS - 1);
+	s->entry.shard = shard & (SN_SHARDS - 1);
 	s->entry.own = SN_SCALES_NONE;
 	s->inside_addr = to->address;
 	s->inside_port = port_of(to, f->dport);
@@ -125,12 +126,17 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 	return SN_BALANCER_MADE;
 }
 
+uint32_t sn_balancer_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
+{
+	return shard_of(state, state->tables[table], f->src, f->sport, f->proto);
+}
+
 enum sn_balancer_result sn_balancer_forth(struct sn_partition *partition, uint32_t table,
 					  const struct sn_balancer_rules *rules, const struct sn_flow *f,
 					  bool wanted, uint64_t now, struct sn_session **session)
 {
 	struct sn_state_table *t = partition->state->tables[table];
-	struct sn_state_shard *sh = shard_at(t, sn_balancer_shard(f->sport));
+	struct sn_state_shard *sh = shard_at(t, shard_of(partition->state, t, f->src, f->sport, f->proto));
 	const struct client client = {t->owner, f->src, f->sport, f->proto};
 	struct sessions all = sessions_of(partition->state, sh, &client), left = all;
 	struct sn_session *s = sessions_next(&left);
@@ -155,7 +161,7 @@ struct sn_session *sn_balancer_back(const struct sn_state *state, uint32_t table
 				    uint64_t now)
 {
 	const struct sn_state_table *t = state->tables[table];
-	const struct sn_state_shard *sh = shard_at(t, sn_balancer_shard(f->dport));
+	const struct sn_state_shard *sh = shard_at(t, shard_of(state, t, f->dst, f->dport, f->proto));
 	const struct client client = {t->owner, f->dst, f->dport, f->proto};
 	struct sessions all = sessions_of(state, sh, &client);
 	struct sn_session *s;
@@ -178,7 +184,7 @@ struct sn_entry *sn_balancer_victim(struct sn_partition *partition, struct sn_st
 		const struct sn_session *s = (const struct sn_session *)e;
 
 		if (e->live && s->proto == SN_TCP && !(s->seen & SN_SEEN_ACKNOWLEDGED) &&
-		    (int64_t)(now - e->last_use) >= (int64_t)OPENING_NS)
+		    (int64_t)(now - sn_entry_last_use(e)) >= (int64_t)OPENING_NS)
 			return e;
 	}
 	return NULL;

@@ -147,6 +147,7 @@ void sn_session_pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
 	memcpy(record + 32, s->ack, 8); /* in network order, both */
 	memcpy(record + 40, s->window, 4);
 	record[44] = e->own;
+	record[45] = e->own_bit;
 }
 
 void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
@@ -165,6 +166,7 @@ void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
 	memcpy(s->ack, record + 32, 8);
 	memcpy(s->window, record + 40, 4);
 	e->own = record[44];
+	e->own_bit = record[45] & 1;
 }
 
 int sn_session_report(const struct sn_entry_info *info, struct sn_arena *arena,
@@ -203,6 +205,8 @@ static const struct sn_state_kind napt = {
 	.renumber = renumber,
 	.release = sn_napt_release,
 	.victim = sn_napt_victim,
+	.is_alike = sn_session_is_alike,
+	.catch_up = sn_session_catch_up,
 	.pack = sn_session_pack,
 	.unpack = sn_session_unpack,
 	.report = sn_session_report,

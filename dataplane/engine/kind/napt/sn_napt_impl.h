@@ -354,6 +354,10 @@ void sn_napt_table_free(struct sn_state_table *table);
 void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
 			void *memory, void *rows);
 
+/* A session beside others; see sn_state_kind.h. */
+bool sn_session_is_alike(const struct sn_entry *leader, const struct sn_entry *e, bool turned);
+void sn_session_catch_up(struct sn_entry *e, const struct sn_entry *leader, bool turned);
+
 /* A session elsewhere; see sn_state_kind.h. */
 void sn_session_pack(const struct sn_entry *e, uint64_t now, uint8_t *record);
 void sn_session_unpack(struct sn_entry *e, uint64_t now, const uint8_t *record);

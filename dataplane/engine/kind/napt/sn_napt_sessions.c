@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions are found, made, and end: the packet path. */
 
+#include "sn_flow.h"
 #include "sn_napt_mapping.h"
 
 #define OPENING_NS	1000000000u /* for an answer to a TCP opening, however scarce ports are */
@@ -113,7 +114,8 @@ void sn_napt_release(const struct sn_state *state, const struct sn_state_table *
 /* A TCP session that nobody outside answers, for long enough. */
 static bool is_unanswered(const struct sn_session *s, uint64_t now)
 {
-	return (s->seen & SN_SEEN_ANSWERED) == 0 && (int64_t)(now - s->entry.last_use) >= (int64_t)OPENING_NS;
+	return (s->seen & SN_SEEN_ANSWERED) == 0 &&
+	       (int64_t)(now - sn_entry_last_use(&s->entry)) >= (int64_t)OPENING_NS;
 }
 
 /* Ends an unanswered opening that has one of the ports; its slot, which is the caller's. */
@@ -337,16 +339,10 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 
 uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct sn_flow *f)
 {
-	if (unlikely(!sn_has_ports(f->proto)))
-		return portless_shard(f->dst);
-	if (likely(state->partitioning.by == SN_PARTITION_BY_HOST))
-		return sn_mum(((uint64_t)f->src << 16 | f->sport) ^ state->key, 0x9e3779b97f4a7c15ull) &
-		       (SN_SHARDS - 1);
-	if (state->partitioning.by == SN_PARTITION_BY_ADDRESS)
-		return f->src >> state->partitioning.shift & (SN_SHARDS - 1);
-	if (((const struct napt_table *)state->tables[state->owners[run].table])->by_end)
+	if (unlikely(state->partitioning.by == SN_PARTITION_BY_RSS) && sn_has_ports(f->proto) &&
+	    ((const struct napt_table *)state->tables[state->owners[run].table])->by_end)
 		return sn_rss_bucket(sn_rss_words(f->src, 0, f->sport, 0));
-	return sn_rss_bucket(sn_rss_words(f->src, f->dst, f->sport, f->dport));
+	return sn_flow_shard(state, SN_CUT_BY_HOST, f);
 }
 
 struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,

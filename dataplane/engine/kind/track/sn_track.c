@@ -118,27 +118,28 @@ static uint32_t timeout(const struct sn_state *state, const struct sn_entry *e)
 	return timeout_of(&state->owners[e->owner], session_of(e)->proto, session_of(e)->seen);
 }
 
-static bool is_along(const struct sn_session *s, const struct sn_flow *f)
+/* The flow of a packet from the side that began, or from the other one. */
+static bool is_along(const struct sn_session *s, const struct sn_flow *f, bool from_outside)
 {
-	return s->inside_addr == f->src && s->remote_addr == f->dst && s->inside_port == f->sport &&
-	       s->remote_port == f->dport;
+	return s->entry.own_bit == from_outside && s->inside_addr == f->src && s->remote_addr == f->dst &&
+	       s->inside_port == f->sport && s->remote_port == f->dport;
 }
 
-static bool is_against(const struct sn_session *s, const struct sn_flow *f)
+static bool is_against(const struct sn_session *s, const struct sn_flow *f, bool from_outside)
 {
-	return s->inside_addr == f->dst && s->remote_addr == f->src && s->inside_port == f->dport &&
-	       s->remote_port == f->sport;
+	return s->entry.own_bit != from_outside && s->inside_addr == f->dst && s->remote_addr == f->src &&
+	       s->inside_port == f->dport && s->remote_port == f->sport;
 }
 
 static struct sn_session *find(const struct sn_state_shard *sh, uint32_t owner, const struct sn_flow *f,
-			       uint64_t hash)
+			       bool from_outside, uint64_t hash)
 {
 	for (uint32_t tier = 0; tier < TIERS; tier++) {
 		for (uint32_t i = first_of(sh, tier, hash); i > 0; i = at_index(sh, i)->hash_next) {
 			struct sn_session *s = (struct sn_session *)at_index(sh, i);
 
-			if ((is_along(s, f) || is_against(s, f)) && s->proto == f->proto &&
-			    s->entry.owner == owner)
+			if ((is_along(s, f, from_outside) || is_against(s, f, from_outside)) &&
+			    s->proto == f->proto && s->entry.owner == owner)
 				return s;
 		}
 	}
@@ -151,20 +152,41 @@ static bool is_there(const struct sn_state *state, const struct sn_state_table *
 	struct sn_flow f = flow_of(session_of(e));
 
 	(void)now;
-	return find(sh, t->owner, &f, hash_flow(state, t->owner, &f)) != NULL;
+	return find(sh, t->owner, &f, e->own_bit, hash_flow(state, t->owner, &f)) != NULL;
+}
+
+/* The shard of a flow in a table. */
+static uint32_t shard_in(const struct sn_state *state, const struct sn_state_table *t,
+			 const struct sn_flow *f, bool from_outside)
+{
+	const struct sn_table_cut *cut = &t->config.cut;
+	struct sn_flow back;
+
+	if (likely(cut->by == SN_CUT_BY_KIND))
+		return sn_track_shard(state, f);
+	if (from_outside == (bool)cut->outside)
+		return sn_flow_shard(state, cut->by, f);
+	back = sn_flow_turned(f);
+	return sn_flow_shard(state, cut->by, &back);
+}
+
+static uint32_t place(const struct sn_state *state, const struct sn_state_table *t, const struct sn_entry *e)
+{
+	struct sn_flow f = flow_of(session_of(e));
+
+	return shard_in(state, t, &f, e->own_bit);
 }
 
 static const char *misfit(const struct sn_state *state, const struct sn_state_table *table,
 			  const struct sn_entry *e)
 {
 	const struct sn_session *s = session_of(e);
-	struct sn_flow f = flow_of(s);
 
 	if (s->outside_addr != s->inside_addr || s->outside_port != s->inside_port)
 		return "it is translated, which flows that are followed are not";
 	if (!sn_has_ports(s->proto) && (s->inside_port || s->remote_port))
 		return "its protocol has no ports, but it has";
-	if (((e->shard ^ sn_track_shard(state, &f)) & table->mask) != 0)
+	if (((e->shard ^ place(state, table, e)) & table->mask) != 0)
 		return "its flow is another shard's";
 	return NULL;
 }
@@ -200,9 +222,12 @@ const struct sn_state_kind sn_track = {
 	.hash = hash,
 	.quota_class = quota_class,
 	.timeout = timeout,
+	.place = place,
 	.misfit = misfit,
 	.is_taken = is_there,
 	.victim = sn_napt_victim,
+	.is_alike = sn_session_is_alike,
+	.catch_up = sn_session_catch_up,
 	.pack = sn_session_pack,
 	.unpack = sn_session_unpack,
 	.report = report,
@@ -240,12 +265,18 @@ uint32_t sn_track_shard(const struct sn_state *state, const struct sn_flow *f)
 	return sn_hash2(e.low, e.high << 8 | f->proto, state->key) & (SN_SHARDS - 1);
 }
 
+uint32_t sn_track_shard_in(const struct sn_state *state, uint32_t table, const struct sn_flow *f,
+			   bool from_outside)
+{
+	return shard_in(state, state->tables[table], f, from_outside);
+}
+
 struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table, uint32_t shard,
-				 const struct sn_flow *f, uint64_t now, bool *is_return)
+				 const struct sn_flow *f, bool from_outside, uint64_t now, bool *is_return)
 {
 	struct sn_state_table *t = partition->state->tables[table];
 	struct sn_state_shard *sh = shard_at(t, shard & t->mask);
-	struct sn_session *s = find(sh, t->owner, f, hash_flow(partition->state, t->owner, f));
+	struct sn_session *s = find(sh, t->owner, f, from_outside, hash_flow(partition->state, t->owner, f));
 
 	if (!s)
 		return NULL;
@@ -253,12 +284,12 @@ struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table,
 		sn_entry_expire(partition, t, sh, &s->entry);
 		return NULL;
 	}
-	*is_return = !is_along(s, f);
+	*is_return = s->entry.own_bit != from_outside;
 	return s;
 }
 
 static struct sn_session *make(struct sn_partition *partition, struct sn_state_table *t, uint32_t shard,
-			       const struct sn_flow *f, uint64_t now)
+			       const struct sn_flow *f, bool from_outside, uint64_t now)
 {
 	struct sn_state_shard *sh = shard_at(t, shard & t->mask);
 	enum sn_proto_class class = class_of(f->proto);
@@ -274,6 +305,7 @@ static struct sn_session *make(struct sn_partition *partition, struct sn_state_t
 	s->entry.owner = (uint16_t)t->owner;
 	s->entry.shard = shard & (SN_SHARDS - 1);
 	s->entry.own = SN_SCALES_NONE;
+	s->entry.own_bit = from_outside;
 	s->inside_addr = s->outside_addr = f->src;
 	s->inside_port = s->outside_port = f->sport;
 	s->remote_addr = f->dst;
@@ -288,15 +320,16 @@ static struct sn_session *make(struct sn_partition *partition, struct sn_state_t
 }
 
 struct sn_session *sn_track_begin(struct sn_partition *partition, uint32_t table, uint32_t shard,
-				  const struct sn_flow *f, uint64_t now, bool *is_return, bool *made)
+				  const struct sn_flow *f, bool from_outside, uint64_t now, bool *is_return,
+				  bool *made)
 {
-	struct sn_session *s = sn_track_find(partition, table, shard, f, now, is_return);
+	struct sn_session *s = sn_track_find(partition, table, shard, f, from_outside, now, is_return);
 
 	*made = !s;
 	if (s)
 		return s;
 	*is_return = false;
-	return make(partition, partition->state->tables[table], shard, f, now);
+	return make(partition, partition->state->tables[table], shard, f, from_outside, now);
 }
 
 void sn_track_turn(struct sn_session *s)
@@ -308,5 +341,6 @@ void sn_track_turn(struct sn_session *s)
 	s->inside_port = s->outside_port = s->remote_port;
 	s->remote_addr = address;
 	s->remote_port = port;
+	s->entry.own_bit ^= 1;
 	s->entry.generation++;
 }

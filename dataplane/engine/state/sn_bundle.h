@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_BUNDLE_H
+#define SN_BUNDLE_H
+
+/*
+ * Entries that the packets of one flow use together: a NAPT's session, a firewall's, a balancer's. One of
+ * them leads, and is used for all: a packet of a known flow writes one entry, however many functions keep
+ * state of it. This is SNF's shared state (PeerJ CS 2:e98, "Managing stateful functions"), found at run time:
+ * functions share as long as a flow's packets meet all of them, and part when one meets fewer, when the
+ * entries would change differently, or when one ends.
+ *
+ * What is the same for all kinds is kept by reading through: a follower was used when its leader was
+ * (sn_entry_last_use()). What is a kind's own is told it as they part (sn_state_kind.catch_up). The leader's
+ * timeout is the shortest, so as long as it lives, all do.
+ *
+ * A bundle is of its leader's shard, and moves with that; all of its entries are one worker's.
+ */
+
+#include "sn_state.h"
+
+#define SN_BUNDLE_MAX 14 /* entries */
+
+struct sn_bundle {
+	struct sn_entry *entries[SN_BUNDLE_MAX]; /* the leader is first; NULL: there is no bundle */
+	uint32_t n;
+	uint32_t turned; /* bit per entry: the leader's inside is its outside */
+} __attribute__((aligned(128)));
+_Static_assert(sizeof(struct sn_bundle) == 128, "two cache lines");
+
+/* Entries, and a bit for each that a packet uses in the direction of returns. */
+struct sn_bundle_uses {
+	struct sn_entry *entries[SN_BUNDLE_MAX];
+	uint32_t n;
+	uint32_t returns;
+};
+
+/* The bundle of an entry; NULL: it is in none. */
+struct sn_bundle *sn_bundle_of(const struct sn_state *state, const struct sn_entry *e);
+
+/* The leader, if the uses are those of all entries of one bundle, in its directions; else NULL. */
+struct sn_entry *sn_bundle_leader(const struct sn_state *state, const struct sn_bundle_uses *uses);
+
+/*
+ * Makes a bundle of two or more entries that are in none, and were used just now. Decisions that remember
+ * one of them do not hold any more. The leader; NULL: they would not be changed alike, or there is no room.
+ */
+struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bundle_uses *uses,
+				uint64_t now);
+
+/* Each entry of an entry's bundle is for itself again, as if it had been used with each packet. Decisions
+ * that remember the leader do not hold any more. */
+void sn_bundle_part(const struct sn_state *state, struct sn_entry *e);
+
+/* The same of all bundles. */
+void sn_bundle_part_all(const struct sn_state *state);
+
+/* Room for bundles; NULL without memory. */
+struct sn_bundles *sn_bundles_create(uint64_t seed);
+void sn_bundles_free(struct sn_bundles *bundles);
+
+#endif /* SN_BUNDLE_H */
