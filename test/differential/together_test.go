@@ -33,7 +33,7 @@ func chainsOfMany(t *testing.T, usual int) int {
 func TestStatefulFunctionsTogetherDoWhatTheUnmergedChainDoes(t *testing.T) {
 	needHarness(t)
 	compared := 0
-	for seed := 1; seed <= chainsOfMany(t, scale(6, 3)); seed++ {
+	for seed := 1; seed <= chainsOfMany(t, 3); seed++ {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			r := rapid.Custom(func(rt *rapid.T) *rig {
 				r, err := newRig(drawChain(rt, shape{name: "together", draw: (*drawer).together}))
