@@ -113,9 +113,8 @@ void sn_plan_retire(struct sn_plan *plan, struct sn_totals *totals)
 static bool same_run(const struct sn_run *a, const struct sn_run *b)
 {
 	return strcmp(a->name, b->name) == 0 && a->table == b->table && a->max_sessions == b->max_sessions &&
-	       a->by_port == b->by_port && a->tcp_ns == b->tcp_ns &&
-	       a->tcp_transitory_ns == b->tcp_transitory_ns && a->udp_ns == b->udp_ns &&
-	       a->icmp_ns == b->icmp_ns;
+	       a->tcp_ns == b->tcp_ns && a->tcp_transitory_ns == b->tcp_transitory_ns &&
+	       a->udp_ns == b->udp_ns && a->icmp_ns == b->icmp_ns;
 }
 
 bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b)

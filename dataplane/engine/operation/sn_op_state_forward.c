@@ -19,14 +19,6 @@ static bool is_returned(const struct sn_execution *x, uint32_t use)
 	return x->uses[use].is_return && x->uses[use].entry->owner < x->program->n_runs;
 }
 
-/* The shard of a flow as it is inside. */
-static uint32_t first_shard(const struct sn_program *program, const struct sn_state *state, uint32_t run,
-			    const struct sn_flow *flow)
-{
-	return program->runs[run].by_port ? sn_flow_shard(state, SN_CUT_BY_PORT, flow)
-					  : sn_napt_shard(state, run, flow);
-}
-
 /*
  * The shard of a flow whose packet has none yet. What answers a packet between two NAPTs belongs to the
  * session by which that was translated back, and with it to the shard of the first NAPT, which its own
@@ -42,7 +34,7 @@ static uint32_t shard_of(const struct sn_execution *x, uint32_t run, const struc
 		    s->remote_port == flow->dport)
 			return s->entry.shard;
 	}
-	return first_shard(x->program, x->state, run, flow);
+	return sn_napt_shard(x->state, run, flow);
 }
 
 /*
@@ -146,7 +138,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 			return sn_done();
 		flow = sn_flow_quoted(&p->quote);
 	}
-	return sn_hand_over_to(first_shard(look->program, look->state, op->value, &flow));
+	return sn_hand_over_to(sn_napt_shard(look->state, op->value, &flow));
 }
 
 /* The session can be fetched while the packet waits for its turn, and made there if it is all the state that

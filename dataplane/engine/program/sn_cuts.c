@@ -364,11 +364,6 @@ static void note(struct sn_program *p, const struct walk *w)
 {
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		p->tables[i].cut = cut_of(w->tables[i]);
-	for (uint32_t i = 0; i < p->n_runs; i++) {
-		p->runs[i].by_port = w->runs[i] == PORT;
-		if (p->runs[i].by_port)
-			p->tables[p->runs[i].table].cut.by = SN_CUT_BY_PORT;
-	}
 }
 
 /* What is best for each kind alone comes first: it stays as long as packets do not meet several. */
@@ -376,7 +371,7 @@ static bool try_plans(struct walk *w)
 {
 	static const struct plan plans[] = {
 		{BOTH, PORT, HOST | NAPTS},
-		{BOTH | HOST | PORT | TO_DESTINATION(HOST | PORT), HOST | PORT, HOST | NAPTS | PORT},
+		{BOTH | HOST | PORT | TO_DESTINATION(HOST | PORT), HOST | PORT, HOST | NAPTS},
 	};
 
 	return try_plan(w, &plans[0]) || (!w->no_memory && try_plan(w, &plans[1]));

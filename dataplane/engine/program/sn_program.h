@@ -87,7 +87,7 @@ struct sn_table_config {
 	char *name;
 	const struct sn_state_kind *kind;
 	uint32_t max_entries;	 /* 0: as many as the kind has room for */
-	struct sn_table_cut cut; /* of NAPT's tables, whether some run is by_port */
+	struct sn_table_cut cut; /* of others than NAPT's */
 	void *own; /* what else the kind decoded: bytes without pointers, which are compared as such */
 	size_t own_size;
 	/* What the kind decoded for operations on the table, from malloc(): bytes without pointers that say
@@ -100,7 +100,6 @@ struct sn_run {
 	uint32_t table;
 	uint32_t segment;
 	uint32_t max_sessions; /* per protocol; 0: none */
-	bool by_port;	       /* the shard of a flow is that of its inside end as it would be outside */
 	uint32_t n_single;
 	uint32_t *single; /* the runs of its NAPTs one by one, if it has several */
 	uint64_t tcp_ns;

@@ -82,8 +82,6 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 
 		if (op->traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW))
 			break;
-		if (op->traits & SN_OP_MAKES_STATE && p->runs[op->value].by_port)
-			break;
 		if (sn_operation_of(op)->way)
 			return sn_operation_of(op)->way;
 		if (op->writes & FLOW)
