@@ -530,11 +530,8 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 		}
 	}
 	for _, s := range r.oracle.Sessions(now) {
-		if s.Guessed {
-			continue
-		}
 		k := key{s.Node, uint32(s.Proto), s.Remote}
-		if spare[k]--; (last[s.Node] || !ported(s.Proto)) && spare[k] < 0 {
+		if spare[k]--; !s.Guessed && (last[s.Node] || !ported(s.Proto)) && spare[k] < 0 {
 			diff = append(diff, fmt.Sprintf("live binding for which the engine has no session: %v", s))
 		}
 	}
