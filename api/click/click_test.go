@@ -2,6 +2,7 @@ package click_test
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -25,86 +26,98 @@ func dump(c *click.Config) string {
 	return b.String()
 }
 
+// expanded is a text and what it is built from after expansion; none: it does not parse.
+type expanded struct{ text, want string }
+
+// connectionCases are declarations, connections and arguments.
+var connectionCases = map[string]expanded{
+	"a declaration and a connection": {
+		"a :: A(1, 2); b :: B; a [1] -> [2] b;",
+		"a :: A(1|2)\nb :: B()\na[1]->[2]b\n",
+	},
+	"several names of one class": {"a, b :: A(x)", "a :: A(x)\nb :: A(x)\n"},
+	"semicolons that are left out": {
+		"a :: A\nb :: B\na -> b\nb -> a",
+		"a :: A()\nb :: B()\na[0]->[0]b\nb[0]->[0]a\n",
+	},
+	"elements without names, and chains of connections": {
+		"x :: X; x [1] -> Strip(14) -> [2] y :: Y [3] -> Discard",
+		"x :: X()\ny :: Y()\nStrip@1 :: Strip(14)\nDiscard@2 :: Discard()\nx[1]->[0]Strip@1\nStrip@1[0]->[2]y\ny[3]->[0]Discard@2\n",
+	},
+	"names that are declared below": {"a -> b; a :: A; b :: B", "a :: A()\nb :: B()\na[0]->[0]b\n"},
+	"many to one, and one to many": {
+		"a, b, c, d :: A; a, b[2] -> [1]c; c -> a, [3]d",
+		"a :: A()\nb :: A()\nc :: A()\nd :: A()\na[0]->[1]c\nb[2]->[1]c\nc[0]->[0]a\nc[0]->[3]d\n",
+	},
+	"many to many, by ports that are counted": {
+		"c :: C; x :: X; c => Paint(0), Paint(1) -> x",
+		"c :: C()\nx :: X()\nPaint@1 :: Paint(0)\nPaint@2 :: Paint(1)\nc[0]->[0]Paint@1\nc[1]->[0]Paint@2\nPaint@1[0]->[0]x\nPaint@2[0]->[0]x\n",
+	},
+	"many to many, by lists and ranges of ports": {
+		"a, b :: A; a [0,2-3] => [1-2,0] b",
+		"a :: A()\nb :: A()\na[0]->[1]b\na[2]->[2]b\na[3]->[0]b\n",
+	},
+	"a connection that is there twice is one": {"a, b :: A; a -> b; a -> b", "a :: A()\nb :: A()\na[0]->[0]b\n"},
+	"comments and line markers": {
+		"# 1 \"file\"\n// one\na :: A(1 /* two */, // three, four\n 2); # is no comment here\n",
+		"",
+	},
+	"a comment within arguments is white space": {"a :: A(1 /* x, y */, // z\n 2)", "a :: A(1|2)\n"},
+	"quotes and parentheses within arguments": {
+		`a :: A("a, b)", f(x, y), 'c//', \<01 02>)`, `a :: A("a, b)"|f(x, y)|'c//'|\<01 02>)` + "\n",
+	},
+}
+
+// compoundCases are texts that stand for others.
+var compoundCases = map[string]expanded{
+	"a compound element": {
+		"a, b :: A; a -> c :: { input -> x :: X -> output } -> b",
+		"a :: A()\nb :: A()\nc/x :: X()\nc/x[0]->[0]b\na[0]->[0]c/x\n",
+	},
+	"a compound element without a name, with sides that are not named": {
+		"a, b :: A; a => { [0] -> X -> [0]; -> Y -> } -> b; ",
+		"a :: A()\nb :: A()\n@1/X@2 :: X()\n@1/Y@3 :: Y()\n@1/X@2[0]->[0]b\n@1/Y@3[0]->[0]b\na[0]->[0]@1/X@2\na[0]->[0]@1/Y@3\n",
+	},
+	"a compound element with several ports": {
+		"a, b :: A; c :: { input[0] -> X -> [1]output; input[1] -> Y -> [0]output }; a -> [1]c[0] -> b; b -> c; c[1] -> a",
+		"a :: A()\nb :: A()\nc/X@1 :: X()\nc/Y@2 :: Y()\nc/X@1[0]->[0]a\nc/Y@2[0]->[0]b\na[0]->[0]c/Y@2\nb[0]->[0]c/X@1\n",
+	},
+	"an elementclass with parameters": {
+		"elementclass Dev { $name, BURST $b | input -> ToDevice($name, BURST ${b}) }; X -> Dev(eth0, BURST 32)",
+		"X@1 :: X()\nDev@2/ToDevice@3 :: ToDevice(eth0|BURST 32)\nX@1[0]->[0]Dev@2/ToDevice@3\n",
+	},
+	"an elementclass that takes all further arguments": {
+		"elementclass C { $a, __REST__ $r | input -> IPClassifier($a, $r) -> output }; X -> C(tcp, udp, icmp) -> Y",
+		"X@1 :: X()\nC@2/IPClassifier@3 :: IPClassifier(tcp|udp|icmp)\nY@4 :: Y()\nC@2/IPClassifier@3[0]->[0]Y@4\nX@1[0]->[0]C@2/IPClassifier@3\n",
+	},
+	"an elementclass that hides one of its name": {
+		"elementclass Queue { input -> Queue(7) -> Shaper(1) -> output } X -> Queue -> Y",
+		"X@1 :: X()\nQueue@2/Queue@3 :: Queue(7)\nQueue@2/Shaper@4 :: Shaper(1)\nY@5 :: Y()\n" +
+			"Queue@2/Queue@3[0]->[0]Queue@2/Shaper@4\nQueue@2/Shaper@4[0]->[0]Y@5\nX@1[0]->[0]Queue@2/Queue@3\n",
+	},
+	"a synonym": {"elementclass Q Queue; q :: Q(5)", "q :: Queue(5)\n"},
+	"parameters of the whole text": {
+		"define($dev eth0, $n 3); a :: A($dev, ${n}0, '$n', ${m-9}, $dev.$n)",
+		"a :: A(eth0|30|'$n'|9|eth0.3)\n",
+	},
+	"parameters that refer to other ones": {"define($a 1); define($b $a$a); x :: X($b)", "x :: X(11)\n"},
+	"an element group": {
+		"x, y, c :: A; x -> c => ( input[0] -> output; [1] -> Paint(1) -> output ) -> y",
+		"x :: A()\ny :: A()\nc :: A()\nPaint@1 :: Paint(1)\nx[0]->[0]c\nPaint@1[0]->[0]y\nc[0]->[0]y\nc[1]->[0]Paint@1\n",
+	},
+	"compound elements within each other": {
+		"elementclass In { $p | input -> X($p) -> output }; elementclass Out { $q | input -> In($q) -> In(2) -> output } a :: A; a -> o :: Out(1) -> a",
+		"a :: A()\no/In@1/X@2 :: X(1)\no/In@3/X@4 :: X(2)\no/In@1/X@2[0]->[0]o/In@3/X@4\no/In@3/X@4[0]->[0]a\na[0]->[0]o/In@1/X@2\n",
+	},
+	"require and provide say nothing": {"require(package \"x\"); provide(y); a :: A", "a :: A()\n"},
+	"names with slashes and at-signs": {"a/b@2 :: A", "a/b@2 :: A()\n"},
+	"an empty text":                   {"// nothing\n", ""},
+}
+
 func TestConfigurationsAreExpandedAsClicksManualSays(t *testing.T) {
-	for name, c := range map[string]struct{ text, want string }{
-		"a declaration and a connection": {
-			"a :: A(1, 2); b :: B; a [1] -> [2] b;",
-			"a :: A(1|2)\nb :: B()\na[1]->[2]b\n",
-		},
-		"several names of one class": {"a, b :: A(x)", "a :: A(x)\nb :: A(x)\n"},
-		"semicolons that are left out": {
-			"a :: A\nb :: B\na -> b\nb -> a",
-			"a :: A()\nb :: B()\na[0]->[0]b\nb[0]->[0]a\n",
-		},
-		"elements without names, and chains of connections": {
-			"x :: X; x [1] -> Strip(14) -> [2] y :: Y [3] -> Discard",
-			"x :: X()\ny :: Y()\nStrip@1 :: Strip(14)\nDiscard@2 :: Discard()\nx[1]->[0]Strip@1\nStrip@1[0]->[2]y\ny[3]->[0]Discard@2\n",
-		},
-		"names that are declared below": {"a -> b; a :: A; b :: B", "a :: A()\nb :: B()\na[0]->[0]b\n"},
-		"many to one, and one to many": {
-			"a, b, c, d :: A; a, b[2] -> [1]c; c -> a, [3]d",
-			"a :: A()\nb :: A()\nc :: A()\nd :: A()\na[0]->[1]c\nb[2]->[1]c\nc[0]->[0]a\nc[0]->[3]d\n",
-		},
-		"many to many, by ports that are counted": {
-			"c :: C; x :: X; c => Paint(0), Paint(1) -> x",
-			"c :: C()\nx :: X()\nPaint@1 :: Paint(0)\nPaint@2 :: Paint(1)\nc[0]->[0]Paint@1\nc[1]->[0]Paint@2\nPaint@1[0]->[0]x\nPaint@2[0]->[0]x\n",
-		},
-		"many to many, by lists and ranges of ports": {
-			"a, b :: A; a [0,2-3] => [1-2,0] b",
-			"a :: A()\nb :: A()\na[0]->[1]b\na[2]->[2]b\na[3]->[0]b\n",
-		},
-		"a connection that is there twice is one": {"a, b :: A; a -> b; a -> b", "a :: A()\nb :: A()\na[0]->[0]b\n"},
-		"comments and line markers": {
-			"# 1 \"file\"\n// one\na :: A(1 /* two */, // three, four\n 2); # is no comment here\n",
-			"",
-		},
-		"a comment within arguments is white space": {"a :: A(1 /* x, y */, // z\n 2)", "a :: A(1|2)\n"},
-		"quotes and parentheses within arguments": {
-			`a :: A("a, b)", f(x, y), 'c//', \<01 02>)`, `a :: A("a, b)"|f(x, y)|'c//'|\<01 02>)` + "\n",
-		},
-		"a compound element": {
-			"a, b :: A; a -> c :: { input -> x :: X -> output } -> b",
-			"a :: A()\nb :: A()\nc/x :: X()\nc/x[0]->[0]b\na[0]->[0]c/x\n",
-		},
-		"a compound element without a name, with sides that are not named": {
-			"a, b :: A; a => { [0] -> X -> [0]; -> Y -> } -> b; ",
-			"a :: A()\nb :: A()\n@1/X@2 :: X()\n@1/Y@3 :: Y()\n@1/X@2[0]->[0]b\n@1/Y@3[0]->[0]b\na[0]->[0]@1/X@2\na[0]->[0]@1/Y@3\n",
-		},
-		"a compound element with several ports": {
-			"a, b :: A; c :: { input[0] -> X -> [1]output; input[1] -> Y -> [0]output }; a -> [1]c[0] -> b; b -> c; c[1] -> a",
-			"a :: A()\nb :: A()\nc/X@1 :: X()\nc/Y@2 :: Y()\nc/X@1[0]->[0]a\nc/Y@2[0]->[0]b\na[0]->[0]c/Y@2\nb[0]->[0]c/X@1\n",
-		},
-		"an elementclass with parameters": {
-			"elementclass Dev { $name, BURST $b | input -> ToDevice($name, BURST ${b}) }; X -> Dev(eth0, BURST 32)",
-			"X@1 :: X()\nDev@2/ToDevice@3 :: ToDevice(eth0|BURST 32)\nX@1[0]->[0]Dev@2/ToDevice@3\n",
-		},
-		"an elementclass that takes all further arguments": {
-			"elementclass C { $a, __REST__ $r | input -> IPClassifier($a, $r) -> output }; X -> C(tcp, udp, icmp) -> Y",
-			"X@1 :: X()\nC@2/IPClassifier@3 :: IPClassifier(tcp|udp|icmp)\nY@4 :: Y()\nC@2/IPClassifier@3[0]->[0]Y@4\nX@1[0]->[0]C@2/IPClassifier@3\n",
-		},
-		"an elementclass that hides one of its name": {
-			"elementclass Queue { input -> Queue(7) -> Shaper(1) -> output } X -> Queue -> Y",
-			"X@1 :: X()\nQueue@2/Queue@3 :: Queue(7)\nQueue@2/Shaper@4 :: Shaper(1)\nY@5 :: Y()\n" +
-				"Queue@2/Queue@3[0]->[0]Queue@2/Shaper@4\nQueue@2/Shaper@4[0]->[0]Y@5\nX@1[0]->[0]Queue@2/Queue@3\n",
-		},
-		"a synonym": {"elementclass Q Queue; q :: Q(5)", "q :: Queue(5)\n"},
-		"parameters of the whole text": {
-			"define($dev eth0, $n 3); a :: A($dev, ${n}0, '$n', ${m-9}, $dev.$n)",
-			"a :: A(eth0|30|'$n'|9|eth0.3)\n",
-		},
-		"parameters that other ones are made of": {"define($a 1); define($b $a$a); x :: X($b)", "x :: X(11)\n"},
-		"an element group": {
-			"x, y, c :: A; x -> c => ( input[0] -> output; [1] -> Paint(1) -> output ) -> y",
-			"x :: A()\ny :: A()\nc :: A()\nPaint@1 :: Paint(1)\nx[0]->[0]c\nPaint@1[0]->[0]y\nc[0]->[0]y\nc[1]->[0]Paint@1\n",
-		},
-		"compound elements within each other": {
-			"elementclass In { $p | input -> X($p) -> output }; elementclass Out { $q | input -> In($q) -> In(2) -> output } a :: A; a -> o :: Out(1) -> a",
-			"a :: A()\no/In@1/X@2 :: X(1)\no/In@3/X@4 :: X(2)\no/In@1/X@2[0]->[0]o/In@3/X@4\no/In@3/X@4[0]->[0]a\na[0]->[0]o/In@1/X@2\n",
-		},
-		"require and provide say nothing": {"require(package \"x\"); provide(y); a :: A", "a :: A()\n"},
-		"names with slashes and at-signs": {"a/b@2 :: A", "a/b@2 :: A()\n"},
-		"an empty text":                   {"// nothing\n", ""},
-	} {
+	cases := maps.Clone(connectionCases)
+	maps.Copy(cases, compoundCases)
+	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, problems := click.Parse(c.text)
 			if c.want == "" && name != "an empty text" {

@@ -190,7 +190,7 @@ func TestFlowsOfAMappingAreOfOneShardWhereverDevicesTakeThem(t *testing.T) {
 		{element.AddressAndPortDependent, element.EndpointIndependent},
 		{element.EndpointIndependent, element.AddressAndPortDependent},
 	} {
-		t.Run(fmt.Sprint(mapping), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%v", mapping), func(t *testing.T) {
 			r := hashedRig(t, inARow(t.Name(), len(mapping), func(b *builder, i int) (left, right side) {
 				n := element.NAPT{PortMin: 1024, PortMax: 65535, Timeouts: timeouts, MaxSessions: 1 << 17, Mapping: mapping[i], Filtering: mapping[i]}
 				for a := range 6 {

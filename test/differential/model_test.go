@@ -224,6 +224,7 @@ func (s *shot) field(f programpb.Field) uint32 {
 		if b[9] == packets.ProtoICMP && headed(b) {
 			return uint32(s.transport()[f-programpb.Field_ICMP_TYPE])
 		}
+	case programpb.Field_ROUTE: // of tables that the model does not run
 	}
 	return 256
 }

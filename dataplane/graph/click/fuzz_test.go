@@ -8,7 +8,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph/click"
 )
 
-// FuzzLower: whatever a stranger writes, links lead to elements that are there, and what is made of it has a bound.
+// FuzzLower: whatever a stranger writes, links lead to elements that are there, and what is built from it has a bound.
 func FuzzLower(f *testing.F) {
 	files, err := filepath.Glob("testdata/*.click")
 	if err != nil {
