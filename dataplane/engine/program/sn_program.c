@@ -434,8 +434,6 @@ static int build_atoms(struct sn_builder *b)
 	const uint32_t sizes[] = {64, 256, 256};
 	uint16_t atoms[256];
 
-	if (!b->p->stateful) /* no cache */
-		return 0;
 	sn_build_at(b, "segments");
 	/* Acknowledgements, otherwise the least value. */
 	for (int i = 0; i < 3; i++) {
