@@ -31,13 +31,13 @@ func (d *drawer) translator(most int) (inside, outside side) {
 	ranges := [][2]uint16{{1024, 65535}, {1000, 64999}, {16384, 49151}}
 	r := ranges[d.int("port range", 0, len(ranges)-1)]
 	n.PortMin, n.PortMax = r[0], r[1]
-	d.behavior(&n)
 	d.bases = append(d.bases, n.Pool[0], n.Pool[1])
 	d.ports = append(d.ports, uint64(r[0]), uint64(r[0])+128, 40000)
 	return d.napt(d.name("nat"), n)
 }
 
-// behavior draws what mapping and filtering depend on. Half of all NAPTs have a port for each flow.
+// behavior draws what mapping and filtering depend on, for a NAPT that is alone: half have a port for each flow. Where another NAPT hides its
+// ports the oracle guesses them, and does not move a guess yet that several flows share; TestFlowsOfAMappingAreOfOneShardWhereverDevicesTakeThem has such rows.
 func (d *drawer) behavior(n *element.NAPT) {
 	n.Mapping = element.Dependence(max(0, d.int("mapping", -2, int(element.EndpointIndependent))))
 	n.Filtering = element.Dependence(d.int("filtering", 0, int(n.Mapping)))

@@ -17,6 +17,8 @@ func (x *visit) enterKeep(w *rewriter, s *inputSpec) target {
 			keeper = k
 		}
 	}
+	// Who shares a table agrees which end of a flow is inside: packets of the first input that keeps come from there.
+	fromOutside := s != firstKeep(w)
 	established := keeper.reply
 	if keeper == s {
 		established = keeper.forward
@@ -29,7 +31,7 @@ func (x *visit) enterKeep(w *rewriter, s *inputSpec) target {
 	}
 	return x.choose([]way{{"flows", w.requests, func() target {
 		track := target(x.addMade(Made{Outs: []string{"new", "established", "related", "invalid"}, Make: func(name string) element.Element {
-			return element.Track{Tracking: x.tracking(w, name)}
+			return element.Track{Tracking: x.tracking(w, name), FromOutside: fromOutside}
 		}}))
 		x.link(track.output("established"), x.onward(established, x.state))
 		x.link(track.output("related"), unknown("related"))
@@ -39,12 +41,22 @@ func (x *visit) enterKeep(w *rewriter, s *inputSpec) target {
 			return track
 		}
 		admit := target(x.addMade(Made{Outs: []string{""}, Make: func(name string) element.Element {
-			return element.Admit{Tracking: x.tracking(w, name)}
+			return element.Admit{Tracking: x.tracking(w, name), FromOutside: fromOutside}
 		}}))
 		x.link(track.output("new"), admit)
 		x.link(admit, x.onward(s.forward, x.state))
 		return track
 	}}}, func() target { return unknown("protocol") })
+}
+
+// firstKeep is the first input that keeps flows; there is one.
+func firstKeep(w *rewriter) *inputSpec {
+	for i := range w.specs {
+		if w.specs[i].kind == specKeep {
+			return &w.specs[i]
+		}
+	}
+	return nil
 }
 
 // tracking is the table of a rewriter's flows, given the name of one of its elements. Click begins a flow with any packet; here SYN, and
