@@ -106,20 +106,13 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 		sh->exhausted++;
 		return SN_BALANCER_FULL;
 	}
-	s = (struct sn_session *)slab_take(sh);
-	s->entry.last_use = now;
-	s->entry.timeout_ms = timeout_of(&partition->state->owners[t->owner], f->proto, 0);
-	s->entry.owner = (uint16_t)t->owner;
-	s->entry.shard = shard & (SN_SHARDS - 1);
-	s->entry.own = SN_SCALES_NONE;
+	s = session_begin(partition->state, sh, t->owner, shard, f->proto, now);
 	s->inside_addr = to->address;
 	s->inside_port = port_of(to, f->dport);
 	s->outside_addr = f->dst;
 	s->outside_port = f->dport;
 	s->remote_addr = f->src;
 	s->remote_port = f->sport;
-	s->proto = f->proto;
-	s->seen = 0;
 	entry_settle(partition, t, sh, &s->entry, class, all->hash);
 	sh->created++;
 	*session = s;

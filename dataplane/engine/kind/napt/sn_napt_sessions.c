@@ -300,7 +300,6 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 			       uint32_t run, uint32_t shard, const struct sn_flow *f, uint64_t hash,
 			       uint64_t now)
 {
-	const struct sn_state_owner *r = &partition->state->owners[run];
 	enum sn_proto_class class = class_of(f->proto);
 	struct spot spot = likely(class != SN_PROTO_OTHER) ? spot_for(partition, t, sh, run, shard, f, now)
 							   : spot_without_port(partition, t, sh, run, f, now);
@@ -310,20 +309,15 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 		sh->shard.exhausted++;
 		return NULL;
 	}
-	s = (struct sn_session *)slab_take(&sh->shard);
-	s->entry.last_use = now;
-	s->entry.timeout_ms = timeout_of(r, f->proto, 0);
-	s->entry.owner = run;
-	s->entry.shard = shard;
-	s->entry.own = SN_SCALES_NONE;
+	s = session_begin(partition->state, &sh->shard, run, shard, f->proto, now);
 	s->inside_addr = f->src;
 	s->inside_port = f->sport;
 	s->remote_addr = f->dst;
 	s->remote_port = f->dport;
 	s->outside_addr = spot.address;
 	s->outside_port = spot.port;
-	s->proto = f->proto;
-	s->seen = t->filtering == SN_ADDRESS_DEPENDENT ? SN_SEEN_BY_ADDRESS : 0;
+	if (t->filtering == SN_ADDRESS_DEPENDENT)
+		s->seen = SN_SEEN_BY_ADDRESS;
 	if (unlikely(class == SN_PROTO_OTHER))
 		back_link(partition->state, sh, s);
 	else if (is_shared(t))

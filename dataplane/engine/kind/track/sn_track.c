@@ -299,19 +299,12 @@ static struct sn_session *make(struct sn_partition *partition, struct sn_state_t
 		sh->exhausted++;
 		return NULL;
 	}
-	s = (struct sn_session *)slab_take(sh);
-	s->entry.last_use = now;
-	s->entry.timeout_ms = timeout_of(&partition->state->owners[t->owner], f->proto, 0);
-	s->entry.owner = (uint16_t)t->owner;
-	s->entry.shard = shard & (SN_SHARDS - 1);
-	s->entry.own = SN_SCALES_NONE;
+	s = session_begin(partition->state, sh, t->owner, shard, f->proto, now);
 	s->entry.own_bit = from_outside;
 	s->inside_addr = s->outside_addr = f->src;
 	s->inside_port = s->outside_port = f->sport;
 	s->remote_addr = f->dst;
 	s->remote_port = f->dport;
-	s->proto = f->proto;
-	s->seen = 0;
 	memset(s->ack, 0, sizeof(s->ack));
 	memset(s->window, 0, sizeof(s->window));
 	entry_settle(partition, t, sh, &s->entry, class, hash_flow(partition->state, t->owner, f));
