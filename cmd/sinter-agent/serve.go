@@ -57,7 +57,7 @@ func serve(ctx context.Context, address string, limits doorway.Limits, handler h
 // newServer waits for nobody for long, and logs few of the mistakes of strangers.
 func newServer(handler http.Handler) *http.Server {
 	const patience = 10 * time.Second
-	log := slog.NewJSONHandler(os.Stderr, nil)
+	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: patience,
@@ -65,9 +65,7 @@ func newServer(handler http.Handler) *http.Server {
 		WriteTimeout:      3 * patience,
 		IdleTimeout:       patience,
 		MaxHeaderBytes:    16 << 10, // tokens have 1 to 2 KiB
-		ErrorLog: stdlog.New(&doorway.Writer{Print: func(line string) {
-			_ = log.Handle(context.Background(), slog.NewRecord(time.Now(), slog.LevelInfo, strings.TrimSpace(line), 0))
-		}}, "", 0),
+		ErrorLog:          stdlog.New(&doorway.Writer{Print: func(line string) { log.Info(strings.TrimSpace(line)) }}, "", 0),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 )
 
@@ -235,7 +236,7 @@ func (r *Routes) Change(removed, added []Route) (*Routes, error) {
 		return now, err
 	}
 	var err error
-	for _, at := range slices.Concat(keys(gone), keys(fresh)) {
+	for _, at := range slices.AppendSeq(slices.Collect(maps.Keys(gone)), maps.Keys(fresh)) {
 		if at == wholeBlocks || touched[at] {
 			continue
 		}
@@ -279,14 +280,6 @@ func byBlock(list []Route) map[int][]Route {
 	}
 	for _, l := range out {
 		slices.SortFunc(l, compare)
-	}
-	return out
-}
-
-func keys(m map[int][]Route) []int {
-	out := make([]int, 0, len(m))
-	for k := range m {
-		out = append(out, k)
 	}
 	return out
 }
