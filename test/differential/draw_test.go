@@ -35,13 +35,15 @@ type shape struct {
 	draw func(*drawer)
 	// exhausts says that the chain's NAPT is meant to run out of ports.
 	exhausts bool
+	// hides says that NAPTs hide each other's ports, so that the oracle guesses them.
+	hides bool
 }
 
 // shapes are the kinds of chains drawn, from the plain to the knotty.
 var shapes = []shape{
 	{name: "functions in a line", draw: (*drawer).line},
-	{name: "NAPTs in a row", draw: (*drawer).nested},
-	{name: "two zones with one prefix", draw: (*drawer).zones},
+	{name: "NAPTs in a row", draw: (*drawer).nested, hides: true},
+	{name: "two zones with one prefix", draw: (*drawer).zones, hides: true},
 	{name: "branches around a router", draw: (*drawer).branches},
 	{name: "branches around two routers", draw: (*drawer).doubleHub},
 	{name: "limits in a row", draw: (*drawer).limits},
