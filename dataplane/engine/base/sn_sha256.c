@@ -112,17 +112,21 @@ target_sha static void sha256_fast(const uint8_t *data, size_t len, uint8_t hash
 		hash[i] = (uint8_t)(out[i / 4] >> (24 - i % 4 * 8));
 }
 
-static bool has_instructions(void)
+static bool has_instructions;
+
+/* Asked once: in a virtual machine the question itself costs as much as a hundred short hashes. */
+__attribute__((constructor)) static void look_for_instructions(void)
 {
 	unsigned int eax, ebx, ecx, edx;
 
-	return __builtin_cpu_supports("sse4.1") && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
-	       (ebx & bit_SHA) != 0;
+	__builtin_cpu_init();
+	has_instructions = __builtin_cpu_supports("sse4.1") &&
+			   __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & bit_SHA) != 0;
 }
 
 void sn_sha256(const void *data, size_t len, uint8_t hash[SN_SHA256_LEN])
 {
-	if (has_instructions())
+	if (has_instructions)
 		sha256_fast(data, len, hash);
 	else
 		sn_sha256_plain(data, len, hash);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the base has for messages: frames of bytes, their hash, and why something failed. */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "sn_error.h"
@@ -122,11 +124,46 @@ static void the_hash_is_sha_256(void **state)
 	}
 }
 
+typedef void hash_fn(const void *data, size_t len, uint8_t hash[SN_SHA256_LEN]);
+
+/* Processor time of a thousand short hashes, in ns: the best of twenty tries. */
+static int64_t time_of(hash_fn *hash)
+{
+	int64_t best = INT64_MAX;
+	uint8_t bytes[SN_SHA256_LEN] = {0};
+
+	for (int try = 0; try < 20; try++) {
+		struct timespec from, to;
+		int64_t ns;
+
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &from);
+		for (int i = 0; i < 1000; i++)
+			hash(bytes, sizeof(bytes), bytes);
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &to);
+		ns = (to.tv_sec - from.tv_sec) * 1000000000 + to.tv_nsec - from.tv_nsec;
+		if (ns < best)
+			best = ns;
+	}
+	return best;
+}
+
+/* A table of routes has 65,536 of them. */
+static void a_short_hash_costs_little(void **state)
+{
+	int64_t ns = time_of(sn_sha256), plain = time_of(sn_sha256_plain);
+
+	(void)state;
+	if (ns > 4 * plain)
+		fail_msg("a thousand hashes take %" PRId64 " ns, %" PRId64 " without instructions for it", ns,
+			 plain);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_frame_is_whole_with_its_last_byte),
 		cmocka_unit_test(the_hash_is_sha_256),
+		cmocka_unit_test(a_short_hash_costs_little),
 		cmocka_unit_test(a_length_beyond_the_bound_is_refused_before_anything_is_allocated_for_it),
 		cmocka_unit_test(the_length_is_written_as_it_is_read),
 		cmocka_unit_test(what_fails_says_why_and_where),
