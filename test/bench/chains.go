@@ -32,9 +32,12 @@ func hopMAC(i int) v1alpha1.MACAddress {
 // chain is run unmerged, each function as a chain of its own: its `outside` then leads to
 // the next program's `inside`.
 func chainOf(name string, index int, next v1alpha1.MACAddress, fns functions) *v1alpha1.ServiceChain {
-	path := []v1alpha1.Endpoint{"inside"}
+	var links []v1alpha1.Link
+	from := "inside"
 	for _, f := range fns {
-		path = append(path, v1alpha1.Endpoint(f.Name))
+		in, out := sides(f)
+		links = append(links, link(from, string(f.Name)+"."+in))
+		from = string(f.Name) + "." + out
 	}
 	return &v1alpha1.ServiceChain{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ServiceChain"},
@@ -53,9 +56,13 @@ func chainOf(name string, index int, next v1alpha1.MACAddress, fns functions) *v
 				},
 			},
 			Functions: fns,
-			Path:      append(path, "outside"),
+			Links:     append(links, link(from, "outside")),
 		},
 	}
+}
+
+func link(from, to string) v1alpha1.Link {
+	return v1alpha1.Link{From: v1alpha1.Endpoint(from), To: v1alpha1.Endpoint(to), Direction: v1alpha1.LinkBoth}
 }
 
 // merged is the whole chain as one program.

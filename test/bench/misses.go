@@ -18,6 +18,7 @@ var limits = map[string]string{
 	"isp-acl1-8550-1m":        "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
 	"table":                   "receive and classify, about alike: frames and the memo of the destinations' classes, 2 MiB, share the L2 cache; then rewrite",
 	"acl1-8550-router-901899": "classify: what is remembered of rules and of routes is looked up one after the other",
+	"state":                   "TODO",
 	"sizes":                   "parse, look-up and rewrite, which take what they take of 60 bytes, and some 10 cycles more: frames push decisions and sessions out of the L2 cache",
 }
 

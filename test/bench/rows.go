@@ -123,6 +123,7 @@ func rows(data string) []row {
 	list = append(list, firewallRows(data)...)
 	list = append(list, ispRows(data)...)
 	list = append(list, tableRows(data)...)
+	list = append(list, stateRows()...)
 	for _, c := range []struct {
 		size  int
 		bound float64

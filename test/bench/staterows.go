@@ -1,0 +1,109 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// The services of the balancer, and where its servers are: behind the next hop.
+const (
+	serviceAddress = 0x17000001 // 23.0.0.1
+	serviceTCP     = 80
+	serviceUDP     = 53
+	servers        = 8
+)
+
+// stateRows are chains of functions that keep state: a stateful firewall may cost a tenth more than a NAPT may, ten such functions a tenth more than one. SNF's
+// chain (Figure 5) is NAPT, firewall, balancer; FAJITA's is balancer, NAT, router.
+func stateRows() []row {
+	const flows = 10_000
+	served := toService(flows)
+	list := []row{
+		{Name: "stateful-1-10k", chain: fixed(stateful(1)), traffic: mixed(flows, frameSize), Bound: 2.3},
+		{Name: "stateful-10-10k", chain: fixed(stateful(10)), traffic: mixed(flows, frameSize), Bound: 2.5, apart: true},
+		{Name: "napt-stateful-10-10k", chain: fixed(alternating(10)), traffic: mixed(flows, frameSize), Bound: 2.5, apart: true},
+		{Name: "balancer-10k", chain: fixed(functions{balancer("lb")}), traffic: served, Bound: 2.3},
+		{Name: "napt-stateful-balancer-10k", chain: fixed(append(alternating(2), balancer("lb"))), traffic: served, Bound: 2.5, apart: true},
+		{Name: "balancer-napt-router-10k", chain: fixed(append(functions{balancer("lb")}, append(napts(1, flows), router("rt"))...)), traffic: served, Bound: 2.4, apart: true},
+	}
+	for i := range list {
+		fns, _ := list[i].chain("")
+		list[i].Group, list[i].N = "state", len(fns)
+	}
+	return list
+}
+
+// statefulFirewall lets what is inside begin flows. It takes flows that it did not see begin, as most packets that are replayed are of those.
+func statefulFirewall(name string) v1alpha1.Function {
+	tracking := v1alpha1.DefaultTracking()
+	tracking.PickUp = true
+	f := &v1alpha1.Firewall{
+		Stateful: true, Tracking: &tracking, Default: v1alpha1.ActionDrop,
+		Rules: []v1alpha1.FirewallRule{{From: v1alpha1.SideInside, Action: v1alpha1.ActionAccept}},
+	}
+	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Firewall: f}}
+}
+
+func stateful(n int) functions {
+	var fns functions
+	for i := range n {
+		fns = append(fns, statefulFirewall(fmt.Sprintf("fw%d", i)))
+	}
+	return fns
+}
+
+// alternating are NAPTs and stateful firewalls by turns.
+func alternating(n int) functions {
+	fns := napts(n, 10_000)
+	for i := 1; i < n; i += 2 {
+		fns[i] = statefulFirewall(fmt.Sprintf("fw%d", i))
+	}
+	return fns
+}
+
+// balancer spreads two services over servers.
+func balancer(name string) v1alpha1.Function {
+	address := []v1alpha1.Address{v1alpha1.Address(dotted(serviceAddress))}
+	b := &v1alpha1.LoadBalancer{Virtual: []v1alpha1.VirtualService{
+		{Addresses: address, Protocol: v1alpha1.ServiceTCP, Ports: []intstr.IntOrString{intstr.FromInt(serviceTCP)}},
+		{Addresses: address, Protocol: v1alpha1.ServiceUDP, Ports: []intstr.IntOrString{intstr.FromInt(serviceUDP)}},
+	}}
+	for i := range servers {
+		b.Backends = append(b.Backends, v1alpha1.Backend{Address: v1alpha1.Address(fmt.Sprintf("198.51.100.%d", 11+i))})
+	}
+	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{LoadBalancer: b}}
+}
+
+func dotted(a uint32) string {
+	return fmt.Sprintf("%d.%d.%d.%d", a>>24, a>>16&0xff, a>>8&0xff, a&0xff)
+}
+
+// toService is n flows to the services of the balancer.
+func toService(n int) traffic {
+	return traffic{name: fmt.Sprintf("service-%d", n), flows: n, packets: func() ([][]byte, error) {
+		r := rand.New(rand.NewPCG(4, uint64(n)))
+		out := make([][]byte, n)
+		for i := range out {
+			src, sport := 0x0a000000|uint32(2+r.IntN(1<<22)), uint16(1024+r.IntN(60000))
+			if r.IntN(2) == 0 {
+				out[i] = frame(frameSize, src, serviceAddress, packets.ProtoTCP, sport, serviceTCP, tcpFlags(r))
+			} else {
+				out[i] = frame(frameSize, src, serviceAddress, packets.ProtoUDP, sport, serviceUDP, 0)
+			}
+		}
+		return out, nil
+	}}
+}
+
+// sides are the ports by which packets from inside enter a function and leave it. A balancer's clients are outside of it.
+func sides(f v1alpha1.Function) (in, out string) {
+	if f.LoadBalancer != nil {
+		return "outside", "inside"
+	}
+	return "inside", "outside"
+}
