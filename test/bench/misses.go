@@ -7,19 +7,20 @@ import (
 
 // limits says what limits a row that misses its bound, by profile: of the row itself or, where it has no sentence of its own, of its group.
 var limits = map[string]string{
-	"routers":                 "receive and send, as of 5tswap; then rewrite: TTL, checksum, two MAC addresses and counters, some 80 instructions",
-	"napts":                   "rewrite, then the hash of the flow's key in look-up",
-	"napts-1-1k":              "rewrite, then the hash of the flow's key in look-up",
-	"napts-10-1k":             "rewrite, then the hash of the flow's key in look-up",
-	"flows":                   "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
-	"new":                     "rewrite, which makes a session, and classify, which waits for the lines that it is put into; rules are walked for the first time",
-	"firewall":                "receive and classify, about alike: frames and the memo of the headers' classes, 2 MiB, share the L2 cache; then rewrite",
-	"isp":                     "rewrite and look-up, as of a NAPT",
-	"isp-acl1-8550-1m":        "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
-	"table":                   "receive and classify, about alike: frames and the memo of the destinations' classes, 2 MiB, share the L2 cache; then rewrite",
-	"acl1-8550-router-901899": "classify: what is remembered of rules and of routes is looked up one after the other",
-	"state":                   "TODO",
-	"sizes":                   "parse, look-up and rewrite, which take what they take of 60 bytes, and some 10 cycles more: frames push decisions and sessions out of the L2 cache",
+	"routers":                  "receive and send, as of 5tswap; then rewrite: TTL, checksum, two MAC addresses and counters, some 80 instructions",
+	"napts":                    "rewrite, then the hash of the flow's key in look-up",
+	"napts-1-1k":               "rewrite, then the hash of the flow's key in look-up",
+	"napts-10-1k":              "rewrite, then the hash of the flow's key in look-up",
+	"flows":                    "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
+	"new":                      "rewrite, which makes a session, and classify, which waits for the lines that it is put into; rules are walked for the first time",
+	"firewall":                 "receive and classify, about alike: frames and the memo of the headers' classes, 2 MiB, share the L2 cache; then rewrite",
+	"isp":                      "rewrite and look-up, as of a NAPT",
+	"isp-acl1-8550-1m":         "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
+	"table":                    "receive and classify, about alike: frames and the memo of the destinations' classes, 2 MiB, share the L2 cache; then rewrite",
+	"acl1-8550-router-901899":  "classify: what is remembered of rules and of routes is looked up one after the other",
+	"state":                    "rewrite and look-up, as of a NAPT: known flows of all functions of a chain use one entry",
+	"balancer-napt-router-10k": "rewrite: a TCP flow of which one direction is seen is established to the NAPT and half open to the balancer, so two entries are used",
+	"sizes":                    "parse, look-up and rewrite, which take what they take of 60 bytes, and some 10 cycles more: frames push decisions and sessions out of the L2 cache",
 }
 
 func (r *result) limit() string {
