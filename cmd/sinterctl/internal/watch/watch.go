@@ -20,7 +20,7 @@ import (
 const Quiet = 50 * time.Millisecond
 
 // settle is how long files must rest that nobody writes any more: changes of several files often follow each other closely.
-const settle = 2 * time.Millisecond
+const settle = time.Millisecond
 
 // Files watches a set of files by their folders, so that files which are
 // replaced by a rename, as editors do, stay watched.
