@@ -69,7 +69,7 @@ func (l *loader) text(object finding.Object, field string, file v1alpha1.FilePat
 		data, err = l.configMapText(object.Namespace, ref)
 	} else {
 		field, name = field+".file", string(file)
-		if data, err = l.read(name); !slices.Contains(l.bundle.Sources, name) {
+		if data, err = l.named(filepath.Dir(l.bundle.documents[object].file), name); !slices.Contains(l.bundle.Sources, name) {
 			l.bundle.Sources = append(l.bundle.Sources, name)
 		}
 	}

@@ -24,12 +24,22 @@ import (
 // Load reads files, and the YAML files of folders. A NetworkFunction that a chain
 // refers to, or a ConfigMap that it takes rules or routes from, and that is in none of them
 // is looked for in the other files of the chain's folder. Objects with errors are left out of the bundle.
-func Load(paths ...string) (*Bundle, finding.List) { return LoadAgain(nil, paths...) }
+// The files of rules and routes that a manifest names must lie below its folder.
+func Load(paths ...string) (*Bundle, finding.List) { return Options{}.Load(paths...) }
 
-// LoadAgain is Load where the files of rules and routes are read by what a memory has of them; nil: as a whole.
-func LoadAgain(m *rules.Memory, paths ...string) (*Bundle, finding.List) {
-	l := newLoader(os.ReadFile)
-	l.bundle.Files.Memory = m
+// Options are how to load.
+type Options struct {
+	// Memory is of files that were read before, which are read by what has changed; nil: as a whole.
+	Memory *rules.Memory
+	// FilesBelow are further folders below which manifests may name files.
+	FilesBelow []string
+}
+
+// Load is as the function of the name.
+func (o Options) Load(paths ...string) (*Bundle, finding.List) {
+	r := fileReader{o.FilesBelow}
+	l := newLoader(r.manifest, r.named)
+	l.bundle.Files.Memory = o.Memory
 	for _, path := range paths {
 		files, err := expand(path)
 		if err != nil {
@@ -42,15 +52,15 @@ func LoadAgain(m *rules.Memory, paths ...string) (*Bundle, finding.List) {
 	}
 	l.neighbours()
 	l.readFiles()
-	if m != nil {
-		m.Forget()
+	if o.Memory != nil {
+		o.Memory.Forget()
 	}
 	return l.bundle, l.findings
 }
 
 // Parse reads one file's content. The files that it names are read by read.
 func Parse(file string, data []byte, read func(name string) ([]byte, error)) (*Bundle, finding.List) {
-	l := newLoader(read)
+	l := newLoader(read, func(_, name string) ([]byte, error) { return read(name) })
 	l.parse(file, data, nil)
 	l.readFiles()
 	return l.bundle, l.findings
@@ -95,12 +105,13 @@ func reason(err error) string {
 type loader struct {
 	bundle     *Bundle
 	findings   finding.List
-	read       func(string) ([]byte, error)
+	read       func(name string) ([]byte, error)         // a manifest
+	named      func(folder, name string) ([]byte, error) // what a manifest in a folder names
 	configMaps map[configMap]map[string][]byte
 }
 
-func newLoader(read func(string) ([]byte, error)) *loader {
-	return &loader{read: read, configMaps: map[configMap]map[string][]byte{}, bundle: &Bundle{
+func newLoader(read func(string) ([]byte, error), named func(string, string) ([]byte, error)) *loader {
+	return &loader{read: read, named: named, configMaps: map[configMap]map[string][]byte{}, bundle: &Bundle{
 		Files: rules.Files{
 			Rules:    map[rules.Source][]rules.Rule{},
 			Prefixes: map[string][]netip.Prefix{},

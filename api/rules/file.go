@@ -10,7 +10,7 @@ import (
 
 const (
 	// maxText bounds an unpacked file, so that a small .gz cannot fill the memory.
-	maxText = 1 << 30
+	maxText = 256 << 20
 	// maxProblems is how many bad lines of a file are worth telling.
 	maxProblems = 20
 )

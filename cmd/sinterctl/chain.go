@@ -14,19 +14,26 @@ import (
 
 // chainFlags choose a chain among the files given.
 type chainFlags struct {
-	chain    string
+	input    compile.Input // without its paths
 	progress bool
 }
 
 func (f *chainFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.chain, "chain", "", "name of the chain, if the files hold several")
+	addInput(flags, &f.input)
 	flags.BoolVar(&f.progress, "progress", false, "report progress even if standard error is no terminal")
+}
+
+// addInput adds the flags of all commands that read chains.
+func addInput(flags *pflag.FlagSet, in *compile.Input) {
+	flags.StringVar(&in.Chain, "chain", "", "name of the chain, if the files hold several")
+	flags.StringArrayVar(&in.FilesBelow, "files-below", nil, "folder below which manifests may name files of rules and routes, beside their own folders; repeatable")
 }
 
 // compile compiles the chain of the files and prints what there is to warn of.
 func (f *chainFlags) compile(cmd *cobra.Command, paths []string) (*compile.Chain, error) {
 	bar := progress.Start(os.Stderr, f.progress, "synthesizing")
-	c, err := compile.Files(paths, f.chain)
+	f.input.Paths = paths
+	c, err := compile.Files(f.input)
 	bar.Stop()
 	if err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ DPDK's environment layer as they are.`,
 			return cobra.MinimumNArgs(1)(cmd, paths)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c.Paths, c.Engine.EAL = splitDash(cmd, args)
+			c.Input.Paths, c.Engine.EAL = splitDash(cmd, args)
 			var err error
 			if c.Binds, err = parseBinds(binds); err != nil {
 				return usageError{err}
@@ -56,7 +56,7 @@ DPDK's environment layer as they are.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&c.Chain, "chain", "", "name of the chain, if the files hold several")
+	addInput(flags, &c.Input)
 	flags.StringArrayVar(&binds, "bind", nil, "device of an interface, as in inside=eth1; default: the chain's `device`")
 	flags.StringVar(&c.Engine.Socket, "socket", defaultSocket, "control socket of the engine")
 	flags.StringVar(&c.Engine.Dir, "engine-dir", "", "folder of the engine's programs")

@@ -26,7 +26,7 @@ const (
 // traced is an engine that sees packets to port 53 and, of every five, one to port 9.
 func traced(t *testing.T) (socket string) {
 	t.Helper()
-	chain, err := compile.Files([]string{"testdata/trace.yaml"}, "")
+	chain, err := compile.Files(compile.Input{Paths: []string{"testdata/trace.yaml"}})
 	if err != nil {
 		t.Fatal(err)
 	}

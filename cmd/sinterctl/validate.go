@@ -19,16 +19,17 @@ func newValidate() *cobra.Command {
 compiler do, and says what is wrong: file, line, field, value, and what would be right.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			names := []string{f.chain}
-			if f.chain == "" {
+			names := []string{f.input.Chain}
+			if f.input.Chain == "" {
+				f.input.Paths = args
 				var err error
-				if names, err = compile.Names(args); err != nil {
+				if names, err = compile.Names(f.input); err != nil {
 					return err
 				}
 			}
 			var errs []error
 			for _, name := range names {
-				f.chain = name
+				f.input.Chain = name
 				c, err := f.compile(cmd, args)
 				if err != nil {
 					errs = append(errs, err)

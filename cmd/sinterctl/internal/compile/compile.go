@@ -26,18 +26,28 @@ type Chain struct {
 // Took is how long the stages took.
 type Took struct{ Read, Synthesize time.Duration }
 
-// Graph reads the chain with the name (empty: the only one) from files and folders, up to its graph of
-// elements. The error has a line for everything that is wrong; with it, the chain has Files alone.
-func Graph(paths []string, name string) (*Chain, error) { return graphOf(nil, nil, paths, name) }
+// Input is what to compile.
+type Input struct {
+	Paths      []string // files and folders
+	Chain      string   // its name; empty: the only one
+	FilesBelow []string // further folders below which manifests may name files
+}
 
-func graphOf(memory *rules.Memory, routes *tables.Memory, paths []string, name string) (*Chain, error) {
+func (in Input) load(memory *rules.Memory) (*manifest.Bundle, finding.List) {
+	return manifest.Options{Memory: memory, FilesBelow: in.FilesBelow}.Load(in.Paths...)
+}
+
+// Graph reads a chain, up to its graph of elements. The error has a line for everything that is wrong; with it, the chain has Files alone.
+func Graph(in Input) (*Chain, error) { return graphOf(nil, nil, in) }
+
+func graphOf(memory *rules.Memory, routes *tables.Memory, in Input) (*Chain, error) {
 	began := time.Now()
-	bundle, findings := manifest.LoadAgain(memory, paths...)
+	bundle, findings := in.load(memory)
 	read := &Chain{Files: bundle.Sources}
 	if err := findings.Sorted().Err(); err != nil {
 		return read, err
 	}
-	sc, err := bundle.Chain(name)
+	sc, err := bundle.Chain(in.Chain)
 	if err != nil {
 		return read, err
 	}
@@ -52,9 +62,9 @@ func graphOf(memory *rules.Memory, routes *tables.Memory, paths []string, name s
 	}, nil
 }
 
-// Files compiles the chain with the name (empty: the only one) from files and folders. With an error, the chain is good for its Files alone.
-func Files(paths []string, name string) (*Chain, error) {
-	c, err := Graph(paths, name)
+// Files compiles a chain. With an error, the chain is good for its Files alone.
+func Files(in Input) (*Chain, error) {
+	c, err := Graph(in)
 	if err != nil {
 		return c, err
 	}
@@ -71,8 +81,8 @@ type Session struct {
 }
 
 // Files is as the function of the name.
-func (s *Session) Files(paths []string, name string) (*Chain, error) {
-	c, err := graphOf(&s.memory, &s.tables, paths, name)
+func (s *Session) Files(in Input) (*Chain, error) {
+	c, err := graphOf(&s.memory, &s.tables, in)
 	if err != nil {
 		return c, err
 	}
@@ -114,8 +124,8 @@ func (c *Chain) synthesize(how func(*graph.Graph) (*compiler.Program, error)) er
 }
 
 // Names are the chains of the files.
-func Names(paths []string) ([]string, error) {
-	bundle, findings := manifest.Load(paths...)
+func Names(in Input) ([]string, error) {
+	bundle, findings := in.load(nil)
 	if err := findings.Sorted().Err(); err != nil {
 		return nil, err
 	}

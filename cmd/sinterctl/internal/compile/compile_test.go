@@ -34,11 +34,11 @@ spec:
 func TestASessionCompilesFilesAsIfTheyWereNew(t *testing.T) {
 	t.Run("routes in lists", func(t *testing.T) { compileAgain(t, 2000, Files) })
 	t.Run("routes in a table", func(t *testing.T) {
-		compileAgain(t, 6000, func(paths []string, name string) (*Chain, error) { return new(Session).Files(paths, name) })
+		compileAgain(t, 6000, func(in Input) (*Chain, error) { return new(Session).Files(in) })
 	})
 }
 
-func compileAgain(t *testing.T, routes int, compile func(paths []string, name string) (*Chain, error)) {
+func compileAgain(t *testing.T, routes int, compile func(Input) (*Chain, error)) {
 	t.Helper()
 	acl, err := os.ReadFile("../../../../test/data/classbench/acl1_251")
 	if err != nil {
@@ -49,7 +49,7 @@ func compileAgain(t *testing.T, routes int, compile func(paths []string, name st
 	for i := range routes {
 		texts["routes"] = append(texts["routes"], fmt.Sprintf("10.%d.%d.0/24\n", 1+i/256, i%256))
 	}
-	paths := []string{filepath.Join(dir, "chain.yaml")}
+	in := Input{Paths: []string{filepath.Join(dir, "chain.yaml")}}
 	var s Session
 	refused, tables := 0, map[fib.Hash]bool{}
 	for range 24 {
@@ -58,8 +58,8 @@ func compileAgain(t *testing.T, routes int, compile func(paths []string, name st
 				t.Fatal(err)
 			}
 		}
-		got, failed := s.Files(paths, "")
-		want, err := compile(paths, "")
+		got, failed := s.Files(in)
+		want, err := compile(in)
 		if fmt.Sprint(failed) != fmt.Sprint(err) {
 			t.Fatalf("the session says: %v; want: %v", failed, err)
 		}

@@ -17,12 +17,12 @@ func TestBoxesWithTheSameEndsTellOfThemAsAllBoxesDo(t *testing.T) {
 	}
 	all, kept := 0, 0
 	for _, file := range files {
-		names, err := compile.Names([]string{file})
+		names, err := compile.Names(compile.Input{Paths: []string{file}})
 		if err != nil {
 			continue // functions alone
 		}
 		for _, name := range names {
-			c, err := compile.Files([]string{file}, name)
+			c, err := compile.Files(compile.Input{Paths: []string{file}, Chain: name})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,7 +19,7 @@ func explainer(t *testing.T, spec string) *Explainer {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := compile.Files([]string{path}, "")
+	c, err := compile.Files(compile.Input{Paths: []string{path}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/enginetest"
 	"github.com/sinter-nfv/sinter/dataplane/control"
@@ -179,7 +180,7 @@ func (c change) run(tb testing.TB, loaded bool) *liveRig {
 		device = fmt.Sprintf("net_pcap0,rx_pcap=%s,infinite_rx=1", path)
 	}
 	config := Config{
-		Paths: []string{filepath.Join(dir, "chain.yaml")}, Every: time.Hour, View: silent{}, Watch: true,
+		Input: compile.Input{Paths: []string{filepath.Join(dir, "chain.yaml")}}, Every: time.Hour, View: silent{}, Watch: true,
 		Binds: map[string]string{"inside": device, "outside": "net_null1,no-rx=1"},
 		Engine: engine.Config{
 			Dir: engineDir, Socket: r.socket, Workers: 1, NoHuge: true, EAL: []string{"--no-pci", "--no-telemetry"}, Log: tb.Output(),

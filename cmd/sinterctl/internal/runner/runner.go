@@ -22,8 +22,7 @@ import (
 
 // Config is what to run, and how.
 type Config struct {
-	Paths  []string          // the chain's files or folders
-	Chain  string            // which chain, if there are several
+	Input  compile.Input
 	Binds  map[string]string // devices by interface; those missing come from the chain
 	Watch  bool              // reload when a file changes
 	For    time.Duration     // stop after; 0: when told
@@ -84,7 +83,7 @@ func stop(p *engine.Process) error {
 }
 
 func (c Config) compile(session *compile.Session) (*compile.Chain, error) {
-	chain, err := session.Files(c.Paths, c.Chain)
+	chain, err := session.Files(c.Input)
 	if err != nil {
 		return chain, err
 	}

@@ -62,7 +62,7 @@ func startWith(t *testing.T, watched bool) *rig {
 	}
 	r.write(r.text)
 	c := Config{
-		Paths: []string{r.file}, Every: 20 * time.Millisecond, View: r.hashes, Watch: watched,
+		Input: compile.Input{Paths: []string{r.file}}, Every: 20 * time.Millisecond, View: r.hashes, Watch: watched,
 		Binds: map[string]string{"inside": "net_null0,no-rx=1", "outside": "net_null1,no-rx=1"},
 		Engine: engine.Config{
 			Dir: engineDir, Socket: filepath.Join(dir, "engine.sock"), Workers: 1, NoHuge: true,
@@ -171,7 +171,7 @@ func TestAChangedChainIsLiveAfterAReload(t *testing.T) {
 	r.write(strings.Replace(r.text, "[25]", "[25, 465]", 1))
 	r.hup()
 	r.expect("reloaded: ")
-	want, err := compile.Files([]string{r.file}, "")
+	want, err := compile.Files(compile.Input{Paths: []string{r.file}})
 	if err != nil {
 		t.Fatal(err)
 	}
