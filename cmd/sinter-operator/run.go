@@ -21,6 +21,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/caching"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
+	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
 )
@@ -37,6 +38,7 @@ type options struct {
 	pods            chaininstance.PodOptions
 	pullPolicy      string
 	agentRole       string
+	policy          compile.Policy
 	leaderElect     bool
 	leaderNamespace string
 	probes          string
@@ -53,6 +55,7 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.pullPolicy, "dataplane-image-pull-policy", "IfNotPresent", "Always, IfNotPresent or Never")
 	f.StringVar(&o.pods.PriorityClass, "dataplane-priority-class", "", "PriorityClass of data-plane pods")
 	f.StringVar(&o.agentRole, "agent-cluster-role", "sinter-agent", "ClusterRole that agents are given in the namespace of their chain")
+	f.BoolVar(&o.policy.Devices, "allow-devices", false, "let chains name devices (spec.interfaces[].device): kernel interfaces of the pod, PCI addresses, DPDK device strings")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several replicas as the leader")
 	f.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
 	f.StringVar(&o.probes, "health-probe-bind-address", ":8081", `address of /healthz and /readyz, "0" for none`)
@@ -121,7 +124,7 @@ func modern(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 func (o *options) controllers(mgr ctrl.Manager) error {
 	chains := &servicechain.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
-		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), AgentClusterRole: o.agentRole,
+		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), AgentClusterRole: o.agentRole, Policy: o.policy,
 	}
 	instances := &chaininstance.Reconciler{
 		Client: mgr.GetClient(), Clock: clock.RealClock{}, Pods: o.pods,
@@ -130,7 +133,7 @@ func (o *options) controllers(mgr ctrl.Manager) error {
 	ready := healthz.Ping
 	err := errors.Join(chains.SetupWithManager(mgr, o.workers), instances.SetupWithManager(mgr, o.workers))
 	if o.webhookCertPath != "" {
-		err = errors.Join(err, webhook.Setup(mgr))
+		err = errors.Join(err, webhook.Setup(mgr, o.policy))
 		ready = mgr.GetWebhookServer().StartedChecker()
 	}
 	return errors.Join(err, mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready))

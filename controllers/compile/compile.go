@@ -19,6 +19,8 @@ type Inputs struct {
 	Functions []*v1alpha1.NetworkFunction
 	// Text is the content of a ConfigMap's key.
 	Text func(*v1alpha1.ConfigMapKeyRef) ([]byte, error)
+	// Policy is the cluster's.
+	Policy Policy
 }
 
 // Outcome is a program, or why there is none.
@@ -42,6 +44,9 @@ func (p *Program) Name(chain string) string { return chain + "-" + p.Hash[:10] }
 
 // Chain compiles a chain that has its defaults set, as the API server does.
 func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
+	if found := in.Policy.check(c); found.HasErrors() {
+		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found), Findings: found}
+	}
 	files, found := readTexts(c, in)
 	compiled, more, err := compiler.Compile(compiler.Sources{Chain: c, Functions: in.Functions, Files: files})
 	found = append(found, more...)

@@ -102,6 +102,27 @@ func TestTheReasonTellsWhyThereIsNoProgram(t *testing.T) {
 	}
 }
 
+func TestAChainNamesDevicesOnlyWhereTheAdministratorAllowsIt(t *testing.T) {
+	bundle, found := manifest.Parse("x.yaml", []byte(strings.Replace(chain, "address: 10.0.0.1/24", "address: 10.0.0.1/24, device: \"net_pcap0,rx_iface=eth0\"", 1)), os.ReadFile)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	c := bundle.Chains[0]
+	inputs := compile.Inputs{Text: is("action,protocol\nAccept,tcp\n")}
+	if got := compile.Chain(c, inputs); got.Program != nil || got.Reason != v1alpha1.ReasonInvalid || !strings.Contains(got.Message, `spec.interfaces[0].device: "net_pcap0,rx_iface=eth0": chains of this cluster do not name devices`) {
+		t.Errorf("the outcome is %s: %s; wanted that the device is refused", got.Reason, got.Message)
+	}
+	inputs.Policy.Devices = true
+	if got := compile.Chain(c, inputs); got.Program == nil {
+		t.Errorf("where devices are allowed: %s: %s", got.Reason, got.Message)
+	}
+	inputs.Policy.Devices = false
+	c.Spec.Interfaces[0].NetworkRef = &v1alpha1.NetworkRef{Name: "lan"}
+	if got := compile.Chain(c, inputs); got.Program == nil {
+		t.Errorf("beside a network, which the pod is attached to: %s: %s", got.Reason, got.Message)
+	}
+}
+
 func is(text string) func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) {
 	return func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) { return []byte(text), nil }
 }

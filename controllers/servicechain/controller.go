@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/capacity"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/memory"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
@@ -47,6 +48,9 @@ type Reconciler struct {
 	Clock    clock.PassiveClock
 	// AgentClusterRole is the ClusterRole that agents get in the namespace of their chain.
 	AgentClusterRole string
+
+	// Policy is what the administrator lets chains do.
+	Policy compile.Policy
 
 	compiled memory.Compiled
 	scalers  capacity.Scalers

@@ -26,6 +26,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/caching"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
+	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
 )
@@ -61,7 +62,7 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 		}
 	}
 	if hook != nil {
-		if err := webhook.Setup(mgr); err != nil {
+		if err := webhook.Setup(mgr, compile.Policy{}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,6 +24,7 @@ import (
 type Reader struct {
 	Cached client.Reader
 	Live   client.Reader
+	Policy compile.Policy
 }
 
 // Sources is what a chain refers to. The functions are the cache's own, to be read only.
@@ -99,7 +100,7 @@ func (s *Sources) Replace(f *v1alpha1.NetworkFunction) {
 func (s *Sources) Inputs(ctx context.Context) (in compile.Inputs, failed func() error) {
 	var errs []error
 	read := map[string]*corev1.ConfigMap{}
-	in = compile.Inputs{Functions: s.Functions, Text: func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
+	in = compile.Inputs{Functions: s.Functions, Policy: s.reader.Policy, Text: func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
 		m, known := read[ref.Name]
 		if !known {
 			m = &corev1.ConfigMap{}

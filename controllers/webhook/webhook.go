@@ -24,8 +24,8 @@ import (
 // +kubebuilder:webhook:path=/validate-nfv-sinter-dev-v1alpha1-networkfunction,mutating=false,failurePolicy=fail,sideEffects=None,groups=nfv.sinter.dev,resources=networkfunctions,verbs=create;update,versions=v1alpha1,name=vnetworkfunction.nfv.sinter.dev,admissionReviewVersions=v1
 
 // Setup serves the webhooks.
-func Setup(mgr ctrl.Manager) error {
-	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader()}
+func Setup(mgr ctrl.Manager, policy compile.Policy) error {
+	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy}
 	return errors.Join(
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.ServiceChain{}).WithValidator(&Chains{Reader: reader}).Complete(),
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.NetworkFunction{}).WithValidator(&Functions{Reader: reader}).Complete(),

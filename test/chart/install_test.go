@@ -2,12 +2,14 @@ package chart
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -133,6 +135,55 @@ func TestCertificateIsRenewedInItsLastThird(t *testing.T) {
 	c.helm("upgrade", "sinter", chartDir)
 	if string(get(c, "sinter-certificate", &corev1.Secret{}).Data["tls.crt"]) == first {
 		t.Error("the upgrade kept a certificate whose time to be renewed has come")
+	}
+}
+
+// The API server refuses by itself what the operator would: it may be away, and so may the webhook.
+func TestChainsNameDevicesOnlyWhereTheAdministratorAllowsIt(t *testing.T) {
+	c := startCluster(t)
+	device := func(name string) *unstructured.Unstructured {
+		chain := sampleChain(t)
+		chain.SetName(name)
+		interfaces, _, err := unstructured.NestedSlice(chain.Object, "spec", "interfaces")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := interfaces[0].(map[string]any)
+		first["device"] = "net_pcap0,rx_iface=eth0"
+		delete(first, "networkRef")
+		if err := unstructured.SetNestedSlice(chain.Object, interfaces, "spec", "interfaces"); err != nil {
+			t.Fatal(err)
+		}
+		return chain
+	}
+	c.helm("install", "sinter", chartDir, "--set", unanswered)
+	c.refuses(func(n int) error { return c.Create(context.Background(), device(fmt.Sprintf("refused-%d", n))) }, "do not name devices")
+	c.create(sampleChain(t)) // which has none
+
+	c.helm("upgrade", "sinter", chartDir, "--set", "operator.allowDevices=true,"+unanswered)
+	there := device("there")
+	c.create(there)
+
+	c.helm("upgrade", "sinter", chartDir, "--set", unanswered)
+	c.refuses(func(n int) error { return c.Create(context.Background(), device(fmt.Sprintf("again-%d", n))) }, "do not name devices")
+	there.SetLabels(map[string]string{"what": "ever"})
+	if err := c.Update(context.Background(), there); err != nil {
+		t.Errorf("a chain that was there before the policy cannot be labelled: %v", err)
+	}
+}
+
+// refuses tries until the API server refuses: it learns of a policy some time after that is there.
+func (c *cluster) refuses(try func(n int) error, why string) {
+	c.t.Helper()
+	var err error
+	for n := range 100 {
+		if err = try(n); err != nil {
+			break
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if err == nil || !strings.Contains(err.Error(), why) {
+		c.t.Errorf("the API server says %v; want that it refuses, with %q", err, why)
 	}
 }
 

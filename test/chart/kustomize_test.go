@@ -27,6 +27,8 @@ func TestKustomizeInstallsWhatTheChartInstalls(t *testing.T) {
 	same(t, chart, built, "PriorityClass", "sinter-dataplane", "value")
 	same(t, chart, built, "Service", "sinter-webhook", "spec", "ports")
 	same(t, chart, built, "Service", "sinter-metrics", "spec", "ports")
+	same(t, chart, built, "ValidatingAdmissionPolicy", "sinter-devices", "spec")
+	same(t, chart, built, "ValidatingAdmissionPolicyBinding", "sinter-devices", "spec")
 }
 
 func sameRules(t *testing.T, want, got *unstructured.Unstructured) {
