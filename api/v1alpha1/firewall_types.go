@@ -112,6 +112,13 @@ type Tracking struct {
 	// +optional
 	// +kubebuilder:default=false
 	PickUp bool `json:"pickUp,omitempty"`
+
+	// Strict has TCP segments of known flows checked by their sequence and acknowledgment numbers and the windows of both ends (RFC 9293
+	// section 3.10.7.4). Those that do not fit are Invalid. Connections that were picked up are not checked. Each segment that is checked
+	// takes the engine's slow path.
+	// +optional
+	// +kubebuilder:default=false
+	Strict bool `json:"strict,omitempty"`
 }
 
 // DefaultTracking is that of a firewall which does not say how it follows flows.

@@ -10,6 +10,7 @@ import (
 type tcpState struct {
 	answered, acknowledged, closing bool
 	sides                           [2]tcpSide // by the side that sent: element.NAPTInside, element.NAPTOutside
+	checked                         bool       // what comes here fits the connection's windows
 }
 
 // tcpSide is what one side of a connection said last.
@@ -33,14 +34,14 @@ func (s *tcpState) established() bool { return s.answered && s.acknowledged && !
 func (s *tcpState) use(segment []byte, side int) (refreshed bool) {
 	flags := segment[13]
 	if flags&tcpRST != 0 {
-		if !s.established() || !s.inWindow(binary.BigEndian.Uint32(segment[4:]), side) {
+		if !s.established() || !s.checked && !s.inWindow(binary.BigEndian.Uint32(segment[4:]), side) {
 			return false
 		}
 		s.closing = true
 		return true
 	}
 	if s.closing && flags&(tcpSYN|tcpACK) == tcpSYN {
-		*s = tcpState{}
+		*s = tcpState{checked: s.checked}
 	}
 	switch {
 	case side == element.NAPTOutside:
@@ -62,11 +63,7 @@ func (s *tcpState) use(segment []byte, side int) (refreshed bool) {
 // inWindow tells whether the receiver of an RST, which comes from a side, would expect its sequence number.
 func (s *tcpState) inWindow(seq uint32, side int) bool {
 	to := s.sides[1-side]
-	window := uint32(to.window)
-	if s.sides[0].scaled && s.sides[1].scaled {
-		window <<= to.scale
-	}
-	return seq-to.ack <= window
+	return seq-to.ack <= s.scaledWindow(uint32(to.window), 1-side)
 }
 
 // windowScale reads the option of a SYN.

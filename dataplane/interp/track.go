@@ -42,6 +42,7 @@ type tracked struct {
 	from    *entry // whose endpoint its source is, if that was hidden when it began
 	last    time.Duration
 	tcp     tcpState // its inside is the side that began
+	win     windows  // if its segments are checked: tcp.checked
 }
 
 func (c *Chain) flowsOf(t element.Tracking) *flows {
@@ -147,7 +148,7 @@ func (t *flows) state(ip []byte, outside bool, now time.Duration) (int, *tracked
 	switch {
 	case e == nil && opens, e != nil && syn && e.tcp.closing:
 		return element.TrackNew, nil
-	case e == nil || !e.fits(ip, outside):
+	case e == nil || !e.fits(ip, outside), e.tcp.checked && !e.win.fit(ip, e.sideOf(outside), &e.tcp):
 		return element.TrackInvalid, nil
 	}
 	return element.TrackEstablished, e
@@ -180,6 +181,9 @@ func (t *track) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
 func (e *tracked) use(r *run, outside bool, ip []byte) {
 	was := *e
 	r.undoable(func() { *e = was })
+	if e.tcp.checked {
+		e.win.move(ip, e.sideOf(outside), &e.tcp)
+	}
 	if e.proto != protoTCP || e.tcp.use(transport(ip), e.sideOf(outside)) {
 		e.last = r.now
 	}
@@ -199,6 +203,7 @@ func (a *admit) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
 			return ended, false
 		}
 		e = &tracked{flow: f, outside: a.outside, table: a.flows, last: r.now}
+		e.tcp.checked = a.Strict && syn
 		e.from = r.depend(p.by, e)
 		a.begin(r, e)
 		r.note("a flow begins")

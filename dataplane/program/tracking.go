@@ -32,8 +32,12 @@ func init() {
 		text: func(_ *Program, t *programpb.StateTable) string {
 			k := t.GetTracking()
 			ms := func(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
-			return fmt.Sprintf("at most %d flows, tcp %s/%s, udp %s, icmp %s", t.GetMaxSessions(), ms(k.GetTcpMs()), ms(k.GetTcpTransitoryMs()),
+			s := fmt.Sprintf("at most %d flows, tcp %s/%s, udp %s, icmp %s", t.GetMaxSessions(), ms(k.GetTcpMs()), ms(k.GetTcpTransitoryMs()),
 				ms(k.GetUdpMs()), ms(k.GetIcmpMs()))
+			if k.GetStrict() {
+				s += ", strict"
+			}
+			return s
 		},
 		holds: "flows, both ways",
 	})

@@ -13,7 +13,7 @@ func drawStateful(d *drawer, _ [2]int) (left, right side) {
 		return d.firewall() // ports that a NAPT chose, and no frame showed, tell flows
 	}
 	d.follows = true
-	t := element.Tracking{Timeouts: timeouts, Max: manyFlows, PickUp: d.one("picks up", 3)}
+	t := element.Tracking{Timeouts: timeouts, Max: manyFlows, PickUp: d.one("picks up", 3), Strict: d.one("strict", 3)}
 	if d.one("runs full", 6) {
 		t.Max = d.int("flows", 1, 400)
 	}

@@ -1726,6 +1726,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: boolean
       default: false
+    - name: strict
+      type:
+        scalar: boolean
+      default: false
     - name: timeouts
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TrackingTimeouts

@@ -28,7 +28,9 @@ struct sn_use {
 	uint8_t is_return;
 	uint8_t made; /* for this packet: to be ended if the packet is dropped */
 	uint8_t done;
-	uint8_t again; /* enum sn_again */
+	uint8_t again;	 /* enum sn_again */
+	uint8_t checked; /* of a flow that begins again: its segments are */
+	uint16_t length; /* that a TCP packet takes of the sequence numbers */
 };
 
 /* A flow that is closing begins again with the packet. */
@@ -71,7 +73,7 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
 /* Notes the same of a flow that begins again with the packet: it is as if just made when the packet leaves.
  */
 struct sn_verdict sn_journal_note_again(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
-					bool is_return);
+					bool is_return, bool checked);
 
 /* Whether that was noted of an entry. */
 bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session *s);

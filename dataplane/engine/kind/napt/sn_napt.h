@@ -17,6 +17,8 @@ enum sn_tcp_seen {
 	SN_SEEN_CLOSING = 4,
 	SN_SEEN_TCP = 7,
 	SN_SEEN_BY_ADDRESS = 8, /* not of TCP: whatever the remote port, such sessions are in one chain */
+	SN_SEEN_CHECKED = 16,	/* of a strict firewall: segments have to fit the connection's windows */
+	SN_SEEN_SAID = 32,	/* the side that did not begin has sent a segment of these */
 };
 
 /* What of a remote endpoint a mapping or filter depends on (RFC 4787 sections 4.1 and 5); as on the wire. */
@@ -33,7 +35,7 @@ enum sn_dependence {
 struct sn_session {
 	struct sn_entry entry;
 	uint32_t inside_addr;
-	uint32_t outside_addr;
+	uint32_t outside_addr; /* SN_SEEN_CHECKED: how far the other side lets the inside send */
 	uint32_t remote_addr;
 	uint16_t inside_port; /* or ICMP identifier */
 	uint16_t outside_port;
@@ -44,6 +46,10 @@ struct sn_session {
 		struct { /* of TCP's last packet from inside and outside, in network order */
 			uint32_t ack[2];
 			uint16_t window[2];
+		};
+		struct {		      /* SN_SEEN_CHECKED, see sn_track_window.c */
+			uint32_t ends[2];     /* behind the last byte from inside, and from outside */
+			uint32_t inside_edge; /* how far the inside lets the other side send */
 		};
 		uint32_t back_next; /* without ports: to find it from outside */
 	};

@@ -9,8 +9,9 @@
 
 #define FLOWS_MAX (1u << 24)
 
-struct timeouts {
-	uint32_t ms[SN_OWNER_TIMEOUTS];
+struct rules {
+	uint32_t timeout_ms[SN_OWNER_TIMEOUTS];
+	bool strict;
 };
 
 static const struct sn_session *session_of(const struct sn_entry *e)
@@ -34,11 +35,11 @@ static int decode(struct sn_builder *b, struct sn_table_config *to,
 		  const Sinter__Program__V1__StateTable *from)
 {
 	const Sinter__Program__V1__Tracking *k = from->tracking;
-	struct timeouts *t = sn_build_array(1, sizeof(*t));
+	struct rules *r = sn_build_array(1, sizeof(*r));
 	int rc;
 
-	to->rules = t;
-	if (!t)
+	to->rules = r;
+	if (!r)
 		return sn_build_no_memory(b);
 	rc = check_timeout(b, "tcp_ms", k->tcp_ms);
 	if (!rc)
@@ -49,18 +50,24 @@ static int decode(struct sn_builder *b, struct sn_table_config *to,
 		rc = check_timeout(b, "icmp_ms", k->icmp_ms);
 	if (!rc && (from->max_sessions < 1 || from->max_sessions > FLOWS_MAX))
 		rc = sn_build_fail(b, "max_sessions is %u, want 1..%u flows", from->max_sessions, FLOWS_MAX);
-	t->ms[SN_PROTO_TCP] = k->tcp_transitory_ms;
-	t->ms[SN_PROTO_UDP] = t->ms[SN_PROTO_OTHER] = k->udp_ms;
-	t->ms[SN_PROTO_ICMP] = k->icmp_ms;
-	t->ms[NAPT_ESTABLISHED] = k->tcp_ms;
+	r->timeout_ms[SN_PROTO_TCP] = k->tcp_transitory_ms;
+	r->timeout_ms[SN_PROTO_UDP] = r->timeout_ms[SN_PROTO_OTHER] = k->udp_ms;
+	r->timeout_ms[SN_PROTO_ICMP] = k->icmp_ms;
+	r->timeout_ms[NAPT_ESTABLISHED] = k->tcp_ms;
+	r->strict = k->strict;
 	return rc;
 }
 
 static void table_owner(struct sn_state_owner *to, const struct sn_table_config *from)
 {
-	const struct timeouts *t = from->rules;
+	const struct rules *r = from->rules;
 
-	memcpy(to->timeout_ms, t->ms, sizeof(to->timeout_ms));
+	memcpy(to->timeout_ms, r->timeout_ms, sizeof(to->timeout_ms));
+}
+
+bool sn_track_is_strict(const struct sn_table_config *table)
+{
+	return ((const struct rules *)table->rules)->strict;
 }
 
 /* Flows are spread evenly: twice as many as there are on the average is never reached. */
@@ -182,7 +189,8 @@ static const char *misfit(const struct sn_state *state, const struct sn_state_ta
 {
 	const struct sn_session *s = session_of(e);
 
-	if (s->outside_addr != s->inside_addr || s->outside_port != s->inside_port)
+	if ((s->outside_addr != s->inside_addr && !(s->seen & SN_SEEN_CHECKED)) ||
+	    s->outside_port != s->inside_port)
 		return "it is translated, which flows that are followed are not";
 	if (!sn_has_ports(s->proto) && (s->inside_port || s->remote_port))
 		return "its protocol has no ports, but it has";
@@ -211,6 +219,32 @@ static int report(const struct sn_entry_info *info, struct sn_arena *arena,
 	return 0;
 }
 
+/* Of a flow that is checked, numbers lie where others have acknowledgments and windows. */
+static void pack(const struct sn_entry *e, uint64_t now, uint8_t *record)
+{
+	const struct sn_session *s = session_of(e);
+
+	sn_session_pack(e, now, record);
+	if (!(s->seen & SN_SEEN_CHECKED))
+		return;
+	sn_store32(record + 32, s->ends[0]);
+	sn_store32(record + 36, s->ends[1]);
+	sn_store32(record + 40, s->inside_edge);
+}
+
+static void unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
+{
+	struct sn_session *s = (struct sn_session *)e;
+
+	sn_session_unpack(e, now, record);
+	if (s->proto != SN_TCP || !(record[21] & SN_SEEN_CHECKED))
+		return;
+	s->seen |= record[21] & (SN_SEEN_CHECKED | SN_SEEN_SAID);
+	s->ends[0] = sn_load32(record + 32);
+	s->ends[1] = sn_load32(record + 36);
+	s->inside_edge = sn_load32(record + 40);
+}
+
 const struct sn_state_kind sn_track = {
 	.name = "tracking",
 	.claims = claims,
@@ -228,8 +262,8 @@ const struct sn_state_kind sn_track = {
 	.victim = sn_napt_victim,
 	.is_alike = sn_session_is_alike,
 	.catch_up = sn_session_catch_up,
-	.pack = sn_session_pack,
-	.unpack = sn_session_unpack,
+	.pack = pack,
+	.unpack = unpack,
 	.report = report,
 };
 SN_STATE_KIND(sn_track)
