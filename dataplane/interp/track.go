@@ -239,25 +239,31 @@ func (t *flows) full(now time.Duration) bool {
 	return len(t.of) >= t.Max
 }
 
-// evict ends a TCP flow that is not answered, and that was idle for a second or longer.
+// evict ends a flow that may end for another one.
 func (t *flows) evict(now time.Duration, b Binding) error {
 	f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}
 	e := t.evictable(f, now)
 	if e == nil {
 		return fmt.Errorf("%s has no flow %v → %v", b.Node, b.Inside, b.Remote)
 	}
-	if e.proto != protoTCP || e.tcp.answered || now-e.last < openingIdle {
+	if !t.mayEnd(e, now) {
 		return fmt.Errorf("%s may not end the flow %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.tcp.answered, now-e.last)
 	}
 	delete(t.of, e.key())
 	return nil
 }
 
+// mayEnd tells whether a flow may end for another one: because there is no room, or too many are opening.
+func (t *flows) mayEnd(e *tracked, now time.Duration) bool {
+	halfOpen := t.HalfOpen > 0 && !e.tcp.closing && !e.tcp.established()
+	return e.proto == protoTCP && (halfOpen || !e.tcp.answered && now-e.last >= openingIdle)
+}
+
 // evictable is the live flow that began with a packet, of two from either side the one that may end.
 func (t *flows) evictable(f flow, now time.Duration) (found *tracked) {
 	for _, outside := range []bool{false, true} {
 		e := t.find(f, outside, now)
-		if e != nil && e.outside == outside && (found == nil || !e.tcp.answered && now-e.last >= openingIdle) {
+		if e != nil && e.outside == outside && (found == nil || t.mayEnd(e, now)) {
 			found = e
 		}
 	}

@@ -14,6 +14,9 @@ func drawStateful(d *drawer, _ [2]int) (left, right side) {
 	}
 	d.follows = true
 	t := element.Tracking{Timeouts: timeouts, Max: manyFlows, PickUp: d.one("picks up", 3), Strict: d.one("strict", 3)}
+	if d.one("few half open", 3) {
+		t.HalfOpen = 2048
+	}
 	if d.one("runs full", 6) {
 		t.Max = d.int("flows", 1, 400)
 	}

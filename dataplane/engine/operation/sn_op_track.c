@@ -142,7 +142,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	 * again. */
 	x->keep &= state == ESTABLISHED && !t->syn;
 	if (state == ESTABLISHED) {
-		x->keep &= !(s->seen & SN_SEEN_CHECKED); /* the next packet's numbers are others */
+		x->each |= (s->seen & SN_SEEN_CHECKED) != 0; /* the next packet's numbers are others */
 		v = sn_journal_note(x, s, p, is_return && !sn_journal_has_again(x, s), false);
 		if (v.kind != SN_VERDICT_PASS)
 			return v;

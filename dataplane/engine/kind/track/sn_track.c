@@ -7,7 +7,26 @@
 #include "sn_rss.h"
 #include "sn_flow.h"
 
-#define FLOWS_MAX (1u << 24)
+#define FLOWS_MAX     (1u << 24)
+#define HALF_OPEN_MIN 2048u /* 16 in a shard: none of them began with the packet at hand */
+
+/* What the state of a table depends on. */
+struct track_config {
+	uint32_t openings; /* of a shard; 0: it remembers none */
+};
+
+/* A TCP flow that began: its entry, which may be another one's by now, and its hash. */
+struct opening {
+	uint32_t index;
+	uint32_t hash;
+};
+
+struct track_shard {
+	struct sn_state_shard shard;
+	struct opening *openings; /* the last ones, in a ring */
+	uint32_t begun;		  /* so many in all */
+} __attribute__((aligned(64)));
+_Static_assert(sizeof(struct track_shard) == 128, "two lines");
 
 struct rules {
 	uint32_t timeout_ms[SN_OWNER_TIMEOUTS];
@@ -29,6 +48,21 @@ static bool claims(const Sinter__Program__V1__StateTable *msg)
 static int check_timeout(struct sn_builder *b, const char *field, uint32_t ms)
 {
 	return ms ? 0 : sn_build_fail(b, "%s is 0, want at least 1", field);
+}
+
+static int decode_half_open(struct sn_builder *b, struct sn_table_config *to, uint32_t max)
+{
+	struct track_config *own = sn_build_array(1, sizeof(*own));
+
+	to->own = own;
+	to->own_size = sizeof(*own);
+	if (!own)
+		return sn_build_no_memory(b);
+	if (max != 0 && (max < HALF_OPEN_MIN || max > FLOWS_MAX))
+		return sn_build_fail(b, "max_half_open is %u, want 0 or %u..%u", max, HALF_OPEN_MIN,
+				     FLOWS_MAX);
+	own->openings = (max + SN_SHARDS - 1) / SN_SHARDS;
+	return 0;
 }
 
 static int decode(struct sn_builder *b, struct sn_table_config *to,
@@ -55,7 +89,7 @@ static int decode(struct sn_builder *b, struct sn_table_config *to,
 	r->timeout_ms[SN_PROTO_ICMP] = k->icmp_ms;
 	r->timeout_ms[NAPT_ESTABLISHED] = k->tcp_ms;
 	r->strict = k->strict;
-	return rc;
+	return rc ? rc : decode_half_open(b, to, k->max_half_open);
 }
 
 static void table_owner(struct sn_state_owner *to, const struct sn_table_config *from)
@@ -70,6 +104,11 @@ bool sn_track_is_strict(const struct sn_table_config *table)
 	return ((const struct rules *)table->rules)->strict;
 }
 
+static uint32_t openings_of(const struct sn_state_table *t)
+{
+	return ((const struct track_config *)t->config.own)->openings;
+}
+
 /* Flows are spread evenly: twice as many as there are on the average is never reached. */
 static int table_init(struct sn_state_table *table, const struct sn_partitioning *partitioning,
 		      struct sn_shard_size *size)
@@ -78,8 +117,18 @@ static int table_init(struct sn_state_table *table, const struct sn_partitioning
 
 	(void)partitioning;
 	even = even < max ? even : max;
-	*size = (struct sn_shard_size){SN_SHARDS, even, even, 0, 0, 0};
+	*size = (struct sn_shard_size){SN_SHARDS, even, even, openings_of(table) * sizeof(struct opening),
+				       0,	  0};
 	return 0;
+}
+
+static void shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
+		       void *memory, void *rows)
+{
+	(void)table;
+	(void)number;
+	(void)rows;
+	((struct track_shard *)shard)->openings = memory;
 }
 
 /* ---- an entry ---- */
@@ -251,8 +300,9 @@ const struct sn_state_kind sn_track = {
 	.decode = decode,
 	.table_owner = table_owner,
 	.table_size = sizeof(struct sn_state_table),
-	.shard_size = 128,
+	.shard_size = sizeof(struct track_shard),
 	.table_init = table_init,
+	.shard_init = shard_init,
 	.hash = hash,
 	.quota_class = quota_class,
 	.timeout = timeout,
@@ -322,11 +372,39 @@ struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table,
 	return s;
 }
 
+static bool is_half_open(const struct sn_session *s)
+{
+	return s->proto == SN_TCP && !(s->seen & SN_SEEN_CLOSING) && !is_established(s->seen);
+}
+
+/* The place of a TCP flow that begins, among the last ones; the one that had it ends, if it is still half
+ * open. NULL: its shard remembers none. */
+static struct opening *place_of(struct sn_partition *partition, const struct sn_state_table *t,
+				struct sn_state_shard *sh, uint64_t now)
+{
+	struct track_shard *ts = (struct track_shard *)sh;
+	struct opening *o;
+	struct sn_entry *e;
+
+	if (likely(openings_of(t) == 0))
+		return NULL;
+	o = &ts->openings[ts->begun % openings_of(t)];
+	if (o->index == 0)
+		return o;
+	e = at_index(sh, o->index);
+	if (e->live && is_half_open(session_of(e)) && (uint32_t)hash(partition->state, e) == o->hash &&
+	    sn_entry_last_use(e) != now)
+		sn_entry_evict(partition, t, sh, e, now);
+	return o;
+}
+
 static struct sn_session *make(struct sn_partition *partition, struct sn_state_table *t, uint32_t shard,
 			       const struct sn_flow *f, bool from_outside, uint64_t now)
 {
 	struct sn_state_shard *sh = shard_at(t, shard & t->mask);
 	enum sn_proto_class class = class_of(f->proto);
+	struct opening *place = class == SN_PROTO_TCP ? place_of(partition, t, sh, now) : NULL;
+	uint64_t key = hash_flow(partition->state, t->owner, f);
 	struct sn_session *s;
 
 	if (unlikely(!has_room(partition, t, sh, t->owner, class, now))) {
@@ -341,7 +419,11 @@ static struct sn_session *make(struct sn_partition *partition, struct sn_state_t
 	s->remote_port = f->dport;
 	memset(s->ack, 0, sizeof(s->ack));
 	memset(s->window, 0, sizeof(s->window));
-	entry_settle(partition, t, sh, &s->entry, class, hash_flow(partition->state, t->owner, f));
+	entry_settle(partition, t, sh, &s->entry, class, key);
+	if (unlikely(place != NULL)) {
+		*place = (struct opening){index_of(sh, &s->entry), (uint32_t)key};
+		((struct track_shard *)sh)->begun++;
+	}
 	sh->created++;
 	return s;
 }

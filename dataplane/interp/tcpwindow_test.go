@@ -130,3 +130,22 @@ func TestConnectionsThatArePickedUpAreNotChecked(t *testing.T) {
 	f.hears(said{inside, "A", 1001, 5001, 10, 1000, ok}, 0)
 	f.hears(said{outside, "A", 777777, 888888, 10, 1000, ok}, 0)
 }
+
+func TestOfManyHalfOpenFlowsOneMayEndAndNoOther(t *testing.T) {
+	f := following(t, func(k *element.Tracking) { k.HalfOpen = 2048 })
+	b := Binding{Node: "fw/flows", Proto: protoTCP, Inside: ap("10.0.0.2:1025"), Remote: ap("198.51.100.1:80")}
+	f.says(inside, "S", "passes")
+	f.says(outside, "SA", "passes")
+	if err := f.c.Evict(f.now, b); err != nil {
+		t.Errorf("a flow that is half open: %v", err)
+	}
+	f.is()
+	f.opens()
+	if err := f.c.Evict(f.now, b); err == nil {
+		t.Error("an established flow ended")
+	}
+	f.says(inside, "FA", "passes")
+	if err := f.c.Evict(f.now, b); err == nil {
+		t.Error("a closing flow ended")
+	}
+}
