@@ -18,6 +18,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=nfv.sinter.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("Backend"):
 		return &apiv1alpha1.BackendApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackendsFrom"):
+		return &apiv1alpha1.BackendsFromApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstance"):
 		return &apiv1alpha1.ChainInstanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstanceSpec"):
@@ -68,6 +70,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.GroupPlaceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GroupStatus"):
 		return &apiv1alpha1.GroupStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HealthCheck"):
+		return &apiv1alpha1.HealthCheckApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HTTPCheck"):
+		return &apiv1alpha1.HTTPCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ICMPErrorElement"):
 		return &apiv1alpha1.ICMPErrorElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InstanceGroup"):
@@ -148,10 +154,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServiceChainSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceChainStatus"):
 		return &apiv1alpha1.ServiceChainStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServiceRef"):
+		return &apiv1alpha1.ServiceRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SetFieldElement"):
 		return &apiv1alpha1.SetFieldElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Status"):
 		return &apiv1alpha1.StatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TCPCheck"):
+		return &apiv1alpha1.TCPCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TCPFlags"):
 		return &apiv1alpha1.TCPFlagsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TeeElement"):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
@@ -25,9 +26,16 @@ type Balancer struct {
 	Backends []Backend
 	// ByClient says that the client's address alone tells the backend of a new flow.
 	ByClient bool
+	// Direct leaves packets as they are: the next hop of clients' packets becomes the backend. Nothing comes back from backends.
+	Direct bool
+	// Stateless, which is Direct, keeps no sessions: the table tells the backend of each packet.
+	Stateless bool
 	// Timeouts of sessions; ICMP's is not used.
 	Timeouts    Timeouts
 	MaxSessions int
+	// Check and SlowStart are for whoever looks after the backends: packets are treated as if nothing changed.
+	Check     *HealthCheck // nil: nobody checks them
+	SlowStart time.Duration
 	// Reasons to drop what clients send: no backend takes new flows; no room for another session; an ICMP error that quotes
 	// no packet of a session.
 	NoBackend, Full, NoSession string
@@ -38,6 +46,25 @@ type Backend struct {
 	Addr   netip.Addr
 	Port   uint16
 	Weight int
+}
+
+// HealthCheck is how backends are checked.
+type HealthCheck struct {
+	HTTP               string // the path; empty: a connection is opened
+	Port               uint16 // 0: the backend's
+	Interval, Timeout  time.Duration
+	Unhealthy, Healthy int // checks in a row
+}
+
+func (h HealthCheck) String() string {
+	s := "tcp"
+	if h.HTTP != "" {
+		s = "http " + h.HTTP
+	}
+	if h.Port != 0 {
+		s += fmt.Sprintf(" port %d", h.Port)
+	}
+	return fmt.Sprintf("%s every %s, timeout %s, %d down, %d up", s, h.Interval, h.Timeout, h.Unhealthy, h.Healthy)
 }
 
 // Kind implements Element.
@@ -61,6 +88,9 @@ func (b Balancer) Traits() Traits {
 
 // WritesFrom implements SidedWriter.
 func (b Balancer) WritesFrom(in int) []headerspace.Field {
+	if b.Direct {
+		return nil
+	}
 	fields := []headerspace.Field{headerspace.Dst, headerspace.DPort}
 	if in == BalancerBackends {
 		fields = []headerspace.Field{headerspace.Src, headerspace.SPort}
@@ -71,8 +101,11 @@ func (b Balancer) WritesFrom(in int) []headerspace.Field {
 	return fields[:1]
 }
 
-// WritesPorts tells whether some backend has a port of its own.
+// WritesPorts tells whether packets get a backend's own port.
 func (b Balancer) WritesPorts() bool {
+	if b.Direct {
+		return false
+	}
 	for _, s := range b.Backends {
 		if s.Port != 0 {
 			return true
@@ -117,6 +150,19 @@ func (b Balancer) String() string {
 	}
 	if b.ByClient {
 		s.WriteString(", by client")
+	}
+	if b.Check != nil {
+		fmt.Fprintf(&s, ", checked by %s", b.Check)
+	}
+	if b.SlowStart > 0 {
+		fmt.Fprintf(&s, ", slow start %s", b.SlowStart)
+	}
+	if b.Stateless {
+		s.WriteString(", direct, stateless")
+		return s.String()
+	}
+	if b.Direct {
+		s.WriteString(", direct")
 	}
 	fmt.Fprintf(&s, ", sessions %d, tcp %s/%s udp %s", b.MaxSessions, b.Timeouts.TCP, b.Timeouts.TCPTransitory, b.Timeouts.UDP)
 	return s.String()

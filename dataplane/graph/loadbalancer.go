@@ -75,6 +75,9 @@ func (l loadBalancer) lower(b *builder, f *function) {
 		n := b.add(f.name, f.name+"/inside", fromBackends(f.name, services, e))
 		f.entry[inside] = Edge{To: n}
 		b.exit(n, balancerPasses, f, outside)
+		if e.Direct {
+			return
+		}
 		b.g.Nodes[n].Out[toBalancer] = Edge{To: node, Port: element.BalancerBackends}
 		b.wire(n, toFragment, fragment())
 		b.exit(node, element.BalancerClients, f, outside)
@@ -98,6 +101,9 @@ func fromClients(name string, services []service, e element.Balancer) element.Cl
 
 // fromBackends tells what a backend may have sent as a reply, by its address and port.
 func fromBackends(name string, services []service, e element.Balancer) element.Classifier {
+	if e.Direct {
+		return element.Classifier{Default: balancerPasses, Outs: 1}
+	}
 	var replies []headerspace.Filter
 	for _, proto := range protosOf(services).Intervals() {
 		own := headerspace.Set{} // ports of the services
@@ -221,6 +227,7 @@ func (b *builder) checkServices(f *function, field string, list []service, s ser
 func (b *builder) balancer(f *function, spec *v1alpha1.LoadBalancer) element.Balancer {
 	e := element.Balancer{
 		ByClient: spec.Affinity == v1alpha1.AffinityClient, MaxSessions: int(spec.MaxSessions),
+		Direct: spec.Mode == v1alpha1.BalancerDSR, Stateless: spec.Stateless,
 		NoBackend: f.name + "/no-backend", Full: f.name + "/full", NoSession: f.name + "/no-session",
 		Timeouts: element.Timeouts{
 			TCP:           b.timeout(f, f.path+".timeouts.tcp", spec.Timeouts.TCP),
@@ -234,14 +241,23 @@ func (b *builder) balancer(f *function, spec *v1alpha1.LoadBalancer) element.Bal
 		}
 	}
 	slices.SortFunc(e.Virtual, netip.Addr.Compare)
-	e.Backends = b.readBackends(f, spec.Backends, e.Virtual)
+	if from := spec.BackendsFrom; from != nil {
+		b.fail(f.object, f.path+".backendsFrom", from.ServiceRef.Name, "endpoints of a Service are known in a cluster alone; name the servers as backends")
+	}
+	e.Backends = b.readBackends(f, spec.Backends, e.Virtual, e.Direct)
+	if spec.SlowStart != "" {
+		e.SlowStart = b.timeout(f, f.path+".slowStart", spec.SlowStart)
+	}
+	if spec.HealthCheck != nil {
+		e.Check = b.healthCheck(f, spec.HealthCheck, e.Backends)
+	}
 	if len(e.Backends) > 0 && !slices.ContainsFunc(e.Backends, func(k element.Backend) bool { return k.Weight > 0 }) {
 		b.warn(f.object, f.path+".backends", "", "all have weight 0: new flows are dropped as %q; give one a weight above 0", e.NoBackend)
 	}
 	return e
 }
 
-func (b *builder) readBackends(f *function, specs []v1alpha1.Backend, virtual []netip.Addr) []element.Backend {
+func (b *builder) readBackends(f *function, specs []v1alpha1.Backend, virtual []netip.Addr, direct bool) []element.Backend {
 	var list []element.Backend
 	first := map[netip.AddrPort]string{}
 	for i := range specs {
@@ -261,6 +277,9 @@ func (b *builder) readBackends(f *function, specs []v1alpha1.Backend, virtual []
 		}
 		first[at] = field
 		b.checkBackend(f, field+".address", a, virtual)
+		if direct {
+			b.checkDirect(f, field, k)
+		}
 		list = append(list, k)
 	}
 	slices.SortFunc(list, func(x, y element.Backend) int {
@@ -367,4 +386,40 @@ func (b *builder) checkBackend(f *function, field string, a netip.Addr, virtual 
 			say("is an address of interface %q; give that of a server", i.name)
 		}
 	}
+}
+
+// checkDirect finds backends to which packets cannot be sent as they came.
+func (b *builder) checkDirect(f *function, field string, k element.Backend) {
+	if k.Port != 0 {
+		b.fail(f.object, field+".port", strconv.Itoa(int(k.Port)), "mode DSR sends packets as they came, to the port that the client chose; leave it out, or use mode NAT")
+	}
+	near := b.behind(port{f.name, inside})
+	for _, r := range near.routers {
+		b.fail(f.object, field+".address", k.Addr.String(), "router %q lies between the load balancer and its backends, and would send packets to the virtual address; with mode DSR backends are on the link behind it", r.name)
+		return
+	}
+	if near.elements || slices.ContainsFunc(near.interfaces, func(i *chainInterface) bool { return !i.prefix.IsValid() || i.prefix.Masked().Contains(k.Addr) }) {
+		return
+	}
+	b.fail(f.object, field+".address", k.Addr.String(), "is in the prefix of no interface behind the load balancer; with mode DSR packets go to the backend's MAC address, so it has to be on-link")
+}
+
+// healthCheck reads how backends are checked.
+func (b *builder) healthCheck(f *function, spec *v1alpha1.HealthCheck, backends []element.Backend) *element.HealthCheck {
+	field := f.path + ".healthCheck"
+	h := &element.HealthCheck{
+		Interval: b.timeout(f, field+".interval", spec.Interval), Timeout: b.timeout(f, field+".timeout", spec.Timeout),
+		Unhealthy: int(spec.UnhealthyThreshold), Healthy: int(spec.HealthyThreshold),
+	}
+	what := ".tcp.port"
+	switch {
+	case spec.HTTP != nil:
+		h.HTTP, h.Port, what = spec.HTTP.Path, uint16(spec.HTTP.Port), ".http.port"
+	case spec.TCP != nil:
+		h.Port = uint16(spec.TCP.Port)
+	}
+	if i := slices.IndexFunc(backends, func(k element.Backend) bool { return k.Port == 0 }); i >= 0 && h.Port == 0 {
+		b.fail(f.object, field+what, "", "backend %s has no port of its own; say to which port checks go, as in port: 80", backends[i].Addr)
+	}
+	return h
 }

@@ -42,6 +42,14 @@ func TestWhatIsWrongWithALoadBalancer(t *testing.T) {
 		"nobody takes new flows":        {web, "[{address: 10.0.0.11, weight: 0}]", "", lb + `backends: all have weight 0: new flows are dropped as "lb/no-backend"`},
 		"no backends":                   {web, "[]", "", lb + "backends: is empty; give it at least 1"},
 		"a timeout that is too short":   {web, pair, "      timeouts: {udp: 1ms}\n", lb + `timeouts.udp: "1ms"`},
+		"stateless by NAT":              {web, pair, "      stateless: true\n", "stateless needs mode: DSR"},
+		"a port with DSR":               {web, "[{address: 10.0.0.11, port: 8080}]", "      mode: DSR\n", lb + `backends[0].port: "8080": mode DSR sends packets as they came`},
+		"a backend far away with DSR":   {web, "[{address: 10.9.0.11}]", "      mode: DSR\n", lb + `backends[0].address: "10.9.0.11": is in the prefix of no interface behind the load balancer`},
+		"two kinds of checks":           {web, pair, "      healthCheck: {tcp: {port: 80}, http: {path: /}}\n", "set exactly one of http, tcp"},
+		"no port to check":              {web, pair, "      healthCheck: {tcp: {}}\n", lb + "healthCheck.tcp.port: backend 10.0.0.11 has no port of its own"},
+		"a path without slash":          {web, pair, "      healthCheck: {http: {path: live, port: 80}}\n", lb + `healthCheck.http.path: "live"`},
+		"an interval that is too short": {web, pair, "      healthCheck: {tcp: {port: 80}, interval: 10ms}\n", lb + `healthCheck.interval: "10ms"`},
+		"a slow start that is too long": {web, pair, "      slowStart: 1000h\n", lb + `slowStart: "1000h"`},
 		"too many sessions":             {web, pair, "      maxSessions: 8000001\n", lb + `maxSessions: "8000001"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,5 +57,19 @@ func TestWhatIsWrongWithALoadBalancer(t *testing.T) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})
+	}
+}
+
+func TestARouterBeforeBackendsOfModeDSRIsRefused(t *testing.T) {
+	text := header + gatewayed + `  functions:
+  - name: lb
+    loadBalancer: {mode: DSR, virtual: [{addresses: [203.0.113.80], ports: [80]}], backends: [{address: 10.0.0.11}]}
+  - name: rt
+    router: {address: 10.255.0.1, routes: [{prefix: 0.0.0.0/0, port: outside}]}
+  path: [inside, rt, lb, outside]
+`
+	want := `router "rt" lies between the load balancer and its backends`
+	if found := compile(t, text); !strings.Contains(found.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", found, want)
 	}
 }

@@ -116,7 +116,7 @@ func (b *balancer) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
 	var reason string
 	if in == element.BalancerClients {
 		reason = b.fromClient(r, p)
-	} else {
+	} else if !b.Direct {
 		b.fromBackend(r, p)
 	}
 	if reason != "" {
@@ -156,10 +156,18 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 		r.readsFlow(p)
 		var a *assignment
 		if q != nil && f.src == dstOf(p.ip) {
+			if b.Stateless {
+				return b.send(r, p, f.reversed())
+			}
 			a = b.forth(f.reversed(), r.now)
 		}
 		if a == nil {
 			return b.NoSession
+		}
+		if b.Direct {
+			r.note("error for backend %v", addr(a.backend.addr))
+			p.via = addr(a.backend.addr)
+			return ""
 		}
 		r.note("error about what %v was sent", addr(a.flow.src))
 		setDst(p.ip, a.backend.addr)
@@ -172,6 +180,9 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 	}
 	r.readsFlow(p)
 	f, _ := tuple(p.ip)
+	if b.Stateless {
+		return b.send(r, p, f)
+	}
 	a := b.forth(f, r.now)
 	if a == nil {
 		if a, reason = b.assign(r, f); reason != "" {
@@ -179,10 +190,27 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 		}
 		a.from = r.depend(p.by, a)
 	}
+	if b.Direct {
+		b.use(r, a, p.ip, element.NAPTInside)
+		r.note("by backend %v", addr(a.backend.addr))
+		p.via = addr(a.backend.addr)
+		return ""
+	}
 	b.use(r, a, p.ip, element.NAPTOutside)
 	r.note("to backend %v", a.backend.addrPort())
 	rewriteDst(p.ip, a.backend.addr, a.backend.port)
 	p.by.dst, p.by.dport = nil, nil
+	return ""
+}
+
+// send has a packet of a flow, which has no session, go by the backend of its entry.
+func (b *balancer) send(r *run, p *packet, f flow) (reason string) {
+	at := b.table[entryOf(f, b.ByClient)]
+	if at == noBackend {
+		return b.NoBackend
+	}
+	r.note("by backend %v", b.Backends[at].Addr)
+	p.via = b.Backends[at].Addr
 	return ""
 }
 
@@ -232,7 +260,7 @@ func (b *balancer) assign(r *run, f flow) (_ *assignment, reason string) {
 	if reason != "" {
 		return nil, reason
 	}
-	a := &assignment{flow: f, backend: to, last: r.now, of: b}
+	a := &assignment{flow: f, backend: to, last: r.now, of: b, tcp: tcpState{answered: b.Direct, oneSided: b.Direct}}
 	if !b.add(r, a) {
 		return nil, b.Full
 	}

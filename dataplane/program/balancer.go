@@ -27,7 +27,13 @@ func init() {
 			b := p.GetTables()[o.GetBalance()].GetBalancer()
 			return []string{p.GetReasons()[b.GetNoBackend()], p.GetReasons()[b.GetFull()], p.GetReasons()[b.GetNoSession()]}
 		},
-		leaves: func(x *exit, _ *programpb.Op) { x.redirected, x.dst = true, nil },
+		leaves: func(x *exit, o *programpb.Op) {
+			if x.p.GetTables()[o.GetBalance()].GetBalancer().GetDirect() {
+				x.hop, x.via = false, false // some leave as they came
+				return
+			}
+			x.redirected, x.dst = true, nil
+		},
 	}
 	operations[reflect.TypeFor[*programpb.Op_BalanceBack]()] = operation{
 		kind: State,
@@ -63,6 +69,12 @@ func (v validator) balancer(at string, t *programpb.StateTable) error {
 	if n := t.GetMaxSessions(); n < 1 || n > maxBalancerSessions {
 		return fmt.Errorf("%s: max_sessions is %d, want 1..%d", at, n, maxBalancerSessions)
 	}
+	if b.GetStateless() && !b.GetDirect() {
+		return fmt.Errorf("%s: stateless without direct", at)
+	}
+	if err := healthCheck(at, b); err != nil {
+		return err
+	}
 	return first(
 		idle(at, "tcp_ms", b.GetTcpMs()),
 		idle(at, "tcp_transitory_ms", b.GetTcpTransitoryMs()),
@@ -73,6 +85,26 @@ func (v validator) balancer(at string, t *programpb.StateTable) error {
 		count(at+": backends", len(b.GetBackends()), maxBackends),
 		each(b.GetBackends(), func(i int, k *programpb.Backend) error { return backend(at, b, i, k) }),
 	)
+}
+
+// healthCheck checks how backends are checked, which the engine does not read.
+func healthCheck(at string, b *programpb.Balancer) error {
+	h := b.GetCheck()
+	if h == nil {
+		return nil
+	}
+	for i, k := range b.GetBackends() {
+		if h.GetPort() == 0 && k.GetPort() == 0 {
+			return fmt.Errorf("%s: backends[%d] has no port, nor has the check of it", at, i)
+		}
+	}
+	switch {
+	case h.GetPort() > 65535:
+		return fmt.Errorf("%s: check.port is %d, want at most 65535", at, h.GetPort())
+	case h.GetUnhealthy() < 1 || h.GetHealthy() < 1:
+		return fmt.Errorf("%s: check.unhealthy is %d and check.healthy %d, want at least 1", at, h.GetUnhealthy(), h.GetHealthy())
+	}
+	return first(idle(at, "check.interval_ms", h.GetIntervalMs()), idle(at, "check.timeout_ms", h.GetTimeoutMs()))
 }
 
 func idle(at, field string, ms uint32) error {
@@ -110,6 +142,13 @@ func balancerText(_ *Program, t *programpb.StateTable) string {
 	}
 	if b.GetByClient() {
 		s.WriteString(", by client")
+	}
+	if b.GetStateless() {
+		s.WriteString(", direct, stateless")
+		return s.String()
+	}
+	if b.GetDirect() {
+		s.WriteString(", direct")
 	}
 	fmt.Fprintf(&s, ", at most %d sessions", t.GetMaxSessions())
 	return s.String()

@@ -18,6 +18,9 @@ var balanced = [...]headerspace.Filter{
 
 // walk: which backend a packet gets, and whether a backend's packet is of a session, is known at run time.
 func (b balancer) walk(w *walker, t *tcu, at arrival) error {
+	if b.Direct && at.port == element.BalancerBackends {
+		return w.follow(t, at.node, 1-at.port, -1)
+	}
 	var rest ways
 	others := everything
 	if at.port == element.BalancerClients {
@@ -50,19 +53,25 @@ func (b balancer) translate(w *walker, t *tcu, at arrival) error {
 	if at.port == element.BalancerBackends {
 		kind, address, port, to = opBalanceBack, headerspace.Src, headerspace.SPort, b.VirtualSet()
 	}
-	writes := map[headerspace.Field]headerspace.Set{address: to.Union(t.present(address))}
+	writes := map[headerspace.Field]headerspace.Set{}
+	if !b.Direct {
+		writes[address] = to.Union(t.present(address))
+	}
 	if b.WritesPorts() {
 		writes[port] = headerspace.Range(0, 65535).Union(t.present(port))
 	}
 	if err := w.act(t, at.node, op{kind: kind, arg: int64(w.table(at.node))}, b.Traits().Reads, writes); err != nil {
 		return err
 	}
+	if b.Direct {
+		t.hop = hop{was: true}
+	}
 	return w.follow(t, at.node, 1-at.port, -1)
 }
 
 // leads: from clients the destination becomes a backend's, see redirects.
 func (b balancer) leads(h hopTo, in int, on func(hopTo, int)) {
-	if in == element.BalancerClients {
+	if in == element.BalancerClients && !b.Direct {
 		virtual := spansOf(b.VirtualSet())
 		if h.written != nil {
 			if len(virtual.intersect(spans{{*h.written, *h.written}})) > 0 {
@@ -76,10 +85,18 @@ func (b balancer) leads(h hopTo, in int, on func(hopTo, int)) {
 }
 
 func (b balancer) redirects() (port int, to spans) {
+	if b.Direct {
+		return element.BalancerBackends, nil
+	}
 	return element.BalancerBackends, spansOf(b.BackendSet())
 }
 
-func (b balancer) sources() spans { return spansOf(b.VirtualSet()) }
+func (b balancer) sources() spans {
+	if b.Direct {
+		return nil
+	}
+	return spansOf(b.VirtualSet())
+}
 
 var (
 	opBalance = newOperation(operation{
@@ -101,8 +118,14 @@ var (
 func (b balancer) keep(e *emitter, t *programpb.StateTable) {
 	t.MaxSessions = uint32(b.MaxSessions)
 	t.Balancer = &programpb.Balancer{
-		ByClient: b.ByClient, TcpMs: ms(b.Timeouts.TCP), TcpTransitoryMs: ms(b.Timeouts.TCPTransitory), UdpMs: ms(b.Timeouts.UDP),
+		ByClient: b.ByClient, Direct: b.Direct, Stateless: b.Stateless, TcpMs: ms(b.Timeouts.TCP), TcpTransitoryMs: ms(b.Timeouts.TCPTransitory), UdpMs: ms(b.Timeouts.UDP),
 		NoBackend: e.drop(b.NoBackend).GetChain(), Full: e.drop(b.Full).GetChain(), NoSession: e.drop(b.NoSession).GetChain(),
+	}
+	t.Balancer.SlowStartMs = ms(b.SlowStart)
+	if h := b.Check; h != nil {
+		t.Balancer.Check = &programpb.HealthCheck{
+			Http: h.HTTP, Port: uint32(h.Port), IntervalMs: ms(h.Interval), TimeoutMs: ms(h.Timeout), Unhealthy: uint32(h.Unhealthy), Healthy: uint32(h.Healthy),
+		}
 	}
 	for _, k := range b.Backends {
 		t.Balancer.Backends = append(t.Balancer.Backends, &programpb.Backend{Address: v4(k.Addr), Port: uint32(k.Port), Weight: uint32(k.Weight)})

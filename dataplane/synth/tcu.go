@@ -39,7 +39,8 @@ func sameExpr(a, b expr) bool {
 // hop is the note that the last lookup left.
 type hop struct {
 	addr uint32
-	set  bool // false: as on entry to the segment
+	set  bool // false: as on entry to the segment, or as it was noted at run time
+	was  bool // one was noted at run time before
 }
 
 // step is a packet's way, last element first.

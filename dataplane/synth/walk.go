@@ -270,7 +270,7 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 		w.segmentOf(start{kind: startAnswer, node: node}) // which its answers enter
 	case toOutput, toSegment, toReturn, toTracked:
 		l.ops, l.runs = t.pending(), t.runs
-		if t.hop.set && !(w.fresh && t.hop.addr == 0) {
+		if t.hop.set && !(w.fresh && t.hop.addr == 0 && !t.hop.was) {
 			l.ops = append(l.ops, op{kind: opNextHop, arg: int64(t.hop.addr)})
 		}
 	}

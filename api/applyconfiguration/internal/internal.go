@@ -44,6 +44,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BackendsFrom
+  map:
+    fields:
+    - name: serviceRef
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceRef
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BalancerMode
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstance
   map:
     fields:
@@ -692,6 +700,41 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: numeric
           elementRelationship: atomic
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.HTTPCheck
+  map:
+    fields:
+    - name: path
+      type:
+        scalar: string
+      default: /
+    - name: port
+      type:
+        scalar: numeric
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.HealthCheck
+  map:
+    fields:
+    - name: healthyThreshold
+      type:
+        scalar: numeric
+      default: 2
+    - name: http
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HTTPCheck
+    - name: interval
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 2s
+    - name: tcp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TCPCheck
+    - name: timeout
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 1s
+    - name: unhealthyThreshold
+      type:
+        scalar: numeric
+      default: 3
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.HugepagesSize
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ICMPErrorElement
@@ -880,10 +923,27 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Backend
           elementRelationship: atomic
+    - name: backendsFrom
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BackendsFrom
+    - name: healthCheck
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HealthCheck
     - name: maxSessions
       type:
         scalar: numeric
       default: 262144
+    - name: mode
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BalancerMode
+      default: NAT
+    - name: slowStart
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+    - name: stateless
+      type:
+        scalar: boolean
+      default: false
     - name: timeouts
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancerTimeouts
@@ -1652,6 +1712,15 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RolloutStatus
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceProtocol
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceRef
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: port
+      type:
+        scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.SetFieldElement
   map:
     fields:
@@ -1683,6 +1752,12 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.SubscriberAddress
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPCheck
+  map:
+    fields:
+    - name: port
+      type:
+        scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlag
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlags
@@ -1722,6 +1797,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1000000
+    - name: maxHalfOpen
+      type:
+        scalar: numeric
     - name: pickUp
       type:
         scalar: boolean

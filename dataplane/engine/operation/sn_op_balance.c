@@ -24,7 +24,7 @@ static int decode_table(struct sn_builder *b, struct sn_op *to, uint32_t table, 
 		return sn_build_fail(b, "%s is %u (%s), which is of kind %s, want a balancer's", field, table,
 				     b->p->tables[table].name, b->p->tables[table].kind->name);
 	to->value = table;
-	to->writes = writes;
+	to->writes = ((const struct sn_balancer_rules *)b->p->tables[table].rules)->direct ? 0 : writes;
 	return 0;
 }
 
@@ -77,6 +77,10 @@ static struct sn_verdict execute_error(struct sn_execution *x, struct sn_pkt *p,
 	if (p->dst != flow->dst ||
 	    sn_balancer_forth(x->partition, op->value, r, flow, false, x->now, &s) != SN_BALANCER_FOUND)
 		return sn_drop(r->no_session);
+	if (r->direct) {
+		p->next_hop = s->inside_addr;
+		return sn_pass();
+	}
 	p->dst = s->inside_addr;
 	p->quote.src = s->inside_addr;
 	p->quote.sport = s->inside_port;
@@ -97,13 +101,32 @@ static struct sn_verdict execute_flow(struct sn_execution *x, struct sn_pkt *p, 
 		return sn_drop(r->no_backend);
 	if (result == SN_BALANCER_FULL || result == SN_BALANCER_NONE)
 		return sn_drop(r->full);
+	if (r->direct) {
+		p->next_hop = s->inside_addr;
+		return sn_journal_note(x, s, p, false, result == SN_BALANCER_MADE);
+	}
 	p->dst = s->inside_addr;
 	p->dport = s->inside_port;
 	return sn_journal_note(x, s, p, true, result == SN_BALANCER_MADE);
 }
 
+/* Without a session, by whichever worker. */
+static struct sn_verdict execute_stateless(const struct sn_balancer_rules *r, struct sn_pkt *p,
+					   enum matter matter, const struct sn_flow *flow)
+{
+	const struct sn_backend *to = sn_balancer_spread(r, flow);
+
+	if (matter == ERROR_ABOUT_FLOW && p->dst != flow->dst)
+		return sn_drop(r->no_session);
+	if (!to)
+		return sn_drop(r->no_backend);
+	p->next_hop = to->address;
+	return sn_pass();
+}
+
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
 {
+	const struct sn_balancer_rules *r = rules_of(x->program, op);
 	struct sn_flow flow;
 	enum matter matter = matter_of(p, &flow);
 	uint32_t shard;
@@ -111,7 +134,9 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	if (matter == NO_MATTER)
 		return sn_pass();
 	if (matter == ERROR)
-		return sn_drop(rules_of(x->program, op)->no_session);
+		return sn_drop(r->no_session);
+	if (r->stateless)
+		return execute_stateless(r, p, matter, &flow);
 	shard = sn_balancer_shard(x->state, op->value, &flow);
 	if (unlikely(!x->partition->owned[shard]))
 		return sn_hand_over_to(shard);
@@ -161,7 +186,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	struct sn_flow flow;
 	enum matter matter = matter_of(p, &flow);
 
-	if (matter == NO_MATTER)
+	if (matter == NO_MATTER || rules_of(look->program, op)->stateless)
 		return sn_pass();
 	return matter == ERROR ? sn_done()
 			       : sn_hand_over_to(sn_balancer_shard(look->state, op->value, &flow));

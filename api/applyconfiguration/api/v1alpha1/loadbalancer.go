@@ -17,9 +17,21 @@ type LoadBalancerApplyConfiguration struct {
 	Virtual []VirtualServiceApplyConfiguration `json:"virtual,omitempty"`
 	// Backends, to which the flows of all virtual services go.
 	Backends []BackendApplyConfiguration `json:"backends,omitempty"`
+	// BackendsFrom takes them from a Kubernetes Service, in place of `backends`. For clusters; on a host there are none.
+	BackendsFrom *BackendsFromApplyConfiguration `json:"backendsFrom,omitempty"`
+	// Mode is how packets get to their backend. NAT: it becomes their destination, and what it sends back passes the chain. DSR: they keep
+	// all addresses and go to its MAC address, as they came; it answers clients itself, past the chain (direct server return).
+	Mode *apiv1alpha1.BalancerMode `json:"mode,omitempty"`
+	// Stateless has the Maglev table alone tell the backend of each packet, without sessions. It needs mode DSR. Where backends
+	// change, flows may change with them.
+	Stateless *bool `json:"stateless,omitempty"`
 	// Affinity chooses what tells the backend of a new flow: the whole flow, or the address of its client, so that a client's
 	// flows go to one backend as long as the backends stay.
 	Affinity *apiv1alpha1.Affinity `json:"affinity,omitempty"`
+	// HealthCheck has backends checked from outside: by the agent of each pod, or by `sinterctl run`. Absent: all are taken for healthy.
+	HealthCheck *HealthCheckApplyConfiguration `json:"healthCheck,omitempty"`
+	// SlowStart is the time in which a backend that is healthy again, or new in the list, gets its weight, in ten steps; absent: at once.
+	SlowStart *apiv1alpha1.Duration `json:"slowStart,omitempty"`
 	// Timeouts after which an idle session ends.
 	Timeouts *LoadBalancerTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
 	// MaxSessions is the maximum number of sessions at the same time.
@@ -58,11 +70,51 @@ func (b *LoadBalancerApplyConfiguration) WithBackends(values ...*BackendApplyCon
 	return b
 }
 
+// WithBackendsFrom sets the BackendsFrom field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BackendsFrom field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithBackendsFrom(value *BackendsFromApplyConfiguration) *LoadBalancerApplyConfiguration {
+	b.BackendsFrom = value
+	return b
+}
+
+// WithMode sets the Mode field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mode field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithMode(value apiv1alpha1.BalancerMode) *LoadBalancerApplyConfiguration {
+	b.Mode = &value
+	return b
+}
+
+// WithStateless sets the Stateless field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Stateless field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithStateless(value bool) *LoadBalancerApplyConfiguration {
+	b.Stateless = &value
+	return b
+}
+
 // WithAffinity sets the Affinity field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Affinity field is set to the value of the last call.
 func (b *LoadBalancerApplyConfiguration) WithAffinity(value apiv1alpha1.Affinity) *LoadBalancerApplyConfiguration {
 	b.Affinity = &value
+	return b
+}
+
+// WithHealthCheck sets the HealthCheck field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HealthCheck field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithHealthCheck(value *HealthCheckApplyConfiguration) *LoadBalancerApplyConfiguration {
+	b.HealthCheck = value
+	return b
+}
+
+// WithSlowStart sets the SlowStart field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SlowStart field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithSlowStart(value apiv1alpha1.Duration) *LoadBalancerApplyConfiguration {
+	b.SlowStart = &value
 	return b
 }
 

@@ -76,7 +76,8 @@ static int decode_backends(struct sn_builder *b, struct sn_balancer_rules *to, c
 		if (i > 0 && key_of(k) <= key_of(from->backends[i - 1]))
 			return sn_build_fail(b, "backends[%u] is %#x port %u, want one above the one before",
 					     i, k->address, k->port);
-		to->backends[i] = (struct sn_backend){k->address, (uint16_t)k->port, (uint16_t)k->weight};
+		to->backends[i] = (struct sn_backend){k->address, (uint16_t)k->port,
+						      (uint16_t)(k->down ? 0 : k->weight), k->down};
 	}
 	to->n_backends = (uint32_t)from->n_backends;
 	sn_maglev_fill(to->entries, to->backends, to->n_backends);
@@ -93,6 +94,10 @@ static int decode(struct sn_builder *b, struct sn_table_config *to,
 		return sn_build_no_memory(b);
 	to->rules = rules;
 	rules->by_client = from->balancer->by_client;
+	rules->direct = from->balancer->direct;
+	rules->stateless = from->balancer->stateless;
+	if (rules->stateless && !rules->direct)
+		return sn_build_fail(b, "stateless without direct");
 	if (from->max_sessions < 1 || from->max_sessions > SESSIONS_MAX)
 		return sn_build_fail(b, "max_sessions is %u, want 1..%u", from->max_sessions, SESSIONS_MAX);
 	rc = decode_timeouts(b, rules, from->balancer);
@@ -181,6 +186,14 @@ static bool is_known(const struct sn_state *state, const struct sn_state_table *
 	return false;
 }
 
+static void unpack(struct sn_entry *e, uint64_t now, const uint8_t *record)
+{
+	struct sn_session *s = (struct sn_session *)e;
+
+	sn_session_unpack(e, now, record);
+	s->seen |= record[21] & SN_SEEN_ONE_SIDED;
+}
+
 const struct sn_state_kind sn_balancer = {
 	.name = "balancer",
 	.claims = claims,
@@ -199,7 +212,7 @@ const struct sn_state_kind sn_balancer = {
 	.is_alike = sn_session_is_alike,
 	.catch_up = sn_session_catch_up,
 	.pack = sn_session_pack,
-	.unpack = sn_session_unpack,
+	.unpack = unpack,
 	.report = sn_session_report,
 };
 SN_STATE_KIND(sn_balancer)

@@ -34,7 +34,7 @@ static bool is_listed(const struct sn_balancer_rules *r, const struct sn_session
 {
 	for (uint32_t i = first_at(r, s->inside_addr);
 	     i < r->n_backends && r->backends[i].address == s->inside_addr; i++)
-		if (port_of(&r->backends[i], s->outside_port) == s->inside_port)
+		if (port_of(&r->backends[i], s->outside_port) == s->inside_port && !r->backends[i].down)
 			return true;
 	return false;
 }
@@ -113,10 +113,19 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 	s->outside_port = f->dport;
 	s->remote_addr = f->src;
 	s->remote_port = f->sport;
+	if (r->direct)
+		s->seen = SN_SEEN_ANSWERED | SN_SEEN_ONE_SIDED;
 	entry_settle(partition, t, sh, &s->entry, class, all->hash);
 	sh->created++;
 	*session = s;
 	return SN_BALANCER_MADE;
+}
+
+const struct sn_backend *sn_balancer_spread(const struct sn_balancer_rules *r, const struct sn_flow *f)
+{
+	uint16_t backend = r->entries[entry_for(r, f)];
+
+	return backend == SN_NO_BACKEND ? NULL : &r->backends[backend];
 }
 
 uint32_t sn_balancer_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)

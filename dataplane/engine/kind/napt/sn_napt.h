@@ -19,6 +19,7 @@ enum sn_tcp_seen {
 	SN_SEEN_BY_ADDRESS = 8, /* not of TCP: whatever the remote port, such sessions are in one chain */
 	SN_SEEN_CHECKED = 16,	/* of a strict firewall: segments have to fit the connection's windows */
 	SN_SEEN_SAID = 32,	/* the side that did not begin has sent a segment of these */
+	SN_SEEN_ONE_SIDED = 64, /* nothing comes from outside, which counts as answered */
 };
 
 /* What of a remote endpoint a mapping or filter depends on (RFC 4787 sections 4.1 and 5); as on the wire. */
