@@ -55,6 +55,9 @@ func (d *drawer) server(ends [2]int) (left, right side) {
 	d.bases = append(d.bases, e.Virtual...)
 	for _, k := range e.Backends {
 		d.bases = append(d.bases, k.Addr)
+		if e.Direct {
+			d.direct = append(d.direct, k.Addr)
+		}
 	}
 	n := d.add(name, "balancer", e)
 	clients := side{in: graph.Edge{To: n, Port: element.BalancerClients}, outs: []graph.Edge{{To: n, Port: element.BalancerClients}}}

@@ -23,6 +23,8 @@ type drawer struct {
 	napts int
 	// served says that there is a load balancer: see drawServing.
 	served bool
+	// direct are backends that are next hops, wherever packets leave then.
+	direct []netip.Addr
 	// follows says that some firewall is stateful.
 	follows bool
 	// hairpins says that a router sends packets back by the face that they came by.
@@ -59,6 +61,14 @@ func drawChain(t *rapid.T, s shape) *graph.Graph {
 	}
 	s.draw(d)
 	d.g.Chain = s.name
+	for i := range d.g.Interfaces {
+		f := &d.g.Interfaces[i]
+		for _, a := range d.direct {
+			if !slices.ContainsFunc(f.Neighbors, func(n graph.Neighbor) bool { return n.Addr == a }) {
+				reach(f, i, a)
+			}
+		}
+	}
 	return &d.g
 }
 

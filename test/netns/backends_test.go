@@ -98,10 +98,11 @@ func TestABackendThatDiesGetsNoNewConnections(t *testing.T) {
 	f.servers.Run(t, "ip", "route", "del", "unreachable", firstHost+"/32")
 	f.servers.Run(t, "ip", "address", "add", firstHost+"/24", "dev", "eth0")
 	lab.Until(t, lab.Patience, func() error {
-		if name, err := f.asksOnce(t, webVIP+":80"); err != nil || name != firstHost {
-			return fmt.Errorf("%s replies (%v)", name, err)
+		name, err := f.asksOnce(t, webVIP+":80")
+		if err == nil && name != firstHost {
+			err = fmt.Errorf("%s replies, want %s", name, firstHost)
 		}
-		return nil
+		return err
 	})
 }
 
