@@ -44,6 +44,7 @@ const (
 	ReasonWaitingForPods   = "WaitingForPods"   // pods are being made or started
 	ReasonUnschedulable    = "Unschedulable"    // the scheduler found no node; the message quotes it
 	ReasonInterfaceUnbound = "InterfaceUnbound" // an interface names neither network nor device
+	ReasonNameTaken        = "NameTaken"        // an object that the chain needs is there and is somebody else's
 	ReasonPodRefused       = "PodRefused"       // by quota, Pod Security or an admission webhook; the message quotes it
 	ReasonAdmissionFailed  = "AdmissionFailed"  // a node refused a pod, which is replaced
 )

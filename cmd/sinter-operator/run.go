@@ -37,7 +37,6 @@ import (
 type options struct {
 	pods            chaininstance.PodOptions
 	pullPolicy      string
-	agentRole       string
 	policy          compile.Policy
 	leaderElect     bool
 	leaderNamespace string
@@ -54,7 +53,6 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.pods.Image, "dataplane-image", "", "image of data-plane pods, with engine and agent")
 	f.StringVar(&o.pullPolicy, "dataplane-image-pull-policy", "IfNotPresent", "Always, IfNotPresent or Never")
 	f.StringVar(&o.pods.PriorityClass, "dataplane-priority-class", "", "PriorityClass of data-plane pods")
-	f.StringVar(&o.agentRole, "agent-cluster-role", "sinter-agent", "ClusterRole that agents are given in the namespace of their chain")
 	f.BoolVar(&o.policy.Devices, "allow-devices", false, "let chains name devices (spec.interfaces[].device): kernel interfaces of the pod, PCI addresses, DPDK device strings")
 	f.BoolVar(&o.leaderElect, "leader-elect", false, "elect one of several replicas as the leader")
 	f.StringVar(&o.leaderNamespace, "leader-election-namespace", "", "namespace of the lease (default: the pod's own)")
@@ -124,7 +122,7 @@ func modern(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 func (o *options) controllers(mgr ctrl.Manager) error {
 	chains := &servicechain.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
-		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), AgentClusterRole: o.agentRole, Policy: o.policy,
+		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), Policy: o.policy,
 	}
 	instances := &chaininstance.Reconciler{
 		Client: mgr.GetClient(), Clock: clock.RealClock{}, Pods: o.pods,

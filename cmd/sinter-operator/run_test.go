@@ -58,7 +58,7 @@ func TestMetricsAreForThoseWhomTheClusterAllows(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	o := options{leaderElect: true, leaderNamespace: "default", probes: free(t), metrics: free(t), agentRole: "sinter-agent", workers: 1}
+	o := options{leaderElect: true, leaderNamespace: "default", probes: free(t), metrics: free(t), workers: 1}
 	o.pods.Image = "dataplane:test"
 	mgr, err := o.manager(config)
 	if err != nil {

@@ -23,6 +23,7 @@ func Options() cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			// Of what every namespace is full of, only the operator's own.
 			&corev1.ServiceAccount{}:        {Label: ours},
+			&rbacv1.Role{}:                  {Label: ours},
 			&rbacv1.RoleBinding{}:           {Label: ours},
 			&policyv1.PodDisruptionBudget{}: {Label: ours},
 			&v1alpha1.ChainProgram{}: {Transform: trimmed(func(o any) {

@@ -8,6 +8,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	coreac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -21,7 +22,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
 )
 
-// ensureAccess gives the chain's agents an account that may read the chain's programs and report.
+// ensureAccess gives the chain's agents an account, whose rights end at the chain.
 func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 	name, namespace := v1alpha1.DataPlaneName(s.Chain.Name), s.Chain.Namespace
 	var account corev1.ServiceAccount
@@ -29,13 +30,39 @@ func (r *Reconciler) ensureAccess(ctx context.Context, s *scope) error {
 	if err := r.ensure(ctx, s, &account, wantAccount, func() bool { return true }); err != nil {
 		return err
 	}
+	var role rbacv1.Role
+	rules := desired.AgentRules(s.Chain, s.Instances, s.Programs)
+	wantRole := rbacac.Role(name, namespace).WithLabels(desired.Labels(s.Chain)).WithOwnerReferences(desired.Owns(s.Chain))
+	for _, rule := range rules {
+		wantRole.WithRules(rbacac.PolicyRule().WithAPIGroups(rule.APIGroups...).WithResources(rule.Resources...).
+			WithResourceNames(rule.ResourceNames...).WithVerbs(rule.Verbs...))
+	}
+	if err := r.ensure(ctx, s, &role, wantRole, func() bool { return equality.Semantic.DeepEqual(role.Rules, rules) }); err != nil {
+		return err
+	}
+	return r.ensureBinding(ctx, s)
+}
+
+// ensureBinding binds the agents' role to their account.
+func (r *Reconciler) ensureBinding(ctx context.Context, s *scope) error {
+	name, namespace := v1alpha1.DataPlaneName(s.Chain.Name), s.Chain.Namespace
 	var binding rbacv1.RoleBinding
 	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: name, Namespace: namespace}
-	wantBinding := rbacac.RoleBinding(name, namespace).WithLabels(desired.Labels(s.Chain)).WithOwnerReferences(desired.Owns(s.Chain)).
-		WithRoleRef(rbacac.RoleRef().WithAPIGroup(rbacv1.GroupName).WithKind("ClusterRole").WithName(r.AgentClusterRole)).
+	to := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &binding)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("get %s: %w", name, err)
+	}
+	if err == nil && metav1.IsControlledBy(&binding, s.Chain) && binding.RoleRef != to { // what a binding gives never changes
+		if err := r.Client.Delete(ctx, &binding, client.Preconditions{UID: &binding.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete RoleBinding %s, which gives the rights of %s %s: %w", name, binding.RoleRef.Kind, binding.RoleRef.Name, err)
+		}
+	}
+	want := rbacac.RoleBinding(name, namespace).WithLabels(desired.Labels(s.Chain)).WithOwnerReferences(desired.Owns(s.Chain)).
+		WithRoleRef(rbacac.RoleRef().WithAPIGroup(to.APIGroup).WithKind(to.Kind).WithName(to.Name)).
 		WithSubjects(rbacac.Subject().WithKind(subject.Kind).WithName(subject.Name).WithNamespace(subject.Namespace))
-	return r.ensure(ctx, s, &binding, wantBinding, func() bool {
-		return equality.Semantic.DeepEqual(binding.Subjects, []rbacv1.Subject{subject})
+	return r.ensure(ctx, s, &binding, want, func() bool {
+		return binding.RoleRef == to && equality.Semantic.DeepEqual(binding.Subjects, []rbacv1.Subject{subject})
 	})
 }
 
@@ -61,13 +88,27 @@ func (r *Reconciler) ensureBudget(ctx context.Context, s *scope) error {
 	})
 }
 
-// ensure applies an object unless it exists, is the chain's and is right.
+// takenError says that an object of a wanted name is somebody else's.
+type takenError struct{ kind, name string }
+
+func (e *takenError) Error() string {
+	return fmt.Sprintf("%s %s is there and is not this chain's, which needs one of that name: delete or rename it, or rename the chain", e.kind, e.name)
+}
+
+// ensure applies an object unless it exists and is right. One that is not the chain's is left alone: what others gave it, the chain's pods would get.
 func (r *Reconciler) ensure(ctx context.Context, s *scope, have client.Object, want apply.Configuration, right func() bool) error {
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.Chain.Namespace, Name: *want.GetName()}, have)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("get %s: %w", *want.GetName(), err)
+	key := client.ObjectKey{Namespace: s.Chain.Namespace, Name: *want.GetName()}
+	err := r.Client.Get(ctx, key, have)
+	if apierrors.IsNotFound(err) {
+		err = r.Live.Get(ctx, key, have) // the cache has none but the operator's own
 	}
-	if err == nil && metav1.IsControlledBy(have, s.Chain) && right() {
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("get %s: %w", key.Name, err)
+	case !metav1.IsControlledBy(have, s.Chain):
+		return &takenError{*want.GetKind(), key.Name}
+	case right():
 		return nil
 	}
 	return apply.Object(ctx, r.Client, fieldManager, want)

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -304,7 +305,7 @@ func TestWhatAChainHasGoesWithIt(t *testing.T) {
 	chain := w.chain("edge")
 	head := metav1.ObjectMeta{Namespace: w.namespace, Name: "edge-dataplane"}
 	owned := []client.Object{
-		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head},
+		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.Role{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head},
 		w.instance("edge-0"), &w.programs()[0],
 	}
 	for _, o := range owned {
@@ -319,6 +320,73 @@ func TestWhatAChainHasGoesWithIt(t *testing.T) {
 	w.must(w.client.Delete(t.Context(), chain))
 	if err := w.client.Get(t.Context(), client.ObjectKeyFromObject(chain), chain); client.IgnoreNotFound(err) != nil || err == nil {
 		t.Errorf("the chain is still there (%v): nothing must keep it", err)
+	}
+}
+
+// What others have made under the names that a chain needs is not the chain's: an account may have any rights.
+func TestObjectsOfOthersAreNotAdopted(t *testing.T) {
+	head := metav1.ObjectMeta{Name: "edge-dataplane", Labels: map[string]string{"whose": "another"}}
+	for kind, taken := range map[string]client.Object{
+		"ServiceAccount": &corev1.ServiceAccount{ObjectMeta: head},
+		"Role":           &rbacv1.Role{ObjectMeta: head},
+		"RoleBinding": &rbacv1.RoleBinding{
+			ObjectMeta: head, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+		},
+		"PodDisruptionBudget": &policyv1.PodDisruptionBudget{ObjectMeta: head},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t)
+			w.node("a")
+			taken.SetNamespace(w.namespace)
+			w.must(w.client.Create(t.Context(), taken))
+			before := taken.GetResourceVersion()
+			w.apply(edge(443))
+			w.run()
+			w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(taken), taken))
+			if taken.GetResourceVersion() != before {
+				t.Errorf("it was written: labels %v, owners %v", taken.GetLabels(), taken.GetOwnerReferences())
+			}
+			placed := meta.FindStatusCondition(w.chain("edge").Status.Conditions, v1alpha1.ConditionPlaced)
+			if placed == nil || placed.Reason != v1alpha1.ReasonNameTaken || !strings.Contains(placed.Message, kind+" edge-dataplane is there and is not this chain's") {
+				t.Errorf("the condition is %v, wanted it to name the %s", placed, kind)
+			}
+			var pods corev1.PodList
+			w.must(w.client.List(t.Context(), &pods, client.InNamespace(w.namespace)))
+			if len(pods.Items) > 0 {
+				t.Errorf("%d pods were made", len(pods.Items))
+			}
+			w.must(w.client.Delete(t.Context(), taken))
+			w.run()
+			w.pod("edge-0")
+		})
+	}
+}
+
+// An operator of before gave the agents of all chains of a namespace one role, for the objects of all.
+func TestABindingToTheRoleOfAllChainsIsReplaced(t *testing.T) {
+	w := newWorld(t)
+	w.node("a")
+	w.apply(edge(443))
+	w.run()
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "edge-dataplane"}}
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(binding), binding))
+	old := &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: binding.Name, Labels: binding.Labels, OwnerReferences: binding.OwnerReferences},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "sinter-agent"},
+	}
+	w.must(w.client.Delete(t.Context(), binding))
+	w.must(w.client.Create(t.Context(), old))
+	w.run()
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(binding), binding))
+	if want := (rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "edge-dataplane"}); binding.RoleRef != want {
+		t.Errorf("agents have the rights of %v, want %v", binding.RoleRef, want)
+	}
+	role := &rbacv1.Role{ObjectMeta: binding.ObjectMeta}
+	w.must(w.client.Get(t.Context(), client.ObjectKeyFromObject(role), role))
+	for _, rule := range role.Rules {
+		if len(rule.ResourceNames) == 0 {
+			t.Errorf("the rule %v is for all objects of the namespace", rule)
+		}
 	}
 }
 
@@ -379,7 +447,7 @@ func TestLostSessionsAreCountedBeyondTheirInstance(t *testing.T) {
 	w.settle()
 	lost("edge-0", 2, 7)
 	lost("edge-0", 3, 8)
-	w.chains = &servicechain.Reconciler{Client: w.chains.Client, Live: w.chains.Live, Recorder: w, Clock: w.clock, AgentClusterRole: w.chains.AgentClusterRole} // another operator takes over
+	w.chains = &servicechain.Reconciler{Client: w.chains.Client, Live: w.chains.Live, Recorder: w, Clock: w.clock} // another operator takes over
 	lost("edge-0", 3, 8)
 	lost("edge-0", 4, 9)
 	w.apply(edge(443, threeInstances))

@@ -48,9 +48,6 @@ type Reconciler struct {
 	Live     client.Reader // reads past the cache
 	Recorder recorder.EventRecorder
 	Clock    clock.PassiveClock
-	// AgentClusterRole is the ClusterRole that agents get in the namespace of their chain.
-	AgentClusterRole string
-
 	// Policy is what the administrator lets chains do.
 	Policy compile.Policy
 
@@ -75,11 +72,10 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
 // Endpoints of Services that are backends of load balancers.
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
-// Each chain's agents have an account of their own, bound to the agent's role in the chain's namespace.
+// Each chain's agents have an account and a role of their own. The operator has all rights that it gives them.
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;create;patch
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;patch
-// That role alone may be given away.
-// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=clusterroles,verbs=bind,resourceNames=sinter-agent
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=rolebindings,verbs=get;list;watch;create;patch;delete
 // Where instances share state, their pods are found, and have a secret to know each other by. It is never read.
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
@@ -87,6 +83,9 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch
 // Decisions are told as events.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
+// lookAgain is how soon an object of somebody else is looked at again.
+const lookAgain = 10 * time.Second
 
 // phase is a step of a reconcile.
 type phase func(context.Context, *scope) error
@@ -123,8 +122,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (result ct
 		r.scale,
 		r.pruneHistory,
 	} {
+		var taken *takenError
 		if err := p(ctx, s); apierrors.IsConflict(err) {
 			s.soon(0) // the cache is behind
+			break
+		} else if errors.As(err, &taken) {
+			s.Found.Placed = report.False(v1alpha1.ReasonNameTaken, taken.Error())
+			s.soon(lookAgain) // nobody tells when it goes
 			break
 		} else if err != nil {
 			return ctrl.Result{}, err
@@ -141,6 +145,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Owns(&v1alpha1.ChainProgram{}).
 		Owns(&v1alpha1.ChainInstance{}).
 		Owns(&corev1.ServiceAccount{}).
+		Owns(&rbacv1.Role{}).
 		Owns(&rbacv1.RoleBinding{}).
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.NetworkFunction{}, handler.EnqueueRequestsFromMapFunc(r.usersOfFunction), builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -71,7 +71,7 @@ func grant() error {
 	if err != nil {
 		return err
 	}
-	for _, file := range []string{"role.yaml", "agent_role.yaml"} {
+	for _, file := range []string{"role.yaml"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", file))
 		if err != nil {
 			return err

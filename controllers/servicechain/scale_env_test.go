@@ -187,7 +187,7 @@ func TestAnOperatorThatRestartsGivesNothingUpBeforeItsWindowIsFull(t *testing.T)
 	w.settle()
 	w.wants(0.3)
 	w.watch(12 * time.Second)
-	w.chains = &servicechain.Reconciler{Client: w.chains.Client, Live: w.client, Recorder: w, Clock: w.clock, AgentClusterRole: "sinter-agent"}
+	w.chains = &servicechain.Reconciler{Client: w.chains.Client, Live: w.client, Recorder: w, Clock: w.clock}
 	w.watch(14 * time.Second)
 	w.works(0, 1)
 	w.watch(3 * time.Second)

@@ -269,7 +269,7 @@ func TestAChainThatIsMadeAnewHasASecretOfItsOwn(t *testing.T) {
 	head := metav1.ObjectMeta{Namespace: w.namespace, Name: "edge-dataplane"}
 	for _, o := range []client.Object{
 		w.pod("edge-0"), w.instance("edge-0"), &w.programs()[0],
-		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head},
+		&corev1.ServiceAccount{ObjectMeta: head}, &rbacv1.Role{ObjectMeta: head}, &rbacv1.RoleBinding{ObjectMeta: head}, &policyv1.PodDisruptionBudget{ObjectMeta: head},
 	} {
 		w.must(w.client.Delete(t.Context(), o, client.GracePeriodSeconds(0)))
 	}

@@ -56,7 +56,7 @@ func newWorld(t *testing.T) *world {
 	w.must(c.Create(t.Context(), ns))
 	w.namespace = ns.Name
 	watched := interceptor.NewClient(c, w.cached(w.counting()))
-	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, AgentClusterRole: "sinter-agent"}
+	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock}
 	w.instances = &chaininstance.Reconciler{Client: watched, Recorder: w, Clock: w.clock, Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
 	return w
 }

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
-	"sigs.k8s.io/yaml"
 
+	"github.com/sinter-nfv/sinter/api/rights"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
@@ -28,14 +29,14 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 		t.Skip("no API server: KUBEBUILDER_ASSETS is not set; make test-envtest builds one and sets it")
 	}
 	env, admin := startAPI(t)
-	role := agentRole(t)
+	head := metav1.ObjectMeta{Namespace: "default", Name: "agent"}
+	role := &rbacv1.Role{ObjectMeta: head, Rules: rights.Agent([]string{"edge-0"}, []string{"edge-1", "edge-2"})}
 	first, second := agenttest.Program(t, "first", "in", "out"), agenttest.Program(t, "second", "in", "out")
 	other := agenttest.Instance("edge-1")
 	other.Name = "edge-1"
 	create(t, admin, role, &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "agent"},
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
-		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "agent"}},
+		ObjectMeta: head, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: role.Name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "agent"}},
 	}, agenttest.ChainProgram(t, "edge-1", first), agenttest.ChainProgram(t, "edge-2", second), agenttest.Instance("edge-1"), other)
 	user, err := env.AddUser(envtest.User{Name: "agent"}, nil)
 	if err != nil {
@@ -77,9 +78,20 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 		}
 	}
 
+	ownAlone(t, own, other)
 	rests(t, instance)
 	if n := p.reporter.Writes.Failed.Load(); n != 0 {
 		t.Errorf("%d writes failed", n)
+	}
+}
+
+// ownAlone tells whether an agent may not write the status of another chain's instance.
+func ownAlone(t *testing.T, agent client.Client, other *v1alpha1.ChainInstance) {
+	t.Helper()
+	forged := other.DeepCopy()
+	forged.Status.AppliedHash = "forged"
+	if err := agent.Status().Patch(t.Context(), forged, client.MergeFrom(other)); !apierrors.IsForbidden(err) {
+		t.Errorf("the status of another chain's instance is written by the agent: %v; want that this is forbidden", err)
 	}
 }
 
@@ -124,18 +136,4 @@ func startAPI(t *testing.T) (*envtest.Environment, client.Client) {
 		t.Fatal(err)
 	}
 	return env, admin
-}
-
-// agentRole is the role that agents get.
-func agentRole(t *testing.T) *rbacv1.ClusterRole {
-	t.Helper()
-	var role rbacv1.ClusterRole
-	text, err := os.ReadFile(filepath.Join("..", "..", "config", "rbac", "agent_role.yaml"))
-	if err == nil {
-		err = yaml.UnmarshalStrict(text, &role)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &role
 }

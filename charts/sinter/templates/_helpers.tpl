@@ -58,10 +58,6 @@ app.kubernetes.io/component: operator
 {{- end }}
 {{- end }}
 
-{{- define "sinter.agentRole" -}}
-{{ include "sinter.fullname" . }}-agent
-{{- end }}
-
 {{- define "sinter.certificateSecret" -}}
 {{ include "sinter.fullname" . }}-certificate
 {{- end }}
