@@ -162,13 +162,26 @@ func TestChainsNameDevicesOnlyWhereTheAdministratorAllowsIt(t *testing.T) {
 
 	c.helm("upgrade", "sinter", chartDir, "--set", "operator.allowDevices=true,"+unanswered)
 	there := device("there")
-	c.create(there)
+	c.takes(func() error { return c.Create(context.Background(), there) })
 
 	c.helm("upgrade", "sinter", chartDir, "--set", unanswered)
 	c.refuses(func(n int) error { return c.Create(context.Background(), device(fmt.Sprintf("again-%d", n))) }, "do not name devices")
 	there.SetLabels(map[string]string{"what": "ever"})
 	if err := c.Update(context.Background(), there); err != nil {
 		t.Errorf("a chain that was there before the policy cannot be labelled: %v", err)
+	}
+}
+
+// takes tries until the API server takes it.
+func (c *cluster) takes(try func() error) {
+	c.t.Helper()
+	err := try()
+	for n := 0; err != nil && n < 100; n++ {
+		time.Sleep(200 * time.Millisecond)
+		err = try()
+	}
+	if err != nil {
+		c.t.Error(err)
 	}
 }
 
