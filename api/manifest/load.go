@@ -18,6 +18,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
@@ -33,6 +34,8 @@ type Options struct {
 	Memory *rules.Memory
 	// FilesBelow are further folders below which manifests may name files.
 	FilesBelow []string
+	// Stores remember texts that were read before; nil: none is remembered.
+	Stores *stores.Stores
 }
 
 // Load is as the function of the name.
@@ -40,6 +43,9 @@ func (o Options) Load(paths ...string) (*Bundle, finding.List) {
 	r := fileReader{o.FilesBelow}
 	l := newLoader(r.manifest, r.named)
 	l.bundle.Files.Memory = o.Memory
+	if o.Stores != nil {
+		l.stores = o.Stores
+	}
 	for _, path := range paths {
 		files, err := expand(path)
 		if err != nil {
@@ -107,11 +113,12 @@ type loader struct {
 	findings   finding.List
 	read       func(name string) ([]byte, error)         // a manifest
 	named      func(folder, name string) ([]byte, error) // what a manifest in a folder names
+	stores     *stores.Stores
 	configMaps map[configMap]map[string][]byte
 }
 
 func newLoader(read func(string) ([]byte, error), named func(string, string) ([]byte, error)) *loader {
-	return &loader{read: read, named: named, configMaps: map[configMap]map[string][]byte{}, bundle: &Bundle{
+	return &loader{read: read, named: named, stores: &stores.Stores{}, configMaps: map[configMap]map[string][]byte{}, bundle: &Bundle{
 		Files: rules.Files{
 			Rules:    map[rules.Source][]rules.Rule{},
 			Prefixes: map[string][]netip.Prefix{},

@@ -95,6 +95,13 @@ type ChainProgramSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	Classes int32 `json:"classes,omitempty"`
 
+	// Tables is its number of tables of routes that agents build from texts of stores. The program has
+	// their hashes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=64
+	Tables int32 `json:"tables,omitempty"`
+
 	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	// +required
 	// +listType=atomic

@@ -9,8 +9,8 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/tables"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
 // Inputs is what a chain refers to.

@@ -19,6 +19,9 @@ type ChainInstanceSpecApplyConfiguration struct {
 	// without shards. Its agent takes them from peers, or creates them empty if no peer has them. A
 	// change needs a new pod.
 	Shared *bool `json:"shared,omitempty"`
+	// Tables is the number of tables of routes that the program's agent builds, for which its container
+	// is made larger. A change needs a new pod.
+	Tables *int32 `json:"tables,omitempty"`
 	// Front is true for one of the instances that share the chain's state: its engine replies to
 	// ARP requests for the chain's addresses and announces them, so all packets come to it. The
 	// field has no effect if state is not shared: then each engine replies.
@@ -83,6 +86,14 @@ func (b *ChainInstanceSpecApplyConfiguration) WithGroups(values ...*InstanceGrou
 // If called multiple times, the Shared field is set to the value of the last call.
 func (b *ChainInstanceSpecApplyConfiguration) WithShared(value bool) *ChainInstanceSpecApplyConfiguration {
 	b.Shared = &value
+	return b
+}
+
+// WithTables sets the Tables field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Tables field is set to the value of the last call.
+func (b *ChainInstanceSpecApplyConfiguration) WithTables(value int32) *ChainInstanceSpecApplyConfiguration {
+	b.Tables = &value
 	return b
 }
 
