@@ -5,12 +5,16 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
 // Inputs is what a chain refers to.
@@ -23,6 +27,27 @@ type Inputs struct {
 	Policy Policy
 	// Backends are the endpoints of a Service.
 	Backends func(*v1alpha1.ServiceRef) ([]v1alpha1.Backend, error)
+	// Stored is the unpacked text of an object of a store.
+	Stored func(*v1alpha1.StoreObject) ([]byte, error)
+	// Session has the chain as it was compiled last, and keeps this; nil: nothing is known of it. The result is the same.
+	Session *Session
+}
+
+// Session compiles a chain again and again: a small change takes less time than the first compile. The zero Session is ready. It is not for
+// concurrent use.
+type Session struct {
+	texts  rules.Memory
+	tables tables.Memory
+	synth  synth.Session
+}
+
+// FromStores tells whether a chain takes texts from stores: such a chain is large, and worth a session.
+func FromStores(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) bool {
+	from := func(f *v1alpha1.FunctionKinds) bool {
+		return f.Router != nil && slices.ContainsFunc(f.Router.RoutesFrom, func(r v1alpha1.RoutesFrom) bool { return r.Store != nil })
+	}
+	return slices.ContainsFunc(c.Spec.Functions, func(f v1alpha1.Function) bool { return from(&f.FunctionKinds) }) ||
+		slices.ContainsFunc(Used(c, functions), func(f *v1alpha1.NetworkFunction) bool { return from(&f.Spec.FunctionKinds) })
 }
 
 // Outcome is a program, or why there is none.
@@ -31,6 +56,8 @@ type Outcome struct {
 	// Reason and Message are those of the condition Synthesized.
 	Reason, Message string
 	Findings        finding.List
+	// Again: a store did not give a text, which may change without any change of the chain.
+	Again bool
 }
 
 // Program is a program ready to be kept.
@@ -38,6 +65,7 @@ type Program struct {
 	Hash       string
 	Packed     []byte
 	Classes    int32
+	Tables     int32 // of routes, which agents build
 	Interfaces []v1alpha1.Name
 }
 
@@ -46,12 +74,18 @@ func (p *Program) Name(chain string) string { return chain + "-" + p.Hash[:10] }
 
 // Chain compiles a chain that has its defaults set, as the API server does.
 func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
+	o := compiled(c, in)
+	o.Again = slices.ContainsFunc(o.Findings, notInStore)
+	return o
+}
+
+func compiled(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 	if found := in.Policy.check(c); found.HasErrors() {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found), Findings: found}
 	}
 	files, found := readTexts(c, in)
 	c, functions, missing := resolved(c, in)
-	compiled, more, err := compiler.Compile(compiler.Sources{Chain: c, Functions: functions, Files: files})
+	compiled, more, err := in.Session.compile(compiler.Sources{Chain: c, Functions: functions, Files: files, Tables: &tables.Memory{}})
 	found = append(append(found, missing...), more...)
 	if found.HasErrors() {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found.Errors()), Findings: found}
@@ -68,10 +102,23 @@ func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 			"the program has %d bytes packed, and an object of the cluster takes %d: use fewer rules, or divide the chain", n, v1alpha1.MaxProgramBytes))
 	}
 	message := fmt.Sprintf("%d traffic classes", p.Classes)
+	if n := len(compiled.Result.Tables); n > 0 {
+		message += fmt.Sprintf("; tables of routes from stores: %d", n)
+	}
 	if w := found.Warnings(); len(w) > 0 {
 		message += "; " + Summary(w)
 	}
 	return Outcome{Program: p, Reason: v1alpha1.ReasonCompiled, Message: message, Findings: found}
+}
+
+// compile compiles the sources, by what the session has of them before; nil: nothing.
+func (s *Session) compile(from compiler.Sources) (*compiler.Program, finding.List, error) {
+	if s == nil {
+		return compiler.Compile(from)
+	}
+	s.texts.Forget()
+	from.Tables = &s.tables
+	return compiler.CompileAgain(&s.synth, from)
 }
 
 func failed(found finding.List, reason, message string) Outcome {
@@ -83,7 +130,7 @@ func pack(c *compiler.Program) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Program{Hash: c.Hash, Packed: packed}
+	out := &Program{Hash: c.Hash, Packed: packed, Tables: int32(len(c.Result.Tables))}
 	for _, s := range c.Result.Program.GetSegments() {
 		out.Classes += int32(len(s.GetClasses()))
 	}

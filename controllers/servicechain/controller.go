@@ -28,6 +28,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/capacity"
@@ -48,6 +49,8 @@ type Reconciler struct {
 	Live     client.Reader // reads past the cache
 	Recorder recorder.EventRecorder
 	Clock    clock.PassiveClock
+	// Stores are those that texts of chains may come from.
+	Stores *stores.Stores
 	// Policy is what the administrator lets chains do.
 	Policy compile.Policy
 

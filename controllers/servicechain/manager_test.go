@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/caching"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
@@ -62,7 +63,7 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 		}
 	}
 	if hook != nil {
-		if err := webhook.Setup(mgr, compile.Policy{}); err != nil {
+		if err := webhook.Setup(mgr, compile.Policy{}, &stores.Stores{Allowed: []string{}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 )
@@ -26,7 +28,11 @@ type Reader struct {
 	Cached client.Reader
 	Live   client.Reader
 	Policy compile.Policy
+	Stores *stores.Stores
 }
+
+// storesPatience is how long all texts of a chain may take that come from stores.
+const storesPatience = 30 * time.Second
 
 // Sources is what a chain refers to. The functions are the cache's own, to be read only.
 type Sources struct {
@@ -141,5 +147,17 @@ func (s *Sources) Inputs(ctx context.Context) (in compile.Inputs, failed func() 
 		keys := append(slices.Collect(maps.Keys(m.Data)), slices.Collect(maps.Keys(m.BinaryData))...)
 		return nil, finding.Missing("the ConfigMap has no such key" + finding.DidYouMean(ref.Key, keys))
 	}}
-	return in, func() error { return errors.Join(errs...) }
+	ctx, cancel := context.WithTimeout(ctx, storesPatience)
+	in.Stored = func(o *v1alpha1.StoreObject) ([]byte, error) {
+		text, err := s.reader.Stores.Text(ctx, o.URL, o.SHA256)
+		var refused *stores.RefusedError
+		if err != nil && !errors.As(err, &refused) {
+			return nil, finding.Missing(err.Error()) // it may come
+		}
+		return text, err
+	}
+	return in, func() error {
+		cancel()
+		return errors.Join(errs...)
+	}
 }

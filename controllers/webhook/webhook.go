@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/source"
@@ -24,8 +25,8 @@ import (
 // +kubebuilder:webhook:path=/validate-nfv-sinter-dev-v1alpha1-networkfunction,mutating=false,failurePolicy=fail,sideEffects=None,groups=nfv.sinter.dev,resources=networkfunctions,verbs=create;update,versions=v1alpha1,name=vnetworkfunction.nfv.sinter.dev,admissionReviewVersions=v1
 
 // Setup serves the webhooks.
-func Setup(mgr ctrl.Manager, policy compile.Policy) error {
-	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy}
+func Setup(mgr ctrl.Manager, policy compile.Policy, from *stores.Stores) error {
+	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy, Stores: from}
 	return errors.Join(
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.ServiceChain{}).WithValidator(&Chains{Reader: reader}).Complete(),
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.NetworkFunction{}).WithValidator(&Functions{Reader: reader}).Complete(),

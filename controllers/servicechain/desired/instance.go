@@ -17,6 +17,7 @@ func Instance(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1a
 	spec := v1alpha1.ChainInstanceSpec{
 		Chain: c.Name, Program: p.Name, Cores: int32(b.MaxCores),
 		Shared:     c.Spec.Scaling.Shared(),
+		Tables:     p.Spec.Tables,
 		Interfaces: bindings,
 		Placement:  *c.Spec.Placement.DeepCopy(),
 		Resources:  c.Spec.Resources,
