@@ -31,6 +31,8 @@ const (
 type Stores struct {
 	// Allowed are URLs; an object's URL must begin with one of them, by whole names of folders. Nil: any may be read.
 	Allowed []string
+	// Named is how they are named, for messages.
+	Named string
 	// Keep is how many bytes of texts are remembered.
 	Keep int
 
@@ -102,9 +104,9 @@ func (s *Stores) allows(object string) error {
 		}
 	}
 	if len(s.Allowed) == 0 {
-		return &RefusedError{"no stores may be read: the administrator names them in the chart's value stores.urls"}
+		return &RefusedError{"no stores may be read; name them by " + s.Named}
 	}
-	return &RefusedError{"the store may not be read; those that may are " + strings.Join(s.Allowed, ", ") + " (the chart's value stores.urls)"}
+	return &RefusedError{"the store may not be read; those that may are " + strings.Join(s.Allowed, ", ") + ", named by " + s.Named}
 }
 
 // client follows no redirections: they would lead out of the stores that may be read.

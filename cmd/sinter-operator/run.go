@@ -131,7 +131,7 @@ const storesKeep = 128 << 20
 func modern(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
 func (o *options) controllers(mgr ctrl.Manager) error {
-	from := &stores.Stores{Allowed: append([]string{}, o.stores...), Keep: storesKeep}
+	from := &stores.Stores{Allowed: append([]string{}, o.stores...), Named: "the chart's value stores.urls", Keep: storesKeep}
 	chains := &servicechain.Reconciler{
 		Stores: from,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},

@@ -26,6 +26,7 @@ func (f *chainFlags) add(flags *pflag.FlagSet) {
 // addInput adds the flags of all commands that read chains.
 func addInput(flags *pflag.FlagSet, in *compile.Input) {
 	flags.StringVar(&in.Chain, "chain", "", "name of the chain, if the files hold several")
+	flags.StringArrayVar(&in.Stores, "store", nil, "URL with which those of objects begin that manifests may read routes from, such as https://routes.example.net/tables/; repeatable")
 	flags.StringArrayVar(&in.FilesBelow, "files-below", nil, "folder below which manifests may name files of rules and routes, beside their own folders; repeatable")
 }
 

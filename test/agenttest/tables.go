@@ -18,7 +18,7 @@ import (
 
 // Store is a server of texts.
 type Store struct {
-	url   string
+	URL   string
 	Asked atomic.Int64 // requests
 
 	mu    sync.Mutex
@@ -41,7 +41,7 @@ func NewStore(t testing.TB) *Store {
 		_, _ = w.Write(text)
 	}))
 	t.Cleanup(server.Close)
-	s.url = server.URL
+	s.URL = server.URL
 	return s
 }
 
@@ -50,7 +50,7 @@ func (s *Store) Put(name string, text []byte) (field string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.texts["/"+name] = text
-	return fmt.Sprintf("store: {url: %q, sha256: \"%x\"}", s.url+"/"+name, sha256.Sum256(text))
+	return fmt.Sprintf("store: {url: %q, sha256: \"%x\"}", s.URL+"/"+name, sha256.Sum256(text))
 }
 
 // Remove forgets a text.

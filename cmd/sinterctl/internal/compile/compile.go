@@ -32,9 +32,14 @@ type Input struct {
 	Paths      []string // files and folders
 	Chain      string   // its name; empty: the only one
 	FilesBelow []string // further folders below which manifests may name files
+	Stores     []string // URLs with which those of objects begin that manifests may name
 }
 
 func (in Input) load(memory *rules.Memory, from *stores.Stores) (*manifest.Bundle, finding.List) {
+	if from == nil {
+		from = &stores.Stores{}
+	}
+	from.Allowed, from.Named = append([]string{}, in.Stores...), "--store"
 	return manifest.Options{Memory: memory, FilesBelow: in.FilesBelow, Stores: from}.Load(in.Paths...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sinter-nfv/sinter/test/agenttest"
@@ -27,7 +28,12 @@ spec:
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	synth, err := Files(Input{Paths: []string{path}})
+	in := Input{Paths: []string{path}}
+	if _, err := Files(in); err == nil || !strings.Contains(err.Error(), "no stores may be read; name them by --store") || store.Asked.Load() > 0 {
+		t.Errorf("without leave it says %v after %d requests", err, store.Asked.Load())
+	}
+	in.Stores = []string{store.URL + "/"}
+	synth, err := Files(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +42,7 @@ spec:
 	}
 	var s Session
 	for range 2 {
-		run, err := s.Files(Input{Paths: []string{path}})
+		run, err := s.Files(in)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +54,7 @@ spec:
 		t.Errorf("the store was asked %d times, want twice for each text: what a session has read it does not read again", n)
 	}
 	store.Remove("b")
-	if _, err := Files(Input{Paths: []string{path}}); err == nil {
+	if _, err := Files(in); err == nil {
 		t.Error("a text that is not there is not missed")
 	} else {
 		want := path + ":9: spec.functions[0].router.routesFrom[1].store: "
