@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -78,5 +79,77 @@ func (b *builder) checkTranslation(f *function, at string, node int, s element.S
 			b.warn(f.object, at, a.String(), "lies in %s of interface %q, which does not answer ARP requests for it: replies never arrive; add it to the interface's addresses",
 				i.prefix.Masked(), i.name)
 		}
+	}
+}
+
+// mapping is a set-field that translates addresses without state, and where it is written.
+type mapping struct {
+	object finding.Object
+	field  string
+	node   int
+	element.SetField
+}
+
+// checkMapping refuses a mapping of what a NAPT may translate to: an address of its pool with ports that it chooses from. Replies would
+// come to one of the two alone.
+func (b *builder) checkMapping(m mapping) {
+	for i := range b.pools {
+		p := &b.pools[i]
+		if b.realm.find(p.outside) != b.realm.find(port{b.g.Nodes[m.node].Name, ""}) {
+			continue
+		}
+		a, found := b.mapsDynamic(m, p)
+		if !found {
+			continue
+		}
+		to := headerspace.AsAddr(m.Value)
+		what := fmt.Sprintf("takes packets to %s, which", headerspace.AsAddr(a))
+		if m.Field == headerspace.Src {
+			what = "maps to an address that"
+		}
+		b.fail(m.object, m.field, to.String(), "%s is in the pool of %q, with ports of those that it chooses from (%d-%d): replies would come to one of the two alone; "+
+			"take the address out of the pool, or map other ports", what, p.outside.owner, p.portMin, p.portMax)
+	}
+}
+
+// mapsDynamic looks for packets that a mapping takes, or makes, and that a NAPT would take or make; a is the address.
+func (b *builder) mapsDynamic(m mapping, p *pooled) (a headerspace.Value, found bool) {
+	s := wiring.NewSearch(b.g.Nodes, func(node int, f headerspace.Filter) {
+		for _, d := range p.dynamic(m.Field == headerspace.Src) {
+			if q, possible := f.Intersect(d).Feasible(); node == m.node && possible && !found {
+				a, found = q.Get(headerspace.Dst).Intervals()[0].Lo, true // of a mapping of destinations
+			}
+		}
+	})
+	start := headerspace.Filter{}.With(headerspace.Frag, headerspace.Of(headerspace.FragWhole))
+	if m.Field == headerspace.Src {
+		if !slices.Contains(p.pool, headerspace.AsAddr(m.Value)) {
+			return a, false
+		}
+		s.Outwards = true
+	} else {
+		start = start.With(headerspace.Dst, addresses(p.pool))
+	}
+	for n, i := range b.interfaces {
+		if s.Outwards || b.sees(i, p.outside) {
+			s.Follow(b.g.Nodes[b.g.Interfaces[n].In].Out[0], start)
+		}
+	}
+	return a, found
+}
+
+// dynamic is the packets from which a NAPT makes bindings of its pool's, but for addresses, or those which it finds them for.
+func (p *pooled) dynamic(outward bool) []headerspace.Filter {
+	of := func(proto headerspace.Set) headerspace.Filter {
+		return headerspace.Filter{}.With(headerspace.Proto, proto)
+	}
+	ports, types, at := headerspace.Range(uint64(p.portMin), uint64(p.portMax)), headerspace.Of(0, 3, 11, 12, 14), headerspace.DPort
+	if outward {
+		types, at = headerspace.Of(8, 13), headerspace.SPort
+	}
+	return []headerspace.Filter{
+		of(headerspace.Of(6, 17)).With(at, ports),
+		of(headerspace.Of(1)).With(headerspace.ICMPType, types),
+		of(headerspace.Full(headerspace.Proto).Subtract(headerspace.Of(1, 6, 17))),
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 func init() {
 	register(func(*Chain, string, element.DecTTL) meaning { return decTTL{} })
+	register(func(_ *Chain, _ string, e element.TTLGuard) meaning { return ttlGuard{e} })
 }
 
 type decTTL struct{}
@@ -17,4 +18,13 @@ func (decTTL) pass(_ *run, _ *graph.Node, p *packet, _ int) (int, bool) {
 	}
 	p.ip[8]--
 	return element.TTLAlive, false
+}
+
+type ttlGuard struct{ element.TTLGuard }
+
+func (g ttlGuard) pass(_ *run, _ *graph.Node, p *packet, _ int) (int, bool) {
+	if p.ip[8] < g.Min {
+		return element.GuardFail, false
+	}
+	return element.GuardPass, false
 }
