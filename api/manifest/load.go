@@ -122,6 +122,8 @@ func newLoader(read func(string) ([]byte, error), named func(string, string) ([]
 		Files: rules.Files{
 			Rules:    map[rules.Source][]rules.Rule{},
 			Prefixes: map[string][]netip.Prefix{},
+
+			Inspections: map[string][]rules.Inspection{},
 		},
 		documents: map[finding.Object]*document{},
 	}}
