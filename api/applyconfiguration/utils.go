@@ -168,6 +168,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServiceRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SetFieldElement"):
 		return &apiv1alpha1.SetFieldElementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SourceRoute"):
+		return &apiv1alpha1.SourceRouteApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StaticTranslation"):
 		return &apiv1alpha1.StaticTranslationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Status"):

@@ -83,6 +83,36 @@ type Route struct {
 	// destination itself, else the interface's gateway.
 	// +optional
 	Via Address `json:"via,omitempty"`
+
+	// BySource is for packets of the prefix that come from some sources: the first entry whose `from`
+	// holds a packet's source decides instead of the route.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	BySource []SourceRoute `json:"bySource,omitempty"`
+}
+
+// SourceRoute is where packets of some sources go.
+type SourceRoute struct {
+	// From are prefixes of sources.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	From []Prefix `json:"from,omitempty"`
+
+	// Type, as of the route.
+	// +optional
+	// +kubebuilder:default=Forward
+	Type RouteType `json:"type,omitempty"`
+
+	// Port that the packets leave by, if the type is Forward.
+	// +optional
+	Port Name `json:"port,omitempty"`
+
+	// Via is the next hop, as of the route.
+	// +optional
+	Via Address `json:"via,omitempty"`
 }
 
 // RouteFormat is the format of a file of routes.

@@ -170,7 +170,7 @@ func routeOf(p netip.Prefix, origin int) fib.Route {
 func (l *routing) number(f *function, origins []*routeOrigin) {
 	to := placement.NewOuts()
 	for _, p := range f.ports {
-		if slices.ContainsFunc(origins, func(o *routeOrigin) bool { return o.port == p }) {
+		if f.splitsTo(p) || slices.ContainsFunc(origins, func(o *routeOrigin) bool { return o.port == p }) {
 			to.Number(p)
 		}
 	}

@@ -28,7 +28,8 @@ type function struct {
 	sends      map[string]int // per port, where packets of the router's own begin
 	leads      []string       // ports that its lookups lead to, by output
 	hasDefault bool
-	beyond     map[string]bool // ports by which routes other than connected ones lead
+	splits     map[string]*split // by the lookup's output
+	beyond     map[string]bool   // ports by which routes other than connected ones lead
 }
 
 // The ports of functions with two sides.

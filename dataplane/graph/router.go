@@ -3,6 +3,7 @@ package graph
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -56,7 +57,7 @@ const (
 func (r router) lower(b *builder, f *function) {
 	spec := r.spec
 	own, sources := b.routerAddresses(f, spec)
-	f.sends, f.beyond = map[string]int{}, map[string]bool{}
+	f.sends, f.beyond, f.splits = map[string]int{}, map[string]bool{}, map[string]*split{}
 	l := b.routing(f, spec)
 	var entered []string
 	for _, p := range f.ports {
@@ -112,10 +113,9 @@ func (b *builder) routerAddresses(f *function, spec *v1alpha1.Router) ([]netip.A
 // fullTTL is the TTL of a router's own packets before its lookup, and of what an interface sends to a router, by which it becomes 64 on the wire.
 const fullTTL = 65
 
-// routerFace makes the router's elements, and tells where packets come in, and where its own begin.
+// routerFace makes a router's elements, and tells where packets come in, and where its own begin.
 func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, l routing) (in Edge, sends int) {
-	names, ports := l.outs, l.ports
-	f.leads = names[:ports:ports]
+	f.leads = l.outs[:l.ports:l.ports]
 	entry := -1
 	if len(own) > 0 {
 		entry = b.add(f.name, name+"/local", localClassifier(name, own))
@@ -131,34 +131,7 @@ func (b *builder) routerFace(f *function, name string, own []netip.Addr, source 
 	} else {
 		entry = lookup
 	}
-	expired := -1
-	for i, p := range names[:ports] {
-		ttl := b.add(f.name, name+"/ttl-"+p, element.DecTTL{})
-		b.wire(lookup, i, ttl)
-		b.exit(ttl, element.TTLAlive, f, p)
-		if expired < 0 {
-			expired = b.add(f.name, name+"/expired", element.ICMPError{Type: icmpTimeExceeded, Code: codeTTLExceeded, Source: source})
-			b.wire(expired, 0, sends)
-		}
-		b.wire(ttl, element.TTLExpired, expired)
-	}
-	refuse := func(out int, what string, code uint8) {
-		n := b.add(f.name, name+"/"+what, element.ICMPError{Type: icmpUnreachable, Code: code, Source: source})
-		b.wire(lookup, out, n)
-		b.wire(n, 0, sends)
-	}
-	for i, kind := range names[ports:] {
-		switch v1alpha1.RouteType(kind) {
-		case v1alpha1.RouteDiscard:
-			b.wire(lookup, ports+i, b.add(f.name, name+"/discard", element.Discard{Reason: f.name + "/discard"}))
-		case v1alpha1.RouteUnreachable:
-			refuse(ports+i, "unreachable", codeHostUnreachable)
-		case v1alpha1.RouteProhibit:
-			refuse(ports+i, "prohibit", codeProhibited)
-		case v1alpha1.RouteForward:
-		}
-	}
-	refuse(l.NoRoute, "no-route", codeNetUnreachable)
+	(&face{b, f, name, source, sends, -1, map[string]int{}}).wire(lookup, l)
 	return Edge{To: entry}, sends
 }
 
@@ -189,7 +162,7 @@ func (b *builder) routing(f *function, spec *v1alpha1.Router) routing {
 func lookupOf(f *function, routes []portRoute) routing {
 	to := placement.NewOuts()
 	for _, p := range f.ports {
-		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.port == p }) {
+		if f.splitsTo(p) || slices.ContainsFunc(routes, func(r portRoute) bool { return r.port == p }) {
 			to.Number(p)
 		}
 	}
@@ -228,10 +201,14 @@ type routeOrigin struct {
 	pool  string             // the function whose NAPT's pool the prefix is of; empty: none
 	rank  int
 	field string
+	split string // output of packets that their sources divide; empty: they do not
 }
 
 // leads names the lookup's output: the port, or the type of a route that leads nowhere (no port is written so).
 func (r *routeOrigin) leads() string {
+	if r.split != "" {
+		return r.split
+	}
 	if r.port == "" {
 		return string(r.kind)
 	}
@@ -337,7 +314,11 @@ func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]
 			if !via.IsValid() {
 				b.checkNextHop(f, field+".prefix", p, r.Port, near[string(r.Port)])
 			}
-			list = append(list, portRoute{p, &routeOrigin{via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"}})
+			of := &routeOrigin{via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"}
+			if len(r.BySource) > 0 {
+				of.split = b.split(f, field, i, &spec.Routes[i], near, of)
+			}
+			list = append(list, portRoute{p, of})
 		}
 	}
 	return list
@@ -416,4 +397,154 @@ func (b *builder) nextHop(f *function, field string, kind v1alpha1.RouteType, na
 	}
 	b.fail(f.object, field+".via", string(s), "the next hop is not on-link at port %q; %s", string(name), nextHopAdvice(prefixes, at.routers))
 	return via, false
+}
+
+// split divides the packets of a route by their sources.
+type split struct {
+	name string       // of its elements
+	own  *routeOrigin // of packets from other sources
+	from []sourceRoute
+}
+
+// sourceRoute is where packets of some sources go.
+type sourceRoute struct {
+	sources []headerspace.Filter
+	*routeOrigin
+}
+
+// split reads a route's entries by source. It notes where they lead, and names the lookup's output.
+func (b *builder) split(f *function, field string, at int, r *v1alpha1.Route, near map[string]behind, own *routeOrigin) (out string) {
+	s := &split{name: fmt.Sprintf("by-source-%d", at), own: own}
+	for i, e := range r.BySource {
+		field := index(field+".bySource", i)
+		dead := e.Type != "" && e.Type != v1alpha1.RouteForward
+		switch {
+		case dead && (e.Port != "" || e.Via != ""):
+			b.fail(f.object, field, string(e.Type), "a route of this type leads nowhere: leave port and via out")
+			continue
+		case !dead && e.Port == "":
+			b.fail(f.object, field+".port", "", "set port: a route of type Forward leads to one")
+			continue
+		}
+		via, ok := b.nextHop(f, field, e.Type, e.Port, e.Via, near)
+		to := sourceRoute{routeOrigin: &routeOrigin{via: via, port: string(e.Port), kind: e.Type}}
+		for k, text := range e.From {
+			p, problem := rules.ParsePrefix(string(text))
+			if b.problem(f.object, index(field+".from", k), problem) {
+				to.sources = append(to.sources, headerspace.Filter{}.With(headerspace.Src, headerspace.Prefix(p)))
+			}
+		}
+		if !ok {
+			continue
+		}
+		s.from = append(s.from, to)
+		if to.port != "" {
+			f.beyond[to.port] = true
+		}
+	}
+	f.splits[s.name] = s
+	return s.name
+}
+
+// splitsTo tells whether packets of some sources go to a port.
+func (f *function) splitsTo(port string) bool {
+	for _, s := range f.splits {
+		if slices.ContainsFunc(s.from, func(to sourceRoute) bool { return to.port == port }) {
+			return true
+		}
+	}
+	return false
+}
+
+// face is a router's elements behind its lookup, for ports that share them.
+type face struct {
+	*builder
+	f       *function
+	name    string
+	source  netip.Addr // of errors
+	sends   int        // where the router's own packets begin
+	expired int        // -1: not there yet
+	to      map[string]int
+}
+
+// wire leads the lookup's outputs to where their routes lead.
+func (r *face) wire(lookup int, l routing) {
+	for i, p := range l.outs[:l.ports] {
+		r.builder.wire(lookup, i, r.leads(p))
+	}
+	for i, out := range l.outs[l.ports:] {
+		if r.f.splits[out] == nil {
+			r.builder.wire(lookup, l.ports+i, r.leads(out))
+		}
+	}
+	noRoute := r.refuse("no-route", codeNetUnreachable)
+	r.builder.wire(lookup, l.NoRoute, noRoute)
+	for i, out := range l.outs[l.ports:] {
+		if s := r.f.splits[out]; s != nil {
+			r.builder.wire(lookup, l.ports+i, r.bySource(s, noRoute))
+		}
+	}
+}
+
+// leads is the element to which routes lead: of a port, or of a type that leads nowhere.
+func (r *face) leads(to string) int {
+	n, ok := r.to[to]
+	if ok {
+		return n
+	}
+	switch v1alpha1.RouteType(to) {
+	case v1alpha1.RouteDiscard:
+		n = r.add(r.f.name, r.name+"/discard", element.Discard{Reason: r.f.name + "/discard"})
+	case v1alpha1.RouteUnreachable:
+		n = r.refuse("unreachable", codeHostUnreachable)
+	case v1alpha1.RouteProhibit:
+		n = r.refuse("prohibit", codeProhibited)
+	case v1alpha1.RouteForward: // a type that leads somewhere is no name of an output
+	default:
+		n = r.port(to)
+	}
+	r.to[to] = n
+	return n
+}
+
+func (r *face) port(p string) int {
+	ttl := r.add(r.f.name, r.name+"/ttl-"+p, element.DecTTL{})
+	r.exit(ttl, element.TTLAlive, r.f, p)
+	if r.expired < 0 {
+		r.expired = r.add(r.f.name, r.name+"/expired", element.ICMPError{Type: icmpTimeExceeded, Code: codeTTLExceeded, Source: r.source})
+		r.builder.wire(r.expired, 0, r.sends)
+	}
+	r.builder.wire(ttl, element.TTLExpired, r.expired)
+	return ttl
+}
+
+func (r *face) refuse(what string, code uint8) int {
+	n := r.add(r.f.name, r.name+"/"+what, element.ICMPError{Type: icmpUnreachable, Code: code, Source: r.source})
+	r.builder.wire(n, 0, r.sends)
+	return n
+}
+
+// bySource divides packets by their sources. The lookup has noted the next hop of the others; where an entry has another one, a lookup with a single
+// route notes that.
+func (r *face) bySource(s *split, noRoute int) int {
+	c := element.Classifier{Default: len(s.from), Outs: len(s.from) + 1}
+	for i, to := range s.from {
+		c.Rules = append(c.Rules, element.Rule{Name: fmt.Sprintf("%s/%s/%d", r.name, s.name, i), Filters: to.sources, Out: i})
+	}
+	n := r.add(r.f.name, r.name+"/"+s.name, c)
+	for i, to := range s.from {
+		next := r.leads(to.leads())
+		if to.port != "" && to.via != s.own.via {
+			route := element.Route{Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Via: to.via}
+			hop := r.add(r.f.name, fmt.Sprintf("%s/%s/hop-%d", r.name, s.name, i), element.Lookup{Routes: []element.Route{route}, NoRoute: 1, Outs: 2})
+			r.builder.wire(hop, 0, next)
+			r.builder.wire(hop, 1, noRoute)
+			next = hop
+		}
+		r.builder.wire(n, i, next)
+	}
+	plain := *s.own
+	plain.split = ""
+	r.builder.wire(n, c.Default, r.leads(plain.leads()))
+	return n
 }

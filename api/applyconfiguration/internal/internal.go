@@ -1654,6 +1654,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Route
   map:
     fields:
+    - name: bySource
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.SourceRoute
+          elementRelationship: atomic
     - name: port
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
@@ -1935,6 +1941,25 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Side
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.SourceRoute
+  map:
+    fields:
+    - name: from
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Prefix
+          elementRelationship: atomic
+    - name: port
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: type
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RouteType
+      default: Forward
+    - name: via
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Spread
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.StaticTranslation
