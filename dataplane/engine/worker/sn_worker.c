@@ -417,6 +417,8 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 		bool watched = sn_trace_turn(w->trace, i);
 
 		forward_all(w, i, i + 1, segment, now);
+		if (w->dispatching && w->burst.shards[i] != SN_PKT_NO_SHARD)
+			sn_trace_shard(w->trace, w->burst.shards[i]);
 		if (is_handed(w, i))
 			sn_trace_handed(w->trace);
 		if (!watched || is_handed(w, i))

@@ -5768,7 +5768,8 @@ type TracedPacket struct {
 	Classes       []*TracedClass         `protobuf:"bytes,4,rep,name=classes,proto3" json:"classes,omitempty"`
 	Drops         []string               `protobuf:"bytes,5,rep,name=drops,proto3" json:"drops,omitempty"` // reasons; several if there were copies
 	Frames        []*TracedFrame         `protobuf:"bytes,6,rep,name=frames,proto3" json:"frames,omitempty"`
-	Cut           bool                   `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"` // there were more classes, drops or frames
+	Cut           bool                   `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"`      // there were more classes, drops or frames
+	Shard         uint32                 `protobuf:"varint,60,opt,name=shard,proto3" json:"shard,omitempty"` // of its state, plus one; 0: it met none, or one worker has all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5850,6 +5851,13 @@ func (x *TracedPacket) GetCut() bool {
 		return x.Cut
 	}
 	return false
+}
+
+func (x *TracedPacket) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
 }
 
 type TracedClass struct {
@@ -8519,7 +8527,7 @@ const file_program_proto_rawDesc = "" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x1a\n" +
 	"\bexamined\x18\x03 \x01(\x04R\bexamined\x12\x16\n" +
 	"\x06missed\x18\x04 \x01(\x04R\x06missed\x12\x12\n" +
-	"\x04over\x18\x05 \x01(\tR\x04over\"\xf1\x01\n" +
+	"\x04over\x18\x05 \x01(\tR\x04over\"\x87\x02\n" +
 	"\fTracedPacket\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x17\n" +
@@ -8527,7 +8535,8 @@ const file_program_proto_rawDesc = "" +
 	"\aclasses\x18\x04 \x03(\v2\x1e.sinter.program.v1.TracedClassR\aclasses\x12\x14\n" +
 	"\x05drops\x18\x05 \x03(\tR\x05drops\x126\n" +
 	"\x06frames\x18\x06 \x03(\v2\x1e.sinter.program.v1.TracedFrameR\x06frames\x12\x10\n" +
-	"\x03cut\x18\a \x01(\bR\x03cut\"=\n" +
+	"\x03cut\x18\a \x01(\bR\x03cut\x12\x14\n" +
+	"\x05shard\x18< \x01(\rR\x05shard\"=\n" +
 	"\vTracedClass\x12\x18\n" +
 	"\asegment\x18\x01 \x01(\rR\asegment\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\rR\x05class\"\xbe\x01\n" +
