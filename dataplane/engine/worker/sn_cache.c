@@ -4,6 +4,7 @@
 
 #include "sn_cache.h"
 #include "sn_huge.h"
+#include "sn_lines.h"
 #include "sn_napt.h"
 #include "sn_rewrite.h"
 
@@ -57,7 +58,9 @@ int sn_cache_init(struct sn_cache *c, uint32_t entries)
 	c->seed = 0xe7037ed1a0b428dbull ^ (uintptr_t)c;
 	c->tags = aligned_alloc(64, (entries * sizeof(*c->tags) + 63) / 64 * 64);
 	c->first_form = 1;
-	if (!c->tags || !map_memory(c, entries * sizeof(*c->entries))) {
+	c->cells_memory = calloc(1, entries * sizeof(*c->cells) + 2 * SN_LINE);
+	c->cells = (struct sn_flow_cell *)(((uintptr_t)c->cells_memory + SN_LINE - 1) / SN_LINE * SN_LINE);
+	if (!c->tags || !c->cells_memory || !map_memory(c, entries * sizeof(*c->entries))) {
 		sn_cache_free(c);
 		return -ENOMEM;
 	}
@@ -75,8 +78,10 @@ static void shorts_free(struct sn_cache_short_table *t)
 void sn_cache_free(struct sn_cache *c)
 {
 	free(c->tags);
+	free(c->cells_memory);
 	sn_growing_free(c->memory);
 	c->tags = NULL;
+	c->cells_memory = NULL;
 	c->memory = NULL;
 	c->entries = NULL;
 	c->forms = NULL;
@@ -287,17 +292,18 @@ static bool keep_short(struct sn_cache *c, const struct sn_cache_entry *e, uint6
 	return true;
 }
 
-void sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-		   const struct sn_session *session)
+struct sn_cache_entry *sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
+				     const struct sn_session *session)
 {
 	/* One in eight, whichever, takes the place of another: that may have ended. */
 	struct sn_cache_entry *to = place(c, e, hash, !session || ++c->turn % 8 == 0);
 
 	if (!to && keep_short(c, e, hash, session))
-		return;
+		return NULL;
 	if (!to)
 		to = place(c, e, hash, true);
 	*to = *e;
+	return to;
 }
 
 /* Whether sessions are so many that a table of n buckets would be used. */
