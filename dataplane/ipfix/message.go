@@ -50,8 +50,10 @@ func (m *message) after(number uint16, length int) int {
 	return len(m.bytes) + setHeader + length
 }
 
+// template describes a template. Those about the exporter have sets of their own, as some collectors read but the first of a set.
 func (m *message) template(t *Template) {
 	if len(t.Scope) > 0 {
+		m.close()
 		m.open(optionsSet)
 	} else {
 		m.open(templateSet)

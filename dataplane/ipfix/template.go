@@ -22,6 +22,7 @@ const (
 	DestinationTransportPort Element = 11
 	DestinationIPv4Address   Element = 12
 	ICMPTypeCodeIPv4         Element = 32
+	SamplingInterval         Element = 34 // deprecated
 	FlowEndReason            Element = 136
 	ExportingProcessID       Element = 144
 	ObservationDomainID      Element = 149
