@@ -455,6 +455,9 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 	r.compareCounters(stats, note)
 	r.compareColours(stats, note)
 	r.compareInspections(stats, note)
+	if err := r.compareObserved(ctx, now, note); err != nil {
+		return err
+	}
 	sessions, err := r.compareSessions(ctx, now)
 	if err != nil {
 		return err
@@ -569,11 +572,6 @@ func (r *rig) explain(p sent, want, seen interp.Result, diff []interp.Mismatch) 
 	}
 	r.way(&s, p)
 	return s.String()
-}
-
-func number(a netip.Addr) uint32 {
-	b := a.As4()
-	return binary.BigEndian.Uint32(b[:])
 }
 
 func (r *rig) name(o interp.Out) string { return r.g.Interfaces[o.Interface].Name }

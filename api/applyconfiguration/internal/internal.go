@@ -342,6 +342,16 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Collector
+  map:
+    fields:
+    - name: address
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
+    - name: port
+      type:
+        scalar: numeric
+      default: 4739
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
   map:
     fields:
@@ -612,6 +622,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vlan
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.FlowExport
+  map:
+    fields:
+    - name: activeTimeout
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 60s
+    - name: collector
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Collector
+    - name: idleTimeout
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 15s
+    - name: sampling
+      type:
+        scalar: numeric
+      default: 1
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.FlowState
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Function
@@ -1224,6 +1252,12 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.MeterAction
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Mirror
+  map:
+    fields:
+    - name: to
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Monitor
   map:
     fields:
@@ -1235,6 +1269,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: export
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.FlowExport
+    - name: top
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.MonitorTop
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.MonitorClass
   map:
     fields:
@@ -1259,6 +1299,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: icmpType
       type:
         scalar: numeric
+    - name: mirror
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Mirror
     - name: name
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RuleName
@@ -1283,6 +1326,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vlan
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.MonitorTop
+  map:
+    fields:
+    - name: by
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TopBy
+          elementRelationship: associative
+    - name: entries
+      type:
+        scalar: numeric
+      default: 1024
+    - name: interval
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 60s
+    - name: prefixLength
+      type:
+        scalar: numeric
+      default: 24
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NAPT
   map:
     fields:
@@ -2034,6 +2098,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
           elementRelationship: associative
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.TopBy
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Tracking
   map:
     fields:

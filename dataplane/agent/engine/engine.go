@@ -192,6 +192,14 @@ func (t *traced) Traced(more *programpb.Traced) error {
 	return nil
 }
 
+// FlowRecords takes records of flows that are to be exported.
+func (e *Engine) FlowRecords(ctx context.Context) (*programpb.FlowRecords, error) {
+	records, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowRecords, error) {
+		return c.ReadFlows(ctx, 0)
+	})
+	return records, err
+}
+
 // AssignShards says which shards are the engine's.
 func (e *Engine) AssignShards(ctx context.Context, a *programpb.AssignShards) error {
 	_, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {
