@@ -3,6 +3,7 @@ package flows
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -104,8 +105,11 @@ func (x *Export) Close() error {
 	return x.end()
 }
 
-// settled is how late the engine's records are at most: it looks at known flows once a second.
-const settled = 1100 * time.Millisecond
+// Bounds of the wait for what an engine still has: it looks at all known flows about once a second.
+const (
+	finishTime = 10 * time.Second
+	finishStep = 50 * time.Millisecond
+)
 
 // Finish takes what the engine still has, after packets have stopped, sends all, and ends.
 func (x *Export) Finish(ctx context.Context, read Reader) error {
@@ -114,23 +118,35 @@ func (x *Export) Finish(ctx context.Context, read Reader) error {
 	if x.exporter == nil {
 		return nil
 	}
-	select {
-	case <-time.After(settled):
-	case <-ctx.Done():
-	}
-	var failed error
-	for {
+	return errors.Join(x.drain(ctx, read), x.end())
+}
+
+// drain reads until the engine has looked at all of its flows.
+func (x *Export) drain(ctx context.Context, read Reader) error {
+	ctx, cancel := context.WithTimeout(ctx, finishTime)
+	defer cancel()
+	var first uint64
+	for i := 0; ; i++ {
 		records, err := read(ctx)
 		if err != nil {
-			failed = err
-			break
+			return err
 		}
 		x.send(x.cache.Add(records))
-		if !records.GetMore() {
-			break
+		if i == 0 {
+			first = records.GetRounds()
+		}
+		switch {
+		case records.GetMore():
+			continue
+		case records.GetRounds() >= first+2:
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("the engine's last flows: %w", ctx.Err())
+		case <-time.After(finishStep):
 		}
 	}
-	return errors.Join(failed, x.end())
 }
 
 // wanted is what a program exports; nil: nothing.

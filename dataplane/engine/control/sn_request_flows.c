@@ -4,6 +4,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <rte_common.h>
+
 #include "sn_counts.h"
 #include "sn_messages.h"
 #include "sn_observer.h"
@@ -202,6 +204,16 @@ static void count_back(Sinter__Program__V1__FlowRecord *record, uint64_t now_ns)
 	record->last_ms = now_ms - record->last_ms;
 }
 
+/* Of the slowest worker. */
+static uint64_t rounds_of(const struct sn_plan *plan)
+{
+	uint64_t least = UINT64_MAX;
+
+	for (unsigned int w = 0; w < plan->n_workers; w++)
+		least = RTE_MIN(least, plan->counts[w]->observer->rounds);
+	return least;
+}
+
 static uint64_t unix_now(void)
 {
 	struct timespec now;
@@ -238,6 +250,7 @@ int sn_answer_read_flows(const struct sn_engine *engine, struct sn_arena *arena,
 	list->now_ns = sn_threads_now(sn_engine_threads(engine));
 	list->unix_ns = unix_now();
 	list->more = list->n_records == limit;
+	list->rounds = rounds_of(plan);
 	for (size_t i = 0; i < list->n_records; i++)
 		count_back(list->records[i], list->now_ns);
 	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_FLOW_RECORDS;

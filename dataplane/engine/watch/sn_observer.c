@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_common.h>
+
 #include "sn_lines.h"
 
 static bool create_windows(struct sn_observer *o)
@@ -180,14 +182,29 @@ void sn_observer_place(struct sn_observer *o, struct sn_flow_cell *cell, const s
 	*cell = *flow;
 }
 
-void sn_observer_sweep(struct sn_observer *o, struct sn_flow_cell *cells, uint32_t all, uint32_t n,
+uint32_t sn_observer_due(struct sn_observer *o, uint64_t now)
+{
+	uint64_t ms = (now - o->swept_ns) / 1000000;
+
+	/* A worker that gets little time comes by seldom. */
+	o->swept_ns = now;
+	return (uint32_t)RTE_MIN(RTE_MAX(ms, 1u) * SN_CELLS_PER_MS, (uint64_t)SN_CELLS_PER_TICK);
+}
+
+bool sn_observer_sweep(struct sn_observer *o, struct sn_flow_cell *cells, uint32_t all, uint32_t n,
 		       uint32_t *next)
 {
+	bool over = false;
+
 	for (; n > 0; n--) {
 		if (cells[*next].packets > 0)
 			sn_observer_take(o, &cells[*next]);
-		*next = *next + 1 == all ? 0 : *next + 1;
+		if (++*next < all)
+			continue;
+		*next = 0;
+		over = true;
 	}
+	return over;
 }
 
 void sn_observer_packet(struct sn_observer *o, const struct sn_flow_cell *flow, uint32_t bytes,

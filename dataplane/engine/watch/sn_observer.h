@@ -7,7 +7,7 @@
  * who export them.
  *
  * A known flow costs one write: its decision has a cell, in which its packets are counted. Cells are emptied
- * some at a time, each within SN_CELLS_PER_TICK ticks per cell, or when their decision gives way to another;
+ * some at a time, SN_CELLS_PER_MS for each millisecond, or when their decision gives way to another;
  * only then are keys looked up. Packets that take the slow path are taken one by one. So all packets count,
  * each once, but up to a second late.
  */
@@ -21,7 +21,8 @@
 #include "sn_program.h"
 #include "sn_top.h"
 
-#define SN_CELLS_PER_TICK 64
+#define SN_CELLS_PER_MS	  64
+#define SN_CELLS_PER_TICK 2048	/* at most */
 #define SN_FLOW_RECORDS	  16384 /* in a ring */
 
 /* A flow's packets, as they are where the monitor is; two cells share a cache line. */
@@ -56,6 +57,8 @@ struct sn_observer {
 	struct sn_observation of; /* its own copy */
 	uint32_t references;	  /* of plans; the control thread's */
 	uint32_t until_sample;	  /* packets */
+	uint64_t swept_ns;	  /* when cells were emptied last */
+	uint64_t rounds;	  /* how often all were */
 	struct sn_top_window running, last;
 	struct sn_flow_ring *ring; /* NULL: flows are not exported */
 	/* Since the beginning; of those that were lost for want of room in the ring, what they had. */
@@ -76,8 +79,12 @@ void sn_observer_take(struct sn_observer *o, struct sn_flow_cell *cell);
 /* A cell is another flow's from now on. */
 void sn_observer_place(struct sn_observer *o, struct sn_flow_cell *cell, const struct sn_flow_cell *flow);
 
-/* Empties n of the cells from *next on. */
-void sn_observer_sweep(struct sn_observer *o, struct sn_flow_cell *cells, uint32_t all, uint32_t n,
+/* How many cells are to be emptied now. */
+uint32_t sn_observer_due(struct sn_observer *o, uint64_t now_ns);
+
+/* Empties n of the cells from *next on. True: these were the last ones, and it begins with the first again.
+ */
+bool sn_observer_sweep(struct sn_observer *o, struct sn_flow_cell *cells, uint32_t all, uint32_t n,
 		       uint32_t *next);
 
 /* Time goes on: intervals end. */

@@ -33,10 +33,13 @@ void sn_worker_observe(struct sn_worker *w, uint64_t now)
 	struct sn_cache *const caches[] = {&w->cache, &w->warm_up.cache};
 	struct sn_observer *o = w->counts->observer;
 
+	uint32_t n = sn_observer_due(o, now);
+
 	sn_observer_tick(o, now);
 	for (uint32_t i = 0; i < RTE_DIM(caches); i++)
-		sn_observer_sweep(o, caches[i]->cells, (caches[i]->mask + 1) * SN_CACHE_WAYS,
-				  SN_CELLS_PER_TICK, &caches[i]->swept);
+		if (sn_observer_sweep(o, caches[i]->cells, (caches[i]->mask + 1) * SN_CACHE_WAYS, n,
+				      &caches[i]->swept))
+			o->rounds += i == 0;
 }
 
 /* What is in cells is the observer's that goes. */

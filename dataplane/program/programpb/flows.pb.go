@@ -680,6 +680,7 @@ type FlowRecords struct {
 	NowNs         uint64                 `protobuf:"varint,2,opt,name=now_ns,json=nowNs,proto3" json:"now_ns,omitempty"`    // the engine's clock …
 	UnixNs        uint64                 `protobuf:"varint,3,opt,name=unix_ns,json=unixNs,proto3" json:"unix_ns,omitempty"` // … when it was this time
 	More          bool                   `protobuf:"varint,4,opt,name=more,proto3" json:"more,omitempty"`                   // there are more
+	Rounds        uint64                 `protobuf:"varint,5,opt,name=rounds,proto3" json:"rounds,omitempty"`               // how often what was counted for all known flows was made records of: a packet is in one after two more
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -740,6 +741,13 @@ func (x *FlowRecords) GetMore() bool {
 		return x.More
 	}
 	return false
+}
+
+func (x *FlowRecords) GetRounds() uint64 {
+	if x != nil {
+		return x.Rounds
+	}
+	return 0
 }
 
 type FlowRecord struct {
@@ -1023,12 +1031,13 @@ const file_flows_proto_rawDesc = "" +
 	"\x05error\x18\a \x01(\x04R\x05error\x12\x18\n" +
 	"\apackets\x18\b \x01(\x04R\apackets\"!\n" +
 	"\tReadFlows\x12\x14\n" +
-	"\x05limit\x18\x01 \x01(\rR\x05limit\"\x8a\x01\n" +
+	"\x05limit\x18\x01 \x01(\rR\x05limit\"\xa2\x01\n" +
 	"\vFlowRecords\x127\n" +
 	"\arecords\x18\x01 \x03(\v2\x1d.sinter.program.v1.FlowRecordR\arecords\x12\x15\n" +
 	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x12\x17\n" +
 	"\aunix_ns\x18\x03 \x01(\x04R\x06unixNs\x12\x12\n" +
-	"\x04more\x18\x04 \x01(\bR\x04more\"\xcd\x02\n" +
+	"\x04more\x18\x04 \x01(\bR\x04more\x12\x16\n" +
+	"\x06rounds\x18\x05 \x01(\x04R\x06rounds\"\xcd\x02\n" +
 	"\n" +
 	"FlowRecord\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\aR\x06source\x12 \n" +
