@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/enginetest"
 	"github.com/sinter-nfv/sinter/test/collector"
@@ -48,7 +49,7 @@ func TestACollectorGetsEachPacketThatTheChainForwarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := Run(t.Context(), Config{
-		Paths: []string{filepath.Join(dir, "chain.yaml")}, Every: time.Hour, For: 2 * time.Second, View: silent{},
+		Input: compile.Input{Paths: []string{filepath.Join(dir, "chain.yaml")}}, Every: time.Hour, For: 2 * time.Second, View: silent{},
 		Binds:  map[string]string{"inside": "net_pcap0,rx_pcap=" + capture, "outside": "net_null1,no-rx=1"},
 		Engine: engine.Config{Dir: engineDir, Socket: filepath.Join(dir, "s"), Workers: 1, NoHuge: true, EAL: []string{"--no-pci", "--no-telemetry"}, Log: t.Output()},
 		Say:    t.Logf,
