@@ -354,6 +354,7 @@ func (m *model) matchStream(b *begun, of *programpb.Inspector) {
 		for _, part := range r.GetParts() {
 			text := b.text[:b.solid]
 			switch part.GetBuffer() {
+			case programpb.InspectPart_PAYLOAD:
 			case programpb.InspectPart_TLS_SNI:
 				text = askedServer(text)
 			case programpb.InspectPart_HTTP_HOST:
