@@ -147,7 +147,7 @@ func TestTheInternetsRoutesAreSoonInForce(t *testing.T) {
 		t.Helper()
 		agenttest.Eventually(t, func() error {
 			if s := p.loader.State(); s.Hash != want.Hash {
-				return fmt.Errorf("program %.10s is in force, want %.10s (%w, %v)", s.Hash, want.Hash, s.Wanted.Err, s.Refused)
+				return fmt.Errorf("program %.10s is in force, want %.10s (%w, %w)", s.Hash, want.Hash, s.Wanted.Err, s.Refused)
 			}
 			return nil
 		})

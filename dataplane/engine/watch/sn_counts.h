@@ -21,9 +21,10 @@
 #define SN_PATH_STEPS_MAX (8 * SN_PATHS_MAX)
 #define SN_STEP_COUNTER	  0x80000000u /* the step is a counter, else a class */
 #define SN_STEP_EACH	  0x40000000u /* or an operation that is to be done to each packet: nothing is counted */
-#define SN_STEP_ENTRY	  0x20000000u			   /* which has state for that */
-#define SN_STEP_OBSERVED  (SN_STEP_COUNTER | SN_STEP_EACH) /* or the packet is observed: nothing is counted \
-							    */
+#define SN_STEP_ENTRY	  0x20000000u /* which has state for that */
+#define SN_STEP_OBSERVED                                                                  \
+	(SN_STEP_COUNTER | SN_STEP_EACH) /* or the packet is observed: nothing is counted \
+					  */
 _Static_assert(SN_INDEX_END <= SN_STEP_ENTRY, "a step tells what it is");
 
 /*
