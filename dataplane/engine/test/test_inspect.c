@@ -3,7 +3,7 @@
 
 #include "inspect/inspectors.h"
 
-#include "sn_worker_impl.h"
+#include "sn_worker.h"
 
 static void send_text(struct fixture *f, uint8_t proto, const char *bytes, uint32_t len)
 {
@@ -42,7 +42,7 @@ static void each_packet_of_a_known_flow_is_matched(void **state)
 		assert_matched(f, "an evil one");
 		assert_matched(f, "eVil");
 	}
-	assert_true(f->worker->stats.cache_hits > 0);
+	assert_true(sn_worker_stats(f->worker)->cache_hits > 0);
 	c = counts_of(f);
 	assert_int_equal(c.packets, 80);
 	assert_int_equal(c.bytes, 20 * (10 + 6 + 11 + 4));

@@ -5,7 +5,7 @@
 #include "kinds.h"
 
 #include "sn_inspect_impl.h"
-#include "sn_worker_impl.h"
+#include "sn_worker.h"
 
 #define DEPTH 40
 
@@ -172,7 +172,7 @@ static void what_is_spread_over_packets_is_found(void **state)
 		dropped(f, ACK, seq + 11, "good");
 		dropped(f, ACK, seq + 11, "");
 	}
-	assert_true(f->worker->stats.cache_hits > 0);
+	assert_true(sn_worker_stats(f->worker)->cache_hits > 0);
 	assert_int_equal(counts_of(f).rules[0], 5);
 }
 
