@@ -50,7 +50,6 @@ var shapes = []shape{
 	{name: "branches around two routers", draw: (*drawer).doubleHub},
 	{name: "limits in a row", draw: (*drawer).limits},
 	{name: "balancers in a row", draw: (*drawer).serving},
-	{name: "fixed translations", draw: (*drawer).homes},
 	{name: "a pool that runs out", draw: (*drawer).smallPool, exhausts: true},
 }
 

@@ -40,7 +40,7 @@ func TestRoutesWalkedTogetherGiveTheProgramOfRoutesWalkedOneByOne(t *testing.T) 
 
 // singleAddresses are shapes whose functions tell single addresses apart, also behind a default route. Walked together, these have leaves
 // more that no packet reaches, as a longer prefix has the address.
-var singleAddresses = []string{"functions in a line", "balancers in a row", "fixed translations"}
+var singleAddresses = []string{"functions in a line", "balancers in a row"}
 
 // sameFanned compares the program of a chain whose lookups are all walked for routes together with that of routes one by one.
 func sameFanned(g *graph.Graph) error {
