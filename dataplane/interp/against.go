@@ -27,8 +27,8 @@ const (
 	// MismatchChoice: a NAPT's visible choice was none that it allows.
 	MismatchChoice Kind = "choice"
 	// MismatchExhausted: the engine dropped as nat-exhausted where a port is
-	// free. Allowed to engines that split the ports among shards; the chain went on as if
-	// the NAPT had found none.
+	// free, or for a subscriber's limit that is not reached. Allowed to engines that split the ports among shards, or
+	// count what other workers have not reclaimed; the chain went on as if the NAPT had found none.
 	MismatchExhausted Kind = "exhausted"
 )
 
@@ -273,22 +273,25 @@ func look(frame []byte) (s shown, ok bool) {
 	return s, true
 }
 
-// giveUp tries whether the engine found no port where there was one.
+// giveUp tries whether the engine found no port where there was one, or counted more of a subscriber than there is.
 func (s *search) giveUp(first *run) *run {
-	if !slices.Contains(s.seen.Drops, Drop{element.ReasonNATExhausted}) {
-		return nil
-	}
 	learned := s.learn(first)
-	for name, ws := range learned {
-		for i := range ws {
+	nth := map[*nat]int{}
+	for _, m := range first.made {
+		n := m.nat
+		for _, reason := range []string{element.ReasonNATExhausted, n.element.Limits.Reason} {
+			if reason == "" || !slices.Contains(s.seen.Drops, Drop{reason}) {
+				continue
+			}
 			w := cloneWishes(learned)
-			w[name][i] = wish{exhausted: true}
+			w[n.name][nth[n]] = wish{refused: reason}
 			r := s.run(w, true)
 			if s.done(r) {
 				return r
 			}
 			r.abandon()
 		}
+		nth[n]++
 	}
 	return nil
 }

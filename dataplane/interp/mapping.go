@@ -81,18 +81,20 @@ func (n *nat) forget(now time.Duration) {
 				n.expires(e, s)
 				continue
 			}
-			n.end(e, to)
+			n.end(e, to, s.last+n.timeout(e, s))
 		}
 	}
 }
 
-// end ends a session for good, and its entry if that has no other.
-func (n *nat) end(e *entry, to remote) {
+// end ends a session for good, which was over at a time, and its entry if that has no other.
+func (n *nat) end(e *entry, to remote, over time.Duration) {
+	n.rest(e.out, over)
 	delete(e.sessions, to)
-	n.held--
+	n.countSessions(e, -1)
 	if len(e.sessions) == 0 {
 		delete(n.inside, e.flow)
 		delete(n.outside, n.seatOf(e))
+		n.countPort(e, -1)
 	}
 }
 
@@ -101,7 +103,7 @@ func (n *nat) open(r *run, e *entry, to remote) *session {
 	was, s := e.sessions[to], &session{last: r.now}
 	e.sessions[to] = s
 	if was == nil {
-		n.held++
+		n.countSessions(e, 1)
 	}
 	n.expires(e, s)
 	r.undoable(func() {
@@ -111,7 +113,7 @@ func (n *nat) open(r *run, e *entry, to remote) *session {
 			return
 		}
 		delete(e.sessions, to)
-		n.held--
+		n.countSessions(e, -1)
 	})
 	return s
 }
@@ -159,12 +161,19 @@ func (n *nat) fromInside(e *entry, f flow) flow {
 // maxPorts bounds the sessions of a mapping with one remote address where filters ask for the address: an engine finds them one by one.
 const maxPorts = 64
 
-// room tells whether an entry may have another session, which is no choice; ProcessAgainst may wish that it has none.
-func (r *run) room(e *entry, f flow) bool {
+// room says why an entry may not have another session, which is no choice; ProcessAgainst may wish for a reason.
+func (r *run) room(e *entry, f flow) (reason string) {
 	m := &made{nat: e.nat, flow: e.flow, of: f, entry: e, added: true}
 	r.made = append(r.made, m)
-	w := r.nextWish(m)
-	return !w.exhausted && !e.nat.full(r.now) && !e.nat.crowded(e, f.dst, r.now)
+	switch w := r.nextWish(m); {
+	case w.refused != "":
+		return w.refused
+	case e.nat.limited(e.flow, false, r.now):
+		return e.nat.element.Limits.Reason
+	case e.nat.full(r.now) || e.nat.crowded(e, f.dst, r.now):
+		return element.ReasonNATExhausted
+	}
+	return ""
 }
 
 // crowded tells whether an entry has as many sessions with a remote address as it may have.

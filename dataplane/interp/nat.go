@@ -26,6 +26,11 @@ type nat struct {
 	inside   map[flow]*entry // by what of a packet from inside tells its mapping: see key
 	outside  map[seat]*entry // by what it is translated to
 	held     int             // sessions of all entries, live or not
+	used     map[uint32]*use // what subscribers have of that, by prefix
+	// homes are the entries with ports of an inside address, live or not.
+	homes map[uint32]map[*entry]bool
+	// rests is since when endpoints rest whose entries are not kept.
+	rests map[endpoint]time.Duration
 	// cursor is where the search for a free port starts. It is not state of the
 	// NAT: which port it chooses is its own choice.
 	cursor map[uint8]int
@@ -88,7 +93,8 @@ type entry struct {
 func newNAT(name string, e element.NAPT, overlaps bool) *nat {
 	n := &nat{
 		name: name, element: e, cursor: map[uint8]int{}, overlaps: overlaps,
-		inside: map[flow]*entry{}, outside: map[seat]*entry{},
+		inside: map[flow]*entry{}, outside: map[seat]*entry{}, used: map[uint32]*use{}, rests: map[endpoint]time.Duration{},
+		homes: map[uint32]map[*entry]bool{},
 	}
 	for _, a := range e.Pool {
 		n.pool = append(n.pool, num(a))
@@ -189,7 +195,7 @@ func (c *Chain) Evict(now time.Duration, b Binding) error {
 		case !s.evictable(f.proto, now):
 			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, s.tcp.answered, now-s.last)
 		}
-		n.end(e, f.remote())
+		n.end(e, f.remote(), now)
 		return nil
 	}
 	for _, l := range c.balancers() {
@@ -257,14 +263,14 @@ func (n *nat) reserves(at endpoint) bool {
 
 // allowed tells whether a new entry of the flow may take the endpoint.
 func (n *nat) allowed(f flow, at endpoint, now time.Duration) bool {
-	return n.owns(at) && n.holder(f, at, now) == nil
+	return n.owns(at) && n.holder(f, at, now) == nil && !n.resting(f, at, now) && n.paired(f, at, now)
 }
 
 // wish narrows a NAT's own choice; the zero wish leaves it free.
 type wish struct {
 	addr, port bool // only this one:
 	at         endpoint
-	exhausted  bool // choose none
+	refused    string // choose none, and drop for this reason
 }
 
 // fits tells whether the endpoint is one that was wished for.
@@ -274,7 +280,7 @@ func (w wish) fits(at endpoint) bool {
 
 // choose is the next allowed endpoint for a flow that fits the wish.
 func (n *nat) choose(f flow, w wish, now time.Duration) (endpoint, bool) {
-	if w.exhausted {
+	if w.refused != "" {
 		return endpoint{}, false
 	}
 	if w.addr && w.port {
@@ -320,9 +326,11 @@ func (n *nat) add(r *run, key flow, at endpoint) *entry {
 	}
 	n.evict(r, key, at)
 	n.inside[key], n.outside[n.seatOf(e)] = e, e
+	n.countPort(e, 1)
 	r.undoable(func() {
 		delete(n.inside, key)
 		delete(n.outside, n.seatOf(e))
+		n.countPort(e, -1)
 	})
 	return e
 }
@@ -337,10 +345,18 @@ func (n *nat) evict(r *run, f flow, at endpoint) {
 func (n *nat) remove(r *run, e *entry) {
 	delete(n.inside, e.flow)
 	delete(n.outside, n.seatOf(e))
-	n.held -= len(e.sessions)
+	n.countPort(e, -1)
+	n.countSessions(e, -len(e.sessions))
+	since, rested := n.rests[e.out]
+	n.rest(e.out, n.death(e))
 	r.undoable(func() {
+		n.rests[e.out] = since
+		if !rested {
+			delete(n.rests, e.out)
+		}
 		n.inside[e.flow], n.outside[n.seatOf(e)] = e, e
-		n.held += len(e.sessions)
+		n.countPort(e, 1)
+		n.countSessions(e, len(e.sessions))
 		for _, s := range e.sessions {
 			n.expires(e, s)
 		}
@@ -441,9 +457,9 @@ func (r *run) fromInside(n *nat, p *packet) string {
 	switch {
 	case e == nil:
 		m := &made{nat: n, flow: n.key(f), of: f, by: p.by}
-		at, ok := r.chosen(m)
-		if !ok {
-			return element.ReasonNATExhausted
+		at, reason := r.chosen(m)
+		if reason != "" {
+			return reason
 		}
 		e = n.add(r, m.flow, at)
 		s = n.open(r, e, f.remote())
@@ -451,8 +467,8 @@ func (r *run) fromInside(n *nat, p *packet) string {
 		r.note("new binding %v → %v for %v", n.binding(f).Inside, at.addrPort(), n.binding(f).Remote)
 	case s == nil:
 		r.guessed(e, p.by)
-		if !r.room(e, f) {
-			return element.ReasonNATExhausted
+		if reason := r.room(e, f); reason != "" {
+			return reason
 		}
 		s = n.open(r, e, f.remote())
 		r.note("binding %v → %v, now for %v, too", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
@@ -479,8 +495,8 @@ func (r *run) fromOutside(n *nat, p *packet) string {
 	}
 	s := n.sessionOf(e, remote{f.src, f.sport}, r.now)
 	if s == nil {
-		if !r.room(e, n.fromInside(e, f)) {
-			return element.ReasonNATExhausted
+		if reason := r.room(e, n.fromInside(e, f)); reason != "" {
+			return reason
 		}
 		s = n.open(r, e, remote{f.src, f.sport})
 	}

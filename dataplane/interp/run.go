@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
 
@@ -120,17 +121,32 @@ func (r *run) drop(reason string) { r.res.Drops = append(r.res.Drops, Drop{reaso
 
 func (r *run) count(name string, p *packet) { r.counts = append(r.counts, counted{name, p.size}) }
 
-// chosen asks for the choice of a new entry.
-func (r *run) chosen(m *made) (endpoint, bool) {
+// chosen asks for the choice of a new entry. A reason means that it gets none.
+func (r *run) chosen(m *made) (at endpoint, reason string) {
 	n := m.nat
 	r.made = append(r.made, m)
-	if n.full(r.now) {
-		return endpoint{}, false
+	if n.limited(m.flow, true, r.now) {
+		return endpoint{}, n.element.Limits.Reason
 	}
-	if !hasPorts(m.flow.proto) {
-		if w := r.nextWish(m); w.exhausted {
-			return endpoint{}, false
+	var w wish
+	if r.choose == nil || !hasPorts(m.flow.proto) {
+		w = r.nextWish(m)
+	}
+	if w.refused != "" {
+		return endpoint{}, w.refused
+	}
+	if !n.full(r.now) {
+		if at, ok := r.choice(m, w); ok {
+			return at, ""
 		}
+	}
+	return endpoint{}, element.ReasonNATExhausted
+}
+
+// choice is the endpoint of a new entry, for which there is room.
+func (r *run) choice(m *made, w wish) (endpoint, bool) {
+	n := m.nat
+	if !hasPorts(m.flow.proto) {
 		return n.byAddress(m.flow, r.now)
 	}
 	if r.choose != nil {
@@ -142,7 +158,6 @@ func (r *run) chosen(m *made) (endpoint, bool) {
 		}
 		return toEndpoint(a), true
 	}
-	w := r.nextWish(m)
 	if w.addr && w.port {
 		n.displace(r, m.flow, w.at)
 	}
@@ -166,7 +181,7 @@ func (r *run) nextWish(m *made) (w wish) {
 		w, r.wishes[m.nat.name] = ws[0], ws[1:]
 	}
 	w.at.proto = m.flow.proto
-	m.gaveUp = w.exhausted
+	m.gaveUp = w.refused != ""
 	return w
 }
 

@@ -11,11 +11,25 @@ func drawNAPT(d *drawer, _ [2]int) (left, right side) {
 	if d.napts >= maxNAPTs || d.served || d.follows {
 		return d.firewall()
 	}
-	in, out := d.translator(6)
+	n := d.pool(6)
+	n.Paired = d.napts == 1 && d.one("paired", 3)
+	if d.napts == 1 && d.one("limits subscribers", 3) { // those of another NAPT would be its addresses
+		n.Limits = d.subscribers()
+		d.napts = maxNAPTs
+	}
+	in, out := d.napt(d.name("nat"), n)
 	if d.one("turned round", 10) {
 		return out, in
 	}
 	return in, out
+}
+
+// subscribers draws limits that a traffic of a few hundred packets meets.
+func (d *drawer) subscribers() element.SubscriberLimits {
+	return element.SubscriberLimits{
+		PrefixLen: []int{32, 32, 24, 8, 1}[d.int("subscribers", 0, 4)], MaxSessions: d.int("sessions", 1, 60), MaxPorts: d.int("ports of each", 1, 30),
+		Reason: d.name("nat") + subscriberLimit,
+	}
 }
 
 // maxNAPTs bounds the NAPTs among other functions.
@@ -23,6 +37,10 @@ const maxNAPTs = 3
 
 // translator draws a NAPT with a pool of up to most addresses, large enough not to run out.
 func (d *drawer) translator(most int) (inside, outside side) {
+	return d.napt(d.name("nat"), d.pool(most))
+}
+
+func (d *drawer) pool(most int) element.NAPT {
 	d.napts++
 	n := element.NAPT{Timeouts: timeouts, MaxSessions: 1 << 17}
 	for i := range d.int("pool", 4, most) {
@@ -33,7 +51,7 @@ func (d *drawer) translator(most int) (inside, outside side) {
 	n.PortMin, n.PortMax = r[0], r[1]
 	d.bases = append(d.bases, n.Pool[0], n.Pool[1])
 	d.ports = append(d.ports, uint64(r[0]), uint64(r[0])+128, 40000)
-	return d.napt(d.name("nat"), n)
+	return n
 }
 
 // behavior draws what mapping and filtering depend on, for a NAPT that is alone: half have a port for each flow. Where another NAPT hides its

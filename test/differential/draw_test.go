@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -224,6 +225,12 @@ func (d *drawer) smallPool() {
 		Timeouts: timeouts, MaxSessions: 4096,
 	}
 	d.behavior(&n)
+	if d.one("ports rest", 3) {
+		n.Quarantine = time.Duration(d.int("seconds", 1, 20)) * time.Second
+	}
+	if d.one("limits subscribers", 2) {
+		n.Limits = d.subscribers()
+	}
 	in, out := d.napt(d.name("nat"), n)
 	d.link(a, in)
 	d.link(d.join(out, 0, 2, [2]int{0, 1}), b)

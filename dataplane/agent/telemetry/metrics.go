@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/health"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -56,6 +57,11 @@ var (
 	sessionsExhausted = metric("sessions_exhausted_total", "Sessions that could not be created, because no port or entry was free.", "table")
 
 	backendUp = metric("backend_up", "Whether a load balancer's backend is up, as the agent's checks tell.", "table", "backend")
+
+	subscribers        = metric("nat_subscribers", "Inside hosts or prefixes that have sessions of a NAPT with limits.", "nat")
+	subscriberSessions = metric("nat_subscriber_sessions", "Sessions of the ten subscribers that have most.", "nat", "subscriber")
+	subscriberPorts    = metric("nat_subscriber_ports", "Outside ports of the ten subscribers that have most sessions.", "nat", "subscriber", "protocol")
+	subscriberRefused  = metric("nat_subscriber_refused_packets", "Packets of such a subscriber dropped for a limit, since it has had sessions without a break.", "nat", "subscriber")
 
 	meterPackets = metric("meter_packets_total", "Packets measured by a meter of a rate limiter.", "table", "color")
 	meterBytes   = metric("meter_bytes_total", "Bytes of IP packets measured by a meter of a rate limiter.", "table", "color")
@@ -139,6 +145,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	e.classes(s)
 	e.drops(s.Now.Stats)
 	e.tables(s.Now.Stats)
+	e.subscribers(s.Now.Stats)
 	e.cores(s)
 	e.gauge(shardsHeavy, float64(s.Balance.Heavy.Len()))
 	for _, g := range s.groups(nil) {
@@ -290,6 +297,20 @@ func (e exposition) tables(s *programpb.Stats) {
 			for _, r := range i.GetRules() {
 				e.counter(inspectMatched, r.GetPackets(), t.GetName(), r.GetName())
 			}
+		}
+	}
+}
+
+func (e exposition) subscribers(s *programpb.Stats) {
+	for _, n := range s.GetSubscribers() {
+		e.gauge(subscribers, float64(n.GetSubscribers()), n.GetName())
+		for _, h := range n.GetHeaviest() {
+			name := program.SubscriberName(h)
+			e.gauge(subscriberSessions, float64(h.GetSessions()), n.GetName(), name)
+			for protocol, ports := range map[string]uint32{"tcp": h.GetTcpPorts(), "udp": h.GetUdpPorts(), "icmp": h.GetIcmpPorts()} {
+				e.gauge(subscriberPorts, float64(ports), n.GetName(), name, protocol)
+			}
+			e.gauge(subscriberRefused, float64(h.GetRefused()), n.GetName(), name)
 		}
 	}
 }

@@ -50,6 +50,9 @@ func testSeen(t *testing.T) *Seen {
 			}}, {Name: "ids/inspect", Inspector: &programpb.InspectStats{
 				Packets: 50 * n, Bytes: 5000 * n, Rules: []*programpb.InspectCount{{Name: "sid 1: tunnel", Packets: 2 * n}},
 			}}},
+			Subscribers: []*programpb.SubscriberStats{{Name: "nat", Subscribers: 3, Heaviest: []*programpb.Subscriber{
+				{Prefix: 0x0a000007, PrefixLen: 32, Sessions: 9, TcpPorts: 3, UdpPorts: 5, IcmpPorts: 1, Refused: 2 * n},
+			}}},
 			Workers: []*programpb.WorkerStats{{
 				Lcore: 1, Packets: 1500 * n, BusyCycles: 150_000 * n, IdleCycles: 50_000 * n, TscHz: 2_000_000_000,
 				Latency:     []uint64{9: 2 * n, 10: 10 * n, 11: n},

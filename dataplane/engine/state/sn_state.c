@@ -214,6 +214,7 @@ void sn_state_free(struct sn_state *state)
 	}
 	free(state->partitions);
 	sn_bundles_free(state->bundles);
+	sn_subscribers_free(state->subscribers);
 	free(state->gift);
 	free(state->carried.left);
 	free(state->tables);
@@ -252,6 +253,11 @@ void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_stat
 	memset(stats, 0, sizeof(*stats));
 	for (uint32_t i = 0; t && i <= t->mask; i++)
 		add_stats(stats, shard_at(t, i));
+}
+
+struct sn_subscribers *sn_state_subscribers(const struct sn_state *state)
+{
+	return state->subscribers;
 }
 
 int sn_state_report_table(const struct sn_state *state, uint32_t table, struct sn_arena *arena,

@@ -29,6 +29,7 @@
 
 struct sn_state;
 struct sn_arena;
+struct sn_subscribers;
 
 /* Several engines may share a chain's state. A unit of shards is one engine's at a time. */
 enum sn_shard_place {
@@ -134,6 +135,9 @@ struct sn_state_stats {
 /* Of a table of the current program. These three may run beside workers: the numbers are then of slightly
  * different instants. */
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats);
+
+/* What its subscribers have; NULL: none are limited. */
+struct sn_subscribers *sn_state_subscribers(const struct sn_state *state);
 
 /* What a table's kind adds to that. 0, or -1 without memory. */
 int sn_state_report_table(const struct sn_state *state, uint32_t table, struct sn_arena *arena,

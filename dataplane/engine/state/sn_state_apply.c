@@ -25,6 +25,7 @@ struct change {
 	int32_t *carried;
 	int32_t **left; /* by part */
 	uint64_t **spent;
+	struct sn_subscribers *subscribers;
 	uint64_t kept, dropped;
 };
 
@@ -44,6 +45,7 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 		free(c->left[i]);
 		free(c->spent[i]);
 	}
+	sn_subscribers_free(c->subscribers);
 	free(c->left);
 	free(c->spent);
 	free(c->gift);
@@ -67,8 +69,15 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	struct sn_state_owner *o = c->owners;
 
 	for (uint32_t i = 0; i < p->n_runs; i++, o++) {
+		uint32_t set = p->runs[i].subscribers;
+
 		*o = (struct sn_state_owner){
-			strdup(p->runs[i].name), p->runs[i].table, p->runs[i].max_sessions, {0}};
+			.name = strdup(p->runs[i].name),
+			.table = p->runs[i].table,
+			.max_entries = p->runs[i].max_sessions,
+			.subscribers = set,
+			.limit_reason = set == SN_NO_INDEX ? 0 : p->subscribers[set].reason,
+		};
 		p->tables[o->table].kind->owner(o, &p->runs[i]);
 		if (!o->name)
 			return -ENOMEM;
@@ -76,7 +85,8 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		if (p->tables[i].kind->owner)
 			continue;
-		*o = (struct sn_state_owner){strdup(p->tables[i].name), i, 0, {0}};
+		*o = (struct sn_state_owner){
+			.name = strdup(p->tables[i].name), .table = i, .subscribers = SN_NO_INDEX};
 		if (p->tables[i].kind->table_owner)
 			p->tables[i].kind->table_owner(o, &p->tables[i]);
 		if (!o++->name)
@@ -142,7 +152,8 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	    prepare_tables(c, state, p) || prepare_owners(c, p))
 		return -ENOMEM;
 	find_renamed(c, state);
-	return 0;
+	c->subscribers = p->n_subscribers ? sn_subscribers_create(p, state->seed) : NULL;
+	return p->n_subscribers && !c->subscribers ? -ENOMEM : 0;
 }
 
 /* Move an entry to the table that took the place of its own; false if it has no place there. */
@@ -205,7 +216,7 @@ static bool owners_same(const struct sn_state *state, const struct change *c)
 		const struct sn_state_owner *a = &state->owners[i], *b = &c->owners[i];
 
 		if (strcmp(a->name, b->name) || memcmp(a->timeout_ms, b->timeout_ms, sizeof(a->timeout_ms)) ||
-		    state->tables[a->table] != c->tables[b->table])
+		    state->tables[a->table] != c->tables[b->table] || a->subscribers != b->subscribers)
 			return false;
 	}
 	return true;
@@ -308,6 +319,20 @@ static uint32_t unit_mask_of(const struct sn_state *state, const struct change *
 	return mask;
 }
 
+/* Counts are kept if nothing is visited, else taken again of what is there now. */
+static void change_subscribers(struct sn_state *state, struct change *c, bool same)
+{
+	if (same) {
+		sn_subscribers_free(c->subscribers);
+		return;
+	}
+	sn_subscribers_free(state->subscribers);
+	state->subscribers = c->subscribers;
+	for (uint32_t i = 0; i < state->n_tables && state->subscribers; i++)
+		if (state->tables[i]->kind->count_subscribers)
+			state->tables[i]->kind->count_subscribers(state, state->tables[i]);
+}
+
 static bool tables_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
 {
 	if (p->n_tables != state->n_tables)
@@ -326,7 +351,8 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		return -ENOMEM;
 	}
 	same = tables_same(state, &c, p) && owners_same(state, &c) &&
-	       unit_mask_of(state, &c, p) == state->unit_mask;
+	       unit_mask_of(state, &c, p) == state->unit_mask &&
+	       sn_subscribers_same(state->subscribers, c.subscribers);
 	for (uint32_t i = 0; same && i < p->n_tables; i++)
 		c.kept += live_in(c.tables[i]);
 	if (!same)
@@ -345,8 +371,12 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 	}
 	for (uint32_t i = p->n_runs; i < c.n_owners; i++)
 		c.tables[c.owners[i].table]->owner = i;
-	if (!same)
+	if (!same) {
+		state->subscribers = NULL; /* nobody counts what moves */
 		change_entries(state, &c, old.tables, old.n_tables, p->n_tables);
+		state->subscribers = old.subscribers;
+	}
+	change_subscribers(state, &c, same);
 	sn_state_level(state);
 	for (uint32_t i = 0; i < old.n_tables; i++) {
 		bool stays = false;

@@ -71,6 +71,12 @@ static void reap_all(struct sn_partition *partition, const struct sn_state_table
 			sn_state_reap(partition, t, shard_at(t, i), now, true);
 }
 
+void sn_state_reap_tables(struct sn_partition *partition, uint64_t now)
+{
+	for (uint32_t i = 0; i < partition->state->n_tables; i++)
+		reap_all(partition, partition->state->tables[i], now);
+}
+
 void sn_state_note_evicted(struct sn_partition *partition, const struct sn_state_table *t,
 			   struct sn_state_shard *sh, const struct sn_entry *e, uint64_t now)
 {

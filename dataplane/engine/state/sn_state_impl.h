@@ -12,6 +12,7 @@
 #include "sn_hash.h"
 #include "sn_state.h"
 #include "sn_state_kind.h"
+#include "sn_subscribers.h"
 
 #define WHEEL_SHIFT 28	 /* a slot is 0.27 s … */
 #define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
@@ -106,6 +107,8 @@ struct sn_state_owner {
 	uint32_t table; /* in state->tables */
 	uint32_t max_entries;
 	uint32_t timeout_ms[SN_OWNER_TIMEOUTS]; /* as the kind numbers them */
+	uint32_t subscribers;			/* of the program; SN_NO_INDEX: nobody counts */
+	uint32_t limit_reason;			/* to drop what they may not have */
 };
 
 /* Workers read it; what they write is in shards and partitions. */
@@ -121,7 +124,8 @@ struct sn_state {
 	uint32_t n_partitions;
 	struct sn_partition *partitions;
 	struct sn_bundles *bundles;
-	int32_t *gift; /* goes with a unit from partition to partition */
+	struct sn_subscribers *subscribers; /* NULL: none are limited */
+	int32_t *gift;			    /* goes with a unit from partition to partition */
 	/* Entries that came (less than 0) and went with units from and to other engines, where the partitions
 	 * do not know of them yet; its left is by quota, as theirs. */
 	struct sn_partition carried;
@@ -460,6 +464,9 @@ void sn_entry_evict(struct sn_partition *partition, const struct sn_state_table 
 /* Reclaim what has expired; the slot of this very moment, which is not over, only if asked for. */
 void sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
 		   uint64_t now, bool to_the_moment);
+
+/* All of the partition's shards of all tables, once per instant: what others count must be live. */
+void sn_state_reap_tables(struct sn_partition *partition, uint64_t now);
 
 /* Count and note an entry that is about to end for another one. */
 void sn_state_note_evicted(struct sn_partition *partition, const struct sn_state_table *t,

@@ -1,0 +1,76 @@
+package differential
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// shardFull tells whether the only difference is a NAPT that found no port where the oracle did, and
+// some shard of the engine has all its ports in use.
+func (r *rig) shardFull(ctx context.Context, diff []interp.Mismatch) bool {
+	for _, d := range diff {
+		if d.Kind != interp.MismatchExhausted {
+			return false
+		}
+	}
+	for table, t := range r.res.Program.GetTables() {
+		if len(t.GetPool()) == 0 {
+			continue
+		}
+		sessions, err := r.engine.Sessions(ctx, uint32(table), 1<<20)
+		if err != nil {
+			return false
+		}
+		type shard struct{ proto, shard uint32 }
+		used, ends := map[shard]int{}, map[netip.AddrPort]map[shard]bool{}
+		shards, ports := shardsOf(t)
+		for _, s := range r.oracle.Resting(r.history[len(r.history)-1].now, restsLater) {
+			if s.Node == t.GetName() {
+				shards, _ := shardsOf(t)
+				used[shard{uint32(s.Proto), uint32(s.Outside.Port()) % uint32(shards)}]++
+			}
+		}
+		for _, s := range sessions {
+			k, room := shard{s.GetProto(), s.GetShard() % uint32(shards)}, ports
+			if t.GetMapping() != programpb.Dependence_ADDRESS_AND_PORT_DEPENDENT && ported(uint8(k.proto)) {
+				at := netip.AddrPortFrom(packets.Addr(s.GetOutsideAddress()), uint16(s.GetOutsidePort()))
+				if ends[at] == nil {
+					ends[at] = map[shard]bool{}
+				}
+				if ends[at][k] {
+					continue // another flow has it, too
+				}
+				ends[at][k] = true
+			}
+			if !ported(uint8(k.proto)) {
+				k.proto, room = 0, ports/8
+			}
+			if used[k]++; used[k] >= room {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// restsLater is for how much longer than the oracle an engine may let a port rest: it looks at the port alone that came to rest first, and where time
+// leaps it sees late, and in any order, what came to rest meanwhile.
+const restsLater = time.Minute
+
+// shardsOf are the shards of a table, 128 or so many that each has 64 ports of an address, and the ports that each has at least (docs/sharding.md).
+func shardsOf(t *programpb.StateTable) (shards, ports int) {
+	addresses := 0
+	for _, p := range t.GetPool() {
+		addresses += int(p.GetLast()-p.GetFirst()) + 1
+	}
+	n := int(t.GetPortMax()-t.GetPortMin()) + 1
+	for shards = 1; 2*shards <= 128 && n/(2*shards) >= 64; {
+		shards *= 2
+	}
+	return shards, addresses * (n / shards)
+}
