@@ -1,13 +1,13 @@
 package manifest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -39,19 +39,13 @@ func (r fileReader) named(folder, name string) ([]byte, error) {
 		if err != nil {
 			continue
 		}
-		root, err := os.OpenRoot(dir)
-		if err != nil {
+		f, err := openBelow(dir, rel)
+		switch {
+		case err == nil:
+			return readRegular(f)
+		case !escapes(err):
 			return nil, err
 		}
-		defer root.Close()
-		f, err := root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-		if err != nil {
-			if escapes(err) {
-				continue
-			}
-			return nil, err
-		}
-		return readRegular(f)
 	}
 	return nil, fmt.Errorf("%w, %s, and is not read: to allow it, add --files-below %s", errOutside, folder, filepath.Dir(name))
 }
@@ -73,6 +67,16 @@ func below(folder, name string) (string, error) {
 	return rel, err
 }
 
+// openBelow opens a file of a folder, wherever links lead below that.
+func openBelow(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+}
+
 // escapes tells the error of a link that leads out of a root. The standard library does not export it.
 func escapes(err error) bool {
 	var p *fs.PathError
@@ -89,11 +93,15 @@ func readRegular(f *os.File) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("is %s; want a regular file", modeOf(info.Mode()))
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("has more than %d MiB; want at most that, packed by gzip perhaps", maxFile>>20)
+	var data bytes.Buffer
+	data.Grow(int(min(info.Size(), maxFile)) + bytes.MinRead) // tables are large, and read again with each change
+	if _, err := data.ReadFrom(io.LimitReader(f, maxFile+1)); err != nil {
+		return nil, err
 	}
-	return slices.Clip(data), err
+	if data.Len() > maxFile {
+		return nil, fmt.Errorf("has more than %d MiB; want at most that, packed by gzip perhaps", maxFile>>20)
+	}
+	return data.Bytes(), nil
 }
 
 func modeOf(m fs.FileMode) string {
