@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -22,18 +23,22 @@ const (
 // chain (Figure 5) is NAPT, firewall, balancer; FAJITA's is balancer, NAT, router.
 func stateRows() []row {
 	const flows = 10_000
-	served := toService(flows)
-	list := []row{
-		{Name: "stateful-1-10k", chain: fixed(stateful(1)), traffic: mixed(flows, frameSize), Bound: 2.3},
-		{Name: "stateful-10-10k", chain: fixed(stateful(10)), traffic: mixed(flows, frameSize), Bound: 2.5, apart: true},
-		{Name: "napt-stateful-10-10k", chain: fixed(alternating(10)), traffic: mixed(flows, frameSize), Bound: 2.5, apart: true},
-		{Name: "balancer-10k", chain: fixed(functions{balancer("lb")}), traffic: served, Bound: 2.3},
-		{Name: "napt-stateful-balancer-10k", chain: fixed(append(alternating(2), balancer("lb"))), traffic: served, Bound: 2.5, apart: true},
-		{Name: "balancer-napt-router-10k", chain: fixed(append(functions{balancer("lb")}, append(napts(1, flows), router("rt"))...)), traffic: served, Bound: 2.4, apart: true},
-	}
-	for i := range list {
-		fns, _ := list[i].chain("")
-		list[i].Group, list[i].N = "state", len(fns)
+	all, served := mixed(flows, frameSize), toService(flows)
+	var list []row
+	for _, c := range []struct {
+		name    string
+		fns     functions
+		traffic traffic
+		bound   float64
+	}{
+		{"stateful-1-10k", stateful(1), all, 2.3},
+		{"stateful-10-10k", stateful(10), all, 2.5},
+		{"napt-stateful-10-10k", alternating(10), all, 2.5},
+		{"balancer-10k", functions{balancer("lb")}, served, 2.3},
+		{"napt-stateful-balancer-10k", append(alternating(2), balancer("lb")), served, 2.5},
+		{"balancer-napt-router-10k", slices.Concat(functions{balancer("lb")}, napts(1, flows), functions{router("rt")}), served, 2.4},
+	} {
+		list = append(list, row{Group: "state", Name: c.name, N: len(c.fns), chain: fixed(c.fns), traffic: c.traffic, Bound: c.bound, apart: len(c.fns) > 1})
 	}
 	return list
 }
