@@ -13,7 +13,8 @@ import (
 
 // The services of the balancer, and where its servers are: behind the next hop.
 const (
-	serviceAddress = 0x17000001 // 23.0.0.1
+	serviceAddress = 0x17000001
+	serviceText    = "23.0.0.1" // the same
 	serviceTCP     = 80
 	serviceUDP     = 53
 	servers        = 8
@@ -73,7 +74,7 @@ func alternating(n int) functions {
 
 // balancer spreads two services over servers.
 func balancer(name string) v1alpha1.Function {
-	address := []v1alpha1.Address{v1alpha1.Address(dotted(serviceAddress))}
+	address := []v1alpha1.Address{serviceText}
 	b := &v1alpha1.LoadBalancer{Virtual: []v1alpha1.VirtualService{
 		{Addresses: address, Protocol: v1alpha1.ServiceTCP, Ports: []intstr.IntOrString{intstr.FromInt(serviceTCP)}},
 		{Addresses: address, Protocol: v1alpha1.ServiceUDP, Ports: []intstr.IntOrString{intstr.FromInt(serviceUDP)}},
@@ -82,10 +83,6 @@ func balancer(name string) v1alpha1.Function {
 		b.Backends = append(b.Backends, v1alpha1.Backend{Address: v1alpha1.Address(fmt.Sprintf("198.51.100.%d", 11+i))})
 	}
 	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{LoadBalancer: b}}
-}
-
-func dotted(a uint32) string {
-	return fmt.Sprintf("%d.%d.%d.%d", a>>24, a>>16&0xff, a>>8&0xff, a&0xff)
 }
 
 // toService is n flows to the services of the balancer.
