@@ -294,6 +294,26 @@ static void count_pages(void)
 	       huge > 0 ? "" : ": see /sys/kernel/mm/transparent_hugepage/enabled, want madvise or always");
 }
 
+static bool is_there(const struct sn_stretch *s, size_t more)
+{
+	size_t used = atomic_load(&s->used);
+
+	return (used == 0 && s->whole) || atomic_load(&s->over) ||
+	       atomic_load(&s->ready) >= least(used + more, s->size);
+}
+
+bool sn_ahead_is_there(size_t more)
+{
+	bool there = true;
+
+	pthread_mutex_lock(&lock);
+	for (const struct sn_growing *g = all; g != NULL; g = g->next)
+		for (uint32_t i = 0; i < g->n && !g->gone; i++)
+			there &= is_there(&g->stretches[i], more);
+	pthread_mutex_unlock(&lock);
+	return there;
+}
+
 static void rest(long ns)
 {
 	const struct timespec duration = {.tv_nsec = ns};

@@ -87,6 +87,10 @@ void sn_stretch_give_up(struct sn_stretch *s);
 
 /* ---- the thread ---- */
 
+/* Whether it has nothing left to do: of each stretch that is used, so many bytes more are there. For tests,
+ * which wait for it where the machine is busy. */
+bool sn_ahead_is_there(size_t more);
+
 /* False: there is one. Else the caller starts it, and ends it. */
 bool sn_ahead_begin(void);
 
