@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs the named stages (all of them without arguments), each to its end even if
-# one before failed, and sums up: what was skipped and why, then "N passed, N failed,
-# N skipped". `make test` comes here.
+# one before failed, and sums up: what was skipped and why, what was flaky, then
+# "N passed, N failed, N skipped". `make test` comes here.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PWD/bin:$PWD/.deps/go/bin:$PATH
 
 engine=dataplane/engine
-tally=$(mktemp) # a line per test, see hack/tally.py
+tally=$(mktemp) # a line per test, see hack/tests/fates.py
 trap 'rm -f "$tally"' EXIT
 
 # check runs a command that counts as one test.
@@ -37,31 +37,19 @@ generated_current() {
 }
 tree_state() { { git diff HEAD; git ls-files -o --exclude-standard -z | xargs -0 -r sha256sum; } 2>/dev/null | sha256sum; }
 
-# go_test runs packages under the summary. What ends badly without a failed test, as if it was killed, counts as one.
-go_test() { # all|failures, packages…
-  local show=$1 before; shift
+# counted runs a program that adds its tests to the tally. What ends badly without a failed test, as if it was killed, counts as one.
+counted() { # what it is called, the program, its arguments
+  local name=$1 before; shift
   before=$(failed)
-  go test -json -timeout 40m "$@" 2>&1 | hack/gotest.py "$tally" $([[ $show == all ]] && echo --all) ||
-    (($(failed) > before)) || fail go test "$@"
+  "$1" "$tally" "${@:2}" || (($(failed) > before)) || fail "$name"
 }
 
-# meson_test runs the engine's suites in a build directory and counts them. What a suite skips of itself counts as well.
-meson_test() {
-  local log fate name; log=$(mktemp)
-  meson test -C "$1" --print-errorlogs "${@:2}" 2>&1 | tee "$log"
-  grep -q '^Ok:' "$log" || note fail "meson test -C $1"
-  while read -r fate name; do
-    case $fate in
-      OK) note pass "$1 $name" ;;
-      SKIP) note skip "$1 $name" "meson: see its log" ;;
-      *) note fail "$1 $name" ;;
-    esac
-  done < <(sed -nE 's!^ *[0-9]+/[0-9]+ +(.*[^ ]) +(OK|SKIP|FAIL|TIMEOUT|ERROR|UNEXPECTEDPASS) .*!\2 \1!p' "$log" | sort -u)
-  while read -r name; do
-    note skip "$1 $name" "the engine's test skips itself: see its code"
-  done < <(sed -nE 's/^\[  SKIPPED \] ([a-z_0-9]+)$/\1/p' "$1/meson-logs/testlog.txt" | sort -u)
-  rm -f "$log"
+# A test that fails is run once more, alone: see hack/tests/fates.py.
+go_test() { # all|failures, flags and packages of go test, with -- between them
+  local show=(); [[ $1 == all ]] && show=(--all); shift
+  counted "go test $*" hack/tests/gotest.py "${show[@]}" -timeout 40m "$@"
 }
+meson_test() { counted "meson test -C $1" hack/tests/mesontest.py "$1"; }
 
 stage_format() { check gofumpt_clean; check clang_format_clean; check go mod tidy -diff; }
 stage_generate() { check generated_current; }
@@ -71,7 +59,7 @@ stage_unit() {
   local packages
   packages=$(go list ./... | grep -v /test/) || { fail go list ./...; return; }
   # shellcheck disable=SC2086 # one word each
-  go_test failures $packages
+  go_test failures -- $packages
 }
 stage_engine() { make --no-print-directory engine && meson_test "$engine/build" || fail engine; }
 stage_engine-asan() {
@@ -79,30 +67,16 @@ stage_engine-asan() {
     ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 meson_test "$engine/build-asan" ||
     fail engine-asan
 }
-stage_suites() { go_test all -count=1 -p 1 ./test/...; }
+stage_suites() { go_test all -count=1 -p 1 -- ./test/...; }
 
-# stage_demo runs the README's first command. Each of its checks counts as a test.
-stage_demo() {
-  local log fate name rc; log=$(mktemp)
-  make --no-print-directory demo 2>&1 | tee "$log"
-  rc=${PIPESTATUS[0]}
-  while IFS=$'\t' read -r fate name; do
-    case $fate in
-      ok) note pass "demo: $name" ;;
-      FAIL) fail "demo: $name" ;;
-    esac
-  done < <(sed -n '/── Summary/,${s/  (.*)$//; s/^  \(ok\|FAIL\)  *\(.*\)$/\1\t\2/p}' "$log")
-  ((rc == 0)) || grep -q '^  FAIL' "$log" || fail make demo
-  rm -f "$log"
-}
-
-stage_chart() { go_test all -count=1 ./test/chart; }
+stage_demo() { counted "make demo" hack/tests/demotest.py; }
+stage_chart() { go_test all -count=1 -- ./test/chart; }
 
 # The operator against a real API server, whose first build takes minutes.
 stage_envtest() {
   local assets
   assets=$(hack/envtest.sh) || { fail hack/envtest.sh; return; }
-  KUBEBUILDER_ASSETS=$assets go_test failures -count=1 -p 1 ./controllers/... ./cmd/... ./dataplane/agent ./test/chart
+  KUBEBUILDER_ASSETS=$assets go_test failures -count=1 -p 1 -- ./controllers/... ./cmd/... ./dataplane/agent ./test/chart
 }
 
 stages=("$@")
@@ -114,4 +88,4 @@ for s in "${stages[@]}"; do
   echo "=== $s: $((SECONDS - began)) s"
 done
 
-hack/tally.py "$tally"
+hack/tests/tally.py "$tally"

@@ -10,10 +10,72 @@ import (
 	"testing"
 )
 
+// checkout is a folder with hack/test.sh, what it calls, and further programs by their paths.
+func checkout(t *testing.T, programs map[string]string) (root string) {
+	root = t.TempDir()
+	write := func(path, text string, mode os.FileMode) {
+		path = filepath.Join(root, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := filepath.Join("..", "..")
+	scripts, err := filepath.Glob(filepath.Join(own, "hack", "tests", "*.py"))
+	if err != nil || len(scripts) == 0 {
+		t.Fatalf("no hack/tests/*.py: %v", err)
+	}
+	for _, script := range append(scripts, filepath.Join(own, "hack", "test.sh")) {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err := filepath.Rel(own, script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(path, string(text), info.Mode()) // what cannot be run here must fail there
+	}
+	for path, text := range programs {
+		write(path, text, 0o755)
+	}
+	return root
+}
+
+// run runs stages in a checkout.
+func run(root string, stages ...string) (out, last string, err error) {
+	text, err := exec.Command(filepath.Join(root, "hack", "test.sh"), stages...).CombinedOutput()
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return string(text), lines[len(lines)-1], err
+}
+
+// passes tells whether a run should, by its last line.
+func passes(last string) bool {
+	return strings.Contains(last, " 0 failed, ") && !strings.HasPrefix(last, "0 passed")
+}
+
+// expect runs stages in a checkout and compares the last line of what they print, and whether they passed.
+func expect(t *testing.T, root, want string, stages ...string) (out string) {
+	t.Helper()
+	out, last, err := run(root, stages...)
+	if last != want || (err == nil) != passes(want) {
+		t.Errorf("it ends with %v and says %q, wanted %q; all of it:\n%s", err, last, want, out)
+	}
+	return out
+}
+
+// Programs that stand for go.
 const (
-	lists  = "if [[ $1 == list ]]; then echo example/a; exit; fi\n"
-	passes = `echo '{"Action":"pass","Package":"example/a","Test":"TestA"}'; echo '{"Action":"pass","Package":"example/a"}'` + "\n"
-	fails  = `echo '{"Action":"fail","Package":"example/a","Test":"TestA"}'; echo '{"Action":"fail","Package":"example/a"}'; exit 1` + "\n"
+	bash  = "#!/usr/bin/env bash\n"
+	lists = "if [[ $1 == list ]]; then echo example/a; exit; fi\n"
+	pass  = `echo '{"Action":"pass","Package":"example/a","Test":"TestA"}'; echo '{"Action":"pass","Package":"example/a"}'` + "\n"
+	fails = `echo '{"Action":"fail","Package":"example/a","Test":"TestA"}'; echo '{"Action":"fail","Package":"example/a"}'; exit 1` + "\n"
 )
 
 // skips is a test that says why it skips itself.
@@ -25,55 +87,34 @@ func skips(test, why string) string {
 func TestAStageThatDidNotRunToItsEndHasFailed(t *testing.T) {
 	for name, test := range map[string]struct {
 		golang string // what runs as go
-		gotest string // what reads its output; empty: hack/gotest.py
+		gotest string // what runs it; empty: hack/tests/gotest.py
 		stage  string // empty: unit
 		want   string
 	}{
-		"all tests pass":                    {golang: lists + passes, want: "1 passed, 0 failed, 0 skipped"},
+		"all tests pass":                    {golang: lists + pass, want: "1 passed, 0 failed, 0 skipped"},
 		"a test fails":                      {golang: lists + fails, want: "0 passed, 1 failed, 0 skipped"},
-		"go test is killed":                 {golang: lists + passes + "kill -KILL $$\n", want: "1 passed, 1 failed, 0 skipped"},
+		"go test is killed":                 {golang: lists + pass + "kill -KILL $$\n", want: "1 passed, 1 failed, 0 skipped"},
 		"go test fails without a word":      {golang: lists + "exit 1\n", want: "0 passed, 1 failed, 0 skipped"},
-		"go list fails":                     {golang: "[[ $1 != list ]] || exit 1\n" + passes, want: "0 passed, 1 failed, 0 skipped"},
-		"the reader of its output breaks":   {golang: lists + passes, gotest: "raise OSError", want: "0 passed, 1 failed, 0 skipped"},
-		"the output has JSON of others":     {golang: lists + "echo 7; echo '{}'\n" + passes, want: "1 passed, 0 failed, 0 skipped"},
-		"another stage's go test is killed": {golang: passes + "kill -KILL $$\n", stage: "suites", want: "1 passed, 1 failed, 0 skipped"},
-		"a test is skipped":                 {golang: lists + passes + skips("TestB", "needs a cluster"), want: "1 passed, 0 failed, 1 skipped"},
-		"a subtest is skipped":              {golang: lists + skips("TestA/one", "no") + passes, want: "1 passed, 0 failed, 1 skipped"},
-		"another run has what was skipped":  {golang: lists + skips("TestA", "no") + passes, want: "1 passed, 0 failed, 0 skipped"},
+		"go list fails":                     {golang: "[[ $1 != list ]] || exit 1\n" + pass, want: "0 passed, 1 failed, 0 skipped"},
+		"the reader of its output breaks":   {golang: lists + pass, gotest: "raise OSError", want: "0 passed, 1 failed, 0 skipped"},
+		"the output has JSON of others":     {golang: lists + "echo 7; echo '{}'\n" + pass, want: "1 passed, 0 failed, 0 skipped"},
+		"another stage's go test is killed": {golang: pass + "kill -KILL $$\n", stage: "suites", want: "1 passed, 1 failed, 0 skipped"},
+		"a test is skipped":                 {golang: lists + pass + skips("TestB", "needs a cluster"), want: "1 passed, 0 failed, 1 skipped"},
+		"a subtest is skipped":              {golang: lists + skips("TestA/one", "no") + pass, want: "1 passed, 0 failed, 1 skipped"},
+		"another run has what was skipped":  {golang: lists + skips("TestA", "no") + pass, want: "1 passed, 0 failed, 0 skipped"},
 		"everything is skipped":             {golang: lists + skips("TestA", "no"), want: "0 passed, 0 failed, 1 skipped"},
 		"a stage's name is misspelt":        {stage: "unti", want: "0 passed, 1 failed, 0 skipped"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			root := t.TempDir()
-			write := func(path, text string) {
-				path = filepath.Join(root, path)
-				if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, script := range []string{"hack/test.sh", "hack/gotest.py", "hack/tally.py"} {
-				text, err := os.ReadFile(filepath.Join("..", "..", script))
-				if err != nil {
-					t.Fatal(err)
-				}
-				write(script, string(text))
-			}
-			write("bin/go", "#!/usr/bin/env bash\n"+test.golang)
+			programs := map[string]string{"bin/go": bash + test.golang}
 			if test.gotest != "" {
-				write("hack/gotest.py", "#!/usr/bin/env python3\n"+test.gotest+"\n")
+				programs["hack/tests/gotest.py"] = "#!/usr/bin/env python3\n" + test.gotest + "\n"
 			}
 			stage := test.stage
 			if stage == "" {
 				stage = "unit"
 			}
-			out, err := exec.Command(filepath.Join(root, "hack", "test.sh"), stage).CombinedOutput()
-			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			if last := lines[len(lines)-1]; last != test.want || (err == nil) != (strings.Contains(test.want, " 0 failed, ") && test.want[0] != '0') {
-				t.Errorf("it ends with %v and says %q, wanted %q; all of it:\n%s", err, last, test.want, out)
-			}
+			expect(t, checkout(t, programs), test.want, stage)
 		})
 	}
 }
@@ -85,8 +126,8 @@ func TestWhatIsSkippedIsListedWithItsReason(t *testing.T) {
 	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command(filepath.Join("..", "..", "hack", "tally.py"), file).CombinedOutput()
-	if want := "skipped: needs root\n  a.TestA\n  a.TestB\n2 passed, 0 failed, 2 skipped\n"; err != nil || string(out) != want {
+	out, err := exec.Command(filepath.Join("..", "..", "hack", "tests", "tally.py"), file).CombinedOutput()
+	if want := "skipped: needs root\n  a.TestA\n  a.TestB\nflaky: 0\n2 passed, 0 failed, 2 skipped\n"; err != nil || string(out) != want {
 		t.Errorf("got %v and\n%s\nwant\n%s", err, out, want)
 	}
 }
