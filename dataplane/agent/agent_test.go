@@ -95,12 +95,7 @@ func reports(t *testing.T, c *agenttest.Cluster, reason, message string, p *deli
 
 func want(t *testing.T, c *agenttest.Cluster, program string) {
 	t.Helper()
-	i := c.Instance(t)
-	i.Spec.Program = program
-	i.Generation++ // the API server's doing
-	if err := c.Update(t.Context(), i); err != nil {
-		t.Fatal(err)
-	}
+	agenttest.Change(t, c, func(spec *v1alpha1.ChainInstanceSpec) { spec.Program = program })
 }
 
 func TestAProgramGoesFromTheClusterIntoTheEngineAndTheStatusTellsIt(t *testing.T) {

@@ -66,11 +66,7 @@ func TestAnAgentWithItsOwnRoleWorksWithARealAPIServer(t *testing.T) {
 		})
 	}
 	reported(first)
-	i := instance()
-	i.Spec.Program = "edge-2"
-	if err := admin.Update(t.Context(), i); err != nil {
-		t.Fatal(err)
-	}
+	agenttest.Change(t, admin, func(spec *v1alpha1.ChainInstanceSpec) { spec.Program = "edge-2" })
 	reported(second)
 	for _, f := range instance().ManagedFields {
 		if f.Subresource == "status" && (f.Manager != telemetry.FieldManager || f.Operation != metav1.ManagedFieldsOperationApply) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/scaling"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/balance"
@@ -47,11 +48,7 @@ func (o *operator) step(t *testing.T) (working int, work float64) {
 	}
 	working = d.Plans[0].Cores
 	if working != i.WorkingCores() {
-		i.Spec.Groups[0].Cores = []int32{0, 1}[:working]
-		i.Generation++
-		if err := o.cluster.Update(t.Context(), i); err != nil {
-			t.Fatal(err)
-		}
+		agenttest.Change(t, o.cluster, func(spec *v1alpha1.ChainInstanceSpec) { spec.Groups[0].Cores = []int32{0, 1}[:working] })
 	}
 	return working, work
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -22,6 +23,9 @@ type Cluster struct {
 	Writes, Reads atomic.Int64 // of status, of programs
 	Down          atomic.Bool
 }
+
+// key is that of the one instance.
+var key = client.ObjectKey{Namespace: "default", Name: "edge-0"}
 
 var errDown = errors.New("connection refused")
 
@@ -38,14 +42,14 @@ func NewCluster(t *testing.T, objects ...client.Object) *Cluster {
 		WithIndex(&v1alpha1.ChainInstance{}, "metadata.name", func(o client.Object) []string { return []string{o.GetName()} }).
 		WithObjects(objects...).
 		WithInterceptorFuncs(interceptor.Funcs{
-			Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+			Get: func(ctx context.Context, w client.WithWatch, name client.ObjectKey, o client.Object, opts ...client.GetOption) error {
 				if _, ok := o.(*v1alpha1.ChainProgram); ok {
 					c.Reads.Add(1)
 				}
 				if c.Down.Load() {
 					return errDown
 				}
-				return w.Get(ctx, key, o, opts...)
+				return w.Get(ctx, name, o, opts...)
 			},
 			SubResourceApply: func(ctx context.Context, w client.Client, sub string, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
 				c.Writes.Add(1)
@@ -62,10 +66,26 @@ func NewCluster(t *testing.T, objects ...client.Object) *Cluster {
 func (c *Cluster) Instance(t *testing.T) *v1alpha1.ChainInstance {
 	t.Helper()
 	var i v1alpha1.ChainInstance
-	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "default", Name: "edge-0"}, &i); err != nil {
+	if err := c.Get(t.Context(), key, &i); err != nil {
 		t.Fatal(err)
 	}
 	return &i
+}
+
+// Change changes the instance's specification. An agent may write its status meanwhile: then once more, from what is there now.
+func Change(t *testing.T, c client.Client, change func(*v1alpha1.ChainInstanceSpec)) {
+	t.Helper()
+	if err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		var i v1alpha1.ChainInstance
+		if err := c.Get(t.Context(), key, &i); err != nil {
+			return err
+		}
+		change(&i.Spec)
+		i.Generation++ // the API server's doing, which the fake one leaves out
+		return c.Update(t.Context(), &i)
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Programmed is the reason of Programmed.
