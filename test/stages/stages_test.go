@@ -13,37 +13,27 @@ import (
 // checkout is a folder with hack/test.sh, what it calls, and further programs by their paths.
 func checkout(t *testing.T, programs map[string]string) (root string) {
 	root = t.TempDir()
-	write := func(path, text string, mode os.FileMode) {
+	own := filepath.Join("..", "..", "hack")
+	text, err := os.ReadFile(filepath.Join(own, "test.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What cannot be run here must fail there: modes are copied, too.
+	if err := os.CopyFS(filepath.Join(root, "hack", "tests"), os.DirFS(filepath.Join(own, "tests"))); err != nil {
+		t.Fatal(err)
+	}
+	write := func(path, text string) {
 		path = filepath.Join(root, path)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	own := filepath.Join("..", "..")
-	scripts, err := filepath.Glob(filepath.Join(own, "hack", "tests", "*.py"))
-	if err != nil || len(scripts) == 0 {
-		t.Fatalf("no hack/tests/*.py: %v", err)
-	}
-	for _, script := range append(scripts, filepath.Join(own, "hack", "test.sh")) {
-		text, err := os.ReadFile(script)
-		if err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(script)
-		if err != nil {
-			t.Fatal(err)
-		}
-		path, err := filepath.Rel(own, script)
-		if err != nil {
-			t.Fatal(err)
-		}
-		write(path, string(text), info.Mode()) // what cannot be run here must fail there
-	}
+	write(filepath.Join("hack", "test.sh"), string(text))
 	for path, text := range programs {
-		write(path, text, 0o755)
+		write(path, text)
 	}
 	return root
 }
