@@ -214,6 +214,107 @@ static void address_dependent_mappings_are_by_remote_address(void **state)
 	end_world(&w);
 }
 
+struct behaviour {
+	enum sn_dependence mapping, filtering;
+};
+
+static const struct behaviour behaviours[] = {
+	{SN_ENDPOINT_INDEPENDENT, SN_ENDPOINT_INDEPENDENT},
+	{SN_ENDPOINT_INDEPENDENT, SN_ADDRESS_DEPENDENT},
+	{SN_ENDPOINT_INDEPENDENT, SN_ADDRESS_AND_PORT_DEPENDENT},
+	{SN_ADDRESS_DEPENDENT, SN_ADDRESS_DEPENDENT},
+	{SN_ADDRESS_DEPENDENT, SN_ADDRESS_AND_PORT_DEPENDENT},
+	{SN_ADDRESS_AND_PORT_DEPENDENT, SN_ADDRESS_AND_PORT_DEPENDENT},
+};
+
+#define SENT 4u
+
+/* Whether a session has the port of another one. */
+static bool shares(const struct sn_session *s, const struct sn_session *with)
+{
+	return s->outside_addr == with->outside_addr && s->outside_port == with->outside_port;
+}
+
+/* Whether a remote may begin a flow by the port of a session, of those that there are. */
+static bool may_begin(struct behaviour b, struct sn_session *const sessions[SENT],
+		      const struct sn_session *to, uint32_t remote)
+{
+	if (to->proto == SN_ICMP || b.filtering == SN_ADDRESS_AND_PORT_DEPENDENT)
+		return false;
+	for (uint32_t i = 0; i < SENT; i++)
+		if (shares(sessions[i], to) && sessions[i]->remote_addr == remote)
+			return true;
+	return b.filtering == SN_ENDPOINT_INDEPENDENT;
+}
+
+/* A remote sends to the port of a session; and a router, an error about what was sent to the remote from
+ * there.
+ */
+static void assert_comes_by_its_own(struct world *w, struct behaviour b,
+				    struct sn_session *const sessions[SENT], const struct sn_session *to,
+				    uint32_t remote, uint16_t port)
+{
+	const struct sn_flow back = {remote, to->outside_addr, port, to->outside_port, to->proto};
+	uint64_t entries = sn_partition_entries(part(w));
+	struct sn_session *own = NULL, *s;
+
+	for (uint32_t i = 0; i < SENT; i++)
+		if (shares(sessions[i], to) && sessions[i]->remote_addr == remote &&
+		    sessions[i]->remote_port == port)
+			own = sessions[i];
+	assert_ptr_equal(sn_napt_return(w->state, 0, &back, w->now), own);
+	if (own || !may_begin(b, sessions, to, remote)) {
+		assert_int_equal(come(w, to, remote, port, &s), own ? SN_NAPT_FOUND : SN_NAPT_NONE);
+		assert_ptr_equal(s, own);
+	} else {
+		assert_int_equal(come(w, to, remote, port, &s), SN_NAPT_MADE);
+		assert_true(shares(s, to));
+		assert_int_equal(s->inside_addr, to->inside_addr);
+		assert_int_equal(s->inside_port, to->inside_port);
+		sn_session_end(part(w), s);
+	}
+	assert_int_equal(sn_partition_entries(part(w)), entries);
+}
+
+/* Whatever the behaviour: who knows the port that a host has towards one remote has not the one towards
+ * another, though both are of one host and port inside. */
+static void a_packet_comes_by_its_own_mapping_alone(void **state)
+{
+	const enum sn_partition_by cuts[] = {SN_PARTITION_BY_HOST, SN_PARTITION_BY_ADDRESS,
+					     SN_PARTITION_BY_RSS};
+	const uint8_t protocols[] = {SN_TCP, SN_UDP, SN_ICMP};
+
+	(void)state;
+	for (uint32_t i = 0; i < 3 * 3 * 6; i++) {
+		struct behaviour b = behaviours[i / 9];
+		uint8_t proto = protocols[i / 3 % 3];
+		uint16_t port = proto == SN_ICMP ? 0 : 53;
+		const struct sn_flow flows[SENT] = {
+			{SN_SAMPLE_HOST, SN_SAMPLE_REMOTE, 5000, port, proto},
+			{SN_SAMPLE_HOST, SN_SAMPLE_REMOTE + 1, 5000, port, proto},
+			{SN_SAMPLE_HOST + 1, SN_SAMPLE_REMOTE + 1, 5000, port, proto},
+			{SN_SAMPLE_HOST, SN_SAMPLE_REMOTE + 2, 5001, port, proto},
+		};
+		struct sn_session *sessions[SENT];
+		struct world w;
+
+		make_world(&w, b.mapping, b.filtering, cuts[i % 3]);
+		for (uint32_t n = 0; n < SENT; n++)
+			assert_non_null(sessions[n] = send_to(&w, flows[n]));
+		if (b.mapping != SN_ADDRESS_AND_PORT_DEPENDENT) /* then shards may have a port each */
+			assert_int_equal(shares(sessions[0], sessions[1]),
+					 b.mapping == SN_ENDPOINT_INDEPENDENT);
+		for (uint32_t n = 0; n < SENT; n++) {
+			for (uint32_t remote = SN_SAMPLE_REMOTE; remote < SN_SAMPLE_REMOTE + 4; remote++) {
+				assert_comes_by_its_own(&w, b, sessions, sessions[n], remote, port);
+				if (proto != SN_ICMP)
+					assert_comes_by_its_own(&w, b, sessions, sessions[n], remote, 54);
+			}
+		}
+		end_world(&w);
+	}
+}
+
 /* Another pool, and another number of the run: all sessions go to a new table, or stay in one that is as it
  * was. */
 static void mappings_survive_another_program(void **state)
@@ -310,6 +411,7 @@ int main(void)
 		cmocka_unit_test(a_mapping_ends_with_its_last_session),
 		cmocka_unit_test(filters_let_in_whom_they_say),
 		cmocka_unit_test(address_dependent_mappings_are_by_remote_address),
+		cmocka_unit_test(a_packet_comes_by_its_own_mapping_alone),
 		cmocka_unit_test(mappings_survive_another_program),
 		cmocka_unit_test(sessions_of_a_mapping_are_carried_in_any_order),
 		cmocka_unit_test(openings_without_answers_give_way),

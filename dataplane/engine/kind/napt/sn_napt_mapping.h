@@ -53,6 +53,13 @@ static inline bool has_key(const struct napt_table *t, const struct mapping *m, 
 	       (t->mapping != SN_ADDRESS_DEPENDENT || m->remote_addr == f->dst);
 }
 
+/* Whether the mapping is there for packets of a remote address. A host may have a session with that by
+ * another mapping: its packets are to come to the port of that one. */
+static inline bool is_mapped_to(const struct napt_table *t, const struct mapping *m, uint32_t remote)
+{
+	return is_mapped(m) && (t->mapping != SN_ADDRESS_DEPENDENT || m->remote_addr == remote);
+}
+
 /* The slot of the mapping that a flow from inside has; SN_NO_INDEX: none. */
 uint32_t sn_mapping_find(const struct sn_state *state, const struct napt_table *t,
 			 const struct napt_shard *sh, uint32_t run, const struct sn_flow *f);

@@ -410,7 +410,7 @@ static struct sn_session *return_shared(const struct sn_state *state, const stru
 {
 	struct sn_flow inside;
 
-	if (!is_mapped(m))
+	if (!is_mapped_to(t, m, f->src))
 		return NULL;
 	inside = inside_of(m, f);
 	return session_find(sh, m->owner, &inside, hash_inside(state, t, m->owner, &inside));
@@ -448,7 +448,7 @@ struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, 
 static bool lets_in(struct sn_partition *partition, const struct napt_table *t, struct napt_shard *sh,
 		    const struct mapping *m, const struct sn_flow *inside, uint64_t now)
 {
-	if (!is_mapped(m) || t->filtering == SN_ADDRESS_AND_PORT_DEPENDENT)
+	if (!is_mapped_to(t, m, inside->dst) || t->filtering == SN_ADDRESS_AND_PORT_DEPENDENT)
 		return false;
 	if (t->filtering == SN_ADDRESS_DEPENDENT)
 		return sessions_with(partition->state, t, sh, m->owner, inside, now) > 0;
