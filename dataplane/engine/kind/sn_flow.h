@@ -87,7 +87,7 @@ struct sn_session *sn_track_begin(struct sn_partition *partition, uint32_t table
 				  bool *is_return, bool *made);
 
 /* The flow begins again, from its other side. Decisions that remember the entry do not hold any more. */
-void sn_track_turn(struct sn_session *s);
+void sn_track_turn(const struct sn_state *state, struct sn_session *s);
 
 /* Of ICMP's queries, requests come from the side that began, replies from the other. */
 static inline bool sn_track_fits(const struct sn_session *s, uint32_t icmp_type, bool is_return)

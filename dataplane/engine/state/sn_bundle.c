@@ -171,7 +171,7 @@ struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bu
 	b->n = 1;
 	b->turned = 0;
 	leader->leads = 1;
-	leader->generation++;
+	entry_outdate(state, leader);
 	for (uint32_t i = 0; i < uses->n; i++) {
 		struct sn_entry *e = uses->entries[i];
 
@@ -181,7 +181,7 @@ struct sn_entry *sn_bundle_make(const struct sn_state *state, const struct sn_bu
 		b->entries[b->n++] = e;
 		e->leader = leader;
 		e->follows = 1;
-		e->generation++;
+		entry_outdate(state, e);
 	}
 	return leader;
 }
@@ -200,7 +200,7 @@ static void part(const struct sn_state *state, struct sn_bundle *b)
 		table_of(state, e)->kind->catch_up(e, leader, b->turned >> i & 1);
 	}
 	leader->leads = 0;
-	leader->generation++;
+	entry_outdate(state, leader);
 	b->entries[0] = NULL;
 	state->bundles->shards[leader->shard].n--;
 }

@@ -227,7 +227,7 @@ static void end_entry(struct sn_state *state, const struct sn_state_table *t, st
 		if (tier_is_used(sh, tier))
 			*bucket_of(sh, tier, t->kind->hash(state, e)) = 0;
 	e->live = 0;
-	e->generation++; /* decisions that remember the entry do not hold any more */
+	entry_outdate(state, e);
 	state->carried.left[t->id]++;
 	++*owner_quota(&state->carried, e->owner, class_of_entry(t->kind, e));
 }

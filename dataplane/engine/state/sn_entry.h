@@ -7,6 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* An entry's generations: two eras of them, by turns. See entry_outdate(). */
+#define SN_GENERATIONS (1u << 21)
+#define SN_ERA	       (SN_GENERATIONS / 2)
+
 /* Links are indexes into the shard's slab, + 1. A kind's entries begin with it. */
 struct sn_entry {
 	union {
@@ -17,7 +21,7 @@ struct sn_entry {
 	uint32_t hash_next;
 	uint32_t wheel_next;
 	uint32_t wheel_prev;
-	uint32_t generation : 21; /* changes when the entry ends, or comes into a bundle */
+	uint32_t generation : 21; /* of SN_GENERATIONS; changes by entry_outdate() alone */
 	uint32_t own_bit : 1;	  /* the kind's */
 	uint32_t leads : 1;
 	uint32_t follows : 1;

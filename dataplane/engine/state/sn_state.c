@@ -178,12 +178,15 @@ struct sn_state *sn_state_create(uint64_t seed, uint32_t n_workers, struct sn_pa
 	state->n_partitions = n_workers;
 	state->partitions = sn_lines(n_workers, sizeof(*state->partitions));
 	state->bundles = sn_bundles_create(seed);
-	if (!state->partitions || !state->bundles) {
+	state->eras = sn_lines(1, sizeof(*state->eras));
+	if (!state->partitions || !state->bundles || !state->eras) {
 		sn_state_free(state);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < n_workers; i++)
+	for (uint32_t i = 0; i < n_workers; i++) {
 		state->partitions[i].state = state;
+		state->partitions[i].eras = state->eras;
+	}
 	for (uint32_t i = 0; i < SN_SHARDS; i++)
 		state->owner[i] = i * n_workers / SN_SHARDS;
 	sn_state_set_units(state, SN_SHARDS - 1);
@@ -214,6 +217,7 @@ void sn_state_free(struct sn_state *state)
 	}
 	free(state->partitions);
 	sn_bundles_free(state->bundles);
+	free(state->eras);
 	free(state->gift);
 	free(state->carried.left);
 	free(state->tables);

@@ -58,6 +58,9 @@ struct sn_partition {
 	uint32_t cursor;	/* of the next tick */
 	_Atomic bool starved;	/* wants more of what others have left */
 	struct sn_ended *ended; /* told of what makes room; NULL: nobody listens */
+	/* Of all parts: the eras that generations have had. What remembers entries by generation forgets them
+	 * as one ends, for the next brings its generations again. */
+	_Atomic uint32_t *eras;
 	/* lines 2 and 3 */
 	_Alignas(64) bool owned[SN_SHARDS];
 } __attribute__((aligned(64)));

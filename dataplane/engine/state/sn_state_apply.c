@@ -185,7 +185,7 @@ static bool keep(struct sn_state *state, const struct sn_state_table *t, struct 
 	if (owner == SN_NO_INDEX || state->owners[owner].table != t->id) {
 		if (t->kind->release)
 			t->kind->release(state, t, sh, e, false);
-		slab_give(sh, e);
+		slab_give(state, sh, e);
 		return false;
 	}
 	e->owner = owner;

@@ -121,7 +121,8 @@ struct sn_state {
 	uint32_t n_partitions;
 	struct sn_partition *partitions;
 	struct sn_bundles *bundles;
-	int32_t *gift; /* goes with a unit from partition to partition */
+	_Atomic uint32_t *eras; /* see struct sn_partition */
+	int32_t *gift;		/* goes with a unit from partition to partition */
 	/* Entries that came (less than 0) and went with units from and to other engines, where the partitions
 	 * do not know of them yet; its left is by quota, as theirs. */
 	struct sn_partition carried;
@@ -356,11 +357,29 @@ static inline struct sn_entry *slab_take(struct sn_state_shard *sh)
 	return e;
 }
 
-/* Decisions that remember the entry do not hold any more. */
-static inline void slab_give(struct sn_state_shard *sh, struct sn_entry *e)
+/*
+ * Decisions that remember the entry do not hold any more. An era ends when one of the entries has had all of
+ * its generations; the others begin the next one then, wherever they were. So it is the entry that is used
+ * most that says how often decisions are forgotten, not the sum of all.
+ */
+static inline void entry_outdate(const struct sn_state *state, struct sn_entry *e)
+{
+	uint32_t eras = atomic_load_explicit(state->eras, memory_order_relaxed), first = eras % 2 * SN_ERA;
+
+	if (unlikely((e->generation ^ first) & SN_ERA)) {
+		e->generation = first;
+		return;
+	}
+	e->generation++;
+	if (unlikely(e->generation % SN_ERA == 0)) /* it is the first of the next one's */
+		atomic_compare_exchange_strong_explicit(state->eras, &eras, eras + 1, memory_order_relaxed,
+							memory_order_relaxed);
+}
+
+static inline void slab_give(const struct sn_state *state, struct sn_state_shard *sh, struct sn_entry *e)
 {
 	e->live = 0;
-	e->generation++;
+	entry_outdate(state, e);
 	e->hash_next = sh->slab_free;
 	sh->slab_free = index_of(sh, e);
 }
@@ -403,7 +422,7 @@ static inline void entry_end(struct sn_partition *partition, const struct sn_sta
 		sn_bundle_part(partition->state, e);
 	unchain(sh, e, hash);
 	unhang(sh, e);
-	slab_give(sh, e);
+	slab_give(partition->state, sh, e);
 	sh->live--;
 	partition->left[t->id]++;
 	++*owner_quota(partition, e->owner, class);

@@ -3,6 +3,7 @@
 
 #include "fixture.h"
 
+#include "sn_napt.h"
 #include "sn_parse.h"
 
 #define FLOWS 4000u  /* the fixture's cache has 1024 entries */
@@ -129,6 +130,63 @@ static void a_session_that_ended_is_not_used(void **state)
 	free(ports);
 }
 
+/* An inside port whose sessions are of the shard of another one's. */
+static uint16_t port_beside(const struct fixture *f, struct sn_flow flow)
+{
+	uint32_t shard = sn_napt_shard(f->state, 0, &flow);
+
+	do
+		flow.sport++;
+	while (sn_napt_shard(f->state, 0, &flow) != shard);
+	return flow.sport;
+}
+
+/* A session's line is used again until it has the generation that decisions remember; in between no packet
+ * comes. The last session is from another inside port, by the same outside port. */
+static struct sn_session *come_round(struct fixture *f, struct sn_session *s, uint16_t inside_port)
+{
+	struct sn_partition *part = sn_state_partition(f->state, 0);
+	struct sn_flow flow = {s->inside_addr, s->remote_addr, inside_port, s->remote_port, s->proto};
+	uint32_t eras = atomic_load(part->eras), generation = s->entry.generation,
+		 shard = sn_napt_shard(f->state, 0, &flow);
+	const struct sn_session *line = s;
+
+	do {
+		sn_session_end(part, s);
+		assert_int_equal(sn_napt_forward(part, 0, shard, &flow, true, f->now, &s), SN_NAPT_MADE);
+		assert_ptr_equal(s, line);
+	} while (s->entry.generation != generation);
+	assert_int_equal(atomic_load(part->eras), eras + 2);
+	return s;
+}
+
+static void generations_that_come_again_are_of_other_sessions(void **state)
+{
+	struct fixture *f = *state;
+	struct packet out = outward(SN_UDP, 1000), in;
+	struct sn_flow flow = {SN_SAMPLE_HOST, SN_SAMPLE_REMOTE, out.sport, out.dport, SN_UDP};
+	struct sn_session *s;
+	uint16_t port, beside;
+
+	load(f);
+	beside = port_beside(f, flow);
+	send_packet(f, &out);
+	port = sport_of(assert_sent(f, 1));
+	in = inward(SN_UDP, port);
+	for (int round = 0; round < 3; round++) {
+		send_packet(f, &in);
+		assert_int_equal(dport_of(assert_sent(f, 0)), out.sport);
+	}
+	assert_int_equal(sn_napt_forward(sn_state_partition(f->state, 0), 0,
+					 sn_napt_shard(f->state, 0, &flow), &flow, false, f->now, &s),
+			 SN_NAPT_FOUND);
+	assert_int_equal(come_round(f, s, beside)->outside_port, port);
+	send_packet(f, &in);
+	assert_int_equal(dport_of(assert_sent(f, 0)), beside);
+	send_packet(f, &out);
+	assert_int_not_equal(sport_of(assert_sent(f, 1)), port);
+}
+
 static void another_program_decides_itself(void **state)
 {
 	struct fixture *f = *state;
@@ -154,6 +212,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(room_grows_with_the_flows, open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(a_session_that_ended_is_not_used, open_fixture,
 						close_fixture),
+		cmocka_unit_test_setup_teardown(generations_that_come_again_are_of_other_sessions,
+						open_fixture, close_fixture),
 		cmocka_unit_test_setup_teardown(another_program_decides_itself, open_fixture, close_fixture),
 	};
 

@@ -208,7 +208,7 @@ static void a_flow_that_turns_is_found_and_forgotten_by_decisions(void **state)
 	open_world(&w, SN_PARTITION_BY_HOST);
 	s = sn_track_begin(w.partition, 0, sn_track_shard(w.state, &f), &f, false, S, &is_return, &made);
 	generation = s->entry.generation;
-	sn_track_turn(s);
+	sn_track_turn(w.state, s);
 	assert_int_not_equal(s->entry.generation, generation);
 	assert_ptr_equal(sn_track_find(w.partition, 0, s->entry.shard, &f, false, S, &is_return), s);
 	assert_true(is_return);

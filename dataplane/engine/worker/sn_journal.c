@@ -124,7 +124,7 @@ void sn_journal_commit(struct sn_execution *x)
 		struct sn_use *u = &x->uses[i];
 
 		if (unlikely(u->again == SN_AGAIN_TURNED) && !u->done)
-			sn_track_turn((struct sn_session *)u->entry);
+			sn_track_turn(x->state, (struct sn_session *)u->entry);
 		if (!u->done)
 			sn_session_use(x->state, (struct sn_session *)u->entry, u->tcp, u->is_return, x->now);
 		u->done = 1;

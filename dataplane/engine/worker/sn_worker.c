@@ -205,6 +205,18 @@ static uint32_t expand(struct sn_worker *w, uint64_t bits)
 	return known;
 }
 
+/* Decisions remember state by its generations, and go before any of these comes again. */
+static inline void forget_in_time(struct sn_worker *w)
+{
+	uint32_t eras = atomic_load_explicit(w->partition->eras, memory_order_relaxed);
+
+	if (likely(eras == w->eras))
+		return;
+	w->eras = eras;
+	sn_cache_flush(&w->cache);
+	sn_cache_flush(&w->warm_up.cache);
+}
+
 /* Find what is known of the packets' flows. Returns of how many there may be something. */
 static uint32_t look_up(struct sn_worker *w, uint32_t iface, uint32_t n)
 {
@@ -212,6 +224,7 @@ static uint32_t look_up(struct sn_worker *w, uint32_t iface, uint32_t n)
 	uint32_t known = 0;
 	uint64_t shorts = 0;
 
+	forget_in_time(w);
 	make_keys(w, iface, n);
 	for (uint32_t i = 0; i < n; i++) {
 		b->candidates[i] = NULL;

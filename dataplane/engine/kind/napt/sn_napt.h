@@ -28,8 +28,11 @@ enum sn_dependence {
 
 #define SN_SCALES_NONE 0xff
 
-/* One binding. Its owner is a run; entry.own is the scales of TCP's windows: low half those from inside; 15:
- * none. */
+/*
+ * One binding. Its owner is a run; entry.own is the scales of TCP's windows: low half those from inside; 15:
+ * none. What a flow is on its two sides stays as it is from the session's beginning to its end, but for a
+ * flow that turns (sn_track_turn()): both have another generation then.
+ */
 struct sn_session {
 	struct sn_entry entry;
 	uint32_t inside_addr;
@@ -49,6 +52,14 @@ struct sn_session {
 	};
 };
 _Static_assert(sizeof(struct sn_session) == sizeof(struct sn_entry_line), "a session is one cache line");
+
+/* Whether addresses, ports and protocol of a session are those of a decision that was made about it, when it
+ * had the owner and the generation: it is still there, and used by itself. */
+static inline bool sn_session_tells(const struct sn_session *s, uint32_t owner, uint32_t generation)
+{
+	return s->entry.live && s->entry.generation == generation && s->entry.owner == owner &&
+	       !sn_entry_bundled(&s->entry);
+}
 
 struct sn_flow {
 	uint32_t src, dst;

@@ -325,7 +325,7 @@ struct sn_session *sn_track_begin(struct sn_partition *partition, uint32_t table
 	return make(partition, partition->state->tables[table], shard, f, from_outside, now);
 }
 
-void sn_track_turn(struct sn_session *s)
+void sn_track_turn(const struct sn_state *state, struct sn_session *s)
 {
 	uint32_t address = s->inside_addr;
 	uint16_t port = s->inside_port;
@@ -335,5 +335,5 @@ void sn_track_turn(struct sn_session *s)
 	s->remote_addr = address;
 	s->remote_port = port;
 	s->entry.own_bit ^= 1;
-	s->entry.generation++;
+	entry_outdate(state, &s->entry);
 }

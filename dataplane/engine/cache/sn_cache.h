@@ -27,6 +27,7 @@
 #include "sn_entry.h"
 
 #define SN_CACHE_WAYS	   8
+#define SN_CACHE_SHORTS	   7 /* short decisions of a cache line */
 #define SN_CACHE_SESSIONS  2
 #define SN_CACHE_KEEP_DSCP 0xff
 #define SN_CACHE_KEEP_VLAN 0xffff
@@ -74,7 +75,7 @@ _Static_assert(sizeof(struct sn_cache_entry) == 64, "an entry is one cache line"
  * flow's own, and a form, which has what its decision has in common with many others.
  */
 struct sn_cache_form {
-	uint64_t high; /* of the sessions' addresses */
+	uint64_t high; /* of the sessions' addresses: what slots leave out */
 	uint32_t signature;
 	uint16_t owner;	  /* of the sessions */
 	uint16_t ip_diff; /* see sn_rewrite.h */
@@ -88,11 +89,22 @@ struct sn_cache_form {
 };
 _Static_assert(sizeof(struct sn_cache_form) == 32, "two share a line");
 
-/* A cache line. A slot is empty if its form is none of those in use. */
+/* A short decision; it is empty if its form is none of those in use. The generation is the session's, all of
+ * it: a session that ended has no decision, whoever has its line now. */
+struct sn_cache_slot {
+	uint64_t form : 16;
+	uint64_t tag : 2;   /* what follows the first 8 bits */
+	uint64_t guest : 1; /* it belongs to the bucket beside, which was full */
+	uint64_t line : 24; /* bits 6 to 29 of the session's address */
+	uint64_t generation : 21;
+};
+_Static_assert(1u << 21 == SN_GENERATIONS, "a slot has all of it");
+
+/* A cache line. Tags are compared all at once. */
 struct sn_cache_shorts {
-	uint16_t tags[SN_CACHE_WAYS];
-	uint16_t forms[SN_CACHE_WAYS];
-	uint32_t sessions[SN_CACHE_WAYS]; /* bits 6 to 37 of their addresses */
+	uint8_t tags[SN_CACHE_SHORTS];
+	uint8_t away; /* guests in the bucket beside that belong here */
+	struct sn_cache_slot slots[SN_CACHE_SHORTS];
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct sn_cache_shorts) == 64, "a bucket is one cache line");
 
@@ -147,6 +159,7 @@ void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now);
 struct sn_cache_short {
 	const struct sn_cache_form *form;
 	const struct sn_session *session;
+	uint32_t generation; /* of the session when it was kept */
 };
 bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_short *found);
 
@@ -267,7 +280,7 @@ static inline bool sn_cache_is(const struct sn_cache_entry *e, const struct sn_c
 
 /* An entry of state and its generation in one word: an entry lies at a multiple of
  * 64, below 2^47. */
-#define SN_CACHE_GENERATION ((1u << 21) - 1)
+#define SN_CACHE_GENERATION (SN_GENERATIONS - 1)
 
 static inline uint64_t sn_cache_entry_word(const struct sn_entry *e)
 {

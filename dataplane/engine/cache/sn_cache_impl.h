@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef SN_CACHE_IMPL_H
+#define SN_CACHE_IMPL_H
+
+/* What the cache's two files do for one another: sn_cache.c has entries, sn_cache_short.c short decisions. */
+
+#include "sn_cache.h"
+
+#define SN_FORMS      65536u	 /* that a slot can name */
+#define SN_SHORTS_MAX (1u << 21) /* buckets */
+#define SN_PAGE	      4096u
+
+/* Buckets: at first room for twice as many as there are entries; then each table has four times as many. */
+static inline uint32_t sn_shorts_first(const struct sn_cache *c)
+{
+	return 2 * (c->mask + 1);
+}
+
+static inline size_t sn_shorts_size(uint32_t buckets)
+{
+	size_t size = buckets * sizeof(struct sn_cache_shorts);
+
+	return size < SN_PAGE ? SN_PAGE : size;
+}
+
+/* Keeps a decision short, if it is what its session says. */
+bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
+		    const struct sn_session *s);
+
+/* What slots say is forgotten. */
+void sn_shorts_forget(struct sn_cache *c);
+
+#endif /* SN_CACHE_IMPL_H */

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Short decisions: a session and a form each. */
+
+#include "sn_cache_impl.h"
+#include "sn_napt.h"
+#include "sn_rewrite.h"
+
+#define BEFORE_NS  10000000000ull
+#define LINE_SHIFT 6  /* of a session's address: what a slot has of it, … */
+#define HIGH_SHIFT 30 /* … and what its form has */
+#define CROWD	   4u /* short decisions of a bucket on average: more are too many */
+
+static struct sn_cache_shorts *shorts_of(const struct sn_cache_short_table *t, uint64_t hash)
+{
+	return &t->buckets[hash >> 16 & t->mask];
+}
+
+static const struct sn_cache_form *form_of(const struct sn_cache *c, uint16_t number)
+{
+	return (uint16_t)(number - c->first_form) < c->n_forms ? &c->forms[number] : NULL;
+}
+
+bool sn_cache_expand(const struct sn_cache *c, const struct sn_cache_short *found, struct sn_cache_entry *e)
+{
+	const struct sn_cache_form *form = found->form;
+	const struct sn_session *s = found->session;
+	bool back = form->flags & SN_CACHE_RETURN0;
+	uint32_t was = back ? s->outside_addr : s->inside_addr, is = back ? s->inside_addr : s->outside_addr;
+	uint16_t port = back ? s->outside_port : s->inside_port,
+		 now = back ? s->inside_port : s->outside_port;
+	uint32_t sum = sn_diff32(was, is);
+
+	if (!sn_session_tells(s, form->owner, found->generation))
+		return false;
+	memset(e, 0, sizeof(*e));
+	e->addresses = back ? (uint64_t)s->remote_addr << 32 | was : (uint64_t)was << 32 | s->remote_addr;
+	e->ports_key = (back ? (uint64_t)s->remote_port << 48 | (uint64_t)port << 32
+			     : (uint64_t)port << 48 | (uint64_t)s->remote_port << 32) |
+		       (uint32_t)s->proto << 24 | (uint32_t)form->iface << 16 | c->generation;
+	e->signature = form->signature;
+	e->src = rte_cpu_to_be_32(back ? s->remote_addr : is);
+	e->dst = rte_cpu_to_be_32(back ? is : s->remote_addr);
+	e->sport = rte_cpu_to_be_16(back ? s->remote_port : now);
+	e->dport = rte_cpu_to_be_16(back ? now : s->remote_port);
+	e->head_move = sn_head_move_of(form->ttl_dec, sn_diff_norm(sum + form->ip_diff));
+	e->l4_diff = rte_cpu_to_be_16(sn_diff_norm(sum + sn_diff16(port, now)));
+	e->neigh = form->neigh;
+	e->vlan = SN_CACHE_KEEP_VLAN;
+	e->path = form->path;
+	e->shard = s->entry.shard;
+	e->min_ttl = form->min_ttl;
+	e->dscp = SN_CACHE_KEEP_DSCP;
+	e->flags = form->flags;
+	e->sessions[0] = sn_cache_entry_word(&s->entry);
+	return true;
+}
+
+/* Bit i: slot i has the tag's first 8 bits. */
+static uint32_t match(const struct sn_cache_shorts *b, uint8_t tag)
+{
+	uint32_t bits = 0;
+
+#ifdef __SSE2__
+	__m128i eq = _mm_cmpeq_epi8(_mm_loadl_epi64((const __m128i *)b), _mm_set1_epi8((char)tag));
+
+	bits = (uint32_t)_mm_movemask_epi8(eq);
+#else
+	for (uint32_t i = 0; i < SN_CACHE_SHORTS; i++)
+		bits |= (uint32_t)(b->tags[i] == tag) << i;
+#endif
+	return bits & ((1u << SN_CACHE_SHORTS) - 1);
+}
+
+/* The slot with the hash's tag, of those that are guests or of those that are not: there is one at most. */
+static struct sn_cache_slot *slot_in(struct sn_cache_shorts *b, uint64_t hash, bool guest)
+{
+	for (uint32_t ways = match(b, hash >> 56); ways; ways &= ways - 1) {
+		struct sn_cache_slot *slot = &b->slots[__builtin_ctz(ways)];
+
+		if (slot->tag == (hash >> 54 & 3) && slot->guest == guest)
+			return slot;
+	}
+	return NULL;
+}
+
+static struct sn_cache_slot *empty_in(const struct sn_cache *c, struct sn_cache_shorts *b)
+{
+	for (uint32_t i = 0; i < SN_CACHE_SHORTS; i++)
+		if (!form_of(c, b->slots[i].form))
+			return &b->slots[i];
+	return NULL;
+}
+
+static struct sn_cache_shorts *beside(struct sn_cache_shorts *b)
+{
+	return (struct sn_cache_shorts *)((uintptr_t)b ^ sizeof(*b));
+}
+
+/* The slot that may be a flow's; NULL: there is none. */
+static const struct sn_cache_slot *find_in(const struct sn_cache *c, const struct sn_cache_short_table *t,
+					   uint64_t hash, struct sn_cache_short *found)
+{
+	struct sn_cache_shorts *b = shorts_of(t, hash);
+	const struct sn_cache_slot *slot = slot_in(b, hash, false);
+
+	if (!slot && unlikely(b->away))
+		slot = slot_in(beside(b), hash, true);
+	found->form = slot ? form_of(c, slot->form) : NULL;
+	if (!found->form)
+		return NULL;
+	found->session = (const struct sn_session *)(uintptr_t)(found->form->high << HIGH_SHIFT |
+								(uint64_t)slot->line << LINE_SHIFT);
+	found->generation = slot->generation;
+	return slot;
+}
+
+/* Into a slot of the same tag, else an empty one, be it in the bucket beside; else one that is given up. */
+static void put(struct sn_cache *c, uint64_t hash, struct sn_cache_slot what)
+{
+	struct sn_cache_shorts *own = shorts_of(&c->shorts, hash), *b = own;
+	struct sn_cache_slot *slot = slot_in(own, hash, false);
+
+	if (!slot)
+		slot = empty_in(c, own);
+	if (!slot) {
+		b = beside(own);
+		slot = slot_in(b, hash, true);
+	}
+	if (!slot)
+		slot = empty_in(c, b);
+	if (!slot) {
+		b = own;
+		slot = &own->slots[c->hand++ % SN_CACHE_SHORTS];
+	}
+	if (!form_of(c, slot->form) && ++c->shorts.used > (c->shorts.mask + 1) * CROWD)
+		c->crowded = true;
+	beside(b)->away -= slot->guest;
+	what.tag = hash >> 54 & 3;
+	what.guest = b != own;
+	own->away += b != own;
+	*slot = what;
+	b->tags[slot - b->slots] = hash >> 56;
+}
+
+bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_short *found)
+{
+	const struct sn_cache_slot *slot;
+
+	if (find_in(c, &c->shorts, hash, found))
+		return true;
+	if (likely(!c->before.buckets))
+		return false;
+	slot = find_in(c, &c->before, hash, found);
+	if (!slot)
+		return false;
+	put(c, hash, *slot);
+	return true;
+}
+
+/* The form of a decision, as a number; 0: there is no room for another one. */
+static uint16_t form_for(struct sn_cache *c, const struct sn_cache_form *form)
+{
+	uint32_t i;
+
+	/* They are few: the next hops, interfaces and classes of flows. */
+	for (i = 0; i < c->n_forms && i < 64; i++) {
+		const struct sn_cache_form *other = &c->forms[c->first_form + c->n_forms - 1 - i];
+
+		if (!memcmp(other, form, sizeof(*form)))
+			return (uint16_t)(c->first_form + c->n_forms - 1 - i);
+	}
+	if (c->first_form + c->n_forms == SN_FORMS)
+		return 0;
+	c->forms[c->first_form + c->n_forms] = *form;
+	return (uint16_t)(c->first_form + c->n_forms++);
+}
+
+bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
+		    const struct sn_session *s)
+{
+	uint8_t proto = (uint8_t)(e->ports_key >> 24), ttl_dec = sn_head_ttl_dec(e->head_move);
+	struct sn_cache_form form = {
+		.high = (uintptr_t)s >> HIGH_SHIFT,
+		.signature = e->signature,
+		.owner = s->entry.owner,
+		.ip_diff = sn_diff_norm(sn_diff16((uint32_t)ttl_dec << 8, 0)),
+		.neigh = e->neigh,
+		.path = e->path,
+		.iface = (uint8_t)(e->ports_key >> 16),
+		.min_ttl = e->min_ttl,
+		.ttl_dec = ttl_dec,
+		.flags = e->flags,
+	};
+	struct sn_cache_short as = {&form, s, s->entry.generation};
+	struct sn_cache_entry same;
+	uint16_t number;
+
+	if ((proto != SN_TCP && proto != SN_UDP) || e->flags & ~SN_CACHE_RETURN0 ||
+	    !sn_cache_expand(c, &as, &same) || memcmp(&same, e, sizeof(same)) != 0)
+		return false;
+	if (!c->shorts.buckets) {
+		c->crowded = true;
+		return false;
+	}
+	number = form_for(c, &form);
+	if (!number)
+		return false;
+	put(c, hash,
+	    (struct sn_cache_slot){
+		    .form = number, .line = (uintptr_t)s >> LINE_SHIFT, .generation = as.generation});
+	return true;
+}
+
+/* ---- tables come and go ---- */
+
+/* Forms are numbered from 1 again: what slots name now is none of them. */
+static void empty(struct sn_cache_short_table *t)
+{
+	for (uint32_t i = 0; t->buckets && i <= t->mask; i++)
+		t->buckets[i] = (struct sn_cache_shorts){0};
+}
+
+void sn_shorts_forget(struct sn_cache *c)
+{
+	c->first_form += c->n_forms;
+	c->n_forms = 0;
+	c->shorts.used = 0;
+	if (c->first_form < SN_FORMS / 2)
+		return;
+	empty(&c->shorts);
+	empty(&c->before);
+	c->first_form = 1;
+}
+
+static void shorts_free(struct sn_cache_short_table *t)
+{
+	if (t->buckets)
+		sn_stretch_give_up(t->stretch);
+	*t = (struct sn_cache_short_table){0};
+}
+
+/* Whether sessions are so many that a table of n buckets would be used. */
+static bool is_room_wanted(const struct sn_cache *c, uint32_t n, uint32_t sessions)
+{
+	if (n > SN_SHORTS_MAX)
+		return false;
+	return !c->shorts.buckets ||
+	       n / 4 * CROWD <= 2 * (uint64_t)sessions; /* which have two decisions each */
+}
+
+static void use_room(struct sn_cache *c, uint32_t n, uint64_t now)
+{
+	shorts_free(&c->before);
+	c->before = c->shorts;
+	c->before_until = now + BEFORE_NS;
+	c->shorts = (struct sn_cache_short_table){
+		.buckets = (struct sn_cache_shorts *)c->rooms->base, .stretch = c->rooms, .mask = n - 1};
+	c->rooms++;
+}
+
+void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now)
+{
+	uint32_t n = c->shorts.buckets ? 4 * (c->shorts.mask + 1) : sn_shorts_first(c);
+	bool wanted;
+
+	if (c->before.buckets && now >= c->before_until)
+		shorts_free(&c->before);
+	if (likely(!c->crowded))
+		return;
+	wanted = is_room_wanted(c, n, sessions);
+	if (wanted && !sn_stretch_whole(c->rooms))
+		return; /* it is being brought */
+	c->crowded = false;
+	/* Most slots may be of sessions that have ended: these go as others come. */
+	c->shorts.used = (c->shorts.mask + 1) * CROWD / 2;
+	if (wanted)
+		use_room(c, n, now);
+}

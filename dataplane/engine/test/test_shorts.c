@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A short decision is its own flow's, and none that another session left. */
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fixture.h"
+
+#include "sn_cache.h"
+#include "sn_napt.h"
+#include "sn_rewrite.h"
+
+#define HASH  0x1234567890abcdefull
+#define LINES 64u
+
+struct world {
+	struct sn_cache cache; /* of one bucket, which is full: what is kept of a session is short */
+	struct sn_session *lines;
+};
+
+/* A session of an inside host in a line; whatever the host, the remote sends to the same outside port. */
+static struct sn_session *begin(struct world *w, uint32_t line, uint32_t inside)
+{
+	struct sn_session *s = &w->lines[line];
+
+	s->entry.live = 1;
+	s->inside_addr = inside;
+	s->outside_addr = 0xcb007109;
+	s->remote_addr = 0x08080808;
+	s->inside_port = 4000;
+	s->outside_port = 5000;
+	s->remote_port = 53;
+	s->proto = SN_UDP;
+	return s;
+}
+
+static void end(struct sn_session *s)
+{
+	s->entry.live = 0;
+	s->entry.generation++;
+}
+
+/* What becomes of a packet that comes back to a session, by a next hop. */
+static struct sn_cache_entry decision(struct world *w, const struct sn_session *s, uint16_t neigh)
+{
+	struct sn_cache_form form = {.neigh = neigh,
+				     .min_ttl = 1,
+				     .ttl_dec = 1,
+				     .flags = SN_CACHE_RETURN0,
+				     .ip_diff = sn_diff_norm(sn_diff16(1u << 8, 0))};
+	struct sn_cache_short as = {&form, s, s->entry.generation};
+	struct sn_cache_entry e;
+
+	assert_true(sn_cache_expand(&w->cache, &as, &e));
+	return e;
+}
+
+static void keep(struct world *w, const struct sn_session *s, uint16_t neigh, uint64_t hash)
+{
+	struct sn_cache_entry e = decision(w, s, neigh);
+
+	w->cache.turn = 0; /* it is kept short */
+	sn_cache_keep(&w->cache, &e, hash, s);
+}
+
+/* The next hop of what comes back; 0: none is remembered. */
+static uint16_t hop(struct world *w)
+{
+	struct sn_cache_short found;
+	struct sn_cache_entry e;
+
+	return sn_cache_find_short(&w->cache, HASH, &found) && sn_cache_expand(&w->cache, &found, &e)
+		       ? e.neigh
+		       : 0;
+}
+
+static int open_world(void **state)
+{
+	struct world *w = calloc(1, sizeof(*w));
+	struct sn_cache_entry e;
+
+	assert_non_null(w);
+	assert_int_equal(sn_cache_init(&w->cache, SN_CACHE_WAYS), 0);
+	w->lines = aligned_alloc(64, LINES * sizeof(*w->lines));
+	assert_non_null(w->lines);
+	memset(w->lines, 0, LINES * sizeof(*w->lines));
+	e = decision(w, begin(w, LINES - 1, 0x0a000099), 9);
+	for (uint32_t i = 0; i < SN_CACHE_WAYS; i++) {
+		e.signature = i + 1;
+		sn_cache_keep(&w->cache, &e, HASH ^ (uint64_t)(i + 1) << 50, NULL);
+	}
+	w->cache.crowded = true;
+	for (uint32_t i = 0; i < 1000 && !w->cache.shorts.buckets; i++)
+		sn_cache_tick(&w->cache, 1000, 1);
+	assert_non_null(w->cache.shorts.buckets);
+	*state = w;
+	return 0;
+}
+
+static int close_world(void **state)
+{
+	struct world *w = *state;
+
+	sn_cache_free(&w->cache);
+	free(w->lines);
+	free(w);
+	return 0;
+}
+
+/* The hash of a flow whose bucket is that of HASH, but not its tag. */
+static uint64_t beside(uint32_t i)
+{
+	return HASH ^ (uint64_t)(i + 1) << 54;
+}
+
+/* The session that a hash leads to; NULL: none. Its decision is its own. */
+static const struct sn_session *found(struct world *w, uint64_t hash)
+{
+	struct sn_cache_short of;
+	struct sn_cache_entry e;
+
+	if (!sn_cache_find_short(&w->cache, hash, &of) || !sn_cache_expand(&w->cache, &of, &e))
+		return NULL;
+	assert_int_equal(rte_be_to_cpu_32(e.dst), of.session->inside_addr);
+	assert_int_equal(e.neigh, of.session - w->lines + 1);
+	return of.session;
+}
+
+/* What a bucket has no room for goes to the one beside, and what that has none for takes the place of
+ * another. */
+static void a_bucket_and_the_one_beside_are_full_before_one_is_given_up(void **state)
+{
+	struct world *w = *state;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < 2 * SN_CACHE_SHORTS; i++) {
+		struct sn_session *s = begin(w, i, 0x0a000001 + i);
+
+		s->entry.generation = SN_GENERATIONS - 1 - i;
+		keep(w, s, (uint16_t)(i + 1), beside(i));
+	}
+	for (uint32_t i = 0; i < 2 * SN_CACHE_SHORTS; i++)
+		assert_ptr_equal(found(w, beside(i)), &w->lines[i]);
+	keep(w, begin(w, 20, 0x0a000020), 21, beside(20));
+	assert_ptr_equal(found(w, beside(20)), &w->lines[20]);
+	for (uint32_t i = 0; i < 2 * SN_CACHE_SHORTS; i++)
+		n += found(w, beside(i)) != NULL;
+	assert_int_equal(n, 2 * SN_CACHE_SHORTS - 1);
+}
+
+static uint32_t guests(const struct sn_cache_shorts *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < SN_CACHE_SHORTS; i++)
+		n += b->slots[i].guest;
+	return n;
+}
+
+/* What has taken the place of all guests leaves none that look-ups would look for. */
+static void guests_are_counted(void **state)
+{
+	struct world *w = *state;
+	struct sn_cache_shorts *own, *other;
+
+	for (uint32_t round = 0; round < 20; round++) {
+		for (uint32_t i = 0; i < 3 * SN_CACHE_SHORTS; i++) {
+			uint64_t hash = beside(i) ^ (uint64_t)(dice(2)) << 16;
+
+			keep(w, begin(w, i, 0x0a000001 + i), (uint16_t)(i + 1), hash);
+			assert_ptr_equal(found(w, hash), &w->lines[i]);
+			own = &w->cache.shorts.buckets[hash >> 16 & w->cache.shorts.mask];
+			other = &w->cache.shorts.buckets[(hash >> 16 & w->cache.shorts.mask) ^ 1];
+			assert_int_equal(own->away, guests(other));
+			assert_int_equal(other->away, guests(own));
+		}
+	}
+}
+
+static void a_port_that_another_host_has_now_leads_by_its_next_hop(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001);
+
+	keep(w, s, 1, HASH);
+	assert_int_equal(hop(w), 1);
+	for (uint32_t i = 0; i < 2 * SN_CACHE_SHORTS - 1; i++) /* no slot is free: others' are used again */
+		keep(w, begin(w, i + 1, 0x0a000010 + i), 10, beside(i));
+	end(s);
+	assert_int_equal(hop(w), 0);
+	keep(w, begin(w, 20, 0x0a000002), 2, HASH);
+	assert_int_equal(hop(w), 2);
+}
+
+static void a_line_that_another_session_has_now_is_not_decided_about(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001);
+
+	keep(w, s, 1, HASH);
+	for (uint32_t i = 1; i < 1000; i++) { /* also after more sessions than fit into eight bits */
+		end(s);
+		begin(w, 0, 0x0a000001 + i);
+		assert_int_equal(hop(w), 0);
+	}
+}
+
+static void a_session_that_is_used_with_others_is_not_decided_about_alone(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001);
+
+	keep(w, s, 1, HASH);
+	s->entry.follows = 1;
+	assert_int_equal(hop(w), 0);
+	s->entry.follows = 0;
+	s->entry.owner = 1;
+	assert_int_equal(hop(w), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_bucket_and_the_one_beside_are_full_before_one_is_given_up,
+						open_world, close_world),
+		cmocka_unit_test_setup_teardown(guests_are_counted, open_world, close_world),
+		cmocka_unit_test_setup_teardown(a_port_that_another_host_has_now_leads_by_its_next_hop,
+						open_world, close_world),
+		cmocka_unit_test_setup_teardown(a_line_that_another_session_has_now_is_not_decided_about,
+						open_world, close_world),
+		cmocka_unit_test_setup_teardown(a_session_that_is_used_with_others_is_not_decided_about_alone,
+						open_world, close_world),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
