@@ -79,6 +79,14 @@ void sn_partition_take(struct sn_partition *partition, uint32_t unit)
 	partition->n_owned++;
 }
 
+void sn_partition_enter_era(struct sn_partition *partition)
+{
+	partition->era = atomic_load_explicit(&partition->eras->latest, memory_order_relaxed);
+	for (uint32_t i = 0; i < SN_SHARDS; i++)
+		if (partition->owned[i])
+			partition->eras->entered[i] = partition->era;
+}
+
 void sn_state_moved(struct sn_state *state, uint32_t unit, uint32_t worker)
 {
 	for (uint32_t i = unit; i < SN_SHARDS; i += state->unit_mask + 1)

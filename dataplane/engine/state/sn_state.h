@@ -45,6 +45,12 @@ struct sn_ended {
 	struct sn_entry_info entries[2];
 };
 
+/* The eras of generations, counted: see entry_outdate(). */
+struct sn_eras {
+	_Atomic uint32_t latest;
+	uint32_t entered[SN_SHARDS]; /* by the shard's worker */
+};
+
 /*
  * What a worker has of the state: shards, and a share of what tables and owners may still hold.
  * Written by its worker alone; the first line is read by slow packets, the others by all.
@@ -57,10 +63,9 @@ struct sn_partition {
 	uint32_t n_owned;
 	uint32_t cursor;	/* of the next tick */
 	_Atomic bool starved;	/* wants more of what others have left */
+	uint32_t era;		/* that its worker has entered */
 	struct sn_ended *ended; /* told of what makes room; NULL: nobody listens */
-	/* Of all parts: the eras that generations have had. What remembers entries by generation forgets them
-	 * as one ends, for the next brings its generations again. */
-	_Atomic uint32_t *eras;
+	struct sn_eras *eras;	/* of all parts */
 	/* lines 2 and 3 */
 	_Alignas(64) bool owned[SN_SHARDS];
 } __attribute__((aligned(64)));
@@ -157,6 +162,15 @@ size_t sn_state_entries(const struct sn_state *state, uint32_t table, uint64_t n
 
 /* The entries of the part's shards, in tables of the current program. */
 uint32_t sn_partition_entries(const struct sn_partition *partition);
+
+/* Whether the worker is to forget what it remembers of entries by their generations before it looks that up
+ * again, and to enter the next era then: that brings the same generations again. */
+static inline bool sn_partition_era_ended(const struct sn_partition *partition)
+{
+	return atomic_load_explicit(&partition->eras->latest, memory_order_relaxed) != partition->era;
+}
+
+void sn_partition_enter_era(struct sn_partition *partition);
 
 /* Reclaim what has expired in a few of the part's shards, all are visited in turn; and what kinds do on a
  * tick. */

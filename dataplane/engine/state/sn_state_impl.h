@@ -121,8 +121,8 @@ struct sn_state {
 	uint32_t n_partitions;
 	struct sn_partition *partitions;
 	struct sn_bundles *bundles;
-	_Atomic uint32_t *eras; /* see struct sn_partition */
-	int32_t *gift;		/* goes with a unit from partition to partition */
+	struct sn_eras *eras;
+	int32_t *gift; /* goes with a unit from partition to partition */
 	/* Entries that came (less than 0) and went with units from and to other engines, where the partitions
 	 * do not know of them yet; its left is by quota, as theirs. */
 	struct sn_partition carried;
@@ -358,22 +358,24 @@ static inline struct sn_entry *slab_take(struct sn_state_shard *sh)
 }
 
 /*
- * Decisions that remember the entry do not hold any more. An era ends when one of the entries has had all of
- * its generations; the others begin the next one then, wherever they were. So it is the entry that is used
- * most that says how often decisions are forgotten, not the sum of all.
+ * Decisions that remember the entry do not hold any more. An era ends when one of the entries has had half of
+ * its generations; the others begin the next one at their next change, wherever they were. So it is the entry
+ * that changes most that says how often decisions are forgotten, not the sum of all. A shard's era is that
+ * which its worker has entered, having forgotten its decisions. It enters the next one before its next burst,
+ * in which no entry comes to the end of the other half.
  */
 static inline void entry_outdate(const struct sn_state *state, struct sn_entry *e)
 {
-	uint32_t eras = atomic_load_explicit(state->eras, memory_order_relaxed), first = eras % 2 * SN_ERA;
+	uint32_t era = state->eras->entered[e->shard], first = era % 2 * SN_ERA;
 
 	if (unlikely((e->generation ^ first) & SN_ERA)) {
 		e->generation = first;
 		return;
 	}
 	e->generation++;
-	if (unlikely(e->generation % SN_ERA == 0)) /* it is the first of the next one's */
-		atomic_compare_exchange_strong_explicit(state->eras, &eras, eras + 1, memory_order_relaxed,
-							memory_order_relaxed);
+	if (unlikely(e->generation % SN_ERA >= SN_ERA / 2))
+		atomic_compare_exchange_strong_explicit(&state->eras->latest, &era, era + 1,
+							memory_order_relaxed, memory_order_relaxed);
 }
 
 static inline void slab_give(const struct sn_state *state, struct sn_state_shard *sh, struct sn_entry *e)

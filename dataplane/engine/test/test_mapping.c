@@ -247,9 +247,7 @@ static bool may_begin(struct behaviour b, struct sn_session *const sessions[SENT
 	return b.filtering == SN_ENDPOINT_INDEPENDENT;
 }
 
-/* A remote sends to the port of a session; and a router, an error about what was sent to the remote from
- * there.
- */
+/* A remote sends to the port of a session, and a router an error about what was sent from that port. */
 static void assert_comes_by_its_own(struct world *w, struct behaviour b,
 				    struct sn_session *const sessions[SENT], const struct sn_session *to,
 				    uint32_t remote, uint16_t port)

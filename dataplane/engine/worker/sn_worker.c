@@ -208,13 +208,11 @@ static uint32_t expand(struct sn_worker *w, uint64_t bits)
 /* Decisions remember state by its generations, and go before any of these comes again. */
 static inline void forget_in_time(struct sn_worker *w)
 {
-	uint32_t eras = atomic_load_explicit(w->partition->eras, memory_order_relaxed);
-
-	if (likely(eras == w->eras))
+	if (likely(!sn_partition_era_ended(w->partition)))
 		return;
-	w->eras = eras;
 	sn_cache_flush(&w->cache);
 	sn_cache_flush(&w->warm_up.cache);
+	sn_partition_enter_era(w->partition);
 }
 
 /* Find what is known of the packets' flows. Returns of how many there may be something. */

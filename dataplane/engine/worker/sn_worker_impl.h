@@ -116,7 +116,6 @@ struct sn_worker {
 	struct rte_mempool *pool;
 	struct sn_trace *trace; /* NULL: off */
 	struct sn_cache cache;
-	uint32_t eras; /* of the state's generations, when decisions were last forgotten for their end */
 	struct sn_devices devices;
 	/* The next hops: its head is read by slow packets, its entries by all. */
 	struct sn_neigh_table neigh;
