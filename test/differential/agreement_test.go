@@ -238,7 +238,7 @@ func TestCompilerAgentAndEngineAgreeOnRandomChains(t *testing.T) {
 	}
 	defer e.kill()
 	chains := 0
-	for seed := range networks(t, scale(16, 4)) {
+	for seed := range seeds(t, "SINTER_NETWORKS", scale(16, 4)) {
 		for i := range 5 {
 			err := agreeOn(t.Context(), t, e, seed, i)
 			if err != nil {

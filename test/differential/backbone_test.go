@@ -80,7 +80,7 @@ func driveBackbone(t *testing.T, g *graph.Graph) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.driveNetwork(t.Context(), 1, scale(60_000, 10_000)); err != nil {
+	if err := r.driveNetwork(t.Context(), 1, scale(60_000, 20_000)); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d segments, longest way %d", len(r.res.Segments), r.res.Program.GetLongestWay())

@@ -2,6 +2,12 @@
 // among them, go through the synthesized program in the engine's harness and through
 // the unmerged chain in dataplane/interp, and every frame, drop reason and counter has to be the same.
 //
+// `make test` runs the short form, always with the same chains. The long form has four times as many packets, of other chains each
+// time, and prints the seed that draws them again:
+//
+//	go test ./test/differential -count=1 -timeout 1h -v
+//	SINTER_SEED=17 go test ./test/differential -count=1 -timeout 1h -v
+//
 // The engine's harness is looked for where SINTER_HARNESS points, else in the engine's build folder; without it the
 // tests are skipped. SINTER_DATA names another folder of rule sets than test/data.
 package differential

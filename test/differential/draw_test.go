@@ -39,6 +39,14 @@ type shape struct {
 	hides bool
 }
 
+// packets is how many go through a chain of the shape. The oracle's guesses take longer, the more flows there are.
+func (s *shape) packets() int {
+	if s.hides {
+		return scale(20_000, 4_000)
+	}
+	return scale(100_000, 30_000)
+}
+
 // shapes are the kinds of chains drawn, from the plain to the knotty.
 var shapes = []shape{
 	{name: "functions in a line", draw: (*drawer).line},

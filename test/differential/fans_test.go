@@ -26,7 +26,7 @@ func TestRoutesWalkedTogetherGiveTheProgramOfRoutesWalkedOneByOne(t *testing.T) 
 			})
 		})
 	}
-	for seed := range networks(t, scale(20, 8)) {
+	for seed := range seeds(t, "SINTER_NETWORKS", scale(20, 8)) {
 		t.Run("network "+strconv.FormatUint(seed, 10), func(t *testing.T) {
 			if err := sameFanned(drawNetwork(seed).graph(t)); err != nil {
 				t.Fatal(err)

@@ -16,18 +16,18 @@ import (
 
 // TestTheEngineRunsTheSamplesAsWritten takes the chains that users copy from, through the whole compiler.
 func TestTheEngineRunsTheSamplesAsWritten(t *testing.T) {
-	eachSample(t, func(t *testing.T, g *graph.Graph) { driveFixed(t, g, scale(50_000, 2_000)) })
+	eachSample(t, func(t *testing.T, g *graph.Graph) { driveFixed(t, g, scale(50_000, 12_000)) })
 }
 
 // TestTheEngineRunsTheSamplesWithADeviceThatHashes has a device that gives each of three workers the packets of its buckets, in
 // both directions.
 func TestTheEngineRunsTheSamplesWithADeviceThatHashes(t *testing.T) {
-	eachSample(t, func(t *testing.T, g *graph.Graph) { driveHashed(t, g, scale(50_000, 4_000)) })
+	eachSample(t, func(t *testing.T, g *graph.Graph) { driveHashed(t, g, scale(50_000, 12_000)) })
 }
 
 // TestTheEngineRunsClassBenchRuleSets has a firewall with each rule set, a router and a NAPT.
 func TestTheEngineRunsClassBenchRuleSets(t *testing.T) {
-	eachRuleSet(t, func(t *testing.T, g *graph.Graph) { driveFixed(t, g, scale(60_000, 2_000)) })
+	eachRuleSet(t, func(t *testing.T, g *graph.Graph) { driveFixed(t, g, scale(60_000, 12_000)) })
 }
 
 // eachSample has a subtest for each of the chains in config/samples.

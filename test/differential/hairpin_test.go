@@ -133,7 +133,7 @@ func TestWhatComesBackAndGoesOutAgainHasOneBindingAmongSeveralWorkers(t *testing
 					t.Fatal(err)
 				}
 				r.workers, r.cut = workers, cut
-				driveRig(t, r, scale(60_000, 5_000))
+				driveRig(t, r, scale(60_000, 15_000))
 				// A device's hash is the same for both directions, but of flows without ports.
 				if dropped := r.stats.drops[notOurs]; cut == partitionByHost && dropped > 0 != (workers > 1) {
 					t.Errorf("%d workers drop %d packets as %s", workers, dropped, notOurs)

@@ -3,7 +3,6 @@ package differential
 import (
 	"context"
 	"fmt"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -15,38 +14,24 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// chainsOfLimits is how many chains with limiters run: SINTER_LIMITS, or the usual number. make limits runs 32.
-func chainsOfLimits(t *testing.T, usual int) int {
-	t.Helper()
-	s := os.Getenv("SINTER_LIMITS")
-	if s == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		t.Fatalf("SINTER_LIMITS is %q, want a number of chains, such as 32", s)
-	}
-	return n
-}
-
 // TestLimitersDoWhatTheUnmergedChainDoes runs random chains, each with a limiter at least, while time goes on between packets. A seed
 // by itself:
 //
-//	SINTER_LIMITS=17 go test ./test/differential -run 'TestLimiters.*/^17$' -v
+//	SINTER_SEED=17 go test ./test/differential -run 'TestLimiters.*/^17$' -v
 func TestLimitersDoWhatTheUnmergedChainDoes(t *testing.T) {
 	needHarness(t)
 	var sum interp.Colours
 	compared := 0
-	for seed := 1; seed <= chainsOfLimits(t, scale(6, 3)); seed++ {
-		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+	for seed := range seeds(t, "SINTER_LIMITS", scale(12, 6)) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			r := rapid.Custom(func(rt *rapid.T) *rig {
 				r, err := newRig(drawChain(rt, shape{name: "limits", draw: (*drawer).limits}))
 				if err != nil {
 					rt.Fatal(err)
 				}
 				return r
-			}).Example(seed)
-			if err := r.drive(t.Context(), uint64(seed), scale(45_000, 8_000), true); err != nil {
+			}).Example(int(seed))
+			if err := r.drive(t.Context(), seed, 45_000, true); err != nil {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,12 +22,12 @@ import (
 
 // TestTheEngineRunsNetworksOfRoutersWithLoops runs random networks, each in a subtest named after its seed. To run one, say 17:
 //
-//	SINTER_NETWORKS=17 go test ./test/differential -run 'TestTheEngineRunsNetworks.*/^17$' -v
+//	SINTER_SEED=17 go test ./test/differential -run 'TestTheEngineRunsNetworks.*/^17$' -v
 //
 // SINTER_NETWORKS is the number of networks; make networks runs 400.
 func TestTheEngineRunsNetworksOfRoutersWithLoops(t *testing.T) {
 	needHarness(t)
-	for seed := range networks(t, scale(20, 6)) {
+	for seed := range seeds(t, "SINTER_NETWORKS", scale(20, 6)) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			engines <- struct{}{}
@@ -54,7 +53,7 @@ func TestTheEngineRunsNetworksOfRoutersWithLoops(t *testing.T) {
 // TestLoopsThatPacketsTakeAreInTheWarnings has the oracle look for packets that pass a lookup a third time.
 func TestLoopsThatPacketsTakeAreInTheWarnings(t *testing.T) {
 	loops := 0
-	for seed := range networks(t, scale(15, 15)) {
+	for seed := range seeds(t, "SINTER_NETWORKS", scale(15, 15)) {
 		n := drawNetwork(seed)
 		g := n.graph(t)
 		r, err := newRig(g)
@@ -95,22 +94,6 @@ func loopingPacket(a *aimed, tries int) (sent, bool) {
 		}
 	}
 	return sent{}, false
-}
-
-// networks are the seeds of the networks to be run: 1 to the number in SINTER_NETWORKS.
-func networks(t *testing.T, usual int) func(func(uint64) bool) {
-	t.Helper()
-	if s := os.Getenv("SINTER_NETWORKS"); s != "" {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 1 {
-			t.Fatalf("SINTER_NETWORKS is %q, want a number of networks, such as 400", s)
-		}
-		usual = n
-	}
-	return func(yield func(uint64) bool) {
-		for seed := uint64(1); seed <= uint64(usual) && yield(seed); seed++ {
-		}
-	}
 }
 
 // String is the network's size.

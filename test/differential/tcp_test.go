@@ -75,7 +75,7 @@ func TestTheEngineFollowsTCPConnectionsAsTheUnmergedChainDoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer r.engine.kill()
-			if err := r.follow(t, 1, scale(100_000, 10_000)); err != nil {
+			if err := r.follow(t, 1, scale(100_000, 40_000)); err != nil {
 				t.Fatal(err)
 			}
 		})

@@ -2,7 +2,6 @@ package differential
 
 import (
 	"net/netip"
-	"os"
 	"strconv"
 	"testing"
 
@@ -12,37 +11,23 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
 
-// chainsOfMany is how many chains of many stateful functions run: SINTER_TOGETHER, or the usual number.
-func chainsOfMany(t *testing.T, usual int) int {
-	t.Helper()
-	s := os.Getenv("SINTER_TOGETHER")
-	if s == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		t.Fatalf("SINTER_TOGETHER is %q, want a number of chains, such as 32", s)
-	}
-	return n
-}
-
 // TestStatefulFunctionsTogetherDoWhatTheUnmergedChainDoes runs random chains of up to ten stateful functions of all kinds, while time goes on
 // between packets. A seed by itself:
 //
-//	SINTER_TOGETHER=17 go test ./test/differential -run 'Together.*/^17$' -v
+//	SINTER_SEED=17 go test ./test/differential -run 'Together.*/^17$' -v
 func TestStatefulFunctionsTogetherDoWhatTheUnmergedChainDoes(t *testing.T) {
 	needHarness(t)
 	compared := 0
-	for seed := 1; seed <= chainsOfMany(t, 3); seed++ {
-		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+	for seed := range seeds(t, "SINTER_TOGETHER", scale(12, 3)) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			r := rapid.Custom(func(rt *rapid.T) *rig {
 				r, err := newRig(drawChain(rt, shape{name: "together", draw: (*drawer).together}))
 				if err != nil {
 					rt.Fatal(err)
 				}
 				return r
-			}).Example(seed)
-			if err := r.drive(t.Context(), uint64(seed), scale(30_000, 6_000), true); err != nil {
+			}).Example(int(seed))
+			if err := r.drive(t.Context(), seed, 30_000, true); err != nil {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets
@@ -144,7 +129,7 @@ func TestFlowsOfManyFunctionsHaveOneShard(t *testing.T) {
 			if n := len(stats.GetShards()); n != buckets {
 				t.Errorf("state is cut into %d, want %d", n, buckets)
 			}
-			if err := r.drive(t.Context(), 1, scale(20_000, 4_000), true); err != nil {
+			if err := r.drive(t.Context(), 1, scale(20_000, 10_000), true); err != nil {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			if n := r.stats.drops[notOurs]; n > 0 {

@@ -14,7 +14,7 @@ import (
 func TestANeighbourInUseIsAskedWhetherItIsStillThere(t *testing.T) {
 	lab.Require(t)
 	if testing.Short() {
-		t.Skip("takes two minutes: a neighbour is reachable for 15 to 45 seconds")
+		t.Skip("-short: test_neigh_table has it on a clock that it sets; here it takes two minutes")
 	}
 	t.Parallel()
 	s := newSite(t)
