@@ -22,6 +22,14 @@
 #define FRAME_MAX  2048
 #define EVENTS_MAX 512
 
+/* Whether a sanitizer watches: all takes several times as long. What is long for the sake of rare
+ * interleavings may be shorter then, as the plain build runs it at full length. */
+#ifdef __has_feature
+#define IS_WATCHED (__has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer))
+#else
+#define IS_WATCHED 0
+#endif
+
 struct sent {
 	uint16_t iface;
 	uint32_t source;

@@ -25,6 +25,7 @@
 #define WORKERS		 2
 #define FLOWS		 4096
 #define MOVES		 10000
+#define MOVES_WATCHED	 2000
 #define MOVES_ON_ONE_CPU 300 /* the workers take turns there, milliseconds each */
 #define BUFFERS		 8191
 #define RING		 2048
@@ -50,7 +51,7 @@ struct cores {
 	struct sn_error err;
 };
 
-static uint32_t n_moves = MOVES;
+static uint32_t n_moves = IS_WATCHED ? MOVES_WATCHED : MOVES;
 
 /* Workers on CPUs of their own, if there are two; this thread goes where there is time. */
 static int start(void **state)

@@ -22,12 +22,7 @@
 #define A_TICK	  (128u << 10) /* bytes of a stretch that a flood uses from one tick to the next, at most */
 #define ADDRESSES 256u
 #define RUNS	  6
-#ifdef __has_feature
-#define IS_WATCHED (__has_feature(address_sanitizer) || __has_feature(undefined_behavior_sanitizer))
-#else
-#define IS_WATCHED 0
-#endif
-#define STALL_NS (IS_WATCHED ? 1000000 : 100000) /* sanitizers take their time */
+#define STALL_NS  (IS_WATCHED ? 1000000 : 100000) /* sanitizers take their time */
 /* A page fault of the system's own now and then, of the many that growth would cost. */
 #define FAULTS_MAX 32
 

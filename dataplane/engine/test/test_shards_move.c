@@ -138,7 +138,7 @@ static void load_changed(struct world *w, enum change change)
 static void a_program_may_be_loaded_at_each_step_of_a_move(void **state)
 {
 	struct world *w = *state;
-	const uint32_t n_flows = 600, most = 40;
+	const uint32_t n_flows = 600, most = 40, n_programs = CHANGES * most * (IS_WATCHED ? 2 : 5);
 	uint32_t under_way = 0, in_rings = 0;
 	uint64_t blocked;
 
@@ -147,7 +147,7 @@ static void a_program_may_be_loaded_at_each_step_of_a_move(void **state)
 	load_message(w);
 	for (uint32_t i = 0; i < n_flows; i++)
 		send_flow(w, i % WORKERS, i, false);
-	for (uint32_t i = 0; i < CHANGES * most * 5; i++) {
+	for (uint32_t i = 0; i < n_programs; i++) {
 		uint64_t handed = 0, taken = 0;
 
 		assert_int_equal(sn_shards_begin(sn_engine_shards(w->engine),
@@ -174,10 +174,10 @@ static void a_program_may_be_loaded_at_each_step_of_a_move(void **state)
 	all_packets_came(w, n_flows);
 	assert_int_equal(w->n_drops, 0);
 	assert_int_equal(sum_sessions(w), n_flows);
-	assert_in_range(under_way, CHANGES * most * 5 / 4, CHANGES * most * 5);
-	assert_in_range(in_rings, CHANGES * most * 5 / 2, CHANGES * most * 5);
-	print_message("%u programs, %u of them during a move, %u with packets in the rings\n",
-		      CHANGES * most * 5, under_way, in_rings);
+	assert_in_range(under_way, n_programs / 4, n_programs);
+	assert_in_range(in_rings, n_programs / 2, n_programs);
+	print_message("%u programs, %u of them during a move, %u with packets in the rings\n", n_programs,
+		      under_way, in_rings);
 }
 
 static void packets_for_a_shard_on_its_way_wait_for_it(void **state)
