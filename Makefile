@@ -18,8 +18,12 @@ demo: deps build ## A chain on real packets between network namespaces (root).
 	hack/demo.sh
 
 .PHONY: test
-test: deps tools chart-tools dpdk-source build ## Everything that must pass (root for the namespace tests).
+test: deps ## Everything that must pass (root for the namespace tests).
 	hack/test.sh
+
+.PHONY: test-full
+test-full: deps ## The same with the long form of the suites, on other chains each time (root, an hour).
+	hack/test.sh --long
 
 .PHONY: chart-tools
 chart-tools: bin/.chart-tools
@@ -79,10 +83,10 @@ $(ENGINE)/build-asan/build.ninja:
 
 .PHONY: lint
 lint: tools ## Formatting and lint of Go and C.
-	hack/test.sh format vet lint
+	hack/test.sh format lint
 
 .PHONY: test-go
-test-go: ## Go unit tests.
+test-go: ## Go unit tests, but those of packages that test-envtest runs.
 	hack/test.sh unit
 
 .PHONY: test-engine-asan
@@ -142,7 +146,7 @@ e2e-sriov: ## Chains on VFs of that guest; then guest and cluster are taken down
 
 .PHONY: test-suites
 test-suites: build ## Suites across packages: engine against oracle, network namespaces.
-	hack/test.sh suites
+	hack/test.sh suites netns
 
 .PHONY: networks
 networks: engine ## Engine against oracle on NETWORKS (400) random networks of routers, and five times as many chains compiled and loaded.

@@ -1,21 +1,25 @@
 #!/usr/bin/env bash
-# Runs the named stages (all of them without arguments), each to its end even if
-# one before failed, and sums up: what was skipped and why, what was flaky, then
-# "N passed, N failed, N skipped". `make test` comes here.
+# Runs the named stages (all of them without a name), each to its end even if one
+# before failed, and sums up: what was skipped and why, what was flaky, what took
+# long, then "N passed, N failed, N skipped". `make test` comes here, and with
+# --long, for the long form of the suites, `make test-full`.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PWD/bin:$PWD/.deps/go/bin:$PATH
 
 engine=dataplane/engine
-tally=$(mktemp) # a line per test, see hack/tests/fates.py
-trap 'rm -f "$tally"' EXIT
+size=(-short -timeout 40m) # of suites
+[[ ${1-} != --long ]] || { size=(-timeout 8h); shift; }
+notes=$(mktemp -d) # of each stage a file with a line per test, see hack/tests/fates.py
+beside=()          # process groups of what runs in the background
+trap 'kill -- "${beside[@]/#/-}" 2>/dev/null; rm -rf "$notes"' EXIT
 
 # check runs a command that counts as one test.
 check() {
   if "$@"; then echo "ok    $*"; note pass "$*"; else fail "$@"; fi
 }
 fail() { echo "FAIL  $*"; note fail "$*"; }
-note() { printf '%s\t%s\t%s\n' "$1" "$2" "${3-}" >>"$tally"; } # pass|fail|skip name reason
+note() { printf '%s\t%s\t%s\t%s\n' "$1" "$2" "${3-}" "${4-}" >>"$tally"; } # pass|fail|skip|stage name reason seconds
 failed() { grep -c '^fail' "$tally"; }
 
 c_files() { git ls-files -co --exclude-standard -- "$engine/*.c" "$engine/*.h"; }
@@ -44,22 +48,30 @@ counted() { # what it is called, the program, its arguments
   "$1" "$tally" "${@:2}" || (($(failed) > before)) || fail "$name"
 }
 
-# A test that fails is run once more, alone: see hack/tests/fates.py.
+# A test that fails is run once more, alone: see hack/tests/fates.py. What vet finds, the linter does, too.
 go_test() { # all|failures, flags and packages of go test, with -- between them
   local show=(); [[ $1 == all ]] && show=(--all); shift
-  counted "go test $*" hack/tests/gotest.py "${show[@]}" -timeout 40m "$@"
+  counted "go test $*" hack/tests/gotest.py "${show[@]}" -vet=off "$@"
 }
 meson_test() { counted "meson test -C $1" hack/tests/mesontest.py "$1"; }
 
+# Folders with tests that want an API server. stage_envtest runs all of their tests, others of the same package, too.
+api_folders() { git grep -l --untracked KUBEBUILDER_ASSETS -- '*_test.go' | xargs -r -n 1 dirname | sort -u; }
+
+# packages_but PATTERN FOLDER… lists packages but those in the folders.
+packages_but() { go list "$1" | grep -vE "/($(IFS='|'; echo "${*:2}"))$"; }
+
+stage_build() { check make --no-print-directory tools chart-tools dpdk-source build; }
 stage_format() { check gofumpt_clean; check clang_format_clean; check go mod tidy -diff; }
 stage_generate() { check generated_current; }
-stage_vet() { check go vet ./...; }
-stage_lint() { check golangci-lint run --allow-parallel-runners ./...; check go run ./hack/imports; check go run ./hack/limits; check go run ./hack/words; }
+stage_lint() {
+  check env GOMEMLIMIT=2GiB golangci-lint run --allow-serial-runners ./...
+  check go run ./hack/imports; check go run ./hack/limits; check go run ./hack/words
+}
 stage_unit() {
   local packages
-  packages=$(go list ./... | grep -v /test/) || { fail go list ./...; return; }
-  # shellcheck disable=SC2086 # one word each
-  go_test failures -- $packages
+  # shellcheck disable=SC2046,SC2086 # one word each
+  packages=$(packages_but ./... $(api_folders) | grep -v /test/) && go_test failures -timeout 40m -- $packages || fail go list ./...
 }
 stage_engine() { make --no-print-directory engine && meson_test "$engine/build" || fail engine; }
 stage_engine-asan() {
@@ -67,25 +79,69 @@ stage_engine-asan() {
     ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 meson_test "$engine/build-asan" ||
     fail engine-asan
 }
-stage_suites() { go_test all -count=1 -p 1 -- ./test/...; }
-
 stage_demo() { counted "make demo" hack/tests/demotest.py; }
+
+stage_suites() {
+  local packages
+  # shellcheck disable=SC2046,SC2086
+  packages=$(packages_but ./test/... $(api_folders) test/netns) && go_test all "${size[@]}" -count=1 -- $packages || fail go list ./test/...
+}
+# Its engines poll, and some tests measure rates: nothing runs beside it.
+stage_netns() { go_test all "${size[@]}" -count=1 -parallel 8 -- ./test/netns; }
 stage_chart() { go_test all -count=1 -- ./test/chart; }
 
 # The operator against a real API server, whose first build takes minutes.
 stage_envtest() {
   local assets
   assets=$(hack/envtest.sh) || { fail hack/envtest.sh; return; }
-  KUBEBUILDER_ASSETS=$assets go_test failures -count=1 -p 1 -- ./controllers/... ./cmd/... ./dataplane/agent ./test/chart
+  # shellcheck disable=SC2046
+  KUBEBUILDER_ASSETS=$assets go_test failures -timeout 40m -count=1 -p 1 -- $(api_folders | sed 's|^|./|')
 }
 
-stages=("$@")
-((${#stages[@]})) || stages=(format generate vet lint unit engine engine-asan demo suites envtest)
-for s in "${stages[@]}"; do
-  began=$SECONDS
-  echo "=== $s"
-  if declare -F "stage_$s" >/dev/null; then "stage_$s"; else fail "no stage $s"; fi
-  echo "=== $s: $((SECONDS - began)) s"
-done
+run() { # stage
+  local began=$SECONDS
+  tally=$notes/$1.tally
+  : >"$tally"
+  echo "=== $1"
+  if declare -F "stage_$1" >/dev/null; then "stage_$1"; else fail "no stage $1"; fi
+  echo "=== $1: $((SECONDS - began)) s"
+  note stage "$1" "" $((SECONDS - began))
+}
+run_all() { for s; do run "$s"; done; }
 
-hack/tests/tally.py "$tally"
+# in_background runs a command as a process group of its own, which ends with this script.
+in_background() { set -m; "$@" & beside+=($!); set +m; }
+
+pace() { echo "pace $(hack/tests/pace.py)" >>"$notes/pace.tally"; }
+
+# All stages. Tests that wait for an API server run beside those that compute. Its first build begins before, with what all others
+# leave of the CPUs.
+everything() {
+  in_background chrt --idle 0 hack/envtest.sh >/dev/null 2>&1
+  pace
+  run build
+  (($(failed) == 0)) || return
+  run_all format generate
+  in_background run envtest >"$notes/envtest" 2>&1
+  run_all lint unit suites
+  wait "${beside[@]}"; beside=()
+  cat "$notes/envtest"
+  pace
+  run_all engine engine-asan demo netns
+  pace
+}
+
+# tree is the hash of what is checked out, nothing if something is not committed.
+tree() { [[ -n $(git status --porcelain 2>&1) ]] || git rev-parse 'HEAD^{tree}'; }
+
+if (($#)); then
+  run_all "$@"
+  exec hack/tests/tally.py "$notes"/*.tally
+fi
+tree=$(tree)
+everything
+budget=(--budget hack/tests/budget.toml)
+[[ ${size[*]} == *-short* ]] || budget=()
+hack/tests/tally.py "${budget[@]}" "$notes"/*.tally || exit
+# This tree has passed: who commits can see it.
+[[ -z $tree || $tree != "$(tree)" ]] || echo "$tree" >bin/.green

@@ -1,5 +1,6 @@
-"""What became of tests. A fate is a line of a tally file: "pass", "fail", "skip" or "flaky", the test's name, and why: the
-reason for a skipped test, the first output (as JSON) for a flaky one; separated by tabs."""
+"""What became of tests. A fate is a line of a tally file: "pass", "fail", "skip" or "flaky", the test's name, why (the reason
+for a skipped test, the first output, as JSON, for a flaky one), and the seconds that it took, if they are known; separated by
+tabs. "package" and "stage" instead say how long all tests of one took together, "pace" how slow the machine was: see pace.py."""
 
 import json
 import re
@@ -24,6 +25,7 @@ class Fate(NamedTuple):
     fate: str
     name: str
     why: str = ""
+    seconds: str = ""
 
 
 class Failure(NamedTuple):

@@ -29,6 +29,7 @@ class Run:
         self.show_all = show_all
         self.fates = {}  # (package, test) -> pass, skip, fail, or "" while it runs
         self.packages = {}  # the same of packages
+        self.seconds = {}  # of the same; test None: of the package
         self.output = {}  # (package, test) -> lines; test None: of the package, or of the build
 
     def go(self, *args):
@@ -47,6 +48,8 @@ class Run:
             self.show(line)
             return
         package, test = key = (e.get("Package", e.get("ImportPath")), e.get("Test"))
+        if "Elapsed" in e:
+            self.seconds[key] = str(e["Elapsed"])
         match e["Action"]:
             case "output" | "build-output":
                 self.output.setdefault(key, []).append(e["Output"])
@@ -126,10 +129,11 @@ def main(tally, *args):
         return not broken and again.fates.get((package, test)) == "pass", "".join(said)
 
     fates = [
-        Fate(fate, f"{package}.{test}", reason(first.said(package, test)) if fate == "skip" else "")
+        Fate(fate, f"{package}.{test}", reason(first.said(package, test)) if fate == "skip" else "", first.seconds.get((package, test), ""))
         for (package, test), fate in first.fates.items()
         if fate in ("pass", "skip")
     ]
+    fates += [Fate("package", package, seconds=first.seconds[package, None]) for package in first.packages if (package, None) in first.seconds]
     again = repeat(list(found.values()), passes_alone)
     write(tally, fates + again)
     return first.code not in (0, 1) or (first.code == 1 and not again) or any(fate.fate == "fail" for fate in again)

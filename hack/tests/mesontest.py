@@ -43,7 +43,7 @@ def main(tally, build):
         full = f"{build} {name}"
         names[full] = name
         if passed(suite):
-            fates.append(Fate("pass", full))
+            fates.append(Fate("pass", full, seconds=str(suite.get("duration", ""))))
         elif suite["result"] == "SKIP":
             fates.append(Fate("skip", full, "meson: see its log"))
         else:

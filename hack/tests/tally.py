@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
-"""Usage: tally.py TALLY
+"""Usage: tally.py [--budget FILE] TALLY…
 
-Sums up what became of tests (see fates.py): what was skipped and why, by reason; what was flaky, with its first output; then
-"flaky: N" and "N passed, N failed, N skipped". A flaky test counts as passed, but more than two of a run have failed. A test
-that one stage skips and another runs is not skipped. Fails if something failed, or nothing passed."""
+Sums up what became of tests (see fates.py): what took longest; what was skipped and why, by reason; what was flaky, with its first
+output; then "flaky: N" and "N passed, N failed, N skipped". A flaky test counts as passed, but more than two of a run have
+failed. A test that one stage skips and another runs is not skipped. With a budget, what took longer than it allows has failed, too.
+Fails if something failed, or nothing passed."""
 
+import argparse
 import json
 import sys
 
+from budget import Budget
+from fates import Fate
+
 MOST_FLAKY = 2
 FIRST_LINES, LAST_LINES = 20, 60  # of an output that is long
+SLOWEST = 10  # tests that are named
 
 
 def shortened(lines):
@@ -19,25 +25,52 @@ def shortened(lines):
     return lines[:FIRST_LINES] + [f"… {left_out} lines …"] + lines[-LAST_LINES:]
 
 
-def main(tally):
-    with open(tally) as lines:
-        fates = [(line.rstrip("\n").split("\t") + ["", ""])[:3] for line in lines]
-    ran = {name for fate, name, _ in fates if fate != "skip"}
-    passed, failed = (sum(fate == one for fate, _, _ in fates) for one in ("pass", "fail"))
-    flaky = [(name, why) for fate, name, why in fates if fate == "flaky"]
+def read(tallies):
+    for tally in tallies:
+        with open(tally) as lines:
+            for line in lines:
+                yield Fate(*(line.rstrip("\n").split("\t") + ["", "", ""])[:4])
+
+
+def took(fates, *kinds):
+    """What is of a kind and how long it took, the longest first."""
+    return sorted(((float(f.seconds), f.name) for f in fates if f.fate in kinds and f.seconds), reverse=True)
+
+
+def show_times(fates):
+    if stages := took(fates, "stage"):
+        print("seconds of stages:", ", ".join(f"{name} {seconds:.0f}" for seconds, name in stages))
+    tests = took(fates, "pass")[:SLOWEST]
+    if tests and tests[0][0] >= 1:
+        print("slowest tests:")
+        for seconds, name in tests:
+            print(f"  {seconds:5.1f} s  {name}")
+
+
+def main(budget, tallies):
+    fates = list(read(tallies))
+    show_times(fates)
+    ran = {f.name for f in fates if f.fate in ("pass", "fail", "flaky")}
+    passed, failed = (sum(f.fate == kind for f in fates) for kind in ("pass", "fail"))
+    flaky = [f for f in fates if f.fate == "flaky"]
 
     by_reason = {}
-    for name, reason in {name: why for fate, name, why in fates if fate == "skip" and name not in ran}.items():
+    for name, reason in {f.name: f.why for f in fates if f.fate == "skip" and f.name not in ran}.items():
         by_reason.setdefault(reason, []).append(name)
     for reason, names in by_reason.items():
         print(f"skipped: {reason}")
         for name in names:
             print(f"  {name}")
-    for name, output in flaky:
-        print(f"flaky: {name} failed, then passed alone. What it printed first:")
-        for line in shortened(json.loads(output).splitlines()):
+    for f in flaky:
+        print(f"flaky: {f.name} failed, then passed alone. What it printed first:")
+        for line in shortened(json.loads(f.why).splitlines()):
             print(f"    {line}")
 
+    if budget:
+        slow = Budget(budget).exceeded(took(fates, "package"), took(fates, "pass"), max((float(f.name) for f in fates if f.fate == "pace"), default=1))
+        for line in slow:
+            print(f"FAIL  {line}")
+        failed += len(slow)
     if len(flaky) > MOST_FLAKY:
         print(f"flaky: {len(flaky)}, more than {MOST_FLAKY}: they count as failed")
         failed += len(flaky)
@@ -49,4 +82,8 @@ def main(tally):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--budget")
+    parser.add_argument("tallies", nargs="+")
+    args = parser.parse_args()
+    sys.exit(main(args.budget, args.tallies))

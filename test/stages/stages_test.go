@@ -88,7 +88,7 @@ func TestAStageThatDidNotRunToItsEndHasFailed(t *testing.T) {
 		"go list fails":                     {golang: "[[ $1 != list ]] || exit 1\n" + pass, want: "0 passed, 1 failed, 0 skipped"},
 		"the reader of its output breaks":   {golang: lists + pass, gotest: "raise OSError", want: "0 passed, 1 failed, 0 skipped"},
 		"the output has JSON of others":     {golang: lists + "echo 7; echo '{}'\n" + pass, want: "1 passed, 0 failed, 0 skipped"},
-		"another stage's go test is killed": {golang: pass + "kill -KILL $$\n", stage: "suites", want: "1 passed, 1 failed, 0 skipped"},
+		"another stage's go test is killed": {golang: lists + pass + "kill -KILL $$\n", stage: "suites", want: "1 passed, 1 failed, 0 skipped"},
 		"a test is skipped":                 {golang: lists + pass + skips("TestB", "needs a cluster"), want: "1 passed, 0 failed, 1 skipped"},
 		"a subtest is skipped":              {golang: lists + skips("TestA/one", "no") + pass, want: "1 passed, 0 failed, 1 skipped"},
 		"another run has what was skipped":  {golang: lists + skips("TestA", "no") + pass, want: "1 passed, 0 failed, 0 skipped"},

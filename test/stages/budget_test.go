@@ -1,0 +1,140 @@
+package stages
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWhatIsSlowerThanItsBudgetHasFailed has a list of limits, as hack/tests/budget.toml is one.
+func TestWhatIsSlowerThanItsBudgetHasFailed(t *testing.T) {
+	const limits = `
+package_seconds = 60
+test_seconds = 20
+package."test/large" = {seconds = 90, reason = "a million packets"}
+test."large.TestAll/one" = {seconds = 30, reason = "no other has ten thousand routes"}
+`
+	const all = "package\texample.org/test/large\t\t89.5\n" +
+		"package\texample.org/small\t\t59\n" +
+		"pass\texample.org/test/large.TestAll\t\t19\n" +
+		"pass\texample.org/test/large.TestAll/one\t\t29\n"
+	for name, test := range map[string]struct {
+		tally string
+		says  []string
+		want  string
+	}{
+		"all within":            {tally: all, want: "2 passed, 0 failed, 0 skipped"},
+		"a package":             {tally: all + "package\texample.org/slow\t\t61\n", says: []string{"FAIL  package example.org/slow took 61 s, may take 60: "}, want: "2 passed, 1 failed, 0 skipped"},
+		"a listed package":      {tally: "package\texample.org/test/large\t\t91\npass\ta\t\t\n", says: []string{"took 91 s, may take 90: "}, want: "1 passed, 1 failed, 0 skipped"},
+		"another of its ending": {tally: "package\texample.org/latest/large\t\t61\npass\ta\t\t\n", says: []string{"took 61 s, may take 60: "}, want: "1 passed, 1 failed, 0 skipped"},
+		"a test":                {tally: all + "pass\texample.org/small.TestSlow\t\t20.6\n", says: []string{"FAIL  test example.org/small.TestSlow took 21 s, may take 20: "}, want: "3 passed, 1 failed, 0 skipped"},
+		"a slow machine":        {tally: all + "pass\texample.org/small.TestSlow\t\t29\npace\t1.00\npace\t1.50\n", want: "3 passed, 0 failed, 0 skipped"},
+		"slow even for it":      {tally: all + "pass\texample.org/small.TestSlow\t\t31\npace\t1.50\n", says: []string{"took 31 s, may take 30: "}, want: "3 passed, 1 failed, 0 skipped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			for file, text := range map[string]string{"budget.toml": limits, "tally": test.tally} {
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := exec.Command(filepath.Join("..", "..", "hack", "tests", "tally.py"), "--budget", filepath.Join(dir, "budget.toml"), filepath.Join(dir, "tally")).CombinedOutput()
+			out := string(text)
+			if last := out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:]; last != test.want+"\n" || (err == nil) != passes(test.want) {
+				t.Errorf("it ends with %v and says\n%s\nwant %q", err, out, test.want)
+			}
+			compare(t, out, test.says, "")
+		})
+	}
+}
+
+// TestTheSlowestTestsAreNamed has eleven, of which ten are.
+func TestTheSlowestTestsAreNamed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tally")
+	lines := "stage\tunit\t\t70\nstage\tsuites\t\t7\n"
+	for _, name := range strings.Split("abcdefghijk", "") {
+		lines += "pass\t" + name + "\t\t1" + string('9'-name[0]%10) + ".5\n"
+	}
+	if err := os.WriteFile(file, []byte(lines), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := exec.Command(filepath.Join("..", "..", "hack", "tests", "tally.py"), file).CombinedOutput()
+	want := "seconds of stages: unit 70, suites 7\nslowest tests:\n"
+	if err != nil || !strings.HasPrefix(string(text), want) || strings.Count(string(text), ".5 s  ") != 10 {
+		t.Errorf("it ends with %v and says\n%s\nwant it to begin with\n%s and ten tests", err, text, want)
+	}
+}
+
+// everything is a checkout in which every stage passes, and which is committed.
+func everything(t *testing.T) (root string) {
+	stub := bash + "exit 0\n"
+	root = checkout(t, map[string]string{
+		".gitignore":               "/bin/\n/ran\n/dataplane/engine/build*/\n",
+		"bin/go":                   bash + "echo go $* >>ran\n" + lists + pass,
+		"bin/make":                 bash + "[[ $* != *demo* ]] || { echo '── Summary'; echo '  ok    a ping crosses'; }\n",
+		"bin/meson":                bash + "mkdir -p $3/meson-logs; echo '{\"name\": \"a\", \"result\": \"OK\", \"duration\": 1}' >$3/meson-logs/testlog.json\n",
+		"bin/golangci-lint":        stub,
+		"bin/gofumpt":              stub,
+		"bin/clang-format":         stub,
+		"hack/envtest.sh":          bash + "echo /nowhere\n",
+		"controllers/a/a_test.go":  "package a // KUBEBUILDER_ASSETS\n",
+		"dataplane/engine/.ignore": "",
+	})
+	for _, args := range []string{"init -q", "add -A", "-c user.name=a -c user.email=a@example.org commit -q -m all"} {
+		if out, err := exec.Command("git", append([]string{"-C", root}, strings.Fields(args)...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args, err, out)
+		}
+	}
+	return root
+}
+
+// TestATreeThatPassedIsNoted runs all stages.
+func TestATreeThatPassedIsNoted(t *testing.T) {
+	for name, test := range map[string]struct {
+		edit func(t *testing.T, root string)
+		want string
+		note bool
+	}{
+		"all committed": {want: "", note: true},
+		"a file is not committed": {edit: func(t *testing.T, root string) {
+			if err := os.WriteFile(filepath.Join(root, "a.txt"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"a stage fails": {want: "failed", edit: func(t *testing.T, root string) {
+			if err := os.WriteFile(filepath.Join(root, "bin", "golangci-lint"), []byte(bash+"exit 1\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := everything(t)
+			if test.edit != nil {
+				test.edit(t, root)
+			}
+			out, _, err := run(root)
+			if (err != nil) != (test.want == "failed") {
+				t.Errorf("it ends with %v:\n%s", err, out)
+			}
+			tree, err := exec.Command("git", "-C", root, "rev-parse", "HEAD^{tree}").Output()
+			if err != nil {
+				t.Fatal(err)
+			}
+			noted, _ := os.ReadFile(filepath.Join(root, "bin", ".green"))
+			if want := map[bool]string{true: string(tree)}[test.note]; string(noted) != want {
+				t.Errorf("bin/.green says %q, want %q; the run:\n%s", noted, want, out)
+			}
+			for _, stage := range strings.Fields("build format generate lint unit suites envtest engine engine-asan demo netns") {
+				if strings.Count(out, "=== "+stage+"\n") != 1 {
+					t.Errorf("stage %s did not run once:\n%s", stage, out)
+				}
+			}
+			ran, _ := os.ReadFile(filepath.Join(root, "ran"))
+			if n := strings.Count(string(ran), " ./controllers/a\n"); n != 1 {
+				t.Errorf("tests that want an API server ran %d times:\n%s", n, ran)
+			}
+		})
+	}
+}
