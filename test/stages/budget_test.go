@@ -50,6 +50,22 @@ test."large.TestAll/one" = {seconds = 30, reason = "no other has ten thousand ro
 	}
 }
 
+// TestEachEntryOfTheBudgetHasAReason reads the list itself.
+func TestEachEntryOfTheBudgetHasAReason(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "hack", "tests", "budget.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for entry := range strings.SplitSeq(string(text), "\n[") {
+		if strings.HasPrefix(entry, "#") {
+			continue // what holds for all
+		}
+		if !strings.Contains(entry, "\nseconds = ") || !strings.Contains(entry, "\nreason = \"") {
+			t.Errorf("this entry lacks its seconds or its reason:\n[%s", entry)
+		}
+	}
+}
+
 // TestTheSlowestTestsAreNamed has eleven, of which ten are.
 func TestTheSlowestTestsAreNamed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tally")
