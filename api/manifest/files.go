@@ -53,7 +53,7 @@ func (l *loader) functionFiles(object finding.Object, path string, f *v1alpha1.F
 // resolve makes a name relative to the YAML file one relative to the working directory.
 func (l *loader) resolve(object finding.Object, file *v1alpha1.FilePath) {
 	if *file != "" && !filepath.IsAbs(string(*file)) {
-		*file = v1alpha1.FilePath(filepath.Join(filepath.Dir(l.bundle.documents[object].file), string(*file)))
+		*file = v1alpha1.FilePath(filepath.Join(folder(l.bundle.documents[object].file), string(*file)))
 	}
 }
 
@@ -69,7 +69,7 @@ func (l *loader) text(object finding.Object, field string, file v1alpha1.FilePat
 		data, err = l.configMapText(object.Namespace, ref)
 	} else {
 		field, name = field+".file", string(file)
-		if data, err = l.named(filepath.Dir(l.bundle.documents[object].file), name); !slices.Contains(l.bundle.Sources, name) {
+		if data, err = l.named(folder(l.bundle.documents[object].file), name); !slices.Contains(l.bundle.Sources, name) {
 			l.bundle.Sources = append(l.bundle.Sources, name)
 		}
 	}

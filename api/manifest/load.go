@@ -21,7 +21,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// Load reads files, and the YAML files of folders. A NetworkFunction that a chain
+// Load reads files, the YAML files of folders, and "-", which is standard input. A NetworkFunction that a chain
 // refers to, or a ConfigMap that it takes rules or routes from, and that is in none of them
 // is looked for in the other files of the chain's folder. Objects with errors are left out of the bundle.
 // The files of rules and routes that a manifest names must lie below its folder.
@@ -68,6 +68,9 @@ func Parse(file string, data []byte, read func(name string) ([]byte, error)) (*B
 
 // expand is the path itself, or the YAML files of the folder.
 func expand(path string) ([]string, error) {
+	if _, ok := stream(path); ok {
+		return []string{path}, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err

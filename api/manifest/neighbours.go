@@ -1,8 +1,6 @@
 package manifest
 
 import (
-	"path/filepath"
-
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
@@ -21,7 +19,7 @@ func (l *loader) lookAround(c *v1alpha1.ServiceChain, missing map[finding.Object
 		return
 	}
 	chain := finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: c.Namespace, Name: c.Name}
-	files, err := expand(filepath.Dir(l.bundle.documents[chain].file))
+	files, err := expand(folder(l.bundle.documents[chain].file))
 	if err != nil {
 		return // the graph says what is missing
 	}

@@ -25,6 +25,9 @@ type fileReader struct {
 
 // manifest reads a file that the user names.
 func (fileReader) manifest(name string) ([]byte, error) {
+	if fd, ok := stream(name); ok {
+		return readStream(fd)
+	}
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -93,8 +96,13 @@ func readRegular(f *os.File) ([]byte, error) {
 	if !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("is %s; want a regular file", modeOf(info.Mode()))
 	}
+	return readAll(f, info.Size())
+}
+
+// readAll reads what is not too large, perhaps of a known size.
+func readAll(f *os.File, size int64) ([]byte, error) {
 	var data bytes.Buffer
-	data.Grow(int(min(info.Size(), maxFile)) + bytes.MinRead) // tables are large, and read again with each change
+	data.Grow(int(min(size, maxFile)) + bytes.MinRead) // tables are large, and read again with each change
 	if _, err := data.ReadFrom(io.LimitReader(f, maxFile+1)); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package manifest_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,39 @@ func TestALinkThatStaysBelowTheFolderIsFollowed(t *testing.T) {
 	}
 	if found := load(manifest.Options{}, dir); len(found) > 0 {
 		t.Error(found)
+	}
+}
+
+// TestAManifestComesThroughAPipe has a shell's <(…): the pipe can be read once, and is asked for twice. The manifest names a file of the
+// folder that the program was started in.
+func TestAManifestComesThroughAPipe(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(naming(t, "rules/acl.csv"), "here", "chain.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(filepath.Join(naming(t, "rules/acl.csv"), "here"))
+	if err := os.Remove("chain.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_, _ = w.Write(text[:100])
+		time.Sleep(10 * time.Millisecond)
+		_, _ = w.Write(text[100:])
+		_ = w.Close()
+	}()
+	name := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	for range 2 {
+		if b, found := manifest.Load(name); len(found) > 0 || len(b.Chains) != 1 {
+			t.Errorf("%d chains and %v; want one", len(b.Chains), found)
+		}
+	}
+	closed := fmt.Sprintf("/dev/fd/%d", 1000)
+	if _, found := manifest.Load(closed); len(found) != 1 || !strings.Contains(found[0].Message, "bad file descriptor") || found[0].File != closed {
+		t.Errorf("%v; want one finding which says that nobody opened the file", found)
 	}
 }
 
