@@ -9,7 +9,7 @@ FUZZTIME ?= 5m
 
 .PHONY: help
 help: ## This text.
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^## / { print "\n" substr($$0, 4) } /^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 ## The two that you want first
 
@@ -20,10 +20,6 @@ demo: deps build ## A chain on real packets between network namespaces (root).
 .PHONY: test
 test: deps ## Everything that must pass (root for the namespace tests).
 	hack/test.sh
-
-.PHONY: test-full
-test-full: deps ## The same with the long form of the suites, on other chains each time (root, an hour).
-	hack/test.sh --long
 
 .PHONY: chart-tools
 chart-tools: bin/.chart-tools
@@ -79,6 +75,14 @@ $(ENGINE)/build-asan/build.ninja:
 	CC=clang meson setup $(ENGINE)/build-asan $(ENGINE) --buildtype=debugoptimized \
 		-Db_sanitize=address,undefined -Db_lundef=false $(REPLAY)
 
+.PHONY: images
+images: deps ## Both images as OCI archives in bin/images/, without a container engine (root).
+	hack/images/build.sh
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf bin $(ENGINE)/build $(ENGINE)/build-asan $(ENGINE)/build-fuzz
+
 ## Checking: the parts of `make test`
 
 .PHONY: lint
@@ -101,52 +105,23 @@ test-envtest: ## The operator against an API server and an etcd, built on first 
 test-chart: chart-tools ## The Helm chart and the kustomize layout.
 	hack/test.sh chart
 
-.PHONY: images
-images: deps ## Both images as OCI archives in bin/images/, without a container engine (root).
-	hack/images/build.sh
+.PHONY: test-suites
+test-suites: build ## Suites across packages: engine against oracle, network namespaces.
+	hack/test.sh suites netns
 
-## A cluster on this machine, as docs/cluster.md says
+## Before a release: what `make test` leaves out
 
-.PHONY: cluster-tools
-cluster-tools: deps chart-tools
-	@hack/install-deps.sh libseccomp-dev openssl
-	@hack/cluster/binaries.sh >/dev/null
-
-.PHONY: cluster
-cluster: cluster-tools ## A real Kubernetes of one node, with both images loaded (root; the first time half an hour).
-	hack/cluster/cluster.sh up
-	hack/cluster/images.sh
-	@hack/cluster/hints.sh
-
-.PHONY: cluster-down
-cluster-down: ## Take the cluster down; nothing of it is left.
-	hack/cluster/cluster.sh down
+.PHONY: test-full
+test-full: deps ## The same with the long form of the suites, on other chains each time (root, an hour).
+	hack/test.sh --long
 
 .PHONY: e2e
 e2e: cluster-tools sinterctl ## The end-to-end suite on the cluster (root, minutes).
 	hack/cluster/e2e.sh -v
 
-.PHONY: demo-cluster
-demo-cluster: cluster ## A chain on the cluster, from helm install to kubectl describe under real traffic (root).
-	hack/cluster/demo.sh
-
-## A node with SR-IOV, as docs/sriov.md says
-
-.PHONY: sriov-node
-sriov-node: cluster ## A guest with a card that has VFs joins the cluster (root, QEMU; the first time minutes more).
-	hack/sriov/node.sh up
-
-.PHONY: sriov-node-down
-sriov-node-down: ## Take the guest down; the cluster stays.
-	hack/sriov/node.sh down
-
 .PHONY: e2e-sriov
-e2e-sriov: ## Chains on VFs of that guest; then guest and cluster are taken down (KEEP=1: they stay).
+e2e-sriov: ## Chains on VFs of the guest that sriov-node starts; then guest and cluster are taken down (KEEP=1: they stay).
 	hack/sriov/e2e.sh -v
-
-.PHONY: test-suites
-test-suites: build ## Suites across packages: engine against oracle, network namespaces.
-	hack/test.sh suites netns
 
 .PHONY: networks
 networks: engine ## Engine against oracle on NETWORKS (400) random networks of routers, and five times as many chains compiled and loaded.
@@ -172,6 +147,12 @@ conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared 
 fuzz: ## Each fuzz target for FUZZTIME (5m).
 	hack/fuzz.sh $(FUZZTIME)
 
+.PHONY: bench-check
+bench-check: deps build ## Fail if a row of docs/bench/results.json got slower by more than 3 % (root, minutes; on the machine that made it).
+	hack/bench.sh -check docs/bench/results.json
+
+## Figures
+
 .PHONY: bench
 bench: deps build ## Cycles per packet, beside DPDK's own programs, the kernel and Open vSwitch: tables and plots into docs/bench/ (root, an hour).
 	hack/bench.sh -all -out docs/bench
@@ -179,10 +160,6 @@ bench: deps build ## Cycles per packet, beside DPDK's own programs, the kernel a
 .PHONY: bench-short
 bench-short: deps build ## All that bench measures, one pass of a row of each kind, into no report (root, minutes): for CI.
 	out=$$(mktemp -d) && hack/bench.sh -all -short -out $$out; code=$$?; rm -rf $$out; exit $$code
-
-.PHONY: bench-check
-bench-check: deps build ## Fail if a row of docs/bench/results.json got slower by more than 3 % (root, minutes; on the machine that made it).
-	hack/bench.sh -check docs/bench/results.json
 
 .PHONY: simulate
 simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figures and plots (minutes).
@@ -192,6 +169,33 @@ simulate: ## Scaling policies on 2,100 simulated chains: docs/scaling.md, figure
 simulate-placement: ## Placement on 1,024 simulated nodes: docs/placement.md and its plots.
 	go run ./controllers/placement/sim -out docs
 
-.PHONY: clean
-clean: ## Remove what was built.
-	rm -rf bin $(ENGINE)/build $(ENGINE)/build-asan $(ENGINE)/build-fuzz
+## A cluster on this machine, as docs/cluster.md says
+
+.PHONY: cluster-tools
+cluster-tools: deps chart-tools
+	@hack/install-deps.sh libseccomp-dev openssl
+	@hack/cluster/binaries.sh >/dev/null
+
+.PHONY: cluster
+cluster: cluster-tools ## A real Kubernetes of one node, with both images loaded (root; the first time half an hour).
+	hack/cluster/cluster.sh up
+	hack/cluster/images.sh
+	@hack/cluster/hints.sh
+
+.PHONY: cluster-down
+cluster-down: ## Take the cluster down; nothing of it is left.
+	hack/cluster/cluster.sh down
+
+.PHONY: demo-cluster
+demo-cluster: cluster ## A chain on the cluster, from helm install to kubectl describe under real traffic (root).
+	hack/cluster/demo.sh
+
+## A node with SR-IOV, as docs/sriov.md says
+
+.PHONY: sriov-node
+sriov-node: cluster ## A guest with a card that has VFs joins the cluster (root, QEMU; the first time minutes more).
+	hack/sriov/node.sh up
+
+.PHONY: sriov-node-down
+sriov-node-down: ## Take the guest down; the cluster stays.
+	hack/sriov/node.sh down
