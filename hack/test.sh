@@ -7,6 +7,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH=$PWD/bin:$PWD/.deps/go/bin:$PATH
 
+export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+
 engine=dataplane/engine
 size=(-short -timeout 40m) # of suites
 [[ ${1-} != --long ]] || { size=(-timeout 8h); shift; }
@@ -75,9 +77,7 @@ stage_unit() {
 }
 stage_engine() { make --no-print-directory engine && meson_test "$engine/build" || fail engine; }
 stage_engine-asan() {
-  make --no-print-directory engine-asan &&
-    ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 meson_test "$engine/build-asan" ||
-    fail engine-asan
+  make --no-print-directory engine-asan && meson_test "$engine/build-asan" || fail engine-asan
 }
 stage_demo() { counted "make demo" hack/tests/demotest.py; }
 
@@ -123,11 +123,11 @@ everything() {
   (($(failed) == 0)) || return
   run_all format generate
   in_background run envtest >"$notes/envtest" 2>&1
-  run_all lint unit suites
+  run_all lint unit suites engine-asan
   wait "${beside[@]}"; beside=()
   cat "$notes/envtest"
   pace
-  run_all engine engine-asan demo netns
+  run_all engine demo netns
   pace
 }
 
@@ -140,8 +140,12 @@ if (($#)); then
 fi
 tree=$(tree)
 everything
-budget=(--budget hack/tests/budget.toml)
-[[ ${size[*]} == *-short* ]] || budget=()
+budget=()
+if [[ ${size[*]} == *-short* ]]; then
+  budget=(--budget hack/tests/budget.toml)
+  KUBEBUILDER_ASSETS=$(hack/envtest.sh --cached) hack/tests/alone.py "${budget[1]}" "${size[*]}" "$notes"/*.tally >"$notes/alone"
+  mv "$notes"/alone{,.tally}
+fi
 hack/tests/tally.py "${budget[@]}" "$notes"/*.tally || exit
 # This tree has passed: who commits can see it.
 [[ -z $tree || $tree != "$(tree)" ]] || echo "$tree" >bin/.green

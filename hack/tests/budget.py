@@ -1,6 +1,17 @@
 """How long tests may take: a file of limits (see budget.toml), on a machine of a pace (see pace.py)."""
 
 import tomllib
+from typing import NamedTuple
+
+
+class Slow(NamedTuple):
+    kind: str  # package or test
+    name: str
+    seconds: float
+    limit: float
+
+    def __str__(self):
+        return f"{self.kind} {self.name} took {self.seconds:.0f} s, may take {self.limit:.0f}: make it faster, or list it in hack/tests/budget.toml with a reason"
 
 
 class Budget:
@@ -14,11 +25,18 @@ class Budget:
         ends = [end for end in listed if name == end or name.endswith("/" + end)]
         return listed[max(ends, key=len)]["seconds"] if ends else self.limits[f"{kind}_seconds"]
 
-    def exceeded(self, packages, tests, pace):
-        """A line for each that took longer. Both are lists of seconds and names."""
-        lines = []
-        for kind, all_of in (("package", packages), ("test", tests)):
-            for seconds, name in all_of:
-                if seconds > (limit := self.limit(kind, name) * pace):
-                    lines.append(f"{kind} {name} took {seconds:.0f} s, may take {limit:.0f}: make it faster, or list it in hack/tests/budget.toml with a reason")
-        return lines
+    def exceeded(self, fates):
+        """What took longer, packages before their tests. What ran again alone (see alone.py) counts as it ran then."""
+        pace = max((float(f.name) for f in fates if f.fate == "pace"), default=1)
+        alone = {f.name: float(f.seconds) for f in fates if f.fate == "alone"}
+        slow = {}
+        for kind, fate in (("package", "package"), ("test", "pass")):
+            for f in fates:
+                if f.fate != fate or not f.seconds:
+                    continue
+                seconds, limit = float(f.seconds), self.limit(kind, f.name) * pace
+                if seconds > limit and f.name in alone:
+                    seconds, limit = alone[f.name], self.limit(kind, f.name)
+                if seconds > limit:
+                    slow[f.name] = Slow(kind, f.name, seconds, limit)
+        return list(slow.values())

@@ -1,6 +1,7 @@
 """What became of tests. A fate is a line of a tally file: "pass", "fail", "skip" or "flaky", the test's name, why (the reason
 for a skipped test, the first output, as JSON, for a flaky one), and the seconds that it took, if they are known; separated by
-tabs. "package" and "stage" instead say how long all tests of one took together, "pace" how slow the machine was: see pace.py."""
+tabs. "package" and "stage" instead say how long all tests of one took together, "pace" how slow the machine was (see pace.py), "alone"
+how long one took that was run again for that (see alone.py)."""
 
 import json
 import re
@@ -32,6 +33,14 @@ class Failure(NamedTuple):
     name: str
     output: str
     final: bool = False  # it does not get a second run
+
+
+def read(tallies):
+    """All fates in tally files."""
+    for tally in tallies:
+        with open(tally) as lines:
+            for line in lines:
+                yield Fate(*(line.rstrip("\n").split("\t") + ["", "", ""])[:4])
 
 
 def write(tally, fates):

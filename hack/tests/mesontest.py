@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Usage: mesontest.py TALLY BUILD
+"""Usage: mesontest.py TALLY BUILD [SUITE…]
 
-Runs the engine's suites in a build directory. A suite that failed is run once more, alone: see fates.py. Adds a line for every
-suite to the tally, and one for each test that a suite skipped itself. Exits with 1 without a failed suite in the tally if meson
-itself ended badly."""
+Runs the engine's suites in a build directory, all or those named. A suite that failed is run once more, alone: see fates.py. Adds
+a line for every suite to the tally, and one for each test that a suite skipped itself. Exits with 1 without a failed suite in the
+tally if meson itself ended badly."""
 
 import json
 import os
@@ -36,8 +36,8 @@ def passed(test):
     return test.get("result") in ("OK", "EXPECTEDFAIL")
 
 
-def main(tally, build):
-    code, suites = run(build)
+def main(tally, build, *names_of_suites):
+    code, suites = run(build, *names_of_suites)
     fates, failures, names = [], [], {}
     for name, suite in suites.items():
         full = f"{build} {name}"

@@ -15,5 +15,9 @@ def work():
     return time.monotonic() - began
 
 
+def pace():
+    return max(1, min(work() for _ in range(3)) / USUAL)
+
+
 if __name__ == "__main__":
-    print(f"{max(1, min(work() for _ in range(3)) / USUAL):.2f}")
+    print(f"{pace():.2f}")

@@ -11,7 +11,7 @@ import json
 import sys
 
 from budget import Budget
-from fates import Fate
+from fates import read
 
 MOST_FLAKY = 2
 FIRST_LINES, LAST_LINES = 20, 60  # of an output that is long
@@ -23,13 +23,6 @@ def shortened(lines):
         return lines
     left_out = len(lines) - FIRST_LINES - LAST_LINES
     return lines[:FIRST_LINES] + [f"… {left_out} lines …"] + lines[-LAST_LINES:]
-
-
-def read(tallies):
-    for tally in tallies:
-        with open(tally) as lines:
-            for line in lines:
-                yield Fate(*(line.rstrip("\n").split("\t") + ["", "", ""])[:4])
 
 
 def took(fates, *kinds):
@@ -67,7 +60,7 @@ def main(budget, tallies):
             print(f"    {line}")
 
     if budget:
-        slow = Budget(budget).exceeded(took(fates, "package"), took(fates, "pass"), max((float(f.name) for f in fates if f.fate == "pace"), default=1))
+        slow = Budget(budget).exceeded(fates)
         for line in slow:
             print(f"FAIL  {line}")
         failed += len(slow)

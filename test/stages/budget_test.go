@@ -1,6 +1,7 @@
 package stages
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,13 +26,16 @@ test."large.TestAll/one" = {seconds = 30, reason = "no other has ten thousand ro
 		says  []string
 		want  string
 	}{
-		"all within":            {tally: all, want: "2 passed, 0 failed, 0 skipped"},
-		"a package":             {tally: all + "package\texample.org/slow\t\t61\n", says: []string{"FAIL  package example.org/slow took 61 s, may take 60: "}, want: "2 passed, 1 failed, 0 skipped"},
-		"a listed package":      {tally: "package\texample.org/test/large\t\t91\npass\ta\t\t\n", says: []string{"took 91 s, may take 90: "}, want: "1 passed, 1 failed, 0 skipped"},
-		"another of its ending": {tally: "package\texample.org/latest/large\t\t61\npass\ta\t\t\n", says: []string{"took 61 s, may take 60: "}, want: "1 passed, 1 failed, 0 skipped"},
-		"a test":                {tally: all + "pass\texample.org/small.TestSlow\t\t20.6\n", says: []string{"FAIL  test example.org/small.TestSlow took 21 s, may take 20: "}, want: "3 passed, 1 failed, 0 skipped"},
-		"a slow machine":        {tally: all + "pass\texample.org/small.TestSlow\t\t29\npace\t1.00\npace\t1.50\n", want: "3 passed, 0 failed, 0 skipped"},
-		"slow even for it":      {tally: all + "pass\texample.org/small.TestSlow\t\t31\npace\t1.50\n", says: []string{"took 31 s, may take 30: "}, want: "3 passed, 1 failed, 0 skipped"},
+		"all within":                {tally: all, want: "2 passed, 0 failed, 0 skipped"},
+		"a package":                 {tally: all + "package\texample.org/slow\t\t61\n", says: []string{"FAIL  package example.org/slow took 61 s, may take 60: "}, want: "2 passed, 1 failed, 0 skipped"},
+		"a listed package":          {tally: "package\texample.org/test/large\t\t91\npass\ta\t\t\n", says: []string{"took 91 s, may take 90: "}, want: "1 passed, 1 failed, 0 skipped"},
+		"another of its ending":     {tally: "package\texample.org/latest/large\t\t61\npass\ta\t\t\n", says: []string{"took 61 s, may take 60: "}, want: "1 passed, 1 failed, 0 skipped"},
+		"a test":                    {tally: all + "pass\texample.org/small.TestSlow\t\t20.6\n", says: []string{"FAIL  test example.org/small.TestSlow took 21 s, may take 20: "}, want: "3 passed, 1 failed, 0 skipped"},
+		"a slow machine":            {tally: all + "pass\texample.org/small.TestSlow\t\t29\npace\t1.00\npace\t1.50\n", want: "3 passed, 0 failed, 0 skipped"},
+		"slow beside others":        {tally: all + "pass\texample.org/small.TestSlow\t\t29\nalone\texample.org/small.TestSlow\t\t7\n", want: "3 passed, 0 failed, 0 skipped"},
+		"slow alone, too":           {tally: all + "pass\texample.org/small.TestSlow\t\t29\nalone\texample.org/small.TestSlow\t\t21\n", says: []string{"took 21 s, may take 20: "}, want: "3 passed, 1 failed, 0 skipped"},
+		"a package slow beside all": {tally: all + "package\texample.org/slow\t\t61\nalone\texample.org/slow\t\t59\n", want: "2 passed, 0 failed, 0 skipped"},
+		"slow even for it":          {tally: all + "pass\texample.org/small.TestSlow\t\t31\npace\t1.50\n", says: []string{"took 31 s, may take 30: "}, want: "3 passed, 1 failed, 0 skipped"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -150,6 +154,43 @@ func TestATreeThatPassedIsNoted(t *testing.T) {
 			ran, _ := os.ReadFile(filepath.Join(root, "ran"))
 			if n := strings.Count(string(ran), " ./controllers/a\n"); n != 1 {
 				t.Errorf("tests that want an API server ran %d times:\n%s", n, ran)
+			}
+		})
+	}
+}
+
+// TestWhatIsSlowRunsOnceMoreAlone has a test and a suite that take longer than any may, beside others.
+func TestWhatIsSlowRunsOnceMoreAlone(t *testing.T) {
+	const golang = bash + lists + "s=25\n[[ $* != *'-short -timeout 40m -run ^TestA$ example/a' ]] || { echo again; s=%d; }\n" +
+		`echo '{"Action":"pass","Package":"example/a","Test":"TestA","Elapsed":'$s'}'; echo '{"Action":"pass","Package":"example/a","Elapsed":'$s'}'` + "\n"
+	const meson = bash + "s=25\n[[ $* != *build*' suite' ]] || s=3\n" +
+		`mkdir -p $3/meson-logs; echo '{"name": "suite", "result": "OK", "duration": '$s'}' >$3/meson-logs/testlog.json` + "\n"
+	for name, test := range map[string]struct {
+		seconds int // of TestA alone
+		want    string
+	}{
+		"fast alone": {seconds: 3},
+		"slow alone": {seconds: 24, want: "FAIL  test example/a.TestA took 24 s, may take 20: make it faster, or list it in hack/tests/budget.toml with a reason\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := everything(t)
+			for file, text := range map[string]string{
+				"bin/go":             fmt.Sprintf(golang, test.seconds),
+				"bin/meson":          meson,
+				"hack/tests/pace.py": "#!/usr/bin/env python3\ndef pace(): return 1\nprint(1)\n",
+			} {
+				if err := os.WriteFile(filepath.Join(root, file), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, last, err := run(root)
+			if (err == nil) != (test.want == "") || passes(last) != (test.want == "") || !strings.Contains(out, test.want) || strings.Count(out, "FAIL") > 1 {
+				t.Errorf("it ends with %v, want %q:\n%s", err, test.want, out)
+			}
+			for _, slow := range []string{"example/a.TestA", "dataplane/engine/build suite", "dataplane/engine/build-asan suite"} {
+				if n := strings.Count(out, "beyond its budget, again, alone: "+slow+"\n"); n != 1 {
+					t.Errorf("%s ran again %d times:\n%s", slow, n, out)
+				}
 			}
 		})
 	}
