@@ -15,6 +15,8 @@ func TestEveryAccountMayDoItsWorkAndNoMore(t *testing.T) {
 	w := begin(t)
 	w.edge()
 	operator := "system:serviceaccount:" + system + ":sinter"
+	// Of an agent's chain; without a name, a question is about all objects of the namespace.
+	instance, program := "chaininstances.nfv.sinter.dev/"+podName, "chainprograms.nfv.sinter.dev/"+w.chain().Status.Program
 	agent := "system:serviceaccount:" + space + ":" + chainName + "-dataplane"
 	for who, cases := range map[string]map[string]bool{
 		operator: {
@@ -26,14 +28,15 @@ func TestEveryAccountMayDoItsWorkAndNoMore(t *testing.T) {
 			"update nodes": false, "impersonate users": false, "create serviceaccounts --subresource=token -A": false,
 		},
 		agent: {
-			"watch chaininstances.nfv.sinter.dev -n " + space:                      true,
-			"get chainprograms.nfv.sinter.dev -n " + space:                         true,
-			"patch chaininstances.nfv.sinter.dev --subresource=status -n " + space: true,
-			"watch chaininstances.nfv.sinter.dev -n " + system:                     false,
-			"patch chaininstances.nfv.sinter.dev -n " + space:                      false,
-			"list chainprograms.nfv.sinter.dev -n " + space:                        false,
-			"get servicechains.nfv.sinter.dev -n " + space:                         false,
-			"get secrets -n " + space:                                              false, "get configmaps -n " + space: false, "list pods -n " + space: false, "get nodes": false,
+			"get " + instance + " -n " + space: true, "list " + instance + " -n " + space: true, "watch " + instance + " -n " + space: true,
+			"patch " + instance + " --subresource=status -n " + space: true, "get " + program + " -n " + space: true,
+			"patch " + instance + " -n " + space: false, "delete " + instance + " -n " + space: false, "patch " + program + " -n " + space: false,
+			"watch " + instance + " -n " + system:                     false,
+			"watch chaininstances.nfv.sinter.dev/other-0 -n " + space: false, "get chainprograms.nfv.sinter.dev/other-0123456789 -n " + space: false,
+			"watch chaininstances.nfv.sinter.dev -n " + space: false, "patch chaininstances.nfv.sinter.dev --subresource=status -n " + space: false,
+			"get chainprograms.nfv.sinter.dev -n " + space: false, "list chainprograms.nfv.sinter.dev -n " + space: false,
+			"get servicechains.nfv.sinter.dev -n " + space: false,
+			"get secrets -n " + space:                      false, "get configmaps -n " + space: false, "list pods -n " + space: false, "get nodes": false,
 		},
 		"e2e-nobody --as-group system:authenticated": {
 			"get servicechains.nfv.sinter.dev -n " + space: false, "get /metrics": false,
