@@ -14,7 +14,8 @@ size=(-short -timeout 40m) # of suites
 [[ ${1-} != --long ]] || { size=(-timeout 8h); shift; }
 notes=$(mktemp -d) # of each stage a file with a line per test, see hack/tests/fates.py
 beside=()          # process groups of what runs in the background
-trap 'kill -- "${beside[@]/#/-}" 2>/dev/null; rm -rf "$notes"' EXIT
+hack/tests/memory.py "$notes" & watcher=$!
+trap 'kill -- "${beside[@]/#/-}" 2>/dev/null; kill -KILL "$watcher" 2>/dev/null; rm -rf "$notes"' EXIT
 
 # check runs a command that counts as one test.
 check() {
@@ -102,6 +103,7 @@ run() { # stage
   local began=$SECONDS
   tally=$notes/$1.tally
   : >"$tally"
+  export SINTER_STAGE=$tally # see hack/tests/memory.py
   echo "=== $1"
   if declare -F "stage_$1" >/dev/null; then "stage_$1"; else fail "no stage $1"; fi
   echo "=== $1: $((SECONDS - began)) s"
@@ -114,10 +116,10 @@ in_background() { set -m; "$@" & beside+=($!); set +m; }
 
 pace() { echo "pace $(hack/tests/pace.py)" >>"$notes/pace.tally"; }
 
-# All stages. Tests that wait for an API server run beside those that compute. Its first build begins before, with what all others
-# leave of the CPUs.
+# All stages. Tests that wait for an API server run beside those that compute. Its first build, which takes the longest of all, begins
+# before.
 everything() {
-  in_background chrt --idle 0 hack/envtest.sh >/dev/null 2>&1
+  SINTER_STAGE=$notes/envtest.tally in_background hack/envtest.sh >/dev/null 2>&1
   pace
   run build
   (($(failed) == 0)) || return
@@ -134,12 +136,17 @@ everything() {
 # tree is the hash of what is checked out, nothing if something is not committed.
 tree() { [[ -n $(git status --porcelain 2>&1) ]] || git rev-parse 'HEAD^{tree}'; }
 
+stop_watching() { kill "$watcher" && wait "$watcher"; } 2>/dev/null
+
 if (($#)); then
   run_all "$@"
-  exec hack/tests/tally.py "$notes"/*.tally
+  stop_watching
+  hack/tests/tally.py "$notes"/*.tally
+  exit
 fi
 tree=$(tree)
 everything
+stop_watching
 budget=()
 if [[ ${size[*]} == *-short* ]]; then
   budget=(--budget hack/tests/budget.toml)

@@ -1,4 +1,5 @@
-"""How long tests may take: a file of limits (see budget.toml), on a machine of a pace (see pace.py)."""
+"""How long tests may take, on a machine of a pace (see pace.py), and how much memory a stage may use: a file of limits, see
+budget.toml."""
 
 import tomllib
 from typing import NamedTuple
@@ -40,3 +41,12 @@ class Budget:
                 if seconds > limit:
                     slow[f.name] = Slow(kind, f.name, seconds, limit)
         return list(slow.values())
+
+    def too_large(self, fates):
+        """Lines about stages that used more memory (see memory.py) than one may."""
+        limit = self.limits["stage_mebibytes"]
+        return [
+            f"stage {f.name} used {f.why} MiB of memory, may use {limit}: let less of it run at one time"
+            for f in fates
+            if f.fate == "memory" and f.name != "all" and int(f.why) > limit
+        ]

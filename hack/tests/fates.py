@@ -1,7 +1,8 @@
 """What became of tests. A fate is a line of a tally file: "pass", "fail", "skip" or "flaky", the test's name, why (the reason
 for a skipped test, the first output, as JSON, for a flaky one), and the seconds that it took, if they are known; separated by
-tabs. "package" and "stage" instead say how long all tests of one took together, "pace" how slow the machine was (see pace.py), "alone"
-how long one took that was run again for that (see alone.py)."""
+tabs. "package" and "stage" instead say how long all tests of one took together, "memory" how many MiB a stage used at most, in the
+place of the reason (see memory.py), "pace" how slow the machine was (see pace.py), "alone" how long one took that was run again for
+that (see alone.py)."""
 
 import json
 import re

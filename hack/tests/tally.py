@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Usage: tally.py [--budget FILE] TALLY…
 
-Sums up what became of tests (see fates.py): what took longest; what was skipped and why, by reason; what was flaky, with its first
-output; then "flaky: N" and "N passed, N failed, N skipped". A flaky test counts as passed, but more than two of a run have
-failed. A test that one stage skips and another runs is not skipped. With a budget, what took longer than it allows has failed, too.
-Fails if something failed, or nothing passed."""
+Sums up what became of tests (see fates.py): what took longest; how much memory was used; what was skipped and why, by reason; what
+was flaky, with its first output; then "flaky: N" and "N passed, N failed, N skipped". A flaky test counts as passed, but more than
+two of a run have failed. A test that one stage skips and another runs is not skipped. With a budget, what took longer or used more
+memory than it allows has failed, too. Fails if something failed, or nothing passed."""
 
 import argparse
 import json
@@ -40,9 +40,15 @@ def show_times(fates):
             print(f"  {seconds:5.1f} s  {name}")
 
 
+def show_memory(fates):
+    if used := sorted((f.name != "all", -int(f.why), f.name) for f in fates if f.fate == "memory"):
+        print("MiB of memory that stages used at most:", ", ".join(f"{name} {-mib}" for _, mib, name in used))
+
+
 def main(budget, tallies):
     fates = list(read(tallies))
     show_times(fates)
+    show_memory(fates)
     ran = {f.name for f in fates if f.fate in ("pass", "fail", "flaky")}
     passed, failed = (sum(f.fate == kind for f in fates) for kind in ("pass", "fail"))
     flaky = [f for f in fates if f.fate == "flaky"]
@@ -60,10 +66,11 @@ def main(budget, tallies):
             print(f"    {line}")
 
     if budget:
-        slow = Budget(budget).exceeded(fates)
-        for line in slow:
+        limits = Budget(budget)
+        exceeded = limits.exceeded(fates) + limits.too_large(fates)
+        for line in exceeded:
             print(f"FAIL  {line}")
-        failed += len(slow)
+        failed += len(exceeded)
     if len(flaky) > MOST_FLAKY:
         print(f"flaky: {len(flaky)}, more than {MOST_FLAKY}: they count as failed")
         failed += len(flaky)

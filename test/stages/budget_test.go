@@ -5,15 +5,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-// TestWhatIsSlowerThanItsBudgetHasFailed has a list of limits, as hack/tests/budget.toml is one.
-func TestWhatIsSlowerThanItsBudgetHasFailed(t *testing.T) {
+// TestWhatExceedsItsBudgetHasFailed has a list of limits, as hack/tests/budget.toml is one.
+func TestWhatExceedsItsBudgetHasFailed(t *testing.T) {
 	const limits = `
 package_seconds = 60
 test_seconds = 20
+stage_mebibytes = 4096
 package."test/large" = {seconds = 90, reason = "a million packets"}
 test."large.TestAll/one" = {seconds = 30, reason = "no other has ten thousand routes"}
 `
@@ -35,6 +38,8 @@ test."large.TestAll/one" = {seconds = 30, reason = "no other has ten thousand ro
 		"slow beside others":        {tally: all + "pass\texample.org/small.TestSlow\t\t29\nalone\texample.org/small.TestSlow\t\t7\n", want: "3 passed, 0 failed, 0 skipped"},
 		"slow alone, too":           {tally: all + "pass\texample.org/small.TestSlow\t\t29\nalone\texample.org/small.TestSlow\t\t21\n", says: []string{"took 21 s, may take 20: "}, want: "3 passed, 1 failed, 0 skipped"},
 		"a package slow beside all": {tally: all + "package\texample.org/slow\t\t61\nalone\texample.org/slow\t\t59\n", want: "2 passed, 0 failed, 0 skipped"},
+		"memory within":             {tally: all + "memory\tlint\t3000\nmemory\tunit\t4096\nmemory\tall\t7000\n", says: []string{"MiB of memory that stages used at most: all 7000, unit 4096, lint 3000\n"}, want: "2 passed, 0 failed, 0 skipped"},
+		"too much memory":           {tally: all + "memory\tlint\t4097\n", says: []string{"FAIL  stage lint used 4097 MiB of memory, may use 4096: "}, want: "2 passed, 1 failed, 0 skipped"},
 		"slow even for it":          {tally: all + "pass\texample.org/small.TestSlow\t\t31\npace\t1.50\n", says: []string{"took 31 s, may take 30: "}, want: "3 passed, 1 failed, 0 skipped"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -193,5 +198,18 @@ func TestWhatIsSlowRunsOnceMoreAlone(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTheSummarySaysHowMuchMemoryAStageUsed has a stage whose test holds 300 MiB for two seconds.
+func TestTheSummarySaysHowMuchMemoryAStageUsed(t *testing.T) {
+	root := checkout(t, map[string]string{"bin/go": bash + lists + `python3 -c 'import time; a = b"x" * (300 << 20); time.sleep(2)'` + "\n" + pass})
+	out := expect(t, root, "1 passed, 0 failed, 0 skipped", "unit")
+	m := regexp.MustCompile(`(?m)^MiB of memory that stages used at most: all (\d+), unit (\d+)$`).FindStringSubmatch(out)
+	if m == nil {
+		t.Fatalf("it does not say the memory of stage unit:\n%s", out)
+	}
+	if mib, _ := strconv.Atoi(m[2]); m[1] != m[2] || mib < 300 || mib > 500 {
+		t.Errorf("stage unit used %s MiB, all %s, want 300 and little more", m[2], m[1])
 	}
 }
