@@ -143,6 +143,10 @@ stateful: engine ## Engine against oracle on STATEFUL (32) random chains with st
 conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared field by field (root, minutes).
 	go test ./test/conformance -count=1 -timeout 60m -v -packets 200000 -seed $${SEED:-$$(date +%s)}
 
+.PHONY: mutants
+mutants: deps tools ## Put known defects into a copy of the code, and see that the tests of `make test` find them (an hour).
+	hack/mutants/run.py
+
 .PHONY: fuzz
 fuzz: ## Each fuzz target for FUZZTIME (5m).
 	hack/fuzz.sh $(FUZZTIME)
