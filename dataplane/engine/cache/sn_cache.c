@@ -36,8 +36,9 @@ int sn_cache_init(struct sn_cache *c, uint32_t entries)
 	c->mask = entries / SN_CACHE_WAYS - 1;
 	c->seed = 0xe7037ed1a0b428dbull ^ (uintptr_t)c;
 	c->tags = aligned_alloc(64, (entries * sizeof(*c->tags) + 63) / 64 * 64);
+	c->heads = calloc(SN_CACHE_FORM_HEADS, sizeof(*c->heads));
 	c->first_form = 1;
-	if (!c->tags || !map_memory(c, entries * sizeof(*c->entries))) {
+	if (!c->tags || !c->heads || !map_memory(c, entries * sizeof(*c->entries))) {
 		sn_cache_free(c);
 		return -ENOMEM;
 	}
@@ -48,8 +49,10 @@ int sn_cache_init(struct sn_cache *c, uint32_t entries)
 void sn_cache_free(struct sn_cache *c)
 {
 	free(c->tags);
+	free(c->heads);
 	sn_growing_free(c->memory);
 	c->tags = NULL;
+	c->heads = NULL;
 	c->memory = NULL;
 	c->entries = NULL;
 	c->forms = NULL;

@@ -10,6 +10,7 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -85,9 +86,13 @@ struct sn_cache_form {
 	uint8_t min_ttl;
 	uint8_t ttl_dec;
 	uint8_t flags;
-	uint8_t pad[8];
+	uint16_t next; /* an older form with the same hash; none in use ends the chain */
+	uint8_t pad[6];
 };
 _Static_assert(sizeof(struct sn_cache_form) == 32, "two share a line");
+_Static_assert(offsetof(struct sn_cache_form, next) == 24, "three words tell forms apart");
+#define SN_CACHE_FORM_WORDS 3 /* that tell forms apart: all before `next` */
+#define SN_CACHE_FORM_HEADS 4096u
 
 /* A short decision; it is empty if its form is none of those in use. The generation is the session's, all of
  * it: a session that ended has no decision, whoever has its line now. */
@@ -132,6 +137,7 @@ struct sn_cache {
 		before;	       /* from which flows go to the one as they come; see sn_cache_tick() */
 	uint64_t before_until; /* ns */
 	struct sn_cache_form *forms;
+	uint16_t *heads;     /* the newest form of each hash, if it is in use */
 	uint32_t first_form; /* in use; those before belong to what was forgotten */
 	uint32_t n_forms;
 };

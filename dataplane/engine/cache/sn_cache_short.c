@@ -157,22 +157,38 @@ bool sn_cache_find_short(struct sn_cache *c, uint64_t hash, struct sn_cache_shor
 	return true;
 }
 
-/* The form of a decision, as a number; 0: there is no room for another one. */
+/* Where the chain of a form begins. */
+static uint16_t *head_of(const struct sn_cache *c, const struct sn_cache_form *form)
+{
+	uint64_t words[SN_CACHE_FORM_WORDS];
+
+	memcpy(words, form, sizeof(words));
+	return &c->heads[sn_hash2(words[0] ^ sn_mum(words[1], c->seed), words[2], c->seed) &
+			 (SN_CACHE_FORM_HEADS - 1)];
+}
+
+/*
+ * The form of a decision, as a number; 0: there is no room for another one. They are as many as there are
+ * next hops times interfaces and classes of flows. A chain leads to older forms only, so the first that is
+ * forgotten ends it.
+ */
 static uint16_t form_for(struct sn_cache *c, const struct sn_cache_form *form)
 {
-	uint32_t i;
+	uint16_t *head = head_of(c, form), number = *head;
+	const struct sn_cache_form *other;
+	struct sn_cache_form *made;
 
-	/* They are few: the next hops, interfaces and classes of flows. */
-	for (i = 0; i < c->n_forms && i < 64; i++) {
-		const struct sn_cache_form *other = &c->forms[c->first_form + c->n_forms - 1 - i];
-
-		if (!memcmp(other, form, sizeof(*form)))
-			return (uint16_t)(c->first_form + c->n_forms - 1 - i);
-	}
+	for (; (other = form_of(c, number)) != NULL; number = other->next)
+		if (!memcmp(other, form, SN_CACHE_FORM_WORDS * sizeof(uint64_t)))
+			return number;
 	if (c->first_form + c->n_forms == SN_FORMS)
 		return 0;
-	c->forms[c->first_form + c->n_forms] = *form;
-	return (uint16_t)(c->first_form + c->n_forms++);
+	number = (uint16_t)(c->first_form + c->n_forms++);
+	made = &c->forms[number];
+	*made = *form;
+	made->next = *head;
+	*head = number;
+	return number;
 }
 
 bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
@@ -213,7 +229,7 @@ bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t
 
 /* ---- tables come and go ---- */
 
-/* Forms are numbered from 1 again: what slots name now is none of them. */
+/* Forms are numbered from 1 again: what slots and chains name now is none of them. */
 static void empty(struct sn_cache_short_table *t)
 {
 	for (uint32_t i = 0; t->buckets && i <= t->mask; i++)
@@ -229,6 +245,7 @@ void sn_shorts_forget(struct sn_cache *c)
 		return;
 	empty(&c->shorts);
 	empty(&c->before);
+	memset(c->heads, 0, SN_CACHE_FORM_HEADS * sizeof(*c->heads));
 	c->first_form = 1;
 }
 

@@ -13,7 +13,7 @@
 
 #include "fixture.h"
 
-#include "sn_cache.h"
+#include "sn_cache_impl.h"
 #include "sn_napt.h"
 #include "sn_rewrite.h"
 
@@ -81,21 +81,29 @@ static uint16_t hop(struct world *w)
 		       : 0;
 }
 
+/* Forgets all, and takes the places of whole decisions. */
+static void fill(struct world *w)
+{
+	struct sn_cache_entry e;
+
+	sn_cache_flush(&w->cache);
+	e = decision(w, begin(w, LINES - 1, 0x0a000099), 9);
+	for (uint32_t i = 0; i < SN_CACHE_WAYS; i++) {
+		e.signature = i + 1;
+		sn_cache_keep(&w->cache, &e, HASH ^ (uint64_t)(i + 1) << 50, NULL);
+	}
+}
+
 static int open_world(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	struct sn_cache_entry e;
 
 	assert_non_null(w);
 	assert_int_equal(sn_cache_init(&w->cache, SN_CACHE_WAYS), 0);
 	w->lines = aligned_alloc(64, LINES * sizeof(*w->lines));
 	assert_non_null(w->lines);
 	memset(w->lines, 0, LINES * sizeof(*w->lines));
-	e = decision(w, begin(w, LINES - 1, 0x0a000099), 9);
-	for (uint32_t i = 0; i < SN_CACHE_WAYS; i++) {
-		e.signature = i + 1;
-		sn_cache_keep(&w->cache, &e, HASH ^ (uint64_t)(i + 1) << 50, NULL);
-	}
+	fill(w);
 	w->cache.crowded = true;
 	for (uint32_t i = 0; i < 1000 && !w->cache.shorts.buckets; i++)
 		sn_cache_tick(&w->cache, 1000, 1);
@@ -225,6 +233,41 @@ static void a_session_that_is_used_with_others_is_not_decided_about_alone(void *
 	assert_int_equal(hop(w), 0);
 }
 
+/* Hosts on the inside network are next hops, each of which has its form: it is found again, not made again.
+ */
+static void hundreds_of_next_hops_are_remembered_for_good(void **state)
+{
+	enum { HOPS = 300, KEPT = 100000 };
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001);
+
+	for (uint32_t i = 0; i < KEPT; i++) {
+		uint16_t neigh = (uint16_t)(1 + i % HOPS);
+
+		keep(w, s, neigh, HASH);
+		assert_int_equal(hop(w), neigh);
+	}
+	assert_int_equal(w->cache.n_forms, HOPS);
+}
+
+/* What was forgotten is not found, though the next hops are the same, and however often. */
+static void forms_outlive_no_flush(void **state)
+{
+	enum { HOPS = 300 };
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001);
+
+	for (uint32_t flush = 0; flush < 3 * SN_FORMS / HOPS; flush++) {
+		for (uint16_t neigh = 1; neigh <= HOPS; neigh++)
+			keep(w, s, neigh, HASH);
+		assert_int_equal(hop(w), HOPS);
+		assert_int_equal(w->cache.n_forms, HOPS);
+		fill(w);
+		assert_int_equal(hop(w), 0);
+		assert_int_equal(w->cache.n_forms, 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +280,9 @@ int main(void)
 						open_world, close_world),
 		cmocka_unit_test_setup_teardown(a_session_that_is_used_with_others_is_not_decided_about_alone,
 						open_world, close_world),
+		cmocka_unit_test_setup_teardown(hundreds_of_next_hops_are_remembered_for_good, open_world,
+						close_world),
+		cmocka_unit_test_setup_teardown(forms_outlive_no_flush, open_world, close_world),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
