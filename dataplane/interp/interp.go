@@ -73,6 +73,8 @@ type Binding struct {
 	Proto  uint8
 	Inside netip.AddrPort // source; for ICMP echo the port is the identifier
 	Remote netip.AddrPort // destination; port 0 for ICMP echo
+	// FromOutside says of a flow that a firewall follows that its first packet came from there.
+	FromOutside bool
 }
 
 // Chooser makes the run-time choice of a NAPT that needs a new binding: an

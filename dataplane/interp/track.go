@@ -237,8 +237,8 @@ func (t *flows) full(now time.Duration) bool {
 // evict ends a TCP flow that is not answered, and that was idle for a second or longer.
 func (t *flows) evict(now time.Duration, b Binding) error {
 	f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}
-	e := t.evictable(f, now)
-	if e == nil {
+	e := t.find(f, b.FromOutside, now)
+	if e == nil || e.outside != b.FromOutside {
 		return fmt.Errorf("%s has no flow %v → %v", b.Node, b.Inside, b.Remote)
 	}
 	if e.proto != protoTCP || e.tcp.answered || now-e.last < openingIdle {
@@ -246,17 +246,6 @@ func (t *flows) evict(now time.Duration, b Binding) error {
 	}
 	delete(t.of, e.key())
 	return nil
-}
-
-// evictable is the live flow that began with a packet, of two from either side the one that may end.
-func (t *flows) evictable(f flow, now time.Duration) (found *tracked) {
-	for _, outside := range []bool{false, true} {
-		e := t.find(f, outside, now)
-		if e != nil && e.outside == outside && (found == nil || !e.tcp.answered && now-e.last >= openingIdle) {
-			found = e
-		}
-	}
-	return found
 }
 
 // Flow is a live flow that a table follows.

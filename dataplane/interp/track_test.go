@@ -293,6 +293,34 @@ func TestOnlyOpeningsThatNobodyAnswersGiveWay(t *testing.T) {
 	}
 }
 
+// TestEvictionEndsTheFlowOfTheSideThatIsNamed has two flows with the same ends, one from each side.
+func TestEvictionEndsTheFlowOfTheSideThatIsNamed(t *testing.T) {
+	for _, side := range []int{inside, outside} {
+		f := following(t, func(*element.Tracking) {})
+		web := pkt{proto: layers.IPProtocolTCP, src: "198.51.100.1", dst: "10.0.0.2", sport: 1025, dport: 80, flags: "S"}
+		for from := range 2 {
+			if from == outside {
+				web.to, web.from = outsideMAC, routerMAC
+			}
+			if r := f.c.Process(f.now, from, web.frame(), nil); len(r.Out) != 1 {
+				t.Fatalf("a SYN from side %d: %v", from, r.Drops)
+			}
+		}
+		f.now += openingIdle
+		b := Binding{Node: "fw/flows", Proto: protoTCP, Inside: ap("198.51.100.1:1025"), Remote: ap("10.0.0.2:80"), FromOutside: side == outside}
+		if err := f.c.Evict(f.now, b); err != nil {
+			t.Fatal(err)
+		}
+		if f.c.Evict(f.now, b) == nil {
+			t.Errorf("the flow from side %d ended twice", side)
+		}
+		b.FromOutside = !b.FromOutside
+		if err := f.c.Evict(f.now, b); err != nil {
+			t.Errorf("with the flow from side %d the other one ended, too: %v", side, err)
+		}
+	}
+}
+
 func TestARefusedPacketBeginsNoFlow(t *testing.T) {
 	f := following(t, func(*element.Tracking) {})
 	f.says(outside, "S", "denied")

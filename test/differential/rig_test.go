@@ -213,8 +213,9 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, [][]interp.B
 		b := d.GetSession()
 		ended[d.GetSource()] = append(ended[d.GetSource()], interp.Binding{
 			Node: r.res.Program.GetTables()[d.GetTable()].GetName(), Proto: uint8(b.GetProto()),
-			Inside: netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort())),
-			Remote: netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort())),
+			Inside:      netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort())),
+			Remote:      netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort())),
+			FromOutside: b.GetFromOutside(),
 		})
 	}
 	return seen, ended, nil

@@ -218,6 +218,33 @@ static void a_flow_that_turns_is_found_and_forgotten_by_decisions(void **state)
 	close_world(&w);
 }
 
+/* Two flows with the same ends, one from each side, are told apart. */
+static void a_report_says_from_which_side_a_flow_began(void **state)
+{
+	struct sn_flow f = numbered(1, SN_TCP);
+	struct world w;
+
+	(void)state;
+	open_world(&w, SN_PARTITION_BY_HOST);
+	for (int from_outside = 0; from_outside < 2; from_outside++) {
+		Sinter__Program__V1__Session said;
+		struct sn_entry_info info;
+		struct sn_session *s;
+		bool is_return, made;
+
+		s = sn_track_begin(w.partition, 0, sn_track_shard(w.state, &f), &f, from_outside, S,
+				   &is_return, &made);
+		assert_true(s && made && !is_return);
+		info = sn_entry_info(w.state, &s->entry, S);
+		sinter__program__v1__session__init(&said);
+		assert_int_equal(sn_track.report(&info, &w.arena, &said), 0);
+		assert_int_equal(said.inside_address, f.src);
+		assert_int_equal(said.remote_port, f.dport);
+		assert_int_equal(said.from_outside, from_outside);
+	}
+	close_world(&w);
+}
+
 static void requests_come_from_the_side_that_began(void **state)
 {
 	struct sn_session ping = {.proto = SN_ICMP}, gre = {.proto = 47};
@@ -238,6 +265,7 @@ int main(void)
 		KIND_TESTS(openings_by_address),
 		cmocka_unit_test(both_directions_have_one_entry_and_one_shard),
 		cmocka_unit_test(a_flow_that_turns_is_found_and_forgotten_by_decisions),
+		cmocka_unit_test(a_report_says_from_which_side_a_flow_began),
 		cmocka_unit_test(requests_come_from_the_side_that_began),
 	};
 

@@ -5064,7 +5064,8 @@ type Session struct {
 	RemotePort     uint32                 `protobuf:"varint,8,opt,name=remote_port,json=remotePort,proto3" json:"remote_port,omitempty"`
 	IdleMs         uint64                 `protobuf:"varint,9,opt,name=idle_ms,json=idleMs,proto3" json:"idle_ms,omitempty"`
 	Shard          uint32                 `protobuf:"varint,10,opt,name=shard,proto3" json:"shard,omitempty"`
-	State          string                 `protobuf:"bytes,60,opt,name=state,proto3" json:"state,omitempty"` // of a flow that firewalls follow: opening, established or closing (TCP), else open
+	State          string                 `protobuf:"bytes,60,opt,name=state,proto3" json:"state,omitempty"`                                 // of a flow that firewalls follow: opening, established or closing (TCP), else open
+	FromOutside    bool                   `protobuf:"varint,61,opt,name=from_outside,json=fromOutside,proto3" json:"from_outside,omitempty"` // of such a flow: its first packet came from the firewall's outside
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -5174,6 +5175,13 @@ func (x *Session) GetState() string {
 		return x.State
 	}
 	return ""
+}
+
+func (x *Session) GetFromOutside() bool {
+	if x != nil {
+		return x.FromOutside
+	}
+	return false
 }
 
 // A trace copies sampled packets as they came and as they left, until it has enough, its time is over, another
@@ -8205,7 +8213,7 @@ const file_program_proto_rawDesc = "" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\"E\n" +
 	"\vSessionList\x126\n" +
-	"\bsessions\x18\x01 \x03(\v2\x1a.sinter.program.v1.SessionR\bsessions\"\xd2\x02\n" +
+	"\bsessions\x18\x01 \x03(\v2\x1a.sinter.program.v1.SessionR\bsessions\"\xf5\x02\n" +
 	"\aSession\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\tR\x03run\x12\x14\n" +
 	"\x05proto\x18\x02 \x01(\rR\x05proto\x12%\n" +
@@ -8220,7 +8228,8 @@ const file_program_proto_rawDesc = "" +
 	"\aidle_ms\x18\t \x01(\x04R\x06idleMs\x12\x14\n" +
 	"\x05shard\x18\n" +
 	" \x01(\rR\x05shard\x12\x14\n" +
-	"\x05state\x18< \x01(\tR\x05state\"\xd5\x01\n" +
+	"\x05state\x18< \x01(\tR\x05state\x12!\n" +
+	"\ffrom_outside\x18= \x01(\bR\vfromOutside\"\xd5\x01\n" +
 	"\n" +
 	"StartTrace\x129\n" +
 	"\aclasses\x18\x01 \x03(\v2\x1f.sinter.program.v1.TraceClassesR\aclasses\x12\x18\n" +

@@ -204,6 +204,7 @@ static int report(const struct sn_entry_info *info, struct sn_arena *arena,
 	session->remote_address = s->remote_addr;
 	session->inside_port = s->inside_port;
 	session->remote_port = s->remote_port;
+	session->from_outside = s->entry.own_bit;
 	session->state = s->proto != SN_TCP	     ? open
 			 : s->seen & SN_SEEN_CLOSING ? closing
 			 : is_established(s->seen)   ? established
