@@ -43,16 +43,32 @@ func (checkIPHeader) walk(w *walker, t *tcu, at arrival) error {
 // The elements that answer.
 
 func init() {
-	register(func(e element.ICMPError) meaning { return icmpError{ICMPError: e} })
-	register(func(element.EchoResponder) meaning { return echoResponder{} })
-	register(func(element.LocalHost) meaning { return localHost{} })
-	register(func(element.Reject) meaning { return reject{} })
+	register(func(e element.ICMPError) meaning { return icmpError{answer{element.ReasonICMPSuppressed}, e} })
+	register(func(element.EchoResponder) meaning { return echoResponder{answer{element.ReasonLocal}} })
+	register(func(element.LocalHost) meaning { return localHost{answer{element.ReasonLocal}} })
+	register(func(element.Reject) meaning { return reject{answer{element.ReasonICMPSuppressed}} })
 }
 
 // answer is what elements that answer have in common: the packet ends here, and nothing of it goes on.
-type answer struct{}
+type answer struct {
+	silence string // the reason under which ICMP errors are dropped: no error answers another (RFC 1122 section 3.2.2)
+}
 
-func (answer) walk(w *walker, t *tcu, at arrival) error {
+// icmpErrors are unreachable, source quench, redirect, time exceeded and parameter problem.
+var icmpErrors = headerspace.Filter{}.With(headerspace.ICMPType, headerspace.Of(3, 4, 5, 11, 12))
+
+// walk: behind a NAPT, ICMP errors end as drops. Else the engine would look for their flow's session by the run that ends here, and the flow,
+// which went on, may have another one.
+func (a answer) walk(w *walker, t *tcu, at arrival) error {
+	if len(t.runs) > 0 {
+		errors, decided := t.match(icmpErrors)
+		if !decided {
+			return errUnread
+		}
+		if err := w.drop(t, at.node, &errors, a.silence); err != nil {
+			return err
+		}
+	}
 	return w.leaf(t, at.node, outcome{kind: toGenerator, arg: at.node})
 }
 
