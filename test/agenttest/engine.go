@@ -20,7 +20,7 @@ import (
 )
 
 // Patience is how long tests wait for processes on a busy machine.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Folder is a folder for sockets, whose paths must be short.
 func Folder(t *testing.T) string {

@@ -24,7 +24,7 @@ import (
 )
 
 // patience is how long tests wait for processes on a busy machine.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // engine is a sinter-engine on devices that need no privileges. What is asked of it goes by one connection, that is made again when it breaks.
 type engine struct {
