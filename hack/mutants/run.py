@@ -70,16 +70,17 @@ class Checkout:
     def suite(self, name):
         return ran(self.log, self.root, "meson", "test", "-C", f"{ENGINE}/build", "--no-rebuild", "--print-errorlogs", name)
 
-    def package(self, name):
-        return ran(self.log, self.root, "go", "test", "-vet=off", "-short", "-count=1", "-failfast", "-timeout", SLOW, name)
+    def package(self, name, tests):
+        return ran(self.log, self.root, "go", "test", "-vet=off", "-short", "-count=1", "-failfast", "-timeout", SLOW, "-run", tests, name)
 
 
 def tests_of(mutant, checkout):
     """The tests of a mutant, those of the engine first, which take seconds."""
     for suite in mutant.get("suites", []):
         yield f"suite {suite}", lambda suite=suite: checkout.suite(suite)
+    tests = mutant.get("run", ".")
     for package in mutant.get("packages", []):
-        yield package, lambda package=package: checkout.package(package)
+        yield f"{package} {tests}".removesuffix(" ."), lambda package=package: checkout.package(package, tests)
 
 
 def killer(mutant, checkout):

@@ -25,6 +25,12 @@ func watched(instance string, since, applied int) *v1alpha1.RolloutStatus {
 	return r
 }
 
+// lost is a rollout to an instance that lost packets before, per mille.
+func lost(before int32, r *v1alpha1.RolloutStatus) *v1alpha1.RolloutStatus {
+	r.LossPerMille = before
+	return r
+}
+
 func TestARolloutGoesFromInstanceToInstance(t *testing.T) {
 	for name, test := range steps {
 		t.Run(name, func(t *testing.T) {
@@ -134,6 +140,13 @@ var steps = map[string]struct {
 	},
 	"some loss is borne": {
 		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(50)), fleettest.Running("b", before)}, last: watched("a", 0, 2), now: 5, instance: "a",
+	},
+	"what was lost before it is not its fault": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(340)), fleettest.Running("b", before)}, last: lost(300, watched("a", 0, 2)), now: 5, instance: "a",
+	},
+	"what is lost in addition is": {
+		instances: []v1alpha1.ChainInstance{fleettest.Running("a", next, fleettest.Loses(361)), fleettest.Running("b", before)},
+		last:      lost(300, watched("a", 0, 2)), now: 5, instance: "a", refused: "DropsJumped: instance a lost 36.1 % of its packets with the new program, 30.0 % before",
 	},
 	"a program that was in force is taken back by all at once": {
 		instances: []v1alpha1.ChainInstance{fleettest.Running("a", before), fleettest.Running("b", before), fleettest.Running("c", next)}, proven: true, write: "a b",
