@@ -13,7 +13,7 @@ import time
 
 from fates import Fate, write
 
-PAUSE = 0.2  # seconds between two looks
+PAUSE = 0.5  # seconds between two looks
 COUNTED = re.compile(rb"^(?:RssAnon|RssShmem|HugetlbPages):\s+(\d+) kB", re.MULTILINE)
 
 
