@@ -40,18 +40,18 @@ func TestTheReadmeDescribesFieldsThatAChainsStatusHas(t *testing.T) {
 
 // addFields adds the JSON names of a type's fields and of all below them, in lower case.
 func addFields(names map[string]bool, t reflect.Type) {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		addFields(names, t.Elem())
-	case reflect.Struct:
-		for f := range t.Fields() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if name != "" {
-				names[strings.ToLower(name)] = true
-			}
-			if f.IsExported() {
-				addFields(names, f.Type)
-			}
+	for k := t.Kind(); k == reflect.Pointer || k == reflect.Slice || k == reflect.Map; k = t.Kind() {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for f := range t.Fields() {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			names[strings.ToLower(name)] = true
+		}
+		if f.IsExported() {
+			addFields(names, f.Type)
 		}
 	}
 }
