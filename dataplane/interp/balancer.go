@@ -279,10 +279,10 @@ func (b *balancer) add(r *run, a *assignment) bool {
 	return true
 }
 
-// remove ends a session that does not count, whatever becomes of the packet that met it.
+// remove ends a session that does not count.
 func (b *balancer) remove(r *run, a *assignment) {
 	b.kept.take(a)
-	r.lasting(func() { b.kept.put(a) })
+	r.undoable(func() { b.kept.put(a) })
 }
 
 func (s *balanced) put(a *assignment) {

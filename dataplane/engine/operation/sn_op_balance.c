@@ -99,6 +99,8 @@ static struct sn_verdict execute_flow(struct sn_execution *x, struct sn_pkt *p, 
 		return sn_drop(r->full);
 	p->dst = s->inside_addr;
 	p->dport = s->inside_port;
+	if (unlikely(result == SN_BALANCER_MOVED))
+		return sn_journal_note_instead(x, s, p, true);
 	return sn_journal_note(x, s, p, true, result == SN_BALANCER_MADE);
 }
 

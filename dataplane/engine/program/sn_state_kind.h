@@ -113,6 +113,12 @@ struct sn_state_kind {
 	void (*release)(const struct sn_state *state, const struct sn_state_table *t,
 			struct sn_state_shard *sh, struct sn_entry *e, bool unused);
 	/*
+	 * An entry was made in the place of another one of the shard, and the packet for which it was made
+	 * leaves: that other one. NULL: it has ended already. NULL for a kind that makes none so.
+	 */
+	struct sn_entry *(*replaced)(const struct sn_state *state, const struct sn_state_shard *sh,
+				     const struct sn_entry *e);
+	/*
 	 * The shard, or the quota of the table or of an owner and class, is full: an entry that may end for
 	 * one that is to be made; of the shard, or of another one of the partition's if the shard has room.
 	 * NULL: none.

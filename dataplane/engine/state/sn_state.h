@@ -156,6 +156,9 @@ struct sn_entry_info sn_entry_info(const struct sn_state *state, const struct sn
 /* An entry that a packet made ends, and gives back what it holds, as if it had never been. */
 void sn_entry_undo(struct sn_partition *partition, struct sn_entry *entry);
 
+/* A packet leaves that made an entry in the place of another one: that ends (sn_state_kind.replaced). */
+void sn_entry_replace(struct sn_partition *partition, const struct sn_entry *entry);
+
 /* The live entries of a table of the current program, at most max; returns how many were written. */
 size_t sn_state_entries(const struct sn_state *state, uint32_t table, uint64_t now, struct sn_entry_info *out,
 			size_t max);

@@ -33,6 +33,16 @@ void sn_entry_expire(struct sn_partition *partition, const struct sn_state_table
 	sh->expired++;
 }
 
+void sn_entry_replace(struct sn_partition *partition, const struct sn_entry *e)
+{
+	const struct sn_state_table *t = table_of(partition->state, e);
+	struct sn_state_shard *sh = shard_at(t, e->shard & t->mask);
+	struct sn_entry *old = t->kind->replaced(partition->state, sh, e);
+
+	if (old)
+		sn_entry_expire(partition, t, sh, old);
+}
+
 void sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
 		   uint64_t now, bool to_the_moment)
 {

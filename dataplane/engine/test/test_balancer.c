@@ -238,6 +238,73 @@ static void a_session_ends_with_its_backend_and_comes_back_with_it(void **state)
 	world_free(&w);
 }
 
+/* A flow whose session is with the last backend, which another one takes the place of in the table. */
+static struct sn_session *session_of_last(struct sn_partition *p, struct sn_flow *f)
+{
+	struct sn_session *s;
+
+	for (;; f->sport++) {
+		assert_int_equal(sn_balancer_forth(p, 0, &rules, f, true, SECOND, &s), SN_BALANCER_MADE);
+		if (s->inside_addr == SERVER + 2)
+			return s;
+		sn_session_end(p, s);
+	}
+}
+
+/* A packet that is dropped leaves no trace: the old session ends with the first packet that leaves. */
+static void a_session_makes_way_when_its_flow_goes_elsewhere(void **state)
+{
+	static const uint16_t weights[] = {1, 1, 1};
+	struct sn_flow f = {SN_SAMPLE_HOST, VIRTUAL, 2000, 80, SN_UDP};
+	struct sn_session *old, *s, *again;
+	struct sn_partition *p;
+	struct world w;
+
+	(void)state;
+	p = world_init(&w);
+	old = session_of_last(p, &f);
+	rules.backends[2].address = SERVER + 100;
+	for (uint32_t i = 0; i < 3; i++) { /* dropped each time */
+		assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &s), SN_BALANCER_MOVED);
+		assert_int_equal(s->inside_addr, SERVER + 100);
+		assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &again),
+				 SN_BALANCER_FOUND);
+		assert_ptr_equal(again, s);
+		sn_session_end(p, s);
+	}
+	set_backends(weights, 3);
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &s), SN_BALANCER_FOUND);
+	assert_ptr_equal(s, old);
+
+	rules.backends[2].address = SERVER + 100;
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &s), SN_BALANCER_MOVED);
+	sn_entry_replace(p, &s->entry); /* it leaves */
+	set_backends(weights, 3);
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &again), SN_BALANCER_MOVED);
+	assert_int_equal(again->inside_addr, SERVER + 2); /* anew: the first session is over */
+	world_free(&w);
+}
+
+/* Flows of a backend that is gone find others also where there are as many sessions as there may be. */
+static void a_flow_goes_elsewhere_from_a_full_table(void **state)
+{
+	struct sn_flow f = {SN_SAMPLE_HOST, VIRTUAL, 2000, 80, SN_UDP}, other = f;
+	struct sn_session *s;
+	struct sn_partition *p;
+	struct world w;
+
+	(void)state;
+	p = world_init(&w);
+	session_of_last(p, &f);
+	while (other.src++, sn_balancer_forth(p, 0, &rules, &other, true, SECOND, &s) == SN_BALANCER_MADE)
+		;
+	rules.backends[2].address = SERVER + 100;
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &s), SN_BALANCER_MOVED);
+	sn_entry_replace(p, &s->entry);
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &other, true, SECOND, &s), SN_BALANCER_FULL);
+	world_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +313,8 @@ int main(void)
 		KIND_TESTS(openings),
 		cmocka_unit_test(a_clients_port_has_few_sessions),
 		cmocka_unit_test(a_session_ends_with_its_backend_and_comes_back_with_it),
+		cmocka_unit_test(a_session_makes_way_when_its_flow_goes_elsewhere),
+		cmocka_unit_test(a_flow_goes_elsewhere_from_a_full_table),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

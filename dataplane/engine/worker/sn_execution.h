@@ -28,7 +28,8 @@ struct sn_use {
 	uint8_t is_return;
 	uint8_t made; /* for this packet: to be ended if the packet is dropped */
 	uint8_t done;
-	uint8_t again; /* enum sn_again */
+	uint8_t instead; /* made in the place of another one, which ends when the packet leaves */
+	uint8_t again;	 /* enum sn_again */
 };
 
 /* A flow that is closing begins again with the packet. */
@@ -72,6 +73,11 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
  */
 struct sn_verdict sn_journal_note_again(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
 					bool is_return);
+
+/* Notes the same of a session that was made in the place of another one, which stays if the packet is
+ * dropped. */
+struct sn_verdict sn_journal_note_instead(struct sn_execution *x, struct sn_session *s,
+					  const struct sn_pkt *p, bool is_return);
 
 /* Whether that was noted of an entry. */
 bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session *s);

@@ -34,6 +34,16 @@ struct sn_verdict sn_journal_note_again(struct sn_execution *x, struct sn_sessio
 	return v;
 }
 
+struct sn_verdict sn_journal_note_instead(struct sn_execution *x, struct sn_session *s,
+					  const struct sn_pkt *p, bool is_return)
+{
+	struct sn_verdict v = sn_journal_note(x, s, p, is_return, true);
+
+	if (v.kind == SN_VERDICT_PASS)
+		x->uses[x->n_uses - 1].instead = true;
+	return v;
+}
+
 bool sn_journal_has_again(const struct sn_execution *x, const struct sn_session *s)
 {
 	for (uint32_t i = 0; i < x->n_uses; i++)
@@ -125,6 +135,8 @@ void sn_journal_commit(struct sn_execution *x)
 
 		if (unlikely(u->again == SN_AGAIN_TURNED) && !u->done)
 			sn_track_turn(x->state, (struct sn_session *)u->entry);
+		if (unlikely(u->instead) && !u->done)
+			sn_entry_replace(x->partition, u->entry);
 		if (!u->done)
 			sn_session_use(x->state, (struct sn_session *)u->entry, u->tcp, u->is_return, x->now);
 		u->done = 1;

@@ -123,7 +123,8 @@ static int table_init(struct sn_state_table *table, const struct sn_partitioning
 
 	(void)partitioning;
 	entries = entries < all ? entries : all;
-	*size = (struct sn_shard_size){SN_SHARDS, entries, entries / 8 + 1, 0, 0, 0};
+	/* One more: the session of a backend that is gone stays until that which takes its place is used. */
+	*size = (struct sn_shard_size){SN_SHARDS, entries + 1, entries / 8 + 1, 0, 0, 0};
 	return 0;
 }
 
@@ -195,6 +196,7 @@ const struct sn_state_kind sn_balancer = {
 	.place = place,
 	.misfit = misfit,
 	.is_taken = is_known,
+	.replaced = sn_balancer_replaced,
 	.victim = sn_balancer_victim,
 	.is_alike = sn_session_is_alike,
 	.catch_up = sn_session_catch_up,

@@ -26,7 +26,8 @@ struct sn_balancer_rules {
 
 enum sn_balancer_result {
 	SN_BALANCER_FOUND,
-	SN_BALANCER_MADE, /* reserved: take it back with sn_session_end() if the packet is dropped later */
+	SN_BALANCER_MADE,  /* reserved: take it back with sn_session_end() if the packet is dropped later */
+	SN_BALANCER_MOVED, /* the same, beside one whose backend is gone: sn_entry_replace() if it leaves */
 	SN_BALANCER_NO_BACKEND, /* takes new flows */
 	SN_BALANCER_FULL,	/* no room for another session, of the table or of the client's port */
 	SN_BALANCER_NONE,	/* and none was wanted to be made */

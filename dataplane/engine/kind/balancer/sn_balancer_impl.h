@@ -75,6 +75,10 @@ static inline uint32_t shard_of(const struct sn_state *state, const struct sn_st
 	return sn_flow_shard(state, SN_CUT_BY_HOST, &f);
 }
 
+/* What a session was made in the place of; see sn_state_kind.h. */
+struct sn_entry *sn_balancer_replaced(const struct sn_state *state, const struct sn_state_shard *shard,
+				      const struct sn_entry *entry);
+
 /* A session that may end for a new one; see sn_state_kind.h. */
 struct sn_entry *sn_balancer_victim(struct sn_partition *partition, struct sn_state_table *table,
 				    struct sn_state_shard *shard, uint32_t owner, uint32_t quota_class,

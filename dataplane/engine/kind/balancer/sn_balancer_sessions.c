@@ -89,9 +89,11 @@ static enum sn_balancer_result choose(const struct sn_balancer_rules *r, const s
 	return SN_BALANCER_FULL;
 }
 
+/* gone: the flow's session with a backend that is not listed; NULL: it has none. It is in no one's way. */
 static enum sn_balancer_result make(struct sn_partition *partition, struct sn_state_table *t,
 				    const struct sn_balancer_rules *r, const struct sn_flow *f,
-				    const struct sessions *all, uint64_t now, struct sn_session **session)
+				    const struct sessions *all, uint64_t now, struct sn_session *gone,
+				    struct sn_session **session)
 {
 	uint32_t shard = shard_of(partition->state, t, f->src, f->sport, f->proto);
 	struct sn_state_shard *sh = shard_at(t, shard);
@@ -102,7 +104,11 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 
 	if (result != SN_BALANCER_MADE)
 		return result;
-	if (unlikely(!has_room(partition, t, sh, t->owner, class, now))) {
+	if (unlikely(gone != NULL && slab_empty(sh))) {
+		sn_entry_expire(partition, t, sh, &gone->entry);
+		gone = NULL;
+	}
+	if (unlikely(!gone && !has_room(partition, t, sh, t->owner, class, now))) {
 		sh->exhausted++;
 		return SN_BALANCER_FULL;
 	}
@@ -116,7 +122,7 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 	entry_settle(partition, t, sh, &s->entry, class, all->hash);
 	sh->created++;
 	*session = s;
-	return SN_BALANCER_MADE;
+	return gone ? SN_BALANCER_MOVED : SN_BALANCER_MADE;
 }
 
 uint32_t sn_balancer_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
@@ -132,21 +138,39 @@ enum sn_balancer_result sn_balancer_forth(struct sn_partition *partition, uint32
 	struct sn_state_shard *sh = shard_at(t, shard_of(partition->state, t, f->src, f->sport, f->proto));
 	const struct client client = {t->owner, f->src, f->sport, f->proto};
 	struct sessions all = sessions_of(partition->state, sh, &client), left = all;
-	struct sn_session *s = sessions_next(&left);
+	struct sn_session *s, *gone = NULL;
 
-	while (s && (s->outside_addr != f->dst || s->outside_port != f->dport))
-		s = sessions_next(&left);
-	if (s && likely(counts(rules, s, now))) {
-		*session = s;
-		return SN_BALANCER_FOUND;
+	while ((s = sessions_next(&left)) != NULL) {
+		if (s->outside_addr != f->dst || s->outside_port != f->dport)
+			continue;
+		if (likely(counts(rules, s, now))) {
+			*session = s;
+			return SN_BALANCER_FOUND;
+		}
+		gone = s;
 	}
 	if (!wanted)
 		return SN_BALANCER_NONE;
-	if (s) {
-		sn_entry_expire(partition, t, sh, &s->entry);
+	if (gone && !sn_entry_live(&gone->entry, now)) {
+		sn_entry_expire(partition, t, sh, &gone->entry);
+		gone = NULL;
 		all = sessions_of(partition->state, sh, &client);
 	}
-	return make(partition, t, rules, f, &all, now, session);
+	return make(partition, t, rules, f, &all, now, gone, session);
+}
+
+struct sn_entry *sn_balancer_replaced(const struct sn_state *state, const struct sn_state_shard *sh,
+				      const struct sn_entry *entry)
+{
+	const struct sn_session *s = (const struct sn_session *)entry;
+	const struct client client = client_of(s);
+	struct sessions all = sessions_of(state, sh, &client);
+	struct sn_session *old = sessions_next(&all);
+
+	while (old &&
+	       (old == s || old->outside_addr != s->outside_addr || old->outside_port != s->outside_port))
+		old = sessions_next(&all);
+	return old ? &old->entry : NULL;
 }
 
 struct sn_session *sn_balancer_back(const struct sn_state *state, uint32_t table,
