@@ -3,6 +3,7 @@ package differential
 import (
 	"math/rand/v2"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,5 +50,50 @@ func TestAnErrorThatIsRejectedBetweenNAPTsIsSuppressed(t *testing.T) {
 	}
 	if n := r.stats.drops[element.ReasonICMPSuppressed]; n != 1 {
 		t.Errorf("%d packets were dropped as %s, want 1; all drops: %v", n, element.ReasonICMPSuppressed, r.stats.drops)
+	}
+}
+
+// TestAnErrorAboutAFlowOfAnotherNAPTIsTranslated has a NAPT behind another one, whose pool is routed elsewhere: what a host there
+// says of a flow comes in where nothing but the pool tells the flow's shard.
+func TestAnErrorAboutAFlowOfAnotherNAPTIsTranslated(t *testing.T) {
+	p := newPair(t, `  interfaces:
+  - {name: lan, address: 10.0.0.1/24}
+  - {name: side, address: 172.16.0.1/24}
+  - {name: wan, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - {name: first, napt: {pool: [198.51.100.1]}}
+  - {name: second, napt: {pool: [192.0.2.2]}}
+  - name: rt
+    router:
+      ports: [{name: lan}, {name: side}, {name: out}]
+      routes:
+      - {prefix: 10.0.0.0/24, port: lan}
+      - {prefix: 172.16.0.0/24, port: side}
+      - {prefix: 198.51.100.1/32, port: side, via: 172.16.0.2}
+      - {prefix: 0.0.0.0/0, port: out}
+  links:
+  - {from: lan, to: first.inside}
+  - {from: first.outside, to: rt.lan}
+  - {from: side, to: rt.side}
+  - {from: rt.out, to: second.inside}
+  - {from: second.outside, to: wan}
+`)
+	rng := rand.New(rand.NewPCG(1, 1))
+	for port := range uint16(20) {
+		flow := ipFrom("10.0.0.2", "8.8.8.8")
+		flow.Proto, flow.Payload = packets.ProtoUDP, packets.UDP(flow.Src, flow.Dst, 5000+port, 53, nil)
+		p.send("lan", flow)
+		frame, ok := packets.Reply(rng, p.last, 0, nil)
+		if !ok {
+			t.Fatal("no reply")
+		}
+		reply, _ := packets.Parse(frame)
+		if got := p.send("wan", reply.IP); !strings.HasPrefix(got, "side: 8.8.8.8 > 198.51.100.1 ") {
+			t.Fatalf("the reply became %s", got)
+		}
+		v, _ := packets.Parse(p.last)
+		e := ipFrom("172.16.0.2", "8.8.8.8")
+		e.Proto, e.Payload = packets.ProtoICMP, packets.ICMP(3, 3, 0, v.IP.Bytes())
+		p.wants("side", e, "wan: 192.0.2.2 > 8.8.8.8 ttl 63 icmp 3/3")
 	}
 }

@@ -68,6 +68,23 @@ struct sn_range {
 	uint32_t last;
 };
 
+/* The number of the range that holds an address, of n >= 1 that ascend and are disjoint. SN_NO_INDEX: none.
+ */
+static inline uint32_t sn_range_of(const struct sn_range *ranges, uint32_t n, uint32_t address)
+{
+	uint32_t lo = 0, hi = n;
+
+	while (hi - lo > 1) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (ranges[mid].first <= address)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return address < ranges[lo].first || address > ranges[lo].last ? SN_NO_INDEX : lo;
+}
+
 struct sn_state_kind;
 
 /* Configuration of a state table; the state itself is in sn_state. */

@@ -58,6 +58,12 @@ struct sn_state_kind {
 	/* Of a table without runs: timeouts. NULL: the kind's entries have none by their owner. */
 	void (*table_owner)(struct sn_state_owner *to, const struct sn_table_config *from);
 
+	/*
+	 * The n sources, ascending and disjoint, that packets have behind the table's functions, with ports
+	 * whose low bits tell the shard. NULL: they have those with which they came.
+	 */
+	const struct sn_range *(*translated)(const struct sn_table_config *config, uint32_t *n);
+
 	/* ---- a table in memory ---- */
 
 	size_t table_size; /* of a struct that begins with sn_state_table … */

@@ -230,6 +230,7 @@ void sn_state_free(struct sn_state *state)
 	free(state->carried.left);
 	free(state->tables);
 	free(state->owners);
+	free(state->translated);
 	free(state);
 }
 

@@ -20,6 +20,8 @@ struct change {
 	struct sn_state_table **tables;
 	struct sn_state_owner *owners;
 	uint32_t n_owners;
+	struct sn_range *translated;
+	uint32_t n_translated;
 	uint32_t *renamed; /* by the old state's owner; SN_NO_INDEX: gone */
 	int32_t *gift;
 	int32_t *carried;
@@ -50,6 +52,7 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 	free(c->carried);
 	free(c->tables);
 	free(c->owners);
+	free(c->translated);
 	free(c->renamed);
 }
 
@@ -131,6 +134,54 @@ static int prepare_quotas(struct change *c, const struct sn_state *state, const 
 	return 0;
 }
 
+static int by_first(const void *a, const void *b)
+{
+	const struct sn_range *x = a, *y = b;
+
+	return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* Pools of different tables may overlap: what overlaps or touches is one range. */
+static uint32_t merge(struct sn_range *ranges, uint32_t n)
+{
+	uint32_t to = 0;
+
+	qsort(ranges, n, sizeof(*ranges), by_first);
+	for (uint32_t i = 1; i < n; i++) {
+		if (ranges[i].first > ranges[to].last && ranges[i].first - ranges[to].last > 1)
+			ranges[++to] = ranges[i];
+		else if (ranges[i].last > ranges[to].last)
+			ranges[to].last = ranges[i].last;
+	}
+	return n ? to + 1 : 0;
+}
+
+static int prepare_translated(struct change *c, const struct sn_program *p)
+{
+	uint32_t n, all = 0, tables = 0;
+
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		if (p->tables[i].kind->translated) {
+			p->tables[i].kind->translated(&p->tables[i], &n);
+			all += n;
+			tables++;
+		}
+	if (tables < 2)
+		return 0;
+	c->translated = calloc(all, sizeof(*c->translated));
+	if (!c->translated)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		if (p->tables[i].kind->translated) {
+			const struct sn_range *own = p->tables[i].kind->translated(&p->tables[i], &n);
+
+			memcpy(c->translated + c->n_translated, own, n * sizeof(*own));
+			c->n_translated += n;
+		}
+	c->n_translated = merge(c->translated, c->n_translated);
+	return 0;
+}
+
 /* All that needs memory; the state that is stays as it is. */
 static int change_prepare(struct change *c, const struct sn_state *state, const struct sn_program *p)
 {
@@ -139,7 +190,7 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	c->owners = calloc(c->n_owners + 1, sizeof(*c->owners));
 	c->renamed = calloc(state->n_owners + 1, sizeof(*c->renamed));
 	if (!c->tables || !c->owners || !c->renamed || prepare_quotas(c, state, p) ||
-	    prepare_tables(c, state, p) || prepare_owners(c, p))
+	    prepare_tables(c, state, p) || prepare_owners(c, p) || prepare_translated(c, p))
 		return -ENOMEM;
 	find_renamed(c, state);
 	return 0;
@@ -339,6 +390,8 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 	state->n_tables = p->n_tables;
 	state->owners = c.owners;
 	state->n_owners = c.n_owners;
+	state->translated = c.translated;
+	state->n_translated = c.n_translated;
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		c.tables[i]->id = i;
 		c.tables[i]->owner = SN_NO_INDEX;
@@ -360,6 +413,7 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		free(old.owners[i].name);
 	free(old.tables);
 	free(old.owners);
+	free(old.translated);
 	free(c.renamed);
 	*kept = c.kept;
 	*dropped = c.dropped;

@@ -185,10 +185,19 @@ int sn_session_report(const struct sn_entry_info *info, struct sn_arena *arena,
 	return 0;
 }
 
+static const struct sn_range *translated(const struct sn_table_config *config, uint32_t *n)
+{
+	const struct napt_config *c = config->own;
+
+	*n = c->n_pool;
+	return c->pool;
+}
+
 static const struct sn_state_kind napt = {
 	.name = "napt",
 	.decode = sn_napt_decode,
 	.owner = owner,
+	.translated = translated,
 	.table_size = sizeof(struct napt_table),
 	.shard_size = sizeof(struct napt_shard),
 	.table_init = sn_napt_table_init,

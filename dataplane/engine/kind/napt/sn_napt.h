@@ -74,7 +74,11 @@ enum sn_napt_result {
 	SN_NAPT_FULL, /* from outside: it might be made, but there is no room */
 };
 
-/* The shard of a flow that starts inside, and meets a run first. */
+/*
+ * The shard of a flow that starts inside, and meets a run first. It is the same for a flow that another NAPT
+ * has translated, whose port tells the shard of what it met there: from wherever packets or errors about it
+ * come.
+ */
 uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct sn_flow *flow);
 
 /* Where a look-up of a flow will read; its first line is on its way, the second is known when that is there.

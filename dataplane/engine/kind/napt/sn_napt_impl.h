@@ -184,19 +184,11 @@ static inline struct sn_session *session_find(const struct napt_shard *sh, uint3
 
 static inline uint32_t address_index(const struct napt_table *t, uint32_t address)
 {
-	uint32_t lo = 0, hi = t->n_pool, index;
+	uint32_t range = sn_range_of(t->pool, t->n_pool, address), index;
 
-	while (hi - lo > 1) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (t->pool[mid].first <= address)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	if (address < t->pool[lo].first || address > t->pool[lo].last)
+	if (range == SN_NO_INDEX)
 		return SN_NO_INDEX;
-	index = t->pool_base[lo] + (address - t->pool[lo].first);
+	index = t->pool_base[range] + (address - t->pool[range].first);
 	return index < t->n_addresses ? index : SN_NO_INDEX;
 }
 
