@@ -144,7 +144,7 @@ conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared 
 	go test ./test/conformance -count=1 -timeout 60m -v -packets 200000 -seed $${SEED:-$$(date +%s)}
 
 .PHONY: mutants
-mutants: deps tools ## Put known defects into a copy of the code, and see that the tests of `make test` find them (an hour).
+mutants: deps tools ## Put known defects into a copy of the code, and see that the tests of `make test` find them (half an hour).
 	hack/mutants/run.py
 
 .PHONY: fuzz
