@@ -45,7 +45,7 @@ type assignment struct {
 	last    time.Duration
 	tcp     tcpState
 	of      *balancer
-	from    *entry // whose endpoint the client's end is, if that was hidden when it began
+	from    *entry // whose endpoint the client's end is, if that was loose when it began
 }
 
 func (a *assignment) source() *entry { return a.from }
@@ -146,14 +146,11 @@ func errorMessage(ip []byte) (is bool, quote []byte, f flow) {
 	return true, quote, f
 }
 
-func (r *run) readsFlow(p *packet) { r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport) }
-
 func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 	if !slices.Contains(b.Virtual, addr(dstOf(p.ip))) {
 		return ""
 	}
 	if is, q, f := errorMessage(p.ip); is {
-		r.readsFlow(p)
 		var a *assignment
 		if q != nil && f.src == dstOf(p.ip) {
 			a = b.forth(f.reversed(), r.now)
@@ -170,7 +167,6 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 	if !balances(p.ip) {
 		return ""
 	}
-	r.readsFlow(p)
 	f, _ := tuple(p.ip)
 	a := b.forth(f, r.now)
 	if a == nil {
@@ -188,7 +184,6 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 
 func (b *balancer) fromBackend(r *run, p *packet) {
 	if is, q, f := errorMessage(p.ip); is {
-		r.readsFlow(p)
 		if q == nil {
 			return
 		}
@@ -203,7 +198,6 @@ func (b *balancer) fromBackend(r *run, p *packet) {
 	if !balances(p.ip) {
 		return
 	}
-	r.readsFlow(p)
 	f, _ := tuple(p.ip)
 	if a := b.back(f, r.now); a != nil {
 		b.use(r, a, p.ip, element.NAPTInside)
@@ -323,7 +317,7 @@ func (b *balancer) all(now time.Duration) (list []Session) {
 			if b.live(a, now) {
 				list = append(list, Session{
 					Binding: Binding{Node: b.name, Proto: a.flow.proto, Inside: a.backend.addrPort(), Remote: a.client().addrPort()},
-					Outside: netip.AddrPortFrom(addr(a.flow.dst), a.flow.dport), Idle: now - a.last, Guessed: a.from != nil && a.from.hidden,
+					Outside: netip.AddrPortFrom(addr(a.flow.dst), a.flow.dport), Idle: now - a.last, Loose: a.from != nil && a.from.loose,
 				})
 			}
 		}

@@ -23,7 +23,6 @@ type classifier struct {
 	hulls    []hull // one per try
 	tries    []try
 	rules    []element.Rule
-	byChoice bool // reads a field that a NAPT chooses
 	fallback int
 }
 
@@ -53,9 +52,6 @@ func newClassifier(e element.Classifier) *classifier {
 			if h, checks, ok := flatten(f); ok {
 				c.hulls = append(c.hulls, h)
 				c.tries = append(c.tries, try{checks, i})
-			}
-			for _, field := range []headerspace.Field{headerspace.Src, headerspace.Dst, headerspace.SPort, headerspace.DPort} {
-				c.byChoice = c.byChoice || !f.Any(field)
 			}
 		}
 	}
@@ -102,9 +98,6 @@ func narrow(f headerspace.Field, s headerspace.Set) []span {
 }
 
 func (c *classifier) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
-	if c.byChoice {
-		r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport)
-	}
 	i := c.match(p)
 	if i < 0 {
 		r.note("no rule matches")

@@ -46,8 +46,6 @@ type Step struct {
 type Result struct {
 	Out   []Out
 	Drops []Drop
-	// Guessed says, after ProcessAgainst, that a choice which no frame has shown so far decides what counters on the way counted.
-	Guessed bool
 }
 
 // Out is a frame that leaves.
@@ -57,8 +55,6 @@ type Out struct {
 	// Unresolved frames wait for NextHop to answer ARP; their destination MAC is zero.
 	Unresolved bool
 	NextHop    netip.Addr
-
-	by origins // for ProcessAgainst
 }
 
 // Drop is a packet that ended, and why.
@@ -155,7 +151,7 @@ func (c *Chain) linkNamed(name string) int {
 // Process runs one frame that arrives on an interface; time must not go backwards. A nil Chooser lets
 // every NAPT take its next free port.
 func (c *Chain) Process(now time.Duration, iface int, frame []byte, choose Chooser) Result {
-	r := c.newRun(now, choose, nil)
+	r := c.newRun(now, choose)
 	r.start(iface, frame)
 	r.accept()
 	return r.res
@@ -166,7 +162,7 @@ func (c *Chain) Peek(now time.Duration, iface int, frame []byte, trace func(Step
 	was := c.trace
 	c.trace = trace
 	defer func() { c.trace = was }()
-	r := c.newRun(now, nil, nil)
+	r := c.newRun(now, nil)
 	r.start(iface, frame)
 	r.abandon()
 	return r.res
@@ -180,9 +176,9 @@ func (c *Chain) Counters() map[string]Count { return maps.Clone(c.counts) }
 // address.
 type Session struct {
 	Binding
-	Outside netip.AddrPort // invalid if ProcessAgainst cannot tell
+	Outside netip.AddrPort // invalid if it is loose and the pool had no free one
 	Idle    time.Duration
-	Guessed bool // of a balancer: nobody has seen the client's end, which a NAPT chose
+	Loose   bool // an engine has not chosen it; of a balancer: its client's end
 }
 
 // Sessions are the live entries of all NAPTs and load balancers, in no order.
@@ -196,7 +192,7 @@ func (c *Chain) Sessions(now time.Duration) []Session {
 				}
 				f := e.flow
 				f.dst, f.dport = to.addr, to.port
-				s := Session{Binding: n.binding(f), Idle: now - of.last}
+				s := Session{Binding: n.binding(f), Idle: now - of.last, Loose: e.loose}
 				if n.owns(e.out) {
 					s.Outside = e.out.addrPort()
 				}

@@ -28,7 +28,6 @@ func newLookup(e element.Lookup) *lookup {
 }
 
 func (l *lookup) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
-	r.reads(p.by.dst)
 	rt, ok := l.find(dstOf(p.ip))
 	if !ok {
 		r.note("no route")

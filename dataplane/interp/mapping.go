@@ -159,14 +159,6 @@ func (n *nat) fromInside(e *entry, f flow) flow {
 // maxPorts bounds the sessions of a mapping with one remote address where filters ask for the address: an engine finds them one by one.
 const maxPorts = 64
 
-// room tells whether an entry may have another session, which is no choice; ProcessAgainst may wish that it has none.
-func (r *run) room(e *entry, f flow) bool {
-	m := &made{nat: e.nat, flow: e.flow, of: f, entry: e, added: true}
-	r.made = append(r.made, m)
-	w := r.nextWish(m)
-	return !w.exhausted && !e.nat.full(r.now) && !e.nat.crowded(e, f.dst, r.now)
-}
-
 // crowded tells whether an entry has as many sessions with a remote address as it may have.
 func (n *nat) crowded(e *entry, addr uint32, now time.Duration) bool {
 	if n.element.Filtering != element.AddressDependent {

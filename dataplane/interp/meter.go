@@ -99,10 +99,7 @@ func (m *meter) subscriber(r *run, p *packet) uint32 {
 	}
 	address := srcOf(p.ip)
 	if s.Destination {
-		r.reads(p.by.dst)
 		address = dstOf(p.ip)
-	} else {
-		r.reads(p.by.src)
 	}
 	return address >> (32 - s.PrefixLen) << (32 - s.PrefixLen)
 }

@@ -75,14 +75,12 @@ type entry struct {
 	flow     flow // its key
 	out      endpoint
 	sessions map[remote]*session
-	hidden   bool  // no frame showed out so far: it is a guess …
-	pinned   bool  // … but for its port, which one showed: a later function wrote the address
-	left     *left // where it was taken to be before (hidden.go)
-	// source is the entry of another NAPT, hidden when it was noted, whose endpoint the flow comes from;
-	// behind are the entries whose source this is or was.
+	loose    bool // the engine has not chosen out (loose.go)
+	// source is the entry of another NAPT whose endpoint the flow comes from; behind are the entries whose source this is or was.
 	source *entry
 	behind []*entry
-	flows  []dependent // that began while it was hidden
+	before *entry      // that had the flow when it expired
+	flows  []dependent // that began while it was loose
 }
 
 func newNAT(name string, e element.NAPT, overlaps bool) *nat {
@@ -202,6 +200,19 @@ func (n *nat) holder(f flow, at endpoint, now time.Duration) *entry {
 	return nil
 }
 
+// question is a look-up from outside.
+type question struct {
+	nat    *nat
+	at     endpoint
+	remote uint32
+	port   uint16
+	// begins says that a packet asks, which may begin a flow; else an error asks about one that there is.
+	begins bool
+}
+
+// flow is what is known of the flow whose entry answers.
+func (q question) flow() flow { return flow{proto: q.at.proto, dst: q.remote, dport: q.port} }
+
 // findOutside is the live entry that a look-up from outside finds.
 func (n *nat) findOutside(q question, now time.Duration) *entry {
 	e := n.holder(q.flow(), q.at, now)
@@ -239,31 +250,12 @@ func (n *nat) allowed(f flow, at endpoint, now time.Duration) bool {
 	return n.owns(at) && n.holder(f, at, now) == nil
 }
 
-// wish narrows a NAT's own choice; the zero wish leaves it free.
-type wish struct {
-	addr, port bool // only this one:
-	at         endpoint
-	exhausted  bool // choose none
-}
-
-// fits tells whether the endpoint is one that was wished for.
-func (w wish) fits(at endpoint) bool {
-	return (!w.addr || at.addr == w.at.addr) && (!w.port || at.port == w.at.port)
-}
-
-// choose is the next allowed endpoint for a flow that fits the wish.
-func (n *nat) choose(f flow, w wish, now time.Duration) (endpoint, bool) {
-	if w.exhausted {
-		return endpoint{}, false
-	}
-	if w.addr && w.port {
-		return w.at, n.allowed(f, w.at, now)
-	}
+// choose is the next allowed endpoint for a flow.
+func (n *nat) choose(f flow, now time.Duration) (endpoint, bool) {
 	for range n.size() {
 		i := n.cursor[f.proto] % n.size()
 		n.cursor[f.proto] = i + 1
-		at := n.endpointAt(f.proto, i)
-		if w.fits(at) && n.allowed(f, at, now) {
+		if at := n.endpointAt(f.proto, i); n.allowed(f, at, now) {
 			return at, true
 		}
 	}
@@ -292,10 +284,16 @@ func (n *nat) endpointAt(proto uint8, i int) endpoint {
 }
 
 // add makes an entry without sessions in the place of expired ones.
-func (n *nat) add(r *run, key flow, at endpoint) *entry {
-	e := &entry{nat: n, flow: key, out: at, sessions: map[remote]*session{}, hidden: hasPorts(key.proto)}
+func (n *nat) add(r *run, key flow, at endpoint, loose bool) *entry {
+	e := &entry{nat: n, flow: key, out: at, sessions: map[remote]*session{}, loose: loose}
 	if old := n.inside[key]; old != nil {
 		n.remove(r, old)
+		e.before = old.lasting(r.now)
+		for b := old; b != nil; b = b.before {
+			if b.out == at {
+				e.inherit(r, b)
+			}
+		}
 	}
 	n.evict(r, key, at)
 	n.inside[key], n.outside[n.seatOf(e)] = e, e
@@ -419,30 +417,28 @@ func (r *run) fromInside(n *nat, p *packet) string {
 	e, s := n.session(f, r.now)
 	switch {
 	case e == nil:
-		m := &made{nat: n, flow: n.key(f), of: f, by: p.by}
-		at, ok := r.chosen(m)
+		at, loose, ok := r.chosen(n, f, p.by.from())
 		if !ok {
 			return element.ReasonNATExhausted
 		}
-		e = n.add(r, m.flow, at)
+		e = n.add(r, n.key(f), at, loose)
 		s = n.open(r, e, f.remote())
-		m.entry, r.makers[e] = e, m
 		r.note("new binding %v → %v for %v", n.binding(f).Inside, at.addrPort(), n.binding(f).Remote)
 	case s == nil:
-		r.guessed(e, p.by)
-		if !r.room(e, f) {
+		r.settle(e, f, p.by.from())
+		if !r.room(e, f, p.by.from()) {
 			return element.ReasonNATExhausted
 		}
 		s = n.open(r, e, f.remote())
 		r.note("binding %v → %v, now for %v, too", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
 	default:
-		r.guessed(e, p.by)
+		r.settle(e, f, p.by.from())
 		r.note("binding %v → %v for %v", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
 	}
 	n.use(r, e, s, p.ip, element.NAPTInside)
 	r.follow(e, p.by)
 	rewriteSrc(p.ip, e.out.addr, e.out.port)
-	p.by.src, p.by.sport = r.makers[e], r.makers[e]
+	p.by.src, p.by.sport = e, e
 	return ""
 }
 
@@ -451,14 +447,14 @@ func (r *run) fromOutside(n *nat, p *packet) string {
 	if !ok || query(p.ip) {
 		return element.ReasonNATNoBinding
 	}
-	q := question{nat: n, at: endpoint{f.proto, f.dst, f.dport}, remote: f.src, port: f.sport, asker: p.by.sport, begins: ported(p.ip)}
+	q := question{nat: n, at: endpoint{f.proto, f.dst, f.dport}, remote: f.src, port: f.sport, begins: ported(p.ip)}
 	e := r.ask(q, p.by.dport)
 	if e == nil {
 		return element.ReasonNATNoBinding
 	}
 	s := n.sessionOf(e, remote{f.src, f.sport}, r.now)
 	if s == nil {
-		if !r.room(e, n.fromInside(e, f)) {
+		if !r.room(e, n.fromInside(e, f), e.source) {
 			return element.ReasonNATExhausted
 		}
 		s = n.open(r, e, remote{f.src, f.sport})
@@ -513,10 +509,9 @@ func (r *run) errorFromInside(n *nat, p *packet) string {
 	if s == nil {
 		return element.ReasonNATUnsupported
 	}
-	r.guessed(e, r.insideOf(e))
 	r.note("error about binding %v → %v", n.binding(e.flow).Inside, e.out.addrPort())
 	setSrc(p.ip, e.out.addr)
 	rewriteDst(q, e.out.addr, e.out.port)
-	p.by.src, p.by.qdst, p.by.qdport = r.makers[e], r.makers[e], r.makers[e]
+	p.by.src, p.by.qdst, p.by.qdport = e, e, e
 	return ""
 }

@@ -42,7 +42,7 @@ func (r *run) output(n *graph.Node, iface int, p *packet) bool {
 	r.note("next hop %v", next)
 	r.step(n, -1, p)
 	r.res.Out = append(r.res.Out, Out{
-		Interface: iface, Frame: p.frame(mac, l.mac), Unresolved: !known, NextHop: next, by: p.by,
+		Interface: iface, Frame: p.frame(mac, l.mac), Unresolved: !known, NextHop: next,
 	})
 	return true
 }

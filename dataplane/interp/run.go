@@ -2,8 +2,6 @@ package interp
 
 import (
 	"fmt"
-	"math"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -20,21 +18,17 @@ type run struct {
 	c      *Chain
 	now    time.Duration
 	choose Chooser
-	wishes map[string][]wish // per NAPT, for its choices in order; for ProcessAgainst
-	// again says that a flow whose entry has expired gets the same endpoint, if that is free: where the next NAPT's entry lives on, an
-	// engine that keeps one for both goes on with it.
-	again  bool
-	wide   bool // what is chosen freely is far from what was chosen before
 	res    Result
 	counts []counted
 	undo   []change
+	why    string // note of the element at work
 
-	made    []*made          // choices, in order
-	asked   []question       // look-ups from outside, in order
-	matched []*entry         // what they found
-	makers  map[*entry]*made // entries of this run
-	read    []*made          // whose address or port some classification saw
-	why     string           // note of the element at work
+	// against an engine:
+	against   bool
+	told      []Choice
+	exhausted bool     // where it made no choice, NAPTs have none
+	denied    []string // choices that were not allowed
+	gave      []string // NAPTs that made none
 }
 
 // counted is a counter's increment, kept apart until the run is accepted.
@@ -43,23 +37,8 @@ type counted struct {
 	bytes int
 }
 
-// made is a choice that a NAPT made in this run.
-type made struct {
-	nat    *nat
-	flow   flow      // the entry's key
-	of     flow      // that it is made for
-	by     origins   // where the flow's own source comes from
-	entry  *entry    // made, or kept though its endpoint is a guess
-	denied *endpoint // wished for, but not allowed
-	gaveUp bool      // was wished to find none
-	added  bool      // it is a session more of an entry: no endpoint is chosen
-}
-
-// origins tell which of this run's choices the packet shows, and where.
-type origins struct{ src, sport, dst, dport, qsrc, qsport, qdst, qdport *made }
-
-func (c *Chain) newRun(now time.Duration, choose Chooser, wishes map[string][]wish) *run {
-	return &run{c: c, now: now, choose: choose, wishes: wishes, makers: map[*entry]*made{}}
+func (c *Chain) newRun(now time.Duration, choose Chooser) *run {
+	return &run{c: c, now: now, choose: choose}
 }
 
 func (r *run) start(iface int, frame []byte) {
@@ -108,8 +87,6 @@ func (r *run) abandon() {
 
 // accept makes the run count.
 func (r *run) accept() {
-	r.reveal()
-	r.res.Guessed = r.guesses()
 	for _, n := range r.counts {
 		was := r.c.counts[n.name]
 		r.c.counts[n.name] = Count{was.Packets + 1, was.Bytes + uint64(n.bytes)}
@@ -120,106 +97,19 @@ func (r *run) drop(reason string) { r.res.Drops = append(r.res.Drops, Drop{reaso
 
 func (r *run) count(name string, p *packet) { r.counts = append(r.counts, counted{name, p.size}) }
 
-// chosen asks for the choice of a new entry.
-func (r *run) chosen(m *made) (endpoint, bool) {
-	n := m.nat
-	r.made = append(r.made, m)
-	if n.full(r.now) {
-		return endpoint{}, false
-	}
-	if !hasPorts(m.flow.proto) {
-		if w := r.nextWish(m); w.exhausted {
-			return endpoint{}, false
-		}
-		return n.byAddress(m.flow, r.now)
-	}
-	if r.choose != nil {
-		toEndpoint := func(a netip.AddrPort) endpoint { return endpoint{m.flow.proto, num(a.Addr()), a.Port()} }
-		allowed := func(a netip.AddrPort) bool { return a.Addr().Is4() && n.allowed(m.flow, toEndpoint(a), r.now) }
-		a, ok := r.choose(n.binding(m.of), allowed)
-		if !ok || !allowed(a) {
-			return endpoint{}, false
-		}
-		return toEndpoint(a), true
-	}
-	w := r.nextWish(m)
-	if w.addr && w.port {
-		n.displace(r, m.flow, w.at)
-	}
-	if old := n.inside[m.flow]; r.again && old != nil && w == (wish{at: w.at}) && n.allowed(m.flow, old.out, r.now) {
-		return old.out, true
-	}
-	if r.wide {
-		n.cursor[m.flow.proto] += int(float64(n.size()) * (math.Sqrt2 - 1))
-	}
-	at, ok := n.choose(m.flow, w, r.now)
-	if !ok && (w.addr || w.port) {
-		m.denied = &w.at
-		return n.choose(m.flow, wish{}, r.now)
-	}
-	return at, ok
-}
-
-// nextWish is what ProcessAgainst wishes for the choice.
-func (r *run) nextWish(m *made) (w wish) {
-	if ws := r.wishes[m.nat.name]; len(ws) > 0 {
-		w, r.wishes[m.nat.name] = ws[0], ws[1:]
-	}
-	w.at.proto = m.flow.proto
-	m.gaveUp = w.exhausted
-	return w
-}
-
-// guessed gives ProcessAgainst a say about an entry that is used and whose endpoint is a guess. An
-// entry that was displaced takes a place again, if one is free.
-func (r *run) guessed(e *entry, by origins) {
-	if !e.hidden || r.makers[e] != nil {
-		return
-	}
-	n, m := e.nat, &made{nat: e.nat, flow: e.flow, of: e.flow, by: by, entry: e}
-	r.made, r.makers[e] = append(r.made, m), m
-	r.undoable(func() { delete(r.makers, e) })
-	w := r.nextWish(m)
-	if e.pinned && !w.port {
-		w.port, w.at.port = true, e.out.port
-	}
-	switch {
-	case w.addr && w.port:
-		if !n.move(r, e, w.at) {
-			m.denied = &w.at
-		}
-	case !n.owns(e.out) || !w.fits(e.out):
-		if at, ok := n.choose(e.flow, w, r.now); ok {
-			n.move(r, e, at)
-		} else if w.addr || w.port {
-			m.denied = &w.at
-		}
-	}
-}
-
-// ask looks an entry up from outside. An answer to a packet that this run sent there (by
-// its choice) proves nothing about the choice.
-func (r *run) ask(q question, by *made) *entry {
+// ask looks an entry up from outside. A loose one is found by what it sent alone: by is the entry whose endpoint the packet goes to.
+func (r *run) ask(q question, by *entry) *entry {
 	e := q.nat.findOutside(q, r.now)
-	if by == nil {
-		r.asked = append(r.asked, q)
-		if e != nil {
-			r.matched = append(r.matched, e)
-			r.undoable(func() { r.matched = r.matched[:len(r.matched)-1] })
-		}
+	if e != nil && e.loose && e != by {
+		return nil
 	}
 	return e
 }
 
-// insideOf is where the inside address and port of an entry come from: choices of this
-// run, or a guess of an earlier one. If the guess is corrected, the entry follows.
+// insideOf is where the inside address and port of an entry come from: the entry of a NAPT before.
 func (r *run) insideOf(e *entry) origins {
-	if s := e.source; s != nil && s.hidden && s.nat.live(s, r.now) {
-		r.guessed(s, r.insideOf(s))
-		return origins{src: r.makers[s], sport: r.makers[s]}
-	}
-	if m := r.makers[e]; m != nil {
-		return origins{src: m.by.src, sport: m.by.sport}
+	if s := e.source; s != nil && s.nat.live(s, r.now) {
+		return origins{src: s, sport: s}
 	}
 	return origins{}
 }
@@ -266,14 +156,5 @@ func (r *run) way(p *packet, at graph.Edge) (left bool) {
 		}
 		r.step(n, out, p)
 		at = n.Out[out]
-	}
-}
-
-// reads notes that a classification sees choices of this run.
-func (r *run) reads(choices ...*made) {
-	for _, m := range choices {
-		if m != nil && !slices.Contains(r.read, m) {
-			r.read = append(r.read, m)
-		}
 	}
 }

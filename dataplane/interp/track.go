@@ -39,7 +39,7 @@ type tracked struct {
 	flow
 	outside bool // where that came from
 	table   *flows
-	from    *entry // whose endpoint its source is, if that was hidden when it began
+	from    *entry // whose endpoint its source is, if that was loose when it began
 	last    time.Duration
 	tcp     tcpState // its inside is the side that began
 }
@@ -167,7 +167,6 @@ func (t *flows) ofError(ip []byte, outside bool, now time.Duration) int {
 }
 
 func (t *track) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
-	r.reads(p.by.src, p.by.sport, p.by.dst, p.by.dport)
 	state, e := t.state(p.ip, t.outside, r.now)
 	if e != nil {
 		e.use(r, t.outside, p.ip)
@@ -254,7 +253,7 @@ type Flow struct {
 	Proto    uint8
 	From, To netip.AddrPort // of the packet that began it; ports as in Binding
 	State    string         // as the engine says it
-	Guessed  bool           // nobody has seen From, which a NAPT chose
+	Loose    bool           // nobody has seen From, which a NAPT chose
 }
 
 func (f Flow) String() string {
@@ -267,7 +266,7 @@ func (c *Chain) Flows(now time.Duration) (out []Flow) {
 		for _, e := range t.of {
 			if t.live(e, now) {
 				out = append(out, Flow{
-					t.Table, e.proto, netip.AddrPortFrom(addr(e.src), e.sport), netip.AddrPortFrom(addr(e.dst), e.dport), e.state(), e.from != nil && e.from.hidden,
+					t.Table, e.proto, netip.AddrPortFrom(addr(e.src), e.sport), netip.AddrPortFrom(addr(e.dst), e.dport), e.state(), e.from != nil && e.from.loose,
 				})
 			}
 		}

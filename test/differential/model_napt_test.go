@@ -366,6 +366,7 @@ func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
 		delete(t.inside, wasOut.flow)
 	}
 	t.inside[f], t.outside[at] = b, b
+	m.made = append(m.made, b)
 	m.undo = append(m.undo, func() { // what was there had expired
 		delete(t.inside, f)
 		delete(t.outside, at)

@@ -26,7 +26,8 @@ type model struct {
 	now    time.Duration
 	pings  []ping // in fragments, to own addresses
 	result interp.Result
-	undo   []func() // takes back what was done to state
+	made   []*binding // for the present frame, whatever became of it
+	undo   []func()   // takes back what was done to state
 	// returned are the bindings by which this packet was translated back: an error about it, made on
 	// its way, is about them, whatever the run that it meets.
 	returned []*binding
@@ -75,7 +76,7 @@ func (s *shot) tag(t packets.Tag) {
 
 // process runs a frame that has passed the checks of docs/elements.md, "Entry".
 func (m *model) process(now time.Duration, iface int, frame []byte) interp.Result {
-	m.now, m.result, m.undo, m.returned, m.visits = now, interp.Result{}, nil, nil, m.visits[:0]
+	m.now, m.result, m.made, m.undo, m.returned, m.visits = now, interp.Result{}, nil, nil, nil, m.visits[:0]
 	v, _ := packets.Parse(frame)
 	s := &shot{entry: iface}
 	at := 14

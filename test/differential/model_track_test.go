@@ -143,7 +143,7 @@ func (r *rig) compareFlows(flows []interp.Flow, table string, seen []*programpb.
 		states[k] = append(states[k], s.GetState())
 	}
 	for _, f := range flows {
-		if f.Table != table || f.Guessed {
+		if f.Table != table || f.Loose {
 			continue
 		}
 		if said := states[key{uint32(f.Proto), f.From, f.To}]; !slices.Contains(said, f.State) {

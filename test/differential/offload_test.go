@@ -80,7 +80,7 @@ func TestRulePlansLeaveThePacketsOfClassBenchAsTheyAre(t *testing.T) {
 type recording struct {
 	*rig
 	steps   []step
-	results [][]interp.Result
+	results [][]interp.Seen
 	passes  [][]bool // the packet got past the interface's checks
 	classes map[uint32][]uint64
 }
@@ -344,7 +344,7 @@ func nicsOf(plans []*dispatch.Plan, peeks bool) (out []*nic) {
 }
 
 // right tells whether a verdict leaves the packet as the chain has it. result is nil if it is not known.
-func (r *recording) right(v verdict, plan *dispatch.Plan, p sent, passes bool, result *interp.Result) error {
+func (r *recording) right(v verdict, plan *dispatch.Plan, p sent, passes bool, result *interp.Seen) error {
 	if isOdd(p) {
 		return nil // devices may read ports of a header that no host would take (docs/dispatch.md)
 	}
@@ -443,7 +443,7 @@ func (r *recording) rerun(t *testing.T, name string, plans []*dispatch.Plan) {
 	}
 	for i, s := range r.steps {
 		rest := step{now: s.now}
-		var results []interp.Result
+		var results []interp.Seen
 		for j, p := range s.packets {
 			v, _ := nics[p.iface].judge(p.frame)
 			if v.action.Kind == dispatch.Drop {

@@ -52,7 +52,7 @@ type tally struct {
 	packets int
 	left    int    // of the packets, those upon which some frame left
 	shared  int    // sessions at the end whose outside address and port another has too
-	early   uint64 // packets that counters may count or not: dropped by another function than in the oracle, or led by choices that nobody saw
+	early   uint64 // packets that counters may count or not: dropped by another function than in the oracle
 	drops   map[string]uint64
 	out     []uint64 // per interface
 }
@@ -180,7 +180,7 @@ func (r *rig) run(ctx context.Context, s step) ([][]sent, error) {
 }
 
 // inject runs packets in the engine alone; for each, what came of it, and the bindings that made room for its own.
-func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, [][]interp.Binding, error) {
+func (r *rig) inject(ctx context.Context, s step) ([]interp.Seen, [][]interp.Binding, error) {
 	in := &programpb.Inject{NowNs: uint64(s.now)}
 	for _, p := range s.packets {
 		in.Packets = append(in.Packets, &programpb.InjectedPacket{Interface: uint32(p.iface), Data: p.frame})
@@ -189,7 +189,7 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, [][]interp.B
 	if err != nil {
 		return nil, nil, fmt.Errorf("chain %s at %v: %w", r.chain, s.now, r.engine.died(err))
 	}
-	seen := make([]interp.Result, len(s.packets))
+	seen := make([]interp.Seen, len(s.packets))
 	for _, o := range answer.GetOut() {
 		if int(o.GetSource()) >= len(seen) {
 			return nil, nil, fmt.Errorf("chain %s at %v: a frame that no packet caused left by interface %d\n%s",
@@ -206,35 +206,45 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Result, [][]interp.B
 		to.Drops = append(to.Drops, interp.Drop{Reason: d.GetReason()})
 	}
 	ended := make([][]interp.Binding, len(s.packets))
-	for _, d := range answer.GetEvicted() {
-		if int(d.GetSource()) >= len(seen) {
-			return nil, nil, fmt.Errorf("chain %s at %v: packet %d of %d made room", r.chain, s.now, d.GetSource(), len(seen))
+	for _, d := range answer.GetEvents() {
+		i, b := int(d.GetSource()), d.GetSession()
+		if i >= len(seen) {
+			return nil, nil, fmt.Errorf("chain %s at %v: packet %d of %d made or ended a session", r.chain, s.now, i, len(seen))
 		}
-		b := d.GetSession()
-		ended[d.GetSource()] = append(ended[d.GetSource()], interp.Binding{
-			Node: r.res.Program.GetTables()[d.GetTable()].GetName(), Proto: uint8(b.GetProto()),
-			Inside:      netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort())),
-			Remote:      netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort())),
-			FromOutside: b.GetFromOutside(),
-		})
+		inside := netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort()))
+		remote := netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort()))
+		if !d.GetMade() {
+			table := r.res.Program.GetTables()[d.GetTable()].GetName()
+			ended[i] = append(ended[i], interp.Binding{Node: table, Proto: uint8(b.GetProto()), Inside: inside, Remote: remote, FromOutside: b.GetFromOutside()})
+		} else if napts := r.naptsOf(b.GetRun()); napts != nil {
+			outside := netip.AddrPortFrom(packets.Addr(b.GetOutsideAddress()), uint16(b.GetOutsidePort()))
+			seen[i].Choices = append(seen[i].Choices, interp.Choice{NAPTs: napts, Proto: uint8(b.GetProto()), Inside: inside, Outside: outside, Remote: remote})
+		}
 	}
 	return seen, ended, nil
 }
 
-func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, seen interp.Result) error {
+// naptsOf are the NAPTs of a run, in their order; nil: it is a balancer's.
+func (r *rig) naptsOf(run string) []string {
+	i := slices.IndexFunc(r.res.Runs, func(o synth.Run) bool { return o.Name == run })
+	if i < 0 {
+		return nil
+	}
+	return r.res.Runs[i].NAPTs
+}
+
+func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did interp.Seen) error {
+	seen := did.Result
 	if r.refused(now, p, seen) {
 		return nil
 	}
 	twoShards := r.needsTwoShards(now, p, seen)
-	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, r.withoutARP(p, seen))
+	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, interp.Seen{Result: r.withoutARP(p, seen), Choices: did.Choices})
 	if len(diff) > 0 && r.answerRefused(twoShards, want, seen) {
 		r.stats.early++
 		want, diff = seen, nil
 	}
 	r.stats.packets++
-	if want.Guessed {
-		r.stats.early++
-	}
 	for _, o := range want.Out {
 		if o.Unresolved {
 			return fmt.Errorf("chain %s: the suite lacks a static neighbour %v on %s", r.chain, o.NextHop, r.name(o))
@@ -532,7 +542,7 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 	}
 	for _, s := range r.oracle.Sessions(now) {
 		k := key{s.Node, uint32(s.Proto), s.Remote}
-		if spare[k]--; !s.Guessed && (last[s.Node] || !ported(s.Proto)) && spare[k] < 0 {
+		if spare[k]--; !s.Loose && (last[s.Node] || !ported(s.Proto)) && spare[k] < 0 {
 			diff = append(diff, fmt.Sprintf("live binding for which the engine has no session: %v", s))
 		}
 	}

@@ -49,7 +49,7 @@ func (r *rig) driveModel(seed uint64, n int, check func(*model) error) error {
 		}
 		r.history = append(r.history, step{now, []sent{p}})
 		seen := m.process(now, p.iface, p.frame)
-		if err := r.compare(context.Background(), now, 0, p, seen); err != nil {
+		if err := r.compare(context.Background(), now, 0, p, interp.Seen{Result: seen, Choices: r.choices(m)}); err != nil {
 			return err
 		}
 		if err := check(m); err != nil {
@@ -62,6 +62,15 @@ func (r *rig) driveModel(seed uint64, n int, check func(*model) error) error {
 		t.saw(p, out)
 	}
 	return nil
+}
+
+// choices are what the model's NAPTs chose for the present frame.
+func (r *rig) choices(m *model) (list []interp.Choice) {
+	for _, b := range m.made {
+		napts := r.naptsOf(m.p.GetRuns()[b.run].GetName())
+		list = append(list, interp.Choice{NAPTs: napts, Proto: b.proto, Inside: b.inside, Outside: b.out, Remote: b.remote})
+	}
+	return list
 }
 
 // passed is where a gate ends.

@@ -97,7 +97,7 @@ static struct sn_threads *create_threads(const struct sn_engine *engine, struct 
 			   .tx = config->tx,
 			   .tx_ctx = config->harness_context,
 			   .drop = config->drop,
-			   .evicted = config->evicted,
+			   .tell = config->tell,
 			   .drop_ctx = config->harness_context,
 			   .cache_entries = config->cache_entries},
 	};

@@ -41,7 +41,7 @@ struct sn_engine_config {
 	bool harness;
 	sn_tx_fn tx;
 	sn_drop_fn drop;
-	sn_evicted_fn evicted;
+	sn_events_fn tell;
 	void (*map)(void *context, const uint8_t *workers); /* the harness's device: by bucket; may be NULL */
 	void *harness_context;
 };

@@ -62,8 +62,8 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	if (unlikely(!x->partition->owned[shard]))
 		return sn_hand_over_to(shard);
 	s = sn_track_begin(x->partition, a->table, shard, &flow, a->from_outside, x->now, &is_return, &made);
-	if (unlikely(x->partition->ended != NULL))
-		sn_execution_tell_evicted(x, p);
+	if (unlikely(x->partition->events != NULL))
+		sn_execution_tell_events(x, p);
 	if (!s)
 		return sn_drop(a->full);
 	if (!made && is_syn(p) && s->seen & SN_SEEN_CLOSING)

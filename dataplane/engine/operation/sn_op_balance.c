@@ -91,8 +91,8 @@ static struct sn_verdict execute_flow(struct sn_execution *x, struct sn_pkt *p, 
 	enum sn_balancer_result result =
 		sn_balancer_forth(x->partition, op->value, r, flow, !x->warm_up, x->now, &s);
 
-	if (unlikely(x->partition->ended != NULL))
-		sn_execution_tell_evicted(x, p);
+	if (unlikely(x->partition->events != NULL))
+		sn_execution_tell_events(x, p);
 	if (result == SN_BALANCER_NO_BACKEND)
 		return sn_drop(r->no_backend);
 	if (result == SN_BALANCER_FULL || result == SN_BALANCER_NONE)

@@ -55,8 +55,8 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	}
 	result =
 		sn_meter_subscriber(x->partition, op->value, shard, prefix_of(r, p), !x->warm_up, x->now, &e);
-	if (unlikely(x->partition->ended != NULL))
-		sn_execution_tell_evicted(x, p);
+	if (unlikely(x->partition->events != NULL))
+		sn_execution_tell_events(x, p);
 	/* A subscriber's first packet is often its last. */
 	x->keep &= result == SN_METER_FOUND;
 	/* As if it had been evicted at once. */

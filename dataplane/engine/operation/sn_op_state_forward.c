@@ -115,8 +115,8 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	if (!shard_for(x, p, op->value, &flow))
 		return sn_hand_over_to(p->shard);
 	result = sn_napt_forward(x->partition, op->value, p->shard, &flow, !x->warm_up, x->now, &s);
-	if (unlikely(x->partition->ended != NULL))
-		sn_execution_tell_evicted(x, p);
+	if (unlikely(x->partition->events != NULL))
+		sn_execution_tell_events(x, p);
 	if (result == SN_NAPT_NONE)
 		return sn_drop(SN_REASON_NAT_EXHAUSTED);
 	p->src = s->outside_addr;

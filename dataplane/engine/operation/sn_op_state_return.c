@@ -78,8 +78,8 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	if (unlikely(!x->partition->owned[sn_napt_return_shard(x->state, op->value, &flow)]))
 		return sn_hand_over_to(sn_napt_return_shard(x->state, op->value, &flow));
 	result = find_or_begin(x, op->value, &flow, &s);
-	if (unlikely(x->partition->ended != NULL))
-		sn_execution_tell_evicted(x, p);
+	if (unlikely(x->partition->events != NULL))
+		sn_execution_tell_events(x, p);
 	if (result == SN_NAPT_FULL)
 		return sn_drop(SN_REASON_NAT_EXHAUSTED);
 	if (result == SN_NAPT_NONE)

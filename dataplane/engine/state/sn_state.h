@@ -38,11 +38,17 @@ enum sn_shard_place {
 	SN_SHARD_AWAY,	 /* it has no sessions */
 };
 
-/* For tests: the entries that a packet's own ended: one was in its quota or shard, one had what it holds. */
-struct sn_ended {
-	uint32_t n;
+/* For tests: an entry that an operation made for its packet, or ended to make room for that. */
+struct sn_event {
+	bool made;
 	uint32_t table; /* of the program */
-	struct sn_entry_info entries[2];
+	struct sn_entry_info entry;
+};
+
+/* One was in the new one's quota or shard, one had what it holds. */
+struct sn_events {
+	uint32_t n;
+	struct sn_event of[3];
 };
 
 /* The eras of generations, counted: see entry_outdate(). */
@@ -61,11 +67,11 @@ struct sn_partition {
 	uint64_t *spent; /* by table: when all of its shards were reaped for want of room */
 	uint64_t now;	 /* of the last tick */
 	uint32_t n_owned;
-	uint32_t cursor;	/* of the next tick */
-	_Atomic bool starved;	/* wants more of what others have left */
-	uint32_t era;		/* that its worker has entered */
-	struct sn_ended *ended; /* told of what makes room; NULL: nobody listens */
-	struct sn_eras *eras;	/* of all parts */
+	uint32_t cursor;	  /* of the next tick */
+	_Atomic bool starved;	  /* wants more of what others have left */
+	uint32_t era;		  /* that its worker has entered */
+	struct sn_events *events; /* told of what is made and what makes room; NULL: nobody listens */
+	struct sn_eras *eras;	  /* of all parts */
 	/* lines 2 and 3 */
 	_Alignas(64) bool owned[SN_SHARDS];
 } __attribute__((aligned(64)));

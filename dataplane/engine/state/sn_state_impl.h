@@ -482,6 +482,10 @@ void sn_entry_expire(struct sn_partition *partition, const struct sn_state_table
 void sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
 		   uint64_t now, bool to_the_moment);
 
+/* An entry was made for a packet: to be told to who listens. */
+void sn_state_note_made(struct sn_partition *partition, const struct sn_state_table *t,
+			const struct sn_entry *e, uint64_t now);
+
 /* Count and note an entry that is about to end for another one. */
 void sn_state_note_evicted(struct sn_partition *partition, const struct sn_state_table *t,
 			   struct sn_state_shard *sh, const struct sn_entry *e, uint64_t now);

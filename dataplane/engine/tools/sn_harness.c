@@ -140,20 +140,19 @@ static void harness_drop(void *context, const struct rte_mbuf *pkt, uint32_t sou
 	drops[harness->n_drops++] = (struct sn_harness_drop){.source = source, .reason = reason};
 }
 
-static void harness_evicted(void *context, uint32_t source, const struct sn_ended *ended)
+static void harness_tell(void *context, uint32_t source, const struct sn_events *events)
 {
 	struct sn_harness *harness = context;
-	struct sn_harness_evicted *list =
-		grow(harness->evicted, harness->n_evicted, ended->n, &harness->evicted_cap, sizeof(*list));
+	struct sn_harness_event *list =
+		grow(harness->events, harness->n_events, events->n, &harness->events_cap, sizeof(*list));
 
 	if (list == NULL) {
 		harness->no_memory = true;
 		return;
 	}
-	harness->evicted = list;
-	for (uint32_t i = 0; i < ended->n; i++)
-		list[harness->n_evicted++] =
-			(struct sn_harness_evicted){source, ended->table, ended->entries[i]};
+	harness->events = list;
+	for (uint32_t i = 0; i < events->n; i++)
+		list[harness->n_events++] = (struct sn_harness_event){source, events->of[i]};
 }
 
 static void harness_map(void *context, const uint8_t *workers)
@@ -173,7 +172,7 @@ int sn_harness_open(struct sn_harness *harness, const struct sn_harness_config *
 		.harness = true,
 		.tx = harness_tx,
 		.drop = harness_drop,
-		.evicted = harness_evicted,
+		.tell = harness_tell,
 		.map = hashes ? harness_map : NULL,
 		.harness_context = harness,
 	};
@@ -198,7 +197,7 @@ void sn_harness_close(struct sn_harness *harness)
 	rte_mempool_free(harness->pool);
 	free(harness->out);
 	free(harness->drops);
-	free(harness->evicted);
+	free(harness->events);
 	free(harness->bytes);
 	memset(harness, 0, sizeof(*harness));
 }
@@ -277,7 +276,7 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 	struct sn_threads *threads = sn_engine_threads(harness->engine);
 	struct rte_mbuf *burst[SN_HARNESS_BURST];
 
-	harness->n_out = harness->n_drops = harness->n_evicted = harness->n_bytes = 0;
+	harness->n_out = harness->n_drops = harness->n_events = harness->n_bytes = 0;
 	harness->no_memory = false;
 	if (check_packets(harness, packets, n, err) != 0)
 		return -1;
@@ -310,26 +309,27 @@ int sn_harness_round(struct sn_harness *harness, uint64_t now_ns,
 	return 0;
 }
 
-static int report_evicted(const struct sn_harness *harness, struct sn_arena *arena,
-			  Sinter__Program__V1__Injected *injected)
+static int report_events(const struct sn_harness *harness, struct sn_arena *arena,
+			 Sinter__Program__V1__Injected *injected)
 {
-	size_t n = harness->n_evicted;
-	Sinter__Program__V1__Evicted *list = sn_arena_alloc(arena, (n + 1) * sizeof(*list));
+	size_t n = harness->n_events;
+	Sinter__Program__V1__StateEvent *list = sn_arena_alloc(arena, (n + 1) * sizeof(*list));
 	Sinter__Program__V1__Session *sessions = sn_arena_alloc(arena, (n + 1) * sizeof(*sessions));
 
-	injected->evicted = sn_arena_alloc(arena, (n + 1) * sizeof(*injected->evicted));
-	if (list == NULL || sessions == NULL || injected->evicted == NULL)
+	injected->events = sn_arena_alloc(arena, (n + 1) * sizeof(*injected->events));
+	if (list == NULL || sessions == NULL || injected->events == NULL)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
-		sinter__program__v1__evicted__init(&list[i]);
-		list[i].source = harness->evicted[i].source;
-		list[i].table = harness->evicted[i].table;
+		sinter__program__v1__state_event__init(&list[i]);
+		list[i].source = harness->events[i].source;
+		list[i].table = harness->events[i].event.table;
+		list[i].made = harness->events[i].event.made;
 		list[i].session = &sessions[i];
-		if (sn_report_session(&harness->evicted[i].entry, arena, &sessions[i]) != 0)
+		if (sn_report_session(&harness->events[i].event.entry, arena, &sessions[i]) != 0)
 			return -1;
-		injected->evicted[i] = &list[i];
+		injected->events[i] = &list[i];
 	}
-	injected->n_evicted = n;
+	injected->n_events = n;
 	return 0;
 }
 
@@ -367,7 +367,7 @@ int sn_harness_inject(void *context, const Sinter__Program__V1__Inject *inject, 
 	}
 	injected->n_out = harness->n_out;
 	injected->n_drops = harness->n_drops;
-	if (report_evicted(harness, arena, injected) != 0)
+	if (report_events(harness, arena, injected) != 0)
 		return sn_fail(err, "inject: no memory for the answer");
 	return 0;
 }

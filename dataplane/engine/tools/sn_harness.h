@@ -27,10 +27,9 @@ struct sn_harness_drop {
 	uint32_t reason;
 };
 
-struct sn_harness_evicted {
+struct sn_harness_event {
 	uint32_t source;
-	uint32_t table;
-	struct sn_entry_info entry;
+	struct sn_event event;
 };
 
 struct sn_harness {
@@ -40,8 +39,8 @@ struct sn_harness {
 	size_t n_out, out_cap;
 	struct sn_harness_drop *drops;
 	size_t n_drops, drops_cap;
-	struct sn_harness_evicted *evicted;
-	size_t n_evicted, evicted_cap;
+	struct sn_harness_event *events;
+	size_t n_events, events_cap;
 	uint8_t *bytes; /* of all packets in out */
 	size_t n_bytes, bytes_cap;
 	bool no_memory; /* some output was lost */

@@ -37,9 +37,9 @@ struct sn_echoes *sn_execution_echoes(struct sn_execution *x)
 	return &x->worker->echoes;
 }
 
-void sn_execution_tell_evicted(struct sn_execution *x, const struct sn_pkt *p)
+void sn_execution_tell_events(struct sn_execution *x, const struct sn_pkt *p)
 {
-	sn_worker_tell_evicted(x->worker, p->m);
+	sn_worker_tell_events(x->worker, p->m);
 }
 
 /* ---- the packet leaves ---- */

@@ -138,8 +138,8 @@ bool sn_execution_may_send_error(struct sn_execution *x);
 /* Echo requests in fragments that this worker has seen. */
 struct sn_echoes *sn_execution_echoes(struct sn_execution *x);
 
-/* Sessions that gave way to those of the packet are told to who listens. */
-void sn_execution_tell_evicted(struct sn_execution *x, const struct sn_pkt *p);
+/* Sessions that were made for the packet, and those that gave way to them, are told to who listens. */
+void sn_execution_tell_events(struct sn_execution *x, const struct sn_pkt *p);
 
 /* The address of the interface by which the packet came: mostly that by which an error about it leaves (RFC
  * 1812, section 4.3.2.4). */

@@ -385,7 +385,7 @@ static __rte_noinline bool forward_new(struct sn_worker *w, uint32_t i, uint32_t
 	if (result == SN_NAPT_FOUND)
 		return false;
 	count_simple(k, class, a->first_counter, a->n_counters, v.frame_len);
-	sn_worker_tell_evicted(w, v.m);
+	sn_worker_tell_events(w, v.m);
 	if (unlikely(result == SN_NAPT_NONE)) {
 		sn_worker_drop(w, v.m, SN_REASON_NAT_EXHAUSTED);
 		return true;

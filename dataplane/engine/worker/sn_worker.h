@@ -34,7 +34,7 @@ typedef uint16_t (*sn_tx_fn)(void *ctx, uint16_t iface, struct rte_mbuf **pkts, 
 typedef void (*sn_drop_fn)(void *ctx, const struct rte_mbuf *m, uint32_t source, uint32_t reason);
 
 /* Sees every session that made room for that of another packet. */
-typedef void (*sn_evicted_fn)(void *ctx, uint32_t source, const struct sn_ended *ended);
+typedef void (*sn_events_fn)(void *ctx, uint32_t source, const struct sn_events *events);
 
 struct sn_worker_config {
 	uint32_t lcore;
@@ -48,7 +48,7 @@ struct sn_worker_config {
 	sn_tx_fn tx;
 	void *tx_ctx;
 	sn_drop_fn drop;	/* may be NULL */
-	sn_evicted_fn evicted;	/* may be NULL */
+	sn_events_fn tell;	/* may be NULL */
 	void *drop_ctx;		/* of both */
 	uint32_t cache_entries; /* a power of two; 0: 65536 */
 	uint32_t neighbors;	/* at most; 0: 16384 */

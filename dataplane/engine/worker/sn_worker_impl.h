@@ -35,8 +35,8 @@ struct sn_sending {
 struct sn_hooks {
 	sn_drop_fn drop; /* may be NULL */
 	void *ctx;	 /* of both */
-	sn_evicted_fn evicted;
-	struct sn_ended ended;
+	sn_events_fn tell;
+	struct sn_events events;
 };
 
 /* What devices do by flow rules, and what is noted of it. */
@@ -180,13 +180,13 @@ static inline void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint3
 		sn_worker_bury(w);
 }
 
-/* Sessions that gave way to that of a packet are told to who listens. */
-static inline void sn_worker_tell_evicted(struct sn_worker *w, const struct rte_mbuf *m)
+/* Sessions that were made for a packet, and those that gave way to them, are told to who listens. */
+static inline void sn_worker_tell_events(struct sn_worker *w, const struct rte_mbuf *m)
 {
-	if (likely(w->hooks.evicted == NULL) || w->hooks.ended.n == 0)
+	if (likely(w->hooks.tell == NULL) || w->hooks.events.n == 0)
 		return;
-	w->hooks.evicted(w->hooks.ctx, sn_source(m), &w->hooks.ended);
-	w->hooks.ended.n = 0;
+	w->hooks.tell(w->hooks.ctx, sn_source(m), &w->hooks.events);
+	w->hooks.events.n = 0;
 }
 
 void sn_worker_flush(struct sn_worker *w, uint16_t iface);

@@ -129,9 +129,9 @@ static void configure(struct sn_worker *w, const struct sn_worker_config *config
 	w->sending.ctx = config->tx_ctx;
 	w->hooks.drop = config->drop;
 	w->hooks.ctx = config->drop_ctx;
-	w->hooks.evicted = config->evicted;
-	if (w->hooks.evicted != NULL)
-		w->partition->ended = &w->hooks.ended;
+	w->hooks.tell = config->tell;
+	if (w->hooks.tell != NULL)
+		w->partition->events = &w->hooks.events;
 	w->lcore = config->lcore;
 	w->sending.wake = SN_BURST_MAX;
 }

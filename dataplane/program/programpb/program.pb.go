@@ -4572,7 +4572,7 @@ type Injected struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Out           []*OutPacket           `protobuf:"bytes,1,rep,name=out,proto3" json:"out,omitempty"` // in the order sent
 	Drops         []*DropOf              `protobuf:"bytes,2,rep,name=drops,proto3" json:"drops,omitempty"`
-	Evicted       []*Evicted             `protobuf:"bytes,3,rep,name=evicted,proto3" json:"evicted,omitempty"`
+	Events        []*StateEvent          `protobuf:"bytes,3,rep,name=events,proto3" json:"events,omitempty"` // in their order, for each packet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4621,9 +4621,9 @@ func (x *Injected) GetDrops() []*DropOf {
 	return nil
 }
 
-func (x *Injected) GetEvicted() []*Evicted {
+func (x *Injected) GetEvents() []*StateEvent {
 	if x != nil {
-		return x.Evicted
+		return x.Events
 	}
 	return nil
 }
@@ -4740,29 +4740,32 @@ func (x *DropOf) GetReason() string {
 	return ""
 }
 
-type Evicted struct {
+// StateEvent: a NAPT's or balancer's session that was made for a packet, whatever became of the packet then; or a session
+// of any kind that ended to make room for one of the packet.
+type StateEvent struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Source        uint32                 `protobuf:"varint,1,opt,name=source,proto3" json:"source,omitempty"`
 	Table         uint32                 `protobuf:"varint,2,opt,name=table,proto3" json:"table,omitempty"`
 	Session       *Session               `protobuf:"bytes,3,opt,name=session,proto3" json:"session,omitempty"`
+	Made          bool                   `protobuf:"varint,4,opt,name=made,proto3" json:"made,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *Evicted) Reset() {
-	*x = Evicted{}
+func (x *StateEvent) Reset() {
+	*x = StateEvent{}
 	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Evicted) String() string {
+func (x *StateEvent) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Evicted) ProtoMessage() {}
+func (*StateEvent) ProtoMessage() {}
 
-func (x *Evicted) ProtoReflect() protoreflect.Message {
+func (x *StateEvent) ProtoReflect() protoreflect.Message {
 	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -4774,30 +4777,37 @@ func (x *Evicted) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Evicted.ProtoReflect.Descriptor instead.
-func (*Evicted) Descriptor() ([]byte, []int) {
+// Deprecated: Use StateEvent.ProtoReflect.Descriptor instead.
+func (*StateEvent) Descriptor() ([]byte, []int) {
 	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
-func (x *Evicted) GetSource() uint32 {
+func (x *StateEvent) GetSource() uint32 {
 	if x != nil {
 		return x.Source
 	}
 	return 0
 }
 
-func (x *Evicted) GetTable() uint32 {
+func (x *StateEvent) GetTable() uint32 {
 	if x != nil {
 		return x.Table
 	}
 	return 0
 }
 
-func (x *Evicted) GetSession() *Session {
+func (x *StateEvent) GetSession() *Session {
 	if x != nil {
 		return x.Session
 	}
 	return nil
+}
+
+func (x *StateEvent) GetMade() bool {
+	if x != nil {
+		return x.Made
+	}
+	return false
 }
 
 type GetNeighbors struct {
@@ -8184,22 +8194,24 @@ const file_program_proto_rawDesc = "" +
 	"\apackets\x18\x02 \x03(\v2!.sinter.program.v1.InjectedPacketR\apackets\"B\n" +
 	"\x0eInjectedPacket\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\rR\tinterface\x12\x12\n" +
-	"\x04data\x18\x02 \x01(\fR\x04data\"\xa1\x01\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\"\xa2\x01\n" +
 	"\bInjected\x12.\n" +
 	"\x03out\x18\x01 \x03(\v2\x1c.sinter.program.v1.OutPacketR\x03out\x12/\n" +
-	"\x05drops\x18\x02 \x03(\v2\x19.sinter.program.v1.DropOfR\x05drops\x124\n" +
-	"\aevicted\x18\x03 \x03(\v2\x1a.sinter.program.v1.EvictedR\aevicted\"U\n" +
+	"\x05drops\x18\x02 \x03(\v2\x19.sinter.program.v1.DropOfR\x05drops\x125\n" +
+	"\x06events\x18\x03 \x03(\v2\x1d.sinter.program.v1.StateEventR\x06events\"U\n" +
 	"\tOutPacket\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\rR\tinterface\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
 	"\x06source\x18\x03 \x01(\rR\x06source\"8\n" +
 	"\x06DropOf\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\rR\x06source\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"m\n" +
-	"\aEvicted\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x84\x01\n" +
+	"\n" +
+	"StateEvent\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\rR\x06source\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\rR\x05table\x124\n" +
-	"\asession\x18\x03 \x01(\v2\x1a.sinter.program.v1.SessionR\asession\"\x0e\n" +
+	"\asession\x18\x03 \x01(\v2\x1a.sinter.program.v1.SessionR\asession\x12\x12\n" +
+	"\x04made\x18\x04 \x01(\bR\x04made\"\x0e\n" +
 	"\fGetNeighbors\"N\n" +
 	"\fNeighborList\x12>\n" +
 	"\tneighbors\x18\x01 \x03(\v2 .sinter.program.v1.NeighborStateR\tneighbors\"\x83\x01\n" +
@@ -8628,7 +8640,7 @@ var file_program_proto_goTypes = []any{
 	(*Injected)(nil),                       // 52: sinter.program.v1.Injected
 	(*OutPacket)(nil),                      // 53: sinter.program.v1.OutPacket
 	(*DropOf)(nil),                         // 54: sinter.program.v1.DropOf
-	(*Evicted)(nil),                        // 55: sinter.program.v1.Evicted
+	(*StateEvent)(nil),                     // 55: sinter.program.v1.StateEvent
 	(*GetNeighbors)(nil),                   // 56: sinter.program.v1.GetNeighbors
 	(*NeighborList)(nil),                   // 57: sinter.program.v1.NeighborList
 	(*NeighborState)(nil),                  // 58: sinter.program.v1.NeighborState
@@ -8767,8 +8779,8 @@ var file_program_proto_depIdxs = []int32{
 	51,  // 80: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
 	53,  // 81: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
 	54,  // 82: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	55,  // 83: sinter.program.v1.Injected.evicted:type_name -> sinter.program.v1.Evicted
-	61,  // 84: sinter.program.v1.Evicted.session:type_name -> sinter.program.v1.Session
+	55,  // 83: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
+	61,  // 84: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
 	58,  // 85: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
 	61,  // 86: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
 	63,  // 87: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses

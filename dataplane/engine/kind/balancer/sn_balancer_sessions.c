@@ -121,6 +121,7 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 	s->remote_port = f->sport;
 	entry_settle(partition, t, sh, &s->entry, class, all->hash);
 	sh->created++;
+	sn_state_note_made(partition, t, &s->entry, now);
 	*session = s;
 	return gone ? SN_BALANCER_MOVED : SN_BALANCER_MADE;
 }

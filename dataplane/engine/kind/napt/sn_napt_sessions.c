@@ -326,6 +326,7 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 		*slot_at(sh, class, spot.slot) = index_of(&sh->shard, &s->entry);
 	entry_settle(partition, &t->table, &sh->shard, &s->entry, class, hash);
 	sh->shard.created++;
+	sn_state_note_made(partition, &t->table, &s->entry, now);
 	return s;
 }
 

@@ -1,0 +1,130 @@
+package interp
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind sorts mismatches.
+type Kind string
+
+// The kinds of mismatches.
+const (
+	// MismatchOutput: a frame differs, is missing or is too much.
+	MismatchOutput Kind = "output"
+	// MismatchOrder: the right frames, but those of an interface in another order.
+	MismatchOrder Kind = "order"
+	// MismatchDrops: other drop reasons, or another number of them.
+	MismatchDrops Kind = "drops"
+	// MismatchChoice: a NAPT's choice was none that it allows.
+	MismatchChoice Kind = "choice"
+	// MismatchExhausted: the engine dropped as nat-exhausted where a port is
+	// free. Allowed to engines that split the ports among shards; the chain went on as if
+	// the NAPT had found none.
+	MismatchExhausted Kind = "exhausted"
+)
+
+// Mismatch is a difference between the chain and an engine on one frame.
+type Mismatch struct {
+	Kind   Kind
+	Detail string
+}
+
+func (m Mismatch) String() string { return fmt.Sprintf("%s: %s", m.Kind, m.Detail) }
+
+// ProcessAgainst runs one frame and compares what comes out with what an engine did with it. What NAPTs have to choose on the way is
+// what the engine chose, if it may: so later packets meet the same bindings. Where it chose nothing, nothing depends on it (loose.go).
+// Frames are compared byte for byte and per interface in order, drop reasons as a multiset. Both the result and what an engine is seen
+// to send may mix interfaces as they like; the result is returned by interface.
+func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Seen) (Result, []Mismatch) {
+	seen.Out = byInterface(seen.Out)
+	r := c.runAgainst(now, iface, frame, seen, false)
+	diff := compare(r.res, seen.Result)
+	if len(diff) > 0 && isExhausted(seen.Result) {
+		r.abandon()
+		r = c.runAgainst(now, iface, frame, seen, true)
+		diff = compare(r.res, seen.Result)
+	}
+	r.accept()
+	for _, d := range r.denied {
+		diff = append(diff, Mismatch{MismatchChoice, d})
+	}
+	if len(r.gave) > 0 {
+		diff = append(diff, Mismatch{MismatchExhausted, fmt.Sprintf("%s had a port left", strings.Join(r.gave, ", "))})
+	}
+	return r.res, diff
+}
+
+// runAgainst is a run with an engine's choices. exhausted: where it made none, NAPTs find no port and no room.
+func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen, exhausted bool) *run {
+	r := c.newRun(now, nil)
+	r.against, r.told, r.exhausted = true, seen.Choices, exhausted
+	r.start(iface, frame)
+	r.res.Out = byInterface(r.res.Out)
+	return r
+}
+
+// byInterface sorts frames by interface and keeps the order of those of one: engines send
+// per interface.
+func byInterface(out []Out) []Out {
+	return slices.SortedStableFunc(slices.Values(out), func(a, b Out) int { return a.Interface - b.Interface })
+}
+
+// compare lists the differences between what is right and what was seen.
+func compare(want, seen Result) []Mismatch {
+	var diff []Mismatch
+	if !slices.EqualFunc(want.Out, seen.Out, sameOut) {
+		kind := MismatchOutput
+		if sameInAnyOrder(want.Out, seen.Out) {
+			kind = MismatchOrder
+		}
+		diff = append(diff, Mismatch{kind, fmt.Sprintf("want %s\nseen %s", outs(want.Out), outs(seen.Out))})
+	}
+	if !sameDrops(want.Drops, seen.Drops) {
+		diff = append(diff, Mismatch{MismatchDrops, fmt.Sprintf("want %v, seen %v", want.Drops, seen.Drops)})
+	}
+	return diff
+}
+
+func sameOut(a, b Out) bool { return a.Interface == b.Interface && bytes.Equal(a.Frame, b.Frame) }
+
+func sameInAnyOrder(a, b []Out) bool {
+	order := func(x, y Out) int {
+		if x.Interface != y.Interface {
+			return x.Interface - y.Interface
+		}
+		return bytes.Compare(x.Frame, y.Frame)
+	}
+	return slices.EqualFunc(slices.SortedFunc(slices.Values(a), order), slices.SortedFunc(slices.Values(b), order), sameOut)
+}
+
+func sameDrops(a, b []Drop) bool {
+	if slices.Equal(a, b) {
+		return true
+	}
+	n := map[Drop]int{}
+	for _, d := range a {
+		n[d]++
+	}
+	for _, d := range b {
+		if n[d]--; n[d] < 0 {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func outs(list []Out) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	s := ""
+	for _, o := range list {
+		s += fmt.Sprintf("\n  interface %d: %s", o.Interface, hex.EncodeToString(o.Frame))
+	}
+	return s
+}

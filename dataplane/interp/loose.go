@@ -1,0 +1,235 @@
+package interp
+
+import (
+	"slices"
+	"time"
+)
+
+// NAPTs that follow each other directly may be one to an engine: then only the last one chooses an endpoint for a flow, and no packet
+// ever shows what the others would have chosen. The oracle gives their entries an endpoint that is loose: it stands for any that the
+// NAPT could have chosen. Only what the entry's own flow leads to is sent there. It gives way to an engine's choice, and what follows
+// from it, the flows of the functions behind, moves along. If the engine makes a choice for the flow after all, that is its endpoint.
+
+// settle gives a loose entry the endpoint that the engine has chosen for its flow by now, if it has.
+func (r *run) settle(e *entry, f flow, by *entry) {
+	if !e.loose {
+		return
+	}
+	if c := r.choiceOf(e.nat, f, by); c != nil {
+		r.moveTo(e, c.outside(f.proto))
+	}
+}
+
+// moveTo gives a loose entry an endpoint that the engine has chosen.
+func (r *run) moveTo(e *entry, at endpoint) {
+	n := e.nat
+	if at != e.out {
+		n.vacate(r, e.flow, at)
+		if !n.allowed(e.flow, at, r.now) {
+			r.deny(n, e.flow, at)
+			return
+		}
+		if !n.move(r, e, at) {
+			r.deny(n, e.flow, at)
+			return
+		}
+	}
+	e.loose = false
+	r.undoable(func() { e.loose = true })
+}
+
+// vacate moves a loose entry away from where an entry of the flow goes.
+func (n *nat) vacate(r *run, f flow, at endpoint) {
+	e := n.holder(f, at, r.now)
+	if e == nil || !e.loose {
+		return
+	}
+	free, ok := n.choose(e.flow, r.now)
+	if !ok {
+		free = n.nowhere(e.flow)
+	}
+	n.move(r, e, free)
+}
+
+// move gives a loose entry a free endpoint. False: a flow that follows from it would be one that there is already.
+func (n *nat) move(r *run, e *entry, at endpoint) bool {
+	old := e.out
+	if !r.rename(e.followers(at)) {
+		return false
+	}
+	n.evict(r, e.flow, at)
+	n.place(e, old, at)
+	r.undoable(func() { n.place(e, at, old) })
+	r.moveFlows(e, old, at)
+	return true
+}
+
+func (n *nat) place(e *entry, from, to endpoint) {
+	e.out = from
+	delete(n.outside, n.seatOf(e))
+	e.out = to
+	n.outside[n.seatOf(e)] = e
+}
+
+// nowhere stands for an endpoint of a pool all of which are taken, as they may be where an engine takes none: a free one with a port that is
+// none of the pool's, or if there is none either, in 0.0.0.0/8.
+func (n *nat) nowhere(f flow) endpoint {
+	for range 1 << 16 {
+		n.displaced++
+		at := endpoint{f.proto, n.pool[int(n.displaced>>16)%len(n.pool)], uint16(n.displaced)}
+		if at.port != 0 && !n.owns(at) && n.outside[n.seat(f, at)] == nil {
+			return at
+		}
+	}
+	n.displaced++
+	return endpoint{f.proto, n.displaced & 0xffffff, f.sport}
+}
+
+// ---- what follows from an endpoint ----
+
+// dependent is what another function knows a flow by whose source is a loose endpoint: a firewall's flow, a balancer's session.
+type dependent interface {
+	source() *entry
+	take()           // from its table
+	put(at endpoint) // into it again, as what it would be with that source
+}
+
+// depend notes that a flow which begins comes from a loose endpoint.
+func (r *run) depend(by origins, d dependent) *entry {
+	e := by.from()
+	if e == nil || !e.loose {
+		return nil
+	}
+	e.flows = append(e.flows, d)
+	r.undoable(func() { e.flows = e.flows[:len(e.flows)-1] })
+	return e
+}
+
+// moveFlows has flows whose source moved from one endpoint to another follow.
+func (r *run) moveFlows(e *entry, from, to endpoint) {
+	var all []dependent
+	for _, d := range e.flows {
+		if d.source() == e {
+			all = append(all, d)
+		}
+	}
+	move := func(to endpoint) {
+		for _, d := range all {
+			d.take()
+		}
+		for _, d := range all {
+			d.put(to)
+		}
+	}
+	move(to)
+	r.undoable(func() { move(from) })
+}
+
+// follow notes that the flow of an entry comes from the endpoint of another NAPT's entry.
+func (r *run) follow(e *entry, by origins) {
+	source, was := by.from(), e.source
+	if source == nil || source == was {
+		return
+	}
+	e.source, source.behind = source, append(source.behind, e)
+	r.undoable(func() { e.source, source.behind = was, source.behind[:len(source.behind)-1] })
+}
+
+// renamed is an entry on its way to another flow.
+type renamed struct {
+	e  *entry
+	to flow
+}
+
+// followers are the entries whose flows come from e's endpoint, and what they become if it moves.
+func (e *entry) followers(at endpoint) []renamed {
+	var out []renamed
+	for _, b := range e.behind {
+		if b.source == e && b.nat.inside[b.flow] == b {
+			to := b.flow
+			to.src, to.sport = at.addr, at.port
+			out = append(out, renamed{b, to})
+		}
+	}
+	return out
+}
+
+// rename gives entries other flows, unless one of these has a live entry that stays.
+func (r *run) rename(all []renamed) bool {
+	for _, c := range all {
+		if there := c.e.nat.find(c.to, r.now); there != nil && there != c.e {
+			return false
+		}
+	}
+	back := make([]renamed, len(all))
+	for i, c := range all {
+		back[i] = renamed{c.e, c.e.flow}
+		if old := c.e.nat.inside[c.to]; old != nil && old != c.e {
+			c.e.nat.remove(r, old)
+		}
+	}
+	rename(all)
+	r.undoable(func() { rename(back) })
+	return true
+}
+
+func rename(all []renamed) {
+	for _, c := range all {
+		delete(c.e.nat.inside, c.e.flow)
+	}
+	for _, c := range all {
+		c.e.flow = c.to
+		c.e.nat.inside[c.to] = c.e
+	}
+}
+
+// before is the expired entry whose endpoint a flow gets again from an engine that begins no session for it. It goes on with one of the
+// NAPT behind, which has not expired: what that one comes from is where the entry was.
+func (r *run) before(n *nat, key, f flow) *entry {
+	last := n.inside[key]
+	for e := last; e != nil; e = e.before {
+		for _, b := range e.behind {
+			if b.source == e && b.nat.sessionOf(b, f.remote(), r.now) != nil {
+				return e
+			}
+		}
+	}
+	return last
+}
+
+// lasting is the entry, or the first before it, behind which something is live; nil: there is none.
+func (e *entry) lasting(now time.Duration) *entry {
+	for ; e != nil; e = e.before {
+		if slices.ContainsFunc(e.behind, func(b *entry) bool { return b.source == e && b.nat.live(b, now) }) {
+			return e
+		}
+	}
+	return nil
+}
+
+// inherit has what follows from an entry's endpoint follow from the entry that has its flow and endpoint now.
+func (e *entry) inherit(r *run, old *entry) {
+	was := e.behind
+	for _, b := range old.behind {
+		if b.source == old {
+			b.source, e.behind = e, append(e.behind, b)
+		}
+	}
+	r.undoable(func() {
+		for _, b := range e.behind[len(was):] {
+			b.source = old
+		}
+		e.behind = was
+	})
+}
+
+// origins are the entries, if any, whose endpoint the packet has for a source, a destination, or what it quotes.
+type origins struct{ src, sport, dst, dport, qsrc, qsport, qdst, qdport *entry }
+
+// from is the entry whose endpoint the packet has for its source; nil: none.
+func (o origins) from() *entry {
+	if o.src != o.sport {
+		return nil
+	}
+	return o.src
+}

@@ -1,0 +1,208 @@
+package interp
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+// follow runs a packet from inside that an engine is seen to send outside by a new session of the NAPTs; want are the kinds of mismatches.
+func follow(t *testing.T, c *Chain, at float64, p, seen pkt, want ...Kind) {
+	t.Helper()
+	chose(t, c, at, p, seen, []Choice{choice(p, seen.src, seen.sport, "nat")}, want...)
+}
+
+// chose is follow with the engine's choices.
+func chose(t *testing.T, c *Chain, at float64, p, seen pkt, choices []Choice, want ...Kind) {
+	t.Helper()
+	if seen.ttl = 64; c.routes() {
+		seen.ttl = 63
+	}
+	_, diff := c.ProcessAgainst(seconds(at), inside, p.frame(), sentOutside(p, seen, append([]Choice{}, choices...)...))
+	got := kinds(diff)
+	for _, k := range want {
+		if !got[k] {
+			t.Fatalf("want a mismatch of kind %s, got %v", k, diff)
+		}
+	}
+	if len(want) == 0 && len(diff) != 0 {
+		t.Fatal(diff)
+	}
+}
+
+// routes tells whether the chain has a router.
+func (c *Chain) routes() bool {
+	for _, n := range c.graph.Nodes {
+		if _, ok := n.Element.(element.DecTTL); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// bothNAPTs is the choice of an engine that keeps one session for zone a's NAPT and the common one.
+func bothNAPTs(p pkt, port uint16) []Choice {
+	return []Choice{choice(p, "192.0.2.10", port, "nat-a", "isp")}
+}
+
+func shownAs(port uint16) pkt { return pkt{src: "192.0.2.10", sport: port, dport: 53} }
+
+// comesBack sends an answer to an outside port, which the zone's host 1 must get.
+func comesBack(t *testing.T, c *Chain, at float64, port uint16) {
+	t.Helper()
+	seen := Seen{Result: Result{Out: []Out{{Interface: inside, Frame: delivered(pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: 1}).frame()}}}}
+	if _, diff := c.ProcessAgainst(seconds(at), outside, back(udp(53, port), "192.0.2.10").frame(), seen); len(diff) != 0 {
+		t.Fatal(diff)
+	}
+}
+
+func TestWhatFollowsFromALooseEndpointMovesWithIt(t *testing.T) {
+	c := partlyNested().chain()
+	first, second := udp(1, 53), udp(2, 54)
+	chose(t, c, 0, first, shownAs(2001), bothNAPTs(first, 2001)) // nat-a's has port 2000 …
+	taken := choice(second, "100.64.0.1", 2000, "nat-a")
+	chose(t, c, 1, second, pkt{src: "100.64.0.1", sport: 2000, dport: 54}, []Choice{taken}) // … which is another's now
+	chose(t, c, 2, first, shownAs(2001), nil)
+	comesBack(t, c, 3, 2001)
+	if s := c.Sessions(seconds(3)); len(s) != 3 {
+		t.Errorf("bindings %v, want one of nat-a and isp for the first flow and one of nat-a for the second", s)
+	}
+}
+
+func TestALooseEndpointWithNowhereToGoIsNoneOfThePool(t *testing.T) {
+	c := partlyNested().chain()
+	first := udp(1, 53)
+	chose(t, c, 0, first, shownAs(2001), bothNAPTs(first, 2001))
+	for i := range uint16(4) {
+		p := udp(2+i, 54)
+		chose(t, c, 1, p, pkt{src: "100.64.0.1", sport: 2000 + i, dport: 54}, []Choice{choice(p, "100.64.0.1", 2000+i, "nat-a")})
+	}
+	chose(t, c, 2, first, shownAs(2001), nil)
+	comesBack(t, c, 3, 2001)
+	another := udp(7, 53) // begins where the pool is taken: to the engine it is not
+	chose(t, c, 4, another, shownAs(2002), bothNAPTs(another, 2002))
+}
+
+func TestALooseEndpointIsFoundByNoStranger(t *testing.T) {
+	c := partlyNested().chain()
+	first := udp(1, 53)
+	chose(t, c, 0, first, shownAs(2001), bothNAPTs(first, 2001))
+	p := back(udp(53, 2000), "100.64.0.1")
+	if _, diff := c.ProcessAgainst(0, outside, p.frame(), Seen{Result: Result{Drops: []Drop{{element.ReasonNATNoBinding}}}}); len(diff) != 0 {
+		t.Error(diff)
+	}
+}
+
+// routed is nestedRouter with the router between the two NAPTs, if they are uneven or not.
+func routedBetween(uneven bool) *Chain {
+	b := nestedRouter(uneven)
+	natA, isp, ttl := b.node("nat-a"), b.node("isp"), b.node("rt/ttl")
+	b.wire(natA, element.NAPTOutside, ttl, 0)
+	b.wire(ttl, element.TTLAlive, isp, element.NAPTInside)
+	b.wire(b.node("rt/expired"), 0, natA, element.NAPTOutside)
+	b.wire(isp, element.NAPTOutside, b.out(outside), 0)
+	return b.chain()
+}
+
+// answered runs a packet that the router between the NAPTs answers: to the engine, only zone a's NAPT has a session.
+func answered(t *testing.T, c *Chain, at float64, port uint16) {
+	t.Helper()
+	p := pkt{sport: 1, dport: 53, ttl: 1}
+	seen := Seen{c.Peek(seconds(at), inside, p.frame(), nil), []Choice{choice(p, "100.64.0.1", port, "nat-a")}}
+	only(t, seen.Result)
+	if _, diff := c.ProcessAgainst(seconds(at), inside, p.frame(), seen); len(diff) != 0 {
+		t.Fatal(diff)
+	}
+}
+
+func TestALooseEndpointBecomesWhatTheEngineChooses(t *testing.T) {
+	c := routedBetween(false)
+	p := udp(1, 53)
+	chose(t, c, 0, p, shownAs(2001), bothNAPTs(p, 2001))
+	answered(t, c, 1, 2003)
+	chose(t, c, 2, p, shownAs(2001), nil)
+	comesBack(t, c, 3, 2001)
+	for _, s := range c.Sessions(seconds(3)) {
+		if s.Loose || s.Node == "nat-a" && s.Outside != ap("100.64.0.1:2003") {
+			t.Errorf("%+v, want what was chosen", s)
+		}
+	}
+}
+
+// TestAFlowThatIsBoundAgainGoesOnWithWhatTheNextNAPTKeptOrNot has zone a's entry end while the common NAPT's lives on.
+func TestAFlowThatIsBoundAgainGoesOnWithWhatTheNextNAPTKeptOrNot(t *testing.T) {
+	for name, port := range map[string]uint16{"it does": 2001, "it does not": 2005} {
+		t.Run(name, func(t *testing.T) {
+			c := nestedRouter(true).chain()
+			p := udp(1, 53)
+			chose(t, c, 0, p, shownAs(2001), bothNAPTs(p, 2001))
+			var choices []Choice
+			if port != 2001 {
+				choices = bothNAPTs(p, port)
+			}
+			chose(t, c, 17, p, shownAs(port), choices)
+			chose(t, c, 18, p, shownAs(port), nil)
+			comesBack(t, c, 18, port)
+		})
+	}
+}
+
+// stateOf is all that look-ups in a chain's NAPTs can find.
+func stateOf(c *Chain) (inside map[flow]entry, outside map[seat]flow) {
+	inside, outside = map[flow]entry{}, map[seat]flow{}
+	for _, n := range c.nats() {
+		for f, e := range n.inside {
+			seen := *e
+			seen.behind, seen.sessions = nil, map[remote]*session{}
+			for to, s := range e.sessions {
+				was := *s
+				seen.sessions[to] = &was
+			}
+			inside[f] = seen
+		}
+		for at, e := range n.outside {
+			outside[at] = e.flow
+		}
+	}
+	return inside, outside
+}
+
+func TestMovesThatAreTakenBackLeaveNoTrace(t *testing.T) {
+	port := func(n uint16) endpoint { return endpoint{17, num(ip("100.64.0.1")), n} }
+	for name, at := range map[string]endpoint{
+		"to a free endpoint":               port(2003),
+		"to another loose one":             port(2002),
+		"to one whose binding has expired": port(2000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := partlyNested()
+			c := b.chain()
+			first, second := c.means[b.node("nat-a")].(*nat), c.means[b.node("isp")].(*nat)
+			for i, now := range []float64{0, 5, 5} {
+				p := udp(1+uint16(i), 53)
+				chose(t, c, now, p, shownAs(2000+uint16(i)), bothNAPTs(p, 2000+uint16(i)))
+			}
+			wasInside, wasOutside := stateOf(c)
+			e := first.outside[seat{at: port(2001)}]
+			r := c.newRun(seconds(21), nil)
+			r.moveTo(e, at)
+			if e.out != at || e.loose || first.outside[seat{at: at}] != e {
+				t.Fatalf("the entry is at %v, loose %t, want %v", e.out, e.loose, at)
+			}
+			r.start(inside, udp(2, 53).frame())
+			if len(r.res.Out) != 1 || len(second.inside) > 3 {
+				t.Fatalf("%d frames; the NAPT behind has %d entries, want one per flow", len(r.res.Out), len(second.inside))
+			}
+			r.abandon()
+			if isInside, isOutside := stateOf(c); !maps.EqualFunc(isInside, wasInside, sameEntry) || !maps.Equal(isOutside, wasOutside) {
+				t.Errorf("state was\n%v\n%v, is\n%v\n%v", wasInside, wasOutside, isInside, isOutside)
+			}
+		})
+	}
+}
+
+func sameEntry(a, b entry) bool {
+	return a.flow == b.flow && a.out == b.out && a.loose == b.loose && a.source == b.source &&
+		maps.EqualFunc(a.sessions, b.sessions, func(a, b *session) bool { return *a == *b })
+}
