@@ -252,7 +252,7 @@ func TestAnEngineMayRunOutOfPortsEarlierAndThatIsTold(t *testing.T) {
 	}
 }
 
-// TestANAPTWithoutPortsIsNoMismatch has the chain's own NAPT run out.
+// TestANAPTWithoutPortsIsNoMismatch has a NAPT of the chain run out.
 func TestANAPTWithoutPortsIsNoMismatch(t *testing.T) {
 	c := natted(pool()).chain()
 	for i := range uint16(4) {

@@ -8,7 +8,7 @@ import (
 )
 
 func drawNAPT(d *drawer, _ [2]int) (left, right side) {
-	if d.napts >= maxNAPTs || d.served || d.follows {
+	if d.napts >= maxNAPTs {
 		return d.firewall()
 	}
 	in, out := d.translator(6)

@@ -8,18 +8,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 )
 
-// drawServing draws a load balancer with sessions: clients on one side, the backends behind the other one. There is none beside NAPTs: a port
-// that one has chosen tells the backend, and the oracle's sessions would have to follow its guesses of ports that no frame has shown.
+// drawServing draws a load balancer with sessions: clients on one side, the backends behind the other one.
 func drawServing(d *drawer, ends [2]int) (left, right side) {
-	if d.napts > 0 {
-		return d.firewall()
-	}
-	return d.server(ends)
-}
-
-// server is a load balancer with sessions, whatever is beside it.
-func (d *drawer) server(ends [2]int) (left, right side) {
-	d.served = true
 	name := d.name("lb")
 	to := ends[1]
 	turned := d.one("clients on the right", 3)

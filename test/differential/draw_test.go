@@ -21,10 +21,6 @@ type drawer struct {
 	ports []uint64
 	names int
 	napts int
-	// served says that there is a load balancer: see drawServing.
-	served bool
-	// follows says that some firewall is stateful.
-	follows bool
 	// hairpins says that a router sends packets back by the face that they came by.
 	hairpins bool
 }

@@ -39,7 +39,6 @@ func TestStatefulFirewallsDoWhatTheUnmergedChainDoes(t *testing.T) {
 func (d *drawer) statefuls() {
 	a, b := d.attach(), d.attach()
 	ends := [2]int{0, 1}
-	d.follows = true
 	a = d.join(a, 0, 1, ends)
 	for range d.int("stateful firewalls", 1, 3) {
 		left, right := drawStateful(d, ends)

@@ -56,11 +56,10 @@ func (d *drawer) keeper(ends [2]int) (left, right side) {
 			return d.translator(6)
 		}
 	case 2:
-		return d.server(ends)
+		return drawServing(d, ends)
 	case 3:
 		return drawLimiter(d, ends)
 	}
-	d.follows = true
 	return d.stateful(d.name("sfw"), element.Tracking{Timeouts: timeouts, Max: manyFlows, PickUp: d.one("picks up", 3)})
 }
 

@@ -281,7 +281,7 @@ static void a_session_makes_way_when_its_flow_goes_elsewhere(void **state)
 	sn_entry_replace(p, &s->entry); /* it leaves */
 	set_backends(weights, 3);
 	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &again), SN_BALANCER_MOVED);
-	assert_int_equal(again->inside_addr, SERVER + 2); /* anew: the first session is over */
+	assert_int_equal(again->inside_addr, SERVER + 2); /* the first session is over */
 	world_free(&w);
 }
 
