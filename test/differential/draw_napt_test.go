@@ -36,8 +36,20 @@ func (d *drawer) translator(most int) (inside, outside side) {
 	return d.napt(d.name("nat"), n)
 }
 
-// behavior draws what mapping and filtering depend on, for a NAPT that is alone: half have a port for each flow. Where another NAPT hides its
-// ports the oracle guesses them, and does not move a guess yet that several flows share; TestFlowsOfAMappingAreOfOneShardWhereverDevicesTakeThem has such rows.
+// timeouts are often those of the NAPTs, else twice or half as long.
+func (d *drawer) timeouts() element.Timeouts {
+	t := timeouts
+	switch d.int("patience", 0, 3) {
+	case 0:
+		return element.Timeouts{TCP: 2 * t.TCP, TCPTransitory: 2 * t.TCPTransitory, UDP: 2 * t.UDP, ICMP: 2 * t.ICMP}
+	case 1:
+		return element.Timeouts{TCP: t.TCP / 2, TCPTransitory: t.TCPTransitory / 2, UDP: t.UDP / 2, ICMP: t.ICMP / 2}
+	}
+	return t
+}
+
+// behavior draws what mapping and filtering depend on, for a NAPT that is alone: half have a port for each flow.
+// TestFlowsOfAMappingAreOfOneShardWhereverDevicesTakeThem has rows of such.
 func (d *drawer) behavior(n *element.NAPT) {
 	n.Mapping = element.Dependence(max(0, d.int("mapping", -2, int(element.EndpointIndependent))))
 	n.Filtering = element.Dependence(d.int("filtering", 0, int(n.Mapping)))

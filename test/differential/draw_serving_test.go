@@ -17,7 +17,7 @@ func drawServing(d *drawer, ends [2]int) (left, right side) {
 		to = ends[0]
 	}
 	e := element.Balancer{
-		ByClient: d.one("by client", 3), MaxSessions: 1 << 16, Timeouts: timeouts,
+		ByClient: d.one("by client", 3), MaxSessions: 1 << 16, Timeouts: d.timeouts(),
 		NoBackend: name + "/no-backend", Full: name + "/full", NoSession: name + "/no-session",
 	}
 	for i := range d.int("virtual addresses", 1, 3) {
