@@ -81,25 +81,18 @@ static void reap_all(struct sn_partition *partition, const struct sn_state_table
 			sn_state_reap(partition, t, shard_at(t, i), now, true);
 }
 
-static void note(struct sn_partition *partition, const struct sn_state_table *t, const struct sn_entry *e,
-		 bool made, uint64_t now)
+void sn_state_note(struct sn_partition *partition, const struct sn_state_table *t, const struct sn_entry *e,
+		   bool made, uint64_t now)
 {
 	partition->events->of[partition->events->n++] =
 		(struct sn_event){made, t->id, sn_entry_info(partition->state, e, now)};
-}
-
-void sn_state_note_made(struct sn_partition *partition, const struct sn_state_table *t,
-			const struct sn_entry *e, uint64_t now)
-{
-	if (unlikely(partition->events != NULL))
-		note(partition, t, e, true, now);
 }
 
 void sn_state_note_evicted(struct sn_partition *partition, const struct sn_state_table *t,
 			   struct sn_state_shard *sh, const struct sn_entry *e, uint64_t now)
 {
 	if (partition->events != NULL)
-		note(partition, t, e, false, now);
+		sn_state_note(partition, t, e, false, now);
 	sh->evicted++;
 }
 

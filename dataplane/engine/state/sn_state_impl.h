@@ -482,9 +482,16 @@ void sn_entry_expire(struct sn_partition *partition, const struct sn_state_table
 void sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
 		   uint64_t now, bool to_the_moment);
 
+void sn_state_note(struct sn_partition *partition, const struct sn_state_table *t, const struct sn_entry *e,
+		   bool made, uint64_t now);
+
 /* An entry was made for a packet: to be told to who listens. */
-void sn_state_note_made(struct sn_partition *partition, const struct sn_state_table *t,
-			const struct sn_entry *e, uint64_t now);
+static inline void sn_state_note_made(struct sn_partition *partition, const struct sn_state_table *t,
+				      const struct sn_entry *e, uint64_t now)
+{
+	if (unlikely(partition->events != NULL))
+		sn_state_note(partition, t, e, true, now);
+}
 
 /* Count and note an entry that is about to end for another one. */
 void sn_state_note_evicted(struct sn_partition *partition, const struct sn_state_table *t,
