@@ -100,50 +100,79 @@ static bool splits(const struct sn_program *p, const struct sn_class *c, const s
 	return met > 1;
 }
 
-/*
- * Whether a leg takes packets that have a session to the look-up of another. made: segments that such
- * packets come to; *more is set when there is a new one.
- */
-static bool turns_back(const struct sn_program *p, const struct sn_leg *leg, bool made_here, bool *made,
-		       bool *more)
+static uint32_t n_making(const struct sn_program *p, const struct sn_leg *leg)
 {
-	if (!made_here && !sn_leg_has(p, leg, SN_OP_MAKES_STATE))
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < leg->n_ops; i++)
+		n += (sn_leg_op(p, leg, i)->traits & SN_OP_MAKES_STATE) != 0;
+	return n;
+}
+
+/* Marks where a leg's packets come to that have a session. Whether some was not marked. */
+static bool spread(const struct sn_program *p, const struct sn_leg *leg, bool made_here, bool *made)
+{
+	bool more = false;
+
+	if (!made_here && !n_making(p, leg))
 		return false;
 	for (uint32_t i = 0; i < SN_LEADS_MAX; i++) {
 		struct sn_lead lead = sn_leg_leads(p, leg, i);
 
 		if (lead.what == SN_LED_PACKET && !made[lead.segment])
-			made[lead.segment] = *more = true;
+			made[lead.segment] = more = true;
 	}
-	return sn_leg_has(p, leg, SN_OP_FINDS_STATE);
+	return more;
 }
 
-/* All state of a packet is of one shard: it makes its sessions in that of its first, which its answers find.
- */
-static bool can_be_cut(const struct sn_program *p, const struct meets *meets, bool *made)
+/* Segments that packets come to for which a NAPT has made a session, or found it from inside. */
+static void find_made(const struct sn_program *p, bool *made)
 {
 	for (bool more = true; more;) {
 		more = false;
-		for (uint32_t s = 0; s < p->n_segments; s++) {
+		for (uint32_t s = 0; s < p->n_segments; s++)
 			for (uint32_t i = 0; i < p->segments[s].n_classes; i++) {
 				const struct sn_class *c = &p->classes[p->segments[s].first_class + i];
 
-				if (splits(p, c, meets))
-					return false;
 				for (uint32_t j = 0; j < c->n_legs; j++)
-					if (turns_back(p, leg_of(p, c, j), made[s], made, &more))
-						return false;
+					more |= spread(p, leg_of(p, c, j), made[s], made);
+			}
+	}
+}
+
+/*
+ * What becomes of packets that have a session behind a leg that makes it, or in one of those segments: some
+ * come to the look-up of another one, or to a NAPT that makes one more.
+ */
+static void look_behind(const struct sn_program *p, const bool *made, bool *turns_back, bool *again)
+{
+	for (uint32_t s = 0; s < p->n_segments; s++)
+		for (uint32_t i = 0; i < p->segments[s].n_classes; i++) {
+			const struct sn_class *c = &p->classes[p->segments[s].first_class + i];
+
+			for (uint32_t j = 0; j < c->n_legs; j++) {
+				uint32_t n = made[s] + n_making(p, leg_of(p, c, j));
+
+				*turns_back |= n > 0 && sn_leg_has(p, leg_of(p, c, j), SN_OP_FINDS_STATE);
+				*again |= n > 1;
 			}
 		}
-	}
-	return true;
+}
+
+/* Copies of some packet may meet state of two shards. */
+static bool some_split(const struct sn_program *p, const struct meets *meets)
+{
+	for (uint32_t i = 0; i < p->n_classes; i++)
+		if (splits(p, &p->classes[i], meets))
+			return true;
+	return false;
 }
 
 int sn_ways_note(struct sn_program *p)
 {
 	struct meets meets;
+	bool turns_back = false;
 	bool *made;
-	bool cut;
 
 	if (!p->stateful)
 		return 0;
@@ -157,9 +186,12 @@ int sn_ways_note(struct sn_program *p)
 	find_meets(p, &meets);
 	for (uint32_t i = 0; i < p->n_classes; i++)
 		p->classes[i].way = way_of(p, &p->classes[i], &meets);
-	cut = can_be_cut(p, &meets, made);
-	p->unpartitioned |= !cut;
-	p->unpartitioned_by_hash |= !cut;
+	find_made(p, made);
+	look_behind(p, made, &turns_back, &p->translates_again);
+	/* All state of a packet is of one shard: it makes its sessions in that of its first, which its
+	 * answers find. */
+	if (turns_back || some_split(p, &meets))
+		p->unpartitioned = p->unpartitioned_by_hash = true;
 	free(made);
 	return 0;
 }

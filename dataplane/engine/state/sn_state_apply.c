@@ -158,16 +158,15 @@ static uint32_t merge(struct sn_range *ranges, uint32_t n)
 
 static int prepare_translated(struct change *c, const struct sn_program *p)
 {
-	uint32_t n, all = 0, tables = 0;
+	uint32_t n, all = 0;
 
+	if (!p->translates_again)
+		return 0;
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		if (p->tables[i].kind->translated) {
 			p->tables[i].kind->translated(&p->tables[i], &n);
 			all += n;
-			tables++;
 		}
-	if (tables < 2)
-		return 0;
 	c->translated = calloc(all, sizeof(*c->translated));
 	if (!c->translated)
 		return -ENOMEM;

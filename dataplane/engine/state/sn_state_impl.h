@@ -117,8 +117,8 @@ struct sn_state {
 	uint32_t n_owners;
 	struct sn_state_table **tables; /* those of the program, in its order */
 	struct sn_state_owner *owners;	/* its runs, in its order; behind them the tables without runs */
-	/* Sources whose port tells the shard, ascending and disjoint: those of several NAPTs. One NAPT meets
-	 * no packet that it has translated: then there are none. */
+	/* Sources whose port tells the shard, ascending and disjoint: those of NAPTs. None if no packet that
+	 * one has translated comes to another one. */
 	struct sn_range *translated;
 	uint32_t n_translated;
 	uint32_t unit_mask;

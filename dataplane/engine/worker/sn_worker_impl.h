@@ -31,12 +31,11 @@ struct sn_sending {
 	} out[SN_IFACES_MAX];
 };
 
-/* Called for each packet that dies, and each session that ends for another. */
+/* Called for each packet that dies, and for sessions that are made, or end for others. */
 struct sn_hooks {
 	sn_drop_fn drop; /* may be NULL */
 	void *ctx;	 /* of both */
 	sn_events_fn tell;
-	struct sn_events events;
 };
 
 /* What devices do by flow rules, and what is noted of it. */
@@ -129,13 +128,14 @@ struct sn_worker {
 	struct sn_icmp_budget icmp;
 	struct sn_echoes echoes;
 	/* Written by every packet. */
-	uint32_t lot; /* see sn_hand_over_weight() */
+	_Alignas(64) uint32_t lot; /* see sn_hand_over_weight() */
 	struct sn_sending sending;
 	struct sn_worker_stats stats;
 	struct sn_addresses addresses;
 	struct sn_burst burst;
 	struct sn_warm_up warm_up;
 	struct sn_use journal[SN_JOURNAL_MAX]; /* of a slow packet at work */
+	struct sn_events events;	       /* of the same, for hooks.tell */
 } __rte_cache_aligned;
 
 /* Packet i of the burst, read. Its frame is no longer one to whom the ways of plain frames are open. */
@@ -183,10 +183,10 @@ static inline void sn_worker_drop(struct sn_worker *w, struct rte_mbuf *m, uint3
 /* Sessions that were made for a packet, and those that gave way to them, are told to who listens. */
 static inline void sn_worker_tell_events(struct sn_worker *w, const struct rte_mbuf *m)
 {
-	if (likely(w->hooks.tell == NULL) || w->hooks.events.n == 0)
+	if (likely(w->hooks.tell == NULL) || w->events.n == 0)
 		return;
-	w->hooks.tell(w->hooks.ctx, sn_source(m), &w->hooks.events);
-	w->hooks.events.n = 0;
+	w->hooks.tell(w->hooks.ctx, sn_source(m), &w->events);
+	w->events.n = 0;
 }
 
 void sn_worker_flush(struct sn_worker *w, uint16_t iface);

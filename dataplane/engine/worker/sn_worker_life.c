@@ -131,7 +131,7 @@ static void configure(struct sn_worker *w, const struct sn_worker_config *config
 	w->hooks.ctx = config->drop_ctx;
 	w->hooks.tell = config->tell;
 	if (w->hooks.tell != NULL)
-		w->partition->events = &w->hooks.events;
+		w->partition->events = &w->events;
 	w->lcore = config->lcore;
 	w->sending.wake = SN_BURST_MAX;
 }
