@@ -53,9 +53,8 @@ func (s *Server) Serve(ctx context.Context, open net.Listener) error {
 			if err != nil {
 				return fmt.Errorf("shards of other pods: %w", err)
 			}
-			if !group.TryGo(func() error { s.serve(ctx, conn); return nil }) {
-				_ = conn.Close() // the giver tries again
-			}
+			// Waits for a stranger that the door has ended for this one: its end may take a moment, for which nobody is refused.
+			group.Go(func() error { s.serve(ctx, conn); return nil })
 		}
 	})
 	return group.Wait()
