@@ -37,6 +37,9 @@ func (b balancer) walk(w *walker, t *tcu, at arrival) error {
 	}
 	for i := range rest.n {
 		u := w.branch(t, *rest.at(i))
+		if !u.reaches() {
+			continue
+		}
 		if err := b.translate(w, u, at); err != nil {
 			return err
 		}

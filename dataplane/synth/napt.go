@@ -237,7 +237,9 @@ func (n *napt) translateBack(w *walker, t *tcu, node int) error {
 		}
 		for _, q := range ways {
 			v := *u
-			v.filter = q
+			if v.filter = q; !v.reaches() {
+				continue
+			}
 			v.trace = w.step(step{prev: v.trace, node: node, out: element.NAPTInside, rule: -1})
 			if err := w.leaf(&v, node, outcome{kind: toReturn, arg: w.table(node)}); err != nil {
 				return err

@@ -209,6 +209,15 @@ func (w *walker) branch(t *tcu, p headerspace.Filter) *tcu {
 	return u
 }
 
+// reaches tells whether some packets come here at all: those to the filter's other destinations took a way before this one. It narrows
+// the live destinations to the filter's.
+func (t *tcu) reaches() bool {
+	if t.val[headerspace.Dst].kind == ident {
+		t.live = t.live.intersect(spansOf(t.filter.Get(headerspace.Dst)))
+	}
+	return len(t.live) > 0
+}
+
 // step allocates steps in blocks: there are many, and all live as long as the result.
 func (w *walker) step(s step) *step {
 	if len(w.steps) == cap(w.steps) {

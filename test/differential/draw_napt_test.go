@@ -8,7 +8,7 @@ import (
 )
 
 func drawNAPT(d *drawer, _ [2]int) (left, right side) {
-	if d.napts >= maxNAPTs || d.apart && (d.served || d.follows) {
+	if d.napts >= maxNAPTs {
 		return d.firewall()
 	}
 	in, out := d.translator(6)
@@ -39,9 +39,6 @@ func (d *drawer) translator(most int) (inside, outside side) {
 // timeouts are often those of the NAPTs, else twice or half as long.
 func (d *drawer) timeouts() element.Timeouts {
 	t := timeouts
-	if d.apart {
-		return t
-	}
 	switch d.int("patience", 0, 3) {
 	case 0:
 		return element.Timeouts{TCP: 2 * t.TCP, TCPTransitory: 2 * t.TCPTransitory, UDP: 2 * t.UDP, ICMP: 2 * t.ICMP}

@@ -10,10 +10,6 @@ import (
 
 // drawServing draws a load balancer with sessions: clients on one side, the backends behind the other one.
 func drawServing(d *drawer, ends [2]int) (left, right side) {
-	if d.apart && d.napts > 0 {
-		return d.firewall()
-	}
-	d.served = true
 	name := d.name("lb")
 	to := ends[1]
 	turned := d.one("clients on the right", 3)

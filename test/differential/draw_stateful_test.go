@@ -9,10 +9,6 @@ import (
 
 // drawStateful draws a stateful firewall: rules for new packets in each direction, sometimes for those of other states.
 func drawStateful(d *drawer, _ [2]int) (left, right side) {
-	if d.apart && d.napts > 0 {
-		return d.firewall()
-	}
-	d.follows = true
 	t := element.Tracking{Timeouts: d.timeouts(), Max: manyFlows, PickUp: d.one("picks up", 3)}
 	if d.one("runs full", 6) {
 		t.Max = d.int("flows", 1, 400)

@@ -21,9 +21,6 @@ type drawer struct {
 	ports []uint64
 	names int
 	napts int
-	// apart says that NAPTs, load balancers and stateful firewalls are not drawn beside each other, and have the same timeouts; served and
-	// follows that there is one of the latter two.
-	apart, served, follows bool
 	// hairpins says that a router sends packets back by the face that they came by.
 	hairpins bool
 }
@@ -34,8 +31,6 @@ type shape struct {
 	draw func(*drawer)
 	// exhausts says that the chain's NAPT is meant to run out of ports.
 	exhausts bool
-	// apart: see drawer.
-	apart bool
 }
 
 // shapes are the kinds of chains drawn, from the plain to the knotty.
@@ -56,7 +51,6 @@ func drawChain(t *rapid.T, s shape) *graph.Graph {
 	for _, a := range []string{"10.0.0.7", "10.1.2.3", "192.0.2.9", "198.51.100.77", "8.8.8.8", "203.0.113.50"} {
 		d.bases = append(d.bases, netip.MustParseAddr(a))
 	}
-	d.apart = s.apart
 	s.draw(d)
 	d.g.Chain = s.name
 	return &d.g
