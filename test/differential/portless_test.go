@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
+	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -34,6 +36,37 @@ func (t *traffic) portless() sent {
 	return sent{0, t.build(0, f)}
 }
 
+// redirected is two NAPTs, between which other remotes stand for those that hosts know: what tells the shard of a flow without ports is not
+// the same for both of them.
+func redirected(name string) *graph.Graph {
+	b := new(builder)
+	b.g.Chain = name
+	s, end := b.plainLinks()
+	left, right := oneNAPT(b, 0)
+	b.link(s, left)
+	way := func(name string, field hs.Field, from, to int) (in graph.Edge, outs []graph.Edge) {
+		const remotes = 3
+		c := element.Classifier{Outs: remotes + 1, Default: remotes}
+		for i := range remotes {
+			c.Rules = append(c.Rules, element.Rule{Name: fmt.Sprint(i), Out: i, Filters: []hs.Filter{where(field, hs.Single(hs.Addr(addr4(from, from, from, 1+i))))}})
+		}
+		in.To = b.add("redirect", name, c)
+		for i := range remotes {
+			set := b.add("redirect", fmt.Sprint(name, i), element.SetField{Field: field, Value: hs.Addr(addr4(to, to, to, 1+i))})
+			b.wire(in.To, i, set)
+			outs = append(outs, graph.Edge{To: set})
+		}
+		return in, append(outs, graph.Edge{To: in.To, Port: remotes})
+	}
+	forth, forthOuts := way("forth", hs.Dst, 8, 9)
+	back, backOuts := way("back", hs.Src, 9, 8)
+	b.link(right, side{forth, backOuts})
+	left, right = oneNAPT(b, 1)
+	b.link(side{back, forthOuts}, left)
+	b.link(right, end)
+	return &b.g
+}
+
 func TestGREESPSCTPAndTimestampsPassNAPTsByAddressOrIdentifier(t *testing.T) {
 	needHarness(t)
 	for _, cut := range []string{partitionByHost, partitionByHash, "address:0"} {
@@ -41,6 +74,7 @@ func TestGREESPSCTPAndTimestampsPassNAPTsByAddressOrIdentifier(t *testing.T) {
 			func(name string) *graph.Graph { return inARow(name, 1, oneNAPT) },
 			func(name string) *graph.Graph { return inARow(name, 3, oneNAPT) },
 			asymmetric,
+			redirected,
 		} {
 			g := chain(t.Name() + cut)
 			t.Run(fmt.Sprintf("%s, %d elements", cut, len(g.Nodes)), func(t *testing.T) {

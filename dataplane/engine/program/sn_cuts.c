@@ -49,6 +49,8 @@ struct comers {
 	uint32_t n, max, followed;
 };
 
+#define ENDS (1u << SN_SRC | 1u << SN_DST | 1u << SN_SPORT | 1u << SN_DPORT)
+
 #define COMERS_MAX 4096 /* of a segment: more differ in more than can be followed */
 
 struct walk {
@@ -400,13 +402,20 @@ static bool can_be_cut_by_hash(struct walk *w)
 	return follow_all(w);
 }
 
-/* An operation has a shard of its own, or makes a difference between the packets of a flow. */
+/* An operation has a shard of its own, makes a difference between the packets of a flow, or writes what may
+ * tell a NAPT the shard of one. */
 static bool is_asked(const struct sn_program *p)
 {
-	for (uint32_t i = 0; i < p->n_ops; i++)
-		if (p->ops[i].traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW) ||
-		    (p->ops[i].writes && sn_operation_of(&p->ops[i])->each))
+	for (uint32_t i = 0; i < p->n_ops; i++) {
+		const struct sn_op *op = &p->ops[i];
+
+		if (op->traits & (SN_OP_OWN_SHARD | SN_OP_FOLLOWS_FLOW))
 			return true;
+		if (op->writes && sn_operation_of(op)->each)
+			return true;
+		if (op->writes & ENDS && !(op->traits & SN_OP_STATE))
+			return true;
+	}
 	return false;
 }
 
