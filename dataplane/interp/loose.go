@@ -38,10 +38,10 @@ func (r *run) moveTo(e *entry, at endpoint) {
 	r.undoable(func() { e.loose = true })
 }
 
-// vacate moves a loose entry away from where an entry of the flow goes.
+// vacate moves a loose entry away from where an entry of the flow goes, be it one that has expired and may go on.
 func (n *nat) vacate(r *run, f flow, at endpoint) {
-	e := n.holder(f, at, r.now)
-	if e == nil || !e.loose {
+	e := n.outside[n.seat(f, at)]
+	if e == nil || !e.loose || !n.live(e, r.now) && e.lasting(r.now) == nil {
 		return
 	}
 	free, ok := n.choose(e.flow, r.now)

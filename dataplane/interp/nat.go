@@ -250,16 +250,21 @@ func (n *nat) allowed(f flow, at endpoint, now time.Duration) bool {
 	return n.owns(at) && n.holder(f, at, now) == nil
 }
 
-// choose is the next allowed endpoint for a flow.
-func (n *nat) choose(f flow, now time.Duration) (endpoint, bool) {
+// choose is the next allowed endpoint for a flow: not that of an expired entry that may go on (see before), as long as there are others.
+func (n *nat) choose(f flow, now time.Duration) (kept endpoint, ok bool) {
 	for range n.size() {
 		i := n.cursor[f.proto] % n.size()
 		n.cursor[f.proto] = i + 1
-		if at := n.endpointAt(f.proto, i); n.allowed(f, at, now) {
+		at := n.endpointAt(f.proto, i)
+		if !n.allowed(f, at, now) {
+			continue
+		}
+		if n.outside[n.seat(f, at)].lasting(now) == nil {
 			return at, true
 		}
+		kept, ok = at, true
 	}
-	return endpoint{}, false
+	return kept, ok
 }
 
 // byAddress is where a flow without ports goes: no NAPT has a choice.
