@@ -8,14 +8,14 @@ import (
 
 // TestFlowsBeyondTheCacheAreKnown has a NAPT with many more flows than a worker keeps whole decisions: they are kept short.
 func TestFlowsBeyondTheCacheAreKnown(t *testing.T) {
-	const flows = 50 * fewDecisions
+	const whole, flows = 8, 400
 	needHarness(t)
 	g := pools(t.Name(), true, 4)
 	r, err := newRig(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.workers, r.cache = 1, fewDecisions
+	r.workers, r.cache = 1, whole
 	if err := r.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ func drawChain(t *rapid.T, s shape) *graph.Graph {
 		d.bases = append(d.bases, netip.MustParseAddr(a))
 	}
 	s.draw(d)
-	d.g.Chain = s.name
+	d.g.Chain = fmt.Sprint(s.name, " ", d.int("lots", 0, 3)) // four names in a row are all of the first two lots
 	return &d.g
 }
 

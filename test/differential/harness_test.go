@@ -44,7 +44,8 @@ type pipes struct {
 // workers of a chain's engine: every other chain has several, which receive by turns and share its state by shards.
 func workers(chain string) int { return 3 - 2*lot(chain, 0) }
 
-// decisions that a worker of a chain's engine keeps whole: every other chain has few, so that most are kept short, or not at all.
+// decisions that a worker of a chain's engine keeps whole: every other chain has few, so that most are kept short, or not at all, and its
+// engine has few tags, so that flows share them.
 func decisions(chain string) int { return []int{manyDecisions, fewDecisions}[lot(chain, 1)] }
 
 // lot is 0 for one half of all chains, and 1 for the other; there are many lots.
@@ -55,7 +56,7 @@ func lot(chain string, number int) int {
 }
 
 const (
-	fewDecisions  = 8
+	fewDecisions  = 16
 	manyDecisions = 1 << 16
 )
 
@@ -69,6 +70,9 @@ func startHarness(ctx context.Context, workers int, cut string, decisions int) (
 	path, err := harnessPath()
 	if err != nil {
 		return nil, err
+	}
+	if decisions == fewDecisions {
+		path += "-narrow"
 	}
 	h := &harness{cmd: exec.Command(path, "--workers", strconv.Itoa(workers), "--shards", cut, "--cache", strconv.Itoa(decisions))}
 	h.cmd.Stderr = &h.stderr

@@ -33,6 +33,12 @@
 #define SN_CACHE_KEEP_DSCP 0xff
 #define SN_CACHE_KEEP_VLAN 0xffff
 
+/* The bits of a flow's hash that count. Tags are those from 48 on, of short decisions from 54 on: the tests'
+ * build has so few that flows share them all the time. */
+#ifndef SN_CACHE_HASH_BITS
+#define SN_CACHE_HASH_BITS UINT64_MAX
+#endif
+
 enum sn_cache_flag {
 	SN_CACHE_RETURN0 = 1, /* the packet uses session 0 in the return direction */
 	SN_CACHE_RETURN1 = 2,
@@ -201,7 +207,7 @@ static inline uint64_t sn_cache_key_of(const struct sn_cache *c, const struct sn
 	key->ports = (uint64_t)sport << 48 | (uint64_t)p->dport0 << 32 | (uint32_t)p->proto << 24 |
 		     (uint32_t)p->iface << 16 | c->generation;
 	key->signature = signature;
-	return sn_hash2(key->addresses, key->ports ^ (uint64_t)signature << 3, c->seed);
+	return sn_hash2(key->addresses, key->ports ^ (uint64_t)signature << 3, c->seed) & SN_CACHE_HASH_BITS;
 }
 
 /* The same of a plain frame that came in by iface. */
@@ -215,7 +221,8 @@ static inline uint64_t sn_cache_key_of_plain(const struct sn_cache *c, const str
 		(uint64_t)sn_load32(f + SN_PLAIN_SPORT) << 32 | proto << 24 | iface << 16 | c->generation;
 	key->signature = SN_VLAN_ABSENT | (uint32_t)atoms->dscp[f[SN_PLAIN_TOS] >> 2] << 13 |
 			 sn_choose(proto == SN_TCP, tcp_flags << 19, 0);
-	return sn_hash2(key->addresses, key->ports ^ (uint64_t)key->signature << 3, c->seed);
+	return sn_hash2(key->addresses, key->ports ^ (uint64_t)key->signature << 3, c->seed) &
+	       SN_CACHE_HASH_BITS;
 }
 
 static inline uint32_t sn_cache_bucket(const struct sn_cache *c, uint64_t hash)
