@@ -123,6 +123,10 @@ e2e: cluster-tools sinterctl ## The end-to-end suite on the cluster (root, minut
 e2e-sriov: ## Chains on VFs of the guest that sriov-node starts; then guest and cluster are taken down (KEEP=1: they stay).
 	hack/sriov/e2e.sh -v
 
+.PHONY: seeds
+seeds: deps ## Engine against oracle on the random chains of SEEDS ("17 18"; else ten new ones): a minute each.
+	SEEDS="$(SEEDS)" hack/test.sh seeds
+
 .PHONY: networks
 networks: engine ## Engine against oracle on NETWORKS (400) random networks of routers, and five times as many chains compiled and loaded.
 	SINTER_NETWORKS=$(or $(NETWORKS),400) go test ./test/differential -count=1 -timeout 4h -run 'NetworksOfRouters|LoopsThatPacketsTake|AgreeOnRandomChains' -v

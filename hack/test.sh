@@ -11,7 +11,8 @@ export ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_erro
 
 engine=dataplane/engine
 size=(-short -timeout 40m) # of suites
-[[ ${1-} != --long ]] || { size=(-timeout 8h); shift; }
+long=()                    # stages that the long form has besides
+[[ ${1-} != --long ]] || { size=(-timeout 8h); long=(seeds); shift; }
 notes=$(mktemp -d) # of each stage a file with a line per test, see hack/tests/fates.py
 beside=()          # process groups of what runs in the background
 hack/tests/memory.py "$notes" & watcher=$!
@@ -89,6 +90,14 @@ stage_suites() {
 }
 # Its engines poll, and some tests measure rates: nothing runs beside it.
 stage_netns() { go_test all "${size[@]}" -count=1 -parallel 8 -- ./test/netns; }
+# The random chains of the differential suite with SEEDS, by default ten new ones. What fails says with which one.
+stage_seeds() {
+  local seed drawn='TestTheEngineDoesWhatTheUnmergedChainDoes|TestProgramsAreSwapped|TestRoutesInTables|TestRoutesWalkedTogether'
+  make --no-print-directory engine || { fail engine; return; }
+  for seed in ${SEEDS:-$(shuf -i 1-999999 -n 10)}; do
+    check env SINTER_SEED="$seed" go test ./test/differential -short -count=1 -timeout 40m -run "$drawn"
+  done
+}
 stage_chart() { go_test all -count=1 -- ./test/chart; }
 
 # The operator against a real API server, whose first build takes minutes.
@@ -117,9 +126,9 @@ in_background() { set -m; "$@" & beside+=($!); set +m; }
 pace() { echo "pace $(hack/tests/pace.py)" >>"$notes/pace.tally"; }
 
 # All stages. Tests that wait for an API server run beside those that compute. Its first build, which takes the longest of all, begins
-# before.
+# before, and goes first: they wait most of their time, and that has to begin.
 everything() {
-  SINTER_STAGE=$notes/envtest.tally in_background hack/envtest.sh >/dev/null 2>&1
+  SINTER_STAGE=$notes/envtest.tally in_background nice -n -10 hack/envtest.sh >/dev/null 2>&1
   pace
   run build
   (($(failed) == 0)) || return
@@ -129,7 +138,7 @@ everything() {
   wait "${beside[@]}"; beside=()
   cat "$notes/envtest"
   pace
-  run_all engine demo netns
+  run_all engine demo netns "${long[@]}"
   pace
 }
 

@@ -28,7 +28,7 @@ lock() {
 build() {
   have "$1" && return
   echo "building $1" >&2
-  (cd "$2" && nice -n 19 go build -p "${JOBS:-$(nproc)}" -trimpath -ldflags "-s -w ${4:-}" -o "$dir/$1.new" "$3")
+  (cd "$2" && go build -p "${JOBS:-$(nproc)}" -trimpath -ldflags "-s -w ${4:-}" -o "$dir/$1.new" "$3")
   mv "$dir/$1.new" "$dir/$1"
 }
 

@@ -8,6 +8,8 @@
 //	go test ./test/differential -count=1 -timeout 1h -v
 //	SINTER_SEED=17 go test ./test/differential -count=1 -timeout 1h -v
 //
+// `make test-full` also runs the short form's random chains with ten new seeds, and prints them; `make seeds SEEDS=17` runs those of one.
+//
 // The engine's harness is looked for where SINTER_HARNESS points, else in the engine's build folder; without it the
 // tests are skipped. SINTER_DATA names another folder of rule sets than test/data.
 package differential
