@@ -16,6 +16,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -64,9 +65,17 @@ func startCluster(t *testing.T) *cluster {
 	return c
 }
 
+// helm runs a command. Chains may be made after an installation: the API server tells of new kinds some time after they are there.
 func (c *cluster) helm(args ...string) string {
 	c.t.Helper()
-	return mustRun(c.t, c.helmPath, append(args, "--namespace", namespace, "--kubeconfig", c.kubeconfig)...)
+	out := mustRun(c.t, c.helmPath, append(args, "--namespace", namespace, "--kubeconfig", c.kubeconfig)...)
+	if args[0] == "install" {
+		c.takes(func() error {
+			_, err := c.RESTMapper().RESTMapping(schema.GroupKind{Group: "nfv.sinter.dev", Kind: "ServiceChain"})
+			return err
+		})
+	}
+	return out
 }
 
 func (c *cluster) create(o client.Object) {
@@ -172,7 +181,7 @@ func TestChainsNameDevicesOnlyWhereTheAdministratorAllowsIt(t *testing.T) {
 	}
 }
 
-// takes tries until the API server takes it.
+// takes tries until the API server takes it, twenty seconds at least.
 func (c *cluster) takes(try func() error) {
 	c.t.Helper()
 	err := try()
