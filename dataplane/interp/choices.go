@@ -101,12 +101,6 @@ func (r *run) chosen(n *nat, f flow, by *entry) (at endpoint, loose, ok bool) {
 		}
 		r.deny(n, key, at)
 	}
-	if old := r.before(n, key, f); old != nil && !r.isBegun(n, f, by) {
-		n.vacate(r, key, old.out)
-		if n.allowed(key, old.out, r.now) {
-			return old.out, old.loose, true
-		}
-	}
 	at, ok = n.choose(key, r.now)
 	if ok && r.gaveUp(n, f, by) {
 		return endpoint{}, false, false

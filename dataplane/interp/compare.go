@@ -62,7 +62,7 @@ func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen 
 // runAgainst is a run with an engine's choices. exhausted: where it made none, NAPTs find no port and no room.
 func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen, exhausted bool) *run {
 	r := c.newRun(now, nil)
-	r.against, r.told, r.exhausted = true, seen.Choices, exhausted
+	r.against, r.told, r.joint, r.exhausted = true, seen.Choices, map[int]*session{}, exhausted
 	r.start(iface, frame)
 	r.res.Out = byInterface(r.res.Out)
 	return r

@@ -1,17 +1,13 @@
 package interp
 
-import (
-	"slices"
-	"time"
-)
-
 // NAPTs that follow each other directly may be one to an engine: then only the last one chooses an endpoint for a flow, and no packet
 // ever shows what the others would have chosen. The oracle gives their entries an endpoint that is loose: it stands for any that the
 // NAPT could have chosen. Only what the entry's own flow leads to is sent there. It gives way to an engine's choice, and what follows
 // from it, the flows of the functions behind, moves along. If the engine makes a choice for the flow after all, that is its endpoint.
 
-// settle gives a loose entry the endpoint that the engine has chosen for its flow by now, if it has.
+// settle notes where an entry's flow comes from. A loose one gets the endpoint that the engine has chosen for it by now, if it has.
 func (r *run) settle(e *entry, f flow, by *entry) {
+	r.follow(e, by)
 	if !e.loose {
 		return
 	}
@@ -38,10 +34,10 @@ func (r *run) moveTo(e *entry, at endpoint) {
 	r.undoable(func() { e.loose = true })
 }
 
-// vacate moves a loose entry away from where an entry of the flow goes, be it one that has expired and may go on.
+// vacate moves a loose entry away from where an entry of the flow goes.
 func (n *nat) vacate(r *run, f flow, at endpoint) {
 	e := n.outside[n.seat(f, at)]
-	if e == nil || !e.loose || !n.live(e, r.now) && e.lasting(r.now) == nil {
+	if e == nil || !e.loose || !n.live(e, r.now) {
 		return
 	}
 	free, ok := n.choose(e.flow, r.now)
@@ -126,8 +122,8 @@ func (r *run) moveFlows(e *entry, from, to endpoint) {
 }
 
 // follow notes that the flow of an entry comes from the endpoint of another NAPT's entry.
-func (r *run) follow(e *entry, by origins) {
-	source, was := by.from(), e.source
+func (r *run) follow(e, source *entry) {
+	was := e.source
 	if source == nil || source == was {
 		return
 	}
@@ -181,46 +177,6 @@ func rename(all []renamed) {
 		c.e.flow = c.to
 		c.e.nat.inside[c.to] = c.e
 	}
-}
-
-// before is the expired entry whose endpoint a flow gets again from an engine that begins no session for it. It goes on with one of the
-// NAPT behind, which has not expired: what that one comes from is where the entry was.
-func (r *run) before(n *nat, key, f flow) *entry {
-	last := n.inside[key]
-	for e := last; e != nil; e = e.before {
-		for _, b := range e.behind {
-			if b.source == e && b.nat.sessionOf(b, f.remote(), r.now) != nil {
-				return e
-			}
-		}
-	}
-	return last
-}
-
-// lasting is the entry, or the first before it, behind which something is live; nil: there is none.
-func (e *entry) lasting(now time.Duration) *entry {
-	for ; e != nil; e = e.before {
-		if slices.ContainsFunc(e.behind, func(b *entry) bool { return b.source == e && b.nat.live(b, now) }) {
-			return e
-		}
-	}
-	return nil
-}
-
-// inherit has what follows from an entry's endpoint follow from the entry that has its flow and endpoint now.
-func (e *entry) inherit(r *run, old *entry) {
-	was := e.behind
-	for _, b := range old.behind {
-		if b.source == old {
-			b.source, e.behind = e, append(e.behind, b)
-		}
-	}
-	r.undoable(func() {
-		for _, b := range e.behind[len(was):] {
-			b.source = old
-		}
-		e.behind = was
-	})
 }
 
 // origins are the entries, if any, whose endpoint the packet has for a source, a destination, or what it quotes.

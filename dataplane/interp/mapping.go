@@ -14,8 +14,11 @@ type remote struct {
 
 // session is one flow of a mapping.
 type session struct {
-	last time.Duration
-	tcp  tcpState
+	last     time.Duration
+	tcp      tcpState
+	timeouts element.Timeouts
+	// behind are sessions of NAPTs behind which are one with this to an engine: this one lives as long as any of them (joint.go).
+	behind []*session
 }
 
 func (f flow) remote() remote { return remote{f.dst, f.dport} }
@@ -54,7 +57,7 @@ func (n *nat) session(f flow, now time.Duration) (*entry, *session) {
 
 // lives tells whether a session of an entry does.
 func (n *nat) lives(e *entry, s *session, now time.Duration) bool {
-	return now-s.last <= n.timeout(e, s)
+	return s.lives(e.flow.proto, now)
 }
 
 func (n *nat) live(e *entry, now time.Duration) bool {
@@ -67,7 +70,7 @@ func (n *nat) live(e *entry, now time.Duration) bool {
 }
 
 // expires notes that a session may be expired after t.
-func (n *nat) expires(e *entry, s *session) { n.sweep = min(n.sweep, s.last+n.timeout(e, s)) }
+func (n *nat) expires(e *entry, s *session) { n.sweep = min(n.sweep, s.end(e.flow.proto)) }
 
 // forget removes the sessions that are no longer live, and entries without any: they are no different from none.
 func (n *nat) forget(now time.Duration) {
@@ -98,7 +101,8 @@ func (n *nat) end(e *entry, to remote) {
 
 // open makes a session of an entry in the place of an expired one.
 func (n *nat) open(r *run, e *entry, to remote) *session {
-	was, s := e.sessions[to], &session{last: r.now}
+	was, s := e.sessions[to], &session{last: r.now, timeouts: n.element.Timeouts}
+	r.join(e, to, s)
 	e.sessions[to] = s
 	if was == nil {
 		n.held++

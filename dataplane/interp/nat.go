@@ -79,7 +79,6 @@ type entry struct {
 	// source is the entry of another NAPT whose endpoint the flow comes from; behind are the entries whose source this is or was.
 	source *entry
 	behind []*entry
-	before *entry      // that had the flow when it expired
 	flows  []dependent // that began while it was loose
 }
 
@@ -127,10 +126,6 @@ func (n *nat) binding(f flow) Binding {
 		Node: n.name, Proto: f.proto,
 		Inside: netip.AddrPortFrom(addr(f.src), f.sport), Remote: netip.AddrPortFrom(addr(f.dst), f.dport),
 	}
-}
-
-func (n *nat) timeout(e *entry, s *session) time.Duration {
-	return timeoutOf(n.element.Timeouts, e.flow.proto, &s.tcp)
 }
 
 // timeoutOf is after how long an idle flow of a protocol ends.
@@ -250,21 +245,16 @@ func (n *nat) allowed(f flow, at endpoint, now time.Duration) bool {
 	return n.owns(at) && n.holder(f, at, now) == nil
 }
 
-// choose is the next allowed endpoint for a flow: not that of an expired entry that may go on (see before), as long as there are others.
-func (n *nat) choose(f flow, now time.Duration) (kept endpoint, ok bool) {
+// choose is the next allowed endpoint for a flow.
+func (n *nat) choose(f flow, now time.Duration) (endpoint, bool) {
 	for range n.size() {
 		i := n.cursor[f.proto] % n.size()
 		n.cursor[f.proto] = i + 1
-		at := n.endpointAt(f.proto, i)
-		if !n.allowed(f, at, now) {
-			continue
-		}
-		if n.outside[n.seat(f, at)].lasting(now) == nil {
+		if at := n.endpointAt(f.proto, i); n.allowed(f, at, now) {
 			return at, true
 		}
-		kept, ok = at, true
 	}
-	return kept, ok
+	return endpoint{}, false
 }
 
 // byAddress is where a flow without ports goes: no NAPT has a choice.
@@ -289,16 +279,10 @@ func (n *nat) endpointAt(proto uint8, i int) endpoint {
 }
 
 // add makes an entry without sessions in the place of expired ones.
-func (n *nat) add(r *run, key flow, at endpoint, loose bool) *entry {
+func (n *nat) add(r *run, key flow, at endpoint, loose bool, by *entry) *entry {
 	e := &entry{nat: n, flow: key, out: at, sessions: map[remote]*session{}, loose: loose}
 	if old := n.inside[key]; old != nil {
 		n.remove(r, old)
-		e.before = old.lasting(r.now)
-		for b := old; b != nil; b = b.before {
-			if b.out == at {
-				e.inherit(r, b)
-			}
-		}
 	}
 	n.evict(r, key, at)
 	n.inside[key], n.outside[n.seatOf(e)] = e, e
@@ -306,6 +290,7 @@ func (n *nat) add(r *run, key flow, at endpoint, loose bool) *entry {
 		delete(n.inside, key)
 		delete(n.outside, n.seatOf(e))
 	})
+	r.follow(e, by)
 	return e
 }
 
@@ -426,7 +411,7 @@ func (r *run) fromInside(n *nat, p *packet) string {
 		if !ok {
 			return element.ReasonNATExhausted
 		}
-		e = n.add(r, n.key(f), at, loose)
+		e = n.add(r, n.key(f), at, loose, p.by.from())
 		s = n.open(r, e, f.remote())
 		r.note("new binding %v → %v for %v", n.binding(f).Inside, at.addrPort(), n.binding(f).Remote)
 	case s == nil:
@@ -441,7 +426,6 @@ func (r *run) fromInside(n *nat, p *packet) string {
 		r.note("binding %v → %v for %v", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
 	}
 	n.use(r, e, s, p.ip, element.NAPTInside)
-	r.follow(e, p.by)
 	rewriteSrc(p.ip, e.out.addr, e.out.port)
 	p.by.src, p.by.sport = e, e
 	return ""

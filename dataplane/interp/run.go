@@ -26,9 +26,10 @@ type run struct {
 	// against an engine:
 	against   bool
 	told      []Choice
-	exhausted bool     // where it made no choice, NAPTs have none
-	denied    []string // choices that were not allowed
-	gave      []string // NAPTs that made none
+	joint     map[int]*session // those that last NAPTs began for what is told, by index
+	exhausted bool             // where it made no choice, NAPTs have none
+	denied    []string         // choices that were not allowed
+	gave      []string         // NAPTs that made none
 }
 
 // counted is a counter's increment, kept apart until the run is accepted.

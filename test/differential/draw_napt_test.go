@@ -24,7 +24,7 @@ const maxNAPTs = 3
 // translator draws a NAPT with a pool of up to most addresses, large enough not to run out.
 func (d *drawer) translator(most int) (inside, outside side) {
 	d.napts++
-	n := element.NAPT{Timeouts: timeouts, MaxSessions: 1 << 17}
+	n := element.NAPT{Timeouts: d.timeouts(), MaxSessions: 1 << 17}
 	for i := range d.int("pool", 4, most) {
 		n.Pool = append(n.Pool, addr4(100, 64, d.napts, 1+i))
 	}
