@@ -25,6 +25,9 @@ enum sn_field {
 	SN_ROUTE = SN_FIELDS,
 };
 
+/* Fields by which the flows of a protocol are told apart, as a set. */
+#define SN_FIELDS_OF_FLOWS (1u << SN_SRC | 1u << SN_DST | 1u << SN_SPORT | 1u << SN_DPORT)
+
 /* A field's value in a packet that lacks it: one more than its width allows. */
 #define SN_VLAN_ABSENT 4096u
 #define SN_PORT_ABSENT 65536u

@@ -2,16 +2,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sn_range.h"
 #include "sn_sources.h"
 
 typedef Sinter__Program__V1__RefusedSources refused_msg;
 
-struct range {
-	uint32_t first, last;
-};
-
 /* RFC 1812, section 5.3.7: "this network", loopback, and all from 224.0.0.0 on. */
-static const struct range martians[] = {
+static const struct sn_range martians[] = {
 	{0, 0x00ffffff},
 	{127u << 24, 127u << 24 | 0x00ffffff},
 	{224u << 24, UINT32_MAX},
@@ -31,34 +28,20 @@ bool sn_sources_may_say(uint32_t reason)
 	return false;
 }
 
-static int by_first(const void *a, const void *b)
-{
-	uint32_t x = ((const struct range *)a)->first, y = ((const struct range *)b)->first;
-
-	return (x > y) - (x < y);
-}
-
 /* All that is refused, ascending on a ring: the first range goes on where the last one ends, and holds both
  * 255.255.255.255 and 0.0.0.0. Returns how many there are. */
-static uint32_t collect(const struct sn_sources *s, struct range *out)
+static uint32_t collect(const struct sn_sources *s, struct sn_range *out)
 {
-	uint32_t n = 0;
+	uint32_t n;
 
 	memcpy(out, martians, sizeof(martians));
 	for (uint32_t i = 0; i < s->n; i++)
-		out[MARTIANS + i] = (struct range){s->refused[i].first, s->refused[i].last};
-	qsort(out, MARTIANS + s->n, sizeof(*out), by_first);
-	for (uint32_t i = 1; i < MARTIANS + s->n; i++) {
-		if (out[n].last == UINT32_MAX)
-			break;
-		if (out[i].first > out[n].last + 1)
-			out[++n] = out[i];
-		else if (out[i].last > out[n].last)
-			out[n].last = out[i].last;
-	}
-	if (n)
-		out[0].first = out[n].first;
-	return n ? n : 1;
+		out[MARTIANS + i] = (struct sn_range){s->refused[i].first, s->refused[i].last};
+	n = sn_ranges_merge(out, MARTIANS + s->n);
+	if (n == 1)
+		return 1;
+	out[0].first = out[n - 1].first;
+	return n - 1;
 }
 
 struct gap {
@@ -93,7 +76,7 @@ static void fill_destination_lanes(struct sn_sources *s)
 /* The lanes are what lies between the widest gaps. */
 static int fill_source_lanes(struct sn_sources *s)
 {
-	struct range *ranges = malloc((MARTIANS + s->n) * sizeof(*ranges));
+	struct sn_range *ranges = malloc((MARTIANS + s->n) * sizeof(*ranges));
 	struct gap *gaps = malloc((MARTIANS + s->n) * sizeof(*gaps));
 	uint32_t n, kept, from;
 

@@ -49,8 +49,6 @@ struct comers {
 	uint32_t n, max, followed;
 };
 
-#define ENDS (1u << SN_SRC | 1u << SN_DST | 1u << SN_SPORT | 1u << SN_DPORT)
-
 #define COMERS_MAX 4096 /* of a segment: more differ in more than can be followed */
 
 struct walk {
@@ -413,7 +411,7 @@ static bool is_asked(const struct sn_program *p)
 			return true;
 		if (op->writes && sn_operation_of(op)->each)
 			return true;
-		if (op->writes & ENDS && !(op->traits & SN_OP_STATE))
+		if (op->writes & SN_FIELDS_OF_FLOWS && !(op->traits & SN_OP_STATE))
 			return true;
 	}
 	return false;

@@ -15,6 +15,7 @@
 #include "sn_classifier.h"
 #include "sn_error.h"
 #include "sn_field.h"
+#include "sn_range.h"
 #include "sn_sources.h"
 
 #define SN_SCHEMA     2
@@ -23,9 +24,8 @@
 #define SN_TABLES_MAX 256 /* state tables */
 #define SN_RUNS_MAX   1024
 #define SN_FIBS_MAX   64
-#define SN_LEGS_MAX   64  /* of a class */
-#define SN_COPIES_MAX 256 /* of one packet, over all its ways */
-#define SN_NO_INDEX   UINT32_MAX
+#define SN_LEGS_MAX   64	 /* of a class */
+#define SN_COPIES_MAX 256	 /* of one packet, over all its ways */
 #define SN_INDEX_END  (1u << 29) /* of classes, operations, counters */
 
 /* The protocols that a NAPT translates; timeouts and counts are kept by them. */
@@ -62,28 +62,6 @@ struct sn_interface {
 	bool has_mac;	     /* else the device's */
 	uint8_t mac[6];
 };
-
-struct sn_range {
-	uint32_t first;
-	uint32_t last;
-};
-
-/* The number of the range that holds an address, of n >= 1 that ascend and are disjoint. SN_NO_INDEX: none.
- */
-static inline uint32_t sn_range_of(const struct sn_range *ranges, uint32_t n, uint32_t address)
-{
-	uint32_t lo = 0, hi = n;
-
-	while (hi - lo > 1) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (ranges[mid].first <= address)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return address < ranges[lo].first || address > ranges[lo].last ? SN_NO_INDEX : lo;
-}
 
 struct sn_state_kind;
 

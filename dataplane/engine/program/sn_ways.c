@@ -7,8 +7,6 @@
 #include "sn_cuts.h"
 #include "sn_operation.h"
 
-#define FLOW (1u << SN_SRC | 1u << SN_DST | 1u << SN_SPORT | 1u << SN_DPORT)
-
 /*
  * By segment: whether a packet that comes there may come to state, it or what answers it. What answers an
  * ICMP error is none: no error is made about it, and no host replies to it.
@@ -84,7 +82,7 @@ static enum sn_way way_of(const struct sn_program *p, const struct sn_class *c, 
 			break;
 		if (sn_operation_of(op)->way)
 			return sn_operation_of(op)->way;
-		if (op->writes & FLOW)
+		if (op->writes & SN_FIELDS_OF_FLOWS)
 			break;
 	}
 	return SN_WAY_FOLLOW;

@@ -134,28 +134,6 @@ static int prepare_quotas(struct change *c, const struct sn_state *state, const 
 	return 0;
 }
 
-static int by_first(const void *a, const void *b)
-{
-	const struct sn_range *x = a, *y = b;
-
-	return x->first < y->first ? -1 : x->first > y->first;
-}
-
-/* Pools of different tables may overlap: what overlaps or touches is one range. */
-static uint32_t merge(struct sn_range *ranges, uint32_t n)
-{
-	uint32_t to = 0;
-
-	qsort(ranges, n, sizeof(*ranges), by_first);
-	for (uint32_t i = 1; i < n; i++) {
-		if (ranges[i].first > ranges[to].last && ranges[i].first - ranges[to].last > 1)
-			ranges[++to] = ranges[i];
-		else if (ranges[i].last > ranges[to].last)
-			ranges[to].last = ranges[i].last;
-	}
-	return n ? to + 1 : 0;
-}
-
 static int prepare_translated(struct change *c, const struct sn_program *p)
 {
 	uint32_t n, all = 0;
@@ -177,7 +155,8 @@ static int prepare_translated(struct change *c, const struct sn_program *p)
 			memcpy(c->translated + c->n_translated, own, n * sizeof(*own));
 			c->n_translated += n;
 		}
-	c->n_translated = merge(c->translated, c->n_translated);
+	/* Pools of different tables may overlap. */
+	c->n_translated = sn_ranges_merge(c->translated, c->n_translated);
 	return 0;
 }
 

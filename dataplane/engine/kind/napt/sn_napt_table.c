@@ -14,13 +14,6 @@
 #define SLOTS_MAX     65536u /* outside addresses and ports of a shard and protocol that are used at most */
 #define RSS_SLOTS_MAX (1u << 21) /* the same, where a remote can use but one of 128 of them */
 
-static int compare_range(const void *a, const void *b)
-{
-	const struct sn_range *x = a, *y = b;
-
-	return x->first < y->first ? -1 : x->first > y->first;
-}
-
 static int decode_pool(struct sn_builder *b, struct napt_config *c,
 		       const Sinter__Program__V1__StateTable *from)
 {
@@ -31,7 +24,7 @@ static int decode_pool(struct sn_builder *b, struct napt_config *c,
 					     c->pool[i].first, c->pool[i].last);
 		c->n_addresses += (uint64_t)c->pool[i].last - c->pool[i].first + 1;
 	}
-	qsort(c->pool, c->n_pool, sizeof(*c->pool), compare_range);
+	sn_ranges_sort(c->pool, c->n_pool);
 	for (size_t i = 1; i < c->n_pool; i++)
 		if (c->pool[i].first <= c->pool[i - 1].last)
 			return sn_build_fail(b, "pool holds %#x twice, want disjoint ranges",
