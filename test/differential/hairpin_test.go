@@ -61,15 +61,7 @@ func TestAFlowHasOneBindingWhicheverWayItsPacketsComeToTheNAPT(t *testing.T) {
 	for _, cut := range []string{partitionByHost, partitionByHash} {
 		t.Run(cut, func(t *testing.T) {
 			g := asymmetric(t.Name())
-			r, err := newRig(g)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.workers, r.cut = 1, cut
-			if err := r.start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			defer r.engine.kill()
+			r := started(t, g, 1, cut)
 			for i := range 200 {
 				a := netip.AddrPortFrom(addr4(33, 0, i, 1), 53)
 				b := netip.AddrPortFrom(addr4(69, 0, i, 1), 5190)

@@ -53,18 +53,10 @@ func TestASessionThroughNAPTsEndsWhenTheMostImpatientForgetsIt(t *testing.T) {
 		"the last":  twoNAPTs(t.Name(), patient, impatient),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, err := newRig(&c.g)
-			if err != nil {
-				t.Fatal(err)
-			}
-			r.workers = 1
+			r := started(t, &c.g, 1, partitionByHost)
 			if n := len(r.res.Program.GetRuns()[0].GetSingle()); n != 2 {
 				t.Fatalf("the first run is of %d NAPTs, want 2: they are not one", n)
 			}
-			if err := r.start(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			defer r.engine.kill()
 			now := time.Second
 			for proto, timeout := range map[uint8]time.Duration{
 				packets.ProtoTCP: impatient.TCPTransitory, packets.ProtoUDP: impatient.UDP, packets.ProtoICMP: impatient.ICMP,

@@ -79,15 +79,7 @@ func TestGREESPSCTPAndTimestampsPassNAPTsByAddressOrIdentifier(t *testing.T) {
 			g := chain(t.Name() + cut)
 			t.Run(fmt.Sprintf("%s, %d elements", cut, len(g.Nodes)), func(t *testing.T) {
 				t.Parallel()
-				r, err := newRig(g)
-				if err != nil {
-					t.Fatal(err)
-				}
-				r.workers, r.cut = 3, cut
-				if err := r.start(t.Context()); err != nil {
-					t.Fatal(err)
-				}
-				defer r.engine.kill()
+				r := started(t, g, 3, cut)
 				if err := r.tunnel(t, scale(20_000, 4_000)); err != nil {
 					t.Fatal(err)
 				}

@@ -51,15 +51,7 @@ func TestAResetBetweenNAPTsLeavesByTheSessionOfWhatItAnswers(t *testing.T) {
 			for _, split := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s, %d NAPTs, split %t", cut, napts, split), func(t *testing.T) {
 					t.Parallel()
-					r, err := newRig(rejecting(t.Name(), napts, split))
-					if err != nil {
-						t.Fatal(err)
-					}
-					r.workers, r.cut = 3, cut
-					if err := r.start(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-					defer r.engine.kill()
+					r := started(t, rejecting(t.Name(), napts, split), 3, cut)
 					for i := range 100 {
 						resetOf(t, r, netip.AddrPortFrom(addr4(10, 0, 0, i), 1000), netip.AddrPortFrom(addr4(8, 8, i, 8), 80))
 					}
@@ -124,15 +116,15 @@ func gre(g *graph.Graph, host int, to uint32, ttl uint8) sent {
 	return sent{0, ethernet(g, 0, packets.IPv4{Src: 0x0a000000 + uint32(host), Dst: to, Proto: 47, TTL: ttl, Payload: []byte{0, 0, 8, 0, 1, 2, 3, 4}})}
 }
 
-// started is a chain's rig, with three workers.
-func started(t *testing.T, g *graph.Graph, cut string) *rig {
+// started is a chain's rig, with a running engine.
+func started(t *testing.T, g *graph.Graph, workers int, cut string) *rig {
 	t.Helper()
 	needHarness(t)
 	r, err := newRig(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.workers, r.cut = 3, cut
+	r.workers, r.cut = workers, cut
 	if err := r.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +133,7 @@ func started(t *testing.T, g *graph.Graph, cut string) *rig {
 }
 
 func TestFlowsWithoutPortsTakeTheAddressThatTheirSourceTells(t *testing.T) {
-	r := started(t, pools(t.Name(), false, 4), partitionByHost)
+	r := started(t, pools(t.Name(), false, 4), 3, partitionByHost)
 	for i, k := range []struct {
 		host int
 		to   uint32
@@ -164,7 +156,7 @@ func TestFlowsWithoutPortsAreBoundAtEachNAPTOfARow(t *testing.T) {
 	for _, cut := range []string{partitionByHost, partitionByHash, "address:0"} {
 		t.Run(cut, func(t *testing.T) {
 			t.Parallel()
-			r := started(t, pools(t.Name(), true, 4, 6, 3), cut)
+			r := started(t, pools(t.Name(), true, 4, 6, 3), 3, cut)
 			random := rand.New(rand.NewPCG(1, 2))
 			const to = 0x08080808
 			for host := range 2 {
@@ -203,7 +195,7 @@ func TestAPacketUsesTheStateOfAsManyNAPTsAsAChainCanHave(t *testing.T) {
 	for i := range one {
 		one[i] = 1
 	}
-	r := started(t, pools(t.Name(), false, one...), partitionByHost)
+	r := started(t, pools(t.Name(), false, one...), 3, partitionByHost)
 	out := r.must(t, time.Second, gre(r.g, 1, 0x08080808, 64))
 	if v, _ := packets.Parse(out.frame); out.iface != 1 || v.IP.Src != number(addr4(100, 64, len(one)-1, 1)) {
 		t.Errorf("it leaves by %v and interface %d", packets.Addr(v.IP.Src), out.iface)
@@ -242,7 +234,7 @@ func TestAnAnswerComesBackThroughAsManyNAPTsAsThePacketPassed(t *testing.T) {
 	})
 	b.link(s, faces[0])
 	b.link(faces[1], end)
-	r := started(t, &b.g, partitionByHost)
+	r := started(t, &b.g, 3, partitionByHost)
 	from, to := number(addr4(10, 0, 0, 1)), number(addr4(172, 16, 0, 1))
 	syn := packets.IPv4{Src: from, Dst: to, Proto: packets.ProtoTCP, TTL: 64, Payload: packets.TCP(from, to, 1000, 80, packets.SYN, 1, nil, nil)}
 	reset := r.must(t, time.Second, sent{0, ethernet(r.g, 0, syn)})
