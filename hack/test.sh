@@ -20,7 +20,9 @@ trap 'kill -- "${beside[@]/#/-}" 2>/dev/null; kill -KILL "$watcher" 2>/dev/null;
 
 # check runs a command that counts as one test.
 check() {
-  if "$@"; then echo "ok    $*"; note pass "$*"; else fail "$@"; fi
+  local command
+  printf -v command '%q ' "$@" # as it can be run again
+  if "$@"; then echo "ok    $command"; note pass "$command"; else fail "$command"; fi
 }
 fail() { echo "FAIL  $*"; note fail "$*"; }
 note() { printf '%s\t%s\t%s\t%s\n' "$1" "$2" "${3-}" "${4-}" >>"$tally"; } # pass|fail|skip|stage name reason seconds
