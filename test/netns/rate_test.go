@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -120,10 +119,11 @@ func crowded(t *testing.T) bool {
 // TestALimitGivesItsRate has iperf3 send more than a limit lets through: of IP packets, headers included, there come as many bits as the
 // rate says. Time is the receiver's. A machine on which engine or iperf3 get too little of a CPU is no fault of the limit: bursts last half a
 // second, so that a shorter stop loses no token; there are a few more tries, and if too little came by all of them, the test is skipped on a
-// machine that has more to do than it can. Rates that leave the machine time are measured side by side.
+// machine that has more to do than it can. Rates that leave the machine time are measured side by side. TCP sends less than the limit lets through
+// while it recovers from drops, the longer the later its turn on a CPU comes: UDP tells whether the limit gives all, TCP whether it can use it.
 func TestALimitGivesItsRate(t *testing.T) {
 	lab.Require(t, "iperf3", "ss")
-	const within, tries, payload = 0.02, 4, 1400
+	const within, unusedByTCP, tries, payload = 0.02, 0.2, 4, 1400
 	for name, k := range map[string]struct {
 		rate     float64
 		limit    string
@@ -150,10 +150,14 @@ func TestALimitGivesItsRate(t *testing.T) {
 			s := limitedSite(t, k.limit)
 			for try := 1; ; try++ {
 				got := s.iperf(t, 8, k.flags...).rate(2) * k.overhead
+				least := k.rate * (1 - within)
+				if strings.HasPrefix(name, "TCP") {
+					least = k.rate * (1 - unusedByTCP)
+				}
 				meter := s.engine.Counters(t).GetTables()[0].GetMeter()
 				t.Logf("%.4g Mbit/s of IP packets, %.4f of the rate; green %d, red %d packets", got/1e6, got/k.rate, meter.GetGreen().GetPackets(), meter.GetRed().GetPackets())
 				switch {
-				case math.Abs(got/k.rate-1) <= within:
+				case least <= got && got <= k.rate*(1+within):
 					return
 				case try < tries:
 					t.Logf("try %d of %d, on a machine that others use, too", try, tries)
@@ -164,7 +168,7 @@ func TestALimitGivesItsRate(t *testing.T) {
 				case crowded(t):
 					t.Skipf("%.4g Mbit/s came of %.4g: others use the machine's CPUs", got/1e6, k.rate/1e6)
 				default:
-					t.Fatalf("%.4g Mbit/s came, want %.4g within 2 %%", got/1e6, k.rate/1e6)
+					t.Fatalf("%.4g Mbit/s came, want %.4g at least", got/1e6, least/1e6)
 				}
 			}
 		})
