@@ -31,6 +31,7 @@ func (d *drawer) translator(most int) (inside, outside side) {
 	ranges := [][2]uint16{{1024, 65535}, {1000, 64999}, {16384, 49151}}
 	r := ranges[d.int("port range", 0, len(ranges)-1)]
 	n.PortMin, n.PortMax = r[0], r[1]
+	d.behave(&n)
 	d.bases = append(d.bases, n.Pool[0], n.Pool[1])
 	d.ports = append(d.ports, uint64(r[0]), uint64(r[0])+128, 40000)
 	return d.napt(d.name("nat"), n)
@@ -48,11 +49,18 @@ func (d *drawer) timeouts() element.Timeouts {
 	return t
 }
 
-// behavior draws what mapping and filtering depend on, for a NAPT that is alone: half have a port for each flow.
-// TestFlowsOfAMappingAreOfOneShardWhereverDevicesTakeThem has rows of such.
-func (d *drawer) behavior(n *element.NAPT) {
-	n.Mapping = element.Dependence(max(0, d.int("mapping", -2, int(element.EndpointIndependent))))
-	n.Filtering = element.Dependence(d.int("filtering", 0, int(n.Mapping)))
+// behavior is what mapping and filtering depend on.
+type behavior struct{ mapping, filtering element.Dependence }
+
+// behave draws a NAPT's behavior: half have a port for each flow. Most behave as one before: those may be one translation.
+func (d *drawer) behave(n *element.NAPT) {
+	if len(d.behaviors) == 0 || d.one("behaves in its own way", 4) {
+		b := behavior{mapping: element.Dependence(max(0, d.int("mapping", -2, int(element.EndpointIndependent))))}
+		b.filtering = element.Dependence(d.int("filtering", 0, int(b.mapping)))
+		d.behaviors = append(d.behaviors, b)
+	}
+	b := d.behaviors[len(d.behaviors)-1]
+	n.Mapping, n.Filtering = b.mapping, b.filtering
 }
 
 func (d *drawer) lastPool() []netip.Addr {

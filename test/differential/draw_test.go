@@ -21,6 +21,8 @@ type drawer struct {
 	ports []uint64
 	names int
 	napts int
+	// behaviors are what the NAPTs of the chain have drawn so far.
+	behaviors []behavior
 	// hairpins says that a router sends packets back by the face that they came by.
 	hairpins bool
 }
@@ -206,7 +208,7 @@ func (d *drawer) smallPool() {
 		Pool: []netip.Addr{addr4(100, 64, 200, 1)}, PortMin: 5000, PortMax: uint16(5000 + d.int("ports", 128, 512)),
 		Timeouts: timeouts, MaxSessions: 4096,
 	}
-	d.behavior(&n)
+	d.behave(&n)
 	in, out := d.napt(d.name("nat"), n)
 	d.link(a, in)
 	d.link(d.join(out, 0, 2, [2]int{0, 1}), b)

@@ -52,7 +52,7 @@ type tally struct {
 	packets int
 	left    int    // of the packets, those upon which some frame left
 	shared  int    // sessions at the end whose outside address and port another has too
-	early   uint64 // packets that counters may count or not: dropped by another function than in the oracle
+	early   uint64 // packets that counters may count or not: dropped elsewhere than in the oracle
 	drops   map[string]uint64
 	out     []uint64 // per interface
 }
@@ -254,6 +254,8 @@ func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did
 	if earlyDiscard(want, seen, diff) {
 		r.stats.early++
 		want.Drops, diff = seen.Drops, nil
+	} else if r.droppedWithinRun(want) {
+		r.stats.early++
 	}
 	for _, d := range want.Drops {
 		r.stats.drops[d.Reason]++
@@ -337,6 +339,15 @@ func earlyDiscard(want, seen interp.Result, diff []interp.Mismatch) bool {
 		}
 	}
 	return true
+}
+
+// droppedWithinRun tells whether a NAPT that may be of a run drops a packet. The engine drops it where the run begins: what counts between the
+// run's NAPTs does not count it.
+func (r *rig) droppedWithinRun(want interp.Result) bool {
+	return slices.ContainsFunc(r.res.Runs, func(run synth.Run) bool { return len(run.NAPTs) > 1 }) &&
+		slices.ContainsFunc(want.Drops, func(d interp.Drop) bool {
+			return d.Reason == element.ReasonNATUnsupported || d.Reason == element.ReasonNATExhausted
+		})
 }
 
 // ofBalancer tells whether a reason is one for which a balancer finds no session or makes none.
