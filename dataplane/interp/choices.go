@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
 )
@@ -23,10 +24,17 @@ func (c *Choice) outside(proto uint8) endpoint {
 	return endpoint{proto, num(c.Outside.Addr()), c.Outside.Port()}
 }
 
+// Subscriber is one that an engine's meter has from now on, instead of an old one if it had no room for both.
+type Subscriber struct {
+	Meter    string
+	New, Old netip.Addr // their prefixes, invalid: none
+}
+
 // Seen is what an engine did with a frame.
 type Seen struct {
 	Result
-	Choices []Choice // in their order
+	Choices     []Choice // in their order
+	Subscribers []Subscriber
 }
 
 // isFor tells whether a session is that of a flow at the NAPT with the index; by is the entry of the NAPT before, if the flow comes from
@@ -44,10 +52,16 @@ func (c *Choice) isFor(index int, f flow, by *entry) bool {
 	return num(c.Inside.Addr()) == f.src && c.Inside.Port() == f.sport
 }
 
+// told is a session that an engine made, and what became of it here.
+type told struct {
+	Choice
+	session *session // of the last NAPT; nil: none began yet
+	taken   bool     // it is the session of a flow here
+}
+
 // choiceOf is the session whose endpoint the engine has chosen for a flow at a NAPT; nil: none.
-func (r *run) choiceOf(n *nat, f flow, by *entry) *Choice {
-	for i := range r.told {
-		c := &r.told[i]
+func (r *run) choiceOf(n *nat, f flow, by *entry) *told {
+	for _, c := range r.told {
 		if last := len(c.NAPTs) - 1; c.NAPTs[last] == n.name && c.isFor(last, f, by) {
 			return c
 		}
@@ -57,7 +71,7 @@ func (r *run) choiceOf(n *nat, f flow, by *entry) *Choice {
 
 // isBegun tells whether the engine has made a session of a flow at a NAPT, be the choice that of another one behind.
 func (r *run) isBegun(n *nat, f flow, by *entry) bool {
-	return slices.ContainsFunc(r.told, func(c Choice) bool {
+	return slices.ContainsFunc(r.told, func(c *told) bool {
 		i := slices.Index(c.NAPTs, n.name)
 		return i >= 0 && c.isFor(i, f, by)
 	})
@@ -94,7 +108,7 @@ func (r *run) chosen(n *nat, f flow, by *entry) (at endpoint, loose, ok bool) {
 		return toEndpoint(a), false, true
 	}
 	if c := r.choiceOf(n, f, by); c != nil {
-		at = c.outside(f.proto)
+		at, c.taken = c.outside(f.proto), true
 		n.vacate(r, key, at)
 		if n.allowed(key, at, r.now) {
 			return at, false, true
@@ -109,6 +123,19 @@ func (r *run) chosen(n *nat, f flow, by *entry) (at endpoint, loose, ok bool) {
 		at, ok = n.nowhere(key), r.isBegun(n, f, by)
 	}
 	return at, r.against, ok
+}
+
+// unasked are the sessions and subscribers that the engine made, and no function asked for.
+func (r *run) unasked() (out []string) {
+	for _, c := range r.told {
+		if !c.taken {
+			out = append(out, fmt.Sprintf("%s: protocol %d, %v → %v for %v, which nothing asked for", strings.Join(c.NAPTs, ", "), c.Proto, c.Inside, c.Outside, c.Remote))
+		}
+	}
+	for _, s := range r.subscribers {
+		out = append(out, fmt.Sprintf("%s: subscriber %v for %v, which nothing asked for", s.Meter, s.New, s.Old))
+	}
+	return out
 }
 
 // gaveUp tells whether the engine made no session for a flow because it found no port or no room, and notes it: the oracle had some.

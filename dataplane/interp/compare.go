@@ -50,7 +50,7 @@ func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen 
 		diff = compare(r.res, seen.Result)
 	}
 	r.accept()
-	for _, d := range r.denied {
+	for _, d := range append(r.denied, r.unasked()...) {
 		diff = append(diff, Mismatch{MismatchChoice, d})
 	}
 	if len(r.gave) > 0 {
@@ -62,7 +62,10 @@ func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen 
 // runAgainst is a run with an engine's choices. exhausted: where it made none, NAPTs find no port and no room.
 func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen, exhausted bool) *run {
 	r := c.newRun(now, nil)
-	r.against, r.told, r.joint, r.exhausted = true, seen.Choices, map[int]*session{}, exhausted
+	r.against, r.exhausted, r.subscribers = true, exhausted, slices.Clone(seen.Subscribers)
+	for _, c := range seen.Choices {
+		r.told = append(r.told, &told{Choice: c})
+	}
 	r.start(iface, frame)
 	r.res.Out = byInterface(r.res.Out)
 	return r

@@ -185,7 +185,7 @@ func sentOutside(p, seen pkt, choices ...Choice) Seen {
 	if choices == nil {
 		choices = []Choice{choice(p, seen.src, seen.sport, "nat")}
 	}
-	return Seen{Result{Out: []Out{{Interface: outside, Frame: sent(seen).frame()}}}, choices}
+	return Seen{Result: Result{Out: []Out{{Interface: outside, Frame: sent(seen).frame()}}}, Choices: choices}
 }
 
 // choice is one for a UDP packet from inside.
@@ -202,6 +202,28 @@ func kinds(diff []Mismatch) map[Kind]bool {
 		k[m.Kind] = true
 	}
 	return k
+}
+
+func TestAChoiceThatNothingAskedForIsToldAsOne(t *testing.T) {
+	for name, c := range map[string]*Chain{
+		"of a flow that has a session":  natted(pool()).chain(),
+		"of a mapping that is there":    natted(behaving(element.EndpointIndependent, element.EndpointIndependent)).chain(),
+		"of a NAPT that no packet sees": nested().chain(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, napts := udp(1, 53), []string{"nat"}
+			seen := pkt{src: "192.0.2.10", sport: 2000, dport: 53}
+			if c.linkNamed("b") >= 0 {
+				napts = []string{"nat-b", "isp"}
+			} else {
+				follow(t, c, 0, p, seen)
+			}
+			if name == "of a mapping that is there" {
+				p.dport, seen.dport = 54, 54
+			}
+			chose(t, c, 1, p, seen, []Choice{choice(p, "192.0.2.10", 2001, napts...)}, MismatchChoice)
+		})
+	}
 }
 
 func TestAChoiceThatTheNATDoesNotAllowIsToldAsOne(t *testing.T) {
@@ -228,14 +250,14 @@ func TestAnythingElseThanTheChoiceMustBeEqual(t *testing.T) {
 		"a wrong port":    sentOutside(p, pkt{src: "192.0.2.10", sport: 2001, dport: 54}),
 		"not as chosen":   sentOutside(p, pkt{src: "192.0.2.10", sport: 2001, dport: 53}, choice(p, "192.0.2.10", 2002, "nat")),
 		"nothing at all":  {Choices: right.Choices},
-		"one frame twice": {Result{Out: slices.Repeat(right.Out, 2)}, right.Choices},
+		"one frame twice": {Result: Result{Out: slices.Repeat(right.Out, 2)}, Choices: right.Choices},
 	} {
 		_, diff := natted(pool()).chain().ProcessAgainst(0, inside, p.frame(), seen)
 		if !kinds(diff)[MismatchOutput] {
 			t.Errorf("%s: %v", name, diff)
 		}
 	}
-	_, diff := natted(pool()).chain().ProcessAgainst(0, inside, p.frame(), Seen{Result{Drops: []Drop{{"deny"}}}, right.Choices})
+	_, diff := natted(pool()).chain().ProcessAgainst(0, inside, p.frame(), Seen{Result: Result{Drops: []Drop{{"deny"}}}, Choices: right.Choices})
 	if k := kinds(diff); !k[MismatchDrops] || !k[MismatchOutput] {
 		t.Errorf("a packet dropped that should leave: %v", diff)
 	}
@@ -312,7 +334,7 @@ func TestOnlyFramesOfTheSameInterfaceHaveAnOrder(t *testing.T) {
 				order = append(order, o.Interface)
 			}
 			chain := copied().chain()
-			_, diff := chain.ProcessAgainst(0, inside, p.frame(), Seen{Result{Out: k.seen}, []Choice{choice(p, "192.0.2.10", 2002, "nat")}})
+			_, diff := chain.ProcessAgainst(0, inside, p.frame(), Seen{Result: Result{Out: k.seen}, Choices: []Choice{choice(p, "192.0.2.10", 2002, "nat")}})
 			if got := kinds(diff); k.want == "" && len(diff) != 0 || k.want != "" && (len(diff) != 1 || !got[k.want]) {
 				t.Errorf("want kind %q, got %v", k.want, diff)
 			}

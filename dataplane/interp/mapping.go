@@ -17,7 +17,7 @@ type session struct {
 	last     time.Duration
 	tcp      tcpState
 	timeouts element.Timeouts
-	// behind are sessions of NAPTs behind which are one with this to an engine: this one lives as long as any of them (joint.go).
+	// behind are sessions of NAPTs behind which are one with this to an engine: this one lives as long as any of them (loose.go).
 	behind []*session
 }
 

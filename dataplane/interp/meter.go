@@ -2,7 +2,10 @@ package interp
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math/bits"
+	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
@@ -78,16 +81,19 @@ func (m *meter) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
 func (m *meter) buckets(r *run, p *packet) *buckets {
 	key := m.subscriber(r, p)
 	b := m.of[key]
-	if b == nil {
-		m.makeRoom(r)
-		b = m.full(r.now)
-		m.of[key] = b
-		r.lasting(func() { delete(m.of, key) })
-		return b
+	if b != nil {
+		was := *b
+		r.lasting(func() { *b = was })
+		m.refill(b, r.now)
+		if !r.against || *b != *m.full(r.now) {
+			return b
+		}
+		m.end(r, key) // the engine may have forgotten it
 	}
-	was := *b
-	r.lasting(func() { *b = was })
-	m.refill(b, r.now)
+	m.makeRoom(r, key)
+	b = m.full(r.now)
+	m.of[key] = b
+	r.lasting(func() { delete(m.of, key) })
 	return b
 }
 
@@ -193,24 +199,72 @@ func (b *buckets) twoRates(c colour, cost uint64) colour {
 
 // makeRoom has a further subscriber fit: one whose buckets are full again is no different from one that was never there; else the
 // one that was idle for longest ends.
-func (m *meter) makeRoom(r *run) {
-	if m.Subscribers.PrefixLen == 0 || len(m.of) < m.Subscribers.Max {
-		return
-	}
-	var idlest uint32
-	var oldest *buckets
-	for key, b := range m.of {
-		now := *b
-		m.refill(&now, r.now)
-		if now == *m.full(r.now) {
-			m.end(r, key)
-		} else if oldest == nil || b.last < oldest.last || b.last == oldest.last && key < idlest {
-			idlest, oldest = key, b
+func (m *meter) makeRoom(r *run, key uint32) {
+	switch {
+	case m.Subscribers.PrefixLen == 0:
+	case r.against:
+		m.giveWay(r, key)
+	case len(m.of) >= m.Subscribers.Max:
+		m.forget(r)
+		if len(m.of) >= m.Subscribers.Max {
+			m.end(r, m.idlest())
 		}
 	}
-	if len(m.of) >= m.Subscribers.Max {
-		m.end(r, idlest)
+}
+
+// forget ends the subscribers whose buckets are full.
+func (m *meter) forget(r *run) {
+	for key, b := range m.of {
+		now := *b
+		if m.refill(&now, r.now); now == *m.full(r.now) {
+			m.end(r, key)
+		}
 	}
+}
+
+// idlest is the subscriber that was used least recently.
+func (m *meter) idlest() (key uint32) {
+	var oldest *buckets
+	for k, b := range m.of {
+		if oldest == nil || b.last < oldest.last || b.last == oldest.last && k < key {
+			key, oldest = k, b
+		}
+	}
+	return key
+}
+
+// looksAtAll is up to how many subscribers an engine looks at each, for the one that ends.
+const looksAtAll = 16
+
+// giveWay ends the subscriber, if any, that an engine did for a new one. Those that it has forgotten, or might have, are none.
+func (m *meter) giveWay(r *run, to uint32) {
+	var old netip.Addr
+	if i := slices.IndexFunc(r.subscribers, func(s Subscriber) bool { return s.Meter == m.name && s.New == addr(to) }); i >= 0 {
+		old = r.subscribers[i].Old
+		r.subscribers = slices.Delete(r.subscribers, i, i+1)
+	}
+	if !old.IsValid() && len(m.of) < m.Subscribers.Max {
+		return
+	}
+	m.forget(r)
+	if old.IsValid() {
+		m.endAs(r, num(old))
+	}
+	if len(m.of) >= m.Subscribers.Max {
+		r.denied = append(r.denied, fmt.Sprintf("%s: there are %d subscribers already", m.name, len(m.of)))
+	}
+}
+
+// endAs ends a subscriber that an engine ended.
+func (m *meter) endAs(r *run, key uint32) {
+	b := m.of[key]
+	if b == nil {
+		return
+	}
+	if idlest := m.idlest(); m.Subscribers.Max <= looksAtAll && m.of[idlest].last < b.last {
+		r.denied = append(r.denied, fmt.Sprintf("%s: %v ended, idle for %v, before %v, for %v", m.name, addr(key), r.now-b.last, addr(idlest), r.now-m.of[idlest].last))
+	}
+	m.end(r, key)
 }
 
 func (m *meter) end(r *run, key uint32) {

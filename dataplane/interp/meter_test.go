@@ -242,6 +242,43 @@ func TestASubscriberWhoseBucketsAreFullMakesRoom(t *testing.T) {
 	}
 }
 
+func TestTheSubscriberEndsThatTheEngineEnds(t *testing.T) {
+	made := func(src string) Subscriber { return Subscriber{Meter: "f/e", New: ip(src)} }
+	instead := func(src, old string) Subscriber { return Subscriber{Meter: "f/e", New: ip(src), Old: ip(old)} }
+	for name, k := range map[string]struct {
+		told  []Subscriber // for the third subscriber of two that may be
+		wrong bool
+	}{
+		"the idlest":                  {[]Subscriber{instead("10.0.0.4", "10.0.0.2")}, false},
+		"not the idlest":              {[]Subscriber{instead("10.0.0.4", "10.0.0.3")}, true},
+		"none":                        {[]Subscriber{made("10.0.0.4")}, true},
+		"none, and none is made":      {nil, true},
+		"another one is made as well": {[]Subscriber{instead("10.0.0.4", "10.0.0.2"), made("10.0.0.5")}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := oneElement(marking(element.Meter{Packets: true, Rate: 1, Burst: 1, Subscribers: element.Subscribers{PrefixLen: 32, Max: 2}}))
+			run := func(now time.Duration, src string, told ...Subscriber) []Mismatch {
+				frame := pkt{src: src}.frame()
+				_, diff := c.ProcessAgainst(now, inside, frame, Seen{Result: c.Peek(now, inside, frame, nil), Subscribers: told})
+				return diff
+			}
+			if diff := append(run(0, "10.0.0.2", made("10.0.0.2")), run(1, "10.0.0.3", made("10.0.0.3"))...); len(diff) > 0 {
+				t.Fatal(diff)
+			}
+			diff := run(2, "10.0.0.4", k.told...)
+			if kinds(diff)[MismatchChoice] != k.wrong {
+				t.Fatalf("mismatches are %v, want one of the choice: %t", diff, k.wrong)
+			}
+			if k.wrong {
+				return
+			}
+			if got := colourOf(c.Process(3, inside, pkt{src: "10.0.0.3"}.frame(), nil)); got != "red" {
+				t.Errorf("who did not end is %s, want red", got)
+			}
+		})
+	}
+}
+
 // TestTokensAreTakenWhateverBecomesOfThePacket has packets dropped behind a meter.
 func TestTokensAreTakenWhateverBecomesOfThePacket(t *testing.T) {
 	b := newBuilder()

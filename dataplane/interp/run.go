@@ -24,12 +24,13 @@ type run struct {
 	why    string // note of the element at work
 
 	// against an engine:
-	against   bool
-	told      []Choice
-	joint     map[int]*session // those that last NAPTs began for what is told, by index
-	exhausted bool             // where it made no choice, NAPTs have none
-	denied    []string         // choices that were not allowed
-	gave      []string         // NAPTs that made none
+	against bool
+	told    []*told
+	// subscribers are the engine's that no meter has yet.
+	subscribers []Subscriber
+	exhausted   bool     // where it made no choice, NAPTs have none
+	denied      []string // choices that were not allowed
+	gave        []string // NAPTs that made none
 }
 
 // counted is a counter's increment, kept apart until the run is accepted.

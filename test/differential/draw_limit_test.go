@@ -85,11 +85,7 @@ func (d *drawer) meter(name string) element.Meter {
 	}
 	m.Yellow, m.Red = action("yellow"), action("red")
 	if d.one("for subscribers", 2) {
-		// Behind a NAPT nobody sees which address of its pool a packet has that is dropped later: prefixes are those of whole pools.
-		m.Subscribers = element.Subscribers{Destination: d.one("by destination", 2), PrefixLen: int(draw("prefix", 1, 8, 16, 24)), Max: 1 << 16}
-		if m.Subscribers.Destination {
-			m.Subscribers.PrefixLen = int(draw("prefix", 1, 8, 24, 30, 32))
-		}
+		m.Subscribers = element.Subscribers{Destination: d.one("by destination", 2), PrefixLen: int(draw("prefix", 1, 8, 24, 30, 32)), Max: int(draw("subscribers", 1, 4, 16, 200, 1<<16))}
 		m.Rate = max(m.Rate, (m.Burst+m.ExcessBurst)/slowest)
 		if m.PeakRate > 0 {
 			m.PeakRate = max(m.PeakRate, m.Rate)

@@ -3,10 +3,12 @@ package differential
 import (
 	"encoding/binary"
 	"math/big"
+	"net/netip"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // level is what the buckets of a meter held at a time, in tokens.
@@ -39,11 +41,20 @@ func (m *model) level(s *shot, table uint32, t *programpb.Meter) *level {
 	}
 	l := m.meters[key]
 	if l == nil {
+		if t.GetSubscribers() != nil {
+			m.subscribers = append(m.subscribers, interp.Subscriber{Meter: m.p.GetTables()[table].GetName(), New: packets.Addr(key[1]), Old: m.makeRoom(table, t)})
+		}
 		l = &level{rational(t.GetBurst()), rational(t.GetExcessBurst()), m.now}
 		m.meters[key] = l
 	}
+	l.fill(t, m.now)
+	return l
+}
+
+// fill adds the tokens that came since the buckets were used.
+func (l *level) fill(t *programpb.Meter, now time.Duration) {
 	came := func(rate uint64) *big.Rat {
-		return new(big.Rat).Mul(rational(rate), big.NewRat(int64(m.now-l.at), int64(time.Second)))
+		return new(big.Rat).Mul(rational(rate), big.NewRat(int64(now-l.at), int64(time.Second)))
 	}
 	l.committed.Add(l.committed, came(t.GetRate()))
 	over := overflow(l.committed, t.GetBurst())
@@ -52,8 +63,34 @@ func (m *model) level(s *shot, table uint32, t *programpb.Meter) *level {
 	}
 	l.second.Add(l.second, over)
 	overflow(l.second, t.GetExcessBurst())
-	l.at = m.now
-	return l
+	l.at = now
+}
+
+// makeRoom has a further subscriber fit in a table: those whose buckets are full are forgotten, or else the one used least recently ends.
+func (m *model) makeRoom(table uint32, t *programpb.Meter) (ended netip.Addr) {
+	room := int(m.p.GetTables()[table].GetMaxSessions())
+	var idlest [2]uint32
+	var oldest *level
+	there := 0
+	for key, l := range m.meters {
+		if key[0] != table {
+			continue
+		}
+		now := level{new(big.Rat).Set(l.committed), new(big.Rat).Set(l.second), l.at}
+		if now.fill(t, m.now); now.committed.Cmp(rational(t.GetBurst())) == 0 && now.second.Cmp(rational(t.GetExcessBurst())) == 0 {
+			delete(m.meters, key)
+			continue
+		}
+		there++
+		if oldest == nil || l.at < oldest.at {
+			idlest, oldest = key, l
+		}
+	}
+	if there >= room {
+		delete(m.meters, idlest)
+		return packets.Addr(idlest[1])
+	}
+	return netip.Addr{}
 }
 
 // measure is the model's meter: RFC 2697 and RFC 2698 in fractions of tokens. It marks the packet, or gives the reason of its drop.

@@ -23,11 +23,12 @@ type model struct {
 	served  map[uint32]*pairing  // by table
 	follows map[known]*followed
 
-	now    time.Duration
-	pings  []ping // in fragments, to own addresses
-	result interp.Result
-	made   []*binding // for the present frame, whatever became of it
-	undo   []func()   // takes back what was done to state
+	now         time.Duration
+	pings       []ping // in fragments, to own addresses
+	result      interp.Result
+	subscribers []interp.Subscriber // new for the present frame
+	made        []*binding          // for the present frame, whatever became of it
+	undo        []func()            // takes back what was done to state
 	// returned are the bindings by which this packet was translated back: an error about it, made on
 	// its way, is about them, whatever the run that it meets.
 	returned []*binding
@@ -76,7 +77,7 @@ func (s *shot) tag(t packets.Tag) {
 
 // process runs a frame that has passed the checks of docs/elements.md, "Entry".
 func (m *model) process(now time.Duration, iface int, frame []byte) interp.Result {
-	m.now, m.result, m.made, m.undo, m.returned, m.visits = now, interp.Result{}, nil, nil, nil, m.visits[:0]
+	m.now, m.result, m.made, m.subscribers, m.undo, m.returned, m.visits = now, interp.Result{}, nil, nil, nil, nil, m.visits[:0]
 	v, _ := packets.Parse(frame)
 	s := &shot{entry: iface}
 	at := 14

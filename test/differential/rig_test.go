@@ -213,15 +213,28 @@ func (r *rig) inject(ctx context.Context, s step) ([]interp.Seen, [][]interp.Bin
 		}
 		inside := netip.AddrPortFrom(packets.Addr(b.GetInsideAddress()), uint16(b.GetInsidePort()))
 		remote := netip.AddrPortFrom(packets.Addr(b.GetRemoteAddress()), uint16(b.GetRemotePort()))
-		if !d.GetMade() {
-			table := r.res.Program.GetTables()[d.GetTable()].GetName()
-			ended[i] = append(ended[i], interp.Binding{Node: table, Proto: uint8(b.GetProto()), Inside: inside, Remote: remote, FromOutside: b.GetFromOutside()})
+		if table := r.res.Program.GetTables()[d.GetTable()]; table.GetMeter() != nil {
+			seen[i].Subscribers = subscribed(seen[i].Subscribers, table.GetName(), inside.Addr(), d.GetMade())
+		} else if !d.GetMade() {
+			ended[i] = append(ended[i], interp.Binding{Node: table.GetName(), Proto: uint8(b.GetProto()), Inside: inside, Remote: remote, FromOutside: b.GetFromOutside()})
 		} else if napts := r.naptsOf(b.GetRun()); napts != nil {
 			outside := netip.AddrPortFrom(packets.Addr(b.GetOutsideAddress()), uint16(b.GetOutsidePort()))
 			seen[i].Choices = append(seen[i].Choices, interp.Choice{NAPTs: napts, Proto: uint8(b.GetProto()), Inside: inside, Outside: outside, Remote: remote})
 		}
 	}
 	return seen, ended, nil
+}
+
+// subscribed adds a subscriber that a meter made, or one that it ended to make room for the next.
+func subscribed(list []interp.Subscriber, meter string, at netip.Addr, made bool) []interp.Subscriber {
+	switch last := len(list) - 1; {
+	case !made:
+		return append(list, interp.Subscriber{Meter: meter, Old: at})
+	case last >= 0 && list[last].Meter == meter && !list[last].New.IsValid():
+		list[last].New = at
+		return list
+	}
+	return append(list, interp.Subscriber{Meter: meter, New: at})
 }
 
 // naptsOf are the NAPTs of a run, in their order; nil: it is a balancer's.
@@ -239,7 +252,7 @@ func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did
 		return nil
 	}
 	twoShards := r.needsTwoShards(now, p, seen)
-	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, interp.Seen{Result: r.withoutARP(p, seen), Choices: did.Choices})
+	want, diff := r.oracle.ProcessAgainst(now, p.iface, p.frame, interp.Seen{Result: r.withoutARP(p, seen), Choices: did.Choices, Subscribers: did.Subscribers})
 	if len(diff) > 0 && r.answerRefused(twoShards, want, seen) {
 		r.stats.early++
 		want, diff = seen, nil

@@ -393,6 +393,7 @@ static struct sn_entry *make(struct sn_partition *partition, struct sn_state_tab
 		s->buckets.has[i] = meter_of(t)->limits.capacity[i];
 	entry_settle(partition, t, sh, &s->entry, 0, hash);
 	sh->created++;
+	sn_state_note_made(partition, t, &s->entry, now);
 	return &s->entry;
 }
 
