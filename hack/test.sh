@@ -21,7 +21,8 @@ trap 'kill -- "${beside[@]/#/-}" 2>/dev/null; kill -KILL "$watcher" 2>/dev/null;
 # check runs a command that counts as one test.
 check() {
   local command
-  printf -v command '%q ' "$@" # as it can be run again
+  printf -v command "%q " "$@" # as it can be run again
+  command=${command% }
   if "$@"; then echo "ok    $command"; note pass "$command"; else fail "$command"; fi
 }
 fail() { echo "FAIL  $*"; note fail "$*"; }
