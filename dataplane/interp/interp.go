@@ -187,7 +187,7 @@ func (c *Chain) Sessions(now time.Duration) []Session {
 	for _, n := range c.nats() {
 		for _, e := range n.inside {
 			for to, of := range e.sessions {
-				if !n.lives(e, of, now) {
+				if !of.lives(e.flow.proto, now) {
 					continue
 				}
 				f := e.flow

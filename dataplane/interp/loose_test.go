@@ -192,10 +192,10 @@ func sameEntry(a, b entry) bool {
 		maps.EqualFunc(a.sessions, b.sessions, func(a, b *session) bool { return reflect.DeepEqual(a, b) })
 }
 
-// answersBetween is nested, with timeouts for UDP. What comes from outside with a TTL of 1 is answered between the NAPTs.
-func answersBetween(first, last time.Duration) *Chain {
+// answersBetween is nested, with shorter timeouts at first. What comes from outside with a TTL of 1 is answered between the NAPTs.
+func answersBetween() *Chain {
 	b := nested()
-	for name, timeout := range map[string]time.Duration{"nat-a": first, "isp": last} {
+	for name, timeout := range map[string]time.Duration{"nat-a": 15 * time.Second, "isp": 20 * time.Second} {
 		e, _ := b.g.Nodes[b.node(name)].Element.(element.NAPT)
 		e.Timeouts.UDP = timeout
 		b.g.Nodes[b.node(name)].Element = e
@@ -224,10 +224,16 @@ func stops(t *testing.T, c *Chain, at float64, port uint16, bound bool) {
 	}
 }
 
-func TestAJointSessionEndsWithTheShortestTimeout(t *testing.T) {
-	c := answersBetween(15*time.Second, 20*time.Second)
-	p := udp(1, 53)
+// joint is a chain with a flow for which the engine has one session of two NAPTs; the first has the shorter timeout, 15 s.
+func joint(t *testing.T) (*Chain, pkt) {
+	t.Helper()
+	c, p := answersBetween(), udp(1, 53)
 	chose(t, c, 0, p, shownAs(2001), bothNAPTs(p, 2001))
+	return c, p
+}
+
+func TestAJointSessionEndsWithTheShortestTimeout(t *testing.T) {
+	c, p := joint(t)
 	stops(t, c, 15, 2001, true)
 	stops(t, c, 31, 2001, false)
 	chose(t, c, 32, p, shownAs(2002), bothNAPTs(p, 2002))
@@ -236,9 +242,7 @@ func TestAJointSessionEndsWithTheShortestTimeout(t *testing.T) {
 
 // TestAJointSessionIsThatOfTheFirstNAPTToo has packets use it which never come to the first NAPT.
 func TestAJointSessionIsThatOfTheFirstNAPTToo(t *testing.T) {
-	c := answersBetween(15*time.Second, 20*time.Second)
-	p := udp(1, 53)
-	chose(t, c, 0, p, shownAs(2001), bothNAPTs(p, 2001))
+	c, p := joint(t)
 	stops(t, c, 10, 2001, true)
 	stops(t, c, 20, 2001, true)
 	comesBack(t, c, 30, 2001)

@@ -40,7 +40,7 @@ func (n *nat) key(f flow) flow {
 
 // sessionOf is the live session of an entry with a remote; nil: none.
 func (n *nat) sessionOf(e *entry, to remote, now time.Duration) *session {
-	if s := e.sessions[to]; s != nil && n.lives(e, s, now) {
+	if s := e.sessions[to]; s != nil && s.lives(e.flow.proto, now) {
 		return s
 	}
 	return nil
@@ -55,14 +55,9 @@ func (n *nat) session(f flow, now time.Duration) (*entry, *session) {
 	return e, n.sessionOf(e, f.remote(), now)
 }
 
-// lives tells whether a session of an entry does.
-func (n *nat) lives(e *entry, s *session, now time.Duration) bool {
-	return s.lives(e.flow.proto, now)
-}
-
 func (n *nat) live(e *entry, now time.Duration) bool {
 	for _, s := range e.sessions {
-		if n.lives(e, s, now) {
+		if s.lives(e.flow.proto, now) {
 			return true
 		}
 	}
@@ -80,7 +75,7 @@ func (n *nat) forget(now time.Duration) {
 	n.sweep = 1<<63 - 1
 	for _, e := range n.inside {
 		for to, s := range e.sessions {
-			if n.lives(e, s, now) {
+			if s.lives(e.flow.proto, now) {
 				n.expires(e, s)
 				continue
 			}
@@ -146,7 +141,7 @@ func (n *nat) answers(e *entry, q question, now time.Duration) bool {
 		return true
 	case element.AddressDependent:
 		for to, s := range e.sessions {
-			if to.addr == q.remote && n.lives(e, s, now) {
+			if to.addr == q.remote && s.lives(e.flow.proto, now) {
 				return true
 			}
 		}
@@ -170,7 +165,7 @@ func (n *nat) crowded(e *entry, addr uint32, now time.Duration) bool {
 	}
 	ports := 0
 	for to, s := range e.sessions {
-		if to.addr == addr && n.lives(e, s, now) {
+		if to.addr == addr && s.lives(e.flow.proto, now) {
 			ports++
 		}
 	}

@@ -69,6 +69,9 @@ func (l *level) fill(t *programpb.Meter, now time.Duration) {
 // makeRoom has a further subscriber fit in a table: those whose buckets are full are forgotten, or else the one used least recently ends.
 func (m *model) makeRoom(table uint32, t *programpb.Meter) (ended netip.Addr) {
 	room := int(m.p.GetTables()[table].GetMaxSessions())
+	if len(m.meters) < room {
+		return netip.Addr{}
+	}
 	var idlest [2]uint32
 	var oldest *level
 	there := 0
