@@ -12,19 +12,29 @@ import (
 // NAPT could have chosen. Only what the entry's own flow leads to is sent there. It gives way to an engine's choice, and what follows
 // from it, the flows of the functions behind, moves along. If the engine makes a choice for the flow after all, that is its endpoint.
 
-// settle notes where an entry's flow comes from. A loose one gets the endpoint that the engine has chosen for it by now, if it has.
+// settle notes where an entry's flow comes from. A loose one gets the endpoint that the engine has chosen for it by now, if it has; so does
+// one whose endpoint the engine may have forgotten.
 func (r *run) settle(e *entry, f flow, by *entry) {
 	r.follow(e, by)
-	if !e.loose {
-		return
-	}
-	if c := r.choiceOf(e.nat, f, by); c != nil {
+	if c := r.choiceOf(e.nat, f, by); c != nil && (e.loose || r.forgotten(e, f.remote(), c)) {
 		c.taken = true
 		r.moveTo(e, c.outside(f.proto))
 	}
 }
 
-// moveTo gives a loose entry an endpoint that the engine has chosen.
+// forgotten tells whether the engine may have ended the session for which it chose an entry's endpoint, and a flow lives on. Only packets
+// that something behind the NAPT answers use that session; those that go on use the one of this NAPT and others behind.
+func (r *run) forgotten(e *entry, to remote, c *told) bool {
+	s := e.sessions[to]
+	if s == nil || !slices.ContainsFunc(s.behind, func(b *session) bool { return b.lives(e.flow.proto, r.now) }) {
+		return false
+	}
+	t := r.c.shortest(c.NAPTs)
+	t.TCP = min(t.TCP, t.TCPTransitory)
+	return r.now-e.chosen > timeoutOf(t, e.flow.proto, &tcpState{})
+}
+
+// moveTo gives an entry an endpoint that the engine has chosen.
 func (r *run) moveTo(e *entry, at endpoint) {
 	n := e.nat
 	if at != e.out {
@@ -38,8 +48,9 @@ func (r *run) moveTo(e *entry, at endpoint) {
 			return
 		}
 	}
-	e.loose = false
-	r.undoable(func() { e.loose = true })
+	loose, chosen := e.loose, e.chosen
+	e.loose, e.chosen = false, r.now
+	r.undoable(func() { e.loose, e.chosen = loose, chosen })
 }
 
 // vacate moves a loose entry away from where an entry of the flow goes.

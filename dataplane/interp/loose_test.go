@@ -3,6 +3,7 @@ package interp
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -108,14 +109,16 @@ func routedBetween(uneven bool) *Chain {
 	return b.chain()
 }
 
-// answered runs a packet that the router between the NAPTs answers: to the engine, only zone a's NAPT has a session.
-func answered(t *testing.T, c *Chain, at float64, port uint16) {
+// answered runs a packet that the router between the NAPTs answers: to the engine, only zone a's NAPT has a session. want are the kinds of
+// mismatches.
+func answered(t *testing.T, c *Chain, at float64, port uint16, want ...Kind) {
 	t.Helper()
 	p := pkt{sport: 1, dport: 53, ttl: 1}
 	seen := Seen{Result: c.Peek(seconds(at), inside, p.frame(), nil), Choices: []Choice{choice(p, "100.64.0.1", port, "nat-a")}}
 	only(t, seen.Result)
-	if _, diff := c.ProcessAgainst(seconds(at), inside, p.frame(), seen); len(diff) != 0 {
-		t.Fatal(diff)
+	_, diff := c.ProcessAgainst(seconds(at), inside, p.frame(), seen)
+	if got := slices.Collect(maps.Keys(kinds(diff))); !slices.Equal(got, want) {
+		t.Fatalf("mismatches of kinds %v, want %v: %v", got, want, diff)
 	}
 }
 
@@ -129,6 +132,25 @@ func TestALooseEndpointBecomesWhatTheEngineChooses(t *testing.T) {
 	for _, s := range c.Sessions(seconds(3)) {
 		if s.Loose || s.Node == "nat-a" && s.Outside != ap("100.64.0.1:2003") {
 			t.Errorf("%+v, want what was chosen", s)
+		}
+	}
+}
+
+// TestAnEndpointMayBeChosenAgainWhereItsFlowGoesOnByAnotherSession has the session of what the router answers end at the engine, unseen, while
+// the flow lives by that of both NAPTs. The first has the shorter timeout, 15 s.
+func TestAnEndpointMayBeChosenAgainWhereItsFlowGoesOnByAnotherSession(t *testing.T) {
+	c := routedBetween(true)
+	p := udp(1, 53)
+	chose(t, c, 0, p, shownAs(2001), bothNAPTs(p, 2001))
+	answered(t, c, 1, 2003)
+	chose(t, c, 14, p, shownAs(2001), nil)
+	answered(t, c, 15, 2004, MismatchChoice)
+	chose(t, c, 25, p, shownAs(2001), nil)
+	answered(t, c, 26, 2005)
+	comesBack(t, c, 27, 2001)
+	for _, s := range c.Sessions(seconds(27)) {
+		if s.Node == "nat-a" && s.Outside != ap("100.64.0.1:2005") {
+			t.Errorf("%+v, want what was chosen last", s)
 		}
 	}
 }

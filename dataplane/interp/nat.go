@@ -75,7 +75,8 @@ type entry struct {
 	flow     flow // its key
 	out      endpoint
 	sessions map[remote]*session
-	loose    bool // the engine has not chosen out (loose.go)
+	loose    bool          // the engine has not chosen out (loose.go)
+	chosen   time.Duration // when out was
 	// source is the entry of another NAPT whose endpoint the flow comes from; behind are the entries whose source this is or was.
 	source *entry
 	behind []*entry
@@ -280,7 +281,7 @@ func (n *nat) endpointAt(proto uint8, i int) endpoint {
 
 // add makes an entry without sessions in the place of expired ones.
 func (n *nat) add(r *run, key flow, at endpoint, loose bool, by *entry) *entry {
-	e := &entry{nat: n, flow: key, out: at, sessions: map[remote]*session{}, loose: loose}
+	e := &entry{nat: n, flow: key, out: at, sessions: map[remote]*session{}, loose: loose, chosen: r.now}
 	if old := n.inside[key]; old != nil {
 		n.remove(r, old)
 	}
