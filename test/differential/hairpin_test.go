@@ -134,3 +134,34 @@ func TestWhatComesBackAndGoesOutAgainHasOneBindingAmongSeveralWorkers(t *testing
 		}
 	}
 }
+
+// TestAFlowDoesNotGiveWayToWhatItsOwnPacketBegins has a packet pass a firewall that is full, as one of its flow, and come back to the other side
+// as one that begins a flow.
+func TestAFlowDoesNotGiveWayToWhatItsOwnPacketBegins(t *testing.T) {
+	p := newPair(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254, reversePath: "Off"}
+  functions:
+  - name: fw
+    firewall:
+      default: Accept
+      stateful: true
+      tracking: {maxFlows: 1}
+  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside, via: 192.0.2.254}
+      - {prefix: 10.5.0.0/16, port: inside, via: 10.0.0.2}
+  path: [inside, fw, rt, outside]
+`)
+	syn := tcpTo("10.5.0.9", "10.0.0.7", packets.SYN, "")
+	p.wants("outside", syn, "inside: 10.5.0.9 > 10.0.0.7 ttl 63 tcp 40000 > 80 flags 0x2 seq 1000 ack 0")
+	p.now += 2 * time.Second // an opening that nobody answers for a second gives way
+	other := ipFrom("10.0.0.7", "10.5.0.9")
+	other.Proto, other.Payload = packets.ProtoTCP, packets.TCP(other.Src, other.Dst, 80, 40000, packets.SYN, 5000, nil, nil)
+	p.wants("inside", other, "drop fw/full")
+	p.wants("outside", syn, "inside: 10.5.0.9 > 10.0.0.7 ttl 63 tcp 40000 > 80 flags 0x2 seq 1000 ack 0")
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
+}

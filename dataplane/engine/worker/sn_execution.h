@@ -30,6 +30,8 @@ struct sn_use {
 	uint8_t done;
 	uint8_t instead; /* made in the place of another one, which ends when the packet leaves */
 	uint8_t again;	 /* enum sn_again */
+	uint8_t held;	 /* until it is done; before, the entry was last used at: */
+	uint64_t last_use;
 };
 
 /* A flow that is closing begins again with the packet. */

@@ -4,6 +4,25 @@
 #include "sn_tcp.h"
 #include "sn_worker_impl.h"
 
+/* An entry that the packet uses does not give way to one that the packet makes: until it is known whether the
+ * packet leaves, it is as if used. */
+static void hold(struct sn_use *u, uint64_t now)
+{
+	if (u->entry->follows)
+		return;
+	u->held = 1;
+	u->last_use = u->entry->last_use;
+	u->entry->last_use = now;
+}
+
+/* The last one that was noted comes first: several may be of one entry. */
+static void let_go(struct sn_use *u)
+{
+	if (u->held)
+		u->entry->last_use = u->last_use;
+	u->held = 0;
+}
+
 struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
 				  bool is_return, bool made)
 {
@@ -19,8 +38,11 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
 	/* A flow's first packet is often its last: only the second is worth a place in the cache. */
 	if (made)
 		x->keep = false;
-	x->uses[x->n_uses++] =
+	x->uses[x->n_uses] =
 		(struct sn_use){.entry = &s->entry, .tcp = tcp, .is_return = is_return, .made = made};
+	if (!made && !x->warm_up)
+		hold(&x->uses[x->n_uses], x->now);
+	x->n_uses++;
 	return sn_pass();
 }
 
@@ -128,6 +150,8 @@ bool sn_journal_sessions(const struct sn_execution *x, struct sn_bundle_uses *us
 
 void sn_journal_commit(struct sn_execution *x)
 {
+	for (uint32_t i = x->n_uses; i-- > 0;)
+		let_go(&x->uses[i]);
 	if (x->warm_up || (unlikely(has_bundled(x)) && commit_bundle(x)))
 		return;
 	for (uint32_t i = 0; i < x->n_uses; i++) {
@@ -148,6 +172,7 @@ void sn_journal_roll_back(struct sn_execution *x, uint32_t n)
 	while (x->n_uses > n) {
 		struct sn_use *u = &x->uses[--x->n_uses];
 
+		let_go(u);
 		if (u->made && !u->done)
 			sn_entry_undo(x->partition, u->entry);
 	}
