@@ -29,6 +29,17 @@ type pair struct {
 func newPair(t *testing.T, spec string) *pair {
 	t.Helper()
 	needHarness(t)
+	r := compiled(t, spec)
+	r.workers = 1
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.engine.kill)
+	return &pair{T: t, r: r, now: time.Second}
+}
+
+func compiled(t *testing.T, spec string) *rig {
+	t.Helper()
 	text := "apiVersion: nfv.sinter.dev/v1alpha1\nkind: ServiceChain\nmetadata: {name: own}\nspec:\n" + spec
 	b, findings := manifest.Parse("chain.yaml", []byte(text), os.ReadFile)
 	if findings.HasErrors() {
@@ -49,12 +60,7 @@ func newPair(t *testing.T, spec string) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.workers = 1
-	if err := r.start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(r.engine.kill)
-	return &pair{T: t, r: r, now: time.Second}
+	return r
 }
 
 // send puts an IP packet in by an interface, and tells what came of it.

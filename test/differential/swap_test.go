@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/interp"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // TestProgramsAreSwappedUnderTrafficAndDecideKnownFlowsAnew changes rules and routes of random chains again and again while flows run: the
@@ -106,27 +108,31 @@ func (s *swapper) drive(ctx context.Context, n int) error {
 // swap changes the chain, if a change is found with which all sessions live on.
 func (s *swapper) swap(ctx context.Context) error {
 	for range 8 {
-		g := s.revise()
-		next, err := newRigOf(g, s.tabled)
+		next, err := newRigOf(s.revise(), s.tabled)
 		if err != nil || !sameState(next.res.Program, s.res.Program) {
 			continue
 		}
-		encoded, err := program.Encode(next.res.Program)
-		if err != nil {
-			return err
-		}
-		loaded, err := s.load(ctx, encoded, next.res)
-		if err != nil {
-			return s.engine.died(err)
-		}
-		if n := loaded.GetSessionsDropped(); n > 0 {
-			return fmt.Errorf("%d sessions were dropped, though tables and runs are as they were", n)
-		}
-		s.oracle = s.oracle.Continue(g, interp.Options{PortOverlapping: s.cut == partitionByHash})
-		s.g, s.res = g, next.res
 		s.swaps++
-		return nil
+		return s.become(ctx, next)
 	}
+	return nil
+}
+
+// become has engine and oracle go on with another chain, with which all sessions live on.
+func (r *rig) become(ctx context.Context, next *rig) error {
+	encoded, err := program.Encode(next.res.Program)
+	if err != nil {
+		return err
+	}
+	loaded, err := r.load(ctx, encoded, next.res)
+	if err != nil {
+		return r.engine.died(err)
+	}
+	if n := loaded.GetSessionsDropped(); n > 0 {
+		return fmt.Errorf("%d sessions were dropped, though tables and runs are as they were", n)
+	}
+	r.oracle = r.oracle.Continue(next.g, interp.Options{PortOverlapping: r.cut == partitionByHash})
+	r.g, r.res = next.g, next.res
 	return nil
 }
 
@@ -201,4 +207,43 @@ func (s *swapper) reviseBackends(before []element.Backend) (after []element.Back
 		after = append(after, element.Backend{Addr: after[n-1].Addr, Port: after[n-1].Port + 1, Weight: 1})
 	}
 	return after
+}
+
+// TestTheSessionsOfAZoneOutliveTheWayToAThirdNAPT has hosts of a zone with addresses of another one's pool, which is right: the zones do not see
+// each other. What no NAPT has translated is looked up as any host's, whether or not some packets are translated twice.
+func TestTheSessionsOfAZoneOutliveTheWayToAThirdNAPT(t *testing.T) {
+	const zones = `  interfaces:
+  - {name: zone1, address: 10.0.0.1/24}
+  - {name: zone2, address: 192.0.2.1/24}
+  - {name: wan, address: 203.0.113.1/24, gateway: 203.0.113.254}
+  functions:
+  - {name: nat1, napt: {pool: [192.0.2.11]}}
+  - {name: nat2, napt: {pool: [198.51.100.12]}}
+  - {name: nat3, napt: {pool: [203.0.113.9]}}
+  - name: rt
+    router:
+      ports: [{name: a, address: 172.16.0.1}, {name: b}, {name: out}]
+      routes: [{prefix: 0.0.0.0/0, port: out}]
+  links:
+  - {from: zone1, to: nat1.inside}
+  - {from: nat1.outside, to: rt.a}
+  - {from: zone2, to: nat2.inside}
+  - {from: nat2.outside, to: rt.b}
+  - {from: rt.out, to: nat3.inside}
+  - {from: nat3.outside, to: wan}
+`
+	direct := strings.NewReplacer("  - {name: nat3, napt: {pool: [203.0.113.9]}}\n", "", "  - {from: rt.out, to: nat3.inside}\n", "", "nat3.outside", "rt.out")
+	p := newPair(t, zones)
+	for round := range 2 {
+		for id := range uint32(8) {
+			ping := pingTo("192.0.2.11", "172.16.0.1")
+			ping.Payload = packets.ICMP(packets.ICMPEchoRequest, 0, id<<16|1, nil)
+			p.wants("zone2", ping, "zone2: 172.16.0.1 > 192.0.2.11 ttl 64 icmp 0/0")
+		}
+		if round == 0 {
+			if err := p.r.become(t.Context(), compiled(t, direct.Replace(zones))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 }

@@ -101,6 +101,7 @@ struct sn_run {
 	uint64_t tcp_transitory_ns;
 	uint64_t udp_ns;
 	uint64_t icmp_ns;
+	bool again; /* packets that a NAPT has translated may come to it */
 };
 
 /* What an operation, with its operands, does that matters beyond its execution. */
@@ -209,7 +210,6 @@ struct sn_program {
 	bool stateful;		    /* some leg reads or makes state: decisions are worth a cache */
 	bool unpartitioned;	    /* a packet may meet state of two shards: all are one unit */
 	bool unpartitioned_by_hash; /* the same with SN_PARTITION_BY_RSS */
-	bool translates_again;	    /* a packet that a NAPT has translated may come to another one */
 	bool cacheable;		    /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;

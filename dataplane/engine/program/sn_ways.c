@@ -98,21 +98,12 @@ static bool splits(const struct sn_program *p, const struct sn_class *c, const s
 	return met > 1;
 }
 
-static uint32_t n_making(const struct sn_program *p, const struct sn_leg *leg)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < leg->n_ops; i++)
-		n += (sn_leg_op(p, leg, i)->traits & SN_OP_MAKES_STATE) != 0;
-	return n;
-}
-
 /* Marks where a leg's packets come to that have a session. Whether some was not marked. */
 static bool spread(const struct sn_program *p, const struct sn_leg *leg, bool made_here, bool *made)
 {
 	bool more = false;
 
-	if (!made_here && !n_making(p, leg))
+	if (!made_here && !sn_leg_has(p, leg, SN_OP_MAKES_STATE))
 		return false;
 	for (uint32_t i = 0; i < SN_LEADS_MAX; i++) {
 		struct sn_lead lead = sn_leg_leads(p, leg, i);
@@ -138,23 +129,34 @@ static void find_made(const struct sn_program *p, bool *made)
 	}
 }
 
-/*
- * What becomes of packets that have a session behind a leg that makes it, or in one of those segments: some
- * come to the look-up of another one, or to a NAPT that makes one more.
+/* Notes runs to which a leg's packets come with a session. Whether they come to the look-up of another one.
  */
-static void look_behind(const struct sn_program *p, const bool *made, bool *turns_back, bool *again)
+static bool look_at(struct sn_program *p, const struct sn_leg *leg, bool made)
 {
+	for (uint32_t i = 0; i < leg->n_ops; i++) {
+		const struct sn_op *op = sn_leg_op(p, leg, i);
+
+		if (!(op->traits & SN_OP_MAKES_STATE))
+			continue;
+		p->runs[op->value].again |= made;
+		made = true;
+	}
+	return made && sn_leg_has(p, leg, SN_OP_FINDS_STATE);
+}
+
+/* What becomes of packets that have a session behind a leg that makes it, or in one of those segments. */
+static bool look_behind(struct sn_program *p, const bool *made)
+{
+	bool turns_back = false;
+
 	for (uint32_t s = 0; s < p->n_segments; s++)
 		for (uint32_t i = 0; i < p->segments[s].n_classes; i++) {
 			const struct sn_class *c = &p->classes[p->segments[s].first_class + i];
 
-			for (uint32_t j = 0; j < c->n_legs; j++) {
-				uint32_t n = made[s] + n_making(p, leg_of(p, c, j));
-
-				*turns_back |= n > 0 && sn_leg_has(p, leg_of(p, c, j), SN_OP_FINDS_STATE);
-				*again |= n > 1;
-			}
+			for (uint32_t j = 0; j < c->n_legs; j++)
+				turns_back |= look_at(p, leg_of(p, c, j), made[s]);
 		}
+	return turns_back;
 }
 
 /* Copies of some packet may meet state of two shards. */
@@ -169,7 +171,7 @@ static bool some_split(const struct sn_program *p, const struct meets *meets)
 int sn_ways_note(struct sn_program *p)
 {
 	struct meets meets;
-	bool turns_back = false;
+	bool turns_back;
 	bool *made;
 
 	if (!p->stateful)
@@ -185,7 +187,7 @@ int sn_ways_note(struct sn_program *p)
 	for (uint32_t i = 0; i < p->n_classes; i++)
 		p->classes[i].way = way_of(p, &p->classes[i], &meets);
 	find_made(p, made);
-	look_behind(p, made, &turns_back, &p->translates_again);
+	turns_back = look_behind(p, made);
 	/* All state of a packet is of one shard: it makes its sessions in that of its first, which its
 	 * answers find. */
 	if (turns_back || some_split(p, &meets))

@@ -70,8 +70,11 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	struct sn_state_owner *o = c->owners;
 
 	for (uint32_t i = 0; i < p->n_runs; i++, o++) {
-		*o = (struct sn_state_owner){
-			strdup(p->runs[i].name), p->runs[i].table, p->runs[i].max_sessions, {0}};
+		*o = (struct sn_state_owner){strdup(p->runs[i].name),
+					     p->runs[i].table,
+					     p->runs[i].max_sessions,
+					     {0},
+					     p->runs[i].again};
 		p->tables[o->table].kind->owner(o, &p->runs[i]);
 		if (!o->name)
 			return -ENOMEM;
@@ -79,7 +82,7 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		if (p->tables[i].kind->owner)
 			continue;
-		*o = (struct sn_state_owner){strdup(p->tables[i].name), i, 0, {0}};
+		*o = (struct sn_state_owner){strdup(p->tables[i].name), i, 0, {0}, false};
 		if (p->tables[i].kind->table_owner)
 			p->tables[i].kind->table_owner(o, &p->tables[i]);
 		if (!o++->name)
@@ -137,8 +140,11 @@ static int prepare_quotas(struct change *c, const struct sn_state *state, const 
 static int prepare_translated(struct change *c, const struct sn_program *p)
 {
 	uint32_t n, all = 0;
+	bool again = false;
 
-	if (!p->translates_again)
+	for (uint32_t i = 0; i < p->n_runs; i++)
+		again |= p->runs[i].again;
+	if (!again)
 		return 0;
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		if (p->tables[i].kind->translated) {

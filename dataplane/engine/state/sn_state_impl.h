@@ -106,6 +106,7 @@ struct sn_state_owner {
 	uint32_t table; /* in state->tables */
 	uint32_t max_entries;
 	uint32_t timeout_ms[SN_OWNER_TIMEOUTS]; /* as the kind numbers them */
+	bool again; /* packets with sources of state->translated come to it: see sn_run */
 };
 
 /* Workers read it; what they write is in shards and partitions. */

@@ -337,7 +337,7 @@ uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct 
 	if (unlikely(state->partitioning.by == SN_PARTITION_BY_RSS) && sn_has_ports(f->proto) &&
 	    ((const struct napt_table *)state->tables[state->owners[run].table])->by_end)
 		return sn_rss_bucket(sn_rss_words(f->src, 0, f->sport, 0));
-	if (unlikely(state->n_translated > 0) &&
+	if (unlikely(state->owners[run].again) &&
 	    sn_range_of(state->translated, state->n_translated, f->src) != SN_NO_INDEX)
 		return sn_flow_shard(state, SN_CUT_BY_PORT, f);
 	return sn_flow_shard(state, SN_CUT_BY_HOST, f);
