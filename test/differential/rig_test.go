@@ -257,6 +257,9 @@ func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did
 		r.stats.early++
 		want, diff = seen, nil
 	}
+	if r.exhausts && slices.ContainsFunc(diff, foundNoPort) && r.shardFull(ctx) {
+		diff = slices.DeleteFunc(diff, foundNoPort)
+	}
 	r.stats.packets++
 	for _, o := range want.Out {
 		if o.Unresolved {
@@ -273,7 +276,7 @@ func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did
 	for _, d := range want.Drops {
 		r.stats.drops[d.Reason]++
 	}
-	if len(diff) == 0 || r.exhausts && r.shardFull(ctx, diff) {
+	if len(diff) == 0 {
 		return nil
 	}
 	r.history[len(r.history)-1].packets = r.history[len(r.history)-1].packets[:i+1]
@@ -406,14 +409,11 @@ func (r *rig) arpAnswer(p sent) ([]byte, bool) {
 		mac, binary.BigEndian.Uint32(b[24:]), sender, binary.BigEndian.Uint32(b[14:])), nil), true
 }
 
-// shardFull tells whether the only difference is a NAPT that found no port where the oracle did, and
-// some shard of the engine has all its ports in use.
-func (r *rig) shardFull(ctx context.Context, diff []interp.Mismatch) bool {
-	for _, d := range diff {
-		if d.Kind != interp.MismatchExhausted {
-			return false
-		}
-	}
+// foundNoPort tells whether a difference is a NAPT that found no port where the oracle did.
+func foundNoPort(d interp.Mismatch) bool { return d.Kind == interp.MismatchExhausted }
+
+// shardFull tells whether some shard of the engine has all its ports in use.
+func (r *rig) shardFull(ctx context.Context) bool {
 	for table, t := range r.res.Program.GetTables() {
 		if len(t.GetPool()) == 0 {
 			continue
