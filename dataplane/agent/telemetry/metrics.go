@@ -53,6 +53,7 @@ var (
 	sessionsCreated   = metric("sessions_created_total", "Sessions made.", "table")
 	sessionsExpired   = metric("sessions_expired_total", "Sessions that were idle for too long.", "table")
 	sessionsExhausted = metric("sessions_exhausted_total", "Sessions that could not be created, because no port or entry was free.", "table")
+	sessionsEvicted   = metric("sessions_evicted_total", "TCP openings that ended for another one: for want of a port or of room, or because too many were half open.", "table")
 
 	meterPackets = metric("meter_packets_total", "Packets measured by a meter of a rate limiter.", "table", "color")
 	meterBytes   = metric("meter_bytes_total", "Bytes of IP packets measured by a meter of a rate limiter.", "table", "color")
@@ -269,6 +270,7 @@ func (e exposition) tables(s *programpb.Stats) {
 		e.counter(sessionsCreated, t.GetCreated(), t.GetName())
 		e.counter(sessionsExpired, t.GetExpired(), t.GetName())
 		e.counter(sessionsExhausted, t.GetExhausted(), t.GetName())
+		e.counter(sessionsEvicted, t.GetEvicted(), t.GetName())
 		if t.GetMeter() != nil {
 			e.colors(t)
 		}

@@ -45,7 +45,7 @@ func testSeen(t *testing.T) *Seen {
 				{Reason: "arp", Kind: programpb.DropKind_DROP_KIND_CONSUMED, Packets: 7 * n, Bytes: 420 * n},
 				{Reason: "tx-full", Kind: programpb.DropKind_DROP_KIND_LOSS, Packets: 20 * n, Bytes: 1280 * n},
 			},
-			Tables: []*programpb.TableStats{{Name: "nat", Sessions: 12, Created: 30 * n, Expired: 20 * n, Exhausted: n}, {Name: "lim/all", Meter: &programpb.MeterStats{
+			Tables: []*programpb.TableStats{{Name: "nat", Sessions: 12, Created: 30 * n, Expired: 20 * n, Exhausted: n, Evicted: 3 * n}, {Name: "lim/all", Meter: &programpb.MeterStats{
 				Green: &programpb.MeterCount{Packets: 7 * n, Bytes: 700 * n}, Yellow: &programpb.MeterCount{Packets: n, Bytes: 100 * n},
 			}}},
 			Workers: []*programpb.WorkerStats{{

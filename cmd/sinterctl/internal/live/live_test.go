@@ -109,3 +109,16 @@ func TestAMeterIsShownWithItsColors(t *testing.T) {
 		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
 	}
 }
+
+func TestAStateTableIsShownWithWhatItMadeRefusedAndEvicted(t *testing.T) {
+	s := sample(2, 1)
+	s.Tables = []*programpb.TableStats{{Name: "fw/flows", Sessions: 3, Created: 19, Expired: 5, Exhausted: 4, Evicted: 7}}
+	var b bytes.Buffer
+	if err := Text(&b, Make(nil, s, s), 0); err != nil {
+		t.Fatal(err)
+	}
+	const want = "SESSIONS  CREATED  EXPIRED  REFUSED  EVICTED  STATE\n3         19       5        4        7        fw/flows\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
+	}
+}

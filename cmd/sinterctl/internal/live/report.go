@@ -64,6 +64,7 @@ type Table struct {
 	Created   uint64 `json:"created"`
 	Expired   uint64 `json:"expired"`
 	Exhausted uint64 `json:"exhausted"`
+	Evicted   uint64 `json:"evicted"`
 	// Colors are what a meter measured packets as; of others there are none.
 	Colors *Colors `json:"colors,omitempty"`
 }
@@ -110,7 +111,7 @@ type maker struct {
 
 func (m maker) tables(before, now []*programpb.TableStats) (out []Table) {
 	for _, t := range now {
-		table := Table{t.GetName(), t.GetSessions(), t.GetCreated(), t.GetExpired(), t.GetExhausted(), nil}
+		table := Table{t.GetName(), t.GetSessions(), t.GetCreated(), t.GetExpired(), t.GetExhausted(), t.GetEvicted(), nil}
 		if n := t.GetMeter(); n != nil {
 			var b *programpb.MeterStats
 			if i := slices.IndexFunc(before, func(o *programpb.TableStats) bool { return o.GetName() == t.GetName() }); i >= 0 {

@@ -26,9 +26,9 @@ func Text(w io.Writer, r Report, width int) error {
 	table(&b, "PACKETS\tPPS\tBIT/S\tKIND\tDROPPED AS", len(r.Drops), func(i int) string {
 		return row(r.Drops[i].Rate, r.Drops[i].Kind+"\t"+r.Drops[i].Reason)
 	})
-	table(&b, "SESSIONS\tCREATED\tEXPIRED\tREFUSED\tSTATE", len(r.Tables), func(i int) string {
+	table(&b, "SESSIONS\tCREATED\tEXPIRED\tREFUSED\tEVICTED\tSTATE", len(r.Tables), func(i int) string {
 		t := r.Tables[i]
-		return fmt.Sprintf("%d\t%d\t%d\t%d\t%s", t.Sessions, t.Created, t.Expired, t.Exhausted, t.Name)
+		return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%s", t.Sessions, t.Created, t.Expired, t.Exhausted, t.Evicted, t.Name)
 	})
 	var meters []Table
 	for _, t := range r.Tables {
