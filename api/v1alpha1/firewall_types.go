@@ -112,6 +112,19 @@ type Tracking struct {
 	// +optional
 	// +kubebuilder:default=false
 	PickUp bool `json:"pickUp,omitempty"`
+
+	// MaxHalfOpen bounds the TCP flows whose opening is not over, about: above it the one ends that is opening for longest. Absent: only
+	// maxFlows does.
+	// +optional
+	// +kubebuilder:validation:Minimum=2048
+	// +kubebuilder:validation:Maximum=16777216
+	MaxHalfOpen int32 `json:"maxHalfOpen,omitempty"`
+
+	// Strict has TCP segments of known flows checked by their sequence and acknowledgment numbers and the windows of both ends (RFC 9293
+	// section 3.10.7.4). Those that do not fit are Invalid. Connections that were picked up are not checked.
+	// +optional
+	// +kubebuilder:default=false
+	Strict bool `json:"strict,omitempty"`
 }
 
 // DefaultTracking is that of a firewall which does not say how it follows flows.

@@ -22,6 +22,10 @@ type Tracking struct {
 	Max      int      // flows at the same time
 	// PickUp lets a TCP segment with ACK, and without SYN and RST, begin a flow: of a connection whose opening nobody saw.
 	PickUp bool
+	// HalfOpen bounds the TCP flows that are opening, about; 0: nothing does.
+	HalfOpen int
+	// Strict has the segments of TCP flows that began with a SYN checked by their numbers and windows.
+	Strict bool
 	// Full is the reason under which a packet is dropped that would begin a flow for which there is no room.
 	Full string
 }
@@ -30,6 +34,12 @@ func (t Tracking) String() string {
 	s := fmt.Sprintf("%s at most %d, tcp %s/%s udp %s icmp %s", t.Table, t.Max, t.Timeouts.TCP, t.Timeouts.TCPTransitory, t.Timeouts.UDP, t.Timeouts.ICMP)
 	if t.PickUp {
 		s += ", picks up"
+	}
+	if t.HalfOpen > 0 {
+		s += fmt.Sprintf(", %d half open", t.HalfOpen)
+	}
+	if t.Strict {
+		s += ", strict"
 	}
 	return s
 }

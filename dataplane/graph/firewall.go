@@ -302,7 +302,7 @@ func (b *builder) tracking(f *function, spec *v1alpha1.Tracking) element.Trackin
 		s = *spec
 	}
 	return element.Tracking{
-		Table: f.name + "/flows", Max: int(s.MaxFlows), PickUp: s.PickUp, Full: f.name + "/full",
+		Table: f.name + "/flows", Max: int(s.MaxFlows), PickUp: s.PickUp, Strict: s.Strict, HalfOpen: int(s.MaxHalfOpen), Full: f.name + "/full",
 		Timeouts: element.Timeouts{
 			TCP:           b.timeout(f, field+".timeouts.tcp", s.Timeouts.TCP),
 			TCPTransitory: b.timeout(f, field+".timeouts.tcpTransitory", s.Timeouts.TCPTransitory),

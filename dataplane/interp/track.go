@@ -32,6 +32,7 @@ type flows struct {
 	of map[flow]*tracked // by their ends, the one inside first
 	// sweep is the earliest time at which some flow may be over.
 	sweep time.Duration
+	begun int // TCP flows
 }
 
 // tracked is a followed flow, in the direction of the packet that began it.
@@ -41,7 +42,9 @@ type tracked struct {
 	table   *flows
 	from    *entry // whose endpoint its source is, if that was loose when it began
 	last    time.Duration
+	number  int      // of those that the table has begun; 0: it began again
 	tcp     tcpState // its inside is the side that began
+	win     windows  // if its segments are checked: tcp.checked
 }
 
 func (c *Chain) flowsOf(t element.Tracking) *flows {
@@ -54,7 +57,7 @@ func (c *Chain) flowsOf(t element.Tracking) *flows {
 // resume: flows stay, with the timeouts of now.
 func (t *track) resume(before meaning) meaning {
 	if old, ok := before.(*track); ok {
-		t.of, t.sweep = old.of, 0
+		t.of, t.begun, t.sweep = old.of, old.begun, 0
 	}
 	return t
 }
@@ -147,7 +150,7 @@ func (t *flows) state(ip []byte, outside bool, now time.Duration) (int, *tracked
 	switch {
 	case e == nil && opens, e != nil && syn && e.tcp.closing:
 		return element.TrackNew, nil
-	case e == nil || !e.fits(ip, outside):
+	case e == nil || !e.fits(ip, outside), e.tcp.checked && !e.win.fit(ip, e.sideOf(outside), &e.tcp):
 		return element.TrackInvalid, nil
 	}
 	return element.TrackEstablished, e
@@ -179,6 +182,9 @@ func (t *track) pass(r *run, _ *graph.Node, p *packet, _ int) (int, bool) {
 func (e *tracked) use(r *run, outside bool, ip []byte) {
 	was := *e
 	r.undoable(func() { *e = was })
+	if e.tcp.checked {
+		e.win.move(ip, e.sideOf(outside), &e.tcp)
+	}
 	if e.proto != protoTCP || e.tcp.use(transport(ip), e.sideOf(outside)) {
 		e.last = r.now
 	}
@@ -198,6 +204,7 @@ func (a *admit) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
 			return ended, false
 		}
 		e = &tracked{flow: f, outside: a.outside, table: a.flows, last: r.now}
+		e.tcp.checked = a.Strict && syn
 		e.from = r.depend(p.by, e)
 		a.begin(r, e)
 		r.note("a flow begins")
@@ -210,8 +217,14 @@ func (a *admit) pass(r *run, n *graph.Node, p *packet, _ int) (int, bool) {
 func (t *flows) begin(r *run, e *tracked) {
 	key := e.key()
 	old := t.of[key]
+	begun := t.begun
+	if e.proto == protoTCP && (old == nil || !t.live(old, r.now)) {
+		t.begun++
+		e.number = t.begun
+	}
 	t.of[key] = e
 	r.undoable(func() {
+		t.begun = begun
 		delete(t.of, key)
 		if old != nil {
 			t.of[key] = old
@@ -233,18 +246,32 @@ func (t *flows) full(now time.Duration) bool {
 	return len(t.of) >= t.Max
 }
 
-// evict ends a TCP flow that is not answered, and that was idle for a second or longer.
+// evict ends a flow that may end for another one.
 func (t *flows) evict(now time.Duration, b Binding) error {
 	f := flow{proto: b.Proto, src: num(b.Inside.Addr()), dst: num(b.Remote.Addr()), sport: b.Inside.Port(), dport: b.Remote.Port()}
 	e := t.find(f, b.FromOutside, now)
 	if e == nil || e.outside != b.FromOutside {
 		return fmt.Errorf("%s has no flow %v → %v", b.Node, b.Inside, b.Remote)
 	}
-	if e.proto != protoTCP || e.tcp.answered || now-e.last < openingIdle {
-		return fmt.Errorf("%s may not end the flow %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, e.tcp.answered, now-e.last)
+	if !t.mayEnd(e, now) {
+		return fmt.Errorf("%s may not end the flow %v → %v: protocol %d, %s, answered: %t, idle for %v, %d began after it", b.Node, b.Inside, b.Remote, b.Proto,
+			e.state(), e.tcp.answered, now-e.last, t.begun-e.number)
 	}
 	delete(t.of, e.key())
 	return nil
+}
+
+// shards is how many parts an engine's table has, each of which has its share of flows that are opening (docs/sharding.md).
+const shards = 128
+
+// mayEnd tells whether a flow may end for another one: because there is no room, or too many are opening.
+func (t *flows) mayEnd(e *tracked, now time.Duration) bool {
+	if e.proto != protoTCP {
+		return false
+	}
+	others := (t.HalfOpen+shards-1)/shards - 1 // and one that is about to begin
+	tooMany := t.HalfOpen > 0 && e.number > 0 && t.begun-e.number >= others && e.state() == "opening" && e.last != now
+	return tooMany || !e.tcp.answered && now-e.last >= openingIdle
 }
 
 // Flow is a live flow that a table follows.

@@ -11,6 +11,9 @@ import (
 // maxFlows is how many flows a table may have; the engine has the same limit (kind/sn_track.c).
 const maxFlows = 1 << 24
 
+// minHalfOpen is the smallest bound of those that are opening; of a shard it is 16.
+const minHalfOpen = 2048
+
 func init() {
 	operations[reflect.TypeFor[*programpb.Op_Admit]()] = operation{
 		kind: State,
@@ -32,8 +35,15 @@ func init() {
 		text: func(_ *Program, t *programpb.StateTable) string {
 			k := t.GetTracking()
 			ms := func(n uint32) time.Duration { return time.Duration(n) * time.Millisecond }
-			return fmt.Sprintf("at most %d flows, tcp %s/%s, udp %s, icmp %s", t.GetMaxSessions(), ms(k.GetTcpMs()), ms(k.GetTcpTransitoryMs()),
+			s := fmt.Sprintf("at most %d flows, tcp %s/%s, udp %s, icmp %s", t.GetMaxSessions(), ms(k.GetTcpMs()), ms(k.GetTcpTransitoryMs()),
 				ms(k.GetUdpMs()), ms(k.GetIcmpMs()))
+			if n := k.GetMaxHalfOpen(); n > 0 {
+				s += fmt.Sprintf(", %d half open", n)
+			}
+			if k.GetStrict() {
+				s += ", strict"
+			}
+			return s
 		},
 		holds: "flows, both ways",
 	})
@@ -51,6 +61,9 @@ func trackingTable(at string, t *programpb.StateTable) error {
 	}
 	if n := t.GetMaxSessions(); n < 1 || n > maxFlows {
 		return fmt.Errorf("%s: max_sessions is %d, want 1..%d flows", at, n, maxFlows)
+	}
+	if n := k.GetMaxHalfOpen(); n != 0 && (n < minHalfOpen || n > maxFlows) {
+		return fmt.Errorf("%s: max_half_open is %d, want 0 or %d..%d", at, n, minHalfOpen, maxFlows)
 	}
 	return nil
 }

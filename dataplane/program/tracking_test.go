@@ -42,6 +42,9 @@ func tracked(change func(p *programpb.Program, track *programpb.Track, admit *pr
 var trackingExamples = []example{
 	{"tracking", tableOfFlows(func(*programpb.StateTable) {}), nil},
 	{"tracking-largest", tableOfFlows(func(t *programpb.StateTable) { t.MaxSessions = maxFlows }), nil},
+	{"tracking-strict", tableOfFlows(func(t *programpb.StateTable) { t.Tracking.Strict, t.Tracking.MaxHalfOpen = true, minHalfOpen }), nil},
+	{"tracking-half-open-2047", tableOfFlows(func(t *programpb.StateTable) { t.Tracking.MaxHalfOpen = minHalfOpen - 1 }), []string{"max_half_open is 2047, want 0 or 2048..16777216"}},
+	{"tracking-half-open-16777217", tableOfFlows(func(t *programpb.StateTable) { t.Tracking.MaxHalfOpen = maxFlows + 1 }), []string{"max_half_open is 16777217, want 0 or 2048..16777216"}},
 	{"tracking-flows-0", tableOfFlows(func(t *programpb.StateTable) { t.MaxSessions = 0 }), []string{"tables[1] (fw/flows): max_sessions is 0, want 1..16777216 flows"}},
 	{"tracking-flows-16777217", tableOfFlows(func(t *programpb.StateTable) { t.MaxSessions = maxFlows + 1 }), []string{"max_sessions is 16777217, want 1..16777216 flows"}},
 	{"tracking-tcp-0", tableOfFlows(func(t *programpb.StateTable) { t.Tracking.TcpMs = 0 }), []string{"tables[1] (fw/flows): tcp_ms is 0, want at least 1"}},

@@ -138,6 +138,7 @@ func (*emitter) tracking(k element.Tracking, t *programpb.StateTable) {
 	t.MaxSessions = uint32(k.Max)
 	t.Tracking = &programpb.Tracking{
 		TcpMs: ms(k.Timeouts.TCP), TcpTransitoryMs: ms(k.Timeouts.TCPTransitory), UdpMs: ms(k.Timeouts.UDP), IcmpMs: ms(k.Timeouts.ICMP),
+		Strict: k.Strict, MaxHalfOpen: uint32(k.HalfOpen),
 	}
 }
 

@@ -9,7 +9,10 @@ import (
 
 // drawStateful draws a stateful firewall: rules for new packets in each direction, sometimes for those of other states.
 func drawStateful(d *drawer, _ [2]int) (left, right side) {
-	t := element.Tracking{Timeouts: d.timeouts(), Max: manyFlows, PickUp: d.one("picks up", 3)}
+	t := element.Tracking{Timeouts: d.timeouts(), Max: manyFlows, PickUp: d.one("picks up", 3), Strict: d.one("strict", 3)}
+	if d.one("few half open", 3) {
+		t.HalfOpen = 2048
+	}
 	if d.one("runs full", 6) {
 		t.Max = d.int("flows", 1, 400)
 	}

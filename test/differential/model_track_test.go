@@ -23,6 +23,7 @@ type known struct {
 type followed struct {
 	last time.Duration
 	tcp  connection
+	win  checking
 }
 
 // over tells whether it has been idle for too long.
@@ -74,7 +75,7 @@ func (m *model) track(s *shot, t *programpb.Track) (left bool) {
 	switch {
 	case f == nil && t.GetOpens(), f != nil && t.GetSyn() && f.tcp.ends:
 		return m.segment(s, t.GetNew())
-	case f == nil || s.ip[9] == packets.ProtoICMP && asks(s.ip) != along:
+	case f == nil || s.ip[9] == packets.ProtoICMP && asks(s.ip) != along, f.win.on && !f.win.takes(segmentOf(s.ip), directionOf(along), &f.tcp):
 		return m.segment(s, t.GetInvalid())
 	}
 	m.follow(f, s, along)
@@ -83,13 +84,22 @@ func (m *model) track(s *shot, t *programpb.Track) (left bool) {
 
 func first[A, B any](a A, _ B) A { return a }
 
+// directionOf is 0 for packets of the side that began.
+func directionOf(along bool) int {
+	if along {
+		return 0
+	}
+	return 1
+}
+
 // follow has a packet refresh its flow.
 func (m *model) follow(f *followed, s *shot, along bool) {
 	was := *f
 	m.undo = append(m.undo, func() { *f = was })
-	direction := 1
-	if along {
-		direction = 0
+	direction := directionOf(along)
+	if f.win.on {
+		f.win.hear(segmentOf(s.ip), direction, &f.tcp)
+		f.tcp.checked = true
 	}
 	if s.ip[9] != packets.ProtoTCP || f.tcp.hear(s.transport(), direction) {
 		f.last = m.now
@@ -112,6 +122,7 @@ func (m *model) admit(s *shot, a *programpb.Admit) (reason string) {
 		begun := known{table, s.ip[9], src, dst, a.GetFromOutside()}
 		delete(m.follows, known{table, s.ip[9], dst, src, !a.GetFromOutside()}) // it is over
 		f, along = &followed{last: m.now, tcp: connection{shift: [2]int{-1, -1}}}, true
+		f.win.on = m.p.GetTables()[table].GetTracking().GetStrict() && s.ip[9] == packets.ProtoTCP && segmentOf(s.ip).syn
 		m.follows[begun] = f
 		m.undo = append(m.undo, func() { delete(m.follows, begun) })
 	}

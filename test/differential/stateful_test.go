@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // TestStatefulFirewallsDoWhatTheUnmergedChainDoes runs random chains, each with a stateful firewall at least, while time goes on between
@@ -46,4 +48,38 @@ func (d *drawer) statefuls() {
 		a = d.join(right, 0, 2, ends)
 	}
 	d.link(a, b)
+}
+
+// TestAFloodOfOpeningsLeavesWhatIsEstablishedAndNoMoreThanItsBound has a firewall see many SYNs that nobody answers.
+func TestAFloodOfOpeningsLeavesWhatIsEstablishedAndNoMoreThanItsBound(t *testing.T) {
+	const bound, flood = 2048, 6000
+	p := newPair(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - name: fw
+    firewall: {default: Accept, stateful: true, tracking: {maxHalfOpen: 2048}}
+  path: [inside, fw, outside]
+`)
+	p.send("inside", tcpTo("10.0.0.2", "8.8.8.8", packets.SYN, ""))
+	answer := ipFrom("8.8.8.8", "10.0.0.2")
+	answer.Proto, answer.Payload = packets.ProtoTCP, packets.TCP(answer.Src, answer.Dst, 80, 40000, packets.SYN|packets.ACK, 5000, nil, nil)
+	p.send("outside", answer)
+	p.send("inside", tcpTo("10.0.0.2", "8.8.8.8", packets.ACK, ""))
+	for i := range uint32(flood) {
+		syn := tcpTo("10.0.0.2", "8.8.8.8", packets.SYN, "")
+		syn.Src += 1 + i/250
+		syn.Payload = packets.TCP(syn.Src, syn.Dst, uint16(2000+i%250), 80, packets.SYN, i, nil, nil)
+		p.send("inside", syn)
+	}
+	states := map[string]int{}
+	for _, f := range p.r.oracle.Flows(p.now) {
+		states[f.State]++
+	}
+	if states["established"] != 1 || states["opening"] > bound || states["opening"] < bound*9/10 {
+		t.Errorf("%v, want the one that is established, and about %d that are opening", states, bound)
+	}
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
 }

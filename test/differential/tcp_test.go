@@ -1,10 +1,12 @@
 package differential
 
 import (
+	"fmt"
 	"net/netip"
 	"testing"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -77,6 +79,49 @@ func TestTheEngineFollowsTCPConnectionsAsTheUnmergedChainDoes(t *testing.T) {
 			defer r.engine.kill()
 			if err := r.follow(t, 1, scale(100_000, 40_000)); err != nil {
 				t.Fatal(err)
+			}
+		})
+	}
+}
+
+// TestTheEngineChecksWindowsAsTheUnmergedChainDoes has few connections pass strict firewalls (f; turned round: F), NAPTs (n) among them: numbers are
+// at the bounds of windows, ends of the range of numbers among them.
+func TestTheEngineChecksWindowsAsTheUnmergedChainDoes(t *testing.T) {
+	needHarness(t)
+	for _, functions := range []string{"f", "F", "fn", "nf", "ff", "fnF"} {
+		t.Run(functions, func(t *testing.T) {
+			t.Parallel()
+			r, err := newRig(inARow(t.Name(), len(functions), func(b *builder, i int) (left, right side) {
+				if functions[i] == 'n' {
+					return oneNAPT(b, i)
+				}
+				id := fmt.Sprint("fw", i)
+				return b.follows(id, element.Tracking{Timeouts: timeouts, Max: manyFlows, Strict: true, Table: id + "/flows", Full: id + "/full"}, functions[i] == 'F')
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer r.engine.kill()
+			if err := r.follow(t, 1, scale(60_000, 8_000)); err != nil {
+				t.Fatal(err)
+			}
+			stats, err := r.engine.Stats(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			hits := uint64(0)
+			for _, w := range stats.GetWorkers() {
+				hits += w.GetCacheHits()
+			}
+			t.Logf("%d packets, %d of flows that the cache knew; drops: %v", r.stats.packets, hits, r.stats.drops)
+			if hits == 0 && functions != "fnF" {
+				t.Error("no packet was checked by a cached decision")
+			}
+			if r.stats.drops["fw0-invalid"]+r.stats.drops["fw1-invalid"] == 0 {
+				t.Error("no segment was invalid")
 			}
 		})
 	}

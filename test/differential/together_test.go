@@ -60,7 +60,7 @@ func (d *drawer) keeper(ends [2]int) (left, right side) {
 	case 3:
 		return drawLimiter(d, ends)
 	}
-	return d.stateful(d.name("sfw"), element.Tracking{Timeouts: d.timeouts(), Max: manyFlows, PickUp: d.one("picks up", 3)})
+	return d.stateful(d.name("sfw"), element.Tracking{Timeouts: d.timeouts(), Max: manyFlows, PickUp: d.one("picks up", 3), Strict: d.one("strict", 4)})
 }
 
 // inOrder is a chain of a NAPT (n), stateful firewalls (f; turned round: F) and a load balancer whose clients are left (b), or right (B), of

@@ -275,6 +275,14 @@ func (t *traffic) converse(s sent, receiver bool) (sent, bool) {
 		next.Seq += []uint32{0, 0, 1, ^uint32(0), edge, edge + 1, t.Uint32()}[t.IntN(7)]
 	case f.Flags&packets.SYN != 0:
 		next.Scale = []int{-1, 0, 7, 14, 15}[t.IntN(5)]
+	case t.IntN(6) == 0: // around the bounds of what a strict firewall lets pass
+		edge := uint32(f.Segment.Window) << []int{0, 0, 7}[t.IntN(3)]
+		shift := []uint32{1, ^uint32(0), edge, edge + 1, 0xffff, 0x10000, ^uint32(0xffff), ^uint32(0x10000), ^uint32(0xffff << 7), t.Uint32()}[t.IntN(10)]
+		if t.IntN(2) == 0 {
+			next.Seq += shift
+		} else {
+			next.Ack += shift
+		}
 	}
 	if t.IntN(4) != 0 {
 		f.TTL = 64

@@ -2,6 +2,8 @@ package netns
 
 import (
 	"fmt"
+	"net/netip"
+	"os"
 	"strings"
 	"testing"
 
@@ -125,6 +127,57 @@ func (g *guarded) transfer(t *testing.T) {
 	}
 	defer c.Close()
 	if err := c.answered(make([]byte, 1<<20)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAStrictFirewallLetsInWhatFitsTheWindows has real stacks send megabytes, with scaled windows, past a strict firewall: nothing of that is
+// invalid. A stranger's segments and resets, of ports and addresses of a connection, but not of its numbers, are.
+func TestAStrictFirewallLetsInWhatFitsTheWindows(t *testing.T) {
+	g := startGuarded(t)
+	text, err := os.ReadFile("../../config/samples/stateful.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	strict := strings.Replace(string(text), "      tracking:\n", "      tracking:\n        strict: true\n", 1)
+	if strict == string(text) {
+		t.Fatal("the sample does not say how it follows flows")
+	}
+	g.engine.Load(t, lab.Compile(t, lab.ParseText(t, strict)))
+	before := g.engine.Dropped(t, "fw/invalid")
+	for range 4 {
+		g.transfer(t)
+	}
+	c, err := dial(g.lan, "tcp", lanDesk+":0", wanPeer+":8080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := c.answered(make([]byte, 1<<16)); err != nil {
+		t.Fatal(err)
+	}
+	if n := g.engine.Dropped(t, "fw/invalid") - before; n != 0 {
+		t.Errorf("%d segments of real connections are invalid", n)
+	}
+	before = g.engine.Dropped(t, "fw/invalid")
+	port := netip.MustParseAddrPort(c.LocalAddr().String()).Port()
+	w := g.wan.Wire(t, "eth0", lab.LargeSlot)
+	for _, flags := range []uint8{packets.RST, packets.RST | packets.ACK, packets.ACK, packets.FIN | packets.ACK} {
+		segment := packets.IPv4{
+			Src: number(wanPeer), Dst: number(lanDesk), Proto: packets.ProtoTCP, TTL: 64,
+			Payload: packets.TCP(number(wanPeer), number(lanDesk), 8080, port, flags, 1000, nil, nil),
+		}
+		if err := w.Send(packets.Ethernet(g.box.MAC(t, "wan"), w.MAC, nil, packets.EtherIPv4, segment.Bytes(), nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab.Until(t, lab.Patience, func() error {
+		if n := g.engine.Dropped(t, "fw/invalid") - before; n < 4 {
+			return fmt.Errorf("%d of 4 segments that fit no window were dropped", n)
+		}
+		return nil
+	})
+	if err := c.answered([]byte("still there?")); err != nil {
 		t.Error(err)
 	}
 }

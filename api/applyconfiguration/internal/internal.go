@@ -1722,7 +1722,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1000000
+    - name: maxHalfOpen
+      type:
+        scalar: numeric
     - name: pickUp
+      type:
+        scalar: boolean
+      default: false
+    - name: strict
       type:
         scalar: boolean
       default: false

@@ -86,8 +86,32 @@ struct sn_session *sn_track_begin(struct sn_partition *partition, uint32_t table
 				  const struct sn_flow *flow, bool from_outside, uint64_t now,
 				  bool *is_return, bool *made);
 
-/* The flow begins again, from its other side. Decisions that remember the entry do not hold any more. */
-void sn_track_turn(const struct sn_state *state, struct sn_session *s);
+/* The flow begins again, from its other side if it turns, and is checked or not. Nobody remembers the entry
+ * any more: no decision, and no place among those that are opening. */
+void sn_track_again(const struct sn_state *state, struct sn_session *s, bool turns, bool checked);
+
+/* ---- a strict firewall's flows, whose segments are checked: sn_track_window.c ---- */
+
+/* Whether flows of a table that begin with a SYN are checked. */
+bool sn_track_is_strict(const struct sn_table_config *table);
+
+/* The flow, which begins, is checked or not. */
+void sn_track_check(struct sn_session *s, bool checked);
+
+/* Whether a segment of a flow that is checked is one that its receiver may take. length: what it takes of the
+ * sequence numbers. */
+bool sn_track_fits_window(const struct sn_session *s, const uint8_t *tcp, uint32_t length, bool is_return);
+
+/* Note a segment that passes, before sn_session_use() does. */
+void sn_track_move(struct sn_session *s, const uint8_t *tcp, uint32_t length, bool is_return);
+
+/* What a TCP packet takes of the sequence numbers: as it came, since nothing on its way changes that. */
+static inline uint32_t sn_track_length(const struct sn_pkt *p, const uint8_t *tcp)
+{
+	uint32_t header = (uint32_t)(p->l4 - p->l3) + (tcp[12] >> 4) * 4u;
+
+	return p->ip_len - header + ((tcp[13] & SN_TCP_SYN) != 0) + ((tcp[13] & SN_TCP_FIN) != 0);
+}
 
 /* Of ICMP's queries, requests come from the side that began, replies from the other. */
 static inline bool sn_track_fits(const struct sn_session *s, uint32_t icmp_type, bool is_return)

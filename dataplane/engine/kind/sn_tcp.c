@@ -29,16 +29,22 @@ static uint8_t scale_of(const uint8_t *tcp)
 	return SCALE_NONE;
 }
 
+uint32_t sn_session_scaled(const struct sn_session *s, uint32_t window, bool of_outside)
+{
+	uint8_t forth = s->entry.own & 15, back = s->entry.own >> 4;
+
+	if (forth == SCALE_NONE || back == SCALE_NONE)
+		return window;
+	return window << (of_outside ? back : forth);
+}
+
 /* Whether the receiver of an RST expects its sequence number: an attacker has to guess it. */
 static bool in_window(const struct sn_session *s, const uint8_t *tcp, bool is_return)
 {
 	uint32_t window = rte_be_to_cpu_16(s->window[!is_return]);
 	uint32_t ahead = sn_load32(tcp + 4) - rte_be_to_cpu_32(s->ack[!is_return]);
-	uint8_t forth = s->entry.own & 15, back = s->entry.own >> 4;
 
-	if (forth != SCALE_NONE && back != SCALE_NONE)
-		window <<= is_return ? forth : back;
-	return ahead <= window;
+	return ahead <= sn_session_scaled(s, window, !is_return);
 }
 
 /* The session is used, and has the timeout that its state asks for. */
@@ -60,6 +66,7 @@ static void note_scale(struct sn_session *s, const uint8_t *tcp, bool is_return)
 void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp, bool is_return,
 		    uint64_t now)
 {
+	bool checked = s->seen & SN_SEEN_CHECKED;
 	uint8_t flags = tcp[13];
 
 	if (unlikely(s->entry.leads)) {
@@ -67,7 +74,7 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 		return;
 	}
 	if (flags & SN_TCP_RST) {
-		if (!is_established(s->seen) || !in_window(s, tcp, is_return))
+		if (!is_established(s->seen) || (!checked && !in_window(s, tcp, is_return)))
 			return;
 		s->seen |= SN_SEEN_CLOSING;
 		refresh(state, s, now);
@@ -85,8 +92,10 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 		s->seen |= SN_SEEN_CLOSING;
 	if ((flags & SN_TCP_SYN) && !(s->seen & SN_SEEN_ACKNOWLEDGED))
 		note_scale(s, tcp, is_return);
-	memcpy(&s->ack[is_return], tcp + 8, 4);
-	memcpy(&s->window[is_return], tcp + 14, 2);
+	if (!checked) {
+		memcpy(&s->ack[is_return], tcp + 8, 4);
+		memcpy(&s->window[is_return], tcp + 14, 2);
+	}
 	refresh(state, s, now);
 }
 
@@ -125,7 +134,7 @@ bool sn_session_is_alike(const struct sn_entry *leader, const struct sn_entry *e
 {
 	const struct sn_session *l = (const struct sn_session *)leader, *s = (const struct sn_session *)e;
 
-	if (l->proto != s->proto)
+	if (l->proto != s->proto || ((l->seen | s->seen) & SN_SEEN_CHECKED))
 		return false;
 	if (l->proto != SN_TCP)
 		return true;

@@ -9,6 +9,9 @@
 #include "sn_parse.h"
 #include "sn_napt.h"
 
+/* A window that a side announced, by the scales of both. */
+uint32_t sn_session_scaled(const struct sn_session *session, uint32_t window, bool of_outside);
+
 /* A TCP packet that may move its connection's state, and so the session's timeout. */
 void sn_session_tcp(const struct sn_state *state, struct sn_session *session, const uint8_t *tcp,
 		    bool is_return, uint64_t now);
@@ -22,14 +25,17 @@ void sn_session_tcp_each(const struct sn_state *state, struct sn_session *leader
 
 /*
  * The flags that may move a session's state. A SYN moves none unless it has options or follows one that had,
- * or opens a closed connection again; one of a bundle may move others of that.
+ * or opens a closed connection again; one of a bundle may move others of that. Of a connection that is
+ * checked no segment has its numbers kept.
  */
 static inline uint8_t sn_session_wary(const struct sn_session *s, const uint8_t *tcp)
 {
 	uint8_t options = tcp[12] >= 0x60, scaled = s->entry.own != SN_SCALES_NONE;
 	uint8_t closing = (s->seen & SN_SEEN_CLOSING) != 0, leads = s->entry.leads;
+	uint8_t checked = (s->seen & SN_SEEN_CHECKED) != 0;
 
-	return SN_TCP_FIN | SN_TCP_RST | (options | scaled | closing | leads) * SN_TCP_SYN;
+	return SN_TCP_FIN | SN_TCP_RST | (options | scaled | closing | leads) * SN_TCP_SYN |
+	       checked * (SN_TCP_SYN | SN_TCP_ACK);
 }
 
 /* A packet that commits uses the session. tcp: its TCP header, NULL if it has none. */

@@ -49,7 +49,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 {
 	const struct admit *a = admit_of(x->program, op);
 	struct sn_session *s;
-	bool is_return, made;
+	bool is_return, made, checked;
 	struct sn_flow flow;
 	uint32_t shard;
 
@@ -66,8 +66,11 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		sn_execution_tell_events(x, p);
 	if (!s)
 		return sn_drop(a->full);
+	checked = is_syn(p) && sn_track_is_strict(&x->program->tables[a->table]);
+	if (made && checked)
+		sn_track_check(s, true);
 	if (!made && is_syn(p) && s->seen & SN_SEEN_CLOSING)
-		return sn_journal_note_again(x, s, p, is_return);
+		return sn_journal_note_again(x, s, p, is_return, checked);
 	return sn_journal_note(x, s, p, is_return, made);
 }
 

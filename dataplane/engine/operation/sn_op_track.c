@@ -95,6 +95,18 @@ static bool begins_again(const struct sn_execution *x, const struct track *t, co
 	return t->syn && s->seen & SN_SEEN_CLOSING && !sn_journal_has_again(x, s);
 }
 
+/* There is no packet in a warm-up, whose decision is not kept. */
+static bool fits_window(const struct sn_execution *x, const struct sn_pkt *p, const struct sn_session *s,
+			bool is_return)
+{
+	const uint8_t *tcp;
+
+	if (likely(!(s->seen & SN_SEEN_CHECKED)) || x->warm_up || sn_journal_has_again(x, s))
+		return true;
+	tcp = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4);
+	return sn_track_fits_window(s, tcp, sn_track_length(p, tcp), is_return);
+}
+
 static enum state state_of(const struct sn_execution *x, const struct track *t, const struct sn_pkt *p,
 			   const struct sn_session *s, bool quoted, bool is_return)
 {
@@ -104,7 +116,8 @@ static enum state state_of(const struct sn_execution *x, const struct track *t, 
 		return t->opens ? NEW : INVALID;
 	if (unlikely(begins_again(x, t, s)))
 		return NEW;
-	return sn_track_fits(s, p->icmp_type, is_return) ? ESTABLISHED : INVALID;
+	return sn_track_fits(s, p->icmp_type, is_return) && fits_window(x, p, s, is_return) ? ESTABLISHED
+											    : INVALID;
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
@@ -129,6 +142,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	 * again. */
 	x->keep &= state == ESTABLISHED && !t->syn;
 	if (state == ESTABLISHED) {
+		x->each |= (s->seen & SN_SEEN_CHECKED) != 0; /* the next packet's numbers are others */
 		v = sn_journal_note(x, s, p, is_return && !sn_journal_has_again(x, s), false);
 		if (v.kind != SN_VERDICT_PASS)
 			return v;

@@ -101,9 +101,13 @@ static void evict(struct sn_partition *partition, struct sn_state_table *t, stru
 {
 	struct sn_entry *e = t->kind->victim ? t->kind->victim(partition, t, sh, owner, class, now) : NULL;
 
-	if (e == NULL)
-		return;
-	sh = shard_at(t, e->shard & t->mask);
+	if (e != NULL)
+		sn_entry_evict(partition, t, shard_at(t, e->shard & t->mask), e, now);
+}
+
+void sn_entry_evict(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
+		    struct sn_entry *e, uint64_t now)
+{
 	if (!sn_entry_live(e, now)) {
 		sn_entry_expire(partition, t, sh, e);
 		return;

@@ -479,6 +479,10 @@ static inline bool has_room(struct sn_partition *partition, struct sn_state_tabl
 void sn_entry_expire(struct sn_partition *partition, const struct sn_state_table *t,
 		     struct sn_state_shard *sh, struct sn_entry *e);
 
+/* An entry ends for another one. */
+void sn_entry_evict(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
+		    struct sn_entry *e, uint64_t now);
+
 /* Reclaim what has expired; the slot of this very moment, which is not over, only if asked for. */
 void sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
 		   uint64_t now, bool to_the_moment);

@@ -235,6 +235,18 @@ static void a_session_that_is_used_with_others_is_not_decided_about_alone(void *
 
 /* Hosts on the inside network are next hops, each of which has its form: it is found again, not made again.
  */
+/* In a session whose segments are checked, an edge of a window lies where others have an address. */
+static void a_session_that_is_checked_is_not_decided_about(void **state)
+{
+	struct world *w = *state;
+	struct sn_session *s = begin(w, 0, 0x0a000001);
+
+	keep(w, s, 1, HASH);
+	assert_int_equal(hop(w), 1);
+	s->seen |= SN_SEEN_CHECKED;
+	assert_int_equal(hop(w), 0);
+}
+
 static void hundreds_of_next_hops_are_remembered_for_good(void **state)
 {
 	enum { HOPS = 300, KEPT = 100000 };
@@ -280,6 +292,8 @@ int main(void)
 						open_world, close_world),
 		cmocka_unit_test_setup_teardown(a_session_that_is_used_with_others_is_not_decided_about_alone,
 						open_world, close_world),
+		cmocka_unit_test_setup_teardown(a_session_that_is_checked_is_not_decided_about, open_world,
+						close_world),
 		cmocka_unit_test_setup_teardown(hundreds_of_next_hops_are_remembered_for_good, open_world,
 						close_world),
 		cmocka_unit_test_setup_teardown(forms_outlive_no_flush, open_world, close_world),

@@ -6,8 +6,11 @@
 
 #include "sn_napt_impl.h"
 #include "sn_flow.h"
+#include "sn_tcp.h"
 
 #define S 1000000000ull
+
+static uint32_t half_open; /* of the programs that are made; 0: no bound */
 
 static Sinter__Program__V1__Program *tracking_wire(struct sn_arena *arena)
 {
@@ -20,6 +23,7 @@ static Sinter__Program__V1__Program *tracking_wire(struct sn_arena *arena)
 	t->tcp_ms = 100000;
 	t->tcp_transitory_ms = t->udp_ms = 20000;
 	t->icmp_ms = 5000;
+	t->max_half_open = half_open;
 	table->name = (char *)"fw/flows";
 	table->tracking = t;
 	table->max_sessions = 5000;
@@ -208,7 +212,7 @@ static void a_flow_that_turns_is_found_and_forgotten_by_decisions(void **state)
 	open_world(&w, SN_PARTITION_BY_HOST);
 	s = sn_track_begin(w.partition, 0, sn_track_shard(w.state, &f), &f, false, S, &is_return, &made);
 	generation = s->entry.generation;
-	sn_track_turn(w.state, s);
+	sn_track_again(w.state, s, true, false);
 	assert_int_not_equal(s->entry.generation, generation);
 	assert_ptr_equal(sn_track_find(w.partition, 0, s->entry.shard, &f, false, S, &is_return), s);
 	assert_true(is_return);
@@ -245,6 +249,173 @@ static void a_report_says_from_which_side_a_flow_began(void **state)
 	close_world(&w);
 }
 
+/* A segment without options, and what it takes of the numbers. */
+static uint32_t segment(uint8_t tcp[20], uint8_t flags, uint32_t seq, uint32_t ack, uint32_t bytes)
+{
+	memset(tcp, 0, 20);
+	sn_store32(tcp + 4, seq);
+	sn_store32(tcp + 8, ack);
+	tcp[12] = 0x50;
+	tcp[13] = flags;
+	sn_store16(tcp + 14, 1000);
+	return bytes + ((flags & (SN_TCP_SYN | SN_TCP_FIN)) != 0);
+}
+
+static void says(const struct world *w, struct sn_session *s, bool is_return, uint8_t flags, uint32_t seq,
+		 uint32_t ack)
+{
+	uint8_t tcp[20];
+	uint32_t length = segment(tcp, flags, seq, ack, 0);
+
+	assert_true(sn_track_fits_window(s, tcp, length, is_return));
+	sn_track_move(s, tcp, length, is_return);
+	sn_session_use(w->state, s, tcp, is_return, S);
+}
+
+static bool fits(const struct sn_session *s, bool is_return, uint8_t flags, uint32_t seq, uint32_t ack,
+		 uint32_t bytes)
+{
+	uint8_t tcp[20];
+	uint32_t length = segment(tcp, flags, seq, ack, bytes);
+
+	return sn_track_fits_window(s, tcp, length, is_return);
+}
+
+/* The oracle's test has all rules (interp/tcpwindow_test.go); here they survive a journey. */
+static void a_flow_that_is_checked_travels(void **state)
+{
+	struct sn_flow f = numbered(1, SN_TCP);
+	struct sn_entry_line line = {0};
+	uint8_t record[48] = {0};
+	bool is_return, made;
+	struct sn_session *s, *there = (struct sn_session *)&line;
+	struct world w;
+
+	(void)state;
+	open_world(&w, SN_PARTITION_BY_HOST);
+	s = sn_track_begin(w.partition, 0, sn_track_shard(w.state, &f), &f, false, S, &is_return, &made);
+	sn_track_check(s, true);
+	says(&w, s, false, SN_TCP_SYN, 1000, 0);
+	says(&w, s, true, SN_TCP_SYN | SN_TCP_ACK, 0xfffffff0, 1001);
+	says(&w, s, false, SN_TCP_ACK, 1001, 0xfffffff1);
+	sn_track.pack(&s->entry, S, record);
+	line.entry = s->entry;
+	sn_track.unpack(&line.entry, S, record);
+	assert_int_equal(there->seen, s->seen);
+	for (uint32_t i = 0; i < 2; i++) {
+		const struct sn_session *one = i ? there : s;
+
+		assert_true(fits(one, false, SN_TCP_ACK, 2001, 0xfffffff1, 100));
+		assert_false(fits(one, false, SN_TCP_ACK, 2002, 0xfffffff1, 100));
+		assert_true(fits(one, true, SN_TCP_ACK, 0xfffffff1 + 1000, 1001, 100));
+		assert_false(fits(one, true, SN_TCP_ACK, 0xfffffff1 + 1001, 1001, 100));
+		assert_false(fits(one, true, SN_TCP_RST, 0xfffffff0, 0, 0));
+		assert_true(fits(one, true, SN_TCP_RST, 0xfffffff1, 0, 0));
+	}
+	assert_null(sn_track.misfit(w.state, w.state->tables[0], &there->entry));
+	assert_false(sn_session_is_alike(&s->entry, &there->entry, false));
+	close_world(&w);
+}
+
+/* The next flow of a shard, from a number on. */
+static uint32_t next_of(const struct world *w, uint32_t shard, uint32_t i)
+{
+	struct sn_flow f = numbered(i, SN_TCP);
+
+	while (sn_track_shard(w->state, &f) != shard)
+		f = numbered(++i, SN_TCP);
+	return i;
+}
+
+static bool is_known(const struct world *w, uint32_t shard, uint32_t i, uint64_t now)
+{
+	struct sn_flow f = numbered(i, SN_TCP);
+	bool is_return;
+
+	return sn_track_find(w->partition, 0, shard, &f, false, now, &is_return) != NULL;
+}
+
+/* With 2048 in all, a shard has 16. */
+static void a_flow_that_is_opening_ends_when_many_began_after_it(void **state)
+{
+	uint32_t numbers[40], at = 0;
+	bool is_return, made;
+	struct world w;
+
+	(void)state;
+	half_open = 2048;
+	open_world(&w, SN_PARTITION_BY_HOST);
+	half_open = 0;
+	for (uint32_t n = 0; n < 40; n++) {
+		struct sn_session *s;
+		struct sn_flow f;
+
+		numbers[n] = at = next_of(&w, 7, at);
+		f = numbered(at++, SN_TCP);
+		s = sn_track_begin(w.partition, 0, 7, &f, false, (n + 1) * S / 100, &is_return, &made);
+		assert_true(s && made);
+		if (n % 4 == 0) /* its handshake is over */
+			s->seen = SN_SEEN_ANSWERED | SN_SEEN_ACKNOWLEDGED;
+	}
+	for (uint32_t n = 0; n < 40; n++)
+		assert_int_equal(is_known(&w, 7, numbers[n], S), n % 4 == 0 || n >= 24);
+	/* Those that began in this very instant stay: they may be the packet's own. */
+	for (uint32_t n = 0; n < 20; n++) {
+		struct sn_flow f;
+
+		at = next_of(&w, 7, at);
+		numbers[n] = at;
+		f = numbered(at++, SN_TCP);
+		assert_non_null(sn_track_begin(w.partition, 0, 7, &f, false, S, &is_return, &made));
+	}
+	for (uint32_t n = 0; n < 20; n++)
+		assert_true(is_known(&w, 7, numbers[n], S));
+	close_world(&w);
+}
+
+/* Flows whose first packet is dropped later take nobody's place; one that ended and began again has its last.
+ */
+static void only_what_stays_pushes_an_opening_out(void **state)
+{
+	uint32_t at = 0, first, again;
+	bool is_return, made;
+	struct sn_session *s;
+	struct sn_flow f;
+	struct world w;
+
+	(void)state;
+	half_open = 2048;
+	open_world(&w, SN_PARTITION_BY_HOST);
+	half_open = 0;
+	first = at = next_of(&w, 7, at);
+	f = numbered(at++, SN_TCP);
+	s = sn_track_begin(w.partition, 0, 7, &f, false, S / 100, &is_return, &made);
+	for (uint32_t n = 0; n < 40; n++) {
+		at = next_of(&w, 7, at);
+		f = numbered(at++, SN_TCP);
+		s = sn_track_begin(w.partition, 0, 7, &f, false, (n + 2) * S / 100, &is_return, &made);
+		sn_session_end(w.partition, s);
+	}
+	assert_true(is_known(&w, 7, first, S));
+	for (uint32_t n = 0; n < 15; n++) {
+		again = at = next_of(&w, 7, at);
+		f = numbered(at++, SN_TCP);
+		s = sn_track_begin(w.partition, 0, 7, &f, false, (n + 50) * S / 100, &is_return, &made);
+	}
+	assert_true(is_known(&w, 7, first, S));
+	sn_entry_expire(w.partition, w.state->tables[0],
+			shard_at(w.state->tables[0], 7 & w.state->tables[0]->mask), &s->entry);
+	for (uint32_t n = 0; n < 16; n++) {
+		f = numbered(again, SN_TCP);
+		assert_non_null(sn_track_begin(w.partition, 0, 7, &f, false, S, &is_return, &made));
+		at = next_of(&w, 7, at);
+		f = numbered(at++, SN_TCP);
+		sn_track_begin(w.partition, 0, 7, &f, false, S + n + 1, &is_return, &made);
+		assert_int_equal(is_known(&w, 7, again, S), n < 15);
+	}
+	close_world(&w);
+}
+
 static void requests_come_from_the_side_that_began(void **state)
 {
 	struct sn_session ping = {.proto = SN_ICMP}, gre = {.proto = 47};
@@ -266,6 +437,9 @@ int main(void)
 		cmocka_unit_test(both_directions_have_one_entry_and_one_shard),
 		cmocka_unit_test(a_flow_that_turns_is_found_and_forgotten_by_decisions),
 		cmocka_unit_test(a_report_says_from_which_side_a_flow_began),
+		cmocka_unit_test(a_flow_that_is_checked_travels),
+		cmocka_unit_test(a_flow_that_is_opening_ends_when_many_began_after_it),
+		cmocka_unit_test(only_what_stays_pushes_an_opening_out),
 		cmocka_unit_test(requests_come_from_the_side_that_began),
 	};
 

@@ -30,8 +30,10 @@ struct sn_use {
 	uint8_t done;
 	uint8_t instead; /* made in the place of another one, which ends when the packet leaves */
 	uint8_t again;	 /* enum sn_again */
+	uint8_t checked; /* of a flow that begins again: its segments are */
 	uint8_t held;	 /* until it is done; before, the entry was last used at: */
 	uint64_t last_use;
+	uint16_t length; /* that a TCP packet takes of the sequence numbers */
 };
 
 /* A flow that is closing begins again with the packet. */
@@ -74,7 +76,7 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
 /* Notes the same of a flow that begins again with the packet: it is as if just made when the packet leaves.
  */
 struct sn_verdict sn_journal_note_again(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
-					bool is_return);
+					bool is_return, bool checked);
 
 /* Notes the same of a session that was made in the place of another one, which stays if the packet is
  * dropped. */

@@ -347,6 +347,56 @@ static __rte_always_inline bool send_tagged(struct sn_known k, struct sn_pkt *p,
 	return true;
 }
 
+/* ---- a decision of which each packet is looked at ---- */
+
+/* The TCP header of a packet whose numbers a strict firewall asks for; NULL: of this session's none does. */
+static inline const uint8_t *checked_by(const struct sn_pkt *p, const struct sn_entry *e)
+{
+	const struct sn_session *s = (const struct sn_session *)e;
+
+	if (!e || p->proto != SN_TCP || !(s->seen & SN_SEEN_CHECKED))
+		return NULL;
+	return rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4);
+}
+
+static inline bool is_own(const struct sn_cache_entry *e, uint32_t i)
+{
+	return e->flags & SN_CACHE_EACH0 << i;
+}
+
+/* Whether a packet fits the windows of its sessions; else it is none of the decision's. */
+static inline bool fits_windows(const struct sn_pkt *p, const struct sn_cache_entry *e,
+				struct sn_entry *const *sessions)
+{
+	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
+		const uint8_t *tcp = is_own(e, i) ? NULL : checked_by(p, sessions[i]);
+
+		if (tcp && !sn_track_fits_window((const struct sn_session *)sessions[i], tcp,
+						 sn_track_length(p, tcp), e->flags >> i & SN_CACHE_RETURN0))
+			return false;
+	}
+	return true;
+}
+
+/* The packet leaves: sessions whose windows it moves are used, and those that operations had; the others are
+ * left. */
+static inline void use_own(struct sn_worker *w, const struct sn_pkt *p, const struct sn_cache_entry *e,
+			   struct sn_entry **sessions, uint64_t now)
+{
+	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++) {
+		struct sn_session *s = (struct sn_session *)sessions[i];
+		const uint8_t *tcp = is_own(e, i) ? NULL : checked_by(p, sessions[i]);
+		bool is_return = e->flags >> i & SN_CACHE_RETURN0;
+
+		if (tcp) {
+			sn_track_move(s, tcp, sn_track_length(p, tcp), is_return);
+			sn_session_use_rare(w->state, s, tcp, is_return, now);
+		}
+		if (tcp || is_own(e, i))
+			sessions[i] = NULL;
+	}
+}
+
 /* ---- a new flow ---- */
 
 /* Writes what a session says from inside. */

@@ -27,19 +27,22 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
 				  bool is_return, bool made)
 {
 	const uint8_t *tcp = NULL;
+	uint16_t length = 0;
 
 	if (x->n_uses == SN_JOURNAL_MAX) {
 		if (made)
 			sn_session_end(x->partition, s);
 		return sn_drop(SN_REASON_DEPTH);
 	}
-	if (p->proto == SN_TCP && !x->warm_up)
+	if (p->proto == SN_TCP && !x->warm_up) {
 		tcp = rte_pktmbuf_mtod_offset(p->m, const uint8_t *, p->l4);
+		length = (uint16_t)sn_track_length(p, tcp);
+	}
 	/* A flow's first packet is often its last: only the second is worth a place in the cache. */
 	if (made)
 		x->keep = false;
-	x->uses[x->n_uses] =
-		(struct sn_use){.entry = &s->entry, .tcp = tcp, .is_return = is_return, .made = made};
+	x->uses[x->n_uses] = (struct sn_use){
+		.entry = &s->entry, .tcp = tcp, .is_return = is_return, .made = made, .length = length};
 	if (!made && !x->warm_up)
 		hold(&x->uses[x->n_uses], x->now);
 	x->n_uses++;
@@ -47,12 +50,14 @@ struct sn_verdict sn_journal_note(struct sn_execution *x, struct sn_session *s, 
 }
 
 struct sn_verdict sn_journal_note_again(struct sn_execution *x, struct sn_session *s, const struct sn_pkt *p,
-					bool is_return)
+					bool is_return, bool checked)
 {
 	struct sn_verdict v = sn_journal_note(x, s, p, false, false);
 
-	if (v.kind == SN_VERDICT_PASS)
+	if (v.kind == SN_VERDICT_PASS) {
 		x->uses[x->n_uses - 1].again = is_return ? SN_AGAIN_TURNED : SN_AGAIN;
+		x->uses[x->n_uses - 1].checked = checked;
+	}
 	return v;
 }
 
@@ -148,6 +153,19 @@ bool sn_journal_sessions(const struct sn_execution *x, struct sn_bundle_uses *us
 	return true;
 }
 
+static void commit_use(const struct sn_execution *x, const struct sn_use *u)
+{
+	struct sn_session *s = (struct sn_session *)u->entry;
+
+	if (unlikely(u->again))
+		sn_track_again(x->state, s, u->again == SN_AGAIN_TURNED, u->checked);
+	if (unlikely(u->instead))
+		sn_entry_replace(x->partition, u->entry);
+	if (unlikely(s->seen & SN_SEEN_CHECKED) && u->tcp)
+		sn_track_move(s, u->tcp, u->length, u->is_return);
+	sn_session_use(x->state, s, u->tcp, u->is_return, x->now);
+}
+
 void sn_journal_commit(struct sn_execution *x)
 {
 	for (uint32_t i = x->n_uses; i-- > 0;)
@@ -157,12 +175,8 @@ void sn_journal_commit(struct sn_execution *x)
 	for (uint32_t i = 0; i < x->n_uses; i++) {
 		struct sn_use *u = &x->uses[i];
 
-		if (unlikely(u->again == SN_AGAIN_TURNED) && !u->done)
-			sn_track_turn(x->state, (struct sn_session *)u->entry);
-		if (unlikely(u->instead) && !u->done)
-			sn_entry_replace(x->partition, u->entry);
 		if (!u->done)
-			sn_session_use(x->state, (struct sn_session *)u->entry, u->tcp, u->is_return, x->now);
+			commit_use(x, u);
 		u->done = 1;
 	}
 }

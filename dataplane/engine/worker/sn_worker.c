@@ -61,7 +61,7 @@ static void drop_decided(struct sn_worker *w, struct sn_pkt *p, uint32_t path, u
 }
 
 /* A decided packet of a flow each of whose packets has something done to it, which may drop it or change its
- * DSCP. */
+ * DSCP; or each of which is looked at. */
 static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, const struct sn_cache_entry *e,
 					uint64_t now)
 {
@@ -72,7 +72,7 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 	uint8_t dscp = e->dscp != SN_CACHE_KEEP_DSCP ? e->dscp : p->dscp;
 
 	/* After this nothing may refuse the decision, or what is done to each packet would be done twice. */
-	if (!holds(k, view_of(p), e, &s[0], &s[1]) ||
+	if (!holds(k, view_of(p), e, &s[0], &s[1]) || !fits_windows(p, e, s) ||
 	    (e->vlan != SN_CACHE_KEEP_VLAN && rte_pktmbuf_headroom(p->m) < SN_TAG_LEN))
 		return false;
 	p->dscp = dscp;
@@ -87,9 +87,7 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 			sn_head_ttl_dec(e->head_move),
 			sn_diff_norm(sn_head_diff(e->head_move) + sn_diff16(dscp << 2, p->dscp << 2)));
 	}
-	for (uint32_t i = 0; i < SN_CACHE_SESSIONS; i++)
-		if (e->flags & SN_CACHE_EACH0 << i)
-			s[i] = NULL;
+	use_own(w, p, e, s, now);
 	return send_tagged(k, p, &own, s[0], s[1]);
 }
 

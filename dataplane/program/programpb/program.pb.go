@@ -4128,7 +4128,7 @@ type TableStats struct {
 	Created       uint64                 `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
 	Expired       uint64                 `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
 	Exhausted     uint64                 `protobuf:"varint,5,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
-	Evicted       uint64                 `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"` // TCP openings that nobody answered, ended for want of a port or of room
+	Evicted       uint64                 `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"` // TCP openings that ended for want of a port or of room, or since too many were half open
 	Meter         *MeterStats            `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`     // of a meter
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

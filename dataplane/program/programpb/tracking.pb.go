@@ -30,6 +30,8 @@ type Tracking struct {
 	TcpTransitoryMs uint32                 `protobuf:"varint,2,opt,name=tcp_transitory_ms,json=tcpTransitoryMs,proto3" json:"tcp_transitory_ms,omitempty"` // those that are being opened or closed
 	UdpMs           uint32                 `protobuf:"varint,3,opt,name=udp_ms,json=udpMs,proto3" json:"udp_ms,omitempty"`                                 // also of protocols without ports
 	IcmpMs          uint32                 `protobuf:"varint,4,opt,name=icmp_ms,json=icmpMs,proto3" json:"icmp_ms,omitempty"`
+	MaxHalfOpen     uint32                 `protobuf:"varint,5,opt,name=max_half_open,json=maxHalfOpen,proto3" json:"max_half_open,omitempty"` // TCP flows that are opening at a time, about; 0: no bound, else at least 2048
+	Strict          bool                   `protobuf:"varint,6,opt,name=strict,proto3" json:"strict,omitempty"`                                // segments of TCP flows that begin with a SYN are checked by their numbers and windows
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -90,6 +92,20 @@ func (x *Tracking) GetIcmpMs() uint32 {
 		return x.IcmpMs
 	}
 	return 0
+}
+
+func (x *Tracking) GetMaxHalfOpen() uint32 {
+	if x != nil {
+		return x.MaxHalfOpen
+	}
+	return 0
+}
+
+func (x *Tracking) GetStrict() bool {
+	if x != nil {
+		return x.Strict
+	}
+	return false
 }
 
 // Track ends a leg: the packet goes on in the segment of its state (docs/elements.md, "track").
@@ -258,12 +274,14 @@ var File_tracking_proto protoreflect.FileDescriptor
 
 const file_tracking_proto_rawDesc = "" +
 	"\n" +
-	"\x0etracking.proto\x12\x11sinter.program.v1\"}\n" +
+	"\x0etracking.proto\x12\x11sinter.program.v1\"\xb9\x01\n" +
 	"\bTracking\x12\x15\n" +
 	"\x06tcp_ms\x18\x01 \x01(\rR\x05tcpMs\x12*\n" +
 	"\x11tcp_transitory_ms\x18\x02 \x01(\rR\x0ftcpTransitoryMs\x12\x15\n" +
 	"\x06udp_ms\x18\x03 \x01(\rR\x05udpMs\x12\x17\n" +
-	"\aicmp_ms\x18\x04 \x01(\rR\x06icmpMs\"\xd0\x01\n" +
+	"\aicmp_ms\x18\x04 \x01(\rR\x06icmpMs\x12\"\n" +
+	"\rmax_half_open\x18\x05 \x01(\rR\vmaxHalfOpen\x12\x16\n" +
+	"\x06strict\x18\x06 \x01(\bR\x06strict\"\xd0\x01\n" +
 	"\x05Track\x12\x14\n" +
 	"\x05table\x18\x01 \x01(\rR\x05table\x12\x14\n" +
 	"\x05opens\x18\x02 \x01(\bR\x05opens\x12\x10\n" +

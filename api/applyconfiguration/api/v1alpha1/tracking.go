@@ -14,6 +14,12 @@ type TrackingApplyConfiguration struct {
 	// PickUp takes a TCP segment with ACK of an unknown flow for the beginning of one (state New). That lets connections go on which the
 	// firewall did not see open: after a restart, or where their packets came another way before.
 	PickUp *bool `json:"pickUp,omitempty"`
+	// MaxHalfOpen bounds the TCP flows whose opening is not over, about: above it the one ends that is opening for longest. Absent: only
+	// maxFlows does.
+	MaxHalfOpen *int32 `json:"maxHalfOpen,omitempty"`
+	// Strict has TCP segments of known flows checked by their sequence and acknowledgment numbers and the windows of both ends (RFC 9293
+	// section 3.10.7.4). Those that do not fit are Invalid. Connections that were picked up are not checked.
+	Strict *bool `json:"strict,omitempty"`
 }
 
 // TrackingApplyConfiguration constructs a declarative configuration of the Tracking type for use with
@@ -43,5 +49,21 @@ func (b *TrackingApplyConfiguration) WithMaxFlows(value int32) *TrackingApplyCon
 // If called multiple times, the PickUp field is set to the value of the last call.
 func (b *TrackingApplyConfiguration) WithPickUp(value bool) *TrackingApplyConfiguration {
 	b.PickUp = &value
+	return b
+}
+
+// WithMaxHalfOpen sets the MaxHalfOpen field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxHalfOpen field is set to the value of the last call.
+func (b *TrackingApplyConfiguration) WithMaxHalfOpen(value int32) *TrackingApplyConfiguration {
+	b.MaxHalfOpen = &value
+	return b
+}
+
+// WithStrict sets the Strict field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Strict field is set to the value of the last call.
+func (b *TrackingApplyConfiguration) WithStrict(value bool) *TrackingApplyConfiguration {
+	b.Strict = &value
 	return b
 }

@@ -17,6 +17,8 @@ enum sn_tcp_seen {
 	SN_SEEN_CLOSING = 4,
 	SN_SEEN_TCP = 7,
 	SN_SEEN_BY_ADDRESS = 8, /* not of TCP: whatever the remote port, such sessions are in one chain */
+	SN_SEEN_CHECKED = 16,	/* of a strict firewall: segments have to fit the connection's windows */
+	SN_SEEN_SAID = 32,	/* the side that did not begin has sent a segment of these */
 };
 
 /* What of a remote endpoint a mapping or filter depends on (RFC 4787 sections 4.1 and 5); as on the wire. */
@@ -36,7 +38,10 @@ enum sn_dependence {
 struct sn_session {
 	struct sn_entry entry;
 	uint32_t inside_addr;
-	uint32_t outside_addr;
+	union {
+		uint32_t outside_addr;
+		uint32_t outside_edge; /* SN_SEEN_CHECKED, of which nothing is translated; see inside_edge */
+	};
 	uint32_t remote_addr;
 	uint16_t inside_port; /* or ICMP identifier */
 	uint16_t outside_port;
@@ -48,17 +53,22 @@ struct sn_session {
 			uint32_t ack[2];
 			uint16_t window[2];
 		};
+		struct {		      /* SN_SEEN_CHECKED, see sn_track_window.c */
+			uint32_t ends[2];     /* behind the last byte from inside, and from outside */
+			uint32_t inside_edge; /* up to where the inside lets the other side send */
+		};
 		uint32_t back_next; /* without ports: to find it from outside */
 	};
 };
 _Static_assert(sizeof(struct sn_session) == sizeof(struct sn_entry_line), "a session is one cache line");
 
 /* Whether addresses, ports and protocol of a session are those of a decision that was made about it, when it
- * had the owner and the generation: it is still there, and used by itself. */
+ * had the owner and the generation: it is still there, used by itself, and has them (one that is checked has
+ * an edge instead of an address). */
 static inline bool sn_session_tells(const struct sn_session *s, uint32_t owner, uint32_t generation)
 {
 	return s->entry.live && s->entry.generation == generation && s->entry.owner == owner &&
-	       !sn_entry_bundled(&s->entry);
+	       !sn_entry_bundled(&s->entry) && !(s->seen & SN_SEEN_CHECKED);
 }
 
 struct sn_flow {
