@@ -108,16 +108,9 @@ func TestTheEngineChecksWindowsAsTheUnmergedChainDoes(t *testing.T) {
 			if err := r.follow(t, 1, scale(60_000, 8_000)); err != nil {
 				t.Fatal(err)
 			}
-			stats, err := r.engine.Stats(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			hits := uint64(0)
-			for _, w := range stats.GetWorkers() {
-				hits += w.GetCacheHits()
-			}
-			t.Logf("%d packets, %d of flows that the cache knew; drops: %v", r.stats.packets, hits, r.stats.drops)
-			if hits == 0 && functions != "fnF" {
+			known := hits(t, r)
+			t.Logf("%d packets, %d of flows that the cache knew; drops: %v", r.stats.packets, known, r.stats.drops)
+			if known == 0 && functions != "fnF" {
 				t.Error("no packet was checked by a cached decision")
 			}
 			if r.stats.drops["fw0-invalid"]+r.stats.drops["fw1-invalid"] == 0 {

@@ -28,12 +28,12 @@ struct sn_use {
 	uint8_t is_return;
 	uint8_t made; /* for this packet: to be ended if the packet is dropped */
 	uint8_t done;
-	uint8_t instead; /* made in the place of another one, which ends when the packet leaves */
-	uint8_t again;	 /* enum sn_again */
-	uint8_t checked; /* of a flow that begins again: its segments are */
-	uint8_t held;	 /* until it is done; before, the entry was last used at: */
-	uint64_t last_use;
-	uint16_t length; /* that a TCP packet takes of the sequence numbers */
+	uint8_t instead;   /* made in the place of another one, which ends when the packet leaves */
+	uint8_t again;	   /* enum sn_again */
+	uint8_t checked;   /* of a flow that begins again: its segments are */
+	uint8_t held;	   /* the entry is as if used, until this is done */
+	uint16_t length;   /* that a TCP packet takes of the sequence numbers */
+	uint64_t last_use; /* of an entry that is held, before */
 };
 
 /* A flow that is closing begins again with the packet. */
