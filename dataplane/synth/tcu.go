@@ -39,7 +39,8 @@ func sameExpr(a, b expr) bool {
 // hop is the note that the last lookup left.
 type hop struct {
 	addr uint32
-	set  bool // false: as on entry to the segment
+	set  bool // false: as on entry to the segment, or as it was noted at run time
+	was  bool // one was noted at run time before
 }
 
 // step is a packet's way, last element first.
@@ -142,10 +143,9 @@ type outcome struct {
 }
 
 var (
-	ported   = headerspace.Of(6, 17)
-	unported = headerspace.Full(headerspace.Proto).Subtract(ported)
-	headed   = headerspace.Of(headerspace.FragWhole, headerspace.FragFirst)
-	later    = headerspace.Of(headerspace.FragLater)
+	ported = headerspace.Of(6, 17)
+	headed = headerspace.Of(headerspace.FragWhole, headerspace.FragFirst)
+	ports  = headerspace.Range(0, 65535)
 )
 
 // read is SNF's Algorithm 2 for one field: the filters, if any, of the packets
@@ -185,26 +185,23 @@ func whole(p headerspace.Filter, have, want headerspace.Set) ([]headerspace.Filt
 	return nil, false
 }
 
-// readPort is whole for ports, which packets without a transport header did not
-// get by the write.
+// readPort is whole for ports, which only packets got by the write that had one: not those of other protocols, later fragments, and those
+// whose transport header is not whole.
 func readPort(p headerspace.Filter, f headerspace.Field, have, want headerspace.Set) ([]headerspace.Filter, bool) {
-	absent, _ := f.Absent()
 	var out []headerspace.Filter
-	if with := p.And(headerspace.Proto, ported).And(headerspace.Frag, headed); !with.IsEmpty() {
-		yes, ok := whole(with, have, want)
+	if with := p.And(headerspace.Proto, ported).And(headerspace.Frag, headed).And(f, ports); !with.IsEmpty() {
+		yes, ok := whole(with, have.Intersect(ports), want)
 		if !ok {
 			return nil, false
 		}
 		out = append(out, yes...)
 	}
-	if want.Contains(absent) {
+	if absent, _ := f.Absent(); want.Contains(absent) {
 		if len(out) > 0 { // all pass, whether they have ports or not
 			return []headerspace.Filter{p}, true
 		}
-		for _, q := range []headerspace.Filter{p.And(headerspace.Proto, unported), p.And(headerspace.Frag, later)} {
-			if !q.IsEmpty() {
-				out = append(out, q)
-			}
+		if without := p.And(f, headerspace.Single(absent)); !without.IsEmpty() {
+			out = append(out, without)
 		}
 	}
 	return out, true
