@@ -5,6 +5,7 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 // LoadBalancer spreads the flows to virtual addresses over backends. Clients are on its port `outside`, backends on its port
 // `inside`. A new flow gets its backend by a Maglev table (Eisenbud et al., NSDI 2016); a known one stays where it is as long as
 // its backend is listed.
+// +kubebuilder:validation:XValidation:rule="!has(self.stateless) || !self.stateless || has(self.mode) && self.mode == 'DSR'",message="stateless needs mode: DSR, as what a backend sends back is told from other packets by its session"
 type LoadBalancer struct {
 	// Virtual services, to which clients send.
 	// +required
@@ -19,6 +20,18 @@ type LoadBalancer struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=512
 	Backends []Backend `json:"backends,omitempty"`
+
+	// Mode is how packets get to their backend. NAT: it becomes their destination, and what it sends back passes the chain. DSR: they keep
+	// all addresses and go to its MAC address, as they came; it answers clients itself, past the chain (direct server return).
+	// +optional
+	// +kubebuilder:default=NAT
+	Mode BalancerMode `json:"mode,omitempty"`
+
+	// Stateless has the Maglev table alone tell the backend of each packet, without sessions. It needs mode DSR. Where backends
+	// change, flows may change with them.
+	// +optional
+	// +kubebuilder:default=false
+	Stateless bool `json:"stateless,omitempty"`
 
 	// Affinity chooses what tells the backend of a new flow: the whole flow, or the address of its client, so that a client's
 	// flows go to one backend as long as the backends stay.
@@ -76,6 +89,16 @@ type ServiceProtocol string
 const (
 	ServiceTCP ServiceProtocol = "TCP"
 	ServiceUDP ServiceProtocol = "UDP"
+)
+
+// BalancerMode is how packets get to their backend.
+// +kubebuilder:validation:Enum=NAT;DSR
+type BalancerMode string
+
+// How packets get to their backend.
+const (
+	BalancerNAT BalancerMode = "NAT"
+	BalancerDSR BalancerMode = "DSR"
 )
 
 // Affinity is what tells the backend of a new flow.

@@ -25,6 +25,10 @@ type Balancer struct {
 	Backends []Backend
 	// ByClient says that the client's address alone tells the backend of a new flow.
 	ByClient bool
+	// Direct leaves packets as they are: the next hop of clients' packets becomes the backend. Nothing comes back from backends.
+	Direct bool
+	// Stateless, which is Direct, keeps no sessions: the table tells the backend of each packet.
+	Stateless bool
 	// Timeouts of sessions; ICMP's is not used.
 	Timeouts    Timeouts
 	MaxSessions int
@@ -61,6 +65,9 @@ func (b Balancer) Traits() Traits {
 
 // WritesFrom implements SidedWriter.
 func (b Balancer) WritesFrom(in int) []headerspace.Field {
+	if b.Direct {
+		return nil
+	}
 	fields := []headerspace.Field{headerspace.Dst, headerspace.DPort}
 	if in == BalancerBackends {
 		fields = []headerspace.Field{headerspace.Src, headerspace.SPort}
@@ -71,8 +78,11 @@ func (b Balancer) WritesFrom(in int) []headerspace.Field {
 	return fields[:1]
 }
 
-// WritesPorts tells whether some backend has a port of its own.
+// WritesPorts tells whether packets get a backend's own port.
 func (b Balancer) WritesPorts() bool {
+	if b.Direct {
+		return false
+	}
 	for _, s := range b.Backends {
 		if s.Port != 0 {
 			return true
@@ -117,6 +127,13 @@ func (b Balancer) String() string {
 	}
 	if b.ByClient {
 		s.WriteString(", by client")
+	}
+	if b.Stateless {
+		s.WriteString(", direct, stateless")
+		return s.String()
+	}
+	if b.Direct {
+		s.WriteString(", direct")
 	}
 	fmt.Fprintf(&s, ", sessions %d, tcp %s/%s udp %s", b.MaxSessions, b.Timeouts.TCP, b.Timeouts.TCPTransitory, b.Timeouts.UDP)
 	return s.String()

@@ -75,6 +75,9 @@ func (l loadBalancer) lower(b *builder, f *function) {
 		n := b.add(f.name, f.name+"/inside", fromBackends(f.name, services, e))
 		f.entry[inside] = Edge{To: n}
 		b.exit(n, balancerPasses, f, outside)
+		if e.Direct {
+			return
+		}
 		b.g.Nodes[n].Out[toBalancer] = Edge{To: node, Port: element.BalancerBackends}
 		b.wire(n, toFragment, fragment())
 		b.exit(node, element.BalancerClients, f, outside)
@@ -98,6 +101,9 @@ func fromClients(name string, services []service, e element.Balancer) element.Cl
 
 // fromBackends tells what a backend may have sent as a reply, by its address and port.
 func fromBackends(name string, services []service, e element.Balancer) element.Classifier {
+	if e.Direct {
+		return element.Classifier{Default: balancerPasses, Outs: 1}
+	}
 	var replies []headerspace.Filter
 	for _, proto := range protosOf(services).Intervals() {
 		own := headerspace.Set{} // ports of the services
@@ -221,6 +227,7 @@ func (b *builder) checkServices(f *function, field string, list []service, s ser
 func (b *builder) balancer(f *function, spec *v1alpha1.LoadBalancer) element.Balancer {
 	e := element.Balancer{
 		ByClient: spec.Affinity == v1alpha1.AffinityClient, MaxSessions: int(spec.MaxSessions),
+		Direct: spec.Mode == v1alpha1.BalancerDSR, Stateless: spec.Stateless,
 		NoBackend: f.name + "/no-backend", Full: f.name + "/full", NoSession: f.name + "/no-session",
 		Timeouts: element.Timeouts{
 			TCP:           b.timeout(f, f.path+".timeouts.tcp", spec.Timeouts.TCP),
@@ -235,6 +242,9 @@ func (b *builder) balancer(f *function, spec *v1alpha1.LoadBalancer) element.Bal
 	}
 	slices.SortFunc(e.Virtual, netip.Addr.Compare)
 	e.Backends = b.readBackends(f, spec.Backends, e.Virtual)
+	if e.Direct {
+		b.checkDirect(f, spec)
+	}
 	if len(e.Backends) > 0 && !slices.ContainsFunc(e.Backends, func(k element.Backend) bool { return k.Weight > 0 }) {
 		b.warn(f.object, f.path+".backends", "", "all have weight 0: new flows are dropped as %q; give one a weight above 0", e.NoBackend)
 	}
@@ -367,4 +377,35 @@ func (b *builder) checkBackend(f *function, field string, a netip.Addr, virtual 
 			say("is an address of interface %q; give that of a server", i.name)
 		}
 	}
+}
+
+// checkDirect finds what keeps packets from servers to which they are sent as they came, and functions that miss their replies.
+func (b *builder) checkDirect(f *function, spec *v1alpha1.LoadBalancer) {
+	near := b.behind(port{f.name, inside})
+	for _, r := range near.routers {
+		b.fail(f.object, f.path+".mode", string(spec.Mode), "router %q lies between the load balancer and its backends, and would look for the virtual address; have them on the link behind the load balancer, or use mode NAT", r.name)
+	}
+	onLink := func(a netip.Addr) bool {
+		return near.elements || len(near.routers) > 0 || slices.ContainsFunc(near.interfaces, func(i *chainInterface) bool { return !i.prefix.IsValid() || i.prefix.Masked().Contains(a) })
+	}
+	for i, k := range spec.Backends {
+		field := index(f.path+".backends", i)
+		if k.Port != 0 {
+			b.fail(f.object, field+".port", strconv.Itoa(int(k.Port)), "mode DSR sends packets as they came, to the port that the client chose; leave it out, or use mode NAT")
+		}
+		if a, problem := rules.ParseAddress(string(k.Address)); problem == nil && !onLink(a) {
+			b.fail(f.object, field+".address", a.String(), "is in the prefix of no interface behind the load balancer; mode DSR sends packets to the backend's MAC address, so it has to be on-link")
+		}
+	}
+	for _, g := range slices.Concat(near.between, b.behind(port{f.name, outside}).between) {
+		if missesReplies(g) {
+			b.warn(f.object, f.path+".mode", string(spec.Mode), "servers reply past %q, which has to see both directions; use mode NAT, or take the function off the way", g.name)
+		}
+	}
+}
+
+// missesReplies tells whether flows break at a function of which it sees one direction: their addresses change there, or replies say what fits.
+func missesReplies(f *function) bool {
+	w, ok := f.kind.(firewall)
+	return is[napt](f) || ok && w.spec.Tracking != nil && w.spec.Tracking.Strict
 }

@@ -42,10 +42,37 @@ func TestWhatIsWrongWithALoadBalancer(t *testing.T) {
 		"nobody takes new flows":        {web, "[{address: 10.0.0.11, weight: 0}]", "", lb + `backends: all have weight 0: new flows are dropped as "lb/no-backend"`},
 		"no backends":                   {web, "[]", "", lb + "backends: is empty; give it at least 1"},
 		"a timeout that is too short":   {web, pair, "      timeouts: {udp: 1ms}\n", lb + `timeouts.udp: "1ms"`},
+		"stateless by NAT":              {web, pair, "      stateless: true\n", "stateless needs mode: DSR"},
+		"a port with DSR":               {web, "[{address: 10.0.0.11, port: 8080}]", "      mode: DSR\n", lb + `backends[0].port: "8080": mode DSR sends packets as they came`},
+		"a backend far away with DSR":   {web, "[{address: 10.9.0.11}]", "      mode: DSR\n", lb + `backends[0].address: "10.9.0.11": is in the prefix of no interface behind the load balancer`},
 		"too many sessions":             {web, pair, "      maxSessions: 8000001\n", lb + `maxSessions: "8000001"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if found := compile(t, balancerChain(k.virtual, k.backends, k.more)); !strings.Contains(found.String(), k.want) {
+				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
+			}
+		})
+	}
+}
+
+func TestWhatDoesNotGoWithModeDSR(t *testing.T) {
+	const lb = "  - name: lb\n    loadBalancer: {mode: DSR, virtual: [{addresses: [203.0.113.80], ports: [80]}], backends: [{address: 10.0.0.11}]}\n"
+	for name, k := range map[string]struct{ function, path, want string }{
+		"a router before backends": {
+			"{name: rt, router: {address: 10.255.0.1, routes: [{prefix: 0.0.0.0/0, port: outside}]}}", "[inside, rt, lb, outside]",
+			`functions[0].loadBalancer.mode: "DSR": router "rt" lies between the load balancer and its backends`,
+		},
+		"a NAPT of the clients": {
+			"{name: nat, napt: {pool: [203.0.113.9]}}", "[inside, lb, nat, outside]", `functions[0].loadBalancer.mode: "DSR": servers reply past "nat"`,
+		},
+		"a strict firewall": {
+			"{name: fw, firewall: {stateful: true, tracking: {strict: true}, rules: [{name: in, action: Accept, state: [New, Established]}]}}", "[inside, fw, lb, outside]",
+			`functions[0].loadBalancer.mode: "DSR": servers reply past "fw"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := header + gatewayed + "  functions:\n" + lb + "  - " + k.function + "\n  path: " + k.path + "\n"
+			if found := compile(t, text); !strings.Contains(found.String(), k.want) {
 				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
 			}
 		})

@@ -87,10 +87,11 @@ func (b *builder) checkReached() {
 	}
 }
 
-// behind is what lies behind a router's port, up to other routers.
+// behind is what lies behind a function's port, up to routers.
 type behind struct {
 	interfaces []*chainInterface
 	routers    []*function
+	between    []*function // up to those
 	pools      []poolPrefix
 	elements   bool // an elements function lies in between
 }
@@ -121,6 +122,9 @@ func (b *builder) behind(p port) behind {
 				out.routers = append(out.routers, f)
 			}
 			return
+		}
+		if !slices.Contains(out.between, f) {
+			out.between = append(out.between, f)
 		}
 		out.elements = out.elements || f.kind.traits().unforeseen
 		outs, pools := f.kind.translated(f, w.to.name)

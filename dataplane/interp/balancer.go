@@ -116,7 +116,7 @@ func (b *balancer) pass(r *run, n *graph.Node, p *packet, in int) (int, bool) {
 	var reason string
 	if in == element.BalancerClients {
 		reason = b.fromClient(r, p)
-	} else {
+	} else if !b.Direct {
 		b.fromBackend(r, p)
 	}
 	if reason != "" {
@@ -153,10 +153,18 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 	if is, q, f := errorMessage(p.ip); is {
 		var a *assignment
 		if q != nil && f.src == dstOf(p.ip) {
+			if b.Stateless {
+				return b.send(r, p, f.reversed())
+			}
 			a = b.forth(f.reversed(), r.now)
 		}
 		if a == nil {
 			return b.NoSession
+		}
+		if b.Direct {
+			r.note("error for backend %v", addr(a.backend.addr))
+			p.via = addr(a.backend.addr)
+			return ""
 		}
 		r.note("error about what %v was sent", addr(a.flow.src))
 		setDst(p.ip, a.backend.addr)
@@ -168,6 +176,9 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 		return ""
 	}
 	f, _ := tuple(p.ip)
+	if b.Stateless {
+		return b.send(r, p, f)
+	}
 	a := b.forth(f, r.now)
 	if a == nil {
 		if a, reason = b.assign(r, f); reason != "" {
@@ -175,10 +186,27 @@ func (b *balancer) fromClient(r *run, p *packet) (reason string) {
 		}
 		a.from = r.depend(p.by, a)
 	}
+	if b.Direct {
+		b.use(r, a, p.ip, element.NAPTInside)
+		r.note("by backend %v", addr(a.backend.addr))
+		p.via = addr(a.backend.addr)
+		return ""
+	}
 	b.use(r, a, p.ip, element.NAPTOutside)
 	r.note("to backend %v", a.backend.addrPort())
 	rewriteDst(p.ip, a.backend.addr, a.backend.port)
 	p.by.dst, p.by.dport = nil, nil
+	return ""
+}
+
+// send has a packet of a flow, which has no session, go by the backend of its entry.
+func (b *balancer) send(r *run, p *packet, f flow) (reason string) {
+	at := b.table[entryOf(f, b.ByClient)]
+	if at == noBackend {
+		return b.NoBackend
+	}
+	r.note("by backend %v", b.Backends[at].Addr)
+	p.via = b.Backends[at].Addr
 	return ""
 }
 
@@ -207,10 +235,11 @@ func (b *balancer) fromBackend(r *run, p *packet) {
 	}
 }
 
-// use refreshes a session by a packet of its flow, as a NAPT's whose outside the client is.
+// use refreshes a session by a packet of its flow, as a NAPT's whose outside the client is, or, if that is all that is seen, its inside.
 func (b *balancer) use(r *run, a *assignment, ip []byte, side int) {
 	was := *a
 	r.undoable(func() { *a = was })
+	a.tcp.oneSided = b.Direct
 	if a.flow.proto != protoTCP || a.tcp.use(transport(ip), side) {
 		a.last = r.now
 	}
@@ -226,7 +255,7 @@ func (b *balancer) assign(r *run, f flow) (_ *assignment, reason string) {
 	if reason != "" {
 		return nil, reason
 	}
-	a := &assignment{flow: f, backend: to, last: r.now, of: b}
+	a := &assignment{flow: f, backend: to, last: r.now, of: b, tcp: tcpState{answered: b.Direct}}
 	if !b.add(r, a) {
 		return nil, b.Full
 	}
@@ -246,7 +275,7 @@ func (b *balancer) choose(f flow, now time.Duration) (to endpoint, reason string
 	for i := range otherBackends {
 		k := b.Backends[b.table[(at+i)%maglevSize]]
 		to = endpoint{f.proto, num(k.Addr), cmp.Or(k.Port, f.dport)}
-		if slices.ContainsFunc(known, func(a *assignment) bool { return a.backend == to }) {
+		if !b.Direct && slices.ContainsFunc(known, func(a *assignment) bool { return a.backend == to }) {
 			continue
 		}
 		return to, ""

@@ -228,3 +228,76 @@ func TestABalancerMayEndAnOpeningThatNoBackendAnsweredAndNoOtherSession(t *testi
 		t.Errorf("got %v and %v", err, c.Sessions(time.Second))
 	}
 }
+
+// hopOf is the next hop of a packet that leaves as it came.
+func hopOf(t *testing.T, r Result, there pkt) string {
+	t.Helper()
+	if len(r.Out) != 1 {
+		t.Fatalf("got %+v, want a frame", r)
+	}
+	if got, want := addr(dstOf(r.Out[0].Frame[14:])).String(), there.dst; got != want {
+		t.Errorf("its destination is %s, want %s", got, want)
+	}
+	return r.Out[0].NextHop.String()
+}
+
+func TestADirectBalancerChoosesTheNextHopAlone(t *testing.T) {
+	for name, stateless := range map[string]bool{"with sessions": false, "stateless": true} {
+		t.Run(name, func(t *testing.T) {
+			e := serving(backendsOf(1, 1)...)
+			e.Direct, e.Stateless = true, stateless
+			c := served(e).chain()
+			there := udp(1000, 53)
+			there.dst = "198.51.100.1"
+			first := hopOf(t, c.Process(0, inside, there.frame(), nil), there)
+			if first != "198.51.100.11" && first != "198.51.100.12" {
+				t.Errorf("it goes by %s, want a backend", first)
+			}
+			// A router says that a reply, which nobody saw, is too big.
+			reply := pkt{src: "198.51.100.1", dst: "10.0.0.2", sport: 53, dport: 1000}
+			tooBig := pkt{proto: 1, icmp: layers.CreateICMPv4TypeCode(3, 4), src: "10.0.0.9", dst: "198.51.100.1", payload: reply.frame()[14:]}
+			if got := hopOf(t, c.Process(0, inside, tooBig.frame(), nil), tooBig); got != first {
+				t.Errorf("an error about what %s sent goes by %s", first, got)
+			}
+			if n := len(c.Sessions(0)); (n == 0) != stateless {
+				t.Errorf("there are %d sessions", n)
+			}
+			// Known flows stay; without sessions the table tells.
+			e.Backends = backendsOf(1, 0)
+			if first == "198.51.100.11" {
+				e.Backends = backendsOf(0, 1)
+			}
+			c = c.Continue(&served(e).g, Options{})
+			if got := hopOf(t, c.Process(1, inside, there.frame(), nil), there); (got == first) == stateless {
+				t.Errorf("after its backend %s is drained the flow goes by %s", first, got)
+			}
+		})
+	}
+}
+
+func TestADirectBalancersSessionIsEstablishedByItsClient(t *testing.T) {
+	e := serving(backendsOf(1)...)
+	e.Direct = true
+	c := served(e).chain()
+	lives := func(after time.Duration) bool { return len(c.Sessions(after)) > 0 }
+	say := func(now time.Duration, flags string) {
+		c.Process(now, inside, pkt{proto: 6, sport: 1000, dport: 80, flags: flags, window: 512}.frame(), nil)
+	}
+	say(0, "S")
+	if lives(e.Timeouts.TCPTransitory + 1) {
+		t.Error("a SYN alone establishes a session")
+	}
+	say(0, "A")
+	if !lives(e.Timeouts.TCP) {
+		t.Error("the client's ACK does not establish the session")
+	}
+	say(0, "R")
+	if lives(e.Timeouts.TCPTransitory + 1) {
+		t.Error("the client's RST does not end it")
+	}
+	say(0, "S")
+	say(0, "A")
+	if !lives(e.Timeouts.TCP) {
+		t.Error("a session that begins again is not established")
+	}
+}

@@ -11,6 +11,7 @@ type tcpState struct {
 	answered, acknowledged, closing bool
 	sides                           [2]tcpSide // by the side that sent: element.NAPTInside, element.NAPTOutside
 	checked                         bool       // what comes here fits the connection's windows
+	oneSided                        bool       // nothing comes from outside, and what the inside says is believed
 }
 
 // tcpSide is what one side of a connection said last.
@@ -34,14 +35,14 @@ func (s *tcpState) established() bool { return s.answered && s.acknowledged && !
 func (s *tcpState) use(segment []byte, side int) (refreshed bool) {
 	flags := segment[13]
 	if flags&tcpRST != 0 {
-		if !s.established() || !s.checked && !s.inWindow(binary.BigEndian.Uint32(segment[4:]), side) {
+		if !s.established() || !s.checked && !s.oneSided && !s.inWindow(binary.BigEndian.Uint32(segment[4:]), side) {
 			return false
 		}
 		s.closing = true
 		return true
 	}
 	if s.closing && flags&(tcpSYN|tcpACK) == tcpSYN {
-		*s = tcpState{checked: s.checked}
+		*s = tcpState{checked: s.checked, oneSided: s.oneSided, answered: s.oneSided}
 	}
 	switch {
 	case side == element.NAPTOutside:

@@ -27,12 +27,24 @@ func init() {
 			b := p.GetTables()[o.GetBalance()].GetBalancer()
 			return []string{p.GetReasons()[b.GetNoBackend()], p.GetReasons()[b.GetFull()], p.GetReasons()[b.GetNoSession()]}
 		},
-		leaves: func(x *exit, _ *programpb.Op) { x.redirected, x.dst = true, nil },
+		leaves: func(x *exit, o *programpb.Op) {
+			if x.p.GetTables()[o.GetBalance()].GetBalancer().GetDirect() {
+				x.hop, x.via = false, false // some leave as they came
+				return
+			}
+			x.redirected, x.dst = true, nil
+		},
 	}
 	operations[reflect.TypeFor[*programpb.Op_BalanceBack]()] = operation{
 		kind: State,
 		check: func(v validator, at string, o *programpb.Op) error {
-			return v.balancerOf(at, "balance_back", o.GetBalanceBack())
+			if err := v.balancerOf(at, "balance_back", o.GetBalanceBack()); err != nil {
+				return err
+			}
+			if t := v.p.GetTables()[o.GetBalanceBack()]; t.GetBalancer().GetDirect() {
+				return fmt.Errorf("%s: balance_back is %d (%s), to which no backend sends: it is direct", at, o.GetBalanceBack(), t.GetName())
+			}
+			return nil
 		},
 		text: func(p *Program, o *programpb.Op) string {
 			return "balance back " + p.GetTables()[o.GetBalanceBack()].GetName()
@@ -62,6 +74,9 @@ func (v validator) balancer(at string, t *programpb.StateTable) error {
 	b := t.GetBalancer()
 	if n := t.GetMaxSessions(); n < 1 || n > maxBalancerSessions {
 		return fmt.Errorf("%s: max_sessions is %d, want 1..%d", at, n, maxBalancerSessions)
+	}
+	if b.GetStateless() && !b.GetDirect() {
+		return fmt.Errorf("%s: stateless without direct", at)
 	}
 	return first(
 		idle(at, "tcp_ms", b.GetTcpMs()),
@@ -110,6 +125,13 @@ func balancerText(_ *Program, t *programpb.StateTable) string {
 	}
 	if b.GetByClient() {
 		s.WriteString(", by client")
+	}
+	if b.GetStateless() {
+		s.WriteString(", direct, stateless")
+		return s.String()
+	}
+	if b.GetDirect() {
+		s.WriteString(", direct")
 	}
 	fmt.Fprintf(&s, ", at most %d sessions", t.GetMaxSessions())
 	return s.String()

@@ -20,10 +20,23 @@ func balancerOf(change func(b *programpb.Balancer)) func(*programpb.Program) {
 	return balanced(func(t *programpb.StateTable) { change(t.Balancer) })
 }
 
+// directOf is the sample with a direct load balancer, to which no backend sends.
+func directOf(stateless bool) func(*programpb.Program) {
+	return func(p *programpb.Program) {
+		balancerOf(func(b *programpb.Balancer) { b.Direct, b.Stateless = true, stateless })(p)
+		l := firstLeg(p)
+		l.Ops = l.Ops[:len(l.Ops)-1]
+	}
+}
+
 // balancerExamples are of load balancers.
 var balancerExamples = []example{
 	{"balancer", balanced(func(*programpb.StateTable) {}), nil},
 	{"balancer-by-client", balancerOf(func(b *programpb.Balancer) { b.ByClient = true }), nil},
+	{"balancer-direct", directOf(false), nil},
+	{"balancer-stateless", directOf(true), nil},
+	{"balancer-direct-back", balancerOf(func(b *programpb.Balancer) { b.Direct = true }), []string{"balance_back is 1 (lb/balancer), to which no backend sends: it is direct"}},
+	{"balancer-stateless-nat", balancerOf(func(b *programpb.Balancer) { b.Stateless = true }), []string{"stateless without direct"}},
 	{"balancer-without-backends", balancerOf(func(b *programpb.Balancer) { b.Backends = nil }), nil},
 	{"balancer-largest", balanced(func(t *programpb.StateTable) {
 		t.MaxSessions, t.Balancer.TcpMs = maxBalancerSessions, maxIdleMs

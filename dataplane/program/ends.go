@@ -73,7 +73,7 @@ func Ends(p *Program, segment int, l *programpb.Leg) []End {
 
 // exits are the ends at an interface.
 func exits(p *Program, segment int, l *programpb.Leg, i *programpb.Interface) []End {
-	x := exit{hop: fresh(p, segment)}
+	x := exit{p: p, hop: fresh(p, segment)}
 	for _, op := range l.GetOps() {
 		if row, _ := operationOf(op); row.leaves != nil {
 			row.leaves(&x, op)
@@ -126,6 +126,7 @@ func tagged(p *Program) bool {
 
 // exit is what is known of packets behind a leg's operations.
 type exit struct {
+	p    *Program
 	hop  bool // whether a next hop is noted is known: via
 	via  bool
 	dst  *netip.Addr

@@ -18,6 +18,9 @@ var balanced = [...]headerspace.Filter{
 
 // walk: which backend a packet gets, and whether a backend's packet is of a session, is known at run time.
 func (b balancer) walk(w *walker, t *tcu, at arrival) error {
+	if b.Direct && at.port == element.BalancerBackends {
+		return w.follow(t, at.node, 1-at.port, -1)
+	}
 	var rest ways
 	others := everything
 	if at.port == element.BalancerClients {
@@ -53,19 +56,28 @@ func (b balancer) translate(w *walker, t *tcu, at arrival) error {
 	if at.port == element.BalancerBackends {
 		kind, address, port, to = opBalanceBack, headerspace.Src, headerspace.SPort, b.VirtualSet()
 	}
-	writes := map[headerspace.Field]headerspace.Set{address: to.Union(t.present(address))}
+	writes := map[headerspace.Field]headerspace.Set{}
+	if !b.Direct {
+		writes[address] = to.Union(t.present(address))
+	}
 	if b.WritesPorts() {
 		writes[port] = headerspace.Range(0, 65535).Union(t.present(port))
 	}
+	if b.Direct { // what has no flow keeps the next hop that it has
+		t.ops = w.noteHop(t.ops, t.hop)
+	}
 	if err := w.act(t, at.node, op{kind: kind, arg: int64(w.table(at.node))}, b.Traits().Reads, writes); err != nil {
 		return err
+	}
+	if b.Direct {
+		t.hop = hop{was: true}
 	}
 	return w.follow(t, at.node, 1-at.port, -1)
 }
 
 // leads: from clients the destination becomes a backend's, see redirects.
 func (b balancer) leads(h hopTo, in int, on func(hopTo, int)) {
-	if in == element.BalancerClients {
+	if in == element.BalancerClients && !b.Direct {
 		virtual := spansOf(b.VirtualSet())
 		if h.written != nil {
 			if len(virtual.intersect(spans{{*h.written, *h.written}})) > 0 {
@@ -79,10 +91,18 @@ func (b balancer) leads(h hopTo, in int, on func(hopTo, int)) {
 }
 
 func (b balancer) redirects() (port int, to spans) {
+	if b.Direct {
+		return element.BalancerBackends, nil
+	}
 	return element.BalancerBackends, spansOf(b.BackendSet())
 }
 
-func (b balancer) sources() spans { return spansOf(b.VirtualSet()) }
+func (b balancer) sources() spans {
+	if b.Direct {
+		return nil
+	}
+	return spansOf(b.VirtualSet())
+}
 
 var (
 	opBalance = newOperation(operation{
@@ -104,7 +124,7 @@ var (
 func (b balancer) keep(e *emitter, t *programpb.StateTable) {
 	t.MaxSessions = uint32(b.MaxSessions)
 	t.Balancer = &programpb.Balancer{
-		ByClient: b.ByClient, TcpMs: ms(b.Timeouts.TCP), TcpTransitoryMs: ms(b.Timeouts.TCPTransitory), UdpMs: ms(b.Timeouts.UDP),
+		ByClient: b.ByClient, Direct: b.Direct, Stateless: b.Stateless, TcpMs: ms(b.Timeouts.TCP), TcpTransitoryMs: ms(b.Timeouts.TCPTransitory), UdpMs: ms(b.Timeouts.UDP),
 		NoBackend: e.drop(b.NoBackend).GetChain(), Full: e.drop(b.Full).GetChain(), NoSession: e.drop(b.NoSession).GetChain(),
 	}
 	for _, k := range b.Backends {

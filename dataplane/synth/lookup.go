@@ -163,7 +163,7 @@ func (l *lookup) take(w *walker, t *tcu, node, route, rule int) error {
 	if route == noRoute {
 		return w.follow(t, node, l.NoRoute, rule)
 	}
-	t.hop = hop{addr: hopAddr(l.Routes[route].Via), set: true}
+	t.hop = hop{hopAddr(l.Routes[route].Via), true, t.hop.was}
 	return w.follow(t, node, l.Routes[route].Out, rule)
 }
 
@@ -220,7 +220,7 @@ func (l *lookup) takeNumber(w *walker, t *tcu, node int, number uint16) error {
 		return w.follow(t, node, l.NoRoute, noRoute)
 	}
 	to := l.Table.Hops[number-1]
-	t.hop = hop{addr: hopAddr(to.Via), set: true}
+	t.hop = hop{hopAddr(to.Via), true, t.hop.was}
 	return w.follow(t, node, to.Out, hopRule-int(number-1))
 }
 

@@ -260,6 +260,14 @@ func hopAddr(a netip.Addr) uint32 {
 	return binary.BigEndian.Uint32(b[:])
 }
 
+// noteHop has a next hop noted at run time, unless it is there already.
+func (w *walker) noteHop(ops []op, h hop) []op {
+	if !h.set || w.fresh && h.addr == 0 && !h.was {
+		return ops
+	}
+	return append(ops[:len(ops):len(ops)], op{kind: opNextHop, arg: int64(h.addr)})
+}
+
 // leaf ends a copy; with the last one the class is complete.
 func (w *walker) leaf(t *tcu, node int, o outcome) error {
 	if len(t.unwind) > 0 && w.shows(t, node, o) {
@@ -279,9 +287,7 @@ func (w *walker) leaf(t *tcu, node int, o outcome) error {
 		w.segmentOf(start{kind: startAnswer, node: node}) // which its answers enter
 	case toOutput, toSegment, toReturn, toTracked:
 		l.ops, l.runs = t.pending(), t.runs
-		if t.hop.set && !(w.fresh && t.hop.addr == 0) {
-			l.ops = append(l.ops, op{kind: opNextHop, arg: int64(t.hop.addr)})
-		}
+		l.ops = w.noteHop(l.ops, t.hop)
 	}
 	for _, r := range l.runs {
 		w.run(r)

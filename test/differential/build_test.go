@@ -85,19 +85,21 @@ func populate(f *graph.Interface, i int) {
 	f.MAC = net.HardwareAddr{2, 0, 0, 0, 1, byte(i)}
 	f.Neighbors = nil
 	f.VLANs = [][]uint16{{10, 20}, {10, 4094}, nil}[i%3]
-	host := func(a netip.Addr) {
-		b := a.As4()
-		for n, vlan := range append([]uint16{0}, f.VLANs...) {
-			f.Neighbors = append(f.Neighbors, graph.Neighbor{
-				Addr: a, VLAN: vlan, MAC: net.HardwareAddr{2, byte(1 + n), byte(i), b[1], b[2], b[3]},
-			})
-		}
-	}
 	for a := f.Prefix.Masked().Addr(); f.Prefix.Contains(a); a = a.Next() {
-		host(a)
+		reach(f, i, a)
 	}
 	if f.Gateway.IsValid() && !f.Prefix.Contains(f.Gateway) {
-		host(f.Gateway)
+		reach(f, i, f.Gateway)
+	}
+}
+
+// reach makes an address a static neighbour in each of the interface's VLANs.
+func reach(f *graph.Interface, i int, a netip.Addr) {
+	b := a.As4()
+	for n, vlan := range append([]uint16{0}, f.VLANs...) {
+		f.Neighbors = append(f.Neighbors, graph.Neighbor{
+			Addr: a, VLAN: vlan, MAC: net.HardwareAddr{2, byte(1 + n), byte(i), b[1], b[2], b[3]},
+		})
 	}
 }
 

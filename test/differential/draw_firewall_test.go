@@ -16,8 +16,9 @@ func (d *drawer) firewall() (left, right side) {
 // classifier draws rules whose outputs are 0 and, if there are more, the others.
 func (d *drawer) classifier(outs int) element.Classifier {
 	c := element.Classifier{Outs: max(outs, 1)}
+	d.classifiers++
 	for i := range d.int("rules", 0, 8) {
-		r := element.Rule{Name: fmt.Sprintf("r%d", i), Count: d.one("counted", 3)}
+		r := element.Rule{Name: fmt.Sprintf("c%d-r%d", d.classifiers, i), Count: d.one("counted", 3)}
 		for range d.int("filters", 1, 2) {
 			r.Filters = append(r.Filters, d.drawFilter())
 		}

@@ -20,20 +20,23 @@ func drawServing(d *drawer, ends [2]int) (left, right side) {
 		ByClient: d.one("by client", 3), MaxSessions: 1 << 16, Timeouts: d.timeouts(),
 		NoBackend: name + "/no-backend", Full: name + "/full", NoSession: name + "/no-session",
 	}
+	if d.one("direct", 4) {
+		e.Direct, e.Stateless = true, d.one("stateless", 2)
+	}
 	for i := range d.int("virtual addresses", 1, 3) {
 		e.Virtual = append(e.Virtual, addr4(172, 31, d.names, 1+i))
 	}
 	for i := range d.int("backends", 1, 5) {
 		k := element.Backend{Addr: addr4(192, 168, to, 2+i), Weight: []int{1, 1, 2, 7, 256, 0}[d.int("weight", 0, 5)]}
-		if d.one("behind the next hop", 3) {
+		if d.one("behind the next hop", 3) && !e.Direct {
 			k.Addr = addr4(10, 1, to, 2+i)
 		}
-		if d.one("own port", 4) {
+		if d.one("own port", 4) && !e.Direct {
 			k.Port = 8080
 		}
 		e.Backends = append(e.Backends, k)
 	}
-	if d.one("two ports of a backend", 3) {
+	if d.one("two ports of a backend", 3) && !e.Direct {
 		e.Backends = append(e.Backends, element.Backend{Addr: e.Backends[0].Addr, Port: 8081, Weight: 1})
 	}
 	slices.SortFunc(e.Backends, func(x, y element.Backend) int {
@@ -42,6 +45,9 @@ func drawServing(d *drawer, ends [2]int) (left, right side) {
 	d.bases = append(d.bases, e.Virtual...)
 	for _, k := range e.Backends {
 		d.bases = append(d.bases, k.Addr)
+		if e.Direct {
+			d.direct = append(d.direct, k.Addr)
+		}
 	}
 	n := d.add(name, "balancer", e)
 	clients := side{in: graph.Edge{To: n, Port: element.BalancerClients}, outs: []graph.Edge{{To: n, Port: element.BalancerClients}}}

@@ -21,8 +21,12 @@ type drawer struct {
 	ports []uint64
 	names int
 	napts int
+	// classifiers are counted, so that each rule has a counter of its own: a packet that is dropped early is one too many there, not two.
+	classifiers int
 	// behaviors are what the NAPTs of the chain have drawn so far.
 	behaviors []behavior
+	// direct are backends that are next hops, wherever packets leave then.
+	direct []netip.Addr
 	// hairpins says that a router sends packets back by the face that they came by.
 	hairpins bool
 }
@@ -55,6 +59,14 @@ func drawChain(t *rapid.T, s shape) *graph.Graph {
 	}
 	s.draw(d)
 	d.g.Chain = fmt.Sprint(s.name, " ", d.int("lots", 0, 3)) // four names in a row are all of the first two lots
+	for i := range d.g.Interfaces {
+		f := &d.g.Interfaces[i]
+		for _, a := range d.direct {
+			if !slices.ContainsFunc(f.Neighbors, func(n graph.Neighbor) bool { return n.Addr == a }) {
+				reach(f, i, a)
+			}
+		}
+	}
 	return &d.g
 }
 

@@ -135,9 +135,16 @@ func (m *model) balance(s *shot, table uint32) (reason string) {
 			return m.p.GetReasons()[b.GetNoSession()]
 		}
 		src, dst := ends(q)
+		if b.GetStateless() && number(src.Addr()) == s.field(programpb.Field_DST) {
+			return m.scatter(s, table, tuple{q[9], dst, src})
+		}
 		p := m.pairFrom(table, tuple{q[9], dst, src})
 		if p == nil || number(src.Addr()) != s.field(programpb.Field_DST) {
 			return m.p.GetReasons()[b.GetNoSession()]
+		}
+		if b.GetDirect() {
+			s.hop = number(p.backend.Addr())
+			return ""
 		}
 		s.set(programpb.Field_DST, number(p.backend.Addr()))
 		write(q, 12, p.backend)
@@ -147,27 +154,50 @@ func (m *model) balance(s *shot, table uint32) (reason string) {
 	}
 	src, dst := ends(s.ip)
 	t := tuple{s.ip[9], src, dst}
+	if b.GetStateless() {
+		return m.scatter(s, table, t)
+	}
 	p := m.pairFrom(table, t)
 	if p == nil {
 		if p, reason = m.serve(table, t); p == nil {
 			return m.p.GetReasons()[map[string]uint32{"no-backend": b.GetNoBackend(), "full": b.GetFull()}[reason]]
 		}
 	}
+	if b.GetDirect() {
+		m.touch(p, s.ip, 0)
+		s.hop = number(p.backend.Addr())
+		return ""
+	}
 	m.touch(p, s.ip, 1)
 	write(s.ip, 16, p.backend)
 	return ""
 }
 
+// scatter sends a packet by the backend that the table has for its flow.
+func (m *model) scatter(s *shot, table uint32, t tuple) (reason string) {
+	b := m.p.GetTables()[table].GetBalancer()
+	k := m.pairs(table).table[m.placeOf(b, t)]
+	if k < 0 {
+		return m.p.GetReasons()[b.GetNoBackend()]
+	}
+	s.hop = b.GetBackends()[k].GetAddress()
+	return ""
+}
+
+// placeOf is the entry of the table that is asked for a flow first.
+func (*model) placeOf(b *programpb.Balancer, t tuple) uint64 {
+	client, virtual := uint64(number(t.client.Addr())), uint64(number(t.virtual.Addr()))
+	if b.GetByClient() {
+		return scramble(scramble(client<<32)) % tableSize
+	}
+	h := scramble(client<<32 | virtual)
+	return scramble(h+uint64(t.client.Port())<<48+uint64(t.virtual.Port())<<32+uint64(t.proto)) % tableSize
+}
+
 // serve makes a session.
 func (m *model) serve(table uint32, t tuple) (_ *serving, reason string) {
 	all, b := m.pairs(table), m.p.GetTables()[table].GetBalancer()
-	client, virtual := uint64(number(t.client.Addr())), uint64(number(t.virtual.Addr()))
-	h := scramble(client<<32 | virtual)
-	h = scramble(h + uint64(t.client.Port())<<48 + uint64(t.virtual.Port())<<32 + uint64(t.proto))
-	if b.GetByClient() {
-		h = scramble(scramble(client << 32))
-	}
-	at := h % tableSize
+	at := m.placeOf(b, t)
 	if all.table[at] < 0 {
 		return nil, "no-backend"
 	}
@@ -181,10 +211,10 @@ func (m *model) serve(table uint32, t tuple) (_ *serving, reason string) {
 	for i := range uint64(64) {
 		k := b.GetBackends()[all.table[(at+i)%tableSize]]
 		to := netip.AddrPortFrom(packets.Addr(k.GetAddress()), cmp.Or(uint16(k.GetPort()), t.virtual.Port()))
-		if n >= 64 || used[to] {
+		if n >= 64 || used[to] && !b.GetDirect() {
 			continue
 		}
-		p := &serving{tuple: t, backend: to, last: m.now, tcp: connection{shift: [2]int{-1, -1}}}
+		p := &serving{tuple: t, backend: to, last: m.now, tcp: connection{oneWay: b.GetDirect(), answered: b.GetDirect(), shift: [2]int{-1, -1}}}
 		was := all.by[t]
 		all.by[t] = p
 		m.undo = append(m.undo, func() {

@@ -124,6 +124,7 @@ type bindings struct {
 type connection struct {
 	answered, open, ends bool
 	checked              bool // by a firewall: RSTs come as they should
+	oneWay               bool // only what the side that began says is seen: it is believed
 	expects              [2]uint32
 	window               [2]uint32
 	shift                [2]int // -1: no scale
@@ -185,14 +186,14 @@ func (c *connection) hear(b []byte, direction int) bool {
 			window <<= c.shift[other]
 		}
 		ahead := uint64(binary.BigEndian.Uint32(b[4:]) - c.expects[other])
-		if !c.open || c.ends || !c.checked && ahead > window {
+		if !c.open || c.ends || !c.checked && !c.oneWay && ahead > window {
 			return false
 		}
 		c.ends = true
 		return true
 	}
 	if has[packets.SYN] && !has[packets.ACK] && c.ends {
-		*c = connection{checked: c.checked, shift: [2]int{-1, -1}}
+		*c = connection{checked: c.checked, oneWay: c.oneWay, answered: c.oneWay, shift: [2]int{-1, -1}}
 	}
 	if direction == 1 {
 		c.answered = true

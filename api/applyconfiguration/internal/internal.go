@@ -44,6 +44,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BalancerMode
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstance
   map:
     fields:
@@ -884,6 +886,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 262144
+    - name: mode
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BalancerMode
+      default: NAT
+    - name: stateless
+      type:
+        scalar: boolean
+      default: false
     - name: timeouts
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancerTimeouts

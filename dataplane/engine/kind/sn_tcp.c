@@ -66,7 +66,7 @@ static void note_scale(struct sn_session *s, const uint8_t *tcp, bool is_return)
 void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const uint8_t *tcp, bool is_return,
 		    uint64_t now)
 {
-	bool checked = s->seen & SN_SEEN_CHECKED;
+	bool checked = s->seen & SN_SEEN_CHECKED, one_sided = state->owners[s->entry.owner].one_sided;
 	uint8_t flags = tcp[13];
 
 	if (unlikely(s->entry.leads)) {
@@ -74,14 +74,14 @@ void sn_session_tcp(const struct sn_state *state, struct sn_session *s, const ui
 		return;
 	}
 	if (flags & SN_TCP_RST) {
-		if (!is_established(s->seen) || (!checked && !in_window(s, tcp, is_return)))
+		if (!is_established(s->seen) || (!checked && !one_sided && !in_window(s, tcp, is_return)))
 			return;
 		s->seen |= SN_SEEN_CLOSING;
 		refresh(state, s, now);
 		return;
 	}
 	if ((s->seen & SN_SEEN_CLOSING) && (flags & (SN_TCP_SYN | SN_TCP_ACK)) == SN_TCP_SYN) {
-		s->seen &= (uint8_t)~SN_SEEN_TCP;
+		s->seen = (uint8_t)((s->seen & ~SN_SEEN_TCP) | (one_sided ? SN_SEEN_ANSWERED : 0));
 		s->entry.own = SN_SCALES_NONE;
 	}
 	if (is_return)

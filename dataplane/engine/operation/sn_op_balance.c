@@ -30,12 +30,27 @@ static int decode_table(struct sn_builder *b, struct sn_op *to, uint32_t table, 
 
 static int decode(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
 {
-	return decode_table(b, to, from->balance, 1u << SN_DST | 1u << SN_DPORT);
+	int rc = decode_table(b, to, from->balance, 1u << SN_DST | 1u << SN_DPORT);
+	const struct sn_balancer_rules *r;
+
+	if (rc)
+		return rc;
+	r = rules_of(b->p, to);
+	if (r->direct)
+		to->writes = 0;
+	if (!r->stateless)
+		to->traits |= SN_OP_OWN_SHARD;
+	return 0;
 }
 
 static int decode_back(struct sn_builder *b, struct sn_op *to, const Sinter__Program__V1__Op *from)
 {
-	return decode_table(b, to, from->balance_back, 1u << SN_SRC | 1u << SN_SPORT);
+	int rc = decode_table(b, to, from->balance_back, 1u << SN_SRC | 1u << SN_SPORT);
+
+	if (!rc && rules_of(b->p, to)->direct)
+		return sn_build_fail(b, "balance_back is %u (%s), to which no backend sends: it is direct",
+				     to->value, b->p->tables[to->value].name);
+	return rc;
 }
 
 /* What a packet is to a balancer. */
@@ -77,6 +92,10 @@ static struct sn_verdict execute_error(struct sn_execution *x, struct sn_pkt *p,
 	if (p->dst != flow->dst ||
 	    sn_balancer_forth(x->partition, op->value, r, flow, false, x->now, &s) != SN_BALANCER_FOUND)
 		return sn_drop(r->no_session);
+	if (r->direct) {
+		p->next_hop = s->inside_addr;
+		return sn_pass();
+	}
 	p->dst = s->inside_addr;
 	p->quote.src = s->inside_addr;
 	p->quote.sport = s->inside_port;
@@ -97,15 +116,34 @@ static struct sn_verdict execute_flow(struct sn_execution *x, struct sn_pkt *p, 
 		return sn_drop(r->no_backend);
 	if (result == SN_BALANCER_FULL || result == SN_BALANCER_NONE)
 		return sn_drop(r->full);
-	p->dst = s->inside_addr;
-	p->dport = s->inside_port;
+	if (r->direct) {
+		p->next_hop = s->inside_addr;
+	} else {
+		p->dst = s->inside_addr;
+		p->dport = s->inside_port;
+	}
 	if (unlikely(result == SN_BALANCER_MOVED))
-		return sn_journal_note_instead(x, s, p, true);
-	return sn_journal_note(x, s, p, true, result == SN_BALANCER_MADE);
+		return sn_journal_note_instead(x, s, p, !r->direct);
+	return sn_journal_note(x, s, p, !r->direct, result == SN_BALANCER_MADE);
+}
+
+/* Without a session, by whichever worker. */
+static struct sn_verdict execute_stateless(const struct sn_balancer_rules *r, struct sn_pkt *p,
+					   enum matter matter, const struct sn_flow *flow)
+{
+	const struct sn_backend *to = sn_balancer_spread(r, flow);
+
+	if (matter == ERROR_ABOUT_FLOW && p->dst != flow->dst)
+		return sn_drop(r->no_session);
+	if (!to)
+		return sn_drop(r->no_backend);
+	p->next_hop = to->address;
+	return sn_pass();
 }
 
 static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op)
 {
+	const struct sn_balancer_rules *r = rules_of(x->program, op);
 	struct sn_flow flow;
 	enum matter matter = matter_of(p, &flow);
 	uint32_t shard;
@@ -113,7 +151,9 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	if (matter == NO_MATTER)
 		return sn_pass();
 	if (matter == ERROR)
-		return sn_drop(rules_of(x->program, op)->no_session);
+		return sn_drop(r->no_session);
+	if (r->stateless)
+		return execute_stateless(r, p, matter, &flow);
 	shard = sn_balancer_shard(x->state, op->value, &flow);
 	if (unlikely(!x->partition->owned[shard]))
 		return sn_hand_over_to(shard);
@@ -163,7 +203,7 @@ static struct sn_verdict predict(const struct sn_look *look, struct sn_pkt *p, c
 	struct sn_flow flow;
 	enum matter matter = matter_of(p, &flow);
 
-	if (matter == NO_MATTER)
+	if (matter == NO_MATTER || rules_of(look->program, op)->stateless)
 		return sn_pass();
 	return matter == ERROR ? sn_done()
 			       : sn_hand_over_to(sn_balancer_shard(look->state, op->value, &flow));
@@ -193,7 +233,6 @@ static struct sn_cut cut_back(const struct sn_program *p, const struct sn_op *op
 static const struct sn_operation balance = {
 	.name = "balance",
 	.wire = SINTER__PROGRAM__V1__OP__OP_BALANCE,
-	.traits = SN_OP_OWN_SHARD,
 	.decode = decode,
 	.execute = execute,
 	.predict = predict,

@@ -70,11 +70,10 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	struct sn_state_owner *o = c->owners;
 
 	for (uint32_t i = 0; i < p->n_runs; i++, o++) {
-		*o = (struct sn_state_owner){strdup(p->runs[i].name),
-					     p->runs[i].table,
-					     p->runs[i].max_sessions,
-					     {0},
-					     p->runs[i].again};
+		*o = (struct sn_state_owner){.name = strdup(p->runs[i].name),
+					     .table = p->runs[i].table,
+					     .max_entries = p->runs[i].max_sessions,
+					     .again = p->runs[i].again};
 		p->tables[o->table].kind->owner(o, &p->runs[i]);
 		if (!o->name)
 			return -ENOMEM;
@@ -82,7 +81,7 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		if (p->tables[i].kind->owner)
 			continue;
-		*o = (struct sn_state_owner){strdup(p->tables[i].name), i, 0, {0}, false};
+		*o = (struct sn_state_owner){.name = strdup(p->tables[i].name), .table = i};
 		if (p->tables[i].kind->table_owner)
 			p->tables[i].kind->table_owner(o, &p->tables[i]);
 		if (!o++->name)

@@ -106,7 +106,9 @@ struct sn_state_owner {
 	uint32_t table; /* in state->tables */
 	uint32_t max_entries;
 	uint32_t timeout_ms[SN_OWNER_TIMEOUTS]; /* as the kind numbers them */
-	bool again; /* packets with sources of state->translated come to it: see sn_run */
+	bool again;	/* packets with sources of state->translated come to it: see sn_run */
+	bool one_sided; /* only what clients send comes to it: RSTs are believed, and sessions count as
+			   answered */
 };
 
 /* Workers read it; what they write is in shards and partitions. */

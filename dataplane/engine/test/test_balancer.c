@@ -173,19 +173,27 @@ struct world {
 	struct sn_state *state;
 };
 
-static struct sn_partition *world_init(struct world *w)
+static struct sn_partition *world_init_as(struct world *w, bool direct)
 {
+	Sinter__Program__V1__Program *msg;
 	struct sn_error err = {0};
 	uint64_t kept, dropped;
 
 	sn_arena_init(&w->arena);
-	w->program = sn_program_create(balanced(&w->arena), NULL, &err);
+	msg = balanced(&w->arena);
+	msg->tables[0]->balancer->direct = direct;
+	w->program = sn_program_create(msg, NULL, &err);
 	if (w->program == NULL)
 		fail_msg("%s", err.text);
 	w->state = sn_state_create(1, 1, (struct sn_partitioning){0});
 	assert_non_null(w->state);
 	assert_int_equal(sn_state_apply(w->state, w->program, &kept, &dropped), 0);
 	return sn_state_partition(w->state, 0);
+}
+
+static struct sn_partition *world_init(struct world *w)
+{
+	return world_init_as(w, false);
 }
 
 static void world_free(struct world *w)
@@ -305,6 +313,36 @@ static void a_flow_goes_elsewhere_from_a_full_table(void **state)
 	world_free(&w);
 }
 
+/* Two services that a client asks from one port have one backend, unless its replies had to tell them apart.
+ */
+static void two_services_have_one_backend_if_it_is_direct(void **state)
+{
+	struct sn_flow web = {SN_SAMPLE_HOST, VIRTUAL, 2000, 80, SN_TCP}, other = web;
+	struct sn_session *s, came;
+
+	(void)state;
+	other.dst++;
+	for (int direct = 0; direct < 2; direct++) {
+		static const uint16_t weights[] = {1};
+		struct sn_partition *p;
+		struct world w;
+
+		p = world_init_as(&w, direct);
+		set_backends(weights, 1);
+		rules.direct = direct;
+		assert_int_equal(sn_balancer_forth(p, 0, &rules, &web, true, SECOND, &s), SN_BALANCER_MADE);
+		came = *s; /* by a transfer */
+		came.outside_addr++;
+		assert_int_equal(sn_balancer.is_taken(w.state, w.state->tables[0],
+						      shard_at(w.state->tables[0], s->entry.shard),
+						      &came.entry, SECOND),
+				 !direct);
+		assert_int_equal(sn_balancer_forth(p, 0, &rules, &other, true, SECOND, &s),
+				 direct ? SN_BALANCER_MADE : SN_BALANCER_FULL);
+		world_free(&w);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +353,7 @@ int main(void)
 		cmocka_unit_test(a_session_ends_with_its_backend_and_comes_back_with_it),
 		cmocka_unit_test(a_session_makes_way_when_its_flow_goes_elsewhere),
 		cmocka_unit_test(a_flow_goes_elsewhere_from_a_full_table),
+		cmocka_unit_test(two_services_have_one_backend_if_it_is_direct),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

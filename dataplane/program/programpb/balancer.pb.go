@@ -37,6 +37,8 @@ type Balancer struct {
 	NoBackend     uint32 `protobuf:"varint,6,opt,name=no_backend,json=noBackend,proto3" json:"no_backend,omitempty"`
 	Full          uint32 `protobuf:"varint,7,opt,name=full,proto3" json:"full,omitempty"`
 	NoSession     uint32 `protobuf:"varint,8,opt,name=no_session,json=noSession,proto3" json:"no_session,omitempty"`
+	Direct        bool   `protobuf:"varint,9,opt,name=direct,proto3" json:"direct,omitempty"`        // packets stay as they are, and the backend is their next hop
+	Stateless     bool   `protobuf:"varint,10,opt,name=stateless,proto3" json:"stateless,omitempty"` // without sessions: the table tells the backend of each packet; needs direct
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -127,6 +129,20 @@ func (x *Balancer) GetNoSession() uint32 {
 	return 0
 }
 
+func (x *Balancer) GetDirect() bool {
+	if x != nil {
+		return x.Direct
+	}
+	return false
+}
+
+func (x *Balancer) GetStateless() bool {
+	if x != nil {
+		return x.Stateless
+	}
+	return false
+}
+
 type Backend struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       uint32                 `protobuf:"fixed32,1,opt,name=address,proto3" json:"address,omitempty"`
@@ -191,7 +207,7 @@ var File_balancer_proto protoreflect.FileDescriptor
 
 const file_balancer_proto_rawDesc = "" +
 	"\n" +
-	"\x0ebalancer.proto\x12\x11sinter.program.v1\"\x8b\x02\n" +
+	"\x0ebalancer.proto\x12\x11sinter.program.v1\"\xc1\x02\n" +
 	"\bBalancer\x126\n" +
 	"\bbackends\x18\x01 \x03(\v2\x1a.sinter.program.v1.BackendR\bbackends\x12\x1b\n" +
 	"\tby_client\x18\x02 \x01(\bR\bbyClient\x12\x15\n" +
@@ -202,7 +218,10 @@ const file_balancer_proto_rawDesc = "" +
 	"no_backend\x18\x06 \x01(\rR\tnoBackend\x12\x12\n" +
 	"\x04full\x18\a \x01(\rR\x04full\x12\x1d\n" +
 	"\n" +
-	"no_session\x18\b \x01(\rR\tnoSession\"O\n" +
+	"no_session\x18\b \x01(\rR\tnoSession\x12\x16\n" +
+	"\x06direct\x18\t \x01(\bR\x06direct\x12\x1c\n" +
+	"\tstateless\x18\n" +
+	" \x01(\bR\tstateless\"O\n" +
 	"\aBackend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x16\n" +

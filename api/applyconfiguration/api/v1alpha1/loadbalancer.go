@@ -17,6 +17,12 @@ type LoadBalancerApplyConfiguration struct {
 	Virtual []VirtualServiceApplyConfiguration `json:"virtual,omitempty"`
 	// Backends, to which the flows of all virtual services go.
 	Backends []BackendApplyConfiguration `json:"backends,omitempty"`
+	// Mode is how packets get to their backend. NAT: it becomes their destination, and what it sends back passes the chain. DSR: they keep
+	// all addresses and go to its MAC address, as they came; it answers clients itself, past the chain (direct server return).
+	Mode *apiv1alpha1.BalancerMode `json:"mode,omitempty"`
+	// Stateless has the Maglev table alone tell the backend of each packet, without sessions. It needs mode DSR. Where backends
+	// change, flows may change with them.
+	Stateless *bool `json:"stateless,omitempty"`
 	// Affinity chooses what tells the backend of a new flow: the whole flow, or the address of its client, so that a client's
 	// flows go to one backend as long as the backends stay.
 	Affinity *apiv1alpha1.Affinity `json:"affinity,omitempty"`
@@ -55,6 +61,22 @@ func (b *LoadBalancerApplyConfiguration) WithBackends(values ...*BackendApplyCon
 		}
 		b.Backends = append(b.Backends, *values[i])
 	}
+	return b
+}
+
+// WithMode sets the Mode field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mode field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithMode(value apiv1alpha1.BalancerMode) *LoadBalancerApplyConfiguration {
+	b.Mode = &value
+	return b
+}
+
+// WithStateless sets the Stateless field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Stateless field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithStateless(value bool) *LoadBalancerApplyConfiguration {
+	b.Stateless = &value
 	return b
 }
 

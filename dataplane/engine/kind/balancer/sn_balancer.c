@@ -93,6 +93,10 @@ static int decode(struct sn_builder *b, struct sn_table_config *to,
 		return sn_build_no_memory(b);
 	to->rules = rules;
 	rules->by_client = from->balancer->by_client;
+	rules->direct = from->balancer->direct;
+	rules->stateless = from->balancer->stateless;
+	if (rules->stateless && !rules->direct)
+		return sn_build_fail(b, "stateless without direct");
 	if (from->max_sessions < 1 || from->max_sessions > SESSIONS_MAX)
 		return sn_build_fail(b, "max_sessions is %u, want 1..%u", from->max_sessions, SESSIONS_MAX);
 	rc = decode_timeouts(b, rules, from->balancer);
@@ -108,6 +112,7 @@ static void table_owner(struct sn_state_owner *to, const struct sn_table_config 
 	to->timeout_ms[SN_PROTO_TCP] = r->tcp_transitory_ms;
 	to->timeout_ms[SN_PROTO_UDP] = r->udp_ms;
 	to->timeout_ms[NAPT_ESTABLISHED] = r->tcp_ms;
+	to->one_sided = r->direct;
 }
 
 /* ---- in memory ---- */
@@ -164,7 +169,7 @@ static const char *misfit(const struct sn_state *state, const struct sn_state_ta
 	return e->shard == place(state, table, e) ? NULL : "its client's port is another shard's";
 }
 
-/* Whether the client's end has a session with the same service, or the same backend. */
+/* Whether the client's end has a session with the same service, or the same backend, if that replies. */
 static bool is_known(const struct sn_state *state, const struct sn_state_table *table,
 		     const struct sn_state_shard *shard, const struct sn_entry *e, uint64_t now)
 {
@@ -177,7 +182,8 @@ static bool is_known(const struct sn_state *state, const struct sn_state_table *
 	all = sessions_of(state, shard, &client);
 	while ((other = sessions_next(&all)) != NULL)
 		if ((other->outside_addr == s->outside_addr && other->outside_port == s->outside_port) ||
-		    (other->inside_addr == s->inside_addr && other->inside_port == s->inside_port))
+		    (!state->owners[table->owner].one_sided && other->inside_addr == s->inside_addr &&
+		     other->inside_port == s->inside_port))
 			return true;
 	return false;
 }

@@ -5,7 +5,8 @@
 /*
  * Load balancers' sessions: the packet path. A session is one of a NAPT whose inside is the backends: the
  * backend is the inside address, the virtual address the outside one, the client the remote. So it is used
- * and remembered by the decision cache as any; what comes from clients is in the direction of returns.
+ * and remembered by the decision cache as any; what comes from clients is in the direction of returns. Of a
+ * direct one nothing but that is seen: it is in the direction from inside.
  */
 
 #include "sn_maglev.h"
@@ -19,6 +20,8 @@ struct sn_balancer_rules {
 	uint32_t no_backend, full, no_session; /* reasons */
 	uint32_t tcp_ms, tcp_transitory_ms, udp_ms;
 	bool by_client;
+	bool direct;	/* packets stay as they are, and get the backend as next hop */
+	bool stateless; /* without sessions */
 	uint32_t n_backends;
 	struct sn_backend backends[SN_BACKENDS_MAX]; /* ascending by address and port */
 	uint16_t entries[SN_MAGLEV_ENTRIES];
@@ -48,5 +51,9 @@ enum sn_balancer_result sn_balancer_forth(struct sn_partition *partition, uint32
 struct sn_session *sn_balancer_back(const struct sn_state *state, uint32_t table,
 				    const struct sn_balancer_rules *rules, const struct sn_flow *flow,
 				    uint64_t now);
+
+/* The backend of a flow from a client by the table alone. NULL: none takes flows. */
+const struct sn_backend *sn_balancer_spread(const struct sn_balancer_rules *rules,
+					    const struct sn_flow *flow);
 
 #endif /* SN_BALANCER_H */

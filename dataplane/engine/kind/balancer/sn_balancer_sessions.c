@@ -75,6 +75,9 @@ static enum sn_balancer_result choose(const struct sn_balancer_rules *r, const s
 	}
 	if (n == CLIENT_SESSIONS)
 		return SN_BALANCER_FULL;
+	*to = &r->backends[r->entries[at]];
+	if (r->direct) /* no reply has to tell which flow it is of */
+		return SN_BALANCER_MADE;
 	for (uint32_t i = 0; i < OTHER_BACKENDS; i++, at = at + 1 < SN_MAGLEV_ENTRIES ? at + 1 : 0) {
 		const struct sn_backend *b = &r->backends[r->entries[at]];
 		uint32_t k = 0;
@@ -119,11 +122,20 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 	s->outside_port = f->dport;
 	s->remote_addr = f->src;
 	s->remote_port = f->sport;
+	if (r->direct)
+		s->seen = SN_SEEN_ANSWERED;
 	entry_settle(partition, t, sh, &s->entry, class, all->hash);
 	sh->created++;
 	sn_state_note_made(partition, t, &s->entry, now);
 	*session = s;
 	return gone ? SN_BALANCER_MOVED : SN_BALANCER_MADE;
+}
+
+const struct sn_backend *sn_balancer_spread(const struct sn_balancer_rules *r, const struct sn_flow *f)
+{
+	uint16_t backend = r->entries[entry_for(r, f)];
+
+	return backend == SN_NO_BACKEND ? NULL : &r->backends[backend];
 }
 
 uint32_t sn_balancer_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
