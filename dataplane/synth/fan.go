@@ -243,18 +243,20 @@ func (e *earlier) pruneFan(f *fan, u *usage) bool {
 			f.own[r] = e.prune(own, own[:0], u)
 		}
 	}
-	met, all := map[*found]bool{}, 0
+	unmet := map[*found]bool{} // of the groups: what is behind a route by itself is noted already
 	for _, list := range f.of {
-		all += len(list)
+		for i := range list {
+			unmet[&list[i]] = true
+		}
 	}
 	some := false
-	f.each(func(l *found, _ int, to spans) bool {
+	f.each(func(l *found, _ int, _ spans) bool {
 		some = true
-		if to != nil && !met[l] {
-			met[l] = true
+		if unmet[l] {
+			delete(unmet, l)
 			u.use(l.trace)
 		}
-		return len(met) < all
+		return len(unmet) > 0
 	})
 	return some
 }
