@@ -176,11 +176,11 @@ static int admit(struct sn_state *state, const struct comer *c, uint64_t now, st
 	struct sn_entry *e;
 	uint32_t generation;
 
+	if (now - came->last_use > came->timeout_ms * NS_PER_MS)
+		return 0;
 	if (is_taken(state, c->table, sh, came, now))
 		return sn_fail(err, "%s entry of table %s and shard %u holds what another one has",
 			       kind->name, c->table->config.name, came->shard);
-	if (now - came->last_use > came->timeout_ms * NS_PER_MS)
-		return 0;
 	shard_wake(sh, now);
 	e = slab_take(sh);
 	if (e == NULL)

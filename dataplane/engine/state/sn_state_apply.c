@@ -245,7 +245,10 @@ static bool owners_same(const struct sn_state *state, const struct change *c)
 	return true;
 }
 
-/* Take every live entry of an old table's shard to where it belongs now; to: NULL, its table is gone. */
+/*
+ * Take every live entry of an old table's shard to where it belongs now; to: NULL, its table is gone. One
+ * that has expired would be in the way of another that has what it held.
+ */
 static void change_shard(struct sn_state *state, struct change *c, const struct sn_state_table *from,
 			 struct sn_state_shard *sh, const struct sn_state_table *to)
 {
@@ -254,7 +257,7 @@ static void change_shard(struct sn_state *state, struct change *c, const struct 
 		uint32_t owner = e->live ? c->renamed[e->owner] : SN_NO_INDEX;
 		bool kept;
 
-		if (!e->live)
+		if (!e->live || (to != from && !sn_entry_live_itself(e, state->partitions->now)))
 			continue;
 		if (state->place[e->shard] == SN_SHARD_AWAY)
 			owner = SN_NO_INDEX; /* its unit has become another engine's */

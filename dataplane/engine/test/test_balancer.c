@@ -343,6 +343,47 @@ static void two_services_have_one_backend_if_it_is_direct(void **state)
 	}
 }
 
+/*
+ * A session that has expired, and that nobody has swept yet, has the backend that another one of its client's
+ * port has by now. It is in the way neither of that one's transfer nor of its move to a table of another
+ * size.
+ */
+static void an_expired_session_is_in_no_ones_way(void **state)
+{
+	static const uint16_t weights[] = {1};
+	struct sn_flow web = {SN_SAMPLE_HOST, VIRTUAL, 2000, 80, SN_UDP},
+		       other = {SN_SAMPLE_HOST, VIRTUAL, 2000, 81, SN_UDP};
+	Sinter__Program__V1__Program *msg;
+	struct sn_error err = {0};
+	struct sn_partition *p;
+	struct sn_program *next;
+	struct sn_session *s, came;
+	uint64_t kept, dropped;
+	struct world w;
+
+	(void)state;
+	p = world_init(&w);
+	set_backends(weights, 1);
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &web, true, SECOND, &s), SN_BALANCER_MADE);
+	came = *s;
+	came.outside_port = other.dport;
+	p->now = 32 * SECOND;
+	assert_false(sn_balancer.is_taken(w.state, w.state->tables[0],
+					  shard_at(w.state->tables[0], s->entry.shard), &came.entry, p->now));
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &other, true, p->now, &s), SN_BALANCER_MADE);
+	msg = balanced(&w.arena);
+	msg->tables[0]->max_sessions += 1000;
+	set_backends(weights, 1);
+	next = sn_program_create(msg, NULL, &err);
+	assert_non_null(next);
+	assert_int_equal(sn_state_apply(w.state, next, &kept, &dropped), 0);
+	assert_int_equal(kept, 1);
+	assert_int_equal(dropped, 0);
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &other, false, p->now, &s), SN_BALANCER_FOUND);
+	sn_program_free(next);
+	world_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +395,7 @@ int main(void)
 		cmocka_unit_test(a_session_makes_way_when_its_flow_goes_elsewhere),
 		cmocka_unit_test(a_flow_goes_elsewhere_from_a_full_table),
 		cmocka_unit_test(two_services_have_one_backend_if_it_is_direct),
+		cmocka_unit_test(an_expired_session_is_in_no_ones_way),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -177,13 +177,13 @@ static bool is_known(const struct sn_state *state, const struct sn_state_table *
 	struct client client = client_of(s);
 	struct sessions all;
 
-	(void)now;
 	client.owner = table->owner;
 	all = sessions_of(state, shard, &client);
 	while ((other = sessions_next(&all)) != NULL)
-		if ((other->outside_addr == s->outside_addr && other->outside_port == s->outside_port) ||
-		    (!state->owners[table->owner].one_sided && other->inside_addr == s->inside_addr &&
-		     other->inside_port == s->inside_port))
+		if (sn_entry_live(&other->entry, now) &&
+		    ((other->outside_addr == s->outside_addr && other->outside_port == s->outside_port) ||
+		     (!state->owners[table->owner].one_sided && other->inside_addr == s->inside_addr &&
+		      other->inside_port == s->inside_port)))
 			return true;
 	return false;
 }
