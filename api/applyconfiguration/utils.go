@@ -68,6 +68,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.GroupPlaceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("GroupStatus"):
 		return &apiv1alpha1.GroupStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HealthCheck"):
+		return &apiv1alpha1.HealthCheckApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("HTTPCheck"):
+		return &apiv1alpha1.HTTPCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ICMPErrorElement"):
 		return &apiv1alpha1.ICMPErrorElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InstanceGroup"):
@@ -152,6 +156,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SetFieldElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Status"):
 		return &apiv1alpha1.StatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TCPCheck"):
+		return &apiv1alpha1.TCPCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TCPFlags"):
 		return &apiv1alpha1.TCPFlagsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TeeElement"):

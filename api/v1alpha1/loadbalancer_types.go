@@ -39,6 +39,14 @@ type LoadBalancer struct {
 	// +kubebuilder:default=None
 	Affinity Affinity `json:"affinity,omitempty"`
 
+	// HealthCheck has backends checked from outside: by the agent of each pod, or by `sinterctl run`. Absent: all are taken for healthy.
+	// +optional
+	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
+
+	// SlowStart is the time in which a backend that is healthy again, or new in the list, gets its weight, in ten steps; absent: at once.
+	// +optional
+	SlowStart Duration `json:"slowStart,omitempty"`
+
 	// Timeouts after which an idle session ends.
 	// +optional
 	// +kubebuilder:default={}
@@ -129,6 +137,68 @@ type Backend struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=256
 	Weight *int32 `json:"weight,omitempty"`
+}
+
+// HealthCheck is how backends are checked. One that fails gets no new flow, and its sessions count no longer: their flows get other backends.
+// +kubebuilder:validation:XValidation:rule="has(self.http) != has(self.tcp)",message="set exactly one of http, tcp"
+type HealthCheck struct {
+	// HTTP asks for a path. Status codes from 200 to 399 are healthy.
+	// +optional
+	HTTP *HTTPCheck `json:"http,omitempty"`
+
+	// TCP opens a connection, and closes it.
+	// +optional
+	TCP *TCPCheck `json:"tcp,omitempty"`
+
+	// Interval between two checks of a backend.
+	// +optional
+	// +kubebuilder:default="2s"
+	Interval Duration `json:"interval,omitempty"`
+
+	// Timeout of a check.
+	// +optional
+	// +kubebuilder:default="1s"
+	Timeout Duration `json:"timeout,omitempty"`
+
+	// UnhealthyThreshold is how many checks in a row fail before a backend counts as down.
+	// +optional
+	// +kubebuilder:default=3
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	UnhealthyThreshold int32 `json:"unhealthyThreshold,omitempty"`
+
+	// HealthyThreshold is how many checks in a row succeed before it counts as up again.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	HealthyThreshold int32 `json:"healthyThreshold,omitempty"`
+}
+
+// HTTPCheck is a request by HTTP/1.1.
+type HTTPCheck struct {
+	// Path that is asked for, which begins with "/".
+	// +optional
+	// +kubebuilder:default="/"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^/[!-~]*$`
+	Path string `json:"path,omitempty"`
+
+	// Port that is asked; absent: the backend's.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+}
+
+// TCPCheck is a connection.
+type TCPCheck struct {
+	// Port to which it is opened; absent: the backend's.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
 }
 
 // LoadBalancerTimeouts are idle timeouts.

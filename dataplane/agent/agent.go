@@ -6,14 +6,15 @@
 // that holds an API token. As they are, kubelet restarts each alone and sees how it died: the engine forwards while there
 // is no agent, and an agent that comes (back) finds the engine by its socket and adopts what runs there.
 //
-// Six loops share nothing but a few small records, and each is a package's. The loader (rollout) speaks only to the engine and the
+// Seven loops share nothing but a few small records, and each is a package's. The loader (rollout) speaks only to the engine and the
 // disk, so that an API server that hangs never delays the program of an engine that comes back; so do balance, which moves shards
-// between the engine's cores, offload, which gives rules to its devices, and sharing, which hands shards to other pods. The source
-// (rollout) only reads the cluster, the reporter (telemetry) only writes to it.
+// between the engine's cores, offload, which gives rules to its devices, sharing, which hands shards to other pods, and health, which checks
+// load balancers' backends. The source (rollout) only reads the cluster, the reporter (telemetry) only writes to it.
 package agent
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"time"
 
@@ -32,6 +33,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
+	"github.com/sinter-nfv/sinter/dataplane/health"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
 // Config is what an agent works with.
@@ -61,6 +64,7 @@ type Agent struct {
 	balance  *balance.Balance
 	offload  *offload.Dispatch
 	sharing  *sharing.Sharing // nil: the pod shares its state with none
+	health   *health.Monitor
 }
 
 // New makes an agent; Run starts it.
@@ -77,6 +81,11 @@ func New(c Config) *Agent {
 		reporter: telemetry.NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
 		balance:  balance.New(eng, c.Identity != nil, c.Clock, c.Log.WithName("balance")),
 		offload:  devices,
+	}
+	backends := c.Log.WithName("health")
+	a.health = &health.Monitor{
+		Program: a.program, Set: eng.SetBackends, Dial: new(net.Dialer).DialContext,
+		Say: func(format string, args ...any) { backends.Info(fmt.Sprintf(format, args...)) },
 	}
 	if c.Identity != nil {
 		a.sharing = sharing.New(eng, c.Instance.Name, c.Identity, c.Clock, c.Log.WithName("sharing"))
@@ -98,6 +107,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.source.Run(ctx, a.loader.Want) })
 	group.Go(func() error { return a.report(ctx) })
 	group.Go(func() error { return a.steer(ctx) })
+	group.Go(func() error { a.health.Run(ctx); return nil })
 	if a.config.Balance {
 		group.Go(func() error { return a.rebalance(ctx) })
 	}
@@ -155,6 +165,14 @@ func (a *Agent) steer(ctx context.Context) error {
 	}
 }
 
+// program is the one in force, if it is known; else nil.
+func (a *Agent) program() *programpb.Program {
+	if p := a.loader.State().Program; p != nil {
+		return p.Program
+	}
+	return nil
+}
+
 // share has shards be in the pods where they are wanted.
 func (a *Agent) share(ctx context.Context) error {
 	for {
@@ -192,7 +210,7 @@ func (a *Agent) Metrics() prometheus.Collector {
 	c := &telemetry.Collector{
 		Read:   func(ctx context.Context) error { _, err := a.sampler.Read(ctx); return err },
 		See:    a.see,
-		Writes: &a.reporter.Writes, Moves: &a.balance.Moves, Blocked: a.balance.Blocked,
+		Writes: &a.reporter.Writes, Moves: &a.balance.Moves, Blocked: a.balance.Blocked, Backends: a.health.Conditions,
 	}
 	if a.sharing != nil {
 		c.Given = &a.sharing.Moved

@@ -154,6 +154,18 @@ func (c *Client) load(ctx context.Context, load *programpb.Load) (*programpb.Loa
 	return l, err
 }
 
+// SetBackends says what became of load balancers' backends, in place of all that was said before. It tells whether that changed something.
+func (c *Client) SetBackends(ctx context.Context, states []*programpb.BackendState) (changed bool, err error) {
+	r, err := c.call(ctx, "set backends", &programpb.Request{
+		Body: &programpb.Request_SetBackends{SetBackends: &programpb.SetBackends{States: states}},
+	})
+	if err != nil {
+		return false, err
+	}
+	b, err := body("set backends", r.GetBackendsSet())
+	return b.GetChanged(), err
+}
+
 // Stats reads the engine's counters.
 func (c *Client) Stats(ctx context.Context) (*programpb.Stats, error) {
 	return c.stats(ctx, &programpb.GetStats{})

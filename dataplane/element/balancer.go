@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
@@ -32,6 +33,9 @@ type Balancer struct {
 	// Timeouts of sessions; ICMP's is not used.
 	Timeouts    Timeouts
 	MaxSessions int
+	// Check and SlowStart are for whoever looks after the backends; no packet is treated otherwise for them.
+	Check     *HealthCheck // nil: nobody checks them
+	SlowStart time.Duration
 	// Reasons to drop what clients send: no backend takes new flows; no room for another session; an ICMP error that quotes
 	// no packet of a session.
 	NoBackend, Full, NoSession string
@@ -42,6 +46,25 @@ type Backend struct {
 	Addr   netip.Addr
 	Port   uint16
 	Weight int
+}
+
+// HealthCheck is how backends are checked.
+type HealthCheck struct {
+	HTTP               string // the path; empty: a connection is opened
+	Port               uint16 // 0: the backend's
+	Interval, Timeout  time.Duration
+	Unhealthy, Healthy int // checks in a row
+}
+
+func (h HealthCheck) String() string {
+	s := "tcp"
+	if h.HTTP != "" {
+		s = "http " + h.HTTP
+	}
+	if h.Port != 0 {
+		s += fmt.Sprintf(" port %d", h.Port)
+	}
+	return fmt.Sprintf("%s every %s, timeout %s, %d down, %d up", s, h.Interval, h.Timeout, h.Unhealthy, h.Healthy)
 }
 
 // Kind implements Element.
@@ -127,6 +150,12 @@ func (b Balancer) String() string {
 	}
 	if b.ByClient {
 		s.WriteString(", by client")
+	}
+	if b.Check != nil {
+		fmt.Fprintf(&s, ", checked by %s", b.Check)
+	}
+	if b.SlowStart > 0 {
+		fmt.Fprintf(&s, ", slow start %s", b.SlowStart)
 	}
 	if b.Stateless {
 		s.WriteString(", direct, stateless")

@@ -245,6 +245,12 @@ func (b *builder) balancer(f *function, spec *v1alpha1.LoadBalancer) element.Bal
 	if e.Direct {
 		b.checkDirect(f, spec)
 	}
+	if spec.SlowStart != "" {
+		e.SlowStart = b.timeout(f, f.path+".slowStart", spec.SlowStart)
+	}
+	if spec.HealthCheck != nil {
+		e.Check = b.healthCheck(f, spec.HealthCheck, e.Backends)
+	}
 	if len(e.Backends) > 0 && !slices.ContainsFunc(e.Backends, func(k element.Backend) bool { return k.Weight > 0 }) {
 		b.warn(f.object, f.path+".backends", "", "all have weight 0: new flows are dropped as %q; give one a weight above 0", e.NoBackend)
 	}
@@ -408,4 +414,24 @@ func (b *builder) checkDirect(f *function, spec *v1alpha1.LoadBalancer) {
 func missesReplies(f *function) bool {
 	w, ok := f.kind.(firewall)
 	return is[napt](f) || ok && w.spec.Tracking != nil && w.spec.Tracking.Strict
+}
+
+// healthCheck reads how backends are checked.
+func (b *builder) healthCheck(f *function, spec *v1alpha1.HealthCheck, backends []element.Backend) *element.HealthCheck {
+	field := f.path + ".healthCheck"
+	h := &element.HealthCheck{
+		Interval: b.timeout(f, field+".interval", spec.Interval), Timeout: b.timeout(f, field+".timeout", spec.Timeout),
+		Unhealthy: int(spec.UnhealthyThreshold), Healthy: int(spec.HealthyThreshold),
+	}
+	what := ".tcp.port"
+	switch {
+	case spec.HTTP != nil:
+		h.HTTP, h.Port, what = spec.HTTP.Path, uint16(spec.HTTP.Port), ".http.port"
+	case spec.TCP != nil:
+		h.Port = uint16(spec.TCP.Port)
+	}
+	if i := slices.IndexFunc(backends, func(k element.Backend) bool { return k.Port == 0 }); i >= 0 && h.Port == 0 {
+		b.fail(f.object, field+what, "", "backend %s has no port of its own; say to which port checks go, as in port: 80", backends[i].Addr)
+	}
+	return h
 }

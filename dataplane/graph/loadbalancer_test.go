@@ -45,6 +45,12 @@ func TestWhatIsWrongWithALoadBalancer(t *testing.T) {
 		"stateless by NAT":              {web, pair, "      stateless: true\n", "stateless needs mode: DSR"},
 		"a port with DSR":               {web, "[{address: 10.0.0.11, port: 8080}]", "      mode: DSR\n", lb + `backends[0].port: "8080": mode DSR sends packets as they came`},
 		"a backend far away with DSR":   {web, "[{address: 10.9.0.11}]", "      mode: DSR\n", lb + `backends[0].address: "10.9.0.11": is in the prefix of no interface behind the load balancer`},
+		"two kinds of checks":           {web, pair, "      healthCheck: {tcp: {port: 80}, http: {path: /}}\n", "set exactly one of http, tcp"},
+		"no kind of check":              {web, pair, "      healthCheck: {interval: 1s}\n", "set exactly one of http, tcp"},
+		"no port to check":              {web, pair, "      healthCheck: {tcp: {}}\n", lb + "healthCheck.tcp.port: backend 10.0.0.11 has no port of its own"},
+		"a path without slash":          {web, pair, "      healthCheck: {http: {path: live, port: 80}}\n", lb + `healthCheck.http.path: "live"`},
+		"an interval that is too short": {web, pair, "      healthCheck: {tcp: {port: 80}, interval: 10ms}\n", lb + `healthCheck.interval: "10ms"`},
+		"a slow start that is too long": {web, pair, "      slowStart: 1000h\n", lb + `slowStart: "1000h"`},
 		"too many sessions":             {web, pair, "      maxSessions: 8000001\n", lb + `maxSessions: "8000001"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -78,6 +78,12 @@ func (v validator) balancer(at string, t *programpb.StateTable) error {
 	if b.GetStateless() && !b.GetDirect() {
 		return fmt.Errorf("%s: stateless without direct", at)
 	}
+	if ms := b.GetSlowStartMs(); ms > maxIdleMs {
+		return fmt.Errorf("%s: slow_start_ms is %d, want at most %d", at, ms, maxIdleMs)
+	}
+	if err := healthCheck(at, b); err != nil {
+		return err
+	}
 	return first(
 		idle(at, "tcp_ms", b.GetTcpMs()),
 		idle(at, "tcp_transitory_ms", b.GetTcpTransitoryMs()),
@@ -88,6 +94,26 @@ func (v validator) balancer(at string, t *programpb.StateTable) error {
 		count(at+": backends", len(b.GetBackends()), maxBackends),
 		each(b.GetBackends(), func(i int, k *programpb.Backend) error { return backend(at, b, i, k) }),
 	)
+}
+
+// healthCheck checks how backends are checked, which the engine does not read.
+func healthCheck(at string, b *programpb.Balancer) error {
+	h := b.GetCheck()
+	if h == nil {
+		return nil
+	}
+	for i, k := range b.GetBackends() {
+		if h.GetPort() == 0 && k.GetPort() == 0 {
+			return fmt.Errorf("%s: backends[%d] has no port, nor has the check of it", at, i)
+		}
+	}
+	switch {
+	case h.GetPort() > 65535:
+		return fmt.Errorf("%s: check.port is %d, want at most 65535", at, h.GetPort())
+	case h.GetUnhealthy() < 1 || h.GetHealthy() < 1:
+		return fmt.Errorf("%s: check.unhealthy is %d and check.healthy %d, want at least 1", at, h.GetUnhealthy(), h.GetHealthy())
+	}
+	return first(idle(at, "check.interval_ms", h.GetIntervalMs()), idle(at, "check.timeout_ms", h.GetTimeoutMs()))
 }
 
 func idle(at, field string, ms uint32) error {

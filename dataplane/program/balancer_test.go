@@ -1,6 +1,13 @@
 package program
 
-import "github.com/sinter-nfv/sinter/dataplane/program/programpb"
+import (
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
 
 // balanced is the sample with a load balancer, which the first leg's packets go to, changed.
 func balanced(change func(t *programpb.StateTable)) func(*programpb.Program) {
@@ -37,6 +44,7 @@ var balancerExamples = []example{
 	{"balancer-stateless", directOf(true), nil},
 	{"balancer-direct-back", balancerOf(func(b *programpb.Balancer) { b.Direct = true }), []string{"balance_back is 1 (lb/balancer), to which no backend sends: it is direct"}},
 	{"balancer-stateless-nat", balancerOf(func(b *programpb.Balancer) { b.Stateless = true }), []string{"stateless without direct"}},
+	{"balancer-down", balancerOf(func(b *programpb.Balancer) { b.Backends[1].Down = true }), nil},
 	{"balancer-without-backends", balancerOf(func(b *programpb.Balancer) { b.Backends = nil }), nil},
 	{"balancer-largest", balanced(func(t *programpb.StateTable) {
 		t.MaxSessions, t.Balancer.TcpMs = maxBalancerSessions, maxIdleMs
@@ -71,4 +79,27 @@ var balancerExamples = []example{
 		balanced(func(*programpb.StateTable) {})(p)
 		p.Runs[0].Table = 1
 	}, []string{"runs[0] (nat): table is 1 (lb/balancer), which is of kind balancer, want a NAPT's"}},
+}
+
+func TestTheCheckOfBackendsIsChecked(t *testing.T) {
+	right := programpb.HealthCheck{Port: 80, IntervalMs: 2000, TimeoutMs: 1000, Unhealthy: 3, Healthy: 2}
+	for want, change := range map[string]func(h *programpb.HealthCheck){
+		"": func(*programpb.HealthCheck) {},
+		"tables[1] (lb/balancer): backends[0] has no port, nor has the check of it":          func(h *programpb.HealthCheck) { h.Port = 0 },
+		"tables[1] (lb/balancer): check.port is 65536, want at most 65535":                   func(h *programpb.HealthCheck) { h.Port = 65536 },
+		"tables[1] (lb/balancer): check.unhealthy is 0 and check.healthy 2, want at least 1": func(h *programpb.HealthCheck) { h.Unhealthy = 0 },
+		"tables[1] (lb/balancer): check.interval_ms is 0, want 1..604800000":                 func(h *programpb.HealthCheck) { h.IntervalMs = 0 },
+		"tables[1] (lb/balancer): check.timeout_ms is 604800001, want 1..604800000":          func(h *programpb.HealthCheck) { h.TimeoutMs = maxIdleMs + 1 },
+	} {
+		p := sample()
+		balancerOf(func(b *programpb.Balancer) {
+			h := proto.Clone(&right).(*programpb.HealthCheck)
+			change(h)
+			b.Check = h
+		})(p)
+		err := Validate(p)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
 }

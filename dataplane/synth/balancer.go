@@ -127,6 +127,12 @@ func (b balancer) keep(e *emitter, t *programpb.StateTable) {
 		ByClient: b.ByClient, Direct: b.Direct, Stateless: b.Stateless, TcpMs: ms(b.Timeouts.TCP), TcpTransitoryMs: ms(b.Timeouts.TCPTransitory), UdpMs: ms(b.Timeouts.UDP),
 		NoBackend: e.drop(b.NoBackend).GetChain(), Full: e.drop(b.Full).GetChain(), NoSession: e.drop(b.NoSession).GetChain(),
 	}
+	t.Balancer.SlowStartMs = ms(b.SlowStart)
+	if h := b.Check; h != nil {
+		t.Balancer.Check = &programpb.HealthCheck{
+			Http: h.HTTP, Port: uint32(h.Port), IntervalMs: ms(h.Interval), TimeoutMs: ms(h.Timeout), Unhealthy: uint32(h.Unhealthy), Healthy: uint32(h.Healthy),
+		}
+	}
 	for _, k := range b.Backends {
 		t.Balancer.Backends = append(t.Balancer.Backends, &programpb.Backend{Address: v4(k.Addr), Port: uint32(k.Port), Weight: uint32(k.Weight)})
 	}

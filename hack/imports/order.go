@@ -23,7 +23,7 @@ var rooms = []room{
 		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/program",
 		"dataplane/synth/...",
 	}},
-	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control", "dataplane/dispatch"}},
+	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control", "dataplane/dispatch", "dataplane/health"}},
 	{"operator", []string{"controllers/..."}},
 	{"commands", []string{"cmd/..."}},
 	{"tests", []string{"charts", "config/...", "hack/...", "test/..."}},

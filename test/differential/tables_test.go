@@ -83,7 +83,7 @@ func TestRoutesInTablesDecideAsThoseInLists(t *testing.T) {
 				if err != nil {
 					rt.Fatal(err)
 				}
-				s := swapper{rig: r, first: g, Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))}
+				s := swapper{rig: r, first: g, loaded: g, Rand: rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))}
 				if err := s.drive(t.Context(), scale(8_000, 3_000)); err != nil {
 					rt.Fatalf("after %d swaps: %v\n%s", s.swaps, err, dump(r.g))
 				}

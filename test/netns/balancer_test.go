@@ -29,9 +29,20 @@ type farm struct {
 
 func startFarm(t *testing.T) *farm {
 	t.Helper()
+	f, box := buildFarm(t)
+	f.engine = lab.StartEngine(t, box, farmBinds)
+	f.load(t)
+	return f
+}
+
+var farmBinds = []string{"clients=clients", "servers=servers"}
+
+// buildFarm makes all of it but the engine, for which there is a host.
+func buildFarm(t *testing.T) (f *farm, box *lab.Space) {
+	t.Helper()
 	lab.Require(t, "ping")
-	f := &farm{clients: lab.New(t, "clients"), servers: lab.New(t, "servers")}
-	box := lab.New(t, "engine")
+	f = &farm{clients: lab.New(t, "clients"), servers: lab.New(t, "servers")}
+	box = lab.New(t, "engine")
 	lab.Cable(t, lab.End{Space: f.clients, Device: "eth0", Address: "203.0.113.254/24"}, lab.End{Space: box, Device: "clients"})
 	lab.Cable(t, lab.End{Space: f.servers, Device: "eth0", Address: firstHost + "/24"}, lab.End{Space: box, Device: "servers"})
 	f.servers.Run(t, "ip", "address", "add", secondHost+"/24", "dev", "eth0")
@@ -45,9 +56,7 @@ func startFarm(t *testing.T) *farm {
 		t.Fatal(err)
 	}
 	f.sample = string(text)
-	f.engine = lab.StartEngine(t, box, []string{"clients=clients", "servers=servers"})
-	f.load(t)
-	return f
+	return f, box
 }
 
 // load has the engine run the sample with pairs of texts replaced.

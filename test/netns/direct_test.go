@@ -39,7 +39,7 @@ func startDirectFarm(t *testing.T) *farm {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &farm{clients: clients, sample: string(text), engine: lab.StartEngine(t, box, []string{"clients=clients", "servers=servers"})}
+	return &farm{clients: clients, sample: string(text), engine: lab.StartEngine(t, box, farmBinds)}
 }
 
 func TestServersReplyPastTheChain(t *testing.T) {

@@ -694,6 +694,41 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: numeric
           elementRelationship: atomic
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.HTTPCheck
+  map:
+    fields:
+    - name: path
+      type:
+        scalar: string
+      default: /
+    - name: port
+      type:
+        scalar: numeric
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.HealthCheck
+  map:
+    fields:
+    - name: healthyThreshold
+      type:
+        scalar: numeric
+      default: 2
+    - name: http
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HTTPCheck
+    - name: interval
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 2s
+    - name: tcp
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TCPCheck
+    - name: timeout
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 1s
+    - name: unhealthyThreshold
+      type:
+        scalar: numeric
+      default: 3
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.HugepagesSize
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ICMPErrorElement
@@ -882,6 +917,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Backend
           elementRelationship: atomic
+    - name: healthCheck
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HealthCheck
     - name: maxSessions
       type:
         scalar: numeric
@@ -890,6 +928,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BalancerMode
       default: NAT
+    - name: slowStart
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
     - name: stateless
       type:
         scalar: boolean
@@ -1693,6 +1734,12 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.SubscriberAddress
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPCheck
+  map:
+    fields:
+    - name: port
+      type:
+        scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlag
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlags

@@ -114,6 +114,12 @@ func (e *Engine) Load(ctx context.Context, p *delivery.Program, marks *programpb
 	return loaded, err
 }
 
+// SetBackends says what became of load balancers' backends. The engine builds the program again for it.
+func (e *Engine) SetBackends(ctx context.Context, states []*programpb.BackendState) error {
+	_, _, err := ask(ctx, e, loadTimeout, func(ctx context.Context, c *control.Client) (bool, error) { return c.SetBackends(ctx, states) })
+	return err
+}
+
 // Stats reads the engine's counters.
 func (e *Engine) Stats(ctx context.Context) (*programpb.Stats, error) {
 	stats, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.Stats, error) { return c.Stats(ctx) })

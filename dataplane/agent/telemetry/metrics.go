@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/offload"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/health"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -55,6 +56,8 @@ var (
 	sessionsExhausted = metric("sessions_exhausted_total", "Sessions that could not be created, because no port or entry was free.", "table")
 	sessionsEvicted   = metric("sessions_evicted_total", "TCP openings that ended for another one: for want of a port or of room, or because too many were half open.", "table")
 
+	backendUp = metric("backend_up", "Whether a load balancer's backend is up, as the agent's checks tell.", "table", "backend")
+
 	meterPackets = metric("meter_packets_total", "Packets measured by a meter of a rate limiter.", "table", "color")
 	meterBytes   = metric("meter_bytes_total", "Bytes of IP packets measured by a meter of a rate limiter.", "table", "color")
 
@@ -96,6 +99,8 @@ type Collector struct {
 	Moves   *loop.Counts         // of shards between cores
 	Blocked prometheus.Collector // what moves cost
 	Given   *loop.Counts         // of shards to other pods; nil: the pod shares its state with none
+	// Backends are those that are checked.
+	Backends func() []health.Condition
 }
 
 // Describe says nothing: which metrics there are depends on the program.
@@ -119,6 +124,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	c.Blocked.Collect(out)
 	if c.Given != nil {
 		e.attempts(shardsGiven, c.Given)
+	}
+	for _, b := range c.Backends() {
+		e.gauge(backendUp, number(b.Up), b.Table, b.Name())
 	}
 	if err != nil || s.Now == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/balance"
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
+	"github.com/sinter-nfv/sinter/dataplane/health"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -35,6 +37,9 @@ func scrape(t *testing.T, s *Seen, err error) string {
 		See:    func() *Seen { return s },
 		Writes: &none, Moves: &none, Given: &given,
 		Blocked: balance.New(nil, true, nil, logr.Discard()).Blocked,
+		Backends: func() []health.Condition {
+			return []health.Condition{{Target: health.Target{Table: "lb/balancer", Backend: netip.MustParseAddrPort("10.0.0.11:8080")}, Up: true}}
+		},
 	})
 	families, err := registry.Gather()
 	if err != nil {

@@ -160,6 +160,23 @@ static int answer_load(struct sn_requests *requests, const Sinter__Program__V1__
 	return 0;
 }
 
+static int answer_backends(struct sn_requests *requests, const Sinter__Program__V1__SetBackends *said,
+			   Sinter__Program__V1__Response *response, struct sn_error *err)
+{
+	Sinter__Program__V1__BackendsSet *reply = SN_NEW(&requests->arena, Sinter__Program__V1__BackendsSet,
+							 sinter__program__v1__backends_set__init);
+	bool changed;
+
+	if (reply == NULL)
+		return sn_fail(err, "no memory");
+	if (sn_engine_set_backends(requests->engine, said, &changed, err) != 0)
+		return -1;
+	reply->changed = changed;
+	response->body_case = SINTER__PROGRAM__V1__RESPONSE__BODY_BACKENDS_SET;
+	response->backends_set = reply;
+	return 0;
+}
+
 static int answer_stats(struct sn_requests *requests, const Sinter__Program__V1__GetStats *request,
 			Sinter__Program__V1__Response *response, struct sn_error *err)
 {
@@ -370,6 +387,8 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 		return answer_hello(requests, request->hello, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_LOAD:
 		return answer_load(requests, request->load, response, err);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_SET_BACKENDS:
+		return answer_backends(requests, request->set_backends, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_STATS:
 		return answer_stats(requests, request->get_stats, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_INJECT:

@@ -10,6 +10,7 @@
 
 #include <rte_random.h>
 
+#include "sn_backends.h"
 #include "sn_fib_changes.h"
 #include "sn_link.h"
 #include "sn_log.h"
@@ -36,6 +37,11 @@ struct sn_engine {
 	struct sn_tracing *tracing;
 	struct sn_totals totals;
 	struct sn_fibs offered; /* while a program is loaded that may name them */
+	struct sn_backends backends;
+	struct {
+		uint8_t *data; /* NULL: nothing of it depends on backends */
+		size_t len;
+	} program; /* the running one, encoded */
 };
 
 static uint64_t clock_ns(void)
@@ -204,6 +210,8 @@ void sn_engine_free(struct sn_engine *engine)
 	sn_peering_free(engine->peering);
 	sn_ledger_free(&engine->totals.reasons);
 	sn_ledger_free(&engine->totals.counters);
+	sn_backends_free(&engine->backends);
+	free(engine->program.data);
 	free(engine);
 }
 
@@ -332,7 +340,11 @@ static int load_marked(struct sn_engine *engine, const Sinter__Program__V1__Prog
 int sn_engine_load(struct sn_engine *engine, const Sinter__Program__V1__Program *program, const uint8_t *hash,
 		   size_t hash_len, struct sn_engine_loaded *loaded, struct sn_error *err)
 {
-	return load_marked(engine, program, (struct sn_marks){0}, hash, hash_len, loaded, err);
+	if (load_marked(engine, program, (struct sn_marks){0}, hash, hash_len, loaded, err) != 0)
+		return -1;
+	free(engine->program.data);
+	engine->program.data = NULL;
+	return 0;
 }
 
 /* Bytes that were changed on their way are another program, perhaps one that can be loaded. */
@@ -354,12 +366,36 @@ static int verify(const struct sn_engine_bytes *bytes, uint8_t hash[SN_HASH_LEN]
 	return 0;
 }
 
+/* A copy of the bytes of a program that depends on backends, for as long as it runs. NULL: of any other. */
+static int copy_bytes(const struct sn_engine_bytes *bytes, const Sinter__Program__V1__Program *program,
+		      uint8_t **copy, struct sn_error *err)
+{
+	*copy = NULL;
+	if (!sn_backends_concern(program))
+		return 0;
+	*copy = malloc(bytes->len);
+	if (*copy == NULL)
+		return sn_fail(err, "no memory for a program of %zu bytes", bytes->len);
+	memcpy(*copy, bytes->data, bytes->len);
+	return 0;
+}
+
+/* With backends as they are now. */
+static int load_with(struct sn_engine *engine, const struct sn_backends *backends,
+		     Sinter__Program__V1__Program *program, struct sn_marks marks, const uint8_t *hash,
+		     struct sn_engine_loaded *loaded, struct sn_error *err)
+{
+	if (sn_backends_apply(backends, program) != 0)
+		return sn_fail(err, "no memory for the states of backends");
+	return load_marked(engine, program, marks, hash, SN_HASH_LEN, loaded, err);
+}
+
 int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
 			 struct sn_engine_loaded *loaded, struct sn_error *err)
 {
 	uint64_t start = clock_ns();
 	Sinter__Program__V1__Program *program;
-	uint8_t hash[SN_HASH_LEN];
+	uint8_t hash[SN_HASH_LEN], *copy;
 	uint64_t decode_ns;
 	int rc;
 
@@ -369,16 +405,60 @@ int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes 
 	program = sinter__program__v1__program__unpack(bytes->allocator, bytes->len, bytes->data);
 	if (program == NULL)
 		return sn_fail(err, "%zu bytes are no encoded program", bytes->len);
-	rc = sn_fib_changes_apply(bytes->fibs, bytes->n_fibs, sn_threads_plan(engine->threads),
-				  &engine->offered, err);
+	rc = copy_bytes(bytes, program, &copy, err);
+	if (rc == 0)
+		rc = sn_fib_changes_apply(bytes->fibs, bytes->n_fibs, sn_threads_plan(engine->threads),
+					  &engine->offered, err);
 	decode_ns = clock_ns() - start;
 	if (rc == 0)
-		rc = load_marked(engine, program, bytes->marks, hash, sizeof(hash), loaded, err);
+		rc = load_with(engine, &engine->backends, program, bytes->marks, hash, loaded, err);
+	if (rc == 0) {
+		free(engine->program.data);
+		engine->program.data = copy;
+		engine->program.len = bytes->len;
+	} else {
+		free(copy);
+	}
 	sn_fib_changes_free(&engine->offered);
 	sinter__program__v1__program__free_unpacked(program, bytes->allocator);
 	loaded->build_ns += decode_ns;
 	memcpy(loaded->hash, hash, sizeof(hash));
 	return rc;
+}
+
+/* The running program once more, with other backends. */
+static int load_again(struct sn_engine *engine, const struct sn_backends *backends, struct sn_error *err)
+{
+	const struct sn_plan *running = sn_threads_plan(engine->threads);
+	Sinter__Program__V1__Program *program;
+	struct sn_engine_loaded loaded;
+	uint8_t hash[SN_HASH_LEN];
+	int rc;
+
+	program = sinter__program__v1__program__unpack(NULL, engine->program.len, engine->program.data);
+	if (program == NULL)
+		return sn_fail(err, "no memory for a program of %zu bytes", engine->program.len);
+	memcpy(hash, running->hash, sizeof(hash));
+	rc = load_with(engine, backends, program, running->marks, hash, &loaded, err);
+	sinter__program__v1__program__free_unpacked(program, NULL);
+	return rc;
+}
+
+int sn_engine_set_backends(struct sn_engine *engine, const Sinter__Program__V1__SetBackends *said,
+			   bool *changed, struct sn_error *err)
+{
+	struct sn_backends next;
+
+	if (sn_backends_create(&next, said, err) != 0)
+		return -1;
+	*changed = !sn_backends_same(&engine->backends, &next);
+	if (*changed && engine->program.data != NULL && load_again(engine, &next, err) != 0) {
+		sn_backends_free(&next);
+		return -1;
+	}
+	sn_backends_free(&engine->backends);
+	engine->backends = next;
+	return 0;
 }
 
 int sn_engine_partition(struct sn_engine *engine, struct sn_partitioning partitioning, struct sn_error *why,

@@ -89,6 +89,10 @@ struct sn_engine_bytes {
 int sn_engine_load_bytes(struct sn_engine *engine, const struct sn_engine_bytes *bytes,
 			 struct sn_engine_loaded *loaded, struct sn_error *err);
 
+/* What became of backends, in place of what was said before: for this program, and those to come. */
+int sn_engine_set_backends(struct sn_engine *engine, const Sinter__Program__V1__SetBackends *said,
+			   bool *changed, struct sn_error *err);
+
 /*
  * Partitions flows in another way, see sn_shards_partition(). gone: a port does not start any more; after any
  * other error nothing was changed.

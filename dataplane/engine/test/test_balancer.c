@@ -4,6 +4,7 @@
 #include "kinds.h"
 #include "sample.h"
 
+#include "sn_backends.h"
 #include "sn_balancer.h"
 #include "sn_parse.h"
 #include "sn_state_impl.h"
@@ -384,6 +385,88 @@ static void an_expired_session_is_in_no_ones_way(void **state)
 	world_free(&w);
 }
 
+/* ---- what is said of backends ---- */
+
+static void a_backend_that_is_down_is_not_listed(void **state)
+{
+	static const uint16_t weights[] = {1, 1, 1};
+	struct sn_flow f = {SN_SAMPLE_HOST, VIRTUAL, 2000, 80, SN_UDP};
+	struct sn_session *s, *other;
+	struct sn_partition *p;
+	struct world w;
+
+	(void)state;
+	p = world_init(&w);
+	set_backends(weights, 3);
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, true, SECOND, &s), SN_BALANCER_MADE);
+	rules.backends[s->inside_addr - SERVER].down = true;
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, false, SECOND, &other), SN_BALANCER_NONE);
+	rules.backends[s->inside_addr - SERVER].down = false;
+	assert_int_equal(sn_balancer_forth(p, 0, &rules, &f, false, SECOND, &other), SN_BALANCER_FOUND);
+	world_free(&w);
+}
+
+/* The sample has two backends. */
+static Sinter__Program__V1__Program *with_two_backends(struct sn_arena *arena)
+{
+	Sinter__Program__V1__Program *msg = balanced(arena);
+	Sinter__Program__V1__Balancer *b = msg->tables[0]->balancer;
+
+	b->n_backends = 2;
+	b->backends = sn_arena_alloc(arena, 2 * sizeof(void *));
+	for (uint32_t i = 0; i < 2; i++) {
+		b->backends[i] = sn_arena_alloc(arena, sizeof(*b->backends[i]));
+		sinter__program__v1__backend__init(b->backends[i]);
+		b->backends[i]->address = SERVER + i;
+		b->backends[i]->weight = 3;
+	}
+	return msg;
+}
+
+static void what_is_said_of_backends_is_kept_and_changes_programs(void **state)
+{
+	Sinter__Program__V1__BackendState of = SINTER__PROGRAM__V1__BACKEND_STATE__INIT, *list[] = {&of};
+	Sinter__Program__V1__SetBackends said = SINTER__PROGRAM__V1__SET_BACKENDS__INIT;
+	Sinter__Program__V1__Backend *const *got;
+	struct sn_backends none = {0}, kept, same;
+	struct sn_error err;
+	struct sn_arena arena;
+	Sinter__Program__V1__Program *msg;
+
+	(void)state;
+	sn_arena_init(&arena);
+	msg = with_two_backends(&arena);
+	got = msg->tables[0]->balancer->backends;
+	assert_true(sn_backends_concern(msg));
+	said.states = list;
+	said.n_states = 1;
+	of.table = (char *)"lb";
+	of.address = SERVER + 1;
+	of.weight = 7;
+	of.down = true;
+	assert_int_equal(sn_backends_create(&kept, &said, &err), 0);
+	assert_int_equal(sn_backends_create(&same, &said, &err), 0);
+	assert_true(sn_backends_same(&kept, &same));
+	assert_false(sn_backends_same(&kept, &none));
+	assert_int_equal(sn_backends_apply(&none, msg), 0);
+	assert_int_equal(got[1]->weight, 3);
+	assert_int_equal(sn_backends_apply(&kept, msg), 0);
+	assert_int_equal(got[0]->weight, 3);
+	assert_false(got[0]->down);
+	assert_int_equal(got[1]->weight, 7);
+	assert_true(got[1]->down);
+	sn_backends_free(&kept);
+	sn_backends_free(&same);
+	of.weight = 257;
+	assert_int_equal(sn_backends_create(&kept, &said, &err), -1);
+	assert_string_equal(err.text, "set backends: states[0].weight is 257, want at most 256");
+	of.weight = 0;
+	of.port = 65536;
+	assert_int_equal(sn_backends_create(&kept, &said, &err), -1);
+	assert_string_equal(err.text, "set backends: states[0].port is 65536, want at most 65535");
+	sn_arena_free(&arena);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -396,6 +479,8 @@ int main(void)
 		cmocka_unit_test(a_flow_goes_elsewhere_from_a_full_table),
 		cmocka_unit_test(two_services_have_one_backend_if_it_is_direct),
 		cmocka_unit_test(an_expired_session_is_in_no_ones_way),
+		cmocka_unit_test(a_backend_that_is_down_is_not_listed),
+		cmocka_unit_test(what_is_said_of_backends_is_kept_and_changes_programs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,11 +34,14 @@ type Balancer struct {
 	TcpTransitoryMs uint32 `protobuf:"varint,4,opt,name=tcp_transitory_ms,json=tcpTransitoryMs,proto3" json:"tcp_transitory_ms,omitempty"`
 	UdpMs           uint32 `protobuf:"varint,5,opt,name=udp_ms,json=udpMs,proto3" json:"udp_ms,omitempty"`
 	// Reasons under which clients' packets are dropped: indexes into Program.reasons.
-	NoBackend     uint32 `protobuf:"varint,6,opt,name=no_backend,json=noBackend,proto3" json:"no_backend,omitempty"`
-	Full          uint32 `protobuf:"varint,7,opt,name=full,proto3" json:"full,omitempty"`
-	NoSession     uint32 `protobuf:"varint,8,opt,name=no_session,json=noSession,proto3" json:"no_session,omitempty"`
-	Direct        bool   `protobuf:"varint,9,opt,name=direct,proto3" json:"direct,omitempty"`        // packets stay as they are, and the backend is their next hop
-	Stateless     bool   `protobuf:"varint,10,opt,name=stateless,proto3" json:"stateless,omitempty"` // without sessions: the table tells the backend of each packet; needs direct
+	NoBackend uint32 `protobuf:"varint,6,opt,name=no_backend,json=noBackend,proto3" json:"no_backend,omitempty"`
+	Full      uint32 `protobuf:"varint,7,opt,name=full,proto3" json:"full,omitempty"`
+	NoSession uint32 `protobuf:"varint,8,opt,name=no_session,json=noSession,proto3" json:"no_session,omitempty"`
+	Direct    bool   `protobuf:"varint,9,opt,name=direct,proto3" json:"direct,omitempty"`        // packets stay as they are, and the backend is their next hop
+	Stateless bool   `protobuf:"varint,10,opt,name=stateless,proto3" json:"stateless,omitempty"` // without sessions: the table tells the backend of each packet; needs direct
+	// For whoever checks backends (SetBackends); the engine does not read them.
+	Check         *HealthCheck `protobuf:"bytes,11,opt,name=check,proto3" json:"check,omitempty"`                                   // absent: nobody does
+	SlowStartMs   uint32       `protobuf:"varint,12,opt,name=slow_start_ms,json=slowStartMs,proto3" json:"slow_start_ms,omitempty"` // in which a backend that comes gets its weight: 0..604800000
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -143,18 +146,118 @@ func (x *Balancer) GetStateless() bool {
 	return false
 }
 
+func (x *Balancer) GetCheck() *HealthCheck {
+	if x != nil {
+		return x.Check
+	}
+	return nil
+}
+
+func (x *Balancer) GetSlowStartMs() uint32 {
+	if x != nil {
+		return x.SlowStartMs
+	}
+	return 0
+}
+
+// HealthCheck is how backends are checked from outside.
+type HealthCheck struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Http          string                 `protobuf:"bytes,1,opt,name=http,proto3" json:"http,omitempty"`  // the path that is asked for; empty: a connection is opened
+	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"` // 0: the backend's
+	IntervalMs    uint32                 `protobuf:"varint,3,opt,name=interval_ms,json=intervalMs,proto3" json:"interval_ms,omitempty"`
+	TimeoutMs     uint32                 `protobuf:"varint,4,opt,name=timeout_ms,json=timeoutMs,proto3" json:"timeout_ms,omitempty"`
+	Unhealthy     uint32                 `protobuf:"varint,5,opt,name=unhealthy,proto3" json:"unhealthy,omitempty"` // checks in a row that fail before a backend is down
+	Healthy       uint32                 `protobuf:"varint,6,opt,name=healthy,proto3" json:"healthy,omitempty"`     // that succeed before it is up again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HealthCheck) Reset() {
+	*x = HealthCheck{}
+	mi := &file_balancer_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HealthCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HealthCheck) ProtoMessage() {}
+
+func (x *HealthCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_balancer_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HealthCheck.ProtoReflect.Descriptor instead.
+func (*HealthCheck) Descriptor() ([]byte, []int) {
+	return file_balancer_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *HealthCheck) GetHttp() string {
+	if x != nil {
+		return x.Http
+	}
+	return ""
+}
+
+func (x *HealthCheck) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetIntervalMs() uint32 {
+	if x != nil {
+		return x.IntervalMs
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetTimeoutMs() uint32 {
+	if x != nil {
+		return x.TimeoutMs
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetUnhealthy() uint32 {
+	if x != nil {
+		return x.Unhealthy
+	}
+	return 0
+}
+
+func (x *HealthCheck) GetHealthy() uint32 {
+	if x != nil {
+		return x.Healthy
+	}
+	return 0
+}
+
 type Backend struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Address       uint32                 `protobuf:"fixed32,1,opt,name=address,proto3" json:"address,omitempty"`
 	Port          uint32                 `protobuf:"varint,2,opt,name=port,proto3" json:"port,omitempty"`     // 0: that to which the client sends
 	Weight        uint32                 `protobuf:"varint,3,opt,name=weight,proto3" json:"weight,omitempty"` // at most 256; 0: no new flows
+	Down          bool                   `protobuf:"varint,4,opt,name=down,proto3" json:"down,omitempty"`     // it takes no flows, and its sessions do not count: see SetBackends
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Backend) Reset() {
 	*x = Backend{}
-	mi := &file_balancer_proto_msgTypes[1]
+	mi := &file_balancer_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -166,7 +269,7 @@ func (x *Backend) String() string {
 func (*Backend) ProtoMessage() {}
 
 func (x *Backend) ProtoReflect() protoreflect.Message {
-	mi := &file_balancer_proto_msgTypes[1]
+	mi := &file_balancer_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -179,7 +282,7 @@ func (x *Backend) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Backend.ProtoReflect.Descriptor instead.
 func (*Backend) Descriptor() ([]byte, []int) {
-	return file_balancer_proto_rawDescGZIP(), []int{1}
+	return file_balancer_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Backend) GetAddress() uint32 {
@@ -203,11 +306,184 @@ func (x *Backend) GetWeight() uint32 {
 	return 0
 }
 
+func (x *Backend) GetDown() bool {
+	if x != nil {
+		return x.Down
+	}
+	return false
+}
+
+// SetBackends says what became of backends, in place of all that was said before: for the program in force, and for those to come.
+// Backends of which nothing is said are as the program has them; what is said of others is ignored.
+type SetBackends struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	States        []*BackendState        `protobuf:"bytes,1,rep,name=states,proto3" json:"states,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetBackends) Reset() {
+	*x = SetBackends{}
+	mi := &file_balancer_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetBackends) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetBackends) ProtoMessage() {}
+
+func (x *SetBackends) ProtoReflect() protoreflect.Message {
+	mi := &file_balancer_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetBackends.ProtoReflect.Descriptor instead.
+func (*SetBackends) Descriptor() ([]byte, []int) {
+	return file_balancer_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SetBackends) GetStates() []*BackendState {
+	if x != nil {
+		return x.States
+	}
+	return nil
+}
+
+type BackendState struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Table         string                 `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"` // a balancer's
+	Address       uint32                 `protobuf:"fixed32,2,opt,name=address,proto3" json:"address,omitempty"`
+	Port          uint32                 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`     // as the program has it
+	Weight        uint32                 `protobuf:"varint,4,opt,name=weight,proto3" json:"weight,omitempty"` // in place of the program's: at most 256
+	Down          bool                   `protobuf:"varint,5,opt,name=down,proto3" json:"down,omitempty"`     // its sessions do not count as long as that is so, and it takes no flows
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackendState) Reset() {
+	*x = BackendState{}
+	mi := &file_balancer_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackendState) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackendState) ProtoMessage() {}
+
+func (x *BackendState) ProtoReflect() protoreflect.Message {
+	mi := &file_balancer_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackendState.ProtoReflect.Descriptor instead.
+func (*BackendState) Descriptor() ([]byte, []int) {
+	return file_balancer_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *BackendState) GetTable() string {
+	if x != nil {
+		return x.Table
+	}
+	return ""
+}
+
+func (x *BackendState) GetAddress() uint32 {
+	if x != nil {
+		return x.Address
+	}
+	return 0
+}
+
+func (x *BackendState) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
+func (x *BackendState) GetWeight() uint32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+func (x *BackendState) GetDown() bool {
+	if x != nil {
+		return x.Down
+	}
+	return false
+}
+
+type BackendsSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Changed       bool                   `protobuf:"varint,1,opt,name=changed,proto3" json:"changed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackendsSet) Reset() {
+	*x = BackendsSet{}
+	mi := &file_balancer_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackendsSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackendsSet) ProtoMessage() {}
+
+func (x *BackendsSet) ProtoReflect() protoreflect.Message {
+	mi := &file_balancer_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackendsSet.ProtoReflect.Descriptor instead.
+func (*BackendsSet) Descriptor() ([]byte, []int) {
+	return file_balancer_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *BackendsSet) GetChanged() bool {
+	if x != nil {
+		return x.Changed
+	}
+	return false
+}
+
 var File_balancer_proto protoreflect.FileDescriptor
 
 const file_balancer_proto_rawDesc = "" +
 	"\n" +
-	"\x0ebalancer.proto\x12\x11sinter.program.v1\"\xc1\x02\n" +
+	"\x0ebalancer.proto\x12\x11sinter.program.v1\"\x9b\x03\n" +
 	"\bBalancer\x126\n" +
 	"\bbackends\x18\x01 \x03(\v2\x1a.sinter.program.v1.BackendR\bbackends\x12\x1b\n" +
 	"\tby_client\x18\x02 \x01(\bR\bbyClient\x12\x15\n" +
@@ -221,11 +497,33 @@ const file_balancer_proto_rawDesc = "" +
 	"no_session\x18\b \x01(\rR\tnoSession\x12\x16\n" +
 	"\x06direct\x18\t \x01(\bR\x06direct\x12\x1c\n" +
 	"\tstateless\x18\n" +
-	" \x01(\bR\tstateless\"O\n" +
+	" \x01(\bR\tstateless\x124\n" +
+	"\x05check\x18\v \x01(\v2\x1e.sinter.program.v1.HealthCheckR\x05check\x12\"\n" +
+	"\rslow_start_ms\x18\f \x01(\rR\vslowStartMs\"\xad\x01\n" +
+	"\vHealthCheck\x12\x12\n" +
+	"\x04http\x18\x01 \x01(\tR\x04http\x12\x12\n" +
+	"\x04port\x18\x02 \x01(\rR\x04port\x12\x1f\n" +
+	"\vinterval_ms\x18\x03 \x01(\rR\n" +
+	"intervalMs\x12\x1d\n" +
+	"\n" +
+	"timeout_ms\x18\x04 \x01(\rR\ttimeoutMs\x12\x1c\n" +
+	"\tunhealthy\x18\x05 \x01(\rR\tunhealthy\x12\x18\n" +
+	"\ahealthy\x18\x06 \x01(\rR\ahealthy\"c\n" +
 	"\aBackend\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x12\n" +
 	"\x04port\x18\x02 \x01(\rR\x04port\x12\x16\n" +
-	"\x06weight\x18\x03 \x01(\rR\x06weightB:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
+	"\x06weight\x18\x03 \x01(\rR\x06weight\x12\x12\n" +
+	"\x04down\x18\x04 \x01(\bR\x04down\"F\n" +
+	"\vSetBackends\x127\n" +
+	"\x06states\x18\x01 \x03(\v2\x1f.sinter.program.v1.BackendStateR\x06states\"~\n" +
+	"\fBackendState\x12\x14\n" +
+	"\x05table\x18\x01 \x01(\tR\x05table\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\aR\aaddress\x12\x12\n" +
+	"\x04port\x18\x03 \x01(\rR\x04port\x12\x16\n" +
+	"\x06weight\x18\x04 \x01(\rR\x06weight\x12\x12\n" +
+	"\x04down\x18\x05 \x01(\bR\x04down\"'\n" +
+	"\vBackendsSet\x12\x18\n" +
+	"\achanged\x18\x01 \x01(\bR\achangedB:Z8github.com/sinter-nfv/sinter/dataplane/program/programpbb\x06proto3"
 
 var (
 	file_balancer_proto_rawDescOnce sync.Once
@@ -239,18 +537,24 @@ func file_balancer_proto_rawDescGZIP() []byte {
 	return file_balancer_proto_rawDescData
 }
 
-var file_balancer_proto_msgTypes = make([]protoimpl.MessageInfo, 2)
+var file_balancer_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_balancer_proto_goTypes = []any{
-	(*Balancer)(nil), // 0: sinter.program.v1.Balancer
-	(*Backend)(nil),  // 1: sinter.program.v1.Backend
+	(*Balancer)(nil),     // 0: sinter.program.v1.Balancer
+	(*HealthCheck)(nil),  // 1: sinter.program.v1.HealthCheck
+	(*Backend)(nil),      // 2: sinter.program.v1.Backend
+	(*SetBackends)(nil),  // 3: sinter.program.v1.SetBackends
+	(*BackendState)(nil), // 4: sinter.program.v1.BackendState
+	(*BackendsSet)(nil),  // 5: sinter.program.v1.BackendsSet
 }
 var file_balancer_proto_depIdxs = []int32{
-	1, // 0: sinter.program.v1.Balancer.backends:type_name -> sinter.program.v1.Backend
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 0: sinter.program.v1.Balancer.backends:type_name -> sinter.program.v1.Backend
+	1, // 1: sinter.program.v1.Balancer.check:type_name -> sinter.program.v1.HealthCheck
+	4, // 2: sinter.program.v1.SetBackends.states:type_name -> sinter.program.v1.BackendState
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_balancer_proto_init() }
@@ -264,7 +568,7 @@ func file_balancer_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_balancer_proto_rawDesc), len(file_balancer_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   2,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -2532,6 +2532,7 @@ type Request struct {
 	//	*Request_TakeShards
 	//	*Request_SetPeers
 	//	*Request_PartitionShards
+	//	*Request_SetBackends
 	Body          isRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2752,6 +2753,15 @@ func (x *Request) GetPartitionShards() *PartitionShards {
 	return nil
 }
 
+func (x *Request) GetSetBackends() *SetBackends {
+	if x != nil {
+		if x, ok := x.Body.(*Request_SetBackends); ok {
+			return x.SetBackends
+		}
+	}
+	return nil
+}
+
 type isRequest_Body interface {
 	isRequest_Body()
 }
@@ -2832,6 +2842,10 @@ type Request_PartitionShards struct {
 	PartitionShards *PartitionShards `protobuf:"bytes,20,opt,name=partition_shards,json=partitionShards,proto3,oneof"`
 }
 
+type Request_SetBackends struct {
+	SetBackends *SetBackends `protobuf:"bytes,21,opt,name=set_backends,json=setBackends,proto3,oneof"`
+}
+
 func (*Request_Hello) isRequest_Body() {}
 
 func (*Request_Load) isRequest_Body() {}
@@ -2870,6 +2884,8 @@ func (*Request_SetPeers) isRequest_Body() {}
 
 func (*Request_PartitionShards) isRequest_Body() {}
 
+func (*Request_SetBackends) isRequest_Body() {}
+
 type Response struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2891,6 +2907,7 @@ type Response struct {
 	//	*Response_Given
 	//	*Response_Taken
 	//	*Response_ShardsPartitioned
+	//	*Response_BackendsSet
 	Body          isResponse_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3082,6 +3099,15 @@ func (x *Response) GetShardsPartitioned() *ShardsPartitioned {
 	return nil
 }
 
+func (x *Response) GetBackendsSet() *BackendsSet {
+	if x != nil {
+		if x, ok := x.Body.(*Response_BackendsSet); ok {
+			return x.BackendsSet
+		}
+	}
+	return nil
+}
+
 type isResponse_Body interface {
 	isResponse_Body()
 }
@@ -3146,6 +3172,10 @@ type Response_ShardsPartitioned struct {
 	ShardsPartitioned *ShardsPartitioned `protobuf:"bytes,20,opt,name=shards_partitioned,json=shardsPartitioned,proto3,oneof"`
 }
 
+type Response_BackendsSet struct {
+	BackendsSet *BackendsSet `protobuf:"bytes,21,opt,name=backends_set,json=backendsSet,proto3,oneof"`
+}
+
 func (*Response_Hello) isResponse_Body() {}
 
 func (*Response_Load) isResponse_Body() {}
@@ -3175,6 +3205,8 @@ func (*Response_Given) isResponse_Body() {}
 func (*Response_Taken) isResponse_Body() {}
 
 func (*Response_ShardsPartitioned) isResponse_Body() {}
+
+func (*Response_BackendsSet) isResponse_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -8018,7 +8050,8 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"LOCAL_HOST\x10\x02\x12\n" +
 	"\n" +
-	"\x06REJECT\x10\x03\"\xd9\t\n" +
+	"\x06REJECT\x10\x03\"\x9e\n" +
+	"\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\x05hello\x18\x02 \x01(\v2\x18.sinter.program.v1.HelloH\x00R\x05hello\x12-\n" +
@@ -8047,8 +8080,9 @@ const file_program_proto_rawDesc = "" +
 	"\vtake_shards\x18\x12 \x01(\v2\x1d.sinter.program.v1.TakeShardsH\x00R\n" +
 	"takeShards\x12:\n" +
 	"\tset_peers\x18\x13 \x01(\v2\x1b.sinter.program.v1.SetPeersH\x00R\bsetPeers\x12O\n" +
-	"\x10partition_shards\x18\x14 \x01(\v2\".sinter.program.v1.PartitionShardsH\x00R\x0fpartitionShardsB\x06\n" +
-	"\x04body\"\xaa\a\n" +
+	"\x10partition_shards\x18\x14 \x01(\v2\".sinter.program.v1.PartitionShardsH\x00R\x0fpartitionShards\x12C\n" +
+	"\fset_backends\x18\x15 \x01(\v2\x1e.sinter.program.v1.SetBackendsH\x00R\vsetBackendsB\x06\n" +
+	"\x04body\"\xef\a\n" +
 	"\bResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x125\n" +
@@ -8067,7 +8101,8 @@ const file_program_proto_rawDesc = "" +
 	"\x05flows\x18\x0f \x01(\v2\x1b.sinter.program.v1.FlowListH\x00R\x05flows\x120\n" +
 	"\x05given\x18\x11 \x01(\v2\x18.sinter.program.v1.GivenH\x00R\x05given\x120\n" +
 	"\x05taken\x18\x12 \x01(\v2\x18.sinter.program.v1.TakenH\x00R\x05taken\x12U\n" +
-	"\x12shards_partitioned\x18\x14 \x01(\v2$.sinter.program.v1.ShardsPartitionedH\x00R\x11shardsPartitionedB\x06\n" +
+	"\x12shards_partitioned\x18\x14 \x01(\v2$.sinter.program.v1.ShardsPartitionedH\x00R\x11shardsPartitioned\x12C\n" +
+	"\fbackends_set\x18\x15 \x01(\v2\x1e.sinter.program.v1.BackendsSetH\x00R\vbackendsSetB\x06\n" +
 	"\x04body\"\x1f\n" +
 	"\x05Hello\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\"\x83\x02\n" +
@@ -8693,7 +8728,9 @@ var file_program_proto_goTypes = []any{
 	(*Tracking)(nil),                       // 105: sinter.program.v1.Tracking
 	(*Track)(nil),                          // 106: sinter.program.v1.Track
 	(*Admit)(nil),                          // 107: sinter.program.v1.Admit
-	(*MeterStats)(nil),                     // 108: sinter.program.v1.MeterStats
+	(*SetBackends)(nil),                    // 108: sinter.program.v1.SetBackends
+	(*BackendsSet)(nil),                    // 109: sinter.program.v1.BackendsSet
+	(*MeterStats)(nil),                     // 110: sinter.program.v1.MeterStats
 }
 var file_program_proto_depIdxs = []int32{
 	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -8745,80 +8782,82 @@ var file_program_proto_depIdxs = []int32{
 	97,  // 46: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
 	91,  // 47: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
 	99,  // 48: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	35,  // 49: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	40,  // 50: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	42,  // 51: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	52,  // 52: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	57,  // 53: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	60,  // 54: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	64,  // 55: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	66,  // 56: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	73,  // 57: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	76,  // 58: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	86,  // 59: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	88,  // 60: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	96,  // 61: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	98,  // 62: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	100, // 63: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	36,  // 64: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	37,  // 65: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	74,  // 66: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	7,   // 67: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	74,  // 68: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	39,  // 69: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
-	43,  // 70: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	44,  // 71: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	45,  // 72: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	46,  // 73: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	47,  // 74: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	48,  // 75: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	49,  // 76: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	3,   // 77: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	108, // 78: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	4,   // 79: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	51,  // 80: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	53,  // 81: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	54,  // 82: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	55,  // 83: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
-	61,  // 84: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	58,  // 85: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	61,  // 86: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	63,  // 87: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	62,  // 88: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	67,  // 89: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	68,  // 90: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	69,  // 91: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	8,   // 92: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	72,  // 93: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	77,  // 94: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	78,  // 95: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	80,  // 96: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	102, // 97: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	10,  // 98: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	79,  // 99: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	82,  // 100: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	83,  // 101: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	5,   // 102: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	84,  // 103: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	85,  // 104: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	11,  // 105: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	1,   // 106: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	89,  // 107: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	12,  // 108: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	92,  // 109: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	93,  // 110: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	13,  // 111: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	94,  // 112: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	14,  // 113: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	94,  // 114: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	37,  // 115: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	1,   // 116: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	9,   // 117: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	118, // [118:118] is the sub-list for method output_type
-	118, // [118:118] is the sub-list for method input_type
-	118, // [118:118] is the sub-list for extension type_name
-	118, // [118:118] is the sub-list for extension extendee
-	0,   // [0:118] is the sub-list for field type_name
+	108, // 49: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	35,  // 50: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	40,  // 51: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	42,  // 52: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	52,  // 53: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	57,  // 54: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	60,  // 55: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	64,  // 56: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	66,  // 57: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	73,  // 58: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	76,  // 59: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	86,  // 60: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	88,  // 61: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	96,  // 62: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	98,  // 63: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	100, // 64: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	109, // 65: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	36,  // 66: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	37,  // 67: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	74,  // 68: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	7,   // 69: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	74,  // 70: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	39,  // 71: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
+	43,  // 72: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	44,  // 73: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	45,  // 74: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	46,  // 75: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	47,  // 76: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	48,  // 77: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	49,  // 78: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	3,   // 79: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	110, // 80: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	4,   // 81: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	51,  // 82: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	53,  // 83: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	54,  // 84: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	55,  // 85: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
+	61,  // 86: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	58,  // 87: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	61,  // 88: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	63,  // 89: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	62,  // 90: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	67,  // 91: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	68,  // 92: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	69,  // 93: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 94: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	72,  // 95: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	77,  // 96: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	78,  // 97: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	80,  // 98: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	102, // 99: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 100: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	79,  // 101: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	82,  // 102: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	83,  // 103: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 104: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	84,  // 105: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	85,  // 106: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 107: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 108: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	89,  // 109: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 110: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	92,  // 111: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	93,  // 112: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 113: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	94,  // 114: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 115: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	94,  // 116: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	37,  // 117: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 118: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 119: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	120, // [120:120] is the sub-list for method output_type
+	120, // [120:120] is the sub-list for method input_type
+	120, // [120:120] is the sub-list for extension type_name
+	120, // [120:120] is the sub-list for extension extendee
+	0,   // [0:120] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8872,6 +8911,7 @@ func file_program_proto_init() {
 		(*Request_TakeShards)(nil),
 		(*Request_SetPeers)(nil),
 		(*Request_PartitionShards)(nil),
+		(*Request_SetBackends)(nil),
 	}
 	file_program_proto_msgTypes[18].OneofWrappers = []any{
 		(*Response_Hello)(nil),
@@ -8889,6 +8929,7 @@ func file_program_proto_init() {
 		(*Response_Given)(nil),
 		(*Response_Taken)(nil),
 		(*Response_ShardsPartitioned)(nil),
+		(*Response_BackendsSet)(nil),
 	}
 	file_program_proto_msgTypes[67].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),

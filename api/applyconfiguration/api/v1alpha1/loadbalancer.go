@@ -26,6 +26,10 @@ type LoadBalancerApplyConfiguration struct {
 	// Affinity chooses what tells the backend of a new flow: the whole flow, or the address of its client, so that a client's
 	// flows go to one backend as long as the backends stay.
 	Affinity *apiv1alpha1.Affinity `json:"affinity,omitempty"`
+	// HealthCheck has backends checked from outside: by the agent of each pod, or by `sinterctl run`. Absent: all are taken for healthy.
+	HealthCheck *HealthCheckApplyConfiguration `json:"healthCheck,omitempty"`
+	// SlowStart is the time in which a backend that is healthy again, or new in the list, gets its weight, in ten steps; absent: at once.
+	SlowStart *apiv1alpha1.Duration `json:"slowStart,omitempty"`
 	// Timeouts after which an idle session ends.
 	Timeouts *LoadBalancerTimeoutsApplyConfiguration `json:"timeouts,omitempty"`
 	// MaxSessions is the maximum number of sessions at the same time.
@@ -85,6 +89,22 @@ func (b *LoadBalancerApplyConfiguration) WithStateless(value bool) *LoadBalancer
 // If called multiple times, the Affinity field is set to the value of the last call.
 func (b *LoadBalancerApplyConfiguration) WithAffinity(value apiv1alpha1.Affinity) *LoadBalancerApplyConfiguration {
 	b.Affinity = &value
+	return b
+}
+
+// WithHealthCheck sets the HealthCheck field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HealthCheck field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithHealthCheck(value *HealthCheckApplyConfiguration) *LoadBalancerApplyConfiguration {
+	b.HealthCheck = value
+	return b
+}
+
+// WithSlowStart sets the SlowStart field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SlowStart field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithSlowStart(value apiv1alpha1.Duration) *LoadBalancerApplyConfiguration {
+	b.SlowStart = &value
 	return b
 }
 

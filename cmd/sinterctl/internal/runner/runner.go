@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
@@ -16,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/watch"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
+	"github.com/sinter-nfv/sinter/dataplane/health"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -70,6 +74,7 @@ func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
 		return err
 	}
 	r.sayLive("running")
+	defer r.watchBackends(ctx)()
 	return r.loop(ctx, reload)
 }
 
@@ -117,6 +122,24 @@ type running struct {
 	began   time.Time // of reading the chain
 	engine  *engine.Process
 	before  *programpb.Stats
+	program atomic.Pointer[programpb.Program] // the chain's, for whoever checks its backends
+}
+
+// watchBackends checks backends as the program says, from the host, until the function that it returns is called.
+func (r *running) watchBackends(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	monitor := health.Monitor{
+		Program: r.program.Load, Dial: new(net.Dialer).DialContext, Say: r.Say,
+		Set: func(ctx context.Context, states []*programpb.BackendState) error {
+			ctx, cancel := asking(ctx)
+			defer cancel()
+			_, err := r.engine.SetBackends(ctx, states)
+			return err
+		},
+	}
+	group.Go(func() { monitor.Run(ctx) })
+	return func() { cancel(); group.Wait() }
 }
 
 func (r *running) loop(ctx context.Context, reload <-chan os.Signal) error {
@@ -227,6 +250,7 @@ func (r *running) load(ctx context.Context, chain *compile.Chain) (*programpb.Lo
 		return nil, err
 	}
 	r.chain = chain
+	r.program.Store(chain.Result.Program)
 	if err := os.WriteFile(ProgramFile(r.Engine.Socket), chain.Encoded, 0o644); err != nil {
 		r.Say("warning: statistics will lack names: %v", err)
 	}

@@ -76,7 +76,8 @@ static int decode_backends(struct sn_builder *b, struct sn_balancer_rules *to, c
 		if (i > 0 && key_of(k) <= key_of(from->backends[i - 1]))
 			return sn_build_fail(b, "backends[%u] is %#x port %u, want one above the one before",
 					     i, k->address, k->port);
-		to->backends[i] = (struct sn_backend){k->address, (uint16_t)k->port, (uint16_t)k->weight};
+		to->backends[i] = (struct sn_backend){k->address, (uint16_t)k->port,
+						      (uint16_t)(k->down ? 0 : k->weight), k->down};
 	}
 	to->n_backends = (uint32_t)from->n_backends;
 	sn_maglev_fill(to->entries, to->backends, to->n_backends);

@@ -34,7 +34,7 @@ static bool is_listed(const struct sn_balancer_rules *r, const struct sn_session
 {
 	for (uint32_t i = first_at(r, s->inside_addr);
 	     i < r->n_backends && r->backends[i].address == s->inside_addr; i++)
-		if (port_of(&r->backends[i], s->outside_port) == s->inside_port)
+		if (port_of(&r->backends[i], s->outside_port) == s->inside_port && !r->backends[i].down)
 			return true;
 	return false;
 }

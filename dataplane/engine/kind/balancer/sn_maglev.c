@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sn_maglev.h"
 
-#include <stdbool.h>
-
 /* A backend's permutation of the entries, and its turns. */
 struct permutation {
 	uint32_t next, skip;

@@ -7,6 +7,7 @@
  * by weight, and when backends come or go, few others' entries change. docs/elements.md, "balancer".
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SN_MAGLEV_ENTRIES 65537u /* a prime */
@@ -17,6 +18,7 @@ struct sn_backend {
 	uint32_t address;
 	uint16_t port;	 /* 0: that to which the client sends */
 	uint16_t weight; /* 0: no new flows */
+	bool down;	 /* and its sessions do not count */
 };
 
 /* Fills the entries with indexes of the backends, which ascend by address and port; SN_NO_BACKEND: all have
