@@ -18,6 +18,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=nfv.sinter.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("Backend"):
 		return &apiv1alpha1.BackendApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackendsFrom"):
+		return &apiv1alpha1.BackendsFromApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstance"):
 		return &apiv1alpha1.ChainInstanceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChainInstanceSpec"):
@@ -152,6 +154,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServiceChainSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServiceChainStatus"):
 		return &apiv1alpha1.ServiceChainStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ServiceRef"):
+		return &apiv1alpha1.ServiceRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SetFieldElement"):
 		return &apiv1alpha1.SetFieldElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Status"):

@@ -6,6 +6,7 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 // `inside`. A new flow gets its backend by a Maglev table (Eisenbud et al., NSDI 2016); a known one stays where it is as long as
 // its backend is listed.
 // +kubebuilder:validation:XValidation:rule="!has(self.stateless) || !self.stateless || has(self.mode) && self.mode == 'DSR'",message="stateless needs mode: DSR, as what a backend sends back is told from other packets by its session"
+// +kubebuilder:validation:XValidation:rule="has(self.backends) != has(self.backendsFrom)",message="set exactly one of backends, backendsFrom"
 type LoadBalancer struct {
 	// Virtual services, to which clients send.
 	// +required
@@ -15,11 +16,15 @@ type LoadBalancer struct {
 	Virtual []VirtualService `json:"virtual,omitempty"`
 
 	// Backends, to which the flows of all virtual services go.
-	// +required
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=512
 	Backends []Backend `json:"backends,omitempty"`
+
+	// BackendsFrom takes them from a Kubernetes Service, in place of `backends`. For clusters; on a host there are none.
+	// +optional
+	BackendsFrom *BackendsFrom `json:"backendsFrom,omitempty"`
 
 	// Mode is how packets get to their backend. NAT: it becomes their destination, and what it sends back passes the chain. DSR: they keep
 	// all addresses and go to its MAC address, as they came; it answers clients itself, past the chain (direct server return).
@@ -98,6 +103,30 @@ const (
 	ServiceTCP ServiceProtocol = "TCP"
 	ServiceUDP ServiceProtocol = "UDP"
 )
+
+// BackendsFrom is where backends come from.
+type BackendsFrom struct {
+	// ServiceRef has the IPv4 endpoints of a Service as backends, as its EndpointSlices have them: those that are ready with weight 1, and those
+	// that end but serve still with weight 0. They follow as endpoints come and go.
+	// +required
+	ServiceRef *ServiceRef `json:"serviceRef,omitempty"`
+}
+
+// ServiceRef is a port of a Service in the chain's namespace.
+type ServiceRef struct {
+	// Name of the Service.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name,omitempty"`
+
+	// Port is the name of the Service's port; absent: the Service has one port only.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Port string `json:"port,omitempty"`
+}
 
 // BalancerMode is how packets get to their backend.
 // +kubebuilder:validation:Enum=NAT;DSR

@@ -104,3 +104,11 @@ func (f *FunctionKinds) ConfigMaps() iter.Seq[*ConfigMapKeyRef] {
 		}
 	}
 }
+
+// Service is the Service whose endpoints are the function's backends; nil: none.
+func (f *FunctionKinds) Service() *ServiceRef {
+	if f.LoadBalancer == nil || f.LoadBalancer.BackendsFrom == nil {
+		return nil
+	}
+	return f.LoadBalancer.BackendsFrom.ServiceRef
+}

@@ -3,6 +3,7 @@ package caching
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -14,8 +15,8 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
-// Options keep of each object what the controllers read: programs without their bytes, and of
-// the cluster's pods what they ask of their nodes.
+// Options keep of each object what the controllers read: programs without their bytes, of the cluster's pods what they ask of their
+// nodes, and of endpoints where they are and whether they serve.
 func Options() cache.Options {
 	ours := labels.SelectorFromSet(labels.Set{v1alpha1.LabelComponent: v1alpha1.ComponentDataPlane})
 	return cache.Options{
@@ -36,12 +37,23 @@ func Options() cache.Options {
 					trimPod(p)
 				}
 			})},
+			&discoveryv1.EndpointSlice{}: {Transform: trimmed(func(o any) {
+				if s, ok := o.(*discoveryv1.EndpointSlice); ok {
+					trimEndpoints(s)
+				}
+			})},
 			&corev1.Node{}: {Transform: trimmed(func(o any) {
 				if n, ok := o.(*corev1.Node); ok {
 					n.Status.Images = nil
 				}
 			})},
 		},
+	}
+}
+
+func trimEndpoints(s *discoveryv1.EndpointSlice) {
+	for i, e := range s.Endpoints {
+		s.Endpoints[i] = discoveryv1.Endpoint{Addresses: e.Addresses, Conditions: e.Conditions}
 	}
 }
 

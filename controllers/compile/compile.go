@@ -21,6 +21,8 @@ type Inputs struct {
 	Text func(*v1alpha1.ConfigMapKeyRef) ([]byte, error)
 	// Policy is the cluster's.
 	Policy Policy
+	// Backends are the endpoints of a Service.
+	Backends func(*v1alpha1.ServiceRef) ([]v1alpha1.Backend, error)
 }
 
 // Outcome is a program, or why there is none.
@@ -48,8 +50,9 @@ func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found), Findings: found}
 	}
 	files, found := readTexts(c, in)
-	compiled, more, err := compiler.Compile(compiler.Sources{Chain: c, Functions: in.Functions, Files: files})
-	found = append(found, more...)
+	c, functions, missing := resolved(c, in)
+	compiled, more, err := compiler.Compile(compiler.Sources{Chain: c, Functions: functions, Files: files})
+	found = append(append(found, missing...), more...)
 	if found.HasErrors() {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found.Errors()), Findings: found}
 	}

@@ -9,9 +9,11 @@ package servicechain
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -68,6 +70,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=nfv.sinter.dev,resources=chaininstances,verbs=get;list;watch;create;patch;delete
 // Texts of rules and routes; of ConfigMaps that no chain names, only metadata is read.
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch
+// Endpoints of Services that are backends of load balancers.
+// +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch
 // Each chain's agents have an account and a role of their own. The operator has all rights that it gives them.
 // +kubebuilder:rbac:groups="",resources=serviceaccounts,verbs=get;list;watch;create;patch
 // +kubebuilder:rbac:groups=rbac.authorization.k8s.io,resources=roles,verbs=get;list;watch;create;patch
@@ -146,6 +150,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers int) error {
 		Owns(&policyv1.PodDisruptionBudget{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.NetworkFunction{}, handler.EnqueueRequestsFromMapFunc(r.usersOfFunction), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.usersOfConfigMap), builder.OnlyMetadata).
+		Watches(&discoveryv1.EndpointSlice{}, handler.EnqueueRequestsFromMapFunc(r.usersOfService)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(r)
 }
@@ -171,6 +176,14 @@ func (r *Reconciler) usersOfConfigMap(ctx context.Context, m client.Object) []re
 			}
 		}
 		return false
+	})
+}
+
+// usersOfService are the chains whose backends are a slice's endpoints.
+func (r *Reconciler) usersOfService(ctx context.Context, slice client.Object) []reconcile.Request {
+	service := slice.GetLabels()[discoveryv1.LabelServiceName]
+	return r.chainsThat(ctx, slice.GetNamespace(), func(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) bool {
+		return slices.Contains(source.Services(c, functions), service)
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sinter-nfv/sinter/api/endpoints"
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
@@ -32,7 +34,8 @@ type Sources struct {
 	Functions []*v1alpha1.NetworkFunction
 	reader    *Reader
 	namespace string
-	versions  map[string]string // of the ConfigMaps, by name; empty: not there
+	versions  map[string]string         // of the ConfigMaps, by name; empty: not there
+	services  map[string]endpoints.List // by the Service's name
 }
 
 // Read reads what the chain refers to.
@@ -55,27 +58,39 @@ func (r *Reader) Read(ctx context.Context, c *v1alpha1.ServiceChain) (*Sources, 
 		}
 		s.versions[name] = m.ResourceVersion
 	}
-	return s, nil
+	var err error
+	s.services, err = r.readEndpoints(ctx, c.Namespace, Services(c, all))
+	return s, err
 }
 
 // ConfigMaps are the names of the ConfigMaps that a chain takes texts from.
 func ConfigMaps(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) []string {
 	names := map[string]bool{}
-	take := func(f *v1alpha1.FunctionKinds) {
+	for f := range kinds(c, functions) {
 		for ref := range f.ConfigMaps() {
 			names[ref.Name] = true
 		}
 	}
-	for i := range c.Spec.Functions {
-		take(&c.Spec.Functions[i].FunctionKinds)
-	}
-	for _, f := range compile.Used(c, functions) {
-		take(&f.Spec.FunctionKinds)
-	}
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Version tells whether anything changed: chain, functions or ConfigMaps.
+// kinds are what the functions of a chain are.
+func kinds(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) iter.Seq[*v1alpha1.FunctionKinds] {
+	return func(yield func(*v1alpha1.FunctionKinds) bool) {
+		for i := range c.Spec.Functions {
+			if !yield(&c.Spec.Functions[i].FunctionKinds) {
+				return
+			}
+		}
+		for _, f := range compile.Used(c, functions) {
+			if !yield(&f.Spec.FunctionKinds) {
+				return
+			}
+		}
+	}
+}
+
+// Version tells whether anything changed: chain, functions, ConfigMaps or endpoints.
 func (s *Sources) Version(c *v1alpha1.ServiceChain) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s@%d", c.UID, c.Generation)
@@ -87,6 +102,9 @@ func (s *Sources) Version(c *v1alpha1.ServiceChain) string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.versions)) {
 		fmt.Fprintf(&b, " %s@%s", name, s.versions[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.services)) {
+		fmt.Fprintf(&b, " service %s %s", name, s.services[name])
 	}
 	return b.String()
 }
@@ -100,7 +118,8 @@ func (s *Sources) Replace(f *v1alpha1.NetworkFunction) {
 func (s *Sources) Inputs(ctx context.Context) (in compile.Inputs, failed func() error) {
 	var errs []error
 	read := map[string]*corev1.ConfigMap{}
-	in = compile.Inputs{Functions: s.Functions, Policy: s.reader.Policy, Text: func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
+	backends := func(ref *v1alpha1.ServiceRef) ([]v1alpha1.Backend, error) { return s.services[ref.Name].Backends(ref) }
+	in = compile.Inputs{Functions: s.Functions, Policy: s.reader.Policy, Backends: backends, Text: func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
 		m, known := read[ref.Name]
 		if !known {
 			m = &corev1.ConfigMap{}

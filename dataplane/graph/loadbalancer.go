@@ -241,6 +241,9 @@ func (b *builder) balancer(f *function, spec *v1alpha1.LoadBalancer) element.Bal
 		}
 	}
 	slices.SortFunc(e.Virtual, netip.Addr.Compare)
+	if from := spec.BackendsFrom; from != nil { // the operator has put the endpoints in its place
+		b.fail(f.object, f.path+".backendsFrom", from.ServiceRef.Name, "the endpoints of a Service are known in a cluster only; on a host, list the servers as `backends`")
+	}
 	e.Backends = b.readBackends(f, spec.Backends, e.Virtual)
 	if e.Direct {
 		b.checkDirect(f, spec)

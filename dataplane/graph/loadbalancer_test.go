@@ -84,3 +84,21 @@ func TestWhatDoesNotGoWithModeDSR(t *testing.T) {
 		})
 	}
 }
+
+func TestTheEndpointsOfAServiceAreKnownInAClusterOnly(t *testing.T) {
+	for name, k := range map[string]struct{ change, want string }{
+		"a Service":         {"", `loadBalancer.backendsFrom: "web": the endpoints of a Service are known in a cluster only`},
+		"servers beside it": {", backends: [{address: 10.0.0.11}]", "set exactly one of backends, backendsFrom"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := header + gatewayed + `  functions:
+  - name: lb
+    loadBalancer: {virtual: [{addresses: [203.0.113.80], ports: [80]}], backendsFrom: {serviceRef: {name: web}}` + k.change + `}
+  path: [inside, lb, outside]
+`
+			if found := compile(t, text); !strings.Contains(found.String(), k.want) {
+				t.Errorf("got\n%s\nwant in it\n%s", found, k.want)
+			}
+		})
+	}
+}

@@ -44,6 +44,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 1
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.BackendsFrom
+  map:
+    fields:
+    - name: serviceRef
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceRef
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.BalancerMode
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstance
@@ -917,6 +923,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Backend
           elementRelationship: atomic
+    - name: backendsFrom
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.BackendsFrom
     - name: healthCheck
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.HealthCheck
@@ -1703,6 +1712,15 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RolloutStatus
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceProtocol
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceRef
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: port
+      type:
+        scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.SetFieldElement
   map:
     fields:

@@ -17,6 +17,8 @@ type LoadBalancerApplyConfiguration struct {
 	Virtual []VirtualServiceApplyConfiguration `json:"virtual,omitempty"`
 	// Backends, to which the flows of all virtual services go.
 	Backends []BackendApplyConfiguration `json:"backends,omitempty"`
+	// BackendsFrom takes them from a Kubernetes Service, in place of `backends`. For clusters; on a host there are none.
+	BackendsFrom *BackendsFromApplyConfiguration `json:"backendsFrom,omitempty"`
 	// Mode is how packets get to their backend. NAT: it becomes their destination, and what it sends back passes the chain. DSR: they keep
 	// all addresses and go to its MAC address, as they came; it answers clients itself, past the chain (direct server return).
 	Mode *apiv1alpha1.BalancerMode `json:"mode,omitempty"`
@@ -65,6 +67,14 @@ func (b *LoadBalancerApplyConfiguration) WithBackends(values ...*BackendApplyCon
 		}
 		b.Backends = append(b.Backends, *values[i])
 	}
+	return b
+}
+
+// WithBackendsFrom sets the BackendsFrom field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BackendsFrom field is set to the value of the last call.
+func (b *LoadBalancerApplyConfiguration) WithBackendsFrom(value *BackendsFromApplyConfiguration) *LoadBalancerApplyConfiguration {
+	b.BackendsFrom = value
 	return b
 }
 

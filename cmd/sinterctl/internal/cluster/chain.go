@@ -8,10 +8,12 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/sinter-nfv/sinter/api/endpoints"
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
@@ -61,12 +63,15 @@ func running(hash string) string {
 // manifest is the chain and what it refers to as a file would have it.
 func (c *Cluster) manifest(ctx context.Context, chain *v1alpha1.ServiceChain) ([]byte, error) {
 	var b bytes.Buffer
+	var errs error
 	group := v1alpha1.GroupVersion.String()
-	errs := document(&b, group, v1alpha1.KindServiceChain, chain, map[string]any{"spec": chain.Spec})
 	wanted := map[string]bool{} // ConfigMaps
 	take := func(f *v1alpha1.FunctionKinds) {
 		for ref := range f.ConfigMaps() {
 			wanted[ref.Name] = true
+		}
+		if err := c.putEndpoints(ctx, f); err != nil {
+			errs = errors.Join(errs, fmt.Errorf("chain %s: %w", chain.Name, err))
 		}
 	}
 	refers := map[string]bool{}
@@ -77,6 +82,7 @@ func (c *Cluster) manifest(ctx context.Context, chain *v1alpha1.ServiceChain) ([
 			refers[f.FunctionRef.Name] = true
 		}
 	}
+	errs = errors.Join(errs, document(&b, group, v1alpha1.KindServiceChain, chain, map[string]any{"spec": chain.Spec}))
 	var functions v1alpha1.NetworkFunctionList
 	if err := c.list(ctx, &functions); err != nil {
 		return nil, err
@@ -98,6 +104,27 @@ func (c *Cluster) manifest(ctx context.Context, chain *v1alpha1.ServiceChain) ([
 		errs = errors.Join(errs, document(&b, "v1", "ConfigMap", &m, map[string]any{"data": m.Data, "binaryData": m.BinaryData}))
 	}
 	return b.Bytes(), errs
+}
+
+// putEndpoints has a function that takes its backends from a Service list the endpoints that this has now.
+func (c *Cluster) putEndpoints(ctx context.Context, f *v1alpha1.FunctionKinds) error {
+	ref := f.Service()
+	if ref == nil {
+		return nil
+	}
+	var list discoveryv1.EndpointSliceList
+	if err := c.list(ctx, &list, client.MatchingLabels{discoveryv1.LabelServiceName: ref.Name}); err != nil {
+		return err
+	}
+	backends, err := endpoints.Of(list.Items...).Backends(ref)
+	if err == nil && len(backends) == 0 {
+		err = errors.New("there are none now, so the load balancer drops what is new")
+	}
+	if err != nil {
+		return fmt.Errorf("endpoints of Service %s/%s: %w", c.Namespace, ref.Name, err)
+	}
+	endpoints.Put(f, backends)
+	return nil
 }
 
 // document writes an object with no more of its metadata than its name.

@@ -69,7 +69,7 @@ func (c *Cluster) chain(ctx context.Context, name string) (*v1alpha1.ServiceChai
 // list lists objects of the namespace.
 func (c *Cluster) list(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
 	if err := c.Client.List(ctx, into, append(opts, client.InNamespace(c.Namespace))...); err != nil {
-		return failed(fmt.Sprintf("list %s", strings.TrimPrefix(fmt.Sprintf("%T", into), "*v1alpha1.")), err)
+		return failed(fmt.Sprintf("list %s", strings.TrimPrefix(strings.TrimPrefix(fmt.Sprintf("%T", into), "*v1alpha1."), "*v1.")), err)
 	}
 	return nil
 }

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/explain"
 )
 
@@ -172,4 +175,37 @@ func TestAWatchGoesOnWhenTheServerDoesNotAnswer(t *testing.T) {
 	if got := strings.Join(shown, ""); err != nil || got != "fine\nerror: connection refused\nfine\n" {
 		t.Errorf("it showed %q and ended with %v", got, err)
 	}
+}
+
+func TestAChainOfAServiceIsExplainedWithItsEndpoints(t *testing.T) {
+	w := newWorld(t)
+	w.chain.Spec.Functions[2] = v1alpha1.Function{Name: "lb", FunctionKinds: v1alpha1.FunctionKinds{LoadBalancer: &v1alpha1.LoadBalancer{
+		Virtual:      []v1alpha1.VirtualService{{Addresses: []v1alpha1.Address{"198.51.100.40"}, Ports: []intstr.IntOrString{intstr.FromInt32(80)}}},
+		BackendsFrom: &v1alpha1.BackendsFrom{ServiceRef: &v1alpha1.ServiceRef{Name: "web"}},
+	}}}
+	w.chain.Spec.Path = []v1alpha1.Endpoint{"inside", "fw", "rt", "lb", "outside"}
+	if err := w.Client.Update(t.Context(), w.chain); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Compile(t.Context(), "office"); err == nil || !strings.Contains(err.Error(), "chain office: endpoints of Service lab/web: there are none now") {
+		t.Errorf("without endpoints: %v", err)
+	}
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: "lab", Name: "web-1", Labels: map[string]string{discoveryv1.LabelServiceName: "web"}},
+		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Port: new(int32(8080))}},
+		Endpoints: []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.77"}}},
+	}
+	if err := w.Client.Create(t.Context(), slice); err != nil {
+		t.Fatal(err)
+	}
+	c, err := w.Compile(t.Context(), "office")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, table := range c.Result.Program.GetTables() {
+		if b := table.GetBalancer().GetBackends(); table.GetName() == "lb/balancer" && len(b) == 1 && b[0].GetAddress() == 0x0a00004d && b[0].GetPort() == 8080 {
+			return
+		}
+	}
+	t.Error("the endpoint is no backend")
 }
