@@ -12,7 +12,6 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/health"
-	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/agenttest"
 )
@@ -29,15 +28,7 @@ func serving(t *testing.T, port uint16, backends ...uint32) *delivery.Program {
 		b.Backends = append(b.Backends, &programpb.Backend{Address: address, Port: uint32(port), Weight: 1})
 	}
 	p.Tables = []*programpb.StateTable{{Name: "lb/balancer", MaxSessions: 16, Balancer: b}}
-	encoded, err := program.Encode(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checked, err := delivery.Check(encoded, program.Hash(encoded))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checked
+	return agenttest.Encoded(t, p)
 }
 
 // TestAnAgentTellsItsEngineWhichBackendsAreDown has one backend that accepts connections and one that refuses them. The engine is told again and

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
-	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/test/netns/lab"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -64,15 +63,7 @@ spec:
 // synthesized is the program of a chain.
 func synthesized(t *testing.T, text string) *delivery.Program {
 	t.Helper()
-	encoded, err := program.Encode(lab.Compile(t, lab.ParseText(t, text)).Program)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := delivery.Check(encoded, program.Hash(encoded))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return Encoded(t, lab.Compile(t, lab.ParseText(t, text)).Program)
 }
 
 // FlowsPerHost is how many flows a capture has. They are heavy enough to be worth a move each.

@@ -226,15 +226,7 @@ func Program(t *testing.T, reason string, interfaces ...string) *delivery.Progra
 	for i, name := range interfaces {
 		p.Interfaces = append(p.Interfaces, &programpb.Interface{Name: name, Address: uint32(0x0a000001 + i<<8), PrefixLen: 24, Mtu: 1500})
 	}
-	encoded, err := program.Encode(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	checked, err := delivery.Check(encoded, program.Hash(encoded))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checked
+	return Encoded(t, p)
 }
 
 // Wants tells a program in domain words where hashes are compared.

@@ -8,7 +8,22 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/program"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
+
+// Encoded is a program as agents have it.
+func Encoded(t *testing.T, p *programpb.Program) *delivery.Program {
+	t.Helper()
+	encoded, err := program.Encode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked, err := delivery.Check(encoded, program.Hash(encoded))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checked
+}
 
 // ChainProgram is a program as the operator delivers it.
 func ChainProgram(t *testing.T, name string, p *delivery.Program) *v1alpha1.ChainProgram {

@@ -30,14 +30,7 @@ func startCheckedFarm(t *testing.T, oldnew ...string) *farm {
 // the other server notice nothing, new ones fail until two checks have, and a connection of the dead one ends.
 func TestABackendThatDiesGetsNoNewConnections(t *testing.T) {
 	f := startCheckedFarm(t)
-	kept := map[string]net.Conn{}
-	for tries := 0; len(kept) < 2; tries++ {
-		if tries > 60 {
-			t.Fatalf("60 connections found %d servers", len(kept))
-		}
-		c, name := f.connect(t, "tcp", webVIP+":80")
-		kept[name] = c
-	}
+	kept := f.connectToBoth(t)
 	mark := f.engine.Process.Mark()
 	f.servers.Sysctl(t, "net.ipv4.conf.eth0.promote_secondaries", "1")
 	f.servers.Run(t, "ip", "address", "del", firstHost+"/24", "dev", "eth0")

@@ -121,6 +121,20 @@ func (f *farm) connect(t *testing.T, network, to string) (net.Conn, string) {
 	return c, name
 }
 
+// connectToBoth opens connections until each server has one.
+func (f *farm) connectToBoth(t *testing.T) map[string]net.Conn {
+	t.Helper()
+	kept := map[string]net.Conn{}
+	for tries := 0; len(kept) < 2; tries++ {
+		if tries > 60 {
+			t.Fatalf("60 connections found %d servers", len(kept))
+		}
+		c, name := f.connect(t, "tcp", webVIP+":80")
+		kept[name] = c
+	}
+	return kept
+}
+
 // spread says how many of n new connections each server gets.
 func (f *farm) spread(t *testing.T, network, to string, n int) map[string]int {
 	t.Helper()
@@ -152,14 +166,7 @@ func TestABalancerSpreadsConnections(t *testing.T) {
 // server notice nothing.
 func TestABalancersBackendsComeAndGo(t *testing.T) {
 	f := startFarm(t)
-	kept := map[string]net.Conn{}
-	for tries := 0; len(kept) < 2; tries++ {
-		if tries > 60 {
-			t.Fatalf("60 connections found %d servers", len(kept))
-		}
-		c, name := f.connect(t, "tcp", webVIP+":80")
-		kept[name] = c
-	}
+	kept := f.connectToBoth(t)
 	f.load(t, "weight: 2", "weight: 0")
 	if got := f.spread(t, "tcp", webVIP+":80", 30); got[secondHost] != 30 {
 		t.Errorf("after %s is drained new connections go to %v", firstHost, got)

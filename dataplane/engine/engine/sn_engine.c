@@ -39,9 +39,9 @@ struct sn_engine {
 	struct sn_fibs offered; /* while a program is loaded that may name them */
 	struct sn_backends backends;
 	struct {
-		uint8_t *data; /* NULL: nothing of it depends on backends */
+		uint8_t *data; /* NULL: it has no load balancer, or was not given as bytes */
 		size_t len;
-	} program; /* the running one, encoded */
+	} program; /* the running one, encoded, to be built again */
 };
 
 static uint64_t clock_ns(void)
