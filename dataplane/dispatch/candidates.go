@@ -67,9 +67,14 @@ type exception struct {
 	holders          [2]int32
 }
 
+// segment is that in which the port's packets begin.
+func (in *Input) segment() *programpb.Segment {
+	return in.Program.GetSegments()[in.Program.GetInterfaces()[in.Interface].GetSegment()]
+}
+
 func newPlanner(in *Input) *planner {
 	p := &planner{caps: &in.Capabilities, in: in}
-	p.seg = in.Program.GetSegments()[in.Program.GetInterfaces()[in.Interface].GetSegment()]
+	p.seg = in.segment()
 	main := units(p.seg.GetTable())
 	tellsFragments := p.seg.GetWholeOnly()
 	for i := range main {

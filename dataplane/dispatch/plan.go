@@ -127,7 +127,7 @@ func MakePlan(in *Input) (*Plan, error) {
 		levels = levels/(steeringLevels+1) - 1
 	}
 	var chosen []element
-	if room > 0 && levels > 0 {
+	if room > 0 && levels > 0 && in.segment().GetFib() == 0 { // no device knows the tables of routes by which such a segment tells classes apart
 		p := newPlanner(in)
 		chosen = p.plan(room, perPass, levels)
 		plan.shares(p, chosen)

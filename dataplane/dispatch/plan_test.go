@@ -292,3 +292,19 @@ func TestAMarkTellsClassAndGeneration(t *testing.T) {
 		t.Errorf("4 bits are for the generation alone, and had room for %d classes", n)
 	}
 }
+
+// What a table of routes says of a packet no device knows.
+func TestClassesByRouteHaveNoRules(t *testing.T) {
+	p := chain(row{dport: span{80, 80}, src: anySrc, drop: "web"})
+	in := &Input{Program: p, Capabilities: able(100)}
+	if len(mustPlan(t, in).Rules) == 0 {
+		t.Fatal("there are no rules for a class of headers")
+	}
+	s := p.Segments[0]
+	p.Fibs, s.Fib = []*programpb.Fib{{Hash: make([]byte, 32), NextHops: 3}}, 1
+	s.Table.Bits = []*programpb.BitSet{{Field: programpb.Field_ROUTE, Ranges: []uint32{2, 3}}}
+	s.Table.Required = []uint64{1, 0}
+	if rules := mustPlan(t, in).Rules; len(rules) > 0 {
+		t.Errorf("rules %v, want none", rules)
+	}
+}
