@@ -144,6 +144,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RouterPortApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RoutesFrom"):
 		return &apiv1alpha1.RoutesFromApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RouteTable"):
+		return &apiv1alpha1.RouteTableApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RulesFrom"):
 		return &apiv1alpha1.RulesFromApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Scaling"):
@@ -160,6 +162,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SetFieldElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Status"):
 		return &apiv1alpha1.StatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StoreObject"):
+		return &apiv1alpha1.StoreObjectApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TCPCheck"):
 		return &apiv1alpha1.TCPCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TCPFlags"):

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ func (l *loader) functionFiles(object finding.Object, path string, f *v1alpha1.F
 		l.resolve(object, &from.File)
 		source := rules.Source{File: from.Name(), Format: from.Format}
 		if _, known := l.bundle.Files.Rules[source]; !known {
-			if text, ok := l.text(object, path+".firewall.rulesFrom", from.File, from.ConfigMapRef); ok {
+			if text, ok := l.text(object, path+".firewall.rulesFrom", from.Text()); ok {
 				l.report(object, source.File, l.bundle.Files.AddRules(source, text))
 			}
 		}
@@ -43,8 +44,9 @@ func (l *loader) functionFiles(object finding.Object, path string, f *v1alpha1.F
 			if _, known := l.bundle.Files.Prefixes[from.Name()]; known {
 				continue
 			}
-			if text, ok := l.text(object, fmt.Sprintf("%s.router.routesFrom[%d]", path, i), from.File, from.ConfigMapRef); ok {
-				l.report(object, from.Name(), l.bundle.Files.AddPrefixes(from.Name(), text))
+			field := fmt.Sprintf("%s.router.routesFrom[%d]", path, i)
+			if text, ok := l.text(object, field, from.Text()); ok {
+				l.report(object, from.Name(), l.bundle.Files.AddPrefixesAt(fmt.Sprintf("%v %s", object, field), from.Name(), text))
 			}
 		}
 	}
@@ -57,18 +59,22 @@ func (l *loader) resolve(object finding.Object, file *v1alpha1.FilePath) {
 	}
 }
 
-// text reads a file, or a ConfigMap's key, and unpacks it.
-func (l *loader) text(object finding.Object, field string, file v1alpha1.FilePath, ref *v1alpha1.ConfigMapKeyRef) ([]byte, bool) {
+// text reads a file, a ConfigMap's key or an object of a store, and unpacks it.
+func (l *loader) text(object finding.Object, field string, from v1alpha1.TextSource) ([]byte, bool) {
 	var (
 		data []byte
 		err  error
 		name string
 	)
-	if ref != nil {
-		field, name = field+".configMapRef", ref.Name+"/"+ref.Key
-		data, err = l.configMapText(object.Namespace, ref)
-	} else {
-		field, name = field+".file", string(file)
+	switch {
+	case from.ConfigMapRef != nil:
+		field, name = field+".configMapRef", from.ConfigMapRef.Name+"/"+from.ConfigMapRef.Key
+		data, err = l.configMapText(object.Namespace, from.ConfigMapRef)
+	case from.Store != nil:
+		field, name = field+".store", from.Store.URL
+		data, err = l.stores.Text(context.Background(), from.Store.URL, from.Store.SHA256)
+	default:
+		field, name = field+".file", string(from.File)
 		if data, err = l.named(folder(l.bundle.documents[object].file), name); !slices.Contains(l.bundle.Sources, name) {
 			l.bundle.Sources = append(l.bundle.Sources, name)
 		}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 )
 
@@ -33,13 +34,14 @@ type Options struct {
 	Memory *rules.Memory
 	// FilesBelow are further folders below which manifests may name files.
 	FilesBelow []string
+	// Stores are those that manifests may take texts from; nil: none.
+	Stores *stores.Stores
 }
 
 // Load is as the function of the name.
 func (o Options) Load(paths ...string) (*Bundle, finding.List) {
 	r := fileReader{o.FilesBelow}
-	l := newLoader(r.manifest, r.named)
-	l.bundle.Files.Memory = o.Memory
+	l := o.loader(r.manifest, r.named)
 	for _, path := range paths {
 		files, err := expand(path)
 		if err != nil {
@@ -60,7 +62,12 @@ func (o Options) Load(paths ...string) (*Bundle, finding.List) {
 
 // Parse reads one file's content. The files that it names are read by read.
 func Parse(file string, data []byte, read func(name string) ([]byte, error)) (*Bundle, finding.List) {
-	l := newLoader(read, func(_, name string) ([]byte, error) { return read(name) })
+	return Options{}.Parse(file, data, read)
+}
+
+// Parse is as the function of the name.
+func (o Options) Parse(file string, data []byte, read func(name string) ([]byte, error)) (*Bundle, finding.List) {
+	l := o.loader(read, func(_, name string) ([]byte, error) { return read(name) })
 	l.parse(file, data, nil)
 	l.readFiles()
 	return l.bundle, l.findings
@@ -110,17 +117,23 @@ type loader struct {
 	findings   finding.List
 	read       func(name string) ([]byte, error)         // a manifest
 	named      func(folder, name string) ([]byte, error) // what a manifest in a folder names
+	stores     *stores.Stores
 	configMaps map[configMap]map[string][]byte
 }
 
-func newLoader(read func(string) ([]byte, error), named func(string, string) ([]byte, error)) *loader {
-	return &loader{read: read, named: named, configMaps: map[configMap]map[string][]byte{}, bundle: &Bundle{
+func (o Options) loader(read func(string) ([]byte, error), named func(string, string) ([]byte, error)) *loader {
+	l := &loader{read: read, named: named, stores: o.Stores, configMaps: map[configMap]map[string][]byte{}, bundle: &Bundle{
 		Files: rules.Files{
+			Memory:   o.Memory,
 			Rules:    map[rules.Source][]rules.Rule{},
 			Prefixes: map[string][]netip.Prefix{},
 		},
 		documents: map[finding.Object]*document{},
 	}}
+	if l.stores == nil {
+		l.stores = &stores.Stores{Allowed: []string{}}
+	}
+	return l
 }
 
 // file reads a file once. Only the objects that are wanted count; nil: all.

@@ -73,7 +73,18 @@ func (f *Files) readRules(s Source, text []byte) ([]Rule, []Problem) {
 
 // AddPrefixes reads a text of prefixes and keeps them under its name.
 func (f *Files) AddPrefixes(name string, text []byte) []Problem {
-	list, problems := f.readPrefixes(name, text)
+	return f.AddPrefixesAt(name, name, text)
+}
+
+// AddPrefixesAt is AddPrefixes of a text that comes in the place of another one with another name: the memory has them as versions of one text.
+func (f *Files) AddPrefixesAt(place, name string, text []byte) []Problem {
+	list, version, problems := f.readPrefixes(place, text)
+	if f.Memory != nil {
+		if f.Versions == nil {
+			f.Versions = map[string]Version[netip.Prefix]{}
+		}
+		f.Versions[name] = version
+	}
 	if f.Prefixes == nil {
 		f.Prefixes = map[string][]netip.Prefix{}
 	}
@@ -81,14 +92,10 @@ func (f *Files) AddPrefixes(name string, text []byte) []Problem {
 	return problems
 }
 
-func (f *Files) readPrefixes(name string, text []byte) ([]netip.Prefix, []Problem) {
+func (f *Files) readPrefixes(place string, text []byte) ([]netip.Prefix, Version[netip.Prefix], []Problem) {
 	if f.Memory != nil {
-		list, version, problems := readAgain(f.Memory, &f.Memory.prefixes, name, text, prefixFormat)
-		if f.Versions == nil {
-			f.Versions = map[string]Version[netip.Prefix]{}
-		}
-		f.Versions[name] = version
-		return list, problems
+		return readAgain(f.Memory, &f.Memory.prefixes, place, text, prefixFormat)
 	}
-	return Prefixes(text)
+	list, problems := Prefixes(text)
+	return list, Version[netip.Prefix]{}, problems
 }

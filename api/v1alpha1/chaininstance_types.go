@@ -70,6 +70,13 @@ type ChainInstanceSpec struct {
 	// +optional
 	Shared bool `json:"shared,omitempty"`
 
+	// TableMemoryMiB is the memory in MiB that the agent needs to build the program's tables of routes.
+	// A change needs a new pod.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65536
+	TableMemoryMiB int32 `json:"tableMemoryMiB,omitempty"`
+
 	// Front is true for one of the instances that share the chain's state: its engine replies to
 	// ARP requests for the chain's addresses and announces them, so all packets come to it. The
 	// field has no effect if state is not shared: then each engine replies.
@@ -234,6 +241,13 @@ type ChainInstanceStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	AppliedHash string `json:"appliedHash,omitempty"`
+
+	// Tables are the tables of routes of that program, which the agent built and the engine verified.
+	// +optional
+	// +listType=map
+	// +listMapKey=hash
+	// +kubebuilder:validation:MaxItems=64
+	Tables []RouteTable `json:"tables,omitempty"`
 
 	// EngineVersion is the engine's release.
 	// +optional
@@ -415,6 +429,20 @@ type CoreShards struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	LoadPercent int32 `json:"loadPercent"`
+}
+
+// RouteTable is a table of routes in an engine.
+type RouteTable struct {
+	// Hash of the table's content, as the program names it.
+	// +required
+	// +kubebuilder:validation:MinLength=64
+	// +kubebuilder:validation:MaxLength=64
+	Hash string `json:"hash,omitempty"`
+
+	// Routes is the number of prefixes that the table was built from.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Routes int64 `json:"routes"`
 }
 
 // DropKind says who decides to drop packets for a reason.

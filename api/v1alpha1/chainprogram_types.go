@@ -95,6 +95,13 @@ type ChainProgramSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	Classes int32 `json:"classes,omitempty"`
 
+	// TableMemoryMiB is the memory in MiB that an agent needs to build the tables of routes of which the
+	// program has the hashes, from texts of stores.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65536
+	TableMemoryMiB int32 `json:"tableMemoryMiB,omitempty"`
+
 	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	// +required
 	// +listType=atomic

@@ -61,12 +61,40 @@ type ConfigMapKeyRef struct {
 	Key string `json:"key,omitempty"`
 }
 
-// textName names a text that is a file or a ConfigMap's key.
-func textName(file FilePath, ref *ConfigMapKeyRef) string {
-	if ref != nil {
-		return "configmap/" + ref.Name + "/" + ref.Key
+// StoreObject is an object of a store that is read by HTTP GET. The hash says which content is meant, whoever reads it, and when.
+type StoreObject struct {
+	// URL of the object; without a user's name, and without parts that change ("..", "?", "#").
+	// +required
+	// +kubebuilder:validation:MinLength=9
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^https?://[^/@?#\s]+/[^?#\s]+$`
+	URL string `json:"url,omitempty"`
+
+	// SHA256 of the object as it is stored, as sha256sum prints it.
+	// +required
+	// +kubebuilder:validation:MinLength=64
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+// TextSource is where a text is: in one of them.
+// +kubebuilder:object:generate=false
+type TextSource struct {
+	File         FilePath
+	ConfigMapRef *ConfigMapKeyRef
+	Store        *StoreObject
+}
+
+// Name names the text in messages and among the files that were read.
+func (s TextSource) Name() string {
+	switch {
+	case s.ConfigMapRef != nil:
+		return "configmap/" + s.ConfigMapRef.Name + "/" + s.ConfigMapRef.Key
+	case s.Store != nil:
+		return s.Store.URL + "@" + s.Store.SHA256[:min(12, len(s.Store.SHA256))]
 	}
-	return string(file)
+	return string(s.File)
 }
 
 // Status is what the operator observed.

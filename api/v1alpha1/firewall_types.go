@@ -208,4 +208,7 @@ type RulesFrom struct {
 }
 
 // Name names the text in messages and among the files that were read.
-func (r *RulesFrom) Name() string { return textName(r.File, r.ConfigMapRef) }
+func (r *RulesFrom) Name() string { return r.Text().Name() }
+
+// Text is where the rules are.
+func (r *RulesFrom) Text() TextSource { return TextSource{File: r.File, ConfigMapRef: r.ConfigMapRef} }

@@ -25,7 +25,7 @@ type Router struct {
 	// +kubebuilder:validation:MaxItems=4096
 	Routes []Route `json:"routes,omitempty"`
 
-	// RoutesFrom reads further routes from files or ConfigMaps. Where two name the same
+	// RoutesFrom reads further routes from files, ConfigMaps or stores. Where two name the same
 	// prefix, `routes` wins over files, and an earlier file over a later one.
 	// +optional
 	// +listType=atomic
@@ -93,7 +93,7 @@ type RouteFormat string
 const FormatPrefixes RouteFormat = "Prefixes"
 
 // RoutesFrom is a file of prefixes whose routes have the same type and port.
-// +kubebuilder:validation:XValidation:rule="has(self.file) != has(self.configMapRef)",message="set exactly one of file, configMapRef"
+// +kubebuilder:validation:XValidation:rule="[has(self.file), has(self.configMapRef), has(self.store)].filter(x, x).size() == 1",message="set exactly one of file, configMapRef, store"
 // +kubebuilder:validation:XValidation:rule="has(self.type) && self.type != 'Forward' || has(self.port)",message="set port: routes of type Forward lead to one"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type == 'Forward' || !has(self.port) && !has(self.via)",message="leave port and via out: routes of type Discard, Unreachable or Prohibit lead nowhere"
 type RoutesFrom struct {
@@ -105,6 +105,11 @@ type RoutesFrom struct {
 	// ConfigMapRef is the ConfigMap's key with the prefixes; binary data may be gzipped.
 	// +optional
 	ConfigMapRef *ConfigMapKeyRef `json:"configMapRef,omitempty"`
+
+	// Store is where the prefixes are if they are too many for a ConfigMap: operator and agents read
+	// them from there. They may be gzipped. The administrator says which stores are read.
+	// +optional
+	Store *StoreObject `json:"store,omitempty"`
 
 	// Format of the text. Prefixes: one per line; IPv6 prefixes are ignored.
 	// +optional
@@ -126,4 +131,9 @@ type RoutesFrom struct {
 }
 
 // Name names the text in messages and among the files that were read.
-func (r *RoutesFrom) Name() string { return textName(r.File, r.ConfigMapRef) }
+func (r *RoutesFrom) Name() string { return r.Text().Name() }
+
+// Text is where the prefixes are.
+func (r *RoutesFrom) Text() TextSource {
+	return TextSource{File: r.File, ConfigMapRef: r.ConfigMapRef, Store: r.Store}
+}

@@ -23,9 +23,14 @@ func (f *chainFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.progress, "progress", false, "report progress even if standard error is no terminal")
 }
 
+func addStores(flags *pflag.FlagSet, urls *[]string) {
+	flags.StringArrayVar(urls, "store", nil, "URL with which those of objects begin that chains may read routes from, such as https://routes.example.net/tables/; repeatable")
+}
+
 // addInput adds the flags of all commands that read chains.
 func addInput(flags *pflag.FlagSet, in *compile.Input) {
 	flags.StringVar(&in.Chain, "chain", "", "name of the chain, if the files hold several")
+	addStores(flags, &in.Stores)
 	flags.StringArrayVar(&in.FilesBelow, "files-below", nil, "folder below which manifests may name files of rules and routes, beside their own folders; repeatable")
 }
 

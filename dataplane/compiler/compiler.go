@@ -8,9 +8,9 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/graph/tables"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
 // Sources are a chain and all that it refers to.
@@ -21,7 +21,7 @@ type Sources struct {
 	Functions []*v1alpha1.NetworkFunction
 	// Files are the rule and route files that functions name.
 	Files rules.Files
-	// Tables has routers keep very many routes in tables by content, as they were built last (graph.Inputs); nil: the program has all routes itself.
+	// Tables has routers keep very many routes in tables by content, as they were built last (tables.Memory); nil: the program has all routes itself.
 	Tables *tables.Memory
 }
 
@@ -35,12 +35,19 @@ type Program struct {
 
 // Compile compiles the sources. The findings are about the sources and what synthesis warns of. The error says
 // why there is no program: the errors among the findings, or what synthesis could not do.
-func Compile(s Sources) (*Program, finding.List, error) {
+func Compile(s Sources) (*Program, finding.List, error) { return compile(s, Synthesize) }
+
+// CompileAgain is Compile for the next version of a session's chain.
+func CompileAgain(session *synth.Session, s Sources) (*Program, finding.List, error) {
+	return compile(s, func(g *graph.Graph) (*Program, error) { return SynthesizeAgain(session, g) })
+}
+
+func compile(s Sources, synthesize func(*graph.Graph) (*Program, error)) (*Program, finding.List, error) {
 	g, found := Lower(s)
 	if err := found.Sorted().Err(); err != nil {
 		return nil, found, err
 	}
-	p, err := Synthesize(g)
+	p, err := synthesize(g)
 	if err != nil {
 		return nil, found, err
 	}

@@ -25,6 +25,8 @@ type Table struct {
 	*fib.Routes
 	// Hops are the next hops, by the number that the routes have for them less one.
 	Hops []Hop
+	// Source is what agents build the routes from; nil: whoever compiles brings them to the engine.
+	Source *fib.Source
 }
 
 // Hop is where routes lead: the next hop as in Route, and the output.

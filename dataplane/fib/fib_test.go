@@ -191,3 +191,27 @@ func TestHashesAreThoseThatTheEngineSays(t *testing.T) {
 		t.Errorf("the ranges are %v, want %v", got, some)
 	}
 }
+
+func TestAnEngineNeedsAChunkForEachNetworkThatIsDivided(t *testing.T) {
+	values := []uint16{1}
+	route := func(addr uint32, bits uint8) Route { return Route{Addr: addr, Bits: bits} }
+	none := Empty().EngineBytes()
+	for name, c := range map[string]struct {
+		routes []Route
+		chunks int
+	}{
+		"whole /16s":                   {[]Route{route(10<<24, 8), route(11<<24, 16)}, 0},
+		"a /24":                        {[]Route{route(10<<24|7<<8, 24)}, 1},
+		"a host":                       {[]Route{route(10<<24|7<<8|9, 32)}, 2},
+		"two hosts of a /24":           {[]Route{route(10<<24|7<<8|9, 32), route(10<<24|7<<8|200, 32)}, 2},
+		"the last half of a /24":       {[]Route{route(10<<24|7<<8|128, 25)}, 2},
+		"hosts of two /24s of a /16":   {[]Route{route(10<<24|7<<8|9, 32), route(10<<24|8<<8|9, 32)}, 3},
+		"a /24 in two /16s of one hop": {[]Route{route(10<<24|7<<8, 24), route(11<<24|7<<8, 24)}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := NewRoutes(values, c.routes).Table().EngineBytes() - none; got != c.chunks*1024 {
+				t.Errorf("it takes %d bytes, want %d chunks of 1024", got, c.chunks)
+			}
+		})
+	}
+}

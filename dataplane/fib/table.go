@@ -181,6 +181,25 @@ func (t *Table) Ranges() []Range {
 	return out
 }
 
+// EngineBytes is how much memory an engine needs for a table: its root and hashes, and a chunk of 256 slots for each /16 and each /24 whose addresses
+// differ (dataplane/engine/classify/sn_fib.c).
+func (t *Table) EngineBytes() int {
+	const root, hashes, chunk = 4 * blocks, (sha256.Size + 2) * blocks, 4 * 256
+	n := root + hashes
+	for _, b := range t.blocks {
+		if len(b.steps) > 1 {
+			n += chunk
+		}
+		last := -1
+		for _, s := range b.steps {
+			if at := int(s.start >> 8); s.start&0xff != 0 && at != last {
+				n, last = n+chunk, at
+			}
+		}
+	}
+	return n
+}
+
 // Change is what makes another table of one: the addresses whose numbers differ, with those that they get, in ascending order.
 func Change(from, to *Table) []Range {
 	var out []Range

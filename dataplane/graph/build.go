@@ -9,8 +9,8 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
-	"github.com/sinter-nfv/sinter/dataplane/graph/tables"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
 // Inputs is what a chain refers to.
@@ -32,7 +32,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		in:     in,
 		object: finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: chain.Namespace, Name: chain.Name},
 		g:      &Graph{Chain: chain.Name},
-		next:   map[port]wire{}, hopless: map[port]bool{}, ofAnswers: map[int]bool{}, known: map[port][]netip.Prefix{},
+		next:   map[port]wire{}, hopless: map[port]bool{}, ofAnswers: map[int]bool{}, known: map[port][]netip.Prefix{}, tabled: map[port][]tabled{},
 	}
 	b.resolve(chain)
 	b.link(&chain.Spec)
@@ -82,6 +82,7 @@ type builder struct {
 	realm      realms
 	reached    map[port]bool           // ports by which packets come in
 	known      map[port][]netip.Prefix // by realm: see learnRealms
+	tabled     map[port][]tabled       // likewise
 
 	g     *Graph
 	exits []exit

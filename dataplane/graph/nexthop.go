@@ -12,7 +12,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/graph/placement"
-	"github.com/sinter-nfv/sinter/dataplane/graph/tables"
+	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
 // addresses are a router's own.
@@ -69,13 +69,29 @@ const (
 	mostHops = 128
 )
 
-// isLarge tells whether a router's routes are kept in a table.
-func (b *builder) isLarge(spec *v1alpha1.Router) bool {
+// isLarge tells whether a router's routes are kept in a table. Those of stores always are, so that the next version of a text does not change what the
+// program is like.
+func (b *builder) isLarge(f *function, spec *v1alpha1.Router) bool {
+	if b.in.Tables == nil {
+		return false
+	}
+	few := len(spec.Routes)+len(spec.RoutesFrom)+len(spec.Ports) <= mostHops
+	if fromStores(spec) {
+		if !few {
+			b.fail(f.object, f.path+".routesFrom", "", "the router has %d routes, %d texts and %d ports; where a text comes from a store, have at most %d of these together",
+				len(spec.Routes), len(spec.RoutesFrom), len(spec.Ports), mostHops)
+		}
+		return few
+	}
 	n := 0
 	for _, from := range spec.RoutesFrom {
 		n += len(b.in.Files.Prefixes[from.Name()])
 	}
-	return b.in.Tables != nil && n >= leastTable && len(spec.Routes)+len(spec.RoutesFrom)+len(spec.Ports) <= mostHops
+	return b.in.Tables.Any && n >= leastTable && few
+}
+
+func fromStores(spec *v1alpha1.Router) bool {
+	return slices.ContainsFunc(spec.RoutesFrom, func(from v1alpha1.RoutesFrom) bool { return from.Store != nil })
 }
 
 // tableOf is routing for routes in a table. What it numbers depends on what routes lead to, and not on which routes there are.
@@ -87,7 +103,7 @@ func (b *builder) tableOf(f *function, spec *v1alpha1.Router) routing {
 	for _, r := range list {
 		origins = append(origins, r.routeOrigin)
 	}
-	from := tables.Sources{First: own}
+	var from tables.Sources
 	for i := range spec.RoutesFrom {
 		of := b.fileOrigin(f, index(f.path+".routesFrom", i), &spec.RoutesFrom[i], near, i+1)
 		if of == nil {
@@ -95,7 +111,7 @@ func (b *builder) tableOf(f *function, spec *v1alpha1.Router) routing {
 		}
 		name := spec.RoutesFrom[i].Name()
 		origins = append(origins, of)
-		from.Files = append(from.Files, tables.File{Prefixes: b.in.Files.Prefixes[name], Version: b.in.Files.Versions[name]})
+		from.Files = append(from.Files, tables.File{Origin: uint16(own + i), Prefixes: b.in.Files.Prefixes[name], Version: b.in.Files.Versions[name]})
 	}
 	list = append(list, connectedRoutes(f, near, connected)...)
 	for i, r := range list {
@@ -110,6 +126,7 @@ func (b *builder) tableOf(f *function, spec *v1alpha1.Router) routing {
 	l.number(f, origins)
 	t := &element.Table{}
 	from.Numbers, t.Hops = l.hops(origins)
+	t.Source = sourceOf(spec, &from)
 	t.Routes = b.in.Tables.Routes(f.name, from)
 	l.Table = t
 	for i, o := range origins {
@@ -122,6 +139,26 @@ func (b *builder) tableOf(f *function, spec *v1alpha1.Router) routing {
 	}
 	b.checkTwice(f, list, from.Own, t, connected)
 	return l
+}
+
+// sourceOf is what agents build a router's table from: texts of stores they read there, all other routes come with the program. Nil: nothing is in stores,
+// or something is in a file, which agents do not have.
+func sourceOf(spec *v1alpha1.Router, from *tables.Sources) *fib.Source {
+	if !fromStores(spec) {
+		return nil
+	}
+	out := &fib.Source{Numbers: from.Numbers, Own: slices.Clone(from.Own)}
+	for i, f := range from.Files {
+		switch in := &spec.RoutesFrom[i]; {
+		case in.Store != nil:
+			out.Texts = append(out.Texts, fib.Text{URL: in.Store.URL, SHA256: in.Store.SHA256, Origin: f.Origin})
+		case in.ConfigMapRef != nil:
+			out.Own = tables.AppendRoutes(out.Own, f.Prefixes, f.Origin)
+		default:
+			return nil
+		}
+	}
+	return out
 }
 
 func routeOf(p netip.Prefix, origin int) fib.Route {

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"slices"
 
@@ -31,7 +32,30 @@ func (b *builder) realmOf(i *chainInterface) port { return b.realm.find(port{i.n
 func (b *builder) means(i, j *chainInterface, a netip.Addr) bool {
 	here := b.realmOf(i)
 	return here == b.realmOf(j) ||
-		!slices.ContainsFunc(b.known[here], func(p netip.Prefix) bool { return p.Contains(a) })
+		!slices.ContainsFunc(b.known[here], func(p netip.Prefix) bool { return p.Contains(a) }) &&
+			!slices.ContainsFunc(b.tabled[here], func(t tabled) bool { return b.tableHas(t, a) })
+}
+
+// tabled is a table of routes, and the router that has it.
+type tabled struct {
+	table *element.Table
+	of    *function
+}
+
+// tableHas tells whether a route of a table, not a default one, has an address for its realm.
+func (b *builder) tableHas(t tabled, a netip.Addr) bool {
+	if !a.Is4() {
+		return false
+	}
+	four := a.As4()
+	addr := binary.BigEndian.Uint32(four[:])
+	for n := uint8(1); n <= 32; n++ {
+		r, ok := t.table.Find(addr&^uint32(uint64(1)<<(32-n)-1), n)
+		if ok && !b.leadsAway(t.of, t.table.Hops[t.table.Number(r)-1].Out) {
+			return true
+		}
+	}
+	return false
 }
 
 // learnRealms notes the prefixes that each realm has for its own: connected ones, pools, and routes but those that lead
@@ -59,12 +83,19 @@ func (b *builder) learnRealms() {
 		seen := map[port]bool{}
 		for _, p := range f.ports {
 			realm := b.realm.find(port{f.name, p})
-			for r := range l.All() {
-				if r.Prefix.Bits() > 0 && !seen[realm] && !b.leadsAway(f, r.Out) {
+			if seen[realm] {
+				continue
+			}
+			seen[realm] = true
+			if l.Table != nil {
+				b.tabled[realm] = append(b.tabled[realm], tabled{l.Table, f})
+				continue
+			}
+			for _, r := range l.Routes {
+				if r.Prefix.Bits() > 0 && !b.leadsAway(f, r.Out) {
 					b.knows(realm, r.Prefix)
 				}
 			}
-			seen[realm] = true
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package graph
 
-import "github.com/sinter-nfv/sinter/dataplane/element"
+import (
+	"slices"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
 
 // rejection is where a firewall's answers begin, and the port by which they leave.
 type rejection struct {
@@ -45,12 +49,22 @@ const (
 func (b *builder) routesBack(rt *function, by string) element.Lookup {
 	lookup := b.g.Nodes[b.g.Nodes[rt.sends[by]].Out[0].To].Element.(element.Lookup)
 	l := element.Lookup{NoRoute: toRouter, Outs: replyOuts}
+	leadsBack := func(out int) bool { return out < len(rt.leads) && rt.leads[out] == by }
+	if t := lookup.Table; t != nil {
+		l.Table = &element.Table{Routes: t.Routes, Hops: slices.Clone(t.Hops), Source: t.Source}
+		for i, h := range t.Hops {
+			if l.Table.Hops[i].Out = toRouter; leadsBack(h.Out) {
+				l.Table.Hops[i].Out = straightOut
+			}
+		}
+		return l
+	}
 	var above []element.Route // those that hold the route at hand; routes are in the order of their prefixes
-	for r := range lookup.All() {
+	for _, r := range lookup.Routes {
 		for len(above) > 0 && !above[len(above)-1].Prefix.Contains(r.Prefix.Addr()) {
 			above = above[:len(above)-1]
 		}
-		back := r.Out < len(rt.leads) && rt.leads[r.Out] == by
+		back := leadsBack(r.Out)
 		if !back && len(above) == 0 {
 			continue
 		}

@@ -171,7 +171,7 @@ type routing struct {
 
 // routing is a router's lookup. It notes where its routes lead.
 func (b *builder) routing(f *function, spec *v1alpha1.Router) routing {
-	if b.isLarge(spec) {
+	if b.isLarge(f, spec) {
 		return b.tableOf(f, spec)
 	}
 	routes := b.routes(f, spec)

@@ -113,7 +113,7 @@ func (e *emitter) fib(s *segment, info *Segment) uint32 {
 		}
 	}
 	e.r.Tables = append(e.r.Tables, info.table)
-	e.p.Fibs = append(e.p.Fibs, &programpb.Fib{Hash: hash[:], NextHops: uint32(len(l.Table.Hops))})
+	e.p.Fibs = append(e.p.Fibs, &programpb.Fib{Hash: hash[:], NextHops: uint32(len(l.Table.Hops)), Source: program.FIBSource(l.Table.Source)})
 	return uint32(len(e.p.Fibs))
 }
 

@@ -81,11 +81,8 @@ func (m *mismatch) Error() string {
 // newRig synthesizes a chain.
 func newRig(g *graph.Graph) (*rig, error) { return newRigOf(g, false) }
 
-func newRigOf(g *graph.Graph, inTables bool) (*rig, error) {
-	from := g
-	if inTables {
-		from = tabled(g)
-	}
+// newRigFrom synthesizes a chain whose oracle has another graph, of the same meaning.
+func newRigFrom(g, from *graph.Graph) (*rig, error) {
 	res, err := synth.Synthesize(from, synth.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("chain %s: %w", g.Chain, err)
@@ -94,7 +91,7 @@ func newRigOf(g *graph.Graph, inTables bool) (*rig, error) {
 		return nil, err
 	}
 	res.Program.IcmpRate = 0 // the oracle answers everything
-	r := &rig{tabled: inTables, chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, cache: decisions(g.Chain), napts: map[string]bool{}}
+	r := &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, cache: decisions(g.Chain), napts: map[string]bool{}}
 	if metered(g) {
 		r.workers = 1 // several share a bucket by chunks (docs/elements.md)
 	}

@@ -57,6 +57,18 @@ func tableOf(routes []element.Route) *element.Table {
 	return t
 }
 
+// newRigOf is newRig of a chain whose routes are in tables for the engine, or not.
+func newRigOf(g *graph.Graph, inTables bool) (*rig, error) {
+	if !inTables {
+		return newRigFrom(g, g)
+	}
+	r, err := newRigFrom(g, tabled(g))
+	if err == nil {
+		r.tabled = true
+	}
+	return r, err
+}
+
 // TestRoutesInTablesDecideAsThoseInLists runs random chains whose routes are in tables by content against the oracle, which has them in lists. Rules
 // and routes change while flows run: the engine makes the new tables of the old ones, and each must have the hash that the compiler says.
 func TestRoutesInTablesDecideAsThoseInLists(t *testing.T) {

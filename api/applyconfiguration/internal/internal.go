@@ -118,6 +118,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: shared
       type:
         scalar: boolean
+    - name: tableMemoryMiB
+      type:
+        scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainInstanceStatus
   map:
     fields:
@@ -212,6 +215,14 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ShardRange
           elementRelationship: associative
+    - name: tables
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RouteTable
+          elementRelationship: associative
+          keys:
+          - hash
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ChainProgram
   map:
     fields:
@@ -258,6 +269,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
     - name: schema
+      type:
+        scalar: numeric
+    - name: tableMemoryMiB
       type:
         scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ClassifierElement
@@ -1480,6 +1494,15 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.RouteFormat
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.RouteTable
+  map:
+    fields:
+    - name: hash
+      type:
+        scalar: string
+    - name: routes
+      type:
+        scalar: numeric
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.RouteType
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Router
@@ -1535,6 +1558,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: port
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
+    - name: store
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.StoreObject
     - name: type
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RouteType
@@ -1750,6 +1776,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.StoreObject
+  map:
+    fields:
+    - name: sha256
+      type:
+        scalar: string
+    - name: url
+      type:
+        scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.SubscriberAddress
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.TCPCheck

@@ -508,7 +508,7 @@ func (x Generator_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Generator_Kind.Descriptor instead.
 func (Generator_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{16, 0}
+	return file_program_proto_rawDescGZIP(), []int{18, 0}
 }
 
 type Partitioning_By int32
@@ -557,7 +557,7 @@ func (x Partitioning_By) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Partitioning_By.Descriptor instead.
 func (Partitioning_By) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{22, 0}
+	return file_program_proto_rawDescGZIP(), []int{24, 0}
 }
 
 type TracedFrame_Kind int32
@@ -606,7 +606,7 @@ func (x TracedFrame_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TracedFrame_Kind.Descriptor instead.
 func (TracedFrame_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{54, 0}
+	return file_program_proto_rawDescGZIP(), []int{56, 0}
 }
 
 type FlowCapabilities_Matching int32
@@ -661,7 +661,7 @@ func (x FlowCapabilities_Matching) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowCapabilities_Matching.Descriptor instead.
 func (FlowCapabilities_Matching) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63, 0}
+	return file_program_proto_rawDescGZIP(), []int{65, 0}
 }
 
 type FlowCapabilities_Fragments int32
@@ -710,7 +710,7 @@ func (x FlowCapabilities_Fragments) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowCapabilities_Fragments.Descriptor instead.
 func (FlowCapabilities_Fragments) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63, 1}
+	return file_program_proto_rawDescGZIP(), []int{65, 1}
 }
 
 type FlowRule_Action int32
@@ -762,7 +762,7 @@ func (x FlowRule_Action) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowRule_Action.Descriptor instead.
 func (FlowRule_Action) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69, 0}
+	return file_program_proto_rawDescGZIP(), []int{71, 0}
 }
 
 type FlowState_Verdict int32
@@ -811,7 +811,7 @@ func (x FlowState_Verdict) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use FlowState_Verdict.Descriptor instead.
 func (FlowState_Verdict) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74, 0}
+	return file_program_proto_rawDescGZIP(), []int{76, 0}
 }
 
 type GiveShards_Step int32
@@ -870,7 +870,7 @@ func (x GiveShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use GiveShards_Step.Descriptor instead.
 func (GiveShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{80, 0}
+	return file_program_proto_rawDescGZIP(), []int{82, 0}
 }
 
 type TakeShards_Step int32
@@ -922,7 +922,7 @@ func (x TakeShards_Step) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TakeShards_Step.Descriptor instead.
 func (TakeShards_Step) EnumDescriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{82, 0}
+	return file_program_proto_rawDescGZIP(), []int{84, 0}
 }
 
 // Program is one synthesized service chain. The engine refuses a schema that it
@@ -1705,6 +1705,7 @@ type Fib struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Hash          []byte                 `protobuf:"bytes,1,opt,name=hash,proto3" json:"hash,omitempty"`                          // 32 bytes: see dataplane/fib
 	NextHops      uint32                 `protobuf:"varint,2,opt,name=next_hops,json=nextHops,proto3" json:"next_hops,omitempty"` // its numbers are at most that; 0: no route. 65535 at most
+	Source        *FibSource             `protobuf:"bytes,3,opt,name=source,proto3" json:"source,omitempty"`                      // for agents; absent: who has the program has the table, too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1753,6 +1754,151 @@ func (x *Fib) GetNextHops() uint32 {
 	return 0
 }
 
+func (x *Fib) GetSource() *FibSource {
+	if x != nil {
+		return x.Source
+	}
+	return nil
+}
+
+// FibSource is what an agent builds a FIB from: routes, each with a number, its origin. Of routes with one prefix that of the least origin counts.
+type FibSource struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        []uint32               `protobuf:"varint,1,rep,packed,name=number,proto3" json:"number,omitempty"`    // of the next hop, by origin
+	Texts         []*FibText             `protobuf:"bytes,2,rep,name=texts,proto3" json:"texts,omitempty"`              // with further routes
+	Address       []uint32               `protobuf:"fixed32,3,rep,packed,name=address,proto3" json:"address,omitempty"` // of a route
+	Length        []uint32               `protobuf:"varint,4,rep,packed,name=length,proto3" json:"length,omitempty"`    // of its prefix
+	Origin        []uint32               `protobuf:"varint,5,rep,packed,name=origin,proto3" json:"origin,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FibSource) Reset() {
+	*x = FibSource{}
+	mi := &file_program_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FibSource) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FibSource) ProtoMessage() {}
+
+func (x *FibSource) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FibSource.ProtoReflect.Descriptor instead.
+func (*FibSource) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *FibSource) GetNumber() []uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return nil
+}
+
+func (x *FibSource) GetTexts() []*FibText {
+	if x != nil {
+		return x.Texts
+	}
+	return nil
+}
+
+func (x *FibSource) GetAddress() []uint32 {
+	if x != nil {
+		return x.Address
+	}
+	return nil
+}
+
+func (x *FibSource) GetLength() []uint32 {
+	if x != nil {
+		return x.Length
+	}
+	return nil
+}
+
+func (x *FibSource) GetOrigin() []uint32 {
+	if x != nil {
+		return x.Origin
+	}
+	return nil
+}
+
+// FibText is an object of a store: prefixes, one per line, perhaps gzipped.
+type FibText struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Url           string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
+	Sha256        []byte                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`  // of the object as it is stored
+	Origin        uint32                 `protobuf:"varint,3,opt,name=origin,proto3" json:"origin,omitempty"` // of its routes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FibText) Reset() {
+	*x = FibText{}
+	mi := &file_program_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FibText) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FibText) ProtoMessage() {}
+
+func (x *FibText) ProtoReflect() protoreflect.Message {
+	mi := &file_program_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FibText.ProtoReflect.Descriptor instead.
+func (*FibText) Descriptor() ([]byte, []int) {
+	return file_program_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *FibText) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *FibText) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *FibText) GetOrigin() uint32 {
+	if x != nil {
+		return x.Origin
+	}
+	return 0
+}
+
 // Table is an ordered list of boxes; the first that holds the packet decides. A
 // table is total: the last box holds every packet that can exist.
 //
@@ -1771,7 +1917,7 @@ type Table struct {
 
 func (x *Table) Reset() {
 	*x = Table{}
-	mi := &file_program_proto_msgTypes[9]
+	mi := &file_program_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1783,7 +1929,7 @@ func (x *Table) String() string {
 func (*Table) ProtoMessage() {}
 
 func (x *Table) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[9]
+	mi := &file_program_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1796,7 +1942,7 @@ func (x *Table) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Table.ProtoReflect.Descriptor instead.
 func (*Table) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{9}
+	return file_program_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Table) GetDims() []Field {
@@ -1844,7 +1990,7 @@ type BitSet struct {
 
 func (x *BitSet) Reset() {
 	*x = BitSet{}
-	mi := &file_program_proto_msgTypes[10]
+	mi := &file_program_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +2002,7 @@ func (x *BitSet) String() string {
 func (*BitSet) ProtoMessage() {}
 
 func (x *BitSet) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[10]
+	mi := &file_program_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +2015,7 @@ func (x *BitSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BitSet.ProtoReflect.Descriptor instead.
 func (*BitSet) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{10}
+	return file_program_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *BitSet) GetField() Field {
@@ -1897,7 +2043,7 @@ type Class struct {
 
 func (x *Class) Reset() {
 	*x = Class{}
-	mi := &file_program_proto_msgTypes[11]
+	mi := &file_program_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1909,7 +2055,7 @@ func (x *Class) String() string {
 func (*Class) ProtoMessage() {}
 
 func (x *Class) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[11]
+	mi := &file_program_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1922,7 +2068,7 @@ func (x *Class) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Class.ProtoReflect.Descriptor instead.
 func (*Class) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{11}
+	return file_program_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Class) GetLegs() []*Leg {
@@ -1951,7 +2097,7 @@ type Leg struct {
 
 func (x *Leg) Reset() {
 	*x = Leg{}
-	mi := &file_program_proto_msgTypes[12]
+	mi := &file_program_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1963,7 +2109,7 @@ func (x *Leg) String() string {
 func (*Leg) ProtoMessage() {}
 
 func (x *Leg) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[12]
+	mi := &file_program_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1976,7 +2122,7 @@ func (x *Leg) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leg.ProtoReflect.Descriptor instead.
 func (*Leg) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{12}
+	return file_program_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Leg) GetOps() []*Op {
@@ -2108,7 +2254,7 @@ type Drop struct {
 
 func (x *Drop) Reset() {
 	*x = Drop{}
-	mi := &file_program_proto_msgTypes[13]
+	mi := &file_program_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2120,7 +2266,7 @@ func (x *Drop) String() string {
 func (*Drop) ProtoMessage() {}
 
 func (x *Drop) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[13]
+	mi := &file_program_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2133,7 +2279,7 @@ func (x *Drop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Drop.ProtoReflect.Descriptor instead.
 func (*Drop) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{13}
+	return file_program_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Drop) GetReason() isDrop_Reason {
@@ -2197,7 +2343,7 @@ type Op struct {
 
 func (x *Op) Reset() {
 	*x = Op{}
-	mi := &file_program_proto_msgTypes[14]
+	mi := &file_program_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2209,7 +2355,7 @@ func (x *Op) String() string {
 func (*Op) ProtoMessage() {}
 
 func (x *Op) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[14]
+	mi := &file_program_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2222,7 +2368,7 @@ func (x *Op) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Op.ProtoReflect.Descriptor instead.
 func (*Op) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{14}
+	return file_program_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Op) GetOp() isOp_Op {
@@ -2381,7 +2527,7 @@ type SetField struct {
 
 func (x *SetField) Reset() {
 	*x = SetField{}
-	mi := &file_program_proto_msgTypes[15]
+	mi := &file_program_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2539,7 @@ func (x *SetField) String() string {
 func (*SetField) ProtoMessage() {}
 
 func (x *SetField) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[15]
+	mi := &file_program_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2552,7 @@ func (x *SetField) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetField.ProtoReflect.Descriptor instead.
 func (*SetField) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{15}
+	return file_program_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SetField) GetField() Field {
@@ -2438,7 +2584,7 @@ type Generator struct {
 
 func (x *Generator) Reset() {
 	*x = Generator{}
-	mi := &file_program_proto_msgTypes[16]
+	mi := &file_program_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2450,7 +2596,7 @@ func (x *Generator) String() string {
 func (*Generator) ProtoMessage() {}
 
 func (x *Generator) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[16]
+	mi := &file_program_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2463,7 +2609,7 @@ func (x *Generator) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Generator.ProtoReflect.Descriptor instead.
 func (*Generator) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{16}
+	return file_program_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Generator) GetName() string {
@@ -2540,7 +2686,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_program_proto_msgTypes[17]
+	mi := &file_program_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2552,7 +2698,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[17]
+	mi := &file_program_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2565,7 +2711,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{17}
+	return file_program_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Request) GetId() uint64 {
@@ -2915,7 +3061,7 @@ type Response struct {
 
 func (x *Response) Reset() {
 	*x = Response{}
-	mi := &file_program_proto_msgTypes[18]
+	mi := &file_program_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2927,7 +3073,7 @@ func (x *Response) String() string {
 func (*Response) ProtoMessage() {}
 
 func (x *Response) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[18]
+	mi := &file_program_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2940,7 +3086,7 @@ func (x *Response) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Response.ProtoReflect.Descriptor instead.
 func (*Response) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{18}
+	return file_program_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Response) GetId() uint64 {
@@ -3217,7 +3363,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3229,7 +3375,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[19]
+	mi := &file_program_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3242,7 +3388,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{19}
+	return file_program_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Hello) GetSchema() uint32 {
@@ -3266,7 +3412,7 @@ type HelloReply struct {
 
 func (x *HelloReply) Reset() {
 	*x = HelloReply{}
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3278,7 +3424,7 @@ func (x *HelloReply) String() string {
 func (*HelloReply) ProtoMessage() {}
 
 func (x *HelloReply) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[20]
+	mi := &file_program_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3291,7 +3437,7 @@ func (x *HelloReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HelloReply.ProtoReflect.Descriptor instead.
 func (*HelloReply) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{20}
+	return file_program_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HelloReply) GetSchema() uint32 {
@@ -3346,7 +3492,7 @@ type Address struct {
 
 func (x *Address) Reset() {
 	*x = Address{}
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +3504,7 @@ func (x *Address) String() string {
 func (*Address) ProtoMessage() {}
 
 func (x *Address) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[21]
+	mi := &file_program_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +3517,7 @@ func (x *Address) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Address.ProtoReflect.Descriptor instead.
 func (*Address) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{21}
+	return file_program_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Address) GetInterface() string {
@@ -3399,7 +3545,7 @@ type Partitioning struct {
 
 func (x *Partitioning) Reset() {
 	*x = Partitioning{}
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3411,7 +3557,7 @@ func (x *Partitioning) String() string {
 func (*Partitioning) ProtoMessage() {}
 
 func (x *Partitioning) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[22]
+	mi := &file_program_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3424,7 +3570,7 @@ func (x *Partitioning) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Partitioning.ProtoReflect.Descriptor instead.
 func (*Partitioning) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{22}
+	return file_program_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Partitioning) GetBy() Partitioning_By {
@@ -3453,7 +3599,7 @@ type Load struct {
 
 func (x *Load) Reset() {
 	*x = Load{}
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3465,7 +3611,7 @@ func (x *Load) String() string {
 func (*Load) ProtoMessage() {}
 
 func (x *Load) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[23]
+	mi := &file_program_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3478,7 +3624,7 @@ func (x *Load) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Load.ProtoReflect.Descriptor instead.
 func (*Load) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{23}
+	return file_program_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Load) GetProgram() []byte {
@@ -3523,7 +3669,7 @@ type FibChange struct {
 
 func (x *FibChange) Reset() {
 	*x = FibChange{}
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3535,7 +3681,7 @@ func (x *FibChange) String() string {
 func (*FibChange) ProtoMessage() {}
 
 func (x *FibChange) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[24]
+	mi := &file_program_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3548,7 +3694,7 @@ func (x *FibChange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FibChange.ProtoReflect.Descriptor instead.
 func (*FibChange) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{24}
+	return file_program_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FibChange) GetFrom() []byte {
@@ -3599,7 +3745,7 @@ type Loaded struct {
 
 func (x *Loaded) Reset() {
 	*x = Loaded{}
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3611,7 +3757,7 @@ func (x *Loaded) String() string {
 func (*Loaded) ProtoMessage() {}
 
 func (x *Loaded) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[25]
+	mi := &file_program_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3624,7 +3770,7 @@ func (x *Loaded) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Loaded.ProtoReflect.Descriptor instead.
 func (*Loaded) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{25}
+	return file_program_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Loaded) GetHash() []byte {
@@ -3671,7 +3817,7 @@ type GetStats struct {
 
 func (x *GetStats) Reset() {
 	*x = GetStats{}
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3683,7 +3829,7 @@ func (x *GetStats) String() string {
 func (*GetStats) ProtoMessage() {}
 
 func (x *GetStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[26]
+	mi := &file_program_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3696,7 +3842,7 @@ func (x *GetStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetStats.ProtoReflect.Descriptor instead.
 func (*GetStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{26}
+	return file_program_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *GetStats) GetLoads() bool {
@@ -3724,7 +3870,7 @@ type Stats struct {
 
 func (x *Stats) Reset() {
 	*x = Stats{}
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3736,7 +3882,7 @@ func (x *Stats) String() string {
 func (*Stats) ProtoMessage() {}
 
 func (x *Stats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[27]
+	mi := &file_program_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3749,7 +3895,7 @@ func (x *Stats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stats.ProtoReflect.Descriptor instead.
 func (*Stats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{27}
+	return file_program_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Stats) GetHash() []byte {
@@ -3844,7 +3990,7 @@ type PortStats struct {
 
 func (x *PortStats) Reset() {
 	*x = PortStats{}
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3856,7 +4002,7 @@ func (x *PortStats) String() string {
 func (*PortStats) ProtoMessage() {}
 
 func (x *PortStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[28]
+	mi := &file_program_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3869,7 +4015,7 @@ func (x *PortStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PortStats.ProtoReflect.Descriptor instead.
 func (*PortStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{28}
+	return file_program_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *PortStats) GetInterface() string {
@@ -3973,7 +4119,7 @@ type CounterStats struct {
 
 func (x *CounterStats) Reset() {
 	*x = CounterStats{}
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3985,7 +4131,7 @@ func (x *CounterStats) String() string {
 func (*CounterStats) ProtoMessage() {}
 
 func (x *CounterStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[29]
+	mi := &file_program_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3998,7 +4144,7 @@ func (x *CounterStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CounterStats.ProtoReflect.Descriptor instead.
 func (*CounterStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{29}
+	return file_program_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CounterStats) GetPackets() uint64 {
@@ -4027,7 +4173,7 @@ type ClassStats struct {
 
 func (x *ClassStats) Reset() {
 	*x = ClassStats{}
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4039,7 +4185,7 @@ func (x *ClassStats) String() string {
 func (*ClassStats) ProtoMessage() {}
 
 func (x *ClassStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[30]
+	mi := &file_program_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4052,7 +4198,7 @@ func (x *ClassStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ClassStats.ProtoReflect.Descriptor instead.
 func (*ClassStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{30}
+	return file_program_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ClassStats) GetSegment() uint32 {
@@ -4097,7 +4243,7 @@ type DropStats struct {
 
 func (x *DropStats) Reset() {
 	*x = DropStats{}
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4109,7 +4255,7 @@ func (x *DropStats) String() string {
 func (*DropStats) ProtoMessage() {}
 
 func (x *DropStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[31]
+	mi := &file_program_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4122,7 +4268,7 @@ func (x *DropStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropStats.ProtoReflect.Descriptor instead.
 func (*DropStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{31}
+	return file_program_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *DropStats) GetReason() string {
@@ -4168,7 +4314,7 @@ type TableStats struct {
 
 func (x *TableStats) Reset() {
 	*x = TableStats{}
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4180,7 +4326,7 @@ func (x *TableStats) String() string {
 func (*TableStats) ProtoMessage() {}
 
 func (x *TableStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[32]
+	mi := &file_program_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4193,7 +4339,7 @@ func (x *TableStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStats.ProtoReflect.Descriptor instead.
 func (*TableStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{32}
+	return file_program_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TableStats) GetName() string {
@@ -4265,7 +4411,7 @@ type WorkerStats struct {
 
 func (x *WorkerStats) Reset() {
 	*x = WorkerStats{}
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4277,7 +4423,7 @@ func (x *WorkerStats) String() string {
 func (*WorkerStats) ProtoMessage() {}
 
 func (x *WorkerStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[33]
+	mi := &file_program_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4290,7 +4436,7 @@ func (x *WorkerStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStats.ProtoReflect.Descriptor instead.
 func (*WorkerStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{33}
+	return file_program_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkerStats) GetLcore() uint32 {
@@ -4397,7 +4543,7 @@ type ShardStats struct {
 
 func (x *ShardStats) Reset() {
 	*x = ShardStats{}
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4409,7 +4555,7 @@ func (x *ShardStats) String() string {
 func (*ShardStats) ProtoMessage() {}
 
 func (x *ShardStats) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[34]
+	mi := &file_program_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4422,7 +4568,7 @@ func (x *ShardStats) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardStats.ProtoReflect.Descriptor instead.
 func (*ShardStats) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{34}
+	return file_program_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ShardStats) GetWorker() uint32 {
@@ -4506,7 +4652,7 @@ type Inject struct {
 
 func (x *Inject) Reset() {
 	*x = Inject{}
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4518,7 +4664,7 @@ func (x *Inject) String() string {
 func (*Inject) ProtoMessage() {}
 
 func (x *Inject) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[35]
+	mi := &file_program_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4531,7 +4677,7 @@ func (x *Inject) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inject.ProtoReflect.Descriptor instead.
 func (*Inject) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{35}
+	return file_program_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Inject) GetNowNs() uint64 {
@@ -4558,7 +4704,7 @@ type InjectedPacket struct {
 
 func (x *InjectedPacket) Reset() {
 	*x = InjectedPacket{}
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4570,7 +4716,7 @@ func (x *InjectedPacket) String() string {
 func (*InjectedPacket) ProtoMessage() {}
 
 func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[36]
+	mi := &file_program_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4583,7 +4729,7 @@ func (x *InjectedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InjectedPacket.ProtoReflect.Descriptor instead.
 func (*InjectedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{36}
+	return file_program_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *InjectedPacket) GetInterface() uint32 {
@@ -4611,7 +4757,7 @@ type Injected struct {
 
 func (x *Injected) Reset() {
 	*x = Injected{}
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4623,7 +4769,7 @@ func (x *Injected) String() string {
 func (*Injected) ProtoMessage() {}
 
 func (x *Injected) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[37]
+	mi := &file_program_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4636,7 +4782,7 @@ func (x *Injected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Injected.ProtoReflect.Descriptor instead.
 func (*Injected) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{37}
+	return file_program_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Injected) GetOut() []*OutPacket {
@@ -4671,7 +4817,7 @@ type OutPacket struct {
 
 func (x *OutPacket) Reset() {
 	*x = OutPacket{}
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4683,7 +4829,7 @@ func (x *OutPacket) String() string {
 func (*OutPacket) ProtoMessage() {}
 
 func (x *OutPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[38]
+	mi := &file_program_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4696,7 +4842,7 @@ func (x *OutPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OutPacket.ProtoReflect.Descriptor instead.
 func (*OutPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{38}
+	return file_program_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *OutPacket) GetInterface() uint32 {
@@ -4730,7 +4876,7 @@ type DropOf struct {
 
 func (x *DropOf) Reset() {
 	*x = DropOf{}
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4742,7 +4888,7 @@ func (x *DropOf) String() string {
 func (*DropOf) ProtoMessage() {}
 
 func (x *DropOf) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[39]
+	mi := &file_program_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4755,7 +4901,7 @@ func (x *DropOf) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropOf.ProtoReflect.Descriptor instead.
 func (*DropOf) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{39}
+	return file_program_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DropOf) GetSource() uint32 {
@@ -4786,7 +4932,7 @@ type StateEvent struct {
 
 func (x *StateEvent) Reset() {
 	*x = StateEvent{}
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4798,7 +4944,7 @@ func (x *StateEvent) String() string {
 func (*StateEvent) ProtoMessage() {}
 
 func (x *StateEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[40]
+	mi := &file_program_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4811,7 +4957,7 @@ func (x *StateEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StateEvent.ProtoReflect.Descriptor instead.
 func (*StateEvent) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{40}
+	return file_program_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *StateEvent) GetSource() uint32 {
@@ -4850,7 +4996,7 @@ type GetNeighbors struct {
 
 func (x *GetNeighbors) Reset() {
 	*x = GetNeighbors{}
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4862,7 +5008,7 @@ func (x *GetNeighbors) String() string {
 func (*GetNeighbors) ProtoMessage() {}
 
 func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[41]
+	mi := &file_program_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4875,7 +5021,7 @@ func (x *GetNeighbors) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNeighbors.ProtoReflect.Descriptor instead.
 func (*GetNeighbors) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{41}
+	return file_program_proto_rawDescGZIP(), []int{43}
 }
 
 type NeighborList struct {
@@ -4887,7 +5033,7 @@ type NeighborList struct {
 
 func (x *NeighborList) Reset() {
 	*x = NeighborList{}
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4899,7 +5045,7 @@ func (x *NeighborList) String() string {
 func (*NeighborList) ProtoMessage() {}
 
 func (x *NeighborList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[42]
+	mi := &file_program_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4912,7 +5058,7 @@ func (x *NeighborList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborList.ProtoReflect.Descriptor instead.
 func (*NeighborList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{42}
+	return file_program_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *NeighborList) GetNeighbors() []*NeighborState {
@@ -4935,7 +5081,7 @@ type NeighborState struct {
 
 func (x *NeighborState) Reset() {
 	*x = NeighborState{}
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4947,7 +5093,7 @@ func (x *NeighborState) String() string {
 func (*NeighborState) ProtoMessage() {}
 
 func (x *NeighborState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[43]
+	mi := &file_program_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4960,7 +5106,7 @@ func (x *NeighborState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NeighborState.ProtoReflect.Descriptor instead.
 func (*NeighborState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{43}
+	return file_program_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *NeighborState) GetInterface() uint32 {
@@ -5008,7 +5154,7 @@ type GetSessions struct {
 
 func (x *GetSessions) Reset() {
 	*x = GetSessions{}
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5020,7 +5166,7 @@ func (x *GetSessions) String() string {
 func (*GetSessions) ProtoMessage() {}
 
 func (x *GetSessions) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[44]
+	mi := &file_program_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5033,7 +5179,7 @@ func (x *GetSessions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSessions.ProtoReflect.Descriptor instead.
 func (*GetSessions) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{44}
+	return file_program_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *GetSessions) GetTable() uint32 {
@@ -5059,7 +5205,7 @@ type SessionList struct {
 
 func (x *SessionList) Reset() {
 	*x = SessionList{}
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5071,7 +5217,7 @@ func (x *SessionList) String() string {
 func (*SessionList) ProtoMessage() {}
 
 func (x *SessionList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[45]
+	mi := &file_program_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5084,7 +5230,7 @@ func (x *SessionList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionList.ProtoReflect.Descriptor instead.
 func (*SessionList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{45}
+	return file_program_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *SessionList) GetSessions() []*Session {
@@ -5114,7 +5260,7 @@ type Session struct {
 
 func (x *Session) Reset() {
 	*x = Session{}
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5126,7 +5272,7 @@ func (x *Session) String() string {
 func (*Session) ProtoMessage() {}
 
 func (x *Session) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[46]
+	mi := &file_program_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5139,7 +5285,7 @@ func (x *Session) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Session.ProtoReflect.Descriptor instead.
 func (*Session) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{46}
+	return file_program_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Session) GetRun() string {
@@ -5242,7 +5388,7 @@ type StartTrace struct {
 
 func (x *StartTrace) Reset() {
 	*x = StartTrace{}
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5254,7 +5400,7 @@ func (x *StartTrace) String() string {
 func (*StartTrace) ProtoMessage() {}
 
 func (x *StartTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[47]
+	mi := &file_program_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5267,7 +5413,7 @@ func (x *StartTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StartTrace.ProtoReflect.Descriptor instead.
 func (*StartTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{47}
+	return file_program_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StartTrace) GetClasses() []*TraceClasses {
@@ -5322,7 +5468,7 @@ type TraceClasses struct {
 
 func (x *TraceClasses) Reset() {
 	*x = TraceClasses{}
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5334,7 +5480,7 @@ func (x *TraceClasses) String() string {
 func (*TraceClasses) ProtoMessage() {}
 
 func (x *TraceClasses) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[48]
+	mi := &file_program_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5347,7 +5493,7 @@ func (x *TraceClasses) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceClasses.ProtoReflect.Descriptor instead.
 func (*TraceClasses) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{48}
+	return file_program_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TraceClasses) GetSegment() string {
@@ -5378,7 +5524,7 @@ type TraceStarted struct {
 
 func (x *TraceStarted) Reset() {
 	*x = TraceStarted{}
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5390,7 +5536,7 @@ func (x *TraceStarted) String() string {
 func (*TraceStarted) ProtoMessage() {}
 
 func (x *TraceStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[49]
+	mi := &file_program_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5403,7 +5549,7 @@ func (x *TraceStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TraceStarted.ProtoReflect.Descriptor instead.
 func (*TraceStarted) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{49}
+	return file_program_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TraceStarted) GetHash() []byte {
@@ -5456,7 +5602,7 @@ type ReadTrace struct {
 
 func (x *ReadTrace) Reset() {
 	*x = ReadTrace{}
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5468,7 +5614,7 @@ func (x *ReadTrace) String() string {
 func (*ReadTrace) ProtoMessage() {}
 
 func (x *ReadTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[50]
+	mi := &file_program_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5481,7 +5627,7 @@ func (x *ReadTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadTrace.ProtoReflect.Descriptor instead.
 func (*ReadTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{50}
+	return file_program_proto_rawDescGZIP(), []int{52}
 }
 
 type Traced struct {
@@ -5497,7 +5643,7 @@ type Traced struct {
 
 func (x *Traced) Reset() {
 	*x = Traced{}
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5509,7 +5655,7 @@ func (x *Traced) String() string {
 func (*Traced) ProtoMessage() {}
 
 func (x *Traced) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[51]
+	mi := &file_program_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5522,7 +5668,7 @@ func (x *Traced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Traced.ProtoReflect.Descriptor instead.
 func (*Traced) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{51}
+	return file_program_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Traced) GetPackets() []*TracedPacket {
@@ -5575,7 +5721,7 @@ type TracedPacket struct {
 
 func (x *TracedPacket) Reset() {
 	*x = TracedPacket{}
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5587,7 +5733,7 @@ func (x *TracedPacket) String() string {
 func (*TracedPacket) ProtoMessage() {}
 
 func (x *TracedPacket) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[52]
+	mi := &file_program_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5600,7 +5746,7 @@ func (x *TracedPacket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedPacket.ProtoReflect.Descriptor instead.
 func (*TracedPacket) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{52}
+	return file_program_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TracedPacket) GetNumber() uint64 {
@@ -5662,7 +5808,7 @@ type TracedClass struct {
 
 func (x *TracedClass) Reset() {
 	*x = TracedClass{}
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5674,7 +5820,7 @@ func (x *TracedClass) String() string {
 func (*TracedClass) ProtoMessage() {}
 
 func (x *TracedClass) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[53]
+	mi := &file_program_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5687,7 +5833,7 @@ func (x *TracedClass) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedClass.ProtoReflect.Descriptor instead.
 func (*TracedClass) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{53}
+	return file_program_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TracedClass) GetSegment() uint32 {
@@ -5716,7 +5862,7 @@ type TracedFrame struct {
 
 func (x *TracedFrame) Reset() {
 	*x = TracedFrame{}
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5728,7 +5874,7 @@ func (x *TracedFrame) String() string {
 func (*TracedFrame) ProtoMessage() {}
 
 func (x *TracedFrame) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[54]
+	mi := &file_program_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5741,7 +5887,7 @@ func (x *TracedFrame) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TracedFrame.ProtoReflect.Descriptor instead.
 func (*TracedFrame) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{54}
+	return file_program_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *TracedFrame) GetKind() TracedFrame_Kind {
@@ -5780,7 +5926,7 @@ type StopTrace struct {
 
 func (x *StopTrace) Reset() {
 	*x = StopTrace{}
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5792,7 +5938,7 @@ func (x *StopTrace) String() string {
 func (*StopTrace) ProtoMessage() {}
 
 func (x *StopTrace) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[55]
+	mi := &file_program_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5805,7 +5951,7 @@ func (x *StopTrace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StopTrace.ProtoReflect.Descriptor instead.
 func (*StopTrace) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{55}
+	return file_program_proto_rawDescGZIP(), []int{57}
 }
 
 // MoveShards has shards owned by other workers, one move after the other while packets flow. The first that
@@ -5819,7 +5965,7 @@ type MoveShards struct {
 
 func (x *MoveShards) Reset() {
 	*x = MoveShards{}
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5831,7 +5977,7 @@ func (x *MoveShards) String() string {
 func (*MoveShards) ProtoMessage() {}
 
 func (x *MoveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[56]
+	mi := &file_program_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5844,7 +5990,7 @@ func (x *MoveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveShards.ProtoReflect.Descriptor instead.
 func (*MoveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{56}
+	return file_program_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *MoveShards) GetMoves() []*ShardMove {
@@ -5864,7 +6010,7 @@ type ShardMove struct {
 
 func (x *ShardMove) Reset() {
 	*x = ShardMove{}
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5876,7 +6022,7 @@ func (x *ShardMove) String() string {
 func (*ShardMove) ProtoMessage() {}
 
 func (x *ShardMove) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[57]
+	mi := &file_program_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5889,7 +6035,7 @@ func (x *ShardMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardMove.ProtoReflect.Descriptor instead.
 func (*ShardMove) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{57}
+	return file_program_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ShardMove) GetShard() uint32 {
@@ -5917,7 +6063,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5929,7 +6075,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[58]
+	mi := &file_program_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5942,7 +6088,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{58}
+	return file_program_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Moved) GetBlockedNs() []uint64 {
@@ -5965,7 +6111,7 @@ type Marks struct {
 
 func (x *Marks) Reset() {
 	*x = Marks{}
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5977,7 +6123,7 @@ func (x *Marks) String() string {
 func (*Marks) ProtoMessage() {}
 
 func (x *Marks) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[59]
+	mi := &file_program_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5990,7 +6136,7 @@ func (x *Marks) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marks.ProtoReflect.Descriptor instead.
 func (*Marks) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{59}
+	return file_program_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Marks) GetGeneration() uint32 {
@@ -6018,7 +6164,7 @@ type GetDevices struct {
 
 func (x *GetDevices) Reset() {
 	*x = GetDevices{}
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6030,7 +6176,7 @@ func (x *GetDevices) String() string {
 func (*GetDevices) ProtoMessage() {}
 
 func (x *GetDevices) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[60]
+	mi := &file_program_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6043,7 +6189,7 @@ func (x *GetDevices) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetDevices.ProtoReflect.Descriptor instead.
 func (*GetDevices) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{60}
+	return file_program_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *GetDevices) GetTryRules() uint32 {
@@ -6062,7 +6208,7 @@ type DeviceList struct {
 
 func (x *DeviceList) Reset() {
 	*x = DeviceList{}
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6074,7 +6220,7 @@ func (x *DeviceList) String() string {
 func (*DeviceList) ProtoMessage() {}
 
 func (x *DeviceList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[61]
+	mi := &file_program_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6087,7 +6233,7 @@ func (x *DeviceList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeviceList.ProtoReflect.Descriptor instead.
 func (*DeviceList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{61}
+	return file_program_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *DeviceList) GetDevices() []*Device {
@@ -6111,7 +6257,7 @@ type Device struct {
 
 func (x *Device) Reset() {
 	*x = Device{}
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6123,7 +6269,7 @@ func (x *Device) String() string {
 func (*Device) ProtoMessage() {}
 
 func (x *Device) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[62]
+	mi := &file_program_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6136,7 +6282,7 @@ func (x *Device) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Device.ProtoReflect.Descriptor instead.
 func (*Device) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{62}
+	return file_program_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Device) GetInterface() string {
@@ -6203,7 +6349,7 @@ type FlowCapabilities struct {
 
 func (x *FlowCapabilities) Reset() {
 	*x = FlowCapabilities{}
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6215,7 +6361,7 @@ func (x *FlowCapabilities) String() string {
 func (*FlowCapabilities) ProtoMessage() {}
 
 func (x *FlowCapabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[63]
+	mi := &file_program_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6228,7 +6374,7 @@ func (x *FlowCapabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCapabilities.ProtoReflect.Descriptor instead.
 func (*FlowCapabilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63}
+	return file_program_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *FlowCapabilities) GetRefused() string {
@@ -6332,7 +6478,7 @@ type FlowRefusal struct {
 
 func (x *FlowRefusal) Reset() {
 	*x = FlowRefusal{}
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6344,7 +6490,7 @@ func (x *FlowRefusal) String() string {
 func (*FlowRefusal) ProtoMessage() {}
 
 func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[64]
+	mi := &file_program_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6357,7 +6503,7 @@ func (x *FlowRefusal) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRefusal.ProtoReflect.Descriptor instead.
 func (*FlowRefusal) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{64}
+	return file_program_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *FlowRefusal) GetOf() string {
@@ -6385,7 +6531,7 @@ type HashCapabilities struct {
 
 func (x *HashCapabilities) Reset() {
 	*x = HashCapabilities{}
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6397,7 +6543,7 @@ func (x *HashCapabilities) String() string {
 func (*HashCapabilities) ProtoMessage() {}
 
 func (x *HashCapabilities) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[65]
+	mi := &file_program_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6410,7 +6556,7 @@ func (x *HashCapabilities) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HashCapabilities.ProtoReflect.Descriptor instead.
 func (*HashCapabilities) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{65}
+	return file_program_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *HashCapabilities) GetKey() bool {
@@ -6449,7 +6595,7 @@ type UpdateFlows struct {
 
 func (x *UpdateFlows) Reset() {
 	*x = UpdateFlows{}
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6461,7 +6607,7 @@ func (x *UpdateFlows) String() string {
 func (*UpdateFlows) ProtoMessage() {}
 
 func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[66]
+	mi := &file_program_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6474,7 +6620,7 @@ func (x *UpdateFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFlows.ProtoReflect.Descriptor instead.
 func (*UpdateFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{66}
+	return file_program_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *UpdateFlows) GetInterface() string {
@@ -6518,7 +6664,7 @@ type FlowStep struct {
 
 func (x *FlowStep) Reset() {
 	*x = FlowStep{}
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6530,7 +6676,7 @@ func (x *FlowStep) String() string {
 func (*FlowStep) ProtoMessage() {}
 
 func (x *FlowStep) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[67]
+	mi := &file_program_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6543,7 +6689,7 @@ func (x *FlowStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowStep.ProtoReflect.Descriptor instead.
 func (*FlowStep) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{67}
+	return file_program_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *FlowStep) GetStep() isFlowStep_Step {
@@ -6599,7 +6745,7 @@ type FlowTurn struct {
 
 func (x *FlowTurn) Reset() {
 	*x = FlowTurn{}
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6611,7 +6757,7 @@ func (x *FlowTurn) String() string {
 func (*FlowTurn) ProtoMessage() {}
 
 func (x *FlowTurn) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[68]
+	mi := &file_program_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6624,7 +6770,7 @@ func (x *FlowTurn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowTurn.ProtoReflect.Descriptor instead.
 func (*FlowTurn) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{68}
+	return file_program_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *FlowTurn) GetShard() uint32 {
@@ -6659,7 +6805,7 @@ type FlowRule struct {
 
 func (x *FlowRule) Reset() {
 	*x = FlowRule{}
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6671,7 +6817,7 @@ func (x *FlowRule) String() string {
 func (*FlowRule) ProtoMessage() {}
 
 func (x *FlowRule) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[69]
+	mi := &file_program_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6684,7 +6830,7 @@ func (x *FlowRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowRule.ProtoReflect.Descriptor instead.
 func (*FlowRule) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{69}
+	return file_program_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *FlowRule) GetNumber() uint32 {
@@ -6764,7 +6910,7 @@ type FlowCond struct {
 
 func (x *FlowCond) Reset() {
 	*x = FlowCond{}
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6776,7 +6922,7 @@ func (x *FlowCond) String() string {
 func (*FlowCond) ProtoMessage() {}
 
 func (x *FlowCond) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[70]
+	mi := &file_program_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6789,7 +6935,7 @@ func (x *FlowCond) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCond.ProtoReflect.Descriptor instead.
 func (*FlowCond) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{70}
+	return file_program_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *FlowCond) GetField() Field {
@@ -6832,7 +6978,7 @@ type FlowsUpdated struct {
 
 func (x *FlowsUpdated) Reset() {
 	*x = FlowsUpdated{}
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6844,7 +6990,7 @@ func (x *FlowsUpdated) String() string {
 func (*FlowsUpdated) ProtoMessage() {}
 
 func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[71]
+	mi := &file_program_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6857,7 +7003,7 @@ func (x *FlowsUpdated) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowsUpdated.ProtoReflect.Descriptor instead.
 func (*FlowsUpdated) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{71}
+	return file_program_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *FlowsUpdated) GetDone() uint32 {
@@ -6898,7 +7044,7 @@ type GetFlows struct {
 
 func (x *GetFlows) Reset() {
 	*x = GetFlows{}
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6910,7 +7056,7 @@ func (x *GetFlows) String() string {
 func (*GetFlows) ProtoMessage() {}
 
 func (x *GetFlows) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[72]
+	mi := &file_program_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6923,7 +7069,7 @@ func (x *GetFlows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFlows.ProtoReflect.Descriptor instead.
 func (*GetFlows) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{72}
+	return file_program_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *GetFlows) GetInterface() string {
@@ -6946,7 +7092,7 @@ type FlowList struct {
 
 func (x *FlowList) Reset() {
 	*x = FlowList{}
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6958,7 +7104,7 @@ func (x *FlowList) String() string {
 func (*FlowList) ProtoMessage() {}
 
 func (x *FlowList) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[73]
+	mi := &file_program_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6971,7 +7117,7 @@ func (x *FlowList) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowList.ProtoReflect.Descriptor instead.
 func (*FlowList) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{73}
+	return file_program_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *FlowList) GetFlows() []*FlowState {
@@ -7026,7 +7172,7 @@ type FlowState struct {
 
 func (x *FlowState) Reset() {
 	*x = FlowState{}
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7038,7 +7184,7 @@ func (x *FlowState) String() string {
 func (*FlowState) ProtoMessage() {}
 
 func (x *FlowState) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[74]
+	mi := &file_program_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7051,7 +7197,7 @@ func (x *FlowState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowState.ProtoReflect.Descriptor instead.
 func (*FlowState) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{74}
+	return file_program_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *FlowState) GetNumber() uint32 {
@@ -7110,7 +7256,7 @@ type AssignShards struct {
 
 func (x *AssignShards) Reset() {
 	*x = AssignShards{}
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7122,7 +7268,7 @@ func (x *AssignShards) String() string {
 func (*AssignShards) ProtoMessage() {}
 
 func (x *AssignShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[75]
+	mi := &file_program_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7135,7 +7281,7 @@ func (x *AssignShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AssignShards.ProtoReflect.Descriptor instead.
 func (*AssignShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{75}
+	return file_program_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *AssignShards) GetShards() []uint32 {
@@ -7167,7 +7313,7 @@ type SetPeers struct {
 
 func (x *SetPeers) Reset() {
 	*x = SetPeers{}
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7179,7 +7325,7 @@ func (x *SetPeers) String() string {
 func (*SetPeers) ProtoMessage() {}
 
 func (x *SetPeers) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[76]
+	mi := &file_program_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7192,7 +7338,7 @@ func (x *SetPeers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetPeers.ProtoReflect.Descriptor instead.
 func (*SetPeers) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{76}
+	return file_program_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *SetPeers) GetPeers() []*Peer {
@@ -7220,7 +7366,7 @@ type Peer struct {
 
 func (x *Peer) Reset() {
 	*x = Peer{}
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7232,7 +7378,7 @@ func (x *Peer) String() string {
 func (*Peer) ProtoMessage() {}
 
 func (x *Peer) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[77]
+	mi := &file_program_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7245,7 +7391,7 @@ func (x *Peer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Peer.ProtoReflect.Descriptor instead.
 func (*Peer) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{77}
+	return file_program_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *Peer) GetName() string {
@@ -7279,7 +7425,7 @@ type PeerInterface struct {
 
 func (x *PeerInterface) Reset() {
 	*x = PeerInterface{}
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7291,7 +7437,7 @@ func (x *PeerInterface) String() string {
 func (*PeerInterface) ProtoMessage() {}
 
 func (x *PeerInterface) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[78]
+	mi := &file_program_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7304,7 +7450,7 @@ func (x *PeerInterface) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PeerInterface.ProtoReflect.Descriptor instead.
 func (*PeerInterface) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{78}
+	return file_program_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *PeerInterface) GetName() string {
@@ -7334,7 +7480,7 @@ type ShardLayout struct {
 
 func (x *ShardLayout) Reset() {
 	*x = ShardLayout{}
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7346,7 +7492,7 @@ func (x *ShardLayout) String() string {
 func (*ShardLayout) ProtoMessage() {}
 
 func (x *ShardLayout) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[79]
+	mi := &file_program_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7359,7 +7505,7 @@ func (x *ShardLayout) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardLayout.ProtoReflect.Descriptor instead.
 func (*ShardLayout) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{79}
+	return file_program_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *ShardLayout) GetProgram() []byte {
@@ -7405,7 +7551,7 @@ type GiveShards struct {
 
 func (x *GiveShards) Reset() {
 	*x = GiveShards{}
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7417,7 +7563,7 @@ func (x *GiveShards) String() string {
 func (*GiveShards) ProtoMessage() {}
 
 func (x *GiveShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[80]
+	mi := &file_program_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7430,7 +7576,7 @@ func (x *GiveShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GiveShards.ProtoReflect.Descriptor instead.
 func (*GiveShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{80}
+	return file_program_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *GiveShards) GetStep() GiveShards_Step {
@@ -7488,7 +7634,7 @@ type Given struct {
 
 func (x *Given) Reset() {
 	*x = Given{}
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7500,7 +7646,7 @@ func (x *Given) String() string {
 func (*Given) ProtoMessage() {}
 
 func (x *Given) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[81]
+	mi := &file_program_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7513,7 +7659,7 @@ func (x *Given) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Given.ProtoReflect.Descriptor instead.
 func (*Given) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{81}
+	return file_program_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *Given) GetLayout() *ShardLayout {
@@ -7573,7 +7719,7 @@ type TakeShards struct {
 
 func (x *TakeShards) Reset() {
 	*x = TakeShards{}
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7585,7 +7731,7 @@ func (x *TakeShards) String() string {
 func (*TakeShards) ProtoMessage() {}
 
 func (x *TakeShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[82]
+	mi := &file_program_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7598,7 +7744,7 @@ func (x *TakeShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeShards.ProtoReflect.Descriptor instead.
 func (*TakeShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{82}
+	return file_program_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *TakeShards) GetStep() TakeShards_Step {
@@ -7676,7 +7822,7 @@ type Taken struct {
 
 func (x *Taken) Reset() {
 	*x = Taken{}
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7688,7 +7834,7 @@ func (x *Taken) String() string {
 func (*Taken) ProtoMessage() {}
 
 func (x *Taken) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[83]
+	mi := &file_program_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7701,7 +7847,7 @@ func (x *Taken) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taken.ProtoReflect.Descriptor instead.
 func (*Taken) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{83}
+	return file_program_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *Taken) GetSequence() uint64 {
@@ -7743,7 +7889,7 @@ type PartitionShards struct {
 
 func (x *PartitionShards) Reset() {
 	*x = PartitionShards{}
-	mi := &file_program_proto_msgTypes[84]
+	mi := &file_program_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7755,7 +7901,7 @@ func (x *PartitionShards) String() string {
 func (*PartitionShards) ProtoMessage() {}
 
 func (x *PartitionShards) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[84]
+	mi := &file_program_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7768,7 +7914,7 @@ func (x *PartitionShards) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PartitionShards.ProtoReflect.Descriptor instead.
 func (*PartitionShards) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{84}
+	return file_program_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *PartitionShards) GetPartitioning() *Partitioning {
@@ -7788,7 +7934,7 @@ type ShardsPartitioned struct {
 
 func (x *ShardsPartitioned) Reset() {
 	*x = ShardsPartitioned{}
-	mi := &file_program_proto_msgTypes[85]
+	mi := &file_program_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7800,7 +7946,7 @@ func (x *ShardsPartitioned) String() string {
 func (*ShardsPartitioned) ProtoMessage() {}
 
 func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[85]
+	mi := &file_program_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7813,7 +7959,7 @@ func (x *ShardsPartitioned) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsPartitioned.ProtoReflect.Descriptor instead.
 func (*ShardsPartitioned) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{85}
+	return file_program_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ShardsPartitioned) GetUnhashed() []string {
@@ -7831,7 +7977,7 @@ type Shutdown struct {
 
 func (x *Shutdown) Reset() {
 	*x = Shutdown{}
-	mi := &file_program_proto_msgTypes[86]
+	mi := &file_program_proto_msgTypes[88]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7843,7 +7989,7 @@ func (x *Shutdown) String() string {
 func (*Shutdown) ProtoMessage() {}
 
 func (x *Shutdown) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[86]
+	mi := &file_program_proto_msgTypes[88]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7856,7 +8002,7 @@ func (x *Shutdown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shutdown.ProtoReflect.Descriptor instead.
 func (*Shutdown) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{86}
+	return file_program_proto_rawDescGZIP(), []int{88}
 }
 
 type FlowCapabilities_FieldMatching struct {
@@ -7869,7 +8015,7 @@ type FlowCapabilities_FieldMatching struct {
 
 func (x *FlowCapabilities_FieldMatching) Reset() {
 	*x = FlowCapabilities_FieldMatching{}
-	mi := &file_program_proto_msgTypes[87]
+	mi := &file_program_proto_msgTypes[89]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -7881,7 +8027,7 @@ func (x *FlowCapabilities_FieldMatching) String() string {
 func (*FlowCapabilities_FieldMatching) ProtoMessage() {}
 
 func (x *FlowCapabilities_FieldMatching) ProtoReflect() protoreflect.Message {
-	mi := &file_program_proto_msgTypes[87]
+	mi := &file_program_proto_msgTypes[89]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -7894,7 +8040,7 @@ func (x *FlowCapabilities_FieldMatching) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FlowCapabilities_FieldMatching.ProtoReflect.Descriptor instead.
 func (*FlowCapabilities_FieldMatching) Descriptor() ([]byte, []int) {
-	return file_program_proto_rawDescGZIP(), []int{63, 0}
+	return file_program_proto_rawDescGZIP(), []int{65, 0}
 }
 
 func (x *FlowCapabilities_FieldMatching) GetField() Field {
@@ -7992,10 +8138,21 @@ const file_program_proto_rawDesc = "" +
 	"\aclasses\x18\x05 \x03(\v2\x18.sinter.program.v1.ClassR\aclasses\x12\x1d\n" +
 	"\n" +
 	"whole_only\x18\x06 \x01(\bR\twholeOnly\x12\x10\n" +
-	"\x03fib\x18\a \x01(\rR\x03fib\"6\n" +
+	"\x03fib\x18\a \x01(\rR\x03fib\"l\n" +
 	"\x03Fib\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x1b\n" +
-	"\tnext_hops\x18\x02 \x01(\rR\bnextHops\"\xbe\x01\n" +
+	"\tnext_hops\x18\x02 \x01(\rR\bnextHops\x124\n" +
+	"\x06source\x18\x03 \x01(\v2\x1c.sinter.program.v1.FibSourceR\x06source\"\x9f\x01\n" +
+	"\tFibSource\x12\x16\n" +
+	"\x06number\x18\x01 \x03(\rR\x06number\x120\n" +
+	"\x05texts\x18\x02 \x03(\v2\x1a.sinter.program.v1.FibTextR\x05texts\x12\x18\n" +
+	"\aaddress\x18\x03 \x03(\aR\aaddress\x12\x16\n" +
+	"\x06length\x18\x04 \x03(\rR\x06length\x12\x16\n" +
+	"\x06origin\x18\x05 \x03(\rR\x06origin\"K\n" +
+	"\aFibText\x12\x10\n" +
+	"\x03url\x18\x01 \x01(\tR\x03url\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x16\n" +
+	"\x06origin\x18\x03 \x01(\rR\x06origin\"\xbe\x01\n" +
 	"\x05Table\x12,\n" +
 	"\x04dims\x18\x01 \x03(\x0e2\x18.sinter.program.v1.FieldR\x04dims\x12\x1a\n" +
 	"\x06bounds\x18\x02 \x03(\aB\x02\x10\x01R\x06bounds\x12-\n" +
@@ -8618,7 +8775,7 @@ func file_program_proto_rawDescGZIP() []byte {
 }
 
 var file_program_proto_enumTypes = make([]protoimpl.EnumInfo, 15)
-var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
+var file_program_proto_msgTypes = make([]protoimpl.MessageInfo, 90)
 var file_program_proto_goTypes = []any{
 	(Dependence)(0),                        // 0: sinter.program.v1.Dependence
 	(Field)(0),                             // 1: sinter.program.v1.Field
@@ -8644,100 +8801,102 @@ var file_program_proto_goTypes = []any{
 	(*Run)(nil),                            // 21: sinter.program.v1.Run
 	(*Segment)(nil),                        // 22: sinter.program.v1.Segment
 	(*Fib)(nil),                            // 23: sinter.program.v1.Fib
-	(*Table)(nil),                          // 24: sinter.program.v1.Table
-	(*BitSet)(nil),                         // 25: sinter.program.v1.BitSet
-	(*Class)(nil),                          // 26: sinter.program.v1.Class
-	(*Leg)(nil),                            // 27: sinter.program.v1.Leg
-	(*Drop)(nil),                           // 28: sinter.program.v1.Drop
-	(*Op)(nil),                             // 29: sinter.program.v1.Op
-	(*SetField)(nil),                       // 30: sinter.program.v1.SetField
-	(*Generator)(nil),                      // 31: sinter.program.v1.Generator
-	(*Request)(nil),                        // 32: sinter.program.v1.Request
-	(*Response)(nil),                       // 33: sinter.program.v1.Response
-	(*Hello)(nil),                          // 34: sinter.program.v1.Hello
-	(*HelloReply)(nil),                     // 35: sinter.program.v1.HelloReply
-	(*Address)(nil),                        // 36: sinter.program.v1.Address
-	(*Partitioning)(nil),                   // 37: sinter.program.v1.Partitioning
-	(*Load)(nil),                           // 38: sinter.program.v1.Load
-	(*FibChange)(nil),                      // 39: sinter.program.v1.FibChange
-	(*Loaded)(nil),                         // 40: sinter.program.v1.Loaded
-	(*GetStats)(nil),                       // 41: sinter.program.v1.GetStats
-	(*Stats)(nil),                          // 42: sinter.program.v1.Stats
-	(*PortStats)(nil),                      // 43: sinter.program.v1.PortStats
-	(*CounterStats)(nil),                   // 44: sinter.program.v1.CounterStats
-	(*ClassStats)(nil),                     // 45: sinter.program.v1.ClassStats
-	(*DropStats)(nil),                      // 46: sinter.program.v1.DropStats
-	(*TableStats)(nil),                     // 47: sinter.program.v1.TableStats
-	(*WorkerStats)(nil),                    // 48: sinter.program.v1.WorkerStats
-	(*ShardStats)(nil),                     // 49: sinter.program.v1.ShardStats
-	(*Inject)(nil),                         // 50: sinter.program.v1.Inject
-	(*InjectedPacket)(nil),                 // 51: sinter.program.v1.InjectedPacket
-	(*Injected)(nil),                       // 52: sinter.program.v1.Injected
-	(*OutPacket)(nil),                      // 53: sinter.program.v1.OutPacket
-	(*DropOf)(nil),                         // 54: sinter.program.v1.DropOf
-	(*StateEvent)(nil),                     // 55: sinter.program.v1.StateEvent
-	(*GetNeighbors)(nil),                   // 56: sinter.program.v1.GetNeighbors
-	(*NeighborList)(nil),                   // 57: sinter.program.v1.NeighborList
-	(*NeighborState)(nil),                  // 58: sinter.program.v1.NeighborState
-	(*GetSessions)(nil),                    // 59: sinter.program.v1.GetSessions
-	(*SessionList)(nil),                    // 60: sinter.program.v1.SessionList
-	(*Session)(nil),                        // 61: sinter.program.v1.Session
-	(*StartTrace)(nil),                     // 62: sinter.program.v1.StartTrace
-	(*TraceClasses)(nil),                   // 63: sinter.program.v1.TraceClasses
-	(*TraceStarted)(nil),                   // 64: sinter.program.v1.TraceStarted
-	(*ReadTrace)(nil),                      // 65: sinter.program.v1.ReadTrace
-	(*Traced)(nil),                         // 66: sinter.program.v1.Traced
-	(*TracedPacket)(nil),                   // 67: sinter.program.v1.TracedPacket
-	(*TracedClass)(nil),                    // 68: sinter.program.v1.TracedClass
-	(*TracedFrame)(nil),                    // 69: sinter.program.v1.TracedFrame
-	(*StopTrace)(nil),                      // 70: sinter.program.v1.StopTrace
-	(*MoveShards)(nil),                     // 71: sinter.program.v1.MoveShards
-	(*ShardMove)(nil),                      // 72: sinter.program.v1.ShardMove
-	(*Moved)(nil),                          // 73: sinter.program.v1.Moved
-	(*Marks)(nil),                          // 74: sinter.program.v1.Marks
-	(*GetDevices)(nil),                     // 75: sinter.program.v1.GetDevices
-	(*DeviceList)(nil),                     // 76: sinter.program.v1.DeviceList
-	(*Device)(nil),                         // 77: sinter.program.v1.Device
-	(*FlowCapabilities)(nil),               // 78: sinter.program.v1.FlowCapabilities
-	(*FlowRefusal)(nil),                    // 79: sinter.program.v1.FlowRefusal
-	(*HashCapabilities)(nil),               // 80: sinter.program.v1.HashCapabilities
-	(*UpdateFlows)(nil),                    // 81: sinter.program.v1.UpdateFlows
-	(*FlowStep)(nil),                       // 82: sinter.program.v1.FlowStep
-	(*FlowTurn)(nil),                       // 83: sinter.program.v1.FlowTurn
-	(*FlowRule)(nil),                       // 84: sinter.program.v1.FlowRule
-	(*FlowCond)(nil),                       // 85: sinter.program.v1.FlowCond
-	(*FlowsUpdated)(nil),                   // 86: sinter.program.v1.FlowsUpdated
-	(*GetFlows)(nil),                       // 87: sinter.program.v1.GetFlows
-	(*FlowList)(nil),                       // 88: sinter.program.v1.FlowList
-	(*FlowState)(nil),                      // 89: sinter.program.v1.FlowState
-	(*AssignShards)(nil),                   // 90: sinter.program.v1.AssignShards
-	(*SetPeers)(nil),                       // 91: sinter.program.v1.SetPeers
-	(*Peer)(nil),                           // 92: sinter.program.v1.Peer
-	(*PeerInterface)(nil),                  // 93: sinter.program.v1.PeerInterface
-	(*ShardLayout)(nil),                    // 94: sinter.program.v1.ShardLayout
-	(*GiveShards)(nil),                     // 95: sinter.program.v1.GiveShards
-	(*Given)(nil),                          // 96: sinter.program.v1.Given
-	(*TakeShards)(nil),                     // 97: sinter.program.v1.TakeShards
-	(*Taken)(nil),                          // 98: sinter.program.v1.Taken
-	(*PartitionShards)(nil),                // 99: sinter.program.v1.PartitionShards
-	(*ShardsPartitioned)(nil),              // 100: sinter.program.v1.ShardsPartitioned
-	(*Shutdown)(nil),                       // 101: sinter.program.v1.Shutdown
-	(*FlowCapabilities_FieldMatching)(nil), // 102: sinter.program.v1.FlowCapabilities.FieldMatching
-	(*Meter)(nil),                          // 103: sinter.program.v1.Meter
-	(*Balancer)(nil),                       // 104: sinter.program.v1.Balancer
-	(*Tracking)(nil),                       // 105: sinter.program.v1.Tracking
-	(*Track)(nil),                          // 106: sinter.program.v1.Track
-	(*Admit)(nil),                          // 107: sinter.program.v1.Admit
-	(*SetBackends)(nil),                    // 108: sinter.program.v1.SetBackends
-	(*BackendsSet)(nil),                    // 109: sinter.program.v1.BackendsSet
-	(*MeterStats)(nil),                     // 110: sinter.program.v1.MeterStats
+	(*FibSource)(nil),                      // 24: sinter.program.v1.FibSource
+	(*FibText)(nil),                        // 25: sinter.program.v1.FibText
+	(*Table)(nil),                          // 26: sinter.program.v1.Table
+	(*BitSet)(nil),                         // 27: sinter.program.v1.BitSet
+	(*Class)(nil),                          // 28: sinter.program.v1.Class
+	(*Leg)(nil),                            // 29: sinter.program.v1.Leg
+	(*Drop)(nil),                           // 30: sinter.program.v1.Drop
+	(*Op)(nil),                             // 31: sinter.program.v1.Op
+	(*SetField)(nil),                       // 32: sinter.program.v1.SetField
+	(*Generator)(nil),                      // 33: sinter.program.v1.Generator
+	(*Request)(nil),                        // 34: sinter.program.v1.Request
+	(*Response)(nil),                       // 35: sinter.program.v1.Response
+	(*Hello)(nil),                          // 36: sinter.program.v1.Hello
+	(*HelloReply)(nil),                     // 37: sinter.program.v1.HelloReply
+	(*Address)(nil),                        // 38: sinter.program.v1.Address
+	(*Partitioning)(nil),                   // 39: sinter.program.v1.Partitioning
+	(*Load)(nil),                           // 40: sinter.program.v1.Load
+	(*FibChange)(nil),                      // 41: sinter.program.v1.FibChange
+	(*Loaded)(nil),                         // 42: sinter.program.v1.Loaded
+	(*GetStats)(nil),                       // 43: sinter.program.v1.GetStats
+	(*Stats)(nil),                          // 44: sinter.program.v1.Stats
+	(*PortStats)(nil),                      // 45: sinter.program.v1.PortStats
+	(*CounterStats)(nil),                   // 46: sinter.program.v1.CounterStats
+	(*ClassStats)(nil),                     // 47: sinter.program.v1.ClassStats
+	(*DropStats)(nil),                      // 48: sinter.program.v1.DropStats
+	(*TableStats)(nil),                     // 49: sinter.program.v1.TableStats
+	(*WorkerStats)(nil),                    // 50: sinter.program.v1.WorkerStats
+	(*ShardStats)(nil),                     // 51: sinter.program.v1.ShardStats
+	(*Inject)(nil),                         // 52: sinter.program.v1.Inject
+	(*InjectedPacket)(nil),                 // 53: sinter.program.v1.InjectedPacket
+	(*Injected)(nil),                       // 54: sinter.program.v1.Injected
+	(*OutPacket)(nil),                      // 55: sinter.program.v1.OutPacket
+	(*DropOf)(nil),                         // 56: sinter.program.v1.DropOf
+	(*StateEvent)(nil),                     // 57: sinter.program.v1.StateEvent
+	(*GetNeighbors)(nil),                   // 58: sinter.program.v1.GetNeighbors
+	(*NeighborList)(nil),                   // 59: sinter.program.v1.NeighborList
+	(*NeighborState)(nil),                  // 60: sinter.program.v1.NeighborState
+	(*GetSessions)(nil),                    // 61: sinter.program.v1.GetSessions
+	(*SessionList)(nil),                    // 62: sinter.program.v1.SessionList
+	(*Session)(nil),                        // 63: sinter.program.v1.Session
+	(*StartTrace)(nil),                     // 64: sinter.program.v1.StartTrace
+	(*TraceClasses)(nil),                   // 65: sinter.program.v1.TraceClasses
+	(*TraceStarted)(nil),                   // 66: sinter.program.v1.TraceStarted
+	(*ReadTrace)(nil),                      // 67: sinter.program.v1.ReadTrace
+	(*Traced)(nil),                         // 68: sinter.program.v1.Traced
+	(*TracedPacket)(nil),                   // 69: sinter.program.v1.TracedPacket
+	(*TracedClass)(nil),                    // 70: sinter.program.v1.TracedClass
+	(*TracedFrame)(nil),                    // 71: sinter.program.v1.TracedFrame
+	(*StopTrace)(nil),                      // 72: sinter.program.v1.StopTrace
+	(*MoveShards)(nil),                     // 73: sinter.program.v1.MoveShards
+	(*ShardMove)(nil),                      // 74: sinter.program.v1.ShardMove
+	(*Moved)(nil),                          // 75: sinter.program.v1.Moved
+	(*Marks)(nil),                          // 76: sinter.program.v1.Marks
+	(*GetDevices)(nil),                     // 77: sinter.program.v1.GetDevices
+	(*DeviceList)(nil),                     // 78: sinter.program.v1.DeviceList
+	(*Device)(nil),                         // 79: sinter.program.v1.Device
+	(*FlowCapabilities)(nil),               // 80: sinter.program.v1.FlowCapabilities
+	(*FlowRefusal)(nil),                    // 81: sinter.program.v1.FlowRefusal
+	(*HashCapabilities)(nil),               // 82: sinter.program.v1.HashCapabilities
+	(*UpdateFlows)(nil),                    // 83: sinter.program.v1.UpdateFlows
+	(*FlowStep)(nil),                       // 84: sinter.program.v1.FlowStep
+	(*FlowTurn)(nil),                       // 85: sinter.program.v1.FlowTurn
+	(*FlowRule)(nil),                       // 86: sinter.program.v1.FlowRule
+	(*FlowCond)(nil),                       // 87: sinter.program.v1.FlowCond
+	(*FlowsUpdated)(nil),                   // 88: sinter.program.v1.FlowsUpdated
+	(*GetFlows)(nil),                       // 89: sinter.program.v1.GetFlows
+	(*FlowList)(nil),                       // 90: sinter.program.v1.FlowList
+	(*FlowState)(nil),                      // 91: sinter.program.v1.FlowState
+	(*AssignShards)(nil),                   // 92: sinter.program.v1.AssignShards
+	(*SetPeers)(nil),                       // 93: sinter.program.v1.SetPeers
+	(*Peer)(nil),                           // 94: sinter.program.v1.Peer
+	(*PeerInterface)(nil),                  // 95: sinter.program.v1.PeerInterface
+	(*ShardLayout)(nil),                    // 96: sinter.program.v1.ShardLayout
+	(*GiveShards)(nil),                     // 97: sinter.program.v1.GiveShards
+	(*Given)(nil),                          // 98: sinter.program.v1.Given
+	(*TakeShards)(nil),                     // 99: sinter.program.v1.TakeShards
+	(*Taken)(nil),                          // 100: sinter.program.v1.Taken
+	(*PartitionShards)(nil),                // 101: sinter.program.v1.PartitionShards
+	(*ShardsPartitioned)(nil),              // 102: sinter.program.v1.ShardsPartitioned
+	(*Shutdown)(nil),                       // 103: sinter.program.v1.Shutdown
+	(*FlowCapabilities_FieldMatching)(nil), // 104: sinter.program.v1.FlowCapabilities.FieldMatching
+	(*Meter)(nil),                          // 105: sinter.program.v1.Meter
+	(*Balancer)(nil),                       // 106: sinter.program.v1.Balancer
+	(*Tracking)(nil),                       // 107: sinter.program.v1.Tracking
+	(*Track)(nil),                          // 108: sinter.program.v1.Track
+	(*Admit)(nil),                          // 109: sinter.program.v1.Admit
+	(*SetBackends)(nil),                    // 110: sinter.program.v1.SetBackends
+	(*BackendsSet)(nil),                    // 111: sinter.program.v1.BackendsSet
+	(*MeterStats)(nil),                     // 112: sinter.program.v1.MeterStats
 }
 var file_program_proto_depIdxs = []int32{
 	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
 	19,  // 1: sinter.program.v1.Program.tables:type_name -> sinter.program.v1.StateTable
 	21,  // 2: sinter.program.v1.Program.runs:type_name -> sinter.program.v1.Run
 	22,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
-	31,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
+	33,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
 	23,  // 5: sinter.program.v1.Program.fibs:type_name -> sinter.program.v1.Fib
 	18,  // 6: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
 	17,  // 7: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
@@ -8745,119 +8904,121 @@ var file_program_proto_depIdxs = []int32{
 	20,  // 9: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
 	0,   // 10: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
 	0,   // 11: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
-	103, // 12: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
-	104, // 13: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
-	105, // 14: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
-	24,  // 15: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	24,  // 16: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	26,  // 17: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	1,   // 18: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	25,  // 19: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	1,   // 20: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	27,  // 21: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	29,  // 22: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	28,  // 23: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	106, // 24: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
-	2,   // 25: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	30,  // 26: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	107, // 27: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	1,   // 28: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	6,   // 29: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	34,  // 30: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	38,  // 31: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	41,  // 32: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	50,  // 33: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	101, // 34: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	56,  // 35: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	59,  // 36: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	62,  // 37: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	65,  // 38: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	70,  // 39: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	71,  // 40: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	75,  // 41: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	81,  // 42: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	87,  // 43: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	90,  // 44: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	95,  // 45: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	97,  // 46: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	91,  // 47: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	99,  // 48: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	108, // 49: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
-	35,  // 50: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	40,  // 51: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	42,  // 52: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	52,  // 53: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	57,  // 54: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	60,  // 55: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	64,  // 56: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	66,  // 57: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	73,  // 58: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	76,  // 59: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	86,  // 60: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	88,  // 61: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	96,  // 62: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	98,  // 63: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	100, // 64: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	109, // 65: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
-	36,  // 66: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	37,  // 67: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	74,  // 68: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	7,   // 69: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	74,  // 70: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	39,  // 71: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
-	43,  // 72: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	44,  // 73: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	45,  // 74: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	46,  // 75: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	47,  // 76: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	48,  // 77: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	49,  // 78: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	3,   // 79: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	110, // 80: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	4,   // 81: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	51,  // 82: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	53,  // 83: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	54,  // 84: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	55,  // 85: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
-	61,  // 86: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	58,  // 87: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	61,  // 88: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	63,  // 89: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	62,  // 90: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	67,  // 91: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	68,  // 92: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	69,  // 93: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	8,   // 94: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	72,  // 95: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	77,  // 96: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	78,  // 97: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	80,  // 98: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	102, // 99: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	10,  // 100: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	79,  // 101: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	82,  // 102: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	83,  // 103: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	5,   // 104: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	84,  // 105: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	85,  // 106: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	11,  // 107: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	1,   // 108: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	89,  // 109: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	12,  // 110: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	92,  // 111: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	93,  // 112: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	13,  // 113: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	94,  // 114: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	14,  // 115: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	94,  // 116: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	37,  // 117: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	1,   // 118: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	9,   // 119: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	120, // [120:120] is the sub-list for method output_type
-	120, // [120:120] is the sub-list for method input_type
-	120, // [120:120] is the sub-list for extension type_name
-	120, // [120:120] is the sub-list for extension extendee
-	0,   // [0:120] is the sub-list for field type_name
+	105, // 12: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
+	106, // 13: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
+	107, // 14: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
+	26,  // 15: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	26,  // 16: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	28,  // 17: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	24,  // 18: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
+	25,  // 19: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
+	1,   // 20: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	27,  // 21: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	1,   // 22: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	29,  // 23: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	31,  // 24: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	30,  // 25: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	108, // 26: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	2,   // 27: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	32,  // 28: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	109, // 29: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	1,   // 30: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	6,   // 31: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	36,  // 32: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	40,  // 33: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	43,  // 34: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	52,  // 35: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	103, // 36: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	58,  // 37: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	61,  // 38: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	64,  // 39: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	67,  // 40: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	72,  // 41: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	73,  // 42: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	77,  // 43: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	83,  // 44: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	89,  // 45: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	92,  // 46: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	97,  // 47: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	99,  // 48: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	93,  // 49: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	101, // 50: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	110, // 51: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	37,  // 52: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	42,  // 53: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	44,  // 54: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	54,  // 55: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	59,  // 56: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	62,  // 57: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	66,  // 58: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	68,  // 59: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	75,  // 60: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	78,  // 61: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	88,  // 62: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	90,  // 63: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	98,  // 64: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	100, // 65: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	102, // 66: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	111, // 67: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	38,  // 68: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	39,  // 69: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	76,  // 70: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	7,   // 71: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	76,  // 72: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	41,  // 73: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
+	45,  // 74: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	46,  // 75: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	47,  // 76: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	48,  // 77: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	49,  // 78: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	50,  // 79: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	51,  // 80: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	3,   // 81: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	112, // 82: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	4,   // 83: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	53,  // 84: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	55,  // 85: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	56,  // 86: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	57,  // 87: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
+	63,  // 88: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	60,  // 89: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	63,  // 90: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	65,  // 91: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	64,  // 92: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	69,  // 93: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	70,  // 94: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	71,  // 95: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 96: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	74,  // 97: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	79,  // 98: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	80,  // 99: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	82,  // 100: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	104, // 101: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 102: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	81,  // 103: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	84,  // 104: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	85,  // 105: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 106: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	86,  // 107: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	87,  // 108: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 109: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 110: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	91,  // 111: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 112: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	94,  // 113: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	95,  // 114: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 115: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	96,  // 116: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 117: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	96,  // 118: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	39,  // 119: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 120: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 121: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	122, // [122:122] is the sub-list for method output_type
+	122, // [122:122] is the sub-list for method input_type
+	122, // [122:122] is the sub-list for extension type_name
+	122, // [122:122] is the sub-list for extension extendee
+	0,   // [0:122] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -8868,7 +9029,7 @@ func file_program_proto_init() {
 	file_balancer_proto_init()
 	file_meter_proto_init()
 	file_tracking_proto_init()
-	file_program_proto_msgTypes[12].OneofWrappers = []any{
+	file_program_proto_msgTypes[14].OneofWrappers = []any{
 		(*Leg_Output)(nil),
 		(*Leg_Drop)(nil),
 		(*Leg_Generator)(nil),
@@ -8876,11 +9037,11 @@ func file_program_proto_init() {
 		(*Leg_StateReturn)(nil),
 		(*Leg_Track)(nil),
 	}
-	file_program_proto_msgTypes[13].OneofWrappers = []any{
+	file_program_proto_msgTypes[15].OneofWrappers = []any{
 		(*Drop_Chain)(nil),
 		(*Drop_Builtin)(nil),
 	}
-	file_program_proto_msgTypes[14].OneofWrappers = []any{
+	file_program_proto_msgTypes[16].OneofWrappers = []any{
 		(*Op_Set)(nil),
 		(*Op_AddTtl)(nil),
 		(*Op_NextHop)(nil),
@@ -8891,7 +9052,7 @@ func file_program_proto_init() {
 		(*Op_BalanceBack)(nil),
 		(*Op_Admit)(nil),
 	}
-	file_program_proto_msgTypes[17].OneofWrappers = []any{
+	file_program_proto_msgTypes[19].OneofWrappers = []any{
 		(*Request_Hello)(nil),
 		(*Request_Load)(nil),
 		(*Request_GetStats)(nil),
@@ -8913,7 +9074,7 @@ func file_program_proto_init() {
 		(*Request_PartitionShards)(nil),
 		(*Request_SetBackends)(nil),
 	}
-	file_program_proto_msgTypes[18].OneofWrappers = []any{
+	file_program_proto_msgTypes[20].OneofWrappers = []any{
 		(*Response_Hello)(nil),
 		(*Response_Load)(nil),
 		(*Response_Stats)(nil),
@@ -8931,7 +9092,7 @@ func file_program_proto_init() {
 		(*Response_ShardsPartitioned)(nil),
 		(*Response_BackendsSet)(nil),
 	}
-	file_program_proto_msgTypes[67].OneofWrappers = []any{
+	file_program_proto_msgTypes[69].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),
 		(*FlowStep_Destroy)(nil),
 	}
@@ -8941,7 +9102,7 @@ func file_program_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_program_proto_rawDesc), len(file_program_proto_rawDesc)),
 			NumEnums:      15,
-			NumMessages:   88,
+			NumMessages:   90,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

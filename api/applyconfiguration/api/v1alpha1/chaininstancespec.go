@@ -19,6 +19,9 @@ type ChainInstanceSpecApplyConfiguration struct {
 	// without shards. Its agent takes them from peers, or creates them empty if no peer has them. A
 	// change needs a new pod.
 	Shared *bool `json:"shared,omitempty"`
+	// TableMemoryMiB is the memory in MiB that the agent needs to build the program's tables of routes.
+	// A change needs a new pod.
+	TableMemoryMiB *int32 `json:"tableMemoryMiB,omitempty"`
 	// Front is true for one of the instances that share the chain's state: its engine replies to
 	// ARP requests for the chain's addresses and announces them, so all packets come to it. The
 	// field has no effect if state is not shared: then each engine replies.
@@ -83,6 +86,14 @@ func (b *ChainInstanceSpecApplyConfiguration) WithGroups(values ...*InstanceGrou
 // If called multiple times, the Shared field is set to the value of the last call.
 func (b *ChainInstanceSpecApplyConfiguration) WithShared(value bool) *ChainInstanceSpecApplyConfiguration {
 	b.Shared = &value
+	return b
+}
+
+// WithTableMemoryMiB sets the TableMemoryMiB field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TableMemoryMiB field is set to the value of the last call.
+func (b *ChainInstanceSpecApplyConfiguration) WithTableMemoryMiB(value int32) *ChainInstanceSpecApplyConfiguration {
+	b.TableMemoryMiB = &value
 	return b
 }
 

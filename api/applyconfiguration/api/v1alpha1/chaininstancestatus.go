@@ -18,6 +18,8 @@ type ChainInstanceStatusApplyConfiguration struct {
 	Program *string `json:"program,omitempty"`
 	// AppliedHash is the hash of the program that the engine runs.
 	AppliedHash *string `json:"appliedHash,omitempty"`
+	// Tables are the tables of routes of that program, which the agent built and the engine verified.
+	Tables []RouteTableApplyConfiguration `json:"tables,omitempty"`
 	// EngineVersion is the engine's release.
 	EngineVersion *string `json:"engineVersion,omitempty"`
 	// Node that the pod runs on.
@@ -93,6 +95,19 @@ func (b *ChainInstanceStatusApplyConfiguration) WithProgram(value string) *Chain
 // If called multiple times, the AppliedHash field is set to the value of the last call.
 func (b *ChainInstanceStatusApplyConfiguration) WithAppliedHash(value string) *ChainInstanceStatusApplyConfiguration {
 	b.AppliedHash = &value
+	return b
+}
+
+// WithTables adds the given value to the Tables field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Tables field.
+func (b *ChainInstanceStatusApplyConfiguration) WithTables(values ...*RouteTableApplyConfiguration) *ChainInstanceStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithTables")
+		}
+		b.Tables = append(b.Tables, *values[i])
+	}
 	return b
 }
 

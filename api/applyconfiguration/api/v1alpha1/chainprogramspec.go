@@ -27,6 +27,9 @@ type ChainProgramSpecApplyConfiguration struct {
 	Program []byte `json:"program,omitempty"`
 	// Classes is its number of traffic classes.
 	Classes *int32 `json:"classes,omitempty"`
+	// TableMemoryMiB is the memory in MiB that an agent needs to build the tables of routes of which the
+	// program has the hashes, from texts of stores.
+	TableMemoryMiB *int32 `json:"tableMemoryMiB,omitempty"`
 	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	Interfaces []apiv1alpha1.Name `json:"interfaces,omitempty"`
 }
@@ -92,6 +95,14 @@ func (b *ChainProgramSpecApplyConfiguration) WithProgram(values ...byte) *ChainP
 // If called multiple times, the Classes field is set to the value of the last call.
 func (b *ChainProgramSpecApplyConfiguration) WithClasses(value int32) *ChainProgramSpecApplyConfiguration {
 	b.Classes = &value
+	return b
+}
+
+// WithTableMemoryMiB sets the TableMemoryMiB field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TableMemoryMiB field is set to the value of the last call.
+func (b *ChainProgramSpecApplyConfiguration) WithTableMemoryMiB(value int32) *ChainProgramSpecApplyConfiguration {
+	b.TableMemoryMiB = &value
 	return b
 }
 

@@ -21,7 +21,7 @@ type RouterApplyConfiguration struct {
 	Address *apiv1alpha1.Address `json:"address,omitempty"`
 	// Routes to further prefixes.
 	Routes []RouteApplyConfiguration `json:"routes,omitempty"`
-	// RoutesFrom reads further routes from files or ConfigMaps. Where two name the same
+	// RoutesFrom reads further routes from files, ConfigMaps or stores. Where two name the same
 	// prefix, `routes` wins over files, and an earlier file over a later one.
 	RoutesFrom []RoutesFromApplyConfiguration `json:"routesFrom,omitempty"`
 }

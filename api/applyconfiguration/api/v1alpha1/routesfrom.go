@@ -16,6 +16,9 @@ type RoutesFromApplyConfiguration struct {
 	File *apiv1alpha1.FilePath `json:"file,omitempty"`
 	// ConfigMapRef is the ConfigMap's key with the prefixes; binary data may be gzipped.
 	ConfigMapRef *ConfigMapKeyRefApplyConfiguration `json:"configMapRef,omitempty"`
+	// Store is where the prefixes are if they are too many for a ConfigMap: operator and agents read
+	// them from there. They may be gzipped. The administrator says which stores are read.
+	Store *StoreObjectApplyConfiguration `json:"store,omitempty"`
 	// Format of the text. Prefixes: one per line; IPv6 prefixes are ignored.
 	Format *apiv1alpha1.RouteFormat `json:"format,omitempty"`
 	// Type of all routes of the text, as in `routes`.
@@ -45,6 +48,14 @@ func (b *RoutesFromApplyConfiguration) WithFile(value apiv1alpha1.FilePath) *Rou
 // If called multiple times, the ConfigMapRef field is set to the value of the last call.
 func (b *RoutesFromApplyConfiguration) WithConfigMapRef(value *ConfigMapKeyRefApplyConfiguration) *RoutesFromApplyConfiguration {
 	b.ConfigMapRef = value
+	return b
+}
+
+// WithStore sets the Store field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Store field is set to the value of the last call.
+func (b *RoutesFromApplyConfiguration) WithStore(value *StoreObjectApplyConfiguration) *RoutesFromApplyConfiguration {
+	b.Store = value
 	return b
 }
 

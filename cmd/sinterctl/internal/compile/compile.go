@@ -8,11 +8,12 @@ import (
 	"github.com/sinter-nfv/sinter/api/finding"
 	"github.com/sinter-nfv/sinter/api/manifest"
 	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/graph"
-	"github.com/sinter-nfv/sinter/dataplane/graph/tables"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
 // Chain is a compiled chain.
@@ -31,18 +32,28 @@ type Input struct {
 	Paths      []string // files and folders
 	Chain      string   // its name; empty: the only one
 	FilesBelow []string // further folders below which manifests may name files
+	Stores     []string // URLs with which those of objects begin that manifests may name
 }
 
-func (in Input) load(memory *rules.Memory) (*manifest.Bundle, finding.List) {
-	return manifest.Options{Memory: memory, FilesBelow: in.FilesBelow}.Load(in.Paths...)
+func (in Input) load(memory *rules.Memory, from *stores.Stores) (*manifest.Bundle, finding.List) {
+	if from == nil {
+		from = &stores.Stores{}
+	}
+	Allow(from, in.Stores)
+	return manifest.Options{Memory: memory, FilesBelow: in.FilesBelow, Stores: from}.Load(in.Paths...)
+}
+
+// Allow has stores be read that the flag --store names.
+func Allow(from *stores.Stores, urls []string) {
+	from.Allowed, from.Named = append([]string{}, urls...), "--store"
 }
 
 // Graph reads a chain, up to its graph of elements. The error has a line for everything that is wrong; with it, the chain has Files alone.
-func Graph(in Input) (*Chain, error) { return graphOf(nil, nil, in) }
+func Graph(in Input) (*Chain, error) { return graphOf(nil, nil, &tables.Memory{}, in) }
 
-func graphOf(memory *rules.Memory, routes *tables.Memory, in Input) (*Chain, error) {
+func graphOf(memory *rules.Memory, from *stores.Stores, routes *tables.Memory, in Input) (*Chain, error) {
 	began := time.Now()
-	bundle, findings := in.load(memory)
+	bundle, findings := in.load(memory, from)
 	read := &Chain{Files: bundle.Sources}
 	if err := findings.Sorted().Err(); err != nil {
 		return read, err
@@ -76,13 +87,18 @@ func Files(in Input) (*Chain, error) {
 // The zero Session is ready.
 type Session struct {
 	memory rules.Memory
+	stores stores.Stores
 	tables tables.Memory
 	synth  synth.Session
 }
 
+// storesKeep is enough for the texts of the largest tables, in two versions.
+const storesKeep = 128 << 20
+
 // Files is as the function of the name.
 func (s *Session) Files(in Input) (*Chain, error) {
-	c, err := graphOf(&s.memory, &s.tables, in)
+	s.stores.Keep, s.tables.Any = storesKeep, true
+	c, err := graphOf(&s.memory, &s.stores, &s.tables, in)
 	if err != nil {
 		return c, err
 	}
@@ -97,7 +113,7 @@ func Bundle(b *manifest.Bundle) (*Chain, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, findings := compiler.Lower(sources(b, sc, nil))
+	g, findings := compiler.Lower(sources(b, sc, &tables.Memory{}))
 	if err := findings.Sorted().Err(); err != nil {
 		return nil, err
 	}
@@ -125,7 +141,7 @@ func (c *Chain) synthesize(how func(*graph.Graph) (*compiler.Program, error)) er
 
 // Names are the chains of the files.
 func Names(in Input) ([]string, error) {
-	bundle, findings := in.load(nil)
+	bundle, findings := in.load(nil, nil)
 	if err := findings.Sorted().Err(); err != nil {
 		return nil, err
 	}

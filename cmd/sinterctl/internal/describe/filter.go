@@ -10,7 +10,7 @@ import (
 // Filter is a packet filter in one line, its fields apart by two spaces.
 func Filter(f headerspace.Filter) string {
 	var parts []string
-	for field := range headerspace.NumFields {
+	for field := range headerspace.Route + 1 {
 		if !f.Any(field) {
 			parts = append(parts, field.String()+" "+set(field, f.Get(field)))
 		}

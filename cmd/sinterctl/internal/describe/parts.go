@@ -23,6 +23,13 @@ func Parts(p *programpb.Program) []Part {
 	for _, t := range p.GetTables() {
 		add("state table "+t.GetName(), program.TableText(p, t))
 	}
+	for i, f := range p.GetFibs() {
+		name := fmt.Sprintf("table of routes %d", i+1)
+		add(name, fmt.Sprintf("%.10x, %d next hops, %d routes of the chain and of ConfigMaps", f.GetHash(), f.GetNextHops(), len(f.GetSource().GetAddress())))
+		for _, t := range f.GetSource().GetTexts() {
+			add(name, fmt.Sprintf("routes of %s with SHA-256 %x", t.GetUrl(), t.GetSha256()))
+		}
+	}
 	for _, r := range p.GetRuns() {
 		add("translation "+r.GetName(), fmt.Sprintf("table %s, replies go on in %s, idle times in ms: tcp %d, tcp opening or closing %d, udp %d, icmp %d; sessions %d",
 			p.GetTables()[r.GetTable()].GetName(), segment(r.GetSegment()), r.GetTcpMs(), r.GetTcpTransitoryMs(), r.GetUdpMs(), r.GetIcmpMs(), r.GetMaxSessions()))

@@ -1,4 +1,5 @@
-// Package tables keeps the routes of routers that take very many from files, so that the next version of a chain makes them of those that changed.
+// Package tables keeps the routes of routers that have very many, so that the next version of a chain makes them of those that changed. The compiler
+// builds tables with it, and the agents to which their routes do not come with the program.
 package tables
 
 import (
@@ -13,6 +14,10 @@ import (
 // Memory keeps the routes of routers as they were built last. Of a router it keeps one version. The zero Memory is empty; a nil one forgets nothing.
 // It is not for concurrent use.
 type Memory struct {
+	// Any has routers keep very many routes in tables wherever these come from: whoever compiles brings the tables to the engine.
+	// Otherwise only routers do that take routes from stores, where agents read them, too (fib.Source).
+	Any bool
+
 	known map[string]*built
 }
 
@@ -21,11 +26,11 @@ type Sources struct {
 	Numbers []uint16    // of next hops, by origin
 	Own     []fib.Route // those that are in no file
 	Files   []File
-	First   int // origin of the first file; the others follow
 }
 
 // File is the prefixes of a file, and how they differ from those read before.
 type File struct {
+	Origin   uint16
 	Prefixes []netip.Prefix
 	Version  rules.Version[netip.Prefix]
 }
@@ -73,32 +78,35 @@ func (s *Sources) build() *fib.Routes {
 		n += len(f.Prefixes)
 	}
 	list := append(make([]fib.Route, 0, n), s.Own...)
-	for i, f := range s.Files {
-		list = appendRoutes(list, f.Prefixes, s.First+i)
+	for _, f := range s.Files {
+		list = AppendRoutes(list, f.Prefixes, f.Origin)
 	}
 	return fib.NewRoutes(s.Numbers, list)
 }
 
-func appendRoutes(list []fib.Route, prefixes []netip.Prefix, origin int) []fib.Route {
+// AppendRoutes appends IPv4 prefixes as routes of an origin.
+func AppendRoutes(list []fib.Route, prefixes []netip.Prefix, origin uint16) []fib.Route {
 	for _, p := range prefixes {
 		if !p.Addr().Is4() {
 			continue
 		}
 		a := p.Masked().Addr().As4()
-		list = append(list, fib.Route{Addr: binary.BigEndian.Uint32(a[:]), Bits: uint8(p.Bits()), Origin: uint16(origin)})
+		list = append(list, fib.Route{Addr: binary.BigEndian.Uint32(a[:]), Bits: uint8(p.Bits()), Origin: origin})
 	}
 	return list
 }
 
 // change makes the routes of those before; nil: too much is different, or nobody knows what.
 func (b *built) change(s *Sources) *fib.Routes {
-	if b == nil || !slices.Equal(b.Numbers, s.Numbers) || !slices.Equal(b.Own, s.Own) || len(b.Files) != len(s.Files) || b.First != s.First {
+	if b == nil || !slices.Equal(b.Numbers, s.Numbers) || !slices.Equal(b.Own, s.Own) || len(b.Files) != len(s.Files) {
 		return nil
 	}
 	var removed, added []fib.Route
 	for i := range s.Files {
-		before, now := b.Files[i].Version.Number, &s.Files[i].Version
+		before, now, origin := b.Files[i].Version.Number, &s.Files[i].Version, s.Files[i].Origin
 		switch {
+		case b.Files[i].Origin != origin:
+			return nil
 		case now.Number == 0 || now.Number != before && (now.Before == 0 || now.Before != before):
 			return nil
 		case now.Number == before:
@@ -106,8 +114,8 @@ func (b *built) change(s *Sources) *fib.Routes {
 		}
 		for _, e := range now.Edits {
 			was, is := differ(e.Old, e.New)
-			removed = appendRoutes(removed, was, s.First+i)
-			added = appendRoutes(added, is, s.First+i)
+			removed = AppendRoutes(removed, was, origin)
+			added = AppendRoutes(added, is, origin)
 		}
 	}
 	if len(removed)+len(added) > b.routes.Len()/4 {
