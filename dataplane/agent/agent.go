@@ -77,7 +77,7 @@ func New(c Config) *Agent {
 		engine:   eng,
 		sampler:  sampler,
 		loader:   rollout.NewLoader(eng, sampler, devices, &rollout.Store{Dir: c.Programs}, c.Clock, c.Log.WithName("loader")),
-		source:   &rollout.Source{Client: c.Client, Instance: c.Instance, Clock: c.Clock, Log: c.Log.WithName("source")},
+		source:   &rollout.Source{Client: c.Client, Instance: c.Instance, Tables: &rollout.Tables{}, Clock: c.Clock, Log: c.Log.WithName("source")},
 		reporter: telemetry.NewReporter(c.Client, c.Instance, c.Clock, c.Log.WithName("reporter")),
 		balance:  balance.New(eng, c.Identity != nil, c.Clock, c.Log.WithName("balance")),
 		offload:  devices,

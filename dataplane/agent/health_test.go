@@ -70,3 +70,25 @@ func TestAnAgentTellsItsEngineWhichBackendsAreDown(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestBackendsGoDownBesideRoutesOfStores has the engine build its program again, which names its table of routes by the hash alone.
+func TestBackendsGoDownBesideRoutesOfStores(t *testing.T) {
+	store := agenttest.NewStore(t)
+	balancer := `  - {name: lb, loadBalancer: {virtual: [{name: web, addresses: [198.51.100.80], ports: [80]}], backends: [{address: 10.0.0.2}, {address: 10.0.0.3}]}}`
+	wanted := agenttest.Stored(t, routed(balancer, "lb, ", store.Put("a", text(0, 300))))
+	c := agenttest.NewCluster(t, agenttest.Instance("edge-1"), agenttest.ChainProgram(t, "edge-1", wanted))
+	p := startPod(t, c, agenttest.Quiet)
+	agenttest.Eventually(t, func() error { return hasTable(c, t, wanted, 303) })
+	engine, err := control.Dial(t.Context(), p.engine.Socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	down := &programpb.BackendState{Table: "lb/balancer", Address: 0x0a000002}
+	if changed, err := engine.SetBackends(t.Context(), []*programpb.BackendState{down}); err != nil || !changed {
+		t.Errorf("changed: %t (%v), want that a backend is down", changed, err)
+	}
+	if err := agenttest.Wants(p.engine.Runs(), wanted); err != nil {
+		t.Error(err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -103,25 +104,37 @@ func (c *Client) Hello(ctx context.Context) (*programpb.HelloReply, error) {
 
 // Load puts an encoded program into force. The hash is program.Hash of it; the engine verifies it, and shows it in Stats.
 func (c *Client) Load(ctx context.Context, encoded []byte, hash string) (*programpb.Loaded, error) {
-	return c.LoadMarked(ctx, encoded, hash, nil)
-}
-
-// LoadMarked is Load of a program whose classes devices may write on packets; nil: none is believed.
-func (c *Client) LoadMarked(ctx context.Context, encoded []byte, hash string, marks *programpb.Marks) (*programpb.Loaded, error) {
-	sum, err := hex.DecodeString(hash)
-	if err != nil {
-		return nil, fmt.Errorf("load: hash %q is not hexadecimal: %w", hash, err)
-	}
-	return c.load(ctx, &programpb.Load{Program: encoded, Hash: sum, Marks: marks})
+	return c.LoadTables(ctx, encoded, hash, nil)
 }
 
 // LoadTables is Load of a program that names FIBs which the program in force has not: changes make them of those that it has.
 func (c *Client) LoadTables(ctx context.Context, encoded []byte, hash string, changes []*programpb.FibChange) (*programpb.Loaded, error) {
+	return c.LoadMarked(ctx, encoded, hash, changes, nil)
+}
+
+// LoadMarked is LoadTables of a program whose classes devices may write on packets; nil: none is believed.
+func (c *Client) LoadMarked(ctx context.Context, encoded []byte, hash string, changes []*programpb.FibChange, marks *programpb.Marks) (*programpb.Loaded, error) {
 	sum, err := hex.DecodeString(hash)
 	if err != nil {
 		return nil, fmt.Errorf("load: hash %q is not hexadecimal: %w", hash, err)
 	}
-	return c.load(ctx, &programpb.Load{Program: encoded, Hash: sum, Fibs: changes})
+	return c.load(ctx, &programpb.Load{Program: encoded, Hash: sum, Fibs: changes, Marks: marks})
+}
+
+// TableChanges make FIBs of those that the program in force has. Those that it has as they should be are not sent.
+func TableChanges(has, wants []*fib.Table) (out []*programpb.FibChange) {
+	for i, t := range wants {
+		same := func(o *fib.Table) bool { return o.Hash() == t.Hash() }
+		if slices.ContainsFunc(has, same) || slices.ContainsFunc(wants[:i], same) {
+			continue
+		}
+		var from *fib.Table
+		if i < len(has) { // mostly the same router's
+			from = has[i]
+		}
+		out = append(out, TableChange(from, t))
+	}
+	return out
 }
 
 // TableChange makes a FIB of one that the program in force has; nil: of nothing.
@@ -140,6 +153,22 @@ func TableChange(from, to *fib.Table) *programpb.FibChange {
 		out.First[i], out.Last[i], out.Number[i] = r.First, r.Last, uint32(r.Value)
 	}
 	return out
+}
+
+// ReadTable is the FIB that a change makes of one without routes.
+func ReadTable(c *programpb.FibChange) (*fib.Table, error) {
+	n := len(c.GetFirst())
+	if len(c.GetFrom()) > 0 || len(c.GetLast()) != n || len(c.GetNumber()) != n {
+		return nil, fmt.Errorf("%d first and %d last addresses with %d numbers, want as many of each, and no other table", n, len(c.GetLast()), len(c.GetNumber()))
+	}
+	ranges := make([]fib.Range, n)
+	for i, number := range c.GetNumber() {
+		if number > program.MaxNextHops {
+			return nil, fmt.Errorf("number %d, want at most %d", number, program.MaxNextHops)
+		}
+		ranges[i] = fib.Range{First: c.GetFirst()[i], Last: c.GetLast()[i], Value: uint16(number)}
+	}
+	return fib.Empty().Apply(ranges)
 }
 
 func (c *Client) load(ctx context.Context, load *programpb.Load) (*programpb.Loaded, error) {

@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/fib"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
 
@@ -17,6 +18,26 @@ type Program struct {
 	Hash    string
 	Encoded []byte
 	*program.Program
+	// RouteTables are its tables of routes, in its order. It has only their hashes itself, so whoever loads it has to add them.
+	RouteTables []RouteTable
+}
+
+// RouteTable is a table of routes.
+type RouteTable struct {
+	*fib.Table
+	Routes int // prefixes that it was built from
+}
+
+// Contents are the program's tables of routes.
+func (p *Program) Contents() []*fib.Table {
+	if p == nil {
+		return nil
+	}
+	out := make([]*fib.Table, len(p.RouteTables))
+	for i, t := range p.RouteTables {
+		out[i] = t.Table
+	}
+	return out
 }
 
 // Pack packs an encoded program as EncodingGzip says.
@@ -41,8 +62,10 @@ func Check(encoded []byte, hash string) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n := len(p.GetFibs()); n > 0 {
-		return nil, fmt.Errorf("fibs: the program has %d tables of routes by their hashes alone, which agents cannot fetch: synthesize it with all routes", n)
+	for i := range p.GetFibs() {
+		if _, err := program.ReadFIBSource(p, i); err != nil {
+			return nil, err
+		}
 	}
 	return &Program{Hash: hash, Encoded: encoded, Program: p}, nil
 }

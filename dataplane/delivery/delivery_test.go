@@ -69,7 +69,7 @@ func TestAChainProgramIsTakenOnlyIfItIsWhatItSays(t *testing.T) {
 		"of another hash":              {func(s *v1alpha1.ChainProgramSpec) { s.Hash = strings.Repeat("0", 64) }, "damaged or mixed up"},
 		"of another chain":             {func(s *v1alpha1.ChainProgramSpec) { s.Chain = "core" }, `chain: the program is of "edge", the object says "core"`},
 		"inconsistent in itself":       {func(s *v1alpha1.ChainProgramSpec) { s.Program, s.Hash = packed(t, broken.Encoded), broken.Hash }, "class"},
-		"with tables by content":       {func(s *v1alpha1.ChainProgramSpec) { s.Program, s.Hash = packed(t, tabled.Encoded), tabled.Hash }, "fibs: the program has 1 tables of routes by their hashes alone"},
+		"with tables by content":       {func(s *v1alpha1.ChainProgramSpec) { s.Program, s.Hash = packed(t, tabled.Encoded), tabled.Hash }, "fibs[0]: source: the program does not say what the table of routes is built from"},
 		"larger than the engine takes": {func(s *v1alpha1.ChainProgramSpec) { s.Program = packed(t, make([]byte, program.MaxEncoded+1)) }, "more than 134217728 bytes when unpacked"},
 	} {
 		t.Run(name, func(t *testing.T) {

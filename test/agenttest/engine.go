@@ -232,7 +232,7 @@ func Program(t *testing.T, reason string, interfaces ...string) *delivery.Progra
 // Wants tells a program in domain words where hashes are compared.
 func Wants(got string, want *delivery.Program) error {
 	if got != want.Hash {
-		return fmt.Errorf("program in force is %q, want %s (%s)", got, want.Hash, want.GetReasons()[0])
+		return fmt.Errorf("program in force is %q, want %s (%v)", got, want.Hash, want.GetReasons())
 	}
 	return nil
 }

@@ -104,12 +104,13 @@ func ask[T any](ctx context.Context, e *Engine, patience time.Duration, question
 	return answer, life, err
 }
 
-// Load puts a program into force whose classes devices may write on packets; marks nil: they do not.
-func (e *Engine) Load(ctx context.Context, p *delivery.Program, marks *programpb.Marks) (*programpb.Loaded, error) {
+// Load puts a program into force whose classes devices may write on packets; marks nil: they do not. running is the program in force; nil: it is not
+// known what that has.
+func (e *Engine) Load(ctx context.Context, p, running *delivery.Program, marks *programpb.Marks) (*programpb.Loaded, error) {
 	e.setLoading(true)
 	defer e.setLoading(false)
 	loaded, _, err := ask(ctx, e, loadTimeout, func(ctx context.Context, c *control.Client) (*programpb.Loaded, error) {
-		return c.LoadMarked(ctx, p.Encoded, p.Hash, marks)
+		return c.LoadMarked(ctx, p.Encoded, p.Hash, control.TableChanges(running.Contents(), p.Contents()), marks)
 	})
 	return loaded, err
 }

@@ -282,7 +282,7 @@ func (k *Loader) exchange(ctx context.Context, p *delivery.Program, first bool) 
 	}
 	if err == nil {
 		k.trial, k.tried = p, k.clock.Now()
-		loaded, err = k.engine.Load(ctx, p, marks)
+		loaded, err = k.engine.Load(ctx, p, k.State().Program, marks)
 	}
 	switch {
 	case k.devices == nil:

@@ -29,6 +29,7 @@ const fetchTimeout = 30 * time.Second
 type Source struct {
 	Client   client.WithWatch
 	Instance client.ObjectKey
+	Tables   *Tables
 	Clock    clock.Clock
 	Log      logr.Logger
 }
@@ -83,8 +84,8 @@ func (s *Source) news(before, now *v1alpha1.ChainInstance) bool {
 }
 
 // fetch reads a program and checks it. Again: what failed may not fail later.
-func (s *Source) fetch(ctx context.Context, name string) (p *delivery.Program, again bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+func (s *Source) fetch(parent context.Context, name string) (p *delivery.Program, again bool, err error) {
+	ctx, cancel := context.WithTimeout(parent, fetchTimeout)
 	defer cancel()
 	var object v1alpha1.ChainProgram
 	err = s.Client.Get(ctx, client.ObjectKey{Namespace: s.Instance.Namespace, Name: name}, &object)
@@ -96,9 +97,12 @@ func (s *Source) fetch(ctx context.Context, name string) (p *delivery.Program, a
 		return nil, true, fmt.Errorf("ChainProgram %s: %w", name, err)
 	}
 	p, err = delivery.Unpack(&object)
+	if err == nil {
+		again, err = s.Tables.Build(parent, p)
+	}
 	if err != nil {
 		s.Log.Error(err, "program refused", "program", name)
-		return nil, false, fmt.Errorf("ChainProgram %s: %w", name, err)
+		return nil, again, fmt.Errorf("ChainProgram %s: %w", name, err)
 	}
 	return p, false, nil
 }

@@ -46,6 +46,13 @@ func (s *Store) read(link string) (*delivery.Program, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s program: %w", link, err)
 	}
+	for _, name := range tableFiles(p) {
+		t, err := s.readTable(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s program: table of routes: %w", link, err)
+		}
+		p.RouteTables = append(p.RouteTables, t)
+	}
 	return p, nil
 }
 
@@ -58,6 +65,11 @@ func (s *Store) Save(p *delivery.Program, good bool) error {
 	current, err := os.Readlink(filepath.Join(s.Dir, currentLink))
 	if err == nil && current == file {
 		return nil
+	}
+	for i, name := range tableFiles(p) {
+		if err := s.writeTable(name, p.RouteTables[i]); err != nil {
+			return fmt.Errorf("keep program %s: table of routes: %w", p.Hash, err)
+		}
 	}
 	err = s.write(file, p.Encoded)
 	if err == nil && current != "" && good {
@@ -131,4 +143,5 @@ func (s *Store) clean() {
 			_ = os.Remove(file)
 		}
 	}
+	s.cleanTables(current, previous)
 }

@@ -126,6 +126,7 @@ func facts(s *v1alpha1.ChainInstanceStatus) v1alpha1.ChainInstanceStatus {
 		Status:        s.Status,
 		Program:       s.Program,
 		AppliedHash:   s.AppliedHash,
+		Tables:        s.Tables,
 		EngineVersion: s.EngineVersion,
 		Node:          s.Node,
 		Dispatch:      s.Dispatch,

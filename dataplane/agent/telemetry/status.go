@@ -56,6 +56,7 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 		},
 		Program:        instance.Spec.Program,
 		AppliedHash:    s.State.Hash,
+		Tables:         s.tables(),
 		EngineVersion:  s.State.Version,
 		Node:           s.Node,
 		PacketRate:     round(r.packets),
@@ -73,6 +74,21 @@ func (s *Seen) Status(before []metav1.Condition) v1alpha1.ChainInstanceStatus {
 		status.LoadPercent = max(status.LoadPercent, c.LoadPercent)
 	}
 	return status
+}
+
+// tables are those of the program in force.
+func (s *Seen) tables() (out []v1alpha1.RouteTable) {
+	if s.State.Program == nil || s.State.Hash == "" {
+		return nil
+	}
+	known := map[string]bool{}
+	for _, t := range s.State.Program.RouteTables {
+		if hash := t.Hash().String(); !known[hash] {
+			known[hash] = true
+			out = append(out, v1alpha1.RouteTable{Hash: hash, Routes: int64(t.Routes)})
+		}
+	}
+	return out
 }
 
 // shared is what other pods are to know: which shards are here, and where packets for them go.

@@ -245,7 +245,11 @@ func (r *running) reload(ctx context.Context, files *watch.Files) {
 func (r *running) load(ctx context.Context, chain *compile.Chain) (*programpb.Loaded, error) {
 	ctx, cancel := asking(ctx)
 	defer cancel()
-	loaded, err := r.engine.LoadTables(ctx, chain.Encoded, chain.Hash, r.changes(chain))
+	var has []*fib.Table
+	if r.chain != nil {
+		has = r.chain.Result.Tables
+	}
+	loaded, err := r.engine.LoadTables(ctx, chain.Encoded, chain.Hash, control.TableChanges(has, chain.Result.Tables))
 	if err != nil {
 		return nil, err
 	}
@@ -255,25 +259,6 @@ func (r *running) load(ctx context.Context, chain *compile.Chain) (*programpb.Lo
 		r.Say("warning: statistics will lack names: %v", err)
 	}
 	return loaded, nil
-}
-
-// changes make the chain's tables of routes of those of the running program. Tables that it has are not sent.
-func (r *running) changes(chain *compile.Chain) (out []*programpb.FibChange) {
-	var has []*fib.Table
-	if r.chain != nil {
-		has = r.chain.Result.Tables
-	}
-	for i, t := range chain.Result.Tables {
-		if slices.ContainsFunc(has, func(o *fib.Table) bool { return o.Hash() == t.Hash() }) {
-			continue
-		}
-		var from *fib.Table
-		if i < len(has) { // mostly the same router's
-			from = has[i]
-		}
-		out = append(out, control.TableChange(from, t))
-	}
-	return out
 }
 
 func (r *running) sayLive(what string) {
