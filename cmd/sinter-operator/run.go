@@ -18,11 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlwebhook "sigs.k8s.io/controller-runtime/pkg/webhook"
 
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/caching"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
+	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
 )
 
@@ -47,6 +49,7 @@ type options struct {
 	webhookPort     int
 	workers         int
 	qps             float32
+	stores          []string
 }
 
 func (o *options) flags(f *pflag.FlagSet) {
@@ -62,11 +65,17 @@ func (o *options) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.webhookCertPath, "webhook-cert-path", "", "folder with tls.crt and tls.key for the webhook; absent: no webhook, findings are in the status alone")
 	f.IntVar(&o.webhookPort, "webhook-port", 9443, "port of the webhook")
 	f.IntVar(&o.workers, "workers", 4, "objects of a kind that are reconciled at a time")
+	f.StringArrayVar(&o.stores, "store", nil, "URL with which those of objects begin that chains may read routes from, such as https://routes.example.net/tables/; may be repeated (default: none may be read)")
 	f.Float32Var(&o.qps, "api-qps", 200, "requests per second to the API server")
 }
 
 // run runs the operator until the context ends.
 func (o *options) run(ctx context.Context) error {
+	for _, s := range o.stores {
+		if err := stores.CheckAllowed(s); err != nil {
+			return fmt.Errorf("--store %q: %w", s, err)
+		}
+	}
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("cluster: %w", err)
@@ -120,7 +129,9 @@ func (o *options) manager(config *rest.Config) (ctrl.Manager, error) {
 func modern(c *tls.Config) { c.MinVersion = tls.VersionTLS12 }
 
 func (o *options) controllers(mgr ctrl.Manager) error {
+	from := source.NewStores(o.stores...)
 	chains := &servicechain.Reconciler{
+		Stores: from,
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{},
 		Recorder: mgr.GetEventRecorder("sinter-" + servicechain.Name), Policy: o.policy,
 	}
@@ -131,7 +142,7 @@ func (o *options) controllers(mgr ctrl.Manager) error {
 	ready := healthz.Ping
 	err := errors.Join(chains.SetupWithManager(mgr, o.workers), instances.SetupWithManager(mgr, o.workers))
 	if o.webhookCertPath != "" {
-		err = errors.Join(err, webhook.Setup(mgr, o.policy))
+		err = errors.Join(err, webhook.Setup(mgr, o.policy, from))
 		ready = mgr.GetWebhookServer().StartedChecker()
 	}
 	return errors.Join(err, mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ready", ready))

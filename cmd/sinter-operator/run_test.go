@@ -31,6 +31,7 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 		"--no-such-flag":    "unknown flag: --no-such-flag",
 		"an argument":       `unknown command "an"`,
 		"--workers several": `invalid argument "several"`,
+		"--dataplane-image x --store ftp://routes.example.net/": `--store "ftp://routes.example.net/": want a URL such as https://routes.example.net/tables/`,
 	} {
 		root := newRoot()
 		root.SetArgs(strings.Fields(args))

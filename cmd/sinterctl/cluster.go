@@ -173,17 +173,19 @@ func newClusterExplain() *cobra.Command {
 		Use:   "explain <chain>",
 		Short: "Show what happens to one packet in a chain of the cluster, and why",
 		Long: `Explain reads the chain from the cluster, and the functions and ConfigMaps that it refers to,
-and sends one packet through it. It warns of instances that run another program than that.`,
+and sends one packet through it. Texts of stores it reads from those that --store names. It warns of instances that run another program than that.`,
 		Args: cobra.ExactArgs(1),
 	}
 	var f cluster.Flags
+	var stores []string
 	f.Add(cmd.Flags())
+	addStores(cmd.Flags(), &stores)
 	explains(cmd, func(cmd *cobra.Command, args []string) (*compile.Chain, error) {
 		c, err := f.Connect()
 		if err != nil {
 			return nil, err
 		}
-		chain, err := c.Compile(cmd.Context(), args[0])
+		chain, err := c.Compile(cmd.Context(), args[0], stores...)
 		if err != nil {
 			return nil, err
 		}

@@ -30,6 +30,17 @@ var agentResources = corev1.ResourceList{
 	corev1.ResourceMemory: resource.MustParse("96Mi"),
 }
 
+// agentResourcesOf is the agent's share of an instance. One that builds tables of routes has a text, its prefixes, and what they say in memory, and
+// what it sends to the engine.
+func agentResourcesOf(spec *v1alpha1.ChainInstanceSpec) corev1.ResourceList {
+	list := agentResources.DeepCopy()
+	if spec.TableMemoryMiB > 0 {
+		list[corev1.ResourceCPU] = resource.MustParse("200m")
+		list[corev1.ResourceMemory] = resource.MustParse(fmt.Sprintf("%dMi", 96+spec.TableMemoryMiB))
+	}
+	return list
+}
+
 const (
 	containerEngine = "engine"
 	containerAgent  = v1alpha1.ContainerAgent
@@ -68,6 +79,9 @@ func podHash(spec *v1alpha1.ChainInstanceSpec) string {
 	parts := []any{spec.Chain, spec.Cores, spec.Interfaces, spec.Placement, spec.Resources}
 	if spec.Shared {
 		parts = append(parts, "shared")
+	}
+	if spec.TableMemoryMiB > 0 {
+		parts = append(parts, "tables", spec.TableMemoryMiB)
 	}
 	data, err := json.Marshal(parts)
 	if err != nil {
@@ -182,7 +196,7 @@ func agentContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Conta
 			{Name: "metrics", ContainerPort: portMetrics, Protocol: corev1.ProtocolTCP},
 			{Name: "probes", ContainerPort: portProbes, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       corev1.ResourceRequirements{Requests: agentResources, Limits: agentResources},
+		Resources:       corev1.ResourceRequirements{Requests: agentResourcesOf(spec), Limits: agentResourcesOf(spec)},
 		SecurityContext: security(),
 		// With its small share of a CPU, a slow machine takes its time to start it.
 		StartupProbe:   &corev1.Probe{ProbeHandler: http("/livez"), PeriodSeconds: 1, FailureThreshold: 240, TimeoutSeconds: 5},
@@ -193,6 +207,9 @@ func agentContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Conta
 			{Name: volumeShared, MountPath: sharedFolder},
 			{Name: volumeToken, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
 		},
+	}
+	if spec.TableMemoryMiB > 0 { // the collector works harder near the limit instead of being killed at it
+		c.Env = append(c.Env, corev1.EnvVar{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}}})
 	}
 	if spec.Shared {
 		c.Args = append(c.Args, "--chain-secret", secretFolder+"/"+v1alpha1.ChainSecretKey, "--peers-bind", fmt.Sprintf(":%d", v1alpha1.PeersPort))
@@ -281,7 +298,7 @@ func security(add ...corev1.Capability) *corev1.SecurityContext {
 }
 
 func volumes(i *v1alpha1.ChainInstance) []corev1.Volume {
-	limit := resource.MustParse("64Mi")
+	limit := resource.MustParse(fmt.Sprintf("%dMi", 64+i.Spec.TableMemoryMiB/4)) // of each table there may be three versions
 	expires := int64(3607)
 	field := func(path, name string) corev1.DownwardAPIVolumeFile {
 		return corev1.DownwardAPIVolumeFile{Path: path, FieldRef: &corev1.ObjectFieldSelector{FieldPath: name}}

@@ -186,3 +186,26 @@ func TestOnlyWhatThePodIsMadeFromReplacesIt(t *testing.T) {
 		t.Errorf("another number of cores leaves the pod as it is")
 	}
 }
+
+func TestAnAgentThatBuildsTablesHasMore(t *testing.T) {
+	i := instanceWith()
+	plain := podHash(&i.Spec)
+	i.Spec.TableMemoryMiB = 512
+	if podHash(&i.Spec) == plain {
+		t.Error("the pod stays as it is")
+	}
+	pod := newPod(i, PodOptions{Image: "x"}, nil)
+	agent := pod.Spec.Containers[1]
+	if got, want := agent.Resources.Limits.Memory().String(), "608Mi"; got != want || !agent.Resources.Requests.Memory().Equal(*agent.Resources.Limits.Memory()) {
+		t.Errorf("memory is %s of %s, want %s of both", agent.Resources.Requests.Memory(), got, want)
+	}
+	if got := agent.Resources.Limits.Cpu().String(); got != "200m" {
+		t.Errorf("cpu is %s, want 200m", got)
+	}
+	if !slices.ContainsFunc(agent.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" }) {
+		t.Error("the collector does not know the limit")
+	}
+	if got := pod.Spec.Volumes[0].EmptyDir.SizeLimit.String(); got != "192Mi" {
+		t.Errorf("the folder has room for %s, want 192Mi", got)
+	}
+}

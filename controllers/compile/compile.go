@@ -5,12 +5,16 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-nfv/sinter/api/finding"
+	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
 
 // Inputs is what a chain refers to.
@@ -23,6 +27,40 @@ type Inputs struct {
 	Policy Policy
 	// Backends are the endpoints of a Service.
 	Backends func(*v1alpha1.ServiceRef) ([]v1alpha1.Backend, error)
+	// Stored is the unpacked text of an object of a store, and StoredBytes what all those of the chain have.
+	Stored      func(*v1alpha1.StoreObject) ([]byte, error)
+	StoredBytes int
+	// Session has the chain as it was compiled last, and keeps this; nil: nothing is known of it. The result is the same.
+	Session *Session
+}
+
+// Session compiles a chain again and again: a small change takes less time than the first compile. The zero Session is ready. It is not for
+// concurrent use.
+type Session struct {
+	texts  rules.Memory
+	tables tables.Memory
+	synth  synth.Session
+}
+
+// StoreObjects are the texts that a chain takes from stores.
+func StoreObjects(c *v1alpha1.ServiceChain, functions []*v1alpha1.NetworkFunction) (out []*v1alpha1.StoreObject) {
+	of := func(f *v1alpha1.FunctionKinds) {
+		if f.Router == nil {
+			return
+		}
+		for _, from := range f.Router.RoutesFrom {
+			if from.Store != nil {
+				out = append(out, from.Store)
+			}
+		}
+	}
+	for i := range c.Spec.Functions {
+		of(&c.Spec.Functions[i].FunctionKinds)
+	}
+	for _, f := range Used(c, functions) {
+		of(&f.Spec.FunctionKinds)
+	}
+	return out
 }
 
 // Outcome is a program, or why there is none.
@@ -31,14 +69,18 @@ type Outcome struct {
 	// Reason and Message are those of the condition Synthesized.
 	Reason, Message string
 	Findings        finding.List
+	// Again: a store did not give a text, which may change without any change of the chain.
+	Again bool
 }
 
 // Program is a program ready to be kept.
 type Program struct {
-	Hash       string
-	Packed     []byte
-	Classes    int32
-	Interfaces []v1alpha1.Name
+	Hash    string
+	Packed  []byte
+	Classes int32
+	// TableMemoryMiB is what an agent needs to build the program's tables of routes.
+	TableMemoryMiB int32
+	Interfaces     []v1alpha1.Name
 }
 
 // Name of the ChainProgram: chain and hash.
@@ -46,18 +88,28 @@ func (p *Program) Name(chain string) string { return chain + "-" + p.Hash[:10] }
 
 // Chain compiles a chain that has its defaults set, as the API server does.
 func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
+	o := compiled(c, in)
+	o.Again = slices.ContainsFunc(o.Findings, notInStore)
+	return o
+}
+
+func compiled(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 	if found := in.Policy.check(c); found.HasErrors() {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found), Findings: found}
 	}
 	files, found := readTexts(c, in)
 	c, functions, missing := resolved(c, in)
-	compiled, more, err := compiler.Compile(compiler.Sources{Chain: c, Functions: functions, Files: files})
+	compiled, more, err := in.Session.compile(compiler.Sources{Chain: c, Functions: functions, Files: files, Tables: &tables.Memory{}})
 	found = append(append(found, missing...), more...)
 	if found.HasErrors() {
 		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found.Errors()), Findings: found}
 	}
 	if err != nil {
 		return failed(found, v1alpha1.ReasonSynthesisFailed, err.Error())
+	}
+	if f := checkEngineMemory(c, compiled.Result.Tables); f != nil {
+		found = append(found, *f)
+		return Outcome{Reason: v1alpha1.ReasonInvalid, Message: Summary(found.Errors()), Findings: found}
 	}
 	p, err := pack(compiled)
 	if err != nil {
@@ -68,10 +120,24 @@ func Chain(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 			"the program has %d bytes packed, and an object of the cluster takes %d: use fewer rules, or divide the chain", n, v1alpha1.MaxProgramBytes))
 	}
 	message := fmt.Sprintf("%d traffic classes", p.Classes)
+	if n := len(compiled.Result.Tables); n > 0 {
+		p.TableMemoryMiB = agentMemory(in.StoredBytes)
+		message += fmt.Sprintf("; tables of routes from stores: %d", n)
+	}
 	if w := found.Warnings(); len(w) > 0 {
 		message += "; " + Summary(w)
 	}
 	return Outcome{Program: p, Reason: v1alpha1.ReasonCompiled, Message: message, Findings: found}
+}
+
+// compile compiles the sources, by what the session has of them before; nil: nothing.
+func (s *Session) compile(from compiler.Sources) (*compiler.Program, finding.List, error) {
+	if s == nil {
+		return compiler.Compile(from)
+	}
+	s.texts.Forget()
+	from.Tables = &s.tables
+	return compiler.CompileAgain(&s.synth, from)
 }
 
 func failed(found finding.List, reason, message string) Outcome {

@@ -48,6 +48,8 @@ type Reconciler struct {
 	Live     client.Reader // reads past the cache
 	Recorder recorder.EventRecorder
 	Clock    clock.PassiveClock
+	// Stores are those that texts of chains may come from.
+	Stores *source.Stores
 	// Policy is what the administrator lets chains do.
 	Policy compile.Policy
 

@@ -28,6 +28,7 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
+	"github.com/sinter-nfv/sinter/controllers/source"
 	"github.com/sinter-nfv/sinter/controllers/webhook"
 )
 
@@ -62,7 +63,7 @@ func (w *world) start(hook *envtest.WebhookInstallOptions) {
 		}
 	}
 	if hook != nil {
-		if err := webhook.Setup(mgr, compile.Policy{}); err != nil {
+		if err := webhook.Setup(mgr, compile.Policy{}, source.NewStores()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -21,6 +21,9 @@ import (
 	"github.com/sinter-nfv/sinter/controllers/source"
 )
 
+// storesPatience is how long the stores of a chain may keep a worker from other chains.
+const storesPatience = 30 * time.Second
+
 func newScope(chain *v1alpha1.ServiceChain, now time.Time) *scope {
 	return &scope{View: report.View{Chain: chain, Status: chain.Status.DeepCopy(), Now: now}}
 }
@@ -44,7 +47,7 @@ func (r *Reconciler) readChain(ctx context.Context, key types.NamespacedName) (*
 // readObjects reads what the chain refers to and what it has.
 func (r *Reconciler) readObjects(ctx context.Context, s *scope) error {
 	var err error
-	reader := source.Reader{Cached: r.Client, Live: r.Live, Policy: r.Policy}
+	reader := source.Reader{Cached: r.Client, Live: r.Live, Policy: r.Policy, Stores: r.Stores, Patience: storesPatience}
 	if s.sources, err = reader.Read(ctx, s.Chain); err != nil {
 		return err
 	}

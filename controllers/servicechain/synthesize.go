@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/compile"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/desired"
+	"github.com/sinter-nfv/sinter/controllers/servicechain/memory"
 	"github.com/sinter-nfv/sinter/controllers/servicechain/report"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
@@ -19,15 +20,14 @@ import (
 // compile compiles the chain, or remembers how it did.
 func (r *Reconciler) compile(ctx context.Context, s *scope) (compile.Outcome, error) {
 	key, version := client.ObjectKeyFromObject(s.Chain), s.sources.Version(s.Chain)
-	if o, ok := r.compiled.Get(key, version); ok {
+	if o, ok := r.compiled.Get(key, version, s.Now); ok {
 		return o, nil
 	}
-	inputs, failed := s.sources.Inputs(ctx)
-	o := compile.Chain(s.Chain, inputs)
-	if err := failed(); err != nil {
+	o, err := s.sources.Compile(ctx, s.Chain, func(bytes int) *compile.Session { return r.compiled.Session(key, bytes) })
+	if err != nil {
 		return o, err
 	}
-	r.compiled.Put(key, version, o)
+	r.compiled.Put(key, version, o, s.Now)
 	return o, nil
 }
 
@@ -37,6 +37,9 @@ func (r *Reconciler) synthesize(ctx context.Context, s *scope) error {
 	o, err := r.compile(ctx, s)
 	if err != nil {
 		return err
+	}
+	if o.Again {
+		s.soon(memory.AskAgain)
 	}
 	s.Found.Synthesized = report.True(o.Reason, o.Message)
 	if o.Program == nil {
@@ -60,7 +63,7 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Chain.Namespace, Name: s.newest, Labels: desired.Labels(s.Chain), OwnerReferences: desired.Owner(s.Chain)},
 		Spec: v1alpha1.ChainProgramSpec{
 			Chain: s.Chain.Name, Revision: s.lastRevision() + 1, Hash: o.Program.Hash, Schema: program.SchemaVersion,
-			Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, Interfaces: o.Program.Interfaces,
+			Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, TableMemoryMiB: o.Program.TableMemoryMiB, Interfaces: o.Program.Interfaces,
 		},
 	}
 	switch err := r.Client.Create(ctx, p, fieldManager); {

@@ -25,6 +25,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/controllers/chaininstance"
 	"github.com/sinter-nfv/sinter/controllers/servicechain"
+	"github.com/sinter-nfv/sinter/controllers/source"
 )
 
 // world is a namespace with the two controllers, called by hand, and a test that plays
@@ -56,7 +57,7 @@ func newWorld(t *testing.T) *world {
 	w.must(c.Create(t.Context(), ns))
 	w.namespace = ns.Name
 	watched := interceptor.NewClient(c, w.cached(w.counting()))
-	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock}
+	w.chains = &servicechain.Reconciler{Client: watched, Live: c, Recorder: w, Clock: w.clock, Stores: source.NewStores()}
 	w.instances = &chaininstance.Reconciler{Client: watched, Recorder: w, Clock: w.clock, Pods: chaininstance.PodOptions{Image: "dataplane:test"}}
 	return w
 }

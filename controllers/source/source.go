@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,6 +28,9 @@ type Reader struct {
 	Cached client.Reader
 	Live   client.Reader
 	Policy compile.Policy
+	Stores *Stores
+	// Patience is how long all texts of a chain may take that come from stores.
+	Patience time.Duration
 }
 
 // Sources is what a chain refers to. The functions are the cache's own, to be read only.
@@ -114,36 +118,61 @@ func (s *Sources) Replace(f *v1alpha1.NetworkFunction) {
 	s.Functions = append(slices.DeleteFunc(s.Functions, func(o *v1alpha1.NetworkFunction) bool { return o.Name == f.Name }), f)
 }
 
-// Inputs are the compiler's. An error of the API server is not the user's fault: the second result tells it after compiling.
-func (s *Sources) Inputs(ctx context.Context) (in compile.Inputs, failed func() error) {
-	var errs []error
-	read := map[string]*corev1.ConfigMap{}
-	backends := func(ref *v1alpha1.ServiceRef) ([]v1alpha1.Backend, error) { return s.services[ref.Name].Backends(ref) }
-	in = compile.Inputs{Functions: s.Functions, Policy: s.reader.Policy, Backends: backends, Text: func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
-		m, known := read[ref.Name]
-		if !known {
-			m = &corev1.ConfigMap{}
-			err := s.reader.Live.Get(ctx, client.ObjectKey{Namespace: s.namespace, Name: ref.Name}, m)
-			switch {
-			case apierrors.IsNotFound(err):
-				m = nil
-			case err != nil:
-				errs = append(errs, fmt.Errorf("ConfigMap %s: %w", ref.Name, err))
-				return nil, err
-			}
-			read[ref.Name] = m
+// Compile compiles a chain. session is what is kept of it between two compiles, by the bytes of its texts from stores; nil: nothing is. The error is one
+// of the API server, and not the user's fault.
+func (s *Sources) Compile(ctx context.Context, c *v1alpha1.ServiceChain, session func(bytes int) *compile.Session) (compile.Outcome, error) {
+	texts := configMaps{of: s, read: map[string]*corev1.ConfigMap{}}
+	in := compile.Inputs{
+		Functions: s.Functions, Policy: s.reader.Policy,
+		Text:     func(ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) { return texts.text(ctx, ref) },
+		Backends: func(ref *v1alpha1.ServiceRef) ([]v1alpha1.Backend, error) { return s.services[ref.Name].Backends(ref) },
+	}
+	if objects := compile.StoreObjects(c, s.Functions); len(objects) > 0 {
+		stored := s.reader.Stores.read(ctx, objects, s.reader.Patience)
+		in.Stored, in.StoredBytes = stored.text, stored.bytes
+		release, err := s.reader.Stores.take(ctx)
+		if err != nil {
+			return compile.Outcome{}, err
 		}
-		if m == nil {
-			return nil, finding.Missing("there is no such ConfigMap in the chain's namespace")
+		defer release()
+	}
+	if session != nil {
+		in.Session = session(in.StoredBytes)
+	}
+	outcome := compile.Chain(c, in)
+	return outcome, errors.Join(texts.errs...)
+}
+
+// configMaps reads those that a chain names, each once.
+type configMaps struct {
+	of   *Sources
+	read map[string]*corev1.ConfigMap
+	errs []error // of the API server
+}
+
+func (m *configMaps) text(ctx context.Context, ref *v1alpha1.ConfigMapKeyRef) ([]byte, error) {
+	object, known := m.read[ref.Name]
+	if !known {
+		object = &corev1.ConfigMap{}
+		err := m.of.reader.Live.Get(ctx, client.ObjectKey{Namespace: m.of.namespace, Name: ref.Name}, object)
+		switch {
+		case apierrors.IsNotFound(err):
+			object = nil
+		case err != nil:
+			m.errs = append(m.errs, fmt.Errorf("ConfigMap %s: %w", ref.Name, err))
+			return nil, err
 		}
-		if text, ok := m.Data[ref.Key]; ok {
-			return []byte(text), nil
-		}
-		if data, ok := m.BinaryData[ref.Key]; ok {
-			return data, nil
-		}
-		keys := append(slices.Collect(maps.Keys(m.Data)), slices.Collect(maps.Keys(m.BinaryData))...)
-		return nil, finding.Missing("the ConfigMap has no such key" + finding.DidYouMean(ref.Key, keys))
-	}}
-	return in, func() error { return errors.Join(errs...) }
+		m.read[ref.Name] = object
+	}
+	if object == nil {
+		return nil, finding.Missing("there is no such ConfigMap in the chain's namespace")
+	}
+	if text, ok := object.Data[ref.Key]; ok {
+		return []byte(text), nil
+	}
+	if data, ok := object.BinaryData[ref.Key]; ok {
+		return data, nil
+	}
+	keys := append(slices.Collect(maps.Keys(object.Data)), slices.Collect(maps.Keys(object.BinaryData))...)
+	return nil, finding.Missing("the ConfigMap has no such key" + finding.DidYouMean(ref.Key, keys))
 }

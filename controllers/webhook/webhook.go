@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -23,9 +24,13 @@ import (
 // +kubebuilder:webhook:path=/validate-nfv-sinter-dev-v1alpha1-servicechain,mutating=false,failurePolicy=fail,sideEffects=None,groups=nfv.sinter.dev,resources=servicechains,verbs=create;update,versions=v1alpha1,name=vservicechain.nfv.sinter.dev,admissionReviewVersions=v1
 // +kubebuilder:webhook:path=/validate-nfv-sinter-dev-v1alpha1-networkfunction,mutating=false,failurePolicy=fail,sideEffects=None,groups=nfv.sinter.dev,resources=networkfunctions,verbs=create;update,versions=v1alpha1,name=vnetworkfunction.nfv.sinter.dev,admissionReviewVersions=v1
 
+// storesPatience leaves time to compile: the API server gives up after 10 s by default. What has not come by then is missing, so the chain passes with
+// a warning.
+const storesPatience = 4 * time.Second
+
 // Setup serves the webhooks.
-func Setup(mgr ctrl.Manager, policy compile.Policy) error {
-	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy}
+func Setup(mgr ctrl.Manager, policy compile.Policy, from *source.Stores) error {
+	reader := source.Reader{Cached: mgr.GetClient(), Live: mgr.GetAPIReader(), Policy: policy, Stores: from, Patience: storesPatience}
 	return errors.Join(
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.ServiceChain{}).WithValidator(&Chains{Reader: reader}).Complete(),
 		ctrl.NewWebhookManagedBy(mgr, &v1alpha1.NetworkFunction{}).WithValidator(&Functions{Reader: reader}).Complete(),
@@ -137,9 +142,8 @@ func compiled(ctx context.Context, reader *source.Reader, c *v1alpha1.ServiceCha
 	if instead != nil {
 		sources.Replace(instead)
 	}
-	inputs, failed := sources.Inputs(ctx)
-	outcome := compile.Chain(c, inputs)
-	return outcome.Findings, failed()
+	outcome, err := sources.Compile(ctx, c, nil)
+	return outcome.Findings, err
 }
 
 // judged are findings to warn of, and such to refuse for. What is missing altogether is a warning, since it may be applied next.

@@ -21,7 +21,7 @@ var rooms = []room{
 	{"api", []string{"api/..."}},
 	{"compiler", []string{
 		"dataplane/compiler", "dataplane/delivery", "dataplane/element", "dataplane/graph/...", "dataplane/interp", "dataplane/program",
-		"dataplane/synth/...",
+		"dataplane/synth/...", "dataplane/tables",
 	}},
 	{"data plane", []string{"dataplane/agent/...", "dataplane/balance", "dataplane/control", "dataplane/dispatch", "dataplane/health"}},
 	{"operator", []string{"controllers/..."}},

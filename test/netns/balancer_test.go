@@ -49,7 +49,7 @@ func buildFarm(t *testing.T) (f *farm, box *lab.Space) {
 	f.servers.Run(t, "ip", "route", "add", "default", "via", "10.0.0.1")
 	for _, host := range []string{firstHost, secondHost} {
 		lab.ServeTCP(t, f.servers, host+":80", sayName(host))
-		serveName(t, f.servers, host)
+		serveName(t, f.servers, host, host)
 	}
 	text, err := os.ReadFile("../../config/samples/balancer.yaml")
 	if err != nil {
@@ -80,10 +80,10 @@ func sayName(name string) func(net.Conn) {
 	}
 }
 
-// serveName replies to each datagram of port 53 with the server's name.
-func serveName(t *testing.T, s *lab.Space, name string) {
+// serveName replies to each datagram to port 53 of an address with the server's name.
+func serveName(t *testing.T, s *lab.Space, address, name string) {
 	t.Helper()
-	p := lab.In(t, s, func() (net.PacketConn, error) { return net.ListenPacket("udp4", name+":53") })
+	p := lab.In(t, s, func() (net.PacketConn, error) { return net.ListenPacket("udp4", address+":53") })
 	t.Cleanup(func() { _ = p.Close() })
 	go func() {
 		buf := make([]byte, 2048)

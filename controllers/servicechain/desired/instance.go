@@ -16,10 +16,11 @@ func Instance(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1a
 	}
 	spec := v1alpha1.ChainInstanceSpec{
 		Chain: c.Name, Program: p.Name, Cores: int32(b.MaxCores),
-		Shared:     c.Spec.Scaling.Shared(),
-		Interfaces: bindings,
-		Placement:  *c.Spec.Placement.DeepCopy(),
-		Resources:  c.Spec.Resources,
+		Shared:         c.Spec.Scaling.Shared(),
+		TableMemoryMiB: p.Spec.TableMemoryMiB,
+		Interfaces:     bindings,
+		Placement:      *c.Spec.Placement.DeepCopy(),
+		Resources:      c.Spec.Resources,
 	}
 	if !spec.Shared { // the instance has state of its own: all shards
 		spec.Groups = Groups(Dealt(0, 1), min(working, b.MaxCores))

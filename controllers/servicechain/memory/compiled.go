@@ -1,7 +1,9 @@
 package memory
 
 import (
+	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -11,31 +13,77 @@ import (
 // Compiled remembers how chains compiled, for as long as none of their sources
 // changes: most reconciles come from reports of instances.
 type Compiled struct {
-	mu   sync.Mutex
-	last map[types.NamespacedName]outcome
+	mu       sync.Mutex
+	last     map[types.NamespacedName]outcome
+	sessions map[types.NamespacedName]*compile.Session
+	texts    []texts // of sessions, those used last at the end
 }
+
+// maxTexts bounds the bytes of texts from stores that all sessions have together; one may have as many.
+const maxTexts = 64 << 20
+
+type texts struct {
+	of    types.NamespacedName
+	bytes int
+}
+
+// AskAgain is how soon a store is asked again for a text that it did not give.
+const AskAgain = 15 * time.Second
 
 type outcome struct {
 	version string
+	at      time.Time
 	compile.Outcome
 }
 
 // Get is how a chain of that version compiled, if that is known.
-func (c *Compiled) Get(key types.NamespacedName, version string) (compile.Outcome, bool) {
+func (c *Compiled) Get(key types.NamespacedName, version string, now time.Time) (compile.Outcome, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	o, ok := c.last[key]
-	return o.Outcome, ok && o.version == version
+	return o.Outcome, ok && o.version == version && (!o.Again || now.Sub(o.at) < AskAgain)
 }
 
 // Put remembers how a chain of that version compiled.
-func (c *Compiled) Put(key types.NamespacedName, version string, o compile.Outcome) {
+func (c *Compiled) Put(key types.NamespacedName, version string, o compile.Outcome, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil {
 		c.last = map[types.NamespacedName]outcome{}
 	}
-	c.last[key] = outcome{version, o}
+	c.last[key] = outcome{version, now, o}
+}
+
+// Session is what is kept of a chain between two compiles if it has texts from stores. For it, those of chains that were compiled least recently go. A
+// chain is compiled by one reconcile at a time.
+func (c *Compiled) Session(key types.NamespacedName, bytes int) *compile.Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	session := c.sessions[key]
+	c.drop(key)
+	if bytes == 0 {
+		return nil
+	}
+	sum := bytes
+	for _, t := range c.texts {
+		sum += t.bytes
+	}
+	for ; sum > maxTexts && len(c.texts) > 0; c.drop(c.texts[0].of) {
+		sum -= c.texts[0].bytes
+	}
+	if session == nil {
+		session = &compile.Session{}
+	}
+	if c.sessions == nil {
+		c.sessions = map[types.NamespacedName]*compile.Session{}
+	}
+	c.sessions[key], c.texts = session, append(c.texts, texts{key, bytes})
+	return session
+}
+
+func (c *Compiled) drop(key types.NamespacedName) {
+	delete(c.sessions, key)
+	c.texts = slices.DeleteFunc(c.texts, func(t texts) bool { return t.of == key })
 }
 
 // Forget is called when the chain is gone.
@@ -43,4 +91,5 @@ func (c *Compiled) Forget(key types.NamespacedName) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.last, key)
+	c.drop(key)
 }

@@ -15,13 +15,14 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/endpoints"
 	"github.com/sinter-nfv/sinter/api/manifest"
+	"github.com/sinter-nfv/sinter/api/stores"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 )
 
 // Compile compiles a chain as the cluster has it, with the functions and texts that it
-// refers to. A warning tells of instances that run something else.
-func (c *Cluster) Compile(ctx context.Context, name string) (*compile.Chain, error) {
+// refers to. Texts come from stores whose URLs are named. A warning tells of instances that run something else.
+func (c *Cluster) Compile(ctx context.Context, name string, urls ...string) (*compile.Chain, error) {
 	chain, err := c.chain(ctx, name)
 	if err != nil {
 		return nil, err
@@ -30,7 +31,9 @@ func (c *Cluster) Compile(ctx context.Context, name string) (*compile.Chain, err
 	if err != nil {
 		return nil, err
 	}
-	bundle, findings := manifest.Parse("the cluster's objects", text, func(string) ([]byte, error) {
+	var from stores.Stores
+	compile.Allow(&from, urls)
+	bundle, findings := manifest.Options{Stores: &from}.Parse("the cluster's objects", text, func(string) ([]byte, error) {
 		return nil, errors.New("there are no files in a cluster; the chain should take it from a ConfigMap")
 	})
 	if err := findings.Sorted().Err(); err != nil {

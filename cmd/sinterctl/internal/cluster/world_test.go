@@ -98,18 +98,24 @@ func revision(t *testing.T, number int64, mtu int, ports string) *v1alpha1.Chain
 		Functions: b.Functions,
 		Text:      func(*v1alpha1.ConfigMapKeyRef) ([]byte, error) { return []byte(rules(ports)), nil },
 	})
+	return kept(t, "office", number, o)
+}
+
+// kept is the object that the operator keeps a chain's program in.
+func kept(t *testing.T, chain string, number int64, o compile.Outcome) *v1alpha1.ChainProgram {
+	t.Helper()
 	if o.Program == nil {
 		t.Fatal(o.Message)
 	}
 	p := &v1alpha1.ChainProgram{Spec: v1alpha1.ChainProgramSpec{
-		Chain: "office", Revision: number, Hash: o.Program.Hash, Schema: program.SchemaVersion,
+		Chain: chain, Revision: number, Hash: o.Program.Hash, Schema: program.SchemaVersion,
 		Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, Interfaces: o.Program.Interfaces,
 	}}
-	p.Namespace, p.Name = "lab", o.Program.Name("office")
+	p.Namespace, p.Name = "lab", o.Program.Name(chain)
 	p.CreationTimestamp = ago(time.Duration(10-number) * time.Hour)
-	p.Labels = map[string]string{v1alpha1.LabelChain: "office"}
+	p.Labels = map[string]string{v1alpha1.LabelChain: chain}
 	p.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindServiceChain, Name: "office", UID: "1", Controller: ptr.To(true),
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindServiceChain, Name: chain, UID: "1", Controller: ptr.To(true),
 	}}
 	return p
 }
