@@ -15,7 +15,7 @@ static uint32_t by_port(const struct sn_state *state, const struct sn_flow *f)
 	return f->sport & (SN_SHARDS - 1);
 }
 
-static uint32_t by_host(const struct sn_state *state, const struct sn_flow *f)
+uint32_t sn_flow_host_shard(const struct sn_state *state, const struct sn_flow *f)
 {
 	if (unlikely(!sn_has_ports(f->proto)))
 		return portless_shard(f->dst);
@@ -29,5 +29,5 @@ static uint32_t by_host(const struct sn_state *state, const struct sn_flow *f)
 
 uint32_t sn_flow_shard(const struct sn_state *state, enum sn_cut_by by, const struct sn_flow *f)
 {
-	return by == SN_CUT_BY_PORT ? by_port(state, f) : by_host(state, f);
+	return by == SN_CUT_BY_PORT ? by_port(state, f) : sn_flow_host_shard(state, f);
 }

@@ -55,6 +55,9 @@ static inline struct sn_flow sn_flow_turned(const struct sn_flow *f)
 /* The shard of a flow by its source, as a NAPT tells it of an end inside or outside; see sn_cuts.h. */
 uint32_t sn_flow_shard(const struct sn_state *state, enum sn_cut_by by, const struct sn_flow *flow);
 
+/* The same by SN_CUT_BY_HOST: a call of its own, as each packet of a new flow makes it. */
+uint32_t sn_flow_host_shard(const struct sn_state *state, const struct sn_flow *flow);
+
 /*
  * Flows that firewalls follow (docs/elements.md, "track"): a state table each. An entry is a session whose
  * inside is the side that began the flow, and which translates nothing; so the fast ways use it as a NAPT's.

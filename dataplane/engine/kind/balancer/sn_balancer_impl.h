@@ -72,7 +72,7 @@ static inline uint32_t shard_of(const struct sn_state *state, const struct sn_st
 
 	if (likely(t->config.cut.by != SN_CUT_BY_HOST) || state->partitioning.by == SN_PARTITION_BY_RSS)
 		return port & (SN_SHARDS - 1);
-	return sn_flow_shard(state, SN_CUT_BY_HOST, &f);
+	return sn_flow_host_shard(state, &f);
 }
 
 /* What a session was made in the place of; see sn_state_kind.h. */

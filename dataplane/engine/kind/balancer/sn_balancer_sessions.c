@@ -115,7 +115,7 @@ static enum sn_balancer_result make(struct sn_partition *partition, struct sn_st
 		sh->exhausted++;
 		return SN_BALANCER_FULL;
 	}
-	s = session_begin(partition->state, sh, t->owner, shard, f->proto, now);
+	s = session_begin(partition->state, sh, t->owner, shard, f->proto, class, now);
 	s->inside_addr = to->address;
 	s->inside_port = port_of(to, f->dport);
 	s->outside_addr = f->dst;

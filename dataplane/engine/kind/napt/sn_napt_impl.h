@@ -336,14 +336,16 @@ static inline uint32_t return_shard(const struct sn_state *state, const struct n
 	       t->table.mask;
 }
 
-/* A session of the slab, which has one, that begins now; its addresses and ports are the caller's to set. */
+/* A session of the slab, which has one, that begins now; its addresses and ports are the caller's to set. No
+ * packet of it was seen, so it has the timeout of its protocol's class: the caller knows that already. */
 static inline struct sn_session *session_begin(const struct sn_state *state, struct sn_state_shard *sh,
-					       uint32_t owner, uint32_t shard, uint8_t proto, uint64_t now)
+					       uint32_t owner, uint32_t shard, uint8_t proto,
+					       enum sn_proto_class class, uint64_t now)
 {
 	struct sn_session *s = (struct sn_session *)slab_take(sh);
 
 	s->entry.last_use = now;
-	s->entry.timeout_ms = timeout_of(&state->owners[owner], proto, 0);
+	s->entry.timeout_ms = state->owners[owner].timeout_ms[class];
 	s->entry.owner = (uint16_t)owner;
 	s->entry.shard = shard & (SN_SHARDS - 1);
 	s->entry.own = SN_SCALES_NONE;

@@ -309,7 +309,7 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 		sh->shard.exhausted++;
 		return NULL;
 	}
-	s = session_begin(partition->state, &sh->shard, run, shard, f->proto, now);
+	s = session_begin(partition->state, &sh->shard, run, shard, f->proto, class, now);
 	s->inside_addr = f->src;
 	s->inside_port = f->sport;
 	s->remote_addr = f->dst;
@@ -337,10 +337,11 @@ uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct 
 	if (unlikely(state->partitioning.by == SN_PARTITION_BY_RSS) && sn_has_ports(f->proto) &&
 	    ((const struct napt_table *)state->tables[state->owners[run].table])->by_end)
 		return sn_rss_bucket(sn_rss_words(f->src, 0, f->sport, 0));
-	if (unlikely(state->owners[run].again) &&
+	/* First what all runs have in common: that lies on a line that is read anyway. */
+	if (unlikely(state->n_translated) && state->owners[run].again &&
 	    sn_range_of(state->translated, state->n_translated, f->src) != SN_NO_INDEX)
 		return sn_flow_shard(state, SN_CUT_BY_PORT, f);
-	return sn_flow_shard(state, SN_CUT_BY_HOST, f);
+	return sn_flow_host_shard(state, f);
 }
 
 struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,

@@ -430,7 +430,7 @@ static struct sn_session *make(struct sn_partition *partition, struct sn_state_t
 		sh->exhausted++;
 		return NULL;
 	}
-	s = session_begin(partition->state, sh, t->owner, shard, f->proto, now);
+	s = session_begin(partition->state, sh, t->owner, shard, f->proto, class, now);
 	s->entry.own_bit = from_outside;
 	s->inside_addr = s->outside_addr = f->src;
 	s->inside_port = s->outside_port = f->sport;
