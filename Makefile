@@ -143,6 +143,10 @@ balancers: engine ## Engine against oracle on BALANCERS (32) random chains with 
 stateful: engine ## Engine against oracle on STATEFUL (32) random chains with stateful firewalls: over a million packets.
 	SINTER_STATEFUL=$(or $(STATEFUL),32) go test ./test/differential -count=1 -timeout 4h -run 'TestStateful' -v
 
+.PHONY: homes
+homes: engine ## Engine against oracle on HOMES (32) random chains with port forwards and static translations: over a million packets.
+	SINTER_HOMES=$(or $(HOMES),32) go test ./test/differential -count=1 -timeout 4h -run 'TestFixedTranslations' -v
+
 .PHONY: conformance
 conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared field by field (root, minutes).
 	go test ./test/conformance -count=1 -timeout 60m -v -packets 200000 -seed $${SEED:-$$(date +%s)}

@@ -80,5 +80,13 @@ func TwoSided(e Element) bool {
 	return ins > 1 && e.Traits().TwoSided
 }
 
+// Leader is implemented by two-sided elements of which a side has several outputs.
+type Leader interface{ LeadsTo(in, out int) bool }
+
 // Leads tells whether packets that come in by an input may leave by an output.
-func Leads(e Element, in, out int) bool { return in != out || !TwoSided(e) }
+func Leads(e Element, in, out int) bool {
+	if l, ok := e.(Leader); ok {
+		return l.LeadsTo(in, out)
+	}
+	return in != out || !TwoSided(e)
+}

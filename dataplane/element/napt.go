@@ -64,6 +64,15 @@ type NAPT struct {
 	Mapping Dependence
 	// Filtering says who may begin a flow from outside, to the outside port of a mapping. It depends on no less than Mapping.
 	Filtering Dependence
+	// Reserved are ports that are never chosen: others have them.
+	Reserved []Reserved
+}
+
+// Reserved is a range of ports of a protocol on an address of a pool.
+type Reserved struct {
+	Proto       uint8
+	Addr        netip.Addr
+	First, Last uint16
 }
 
 // Kind implements Element.
@@ -106,6 +115,9 @@ func (n NAPT) String() string {
 		n.PortMin, n.PortMax, n.MaxSessions, n.Timeouts.TCP, n.Timeouts.TCPTransitory, n.Timeouts.UDP, n.Timeouts.ICMP)
 	if n.Mapping != AddressAndPortDependent {
 		s += fmt.Sprintf(", mapping %s, filtering %s", n.Mapping, n.Filtering)
+	}
+	for _, r := range n.Reserved {
+		s += fmt.Sprintf(", not %s %s:%d-%d", headerspace.Of(uint64(r.Proto)).Format(headerspace.Proto), r.Addr, r.First, r.Last)
 	}
 	return s
 }

@@ -103,12 +103,26 @@ func (n *nat) pass(r *run, at *graph.Node, p *packet, in int) (int, bool) {
 	return 1 - in, false
 }
 
-// resume: the NAPT goes on if it is as it was.
+// resume: the NAPT goes on if it is as it was, but for reserved endpoints: entries that have one end.
 func (n *nat) resume(before meaning) meaning {
-	if old, ok := before.(*nat); ok && reflect.DeepEqual(old.element, n.element) && old.overlaps == n.overlaps {
-		return old
+	old, ok := before.(*nat)
+	if !ok || old.overlaps != n.overlaps {
+		return n
 	}
-	return n
+	was := old.element
+	was.Reserved = n.element.Reserved
+	if !reflect.DeepEqual(was, n.element) {
+		return n
+	}
+	old.element = was
+	for _, e := range old.inside {
+		if old.reserves(e.out) {
+			delete(old.inside, e.flow)
+			delete(old.outside, old.seatOf(e))
+			old.held -= len(e.sessions)
+		}
+	}
+	return old
 }
 
 // nats are the chain's NAPTs.
@@ -238,7 +252,14 @@ func (n *nat) owns(at endpoint) bool {
 	if !hasPorts(at.proto) {
 		return at.port == 0 && slices.Contains(n.pool, at.addr)
 	}
-	return at.port >= n.element.PortMin && at.port <= n.element.PortMax && slices.Contains(n.pool, at.addr)
+	return at.port >= n.element.PortMin && at.port <= n.element.PortMax && slices.Contains(n.pool, at.addr) && !n.reserves(at)
+}
+
+// reserves tells whether others have the endpoint.
+func (n *nat) reserves(at endpoint) bool {
+	return slices.ContainsFunc(n.element.Reserved, func(r element.Reserved) bool {
+		return r.Proto == at.proto && num(r.Addr) == at.addr && r.First <= at.port && at.port <= r.Last
+	})
 }
 
 // allowed tells whether a new entry of the flow may take the endpoint.

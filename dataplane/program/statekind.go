@@ -46,6 +46,9 @@ var naptTables = stateKind{
 		if t.GetMapping() != programpb.Dependence_ADDRESS_AND_PORT_DEPENDENT {
 			text += fmt.Sprintf(", mapping %s, filtering %s", dependence(t.GetMapping()), dependence(t.GetFiltering()))
 		}
+		for _, r := range t.GetReserved() {
+			text += fmt.Sprintf(", not %s %s:%d-%d", map[uint32]string{protoTCP: "tcp", protoUDP: "udp"}[r.GetProto()], address(r.GetAddress()), r.GetFirst(), r.GetLast())
+		}
 		return text
 	},
 	holds: "flows, both ways",

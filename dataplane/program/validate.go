@@ -152,7 +152,9 @@ func naptTable(at string, t *programpb.StateTable) error {
 	if f := t.GetFiltering(); f < 0 || f > t.GetMapping() {
 		return fmt.Errorf("%s: filtering is %d, want at most the mapping, which is %d", at, f, t.GetMapping())
 	}
-	return nil
+	return each(t.GetReserved(), func(j int, r *programpb.ReservedPorts) error {
+		return reservedPorts(fmt.Sprintf("%s: reserved[%d]", at, j), r)
+	})
 }
 
 // heldTwice is an address that two ranges hold.

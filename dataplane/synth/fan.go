@@ -18,8 +18,8 @@ var errFan = errors.New("walk the routes one by one")
 type fan struct {
 	fib    *fib
 	routes []int32 // in order of precedence
-	// dst are the destinations of the packets that came to the table.
-	dst spans
+	// dst are the destinations of the packets that came to the table, given those of all packets that come to the segment.
+	dst, given spans
 	// of are the leaves of a route, by its group; their filters say nothing of destinations.
 	of [][]found
 	// apart are the groups behind which destinations decide something: each route has leaves of its own, in own.
@@ -32,7 +32,7 @@ type fan struct {
 // fanLeaf is a leaf of a fan: the place of its route, and of the leaf among the route's.
 type fanLeaf struct{ at, leaf int }
 
-// to is the destinations of a route's leaves, in buf; none if no packet has them.
+// to is the destinations of a route's leaves, in buf: none if no packet has them, all if each packet of the segment has one of them.
 func (f *fan) to(route int32, buf spans) spans {
 	p := f.fib.prefixes[route].span()
 	if f.dst.isEvery() {
@@ -41,6 +41,9 @@ func (f *fan) to(route int32, buf spans) spans {
 	buf = buf[:0]
 	for i := f.dst.from(p.lo); i < len(f.dst) && f.dst[i].lo <= p.hi; i++ {
 		buf = append(buf, span{max(p.lo, f.dst[i].lo), min(p.hi, f.dst[i].hi)})
+	}
+	if slices.Equal(buf, f.given) {
+		return append(buf[:0], everyAddress...)
 	}
 	return buf
 }
@@ -107,7 +110,7 @@ func (l *lookup) fan(w *walker, t *tcu, node int) error {
 		expired, dead = l.expireTogether(w, t, node, l.outs(f, routes))
 	}
 	out := &fan{
-		fib: f, routes: routes, dst: spansOf(t.filter.Get(headerspace.Dst)),
+		fib: f, routes: routes, dst: spansOf(t.filter.Get(headerspace.Dst)), given: spansOf(w.seg.given.Get(headerspace.Dst)),
 		of: make([][]found, len(f.groups)), apart: make([]bool, len(f.groups)), own: map[int32]leaves{},
 	}
 	walked := make([]bool, len(f.groups))

@@ -169,17 +169,22 @@ func (l *lookup) take(w *walker, t *tcu, node, route, rule int) error {
 
 // walkWritten is walk for a destination that was written on the way.
 func (l *lookup) walkWritten(w *walker, t *tcu, node int) error {
+	e := t.val[headerspace.Dst]
 	if l.Table != nil {
-		to, ok := t.val[headerspace.Dst].set.Only()
-		if !ok || t.val[headerspace.Dst].kind != constE {
+		if e.kind != constE {
 			return w.undecided(t, node, 0)
 		}
+		to, _ := e.set.Only()
 		return l.takeNumber(w, t, node, l.Table.Table().At(uint32(to.Lo)))
 	}
 	f := l.fib()
-	if to, ok := t.val[headerspace.Dst].set.Only(); ok && t.val[headerspace.Dst].kind == constE {
+	if e.kind == constE {
+		to, _ := e.set.Only()
 		route := f.find(uint32(to.Lo))
 		return l.take(w, t, node, route, route)
+	}
+	if e.kind == add && len(f.order) > large { // rather read what was written than try each
+		return w.undecided(t, node, 0)
 	}
 	for _, r := range f.order {
 		i := int(r)

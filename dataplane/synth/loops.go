@@ -114,8 +114,13 @@ func (l *looper) bound() int {
 	return (1 + (l.lookUps+1)*l.starts) * (1 + l.translating() + l.tracking()) * (1 + longest.Generations)
 }
 
-// translating is how many tables give packets other destinations.
+// translating is how many tables and fixed translations give packets other destinations.
 func (l *looper) translating() (n int) {
+	for _, m := range l.w.means {
+		if _, ok := m.(*staticNAT); ok {
+			n++
+		}
+	}
 	for _, node := range l.w.tables {
 		if _, ok := l.w.means[node].(redirecting); ok {
 			n++
@@ -241,6 +246,7 @@ func (l *looper) follow(h hopTo, out []hopTo) []hopTo {
 	}
 	on := func(next hopTo, port int) {
 		next.way = append(h.way[:len(h.way):len(h.way)], hopStep{e.To, port})
+		l.starts = max(l.starts, next.starts)
 		out = l.follow(next, out)
 	}
 	if r, ok := l.w.means[e.To].(routing); ok {

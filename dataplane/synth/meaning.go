@@ -74,6 +74,11 @@ type redirecting interface {
 	redirects() (port int, to spans)
 }
 
+// comingTo is an element of which it is known what comes to an input where a segment begins.
+type comingTo interface {
+	comes(port int) headerspace.Filter
+}
+
 // asking is an element that writes sources, which answers go to.
 type asking interface{ sources() spans }
 

@@ -25,12 +25,16 @@ func (m meter) walk(w *walker, t *tcu, at arrival) error {
 
 func (m meter) leads(h hopTo, in int, on func(hopTo, int)) { on(h, m.Leaves(in)) }
 
-// present is all that a field can be here: of a field that nobody adds to.
+// present is all that a field can be here.
 func (t *tcu) present(f headerspace.Field) headerspace.Set {
-	if t.val[f].kind == ident {
+	switch e := t.val[f]; e.kind {
+	case ident:
 		return t.filter.Get(f)
+	case add:
+		return t.filter.Get(f).PullBack(f, -e.delta)
+	default:
+		return *e.set
 	}
-	return *t.val[f].set
 }
 
 var opMeter = newOperation(operation{

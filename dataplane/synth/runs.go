@@ -84,6 +84,9 @@ func (n *napt) keep(_ *emitter, t *programpb.StateTable) {
 		}
 		t.Pool = append(t.Pool, &programpb.AddressRange{First: v4(a), Last: v4(a)})
 	}
+	for _, r := range n.Reserved {
+		t.Reserved = append(t.Reserved, &programpb.ReservedPorts{Proto: uint32(r.Proto), Address: v4(r.Addr), First: uint32(r.First), Last: uint32(r.Last)})
+	}
 }
 
 // tables writes state tables and the runs that lead into them.

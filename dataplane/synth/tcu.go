@@ -19,7 +19,7 @@ const (
 // expr is a field's symbolic value. For constE, choice and virtual, set is what it can be.
 type expr struct {
 	set   *headerspace.Set
-	delta int32
+	delta int64
 	node  int32 // the NAPT that chose
 	kind  exprKind
 }
@@ -161,7 +161,7 @@ func (t *tcu) read(p headerspace.Filter, f headerspace.Field, want headerspace.S
 		}
 		return []headerspace.Filter{p}, true
 	case add: // the write is pulled back to a condition on the incoming packet
-		p = p.And(f, want.PullBack(f, int64(e.delta)))
+		p = p.And(f, want.PullBack(f, e.delta))
 		if p.IsEmpty() {
 			return nil, true
 		}
@@ -311,7 +311,7 @@ func (v *values) pending() []op {
 			c, _ := e.set.Only()
 			ops = append(ops, op{kind: opSet, field: f, arg: fieldValue(f, c)})
 		case add:
-			ops = append(ops, op{kind: opAddTTL, arg: int64(e.delta - done[f].delta)})
+			ops = append(ops, op{kind: opAddTo(f), field: f, arg: e.delta - done[f].delta})
 		case ident, choice, virtual: // nothing to write: a choice is written by its forward operation
 		}
 	}

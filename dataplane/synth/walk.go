@@ -141,6 +141,9 @@ func (w *walker) nameOf(s start) string {
 	case startTracked:
 		return element.PortName(w.g.Nodes[s.node].Element, s.port) + " at " + name
 	case startCut:
+		if _, ok := w.means[s.node].(*staticNAT); ok {
+			return "at " + element.PortName(w.g.Nodes[s.node].Element, s.port) + " of " + name
+		}
 	}
 	return "at " + name
 }
@@ -160,7 +163,12 @@ func (w *walker) walkSegment(n int, s start, each int) error {
 	t := tcu{filter: everything, live: everyAddress, known: w.known} // the identity: every packet, no operation (SNF, tcu_0)
 	node, port := s.node, s.port
 	switch s.kind {
-	case startEntry, startCut:
+	case startEntry:
+	case startCut:
+		if c, ok := w.means[s.node].(comingTo); ok {
+			t.filter = c.comes(s.port)
+			t.reaches()
+		}
 	case startReturn:
 		run := w.runs.used[s.run]
 		last := run[len(run)-1]

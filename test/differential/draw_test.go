@@ -48,6 +48,7 @@ var shapes = []shape{
 	{name: "branches around two routers", draw: (*drawer).doubleHub},
 	{name: "limits in a row", draw: (*drawer).limits},
 	{name: "balancers in a row", draw: (*drawer).serving},
+	{name: "fixed translations", draw: (*drawer).homes},
 	{name: "a pool that runs out", draw: (*drawer).smallPool, exhausts: true},
 }
 
@@ -249,6 +250,7 @@ var functionDraws = []struct {
 	{2, drawLimiter},
 	{1, drawServing},
 	{2, drawStateful},
+	{1, drawStatic},
 }
 
 // function draws one of the functions.

@@ -89,6 +89,9 @@ func (r *rig) astray(p sent, out []sent) string {
 // rewritesFlows tells whether a function that is no NAPT changes addresses or ports: it takes packets to buckets of no
 // shard's choice.
 func rewritesFlows(n graph.Node) bool {
+	if _, ok := n.Element.(element.StaticNAT); ok {
+		return true
+	}
 	e, ok := n.Element.(element.SetField)
 	return ok && (e.Field == hs.Src || e.Field == hs.Dst || e.Field == hs.SPort || e.Field == hs.DPort)
 }

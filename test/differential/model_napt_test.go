@@ -392,7 +392,7 @@ func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
 	for range ports * len(addrs) {
 		t.cursor = (t.cursor + 1) % (ports * len(addrs))
 		out := netip.AddrPortFrom(packets.Addr(addrs[t.cursor/ports]), uint16(int(p.GetPortMin())+t.cursor%ports))
-		if !m.occupied(table, f, out) {
+		if !m.occupied(table, f, out) && !reserved(p, f.proto, out) {
 			return out, true
 		}
 	}

@@ -263,6 +263,10 @@ func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 		switch op := o.GetOp().(type) {
 		case *programpb.Op_Set:
 			s.set(op.Set.GetField(), op.Set.GetValue())
+		case *programpb.Op_Add:
+			s.add(op.Add.GetField(), op.Add.GetValue())
+		case *programpb.Op_TranslateError:
+			s.translateError(op.TranslateError)
 		case *programpb.Op_AddTtl:
 			s.ip[8] = byte(int32(s.ip[8]) + op.AddTtl)
 		case *programpb.Op_NextHop:

@@ -46,8 +46,11 @@ func (s *Search) Follow(e Edge, p headerspace.Filter) {
 			s.Follow(n.Out[element.NAPTOutside], p.With(headerspace.SPort, headerspace.Full(headerspace.SPort)))
 		}
 	default:
-		if !el.Traits().Generates {
-			for _, out := range n.Out {
+		if el.Traits().Generates {
+			return
+		}
+		for i, out := range n.Out {
+			if element.Leads(el, e.Port, i) {
 				s.Follow(out, p)
 			}
 		}

@@ -1332,6 +1332,7 @@ type StateTable struct {
 	MaxSessions   uint32                 `protobuf:"varint,5,opt,name=max_sessions,json=maxSessions,proto3" json:"max_sessions,omitempty"`
 	Mapping       Dependence             `protobuf:"varint,6,opt,name=mapping,proto3,enum=sinter.program.v1.Dependence" json:"mapping,omitempty"`     // which sessions share an outside address and port (RFC 4787 section 4.1)
 	Filtering     Dependence             `protobuf:"varint,7,opt,name=filtering,proto3,enum=sinter.program.v1.Dependence" json:"filtering,omitempty"` // who may begin a session from outside (section 5); depends on no less than mapping
+	Reserved      []*ReservedPorts       `protobuf:"bytes,8,rep,name=reserved,proto3" json:"reserved,omitempty"`                                      // of the pool, that are never chosen
 	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`                                           // its entries are buckets
 	Balancer      *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"`                                     // its entries are sessions
 	Tracking      *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"`                                     // its entries are flows that firewalls follow
@@ -1416,6 +1417,13 @@ func (x *StateTable) GetFiltering() Dependence {
 		return x.Filtering
 	}
 	return Dependence_ADDRESS_AND_PORT_DEPENDENT
+}
+
+func (x *StateTable) GetReserved() []*ReservedPorts {
+	if x != nil {
+		return x.Reserved
+	}
+	return nil
 }
 
 func (x *StateTable) GetMeter() *Meter {
@@ -2336,6 +2344,8 @@ type Op struct {
 	//	*Op_Balance
 	//	*Op_BalanceBack
 	//	*Op_Admit
+	//	*Op_Add
+	//	*Op_TranslateError
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2459,6 +2469,24 @@ func (x *Op) GetAdmit() *Admit {
 	return nil
 }
 
+func (x *Op) GetAdd() *SetField {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Add); ok {
+			return x.Add
+		}
+	}
+	return nil
+}
+
+func (x *Op) GetTranslateError() *TranslateError {
+	if x != nil {
+		if x, ok := x.Op.(*Op_TranslateError); ok {
+			return x.TranslateError
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -2499,6 +2527,14 @@ type Op_Admit struct {
 	Admit *Admit `protobuf:"bytes,61,opt,name=admit,proto3,oneof"` // makes the entry of a flow
 }
 
+type Op_Add struct {
+	Add *SetField `protobuf:"bytes,52,opt,name=add,proto3,oneof"` // the value is added: src, dst, sport, dport; modulo the field's size
+}
+
+type Op_TranslateError struct {
+	TranslateError *TranslateError `protobuf:"bytes,53,opt,name=translate_error,json=translateError,proto3,oneof"` // of an ICMP error that quotes a packet of a mapping; any other one stays as it is
+}
+
 func (*Op_Set) isOp_Op() {}
 
 func (*Op_AddTtl) isOp_Op() {}
@@ -2516,6 +2552,10 @@ func (*Op_Balance) isOp_Op() {}
 func (*Op_BalanceBack) isOp_Op() {}
 
 func (*Op_Admit) isOp_Op() {}
+
+func (*Op_Add) isOp_Op() {}
+
+func (*Op_TranslateError) isOp_Op() {}
 
 type SetField struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -8061,7 +8101,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vmeter.proto\x1a\x0etracking.proto\"\xee\x03\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xee\x03\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -8104,7 +8144,7 @@ const file_program_proto_rawDesc = "" +
 	"\bNeighbor\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x10\n" +
 	"\x03mac\x18\x02 \x01(\fR\x03mac\x12\x12\n" +
-	"\x04vlan\x18( \x01(\rR\x04vlan\"\xc6\x03\n" +
+	"\x04vlan\x18( \x01(\rR\x04vlan\"\x84\x04\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -8113,7 +8153,8 @@ const file_program_proto_rawDesc = "" +
 	"\bport_max\x18\x04 \x01(\rR\aportMax\x12!\n" +
 	"\fmax_sessions\x18\x05 \x01(\rR\vmaxSessions\x127\n" +
 	"\amapping\x18\x06 \x01(\x0e2\x1d.sinter.program.v1.DependenceR\amapping\x12;\n" +
-	"\tfiltering\x18\a \x01(\x0e2\x1d.sinter.program.v1.DependenceR\tfiltering\x12.\n" +
+	"\tfiltering\x18\a \x01(\x0e2\x1d.sinter.program.v1.DependenceR\tfiltering\x12<\n" +
+	"\breserved\x18\b \x03(\v2 .sinter.program.v1.ReservedPortsR\breserved\x12.\n" +
 	"\x05meter\x18< \x01(\v2\x18.sinter.program.v1.MeterR\x05meter\x127\n" +
 	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\x127\n" +
 	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\"8\n" +
@@ -8177,7 +8218,7 @@ const file_program_proto_rawDesc = "" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\xbd\x02\n" +
+	"\x06reason\"\xbc\x03\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
@@ -8187,7 +8228,9 @@ const file_program_proto_rawDesc = "" +
 	"\x05meter\x18< \x01(\rH\x00R\x05meter\x12\x1a\n" +
 	"\abalance\x182 \x01(\rH\x00R\abalance\x12#\n" +
 	"\fbalance_back\x183 \x01(\rH\x00R\vbalanceBack\x120\n" +
-	"\x05admit\x18= \x01(\v2\x18.sinter.program.v1.AdmitH\x00R\x05admitB\x04\n" +
+	"\x05admit\x18= \x01(\v2\x18.sinter.program.v1.AdmitH\x00R\x05admit\x12/\n" +
+	"\x03add\x184 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03add\x12L\n" +
+	"\x0ftranslate_error\x185 \x01(\v2!.sinter.program.v1.TranslateErrorH\x00R\x0etranslateErrorB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x14\n" +
@@ -8882,14 +8925,16 @@ var file_program_proto_goTypes = []any{
 	(*ShardsPartitioned)(nil),              // 102: sinter.program.v1.ShardsPartitioned
 	(*Shutdown)(nil),                       // 103: sinter.program.v1.Shutdown
 	(*FlowCapabilities_FieldMatching)(nil), // 104: sinter.program.v1.FlowCapabilities.FieldMatching
-	(*Meter)(nil),                          // 105: sinter.program.v1.Meter
-	(*Balancer)(nil),                       // 106: sinter.program.v1.Balancer
-	(*Tracking)(nil),                       // 107: sinter.program.v1.Tracking
-	(*Track)(nil),                          // 108: sinter.program.v1.Track
-	(*Admit)(nil),                          // 109: sinter.program.v1.Admit
-	(*SetBackends)(nil),                    // 110: sinter.program.v1.SetBackends
-	(*BackendsSet)(nil),                    // 111: sinter.program.v1.BackendsSet
-	(*MeterStats)(nil),                     // 112: sinter.program.v1.MeterStats
+	(*ReservedPorts)(nil),                  // 105: sinter.program.v1.ReservedPorts
+	(*Meter)(nil),                          // 106: sinter.program.v1.Meter
+	(*Balancer)(nil),                       // 107: sinter.program.v1.Balancer
+	(*Tracking)(nil),                       // 108: sinter.program.v1.Tracking
+	(*Track)(nil),                          // 109: sinter.program.v1.Track
+	(*Admit)(nil),                          // 110: sinter.program.v1.Admit
+	(*TranslateError)(nil),                 // 111: sinter.program.v1.TranslateError
+	(*SetBackends)(nil),                    // 112: sinter.program.v1.SetBackends
+	(*BackendsSet)(nil),                    // 113: sinter.program.v1.BackendsSet
+	(*MeterStats)(nil),                     // 114: sinter.program.v1.MeterStats
 }
 var file_program_proto_depIdxs = []int32{
 	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -8904,121 +8949,124 @@ var file_program_proto_depIdxs = []int32{
 	20,  // 9: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
 	0,   // 10: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
 	0,   // 11: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
-	105, // 12: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
-	106, // 13: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
-	107, // 14: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
-	26,  // 15: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	26,  // 16: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	28,  // 17: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	24,  // 18: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
-	25,  // 19: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
-	1,   // 20: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	27,  // 21: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	1,   // 22: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	29,  // 23: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	31,  // 24: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	30,  // 25: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	108, // 26: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
-	2,   // 27: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	32,  // 28: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	109, // 29: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	1,   // 30: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	6,   // 31: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	36,  // 32: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	40,  // 33: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	43,  // 34: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	52,  // 35: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	103, // 36: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	58,  // 37: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	61,  // 38: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	64,  // 39: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	67,  // 40: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	72,  // 41: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	73,  // 42: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	77,  // 43: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	83,  // 44: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	89,  // 45: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	92,  // 46: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	97,  // 47: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	99,  // 48: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	93,  // 49: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	101, // 50: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	110, // 51: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
-	37,  // 52: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	42,  // 53: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	44,  // 54: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	54,  // 55: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	59,  // 56: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	62,  // 57: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	66,  // 58: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	68,  // 59: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	75,  // 60: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	78,  // 61: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	88,  // 62: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	90,  // 63: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	98,  // 64: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	100, // 65: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	102, // 66: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	111, // 67: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
-	38,  // 68: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	39,  // 69: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	76,  // 70: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	7,   // 71: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	76,  // 72: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	41,  // 73: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
-	45,  // 74: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	46,  // 75: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	47,  // 76: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	48,  // 77: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	49,  // 78: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	50,  // 79: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	51,  // 80: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	3,   // 81: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	112, // 82: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	4,   // 83: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	53,  // 84: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	55,  // 85: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	56,  // 86: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	57,  // 87: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
-	63,  // 88: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	60,  // 89: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	63,  // 90: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	65,  // 91: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	64,  // 92: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	69,  // 93: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	70,  // 94: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	71,  // 95: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	8,   // 96: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	74,  // 97: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	79,  // 98: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	80,  // 99: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	82,  // 100: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	104, // 101: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	10,  // 102: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	81,  // 103: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	84,  // 104: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	85,  // 105: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	5,   // 106: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	86,  // 107: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	87,  // 108: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	11,  // 109: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	1,   // 110: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	91,  // 111: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	12,  // 112: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	94,  // 113: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	95,  // 114: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	13,  // 115: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	96,  // 116: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	14,  // 117: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	96,  // 118: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	39,  // 119: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	1,   // 120: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	9,   // 121: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	122, // [122:122] is the sub-list for method output_type
-	122, // [122:122] is the sub-list for method input_type
-	122, // [122:122] is the sub-list for extension type_name
-	122, // [122:122] is the sub-list for extension extendee
-	0,   // [0:122] is the sub-list for field type_name
+	105, // 12: sinter.program.v1.StateTable.reserved:type_name -> sinter.program.v1.ReservedPorts
+	106, // 13: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
+	107, // 14: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
+	108, // 15: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
+	26,  // 16: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	26,  // 17: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	28,  // 18: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	24,  // 19: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
+	25,  // 20: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
+	1,   // 21: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	27,  // 22: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	1,   // 23: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	29,  // 24: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	31,  // 25: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	30,  // 26: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	109, // 27: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	2,   // 28: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	32,  // 29: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	110, // 30: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	32,  // 31: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
+	111, // 32: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	1,   // 33: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	6,   // 34: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	36,  // 35: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	40,  // 36: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	43,  // 37: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	52,  // 38: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	103, // 39: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	58,  // 40: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	61,  // 41: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	64,  // 42: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	67,  // 43: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	72,  // 44: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	73,  // 45: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	77,  // 46: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	83,  // 47: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	89,  // 48: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	92,  // 49: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	97,  // 50: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	99,  // 51: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	93,  // 52: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	101, // 53: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	112, // 54: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	37,  // 55: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	42,  // 56: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	44,  // 57: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	54,  // 58: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	59,  // 59: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	62,  // 60: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	66,  // 61: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	68,  // 62: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	75,  // 63: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	78,  // 64: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	88,  // 65: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	90,  // 66: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	98,  // 67: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	100, // 68: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	102, // 69: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	113, // 70: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	38,  // 71: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	39,  // 72: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	76,  // 73: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	7,   // 74: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	76,  // 75: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	41,  // 76: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
+	45,  // 77: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	46,  // 78: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	47,  // 79: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	48,  // 80: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	49,  // 81: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	50,  // 82: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	51,  // 83: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	3,   // 84: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	114, // 85: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	4,   // 86: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	53,  // 87: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	55,  // 88: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	56,  // 89: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	57,  // 90: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
+	63,  // 91: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	60,  // 92: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	63,  // 93: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	65,  // 94: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	64,  // 95: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	69,  // 96: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	70,  // 97: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	71,  // 98: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 99: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	74,  // 100: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	79,  // 101: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	80,  // 102: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	82,  // 103: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	104, // 104: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 105: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	81,  // 106: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	84,  // 107: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	85,  // 108: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 109: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	86,  // 110: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	87,  // 111: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 112: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 113: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	91,  // 114: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 115: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	94,  // 116: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	95,  // 117: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 118: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	96,  // 119: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 120: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	96,  // 121: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	39,  // 122: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 123: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 124: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	125, // [125:125] is the sub-list for method output_type
+	125, // [125:125] is the sub-list for method input_type
+	125, // [125:125] is the sub-list for extension type_name
+	125, // [125:125] is the sub-list for extension extendee
+	0,   // [0:125] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -9029,6 +9077,7 @@ func file_program_proto_init() {
 	file_balancer_proto_init()
 	file_meter_proto_init()
 	file_tracking_proto_init()
+	file_translation_proto_init()
 	file_program_proto_msgTypes[14].OneofWrappers = []any{
 		(*Leg_Output)(nil),
 		(*Leg_Drop)(nil),
@@ -9051,6 +9100,8 @@ func file_program_proto_init() {
 		(*Op_Balance)(nil),
 		(*Op_BalanceBack)(nil),
 		(*Op_Admit)(nil),
+		(*Op_Add)(nil),
+		(*Op_TranslateError)(nil),
 	}
 	file_program_proto_msgTypes[19].OneofWrappers = []any{
 		(*Request_Hello)(nil),

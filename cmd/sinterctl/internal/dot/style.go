@@ -47,6 +47,7 @@ func init() {
 	draw(writePaint, func(e element.SetField) string {
 		return fmt.Sprintf("%s := %s", e.Field, headerspace.Single(e.Value).Format(e.Field))
 	})
+	draw(writePaint, func(e element.StaticNAT) string { return describe.Count(len(e.Mappings), "fixed translation") })
 	draw(statePaint, func(e element.NAPT) string { return napt(e) })
 	draw(statePaint, func(e element.Meter) string { return meter(e) })
 	draw(makePaint, func(e element.ICMPError) string { return fmt.Sprintf("type %d code %d", e.Type, e.Code) })

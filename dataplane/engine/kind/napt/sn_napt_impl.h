@@ -22,7 +22,7 @@ _Static_assert(NAPT_ESTABLISHED < SN_OWNER_TIMEOUTS && SN_PROTOS <= SN_QUOTA_CLA
 /*
  * Outside addresses and ports that serve alike. A slot never used is 0; one in use holds the session's
  * index + 1; a free one SLOT_FREE and the next free one + 1, so that the port that rests longest is taken
- * next.
+ * next. One that is reserved looks as the last free one, but is in no list.
  */
 struct queue {
 	uint32_t fresh; /* slots from here on were never used (or are taken by sessions that moved in) */
@@ -71,16 +71,29 @@ struct napt_shard {
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct napt_shard) == 192, "three cache lines");
 
-/* A table's configuration, beside that of all. */
+/* Ports of an address of the pool that others have. */
+struct napt_reserved {
+	uint32_t address;
+	uint16_t first, last;
+	uint32_t class; /* enum sn_proto_class */
+};
+
+/* A table's configuration, beside that of all; behind the pool are n_reserved of these, see reserved_of(). */
 struct napt_config {
 	uint64_t n_addresses;
 	uint32_t port_min, port_max;
 	uint32_t n_pool;
+	uint32_t n_reserved;
 	uint8_t mapping, filtering; /* enum sn_dependence */
 	bool shared;		    /* some table of the program has mappings that sessions share */
 	uint8_t pad;		    /* 0 */
 	struct sn_range pool[];	    /* ascending, disjoint */
 };
+
+static inline struct napt_reserved *reserved_of(struct napt_config *c)
+{
+	return (struct napt_reserved *)&c->pool[c->n_pool];
+}
 
 struct napt_table {
 	struct sn_state_table table;

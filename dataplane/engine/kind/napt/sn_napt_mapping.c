@@ -96,7 +96,7 @@ bool sn_mapping_taken(const struct sn_state *state, const struct napt_table *t, 
 	uint32_t known = sn_mapping_find(state, t, sh, s->entry.owner, &f);
 
 	if (!is_mapped(m))
-		return known != SN_NO_INDEX;
+		return m->word != 0 || known != SN_NO_INDEX;
 	return known != slot ||
 	       session_find(sh, s->entry.owner, &f, hash_inside(state, t, s->entry.owner, &f)) != NULL;
 }

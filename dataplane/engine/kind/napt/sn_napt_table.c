@@ -32,6 +32,24 @@ static int decode_pool(struct sn_builder *b, struct napt_config *c,
 	return 0;
 }
 
+static int decode_reserved(struct sn_builder *b, struct napt_config *c,
+			   const Sinter__Program__V1__StateTable *from)
+{
+	for (uint32_t i = 0; i < c->n_reserved; i++) {
+		const Sinter__Program__V1__ReservedPorts *r = from->reserved[i];
+
+		if (r->proto != SN_TCP && r->proto != SN_UDP)
+			return sn_build_fail(b, "reserved[%u]: proto is %u, want 6 or 17", i, r->proto);
+		if (r->first > r->last || r->last > 65535)
+			return sn_build_fail(
+				b, "reserved[%u]: ports are %u-%u, want an ascending range up to 65535", i,
+				r->first, r->last);
+		reserved_of(c)[i] = (struct napt_reserved){r->address, (uint16_t)r->first, (uint16_t)r->last,
+							   ported_class_of((uint8_t)r->proto)};
+	}
+	return 0;
+}
+
 int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
 		   const Sinter__Program__V1__StateTable *from)
 {
@@ -48,19 +66,21 @@ int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
 	if ((uint32_t)from->filtering > (uint32_t)from->mapping)
 		return sn_build_fail(b, "filtering is %d, want at most the mapping, which is %d",
 				     (int)from->filtering, (int)from->mapping);
-	to->own_size = sizeof(*c) + from->n_pool * sizeof(*c->pool);
+	to->own_size = sizeof(*c) + from->n_pool * sizeof(*c->pool) +
+		       from->n_reserved * sizeof(struct napt_reserved);
 	c = to->own = sn_build_array(1, to->own_size);
 	if (!c)
 		return sn_build_no_memory(b);
 	c->port_min = from->port_min;
 	c->port_max = from->port_max;
 	c->n_pool = (uint32_t)from->n_pool;
+	c->n_reserved = (uint32_t)from->n_reserved;
 	c->mapping = (uint8_t)from->mapping;
 	c->filtering = (uint8_t)from->filtering;
 	for (size_t i = 0; i < b->msg->n_tables; i++)
 		c->shared |= b->msg->tables[i]->mapping !=
 			     SINTER__PROGRAM__V1__DEPENDENCE__ADDRESS_AND_PORT_DEPENDENT;
-	return decode_pool(b, c, from);
+	return decode_pool(b, c, from) || decode_reserved(b, c, from) ? -EINVAL : 0;
 }
 
 /* ---- in memory ---- */
@@ -194,6 +214,23 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 	return 0;
 }
 
+/* Slots of ports that others have are never free. */
+static void reserve(const struct napt_table *t, struct napt_shard *sh, uint32_t number)
+{
+	struct napt_config *c = t->table.config.own;
+
+	for (uint32_t i = 0; i < c->n_reserved; i++) {
+		const struct napt_reserved *r = &reserved_of(c)[i];
+
+		for (uint32_t port = r->first; port <= r->last; port++) {
+			uint32_t slot = slot_of(t, sh, r->address, port);
+
+			if (slot != SN_NO_INDEX && (t->cosets || ((port ^ number) & t->table.mask) == 0))
+				*slot_at(sh, r->class, slot) = SLOT_FREE;
+		}
+	}
+}
+
 void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shard *shard, uint32_t number,
 			void *memory, void *rows)
 {
@@ -216,4 +253,5 @@ void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shar
 	sh->slots = rows;
 	sh->slot_log = slot_log(t);
 	sh->apart = (slots_size(t) / sizeof(*sh->slots) >> sh->slot_log) & 0x0fffffff;
+	reserve(t, sh, number);
 }

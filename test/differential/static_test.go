@@ -1,0 +1,111 @@
+package differential
+
+import (
+	"net/netip"
+	"os"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+)
+
+// chainsOfHomes is how many chains with fixed translations run: SINTER_HOMES, or the usual number.
+func chainsOfHomes(t *testing.T, usual int) int {
+	t.Helper()
+	s := os.Getenv("SINTER_HOMES")
+	if s == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 {
+		t.Fatalf("SINTER_HOMES is %q, want a number of chains, such as 32", s)
+	}
+	return n
+}
+
+// TestFixedTranslationsDoWhatTheUnmergedChainDoes runs random chains, each with a NAPT that has port forwards, addresses of their own for some
+// hosts and, mostly, hairpinning, while time goes on between packets. A seed by itself:
+//
+//	SINTER_HOMES=17 go test ./test/differential -run 'TestFixedTranslations.*/^17$' -v
+func TestFixedTranslationsDoWhatTheUnmergedChainDoes(t *testing.T) {
+	needHarness(t)
+	compared := 0
+	for seed := 1; seed <= chainsOfHomes(t, scale(8, 3)); seed++ {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			r := rapid.Custom(func(rt *rapid.T) *rig {
+				r, err := newRig(drawChain(rt, shape{name: "homes", draw: (*drawer).homes}))
+				if err != nil {
+					rt.Fatal(err)
+				}
+				return r
+			}).Example(seed)
+			if err := r.drive(t.Context(), uint64(seed), scale(45_000, 8_000), true); err != nil {
+				t.Fatalf("%v\n%s", err, dump(r.g))
+			}
+			compared += r.stats.packets
+		})
+	}
+	t.Logf("%d packets", compared)
+}
+
+// someMappings are one of each kind.
+var someMappings = element.StaticNAT{Mappings: []element.StaticMapping{
+	{Inside: netip.PrefixFrom(addr4(10, 1, 2, 0), 28), Outside: netip.PrefixFrom(addr4(100, 66, 1, 0), 28)},
+	{Inside: netip.PrefixFrom(addr4(10, 1, 3, 1), 32), Outside: netip.PrefixFrom(addr4(100, 65, 1, 1), 32)},
+	{Proto: 6, Inside: netip.PrefixFrom(addr4(10, 1, 3, 2), 32), Outside: netip.PrefixFrom(addr4(100, 64, 1, 1), 32), InsidePort: 80, OutsidePort: 8080, Ports: 3},
+	{Proto: 17, Inside: netip.PrefixFrom(addr4(10, 1, 3, 2), 32), Outside: netip.PrefixFrom(addr4(100, 64, 1, 1), 32), InsidePort: 5000, OutsidePort: 5000, Ports: 1},
+}}
+
+// TestFixedTranslationsNeedNoStateOfTwoShards has three workers. What hosts inside send each other by fixed translations meets the NAPT once;
+// by ports of the pool, twice: then all state is one unit.
+func TestFixedTranslationsNeedNoStateOfTwoShards(t *testing.T) {
+	needHarness(t)
+	for name, c := range map[string]struct {
+		turn    hairpinning
+		mapping element.Dependence
+		shards  int
+	}{
+		"none": {never, element.AddressAndPortDependent, buckets}, "fixed": {byFixed, element.AddressAndPortDependent, buckets}, "all": {byAll, element.AddressAndPortDependent, 1},
+		"fixed, shared ports": {byFixed, element.EndpointIndependent, buckets}, "all, shared ports": {byAll, element.EndpointIndependent, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := new(builder)
+			b.g.Chain = "home-" + name
+			lan, wan := b.plainLinks()
+			faces := b.router("rt", addr4(172, 16, 0, 1), 2, discards, []route{
+				{prefix: netip.MustParsePrefix("10.0.0.0/8"), face: 0}, {prefix: netip.MustParsePrefix("0.0.0.0/0"), face: 1},
+			})
+			b.link(lan, faces[0])
+			in, out := b.home("home", element.NAPT{
+				Pool: []netip.Addr{addr4(100, 64, 1, 1)}, PortMin: 1024, PortMax: 65535, Timeouts: timeouts, MaxSessions: 1 << 16, Mapping: c.mapping, Filtering: c.mapping,
+				Reserved: []element.Reserved{{Proto: 6, Addr: addr4(100, 64, 1, 1), First: 8080, Last: 8082}, {Proto: 17, Addr: addr4(100, 64, 1, 1), First: 5000, Last: 5000}},
+			}, someMappings, c.turn)
+			b.link(faces[1], in)
+			b.link(out, wan)
+			r, err := newRig(&b.g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.workers, r.cut = 3, partitionByHost
+			if err := r.start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			stats, err := r.engine.Stats(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.engine.kill()
+			if n := len(stats.GetShards()); n != c.shards {
+				t.Errorf("state is cut into %d, want %d", n, c.shards)
+			}
+			if err := r.drive(t.Context(), 1, scale(30_000, 6_000), true); err != nil {
+				t.Fatalf("%v\n%s", err, dump(r.g))
+			}
+			if n := r.stats.drops[notOurs]; n > 0 {
+				t.Errorf("%d packets needed the state of two workers", n)
+			}
+		})
+	}
+}
