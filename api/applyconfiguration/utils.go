@@ -126,6 +126,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PerSubscriberApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Placement"):
 		return &apiv1alpha1.PlacementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PortForward"):
+		return &apiv1alpha1.PortForwardApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RateLimit"):
 		return &apiv1alpha1.RateLimitApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RateLimiter"):
@@ -160,6 +162,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ServiceRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SetFieldElement"):
 		return &apiv1alpha1.SetFieldElementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("StaticTranslation"):
+		return &apiv1alpha1.StaticTranslationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Status"):
 		return &apiv1alpha1.StatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("StoreObject"):

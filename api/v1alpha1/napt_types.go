@@ -26,14 +26,40 @@ const (
 // NAPT translates the source address and port of packets from its port `inside`
 // to its port `outside`, and back (RFC 3022, RFC 4787, RFC 5382, RFC 5508).
 // +kubebuilder:validation:XValidation:rule="!has(self.filtering) || self.filtering == 'AddressAndPortDependent' || has(self.mapping) && (self.mapping == 'EndpointIndependent' || self.mapping == self.filtering)",message="filtering must not depend on less than mapping: give EndpointIndependent mapping, or stricter filtering"
+// +kubebuilder:validation:XValidation:rule="has(self.pool) || has(self.static) || has(self.masquerade) && self.masquerade",message="give outside addresses: a pool, masquerade, or static translations"
+// +kubebuilder:validation:XValidation:rule="!has(self.pool) || !has(self.masquerade) || !self.masquerade",message="give a pool or masquerade, not both"
 type NAPT struct {
 	// Pool is the outside addresses: addresses, prefixes or ranges, at most 4096
 	// addresses in all.
-	// +required
+	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
 	Pool []AddressSet `json:"pool,omitempty"`
+
+	// Masquerade has the address of the interface outside as pool.
+	// +optional
+	Masquerade bool `json:"masquerade,omitempty"`
+
+	// PortForwards are services of hosts inside.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	PortForwards []PortForward `json:"portForwards,omitempty"`
+
+	// Static translations are for addresses with outside addresses of their own.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=256
+	Static []StaticTranslation `json:"static,omitempty"`
+
+	// Hairpinning says by which outside addresses and ports hosts inside reach each other: by those of `portForwards` and `static`
+	// (Fixed), also by those of the pool (All), or by none.
+	// +optional
+	// +kubebuilder:default=Fixed
+	Hairpinning Hairpinning `json:"hairpinning,omitempty"`
 
 	// Ports (and ICMP identifiers) used on each address.
 	// +optional

@@ -83,6 +83,14 @@ func (i inElement) NAPT(field string, spec *v1alpha1.NAPT, owner string) element
 	if len(spec.Exempt) > 0 {
 		i.b.fail(i.f.object, i.path+"."+field+".exempt", "", "is for the function napt; link a classifier before the element, with a way round it")
 	}
+	for _, has := range []struct {
+		member string
+		has    bool
+	}{{"portForwards", len(spec.PortForwards) > 0}, {"static", len(spec.Static) > 0}, {"hairpinning", spec.Hairpinning == v1alpha1.HairpinAll}} {
+		if has.has {
+			i.b.fail(i.f.object, i.path+"."+field+"."+has.member, "", "is for the function napt; take that in place of the element")
+		}
+	}
 	return i.b.napt(i.f, i.path+"."+field, spec, owner)
 }
 

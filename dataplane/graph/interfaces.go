@@ -193,7 +193,7 @@ func (b *builder) addProxy(at port, list []netip.Addr) {
 			continue
 		}
 		for _, a := range list {
-			if i.Prefix.Contains(a) && !slices.Contains(i.Addresses, a) && !slices.Contains(i.Proxy, a) {
+			if i.Prefix.Contains(a) && a != i.Prefix.Addr() && !slices.Contains(i.Addresses, a) && !slices.Contains(i.Proxy, a) {
 				i.Proxy = append(i.Proxy, a)
 			}
 		}

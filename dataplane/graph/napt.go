@@ -53,17 +53,22 @@ func (napt) joinRealms(*function, realms) {}
 
 func (napt) traits() traits { return traits{translates: true} }
 
-// lower makes the element "nat/napt", and before each of its sides, if something is exempt, a classifier "nat/inside" for that.
+// answers: hosts inside reach each other by outside addresses.
+func (n napt) answers(*builder) bool {
+	return n.spec.Hairpinning == v1alpha1.HairpinAll ||
+		n.spec.Hairpinning == v1alpha1.HairpinFixed && len(n.spec.PortForwards)+len(n.spec.Static) > 0
+}
+
+// lower makes the element "nat/napt", before it, if there are fixed translations, "nat/static" (see translation), and before each of its sides, if
+// something is exempt, a classifier "nat/inside" for that.
 func (n napt) lower(b *builder, f *function) {
-	e := b.napt(f, f.path, n.spec, f.name)
+	t := b.translation(f, n)
 	exempt := b.exemptions(f, n.spec.Exempt)
-	node := b.add(f.name, f.name+"/napt", e)
 	for side, name := range twoSides {
 		if !b.reached[port{f.name, name}] {
 			continue
 		}
-		b.exit(node, 1-side, f, opposite(name)) // out by the other side
-		f.entry[name] = Edge{To: node, Port: side}
+		f.entry[name] = t.entry(side)
 		if len(exempt[side]) > 0 {
 			const translated, passes = 0, 1
 			c := b.add(f.name, f.name+"/"+name, element.Classifier{Rules: exempt[side], Default: translated, Outs: 2})
@@ -95,7 +100,11 @@ func (b *builder) exemptions(f *function, list []v1alpha1.NAPTExemption) (sides 
 // napt reads a NAPT's parameters. Its two sides are ports of the owner.
 func (b *builder) napt(f *function, field string, spec *v1alpha1.NAPT, owner string) element.NAPT {
 	p := pooled{inside: port{owner, inside}, outside: port{owner, outside}, object: f.object, portMin: spec.Ports.Min, portMax: spec.Ports.Max}
-	b.readPool(&p, field+".pool", spec.Pool)
+	if spec.Masquerade {
+		b.masquerade(&p, field+".masquerade")
+	} else {
+		b.readPool(&p, field+".pool", spec.Pool)
+	}
 	b.pools = append(b.pools, p)
 	e := element.NAPT{
 		Pool:    p.pool,

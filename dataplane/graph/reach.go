@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/graph/fixed"
 )
 
 // realms are the address realms of the chain: ports and interfaces between which
@@ -141,12 +142,17 @@ func (b *builder) behind(p port) behind {
 	return out
 }
 
-// poolPrefixes is the pool as prefixes; what cannot be read is said elsewhere.
+// poolPrefixes is the pool, and what else is outside of fixed translations, as prefixes; what cannot be read is said elsewhere.
 func poolPrefixes(n *v1alpha1.NAPT) []netip.Prefix {
 	var out []netip.Prefix
 	for _, s := range n.Pool {
 		if r, p := rules.ParseAddressSet(string(s)); p == nil || p.Warning {
 			out = append(out, r.Prefixes()...)
+		}
+	}
+	for _, p := range fixed.Outside(n) {
+		if !slices.Contains(out, p) {
+			out = append(out, p)
 		}
 	}
 	return out

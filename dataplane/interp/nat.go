@@ -103,7 +103,8 @@ func (n *nat) pass(r *run, at *graph.Node, p *packet, in int) (int, bool) {
 	return 1 - in, false
 }
 
-// resume: the NAPT goes on if it is as it was, but for reserved endpoints: entries that have one end.
+// resume: the NAPT goes on if it is as it was, except for reserved endpoints: entries that have one end. A loose one stands for any
+// endpoint, and stays.
 func (n *nat) resume(before meaning) meaning {
 	old, ok := before.(*nat)
 	if !ok || old.overlaps != n.overlaps {
@@ -116,7 +117,7 @@ func (n *nat) resume(before meaning) meaning {
 	}
 	old.element = was
 	for _, e := range old.inside {
-		if old.reserves(e.out) {
+		if !e.loose && old.reserves(e.out) {
 			delete(old.inside, e.flow)
 			delete(old.outside, old.seatOf(e))
 			old.held -= len(e.sessions)

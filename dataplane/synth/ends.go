@@ -55,7 +55,7 @@ type answer struct {
 }
 
 // icmpErrors are unreachable, source quench, redirect, time exceeded and parameter problem.
-var icmpErrors = headerspace.Filter{}.With(headerspace.ICMPType, headerspace.Of(3, 4, 5, 11, 12))
+var icmpErrors = headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(1)).With(headerspace.ICMPType, headerspace.Of(3, 4, 5, 11, 12))
 
 // walk: behind a NAPT, ICMP errors end as drops. Else the engine would look for their flow's session by the run that ends here, and the flow,
 // which went on, may have another one.

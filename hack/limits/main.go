@@ -1,4 +1,4 @@
-// Command limits checks how long functions and files are, and how many files folders have, as far as Go and C are written by hand.
+// Command limits checks how long functions and files are, as far as Go and C are written by hand.
 package main
 
 import (
@@ -15,11 +15,7 @@ import (
 const (
 	functionLines = 60
 	fileLines     = 600
-	folderFiles   = 25 // source files that are not tests, in a folder below those of crowded
 )
-
-// crowded are the folders below which files are counted.
-var crowded = []string{"dataplane/", "controllers/"}
 
 func main() {
 	if err := run("."); err != nil {
@@ -65,7 +61,6 @@ func git(folder string, args ...string) (string, error) {
 // measure finds what is beyond a limit in files.
 func measure(root fs.FS, paths []string) ([]violation, error) {
 	var found []violation
-	folders := map[string]int{}
 	for _, path := range paths {
 		text, err := fs.ReadFile(root, path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -74,14 +69,11 @@ func measure(root fs.FS, paths []string) ([]violation, error) {
 		if err != nil {
 			return nil, err
 		}
-		f, err := measureFile(path, text)
+		violations, err := measureFile(path, text)
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, f.violations...)
-		if f.counts {
-			folders[f.folder]++
-		}
+		found = append(found, violations...)
 	}
-	return append(found, measureFolders(folders)...), nil
+	return found, nil
 }

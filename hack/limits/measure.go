@@ -6,7 +6,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -19,36 +18,27 @@ type violation struct {
 	text string
 }
 
-// measured is what is known of a file.
-type measured struct {
-	violations []violation
-	folder     string
-	counts     bool // among its folder's source files
-}
-
-func measureFile(name string, text []byte) (*measured, error) {
-	m := &measured{folder: path.Dir(name)}
+// measureFile finds what is beyond a limit in a file. Generated files have none.
+func measureFile(name string, text []byte) (found []violation, err error) {
 	functions, known := functionsOfC(text), path.Base(name)
-	m.counts = !strings.HasPrefix(known, "test_")
 	if path.Ext(name) == ".go" {
 		generated := false
-		var err error
 		if functions, generated, err = functionsOfGo(name, text); err != nil || generated {
-			return m, err
+			return nil, err
 		}
-		known, m.counts = name, !strings.HasSuffix(name, "_test.go")
+		known = name
 	}
 	if n := bytes.Count(text, []byte("\n")); n > fileLines {
-		m.violations = append(m.violations, violation{known, fmt.Sprintf("%s has %d lines, more than %d: split it by what its parts do", name, n, fileLines)})
+		found = append(found, violation{known, fmt.Sprintf("%s has %d lines, more than %d: split it by what its parts do", name, n, fileLines)})
 	}
 	for _, f := range functions {
 		if n := f.last - f.first + 1; n > functionLines {
-			m.violations = append(m.violations, violation{
+			found = append(found, violation{
 				known + ": " + f.name, fmt.Sprintf("%s:%d: %s has %d lines, more than %d: give parts of it names of their own", name, f.first, f.name, n, functionLines),
 			})
 		}
 	}
-	return m, nil
+	return found, nil
 }
 
 // function is a function's place in its file, from the first line of its type to its last brace.
@@ -96,17 +86,6 @@ func functionsOfC(text []byte) (list []function) {
 		}
 	}
 	return list
-}
-
-// measureFolders finds folders that have too many source files.
-func measureFolders(files map[string]int) (found []violation) {
-	for _, folder := range slices.Sorted(maps.Keys(files)) {
-		below := func(parent string) bool { return strings.HasPrefix(folder, parent) }
-		if n := files[folder]; n > folderFiles && slices.ContainsFunc(crowded, below) {
-			found = append(found, violation{folder, fmt.Sprintf("%s has %d source files, more than %d: give some a folder of their own", folder, n, folderFiles)})
-		}
-	}
-	return found
 }
 
 // judge gives a line for each violation that is no exception, and for each exception that is no violation any more.

@@ -104,7 +104,7 @@ func (b *builder) home(name string, n element.NAPT, e element.StaticNAT, turn ha
 
 // homes is a line with a NAPT that has fixed translations.
 func (d *drawer) homes() {
-	d.napts = maxNAPTs // it is the only one
+	d.napts++
 	a, b := d.attach(), d.attach()
 	ends := [2]int{0, 1}
 	n := element.NAPT{

@@ -5,10 +5,12 @@ import (
 	"os"
 	"strconv"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 )
 
 // chainsOfHomes is how many chains with fixed translations run: SINTER_HOMES, or the usual number.
@@ -107,5 +109,92 @@ func TestFixedTranslationsNeedNoStateOfTwoShards(t *testing.T) {
 				t.Errorf("%d packets needed the state of two workers", n)
 			}
 		})
+	}
+}
+
+// TestAPortThatIsForwardedEndsTheSessionThatHadIt forwards 200 ports of a NAPT's only address while sessions have them: these
+// sessions end, in engine and oracle alike, and no other does. When the ports are free again, new sessions get them.
+func TestAPortThatIsForwardedEndsTheSessionThatHadIt(t *testing.T) {
+	needHarness(t)
+	for _, mapping := range []element.Dependence{element.AddressAndPortDependent, element.AddressDependent, element.EndpointIndependent} {
+		t.Run(mapping.String(), func(t *testing.T) {
+			home := func(forwarded bool) *rig {
+				b := new(builder)
+				b.g.Chain = "home-of-forwards"
+				lan, wan := b.plainLinks()
+				n := element.NAPT{
+					Pool: []netip.Addr{addr4(100, 64, 1, 1)}, PortMin: 1024, PortMax: 65535, Timeouts: timeouts, MaxSessions: 1 << 16, Mapping: mapping, Filtering: mapping,
+				}
+				e := someMappings
+				if forwarded {
+					for _, proto := range []uint8{6, 17} {
+						e.Mappings = append(e.Mappings[:len(e.Mappings):len(e.Mappings)], element.StaticMapping{
+							Proto: proto, Inside: netip.PrefixFrom(addr4(10, 1, 3, 9), 32), Outside: netip.PrefixFrom(n.Pool[0], 32),
+							InsidePort: 30000, OutsidePort: 1100, Ports: 200,
+						})
+						n.Reserved = append(n.Reserved, element.Reserved{Proto: proto, Addr: n.Pool[0], First: 1100, Last: 1299})
+					}
+				}
+				in, out := b.home("home", n, e, byFixed)
+				b.link(lan, in)
+				b.link(out, wan)
+				r, err := newRig(&b.g)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			endSessionsByForwards(t, home)
+		})
+	}
+}
+
+// endSessionsByForwards has traffic run through a chain without forwards, one with, and the first one again.
+func endSessionsByForwards(t *testing.T, home func(forwarded bool) *rig) {
+	t.Helper()
+	r := home(false)
+	if err := r.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer r.engine.kill()
+	now := time.Second
+	run := func() {
+		traffic := newTraffic(uint64(now), r.g, r.res.Program)
+		for range scale(60, 20) {
+			next := step{now: now}
+			for range batch {
+				next.packets = append(next.packets, traffic.next())
+			}
+			left, err := r.run(t.Context(), next)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, p := range next.packets {
+				traffic.saw(p, left[i])
+			}
+			now += 10 * time.Millisecond
+		}
+	}
+	run()
+	for _, forwarded := range []bool{true, false} {
+		next := home(forwarded)
+		encoded, err := program.Encode(next.res.Program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := len(r.oracle.Sessions(now))
+		loaded, err := r.load(t.Context(), encoded, next.res)
+		if err != nil {
+			t.Fatal(r.engine.died(err))
+		}
+		r.continueWith(next)
+		ended := before - len(r.oracle.Sessions(now))
+		if uint64(ended) != loaded.GetSessionsDropped() || forwarded != (ended > 0) || ended == before {
+			t.Errorf("forwarded: %t: of %d sessions the engine ended %d, the oracle %d", forwarded, before, loaded.GetSessionsDropped(), ended)
+		}
+		run()
+	}
+	if err := r.finish(t.Context(), now); err != nil {
+		t.Error(err)
 	}
 }

@@ -258,7 +258,35 @@ func (s *swapper) revise() *graph.Graph {
 			n.Element = e
 		}
 	}
+	if all && s.IntN(2) == 0 {
+		s.reviseForwards(g.Nodes)
+	}
 	return &g
+}
+
+// reviseForwards leads ports that are forwarded to other ports of their hosts. Elements that have one table in common go on to do so.
+func (s *swapper) reviseForwards(nodes []graph.Node) {
+	changed := map[element.StaticMapping]element.StaticMapping{}
+	for i := range nodes {
+		e, ok := nodes[i].Element.(element.StaticNAT)
+		if !ok {
+			continue
+		}
+		e.Mappings = slices.Clone(e.Mappings)
+		for j, m := range e.Mappings {
+			if _, known := changed[m]; !known && m.Proto != 0 && s.IntN(2) == 0 {
+				next := m
+				next.InsidePort = uint16(1 + s.IntN(65536-m.Ports))
+				changed[m] = next
+			}
+			if next, ok := changed[m]; ok {
+				e.Mappings[j] = next
+			} else {
+				changed[m] = m
+			}
+		}
+		nodes[i].Element = e
+	}
 }
 
 // reviseBackends takes some backends away, drains some, and adds one at times.

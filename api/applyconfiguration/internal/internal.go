@@ -724,6 +724,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: port
       type:
         scalar: numeric
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Hairpinning
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.HealthCheck
   map:
     fields:
@@ -1162,10 +1164,17 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.EndpointDependence
       default: AddressAndPortDependent
+    - name: hairpinning
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Hairpinning
+      default: Fixed
     - name: mapping
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.EndpointDependence
       default: AddressAndPortDependent
+    - name: masquerade
+      type:
+        scalar: boolean
     - name: maxSessions
       type:
         scalar: numeric
@@ -1176,12 +1185,24 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
           elementRelationship: atomic
+    - name: portForwards
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.PortForward
+          elementRelationship: atomic
     - name: ports
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTPorts
       default:
         max: 65535
         min: 1024
+    - name: static
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.StaticTranslation
+          elementRelationship: atomic
     - name: timeouts
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTTimeouts
@@ -1334,6 +1355,25 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.Toleration
           elementRelationship: atomic
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.PortForward
+  map:
+    fields:
+    - name: inside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
+    - name: insidePorts
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: outside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
+    - name: outsidePorts
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: protocol
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ServiceProtocol
+      default: TCP
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Prefix
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ProgramEncoding
@@ -1762,6 +1802,15 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Spread
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.StaticTranslation
+  map:
+    fields:
+    - name: inside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
+    - name: outside
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Status
   map:
     fields:

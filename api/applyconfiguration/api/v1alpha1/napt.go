@@ -15,6 +15,15 @@ type NAPTApplyConfiguration struct {
 	// Pool is the outside addresses: addresses, prefixes or ranges, at most 4096
 	// addresses in all.
 	Pool []apiv1alpha1.AddressSet `json:"pool,omitempty"`
+	// Masquerade has the address of the interface outside as pool.
+	Masquerade *bool `json:"masquerade,omitempty"`
+	// PortForwards are services of hosts inside.
+	PortForwards []PortForwardApplyConfiguration `json:"portForwards,omitempty"`
+	// Static translations are for addresses with outside addresses of their own.
+	Static []StaticTranslationApplyConfiguration `json:"static,omitempty"`
+	// Hairpinning says by which outside addresses and ports hosts inside reach each other: by those of `portForwards` and `static`
+	// (Fixed), also by those of the pool (All), or by none.
+	Hairpinning *apiv1alpha1.Hairpinning `json:"hairpinning,omitempty"`
 	// Ports (and ICMP identifiers) used on each address.
 	Ports *NAPTPortsApplyConfiguration `json:"ports,omitempty"`
 	// Timeouts after which an idle session ends.
@@ -46,6 +55,48 @@ func (b *NAPTApplyConfiguration) WithPool(values ...apiv1alpha1.AddressSet) *NAP
 	for i := range values {
 		b.Pool = append(b.Pool, values[i])
 	}
+	return b
+}
+
+// WithMasquerade sets the Masquerade field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Masquerade field is set to the value of the last call.
+func (b *NAPTApplyConfiguration) WithMasquerade(value bool) *NAPTApplyConfiguration {
+	b.Masquerade = &value
+	return b
+}
+
+// WithPortForwards adds the given value to the PortForwards field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the PortForwards field.
+func (b *NAPTApplyConfiguration) WithPortForwards(values ...*PortForwardApplyConfiguration) *NAPTApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithPortForwards")
+		}
+		b.PortForwards = append(b.PortForwards, *values[i])
+	}
+	return b
+}
+
+// WithStatic adds the given value to the Static field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Static field.
+func (b *NAPTApplyConfiguration) WithStatic(values ...*StaticTranslationApplyConfiguration) *NAPTApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithStatic")
+		}
+		b.Static = append(b.Static, *values[i])
+	}
+	return b
+}
+
+// WithHairpinning sets the Hairpinning field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Hairpinning field is set to the value of the last call.
+func (b *NAPTApplyConfiguration) WithHairpinning(value apiv1alpha1.Hairpinning) *NAPTApplyConfiguration {
+	b.Hairpinning = &value
 	return b
 }
 

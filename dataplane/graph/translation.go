@@ -1,0 +1,205 @@
+package graph
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/api/rules"
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/fixed"
+	"github.com/sinter-nfv/sinter/dataplane/headerspace"
+)
+
+// translation is a NAPT as it is being wired: its dynamic part, and the fixed one before it.
+type translation struct {
+	b       *builder
+	f       *function
+	dynamic int // node; -1: it has no pool
+	static  int // node; -1: it has no fixed translations
+	// The outside addresses of each.
+	staticAddrs, poolAddrs headerspace.Set
+}
+
+// translation makes "nat/napt" and, for fixed translations, "nat/static": what is of none of these goes on to "nat/napt". For hosts that reach others by outside addresses
+// there are classifiers behind both, "nat/hairpin" and "nat/hairpin-static".
+func (b *builder) translation(f *function, n napt) *translation {
+	t := &translation{b: b, f: f, dynamic: -1, static: -1}
+	var e element.NAPT
+	if n.spec.Masquerade || len(n.spec.Pool) > 0 || len(n.spec.Static) == 0 {
+		e = b.napt(f, f.path, n.spec, f.name)
+		t.poolAddrs = addresses(e.Pool)
+	}
+	list := b.fixed(f, n.spec, e.Pool)
+	if len(e.Pool) > 0 {
+		e.Reserved = fixed.Reserved(list, e.Pool)
+		t.dynamic = b.add(f.name, f.name+"/napt", e)
+	}
+	if len(list) > 0 {
+		static := fixed.Element(list)
+		t.staticAddrs = static.Addresses(element.StaticOutside)
+		t.static = b.add(f.name, f.name+"/static", static)
+	}
+	t.leadOut(n)
+	return t
+}
+
+// entry is where packets come in by a side.
+func (t *translation) entry(side int) Edge {
+	if t.static >= 0 {
+		return Edge{To: t.static, Port: side}
+	}
+	return t.rest(side)
+}
+
+// rest is where packets go that come by a side and are of no fixed translation.
+func (t *translation) rest(side int) Edge {
+	if t.dynamic >= 0 {
+		return Edge{To: t.dynamic, Port: side}
+	}
+	reason := element.ReasonNATUnsupported
+	if side == element.NAPTOutside {
+		reason = element.ReasonNATNoBinding
+	}
+	name := t.f.name + "/no-pool-" + twoSides[side]
+	if i := slices.IndexFunc(t.b.g.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
+		return Edge{To: i}
+	}
+	return Edge{To: t.b.add(t.f.name, name, element.Discard{Reason: reason})}
+}
+
+// leadOut leads packets on behind the elements.
+func (t *translation) leadOut(n napt) {
+	b, f := t.b, t.f
+	turns := n.answers(b) && b.reached[port{f.name, inside}] && (t.static >= 0 || n.spec.Hairpinning == v1alpha1.HairpinAll)
+	for side, name := range twoSides {
+		if !b.reached[port{f.name, name}] && !(turns && side == element.NAPTOutside) {
+			continue
+		}
+		if t.static >= 0 {
+			b.g.Nodes[t.static].Out[side+element.StaticInsideRest] = t.rest(side)
+		}
+		for _, node := range []int{t.dynamic, t.static} {
+			switch {
+			case node < 0:
+			case turns && side == element.NAPTInside:
+				t.hairpin(node, n.spec.Hairpinning == v1alpha1.HairpinAll)
+			default:
+				b.exit(node, 1-side, f, opposite(name)) // out by the other side
+			}
+		}
+	}
+}
+
+// hairpin leads what leaves a node by the outside, and goes to an outside address, back in. A host that the NAPT gave a port reaches others by fixed translations, and by
+// ports of the pool only if that is wanted: such packets need the state of two hosts.
+func (t *translation) hairpin(node int, all bool) {
+	const leaves, turns = 0, 1
+	b, f := t.b, t.f
+	name, to, back := f.name+"/hairpin", t.staticAddrs, t.entry(element.NAPTOutside)
+	if all || node == t.static {
+		to = to.Union(t.poolAddrs)
+	}
+	if node == t.static {
+		name += "-static"
+	} else if !all {
+		back = t.fixedAlone()
+	}
+	rule := element.Rule{Name: name + "/outside-addresses", Filters: []headerspace.Filter{headerspace.Filter{}.With(headerspace.Dst, to)}, Out: turns}
+	c := b.add(f.name, name, element.Classifier{Rules: []element.Rule{rule}, Default: leaves, Outs: 2})
+	b.wire(node, element.NAPTOutside, c)
+	b.exit(c, leaves, f, outside)
+	b.g.Nodes[c].Out[turns] = back
+}
+
+// fixedAlone is an element with the same fixed translations, for packets that the NAPT has translated: it does not translate them back.
+func (t *translation) fixedAlone() Edge {
+	b, f := t.b, t.f
+	e := b.g.Nodes[t.static].Element
+	node := b.add(f.name, f.name+"/hairpin-back", e)
+	b.exit(node, element.StaticInside, f, inside)
+	b.wire(node, element.StaticOutsideRest, b.add(f.name, f.name+"/hairpin-rest", element.Discard{Reason: element.ReasonNATNoBinding}))
+	return Edge{To: node, Port: element.StaticOutside}
+}
+
+// fixed reads the fixed translations, and notes their outside addresses, as far as the pool does not have them.
+func (b *builder) fixed(f *function, spec *v1alpha1.NAPT, pool []netip.Addr) []fixed.Mapping {
+	list := fixed.Read(spec, pool, func(field string, p rules.Problem) {
+		b.problem(f.object, f.path+"."+field, &p)
+	})
+	p := pooled{inside: port{f.name, inside}, outside: port{f.name, outside}, object: f.object, portMin: 0, portMax: 65535}
+	for _, m := range list {
+		b.checkInside(f, m)
+		if m.Proto != 0 && slices.Contains(pool, m.Outside.Addr()) {
+			continue
+		}
+		r, _ := rules.ParseAddressSet(m.Outside.String())
+		if m.Proto == 0 {
+			b.checkOwn(f, m, r)
+		}
+		p.entries = append(p.entries, poolEntry{r, f.path + "." + m.Field + ".outside", m.End(element.StaticOutside)})
+		for a := r.First; a.IsValid() && !r.Last.Less(a); a = a.Next() {
+			if !slices.Contains(p.pool, a) {
+				p.pool = append(p.pool, a)
+			}
+		}
+	}
+	if len(p.pool) > 0 {
+		b.pools = append(b.pools, p)
+	}
+	return list
+}
+
+// interfacesAt are those of the realm of a port.
+func (b *builder) interfacesAt(at port) []*chainInterface {
+	var out []*chainInterface
+	for _, i := range b.interfaces {
+		if i.prefix.IsValid() && b.sees(i, at) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// checkInside finds hosts inside that are none: addresses of the chain.
+func (b *builder) checkInside(f *function, m fixed.Mapping) {
+	for _, i := range b.interfacesAt(port{f.name, inside}) {
+		for _, a := range i.own() {
+			if m.Inside.Contains(a) {
+				b.fail(f.object, f.path+"."+m.Field+".inside", m.End(element.StaticInside), "holds %s, an address of interface %q; give addresses of hosts", a, i.name)
+			}
+		}
+	}
+}
+
+// checkOwn finds addresses for hosts inside that interfaces outside have.
+func (b *builder) checkOwn(f *function, m fixed.Mapping, r rules.Range) {
+	for _, i := range b.interfacesAt(port{f.name, outside}) {
+		for _, a := range i.own() {
+			if r.Holds(a) {
+				b.fail(f.object, f.path+"."+m.Field+".outside", m.End(element.StaticOutside), "holds %s, an address of interface %q; give addresses that hosts inside have for themselves",
+					a, i.name)
+			}
+		}
+	}
+}
+
+// masquerade has the address of the interface outside as pool.
+func (b *builder) masquerade(p *pooled, field string) {
+	list := b.interfacesAt(p.outside)
+	switch {
+	case len(list) == 1:
+		a := list[0].prefix.Addr()
+		p.pool = []netip.Addr{a}
+		p.entries = []poolEntry{{rules.Range{First: a, Last: a}, field, a.String()}}
+	case len(list) > 1:
+		var names []string
+		for _, i := range list {
+			names = append(names, i.name)
+		}
+		b.fail(p.object, field, "true", "several interfaces lie outside (%s); give a pool with the addresses that are meant", strings.Join(names, ", "))
+	case !b.unlinked:
+		b.fail(p.object, field, "true", "no interface lies outside; link one, or give a pool")
+	}
+}
