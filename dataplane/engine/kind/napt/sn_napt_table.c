@@ -214,18 +214,21 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 	return 0;
 }
 
-/* Slots of ports that others have are never free. */
+/* Slots of ports that others have are never free. With cosets a shard has slots for all ports, else for every
+ * (mask + 1)th: a program may reserve millions, and there are as many shards to make. */
 static void reserve(const struct napt_table *t, struct napt_shard *sh, uint32_t number)
 {
+	uint32_t mask = t->cosets ? 0 : t->table.mask;
 	struct napt_config *c = t->table.config.own;
 
 	for (uint32_t i = 0; i < c->n_reserved; i++) {
 		const struct napt_reserved *r = &reserved_of(c)[i];
 
-		for (uint32_t port = r->first; port <= r->last; port++) {
+		for (uint32_t port = r->first + ((number - r->first) & mask); port <= r->last;
+		     port += mask + 1) {
 			uint32_t slot = slot_of(t, sh, r->address, port);
 
-			if (slot != SN_NO_INDEX && (t->cosets || ((port ^ number) & t->table.mask) == 0))
+			if (slot != SN_NO_INDEX)
 				*slot_at(sh, r->class, slot) = SLOT_FREE;
 		}
 	}
