@@ -400,30 +400,10 @@ static bool can_be_cut_by_hash(struct walk *w)
 	return follow_all(w);
 }
 
-/* Whether the sessions of NAPTs are in several tables. */
-static bool has_several_napts(const struct sn_program *p)
-{
-	uint32_t table = UINT32_MAX;
-
-	for (uint32_t i = 0; i < p->n_ops; i++) {
-		if (!(p->ops[i].traits & SN_OP_MAKES_STATE))
-			continue;
-		if (table != UINT32_MAX && p->runs[p->ops[i].value].table != table)
-			return true;
-		table = p->runs[p->ops[i].value].table;
-	}
-	return false;
-}
-
-/*
- * An operation has a shard of its own, makes a difference between the packets of a flow, or writes what may
- * tell a second NAPT another shard than the first one had. A single NAPT's state is found by what packets
- * have there, whatever else writes them.
- */
+/* An operation has a shard of its own, makes a difference between the packets of a flow, or writes what may
+ * tell a NAPT the shard of one. */
 static bool is_asked(const struct sn_program *p)
 {
-	bool several = has_several_napts(p);
-
 	for (uint32_t i = 0; i < p->n_ops; i++) {
 		const struct sn_op *op = &p->ops[i];
 
@@ -431,7 +411,7 @@ static bool is_asked(const struct sn_program *p)
 			return true;
 		if (op->writes && sn_operation_of(op)->each)
 			return true;
-		if (several && op->writes & SN_FIELDS_OF_FLOWS && !(op->traits & SN_OP_STATE))
+		if (op->writes & SN_FIELDS_OF_FLOWS && !(op->traits & SN_OP_STATE))
 			return true;
 	}
 	return false;
