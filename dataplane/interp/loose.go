@@ -23,10 +23,11 @@ func (r *run) settle(e *entry, f flow, by *entry) {
 }
 
 // forgotten tells whether the engine may have ended the session for which it chose an entry's endpoint, and a flow lives on. Only packets
-// that something behind the NAPT answers use that session; those that go on use the one of this NAPT and others behind.
+// that something behind the NAPT answers use that session; those that go on use the one of this NAPT and others behind, which may have ended
+// since.
 func (r *run) forgotten(e *entry, to remote, c *told) bool {
 	s := e.sessions[to]
-	if s == nil || !slices.ContainsFunc(s.behind, func(b *session) bool { return b.lives(e.flow.proto, r.now) }) {
+	if s == nil || len(s.behind) == 0 {
 		return false
 	}
 	t := r.c.shortest(c.NAPTs)

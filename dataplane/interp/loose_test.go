@@ -98,9 +98,10 @@ func TestALooseEndpointIsFoundByNoStranger(t *testing.T) {
 	}
 }
 
-// routed is nestedRouter with the router between the two NAPTs, if they are uneven or not.
-func routedBetween(uneven bool) *Chain {
-	b := nestedRouter(uneven)
+// routedBetween is nestedRouter with the router between the two NAPTs, if they are uneven or not.
+func routedBetween(uneven bool) *Chain { return routerBetween(nestedRouter(uneven)) }
+
+func routerBetween(b *builder) *Chain {
 	natA, isp, ttl := b.node("nat-a"), b.node("isp"), b.node("rt/ttl")
 	b.wire(natA, element.NAPTOutside, ttl, 0)
 	b.wire(ttl, element.TTLAlive, isp, element.NAPTInside)
@@ -150,6 +151,26 @@ func TestAnEndpointMayBeChosenAgainWhereItsFlowGoesOnByAnotherSession(t *testing
 	comesBack(t, c, 27, 2001)
 	for _, s := range c.Sessions(seconds(27)) {
 		if s.Node == "nat-a" && s.Outside != ap("100.64.0.1:2005") {
+			t.Errorf("%+v, want what was chosen last", s)
+		}
+	}
+}
+
+// TestAnEndpointMayBeChosenAgainWhereItsFlowWentOnByAnotherSession: the session of both NAPTs has ended, too, by the second one's timeout of 10 s.
+// It was used later than the other, which the flow has outlived by it.
+func TestAnEndpointMayBeChosenAgainWhereItsFlowWentOnByAnotherSession(t *testing.T) {
+	b := nestedRouter(true)
+	isp := b.g.Nodes[b.node("isp")].Element.(element.NAPT)
+	isp.Timeouts.UDP = 10 * time.Second
+	b.g.Nodes[b.node("isp")].Element = isp
+	c := routerBetween(b)
+	p := udp(1, 53)
+	answered(t, c, 0, 2003)
+	chose(t, c, 10, p, shownAs(2001), bothNAPTs(p, 2001))
+	answered(t, c, 15, 2004, MismatchChoice)
+	answered(t, c, 22, 2004)
+	for _, s := range c.Sessions(seconds(22)) {
+		if s.Node == "nat-a" && s.Outside != ap("100.64.0.1:2004") {
 			t.Errorf("%+v, want what was chosen last", s)
 		}
 	}
