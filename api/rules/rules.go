@@ -45,6 +45,8 @@ type Source struct {
 type Files struct {
 	Rules    map[Source][]Rule
 	Prefixes map[string][]netip.Prefix
+	// Inspections are rules for payloads.
+	Inspections map[string][]Inspection
 	// Versions are those of Prefixes that a memory read.
 	Versions map[string]Version[netip.Prefix]
 	// Memory has texts as they were read last, and keeps these; nil: each is read as a whole.
@@ -69,6 +71,16 @@ func (f *Files) readRules(s Source, text []byte) ([]Rule, []Problem) {
 		return f.Memory.readRules(s, text)
 	}
 	return ClassBench(text)
+}
+
+// AddInspections reads a text of rules for payloads and keeps them under its name.
+func (f *Files) AddInspections(name string, text []byte) []Problem {
+	list, problems := Suricata(text)
+	if f.Inspections == nil {
+		f.Inspections = map[string][]Inspection{}
+	}
+	f.Inspections[name] = list
+	return problems
 }
 
 // AddPrefixes reads a text of prefixes and keeps them under its name.
