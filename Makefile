@@ -139,6 +139,10 @@ limits: engine ## Engine against oracle on LIMITS (32) random chains with rate l
 balancers: engine ## Engine against oracle on BALANCERS (32) random chains with load balancers: over a million packets.
 	SINTER_BALANCERS=$(or $(BALANCERS),32) go test ./test/differential -count=1 -timeout 4h -run 'TestBalancers|TestABalancer' -v
 
+.PHONY: inspect
+inspect: engine ## Engine against oracle on INSPECT (32) random chains with inspections: over a million packets.
+	SINTER_INSPECT=$(or $(INSPECT),32) go test ./test/differential -count=1 -timeout 4h -run TestInspections -v
+
 .PHONY: stateful
 stateful: engine ## Engine against oracle on STATEFUL (32) random chains with stateful firewalls: over a million packets.
 	SINTER_STATEFUL=$(or $(STATEFUL),32) go test ./test/differential -count=1 -timeout 4h -run 'TestStateful' -v

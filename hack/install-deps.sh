@@ -11,6 +11,7 @@ packages=(
   clang clang-format libclang-rt-14-dev llvm # llvm: names in sanitizer reports
   dpdk dpdk-dev libdpdk-dev mmdebstrap
   libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libmd-dev
+  libhyperscan-dev # for the function inspect
   libcmocka-dev
   iproute2 procps util-linux iputils-ping traceroute iperf3 nftables tcpdump ethtool
   graphviz librsvg2-bin fonts-dejavu-core

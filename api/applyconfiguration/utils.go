@@ -76,6 +76,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.HTTPCheckApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ICMPErrorElement"):
 		return &apiv1alpha1.ICMPErrorElementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Inspect"):
+		return &apiv1alpha1.InspectApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InspectRulesFrom"):
+		return &apiv1alpha1.InspectRulesFromApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("InspectStreams"):
+		return &apiv1alpha1.InspectStreamsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InstanceGroup"):
 		return &apiv1alpha1.InstanceGroupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("InstancePeer"):

@@ -37,6 +37,15 @@ func (l *loader) functionFiles(object finding.Object, path string, f *v1alpha1.F
 			}
 		}
 	}
+	if f.Inspect != nil && f.Inspect.RulesFrom != nil {
+		from := f.Inspect.RulesFrom
+		l.resolve(object, &from.File)
+		if _, known := l.bundle.Files.Inspections[from.Name()]; !known {
+			if text, ok := l.text(object, path+".inspect.rulesFrom", from.Text()); ok {
+				l.report(object, from.Name(), l.bundle.Files.AddInspections(from.Name(), text))
+			}
+		}
+	}
 	if f.Router != nil {
 		for i := range f.Router.RoutesFrom {
 			from := &f.Router.RoutesFrom[i]

@@ -127,6 +127,8 @@ func (o Options) loader(read func(string) ([]byte, error), named func(string, st
 			Memory:   o.Memory,
 			Rules:    map[rules.Source][]rules.Rule{},
 			Prefixes: map[string][]netip.Prefix{},
+
+			Inspections: map[string][]rules.Inspection{},
 		},
 		documents: map[finding.Object]*document{},
 	}}

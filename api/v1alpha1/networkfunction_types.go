@@ -40,7 +40,7 @@ type NetworkFunctionList struct {
 }
 
 // NetworkFunctionSpec is a network function of one kind.
-// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.loadBalancer), has(self.elements), has(self.click)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, elements, click"
+// +kubebuilder:validation:XValidation:rule="[has(self.firewall), has(self.router), has(self.napt), has(self.monitor), has(self.rateLimiter), has(self.loadBalancer), has(self.inspect), has(self.elements), has(self.click)].filter(x, x).size() == 1",message="set exactly one of firewall, router, napt, monitor, rateLimiter, loadBalancer, inspect, elements, click"
 type NetworkFunctionSpec struct {
 	FunctionKinds `json:",inline"`
 }
@@ -71,6 +71,10 @@ type FunctionKinds struct {
 	// +optional
 	LoadBalancer *LoadBalancer `json:"loadBalancer,omitempty"`
 
+	// Inspect looks into packets, and drops, marks or counts those that match.
+	// +optional
+	Inspect *Inspect `json:"inspect,omitempty"`
+
 	// Elements is a graph of elements, for functions of your own.
 	// +optional
 	Elements *Elements `json:"elements,omitempty"`
@@ -91,6 +95,11 @@ func (f *FunctionKinds) ConfigMaps() iter.Seq[*ConfigMapKeyRef] {
 	return func(yield func(*ConfigMapKeyRef) bool) {
 		if f.Firewall != nil && f.Firewall.RulesFrom != nil && f.Firewall.RulesFrom.ConfigMapRef != nil {
 			if !yield(f.Firewall.RulesFrom.ConfigMapRef) {
+				return
+			}
+		}
+		if f.Inspect != nil && f.Inspect.RulesFrom != nil && f.Inspect.RulesFrom.ConfigMapRef != nil {
+			if !yield(f.Inspect.RulesFrom.ConfigMapRef) {
 				return
 			}
 		}

@@ -67,6 +67,12 @@ func (r *reader) function(o finding.Object, path string, f *v1alpha1.FunctionKin
 			return r.files.AddRules(source, text)
 		})
 	}
+	if f.Inspect != nil && f.Inspect.RulesFrom != nil {
+		from := f.Inspect.RulesFrom
+		r.read(o, path+".inspect.rulesFrom", from.Text(), func(text []byte) []rules.Problem {
+			return r.files.AddInspections(from.Name(), text)
+		})
+	}
 	if f.Router == nil {
 		return
 	}

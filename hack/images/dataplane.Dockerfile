@@ -10,7 +10,7 @@ RUN hack/images/binaries.sh "$VERSION" /root/usr/bin sinter-agent
 
 FROM docker.io/library/debian:12-slim AS engine
 RUN apt-get update && apt-get install -y --no-install-recommends \
-    gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libmd-dev libprotobuf-c-dev protobuf-c-compiler
+    gcc libc6-dev meson ninja-build pkg-config libdpdk-dev libmd-dev libprotobuf-c-dev libhyperscan-dev protobuf-c-compiler
 WORKDIR /src
 COPY dataplane dataplane
 RUN meson setup /build dataplane/engine --buildtype=release && ninja -C /build sinter-engine

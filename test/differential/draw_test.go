@@ -251,6 +251,7 @@ var functionDraws = []struct {
 	{1, drawServing},
 	{2, drawStateful},
 	{1, drawStatic},
+	{1, drawInspection},
 }
 
 // function draws one of the functions.

@@ -44,6 +44,7 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 	}
 	r.compareCounters(stats, note)
 	r.compareColours(stats, note)
+	r.compareInspections(stats, note)
 	sessions, err := r.compareSessions(ctx, now)
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (r *rig) compareSessions(ctx context.Context, now time.Duration) (diff []st
 	last := map[string]bool{}
 	flows := r.oracle.Flows(now)
 	for i, t := range r.res.Program.GetTables() {
-		if t.GetMeter() != nil {
+		if t.GetMeter() != nil || t.GetInspector() != nil {
 			continue
 		}
 		sessions, err := r.engine.Sessions(ctx, uint32(i), 1<<20)

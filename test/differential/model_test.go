@@ -3,6 +3,7 @@ package differential
 import (
 	"bytes"
 	"encoding/binary"
+	"regexp"
 	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/graph"
@@ -22,6 +23,10 @@ type model struct {
 	meters  map[[2]uint32]*level // by table and subscriber
 	served  map[uint32]*pairing  // by table
 	follows map[known]*followed
+	// streams are the TCP streams that inspectors know.
+	streams map[streamEnds]*begun
+	// expressions are those of inspectors, as Go matches them.
+	expressions map[string]*regexp.Regexp
 
 	now         time.Duration
 	pings       []ping // in fragments, to own addresses
@@ -283,6 +288,10 @@ func (m *model) leg(s *shot, l *programpb.Leg) (left bool) {
 			m.balanceBack(s, op.BalanceBack)
 		case *programpb.Op_Meter:
 			if reason := m.measure(s, op.Meter); reason != "" {
+				return m.drop(reason)
+			}
+		case *programpb.Op_Inspect:
+			if reason := m.inspect(s, op.Inspect); reason != "" {
 				return m.drop(reason)
 			}
 		case *programpb.Op_Admit:

@@ -30,6 +30,9 @@ type traffic struct {
 	good    ring // frames upon which some left
 	// strangers says that answers also come from others than those who were asked.
 	strangers bool
+	// words are what inspectors look for.
+	words []string
+	rest  []byte // of a word
 }
 
 // ring keeps the last frames.
@@ -87,6 +90,8 @@ func (t *traffic) learnNode(e element.Element) {
 		// A few clients' ends, which several services share.
 		t.learn(to.With(hs.Src, hs.Prefix(netip.PrefixFrom(addr4(198, 51, 100, 76), 31))).With(hs.SPort, hs.Range(5000, 5001)))
 		t.learn(where(hs.Src, e.BackendSet()).With(hs.Proto, hs.Of(6, 17)).With(hs.Frag, hs.Of(hs.FragWhole)).With(hs.SPort, hs.Of(80, 443, 8080)))
+	case element.Inspect:
+		t.learnInspector(e)
 	case element.NAPT:
 		t.strangers = t.strangers || e.Filtering != element.AddressAndPortDependent
 		for _, a := range e.Pool {
@@ -509,6 +514,9 @@ func (t *traffic) payload() []byte {
 	b := make([]byte, n)
 	for i := range b {
 		b[i] = byte(t.Uint32())
+	}
+	if len(t.words) > 0 && t.IntN(4) > 0 {
+		return t.spiced(b)
 	}
 	return b
 }

@@ -629,6 +629,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: functionRef
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.FunctionRef
+    - name: inspect
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Inspect
     - name: loadBalancer
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancer
@@ -766,6 +769,135 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: type
       type:
         scalar: numeric
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Inspect
+  map:
+    fields:
+    - name: action
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectAction
+      default: Drop
+    - name: destination
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
+          elementRelationship: atomic
+    - name: destinationPorts
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+          elementRelationship: atomic
+    - name: dns
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectName
+          elementRelationship: atomic
+    - name: dscp
+      type:
+        scalar: numeric
+    - name: fragments
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectFragments
+      default: Drop
+    - name: from
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Side
+    - name: httpHost
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectName
+          elementRelationship: atomic
+    - name: icmpCode
+      type:
+        scalar: numeric
+    - name: icmpType
+      type:
+        scalar: numeric
+    - name: mark
+      type:
+        scalar: numeric
+    - name: patterns
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectPattern
+          elementRelationship: atomic
+    - name: protocol
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: regex
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectRegex
+          elementRelationship: atomic
+    - name: rulesFrom
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectRulesFrom
+    - name: sni
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectName
+          elementRelationship: atomic
+    - name: source
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
+          elementRelationship: atomic
+    - name: sourcePorts
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+          elementRelationship: atomic
+    - name: streams
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.InspectStreams
+    - name: tcpFlags
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TCPFlags
+    - name: vlan
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.InspectAction
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.InspectFragments
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.InspectName
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.InspectPattern
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.InspectRegex
+  scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.InspectRulesFrom
+  map:
+    fields:
+    - name: configMapRef
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ConfigMapKeyRef
+    - name: file
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.FilePath
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.InspectStreams
+  map:
+    fields:
+    - name: depth
+      type:
+        scalar: numeric
+      default: 4096
+    - name: max
+      type:
+        scalar: numeric
+      default: 4096
+    - name: timeout
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 2m
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.InstanceGroup
   map:
     fields:
@@ -1297,6 +1429,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: firewall
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Firewall
+    - name: inspect
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Inspect
     - name: loadBalancer
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.LoadBalancer

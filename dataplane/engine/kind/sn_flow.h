@@ -77,6 +77,10 @@ uint32_t sn_track_shard(const struct sn_state *state, const struct sn_flow *flow
 uint32_t sn_track_shard_in(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
 			   bool from_outside);
 
+/* The same in a table itself. */
+uint32_t sn_track_shard_of(const struct sn_state *state, const struct sn_state_table *t,
+			   const struct sn_flow *flow, bool from_outside);
+
 /* The entry of a flow in a table of the program, NULL: there is none. *is_return: the flow is in the other
  * direction than the one in which it began. */
 struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table, uint32_t shard,

@@ -79,6 +79,12 @@ struct sn_state_kind {
 	/* No entry is left, and none was ever there. NULL: nothing of its own. */
 	void (*shard_reset)(const struct sn_state_table *t, struct sn_state_shard *sh);
 
+	/*
+	 * A table takes the place of another one of its name, and goes on with what that has beside entries,
+	 * if it can. Each entry that does not come over is released then. NULL: there is nothing.
+	 */
+	void (*inherit)(struct sn_state_table *t, struct sn_state_table *from);
+
 	/* On each of a worker's ticks, for what the worker keeps of the table beside entries. NULL: nothing.
 	 */
 	void (*tick)(struct sn_partition *partition, struct sn_state_table *t, uint64_t now);

@@ -15,6 +15,11 @@ static struct sn_verdict follow_leg(const struct sn_look *look, struct sn_pkt *p
 
 		if (sn_operation_of(op)->predict)
 			v = sn_operation_of(op)->predict(look, p, op);
+		/* What the packet will be marked with is not known, nor the state that it meets by that: if
+		 * some does, all state is one worker's (sn_cuts.c). */
+		if (v.kind == SN_VERDICT_PASS && op->writes && sn_operation_of(op)->each &&
+		    sn_state_units(look->state) == 1)
+			v = sn_hand_over_to(0);
 	}
 	return v;
 }

@@ -255,19 +255,22 @@ static void change_shard(struct sn_state *state, struct change *c, const struct 
 	for (uint32_t i = 1; i <= sh->slab_fresh; i++) {
 		struct sn_entry *e = at_index(sh, i);
 		uint32_t owner = e->live ? c->renamed[e->owner] : SN_NO_INDEX;
-		bool kept;
+		bool over, kept;
 
-		if (!e->live || (to != from && !sn_entry_live_itself(e, state->partitions->now)))
+		if (!e->live)
 			continue;
 		if (state->place[e->shard] == SN_SHARD_AWAY)
 			owner = SN_NO_INDEX; /* its unit has become another engine's */
+		over = to != from && !sn_entry_live_itself(e, state->partitions->now);
 		if (to == from)
 			kept = keep(state, to, sh, e, owner);
 		else
-			kept = to && owner != SN_NO_INDEX && state->owners[owner].table == to->id &&
+			kept = !over && to && owner != SN_NO_INDEX && state->owners[owner].table == to->id &&
 			       move(state, to, e, owner);
+		if (to != from && !kept && from->kind->inherit)
+			from->kind->release(state, from, sh, e, false);
 		c->kept += kept;
-		c->dropped += !kept;
+		c->dropped += !kept && !over;
 	}
 }
 
@@ -275,12 +278,14 @@ static void change_entries(struct sn_state *state, struct change *c, struct sn_s
 			   uint32_t n_old, uint32_t n_tables)
 {
 	for (uint32_t o = 0; o < n_old; o++) {
-		const struct sn_state_table *to = NULL;
+		struct sn_state_table *to = NULL;
 
 		for (uint32_t i = 0; i < n_tables; i++)
 			if (!strcmp(c->tables[i]->config.name, old[o]->config.name) &&
 			    c->tables[i]->kind == old[o]->kind)
 				to = c->tables[i];
+		if (to && to != old[o] && to->kind->inherit)
+			to->kind->inherit(to, old[o]);
 		for (uint32_t n = 0; n <= old[o]->mask; n++)
 			change_shard(state, c, old[o], shard_at(old[o], n), to);
 	}

@@ -188,6 +188,7 @@ uint32_t write_frame(const struct packet *p, uint8_t *f)
 		memcpy(l4 + h, p->payload, p->payload_len);
 	switch (p->proto) {
 	case SN_TCP:
+		sn_store32(l4 + 4, p->seq);
 		l4[12] = 0x50;
 		l4[13] = p->flags;
 		break;

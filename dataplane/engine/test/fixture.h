@@ -70,6 +70,7 @@ struct packet {
 	uint16_t tag;	 /* with TCI; 0: none */
 	uint32_t src, dst;
 	uint16_t sport, dport; /* of ICMP: sport is the identifier */
+	uint32_t seq;	       /* of TCP */
 	uint32_t payload_len;
 	const uint8_t *payload;
 };

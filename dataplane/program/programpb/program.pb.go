@@ -1336,6 +1336,7 @@ type StateTable struct {
 	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`                                           // its entries are buckets
 	Balancer      *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"`                                     // its entries are sessions
 	Tracking      *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"`                                     // its entries are flows that firewalls follow
+	Inspector     *Inspector             `protobuf:"bytes,64,opt,name=inspector,proto3" json:"inspector,omitempty"`                                   // its entries are directions of TCP connections
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1443,6 +1444,13 @@ func (x *StateTable) GetBalancer() *Balancer {
 func (x *StateTable) GetTracking() *Tracking {
 	if x != nil {
 		return x.Tracking
+	}
+	return nil
+}
+
+func (x *StateTable) GetInspector() *Inspector {
+	if x != nil {
+		return x.Inspector
 	}
 	return nil
 }
@@ -2346,6 +2354,7 @@ type Op struct {
 	//	*Op_Admit
 	//	*Op_Add
 	//	*Op_TranslateError
+	//	*Op_Inspect
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2487,6 +2496,15 @@ func (x *Op) GetTranslateError() *TranslateError {
 	return nil
 }
 
+func (x *Op) GetInspect() *Inspect {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Inspect); ok {
+			return x.Inspect
+		}
+	}
+	return nil
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -2535,6 +2553,10 @@ type Op_TranslateError struct {
 	TranslateError *TranslateError `protobuf:"bytes,53,opt,name=translate_error,json=translateError,proto3,oneof"` // of an ICMP error that quotes a packet of a mapping; any other one stays as it is
 }
 
+type Op_Inspect struct {
+	Inspect *Inspect `protobuf:"bytes,64,opt,name=inspect,proto3,oneof"` // matches the payload with the rules of an inspector
+}
+
 func (*Op_Set) isOp_Op() {}
 
 func (*Op_AddTtl) isOp_Op() {}
@@ -2556,6 +2578,8 @@ func (*Op_Admit) isOp_Op() {}
 func (*Op_Add) isOp_Op() {}
 
 func (*Op_TranslateError) isOp_Op() {}
+
+func (*Op_Inspect) isOp_Op() {}
 
 type SetField struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4346,8 +4370,9 @@ type TableStats struct {
 	Created       uint64                 `protobuf:"varint,3,opt,name=created,proto3" json:"created,omitempty"`
 	Expired       uint64                 `protobuf:"varint,4,opt,name=expired,proto3" json:"expired,omitempty"`
 	Exhausted     uint64                 `protobuf:"varint,5,opt,name=exhausted,proto3" json:"exhausted,omitempty"`
-	Evicted       uint64                 `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"` // TCP openings that ended for want of a port or of room, or since too many were half open
-	Meter         *MeterStats            `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`     // of a meter
+	Evicted       uint64                 `protobuf:"varint,6,opt,name=evicted,proto3" json:"evicted,omitempty"`     // TCP openings that ended for want of a port or of room, or since too many were half open
+	Meter         *MeterStats            `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`         // of a meter
+	Inspector     *InspectStats          `protobuf:"bytes,64,opt,name=inspector,proto3" json:"inspector,omitempty"` // of an inspector
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4427,6 +4452,13 @@ func (x *TableStats) GetEvicted() uint64 {
 func (x *TableStats) GetMeter() *MeterStats {
 	if x != nil {
 		return x.Meter
+	}
+	return nil
+}
+
+func (x *TableStats) GetInspector() *InspectStats {
+	if x != nil {
+		return x.Inspector
 	}
 	return nil
 }
@@ -8101,7 +8133,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xee\x03\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xee\x03\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -8144,7 +8176,7 @@ const file_program_proto_rawDesc = "" +
 	"\bNeighbor\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x10\n" +
 	"\x03mac\x18\x02 \x01(\fR\x03mac\x12\x12\n" +
-	"\x04vlan\x18( \x01(\rR\x04vlan\"\x84\x04\n" +
+	"\x04vlan\x18( \x01(\rR\x04vlan\"\xc0\x04\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -8157,7 +8189,8 @@ const file_program_proto_rawDesc = "" +
 	"\breserved\x18\b \x03(\v2 .sinter.program.v1.ReservedPortsR\breserved\x12.\n" +
 	"\x05meter\x18< \x01(\v2\x18.sinter.program.v1.MeterR\x05meter\x127\n" +
 	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\x127\n" +
-	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\"8\n" +
+	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\x12:\n" +
+	"\tinspector\x18@ \x01(\v2\x1c.sinter.program.v1.InspectorR\tinspector\"8\n" +
 	"\fAddressRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
 	"\x04last\x18\x02 \x01(\aR\x04last\"\xf7\x01\n" +
@@ -8218,7 +8251,7 @@ const file_program_proto_rawDesc = "" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\xbc\x03\n" +
+	"\x06reason\"\xf4\x03\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
@@ -8230,7 +8263,8 @@ const file_program_proto_rawDesc = "" +
 	"\fbalance_back\x183 \x01(\rH\x00R\vbalanceBack\x120\n" +
 	"\x05admit\x18= \x01(\v2\x18.sinter.program.v1.AdmitH\x00R\x05admit\x12/\n" +
 	"\x03add\x184 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03add\x12L\n" +
-	"\x0ftranslate_error\x185 \x01(\v2!.sinter.program.v1.TranslateErrorH\x00R\x0etranslateErrorB\x04\n" +
+	"\x0ftranslate_error\x185 \x01(\v2!.sinter.program.v1.TranslateErrorH\x00R\x0etranslateError\x126\n" +
+	"\ainspect\x18@ \x01(\v2\x1a.sinter.program.v1.InspectH\x00R\ainspectB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x14\n" +
@@ -8384,7 +8418,7 @@ const file_program_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x14\n" +
 	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12/\n" +
-	"\x04kind\x18\x04 \x01(\x0e2\x1b.sinter.program.v1.DropKindR\x04kind\"\xdd\x01\n" +
+	"\x04kind\x18\x04 \x01(\x0e2\x1b.sinter.program.v1.DropKindR\x04kind\"\x9c\x02\n" +
 	"\n" +
 	"TableStats\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
@@ -8393,7 +8427,8 @@ const file_program_proto_rawDesc = "" +
 	"\aexpired\x18\x04 \x01(\x04R\aexpired\x12\x1c\n" +
 	"\texhausted\x18\x05 \x01(\x04R\texhausted\x12\x18\n" +
 	"\aevicted\x18\x06 \x01(\x04R\aevicted\x123\n" +
-	"\x05meter\x18< \x01(\v2\x1d.sinter.program.v1.MeterStatsR\x05meter\"\xe8\x02\n" +
+	"\x05meter\x18< \x01(\v2\x1d.sinter.program.v1.MeterStatsR\x05meter\x12=\n" +
+	"\tinspector\x18@ \x01(\v2\x1f.sinter.program.v1.InspectStatsR\tinspector\"\xe8\x02\n" +
 	"\vWorkerStats\x12\x14\n" +
 	"\x05lcore\x18\x01 \x01(\rR\x05lcore\x12\x18\n" +
 	"\apackets\x18\x02 \x01(\x04R\apackets\x12\x1f\n" +
@@ -8929,12 +8964,15 @@ var file_program_proto_goTypes = []any{
 	(*Meter)(nil),                          // 106: sinter.program.v1.Meter
 	(*Balancer)(nil),                       // 107: sinter.program.v1.Balancer
 	(*Tracking)(nil),                       // 108: sinter.program.v1.Tracking
-	(*Track)(nil),                          // 109: sinter.program.v1.Track
-	(*Admit)(nil),                          // 110: sinter.program.v1.Admit
-	(*TranslateError)(nil),                 // 111: sinter.program.v1.TranslateError
-	(*SetBackends)(nil),                    // 112: sinter.program.v1.SetBackends
-	(*BackendsSet)(nil),                    // 113: sinter.program.v1.BackendsSet
-	(*MeterStats)(nil),                     // 114: sinter.program.v1.MeterStats
+	(*Inspector)(nil),                      // 109: sinter.program.v1.Inspector
+	(*Track)(nil),                          // 110: sinter.program.v1.Track
+	(*Admit)(nil),                          // 111: sinter.program.v1.Admit
+	(*TranslateError)(nil),                 // 112: sinter.program.v1.TranslateError
+	(*Inspect)(nil),                        // 113: sinter.program.v1.Inspect
+	(*SetBackends)(nil),                    // 114: sinter.program.v1.SetBackends
+	(*BackendsSet)(nil),                    // 115: sinter.program.v1.BackendsSet
+	(*MeterStats)(nil),                     // 116: sinter.program.v1.MeterStats
+	(*InspectStats)(nil),                   // 117: sinter.program.v1.InspectStats
 }
 var file_program_proto_depIdxs = []int32{
 	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -8953,120 +8991,123 @@ var file_program_proto_depIdxs = []int32{
 	106, // 13: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
 	107, // 14: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
 	108, // 15: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
-	26,  // 16: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	26,  // 17: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	28,  // 18: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	24,  // 19: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
-	25,  // 20: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
-	1,   // 21: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	27,  // 22: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	1,   // 23: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	29,  // 24: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	31,  // 25: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	30,  // 26: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	109, // 27: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
-	2,   // 28: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	32,  // 29: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	110, // 30: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	32,  // 31: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
-	111, // 32: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
-	1,   // 33: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	6,   // 34: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	36,  // 35: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	40,  // 36: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	43,  // 37: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	52,  // 38: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	103, // 39: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	58,  // 40: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	61,  // 41: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	64,  // 42: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	67,  // 43: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	72,  // 44: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	73,  // 45: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	77,  // 46: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	83,  // 47: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	89,  // 48: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	92,  // 49: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	97,  // 50: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	99,  // 51: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	93,  // 52: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	101, // 53: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	112, // 54: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
-	37,  // 55: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	42,  // 56: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	44,  // 57: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	54,  // 58: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	59,  // 59: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	62,  // 60: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	66,  // 61: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	68,  // 62: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	75,  // 63: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	78,  // 64: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	88,  // 65: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	90,  // 66: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	98,  // 67: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	100, // 68: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	102, // 69: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	113, // 70: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
-	38,  // 71: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	39,  // 72: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	76,  // 73: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	7,   // 74: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	76,  // 75: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	41,  // 76: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
-	45,  // 77: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	46,  // 78: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	47,  // 79: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	48,  // 80: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	49,  // 81: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	50,  // 82: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	51,  // 83: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	3,   // 84: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	114, // 85: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	4,   // 86: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	53,  // 87: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	55,  // 88: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	56,  // 89: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	57,  // 90: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
-	63,  // 91: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	60,  // 92: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	63,  // 93: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	65,  // 94: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	64,  // 95: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	69,  // 96: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	70,  // 97: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	71,  // 98: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	8,   // 99: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	74,  // 100: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	79,  // 101: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	80,  // 102: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	82,  // 103: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	104, // 104: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	10,  // 105: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	81,  // 106: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	84,  // 107: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	85,  // 108: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	5,   // 109: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	86,  // 110: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	87,  // 111: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	11,  // 112: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	1,   // 113: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	91,  // 114: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	12,  // 115: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	94,  // 116: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	95,  // 117: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	13,  // 118: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	96,  // 119: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	14,  // 120: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	96,  // 121: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	39,  // 122: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	1,   // 123: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	9,   // 124: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	125, // [125:125] is the sub-list for method output_type
-	125, // [125:125] is the sub-list for method input_type
-	125, // [125:125] is the sub-list for extension type_name
-	125, // [125:125] is the sub-list for extension extendee
-	0,   // [0:125] is the sub-list for field type_name
+	109, // 16: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
+	26,  // 17: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	26,  // 18: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	28,  // 19: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	24,  // 20: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
+	25,  // 21: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
+	1,   // 22: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	27,  // 23: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	1,   // 24: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	29,  // 25: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	31,  // 26: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	30,  // 27: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	110, // 28: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	2,   // 29: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	32,  // 30: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	111, // 31: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	32,  // 32: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
+	112, // 33: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	113, // 34: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
+	1,   // 35: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	6,   // 36: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	36,  // 37: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	40,  // 38: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	43,  // 39: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	52,  // 40: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	103, // 41: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	58,  // 42: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	61,  // 43: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	64,  // 44: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	67,  // 45: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	72,  // 46: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	73,  // 47: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	77,  // 48: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	83,  // 49: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	89,  // 50: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	92,  // 51: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	97,  // 52: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	99,  // 53: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	93,  // 54: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	101, // 55: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	114, // 56: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	37,  // 57: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	42,  // 58: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	44,  // 59: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	54,  // 60: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	59,  // 61: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	62,  // 62: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	66,  // 63: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	68,  // 64: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	75,  // 65: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	78,  // 66: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	88,  // 67: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	90,  // 68: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	98,  // 69: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	100, // 70: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	102, // 71: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	115, // 72: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	38,  // 73: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	39,  // 74: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	76,  // 75: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	7,   // 76: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	76,  // 77: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	41,  // 78: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
+	45,  // 79: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	46,  // 80: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	47,  // 81: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	48,  // 82: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	49,  // 83: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	50,  // 84: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	51,  // 85: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	3,   // 86: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	116, // 87: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	117, // 88: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
+	4,   // 89: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	53,  // 90: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	55,  // 91: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	56,  // 92: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	57,  // 93: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
+	63,  // 94: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	60,  // 95: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	63,  // 96: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	65,  // 97: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	64,  // 98: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	69,  // 99: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	70,  // 100: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	71,  // 101: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 102: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	74,  // 103: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	79,  // 104: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	80,  // 105: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	82,  // 106: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	104, // 107: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 108: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	81,  // 109: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	84,  // 110: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	85,  // 111: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 112: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	86,  // 113: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	87,  // 114: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 115: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 116: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	91,  // 117: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 118: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	94,  // 119: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	95,  // 120: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 121: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	96,  // 122: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 123: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	96,  // 124: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	39,  // 125: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 126: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 127: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	128, // [128:128] is the sub-list for method output_type
+	128, // [128:128] is the sub-list for method input_type
+	128, // [128:128] is the sub-list for extension type_name
+	128, // [128:128] is the sub-list for extension extendee
+	0,   // [0:128] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -9075,6 +9116,7 @@ func file_program_proto_init() {
 		return
 	}
 	file_balancer_proto_init()
+	file_inspect_proto_init()
 	file_meter_proto_init()
 	file_tracking_proto_init()
 	file_translation_proto_init()
@@ -9102,6 +9144,7 @@ func file_program_proto_init() {
 		(*Op_Admit)(nil),
 		(*Op_Add)(nil),
 		(*Op_TranslateError)(nil),
+		(*Op_Inspect)(nil),
 	}
 	file_program_proto_msgTypes[19].OneofWrappers = []any{
 		(*Request_Hello)(nil),

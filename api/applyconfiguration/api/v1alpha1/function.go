@@ -81,6 +81,14 @@ func (b *FunctionApplyConfiguration) WithLoadBalancer(value *LoadBalancerApplyCo
 	return b
 }
 
+// WithInspect sets the Inspect field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Inspect field is set to the value of the last call.
+func (b *FunctionApplyConfiguration) WithInspect(value *InspectApplyConfiguration) *FunctionApplyConfiguration {
+	b.FunctionKindsApplyConfiguration.Inspect = value
+	return b
+}
+
 // WithElements sets the Elements field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Elements field is set to the value of the last call.

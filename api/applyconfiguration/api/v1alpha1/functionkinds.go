@@ -23,6 +23,8 @@ type FunctionKindsApplyConfiguration struct {
 	RateLimiter *RateLimiterApplyConfiguration `json:"rateLimiter,omitempty"`
 	// LoadBalancer spreads flows over backends.
 	LoadBalancer *LoadBalancerApplyConfiguration `json:"loadBalancer,omitempty"`
+	// Inspect looks into packets, and drops, marks or counts those that match.
+	Inspect *InspectApplyConfiguration `json:"inspect,omitempty"`
 	// Elements is a graph of elements, for functions of your own.
 	Elements *ElementsApplyConfiguration `json:"elements,omitempty"`
 	// Click is a configuration of the Click modular router. Its devices are the function's ports: FromDevice(eth0) and ToDevice(eth0)
@@ -81,6 +83,14 @@ func (b *FunctionKindsApplyConfiguration) WithRateLimiter(value *RateLimiterAppl
 // If called multiple times, the LoadBalancer field is set to the value of the last call.
 func (b *FunctionKindsApplyConfiguration) WithLoadBalancer(value *LoadBalancerApplyConfiguration) *FunctionKindsApplyConfiguration {
 	b.LoadBalancer = value
+	return b
+}
+
+// WithInspect sets the Inspect field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Inspect field is set to the value of the last call.
+func (b *FunctionKindsApplyConfiguration) WithInspect(value *InspectApplyConfiguration) *FunctionKindsApplyConfiguration {
+	b.Inspect = value
 	return b
 }
 

@@ -68,6 +68,14 @@ func (b *NetworkFunctionSpecApplyConfiguration) WithLoadBalancer(value *LoadBala
 	return b
 }
 
+// WithInspect sets the Inspect field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Inspect field is set to the value of the last call.
+func (b *NetworkFunctionSpecApplyConfiguration) WithInspect(value *InspectApplyConfiguration) *NetworkFunctionSpecApplyConfiguration {
+	b.FunctionKindsApplyConfiguration.Inspect = value
+	return b
+}
+
 // WithElements sets the Elements field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Elements field is set to the value of the last call.

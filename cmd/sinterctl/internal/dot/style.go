@@ -50,6 +50,7 @@ func init() {
 	draw(writePaint, func(e element.StaticNAT) string { return describe.Count(len(e.Mappings), "fixed translation") })
 	draw(statePaint, func(e element.NAPT) string { return napt(e) })
 	draw(statePaint, func(e element.Meter) string { return meter(e) })
+	draw(statePaint, func(e element.Inspect) string { return describe.Count(len(e.Rules), "rule") })
 	draw(makePaint, func(e element.ICMPError) string { return fmt.Sprintf("type %d code %d", e.Type, e.Code) })
 	draw(makePaint, func(element.EchoResponder) string { return "echo reply" })
 	draw(makePaint, func(element.LocalHost) string { return "echo reply, unreachable or reset" })

@@ -211,9 +211,8 @@ static bool is_there(const struct sn_state *state, const struct sn_state_table *
 	return find(sh, t->owner, &f, e->own_bit, hash_flow(state, t->owner, &f)) != NULL;
 }
 
-/* The shard of a flow in a table. */
-static uint32_t shard_in(const struct sn_state *state, const struct sn_state_table *t,
-			 const struct sn_flow *f, bool from_outside)
+uint32_t sn_track_shard_of(const struct sn_state *state, const struct sn_state_table *t,
+			   const struct sn_flow *f, bool from_outside)
 {
 	const struct sn_table_cut *cut = &t->config.cut;
 	struct sn_flow back;
@@ -230,7 +229,7 @@ static uint32_t place(const struct sn_state *state, const struct sn_state_table 
 {
 	struct sn_flow f = flow_of(session_of(e));
 
-	return shard_in(state, t, &f, e->own_bit);
+	return sn_track_shard_of(state, t, &f, e->own_bit);
 }
 
 static const char *misfit(const struct sn_state *state, const struct sn_state_table *table,
@@ -372,7 +371,7 @@ uint32_t sn_track_shard(const struct sn_state *state, const struct sn_flow *f)
 uint32_t sn_track_shard_in(const struct sn_state *state, uint32_t table, const struct sn_flow *f,
 			   bool from_outside)
 {
-	return shard_in(state, state->tables[table], f, from_outside);
+	return sn_track_shard_of(state, state->tables[table], f, from_outside);
 }
 
 struct sn_session *sn_track_find(struct sn_partition *partition, uint32_t table, uint32_t shard,

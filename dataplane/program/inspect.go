@@ -1,0 +1,152 @@
+package program
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// Limits of inspectors; the engine has the same (kind/inspect/sn_inspect.c).
+const (
+	maxInspectRules      = 4096
+	maxInspectParts      = 16
+	maxInspectExpression = 8192
+	maxInspectEnd        = 1 << 16
+	maxInspectDepth      = 1 << 14
+	maxInspectKept       = 1 << 16
+	maxInspectKnown      = 1 << 24
+)
+
+func init() {
+	operations[reflect.TypeFor[*programpb.Op_Inspect]()] = operation{
+		kind: State,
+		check: func(v validator, at string, o *programpb.Op) error {
+			i := o.GetInspect().GetTable()
+			if err := index(at, "inspect.table", i, len(v.p.GetTables())); err != nil {
+				return err
+			}
+			if t := v.p.GetTables()[i]; t.GetInspector() == nil {
+				return fmt.Errorf("%s: inspect.table is %d (%s), which is of kind %s, want an inspector's", at, i, t.GetName(), kindOf(t).name)
+			}
+			return nil
+		},
+		text: func(p *Program, o *programpb.Op) string {
+			return "inspect by " + p.GetTables()[o.GetInspect().GetTable()].GetName()
+		},
+		unless: func(p *Program, o *programpb.Op) (reasons []string) {
+			said := map[uint32]bool{}
+			of := p.GetTables()[o.GetInspect().GetTable()].GetInspector()
+			if s := of.GetStreams(); s != nil {
+				said[s.GetFull()] = true
+				reasons = append(reasons, p.GetReasons()[s.GetFull()])
+			}
+			for _, r := range of.GetRules() {
+				if d, ok := r.GetAction().(*programpb.InspectRule_Drop); ok && !said[d.Drop] {
+					said[d.Drop] = true
+					reasons = append(reasons, p.GetReasons()[d.Drop])
+				}
+			}
+			return reasons
+		},
+	}
+	registerState(stateKind{
+		name:   "inspector",
+		claims: func(t *programpb.StateTable) bool { return t.GetInspector() != nil },
+		check:  validator.inspector,
+		text:   inspectorText,
+		holds:  "streams, and counts of rules",
+	})
+}
+
+func (v validator) inspector(at string, t *programpb.StateTable) error {
+	rules := t.GetInspector().GetRules()
+	if len(rules) < 1 || len(rules) > maxInspectRules {
+		return fmt.Errorf("%s: has %d rules, want 1..%d", at, len(rules), maxInspectRules)
+	}
+	for i, r := range rules {
+		if err := v.inspectRule(fmt.Sprintf("%s, rules[%d]", at, i), r); err != nil {
+			return err
+		}
+	}
+	return v.inspectStreams(at, t)
+}
+
+func (v validator) inspectStreams(at string, t *programpb.StateTable) error {
+	s := t.GetInspector().GetStreams()
+	switch {
+	case s == nil:
+		return nil
+	case s.GetDepth() < 1 || s.GetDepth() > maxInspectDepth:
+		return fmt.Errorf("%s: streams.depth is %d, want 1..%d", at, s.GetDepth(), maxInspectDepth)
+	case s.GetMax() < 1 || s.GetMax() > maxInspectKept:
+		return fmt.Errorf("%s: streams.max is %d, want 1..%d", at, s.GetMax(), maxInspectKept)
+	case s.GetTimeoutMs() < 1:
+		return fmt.Errorf("%s: streams.timeout_ms is 0, want at least 1", at)
+	case t.GetMaxSessions() < 1 || t.GetMaxSessions() > maxInspectKnown:
+		return fmt.Errorf("%s: max_sessions is %d, want 1..%d streams", at, t.GetMaxSessions(), maxInspectKnown)
+	}
+	return index(at, "streams.full", s.GetFull(), len(v.p.GetReasons()))
+}
+
+func (v validator) inspectRule(at string, r *programpb.InspectRule) error {
+	if n := len(r.GetParts()); n < 1 || n > maxInspectParts {
+		return fmt.Errorf("%s: has %d parts, want 1..%d", at, n, maxInspectParts)
+	}
+	for i, part := range r.GetParts() {
+		if err := inspectPart(fmt.Sprintf("%s.parts[%d]", at, i), part); err != nil {
+			return err
+		}
+	}
+	switch a := r.GetAction().(type) {
+	case *programpb.InspectRule_Drop:
+		return index(at, "drop", a.Drop, len(v.p.GetReasons()))
+	case *programpb.InspectRule_Dscp:
+		return atMost(at, "dscp", a.Dscp, 63)
+	}
+	return nil
+}
+
+func inspectPart(at string, p *programpb.InspectPart) error {
+	if _, ok := programpb.InspectPart_Buffer_name[int32(p.GetBuffer())]; !ok {
+		return fmt.Errorf("%s: buffer is %d, want PAYLOAD, DNS_QUERY, TLS_SNI or HTTP_HOST", at, p.GetBuffer())
+	}
+	e := p.GetExpression()
+	if len(e) < 1 || len(e) > maxInspectExpression {
+		return fmt.Errorf("%s: expression has %d bytes, want 1..%d", at, len(e), maxInspectExpression)
+	}
+	if i := strings.IndexFunc(e, func(c rune) bool { return c <= ' ' || c > '~' }); i >= 0 {
+		return fmt.Errorf("%s: expression has byte 0x%02x, want printable ASCII", at, e[i])
+	}
+	least, most := p.GetMinEnd(), p.GetMaxEnd()
+	if least > maxInspectEnd || most > maxInspectEnd || most > 0 && most < least {
+		return fmt.Errorf("%s: ends are from %d to %d, want them in order, and at most %d", at, least, most, maxInspectEnd)
+	}
+	return nil
+}
+
+func inspectorText(p *Program, t *programpb.StateTable) string {
+	rules := t.GetInspector().GetRules()
+	s := fmt.Sprintf("%d rules", len(rules))
+	if k := t.GetInspector().GetStreams(); k != nil {
+		s += fmt.Sprintf(", %d bytes of %d streams, at most %d known", k.GetDepth(), k.GetMax(), t.GetMaxSessions())
+	}
+	for i, r := range rules {
+		if i == 3 {
+			return s + ", …"
+		}
+		s += fmt.Sprintf(", %s: %s", r.GetName(), inspectActionText(p, r))
+	}
+	return s
+}
+
+func inspectActionText(p *Program, r *programpb.InspectRule) string {
+	switch a := r.GetAction().(type) {
+	case *programpb.InspectRule_Drop:
+		return "drop " + p.GetReasons()[a.Drop]
+	case *programpb.InspectRule_Dscp:
+		return fmt.Sprintf("dscp %d", a.Dscp)
+	}
+	return "count"
+}
