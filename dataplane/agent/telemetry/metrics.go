@@ -61,6 +61,10 @@ var (
 	meterPackets = metric("meter_packets_total", "Packets measured by a meter of a rate limiter.", "table", "color")
 	meterBytes   = metric("meter_bytes_total", "Bytes of IP packets measured by a meter of a rate limiter.", "table", "color")
 
+	inspectPackets = metric("inspect_packets_total", "Packets whose payload was matched with rules.", "table")
+	inspectBytes   = metric("inspect_bytes_total", "Bytes of payloads that were matched with rules.", "table")
+	inspectMatched = metric("inspect_matched_packets_total", "Packets that a rule matched.", "table", "rule")
+
 	corePackets   = metric("core_packets_total", "Packets processed.", "core")
 	coreCycles    = metric("core_cycles_total", "Cycles spent.", "core", "state")
 	coreStages    = metric("core_stage_cycles_total", "Cycles spent on packets, by stage.", "core", "stage")
@@ -281,6 +285,13 @@ func (e exposition) tables(s *programpb.Stats) {
 		e.counter(sessionsEvicted, t.GetEvicted(), t.GetName())
 		if t.GetMeter() != nil {
 			e.colors(t)
+		}
+		if i := t.GetInspector(); i != nil {
+			e.counter(inspectPackets, i.GetPackets(), t.GetName())
+			e.counter(inspectBytes, i.GetBytes(), t.GetName())
+			for _, r := range i.GetRules() {
+				e.counter(inspectMatched, r.GetPackets(), t.GetName(), r.GetName())
+			}
 		}
 	}
 }

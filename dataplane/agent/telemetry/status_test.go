@@ -47,6 +47,8 @@ func testSeen(t *testing.T) *Seen {
 			},
 			Tables: []*programpb.TableStats{{Name: "nat", Sessions: 12, Created: 30 * n, Expired: 20 * n, Exhausted: n, Evicted: 3 * n}, {Name: "lim/all", Meter: &programpb.MeterStats{
 				Green: &programpb.MeterCount{Packets: 7 * n, Bytes: 700 * n}, Yellow: &programpb.MeterCount{Packets: n, Bytes: 100 * n},
+			}}, {Name: "ids/inspect", Inspector: &programpb.InspectStats{
+				Packets: 50 * n, Bytes: 5000 * n, Rules: []*programpb.InspectCount{{Name: "sid 1: tunnel", Packets: 2 * n}},
 			}}},
 			Workers: []*programpb.WorkerStats{{
 				Lcore: 1, Packets: 1500 * n, BusyCycles: 150_000 * n, IdleCycles: 50_000 * n, TscHz: 2_000_000_000,

@@ -92,6 +92,24 @@ func TestAPageFitsItsTerminal(t *testing.T) {
 	}
 }
 
+func TestRulesThatMatchedAreShown(t *testing.T) {
+	stats := func(n uint64) *programpb.Stats {
+		s := sample(n, 1)
+		s.Tables = []*programpb.TableStats{{Name: "ids/inspect", Inspector: &programpb.InspectStats{Packets: 100 * n, Rules: []*programpb.InspectCount{
+			{Name: "sid 1: tunnel", Packets: 10 * n}, {Name: "sid 2"}, {Name: "dns[0]", Packets: n},
+		}}}}
+		return s
+	}
+	var b bytes.Buffer
+	if err := Text(&b, Make(nil, stats(2), stats(4)), 0); err != nil {
+		t.Fatal(err)
+	}
+	const want = "MATCHED  PPS   RULE\n40       10    ids/inspect, sid 1: tunnel\n4        1.0   ids/inspect, dns[0]\n\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
+	}
+}
+
 func TestAMeterIsShownWithItsColors(t *testing.T) {
 	stats := func(n uint64) *programpb.Stats {
 		s := sample(n, 1)

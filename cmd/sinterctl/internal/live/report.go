@@ -67,6 +67,14 @@ type Table struct {
 	Evicted   uint64 `json:"evicted"`
 	// Colors are what a meter measured packets as; of others there are none.
 	Colors *Colors `json:"colors,omitempty"`
+	// Rules are those of an inspector that matched; of others there are none.
+	Rules []Matched `json:"rules,omitempty"`
+}
+
+// Matched are the packets that a rule of an inspector matched.
+type Matched struct {
+	Rule string `json:"rule"`
+	Rate
 }
 
 // Colors are packets by the colour that a meter gave them.
@@ -111,13 +119,23 @@ type maker struct {
 
 func (m maker) tables(before, now []*programpb.TableStats) (out []Table) {
 	for _, t := range now {
-		table := Table{t.GetName(), t.GetSessions(), t.GetCreated(), t.GetExpired(), t.GetExhausted(), t.GetEvicted(), nil}
+		table := Table{t.GetName(), t.GetSessions(), t.GetCreated(), t.GetExpired(), t.GetExhausted(), t.GetEvicted(), nil, nil}
+		var old *programpb.TableStats
+		if i := slices.IndexFunc(before, func(o *programpb.TableStats) bool { return o.GetName() == t.GetName() }); i >= 0 {
+			old = before[i]
+		}
 		if n := t.GetMeter(); n != nil {
-			var b *programpb.MeterStats
-			if i := slices.IndexFunc(before, func(o *programpb.TableStats) bool { return o.GetName() == t.GetName() }); i >= 0 {
-				b = before[i].GetMeter()
-			}
+			b := old.GetMeter()
 			table.Colors = &Colors{m.of(b.GetGreen(), n.GetGreen()), m.of(b.GetYellow(), n.GetYellow()), m.of(b.GetRed(), n.GetRed())}
+		}
+		for i, n := range t.GetInspector().GetRules() {
+			b := at(old.GetInspector().GetRules(), i)
+			if b.GetName() != n.GetName() { // the rule of another program, which had counts of its own
+				b = nil
+			}
+			if n.GetPackets() > 0 {
+				table.Rules = append(table.Rules, Matched{n.GetName(), m.rate(b.GetPackets(), 0, n.GetPackets(), 0)})
+			}
 		}
 		out = append(out, table)
 	}

@@ -41,6 +41,13 @@ func Text(w io.Writer, r Report, width int) error {
 		return fmt.Sprintf("%d\t%s\t%d\t%s\t%d\t%s\t%s", c.Green.Packets, si(c.Green.BitsPerSecond), c.Yellow.Packets, si(c.Yellow.BitsPerSecond),
 			c.Red.Packets, si(c.Red.BitsPerSecond), meters[i].Name)
 	})
+	var matched []string
+	for _, t := range r.Tables {
+		for _, k := range t.Rules {
+			matched = append(matched, fmt.Sprintf("%d\t%s\t%s, %s", k.Packets, si(k.PacketsPerSecond), t.Name, k.Rule))
+		}
+	}
+	table(&b, "MATCHED\tPPS\tRULE", len(matched), func(i int) string { return matched[i] })
 	table(&b, "WORKER\tPACKETS\tCYCLES/PACKET\tLOAD", len(r.Workers), func(i int) string {
 		n := r.Workers[i]
 		return fmt.Sprintf("%d\t%d\t%.0f\t%.0f %%", n.Lcore, n.Packets, n.CyclesPerPacket, n.Load*100)
