@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -24,27 +23,20 @@ import (
 // TestInspectionsDoWhatTheUnmergedChainDoes runs random chains, each with an inspection at least, over payloads that have what is looked for,
 // or nearly.
 //
-//	SINTER_INSPECT=17 go test ./test/differential -run 'TestInspections.*/^17$' -v
+//	SINTER_SEED=17 go test ./test/differential -run 'TestInspections.*/^17$' -v
 func TestInspectionsDoWhatTheUnmergedChainDoes(t *testing.T) {
 	needHarness(t)
-	chains := scale(6, 3)
-	if s := os.Getenv("SINTER_INSPECT"); s != "" {
-		var err error
-		if chains, err = strconv.Atoi(s); err != nil || chains < 1 {
-			t.Fatalf("SINTER_INSPECT is %q, want a number of chains, such as 32", s)
-		}
-	}
 	compared, matched, looked := 0, uint64(0), uint64(0)
-	for seed := 1; seed <= chains; seed++ {
-		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+	for seed := range seeds(t, "SINTER_INSPECT", scale(6, 3)) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			r := rapid.Custom(func(rt *rapid.T) *rig {
 				r, err := newRig(drawChain(rt, shape{name: "inspections", draw: (*drawer).inspections}))
 				if err != nil {
 					rt.Fatal(err)
 				}
 				return r
-			}).Example(seed)
-			if err := r.drive(t.Context(), uint64(seed), scale(45_000, 8_000), true); err != nil {
+			}).Example(int(seed))
+			if err := r.drive(t.Context(), seed, scale(45_000, 8_000), true); err != nil {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets
@@ -57,8 +49,8 @@ func TestInspectionsDoWhatTheUnmergedChainDoes(t *testing.T) {
 		})
 	}
 	t.Logf("%d packets; %d were looked at, rules matched %d times", compared, looked, matched)
-	if !t.Failed() && matched < looked/100+1 {
-		t.Errorf("of %d packets that were looked at rules matched %d: the chains want more of these", looked, matched)
+	if !t.Failed() && matched == 0 {
+		t.Errorf("of %d packets that were looked at rules matched none: the chains want some of these", looked)
 	}
 }
 

@@ -2,7 +2,6 @@ package differential
 
 import (
 	"net/netip"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -13,37 +12,23 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program"
 )
 
-// chainsOfHomes is how many chains with fixed translations run: SINTER_HOMES, or the usual number.
-func chainsOfHomes(t *testing.T, usual int) int {
-	t.Helper()
-	s := os.Getenv("SINTER_HOMES")
-	if s == "" {
-		return usual
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 {
-		t.Fatalf("SINTER_HOMES is %q, want a number of chains, such as 32", s)
-	}
-	return n
-}
-
 // TestFixedTranslationsDoWhatTheUnmergedChainDoes runs random chains, each with a NAPT that has port forwards, addresses of their own for some
 // hosts and, mostly, hairpinning, while time goes on between packets. A seed by itself:
 //
-//	SINTER_HOMES=17 go test ./test/differential -run 'TestFixedTranslations.*/^17$' -v
+//	SINTER_SEED=17 go test ./test/differential -run 'TestFixedTranslations.*/^17$' -v
 func TestFixedTranslationsDoWhatTheUnmergedChainDoes(t *testing.T) {
 	needHarness(t)
 	compared := 0
-	for seed := 1; seed <= chainsOfHomes(t, scale(8, 3)); seed++ {
-		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+	for seed := range seeds(t, "SINTER_HOMES", scale(8, 3)) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			r := rapid.Custom(func(rt *rapid.T) *rig {
 				r, err := newRig(drawChain(rt, shape{name: "homes", draw: (*drawer).homes}))
 				if err != nil {
 					rt.Fatal(err)
 				}
 				return r
-			}).Example(seed)
-			if err := r.drive(t.Context(), uint64(seed), scale(45_000, 8_000), true); err != nil {
+			}).Example(int(seed))
+			if err := r.drive(t.Context(), seed, scale(45_000, 8_000), true); err != nil {
 				t.Fatalf("%v\n%s", err, dump(r.g))
 			}
 			compared += r.stats.packets
