@@ -146,6 +146,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RolloutStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Route"):
 		return &apiv1alpha1.RouteApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RouteBySource"):
+		return &apiv1alpha1.RouteBySourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Router"):
 		return &apiv1alpha1.RouterApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RouterPort"):

@@ -83,6 +83,37 @@ type Route struct {
 	// destination itself, else the interface's gateway.
 	// +optional
 	Via Address `json:"via,omitempty"`
+
+	// BySource has routes for packets of the prefix that come from some sources (policy routing): of the
+	// first entry whose `from` holds the source. Packets from other sources take the route itself.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	BySource []RouteBySource `json:"bySource,omitempty"`
+}
+
+// RouteBySource is where a route's packets from some sources go.
+type RouteBySource struct {
+	// From are the prefixes of the sources.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	From []Prefix `json:"from,omitempty"`
+
+	// Type, as of a route.
+	// +optional
+	// +kubebuilder:default=Forward
+	Type RouteType `json:"type,omitempty"`
+
+	// Port that the packets leave by, if the type is Forward.
+	// +optional
+	Port Name `json:"port,omitempty"`
+
+	// Via is the next hop, an address on-link at the port; absent: the destination itself, else the
+	// interface's gateway.
+	// +optional
+	Via Address `json:"via,omitempty"`
 }
 
 // RouteFormat is the format of a file of routes.

@@ -199,6 +199,30 @@ chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds 203.0.113.
 		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outsid}]}}\n  path: [inside, rt, outside]\n",
 		want:  `chain.yaml:9: spec.functions[0].router.routes[0].port: "outsid": router "rt" has no such port; did you mean "outside"?`,
 	},
+	"a route by source without a port": {
+		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.9, bySource: [{from: [10.0.0.0/8]}]}]}}\n  path: [inside, rt, outside]\n",
+		want:  `chain.yaml:9: spec.functions[0].router.routes[0].bySource[0].port: set port: a route of type Forward leads to one`,
+	},
+	"a route by source that leads somewhere and nowhere": {
+		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.9, bySource: [{from: [10.0.0.0/8], type: Discard, port: inside}]}]}}\n  path: [inside, rt, outside]\n",
+		want:  `chain.yaml:9: spec.functions[0].router.routes[0].bySource[0]: "Discard": leave port and via out: a route of type Discard, Unreachable or Prohibit leads nowhere`,
+	},
+	"a route by a source that is none": {
+		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.9, bySource: [{from: [10.0.0.0/33], port: inside}]}]}}\n  path: [inside, rt, outside]\n",
+		want:  `chain.yaml:9: spec.functions[0].router.routes[0].bySource[0].from[0]: "10.0.0.0/33": not a prefix; write it like "192.0.2.0/24"`,
+	},
+	"a route by source whose sources an earlier one has": {
+		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.9, bySource: [{from: [10.0.0.0/24, 10.0.1.0/24], type: Discard}, {from: [10.0.0.0/23], port: inside, via: 10.0.0.9}]}]}}\n  path: [inside, rt, outside]\n",
+		want:  `chain.yaml:9: warning: spec.functions[0].router.routes[0].bySource[1].from: "10.0.0.0/23": no packet gets here: earlier entries of the route have all of these sources; move this entry up, or leave it out`,
+	},
+	"a route by source without a next hop": {
+		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.9, bySource: [{from: [10.0.0.0/24], port: inside}]}]}}\n  path: [inside, rt, outside]\n",
+		want:  `chain.yaml:9: warning: spec.functions[0].router.routes[0].bySource[0]: "0.0.0.0/0": interface "inside" has no gateway, and the route no via: what is not in 10.0.0.0/24 is dropped as "no-next-hop"; give the route a via, or the interface a gateway`,
+	},
+	"a route by source to a next hop that is not on-link": {
+		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 0.0.0.0/0, port: outside, via: 203.0.113.9, bySource: [{from: [10.0.0.0/24], port: outside, via: 10.0.0.9}]}]}}\n  path: [inside, rt, outside]\n",
+		want:  `chain.yaml:9: spec.functions[0].router.routes[0].bySource[0].via: "10.0.0.9": the next hop is not on-link at port "outside"; it can be an address within 203.0.113.0/24`,
+	},
 	"a route that is there twice under host bits": {
 		chain: twoInterfaces + "  functions:\n  - {name: rt, router: {routes: [{prefix: 10.2.0.0/16, port: inside}, {prefix: 10.2.3.4/16, port: outside}]}}\n  path: [inside, rt, outside]\n",
 		want: `chain.yaml:9: warning: spec.functions[0].router.routes[0].prefix: "10.2.0.0/16": interface "inside" has no gateway, and the route no via: what is not in 10.0.0.0/24 is dropped as "no-next-hop"; give the route a via, or the interface a gateway

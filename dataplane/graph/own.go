@@ -100,12 +100,17 @@ func (b *builder) learnRealms() {
 	}
 }
 
-// leadsAway tells whether what lies next behind an output of a router's lookup is a NAPT.
+// leadsAway tells whether what lies next behind an output of a router's lookup is a NAPT, for packets of all sources.
 func (b *builder) leadsAway(f *function, out int) bool {
-	if out >= len(f.leads) {
+	if out >= len(f.leads) || len(f.leads[out]) == 0 {
 		return false // it leads nowhere
 	}
-	for at := (port{f.name, f.leads[out]}); ; {
+	return !slices.ContainsFunc(f.leads[out], func(p string) bool { return !b.translatedNext(port{f.name, p}) })
+}
+
+// translatedNext tells whether a NAPT is next behind a port, behind firewalls and monitors.
+func (b *builder) translatedNext(at port) bool {
+	for {
 		w, ok := b.next[at]
 		next := b.findFunction(w.to.owner)
 		switch {

@@ -28,52 +28,75 @@ func (b *builder) routeRejections() {
 		straight := b.g.Nodes[r.node].Out[0]
 		reply, ok := replies[r.port]
 		if !ok {
-			reply = b.add(r.port.owner, r.port.owner+"/reply-"+r.port.name, b.routesBack(rt, p))
-			b.wire(reply, toRouter, rt.sends[p])
-			b.g.Nodes[reply].Out[straightOut] = straight
+			reply = b.reply(r.port, rt, p, straight)
 			replies[r.port] = reply
 		}
 		b.wire(r.node, 0, reply)
 	}
 }
 
-// Output ports of a firewall's "reply" lookup.
+// Output ports of a firewall's "reply" lookup. Behind them are those of routes that lead straight out for some sources.
 const (
 	toRouter = iota
 	straightOut
 	replyOuts
 )
 
+// reply makes the lookup of a firewall's answers: what the router would send back by its port leaves straight.
+func (b *builder) reply(at port, rt *function, by string, straight Edge) int {
+	name := at.owner + "/reply-" + at.name
+	lookup, splits := b.routesBack(rt, by)
+	reply := b.add(at.owner, name, lookup)
+	b.wire(reply, toRouter, rt.sends[by])
+	b.g.Nodes[reply].Out[straightOut] = straight
+	owner := b.findFunction(at.owner)
+	for i, s := range splits {
+		b.wire(reply, replyOuts+i, b.bySource(owner, name, s, func(o *routeOrigin) Edge {
+			if o.port == by {
+				return straight
+			}
+			return Edge{To: rt.sends[by]}
+		}))
+	}
+	return reply
+}
+
 // routesBack are a router's routes by a port, with their next hops, and those within them that lead elsewhere: to these, and to
-// what is not listed, the router sends.
-func (b *builder) routesBack(rt *function, by string) element.Lookup {
+// what is not listed, the router sends. Splits are those with a route by the port; each has an output.
+func (b *builder) routesBack(rt *function, by string) (l element.Lookup, splits []*split) {
 	lookup := b.g.Nodes[b.g.Nodes[rt.sends[by]].Out[0].To].Element.(element.Lookup)
-	l := element.Lookup{NoRoute: toRouter, Outs: replyOuts}
-	leadsBack := func(out int) bool { return out < len(rt.leads) && rt.leads[out] == by }
+	outs := make([]int, lookup.Outs)
+	for out, ports := range rt.leads {
+		switch s := rt.splits[rt.outs[out]]; {
+		case !slices.Contains(ports, by):
+			outs[out] = toRouter
+		case s == nil:
+			outs[out] = straightOut
+		default:
+			outs[out] = replyOuts + len(splits)
+			splits = append(splits, s)
+		}
+	}
+	l = element.Lookup{NoRoute: toRouter, Outs: replyOuts + len(splits)}
 	if t := lookup.Table; t != nil {
 		l.Table = &element.Table{Routes: t.Routes, Hops: slices.Clone(t.Hops), Source: t.Source}
 		for i, h := range t.Hops {
-			if l.Table.Hops[i].Out = toRouter; leadsBack(h.Out) {
-				l.Table.Hops[i].Out = straightOut
-			}
+			l.Table.Hops[i].Out = outs[h.Out]
 		}
-		return l
+		return l, splits
 	}
 	var above []element.Route // those that hold the route at hand; routes are in the order of their prefixes
 	for _, r := range lookup.Routes {
 		for len(above) > 0 && !above[len(above)-1].Prefix.Contains(r.Prefix.Addr()) {
 			above = above[:len(above)-1]
 		}
-		back := leadsBack(r.Out)
-		if !back && len(above) == 0 {
+		r.Out = outs[r.Out]
+		if r.Out == toRouter && len(above) == 0 {
 			continue
-		}
-		if r.Out = toRouter; back {
-			r.Out = straightOut
 		}
 		l.Routes, above = append(l.Routes, r), append(above, r)
 	}
-	return l
+	return l, splits
 }
 
 // interfaceBehind is the interface that packets reach by a port, behind firewalls and monitors; nil if another

@@ -26,9 +26,11 @@ type function struct {
 	entry    map[string]Edge // per port, where packets come in
 	// of routers
 	sends      map[string]int // per port, where packets of the router's own begin
-	leads      []string       // ports that its lookups lead to, by output
+	outs       []string       // of the lookup: ports, then types of routes that lead nowhere and splits
+	leads      [][]string     // by output: ports that its packets leave by
 	hasDefault bool
-	beyond     map[string]bool // ports by which routes other than connected ones lead
+	splits     map[string]*split // by the name of the lookup's output
+	beyond     map[string]bool   // ports by which routes other than connected ones lead
 }
 
 // The ports of functions with two sides.

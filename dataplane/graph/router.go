@@ -56,8 +56,9 @@ const (
 func (r router) lower(b *builder, f *function) {
 	spec := r.spec
 	own, sources := b.routerAddresses(f, spec)
-	f.sends, f.beyond = map[string]int{}, map[string]bool{}
+	f.sends, f.beyond, f.splits = map[string]int{}, map[string]bool{}, map[string]*split{}
 	l := b.routing(f, spec)
+	f.outs, f.leads = l.outs, l.leads(f)
 	var entered []string
 	for _, p := range f.ports {
 		if b.reached[port{f.name, p}] {
@@ -70,6 +71,13 @@ func (r router) lower(b *builder, f *function) {
 	shared := true
 	for _, p := range entered {
 		shared = shared && sources[p] == sources[entered[0]]
+	}
+	faces := len(entered)
+	if shared {
+		faces = 1
+	}
+	if !b.splitsFit(f, faces) {
+		return
 	}
 	if shared {
 		e, sends := b.routerFace(f, f.name, own, sources[entered[0]], l)
@@ -109,64 +117,23 @@ func (b *builder) routerAddresses(f *function, spec *v1alpha1.Router) ([]netip.A
 	return own, sources
 }
 
-// fullTTL is the TTL of a router's own packets before its lookup, and of what an interface sends to a router, by which it becomes 64 on the wire.
-const fullTTL = 65
-
-// routerFace makes the router's elements, and tells where packets come in, and where its own begin.
-func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, l routing) (in Edge, sends int) {
-	names, ports := l.outs, l.ports
-	f.leads = names[:ports:ports]
-	entry := -1
-	if len(own) > 0 {
-		entry = b.add(f.name, name+"/local", localClassifier(name, own))
-	}
-	lookup := b.add(f.name, name+"/lookup", l.Lookup)
-	sends = b.add(f.name, name+"/own", element.SetField{Field: headerspace.TTL, Value: headerspace.V(fullTTL)})
-	b.wire(sends, 0, lookup)
-	if entry >= 0 {
-		host := b.add(f.name, name+"/host", element.LocalHost{})
-		b.wire(entry, 0, host)
-		b.wire(entry, 1, lookup)
-		b.wire(host, 0, sends)
-	} else {
-		entry = lookup
-	}
-	expired := -1
-	for i, p := range names[:ports] {
-		ttl := b.add(f.name, name+"/ttl-"+p, element.DecTTL{})
-		b.wire(lookup, i, ttl)
-		b.exit(ttl, element.TTLAlive, f, p)
-		if expired < 0 {
-			expired = b.add(f.name, name+"/expired", element.ICMPError{Type: icmpTimeExceeded, Code: codeTTLExceeded, Source: source})
-			b.wire(expired, 0, sends)
-		}
-		b.wire(ttl, element.TTLExpired, expired)
-	}
-	refuse := func(out int, what string, code uint8) {
-		n := b.add(f.name, name+"/"+what, element.ICMPError{Type: icmpUnreachable, Code: code, Source: source})
-		b.wire(lookup, out, n)
-		b.wire(n, 0, sends)
-	}
-	for i, kind := range names[ports:] {
-		switch v1alpha1.RouteType(kind) {
-		case v1alpha1.RouteDiscard:
-			b.wire(lookup, ports+i, b.add(f.name, name+"/discard", element.Discard{Reason: f.name + "/discard"}))
-		case v1alpha1.RouteUnreachable:
-			refuse(ports+i, "unreachable", codeHostUnreachable)
-		case v1alpha1.RouteProhibit:
-			refuse(ports+i, "prohibit", codeProhibited)
-		case v1alpha1.RouteForward:
-		}
-	}
-	refuse(l.NoRoute, "no-route", codeNetUnreachable)
-	return Edge{To: entry}, sends
-}
-
 // routing is a router's lookup, which all of its ports share.
 type routing struct {
 	element.Lookup
-	outs  []string // names of the outputs: ports, then types of routes that lead nowhere
-	ports int
+	outs []string // names of the outputs: ports, then types of routes that lead nowhere and splits
+}
+
+// leads are the ports that the packets of each output leave by.
+func (l *routing) leads(f *function) [][]string {
+	out := make([][]string, len(l.outs))
+	for i, name := range l.outs {
+		if s := f.splits[name]; s != nil {
+			out[i] = s.ports()
+		} else if slices.Contains(f.ports, name) {
+			out[i] = []string{name}
+		}
+	}
+	return out
 }
 
 // routing is a router's lookup. It notes where its routes lead.
@@ -189,11 +156,11 @@ func (b *builder) routing(f *function, spec *v1alpha1.Router) routing {
 func lookupOf(f *function, routes []portRoute) routing {
 	to := placement.NewOuts()
 	for _, p := range f.ports {
-		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.port == p }) {
+		if slices.ContainsFunc(routes, func(r portRoute) bool { return r.leads() == p }) {
 			to.Number(p)
 		}
 	}
-	l := routing{Lookup: element.Lookup{Routes: make([]element.Route, len(routes))}, ports: len(to.Names)}
+	l := routing{Lookup: element.Lookup{Routes: make([]element.Route, len(routes))}}
 	var last *routeOrigin
 	out := 0
 	for i, r := range routes {
@@ -228,10 +195,14 @@ type routeOrigin struct {
 	pool  string             // the function whose NAPT's pool the prefix is of; empty: none
 	rank  int
 	field string
+	split *split // nil: sources do not matter
 }
 
-// leads names the lookup's output: the port, or the type of a route that leads nowhere (no port is written so).
+// leads names the lookup's output: the port, the type of a route that leads nowhere, or the split (no port is written so).
 func (r *routeOrigin) leads() string {
+	if r.split != nil {
+		return r.split.name
+	}
 	if r.port == "" {
 		return string(r.kind)
 	}
@@ -337,7 +308,11 @@ func (b *builder) ownRoutes(f *function, spec *v1alpha1.Router, near map[string]
 			if !via.IsValid() {
 				b.checkNextHop(f, field+".prefix", p, r.Port, near[string(r.Port)])
 			}
-			list = append(list, portRoute{p, &routeOrigin{via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"}})
+			of := &routeOrigin{via: via, port: string(r.Port), kind: r.Type, field: field + ".prefix"}
+			if len(r.BySource) > 0 {
+				of.split = b.split(f, i, p, &r, near, of)
+			}
+			list = append(list, portRoute{p, of})
 		}
 	}
 	return list

@@ -166,6 +166,14 @@ type route struct {
 	prefix netip.Prefix
 	face   int
 	via    netip.Addr
+	from   []fromRoute // the first that has a packet's source decides instead of the route
+}
+
+// fromRoute is where a route's packets from some sources go.
+type fromRoute struct {
+	sources hs.Set
+	face    int
+	via     netip.Addr
 }
 
 // refusals are the ICMP codes of routes that lead nowhere (type 3); the last one is silent.
@@ -181,22 +189,17 @@ const (
 
 // router adds a router with an address of its own; answers may leave by all faces.
 func (b *builder) router(name string, addr netip.Addr, faces int, back turns, routes []route) []side {
-	sides := make([]side, faces)
-	for i := range sides {
-		sides[i].in.To = -1
+	r := &routerBuilder{builder: b, name: name, sides: make([]side, faces), hairpin: -1}
+	for i := range r.sides {
+		r.sides[i].in.To = -1
 	}
-	hairpin := -1
 	if back == discards {
-		hairpin = b.add(name, "hairpin", element.Discard{Reason: name + "-hairpin"})
+		r.hairpin = b.add(name, "hairpin", element.Discard{Reason: name + "-hairpin"})
 	}
+	r.number(routes)
 	// Answers are looked up among all faces; one without a route ends there.
-	answers := element.Lookup{Outs: faces + len(refusals) + 1, NoRoute: faces + len(refusals)}
-	for _, r := range routes {
-		answers.Routes = append(answers.Routes, element.Route{Prefix: r.prefix, Via: r.via, Out: r.face})
-	}
-	all := b.add(name, "answers", answers)
+	all := b.add(name, "answers", r.lookup)
 	lost := b.add(name, "lost", element.Discard{Reason: name + "-lost"})
-	b.wire(all, answers.NoRoute, lost)
 	expired := b.add(name, "expired", element.ICMPError{Type: 11, Source: addr})
 	unreachable := b.add(name, "unreachable", element.ICMPError{Type: 3, Source: addr})
 	host := b.add(name, "host", element.LocalHost{})
@@ -205,39 +208,87 @@ func (b *builder) router(name string, addr netip.Addr, faces int, back turns, ro
 		b.wire(n, 0, own)
 	}
 	b.wire(own, 0, all)
-	refused := b.refusals(name, addr, own)
-	for i, n := range refused {
-		b.wire(all, faces+i, n)
-	}
-	for i := range sides {
+	r.refused = b.refusals(name, addr, own)
+	for i := range r.sides {
 		suffix := fmt.Sprint(i)
 		self := b.add(name, "self"+suffix, element.Classifier{Outs: 2, Default: 1, Rules: []element.Rule{
 			{Name: "self", Out: 0, Filters: []hs.Filter{where(hs.Dst, hs.Single(hs.Addr(addr)))}},
 		}})
 		ttl := b.add(name, "ttl"+suffix, element.DecTTL{})
-		look := b.add(name, "lookup"+suffix, answers)
+		look := b.add(name, "lookup"+suffix, r.lookup)
 		b.wire(self, 0, host)
 		b.wire(self, 1, ttl)
 		b.wire(ttl, element.TTLAlive, look)
 		b.wire(ttl, element.TTLExpired, expired)
-		b.wire(look, answers.NoRoute, unreachable)
-		for r, n := range refused {
-			b.wire(look, faces+r, n)
+		r.sides[i].in = graph.Edge{To: self}
+		r.lead(look, i, unreachable)
+	}
+	r.lead(all, -1, lost)
+	return r.sides
+}
+
+// routerBuilder is a router that is being built.
+type routerBuilder struct {
+	*builder
+	name    string
+	lookup  element.Lookup // to faces, then to refusals, then where no route is, then to divided routes
+	divided []route        // those with entries by source
+	sides   []side
+	refused []int // nodes
+	hairpin int   // node of packets that would go back; -1: they do
+}
+
+// number makes the lookup of routes.
+func (r *routerBuilder) number(routes []route) {
+	none := len(r.sides) + len(refusals)
+	r.lookup = element.Lookup{Outs: none + 1, NoRoute: none}
+	for _, x := range routes {
+		out := x.face
+		if len(x.from) > 0 {
+			out = r.lookup.Outs
+			r.lookup.Outs++
+			r.divided = append(r.divided, x)
 		}
-		if back == discards {
-			b.wire(look, i, hairpin)
-		}
-		sides[i].in = graph.Edge{To: self}
-		for j := range sides {
-			if j != i || back == hairpins {
-				sides[j].outs = append(sides[j].outs, graph.Edge{To: look, Port: j})
-			}
+		r.lookup.Routes = append(r.lookup.Routes, element.Route{Prefix: x.prefix, Via: x.via, Out: out})
+	}
+}
+
+// lead leads the outputs of a lookup, of packets that came in by a face, or the router's own (-1), to faces and refusals; none is for those without a route.
+func (r *routerBuilder) lead(look, in, none int) {
+	faces := len(r.sides)
+	lead := func(face int, from graph.Edge) {
+		switch {
+		case face >= faces:
+			r.connect(from, graph.Edge{To: r.refused[face-faces]})
+		case face == in && r.hairpin >= 0:
+			r.connect(from, graph.Edge{To: r.hairpin})
+		default:
+			r.sides[face].outs = append(r.sides[face].outs, from)
 		}
 	}
-	for i := range sides {
-		sides[i].outs = append(sides[i].outs, graph.Edge{To: all, Port: i})
+	for face := range faces + len(r.refused) {
+		lead(face, graph.Edge{To: look, Port: face})
 	}
-	return sides
+	r.wire(look, r.lookup.NoRoute, none)
+	for k, x := range r.divided {
+		r.bySource(fmt.Sprintf("%s-%d", r.g.Nodes[look].Name, k), x, graph.Edge{To: look, Port: r.lookup.NoRoute + 1 + k}, lead)
+	}
+}
+
+// bySource divides what comes from an edge as a route says. Lead takes what goes to a face, or is refused.
+func (b *builder) bySource(name string, r route, from graph.Edge, lead func(face int, from graph.Edge)) {
+	c := element.Classifier{Outs: len(r.from) + 1, Default: len(r.from)}
+	for i, e := range r.from {
+		c.Rules = append(c.Rules, element.Rule{Name: fmt.Sprintf("%s-%d", name, i), Filters: []hs.Filter{where(hs.Src, e.sources)}, Out: i})
+	}
+	n := b.add(name, "by-source", c)
+	b.connect(from, graph.Edge{To: n})
+	for i, e := range r.from {
+		hop := b.add(name, fmt.Sprintf("hop%d", i), element.Lookup{Outs: 1, Routes: []element.Route{{Prefix: netip.PrefixFrom(addr4(0, 0, 0, 0), 0), Via: e.via}}})
+		b.wire(n, i, hop)
+		lead(e.face, graph.Edge{To: hop})
+	}
+	lead(r.face, graph.Edge{To: n, Port: c.Default})
 }
 
 // refusals are where a router's routes lead that lead nowhere; what they answer goes to the element.

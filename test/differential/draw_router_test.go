@@ -3,6 +3,8 @@ package differential
 import (
 	"net/netip"
 	"slices"
+
+	hs "github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
 func drawTwoSidedRouter(d *drawer, ends [2]int) (left, right side) {
@@ -14,18 +16,29 @@ func drawTwoSidedRouter(d *drawer, ends [2]int) (left, right side) {
 // end is the interface that a face leads to, -1 if it is more than one.
 func (d *drawer) drawRouter(faces int, end func(int) int) []side {
 	var routes []route
+	via := func(face int) netip.Addr {
+		if face < faces {
+			if i := end(face); i >= 0 && d.one("via", 2) {
+				return addr4(192, 168, i, d.int("next hop", 2, 3))
+			}
+		}
+		return netip.Addr{}
+	}
 	add := func(p netip.Prefix, face int) {
 		if p.Addr().As4()[0] == 0 && p.Bits() > 0 ||
 			slices.ContainsFunc(routes, func(r route) bool { return r.prefix == p }) {
 			return
 		}
-		r := route{prefix: p, face: face}
-		if face >= faces {
-			routes = append(routes, r)
-			return
-		}
-		if i := end(face); i >= 0 && d.one("via", 2) {
-			r.via = addr4(192, 168, i, d.int("next hop", 2, 3))
+		r := route{prefix: p, face: face, via: via(face)}
+		if d.one("by source", 6) {
+			for range d.int("entries", 1, 3) {
+				f := fromRoute{face: d.int("face", 0, faces+len(refusals)-1)}
+				for range d.int("sources", 1, 2) {
+					f.sources = f.sources.Union(hs.Prefix(d.prefix()))
+				}
+				f.via = via(f.face)
+				r.from = append(r.from, f)
+			}
 		}
 		routes = append(routes, r)
 	}

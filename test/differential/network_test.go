@@ -27,6 +27,7 @@ type network struct {
 	away    []netip.Prefix // what lies behind the edges' gateways
 	origin  []int          // by which edge: of the same index in away
 	walls   int
+	divided int  // routes with entries by source
 	careful bool // no route leads astray: what loops is in the holes of summaries
 }
 
@@ -53,6 +54,8 @@ const (
 	maxRouters = 24
 	// maxRoutes bounds a network's routes, so that one with the largest tables has fewer routers.
 	maxRoutes = 40_000
+	// maxDivided bounds the routes that are divided by source, so that a router may have all of them and an address at each port.
+	maxDivided = 20
 )
 
 // drawNetwork draws the network of a seed.
@@ -376,12 +379,45 @@ func (n *network) by(r *router, p netip.Prefix, port int) {
 		r.spec.Routes = append(r.spec.Routes, out)
 		return
 	}
-	for i, f := range n.spec.Interfaces {
-		if f.Name == name && n.edges[i].gateway.IsValid() && !n.chance(4) {
-			out.Via = v1alpha1.Address(n.edges[i].gateway.String())
-		}
+	out.Via = n.via(name)
+	if !n.careful && n.divided < maxDivided && n.chance(10) {
+		n.divided++
+		out.BySource = n.bySource(r)
 	}
 	r.spec.Routes = append(r.spec.Routes, out)
+}
+
+// via is the gateway of an edge, or nothing.
+func (n *network) via(port v1alpha1.Name) v1alpha1.Address {
+	for i, f := range n.spec.Interfaces {
+		if f.Name == port && n.edges[i].gateway.IsValid() && !n.chance(4) {
+			return v1alpha1.Address(n.edges[i].gateway.String())
+		}
+	}
+	return ""
+}
+
+// bySource draws where packets from some of the networks go instead: by any port, or nowhere.
+func (n *network) bySource(r *router) (out []v1alpha1.RouteBySource) {
+	for range 1 + n.IntN(3) {
+		e := v1alpha1.RouteBySource{Port: r.spec.Ports[n.IntN(len(r.spec.Ports))].Name}
+		if n.chance(4) {
+			e.Type, e.Port = []v1alpha1.RouteType{v1alpha1.RouteDiscard, v1alpha1.RouteUnreachable, v1alpha1.RouteProhibit}[n.IntN(3)], ""
+		} else {
+			e.Via = n.via(e.Port)
+		}
+		for range 1 + n.IntN(2) {
+			p := n.edges[n.IntN(len(n.edges))].prefix.Masked()
+			if n.chance(2) {
+				p = n.within(p, 8)
+			} else if len(n.away) > 0 && n.chance(2) {
+				p = n.away[n.IntN(len(n.away))]
+			}
+			e.From = append(e.From, v1alpha1.Prefix(p.String()))
+		}
+		out = append(out, e)
+	}
+	return out
 }
 
 // realPrefixes are a sample of the Internet's routes, in runs of neighbours.

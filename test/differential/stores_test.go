@@ -37,7 +37,9 @@ spec:
   functions:
 ` + functions + `  - name: rt
     router:
-      routes: [{prefix: 0.0.0.0/0, port: outside, via: 198.51.100.1}, {prefix: 10.9.0.0/16, type: Discard}]
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside, via: 198.51.100.1, bySource: [{from: [10.0.0.128/25, 10.3.0.0/16], port: outside, via: 198.51.100.4}]}
+      - {prefix: 10.9.0.0/16, type: Discard, bySource: [{from: [10.0.0.64/26, 192.0.2.0/24], port: inside, via: 10.0.0.7}]}
       routesFrom:
       - {port: inside, via: 10.0.0.9, ` + west + `}
       - {port: outside, via: 198.51.100.3, ` + east + `}

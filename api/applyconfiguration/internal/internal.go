@@ -1654,12 +1654,37 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Route
   map:
     fields:
+    - name: bySource
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RouteBySource
+          elementRelationship: atomic
     - name: port
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
     - name: prefix
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Prefix
+    - name: type
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RouteType
+      default: Forward
+    - name: via
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.RouteBySource
+  map:
+    fields:
+    - name: from
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Prefix
+          elementRelationship: atomic
+    - name: port
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
     - name: type
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RouteType

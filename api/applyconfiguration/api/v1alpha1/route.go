@@ -21,6 +21,9 @@ type RouteApplyConfiguration struct {
 	// Via is the next hop, an address on-link at the port; absent: the
 	// destination itself, else the interface's gateway.
 	Via *apiv1alpha1.Address `json:"via,omitempty"`
+	// BySource has routes for packets of the prefix that come from some sources (policy routing): of the
+	// first entry whose `from` holds the source. Packets from other sources take the route itself.
+	BySource []RouteBySourceApplyConfiguration `json:"bySource,omitempty"`
 }
 
 // RouteApplyConfiguration constructs a declarative configuration of the Route type for use with
@@ -58,5 +61,18 @@ func (b *RouteApplyConfiguration) WithPort(value apiv1alpha1.Name) *RouteApplyCo
 // If called multiple times, the Via field is set to the value of the last call.
 func (b *RouteApplyConfiguration) WithVia(value apiv1alpha1.Address) *RouteApplyConfiguration {
 	b.Via = &value
+	return b
+}
+
+// WithBySource adds the given value to the BySource field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the BySource field.
+func (b *RouteApplyConfiguration) WithBySource(values ...*RouteBySourceApplyConfiguration) *RouteApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithBySource")
+		}
+		b.BySource = append(b.BySource, *values[i])
+	}
 	return b
 }
