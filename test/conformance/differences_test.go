@@ -136,15 +136,15 @@ var differences = []*difference{
 	},
 	{
 		name:   "source of errors",
-		linux:  "the address of the interface by which the error leaves; \"too big\" comes from the last of three hosts",
-		sinter: "the address of the interface by which the packet came in; \"too big\" comes from the chain, which is one host",
-		reason: "against RFC 1812 section 4.3.2.4 where the ways differ: so traceroute shows the way of the packet, as with Linux's `icmp_errors_use_inbound_ifaddr`",
+		linux:  "\"too big\" comes from the last of three hosts",
+		sinter: "\"too big\" comes from the chain, which is one host",
+		reason: "RFC 1191 section 4: the sender needs the size, whoever tells it",
 		explains: func(e *evidence, m *mismatch) bool {
 			if m.only != sides || m.role != icmpError || m.field != "source" {
 				return false
 			}
 			t, c := errorCode(m.frame[sinter])
-			return m.out != e.p.in || e.through && t == 3 && c == 4
+			return e.through && t == 3 && c == 4
 		},
 	},
 	{

@@ -1,7 +1,10 @@
 package conformance
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,6 +111,7 @@ func (k *kernel) newRouter(t *testing.T, f *v1alpha1.Function) *kernelRouter {
 var kernelSettings = []struct{ key, value, why string }{
 	{"net.ipv4.ip_forward", "1", "a router"},
 	{"net.ipv4.icmp_ratemask", "0", "every packet gets its error, as RFC 1812 section 4.3.2.8 allows"},
+	{"net.ipv4.icmp_errors_use_inbound_ifaddr", "1", "errors of Sinter come from the interface by which the packet came in, so that traceroute shows the packet's way; RFC 1812 section 4.3.2.4 wants that by which the error leaves"},
 	{"net.ipv4.conf.all.send_redirects", "0", "Sinter sends no redirects. RFC 1812 section 5.2.7.2 asks for them only where packets come from a neighbour who might use them"},
 	{"net.ipv4.conf.default.send_redirects", "0", "the same"},
 	{"net.ipv4.conf.all.arp_ignore", "1", "ARP answers for the addresses of the interface that was asked alone: RFC 826, RFC 1812 section 3.3.2"},
@@ -213,6 +217,7 @@ func (k *kernel) configure(t *testing.T) {
 		for i := range r.spec.Routes {
 			fmt.Fprintf(&batch, "route add %s\n", r.route(&r.spec.Routes[i]))
 		}
+		r.routeBySource(&batch)
 		feed(t, r.space, batch.String(), "ip", "-batch", "-")
 		if rules := r.ruleset(); rules != "" {
 			feed(t, r.space, rules, "nft", "-f", "-")
@@ -240,6 +245,44 @@ func (l *leg) address(t *testing.T, s *lab.Space, sc *scenario) {
 
 var routeTypes = map[v1alpha1.RouteType]string{
 	v1alpha1.RouteDiscard: "blackhole", v1alpha1.RouteUnreachable: "unreachable", v1alpha1.RouteProhibit: "prohibit",
+}
+
+// routeBySource gives each prefix of sources that routes know a table of all routes, those for its packets among them, and a rule. Rules of
+// longer prefixes come first: to their packets, the shorter one is a prefix that holds them all.
+func (r *kernelRouter) routeBySource(batch *strings.Builder) {
+	var sources []netip.Prefix
+	for _, p := range r.spec.Routes {
+		for _, e := range p.BySource {
+			for _, s := range e.From {
+				sources = append(sources, netip.MustParsePrefix(string(s)))
+			}
+		}
+	}
+	slices.SortFunc(sources, func(a, b netip.Prefix) int {
+		return cmp.Or(cmp.Compare(b.Bits(), a.Bits()), a.Addr().Compare(b.Addr()))
+	})
+	for i, s := range slices.Compact(sources) {
+		table := 1000 + i
+		fmt.Fprintf(batch, "rule add from %s lookup %d priority %d\n", s, table, table)
+		for _, l := range r.legs {
+			if l.iface != nil {
+				fmt.Fprintf(batch, "route add %s dev %s table %d\n", l.iface.prefix().Masked(), l.device, table)
+			}
+		}
+		for k := range r.spec.Routes {
+			p := r.spec.Routes[k]
+			holds := func(e v1alpha1.RouteBySource) bool {
+				return slices.ContainsFunc(e.From, func(f v1alpha1.Prefix) bool {
+					from := netip.MustParsePrefix(string(f))
+					return from.Bits() <= s.Bits() && from.Contains(s.Addr())
+				})
+			}
+			if e := slices.IndexFunc(p.BySource, holds); e >= 0 {
+				p.Type, p.Port, p.Via = p.BySource[e].Type, p.BySource[e].Port, p.BySource[e].Via
+			}
+			fmt.Fprintf(batch, "route add %s table %d\n", r.route(&p), table)
+		}
+	}
 }
 
 // route is a route as ip(8) takes it.

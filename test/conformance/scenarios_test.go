@@ -237,6 +237,48 @@ var scenarios = []*scenario{
 	},
 	table(),
 	{
+		name:   "sources",
+		what:   "a router whose routes are divided by source: two providers, prefixes within each other, types that lead nowhere",
+		kernel: "one namespace that forwards; a table of routes for each source, and an `ip rule` that leads to it",
+		interfaces: []link{
+			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
+			{name: "one", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
+			{name: "two", address: "10.3.0.1/28", mtu: 900, gateway: "10.3.0.14"},
+		},
+		functions: `  functions:
+  - name: rt
+    router:
+      ports: [{name: inside}, {name: one}, {name: two}]
+      routes:
+      - {prefix: 172.16.0.0/15, port: inside, via: 10.1.0.3}
+      - prefix: 0.0.0.0/0
+        port: one
+        bySource:
+        - {from: [172.17.0.0/16, 10.3.0.0/28], port: two}
+        - {from: [172.16.64.0/18], type: Prohibit}
+        - {from: [172.16.0.0/17], port: one, via: 10.2.0.5}
+      - prefix: 198.18.0.0/15
+        port: one
+        via: 10.2.0.9
+        bySource:
+        - {from: [172.17.128.0/17], port: two, via: 10.3.0.9}
+        - {from: [172.16.0.0/15, 10.1.0.0/29], type: Unreachable}
+      - prefix: 203.0.113.0/24
+        type: Prohibit
+        bySource:
+        - {from: [10.1.0.8/29], port: two, via: 10.3.0.2}
+        - {from: [172.17.0.0/17], type: Discard}
+        - {from: [172.16.0.0/16], port: inside, via: 10.1.0.4}
+  links: [{from: inside, to: rt.inside}, {from: rt.one, to: one}, {from: rt.two, to: two}]
+`,
+		nowhere: []string{"203.0.113.0/24"},
+		remote: map[string][]string{
+			"inside": {"172.16.0.0/16", "172.17.0.0/16"},
+			"one":    {"198.18.0.0/15", "100.64.0.0/10"},
+			"two":    {"198.19.0.0/16", "100.64.0.0/10"},
+		},
+	},
+	{
 		name:   "firewall",
 		what:   "a firewall with rules on every field, some of which reject, and a router",
 		kernel: "one namespace that forwards; the firewall is a table at the hooks prerouting, forward and output",
