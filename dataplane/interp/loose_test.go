@@ -98,6 +98,21 @@ func TestALooseEndpointIsFoundByNoStranger(t *testing.T) {
 	}
 }
 
+// TestAReservationLeavesALooseEndpointAlone has a port reserved that stands for one which the engine never chose: nothing was lost by it.
+func TestAReservationLeavesALooseEndpointAlone(t *testing.T) {
+	before := partlyNested().chain()
+	p := udp(1, 53)
+	chose(t, before, 0, p, shownAs(2001), bothNAPTs(p, 2001)) // nat-a's has port 2000
+	b := partlyNested()
+	node := &b.g.Nodes[b.node("nat-a")]
+	e := node.Element.(element.NAPT)
+	e.Reserved = []element.Reserved{{Proto: 17, Addr: ip("100.64.0.1"), First: 2000, Last: 2000}}
+	node.Element = e
+	after := before.Continue(&b.g, Options{})
+	comesBack(t, after, 1, 2001)
+	chose(t, after, 2, p, shownAs(2001), nil)
+}
+
 // routedBetween is nestedRouter with the router between the two NAPTs, if they are uneven or not.
 func routedBetween(uneven bool) *Chain { return routerBetween(nestedRouter(uneven)) }
 
