@@ -147,6 +147,25 @@ func TestAClosedPortBehindAForwardIsToldOf(t *testing.T) {
 	}
 }
 
+// TestAHomesHostLearnsItsAddressBySTUN: two servers see one address and port, so that others can reach the host there.
+func TestAHomesHostLearnsItsAddressBySTUN(t *testing.T) {
+	h := startHome(t)
+	p := lab.In(t, h.lan, func() (net.PacketConn, error) { return net.ListenPacket("udp4", homePC+":40000") })
+	defer p.Close()
+	var known [2]netip.AddrPort
+	for i, server := range []string{homeFar, homePeer} {
+		at := netip.AddrPortFrom(netip.MustParseAddr(server), stunPorts[0])
+		stunServe(t, h.wan, at)
+		var err error
+		if known[i], err = stunAsk(p, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if known[0] != known[1] || known[0].Addr() != netip.MustParseAddr(homePublic) {
+		t.Errorf("the servers see %v, want one port of %s", known, homePublic)
+	}
+}
+
 // TestHostsInsideReachEachOtherByPoolPorts: each sees the other by the address and port that servers see (RFC 4787 REQ-9).
 func TestHostsInsideReachEachOtherByPoolPorts(t *testing.T) {
 	w := newSTUNWorld(t)
