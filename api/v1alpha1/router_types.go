@@ -84,8 +84,9 @@ type Route struct {
 	// +optional
 	Via Address `json:"via,omitempty"`
 
-	// BySource has routes for packets of the prefix that come from some sources (policy routing): of the
-	// first entry whose `from` holds the source. Packets from other sources take the route itself.
+	// BySource has routes for packets of the prefix that come from some sources (policy routing):
+	// of the first entry whose `from` holds the source. Packets from other sources take the route
+	// itself.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

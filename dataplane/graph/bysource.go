@@ -75,8 +75,9 @@ func (b *builder) split(f *function, at int, prefix netip.Prefix, r *v1alpha1.Ro
 	return s
 }
 
-// What a router may divide by source. Each of its faces (ports with one source of ICMP errors) has classifiers of its own, so that
-// all counts once for each. A router with the most of both takes 0.3 s and 240 MB to synthesize.
+// What a router may divide by source. Each of its faces (ports with one source of ICMP errors) has
+// classifiers of its own, so that all counts once for each. A router with the most of both takes
+// 0.3 s and 240 MB to synthesize.
 const (
 	mostSplits  = 1024 // routes with entries
 	mostSources = 4096 // prefixes in entries
@@ -102,8 +103,8 @@ func (b *builder) splitsFit(f *function, faces int) bool {
 	return fits(len(f.splits), mostSplits, "routes with bySource") && fits(sources, mostSources, "prefixes in entries of bySource")
 }
 
-// leadsProperly checks an entry as the schema checks a route. The schema cannot have these rules: in lists of lists, their
-// estimated cost is two and four times what an API server accepts.
+// leadsProperly checks an entry as the schema checks a route. The schema cannot have these rules:
+// in lists of lists, their estimated cost is two and four times what an API server accepts.
 func (b *builder) leadsProperly(f *function, field string, e *v1alpha1.RouteBySource) bool {
 	forward := e.Type == "" || e.Type == v1alpha1.RouteForward
 	switch {
@@ -135,9 +136,9 @@ func (b *builder) sources(f *function, field string, from []v1alpha1.Prefix, ear
 	return all, ok
 }
 
-// bySource makes the classifier of a split, for elements whose names begin with name, and leads what each of its routes has to where
-// the caller says. The lookup has noted the next hop of the rest. Where an entry has another one, a lookup of one
-// route notes that.
+// bySource makes the classifier of a split, for elements whose names begin with name, and leads
+// what each of its routes has to where the caller says. The lookup has noted the next hop of the
+// rest. Where an entry has another one, a lookup of one route notes that.
 func (b *builder) bySource(f *function, name string, s *split, to func(*routeOrigin) Edge) int {
 	c := element.Classifier{Default: len(s.from), Outs: len(s.from) + 1}
 	for i, r := range s.from {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestRoutesBySourceAreBounded: what a router may divide by source is divided among the ports with different addresses.
+// TestRoutesBySourceAreBounded: what a router may divide by source is divided among the ports with
+// different addresses.
 func TestRoutesBySourceAreBounded(t *testing.T) {
 	chain := func(routes, sources int, ports string) string {
 		var b strings.Builder

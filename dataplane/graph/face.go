@@ -8,7 +8,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
-// fullTTL is the TTL of a router's own packets before its lookup, and of what an interface sends to a router, by which it becomes 64 on the wire.
+// fullTTL is the TTL of a router's own packets before its lookup, and of what an interface sends to
+// a router, by which it becomes 64 on the wire.
 const fullTTL = 65
 
 // face is a router's elements behind its lookup, for the ports that share them.
@@ -22,7 +23,8 @@ type face struct {
 	to      map[string]int
 }
 
-// routerFace makes a router's elements. It returns where packets come in, and where the router's own packets begin.
+// routerFace makes a router's elements. It returns where packets come in, and where the router's
+// own packets begin.
 func (b *builder) routerFace(f *function, name string, own []netip.Addr, source netip.Addr, l routing) (in Edge, sends int) {
 	entry := -1
 	if len(own) > 0 {

@@ -166,7 +166,8 @@ func routeOf(p netip.Prefix, origin int) fib.Route {
 	return fib.Route{Addr: binary.BigEndian.Uint32(a[:]), Bits: uint8(p.Bits()), Origin: uint16(origin)}
 }
 
-// number gives the outputs their numbers: ports first, then types of routes that lead nowhere and splits.
+// number gives the outputs their numbers: ports first, then types of routes that lead nowhere and
+// splits.
 func (l *routing) number(f *function, origins []*routeOrigin) {
 	to := placement.NewOuts()
 	for _, p := range f.ports {

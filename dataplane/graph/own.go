@@ -100,7 +100,8 @@ func (b *builder) learnRealms() {
 	}
 }
 
-// leadsAway tells whether what lies next behind an output of a router's lookup is a NAPT, for packets of all sources.
+// leadsAway tells whether what lies next behind an output of a router's lookup is a NAPT, for
+// packets of all sources.
 func (b *builder) leadsAway(f *function, out int) bool {
 	if out >= len(f.leads) || len(f.leads[out]) == 0 {
 		return false // it leads nowhere

@@ -35,14 +35,16 @@ func (b *builder) routeRejections() {
 	}
 }
 
-// Output ports of a firewall's "reply" lookup. Behind them are those of routes that lead straight out for some sources.
+// Output ports of a firewall's "reply" lookup. Behind them are those of routes that lead straight
+// out for some sources.
 const (
 	toRouter = iota
 	straightOut
 	replyOuts
 )
 
-// reply makes the lookup of a firewall's answers: what the router would send back by its port leaves straight.
+// reply makes the lookup of a firewall's answers: what the router would send back by its port
+// leaves straight.
 func (b *builder) reply(at port, rt *function, by string, straight Edge) int {
 	name := at.owner + "/reply-" + at.name
 	lookup, splits := b.routesBack(rt, by)
@@ -61,8 +63,9 @@ func (b *builder) reply(at port, rt *function, by string, straight Edge) int {
 	return reply
 }
 
-// routesBack are a router's routes by a port, with their next hops, and those within them that lead elsewhere: to these, and to
-// what is not listed, the router sends. Splits are those with a route by the port; each has an output.
+// routesBack are a router's routes by a port, with their next hops, and those within them that lead
+// elsewhere: to these, and to what is not listed, the router sends. Splits are those with a route
+// by the port; each has an output.
 func (b *builder) routesBack(rt *function, by string) (l element.Lookup, splits []*split) {
 	lookup := b.g.Nodes[b.g.Nodes[rt.sends[by]].Out[0].To].Element.(element.Lookup)
 	outs := make([]int, lookup.Outs)

@@ -198,7 +198,8 @@ type routeOrigin struct {
 	split *split // nil: sources do not matter
 }
 
-// leads names the lookup's output: the port, the type of a route that leads nowhere, or the split (no port is written so).
+// leads names the lookup's output: the port, the type of a route that leads nowhere, or the split
+// (no port is written so).
 func (r *routeOrigin) leads() string {
 	if r.split != nil {
 		return r.split.name

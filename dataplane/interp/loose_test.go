@@ -98,7 +98,8 @@ func TestALooseEndpointIsFoundByNoStranger(t *testing.T) {
 	}
 }
 
-// TestAReservationLeavesALooseEndpointAlone has a port reserved that stands for one which the engine never chose: nothing was lost by it.
+// TestAReservationLeavesALooseEndpointAlone has a port reserved that stands for one which the
+// engine never chose: nothing was lost by it.
 func TestAReservationLeavesALooseEndpointAlone(t *testing.T) {
 	before := partlyNested().chain()
 	p := udp(1, 53)

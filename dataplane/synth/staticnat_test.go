@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestAddressesThatLongerRoutesTakeHaveNoLeafBehindAStaticTranslation: two longer routes together take the addresses that are translated behind a
-// shorter one. Neither alone covers them, so no later step of the synthesis would find that no packet comes there.
+// TestAddressesThatLongerRoutesTakeHaveNoLeafBehindAStaticTranslation: two longer routes together
+// take the addresses that are translated behind a shorter one. Neither alone covers them, so no
+// later step of the synthesis would find that no packet comes there.
 func TestAddressesThatLongerRoutesTakeHaveNoLeafBehindAStaticTranslation(t *testing.T) {
 	r := synthesize(t, `
   interfaces:

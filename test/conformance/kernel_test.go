@@ -247,8 +247,9 @@ var routeTypes = map[v1alpha1.RouteType]string{
 	v1alpha1.RouteDiscard: "blackhole", v1alpha1.RouteUnreachable: "unreachable", v1alpha1.RouteProhibit: "prohibit",
 }
 
-// routeBySource gives each prefix of sources that routes know a table of all routes, those for its packets among them, and a rule. Rules of
-// longer prefixes come first: to their packets, the shorter one is a prefix that holds them all.
+// routeBySource gives each prefix of sources that routes know a table of all routes, those for its
+// packets among them, and a rule. Rules of longer prefixes come first: to their packets, the
+// shorter one is a prefix that holds them all.
 func (r *kernelRouter) routeBySource(batch *strings.Builder) {
 	var sources []netip.Prefix
 	for _, p := range r.spec.Routes {

@@ -253,7 +253,8 @@ func (r *routerBuilder) number(routes []route) {
 	}
 }
 
-// lead leads the outputs of a lookup, of packets that came in by a face, or the router's own (-1), to faces and refusals; none is for those without a route.
+// lead leads the outputs of a lookup, of packets that came in by a face, or the router's own (-1),
+// to faces and refusals; none is for those without a route.
 func (r *routerBuilder) lead(look, in, none int) {
 	faces := len(r.sides)
 	lead := func(face int, from graph.Edge) {
@@ -275,7 +276,8 @@ func (r *routerBuilder) lead(look, in, none int) {
 	}
 }
 
-// bySource divides what comes from an edge as a route says. Lead takes what goes to a face, or is refused.
+// bySource divides what comes from an edge as a route says. Lead takes what goes to a face, or is
+// refused.
 func (b *builder) bySource(name string, r route, from graph.Edge, lead func(face int, from graph.Edge)) {
 	c := element.Classifier{Outs: len(r.from) + 1, Default: len(r.from)}
 	for i, e := range r.from {

@@ -11,8 +11,8 @@ import (
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
-// bySource is a router between three networks and two providers. Guests go by the second provider, a lab is refused, and one host's packets to a
-// network go by another next hop.
+// bySource is a router between three networks and two providers. Guests go by the second provider,
+// a lab is refused, and one host's packets to a network go by another next hop.
 const bySource = `apiVersion: nfv.sinter.dev/v1alpha1
 kind: ServiceChain
 metadata: {name: providers}
@@ -53,7 +53,8 @@ spec:
   - {from: rt.two, to: two}
 `
 
-// rejectedBySource is a firewall whose answers take the router's routes by source, too: a reset comes from whom the packet was for.
+// rejectedBySource is a firewall whose answers take the router's routes by source, too: a reset
+// comes from whom the packet was for.
 const rejectedBySource = `apiVersion: nfv.sinter.dev/v1alpha1
 kind: ServiceChain
 metadata: {name: rejections}
@@ -150,8 +151,8 @@ func TestRejectionsTakeRoutesBySource(t *testing.T) {
 	}
 }
 
-// checkWay has the oracle forward a packet, and wants it, or what answers it, to leave by an interface to a next hop. A negative interface: it is dropped. No
-// next hop: any.
+// checkWay has the oracle forward a packet, and wants it, or what answers it, to leave by an
+// interface to a next hop. A negative interface: it is dropped. No next hop: any.
 func checkWay(t *testing.T, g *graph.Graph, in int, ip packets.IPv4, out int, hop string) {
 	t.Helper()
 	frame := packets.Ethernet(packets.MAC(g.Interfaces[in].MAC), packets.MAC{2, 0, 0, 0, 0, 9}, nil, packets.EtherIPv4, ip.Bytes(), make([]byte, 18))

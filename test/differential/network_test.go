@@ -54,7 +54,8 @@ const (
 	maxRouters = 24
 	// maxRoutes bounds a network's routes, so that one with the largest tables has fewer routers.
 	maxRoutes = 40_000
-	// maxDivided bounds the routes that are divided by source, so that a router may have all of them and an address at each port.
+	// maxDivided bounds the routes that are divided by source, so that a router may have all of
+	// them and an address at each port.
 	maxDivided = 20
 )
 

@@ -197,7 +197,8 @@ func (a *aimed) next() sent {
 	return sent{iface, a.build(iface, f)}
 }
 
-// source is a host on the interface's link, one at a bound of what rules and routes tell sources by, or any that a route leads to.
+// source is a host on the interface's link, one at a bound of what rules and routes tell sources
+// by, or any that a route leads to.
 func (a *aimed) source(iface int) uint32 {
 	if p := a.g.Interfaces[iface].Prefix; a.IntN(3) > 0 {
 		return number(p.Masked().Addr()) + 2 + a.Uint32N(uint32(1)<<(32-p.Bits())-3)

@@ -92,7 +92,8 @@ func TestADMZPublishesItsServicesAndNoOthers(t *testing.T) {
 	}
 }
 
-// TestWhatADMZDoesNotPublishIsDroppedUnderAReason sends datagrams and SYNs to what is there, and may not be reached.
+// TestWhatADMZDoesNotPublishIsDroppedUnderAReason sends datagrams to hosts that are there, from
+// hosts that may not reach them.
 func TestWhatADMZDoesNotPublishIsDroppedUnderAReason(t *testing.T) {
 	w := startCompany(t)
 	for _, c := range []struct {

@@ -147,7 +147,8 @@ func TestAClosedPortBehindAForwardIsToldOf(t *testing.T) {
 	}
 }
 
-// TestAHomesHostLearnsItsAddressBySTUN: two servers see one address and port, so that others can reach the host there.
+// TestAHomesHostLearnsItsAddressBySTUN: two servers see one address and port, so that others can
+// reach the host there.
 func TestAHomesHostLearnsItsAddressBySTUN(t *testing.T) {
 	h := startHome(t)
 	p := lab.In(t, h.lan, func() (net.PacketConn, error) { return net.ListenPacket("udp4", homePC+":40000") })

@@ -23,8 +23,9 @@ const (
 
 var subscriberPool = netip.MustParsePrefix("203.0.113.128/30")
 
-// multihomed is config/samples/providers.yaml at work. Two namespaces are the providers; they forward, and drop packets from addresses that are not theirs to
-// give (strict reverse path, RFC 3704 section 2.2). A third one is what lies behind both.
+// multihomed is config/samples/providers.yaml at work. Two namespaces are the providers; they
+// forward, and drop packets from addresses that are not theirs to give (strict reverse path, RFC
+// 3704 section 2.2). A third one is what lies behind both.
 type multihomed struct {
 	business, homes, one, two, far, box *lab.Space
 	engine                              *lab.Engine
@@ -95,7 +96,8 @@ func (m *multihomed) seenBy(service string, from *lab.Space, network, local stri
 
 const providersSample = "../../config/samples/providers.yaml"
 
-// TestPacketsLeaveByTheProviderOfTheirSource: each provider lets through what is from its own addresses alone.
+// TestPacketsLeaveByTheProviderOfTheirSource: each provider lets through what is from its own
+// addresses alone.
 func TestPacketsLeaveByTheProviderOfTheirSource(t *testing.T) {
 	m := startMultihomed(t, lab.Parse(t, providersSample))
 	one, two := netip.MustParsePrefix(customerOfOne+"/32"), netip.MustParsePrefix(customerOfTwo+"/32")
@@ -128,7 +130,8 @@ func TestPacketsLeaveByTheProviderOfTheirSource(t *testing.T) {
 	}
 }
 
-// TestRoutersOnTheWayAreThoseOfTheSourcesProvider: traceroute sees the provider, which answers, and the chain's address answers by it, too.
+// TestRoutersOnTheWayAreThoseOfTheSourcesProvider: traceroute sees the provider, which answers, and
+// the chain's address answers by it, too.
 func TestRoutersOnTheWayAreThoseOfTheSourcesProvider(t *testing.T) {
 	m := startMultihomed(t, lab.Parse(t, providersSample))
 	for source, provider := range map[string]string{customerOfOne: providerOne, customerOfTwo: providerTwo} {
@@ -161,7 +164,8 @@ func TestAnEntryBySourceDropsPrivateAddresses(t *testing.T) {
 	})
 }
 
-// TestAProviderDropsAddressesOfAnother is the world without the entries: it would show if the providers let everything pass.
+// TestAProviderDropsAddressesOfAnother is the world without the entries: it would show if the
+// providers let everything pass.
 func TestAProviderDropsAddressesOfAnother(t *testing.T) {
 	b := lab.Parse(t, providersSample)
 	for i := range b.Chains[0].Spec.Functions {

@@ -21,8 +21,9 @@ type RouteApplyConfiguration struct {
 	// Via is the next hop, an address on-link at the port; absent: the
 	// destination itself, else the interface's gateway.
 	Via *apiv1alpha1.Address `json:"via,omitempty"`
-	// BySource has routes for packets of the prefix that come from some sources (policy routing): of the
-	// first entry whose `from` holds the source. Packets from other sources take the route itself.
+	// BySource has routes for packets of the prefix that come from some sources (policy routing):
+	// of the first entry whose `from` holds the source. Packets from other sources take the route
+	// itself.
 	BySource []RouteBySourceApplyConfiguration `json:"bySource,omitempty"`
 }
 
