@@ -135,6 +135,47 @@ func TestWhatComesBackAndGoesOutAgainHasOneBindingAmongSeveralWorkers(t *testing
 	}
 }
 
+// astray is a router between two NAPTs that has no route to the first one's pool: what it answers
+// to hosts inside leaves by the second one.
+func astray(name string) *graph.Graph {
+	b := new(builder)
+	b.g.Chain = name
+	inside, outside := b.plainLinks()
+	faces := b.router("rt", addr4(172, 16, 0, 1), 2, discards, []route{
+		{prefix: netip.MustParsePrefix("10.0.0.0/8"), face: 0},
+		{prefix: netip.MustParsePrefix("0.0.0.0/0"), face: 1},
+	})
+	for i, s := range []struct{ from, to side }{{inside, faces[0]}, {faces[1], outside}} {
+		left, right := oneNAPT(b, i)
+		b.link(s.from, left)
+		b.link(right, s.to)
+	}
+	return &b.g
+}
+
+// TestResetsThatLeaveByAnotherNAPTNeedTwoShards: the second NAPT tells the shard by the router's
+// end of the flow, the first one by the host's. Where two workers would have to look at their
+// state, packet and reset are dropped, counted, and leave no session.
+func TestResetsThatLeaveByAnotherNAPTNeedTwoShards(t *testing.T) {
+	needHarness(t)
+	for _, cut := range []string{partitionByHost, partitionByHash} {
+		for _, workers := range []int{1, 3} {
+			t.Run(fmt.Sprintf("%s, %d workers", cut, workers), func(t *testing.T) {
+				t.Parallel()
+				r, err := newRig(astray(t.Name()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.workers, r.cut = workers, cut
+				driveRig(t, r, scale(60_000, 15_000))
+				if dropped := r.stats.drops[notOurs]; dropped > 0 != (workers > 1) {
+					t.Errorf("%d workers drop %d packets as %s", workers, dropped, notOurs)
+				}
+			})
+		}
+	}
+}
+
 // TestAFlowDoesNotGiveWayToWhatItsOwnPacketBegins has a packet pass a firewall that is full, as one of its flow, and come back to the other side
 // as one that begins a flow.
 func TestAFlowDoesNotGiveWayToWhatItsOwnPacketBegins(t *testing.T) {

@@ -31,9 +31,10 @@ type rig struct {
 	workers  int    // of the engine
 	cut      string // what tells it the shard of a flow
 	cache    int    // decisions that a worker keeps whole
-	napts    map[string]bool
-	tabled   bool         // its routes are in tables by content
-	loaded   []*fib.Table // those of the program in force
+	// by name: NAPTs, and elements that answer packets
+	napts, answering map[string]bool
+	tabled           bool         // its routes are in tables by content
+	loaded           []*fib.Table // those of the program in force
 
 	engine  *harness
 	oracle  *interp.Chain
@@ -91,7 +92,7 @@ func newRigFrom(g, from *graph.Graph) (*rig, error) {
 		return nil, err
 	}
 	res.Program.IcmpRate = 0 // the oracle answers everything
-	r := &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, cache: decisions(g.Chain), napts: map[string]bool{}}
+	r := &rig{chain: g.Chain, g: g, res: res, workers: workers(g.Chain), cut: partitionByHost, cache: decisions(g.Chain), napts: map[string]bool{}, answering: map[string]bool{}}
 	if metered(g) {
 		r.workers = 1 // several share a bucket by chunks (docs/elements.md)
 	}
@@ -99,7 +100,12 @@ func newRigFrom(g, from *graph.Graph) (*rig, error) {
 		if t, ok := n.Element.(element.Track); ok && t.Max < manyFlows {
 			r.workers = 1 // each has a share of the room
 		}
-		_, r.napts[n.Name] = n.Element.(element.NAPT)
+		switch n.Element.(type) {
+		case element.NAPT:
+			r.napts[n.Name] = true
+		case element.LocalHost, element.EchoResponder, element.ICMPError, element.Reject:
+			r.answering[n.Name] = true
+		}
 	}
 	return r, nil
 }
@@ -285,8 +291,10 @@ func (r *rig) compare(ctx context.Context, now time.Duration, i int, p sent, did
 	return m
 }
 
-// refused tells whether a worker dropped a packet as not-ours which needs state of two shards, and so perhaps of two workers
-// (docs/sharding.md): one that is translated back and then leaves by a NAPT again. It leaves no trace in state.
+// refused tells whether a worker dropped a packet as not-ours which needs state of two shards, and
+// so perhaps of two workers (docs/sharding.md): one that is translated back and then leaves by a
+// NAPT again, or is translated and answered by what leaves by another NAPT. It leaves no trace in
+// state.
 func (r *rig) refused(now time.Duration, p sent, seen interp.Result) bool {
 	if len(seen.Out) > 0 || len(seen.Drops) != 1 || !r.needsTwoShards(now, p, seen) {
 		return false
@@ -302,11 +310,15 @@ func (r *rig) needsTwoShards(now time.Duration, p sent, seen interp.Result) bool
 	if r.workers == 1 || !slices.Contains(seen.Drops, interp.Drop{Reason: notOurs}) {
 		return false
 	}
-	back, again := false, false
+	made, turned, again := false, false, false
 	r.oracle.Peek(now, p.iface, p.frame, func(s interp.Step) {
-		if r.napts[s.Node] {
-			back = back || s.Port == element.NAPTInside
-			again = again || back && s.Port == element.NAPTOutside
+		switch {
+		case r.answering[s.Node]:
+			turned = turned || made && s.Port >= 0
+		case r.napts[s.Node] && s.Port == element.NAPTInside:
+			turned = true
+		case r.napts[s.Node] && s.Port == element.NAPTOutside:
+			made, again = true, again || turned
 		}
 	})
 	return again
