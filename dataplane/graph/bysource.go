@@ -76,8 +76,9 @@ func (b *builder) split(f *function, at int, prefix netip.Prefix, r *v1alpha1.Ro
 }
 
 // What a router may divide by source. Each of its faces (ports with one source of ICMP errors) has
-// classifiers of its own, so that all counts once for each. A router with the most of both takes
-// 0.3 s and 240 MB to synthesize.
+// classifiers of its own, so that all counts once for each. A router with the most of both, between
+// two interfaces, takes 0.3 s and 240 MB to synthesize; behind 32 interfaces with a firewall each, 8 s
+// and 2.3 GB, as the routes of each interface are written out.
 const (
 	mostSplits  = 1024 // routes with entries
 	mostSources = 4096 // prefixes in entries

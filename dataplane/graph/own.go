@@ -111,18 +111,9 @@ func (b *builder) leadsAway(f *function, out int) bool {
 
 // translatedNext tells whether a NAPT is next behind a port, behind firewalls and monitors.
 func (b *builder) translatedNext(at port) bool {
-	for {
-		w, ok := b.next[at]
-		next := b.findFunction(w.to.owner)
-		switch {
-		case !ok || next == nil:
-			return false
-		case next.kind.traits().transparent:
-			at = port{next.name, opposite(w.to.name)}
-		default:
-			return next.kind.traits().translates
-		}
-	}
+	to := b.past(at, func(t traits) bool { return t.transparent })
+	next := b.findFunction(to.owner)
+	return next != nil && next.kind.traits().translates
 }
 
 func (b *builder) knows(realm port, p netip.Prefix) { b.known[realm] = append(b.known[realm], p) }
@@ -227,20 +218,11 @@ func (b *builder) giveAnswersTheirTTL() {
 // routerBehind is the first router behind an interface, and its port: behind firewalls and monitors and, if wanted, NAPTs. It
 // is nil if another function comes first.
 func (b *builder) routerBehind(i *chainInterface, napts bool) (*function, string) {
-	for at := (port{i.name, ""}); ; {
-		w, ok := b.next[at]
-		f := b.findFunction(w.to.owner)
-		switch {
-		case !ok || f == nil:
-			return nil, ""
-		case is[router](f):
-			return f, w.to.name
-		case f.kind.traits().transparent, napts && f.kind.traits().translates:
-			at = port{f.name, opposite(w.to.name)}
-		default:
-			return nil, ""
-		}
+	to := b.past(port{i.name, ""}, func(t traits) bool { return t.transparent || napts && t.translates })
+	if f := b.findFunction(to.owner); f != nil && is[router](f) {
+		return f, to.name
 	}
+	return nil, ""
 }
 
 // readAddresses reads an interface's further addresses.

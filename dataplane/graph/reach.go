@@ -88,6 +88,23 @@ func (b *builder) checkReached() {
 	}
 }
 
+// past is where packets get that leave by a port, from side to side through functions whose traits
+// are accepted. It is nowhere if the way is not linked, or goes round.
+func (b *builder) past(at port, accepted func(traits) bool) (to port) {
+	for range 2*len(b.functions) + 1 { // each may be passed both ways
+		w, linked := b.next[at]
+		if !linked {
+			return port{}
+		}
+		f := b.findFunction(w.to.owner)
+		if f == nil || !slices.Contains(twoSides, w.to.name) || !accepted(f.kind.traits()) {
+			return w.to
+		}
+		at = port{f.name, opposite(w.to.name)}
+	}
+	return port{}
+}
+
 // behind is what lies behind a function's port, up to routers.
 type behind struct {
 	interfaces []*chainInterface

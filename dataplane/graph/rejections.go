@@ -105,18 +105,6 @@ func (b *builder) routesBack(rt *function, by string) (l element.Lookup, splits 
 // interfaceBehind is the interface that packets reach by a port, behind firewalls and monitors; nil if another
 // function comes first.
 func (b *builder) interfaceBehind(at port) *chainInterface {
-	for {
-		w, ok := b.next[at]
-		if !ok {
-			return nil
-		}
-		if i := b.findInterface(w.to.owner); i != nil {
-			return i
-		}
-		f := b.findFunction(w.to.owner)
-		if f == nil || !f.kind.traits().transparent {
-			return nil
-		}
-		at = port{f.name, opposite(w.to.name)}
-	}
+	to := b.past(at, func(t traits) bool { return t.transparent })
+	return b.findInterface(to.owner)
 }
