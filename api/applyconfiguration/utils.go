@@ -108,6 +108,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MatchApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Meter"):
 		return &apiv1alpha1.MeterApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Mirror"):
+		return &apiv1alpha1.MirrorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Monitor"):
 		return &apiv1alpha1.MonitorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MonitorClass"):

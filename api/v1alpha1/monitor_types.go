@@ -1,7 +1,7 @@
 package v1alpha1
 
-// Monitor counts packets and bytes per class, separately for each direction, and
-// lets everything pass between its ports `inside` and `outside`.
+// Monitor counts packets and bytes per class, separately for each direction, and lets everything
+// pass between its ports `inside` and `outside`. Copies of classes leave by further ports.
 type Monitor struct {
 	// Classes in order; the first that matches counts. What matches none is
 	// counted as "other".
@@ -20,4 +20,17 @@ type MonitorClass struct {
 	Name RuleName `json:"name,omitempty"`
 
 	Match `json:",inline"`
+
+	// Mirror sends copies of the packets to another port. Absent: it does not.
+	// +optional
+	Mirror *Mirror `json:"mirror,omitempty"`
+}
+
+// Mirror says where copies of packets go.
+type Mirror struct {
+	// To is the name of a port that the monitor then has, beside `inside` and `outside`. Link it to
+	// an interface, with `direction: Forward`.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="!(self in ['inside', 'outside'])",message="inside and outside are the monitor's sides; take another name"
+	To Name `json:"to,omitempty"`
 }

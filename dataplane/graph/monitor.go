@@ -15,16 +15,19 @@ type monitor struct {
 	spec *v1alpha1.Monitor
 }
 
-// lower makes, per direction, a classifier "mon/inside" with a counter
-// "mon/inside/<class>" on every output; behind the counters the ways rejoin.
+// lower makes, per direction, a classifier "mon/inside" with a counter "mon/inside/<class>" on every
+// output, and behind it what mirrors the class; then the ways rejoin.
 func (m monitor) lower(b *builder, f *function) {
 	var list []element.Rule
+	var mirrors []*v1alpha1.Mirror // of these rules
 	for i := range m.spec.Classes {
 		c := &m.spec.Classes[i]
 		if filter, ok := b.filter(f.object, index(f.path+".classes", i), &c.Match); ok {
 			list = append(list, element.Rule{Name: string(c.Name), Filters: []headerspace.Filter{filter}, Out: len(list)})
+			mirrors = append(mirrors, c.Mirror)
 		}
 	}
+	m.checkMirrors(b, f)
 	for _, side := range twoSides {
 		if !b.reached[port{f.name, side}] {
 			continue
@@ -42,9 +45,12 @@ func (m monitor) lower(b *builder, f *function) {
 			if i < len(list) {
 				name = named[i].Name
 			}
-			counter := b.add(f.name, name, element.Counter{})
-			b.wire(n, i, counter)
-			b.exit(counter, 0, f, opposite(side))
+			last := b.add(f.name, name, element.Counter{})
+			b.wire(n, i, last)
+			if i < len(list) && mirrors[i] != nil {
+				last = b.mirror(f, name, mirrors[i], last)
+			}
+			b.exit(last, 0, f, opposite(side))
 		}
 	}
 }

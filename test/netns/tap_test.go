@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +17,9 @@ import (
 type tap struct {
 	end    chan struct{}
 	frames chan [][]byte
+
+	once sync.Once
+	all  [][]byte
 }
 
 func startTap(t *testing.T, s *lab.Space, device string) *tap {
@@ -23,6 +27,7 @@ func startTap(t *testing.T, s *lab.Space, device string) *tap {
 	w := s.Wire(t, device, lab.LargeSlot)
 	p := &tap{end: make(chan struct{}), frames: make(chan [][]byte, 1)}
 	go p.run(w)
+	t.Cleanup(p.finish) // the wire's memory goes behind it
 	return p
 }
 
@@ -48,11 +53,18 @@ func (p *tap) run(w *lab.Wire) {
 	}
 }
 
-// stop ends the collection.
-func (p *tap) stop(t *testing.T) [][]byte {
-	t.Helper()
-	close(p.end)
-	return <-p.frames
+// finish ends the collection, once.
+func (p *tap) finish() {
+	p.once.Do(func() {
+		close(p.end)
+		p.all = <-p.frames
+	})
+}
+
+// stop ends the collection, and returns it.
+func (p *tap) stop() [][]byte {
+	p.finish()
+	return p.all
 }
 
 func address(a uint32) netip.Addr {

@@ -1224,6 +1224,12 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.MeterAction
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Mirror
+  map:
+    fields:
+    - name: to
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Monitor
   map:
     fields:
@@ -1259,6 +1265,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: icmpType
       type:
         scalar: numeric
+    - name: mirror
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Mirror
     - name: name
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.RuleName

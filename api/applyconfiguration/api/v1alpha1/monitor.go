@@ -5,8 +5,8 @@ package v1alpha1
 // MonitorApplyConfiguration represents a declarative configuration of the Monitor type for use
 // with apply.
 //
-// Monitor counts packets and bytes per class, separately for each direction, and
-// lets everything pass between its ports `inside` and `outside`.
+// Monitor counts packets and bytes per class, separately for each direction, and lets everything
+// pass between its ports `inside` and `outside`. Copies of classes leave by further ports.
 type MonitorApplyConfiguration struct {
 	// Classes in order; the first that matches counts. What matches none is
 	// counted as "other".

@@ -15,6 +15,8 @@ type MonitorClassApplyConfiguration struct {
 	// Name of the class.
 	Name                    *apiv1alpha1.RuleName `json:"name,omitempty"`
 	MatchApplyConfiguration `json:""`
+	// Mirror sends copies of the packets to another port. Absent: it does not.
+	Mirror *MirrorApplyConfiguration `json:"mirror,omitempty"`
 }
 
 // MonitorClassApplyConfiguration constructs a declarative configuration of the MonitorClass type for use with
@@ -116,5 +118,13 @@ func (b *MonitorClassApplyConfiguration) WithDSCP(value int32) *MonitorClassAppl
 // If called multiple times, the VLAN field is set to the value of the last call.
 func (b *MonitorClassApplyConfiguration) WithVLAN(value intstr.IntOrString) *MonitorClassApplyConfiguration {
 	b.MatchApplyConfiguration.VLAN = &value
+	return b
+}
+
+// WithMirror sets the Mirror field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mirror field is set to the value of the last call.
+func (b *MonitorClassApplyConfiguration) WithMirror(value *MirrorApplyConfiguration) *MonitorClassApplyConfiguration {
+	b.Mirror = value
 	return b
 }
