@@ -34,6 +34,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ClassifierElementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClassifierRule"):
 		return &apiv1alpha1.ClassifierRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Collector"):
+		return &apiv1alpha1.CollectorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ColorAction"):
 		return &apiv1alpha1.ColorActionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ColorAware"):
@@ -60,6 +62,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FirewallApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FirewallRule"):
 		return &apiv1alpha1.FirewallRuleApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("FlowExport"):
+		return &apiv1alpha1.FlowExportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Function"):
 		return &apiv1alpha1.FunctionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FunctionKinds"):
@@ -114,6 +118,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.MonitorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("MonitorClass"):
 		return &apiv1alpha1.MonitorClassApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("MonitorTop"):
+		return &apiv1alpha1.MonitorTopApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NAPT"):
 		return &apiv1alpha1.NAPTApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NAPTExemption"):

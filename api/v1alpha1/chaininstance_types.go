@@ -77,6 +77,13 @@ type ChainInstanceSpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	TableMemoryMiB int32 `json:"tableMemoryMiB,omitempty"`
 
+	// FlowMemoryMiB is the memory in MiB that the agent needs to gather records of flows for a
+	// collector. A change needs a new pod.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65536
+	FlowMemoryMiB int32 `json:"flowMemoryMiB,omitempty"`
+
 	// Front is true for one of the instances that share the chain's state: its engine replies to
 	// ARP requests for the chain's addresses and announces them, so all packets come to it. The
 	// field has no effect if state is not shared: then each engine replies.

@@ -102,6 +102,13 @@ type ChainProgramSpec struct {
 	// +kubebuilder:validation:Maximum=65536
 	TableMemoryMiB int32 `json:"tableMemoryMiB,omitempty"`
 
+	// FlowMemoryMiB is the memory in MiB that an agent needs to gather records of flows for a
+	// collector.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=65536
+	FlowMemoryMiB int32 `json:"flowMemoryMiB,omitempty"`
+
 	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	// +required
 	// +listType=atomic

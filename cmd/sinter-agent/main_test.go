@@ -165,11 +165,13 @@ func TestExecEngineBecomesAnEngineThatProbeAndDrainReach(t *testing.T) {
 			t.Errorf("%s: %v: %s", args, err, out)
 		}
 	}
-	if got := fails(t, "trace", "--folder", dir); !strings.Contains(got, "no program is loaded") {
-		t.Errorf("trace: %s", got)
-	}
-	if got := fails(t, "trace", "--folder", dir, "--request", `{"classs": 1}`); !strings.Contains(got, "request of a trace") {
-		t.Errorf("trace of a misspelt request: %s", got)
+	for _, command := range []string{"trace", "top"} {
+		if got := fails(t, command, "--folder", dir); !strings.Contains(got, "no program is loaded") {
+			t.Errorf("%s: %s", command, got)
+		}
+		if got := fails(t, command, "--folder", dir, "--request", `{"classs": 1}`); !strings.Contains(got, "request of a ") {
+			t.Errorf("%s of a misspelt request: %s", command, got)
+		}
 	}
 	if text, err := os.ReadFile(folder(dir).binding()); err != nil || !strings.Contains(string(text), `"net_null0,no-rx=1"`) {
 		t.Errorf("binding for the agent: %s (%v)", text, err)

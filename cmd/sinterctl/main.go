@@ -78,7 +78,7 @@ Exit codes: 0 done, 1 error, 2 wrong usage.`
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl sinter"}
 		addCluster(root)
 	} else {
-		root.AddCommand(newExplain(), newTrace(), newCluster())
+		root.AddCommand(newExplain(), newTrace(), newTop(), newCluster())
 	}
 	root.AddCommand(
 		newValidate(), newSynth(), newRun(), newStats(), newSessions(), newBench(),

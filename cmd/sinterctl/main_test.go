@@ -127,6 +127,7 @@ var wrongUses = map[string]struct {
 	"one chain of all namespaces": {[]string{"cluster", "status", "office", "-A"}, exitUsage, "leave the chain's name out"},
 	"rollback to nothing":         {[]string{"cluster", "rollback", "office"}, exitUsage, "accepts 2 arg(s)"},
 	"undo with a revision":        {[]string{"cluster", "rollback", "office", "2", "--undo"}, exitUsage, "accepts 1 arg(s)"},
+	"a list that there is not":    {[]string{"top", "flow"}, exitUsage, `there is no list "flow"; did you mean "flows"?`},
 	"a class without its segment": {[]string{"trace", "--class", ":4"}, exitUsage, "the segment is missing"},
 	"flows of a packet as it is": {
 		[]string{"bench", office, "--in", "inside", "--hex", "00", "--flows", "2"}, exitUsage, "--flows 2: the packet of --hex or --pcap is one flow",

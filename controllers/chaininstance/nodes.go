@@ -71,7 +71,7 @@ func (r *Reconciler) place(ctx context.Context, s *scope) (placement.Decision, e
 func requestOf(i *v1alpha1.ChainInstance, siblings []corev1.Pod) placement.Request {
 	hugepages := quantity(string(i.Spec.Resources.Hugepages), "512Mi")
 	memory := quantity(string(i.Spec.Resources.Memory), "256Mi")
-	memory.Add(agentResources[corev1.ResourceMemory])
+	memory.Add(agentResourcesOf(&i.Spec)[corev1.ResourceMemory])
 	req := placement.Request{
 		Node: i.Spec.Placement.NodeName, Selector: i.Spec.Placement.NodeSelector, Cores: int(i.Spec.Cores), Memory: memory.Value(), Candidates: 2,
 		Hugepages: placement.Hugepages{PageSize: 2 << 20, Bytes: hugepages.Value()},

@@ -31,12 +31,12 @@ var agentResources = corev1.ResourceList{
 }
 
 // agentResourcesOf is the agent's share of an instance. One that builds tables of routes has a text, its prefixes, and what they say in memory, and
-// what it sends to the engine.
+// what it sends to the engine. One that exports flows has those that wait.
 func agentResourcesOf(spec *v1alpha1.ChainInstanceSpec) corev1.ResourceList {
 	list := agentResources.DeepCopy()
-	if spec.TableMemoryMiB > 0 {
+	if more := spec.TableMemoryMiB + spec.FlowMemoryMiB; more > 0 {
 		list[corev1.ResourceCPU] = resource.MustParse("200m")
-		list[corev1.ResourceMemory] = resource.MustParse(fmt.Sprintf("%dMi", 96+spec.TableMemoryMiB))
+		list[corev1.ResourceMemory] = resource.MustParse(fmt.Sprintf("%dMi", 96+more))
 	}
 	return list
 }
@@ -82,6 +82,9 @@ func podHash(spec *v1alpha1.ChainInstanceSpec) string {
 	}
 	if spec.TableMemoryMiB > 0 {
 		parts = append(parts, "tables", spec.TableMemoryMiB)
+	}
+	if spec.FlowMemoryMiB > 0 {
+		parts = append(parts, "flows", spec.FlowMemoryMiB)
 	}
 	data, err := json.Marshal(parts)
 	if err != nil {
@@ -208,7 +211,7 @@ func agentContainer(spec *v1alpha1.ChainInstanceSpec, o PodOptions) corev1.Conta
 			{Name: volumeToken, MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
 		},
 	}
-	if spec.TableMemoryMiB > 0 { // the collector works harder near the limit instead of being killed at it
+	if spec.TableMemoryMiB+spec.FlowMemoryMiB > 0 { // the collector works harder near the limit instead of being killed at it
 		c.Env = append(c.Env, corev1.EnvVar{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.memory"}}})
 	}
 	if spec.Shared {

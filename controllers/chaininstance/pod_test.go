@@ -187,6 +187,29 @@ func TestOnlyWhatThePodIsMadeFromReplacesIt(t *testing.T) {
 	}
 }
 
+func TestAnAgentThatExportsFlowsHasMore(t *testing.T) {
+	i := instanceWith()
+	plain := podHash(&i.Spec)
+	i.Spec.FlowMemoryMiB = 96
+	if podHash(&i.Spec) == plain {
+		t.Error("the pod stays as it is")
+	}
+	pod := newPod(i, PodOptions{Image: "x"}, nil)
+	agent := pod.Spec.Containers[1]
+	if got := agent.Resources.Limits.Memory().String(); got != "192Mi" {
+		t.Errorf("memory is %s, want 192Mi", got)
+	}
+	if got := agent.Resources.Limits.Cpu().String(); got != "200m" {
+		t.Errorf("cpu is %s, want 200m", got)
+	}
+	if !slices.ContainsFunc(agent.Env, func(e corev1.EnvVar) bool { return e.Name == "GOMEMLIMIT" }) {
+		t.Error("the garbage collector does not know the limit")
+	}
+	if got, want := requestOf(i, nil).Memory, int64((256+192)<<20); got != want {
+		t.Errorf("a node is asked for %d bytes, want %d", got, want)
+	}
+}
+
 func TestAnAgentThatBuildsTablesHasMore(t *testing.T) {
 	i := instanceWith()
 	plain := podHash(&i.Spec)

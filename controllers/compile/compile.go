@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/compiler"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/dataplane/synth"
 	"github.com/sinter-nfv/sinter/dataplane/tables"
 )
@@ -80,7 +81,9 @@ type Program struct {
 	Classes int32
 	// TableMemoryMiB is what an agent needs to build the program's tables of routes.
 	TableMemoryMiB int32
-	Interfaces     []v1alpha1.Name
+	// FlowMemoryMiB is what an agent needs to gather flows that are exported.
+	FlowMemoryMiB int32
+	Interfaces    []v1alpha1.Name
 }
 
 // Name of the ChainProgram: chain and hash.
@@ -124,6 +127,9 @@ func compiled(c *v1alpha1.ServiceChain, in Inputs) Outcome {
 		p.TableMemoryMiB = agentMemory(in.StoredBytes)
 		message += fmt.Sprintf("; tables of routes from stores: %d", n)
 	}
+	if exportsFlows(compiled.Result.Program) {
+		p.FlowMemoryMiB = flowMemoryMiB
+	}
 	if w := found.Warnings(); len(w) > 0 {
 		message += "; " + Summary(w)
 	}
@@ -142,6 +148,14 @@ func (s *Session) compile(from compiler.Sources) (*compiler.Program, finding.Lis
 
 func failed(found finding.List, reason, message string) Outcome {
 	return Outcome{Reason: reason, Message: message, Findings: append(found, finding.Finding{Code: finding.NotCompiled, Message: message})}
+}
+
+// flowMemoryMiB is what an agent takes with as many flows as it gathers (flows.MaxFlows), and their
+// records on their way.
+const flowMemoryMiB = 96
+
+func exportsFlows(p *programpb.Program) bool {
+	return slices.ContainsFunc(p.GetObservations(), func(o *programpb.Observation) bool { return o.GetExport() != nil })
 }
 
 func pack(c *compiler.Program) (*Program, error) {

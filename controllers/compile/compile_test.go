@@ -41,6 +41,13 @@ func TestTheClusterCompilesWhatTheCommandLineCompiles(t *testing.T) {
 			if want := p.Hash; got.Program.Hash != want || !strings.HasSuffix(got.Program.Name(chain.Name), want[:10]) {
 				t.Errorf("%s: program %s has hash %s, sinterctl's has %s", sample, got.Program.Name(chain.Name), got.Program.Hash, want)
 			}
+			flowMemory := int32(0)
+			if chain.Name == "flows" { // which exports them
+				flowMemory = 96
+			}
+			if got := got.Program.FlowMemoryMiB; got != flowMemory {
+				t.Errorf("%s: agents of %s get %d MiB for flows, want %d", sample, chain.Name, got, flowMemory)
+			}
 			z, err := gzip.NewReader(bytes.NewReader(got.Program.Packed))
 			if err != nil {
 				t.Fatal(err)

@@ -63,7 +63,8 @@ func (r *Reconciler) ensureProgram(ctx context.Context, s *scope) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.Chain.Namespace, Name: s.newest, Labels: desired.Labels(s.Chain), OwnerReferences: desired.Owner(s.Chain)},
 		Spec: v1alpha1.ChainProgramSpec{
 			Chain: s.Chain.Name, Revision: s.lastRevision() + 1, Hash: o.Program.Hash, Schema: program.SchemaVersion,
-			Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, TableMemoryMiB: o.Program.TableMemoryMiB, Interfaces: o.Program.Interfaces,
+			Encoding: v1alpha1.EncodingGzip, Program: o.Program.Packed, Classes: o.Program.Classes, TableMemoryMiB: o.Program.TableMemoryMiB,
+			FlowMemoryMiB: o.Program.FlowMemoryMiB, Interfaces: o.Program.Interfaces,
 		},
 	}
 	switch err := r.Client.Create(ctx, p, fieldManager); {

@@ -6,10 +6,10 @@
 // that holds an API token. As they are, kubelet restarts each alone and sees how it died: the engine forwards while there
 // is no agent, and an agent that comes (back) finds the engine by its socket and adopts what runs there.
 //
-// Seven loops share nothing but a few small records, and each is a package's. The loader (rollout) speaks only to the engine and the
+// Eight loops share nothing but a few small records, and each is a package's. The loader (rollout) speaks only to the engine and the
 // disk, so that an API server that hangs never delays the program of an engine that comes back; so do balance, which moves shards
-// between the engine's cores, offload, which gives rules to its devices, sharing, which hands shards to other pods, and health, which checks
-// load balancers' backends. The source (rollout) only reads the cluster, the reporter (telemetry) only writes to it.
+// between the engine's cores, offload, which gives rules to its devices, sharing, which hands shards to other pods, health, which checks
+// load balancers' backends, and flows, which exports records. The source (rollout) only reads the cluster, the reporter (telemetry) only writes to it.
 package agent
 
 import (
@@ -33,6 +33,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/sharing"
 	"github.com/sinter-nfv/sinter/dataplane/agent/telemetry"
 	"github.com/sinter-nfv/sinter/dataplane/agent/transfer"
+	"github.com/sinter-nfv/sinter/dataplane/flows"
 	"github.com/sinter-nfv/sinter/dataplane/health"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -65,6 +66,7 @@ type Agent struct {
 	offload  *offload.Dispatch
 	sharing  *sharing.Sharing // nil: the pod shares its state with none
 	health   *health.Monitor
+	flows    flows.Export
 }
 
 // New makes an agent; Run starts it.
@@ -108,6 +110,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { return a.report(ctx) })
 	group.Go(func() error { return a.steer(ctx) })
 	group.Go(func() error { a.health.Run(ctx); return nil })
+	group.Go(func() error { return a.export(ctx) })
 	if a.config.Balance {
 		group.Go(func() error { return a.rebalance(ctx) })
 	}
@@ -173,6 +176,25 @@ func (a *Agent) program() *programpb.Program {
 	return nil
 }
 
+// export sends records of flows to the collector that the program names.
+func (a *Agent) export(ctx context.Context) error {
+	log := a.config.Log.WithName("flows")
+	for {
+		if _, now := a.sampler.Window(); now != nil {
+			a.flows.Lost(now.Stats.GetObservation())
+		}
+		pause, err := a.flows.Step(ctx, a.program(), a.engine.FlowRecords, a.config.Clock.Now())
+		if err != nil && ctx.Err() == nil && !engine.Unasked(err) {
+			log.Error(err, "flows are not exported")
+		}
+		select {
+		case <-ctx.Done():
+			return a.flows.Close()
+		case <-a.config.Clock.After(pause):
+		}
+	}
+}
+
 // share has shards be in the pods where they are wanted.
 func (a *Agent) share(ctx context.Context) error {
 	for {
@@ -210,7 +232,7 @@ func (a *Agent) Metrics() prometheus.Collector {
 	c := &telemetry.Collector{
 		Read:   func(ctx context.Context) error { _, err := a.sampler.Read(ctx); return err },
 		See:    a.see,
-		Writes: &a.reporter.Writes, Moves: &a.balance.Moves, Blocked: a.balance.Blocked, Backends: a.health.Conditions,
+		Writes: &a.reporter.Writes, Moves: &a.balance.Moves, Blocked: a.balance.Blocked, Backends: a.health.Conditions, Flows: a.flows.Counts,
 	}
 	if a.sharing != nil {
 		c.Given = &a.sharing.Moved

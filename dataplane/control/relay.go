@@ -36,3 +36,28 @@ func RelayTrace(ctx context.Context, socket, request string, in io.Reader, out i
 	}()
 	return client.Trace(ctx, want, TraceWriter{W: out})
 }
+
+// RelayTop asks the engine what a request asks, a GetTop as JSON, and writes the TopList as JSON.
+func RelayTop(ctx context.Context, socket, request string, out io.Writer) error {
+	want := new(programpb.GetTop)
+	if err := protojson.Unmarshal([]byte(request), want); err != nil {
+		return fmt.Errorf("request of a list: %w", err)
+	}
+	ctx, done := context.WithTimeout(ctx, dialTimeout)
+	defer done()
+	client, err := Dial(ctx, socket)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	list, err := client.Top(ctx, want)
+	if err != nil {
+		return err
+	}
+	text, err := protojson.Marshal(list)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
+}

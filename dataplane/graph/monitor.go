@@ -16,7 +16,8 @@ type monitor struct {
 }
 
 // lower makes, per direction, a classifier "mon/inside" with a counter "mon/inside/<class>" on every
-// output, and behind it what mirrors the class; then the ways rejoin.
+// output, and behind it what mirrors the class; then the ways rejoin. Flows are noted in front of
+// the classifier.
 func (m monitor) lower(b *builder, f *function) {
 	var list []element.Rule
 	var mirrors []*v1alpha1.Mirror // of these rules
@@ -28,6 +29,7 @@ func (m monitor) lower(b *builder, f *function) {
 		}
 	}
 	m.checkMirrors(b, f)
+	observe := b.observe(f, m.spec)
 	for _, side := range twoSides {
 		if !b.reached[port{f.name, side}] {
 			continue
@@ -40,6 +42,11 @@ func (m monitor) lower(b *builder, f *function) {
 		}
 		n := b.add(f.name, prefix, element.Classifier{Rules: named, Default: len(list), Outs: len(list) + 1})
 		f.entry[side] = Edge{To: n}
+		if observe != nil {
+			o := b.add(f.name, f.name+"/flows-"+side, *observe)
+			b.wire(o, 0, n)
+			f.entry[side] = Edge{To: o}
+		}
 		for i := range len(list) + 1 {
 			name := prefix + "/other"
 			if i < len(list) {

@@ -49,6 +49,7 @@ func Validate(p *programpb.Program) error {
 		func() error { return each(p.GetTables(), v.stateTable) },
 		func() error { return each(p.GetRuns(), v.run) },
 		func() error { return each(p.GetGenerators(), v.generator) },
+		func() error { return each(p.GetObservations(), v.observation) },
 		func() error { return each(p.GetFibs(), v.fib) },
 		func() error { return each(p.GetSegments(), v.segment) },
 		func() error { return checkCycles(p) },
@@ -71,6 +72,7 @@ func (v validator) counts() error {
 		count("tables", len(v.p.GetTables()), MaxTables),
 		count("runs", len(v.p.GetRuns()), MaxRuns),
 		count("fibs", len(v.p.GetFibs()), MaxFIBs),
+		count("observations", len(v.p.GetObservations()), maxObservations),
 		distinct("tables", v.p.GetTables()),
 		distinct("runs", v.p.GetRuns()),
 	)

@@ -1,6 +1,8 @@
 package synth
 
 import (
+	"slices"
+
 	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -59,7 +61,9 @@ func (w *walker) tee(t *tcu, node int) error {
 	t.settle()
 	outs := w.g.Nodes[node].Out
 	rest := t.values
-	rest.counters = nil // counted once, by the first copy
+	// Counted and observed once, by the first copy.
+	rest.counters = nil
+	rest.ops = slices.DeleteFunc(slices.Clone(rest.ops), func(o op) bool { return operations[o.kind].lasting })
 	todo := make([]branch, 0, len(outs)-1+len(t.todo))
 	for _, e := range outs[1:] {
 		todo = append(todo, branch{e.To, e.Port, rest})

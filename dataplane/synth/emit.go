@@ -37,6 +37,7 @@ func emit(w *walker) (*Result, error) {
 	e.r = &Result{Program: e.p, graph: w.g}
 	e.interfaces()
 	e.tables()
+	e.observations()
 	u := newUsage(w)
 	for _, s := range w.segments {
 		if err := e.segment(s, u); err != nil {

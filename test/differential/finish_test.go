@@ -45,6 +45,9 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 	r.compareCounters(stats, note)
 	r.compareColours(stats, note)
 	r.compareInspections(stats, note)
+	if err := r.compareObserved(ctx, now, note); err != nil {
+		return err
+	}
 	sessions, err := r.compareSessions(ctx, now)
 	if err != nil {
 		return err

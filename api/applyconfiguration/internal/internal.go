@@ -79,6 +79,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cores
       type:
         scalar: numeric
+    - name: flowMemoryMiB
+      type:
+        scalar: numeric
     - name: front
       type:
         scalar: boolean
@@ -253,6 +256,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: encoding
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.ProgramEncoding
+    - name: flowMemoryMiB
+      type:
+        scalar: numeric
     - name: hash
       type:
         scalar: string
@@ -342,6 +348,16 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ClickConfiguration
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.Collector
+  map:
+    fields:
+    - name: address
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Address
+    - name: port
+      type:
+        scalar: numeric
+      default: 4739
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.ColorAction
   map:
     fields:
@@ -612,6 +628,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vlan
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.FlowExport
+  map:
+    fields:
+    - name: activeTimeout
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 60s
+    - name: collector
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Collector
+    - name: idleTimeout
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 15s
+    - name: sampling
+      type:
+        scalar: numeric
+      default: 1
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.FlowState
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Function
@@ -1241,6 +1275,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: export
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.FlowExport
+    - name: top
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.MonitorTop
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.MonitorClass
   map:
     fields:
@@ -1292,6 +1332,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: vlan
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.MonitorTop
+  map:
+    fields:
+    - name: by
+      type:
+        list:
+          elementType:
+            namedType: com.github.sinter-nfv.sinter.api.v1alpha1.TopBy
+          elementRelationship: associative
+    - name: entries
+      type:
+        scalar: numeric
+      default: 1024
+    - name: interval
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
+      default: 60s
+    - name: prefixLength
+      type:
+        scalar: numeric
+      default: 24
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NAPT
   map:
     fields:
@@ -2043,6 +2104,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Name
           elementRelationship: associative
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.TopBy
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Tracking
   map:
     fields:

@@ -18,6 +18,7 @@ func Instance(c *v1alpha1.ServiceChain, p *v1alpha1.ChainProgram, bindings []v1a
 		Chain: c.Name, Program: p.Name, Cores: int32(b.MaxCores),
 		Shared:         c.Spec.Scaling.Shared(),
 		TableMemoryMiB: p.Spec.TableMemoryMiB,
+		FlowMemoryMiB:  p.Spec.FlowMemoryMiB,
 		Interfaces:     bindings,
 		Placement:      *c.Spec.Placement.DeepCopy(),
 		Resources:      c.Spec.Resources,

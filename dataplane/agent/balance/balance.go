@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type mover interface {
 	Loading() bool
 	Loads(context.Context) (stats *programpb.Stats, life uint64, err error)
 	MoveShards(context.Context, []*programpb.ShardMove) ([]time.Duration, error)
+	Sample(context.Context, *programpb.StartTrace) ([]*programpb.TracedPacket, error)
 }
 
 // Balance keeps the load of the engine's workers even by moving shards between them. What to move is decided in
@@ -52,11 +54,13 @@ type Balance struct {
 
 	// Of Step alone.
 	balancer *balance.Balancer
-	before   *programpb.Stats // the last reading; nil: none of this engine
-	life     uint64           // the connection that it came by
-	retry    wait.Backoff     // between moves that fail
-	resume   time.Time        // after the last of them
-	lost     []float64        // packets that each core had no time for, of this engine
+	before   *programpb.Stats  // the last reading; nil: none of this engine
+	life     uint64            // the connection that it came by
+	retry    wait.Backoff      // between moves that fail
+	resume   time.Time         // after the last of them
+	lost     []float64         // packets that each core had no time for, of this engine
+	heaviest map[int]load.Flow // of shards that were too heavy when packets were sampled last
+	sampled  time.Time
 	urgent   uint64
 
 	hurry chan struct{} // has something after an urgent step
@@ -69,6 +73,7 @@ type Balance struct {
 type State struct {
 	Working int       // cores that shards are kept on, the first ones; 0: nothing is balanced
 	Heavy   shard.Set // that are too heavy for a core
+	Flows   []string  // that most of these are, as far as that is known
 	Failed  error     // why the last moves were not made
 	Work    []int32   // that shards want, by number, in thousandths of a core
 	Lost    []int64   // packets that each core had no time for since the engine was met
@@ -79,10 +84,14 @@ type State struct {
 // TooHeavy names the shards that no core can bear.
 func (s *State) TooHeavy() string {
 	shards, limit := s.Heavy, 100*balance.DefaultPolicy.Heavy
+	text := fmt.Sprintf("shards %s need %.0f %% of a core or more each; a shard runs on one core, so more cores do not help", shards, limit)
 	if shards.Len() == 1 {
-		return fmt.Sprintf("shard %s needs %.0f %% of a core or more; a shard runs on one core, so more cores do not help", shards, limit)
+		text = fmt.Sprintf("shard %s needs %.0f %% of a core or more; a shard runs on one core, so more cores do not help", shards, limit)
 	}
-	return fmt.Sprintf("shards %s need %.0f %% of a core or more each; a shard runs on one core, so more cores do not help", shards, limit)
+	if len(s.Flows) > 0 {
+		text += ". Most of it is " + strings.Join(s.Flows, ", ")
+	}
+	return text
 }
 
 // New makes a balancer of an engine, whose shards are shared with other pods or not.
@@ -141,7 +150,10 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 	if working <= 0 || working > len(now.GetWorkers()) {
 		working = len(now.GetWorkers())
 	}
-	decision := b.balancer.Step(loadsOf(before, now), working)
+	sample := loadsOf(before, now)
+	b.name(sample.Shards)
+	decision := b.balancer.Step(sample, working)
+	b.blame(ctx, decision.Heavy, len(now.GetShards()))
 	report := b.balancer.Report()
 	b.count(report.Cores)
 	urgent := decision.Urgent && working < len(now.GetWorkers())
@@ -149,7 +161,7 @@ func (b *Balance) Step(ctx context.Context, working int) time.Duration {
 		b.urgent++
 	}
 	b.set(State{
-		Working: working, Heavy: tooHeavy(decision.Heavy), Failed: b.move(ctx, decision.Moves),
+		Working: working, Heavy: tooHeavy(decision.Heavy), Flows: flowsOf(decision.Heavy), Failed: b.move(ctx, decision.Moves),
 		Work: thousandths(report.Shards), Lost: whole(b.lost), Other: others(report.Cores), Urgent: b.urgent,
 	})
 	if urgent {
@@ -176,7 +188,7 @@ func (b *Balance) count(cores []load.Core) {
 
 // forget is called when the engine is gone, is another one, or has nothing to move.
 func (b *Balance) forget() {
-	b.before, b.balancer, b.retry, b.lost = nil, nil, retryMoves(), nil
+	b.before, b.balancer, b.retry, b.lost, b.heaviest = nil, nil, retryMoves(), nil, nil
 	b.set(State{Urgent: b.urgent})
 }
 

@@ -30,6 +30,9 @@ type simulated struct {
 	refuses error
 	asked   int
 	ordered int // calls of MoveShards
+	sampled int // calls of Sample
+	packets []*programpb.TracedPacket
+	denies  error // of Sample
 	missed  uint64
 }
 
@@ -92,6 +95,14 @@ func (e *simulated) MoveShards(_ context.Context, moves []*programpb.ShardMove) 
 }
 
 // on is how many shards a core has.
+func (e *simulated) Sample(_ context.Context, want *programpb.StartTrace) ([]*programpb.TracedPacket, error) {
+	e.sampled++
+	if want.GetOneIn() < 2 || want.GetDurationNs() == 0 || want.GetMaxPackets() == 0 {
+		return nil, errors.New("a trace of all packets for long")
+	}
+	return e.packets, e.denies
+}
+
 func (e *simulated) on(core uint32) (n int) {
 	for _, o := range e.owner {
 		if o == core {

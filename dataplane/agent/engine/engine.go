@@ -170,6 +170,36 @@ func (e *Engine) Flows(ctx context.Context, iface string) (*programpb.FlowList, 
 	return flows, err
 }
 
+// Sample shows some of the packets that the engine processes. An engine that traces already for somebody else refuses.
+func (e *Engine) Sample(ctx context.Context, want *programpb.StartTrace) ([]*programpb.TracedPacket, error) {
+	packets, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) ([]*programpb.TracedPacket, error) {
+		var t traced
+		err := c.Trace(ctx, want, &t)
+		return t.packets, err
+	})
+	return packets, err
+}
+
+// traced keeps the packets of a trace.
+type traced struct{ packets []*programpb.TracedPacket }
+
+// Started implements control.Traces.
+func (*traced) Started(*programpb.TraceStarted) error { return nil }
+
+// Traced implements control.Traces.
+func (t *traced) Traced(more *programpb.Traced) error {
+	t.packets = append(t.packets, more.GetPackets()...)
+	return nil
+}
+
+// FlowRecords takes records of flows that are to be exported.
+func (e *Engine) FlowRecords(ctx context.Context) (*programpb.FlowRecords, error) {
+	records, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (*programpb.FlowRecords, error) {
+		return c.ReadFlows(ctx, 0)
+	})
+	return records, err
+}
+
 // AssignShards says which shards are the engine's.
 func (e *Engine) AssignShards(ctx context.Context, a *programpb.AssignShards) error {
 	_, _, err := ask(ctx, e, AnswerTimeout, func(ctx context.Context, c *control.Client) (struct{}, error) {

@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/health"
+	"github.com/sinter-nfv/sinter/dataplane/ipfix"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -64,6 +65,10 @@ var (
 	inspectPackets = metric("inspect_packets_total", "Packets whose payload was matched with rules.", "table")
 	inspectBytes   = metric("inspect_bytes_total", "Bytes of payloads that were matched with rules.", "table")
 	inspectMatched = metric("inspect_matched_packets_total", "Packets that a rule matched.", "table", "rule")
+	monitorPackets = metric("monitor_packets_total", "Packets that came to a monitor that lists or exports flows.", "monitor")
+	monitorBytes   = metric("monitor_bytes_total", "Bytes of IP packets that came to a monitor that lists or exports flows.", "monitor")
+	flowRecords    = metric("flow_records_total", "Records of flows that were exported, and that were lost.", "result")
+	flowsLost      = metric("flow_records_lost_packets_total", "Packets that lost records of flows had.")
 
 	corePackets   = metric("core_packets_total", "Packets processed.", "core")
 	coreCycles    = metric("core_cycles_total", "Cycles spent.", "core", "state")
@@ -105,6 +110,8 @@ type Collector struct {
 	Given   *loop.Counts         // of shards to other pods; nil: the pod shares its state with none
 	// Backends are those that are checked.
 	Backends func() []health.Condition
+	// Flows are records exported, and lost on the way.
+	Flows func() ipfix.Counts
 }
 
 // Describe says nothing: which metrics there are depends on the program.
@@ -140,6 +147,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	e.classes(s)
 	e.drops(s.Now.Stats)
 	e.tables(s.Now.Stats)
+	if o := s.Now.Stats.GetObservation(); o != nil {
+		e.observation(o, c.Flows())
+	}
 	e.cores(s)
 	e.gauge(shardsHeavy, float64(s.Balance.Heavy.Len()))
 	for _, g := range s.groups(nil) {
@@ -294,6 +304,15 @@ func (e exposition) tables(s *programpb.Stats) {
 			}
 		}
 	}
+}
+
+// observation is what a monitor saw. Records are lost in the engine, or between agent and collector.
+func (e exposition) observation(o *programpb.ObservationStats, exported ipfix.Counts) {
+	e.counter(monitorPackets, o.GetPackets(), o.GetName())
+	e.counter(monitorBytes, o.GetBytes(), o.GetName())
+	e.counter(flowRecords, exported.Records, "sent")
+	e.counter(flowRecords, exported.Lost+o.GetLostRecords(), "lost")
+	e.counter(flowsLost, exported.LostPackets+o.GetLostPackets())
 }
 
 func (e exposition) colors(t *programpb.TableStats) {

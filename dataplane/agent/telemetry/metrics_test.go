@@ -20,6 +20,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/agent/engine"
 	"github.com/sinter-nfv/sinter/dataplane/agent/loop"
 	"github.com/sinter-nfv/sinter/dataplane/health"
+	"github.com/sinter-nfv/sinter/dataplane/ipfix"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -36,6 +37,7 @@ func scrape(t *testing.T, s *Seen, err error) string {
 		Read:   func(context.Context) error { return err },
 		See:    func() *Seen { return s },
 		Writes: &none, Moves: &none, Given: &given,
+		Flows:   func() ipfix.Counts { return ipfix.Counts{Records: 900, Lost: 2, LostPackets: 30, LostOctets: 4000} },
 		Blocked: balance.New(nil, true, nil, logr.Discard()).Blocked,
 		Backends: func() []health.Condition {
 			return []health.Condition{{Target: health.Target{Table: "lb/balancer", Backend: netip.MustParseAddrPort("10.0.0.11:8080")}, Up: true}}

@@ -4,6 +4,7 @@
 
 #include "sn_cache_impl.h"
 #include "sn_huge.h"
+#include "sn_lines.h"
 
 /* Entries, short decisions, forms: of each as much as there may ever be, and in memory what is used. */
 static bool map_memory(struct sn_cache *c, size_t entries)
@@ -38,7 +39,9 @@ int sn_cache_init(struct sn_cache *c, uint32_t entries)
 	c->tags = aligned_alloc(64, (entries * sizeof(*c->tags) + 63) / 64 * 64);
 	c->heads = calloc(SN_CACHE_FORM_HEADS, sizeof(*c->heads));
 	c->first_form = 1;
-	if (!c->tags || !c->heads || !map_memory(c, entries * sizeof(*c->entries))) {
+	c->cells_memory = calloc(1, entries * sizeof(*c->cells) + 2 * SN_LINE);
+	c->cells = (struct sn_flow_cell *)(((uintptr_t)c->cells_memory + SN_LINE - 1) / SN_LINE * SN_LINE);
+	if (!c->tags || !c->heads || !c->cells_memory || !map_memory(c, entries * sizeof(*c->entries))) {
 		sn_cache_free(c);
 		return -ENOMEM;
 	}
@@ -50,9 +53,12 @@ void sn_cache_free(struct sn_cache *c)
 {
 	free(c->tags);
 	free(c->heads);
+	free(c->cells_memory);
 	sn_growing_free(c->memory);
 	c->tags = NULL;
 	c->heads = NULL;
+	c->cells_memory = NULL;
+	c->cells = NULL;
 	c->memory = NULL;
 	c->entries = NULL;
 	c->forms = NULL;
@@ -93,15 +99,24 @@ static struct sn_cache_entry *place(struct sn_cache *c, const struct sn_cache_en
 	return &c->entries[base + way];
 }
 
-void sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-		   const struct sn_session *session)
+struct sn_cache_entry *sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
+				     const struct sn_session *session)
 {
 	/* One in eight, whichever, takes the place of another: that may have ended. */
 	struct sn_cache_entry *to = place(c, e, hash, !session || ++c->turn % 8 == 0);
 
 	if (!to && sn_shorts_keep(c, e, hash, session))
-		return;
+		return NULL;
 	if (!to)
 		to = place(c, e, hash, true);
 	*to = *e;
+	return to;
+}
+
+void sn_cache_prefetch_cells(const struct sn_cache *c, const struct sn_cache_entry *const *entries,
+			     uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (entries[i] && entries[i]->flags & SN_CACHE_OBSERVED)
+			rte_prefetch0(sn_cache_cell(c, entries[i]));
 }

@@ -23,6 +23,7 @@
 
 #include "sn_ahead.h"
 #include "sn_hash.h"
+#include "sn_observer.h"
 #include "sn_plain.h"
 #include "sn_program.h"
 #include "sn_entry.h"
@@ -47,7 +48,8 @@ enum sn_cache_flag {
 	SN_CACHE_EACH0 =
 		16, /* session 0 is the state of one of these (SN_STEP_ENTRY): they have them in order */
 	SN_CACHE_EACH1 = 32,
-	SN_CACHE_READ = 64, /* packets are to be read: for what is done to each, or for their tag */
+	SN_CACHE_READ = 64,	 /* packets are to be read: for what is done to each, or for their tag */
+	SN_CACHE_OBSERVED = 128, /* packets are counted in the entry's cell */
 };
 
 struct sn_cache_key {
@@ -129,7 +131,10 @@ struct sn_cache_short_table {
 struct sn_cache {
 	uint16_t *tags; /* SN_CACHE_WAYS per bucket; 0: empty */
 	struct sn_cache_entry *entries;
-	uint32_t mask; /* buckets - 1 */
+	struct sn_flow_cell *cells; /* by entry; untouched where nothing is observed */
+	void *cells_memory;
+	uint32_t swept; /* the cell that is looked at next */
+	uint32_t mask;	/* buckets - 1 */
 	uint16_t generation;
 	uint8_t hand; /* the way that a full bucket gives up next */
 	uint8_t turn; /* of decisions that find no room */
@@ -159,10 +164,10 @@ bool sn_cache_prepare(struct sn_cache *c);
 void sn_cache_flush(struct sn_cache *c);
 
 /* Keep a decision, whose entry has its key. session: of a NAPT, the only state on its way; NULL: it has none,
- * or more. */
+ * or more. Where it is; NULL: it is kept short. */
 struct sn_session;
-void sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
-		   const struct sn_session *session);
+struct sn_cache_entry *sn_cache_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t hash,
+				     const struct sn_session *session);
 
 /* Room for short decisions follows the sessions that there are; once per tick. */
 void sn_cache_tick(struct sn_cache *c, uint32_t sessions, uint64_t now);
@@ -268,6 +273,16 @@ static inline struct sn_cache_entry *sn_cache_candidate(const struct sn_cache *c
 
 	return ways ? &c->entries[bucket * SN_CACHE_WAYS + (uint32_t)__builtin_ctz(ways)] : NULL;
 }
+
+/* Where the packets of an entry that is SN_CACHE_OBSERVED are counted. */
+static inline struct sn_flow_cell *sn_cache_cell(const struct sn_cache *c, const struct sn_cache_entry *e)
+{
+	return &c->cells[e - c->entries];
+}
+
+/* Brings the cells of those among n entries whose packets are counted there; NULL among them is none. */
+void sn_cache_prefetch_cells(const struct sn_cache *c, const struct sn_cache_entry *const *entries,
+			     uint32_t n);
 
 /* Where an entry that is not there yet will most likely be put. */
 static inline const struct sn_cache_entry *sn_cache_vacant(const struct sn_cache *c, uint64_t hash)

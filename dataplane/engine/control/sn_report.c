@@ -9,6 +9,7 @@
 #include "sn_messages.h"
 #include "sn_offload.h"
 #include "sn_peering.h"
+#include "sn_request_flows.h"
 #include "sn_state_kind.h"
 #include "sn_threads.h"
 #include "sn_transfer.h"
@@ -333,7 +334,8 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__G
 	if (request->loads)
 		return 0;
 	if (report_classes(plan->program, classes, arena, stats) != 0 ||
-	    report_counters(engine, counters, arena, stats) != 0 || report_tables(engine, arena, stats) != 0)
+	    report_counters(engine, counters, arena, stats) != 0 ||
+	    report_tables(engine, arena, stats) != 0 || sn_report_observation(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;
 	return 0;
 }

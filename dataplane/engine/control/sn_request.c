@@ -10,6 +10,7 @@
 #include "sn_messages.h"
 #include "sn_offload.h"
 #include "sn_report.h"
+#include "sn_request_flows.h"
 #include "sn_request_shards.h"
 #include "sn_shards.h"
 #include "sn_threads.h"
@@ -417,6 +418,11 @@ static int answer(struct sn_requests *requests, const Sinter__Program__V1__Reque
 		return answer_move(requests, request->move_shards, response, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_PARTITION_SHARDS:
 		return answer_partitioned(requests, request->partition_shards, response, err);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_GET_TOP:
+		return sn_answer_top(requests->engine, &requests->arena, request->get_top, response, err);
+	case SINTER__PROGRAM__V1__REQUEST__BODY_READ_FLOWS:
+		return sn_answer_read_flows(requests->engine, &requests->arena, request->read_flows, response,
+					    err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_ASSIGN_SHARDS:
 		return sn_answer_assign(sn_engine_shards(requests->engine), request->assign_shards, err);
 	case SINTER__PROGRAM__V1__REQUEST__BODY_SET_PEERS:

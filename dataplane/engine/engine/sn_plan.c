@@ -60,6 +60,8 @@ struct sn_plan *sn_plan_create(const Sinter__Program__V1__Program *message, cons
 				plan->program->n_classes);
 			goto fail;
 		}
+		if (like != NULL)
+			sn_counts_go_on(plan->counts[i], like->counts[i]);
 	}
 	return plan;
 fail:

@@ -334,6 +334,7 @@ static Sinter__Program__V1__TracedPacket *packet_of(const struct sn_tracing *tra
 	p->number = head->number;
 	p->time_ns = head->time_ns;
 	p->cut = head->cut != 0;
+	p->shard = head->shard;
 	for (uint32_t i = 0; i < head->n_classes; i++) {
 		sinter__program__v1__traced_class__init(&class_of[i]);
 		set_class(tracing, classes[i], &class_of[i]);

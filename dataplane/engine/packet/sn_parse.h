@@ -181,6 +181,12 @@ void sn_parse_generated(struct sn_pkt *p, uint16_t vlan);
 /* Read a packet that was ready to be sent, but for its Ethernet addresses. */
 void sn_parse_waited(struct sn_pkt *p);
 
+/* 0 of packets that have none. */
+static inline uint8_t sn_pkt_tcp_flags(const struct sn_pkt *p)
+{
+	return p->tcp_flags <= UINT8_MAX ? (uint8_t)p->tcp_flags : 0;
+}
+
 /* Change a field as an operation does. */
 static inline void sn_pkt_set(struct sn_pkt *p, enum sn_field field, uint32_t value)
 {

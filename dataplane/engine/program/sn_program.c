@@ -482,6 +482,8 @@ static int build(struct sn_builder *b)
 	if (!rc)
 		rc = build_generators(b);
 	if (!rc)
+		rc = sn_build_observation(b);
+	if (!rc)
 		rc = sn_build_fibs(b);
 	if (!rc)
 		rc = allocate(b);
@@ -567,6 +569,7 @@ void sn_program_free(struct sn_program *p)
 	free(p->ops);
 	free(p->leg_counters);
 	free(p->atoms);
+	free(p->observation.name);
 	free(p->chain);
 	free(p);
 }

@@ -24,6 +24,7 @@
 #define SN_TABLES_MAX 256 /* state tables */
 #define SN_RUNS_MAX   1024
 #define SN_FIBS_MAX   64
+#define SN_TOPS_MAX   8		 /* lists of an observation */
 #define SN_LEGS_MAX   64	 /* of a class */
 #define SN_COPIES_MAX 256	 /* of one packet, over all its ways */
 #define SN_INDEX_END  (1u << 29) /* of classes, operations, counters */
@@ -191,6 +192,28 @@ struct sn_generator {
 	uint32_t segment;
 };
 
+/* By what an observation counts packets together. The numbers are the protocol's. */
+enum sn_observe_what {
+	SN_BY_FLOW,
+	SN_BY_SOURCE,
+	SN_BY_DESTINATION,
+};
+
+struct sn_observe_by {
+	uint8_t what; /* enum sn_observe_what */
+	uint8_t prefix_len;
+};
+
+/* What is noted of packets where a monitor asks for it. */
+struct sn_observation {
+	char *name; /* NULL: nothing is */
+	uint64_t interval_ns;
+	uint32_t entries;  /* of each list */
+	uint32_t sampling; /* one in so many packets is exported; 0: none */
+	uint32_t n_tops;
+	struct sn_observe_by tops[SN_TOPS_MAX];
+};
+
 struct sn_program {
 	char *chain;
 	uint32_t n_interfaces;
@@ -206,9 +229,9 @@ struct sn_program {
 	uint32_t n_leg_counters;
 	uint32_t n_operands;
 	uint32_t icmp_rate;
-	uint32_t longest_way;	    /* segments that a packet and its answers pass at most */
-	bool stateful;		    /* some leg reads or makes state: decisions are worth a cache */
-	bool unpartitioned;	    /* a packet may meet state of two shards: all are one unit */
+	uint32_t longest_way; /* segments that a packet and its answers pass at most */
+	bool stateful;	      /* some leg reads or makes state, or notes flows: decisions are worth a cache */
+	bool unpartitioned;   /* a packet may meet state of two shards: all are one unit */
 	bool unpartitioned_by_hash; /* the same with SN_PARTITION_BY_RSS */
 	bool cacheable;		    /* no classifier for high TTLs reads the TTL */
 	struct sn_interface *interfaces;
@@ -224,6 +247,7 @@ struct sn_program {
 	char **counters; /* names */
 	char **reasons;
 	struct sn_atoms *atoms;
+	struct sn_observation observation;
 	struct sn_fib **fibs; /* it has a reference to each */
 	uint32_t n_fibs;
 };
@@ -252,6 +276,9 @@ void sn_program_free(struct sn_program *program);
 
 /* Whether two tables keep the same state, in the same way. */
 bool sn_table_config_same(const struct sn_table_config *a, const struct sn_table_config *b);
+
+/* Whether what was counted for one goes on for the other. */
+bool sn_observation_same(const struct sn_observation *a, const struct sn_observation *b);
 
 /* Name of any reason, the chain's included; NULL if there is no such reason. */
 const char *sn_program_reason(const struct sn_program *program, uint32_t reason);

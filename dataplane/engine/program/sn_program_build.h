@@ -52,6 +52,9 @@ int sn_build_fibs(struct sn_builder *b);
 /* That of a segment in *fib; NULL: it has none. */
 int sn_build_segment_fib(struct sn_builder *b, uint32_t s, const struct sn_fib **fib);
 
+/* What is noted of flows. */
+int sn_build_observation(struct sn_builder *b);
+
 /* The classes of segment s, with their legs and operations, into arrays that are large enough. */
 int sn_build_classes(struct sn_builder *b, uint32_t s);
 

@@ -28,7 +28,7 @@ static int build_outcome(struct sn_builder *b, struct sn_op *to, const leg_msg *
 
 static bool is_stateful(const struct sn_op *op)
 {
-	return op->traits & SN_OP_STATE || sn_operation_of(op)->each;
+	return op->traits & SN_OP_STATE || sn_operation_of(op)->each || sn_operation_of(op)->notes_flows;
 }
 
 static int build_leg(struct sn_builder *b, struct sn_leg *to, const leg_msg *from)

@@ -406,7 +406,13 @@ static void a_packet_that_is_handed_to_another_worker_is_told_once(void **state)
 	assert_int_equal(traced->received, 64);
 	assert_int_equal(traced->examined, 64);
 	for (size_t i = 0; i < 64; i++) {
+		const struct sn_state *state_of = sn_engine_state(f->harness.engine);
+
 		assert_int_equal(traced->packets[i]->n_frames, 2);
+		assert_true(traced->packets[i]->shard > 0);
+		assert_int_equal(
+			sn_state_owner(state_of, (traced->packets[i]->shard - 1) % sn_state_units(state_of)),
+			traced->packets[i]->worker);
 		of_worker[traced->packets[i]->worker]++;
 	}
 	assert_true(of_worker[0] > 0);

@@ -4,6 +4,7 @@
 #include "sn_counts.h"
 #include "sn_hash.h"
 #include "sn_lines.h"
+#include "sn_observer.h"
 #include "sn_rewrite.h"
 
 #define MEMOS_MAX  8  /* of one program on one worker: each has two megabytes */
@@ -112,8 +113,11 @@ struct sn_counts *sn_counts_create(const struct sn_program *p)
 	c->first = array(SN_PATHS_MAX + 1, sizeof(*c->first));
 	c->steps = array(SN_PATH_STEPS_MAX, sizeof(*c->steps));
 	c->buckets = array(SN_PATH_BUCKETS, sizeof(*c->buckets));
+	if (p->observation.name)
+		c->observer = sn_observer_create(&p->observation);
 	if (!c->classes || !c->counters || !c->reasons || !c->paths || !c->first || !c->steps ||
-	    !c->buckets || !create_adjacencies(c, p) || !create_memos(c, p)) {
+	    !c->buckets || !create_adjacencies(c, p) || !create_memos(c, p) ||
+	    (p->observation.name && !c->observer)) {
 		sn_counts_free(c);
 		return NULL;
 	}
@@ -135,7 +139,25 @@ void sn_counts_free(struct sn_counts *c)
 	for (uint32_t i = 0; c->memos && i < c->n_segments; i++)
 		sn_memo_free(c->memos[i]);
 	free(c->memos);
+	sn_observer_free(c->observer);
 	free(c);
+}
+
+void sn_counts_go_on(struct sn_counts *c, const struct sn_counts *before)
+{
+	if (!c->observer || !before->observer ||
+	    !sn_observation_same(&c->observer->of, &before->observer->of))
+		return;
+	sn_observer_free(c->observer);
+	c->observer = sn_observer_share(before->observer);
+}
+
+bool sn_counts_observe(const struct sn_counts *c, uint32_t path, uint32_t n)
+{
+	for (uint32_t i = c->first[path]; i < c->first[path] + n; i++)
+		if ((c->steps[i] & SN_STEP_OBSERVED) == SN_STEP_OBSERVED)
+			return true;
+	return false;
 }
 
 uint32_t sn_counts_path(struct sn_counts *c, const uint32_t *steps, uint32_t n)
@@ -176,6 +198,8 @@ static void add_all(struct sn_count *to, const struct sn_count *from, uint32_t n
 /* The counter of a step in these arrays, of which each may be NULL; NULL: it has none. */
 static struct sn_count *step_count(uint32_t step, struct sn_count *classes, struct sn_count *counters)
 {
+	if ((step & SN_STEP_OBSERVED) == SN_STEP_OBSERVED)
+		return NULL;
 	if (step & SN_STEP_COUNTER)
 		return counters ? &counters[step & ~SN_STEP_COUNTER] : NULL;
 	return classes && !(step & SN_STEP_EACH) ? &classes[step] : NULL;

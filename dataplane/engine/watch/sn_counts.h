@@ -8,6 +8,7 @@
  * place, and readers add them to all that is on the path.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -21,6 +22,9 @@
 #define SN_STEP_COUNTER	  0x80000000u /* the step is a counter, else a class */
 #define SN_STEP_EACH	  0x40000000u /* or an operation that is to be done to each packet: nothing is counted */
 #define SN_STEP_ENTRY	  0x20000000u /* which has state for that */
+#define SN_STEP_OBSERVED                                                                  \
+	(SN_STEP_COUNTER | SN_STEP_EACH) /* or the packet is observed: nothing is counted \
+					  */
 _Static_assert(SN_INDEX_END <= SN_STEP_ENTRY, "a step tells what it is");
 
 /*
@@ -48,6 +52,7 @@ struct sn_counts {
 	struct sn_count *reasons;
 	struct sn_adjacency *adjacencies; /* by class */
 	struct sn_memo **memos;		  /* by segment; NULL: it has none */
+	struct sn_observer *observer;	  /* of the program's observation; NULL: it has none */
 	/* paths: id p has the steps first[p] … first[p + 1] - 1 */
 	uint32_t n_paths;
 	struct sn_count *paths;
@@ -58,6 +63,12 @@ struct sn_counts {
 
 struct sn_counts *sn_counts_create(const struct sn_program *program);
 void sn_counts_free(struct sn_counts *counts);
+
+/* Goes on with what was observed for the program before, if that was the same. */
+void sn_counts_go_on(struct sn_counts *counts, const struct sn_counts *before);
+
+/* Whether a packet that comes n steps along a path is observed. */
+bool sn_counts_observe(const struct sn_counts *counts, uint32_t path, uint32_t n);
 
 /* Counts a packet that came n steps along a path, and no further. */
 void sn_counts_part(struct sn_counts *counts, uint32_t path, uint32_t n, uint32_t bytes);

@@ -212,6 +212,12 @@ bool sn_trace_has_class(const struct sn_trace *t)
 	return t->turn && t->turn->head.n_classes;
 }
 
+void sn_trace_shard(struct sn_trace *t, uint8_t shard)
+{
+	if (t->turn)
+		t->turn->head.shard = shard + 1u;
+}
+
 void sn_trace_sent(struct sn_trace *t, uint16_t iface, const struct rte_mbuf *m)
 {
 	if (t->turn)

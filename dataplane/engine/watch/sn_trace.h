@@ -60,7 +60,9 @@ struct sn_trace_packet {
 	uint32_t n_classes;
 	uint32_t n_drops;
 	uint32_t n_frames;
-	uint32_t cut; /* there was more */
+	uint32_t cut;	/* there was more */
+	uint32_t shard; /* of its state, plus one; 0: it is not told */
+	uint32_t pad;
 };
 
 struct sn_trace;
@@ -93,6 +95,9 @@ void sn_trace_handed(struct sn_trace *trace);
 /* The packet whose turn it is met a class (numbered through the program); whether it met any yet. */
 void sn_trace_class(struct sn_trace *trace, uint32_t class);
 bool sn_trace_has_class(const struct sn_trace *trace);
+
+/* The shard of its state. */
+void sn_trace_shard(struct sn_trace *trace, uint8_t shard);
 
 /* A frame leaves in its turn. */
 void sn_trace_sent(struct sn_trace *trace, uint16_t iface, const struct rte_mbuf *m);

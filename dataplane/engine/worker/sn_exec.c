@@ -142,6 +142,7 @@ static void init(struct sn_execution *x, struct sn_worker *w, uint64_t now)
 	x->min_ttl = 0;
 	x->varying = 0;
 	x->each = false;
+	x->observed = false;
 	x->n_steps = 0;
 }
 

@@ -27,6 +27,33 @@ struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, co
 	return v;
 }
 
+/* The packet's flow, as the packet is now. */
+static struct sn_flow_cell flow_of(const struct sn_pkt *p)
+{
+	struct sn_flow_cell flow = {.src = p->src, .dst = p->dst, .proto = p->proto, .iface = p->iface};
+
+	if (p->sport != SN_PORT_ABSENT) {
+		flow.sport = (uint16_t)p->sport;
+		flow.dport = (uint16_t)p->dport;
+	} else if (p->icmp_type != SN_BYTE_ABSENT) {
+		flow.dport = (uint16_t)(p->icmp_type << 8);
+	}
+	return flow;
+}
+
+void sn_execution_observe(struct sn_execution *x, const struct sn_pkt *p)
+{
+	struct sn_flow_cell flow = flow_of(p);
+
+	/* A decision has one cell. */
+	x->keep &= !x->observed;
+	x->observed = true;
+	x->seen = flow;
+	sn_execution_step(x, SN_STEP_OBSERVED);
+	if (!x->warm_up)
+		sn_observer_packet(x->counts->observer, &flow, p->ip_len, sn_pkt_tcp_flags(p), x->now);
+}
+
 bool sn_execution_may_send_error(struct sn_execution *x)
 {
 	return sn_worker_icmp_allowed(x->worker, x->now);
@@ -119,11 +146,20 @@ static bool remember_state(const struct sn_execution *x, struct sn_cache_entry *
 	return true;
 }
 
+/* The packets of a kept decision are counted in its cell. What is there is the running program's. */
+static void observe_kept(const struct sn_execution *x, const struct sn_cache_entry *kept)
+{
+	struct sn_worker *w = x->worker;
+	const struct sn_counts *running = x->warm_up ? w->warm_up.counts : w->counts;
+
+	sn_observer_place(running->observer, sn_cache_cell(&w->cache, kept), &x->seen);
+}
+
 /* Keep the decision for the packets of this flow that follow. */
 static void remember(struct sn_execution *x, const struct sn_pkt *p, const struct sn_neigh *n)
 {
 	struct sn_worker *w = x->worker;
-	struct sn_cache_entry entry, *e = &entry;
+	struct sn_cache_entry entry, *e = &entry, *kept;
 	uint8_t ttl_dec = p->ttl0 - p->ttl;
 	uint32_t path;
 
@@ -151,9 +187,12 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	e->shard = x->n_uses > 0 ? x->uses[0].entry->shard : SN_PKT_NO_SHARD;
 	e->min_ttl = x->min_ttl > ttl_dec ? x->min_ttl : ttl_dec;
 	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
-		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0);
-	sn_cache_keep(&w->cache, e, x->hash,
-		      x->n_uses == 1 && !x->each ? (const struct sn_session *)x->uses[0].entry : NULL);
+		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0) |
+		    (x->observed ? SN_CACHE_OBSERVED : 0);
+	kept = sn_cache_keep(&w->cache, e, x->hash,
+			     x->n_uses == 1 && !x->each ? (const struct sn_session *)x->uses[0].entry : NULL);
+	if (x->observed)
+		observe_kept(x, kept);
 }
 
 struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface)

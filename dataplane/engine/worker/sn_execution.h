@@ -12,6 +12,7 @@
 
 #include "sn_counts.h"
 #include "sn_echoes.h"
+#include "sn_observer.h"
 #include "sn_operation.h"
 #include "sn_parse.h"
 #include "sn_state.h"
@@ -63,6 +64,8 @@ struct sn_execution {
 	uint32_t min_ttl;
 	uint16_t varying; /* bit per field that packets of the flow may have different from here on */
 	bool each;	  /* some operation is to be done to each packet */
+	bool observed;
+	struct sn_flow_cell seen; /* where it was: the flow, as it was there */
 	uint32_t n_steps;
 	uint32_t steps[SN_STEPS_MAX];
 };
@@ -129,6 +132,9 @@ static inline void sn_execution_count(struct sn_execution *x, uint32_t counter, 
  */
 struct sn_verdict sn_execution_each(struct sn_execution *x, struct sn_pkt *p, const struct sn_op *op,
 				    struct sn_entry *entry);
+
+/* Notes the packet's flow, as it is here, and for the cache that those that follow are counted there. */
+void sn_execution_observe(struct sn_execution *x, const struct sn_pkt *p);
 
 /* The packet leaves by an interface, to its next hop; or is answered by it. */
 struct sn_verdict sn_execution_output(struct sn_execution *x, struct sn_pkt *p, uint32_t iface);

@@ -397,6 +397,60 @@ static inline void use_own(struct sn_worker *w, const struct sn_pkt *p, const st
 	}
 }
 
+#define LOOKS_AGAIN 64 /* packets */
+
+/* A decided packet that uses two sessions, which were not changed alike when it was decided. Now and then
+ * that is looked at again. */
+static __rte_noinline bool forward_two(struct sn_worker *w, uint32_t i, const struct sn_cache_entry *e,
+				       uint64_t now)
+{
+	struct sn_known k = known_of(w, now);
+	struct sn_view v = view_of_plain(w->burst.frames[i]);
+	struct sn_entry *s0, *s1;
+
+	if (unlikely(!holds(k, v, e, &s0, &s1)) || w->stats.cache_hits % LOOKS_AGAIN == 0)
+		return false;
+	send_decided(k, v, e, s0, s1);
+	return true;
+}
+
+/* ---- a cached decision whose packets are observed ---- */
+
+static inline void observe(struct sn_known k, const struct sn_cache_entry *e, uint32_t bytes,
+			   uint8_t tcp_flags)
+{
+	sn_observer_count(k.w->counts->observer, sn_cache_cell(&k.w->cache, e), bytes, tcp_flags, k.now);
+}
+
+/* A plain packet: as without, and counted. */
+static __rte_noinline bool forward_observed(struct sn_worker *w, uint32_t i, const struct sn_cache_entry *e,
+					    uint64_t now)
+{
+	struct sn_known k = known_of(w, now);
+	struct sn_view v = view_of_plain(w->burst.frames[i]);
+	uint8_t tcp_flags = v.proto == SN_TCP ? v.f[SN_PLAIN_TCP_FLAGS] : 0;
+	struct sn_entry *s0, *s1;
+
+	if (unlikely(!holds(k, v, e, &s0, &s1)) || (e->sessions[1] && w->stats.cache_hits % LOOKS_AGAIN == 0))
+		return false;
+	send_decided(k, v, e, s0, s1);
+	observe(k, e, v.ip_len, tcp_flags);
+	return true;
+}
+
+/* A packet that was read, to which nothing else is to be done than is written. */
+static __rte_always_inline bool forward_read(struct sn_known k, struct sn_pkt *p,
+					     const struct sn_cache_entry *e)
+{
+	struct sn_entry *s0, *s1;
+
+	if (unlikely(!holds(k, view_of(p), e, &s0, &s1)) || !send_tagged(k, p, e, s0, s1))
+		return false;
+	if (unlikely(e->flags & SN_CACHE_OBSERVED))
+		observe(k, e, p->ip_len, sn_pkt_tcp_flags(p));
+	return true;
+}
+
 /* ---- a new flow ---- */
 
 /* Writes what a session says from inside. */

@@ -77,6 +77,8 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 		return false;
 	p->dscp = dscp;
 	steps = do_each(w, p, e, s, now, &reason);
+	if (e->flags & SN_CACHE_OBSERVED && sn_counts_observe(w->counts, e->path, steps))
+		observe(k, e, p->ip_len, sn_pkt_tcp_flags(p));
 	if (steps < length) {
 		drop_decided(w, p, e->path, steps, reason);
 		return true;
@@ -91,32 +93,15 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 	return send_tagged(k, p, &own, s[0], s[1]);
 }
 
-#define LOOKS_AGAIN 64 /* packets */
-
-/* A decided packet that uses two sessions, which were not changed alike when it was decided. Now and then
- * that is looked at again. */
-static __rte_noinline bool forward_two(struct sn_worker *w, uint32_t i, const struct sn_cache_entry *e,
-				       uint64_t now)
-{
-	struct sn_known k = known_of(w, now);
-	struct sn_view v = view_of_plain(w->burst.frames[i]);
-	struct sn_entry *s0, *s1;
-
-	if (unlikely(!holds(k, v, e, &s0, &s1)) || w->stats.cache_hits % LOOKS_AGAIN == 0)
-		return false;
-	send_decided(k, v, e, s0, s1);
-	return true;
-}
-
 /* A decided packet: the sessions' timers, one write, out. False if the decision does not hold for it. */
 static __rte_always_inline bool forward_cached(struct sn_known k, uint32_t i, const struct sn_cache_entry *e,
 					       bool plain)
 {
-	struct sn_entry *s0, *s1;
 	struct sn_pkt *p;
 
-	if (plain && likely(!(e->flags & SN_CACHE_READ))) {
+	if (plain && likely(!(e->flags & (SN_CACHE_READ | SN_CACHE_OBSERVED)))) {
 		struct sn_view v = view_of_plain(k.w->burst.frames[i]);
+		struct sn_entry *s0;
 
 		if (e->sessions[1])
 			return forward_two(k.w, i, e, k.now);
@@ -125,10 +110,12 @@ static __rte_always_inline bool forward_cached(struct sn_known k, uint32_t i, co
 		send_decided(k, v, e, s0, NULL);
 		return true;
 	}
+	if (plain && !(e->flags & SN_CACHE_READ))
+		return forward_observed(k.w, i, e, k.now);
 	p = sn_worker_pkt(k.w, i);
 	if (unlikely(e->flags & SN_CACHE_EACH))
 		return forward_each(k.w, p, e, k.now);
-	return likely(holds(k, view_of(p), e, &s0, &s1)) && send_tagged(k, p, e, s0, s1);
+	return forward_read(k, p, e);
 }
 
 /* ---- a burst ---- */
@@ -243,6 +230,8 @@ static uint32_t look_up(struct sn_worker *w, uint32_t iface, uint32_t n)
 		if (e && e->sessions[0])
 			rte_prefetch0(sn_cache_entry_of(e->sessions[0]));
 	}
+	if (unlikely(w->counts->observer))
+		sn_cache_prefetch_cells(&w->cache, b->candidates, n);
 	return known + (shorts ? expand(w, shorts) : 0);
 }
 
@@ -428,6 +417,8 @@ static __rte_noinline void forward_traced(struct sn_worker *w, uint32_t n, uint3
 		bool watched = sn_trace_turn(w->trace, i);
 
 		forward_all(w, i, i + 1, segment, now);
+		if (w->dispatching && w->burst.shards[i] != SN_PKT_NO_SHARD)
+			sn_trace_shard(w->trace, w->burst.shards[i]);
 		if (is_handed(w, i))
 			sn_trace_handed(w->trace);
 		if (!watched || is_handed(w, i))
@@ -591,6 +582,8 @@ void sn_worker_tick(struct sn_worker *w, uint64_t now)
 	sn_partition_tick(w->partition, now);
 	tick_cache(w, &w->cache, now);
 	tick_cache(w, &w->warm_up.cache, now);
+	if (w->counts->observer)
+		sn_worker_observe(w, now);
 	sn_neigh_tick(w, sn_exec_unreachable, now);
 	sn_worker_flush_all(w);
 }

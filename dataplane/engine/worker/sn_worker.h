@@ -212,7 +212,7 @@ void sn_worker_announce(struct sn_worker *w, uint64_t ifaces);
 
 /* The memory that the worker writes, by block. Each must begin a cache line of its own, or another worker
  * waits for what it does not read. */
-#define SN_WORKER_BLOCKS 8
+#define SN_WORKER_BLOCKS 9
 void sn_worker_blocks(const struct sn_worker *w, const void *blocks[SN_WORKER_BLOCKS]);
 
 #endif /* SN_WORKER_H */

@@ -229,6 +229,9 @@ void sn_worker_classify_marked(struct sn_worker *w, uint32_t iface, const struct
 /* Some of the first n of w->burst.pkts, as they came, are shown to the control thread. */
 void sn_worker_sample(struct sn_worker *w, uint32_t n, uint64_t now);
 
+/* Counts some of what is in the cells of flows. */
+void sn_worker_observe(struct sn_worker *w, uint64_t now);
+
 /* Brings the state that these packets will look for, if they are not known yet; the hints tell where. */
 void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, uint32_t n);
 

@@ -28,6 +28,34 @@ void sn_worker_forget(struct sn_worker *w)
 	sn_cache_flush(&w->cache);
 }
 
+void sn_worker_observe(struct sn_worker *w, uint64_t now)
+{
+	struct sn_cache *const caches[] = {&w->cache, &w->warm_up.cache};
+	struct sn_observer *o = w->counts->observer;
+
+	uint32_t n = sn_observer_due(o, now);
+
+	sn_observer_tick(o, now);
+	for (uint32_t i = 0; i < RTE_DIM(caches); i++)
+		if (sn_observer_sweep(o, caches[i]->cells, (caches[i]->mask + 1) * SN_CACHE_WAYS, n,
+				      &caches[i]->swept))
+			o->rounds += i == 0;
+}
+
+/* What is in cells is the observer's that goes. */
+static void end_observer(struct sn_worker *w, const struct sn_counts *before, const struct sn_counts *next)
+{
+	struct sn_cache *const caches[] = {&w->cache, &w->warm_up.cache};
+
+	if (!before || !before->observer || (next && next->observer == before->observer))
+		return;
+	for (uint32_t i = 0; i < RTE_DIM(caches); i++) {
+		uint32_t cells = (caches[i]->mask + 1) * SN_CACHE_WAYS;
+
+		sn_observer_sweep(before->observer, caches[i]->cells, cells, cells, &caches[i]->swept);
+	}
+}
+
 struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_program *program,
 					struct sn_counts *counts)
 {
@@ -54,6 +82,7 @@ struct sn_counts *sn_worker_set_program(struct sn_worker *w, const struct sn_pro
 	if (!sn_warm_up_end(w, program))
 		sn_cache_flush(&w->cache);
 	sn_worker_flush_all(w);
+	end_observer(w, before, counts);
 	w->counts = counts;
 	return before;
 }
@@ -213,6 +242,7 @@ void sn_worker_blocks(const struct sn_worker *w, const void *blocks[SN_WORKER_BL
 		w->counts,
 		w->cache.tags,
 		w->cache.entries,
+		w->cache.cells,
 		w->neigh.entries,
 		w->neigh.wait.slots,
 		w->neigh.gone,

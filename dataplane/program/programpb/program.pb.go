@@ -940,6 +940,7 @@ type Program struct {
 	Reasons       []string               `protobuf:"bytes,9,rep,name=reasons,proto3" json:"reasons,omitempty"`                           // drop reasons that the chain defines
 	IcmpRate      uint32                 `protobuf:"varint,10,opt,name=icmp_rate,json=icmpRate,proto3" json:"icmp_rate,omitempty"`       // ICMP errors per second at most; 0: no limit
 	Fibs          []*Fib                 `protobuf:"bytes,21,rep,name=fibs,proto3" json:"fibs,omitempty"`                                // what segments look destinations up in, which the program has by their hashes alone
+	Observations  []*Observation         `protobuf:"bytes,22,rep,name=observations,proto3" json:"observations,omitempty"`                // 1 at most
 	LongestWay    uint32                 `protobuf:"varint,20,opt,name=longest_way,json=longestWay,proto3" json:"longest_way,omitempty"` // segments that a packet passes at most, those of its answers included; 1..1048576
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1048,6 +1049,13 @@ func (x *Program) GetIcmpRate() uint32 {
 func (x *Program) GetFibs() []*Fib {
 	if x != nil {
 		return x.Fibs
+	}
+	return nil
+}
+
+func (x *Program) GetObservations() []*Observation {
+	if x != nil {
+		return x.Observations
 	}
 	return nil
 }
@@ -2355,6 +2363,7 @@ type Op struct {
 	//	*Op_Add
 	//	*Op_TranslateError
 	//	*Op_Inspect
+	//	*Op_Observe
 	Op            isOp_Op `protobuf_oneof:"op"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2505,6 +2514,15 @@ func (x *Op) GetInspect() *Inspect {
 	return nil
 }
 
+func (x *Op) GetObserve() uint32 {
+	if x != nil {
+		if x, ok := x.Op.(*Op_Observe); ok {
+			return x.Observe
+		}
+	}
+	return 0
+}
+
 type isOp_Op interface {
 	isOp_Op()
 }
@@ -2557,6 +2575,10 @@ type Op_Inspect struct {
 	Inspect *Inspect `protobuf:"bytes,64,opt,name=inspect,proto3,oneof"` // matches the payload with the rules of an inspector
 }
 
+type Op_Observe struct {
+	Observe uint32 `protobuf:"varint,62,opt,name=observe,proto3,oneof"` // observation: the packet is counted as it is here
+}
+
 func (*Op_Set) isOp_Op() {}
 
 func (*Op_AddTtl) isOp_Op() {}
@@ -2580,6 +2602,8 @@ func (*Op_Add) isOp_Op() {}
 func (*Op_TranslateError) isOp_Op() {}
 
 func (*Op_Inspect) isOp_Op() {}
+
+func (*Op_Observe) isOp_Op() {}
 
 type SetField struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2743,6 +2767,8 @@ type Request struct {
 	//	*Request_SetPeers
 	//	*Request_PartitionShards
 	//	*Request_SetBackends
+	//	*Request_GetTop
+	//	*Request_ReadFlows
 	Body          isRequest_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2972,6 +2998,24 @@ func (x *Request) GetSetBackends() *SetBackends {
 	return nil
 }
 
+func (x *Request) GetGetTop() *GetTop {
+	if x != nil {
+		if x, ok := x.Body.(*Request_GetTop); ok {
+			return x.GetTop
+		}
+	}
+	return nil
+}
+
+func (x *Request) GetReadFlows() *ReadFlows {
+	if x != nil {
+		if x, ok := x.Body.(*Request_ReadFlows); ok {
+			return x.ReadFlows
+		}
+	}
+	return nil
+}
+
 type isRequest_Body interface {
 	isRequest_Body()
 }
@@ -3056,6 +3100,14 @@ type Request_SetBackends struct {
 	SetBackends *SetBackends `protobuf:"bytes,21,opt,name=set_backends,json=setBackends,proto3,oneof"`
 }
 
+type Request_GetTop struct {
+	GetTop *GetTop `protobuf:"bytes,22,opt,name=get_top,json=getTop,proto3,oneof"`
+}
+
+type Request_ReadFlows struct {
+	ReadFlows *ReadFlows `protobuf:"bytes,23,opt,name=read_flows,json=readFlows,proto3,oneof"`
+}
+
 func (*Request_Hello) isRequest_Body() {}
 
 func (*Request_Load) isRequest_Body() {}
@@ -3096,6 +3148,10 @@ func (*Request_PartitionShards) isRequest_Body() {}
 
 func (*Request_SetBackends) isRequest_Body() {}
 
+func (*Request_GetTop) isRequest_Body() {}
+
+func (*Request_ReadFlows) isRequest_Body() {}
+
 type Response struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -3118,6 +3174,8 @@ type Response struct {
 	//	*Response_Taken
 	//	*Response_ShardsPartitioned
 	//	*Response_BackendsSet
+	//	*Response_Top
+	//	*Response_FlowRecords
 	Body          isResponse_Body `protobuf_oneof:"body"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3318,6 +3376,24 @@ func (x *Response) GetBackendsSet() *BackendsSet {
 	return nil
 }
 
+func (x *Response) GetTop() *TopList {
+	if x != nil {
+		if x, ok := x.Body.(*Response_Top); ok {
+			return x.Top
+		}
+	}
+	return nil
+}
+
+func (x *Response) GetFlowRecords() *FlowRecords {
+	if x != nil {
+		if x, ok := x.Body.(*Response_FlowRecords); ok {
+			return x.FlowRecords
+		}
+	}
+	return nil
+}
+
 type isResponse_Body interface {
 	isResponse_Body()
 }
@@ -3386,6 +3462,14 @@ type Response_BackendsSet struct {
 	BackendsSet *BackendsSet `protobuf:"bytes,21,opt,name=backends_set,json=backendsSet,proto3,oneof"`
 }
 
+type Response_Top struct {
+	Top *TopList `protobuf:"bytes,22,opt,name=top,proto3,oneof"`
+}
+
+type Response_FlowRecords struct {
+	FlowRecords *FlowRecords `protobuf:"bytes,23,opt,name=flow_records,json=flowRecords,proto3,oneof"`
+}
+
 func (*Response_Hello) isResponse_Body() {}
 
 func (*Response_Load) isResponse_Body() {}
@@ -3417,6 +3501,10 @@ func (*Response_Taken) isResponse_Body() {}
 func (*Response_ShardsPartitioned) isResponse_Body() {}
 
 func (*Response_BackendsSet) isResponse_Body() {}
+
+func (*Response_Top) isResponse_Body() {}
+
+func (*Response_FlowRecords) isResponse_Body() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3926,8 +4014,9 @@ type Stats struct {
 	Drops         []*DropStats           `protobuf:"bytes,6,rep,name=drops,proto3" json:"drops,omitempty"`       // only those not zero
 	Tables        []*TableStats          `protobuf:"bytes,7,rep,name=tables,proto3" json:"tables,omitempty"`
 	Workers       []*WorkerStats         `protobuf:"bytes,8,rep,name=workers,proto3" json:"workers,omitempty"`
-	Shards        []*ShardStats          `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"` // shard by shard; none without state
-	Peers         uint32                 `protobuf:"varint,60,opt,name=peers,proto3" json:"peers,omitempty"` // that SetPeers named
+	Shards        []*ShardStats          `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"`            // shard by shard; none without state
+	Peers         uint32                 `protobuf:"varint,60,opt,name=peers,proto3" json:"peers,omitempty"`            // that SetPeers named
+	Observation   *ObservationStats      `protobuf:"bytes,61,opt,name=observation,proto3" json:"observation,omitempty"` // absent: the program has none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4030,6 +4119,13 @@ func (x *Stats) GetPeers() uint32 {
 		return x.Peers
 	}
 	return 0
+}
+
+func (x *Stats) GetObservation() *ObservationStats {
+	if x != nil {
+		return x.Observation
+	}
+	return nil
 }
 
 type PortStats struct {
@@ -5786,7 +5882,8 @@ type TracedPacket struct {
 	Classes       []*TracedClass         `protobuf:"bytes,4,rep,name=classes,proto3" json:"classes,omitempty"`
 	Drops         []string               `protobuf:"bytes,5,rep,name=drops,proto3" json:"drops,omitempty"` // reasons; several if there were copies
 	Frames        []*TracedFrame         `protobuf:"bytes,6,rep,name=frames,proto3" json:"frames,omitempty"`
-	Cut           bool                   `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"` // there were more classes, drops or frames
+	Cut           bool                   `protobuf:"varint,7,opt,name=cut,proto3" json:"cut,omitempty"`      // there were more classes, drops or frames
+	Shard         uint32                 `protobuf:"varint,60,opt,name=shard,proto3" json:"shard,omitempty"` // of its state, plus one; 0: it met none, or one worker has all
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5868,6 +5965,13 @@ func (x *TracedPacket) GetCut() bool {
 		return x.Cut
 	}
 	return false
+}
+
+func (x *TracedPacket) GetShard() uint32 {
+	if x != nil {
+		return x.Shard
+	}
+	return 0
 }
 
 type TracedClass struct {
@@ -8133,7 +8237,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xee\x03\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vflows.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xb2\x04\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -8150,7 +8254,8 @@ const file_program_proto_rawDesc = "" +
 	"\areasons\x18\t \x03(\tR\areasons\x12\x1b\n" +
 	"\ticmp_rate\x18\n" +
 	" \x01(\rR\bicmpRate\x12*\n" +
-	"\x04fibs\x18\x15 \x03(\v2\x16.sinter.program.v1.FibR\x04fibs\x12\x1f\n" +
+	"\x04fibs\x18\x15 \x03(\v2\x16.sinter.program.v1.FibR\x04fibs\x12B\n" +
+	"\fobservations\x18\x16 \x03(\v2\x1e.sinter.program.v1.ObservationR\fobservations\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
 	"longestWay\"\x9a\x03\n" +
 	"\tInterface\x12\x12\n" +
@@ -8251,7 +8356,7 @@ const file_program_proto_rawDesc = "" +
 	"\x04Drop\x12\x16\n" +
 	"\x05chain\x18\x01 \x01(\rH\x00R\x05chain\x129\n" +
 	"\abuiltin\x18\x02 \x01(\x0e2\x1d.sinter.program.v1.DropReasonH\x00R\abuiltinB\b\n" +
-	"\x06reason\"\xf4\x03\n" +
+	"\x06reason\"\x90\x04\n" +
 	"\x02Op\x12/\n" +
 	"\x03set\x18\x01 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03set\x12\x19\n" +
 	"\aadd_ttl\x18\x02 \x01(\x11H\x00R\x06addTtl\x12\x1b\n" +
@@ -8264,7 +8369,8 @@ const file_program_proto_rawDesc = "" +
 	"\x05admit\x18= \x01(\v2\x18.sinter.program.v1.AdmitH\x00R\x05admit\x12/\n" +
 	"\x03add\x184 \x01(\v2\x1b.sinter.program.v1.SetFieldH\x00R\x03add\x12L\n" +
 	"\x0ftranslate_error\x185 \x01(\v2!.sinter.program.v1.TranslateErrorH\x00R\x0etranslateError\x126\n" +
-	"\ainspect\x18@ \x01(\v2\x1a.sinter.program.v1.InspectH\x00R\ainspectB\x04\n" +
+	"\ainspect\x18@ \x01(\v2\x1a.sinter.program.v1.InspectH\x00R\ainspect\x12\x1a\n" +
+	"\aobserve\x18> \x01(\rH\x00R\aobserveB\x04\n" +
 	"\x02op\"P\n" +
 	"\bSetField\x12.\n" +
 	"\x05field\x18\x01 \x01(\x0e2\x18.sinter.program.v1.FieldR\x05field\x12\x14\n" +
@@ -8284,8 +8390,7 @@ const file_program_proto_rawDesc = "" +
 	"\n" +
 	"LOCAL_HOST\x10\x02\x12\n" +
 	"\n" +
-	"\x06REJECT\x10\x03\"\x9e\n" +
-	"\n" +
+	"\x06REJECT\x10\x03\"\x93\v\n" +
 	"\aRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x120\n" +
 	"\x05hello\x18\x02 \x01(\v2\x18.sinter.program.v1.HelloH\x00R\x05hello\x12-\n" +
@@ -8315,8 +8420,11 @@ const file_program_proto_rawDesc = "" +
 	"takeShards\x12:\n" +
 	"\tset_peers\x18\x13 \x01(\v2\x1b.sinter.program.v1.SetPeersH\x00R\bsetPeers\x12O\n" +
 	"\x10partition_shards\x18\x14 \x01(\v2\".sinter.program.v1.PartitionShardsH\x00R\x0fpartitionShards\x12C\n" +
-	"\fset_backends\x18\x15 \x01(\v2\x1e.sinter.program.v1.SetBackendsH\x00R\vsetBackendsB\x06\n" +
-	"\x04body\"\xef\a\n" +
+	"\fset_backends\x18\x15 \x01(\v2\x1e.sinter.program.v1.SetBackendsH\x00R\vsetBackends\x124\n" +
+	"\aget_top\x18\x16 \x01(\v2\x19.sinter.program.v1.GetTopH\x00R\x06getTop\x12=\n" +
+	"\n" +
+	"read_flows\x18\x17 \x01(\v2\x1c.sinter.program.v1.ReadFlowsH\x00R\treadFlowsB\x06\n" +
+	"\x04body\"\xe4\b\n" +
 	"\bResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05error\x18\x02 \x01(\tR\x05error\x125\n" +
@@ -8336,7 +8444,9 @@ const file_program_proto_rawDesc = "" +
 	"\x05given\x18\x11 \x01(\v2\x18.sinter.program.v1.GivenH\x00R\x05given\x120\n" +
 	"\x05taken\x18\x12 \x01(\v2\x18.sinter.program.v1.TakenH\x00R\x05taken\x12U\n" +
 	"\x12shards_partitioned\x18\x14 \x01(\v2$.sinter.program.v1.ShardsPartitionedH\x00R\x11shardsPartitioned\x12C\n" +
-	"\fbackends_set\x18\x15 \x01(\v2\x1e.sinter.program.v1.BackendsSetH\x00R\vbackendsSetB\x06\n" +
+	"\fbackends_set\x18\x15 \x01(\v2\x1e.sinter.program.v1.BackendsSetH\x00R\vbackendsSet\x12.\n" +
+	"\x03top\x18\x16 \x01(\v2\x1a.sinter.program.v1.TopListH\x00R\x03top\x12C\n" +
+	"\fflow_records\x18\x17 \x01(\v2\x1e.sinter.program.v1.FlowRecordsH\x00R\vflowRecordsB\x06\n" +
 	"\x04body\"\x1f\n" +
 	"\x05Hello\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\"\x83\x02\n" +
@@ -8376,7 +8486,7 @@ const file_program_proto_rawDesc = "" +
 	"\rsessions_kept\x18\x04 \x01(\x04R\fsessionsKept\x12)\n" +
 	"\x10sessions_dropped\x18\x05 \x01(\x04R\x0fsessionsDropped\" \n" +
 	"\bGetStats\x12\x14\n" +
-	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xce\x03\n" +
+	"\x05loads\x18\x01 \x01(\bR\x05loads\"\x95\x04\n" +
 	"\x05Stats\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x15\n" +
 	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x122\n" +
@@ -8387,7 +8497,8 @@ const file_program_proto_rawDesc = "" +
 	"\x06tables\x18\a \x03(\v2\x1d.sinter.program.v1.TableStatsR\x06tables\x128\n" +
 	"\aworkers\x18\b \x03(\v2\x1e.sinter.program.v1.WorkerStatsR\aworkers\x125\n" +
 	"\x06shards\x18\t \x03(\v2\x1d.sinter.program.v1.ShardStatsR\x06shards\x12\x14\n" +
-	"\x05peers\x18< \x01(\rR\x05peers\"\xa8\x03\n" +
+	"\x05peers\x18< \x01(\rR\x05peers\x12E\n" +
+	"\vobservation\x18= \x01(\v2#.sinter.program.v1.ObservationStatsR\vobservation\"\xa8\x03\n" +
 	"\tPortStats\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x1d\n" +
 	"\n" +
@@ -8540,7 +8651,7 @@ const file_program_proto_rawDesc = "" +
 	"\breceived\x18\x02 \x01(\x04R\breceived\x12\x1a\n" +
 	"\bexamined\x18\x03 \x01(\x04R\bexamined\x12\x16\n" +
 	"\x06missed\x18\x04 \x01(\x04R\x06missed\x12\x12\n" +
-	"\x04over\x18\x05 \x01(\tR\x04over\"\xf1\x01\n" +
+	"\x04over\x18\x05 \x01(\tR\x04over\"\x87\x02\n" +
 	"\fTracedPacket\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06worker\x18\x02 \x01(\rR\x06worker\x12\x17\n" +
@@ -8548,7 +8659,8 @@ const file_program_proto_rawDesc = "" +
 	"\aclasses\x18\x04 \x03(\v2\x1e.sinter.program.v1.TracedClassR\aclasses\x12\x14\n" +
 	"\x05drops\x18\x05 \x03(\tR\x05drops\x126\n" +
 	"\x06frames\x18\x06 \x03(\v2\x1e.sinter.program.v1.TracedFrameR\x06frames\x12\x10\n" +
-	"\x03cut\x18\a \x01(\bR\x03cut\"=\n" +
+	"\x03cut\x18\a \x01(\bR\x03cut\x12\x14\n" +
+	"\x05shard\x18< \x01(\rR\x05shard\"=\n" +
 	"\vTracedClass\x12\x18\n" +
 	"\asegment\x18\x01 \x01(\rR\asegment\x12\x14\n" +
 	"\x05class\x18\x02 \x01(\rR\x05class\"\xbe\x01\n" +
@@ -8960,19 +9072,25 @@ var file_program_proto_goTypes = []any{
 	(*ShardsPartitioned)(nil),              // 102: sinter.program.v1.ShardsPartitioned
 	(*Shutdown)(nil),                       // 103: sinter.program.v1.Shutdown
 	(*FlowCapabilities_FieldMatching)(nil), // 104: sinter.program.v1.FlowCapabilities.FieldMatching
-	(*ReservedPorts)(nil),                  // 105: sinter.program.v1.ReservedPorts
-	(*Meter)(nil),                          // 106: sinter.program.v1.Meter
-	(*Balancer)(nil),                       // 107: sinter.program.v1.Balancer
-	(*Tracking)(nil),                       // 108: sinter.program.v1.Tracking
-	(*Inspector)(nil),                      // 109: sinter.program.v1.Inspector
-	(*Track)(nil),                          // 110: sinter.program.v1.Track
-	(*Admit)(nil),                          // 111: sinter.program.v1.Admit
-	(*TranslateError)(nil),                 // 112: sinter.program.v1.TranslateError
-	(*Inspect)(nil),                        // 113: sinter.program.v1.Inspect
-	(*SetBackends)(nil),                    // 114: sinter.program.v1.SetBackends
-	(*BackendsSet)(nil),                    // 115: sinter.program.v1.BackendsSet
-	(*MeterStats)(nil),                     // 116: sinter.program.v1.MeterStats
-	(*InspectStats)(nil),                   // 117: sinter.program.v1.InspectStats
+	(*Observation)(nil),                    // 105: sinter.program.v1.Observation
+	(*ReservedPorts)(nil),                  // 106: sinter.program.v1.ReservedPorts
+	(*Meter)(nil),                          // 107: sinter.program.v1.Meter
+	(*Balancer)(nil),                       // 108: sinter.program.v1.Balancer
+	(*Tracking)(nil),                       // 109: sinter.program.v1.Tracking
+	(*Inspector)(nil),                      // 110: sinter.program.v1.Inspector
+	(*Track)(nil),                          // 111: sinter.program.v1.Track
+	(*Admit)(nil),                          // 112: sinter.program.v1.Admit
+	(*TranslateError)(nil),                 // 113: sinter.program.v1.TranslateError
+	(*Inspect)(nil),                        // 114: sinter.program.v1.Inspect
+	(*SetBackends)(nil),                    // 115: sinter.program.v1.SetBackends
+	(*GetTop)(nil),                         // 116: sinter.program.v1.GetTop
+	(*ReadFlows)(nil),                      // 117: sinter.program.v1.ReadFlows
+	(*BackendsSet)(nil),                    // 118: sinter.program.v1.BackendsSet
+	(*TopList)(nil),                        // 119: sinter.program.v1.TopList
+	(*FlowRecords)(nil),                    // 120: sinter.program.v1.FlowRecords
+	(*ObservationStats)(nil),               // 121: sinter.program.v1.ObservationStats
+	(*MeterStats)(nil),                     // 122: sinter.program.v1.MeterStats
+	(*InspectStats)(nil),                   // 123: sinter.program.v1.InspectStats
 }
 var file_program_proto_depIdxs = []int32{
 	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -8981,133 +9099,139 @@ var file_program_proto_depIdxs = []int32{
 	22,  // 3: sinter.program.v1.Program.segments:type_name -> sinter.program.v1.Segment
 	33,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
 	23,  // 5: sinter.program.v1.Program.fibs:type_name -> sinter.program.v1.Fib
-	18,  // 6: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	17,  // 7: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
-	2,   // 8: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
-	20,  // 9: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	0,   // 10: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
-	0,   // 11: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
-	105, // 12: sinter.program.v1.StateTable.reserved:type_name -> sinter.program.v1.ReservedPorts
-	106, // 13: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
-	107, // 14: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
-	108, // 15: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
-	109, // 16: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
-	26,  // 17: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	26,  // 18: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	28,  // 19: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	24,  // 20: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
-	25,  // 21: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
-	1,   // 22: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	27,  // 23: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	1,   // 24: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	29,  // 25: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	31,  // 26: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	30,  // 27: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	110, // 28: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
-	2,   // 29: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	32,  // 30: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	111, // 31: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	32,  // 32: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
-	112, // 33: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
-	113, // 34: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
-	1,   // 35: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	6,   // 36: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	36,  // 37: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	40,  // 38: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	43,  // 39: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	52,  // 40: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	103, // 41: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	58,  // 42: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	61,  // 43: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	64,  // 44: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	67,  // 45: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	72,  // 46: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	73,  // 47: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	77,  // 48: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	83,  // 49: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	89,  // 50: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	92,  // 51: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	97,  // 52: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	99,  // 53: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	93,  // 54: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	101, // 55: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	114, // 56: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
-	37,  // 57: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	42,  // 58: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	44,  // 59: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	54,  // 60: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	59,  // 61: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	62,  // 62: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	66,  // 63: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	68,  // 64: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	75,  // 65: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	78,  // 66: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	88,  // 67: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	90,  // 68: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	98,  // 69: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	100, // 70: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	102, // 71: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	115, // 72: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
-	38,  // 73: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	39,  // 74: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	76,  // 75: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	7,   // 76: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	76,  // 77: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	41,  // 78: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
-	45,  // 79: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	46,  // 80: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	47,  // 81: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	48,  // 82: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	49,  // 83: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	50,  // 84: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	51,  // 85: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	3,   // 86: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	116, // 87: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	117, // 88: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
-	4,   // 89: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	53,  // 90: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	55,  // 91: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	56,  // 92: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	57,  // 93: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
-	63,  // 94: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	60,  // 95: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	63,  // 96: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	65,  // 97: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	64,  // 98: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	69,  // 99: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	70,  // 100: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	71,  // 101: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	8,   // 102: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	74,  // 103: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	79,  // 104: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	80,  // 105: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	82,  // 106: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	104, // 107: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	10,  // 108: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	81,  // 109: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	84,  // 110: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	85,  // 111: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	5,   // 112: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	86,  // 113: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	87,  // 114: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	11,  // 115: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	1,   // 116: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	91,  // 117: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	12,  // 118: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	94,  // 119: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	95,  // 120: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	13,  // 121: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	96,  // 122: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	14,  // 123: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	96,  // 124: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	39,  // 125: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	1,   // 126: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	9,   // 127: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	128, // [128:128] is the sub-list for method output_type
-	128, // [128:128] is the sub-list for method input_type
-	128, // [128:128] is the sub-list for extension type_name
-	128, // [128:128] is the sub-list for extension extendee
-	0,   // [0:128] is the sub-list for field type_name
+	105, // 6: sinter.program.v1.Program.observations:type_name -> sinter.program.v1.Observation
+	18,  // 7: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	17,  // 8: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
+	2,   // 9: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
+	20,  // 10: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	0,   // 11: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
+	0,   // 12: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
+	106, // 13: sinter.program.v1.StateTable.reserved:type_name -> sinter.program.v1.ReservedPorts
+	107, // 14: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
+	108, // 15: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
+	109, // 16: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
+	110, // 17: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
+	26,  // 18: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	26,  // 19: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	28,  // 20: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	24,  // 21: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
+	25,  // 22: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
+	1,   // 23: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	27,  // 24: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	1,   // 25: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	29,  // 26: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	31,  // 27: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	30,  // 28: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	111, // 29: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	2,   // 30: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	32,  // 31: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	112, // 32: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	32,  // 33: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
+	113, // 34: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	114, // 35: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
+	1,   // 36: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	6,   // 37: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	36,  // 38: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	40,  // 39: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	43,  // 40: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	52,  // 41: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	103, // 42: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	58,  // 43: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	61,  // 44: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	64,  // 45: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	67,  // 46: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	72,  // 47: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	73,  // 48: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	77,  // 49: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	83,  // 50: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	89,  // 51: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	92,  // 52: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	97,  // 53: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	99,  // 54: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	93,  // 55: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	101, // 56: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	115, // 57: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	116, // 58: sinter.program.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
+	117, // 59: sinter.program.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
+	37,  // 60: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	42,  // 61: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	44,  // 62: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	54,  // 63: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	59,  // 64: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	62,  // 65: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	66,  // 66: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	68,  // 67: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	75,  // 68: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	78,  // 69: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	88,  // 70: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	90,  // 71: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	98,  // 72: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	100, // 73: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	102, // 74: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	118, // 75: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	119, // 76: sinter.program.v1.Response.top:type_name -> sinter.program.v1.TopList
+	120, // 77: sinter.program.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
+	38,  // 78: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	39,  // 79: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	76,  // 80: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	7,   // 81: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	76,  // 82: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	41,  // 83: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
+	45,  // 84: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	46,  // 85: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	47,  // 86: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	48,  // 87: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	49,  // 88: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	50,  // 89: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	51,  // 90: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	121, // 91: sinter.program.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
+	3,   // 92: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	122, // 93: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	123, // 94: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
+	4,   // 95: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	53,  // 96: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	55,  // 97: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	56,  // 98: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	57,  // 99: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
+	63,  // 100: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	60,  // 101: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	63,  // 102: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	65,  // 103: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	64,  // 104: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	69,  // 105: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	70,  // 106: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	71,  // 107: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 108: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	74,  // 109: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	79,  // 110: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	80,  // 111: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	82,  // 112: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	104, // 113: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 114: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	81,  // 115: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	84,  // 116: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	85,  // 117: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 118: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	86,  // 119: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	87,  // 120: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 121: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 122: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	91,  // 123: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 124: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	94,  // 125: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	95,  // 126: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 127: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	96,  // 128: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 129: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	96,  // 130: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	39,  // 131: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 132: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 133: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	134, // [134:134] is the sub-list for method output_type
+	134, // [134:134] is the sub-list for method input_type
+	134, // [134:134] is the sub-list for extension type_name
+	134, // [134:134] is the sub-list for extension extendee
+	0,   // [0:134] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -9116,6 +9240,7 @@ func file_program_proto_init() {
 		return
 	}
 	file_balancer_proto_init()
+	file_flows_proto_init()
 	file_inspect_proto_init()
 	file_meter_proto_init()
 	file_tracking_proto_init()
@@ -9145,6 +9270,7 @@ func file_program_proto_init() {
 		(*Op_Add)(nil),
 		(*Op_TranslateError)(nil),
 		(*Op_Inspect)(nil),
+		(*Op_Observe)(nil),
 	}
 	file_program_proto_msgTypes[19].OneofWrappers = []any{
 		(*Request_Hello)(nil),
@@ -9167,6 +9293,8 @@ func file_program_proto_init() {
 		(*Request_SetPeers)(nil),
 		(*Request_PartitionShards)(nil),
 		(*Request_SetBackends)(nil),
+		(*Request_GetTop)(nil),
+		(*Request_ReadFlows)(nil),
 	}
 	file_program_proto_msgTypes[20].OneofWrappers = []any{
 		(*Response_Hello)(nil),
@@ -9185,6 +9313,8 @@ func file_program_proto_init() {
 		(*Response_Taken)(nil),
 		(*Response_ShardsPartitioned)(nil),
 		(*Response_BackendsSet)(nil),
+		(*Response_Top)(nil),
+		(*Response_FlowRecords)(nil),
 	}
 	file_program_proto_msgTypes[69].OneofWrappers = []any{
 		(*FlowStep_Create)(nil),

@@ -17,6 +17,11 @@ func EnginePath(t testing.TB) string {
 	return built(t, "SINTER_ENGINE", "dataplane/engine/build/sinter-engine", "make engine")
 }
 
+// Sinterctl is the program of that name: SINTERCTL, else the one in bin.
+func Sinterctl(t testing.TB) string {
+	return built(t, "SINTERCTL", "bin/sinterctl", "make sinterctl")
+}
+
 func built(t testing.TB, env, path, how string) string {
 	t.Helper()
 	if p := os.Getenv(env); p != "" {
@@ -38,6 +43,7 @@ func built(t testing.TB, env, path, how string) string {
 type Engine struct {
 	*control.Client
 	Process *Process
+	Socket  string // for control
 }
 
 // socketPath is the path of a control socket; those of t.TempDir are too long for one.
@@ -74,7 +80,7 @@ func startEngine(t testing.TB, s *Space, wrapper, binds, flags []string) *Engine
 		args = append(args, "--bind", b)
 	}
 	args = append(args, flags...)
-	e := &Engine{Process: s.Spawn(t, args[0], args[1:]...)}
+	e := &Engine{Process: s.Spawn(t, args[0], args[1:]...), Socket: socket}
 	Until(t, Patience, func() (err error) {
 		select {
 		case <-e.Process.exited:
@@ -97,8 +103,7 @@ func StartSinterctl(t testing.TB, s *Space, chain string, binds []string, flags 
 	for _, b := range binds {
 		args = append(args, "--bind", b)
 	}
-	sinterctl := built(t, "SINTERCTL", "bin/sinterctl", "make sinterctl")
-	e := &Engine{Process: s.Spawn(t, sinterctl, append(args, flags...)...)}
+	e := &Engine{Process: s.Spawn(t, Sinterctl(t), append(args, flags...)...), Socket: socket}
 	e.Process.Said(t, 0, "running chain")
 	var err error
 	if e.Client, err = control.Dial(context.Background(), socket); err != nil {

@@ -22,6 +22,9 @@ type ChainInstanceSpecApplyConfiguration struct {
 	// TableMemoryMiB is the memory in MiB that the agent needs to build the program's tables of routes.
 	// A change needs a new pod.
 	TableMemoryMiB *int32 `json:"tableMemoryMiB,omitempty"`
+	// FlowMemoryMiB is the memory in MiB that the agent needs to gather records of flows for a
+	// collector. A change needs a new pod.
+	FlowMemoryMiB *int32 `json:"flowMemoryMiB,omitempty"`
 	// Front is true for one of the instances that share the chain's state: its engine replies to
 	// ARP requests for the chain's addresses and announces them, so all packets come to it. The
 	// field has no effect if state is not shared: then each engine replies.
@@ -94,6 +97,14 @@ func (b *ChainInstanceSpecApplyConfiguration) WithShared(value bool) *ChainInsta
 // If called multiple times, the TableMemoryMiB field is set to the value of the last call.
 func (b *ChainInstanceSpecApplyConfiguration) WithTableMemoryMiB(value int32) *ChainInstanceSpecApplyConfiguration {
 	b.TableMemoryMiB = &value
+	return b
+}
+
+// WithFlowMemoryMiB sets the FlowMemoryMiB field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FlowMemoryMiB field is set to the value of the last call.
+func (b *ChainInstanceSpecApplyConfiguration) WithFlowMemoryMiB(value int32) *ChainInstanceSpecApplyConfiguration {
+	b.FlowMemoryMiB = &value
 	return b
 }
 

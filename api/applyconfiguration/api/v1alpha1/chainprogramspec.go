@@ -30,6 +30,9 @@ type ChainProgramSpecApplyConfiguration struct {
 	// TableMemoryMiB is the memory in MiB that an agent needs to build the tables of routes of which the
 	// program has the hashes, from texts of stores.
 	TableMemoryMiB *int32 `json:"tableMemoryMiB,omitempty"`
+	// FlowMemoryMiB is the memory in MiB that an agent needs to gather records of flows for a
+	// collector.
+	FlowMemoryMiB *int32 `json:"flowMemoryMiB,omitempty"`
 	// Interfaces of the program, in its order. Each instance binds them to its devices.
 	Interfaces []apiv1alpha1.Name `json:"interfaces,omitempty"`
 }
@@ -103,6 +106,14 @@ func (b *ChainProgramSpecApplyConfiguration) WithClasses(value int32) *ChainProg
 // If called multiple times, the TableMemoryMiB field is set to the value of the last call.
 func (b *ChainProgramSpecApplyConfiguration) WithTableMemoryMiB(value int32) *ChainProgramSpecApplyConfiguration {
 	b.TableMemoryMiB = &value
+	return b
+}
+
+// WithFlowMemoryMiB sets the FlowMemoryMiB field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FlowMemoryMiB field is set to the value of the last call.
+func (b *ChainProgramSpecApplyConfiguration) WithFlowMemoryMiB(value int32) *ChainProgramSpecApplyConfiguration {
+	b.FlowMemoryMiB = &value
 	return b
 }
 

@@ -11,6 +11,11 @@ type MonitorApplyConfiguration struct {
 	// Classes in order; the first that matches counts. What matches none is
 	// counted as "other".
 	Classes []MonitorClassApplyConfiguration `json:"classes,omitempty"`
+	// Top lists the heaviest flows, hosts or prefixes. Absent: it does not. One monitor of a chain
+	// at most has `top` or `export`.
+	Top *MonitorTopApplyConfiguration `json:"top,omitempty"`
+	// Export sends records of flows to a collector (IPFIX, RFC 7011). Absent: it does not.
+	Export *FlowExportApplyConfiguration `json:"export,omitempty"`
 }
 
 // MonitorApplyConfiguration constructs a declarative configuration of the Monitor type for use with
@@ -29,5 +34,21 @@ func (b *MonitorApplyConfiguration) WithClasses(values ...*MonitorClassApplyConf
 		}
 		b.Classes = append(b.Classes, *values[i])
 	}
+	return b
+}
+
+// WithTop sets the Top field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Top field is set to the value of the last call.
+func (b *MonitorApplyConfiguration) WithTop(value *MonitorTopApplyConfiguration) *MonitorApplyConfiguration {
+	b.Top = value
+	return b
+}
+
+// WithExport sets the Export field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Export field is set to the value of the last call.
+func (b *MonitorApplyConfiguration) WithExport(value *FlowExportApplyConfiguration) *MonitorApplyConfiguration {
+	b.Export = value
 	return b
 }

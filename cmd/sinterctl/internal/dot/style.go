@@ -57,6 +57,7 @@ func init() {
 	draw(makePaint, func(element.Reject) string { return "reset or prohibited" })
 	draw(dropPaint, func(e element.Discard) string { return "drop: " + e.Reason })
 	draw(countPaint, func(element.Counter) string { return "" })
+	draw(countPaint, func(e element.Observe) string { return e.Lists() })
 }
 
 // look is an element's colour and the line below its name. One that says nothing here has the colour of what it does.

@@ -19,6 +19,7 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/watch"
 	"github.com/sinter-nfv/sinter/dataplane/control"
 	"github.com/sinter-nfv/sinter/dataplane/fib"
+	"github.com/sinter-nfv/sinter/dataplane/flows"
 	"github.com/sinter-nfv/sinter/dataplane/health"
 	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
@@ -75,7 +76,9 @@ func Run(ctx context.Context, c Config, reload <-chan os.Signal) (err error) {
 	}
 	r.sayLive("running")
 	defer r.watchBackends(ctx)()
-	return r.loop(ctx, reload)
+	exported := r.export(ctx)
+	err = r.loop(ctx, reload)
+	return errors.Join(err, exported())
 }
 
 func stop(p *engine.Process) error {
@@ -122,7 +125,8 @@ type running struct {
 	began   time.Time // of reading the chain
 	engine  *engine.Process
 	before  *programpb.Stats
-	program atomic.Pointer[programpb.Program] // the chain's, for whoever checks its backends
+	program atomic.Pointer[programpb.Program] // the chain's, for whoever checks its backends or exports its flows
+	flows   flows.Export
 }
 
 // watchBackends checks backends as the program says, from the host, until the function that it returns is called.

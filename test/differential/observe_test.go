@@ -1,0 +1,197 @@
+package differential
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/flows"
+	"github.com/sinter-nfv/sinter/dataplane/interp"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+)
+
+// settle has the engine count what waits in its cells.
+func (r *rig) settle(ctx context.Context, now time.Duration) error {
+	const ticks = 65536/64 + 1
+	for range ticks {
+		if _, err := r.engine.Inject(ctx, &programpb.Inject{NowNs: uint64(now)}); err != nil {
+			return r.engine.died(err)
+		}
+	}
+	return nil
+}
+
+// compareObserved compares how much was observed: each packet counts once.
+func (r *rig) compareObserved(ctx context.Context, now time.Duration, note func(what string, want, seen any)) error {
+	for _, o := range r.res.Program.GetObservations() {
+		if err := r.settle(ctx, now); err != nil {
+			return err
+		}
+		stats, err := r.engine.Stats(ctx)
+		if err != nil {
+			return r.engine.died(err)
+		}
+		var want interp.Count
+		for _, n := range r.oracle.Observed(o.GetName()) {
+			want.Packets, want.Bytes = want.Packets+n.Packets, want.Bytes+n.Bytes
+		}
+		seen := interp.Count{Packets: stats.GetObservation().GetPackets(), Bytes: stats.GetObservation().GetBytes()}
+		// A packet of which it is not known how far it came may come by several times: on its way back, and as copies.
+		if apart := max(seen.Packets, want.Packets) - min(seen.Packets, want.Packets); r.stats.early == 0 || apart > 8*r.stats.early {
+			note("observed by "+o.GetName(), want, seen)
+		}
+	}
+	return nil
+}
+
+// TestTheHeaviestFlowsAreThoseOfTheUnmergedChain has Zipf traffic, in both directions of a NAPT behind a monitor, on three workers. With room for all, the
+// engine's lists are the oracle's counts; without, they keep the bounds.
+func TestTheHeaviestFlowsAreThoseOfTheUnmergedChain(t *testing.T) {
+	needHarness(t)
+	for _, entries := range []int{element.MostEntries, 64} {
+		t.Run(fmt.Sprint(entries, " entries"), func(t *testing.T) {
+			mon := observation("mon", entries)
+			g := inARow(t.Name(), 2, func(b *builder, i int) (left, right side) {
+				if i == 0 {
+					return b.through("mon", []element.Element{mon}, []element.Element{mon})
+				}
+				return oneNAPT(b, i)
+			})
+			r, err := newRig(g)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.workers, r.cache = 3, manyDecisions
+			if err := r.start(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			defer r.engine.kill()
+			now := zipf(t, r, scale(30_000, 6_000))
+			if err := r.finish(t.Context(), now); err != nil {
+				t.Fatal(err)
+			}
+			compareTops(t, r, "mon", entries == element.MostEntries)
+		})
+	}
+}
+
+// zipf sends packets of flows of which few have most, and each as often back.
+func zipf(t *testing.T, r *rig, n int) time.Duration {
+	t.Helper()
+	random := rand.New(rand.NewPCG(5, 6))
+	law := rand.NewZipf(random, 1.1, 1, 3000)
+	remotes := []string{"8.8.8.8:53", "8.8.4.4:443", "9.9.9.9:53"}
+	now := time.Second
+	for sent := 0; sent < n; sent += 32 {
+		now += time.Millisecond
+		s := step{now: now}
+		for range 32 {
+			k := int(law.Uint64())
+			src := netip.AddrPortFrom(addr4(10, 0, k%7, k/7%200), uint16(2000+k/1400))
+			s.packets = append(s.packets, udp(r.g, 0, src, netip.MustParseAddrPort(remotes[k%len(remotes)])))
+		}
+		left, err := r.run(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		now += time.Millisecond
+		back := step{now: now}
+		for _, out := range left {
+			for _, f := range out {
+				e := endsOf(t, f)
+				back.packets = append(back.packets, udp(r.g, 1, e[1], e[0]))
+			}
+		}
+		if _, err := r.run(t.Context(), back); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return now
+}
+
+// compareTops compares the lists of an observation with what the oracle counted.
+func compareTops(t *testing.T, r *rig, name string, exact bool) {
+	t.Helper()
+	list, err := r.engine.Top(t.Context(), &programpb.GetTop{Limit: element.MostEntries, Running: true})
+	if err != nil {
+		t.Fatal(r.engine.died(err))
+	}
+	tops, err := flows.Merge([]*programpb.TopList{list}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, by := range []func(interp.Observed) flows.Row{
+		func(o interp.Observed) flows.Row {
+			return flows.Row{Source: host(o.Src), Destination: host(o.Dst), Protocol: o.Proto, SourcePort: o.Src.Port(), DestinationPort: o.Dst.Port()}
+		},
+		func(o interp.Observed) flows.Row { return flows.Row{Source: host(o.Src)} },
+		func(o interp.Observed) flows.Row {
+			return flows.Row{Destination: netip.PrefixFrom(o.Dst.Addr(), 24).Masked()}
+		},
+	} {
+		want := map[flows.Row]interp.Count{}
+		for o, n := range r.oracle.Observed(name) {
+			k := by(o)
+			want[k] = interp.Count{Packets: want[k].Packets + n.Packets, Bytes: want[k].Bytes + n.Bytes}
+		}
+		got := tops.Lists[i]
+		if exact && len(got.Rows) != len(want) {
+			t.Errorf("list %d has %d rows, want %d", i, len(got.Rows), len(want))
+		}
+		for _, row := range got.Rows {
+			k := row
+			k.Bytes, k.Error, k.Packets = 0, 0, 0
+			n, ok := want[k]
+			if !ok || row.Bytes < n.Bytes || row.Bytes-row.Error > n.Bytes || row.Packets > n.Packets || exact && (row.Error > 0 || row.Packets != n.Packets) {
+				t.Errorf("list %d: the engine has %+v, the oracle %+v", i, row, n)
+			}
+			delete(want, k)
+		}
+		for k, n := range want {
+			if n.Bytes > got.Unlisted {
+				t.Errorf("list %d: %+v has %d bytes and is not listed; told is that no such has more than %d", i, k, n.Bytes, got.Unlisted)
+			}
+		}
+		if !slices.IsSortedFunc(got.Rows, func(a, b flows.Row) int { return cmp.Compare(b.Bytes, a.Bytes) }) {
+			t.Errorf("list %d is not sorted", i)
+		}
+	}
+}
+
+func host(a netip.AddrPort) netip.Prefix { return netip.PrefixFrom(a.Addr(), 32) }
+
+// TestAPacketThatIsCopiedIsObservedOnce mirrors a class of a monitor that notes flows.
+func TestAPacketThatIsCopiedIsObservedOnce(t *testing.T) {
+	p := newPair(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  - {name: tap, address: 198.51.100.1/30, gateway: 198.51.100.2}
+  functions:
+  - name: mon
+    monitor:
+      classes: [{name: dns, protocol: udp, mirror: {to: tap}}]
+      top: {by: [Flow]}
+  path: [inside, mon, outside]
+  links:
+  - {from: mon.tap, to: tap, direction: Forward}
+`)
+	for range 3 {
+		p.send("inside", udpTo("10.0.0.9", "8.8.8.8", 53))
+	}
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
+	var all uint64
+	for _, n := range p.r.oracle.Observed("mon") {
+		all += n.Packets
+	}
+	if all != 3 {
+		t.Errorf("%d packets were observed, want 3", all)
+	}
+}
