@@ -179,12 +179,17 @@ func (a *Agent) program() *programpb.Program {
 // export sends records of flows to the collector that the program names.
 func (a *Agent) export(ctx context.Context) error {
 	log := a.config.Log.WithName("flows")
+	said := ""
 	for {
 		if _, now := a.sampler.Window(); now != nil {
 			a.flows.Lost(now.Stats.GetObservation())
 		}
 		pause, err := a.flows.Step(ctx, a.program(), a.engine.FlowRecords, a.config.Clock.Now())
-		if err != nil && ctx.Err() == nil && !engine.Unasked(err) {
+		switch {
+		case err == nil:
+			said = ""
+		case ctx.Err() == nil && !engine.Unasked(err) && err.Error() != said: // not again each time it is tried
+			said = err.Error()
 			log.Error(err, "flows are not exported")
 		}
 		select {

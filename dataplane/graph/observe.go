@@ -76,7 +76,11 @@ const mostSampling = 65535
 func (b *builder) export(f *function, spec *v1alpha1.FlowExport) *element.FlowExport {
 	field := f.path + ".export"
 	address, problem := rules.ParseAddress(string(spec.Collector.Address))
-	b.problem(f.object, field+".collector.address", problem)
+	if b.problem(f.object, field+".collector.address", problem) && !address.IsLoopback() { // it may be on the host of `sinterctl run`
+		if s, ok := rules.SpecialIn(rules.Range{First: address, Last: address}); ok {
+			b.fail(f.object, field+".collector.address", string(spec.Collector.Address), "is a %s address (%s); give one that a host can have", s.What, s.Prefix)
+		}
+	}
 	port, sampling := cmp.Or(int(spec.Collector.Port), 4739), cmp.Or(int(spec.Sampling), 1)
 	if port < 1 || port > 65535 {
 		b.fail(f.object, field+".collector.port", fmt.Sprint(port), "must be from 1 to 65535")

@@ -166,6 +166,21 @@ func compareTops(t *testing.T, r *rig, name string, exact bool) {
 
 func host(a netip.AddrPort) netip.Prefix { return netip.PrefixFrom(a.Addr(), 32) }
 
+// observes compares what engine and oracle observed at the end, and wants so many packets.
+func (p *pair) observes(want uint64) {
+	p.Helper()
+	if err := p.r.finish(p.Context(), p.now); err != nil {
+		p.Error(err)
+	}
+	var all uint64
+	for _, n := range p.r.oracle.Observed("mon") {
+		all += n.Packets
+	}
+	if all != want {
+		p.Errorf("%d packets were observed, want %d", all, want)
+	}
+}
+
 // TestAPacketThatIsCopiedIsObservedOnce mirrors a class of a monitor that notes flows.
 func TestAPacketThatIsCopiedIsObservedOnce(t *testing.T) {
 	p := newPair(t, `  interfaces:
@@ -184,14 +199,22 @@ func TestAPacketThatIsCopiedIsObservedOnce(t *testing.T) {
 	for range 3 {
 		p.send("inside", udpTo("10.0.0.9", "8.8.8.8", 53))
 	}
-	if err := p.r.finish(t.Context(), p.now); err != nil {
-		t.Error(err)
+	p.observes(3)
+}
+
+// TestAFlowThatComesByTwiceIsObservedTwice has a router behind the monitor send packets back.
+func TestAFlowThatComesByTwiceIsObservedTwice(t *testing.T) {
+	p := newPair(t, `  interfaces:
+  - {name: inside, address: 10.0.0.1/24}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254}
+  functions:
+  - {name: mon, monitor: {top: {by: [Flow]}}}
+  - name: rt
+    router: {routes: [{prefix: 0.0.0.0/0, port: outside}, {prefix: 10.5.0.0/16, port: inside, via: 10.0.0.2}]}
+  path: [inside, mon, rt, outside]
+`)
+	for range 5 {
+		p.wants("inside", udpTo("10.0.0.9", "10.5.0.7", 53), "inside: 10.0.0.9 > 10.5.0.7 ttl 63 udp 40000 > 53")
 	}
-	var all uint64
-	for _, n := range p.r.oracle.Observed("mon") {
-		all += n.Packets
-	}
-	if all != 3 {
-		t.Errorf("%d packets were observed, want 3", all)
-	}
+	p.observes(10)
 }
