@@ -20,6 +20,7 @@ type Collector struct {
 	Addr netip.AddrPort
 
 	tb  testing.TB
+	in  Space
 	dir string
 	cmd *exec.Cmd
 	log bytes.Buffer
@@ -62,7 +63,7 @@ func StartIn(tb testing.TB, s Space, at netip.AddrPort) *Collector {
 			tb.Skipf("%v: `make deps` installs it", err)
 		}
 	}
-	c := &Collector{tb: tb, dir: tb.TempDir(), Addr: at}
+	c := &Collector{tb: tb, in: s, dir: tb.TempDir(), Addr: at}
 	c.cmd = exec.Command("nfcapd", "-w", c.dir, "-b", c.Addr.Addr().String(), "-p", strconv.Itoa(int(c.Addr.Port())), "-t", "3600")
 	c.cmd.Stdout, c.cmd.Stderr = &c.log, &c.log
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -70,7 +71,7 @@ func StartIn(tb testing.TB, s Space, at netip.AddrPort) *Collector {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(c.stop)
-	for over := time.Now().Add(patience); !listens(tb, s, c.Addr.Port()); time.Sleep(10 * time.Millisecond) {
+	for over := time.Now().Add(patience); c.socket() == ""; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(over) {
 			c.stop()
 			tb.Fatalf("nfcapd does not listen on %s:\n%s", c.Addr, c.log.String())
@@ -89,15 +90,27 @@ func freePort(tb testing.TB) netip.AddrPort {
 	return netip.MustParseAddrPort(l.LocalAddr().String())
 }
 
-func listens(tb testing.TB, s Space, port uint16) bool {
-	tb.Helper()
+// socket is the collector's in the kernel's list of sockets; empty: it has none yet.
+func (c *Collector) socket() string {
+	c.tb.Helper()
 	var sockets []byte
 	var err error
-	s.Do(func() { sockets, err = os.ReadFile("/proc/thread-self/net/udp") })
+	c.in.Do(func() { sockets, err = os.ReadFile("/proc/thread-self/net/udp") })
 	if err != nil {
-		tb.Fatal(err)
+		c.tb.Fatal(err)
 	}
-	return strings.Contains(string(sockets), fmt.Sprintf(":%04X ", port))
+	for line := range strings.Lines(string(sockets)) {
+		if strings.Contains(line, fmt.Sprintf(":%04X ", c.Addr.Port())) {
+			return line
+		}
+	}
+	return ""
+}
+
+// waits tells whether the socket has what the collector has not read: the fifth field is what waits to go and what came.
+func (c *Collector) waits() bool {
+	f := strings.Fields(c.socket())
+	return len(f) > 4 && !strings.HasSuffix(f[4], ":00000000")
 }
 
 func (c *Collector) stop() {
@@ -113,7 +126,12 @@ func (c *Collector) stop() {
 // Flows ends the collector and tells what it got.
 func (c *Collector) Flows() []Flow {
 	c.tb.Helper()
-	time.Sleep(500 * time.Millisecond) // what is on its way
+	time.Sleep(100 * time.Millisecond) // what is on its way
+	for over := time.Now().Add(patience); c.waits(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(over) {
+			c.tb.Fatalf("nfcapd does not read what it got: %s", c.socket())
+		}
+	}
 	c.stop()
 	out, err := exec.Command("nfdump", "-R", c.dir, "-q", "-N", "-o", "fmt:%sa|%sp|%da|%dp|%pr|%pkt|%byt").CombinedOutput()
 	if err != nil {

@@ -130,7 +130,7 @@ func TestAnAnalyzerThatCannotTakeCopiesHarmsNobody(t *testing.T) {
 				time.Sleep(300 * time.Millisecond) // an error about a neighbour comes after three requests
 			}
 			if test.reason != "" {
-				lab.Until(t, 5*time.Second, func() error {
+				lab.Until(t, 20*time.Second, func() error {
 					if l.engine.Dropped(t, test.reason) == 0 {
 						return fmt.Errorf("no copy was dropped as %s: %v", test.reason, l.engine.Counters(t).GetDrops())
 					}

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"maps"
@@ -12,9 +13,28 @@ import (
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/compile"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/engine"
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/enginetest"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 	"github.com/sinter-nfv/sinter/test/collector"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
+
+// received stops the chain when so many packets have come in.
+type received struct {
+	packets uint64
+	stop    func()
+}
+
+// Show implements View.
+func (r received) Show(_ *programpb.Program, _, now *programpb.Stats) error {
+	var n uint64
+	for _, p := range now.GetPorts() {
+		n += p.GetRxPackets()
+	}
+	if n >= r.packets {
+		r.stop()
+	}
+	return nil
+}
 
 // TestACollectorGetsEachPacketThatTheChainForwarded runs a chain on a capture, with a NAPT behind its monitor, and has nfdump show the flows: packets and bytes
 // are those of the capture.
@@ -48,8 +68,10 @@ func TestACollectorGetsEachPacketThatTheChainForwarded(t *testing.T) {
 	if err := packets.WriteCapture(capture, sent); err != nil {
 		t.Fatal(err)
 	}
-	err := Run(t.Context(), Config{
-		Input: compile.Input{Paths: []string{filepath.Join(dir, "chain.yaml")}}, Every: time.Hour, For: 2 * time.Second, View: silent{},
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	err := Run(ctx, Config{
+		Input: compile.Input{Paths: []string{filepath.Join(dir, "chain.yaml")}}, Every: 100 * time.Millisecond, For: time.Minute, View: received{uint64(len(sent)), stop},
 		Binds:  map[string]string{"inside": "net_pcap0,rx_pcap=" + capture, "outside": "net_null1,no-rx=1"},
 		Engine: engine.Config{Dir: engineDir, Socket: filepath.Join(dir, "s"), Workers: 1, NoHuge: true, EAL: []string{"--no-pci", "--no-telemetry"}, Log: t.Output()},
 		Say:    t.Logf,
