@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"strings"
 
@@ -101,10 +102,10 @@ func newClusterTop() *cobra.Command {
 	cmd.Flags().StringArrayVar(&instances, "instance", nil, "ask the instance of this `name` only; may be repeated")
 	onCluster(cmd, func(ctx context.Context, c *cluster.Cluster, w io.Writer, args []string) error {
 		lists, err := c.Top(ctx, args[1], instances, t.request())
-		if err != nil {
+		if len(lists) == 0 {
 			return err
 		}
-		return t.show(w, lists, args[0])
+		return errors.Join(t.show(w, lists, args[0]), err)
 	})
 	return cmd
 }

@@ -127,25 +127,39 @@ static int write_top(const struct sn_plan *plan, uint32_t i, struct copy *copies
 }
 
 /* The intervals of all workers begin and end together, but for a tick: that of the first stands for all. */
-static void copy_windows(const struct sn_engine *engine, const struct sn_plan *plan, bool running,
-			 struct copy *copies, Sinter__Program__V1__TopList *list)
+static void copy_window(const struct sn_plan *plan, uint32_t top, bool running, uint64_t now,
+			struct copy *copies, Sinter__Program__V1__TopList *list)
 {
 	uint32_t n_tops = plan->program->observation.n_tops;
-	struct sn_threads *threads = sn_engine_threads(engine);
 
-	sn_threads_hold(threads);
 	for (unsigned int w = 0; w < plan->n_workers; w++) {
 		const struct sn_top_window *window = window_of(plan->counts[w]->observer, running);
 
 		if (w == 0) {
 			list->ended = window != &plan->counts[w]->observer->running;
 			list->begin_ns = window->begin_ns;
-			list->end_ns = list->ended ? window->end_ns : sn_threads_now(threads);
+			list->end_ns = list->ended ? window->end_ns : now;
 		}
-		for (uint32_t i = 0; i < n_tops; i++)
-			copy_top(window->tops[i], &copies[w * n_tops + i]);
+		copy_top(window->tops[top], &copies[w * n_tops + top]);
 	}
-	sn_threads_release(threads);
+}
+
+/* Workers stand still for one list at a time: packets wait meanwhile. Where an interval ends between two of
+ * them, all are copied again. */
+static void copy_windows(const struct sn_engine *engine, const struct sn_plan *plan, bool running,
+			 struct copy *copies, Sinter__Program__V1__TopList *list)
+{
+	struct sn_threads *threads = sn_engine_threads(engine);
+	uint64_t begin = 0;
+	uint32_t i = 0;
+
+	while (i < plan->program->observation.n_tops) {
+		sn_threads_hold(threads);
+		copy_window(plan, i, running, sn_threads_now(threads), copies, list);
+		sn_threads_release(threads);
+		i = i > 0 && list->begin_ns != begin ? 0 : i + 1;
+		begin = list->begin_ns;
+	}
 }
 
 int sn_answer_top(const struct sn_engine *engine, struct sn_arena *arena,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,7 +16,8 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
-// Top asks the instances of a chain for what is heaviest. No names: all instances.
+// Top asks the instances of a chain for what is heaviest. No names: all instances. With an error come
+// the lists of those that answered.
 func (c *Cluster) Top(ctx context.Context, name string, names []string, want *programpb.GetTop) ([]*programpb.TopList, error) {
 	chain, err := c.chain(ctx, name)
 	if err != nil {
@@ -29,19 +31,19 @@ func (c *Cluster) Top(ctx context.Context, name string, names []string, want *pr
 	if err != nil {
 		return nil, err
 	}
-	lists, errs := make([]*programpb.TopList, len(instances)), make([]error, len(instances))
-	var all sync.WaitGroup
+	all, errs := make([]*programpb.TopList, len(instances)), make([]error, len(instances))
+	var asked sync.WaitGroup
 	for i := range instances {
 		pod := client.ObjectKeyFromObject(&instances[i])
-		all.Go(func() {
+		asked.Go(func() {
 			var err error
-			if lists[i], err = c.top(ctx, pod, string(request)); err != nil {
+			if all[i], err = c.top(ctx, pod, string(request)); err != nil {
 				errs[i] = fmt.Errorf("instance %s: %w", pod.Name, err)
 			}
 		})
 	}
-	all.Wait()
-	return lists, errors.Join(errs...)
+	asked.Wait()
+	return slices.DeleteFunc(all, func(l *programpb.TopList) bool { return l == nil }), errors.Join(errs...)
 }
 
 func (c *Cluster) top(ctx context.Context, pod client.ObjectKey, request string) (*programpb.TopList, error) {
