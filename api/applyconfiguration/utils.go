@@ -124,6 +124,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.NAPTApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NAPTExemption"):
 		return &apiv1alpha1.NAPTExemptionApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NAPTLimits"):
+		return &apiv1alpha1.NAPTLimitsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NAPTPorts"):
 		return &apiv1alpha1.NAPTPortsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NAPTTimeouts"):

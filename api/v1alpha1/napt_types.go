@@ -23,6 +23,16 @@ const (
 	AddressAndPortDependent EndpointDependence = "AddressAndPortDependent"
 )
 
+// AddressPooling is how a NAPT chooses addresses of its pool.
+// +kubebuilder:validation:Enum=Paired;Arbitrary
+type AddressPooling string
+
+// The ways to choose an address.
+const (
+	PoolingPaired    AddressPooling = "Paired"
+	PoolingArbitrary AddressPooling = "Arbitrary"
+)
+
 // NAPT translates the source address and port of packets from its port `inside`
 // to its port `outside`, and back (RFC 3022, RFC 4787, RFC 5382, RFC 5508).
 // +kubebuilder:validation:XValidation:rule="!has(self.filtering) || self.filtering == 'AddressAndPortDependent' || has(self.mapping) && (self.mapping == 'EndpointIndependent' || self.mapping == self.filtering)",message="filtering must not depend on less than mapping: give EndpointIndependent mapping, or stricter filtering"
@@ -98,6 +108,44 @@ type NAPT struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100000000
 	MaxSessions int32 `json:"maxSessions,omitempty"`
+
+	// Pooling says whether all flows of an inside address leave by one address of the pool (Paired, RFC 4787 REQ-2), or by
+	// any (Arbitrary), which uses a pool up to its last port.
+	// +optional
+	// +kubebuilder:default=Arbitrary
+	Pooling AddressPooling `json:"pooling,omitempty"`
+
+	// PortQuarantine is for how long an outside port rests after its last session ended, before another one gets it
+	// (RFC 6888 REQ-8 recommends 120s). Absent: the port that has rested longest is next, however long that is.
+	// +optional
+	PortQuarantine Duration `json:"portQuarantine,omitempty"`
+
+	// Limits of each subscriber. What is absent is a quarter of what all may have, and at least 1024.
+	// +optional
+	Limits NAPTLimits `json:"limits,omitempty,omitzero"`
+}
+
+// NAPTLimits are what one subscriber may have at the same time (RFC 6888 section 3).
+type NAPTLimits struct {
+	// PrefixLength says which inside addresses are one subscriber: those that share so many leading bits.
+	// +optional
+	// +kubebuilder:default=32
+	// +kubebuilder:validation:Minimum=8
+	// +kubebuilder:validation:Maximum=32
+	PrefixLength int32 `json:"prefixLength,omitempty"`
+
+	// MaxSessions is the maximum number of sessions of all protocols (RFC 6888 REQ-5).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000000
+	MaxSessions int32 `json:"maxSessions,omitempty"`
+
+	// MaxPorts is the maximum number of outside ports of each protocol: of TCP, of UDP, and identifiers of ICMP
+	// (RFC 6888 REQ-4).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100000000
+	MaxPorts int32 `json:"maxPorts,omitempty"`
 }
 
 // NAPTExemption selects packets that are not translated, such as those between two sites that know each other's addresses: from inside

@@ -51,7 +51,7 @@ func (d Dependence) String() string {
 // UDP and ICMP echo are translated, and ICMP errors that quote a translated packet,
 // quoted header included (RFC 5508 section 4). Dropped, by reason: "nat-unsupported" (other protocols
 // and ICMP types from inside; an error that quotes no bound flow), "nat-fragment" (fragments, from either side),
-// "nat-no-binding" (from outside, without binding), "nat-exhausted" (no free port).
+// "nat-no-binding" (from outside, without binding), "nat-exhausted" (no free port), and Limits.Reason.
 type NAPT struct {
 	// Pool is the outside addresses, in order.
 	Pool []netip.Addr
@@ -66,6 +66,12 @@ type NAPT struct {
 	Filtering Dependence
 	// Reserved are ports that are never chosen: others have them.
 	Reserved []Reserved
+	// Paired says that all flows of an inside address have one outside address (RFC 4787 REQ-2).
+	Paired bool
+	// Quarantine is for how long an outside port of TCP, UDP or ICMP rests before it is used again.
+	Quarantine time.Duration
+	// Limits are what one subscriber may have at the same time; zero: there are none.
+	Limits SubscriberLimits
 }
 
 // Reserved is a range of ports of a protocol on an address of a pool.
@@ -73,6 +79,19 @@ type Reserved struct {
 	Proto       uint8
 	Addr        netip.Addr
 	First, Last uint16
+}
+
+// SubscriberLimits bound what the inside addresses that share a prefix have together (RFC 6888 REQ-4, REQ-5).
+type SubscriberLimits struct {
+	PrefixLen int
+	// MaxSessions bounds the flows, MaxPorts the outside ports (identifiers) of each protocol.
+	MaxSessions, MaxPorts int
+	Reason                string // why packets are dropped that would begin one too many
+}
+
+// String is the limits as a dump shows them.
+func (l SubscriberLimits) String() string {
+	return fmt.Sprintf("per /%d: sessions %d, ports %d, else drop %s", l.PrefixLen, l.MaxSessions, l.MaxPorts, l.Reason)
 }
 
 // Kind implements Element.
@@ -118,6 +137,15 @@ func (n NAPT) String() string {
 	}
 	for _, r := range n.Reserved {
 		s += fmt.Sprintf(", not %s %s:%d-%d", headerspace.Of(uint64(r.Proto)).Format(headerspace.Proto), r.Addr, r.First, r.Last)
+	}
+	if n.Paired {
+		s += ", paired"
+	}
+	if n.Quarantine > 0 {
+		s += fmt.Sprintf(", ports rest %s", n.Quarantine)
+	}
+	if n.Limits != (SubscriberLimits{}) {
+		s += ", " + n.Limits.String()
 	}
 	return s
 }

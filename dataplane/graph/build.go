@@ -33,6 +33,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 		object: finding.Object{Kind: v1alpha1.KindServiceChain, Namespace: chain.Namespace, Name: chain.Name},
 		g:      &Graph{Chain: chain.Name},
 		next:   map[port]wire{}, hopless: map[port]bool{}, ofAnswers: map[int]bool{}, known: map[port][]netip.Prefix{}, tabled: map[port][]tabled{},
+		limitsAt: map[string]place{},
 	}
 	b.resolve(chain)
 	b.link(&chain.Spec)
@@ -52,6 +53,7 @@ func Build(chain *v1alpha1.ServiceChain, in Inputs) (*Graph, finding.List) {
 	}
 	if !b.unlinked {
 		b.wireExits()
+		b.limitSubscribers()
 		b.checkPools()
 		b.checkVirtuals()
 		b.finishLocal()
@@ -87,6 +89,8 @@ type builder struct {
 	g     *Graph
 	exits []exit
 	pools []pooled
+	// limitsAt is where NAPTs' limits of subscribers are written, by the reason to drop that they give.
+	limitsAt map[string]place
 	// virtuals are the virtual addresses of load balancers.
 	virtuals []virtual
 

@@ -183,6 +183,15 @@ chain.yaml:9: spec.functions[0].napt.pool[0]: "203.0.113.0/30": holds 203.0.113.
 		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], mapping: AddressDependent, filtering: EndpointIndependent}}\n  path: [inside, nat, outside]\n",
 		want:  `chain.yaml:9: spec.functions[0].napt: filtering must not depend on less than mapping: give EndpointIndependent mapping, or stricter filtering`,
 	},
+	"limits of a NAT that another one leads to": {
+		chain: twoInterfaces + "  functions:\n  - {name: n1, napt: {pool: [203.0.113.9]}}\n  - {name: n2, napt: {pool: [203.0.113.10], limits: {maxPorts: 100}}}\n  path: [inside, n1, n2, outside]\n",
+		want:  `chain.yaml:10: spec.functions[1].napt.limits: another NAPT leads to this one, so that addresses here are those of its pool; give the limits to that one, where each host has its own`,
+	},
+	"a limit of subscribers that is too low": {
+		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], limits: {prefixLength: 7, maxSessions: -1}}}\n  path: [inside, nat, outside]\n",
+		want: `chain.yaml:9: spec.functions[0].napt.limits.prefixLength: "7": must be from 8 to 32
+chain.yaml:9: spec.functions[0].napt.limits.maxSessions: "-1": must be from 1 to 100000000`,
+	},
 	"a NAT timeout that is too long": {
 		chain: twoInterfaces + "  functions:\n  - {name: nat, napt: {pool: [203.0.113.9], timeouts: {tcp: 1000h}}}\n  path: [inside, nat, outside]\n",
 		want:  `chain.yaml:9: spec.functions[0].napt.timeouts.tcp: "1000h": must be from 1s to 168h`,

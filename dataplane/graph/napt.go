@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-nfv/sinter/api/rules"
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 	"github.com/sinter-nfv/sinter/dataplane/headerspace"
 )
 
@@ -25,6 +26,12 @@ type pooled struct {
 	inside, outside  port
 	object           finding.Object
 	portMin, portMax int32
+}
+
+// place is where something is written.
+type place struct {
+	object finding.Object
+	field  string
 }
 
 // poolEntry is a range of a pool.
@@ -117,6 +124,10 @@ func (b *builder) napt(f *function, field string, spec *v1alpha1.NAPT, owner str
 			ICMP:          b.timeout(f, field+".timeouts.icmp", spec.Timeouts.ICMP),
 		},
 	}
+	e.Paired = spec.Pooling == v1alpha1.PoolingPaired && len(p.pool) > 1
+	if spec.PortQuarantine != "" {
+		e.Quarantine = b.timeout(f, field+".portQuarantine", spec.PortQuarantine)
+	}
 	e.Mapping = b.dependence(f, field+".mapping", spec.Mapping)
 	e.Filtering = b.dependence(f, field+".filtering", spec.Filtering)
 	if e.Filtering > e.Mapping {
@@ -130,7 +141,54 @@ func (b *builder) napt(f *function, field string, spec *v1alpha1.NAPT, owner str
 	if e.Mapping == element.AddressAndPortDependent { // each session needs a port
 		e.MaxSessions = min(e.MaxSessions, len(e.Pool)*ports*natProtocols)
 	}
+	choice := len(e.Pool) * ports
+	if e.Paired {
+		choice = ports
+	}
+	e.Limits = subscriberLimits(&spec.Limits, e.MaxSessions, choice, owner)
+	if e.Limits.Reason != "" && (spec.Limits.MaxSessions > 0 || spec.Limits.MaxPorts > 0) {
+		b.limitsAt[e.Limits.Reason] = place{f.object, field + ".limits"}
+	}
 	return e
+}
+
+// What one subscriber may have of what all may, unless limits say it: so one host cannot take everything. A small pool is left to
+// whoever needs it.
+const (
+	subscriberShare = 4
+	subscriberLeast = 1024
+)
+
+// subscriberLimits reads a NAPT's limits, which serves so many sessions, and an inside address with so many ports of a protocol; none if no
+// subscriber can meet one.
+func subscriberLimits(spec *v1alpha1.NAPTLimits, sessions, ports int, owner string) element.SubscriberLimits {
+	limit := func(given int32, of int) int {
+		if given == 0 {
+			given = int32(max(of/subscriberShare, subscriberLeast))
+		}
+		return min(int(given), of)
+	}
+	l := element.SubscriberLimits{PrefixLen: int(spec.PrefixLength), MaxSessions: limit(spec.MaxSessions, sessions), MaxPorts: limit(spec.MaxPorts, ports)}
+	if l.MaxSessions == sessions && l.MaxPorts == ports {
+		return element.SubscriberLimits{}
+	}
+	if l.PrefixLen == 0 {
+		l.PrefixLen = 32 // as the schema has it
+	}
+	l.Reason = owner + "/subscriber-limit"
+	return l
+}
+
+// limitSubscribers takes the limits from NAPTs that another one leads to: addresses that come to them are not those of subscribers.
+func (b *builder) limitSubscribers() {
+	for _, i := range wiring.Behind(b.g.Nodes) {
+		e := b.g.Nodes[i].Element.(element.NAPT)
+		if at, given := b.limitsAt[e.Limits.Reason]; given {
+			b.fail(at.object, at.field, "", "another NAPT leads to this one, so that addresses here are those of its pool; give the limits to that one, where each host has its own")
+		}
+		e.Limits = element.SubscriberLimits{}
+		b.g.Nodes[i].Element = e
+	}
 }
 
 // dependence reads what a mapping or filter depends on; empty: on all.

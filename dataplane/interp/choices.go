@@ -83,20 +83,36 @@ func (r *run) deny(n *nat, f flow, at endpoint) {
 	why := fmt.Sprintf("not of the pool %v, ports %d-%d", p.Pool, p.PortMin, p.PortMax)
 	if e := n.holder(f, at, r.now); e != nil {
 		why = fmt.Sprintf("in use by %v → %v, idle for %v", n.binding(e.flow).Inside, n.binding(e.flow).Remote, e.idle(r.now))
+	} else if n.resting(f, at, r.now) {
+		why = "rests"
+	} else if !n.paired(f, at, r.now) {
+		why = "of another address than the host's others"
 	}
 	b := n.binding(f)
 	r.denied = append(r.denied, fmt.Sprintf("%s: %v → %v became %v: %s", n.name, b.Inside, b.Remote, at.addrPort(), why))
 }
 
-// chosen is the endpoint of a new entry, and whether it is loose; false: the NAPT has none.
-func (r *run) chosen(n *nat, f flow, by *entry) (at endpoint, loose, ok bool) {
-	key := n.key(f)
-	if n.full(r.now) {
-		return endpoint{}, false, false
+// chosen is the endpoint of a new entry, and whether it is loose. A reason means that it gets none.
+func (r *run) chosen(n *nat, f flow, by *entry) (at endpoint, loose bool, reason string) {
+	switch {
+	case n.limited(n.key(f), true, r.now) && !r.mayCountLess(n, f, by):
+		return endpoint{}, false, n.element.Limits.Reason
+	case n.full(r.now):
+		return endpoint{}, false, element.ReasonNATExhausted
 	}
+	at, loose, ok := r.choice(n, f, by)
+	if !ok {
+		return endpoint{}, false, element.ReasonNATExhausted
+	}
+	return at, loose, r.gaveUp(n, f, by)
+}
+
+// choice is the endpoint of a new entry for which there is room, and whether it is loose; false: all are in use.
+func (r *run) choice(n *nat, f flow, by *entry) (at endpoint, loose, ok bool) {
+	key := n.key(f)
 	if !hasPorts(f.proto) {
 		at, ok = n.byAddress(key, r.now)
-		return at, false, ok && !r.gaveUp(n, f, by)
+		return at, false, ok
 	}
 	if r.choose != nil {
 		toEndpoint := func(a netip.AddrPort) endpoint { return endpoint{f.proto, num(a.Addr()), a.Port()} }
@@ -116,9 +132,6 @@ func (r *run) chosen(n *nat, f flow, by *entry) (at endpoint, loose, ok bool) {
 		r.deny(n, key, at)
 	}
 	at, ok = n.choose(key, r.now)
-	if ok && r.gaveUp(n, f, by) {
-		return endpoint{}, false, false
-	}
 	if !ok && r.against {
 		at, ok = n.nowhere(key), r.isBegun(n, f, by)
 	}
@@ -138,21 +151,60 @@ func (r *run) unasked() (out []string) {
 	return out
 }
 
-// gaveUp tells whether the engine made no session for a flow because it found no port or no room, and notes it: the oracle had some.
-func (r *run) gaveUp(n *nat, f flow, by *entry) bool {
-	if !r.exhausted || r.isBegun(n, f, by) {
-		return false
+// gaveUp is why the engine made no session for a flow that may have one here, and notes it: it found no port, no room, or counted more of
+// the subscriber than there is. Empty: it made one.
+func (r *run) gaveUp(n *nat, f flow, by *entry) (reason string) {
+	if r.refusals == nil || r.isBegun(n, f, by) {
+		return ""
 	}
-	r.gave = append(r.gave, n.name)
-	return true
+	for _, reason := range n.refuses() {
+		if !slices.Contains(r.refusals, Drop{reason}) {
+			continue
+		}
+		if reason == element.ReasonNATExhausted || !n.shares && r.now-n.useOf(f.src).over > aMoment {
+			r.gave = append(r.gave, n.name)
+		}
+		return reason
+	}
+	return ""
 }
 
-// room tells whether an entry may have another session.
-func (r *run) room(e *entry, f flow, by *entry) bool {
-	return !e.nat.full(r.now) && !e.nat.crowded(e, f.dst, r.now) && !r.gaveUp(e.nat, f, by)
+// mayCountLess tells whether the engine has begun a session of a flow whose subscriber has as many as it may have here. Where NAPTs share a
+// session it ends with the shortest of their timeouts, and packets that something between them answers have one of their own: who
+// looks at the engine's sessions can tell whether they are too many.
+func (r *run) mayCountLess(n *nat, f flow, by *entry) bool { return n.shares && r.isBegun(n, f, by) }
+
+// limitedAgain is why the engine refused another session to a flow whose own session here lives on, while one that NAPTs share has ended.
+func (r *run) limitedAgain(n *nat, f flow, by *entry) (reason string) {
+	if reason := n.element.Limits.Reason; n.shares && reason != "" && slices.Contains(r.refusals, Drop{reason}) && !r.isBegun(n, f, by) {
+		return reason
+	}
+	return ""
 }
 
-// isExhausted tells whether an engine dropped a packet for want of a port or of room.
-func isExhausted(seen Result) bool {
-	return slices.Contains(seen.Drops, Drop{element.ReasonNATExhausted})
+// room is why an entry may not have another session; empty: it may.
+func (r *run) room(e *entry, f flow, by *entry) (reason string) {
+	switch n := e.nat; {
+	case n.limited(e.flow, false, r.now) && !r.mayCountLess(n, f, by):
+		return n.element.Limits.Reason
+	case n.full(r.now) || n.crowded(e, f.dst, r.now):
+		return element.ReasonNATExhausted
+	default:
+		return r.gaveUp(n, f, by)
+	}
+}
+
+// refuses are the reasons for which a NAPT begins no session.
+func (n *nat) refuses() []string {
+	if l := n.element.Limits; l.Reason != "" {
+		return []string{l.Reason, element.ReasonNATExhausted}
+	}
+	return []string{element.ReasonNATExhausted}
+}
+
+// mayRefuse tells whether an engine dropped a packet for a reason for which NAPTs begin no session.
+func (c *Chain) mayRefuse(seen Result) bool {
+	return slices.ContainsFunc(c.nats(), func(n *nat) bool {
+		return slices.ContainsFunc(n.refuses(), func(reason string) bool { return slices.Contains(seen.Drops, Drop{reason}) })
+	})
 }

@@ -23,8 +23,8 @@ const (
 	// MismatchChoice: a NAPT's choice was none that it allows.
 	MismatchChoice Kind = "choice"
 	// MismatchExhausted: the engine dropped as nat-exhausted where a port is
-	// free. Allowed to engines that split the ports among shards; the chain went on as if
-	// the NAPT had found none.
+	// free, or for a subscriber's limit that is not reached. Allowed to engines that split the ports among shards, or
+	// count what other workers have not reclaimed; the chain went on as if the NAPT had found none.
 	MismatchExhausted Kind = "exhausted"
 )
 
@@ -42,11 +42,11 @@ func (m Mismatch) String() string { return fmt.Sprintf("%s: %s", m.Kind, m.Detai
 // to send may mix interfaces as they like; the result is returned by interface.
 func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen Seen) (Result, []Mismatch) {
 	seen.Out = byInterface(seen.Out)
-	r := c.runAgainst(now, iface, frame, seen, false)
+	r := c.runAgainst(now, iface, frame, seen, nil)
 	diff := compare(r.res, seen.Result)
-	if len(diff) > 0 && isExhausted(seen.Result) {
+	if len(diff) > 0 && c.mayRefuse(seen.Result) {
 		r.abandon()
-		r = c.runAgainst(now, iface, frame, seen, true)
+		r = c.runAgainst(now, iface, frame, seen, seen.Drops)
 		diff = compare(r.res, seen.Result)
 	}
 	r.accept()
@@ -54,15 +54,18 @@ func (c *Chain) ProcessAgainst(now time.Duration, iface int, frame []byte, seen 
 		diff = append(diff, Mismatch{MismatchChoice, d})
 	}
 	if len(r.gave) > 0 {
-		diff = append(diff, Mismatch{MismatchExhausted, fmt.Sprintf("%s had a port left", strings.Join(r.gave, ", "))})
+		diff = append(diff, Mismatch{MismatchExhausted, fmt.Sprintf("%s had a port and room left", strings.Join(r.gave, ", "))})
 	}
 	return r.res, diff
 }
 
-// runAgainst is a run with an engine's choices. exhausted: where it made none, NAPTs find no port and no room.
-func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen, exhausted bool) *run {
+// runAgainst is a run with an engine's choices. Where it made none, NAPTs refuse flows for one of the reasons that are theirs.
+func (c *Chain) runAgainst(now time.Duration, iface int, frame []byte, seen Seen, refusals []Drop) *run {
 	r := c.newRun(now, nil)
-	r.against, r.exhausted, r.subscribers = true, exhausted, slices.Clone(seen.Subscribers)
+	r.against, r.refusals, r.subscribers = true, refusals, slices.Clone(seen.Subscribers)
+	for _, n := range c.nats() {
+		n.shares = n.shares || slices.ContainsFunc(seen.Choices, func(c Choice) bool { return len(c.NAPTs) > 1 && slices.Contains(c.NAPTs, n.name) })
+	}
 	for _, c := range seen.Choices {
 		r.told = append(r.told, &told{Choice: c})
 	}

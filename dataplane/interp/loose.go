@@ -192,10 +192,12 @@ func (r *run) rename(all []renamed) bool {
 func rename(all []renamed) {
 	for _, c := range all {
 		delete(c.e.nat.inside, c.e.flow)
+		c.e.nat.count(c.e, -1)
 	}
 	for _, c := range all {
 		c.e.flow = c.to
 		c.e.nat.inside[c.to] = c.e
+		c.e.nat.count(c.e, 1)
 	}
 }
 

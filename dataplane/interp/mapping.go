@@ -79,18 +79,20 @@ func (n *nat) forget(now time.Duration) {
 				n.expires(e, s)
 				continue
 			}
-			n.end(e, to)
+			n.end(e, to, s.end(e.flow.proto))
 		}
 	}
 }
 
-// end ends a session for good, and its entry if that has no other.
-func (n *nat) end(e *entry, to remote) {
+// end ends a session for good, which was over at a time, and its entry if that has no other.
+func (n *nat) end(e *entry, to remote, over time.Duration) {
+	n.ended(e, over)
 	delete(e.sessions, to)
-	n.held--
+	n.countSessions(e, -1)
 	if len(e.sessions) == 0 {
 		delete(n.inside, e.flow)
 		delete(n.outside, n.seatOf(e))
+		n.countPort(e, -1)
 	}
 }
 
@@ -100,7 +102,7 @@ func (n *nat) open(r *run, e *entry, to remote) *session {
 	r.join(e, to, s)
 	e.sessions[to] = s
 	if was == nil {
-		n.held++
+		n.countSessions(e, 1)
 	}
 	n.expires(e, s)
 	r.undoable(func() {
@@ -110,7 +112,7 @@ func (n *nat) open(r *run, e *entry, to remote) *session {
 			return
 		}
 		delete(e.sessions, to)
-		n.held--
+		n.countSessions(e, -1)
 	})
 	return s
 }

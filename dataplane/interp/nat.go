@@ -25,7 +25,13 @@ type nat struct {
 	overlaps bool
 	inside   map[flow]*entry // by what of a packet from inside tells its mapping: see key
 	outside  map[seat]*entry // by what it is translated to
+	shares   bool            // an engine makes one session for flows of this and other NAPTs
 	held     int             // sessions of all entries, live or not
+	used     map[uint32]*use // what subscribers have of that, by prefix
+	// homes are the entries with ports of an inside address, live or not.
+	homes map[uint32]map[*entry]bool
+	// rests are the endpoints that were in use, of entries that are not kept.
+	rests map[endpoint]rested
 	// cursor is where the search for a free port starts. It is not state of the
 	// NAT: which port it chooses is its own choice.
 	cursor map[uint8]int
@@ -86,7 +92,8 @@ type entry struct {
 func newNAT(name string, e element.NAPT, overlaps bool) *nat {
 	n := &nat{
 		name: name, element: e, cursor: map[uint8]int{}, overlaps: overlaps,
-		inside: map[flow]*entry{}, outside: map[seat]*entry{},
+		inside: map[flow]*entry{}, outside: map[seat]*entry{}, used: map[uint32]*use{}, rests: map[endpoint]rested{},
+		homes: map[uint32]map[*entry]bool{},
 	}
 	for _, a := range e.Pool {
 		n.pool = append(n.pool, num(a))
@@ -120,7 +127,7 @@ func (n *nat) resume(before meaning) meaning {
 		if !e.loose && old.reserves(e.out) {
 			delete(old.inside, e.flow)
 			delete(old.outside, old.seatOf(e))
-			old.held -= len(e.sessions)
+			old.count(e, -1)
 		}
 	}
 	return old
@@ -184,7 +191,7 @@ func (c *Chain) Evict(now time.Duration, b Binding) error {
 		case !s.evictable(f.proto, now):
 			return fmt.Errorf("%s may not end the entry for %v → %v: protocol %d, answered: %t, idle for %v", b.Node, b.Inside, b.Remote, b.Proto, s.tcp.answered, now-s.last)
 		}
-		n.end(e, f.remote())
+		n.end(e, f.remote(), now)
 		return nil
 	}
 	for _, l := range c.balancers() {
@@ -265,14 +272,19 @@ func (n *nat) reserves(at endpoint) bool {
 
 // allowed tells whether a new entry of the flow may take the endpoint.
 func (n *nat) allowed(f flow, at endpoint, now time.Duration) bool {
-	return n.owns(at) && n.holder(f, at, now) == nil
+	return n.owns(at) && n.holder(f, at, now) == nil && !n.resting(f, at, now) && n.paired(f, at, now)
 }
 
 // choose is the next allowed endpoint for a flow.
 func (n *nat) choose(f flow, now time.Duration) (endpoint, bool) {
-	for range n.size() {
-		i := n.cursor[f.proto] % n.size()
-		n.cursor[f.proto] = i + 1
+	first, size := 0, n.size()
+	if home, ok := n.home(f, now); ok { // the others are not allowed
+		size /= len(n.pool)
+		first = slices.Index(n.pool, home) * size
+	}
+	for range size {
+		i := first + n.cursor[f.proto]%size
+		n.cursor[f.proto]++
 		if at := n.endpointAt(f.proto, i); n.allowed(f, at, now) {
 			return at, true
 		}
@@ -309,9 +321,11 @@ func (n *nat) add(r *run, key flow, at endpoint, loose bool, by *entry) *entry {
 	}
 	n.evict(r, key, at)
 	n.inside[key], n.outside[n.seatOf(e)] = e, e
+	n.countPort(e, 1)
 	r.undoable(func() {
 		delete(n.inside, key)
 		delete(n.outside, n.seatOf(e))
+		n.countPort(e, -1)
 	})
 	r.follow(e, by)
 	return e
@@ -327,10 +341,16 @@ func (n *nat) evict(r *run, f flow, at endpoint) {
 func (n *nat) remove(r *run, e *entry) {
 	delete(n.inside, e.flow)
 	delete(n.outside, n.seatOf(e))
-	n.held -= len(e.sessions)
+	n.count(e, -1)
+	before, had := n.rests[e.out]
+	n.ended(e, n.death(e))
 	r.undoable(func() {
+		n.rests[e.out] = before
+		if !had {
+			delete(n.rests, e.out)
+		}
 		n.inside[e.flow], n.outside[n.seatOf(e)] = e, e
-		n.held += len(e.sessions)
+		n.count(e, 1)
 		for _, s := range e.sessions {
 			n.expires(e, s)
 		}
@@ -430,22 +450,25 @@ func (r *run) fromInside(n *nat, p *packet) string {
 	e, s := n.session(f, r.now)
 	switch {
 	case e == nil:
-		at, loose, ok := r.chosen(n, f, p.by.from())
-		if !ok {
-			return element.ReasonNATExhausted
+		at, loose, reason := r.chosen(n, f, p.by.from())
+		if reason != "" {
+			return reason
 		}
 		e = n.add(r, n.key(f), at, loose, p.by.from())
 		s = n.open(r, e, f.remote())
 		r.note("new binding %v → %v for %v", n.binding(f).Inside, at.addrPort(), n.binding(f).Remote)
 	case s == nil:
 		r.settle(e, f, p.by.from())
-		if !r.room(e, f, p.by.from()) {
-			return element.ReasonNATExhausted
+		if reason := r.room(e, f, p.by.from()); reason != "" {
+			return reason
 		}
 		s = n.open(r, e, f.remote())
 		r.note("binding %v → %v, now for %v, too", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
 	default:
 		r.settle(e, f, p.by.from())
+		if reason := r.limitedAgain(n, f, p.by.from()); reason != "" {
+			return reason
+		}
 		r.note("binding %v → %v for %v", n.binding(f).Inside, e.out.addrPort(), n.binding(f).Remote)
 	}
 	n.use(r, e, s, p.ip, element.NAPTInside)
@@ -466,8 +489,8 @@ func (r *run) fromOutside(n *nat, p *packet) string {
 	}
 	s := n.sessionOf(e, remote{f.src, f.sport}, r.now)
 	if s == nil {
-		if !r.room(e, n.fromInside(e, f), e.source) {
-			return element.ReasonNATExhausted
+		if reason := r.room(e, n.fromInside(e, f), e.source); reason != "" {
+			return reason
 		}
 		s = n.open(r, e, remote{f.src, f.sport})
 	}

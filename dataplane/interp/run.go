@@ -28,7 +28,7 @@ type run struct {
 	told    []*told
 	// subscribers are the engine's that no meter has yet.
 	subscribers []Subscriber
-	exhausted   bool     // where it made no choice, NAPTs have none
+	refusals    []Drop   // why NAPTs that made no choice may have refused one
 	denied      []string // choices that were not allowed
 	gave        []string // NAPTs that made none
 }

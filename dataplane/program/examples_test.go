@@ -63,6 +63,8 @@ var acceptedExamples = []example{
 		firstLeg(p).Outcome = &programpb.Leg_Segment{Segment: 1}
 		p.Segments[2].Classes[0].Legs[0].Outcome = &programpb.Leg_Generator{}
 	}, nil},
+	{"paired", func(p *programpb.Program) { p.Tables[0].Paired = true }, nil},
+	{"port-rest-a-week", func(p *programpb.Program) { p.Tables[0].PortRestMs = 604_800_000 }, nil},
 	{"two-tables", stateTables(2), nil},
 	{"a-long-name", func(p *programpb.Program) {
 		seg0(p).Name = "from a, which has a name longer than what a message shows of it"
@@ -95,6 +97,7 @@ var countExamples = []example{
 
 var indexExamples = []example{
 	{"interface-segment", func(p *programpb.Program) { p.Interfaces[0].Segment = 3 }, []string{"interfaces[0] (in): segment is 3, but there are only 3"}},
+	{"port-rest-604800001", func(p *programpb.Program) { p.Tables[0].PortRestMs = 604_800_001 }, []string{"tables[0] (nat): port_rest_ms is 604800001, want at most 604800000"}},
 	{"run-table", func(p *programpb.Program) { p.Runs[0].Table = 1 }, []string{"runs[0] (nat): table is 1, but there are only 1"}},
 	{"run-segment", func(p *programpb.Program) { p.Runs[0].Segment = 3 }, []string{"runs[0] (nat): segment is 3, but there are only 3"}},
 	{"run-single", func(p *programpb.Program) { p.Runs[0].Single = []uint32{0, 1} }, []string{"runs[0] (nat): single[1] is 1, but there are only 1"}},

@@ -77,7 +77,13 @@ var operations = map[reflect.Type]operation{
 		text: func(p *Program, o *programpb.Op) string {
 			return "translate " + p.GetRuns()[o.GetStateForward()].GetName()
 		},
-		unless: func(*Program, *programpb.Op) []string { return []string{"nat-exhausted", "nat-unsupported"} },
+		unless: func(p *Program, o *programpb.Op) []string {
+			reasons := []string{"nat-exhausted", "nat-unsupported"}
+			if i := p.GetRuns()[o.GetStateForward()].GetSubscribers(); i > 0 {
+				reasons = append(reasons, p.GetReasons()[p.GetSubscribers()[i-1].GetReason()])
+			}
+			return reasons
+		},
 	},
 	reflect.TypeFor[*programpb.Op_Count](): {
 		kind: Note,

@@ -117,7 +117,7 @@ func TestTheRulesAreThoseOfTheExamplesThatTheEngineReadsToo(t *testing.T) {
 		}
 	}
 	var index strings.Builder
-	for _, e := range slicesOf(acceptedExamples, countExamples, indexExamples, tableExamples, legExamples, inspectExamples, meterExamples, balancerExamples, trackingExamples, translationExamples, flowExamples) {
+	for _, e := range slicesOf(acceptedExamples, countExamples, indexExamples, tableExamples, legExamples, inspectExamples, meterExamples, balancerExamples, trackingExamples, subscriberExamples, translationExamples, flowExamples) {
 		p := sample()
 		e.spoil(p)
 		fmt.Fprintf(&index, "%s\t%s\n", e.name, strings.Join(e.says, "\t"))

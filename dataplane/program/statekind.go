@@ -3,6 +3,7 @@ package program
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
@@ -48,6 +49,12 @@ var naptTables = stateKind{
 		}
 		for _, r := range t.GetReserved() {
 			text += fmt.Sprintf(", not %s %s:%d-%d", map[uint32]string{protoTCP: "tcp", protoUDP: "udp"}[r.GetProto()], address(r.GetAddress()), r.GetFirst(), r.GetLast())
+		}
+		if t.GetPaired() {
+			text += ", paired"
+		}
+		if t.GetPortRestMs() > 0 {
+			text += fmt.Sprintf(", ports rest %s", time.Duration(t.GetPortRestMs())*time.Millisecond)
 		}
 		return text
 	},

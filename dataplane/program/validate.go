@@ -47,6 +47,7 @@ func Validate(p *programpb.Program) error {
 		v.counts,
 		func() error { return each(p.GetInterfaces(), v.iface) },
 		func() error { return each(p.GetTables(), v.stateTable) },
+		func() error { return each(p.GetSubscribers(), v.subscribers) },
 		func() error { return each(p.GetRuns(), v.run) },
 		func() error { return each(p.GetGenerators(), v.generator) },
 		func() error { return each(p.GetObservations(), v.observation) },
@@ -75,6 +76,8 @@ func (v validator) counts() error {
 		count("observations", len(v.p.GetObservations()), maxObservations),
 		distinct("tables", v.p.GetTables()),
 		distinct("runs", v.p.GetRuns()),
+		count("subscribers", len(v.p.GetSubscribers()), MaxSubscriberSets),
+		distinct("subscribers", v.p.GetSubscribers()),
 	)
 }
 
@@ -151,6 +154,9 @@ func naptTable(at string, t *programpb.StateTable) error {
 	if m := t.GetMapping(); m < 0 || m > programpb.Dependence_ENDPOINT_INDEPENDENT {
 		return fmt.Errorf("%s: mapping is %d, want 0..%d", at, m, programpb.Dependence_ENDPOINT_INDEPENDENT)
 	}
+	if ms := t.GetPortRestMs(); ms > maxIdleMs {
+		return fmt.Errorf("%s: port_rest_ms is %d, want at most %d", at, ms, maxIdleMs)
+	}
 	if f := t.GetFiltering(); f < 0 || f > t.GetMapping() {
 		return fmt.Errorf("%s: filtering is %d, want at most the mapping, which is %d", at, f, t.GetMapping())
 	}
@@ -177,6 +183,7 @@ func (v validator) run(i int, r *programpb.Run) error {
 		index(at, "segment", r.GetSegment(), len(v.p.GetSegments())),
 		count(at+": single", len(r.GetSingle()), MaxRuns),
 		each(r.GetSingle(), func(j int, run uint32) error { return index(at, fmt.Sprintf("single[%d]", j), run, len(v.p.GetRuns())) }),
+		atMost(at, "subscribers", r.GetSubscribers(), uint32(len(v.p.GetSubscribers()))),
 	)
 }
 

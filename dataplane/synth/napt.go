@@ -190,7 +190,7 @@ func (w *walker) joinable(node int) bool {
 // joins tells whether the flow stands exactly as the last run left it, by a NAPT that behaves alike: NAPTs with the same mapping and filtering
 // have the same sessions and mappings.
 func (n *napt) joins(w *walker, t *tcu) bool {
-	if len(t.runs) == 0 {
+	if len(t.runs) == 0 || n.Paired { // whose flows leave by one address is told by the address that the run before chose
 		return false
 	}
 	last := w.runs.last(t.runs[len(t.runs)-1])

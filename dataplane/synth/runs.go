@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sinter-nfv/sinter/dataplane/element"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -75,6 +76,7 @@ func (n *napt) capacity() int { return len(n.Pool) * (int(n.PortMax) - int(n.Por
 // keep implements keeping.
 func (n *napt) keep(_ *emitter, t *programpb.StateTable) {
 	t.PortMin, t.PortMax, t.MaxSessions = uint32(n.PortMin), uint32(n.PortMax), uint32(n.MaxSessions)
+	t.PortRestMs, t.Paired = ms(n.Quarantine), n.Paired
 	t.Mapping, t.Filtering = programpb.Dependence(n.Mapping), programpb.Dependence(n.Filtering)
 	for _, a := range n.Pool {
 		last := len(t.Pool) - 1
@@ -121,10 +123,27 @@ func (e *emitter) tables() {
 			}
 			names = append(names, e.w.g.Nodes[node].Name)
 		}
+		r.Subscribers = e.subscribers(run[0])
 		r.TcpMs, r.TcpTransitoryMs, r.UdpMs, r.IcmpMs = ms(to.TCP), ms(to.TCPTransitory), ms(to.UDP), ms(to.ICMP)
 		e.p.Runs = append(e.p.Runs, r)
 		e.r.Runs = append(e.r.Runs, Run{Name: r.Name, NAPTs: names, Table: e.p.Tables[r.Table].Name})
 	}
+}
+
+// subscribers is whose the sessions of a run are that begins with a NAPT, as Run has it. Behind it are no subscribers.
+func (e *emitter) subscribers(node int) uint32 {
+	l, name := e.w.napt(node).Limits, e.w.g.Nodes[node].Name
+	if l == (element.SubscriberLimits{}) {
+		return 0
+	}
+	i := slices.IndexFunc(e.p.Subscribers, func(s *programpb.SubscriberLimits) bool { return s.Name == name })
+	if i < 0 {
+		i = len(e.p.Subscribers)
+		e.p.Subscribers = append(e.p.Subscribers, &programpb.SubscriberLimits{
+			Name: name, PrefixLen: uint32(l.PrefixLen), MaxSessions: uint32(l.MaxSessions), MaxPorts: uint32(l.MaxPorts), Reason: e.drop(l.Reason).GetChain(),
+		})
+	}
+	return uint32(i + 1)
 }
 
 func ms(d time.Duration) uint32 { return uint32(d.Milliseconds()) }

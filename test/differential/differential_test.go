@@ -156,7 +156,10 @@ func (r *rig) traffic(ctx context.Context, seed uint64, n int) error {
 			t.saw(p, left[i])
 		}
 	}
-	return r.finish(ctx, now)
+	if err := r.finish(ctx, now); err != nil {
+		return err
+	}
+	return r.forget(ctx, now)
 }
 
 // pause is the time between two batches: mostly short, sometimes about as long as a timeout.

@@ -3,8 +3,10 @@ package differential
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/graph/wiring"
 )
 
 func drawNAPT(d *drawer, _ [2]int) (left, right side) {
@@ -18,11 +20,32 @@ func drawNAPT(d *drawer, _ [2]int) (left, right side) {
 	return in, out
 }
 
+// limitFirst takes the limits of NAPTs that another one leads to, as the compiler does: what comes to them is not of subscribers.
+func (d *drawer) limitFirst() {
+	for _, i := range wiring.Behind(d.g.Nodes) {
+		n := d.g.Nodes[i].Element.(element.NAPT)
+		n.Limits = element.SubscriberLimits{}
+		d.g.Nodes[i].Element = n
+	}
+}
+
+// subscribers draws limits that a traffic of a few hundred packets meets.
+func (d *drawer) subscribers() element.SubscriberLimits {
+	return element.SubscriberLimits{
+		PrefixLen: []int{32, 32, 24, 8, 1}[d.int("subscribers", 0, 4)], MaxSessions: d.int("sessions", 1, 60), MaxPorts: d.int("ports of each", 1, 30),
+		Reason: d.name("nat") + subscriberLimit,
+	}
+}
+
 // maxNAPTs bounds the NAPTs among other functions.
 const maxNAPTs = 3
 
 // translator draws a NAPT with a pool of up to most addresses, large enough not to run out.
 func (d *drawer) translator(most int) (inside, outside side) {
+	return d.napt(d.name("nat"), d.pool(most))
+}
+
+func (d *drawer) pool(most int) element.NAPT {
 	d.napts++
 	n := element.NAPT{Timeouts: d.timeouts(), MaxSessions: 1 << 17}
 	for i := range d.int("pool", 4, most) {
@@ -32,9 +55,16 @@ func (d *drawer) translator(most int) (inside, outside side) {
 	r := ranges[d.int("port range", 0, len(ranges)-1)]
 	n.PortMin, n.PortMax = r[0], r[1]
 	d.behave(&n)
+	n.Paired = d.one("paired", 4)
+	if d.one("ports rest", 4) {
+		n.Quarantine = time.Duration(d.int("seconds", 1, 20)) * time.Second
+	}
+	if d.one("limits subscribers", 4) {
+		n.Limits = d.subscribers()
+	}
 	d.bases = append(d.bases, n.Pool[0], n.Pool[1])
 	d.ports = append(d.ports, uint64(r[0]), uint64(r[0])+128, 40000)
-	return d.napt(d.name("nat"), n)
+	return n
 }
 
 // timeouts are often those of the NAPTs, else twice or half as long.

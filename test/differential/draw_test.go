@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -59,6 +60,7 @@ func drawChain(t *rapid.T, s shape) *graph.Graph {
 		d.bases = append(d.bases, netip.MustParseAddr(a))
 	}
 	s.draw(d)
+	d.limitFirst()
 	d.g.Chain = fmt.Sprint(s.name, " ", d.int("lots", 0, 3)) // four names in a row are all of the first two lots
 	for i := range d.g.Interfaces {
 		f := &d.g.Interfaces[i]
@@ -222,6 +224,12 @@ func (d *drawer) smallPool() {
 		Timeouts: timeouts, MaxSessions: 4096,
 	}
 	d.behave(&n)
+	if d.one("ports rest", 3) {
+		n.Quarantine = time.Duration(d.int("seconds", 1, 20)) * time.Second
+	}
+	if d.one("limits subscribers", 2) {
+		n.Limits = d.subscribers()
+	}
 	in, out := d.napt(d.name("nat"), n)
 	d.link(a, in)
 	d.link(d.join(out, 0, 2, [2]int{0, 1}), b)

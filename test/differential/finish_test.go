@@ -53,6 +53,11 @@ func (r *rig) finish(ctx context.Context, now time.Duration) error {
 		return err
 	}
 	diff = append(diff, sessions...)
+	subscribers, err := r.compareSubscribers(ctx, stats)
+	if err != nil {
+		return err
+	}
+	diff = append(diff, subscribers...)
 	if r.cut == partitionByHash {
 		wrong, err := r.compareShards(ctx)
 		if err != nil {

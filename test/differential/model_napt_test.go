@@ -54,8 +54,19 @@ func (m *model) mapped(table uint32, f flow) (netip.AddrPort, bool) {
 	return netip.AddrPort{}, false
 }
 
-// occupied tells whether a flow may not have an outside address and port, as others have it.
+// occupied tells whether a flow may not have an outside address and port, as others have it or had it a short while ago.
 func (m *model) occupied(table uint32, f flow, at netip.AddrPort) bool {
+	if rest := time.Duration(m.p.GetTables()[table].GetPortRestMs()) * time.Millisecond; rest > 0 && ported(f.proto) {
+		end := endpoint{proto: f.proto, at: at}
+		if until, rested := m.tables[table].used[end]; rested && m.now-until < rest {
+			return true
+		}
+		for _, b := range m.tables[table].inside {
+			if b.proto == f.proto && b.out == at && m.now-m.expiry(b) < rest {
+				return true
+			}
+		}
+	}
 	if !ported(f.proto) || !m.shares(table) {
 		b := m.tables[table].outside[m.endpointOf(table, f.proto, at, f.remote)]
 		return b != nil && m.live(b)
@@ -66,6 +77,19 @@ func (m *model) occupied(table uint32, f flow, at netip.AddrPort) bool {
 		}
 	}
 	return false
+}
+
+// paired tells whether a flow with ports may have an outside address, as far as its host has one.
+func (m *model) paired(table uint32, f flow, at netip.Addr) bool {
+	if !m.p.GetTables()[table].GetPaired() {
+		return true
+	}
+	for _, b := range m.tables[table].inside {
+		if ported(b.proto) && b.inside.Addr() == f.inside.Addr() && m.live(b) {
+			return b.out.Addr() == at
+		}
+	}
+	return true
 }
 
 // crowded tells whether a mapping may have no other flow with the remote's address.
@@ -79,10 +103,10 @@ func (m *model) crowded(table uint32, f flow) bool {
 	return m.p.GetTables()[table].GetFiltering() == programpb.Dependence_ADDRESS_DEPENDENT && n >= 64
 }
 
-// begun is a binding that begins with a packet from outside; nil: the filter does not let it. Full: there are too many.
-func (m *model) begun(table uint32, proto uint8, at, remote netip.AddrPort) (b *binding, full bool) {
+// begun is a binding that begins with a packet from outside; nil: the filter does not let it, or there is a reason.
+func (m *model) begun(table uint32, proto uint8, at, remote netip.AddrPort) (b *binding, reason string) {
 	if proto != packets.ProtoTCP && proto != packets.ProtoUDP {
-		return nil, false
+		return nil, ""
 	}
 	filter := m.p.GetTables()[table].GetFiltering()
 	for _, known := range m.tables[table].inside {
@@ -92,12 +116,15 @@ func (m *model) begun(table uint32, proto uint8, at, remote netip.AddrPort) (b *
 			continue
 		}
 		f := flow{known.run, proto, known.inside, remote}
-		if m.crowded(table, f) {
-			return nil, true
+		if reason, limited := m.limited(f, false); limited {
+			return nil, reason
 		}
-		return m.bind(table, f, at), false
+		if m.crowded(table, f) {
+			return nil, "nat-exhausted"
+		}
+		return m.bind(table, f, at), ""
 	}
-	return nil, false
+	return nil, ""
 }
 
 func ported(proto uint8) bool {
@@ -117,6 +144,7 @@ type bindings struct {
 	inside  map[flow]*binding
 	outside map[endpoint]*binding
 	cursor  int
+	used    map[endpoint]time.Duration // until when ports were of bindings that are not kept
 }
 
 // connection is what a binding knows of TCP: whether it was answered from outside, whether inside acknowledged that, whether it ends;
@@ -130,7 +158,10 @@ type connection struct {
 	shift                [2]int // -1: no scale
 }
 
-func (m *model) live(b *binding) bool {
+func (m *model) live(b *binding) bool { return m.now <= m.expiry(b) }
+
+// expiry is when a binding has been idle for too long.
+func (m *model) expiry(b *binding) time.Duration {
 	run := m.p.GetRuns()[b.run]
 	ms := run.GetUdpMs() // also of protocols without ports
 	switch {
@@ -141,7 +172,7 @@ func (m *model) live(b *binding) bool {
 	case b.proto == packets.ProtoTCP:
 		ms = run.GetTcpTransitoryMs()
 	}
-	return m.now-b.last <= time.Duration(ms)*time.Millisecond
+	return b.last + time.Duration(ms)*time.Millisecond
 }
 
 // from is the live binding of a flow from inside.
@@ -322,6 +353,9 @@ func (m *model) forward(s *shot, run uint32) (reason string) {
 	b := m.from(table, f)
 	if b == nil {
 		out, ok := m.mapped(table, f)
+		if reason, limited := m.limited(f, !ok); limited {
+			return reason
+		}
 		if !ok {
 			out, ok = m.choose(table, f)
 		}
@@ -358,6 +392,12 @@ func (m *model) bind(table uint32, f flow, out netip.AddrPort) *binding {
 	t := &m.tables[table]
 	at := m.endpointOf(table, f.proto, out, f.remote)
 	wasFlow, wasOut := t.inside[f], t.outside[at]
+	for _, was := range []*binding{wasFlow, wasOut} {
+		if was != nil {
+			end := endpoint{proto: was.proto, at: was.out}
+			t.used[end] = max(t.used[end], m.expiry(was))
+		}
+	}
 	b := &binding{flow: f, out: out, last: m.now, tcp: connection{shift: [2]int{-1, -1}}}
 	if wasFlow != nil {
 		if there := m.endpointOf(table, f.proto, wasFlow.out, f.remote); t.outside[there] == wasFlow {
@@ -392,7 +432,7 @@ func (m *model) choose(table uint32, f flow) (netip.AddrPort, bool) {
 	for range ports * len(addrs) {
 		t.cursor = (t.cursor + 1) % (ports * len(addrs))
 		out := netip.AddrPortFrom(packets.Addr(addrs[t.cursor/ports]), uint16(int(p.GetPortMin())+t.cursor%ports))
-		if !m.occupied(table, f, out) && !reserved(p, f.proto, out) {
+		if !m.occupied(table, f, out) && !reserved(p, f.proto, out) && m.paired(table, f, out.Addr()) {
 			return out, true
 		}
 	}
@@ -429,9 +469,9 @@ func (m *model) back(s *shot, table uint32) (left bool) {
 		src, dst := ends(s.ip)
 		b = m.to(table, s.ip[9], dst, src)
 		if b == nil {
-			var full bool
-			if b, full = m.begun(table, s.ip[9], dst, src); full {
-				return m.drop("nat-exhausted")
+			var reason string
+			if b, reason = m.begun(table, s.ip[9], dst, src); reason != "" {
+				return m.drop(reason)
 			}
 		}
 		if b != nil {

@@ -96,6 +96,11 @@ func newRigFrom(g, from *graph.Graph) (*rig, error) {
 	if metered(g) {
 		r.workers = 1 // several share a bucket by chunks (docs/elements.md)
 	}
+	for _, s := range res.Program.GetSubscribers() {
+		if min(s.GetMaxSessions(), s.GetMaxPorts()) < manyOfAHost {
+			r.workers = 1 // one counts what another has not reclaimed yet
+		}
+	}
 	for _, n := range g.Nodes {
 		if t, ok := n.Element.(element.Track); ok && t.Max < manyFlows {
 			r.workers = 1 // each has a share of the room
@@ -359,7 +364,7 @@ func earlyDiscard(want, seen interp.Result, diff []interp.Mismatch) bool {
 	for _, d := range want.Drops {
 		if i := slices.Index(rest, d); i >= 0 {
 			rest = slices.Delete(rest, i, i+1)
-		} else if d.Reason != element.ReasonNATUnsupported && d.Reason != element.ReasonNATExhausted && !ofBalancer(d.Reason) && !strings.HasSuffix(d.Reason, "/full") {
+		} else if d.Reason != element.ReasonNATUnsupported && d.Reason != element.ReasonNATExhausted && !ofBalancer(d.Reason) && !strings.HasSuffix(d.Reason, "/full") && !strings.HasSuffix(d.Reason, subscriberLimit) {
 			return false
 		}
 	}
@@ -371,9 +376,15 @@ func earlyDiscard(want, seen interp.Result, diff []interp.Mismatch) bool {
 func (r *rig) droppedWithinRun(want interp.Result) bool {
 	return slices.ContainsFunc(r.res.Runs, func(run synth.Run) bool { return len(run.NAPTs) > 1 }) &&
 		slices.ContainsFunc(want.Drops, func(d interp.Drop) bool {
-			return d.Reason == element.ReasonNATUnsupported || d.Reason == element.ReasonNATExhausted
+			return d.Reason == element.ReasonNATUnsupported || d.Reason == element.ReasonNATExhausted || strings.HasSuffix(d.Reason, subscriberLimit)
 		})
 }
+
+// manyOfAHost is more than one host has of sessions in a chain's traffic.
+const manyOfAHost = 4096
+
+// subscriberLimit ends the reasons for which NAPTs begin no flow of a subscriber.
+const subscriberLimit = "/subscriber-limit"
 
 // ofBalancer tells whether a reason is one for which a balancer finds no session or makes none.
 func ofBalancer(reason string) bool {
@@ -416,58 +427,6 @@ func (r *rig) arpAnswer(p sent) ([]byte, bool) {
 	copy(mac[:], r.g.Interfaces[p.iface].MAC)
 	return packets.Ethernet(sender, mac, v.Tags, packets.EtherARP, packets.ARP(packets.ARPReply,
 		mac, binary.BigEndian.Uint32(b[24:]), sender, binary.BigEndian.Uint32(b[14:])), nil), true
-}
-
-// foundNoPort tells whether a difference is a NAPT that found no port where the oracle did.
-func foundNoPort(d interp.Mismatch) bool { return d.Kind == interp.MismatchExhausted }
-
-// shardFull tells whether some shard of the engine has all its ports in use.
-func (r *rig) shardFull(ctx context.Context) bool {
-	for table, t := range r.res.Program.GetTables() {
-		if len(t.GetPool()) == 0 {
-			continue
-		}
-		sessions, err := r.engine.Sessions(ctx, uint32(table), 1<<20)
-		if err != nil {
-			return false
-		}
-		type shard struct{ proto, shard uint32 }
-		used, ends := map[shard]int{}, map[netip.AddrPort]map[shard]bool{}
-		shards, ports := shardsOf(t)
-		for _, s := range sessions {
-			k, room := shard{s.GetProto(), s.GetShard() % uint32(shards)}, ports
-			if t.GetMapping() != programpb.Dependence_ADDRESS_AND_PORT_DEPENDENT && ported(uint8(k.proto)) {
-				at := netip.AddrPortFrom(packets.Addr(s.GetOutsideAddress()), uint16(s.GetOutsidePort()))
-				if ends[at] == nil {
-					ends[at] = map[shard]bool{}
-				}
-				if ends[at][k] {
-					continue // another flow has it, too
-				}
-				ends[at][k] = true
-			}
-			if !ported(uint8(k.proto)) {
-				k.proto, room = 0, ports/8
-			}
-			if used[k]++; used[k] >= room {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// shardsOf are the shards of a table, 128 or so many that each has 64 ports of an address, and the ports that each has at least (docs/sharding.md).
-func shardsOf(t *programpb.StateTable) (shards, ports int) {
-	addresses := 0
-	for _, p := range t.GetPool() {
-		addresses += int(p.GetLast()-p.GetFirst()) + 1
-	}
-	n := int(t.GetPortMax()-t.GetPortMin()) + 1
-	for shards = 1; 2*shards <= 128 && n/(2*shards) >= 64; {
-		shards *= 2
-	}
-	return shards, addresses * (n / shards)
 }
 
 // explain is the mismatch in the chain's words.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -109,6 +110,20 @@ func (c *client) answered(text []byte) error {
 	}
 	if !bytes.Equal(got, text) {
 		return fmt.Errorf("sent %.40q, got %.40q", text, got)
+	}
+	return nil
+}
+
+// silent wants nothing back, neither a text nor an error, for as long as an answer would take many times over.
+func (c *client) silent() error {
+	if err := c.SetReadDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
+		return err
+	}
+	switch n, err := c.Read(make([]byte, 1500)); {
+	case err == nil:
+		return fmt.Errorf("got %d bytes, want none", n)
+	case !errors.Is(err, os.ErrDeadlineExceeded):
+		return err
 	}
 	return nil
 }

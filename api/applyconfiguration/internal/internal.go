@@ -27,6 +27,8 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Address
   scalar: string
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.AddressPooling
+  scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
   scalar: string
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.Affinity
@@ -1370,6 +1372,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Hairpinning
       default: Fixed
+    - name: limits
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTLimits
     - name: mapping
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.EndpointDependence
@@ -1387,12 +1392,19 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
           elementRelationship: atomic
+    - name: pooling
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressPooling
+      default: Arbitrary
     - name: portForwards
       type:
         list:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.PortForward
           elementRelationship: atomic
+    - name: portQuarantine
+      type:
+        namedType: com.github.sinter-nfv.sinter.api.v1alpha1.Duration
     - name: ports
       type:
         namedType: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTPorts
@@ -1424,6 +1436,19 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.sinter-nfv.sinter.api.v1alpha1.AddressSet
           elementRelationship: atomic
+- name: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTLimits
+  map:
+    fields:
+    - name: maxPorts
+      type:
+        scalar: numeric
+    - name: maxSessions
+      type:
+        scalar: numeric
+    - name: prefixLength
+      type:
+        scalar: numeric
+      default: 32
 - name: com.github.sinter-nfv.sinter.api.v1alpha1.NAPTPorts
   map:
     fields:

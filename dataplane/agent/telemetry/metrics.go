@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-nfv/sinter/dataplane/delivery"
 	"github.com/sinter-nfv/sinter/dataplane/health"
 	"github.com/sinter-nfv/sinter/dataplane/ipfix"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -58,6 +59,11 @@ var (
 	sessionsEvicted   = metric("sessions_evicted_total", "TCP openings that ended for another one: for want of a port or of room, or because too many were half open.", "table")
 
 	backendUp = metric("backend_up", "Whether a load balancer's backend is up, as the agent's checks tell.", "table", "backend")
+
+	subscribers        = metric("nat_subscribers", "Inside hosts or prefixes that have sessions of a NAPT with limits.", "nat")
+	subscriberSessions = metric("nat_subscriber_sessions", "Sessions of the ten subscribers that have most.", "nat", "subscriber")
+	subscriberPorts    = metric("nat_subscriber_ports", "Outside ports of the ten subscribers that have most sessions.", "nat", "subscriber", "protocol")
+	subscriberRefused  = metric("nat_subscriber_refused_packets", "Packets of such a subscriber dropped for a limit, since it has had sessions without a break.", "nat", "subscriber")
 
 	meterPackets = metric("meter_packets_total", "Packets measured by a meter of a rate limiter.", "table", "color")
 	meterBytes   = metric("meter_bytes_total", "Bytes of IP packets measured by a meter of a rate limiter.", "table", "color")
@@ -150,6 +156,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	if o := s.Now.Stats.GetObservation(); o != nil {
 		e.observation(o, c.Flows())
 	}
+	e.subscribers(s.Now.Stats)
 	e.cores(s)
 	e.gauge(shardsHeavy, float64(s.Balance.Heavy.Len()))
 	for _, g := range s.groups(nil) {
@@ -313,6 +320,20 @@ func (e exposition) observation(o *programpb.ObservationStats, exported ipfix.Co
 	e.counter(flowRecords, exported.Records, "sent")
 	e.counter(flowRecords, exported.Lost+o.GetLostRecords(), "lost")
 	e.counter(flowsLost, exported.LostPackets+o.GetLostPackets())
+}
+
+func (e exposition) subscribers(s *programpb.Stats) {
+	for _, n := range s.GetSubscribers() {
+		e.gauge(subscribers, float64(n.GetSubscribers()), n.GetName())
+		for _, h := range n.GetHeaviest() {
+			name := program.SubscriberName(h)
+			e.gauge(subscriberSessions, float64(h.GetSessions()), n.GetName(), name)
+			for protocol, ports := range map[string]uint32{"tcp": h.GetTcpPorts(), "udp": h.GetUdpPorts(), "icmp": h.GetIcmpPorts()} {
+				e.gauge(subscriberPorts, float64(ports), n.GetName(), name, protocol)
+			}
+			e.gauge(subscriberRefused, float64(h.GetRefused()), n.GetName(), name)
+		}
+	}
 }
 
 func (e exposition) colors(t *programpb.TableStats) {

@@ -11,6 +11,7 @@
 #include "sn_peering.h"
 #include "sn_request_flows.h"
 #include "sn_state_kind.h"
+#include "sn_subscribers.h"
 #include "sn_threads.h"
 #include "sn_transfer.h"
 
@@ -18,6 +19,7 @@
 #define SN_SESSIONS_DEFAULT 1000
 #define SN_SESSIONS_MAX	    65536
 #define SN_NEIGHBORS_MAX    16384
+#define SN_HEAVIEST	    10 /* subscribers */
 
 _Static_assert(SN_PORT_QUEUES_MAX >= SN_WORKERS_MAX, "a queue per worker");
 
@@ -213,6 +215,50 @@ static int report_tables(const struct sn_engine *engine, struct sn_arena *arena,
 	return 0;
 }
 
+static int report_heaviest(const struct sn_program *program, uint32_t set, struct sn_subscribers *subscribers,
+			   struct sn_arena *arena, Sinter__Program__V1__SubscriberStats *to)
+{
+	struct sn_subscriber heaviest[SN_HEAVIEST];
+	uint32_t n = sn_subscribers_heaviest(subscribers, set, heaviest, SN_HEAVIEST, &to->subscribers);
+
+	to->name = program->subscribers[set].name;
+	to->heaviest = SN_NEW_ARRAY(arena, Sinter__Program__V1__Subscriber,
+				    sinter__program__v1__subscriber__init, n);
+	if (to->heaviest == NULL)
+		return -1;
+	to->n_heaviest = n;
+	for (uint32_t i = 0; i < n; i++) {
+		Sinter__Program__V1__Subscriber *s = to->heaviest[i];
+
+		s->prefix = heaviest[i].prefix;
+		s->prefix_len = program->subscribers[set].prefix_len;
+		s->sessions = heaviest[i].sessions;
+		s->tcp_ports = heaviest[i].ports[SN_PROTO_TCP];
+		s->udp_ports = heaviest[i].ports[SN_PROTO_UDP];
+		s->icmp_ports = heaviest[i].ports[SN_PROTO_ICMP];
+		s->refused = heaviest[i].refused;
+	}
+	return 0;
+}
+
+static int report_subscribers(const struct sn_engine *engine, struct sn_arena *arena,
+			      Sinter__Program__V1__Stats *stats)
+{
+	const struct sn_program *program = sn_threads_plan(sn_engine_threads(engine))->program;
+
+	stats->subscribers =
+		SN_NEW_ARRAY(arena, Sinter__Program__V1__SubscriberStats,
+			     sinter__program__v1__subscriber_stats__init, program->n_subscribers);
+	if (stats->subscribers == NULL)
+		return -1;
+	stats->n_subscribers = program->n_subscribers;
+	for (uint32_t i = 0; i < program->n_subscribers; i++)
+		if (report_heaviest(program, i, sn_state_subscribers(sn_engine_state(engine)), arena,
+				    stats->subscribers[i]) != 0)
+			return -1;
+	return 0;
+}
+
 /* Where a shard is, and who else has to do with it. */
 static void report_place(const struct sn_engine *engine, uint32_t unit,
 			 Sinter__Program__V1__ShardStats *shard)
@@ -335,7 +381,8 @@ int sn_report_stats(const struct sn_engine *engine, const Sinter__Program__V1__G
 		return 0;
 	if (report_classes(plan->program, classes, arena, stats) != 0 ||
 	    report_counters(engine, counters, arena, stats) != 0 ||
-	    report_tables(engine, arena, stats) != 0 || sn_report_observation(engine, arena, stats) != 0)
+	    report_tables(engine, arena, stats) != 0 || report_subscribers(engine, arena, stats) != 0 ||
+	    sn_report_observation(engine, arena, stats) != 0)
 		return SN_NO_MEMORY;
 	return 0;
 }

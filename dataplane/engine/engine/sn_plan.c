@@ -115,8 +115,9 @@ void sn_plan_retire(struct sn_plan *plan, struct sn_totals *totals)
 static bool same_run(const struct sn_run *a, const struct sn_run *b)
 {
 	return strcmp(a->name, b->name) == 0 && a->table == b->table && a->max_sessions == b->max_sessions &&
-	       a->tcp_ns == b->tcp_ns && a->tcp_transitory_ns == b->tcp_transitory_ns &&
-	       a->udp_ns == b->udp_ns && a->icmp_ns == b->icmp_ns;
+	       a->subscribers == b->subscribers && a->tcp_ns == b->tcp_ns &&
+	       a->tcp_transitory_ns == b->tcp_transitory_ns && a->udp_ns == b->udp_ns &&
+	       a->icmp_ns == b->icmp_ns;
 }
 
 bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b)
@@ -125,6 +126,8 @@ bool sn_plan_same_state(const struct sn_plan *a, const struct sn_plan *b)
 
 	if (p->n_tables != q->n_tables || p->n_runs != q->n_runs || p->unpartitioned != q->unpartitioned ||
 	    p->unpartitioned_by_hash != q->unpartitioned_by_hash)
+		return false;
+	if (!sn_program_same_subscribers(p, q))
 		return false;
 	for (uint32_t i = 0; i < p->n_tables; i++)
 		if (!sn_table_config_same(&p->tables[i], &q->tables[i]))

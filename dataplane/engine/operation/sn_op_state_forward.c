@@ -117,6 +117,8 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	result = sn_napt_forward(x->partition, op->value, p->shard, &flow, !x->warm_up, x->now, &s);
 	if (unlikely(x->partition->events != NULL))
 		sn_execution_tell_events(x, p);
+	if (result == SN_NAPT_LIMITED)
+		return sn_drop(sn_napt_limit(x->state, op->value));
 	if (result == SN_NAPT_NONE)
 		return sn_drop(SN_REASON_NAT_EXHAUSTED);
 	p->src = s->outside_addr;

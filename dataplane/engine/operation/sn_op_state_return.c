@@ -56,10 +56,10 @@ static struct sn_verdict execute_error(struct sn_execution *x, struct sn_pkt *p,
 /* The session of a return packet, or that of a flow which begins with it. The decision cache's warm-up has no
  * packet, and begins none. */
 static enum sn_napt_result find_or_begin(struct sn_execution *x, uint32_t table, const struct sn_flow *flow,
-					 struct sn_session **session)
+					 struct sn_session **session, uint32_t *run)
 {
 	if (!x->warm_up)
-		return sn_napt_come(x->partition, table, flow, x->now, session);
+		return sn_napt_come(x->partition, table, flow, x->now, session, run);
 	*session = sn_napt_return(x->state, table, flow, x->now);
 	return *session ? SN_NAPT_FOUND : SN_NAPT_NONE;
 }
@@ -70,6 +70,7 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 	struct sn_session *s;
 	struct sn_flow flow;
 	struct sn_verdict v;
+	uint32_t run = SN_NO_INDEX;
 
 	if (p->frag != SN_FRAG_WHOLE)
 		return sn_drop(SN_REASON_NAT_FRAGMENT);
@@ -77,9 +78,11 @@ static struct sn_verdict execute(struct sn_execution *x, struct sn_pkt *p, const
 		return sn_icmp_quote(p) ? execute_error(x, p, op->value) : sn_drop(SN_REASON_NAT_NO_BINDING);
 	if (unlikely(!x->partition->owned[sn_napt_return_shard(x->state, op->value, &flow)]))
 		return sn_hand_over_to(sn_napt_return_shard(x->state, op->value, &flow));
-	result = find_or_begin(x, op->value, &flow, &s);
+	result = find_or_begin(x, op->value, &flow, &s, &run);
 	if (unlikely(x->partition->events != NULL))
 		sn_execution_tell_events(x, p);
+	if (result == SN_NAPT_LIMITED)
+		return sn_drop(sn_napt_limit(x->state, run));
 	if (result == SN_NAPT_FULL)
 		return sn_drop(SN_REASON_NAT_EXHAUSTED);
 	if (result == SN_NAPT_NONE)

@@ -218,6 +218,8 @@ static int build_run(struct sn_builder *b, struct sn_run *to, const run_msg *fro
 	to->udp_ns = from->udp_ms * NS_PER_MS;
 	to->icmp_ns = from->icmp_ms * NS_PER_MS;
 	rc = build_single(b, to, from);
+	if (!rc)
+		rc = sn_build_run_subscribers(b, to, from->subscribers);
 	return rc ? rc : sn_build_name(b, &to->name, from->name);
 }
 
@@ -478,6 +480,8 @@ static int build(struct sn_builder *b)
 	if (!rc)
 		rc = build_tables(b);
 	if (!rc)
+		rc = sn_build_subscribers(b);
+	if (!rc)
 		rc = build_runs(b);
 	if (!rc)
 		rc = build_generators(b);
@@ -554,6 +558,7 @@ void sn_program_free(struct sn_program *p)
 		sn_classifier_free(&p->segments[i].low);
 	}
 	sn_program_free_fibs(p);
+	sn_program_free_subscribers(p);
 	free_names(p->counters, p->n_counters);
 	free_names(p->reasons, p->n_reasons);
 	free(p->interfaces);

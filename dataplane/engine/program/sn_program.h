@@ -18,16 +18,17 @@
 #include "sn_range.h"
 #include "sn_sources.h"
 
-#define SN_SCHEMA     2
-#define SN_WAY_MAX    (1 << 20) /* segments on a packet's way, those of its answers included */
-#define SN_IFACES_MAX 64
-#define SN_TABLES_MAX 256 /* state tables */
-#define SN_RUNS_MAX   1024
-#define SN_FIBS_MAX   64
-#define SN_TOPS_MAX   8		 /* lists of an observation */
-#define SN_LEGS_MAX   64	 /* of a class */
-#define SN_COPIES_MAX 256	 /* of one packet, over all its ways */
-#define SN_INDEX_END  (1u << 29) /* of classes, operations, counters */
+#define SN_SCHEMA	   2
+#define SN_WAY_MAX	   (1 << 20) /* segments on a packet's way, those of its answers included */
+#define SN_IFACES_MAX	   64
+#define SN_TABLES_MAX	   256 /* state tables */
+#define SN_RUNS_MAX	   1024
+#define SN_SUBSCRIBERS_MAX 256 /* NAPTs that limit them */
+#define SN_FIBS_MAX	   64
+#define SN_TOPS_MAX	   8	      /* lists of an observation */
+#define SN_LEGS_MAX	   64	      /* of a class */
+#define SN_COPIES_MAX	   256	      /* of one packet, over all its ways */
+#define SN_INDEX_END	   (1u << 29) /* of classes, operations, counters */
 
 /* The protocols that a NAPT translates; timeouts and counts are kept by them. */
 enum sn_proto_class {
@@ -91,9 +92,19 @@ struct sn_table_config {
 	void *rules;
 };
 
+/* What one subscriber of a NAPT may have: all inside addresses that share a prefix. */
+struct sn_subscriber_limits {
+	char *name;
+	uint32_t prefix_len; /* 1..32 */
+	uint32_t max_sessions;
+	uint32_t max_ports; /* of each protocol */
+	uint32_t reason;    /* to drop packets that would begin one too many */
+};
+
 struct sn_run {
 	char *name;
 	uint32_t table;
+	uint32_t subscribers; /* whose its sessions are; SN_NO_INDEX: nobody counts */
 	uint32_t segment;
 	uint32_t max_sessions; /* per protocol; 0: none */
 	uint32_t n_single;
@@ -219,6 +230,7 @@ struct sn_program {
 	uint32_t n_interfaces;
 	uint32_t n_tables;
 	uint32_t n_runs;
+	uint32_t n_subscribers;
 	uint32_t n_segments;
 	uint32_t n_generators;
 	uint32_t n_counters;
@@ -237,6 +249,7 @@ struct sn_program {
 	struct sn_interface *interfaces;
 	struct sn_table_config *tables;
 	struct sn_run *runs;
+	struct sn_subscriber_limits *subscribers;
 	struct sn_segment *segments;
 	struct sn_generator *generators;
 	struct sn_class *classes;
@@ -251,6 +264,9 @@ struct sn_program {
 	struct sn_fib **fibs; /* it has a reference to each */
 	uint32_t n_fibs;
 };
+
+/* Whether two programs say the same of subscribers. */
+bool sn_program_same_subscribers(const struct sn_program *p, const struct sn_program *q);
 
 /*
  * NULL on error, with a message in err that names field, value and what is allowed. Nothing is kept of msg,

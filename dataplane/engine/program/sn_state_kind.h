@@ -89,6 +89,10 @@ struct sn_state_kind {
 	 */
 	void (*tick)(struct sn_partition *partition, struct sn_state_table *t, uint64_t now);
 
+	/* What the table's entries hold of what subscribers may have, of which nothing is counted yet. NULL:
+	 * nothing. */
+	void (*count_subscribers)(const struct sn_state *state, const struct sn_state_table *t);
+
 	/* ---- an entry ---- */
 
 	/* By what it is found, its owner included. */

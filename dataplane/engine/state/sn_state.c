@@ -167,8 +167,8 @@ void sn_state_level(struct sn_state *state)
 		level_quota(state, i);
 	for (uint32_t i = 0; i < state->n_partitions; i++) {
 		atomic_store_explicit(&state->partitions[i].starved, false, memory_order_relaxed);
-		memset(state->partitions[i].spent, 0xff,
-		       state->n_tables * sizeof(*state->partitions[i].spent));
+		memset(state->partitions[i].reap_from, 0,
+		       state->n_tables * sizeof(*state->partitions[i].reap_from));
 	}
 }
 
@@ -221,11 +221,12 @@ void sn_state_free(struct sn_state *state)
 		free(state->owners[i].name);
 	for (uint32_t i = 0; state->partitions && i < state->n_partitions; i++) {
 		free(state->partitions[i].left);
-		free(state->partitions[i].spent);
+		free(state->partitions[i].reap_from);
 	}
 	free(state->partitions);
 	sn_bundles_free(state->bundles);
 	free(state->eras);
+	sn_subscribers_free(state->subscribers);
 	free(state->gift);
 	free(state->carried.left);
 	free(state->tables);
@@ -265,6 +266,11 @@ void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_stat
 	memset(stats, 0, sizeof(*stats));
 	for (uint32_t i = 0; t && i <= t->mask; i++)
 		add_stats(stats, shard_at(t, i));
+}
+
+struct sn_subscribers *sn_state_subscribers(const struct sn_state *state)
+{
+	return state->subscribers;
 }
 
 int sn_state_report_table(const struct sn_state *state, uint32_t table, struct sn_arena *arena,

@@ -29,6 +29,7 @@
 
 struct sn_state;
 struct sn_arena;
+struct sn_subscribers;
 
 /* Several engines may share a chain's state. A unit of shards is one engine's at a time. */
 enum sn_shard_place {
@@ -63,9 +64,9 @@ struct sn_eras {
  */
 struct sn_partition {
 	const struct sn_state *state;
-	int32_t *left;	 /* entries that it may still make: by table, then by owner and class */
-	uint64_t *spent; /* by table: when all of its shards were reaped for want of room */
-	uint64_t now;	 /* of the last tick */
+	int32_t *left;	     /* entries that it may still make: by table, then by owner and class */
+	uint64_t *reap_from; /* by table: when all of its shards may be reaped again for want of room */
+	uint64_t now;	     /* of the last tick */
 	uint32_t n_owned;
 	uint32_t cursor;	  /* of the next tick */
 	_Atomic bool starved;	  /* wants more of what others have left */
@@ -148,6 +149,9 @@ struct sn_state_stats {
 /* Of a table of the current program. These three may run beside workers: the numbers are then of slightly
  * different instants. */
 void sn_state_stats(const struct sn_state *state, uint32_t table, struct sn_state_stats *stats);
+
+/* What its subscribers have; NULL: none are limited. */
+struct sn_subscribers *sn_state_subscribers(const struct sn_state *state);
 
 /* What a table's kind adds to that. 0, or -1 without memory. */
 int sn_state_report_table(const struct sn_state *state, uint32_t table, struct sn_arena *arena,

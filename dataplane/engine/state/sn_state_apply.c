@@ -26,7 +26,8 @@ struct change {
 	int32_t *gift;
 	int32_t *carried;
 	int32_t **left; /* by part */
-	uint64_t **spent;
+	uint64_t **reap_from;
+	struct sn_subscribers *subscribers;
 	uint64_t kept, dropped;
 };
 
@@ -42,12 +43,13 @@ static void change_free(struct change *c, const struct sn_state *state, const st
 	}
 	for (uint32_t i = 0; c->owners && i < c->n_owners; i++)
 		free(c->owners[i].name);
-	for (uint32_t i = 0; c->left && c->spent && i < state->n_partitions; i++) {
+	for (uint32_t i = 0; c->left && c->reap_from && i < state->n_partitions; i++) {
 		free(c->left[i]);
-		free(c->spent[i]);
+		free(c->reap_from[i]);
 	}
+	sn_subscribers_free(c->subscribers);
 	free(c->left);
-	free(c->spent);
+	free(c->reap_from);
 	free(c->gift);
 	free(c->carried);
 	free(c->tables);
@@ -70,10 +72,16 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	struct sn_state_owner *o = c->owners;
 
 	for (uint32_t i = 0; i < p->n_runs; i++, o++) {
-		*o = (struct sn_state_owner){.name = strdup(p->runs[i].name),
-					     .table = p->runs[i].table,
-					     .max_entries = p->runs[i].max_sessions,
-					     .again = p->runs[i].again};
+		uint32_t set = p->runs[i].subscribers;
+
+		*o = (struct sn_state_owner){
+			.name = strdup(p->runs[i].name),
+			.table = p->runs[i].table,
+			.max_entries = p->runs[i].max_sessions,
+			.subscribers = set,
+			.limit_reason = set == SN_NO_INDEX ? 0 : p->subscribers[set].reason,
+			.again = p->runs[i].again,
+		};
 		p->tables[o->table].kind->owner(o, &p->runs[i]);
 		if (!o->name)
 			return -ENOMEM;
@@ -81,7 +89,8 @@ static int prepare_owners(struct change *c, const struct sn_program *p)
 	for (uint32_t i = 0; i < p->n_tables; i++) {
 		if (p->tables[i].kind->owner)
 			continue;
-		*o = (struct sn_state_owner){.name = strdup(p->tables[i].name), .table = i};
+		*o = (struct sn_state_owner){
+			.name = strdup(p->tables[i].name), .table = i, .subscribers = SN_NO_INDEX};
 		if (p->tables[i].kind->table_owner)
 			p->tables[i].kind->table_owner(o, &p->tables[i]);
 		if (!o++->name)
@@ -124,13 +133,13 @@ static int prepare_quotas(struct change *c, const struct sn_state *state, const 
 	c->gift = calloc(n + 1, sizeof(*c->gift));
 	c->carried = calloc(n + 1, sizeof(*c->carried));
 	c->left = calloc(state->n_partitions, sizeof(*c->left));
-	c->spent = calloc(state->n_partitions, sizeof(*c->spent));
-	if (!c->gift || !c->carried || !c->left || !c->spent)
+	c->reap_from = calloc(state->n_partitions, sizeof(*c->reap_from));
+	if (!c->gift || !c->carried || !c->left || !c->reap_from)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < state->n_partitions; i++) {
 		c->left[i] = sn_lines(n, sizeof(**c->left));
-		c->spent[i] = sn_lines(p->n_tables, sizeof(**c->spent));
-		if (!c->left[i] || !c->spent[i])
+		c->reap_from[i] = sn_lines(p->n_tables, sizeof(**c->reap_from));
+		if (!c->left[i] || !c->reap_from[i])
 			return -ENOMEM;
 	}
 	return 0;
@@ -176,7 +185,8 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 	    prepare_tables(c, state, p) || prepare_owners(c, p) || prepare_translated(c, p))
 		return -ENOMEM;
 	find_renamed(c, state);
-	return 0;
+	c->subscribers = p->n_subscribers ? sn_subscribers_create(p, state->seed) : NULL;
+	return p->n_subscribers && !c->subscribers ? -ENOMEM : 0;
 }
 
 /* Move an entry to the table that took the place of its own; false if it has no place there. */
@@ -239,7 +249,7 @@ static bool owners_same(const struct sn_state *state, const struct change *c)
 		const struct sn_state_owner *a = &state->owners[i], *b = &c->owners[i];
 
 		if (strcmp(a->name, b->name) || memcmp(a->timeout_ms, b->timeout_ms, sizeof(a->timeout_ms)) ||
-		    state->tables[a->table] != c->tables[b->table])
+		    state->tables[a->table] != c->tables[b->table] || a->subscribers != b->subscribers)
 			return false;
 	}
 	return true;
@@ -325,14 +335,14 @@ static void change_quotas(struct sn_state *state, struct change *c, const struct
 		struct sn_partition *partition = &state->partitions[i];
 
 		free(partition->left);
-		free(partition->spent);
+		free(partition->reap_from);
 		partition->left = c->left[i];
-		partition->spent = c->spent[i];
+		partition->reap_from = c->reap_from[i];
 		if (partition->now > state->partitions->now)
 			state->partitions->now = partition->now;
 	}
 	free(c->left);
-	free(c->spent);
+	free(c->reap_from);
 	free(state->gift);
 	free(state->carried.left);
 	state->gift = c->gift;
@@ -348,6 +358,20 @@ static uint32_t unit_mask_of(const struct sn_state *state, const struct change *
 	if (state->partitioning.by == SN_PARTITION_BY_RSS ? p->unpartitioned_by_hash : p->unpartitioned)
 		return 0;
 	return mask;
+}
+
+/* Counts are kept if nothing is visited, else taken again of what is there now. */
+static void change_subscribers(struct sn_state *state, struct change *c, bool same)
+{
+	if (same) {
+		sn_subscribers_free(c->subscribers);
+		return;
+	}
+	sn_subscribers_free(state->subscribers);
+	state->subscribers = c->subscribers;
+	for (uint32_t i = 0; i < state->n_tables && state->subscribers; i++)
+		if (state->tables[i]->kind->count_subscribers)
+			state->tables[i]->kind->count_subscribers(state, state->tables[i]);
 }
 
 static bool tables_same(const struct sn_state *state, const struct change *c, const struct sn_program *p)
@@ -368,7 +392,8 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 		return -ENOMEM;
 	}
 	same = tables_same(state, &c, p) && owners_same(state, &c) &&
-	       unit_mask_of(state, &c, p) == state->unit_mask;
+	       unit_mask_of(state, &c, p) == state->unit_mask &&
+	       sn_subscribers_same(state->subscribers, c.subscribers);
 	for (uint32_t i = 0; same && i < p->n_tables; i++)
 		c.kept += live_in(c.tables[i]);
 	if (!same)
@@ -389,8 +414,12 @@ int sn_state_apply(struct sn_state *state, const struct sn_program *p, uint64_t 
 	}
 	for (uint32_t i = p->n_runs; i < c.n_owners; i++)
 		c.tables[c.owners[i].table]->owner = i;
-	if (!same)
+	if (!same) {
+		state->subscribers = NULL; /* nobody counts what moves */
 		change_entries(state, &c, old.tables, old.n_tables, p->n_tables);
+		state->subscribers = old.subscribers;
+	}
+	change_subscribers(state, &c, same);
 	sn_state_level(state);
 	for (uint32_t i = 0; i < old.n_tables; i++) {
 		bool stays = false;

@@ -6,7 +6,8 @@
 #include "sn_state_impl.h"
 
 #define SHARDS_PER_TICK 8u
-#define LOOKED		16u /* entries that are looked at for one that may end */
+#define REAP_PAUSE	1000u /* ns per entry and shard looked at, which take about a tenth of that */
+#define LOOKED		16u   /* entries that are looked at for one that may end */
 
 /* What an entry holds goes back, then its line. */
 static void end(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
@@ -43,9 +44,10 @@ void sn_entry_replace(struct sn_partition *partition, const struct sn_entry *e)
 		sn_entry_expire(partition, t, sh, old);
 }
 
-void sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
-		   uint64_t now, bool to_the_moment)
+uint32_t sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t,
+		       struct sn_state_shard *sh, uint64_t now, bool to_the_moment)
 {
+	uint32_t looked = 0;
 	uint64_t end = now >> WHEEL_SHIFT, tick = sh->tick;
 
 	if (sh->live && end > tick + WHEEL_SLOTS)
@@ -66,19 +68,33 @@ void sn_state_reap(struct sn_partition *partition, const struct sn_state_table *
 			hang(sh, e);
 			if (!sn_entry_live(e, now))
 				sn_entry_expire(partition, t, sh, e);
+			looked++;
 		}
 	}
+	return looked;
 }
 
-/* All shards of a table: only when a limit of the whole table is met, and once per instant. */
+/* All shards of a table: only when a limit is met that other shards count for, too. Whoever keeps meeting it
+ * must not keep the worker busy: the more there was to look at, the later is the next time. */
 static void reap_all(struct sn_partition *partition, const struct sn_state_table *t, uint64_t now)
 {
-	if (partition->spent[t->id] == now)
+	uint64_t looked = 0;
+
+	if (now < partition->reap_from[t->id])
 		return;
-	partition->spent[t->id] = now;
 	for (uint32_t i = 0; i <= t->mask; i++)
 		if (partition->owned[i])
-			sn_state_reap(partition, t, shard_at(t, i), now, true);
+			looked += 1 + sn_state_reap(partition, t, shard_at(t, i), now, true);
+	partition->reap_from[t->id] = now + looked * REAP_PAUSE;
+}
+
+void sn_state_reap_counted(struct sn_partition *partition, uint64_t now)
+{
+	const struct sn_state *state = partition->state;
+
+	for (uint32_t i = 0; i < state->n_tables; i++)
+		if (state->tables[i]->kind->count_subscribers)
+			reap_all(partition, state->tables[i], now);
 }
 
 void sn_state_note(struct sn_partition *partition, const struct sn_state_table *t, const struct sn_entry *e,
@@ -113,6 +129,9 @@ void sn_entry_evict(struct sn_partition *partition, const struct sn_state_table 
 		return;
 	}
 	sn_state_note_evicted(partition, t, sh, e, now);
+	if (unlikely(sn_entry_bundled(e)))
+		sn_bundle_part(partition->state, e);
+	entry_refresh(sh, e, 0, now); /* it is over now: what it held rests from now on */
 	end(partition, t, sh, e, false);
 }
 

@@ -12,6 +12,7 @@
 #include "sn_hash.h"
 #include "sn_state.h"
 #include "sn_state_kind.h"
+#include "sn_subscribers.h"
 
 #define WHEEL_SHIFT 28	 /* a slot is 0.27 s … */
 #define WHEEL_SLOTS 256u /* … and a turn 69 s; what is due later is looked at once a turn */
@@ -106,6 +107,8 @@ struct sn_state_owner {
 	uint32_t table; /* in state->tables */
 	uint32_t max_entries;
 	uint32_t timeout_ms[SN_OWNER_TIMEOUTS]; /* as the kind numbers them */
+	uint32_t subscribers;			/* of the program; SN_NO_INDEX: nobody counts */
+	uint32_t limit_reason;			/* to drop what they may not have */
 	bool again;	/* packets with sources of state->translated come to it: see sn_run */
 	bool one_sided; /* only what clients send comes to it: RSTs are believed, and sessions count as
 			   answered */
@@ -128,6 +131,7 @@ struct sn_state {
 	uint32_t n_partitions;
 	struct sn_partition *partitions;
 	struct sn_bundles *bundles;
+	struct sn_subscribers *subscribers; /* NULL: none are limited */
 	struct sn_eras *eras;
 	int32_t *gift; /* goes with a unit from partition to partition */
 	/* Entries that came (less than 0) and went with units from and to other engines, where the partitions
@@ -486,8 +490,12 @@ void sn_entry_evict(struct sn_partition *partition, const struct sn_state_table 
 		    struct sn_entry *e, uint64_t now);
 
 /* Reclaim what has expired; the slot of this very moment, which is not over, only if asked for. */
-void sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t, struct sn_state_shard *sh,
-		   uint64_t now, bool to_the_moment);
+uint32_t sn_state_reap(struct sn_partition *partition, const struct sn_state_table *t,
+		       struct sn_state_shard *sh, uint64_t now, bool to_the_moment);
+
+/* All of the partition's shards of tables whose entries count for subscribers: what has expired counts no
+ * more. If that was done a short while ago, it may count a few milliseconds longer. */
+void sn_state_reap_counted(struct sn_partition *partition, uint64_t now);
 
 void sn_state_note(struct sn_partition *partition, const struct sn_state_table *t, const struct sn_entry *e,
 		   bool made, uint64_t now);

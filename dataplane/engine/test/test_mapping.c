@@ -88,7 +88,8 @@ static enum sn_napt_result come(struct world *w, const struct sn_session *to, ui
 				struct sn_session **s)
 {
 	const struct sn_flow back = {remote, to->outside_addr, port, to->outside_port, to->proto};
-	enum sn_napt_result result = sn_napt_come(part(w), 0, &back, w->now, s);
+	uint32_t run;
+	enum sn_napt_result result = sn_napt_come(part(w), 0, &back, w->now, s, &run);
 
 	if (*s)
 		sn_session_use(w->state, *s, NULL, true, w->now);

@@ -200,7 +200,7 @@ static void what_a_worker_writes_begins_a_cache_line_of_its_own(void **state)
 		assert_lines(mailbox);
 		assert_lines(partition);
 		assert_lines(partition->left);
-		assert_lines(partition->spent);
+		assert_lines(partition->reap_from);
 		for (uint32_t j = 0; j < WORKERS; j++)
 			if (i != j)
 				assert_lines(mailbox->exchange->rings[i * WORKERS + j]);

@@ -490,8 +490,11 @@ static __rte_noinline bool forward_new(struct sn_worker *w, uint32_t i, uint32_t
 		return false;
 	count_simple(k, class, a->first_counter, a->n_counters, v.frame_len);
 	sn_worker_tell_events(w, v.m);
-	if (unlikely(result == SN_NAPT_NONE)) {
-		sn_worker_drop(w, v.m, SN_REASON_NAT_EXHAUSTED);
+	if (unlikely(result != SN_NAPT_MADE)) {
+		sn_worker_drop(w, v.m,
+			       result == SN_NAPT_NONE
+				       ? SN_REASON_NAT_EXHAUSTED
+				       : sn_napt_limit(w->partition->state, k.classes[class].state_run));
 		return true;
 	}
 	use_session(k, v, &s->entry, 0);

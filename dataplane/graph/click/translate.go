@@ -251,6 +251,9 @@ func (l *lowerer) follow(el, out int, st state) target {
 // defaultMappings is how many mappings there are unless MAPPING_CAPACITY says it.
 const defaultMappings = 1_000_000
 
+// unlimited is the most that a NAPT's limits may say.
+const unlimited = 100_000_000
+
 func (t *translation) spec() *v1alpha1.NAPT {
 	pool := t.pattern.first.String()
 	if t.pattern.last != t.pattern.first {
@@ -261,6 +264,7 @@ func (t *translation) spec() *v1alpha1.NAPT {
 		Ports:       v1alpha1.NAPTPorts{Min: int32(t.pattern.low), Max: int32(t.pattern.high)},
 		Timeouts:    t.parts[0].of.timeouts,
 		MaxSessions: defaultMappings,
+		Limits:      v1alpha1.NAPTLimits{MaxSessions: unlimited, MaxPorts: unlimited}, // rewriters know no hosts
 	}
 	capacity := 0
 	for _, p := range t.parts {
@@ -277,7 +281,7 @@ func (t *translation) spec() *v1alpha1.NAPT {
 		}
 	}
 	if capacity > 0 {
-		n.MaxSessions = int32(min(capacity, 100_000_000))
+		n.MaxSessions = int32(min(capacity, unlimited))
 	}
 	return n
 }

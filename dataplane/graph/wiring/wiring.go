@@ -47,3 +47,40 @@ func LeavesBy(nodes []Node, node int, field headerspace.Field) map[Edge]bool {
 	}
 	return seen
 }
+
+// Behind are the NAPTs to whose inside packets come that another one translated from inside, in order.
+func Behind(nodes []Node) []int {
+	behind, seen := make([]bool, len(nodes)), map[Edge]bool{}
+	var follow func(e Edge)
+	follow = func(e Edge) {
+		if e.To < 0 || seen[e] {
+			return
+		}
+		seen[e] = true
+		n := &nodes[e.To]
+		if _, ok := n.Element.(element.NAPT); ok {
+			behind[e.To] = behind[e.To] || e.Port == element.NAPTInside
+			return
+		}
+		if n.Element.Traits().Generates {
+			return
+		}
+		for out, next := range n.Out {
+			if element.Leads(n.Element, e.Port, out) {
+				follow(next)
+			}
+		}
+	}
+	for i := range nodes {
+		if _, ok := nodes[i].Element.(element.NAPT); ok {
+			follow(nodes[i].Out[element.NAPTOutside])
+		}
+	}
+	var out []int
+	for i, yes := range behind {
+		if yes {
+			out = append(out, i)
+		}
+	}
+	return out
+}

@@ -941,6 +941,7 @@ type Program struct {
 	IcmpRate      uint32                 `protobuf:"varint,10,opt,name=icmp_rate,json=icmpRate,proto3" json:"icmp_rate,omitempty"`       // ICMP errors per second at most; 0: no limit
 	Fibs          []*Fib                 `protobuf:"bytes,21,rep,name=fibs,proto3" json:"fibs,omitempty"`                                // what segments look destinations up in, which the program has by their hashes alone
 	Observations  []*Observation         `protobuf:"bytes,22,rep,name=observations,proto3" json:"observations,omitempty"`                // 1 at most
+	Subscribers   []*SubscriberLimits    `protobuf:"bytes,23,rep,name=subscribers,proto3" json:"subscribers,omitempty"`                  // of NAPTs that limit what each may have
 	LongestWay    uint32                 `protobuf:"varint,20,opt,name=longest_way,json=longestWay,proto3" json:"longest_way,omitempty"` // segments that a packet passes at most, those of its answers included; 1..1048576
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1056,6 +1057,13 @@ func (x *Program) GetFibs() []*Fib {
 func (x *Program) GetObservations() []*Observation {
 	if x != nil {
 		return x.Observations
+	}
+	return nil
+}
+
+func (x *Program) GetSubscribers() []*SubscriberLimits {
+	if x != nil {
+		return x.Subscribers
 	}
 	return nil
 }
@@ -1341,6 +1349,8 @@ type StateTable struct {
 	Mapping       Dependence             `protobuf:"varint,6,opt,name=mapping,proto3,enum=sinter.program.v1.Dependence" json:"mapping,omitempty"`     // which sessions share an outside address and port (RFC 4787 section 4.1)
 	Filtering     Dependence             `protobuf:"varint,7,opt,name=filtering,proto3,enum=sinter.program.v1.Dependence" json:"filtering,omitempty"` // who may begin a session from outside (section 5); depends on no less than mapping
 	Reserved      []*ReservedPorts       `protobuf:"bytes,8,rep,name=reserved,proto3" json:"reserved,omitempty"`                                      // of the pool, that are never chosen
+	PortRestMs    uint32                 `protobuf:"varint,9,opt,name=port_rest_ms,json=portRestMs,proto3" json:"port_rest_ms,omitempty"`             // for how long an outside port rests before it is used again; a week at most
+	Paired        bool                   `protobuf:"varint,10,opt,name=paired,proto3" json:"paired,omitempty"`                                        // all sessions of an inside address have one outside address (RFC 4787 REQ-2)
 	Meter         *Meter                 `protobuf:"bytes,60,opt,name=meter,proto3" json:"meter,omitempty"`                                           // its entries are buckets
 	Balancer      *Balancer              `protobuf:"bytes,70,opt,name=balancer,proto3" json:"balancer,omitempty"`                                     // its entries are sessions
 	Tracking      *Tracking              `protobuf:"bytes,61,opt,name=tracking,proto3" json:"tracking,omitempty"`                                     // its entries are flows that firewalls follow
@@ -1433,6 +1443,20 @@ func (x *StateTable) GetReserved() []*ReservedPorts {
 		return x.Reserved
 	}
 	return nil
+}
+
+func (x *StateTable) GetPortRestMs() uint32 {
+	if x != nil {
+		return x.PortRestMs
+	}
+	return 0
+}
+
+func (x *StateTable) GetPaired() bool {
+	if x != nil {
+		return x.Paired
+	}
+	return false
 }
 
 func (x *StateTable) GetMeter() *Meter {
@@ -1530,6 +1554,7 @@ type Run struct {
 	// The runs of its NAPTs one by one, if it has several: errors about packets without ports, which no NAPT passes
 	// together with another, are translated by these, in order.
 	Single        []uint32 `protobuf:"varint,80,rep,packed,name=single,proto3" json:"single,omitempty"`
+	Subscribers   uint32   `protobuf:"varint,9,opt,name=subscribers,proto3" json:"subscribers,omitempty"` // 1 + index into Program.subscribers: whose its sessions are; 0: nobody counts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1625,6 +1650,13 @@ func (x *Run) GetSingle() []uint32 {
 		return x.Single
 	}
 	return nil
+}
+
+func (x *Run) GetSubscribers() uint32 {
+	if x != nil {
+		return x.Subscribers
+	}
+	return 0
 }
 
 // Segment is one classification: the packet's fields as they are then decide the class.
@@ -4017,6 +4049,7 @@ type Stats struct {
 	Shards        []*ShardStats          `protobuf:"bytes,9,rep,name=shards,proto3" json:"shards,omitempty"`            // shard by shard; none without state
 	Peers         uint32                 `protobuf:"varint,60,opt,name=peers,proto3" json:"peers,omitempty"`            // that SetPeers named
 	Observation   *ObservationStats      `protobuf:"bytes,61,opt,name=observation,proto3" json:"observation,omitempty"` // absent: the program has none
+	Subscribers   []*SubscriberStats     `protobuf:"bytes,62,rep,name=subscribers,proto3" json:"subscribers,omitempty"` // as Program.subscribers
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4124,6 +4157,13 @@ func (x *Stats) GetPeers() uint32 {
 func (x *Stats) GetObservation() *ObservationStats {
 	if x != nil {
 		return x.Observation
+	}
+	return nil
+}
+
+func (x *Stats) GetSubscribers() []*SubscriberStats {
+	if x != nil {
+		return x.Subscribers
 	}
 	return nil
 }
@@ -8237,7 +8277,7 @@ var File_program_proto protoreflect.FileDescriptor
 
 const file_program_proto_rawDesc = "" +
 	"\n" +
-	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vflows.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xb2\x04\n" +
+	"\rprogram.proto\x12\x11sinter.program.v1\x1a\x0ebalancer.proto\x1a\vflows.proto\x1a\rinspect.proto\x1a\vmeter.proto\x1a\x11subscribers.proto\x1a\x0etracking.proto\x1a\x11translation.proto\"\xf9\x04\n" +
 	"\aProgram\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\rR\x06schema\x12\x14\n" +
 	"\x05chain\x18\x02 \x01(\tR\x05chain\x12<\n" +
@@ -8255,7 +8295,8 @@ const file_program_proto_rawDesc = "" +
 	"\ticmp_rate\x18\n" +
 	" \x01(\rR\bicmpRate\x12*\n" +
 	"\x04fibs\x18\x15 \x03(\v2\x16.sinter.program.v1.FibR\x04fibs\x12B\n" +
-	"\fobservations\x18\x16 \x03(\v2\x1e.sinter.program.v1.ObservationR\fobservations\x12\x1f\n" +
+	"\fobservations\x18\x16 \x03(\v2\x1e.sinter.program.v1.ObservationR\fobservations\x12E\n" +
+	"\vsubscribers\x18\x17 \x03(\v2#.sinter.program.v1.SubscriberLimitsR\vsubscribers\x12\x1f\n" +
 	"\vlongest_way\x18\x14 \x01(\rR\n" +
 	"longestWay\"\x9a\x03\n" +
 	"\tInterface\x12\x12\n" +
@@ -8281,7 +8322,7 @@ const file_program_proto_rawDesc = "" +
 	"\bNeighbor\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\aR\aaddress\x12\x10\n" +
 	"\x03mac\x18\x02 \x01(\fR\x03mac\x12\x12\n" +
-	"\x04vlan\x18( \x01(\rR\x04vlan\"\xc0\x04\n" +
+	"\x04vlan\x18( \x01(\rR\x04vlan\"\xfa\x04\n" +
 	"\n" +
 	"StateTable\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x123\n" +
@@ -8291,14 +8332,18 @@ const file_program_proto_rawDesc = "" +
 	"\fmax_sessions\x18\x05 \x01(\rR\vmaxSessions\x127\n" +
 	"\amapping\x18\x06 \x01(\x0e2\x1d.sinter.program.v1.DependenceR\amapping\x12;\n" +
 	"\tfiltering\x18\a \x01(\x0e2\x1d.sinter.program.v1.DependenceR\tfiltering\x12<\n" +
-	"\breserved\x18\b \x03(\v2 .sinter.program.v1.ReservedPortsR\breserved\x12.\n" +
+	"\breserved\x18\b \x03(\v2 .sinter.program.v1.ReservedPortsR\breserved\x12 \n" +
+	"\fport_rest_ms\x18\t \x01(\rR\n" +
+	"portRestMs\x12\x16\n" +
+	"\x06paired\x18\n" +
+	" \x01(\bR\x06paired\x12.\n" +
 	"\x05meter\x18< \x01(\v2\x18.sinter.program.v1.MeterR\x05meter\x127\n" +
 	"\bbalancer\x18F \x01(\v2\x1b.sinter.program.v1.BalancerR\bbalancer\x127\n" +
 	"\btracking\x18= \x01(\v2\x1b.sinter.program.v1.TrackingR\btracking\x12:\n" +
 	"\tinspector\x18@ \x01(\v2\x1c.sinter.program.v1.InspectorR\tinspector\"8\n" +
 	"\fAddressRange\x12\x14\n" +
 	"\x05first\x18\x01 \x01(\aR\x05first\x12\x12\n" +
-	"\x04last\x18\x02 \x01(\aR\x04last\"\xf7\x01\n" +
+	"\x04last\x18\x02 \x01(\aR\x04last\"\x99\x02\n" +
 	"\x03Run\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\rR\x05table\x12\x18\n" +
@@ -8308,7 +8353,8 @@ const file_program_proto_rawDesc = "" +
 	"\x06udp_ms\x18\x06 \x01(\rR\x05udpMs\x12\x17\n" +
 	"\aicmp_ms\x18\a \x01(\rR\x06icmpMs\x12!\n" +
 	"\fmax_sessions\x18\b \x01(\rR\vmaxSessions\x12\x16\n" +
-	"\x06single\x18P \x03(\rR\x06single\"\xfb\x01\n" +
+	"\x06single\x18P \x03(\rR\x06single\x12 \n" +
+	"\vsubscribers\x18\t \x01(\rR\vsubscribers\"\xfb\x01\n" +
 	"\aSegment\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1b\n" +
 	"\tttl_floor\x18\x02 \x01(\rR\bttlFloor\x12.\n" +
@@ -8486,7 +8532,7 @@ const file_program_proto_rawDesc = "" +
 	"\rsessions_kept\x18\x04 \x01(\x04R\fsessionsKept\x12)\n" +
 	"\x10sessions_dropped\x18\x05 \x01(\x04R\x0fsessionsDropped\" \n" +
 	"\bGetStats\x12\x14\n" +
-	"\x05loads\x18\x01 \x01(\bR\x05loads\"\x95\x04\n" +
+	"\x05loads\x18\x01 \x01(\bR\x05loads\"\xdb\x04\n" +
 	"\x05Stats\x12\x12\n" +
 	"\x04hash\x18\x01 \x01(\fR\x04hash\x12\x15\n" +
 	"\x06now_ns\x18\x02 \x01(\x04R\x05nowNs\x122\n" +
@@ -8498,7 +8544,8 @@ const file_program_proto_rawDesc = "" +
 	"\aworkers\x18\b \x03(\v2\x1e.sinter.program.v1.WorkerStatsR\aworkers\x125\n" +
 	"\x06shards\x18\t \x03(\v2\x1d.sinter.program.v1.ShardStatsR\x06shards\x12\x14\n" +
 	"\x05peers\x18< \x01(\rR\x05peers\x12E\n" +
-	"\vobservation\x18= \x01(\v2#.sinter.program.v1.ObservationStatsR\vobservation\"\xa8\x03\n" +
+	"\vobservation\x18= \x01(\v2#.sinter.program.v1.ObservationStatsR\vobservation\x12D\n" +
+	"\vsubscribers\x18> \x03(\v2\".sinter.program.v1.SubscriberStatsR\vsubscribers\"\xa8\x03\n" +
 	"\tPortStats\x12\x1c\n" +
 	"\tinterface\x18\x01 \x01(\tR\tinterface\x12\x1d\n" +
 	"\n" +
@@ -9073,24 +9120,26 @@ var file_program_proto_goTypes = []any{
 	(*Shutdown)(nil),                       // 103: sinter.program.v1.Shutdown
 	(*FlowCapabilities_FieldMatching)(nil), // 104: sinter.program.v1.FlowCapabilities.FieldMatching
 	(*Observation)(nil),                    // 105: sinter.program.v1.Observation
-	(*ReservedPorts)(nil),                  // 106: sinter.program.v1.ReservedPorts
-	(*Meter)(nil),                          // 107: sinter.program.v1.Meter
-	(*Balancer)(nil),                       // 108: sinter.program.v1.Balancer
-	(*Tracking)(nil),                       // 109: sinter.program.v1.Tracking
-	(*Inspector)(nil),                      // 110: sinter.program.v1.Inspector
-	(*Track)(nil),                          // 111: sinter.program.v1.Track
-	(*Admit)(nil),                          // 112: sinter.program.v1.Admit
-	(*TranslateError)(nil),                 // 113: sinter.program.v1.TranslateError
-	(*Inspect)(nil),                        // 114: sinter.program.v1.Inspect
-	(*SetBackends)(nil),                    // 115: sinter.program.v1.SetBackends
-	(*GetTop)(nil),                         // 116: sinter.program.v1.GetTop
-	(*ReadFlows)(nil),                      // 117: sinter.program.v1.ReadFlows
-	(*BackendsSet)(nil),                    // 118: sinter.program.v1.BackendsSet
-	(*TopList)(nil),                        // 119: sinter.program.v1.TopList
-	(*FlowRecords)(nil),                    // 120: sinter.program.v1.FlowRecords
-	(*ObservationStats)(nil),               // 121: sinter.program.v1.ObservationStats
-	(*MeterStats)(nil),                     // 122: sinter.program.v1.MeterStats
-	(*InspectStats)(nil),                   // 123: sinter.program.v1.InspectStats
+	(*SubscriberLimits)(nil),               // 106: sinter.program.v1.SubscriberLimits
+	(*ReservedPorts)(nil),                  // 107: sinter.program.v1.ReservedPorts
+	(*Meter)(nil),                          // 108: sinter.program.v1.Meter
+	(*Balancer)(nil),                       // 109: sinter.program.v1.Balancer
+	(*Tracking)(nil),                       // 110: sinter.program.v1.Tracking
+	(*Inspector)(nil),                      // 111: sinter.program.v1.Inspector
+	(*Track)(nil),                          // 112: sinter.program.v1.Track
+	(*Admit)(nil),                          // 113: sinter.program.v1.Admit
+	(*TranslateError)(nil),                 // 114: sinter.program.v1.TranslateError
+	(*Inspect)(nil),                        // 115: sinter.program.v1.Inspect
+	(*SetBackends)(nil),                    // 116: sinter.program.v1.SetBackends
+	(*GetTop)(nil),                         // 117: sinter.program.v1.GetTop
+	(*ReadFlows)(nil),                      // 118: sinter.program.v1.ReadFlows
+	(*BackendsSet)(nil),                    // 119: sinter.program.v1.BackendsSet
+	(*TopList)(nil),                        // 120: sinter.program.v1.TopList
+	(*FlowRecords)(nil),                    // 121: sinter.program.v1.FlowRecords
+	(*ObservationStats)(nil),               // 122: sinter.program.v1.ObservationStats
+	(*SubscriberStats)(nil),                // 123: sinter.program.v1.SubscriberStats
+	(*MeterStats)(nil),                     // 124: sinter.program.v1.MeterStats
+	(*InspectStats)(nil),                   // 125: sinter.program.v1.InspectStats
 }
 var file_program_proto_depIdxs = []int32{
 	16,  // 0: sinter.program.v1.Program.interfaces:type_name -> sinter.program.v1.Interface
@@ -9100,138 +9149,140 @@ var file_program_proto_depIdxs = []int32{
 	33,  // 4: sinter.program.v1.Program.generators:type_name -> sinter.program.v1.Generator
 	23,  // 5: sinter.program.v1.Program.fibs:type_name -> sinter.program.v1.Fib
 	105, // 6: sinter.program.v1.Program.observations:type_name -> sinter.program.v1.Observation
-	18,  // 7: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
-	17,  // 8: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
-	2,   // 9: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
-	20,  // 10: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
-	0,   // 11: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
-	0,   // 12: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
-	106, // 13: sinter.program.v1.StateTable.reserved:type_name -> sinter.program.v1.ReservedPorts
-	107, // 14: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
-	108, // 15: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
-	109, // 16: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
-	110, // 17: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
-	26,  // 18: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
-	26,  // 19: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
-	28,  // 20: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
-	24,  // 21: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
-	25,  // 22: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
-	1,   // 23: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
-	27,  // 24: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
-	1,   // 25: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
-	29,  // 26: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
-	31,  // 27: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
-	30,  // 28: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
-	111, // 29: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
-	2,   // 30: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
-	32,  // 31: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
-	112, // 32: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
-	32,  // 33: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
-	113, // 34: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
-	114, // 35: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
-	1,   // 36: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
-	6,   // 37: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
-	36,  // 38: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
-	40,  // 39: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
-	43,  // 40: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
-	52,  // 41: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
-	103, // 42: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
-	58,  // 43: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
-	61,  // 44: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
-	64,  // 45: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
-	67,  // 46: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
-	72,  // 47: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
-	73,  // 48: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
-	77,  // 49: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
-	83,  // 50: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
-	89,  // 51: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
-	92,  // 52: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
-	97,  // 53: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
-	99,  // 54: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
-	93,  // 55: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
-	101, // 56: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
-	115, // 57: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
-	116, // 58: sinter.program.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
-	117, // 59: sinter.program.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
-	37,  // 60: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
-	42,  // 61: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
-	44,  // 62: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
-	54,  // 63: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
-	59,  // 64: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
-	62,  // 65: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
-	66,  // 66: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
-	68,  // 67: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
-	75,  // 68: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
-	78,  // 69: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
-	88,  // 70: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
-	90,  // 71: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
-	98,  // 72: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
-	100, // 73: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
-	102, // 74: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
-	118, // 75: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
-	119, // 76: sinter.program.v1.Response.top:type_name -> sinter.program.v1.TopList
-	120, // 77: sinter.program.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
-	38,  // 78: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
-	39,  // 79: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
-	76,  // 80: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
-	7,   // 81: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
-	76,  // 82: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
-	41,  // 83: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
-	45,  // 84: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
-	46,  // 85: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
-	47,  // 86: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
-	48,  // 87: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
-	49,  // 88: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
-	50,  // 89: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
-	51,  // 90: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
-	121, // 91: sinter.program.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
-	3,   // 92: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
-	122, // 93: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
-	123, // 94: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
-	4,   // 95: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
-	53,  // 96: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
-	55,  // 97: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
-	56,  // 98: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
-	57,  // 99: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
-	63,  // 100: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
-	60,  // 101: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
-	63,  // 102: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
-	65,  // 103: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
-	64,  // 104: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
-	69,  // 105: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
-	70,  // 106: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
-	71,  // 107: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
-	8,   // 108: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
-	74,  // 109: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
-	79,  // 110: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
-	80,  // 111: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
-	82,  // 112: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
-	104, // 113: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
-	10,  // 114: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
-	81,  // 115: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
-	84,  // 116: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
-	85,  // 117: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
-	5,   // 118: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
-	86,  // 119: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
-	87,  // 120: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
-	11,  // 121: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
-	1,   // 122: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
-	91,  // 123: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
-	12,  // 124: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
-	94,  // 125: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
-	95,  // 126: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
-	13,  // 127: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
-	96,  // 128: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
-	14,  // 129: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
-	96,  // 130: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
-	39,  // 131: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
-	1,   // 132: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
-	9,   // 133: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
-	134, // [134:134] is the sub-list for method output_type
-	134, // [134:134] is the sub-list for method input_type
-	134, // [134:134] is the sub-list for extension type_name
-	134, // [134:134] is the sub-list for extension extendee
-	0,   // [0:134] is the sub-list for field type_name
+	106, // 7: sinter.program.v1.Program.subscribers:type_name -> sinter.program.v1.SubscriberLimits
+	18,  // 8: sinter.program.v1.Interface.neighbors:type_name -> sinter.program.v1.Neighbor
+	17,  // 9: sinter.program.v1.Interface.refused:type_name -> sinter.program.v1.RefusedSources
+	2,   // 10: sinter.program.v1.RefusedSources.reason:type_name -> sinter.program.v1.DropReason
+	20,  // 11: sinter.program.v1.StateTable.pool:type_name -> sinter.program.v1.AddressRange
+	0,   // 12: sinter.program.v1.StateTable.mapping:type_name -> sinter.program.v1.Dependence
+	0,   // 13: sinter.program.v1.StateTable.filtering:type_name -> sinter.program.v1.Dependence
+	107, // 14: sinter.program.v1.StateTable.reserved:type_name -> sinter.program.v1.ReservedPorts
+	108, // 15: sinter.program.v1.StateTable.meter:type_name -> sinter.program.v1.Meter
+	109, // 16: sinter.program.v1.StateTable.balancer:type_name -> sinter.program.v1.Balancer
+	110, // 17: sinter.program.v1.StateTable.tracking:type_name -> sinter.program.v1.Tracking
+	111, // 18: sinter.program.v1.StateTable.inspector:type_name -> sinter.program.v1.Inspector
+	26,  // 19: sinter.program.v1.Segment.table:type_name -> sinter.program.v1.Table
+	26,  // 20: sinter.program.v1.Segment.low:type_name -> sinter.program.v1.Table
+	28,  // 21: sinter.program.v1.Segment.classes:type_name -> sinter.program.v1.Class
+	24,  // 22: sinter.program.v1.Fib.source:type_name -> sinter.program.v1.FibSource
+	25,  // 23: sinter.program.v1.FibSource.texts:type_name -> sinter.program.v1.FibText
+	1,   // 24: sinter.program.v1.Table.dims:type_name -> sinter.program.v1.Field
+	27,  // 25: sinter.program.v1.Table.bits:type_name -> sinter.program.v1.BitSet
+	1,   // 26: sinter.program.v1.BitSet.field:type_name -> sinter.program.v1.Field
+	29,  // 27: sinter.program.v1.Class.legs:type_name -> sinter.program.v1.Leg
+	31,  // 28: sinter.program.v1.Leg.ops:type_name -> sinter.program.v1.Op
+	30,  // 29: sinter.program.v1.Leg.drop:type_name -> sinter.program.v1.Drop
+	112, // 30: sinter.program.v1.Leg.track:type_name -> sinter.program.v1.Track
+	2,   // 31: sinter.program.v1.Drop.builtin:type_name -> sinter.program.v1.DropReason
+	32,  // 32: sinter.program.v1.Op.set:type_name -> sinter.program.v1.SetField
+	113, // 33: sinter.program.v1.Op.admit:type_name -> sinter.program.v1.Admit
+	32,  // 34: sinter.program.v1.Op.add:type_name -> sinter.program.v1.SetField
+	114, // 35: sinter.program.v1.Op.translate_error:type_name -> sinter.program.v1.TranslateError
+	115, // 36: sinter.program.v1.Op.inspect:type_name -> sinter.program.v1.Inspect
+	1,   // 37: sinter.program.v1.SetField.field:type_name -> sinter.program.v1.Field
+	6,   // 38: sinter.program.v1.Generator.kind:type_name -> sinter.program.v1.Generator.Kind
+	36,  // 39: sinter.program.v1.Request.hello:type_name -> sinter.program.v1.Hello
+	40,  // 40: sinter.program.v1.Request.load:type_name -> sinter.program.v1.Load
+	43,  // 41: sinter.program.v1.Request.get_stats:type_name -> sinter.program.v1.GetStats
+	52,  // 42: sinter.program.v1.Request.inject:type_name -> sinter.program.v1.Inject
+	103, // 43: sinter.program.v1.Request.shutdown:type_name -> sinter.program.v1.Shutdown
+	58,  // 44: sinter.program.v1.Request.get_neighbors:type_name -> sinter.program.v1.GetNeighbors
+	61,  // 45: sinter.program.v1.Request.get_sessions:type_name -> sinter.program.v1.GetSessions
+	64,  // 46: sinter.program.v1.Request.start_trace:type_name -> sinter.program.v1.StartTrace
+	67,  // 47: sinter.program.v1.Request.read_trace:type_name -> sinter.program.v1.ReadTrace
+	72,  // 48: sinter.program.v1.Request.stop_trace:type_name -> sinter.program.v1.StopTrace
+	73,  // 49: sinter.program.v1.Request.move_shards:type_name -> sinter.program.v1.MoveShards
+	77,  // 50: sinter.program.v1.Request.get_devices:type_name -> sinter.program.v1.GetDevices
+	83,  // 51: sinter.program.v1.Request.update_flows:type_name -> sinter.program.v1.UpdateFlows
+	89,  // 52: sinter.program.v1.Request.get_flows:type_name -> sinter.program.v1.GetFlows
+	92,  // 53: sinter.program.v1.Request.assign_shards:type_name -> sinter.program.v1.AssignShards
+	97,  // 54: sinter.program.v1.Request.give_shards:type_name -> sinter.program.v1.GiveShards
+	99,  // 55: sinter.program.v1.Request.take_shards:type_name -> sinter.program.v1.TakeShards
+	93,  // 56: sinter.program.v1.Request.set_peers:type_name -> sinter.program.v1.SetPeers
+	101, // 57: sinter.program.v1.Request.partition_shards:type_name -> sinter.program.v1.PartitionShards
+	116, // 58: sinter.program.v1.Request.set_backends:type_name -> sinter.program.v1.SetBackends
+	117, // 59: sinter.program.v1.Request.get_top:type_name -> sinter.program.v1.GetTop
+	118, // 60: sinter.program.v1.Request.read_flows:type_name -> sinter.program.v1.ReadFlows
+	37,  // 61: sinter.program.v1.Response.hello:type_name -> sinter.program.v1.HelloReply
+	42,  // 62: sinter.program.v1.Response.load:type_name -> sinter.program.v1.Loaded
+	44,  // 63: sinter.program.v1.Response.stats:type_name -> sinter.program.v1.Stats
+	54,  // 64: sinter.program.v1.Response.inject:type_name -> sinter.program.v1.Injected
+	59,  // 65: sinter.program.v1.Response.neighbors:type_name -> sinter.program.v1.NeighborList
+	62,  // 66: sinter.program.v1.Response.sessions:type_name -> sinter.program.v1.SessionList
+	66,  // 67: sinter.program.v1.Response.trace_started:type_name -> sinter.program.v1.TraceStarted
+	68,  // 68: sinter.program.v1.Response.traced:type_name -> sinter.program.v1.Traced
+	75,  // 69: sinter.program.v1.Response.moved:type_name -> sinter.program.v1.Moved
+	78,  // 70: sinter.program.v1.Response.devices:type_name -> sinter.program.v1.DeviceList
+	88,  // 71: sinter.program.v1.Response.flows_updated:type_name -> sinter.program.v1.FlowsUpdated
+	90,  // 72: sinter.program.v1.Response.flows:type_name -> sinter.program.v1.FlowList
+	98,  // 73: sinter.program.v1.Response.given:type_name -> sinter.program.v1.Given
+	100, // 74: sinter.program.v1.Response.taken:type_name -> sinter.program.v1.Taken
+	102, // 75: sinter.program.v1.Response.shards_partitioned:type_name -> sinter.program.v1.ShardsPartitioned
+	119, // 76: sinter.program.v1.Response.backends_set:type_name -> sinter.program.v1.BackendsSet
+	120, // 77: sinter.program.v1.Response.top:type_name -> sinter.program.v1.TopList
+	121, // 78: sinter.program.v1.Response.flow_records:type_name -> sinter.program.v1.FlowRecords
+	38,  // 79: sinter.program.v1.HelloReply.addresses:type_name -> sinter.program.v1.Address
+	39,  // 80: sinter.program.v1.HelloReply.partitioning:type_name -> sinter.program.v1.Partitioning
+	76,  // 81: sinter.program.v1.HelloReply.marks:type_name -> sinter.program.v1.Marks
+	7,   // 82: sinter.program.v1.Partitioning.by:type_name -> sinter.program.v1.Partitioning.By
+	76,  // 83: sinter.program.v1.Load.marks:type_name -> sinter.program.v1.Marks
+	41,  // 84: sinter.program.v1.Load.fibs:type_name -> sinter.program.v1.FibChange
+	45,  // 85: sinter.program.v1.Stats.ports:type_name -> sinter.program.v1.PortStats
+	46,  // 86: sinter.program.v1.Stats.counters:type_name -> sinter.program.v1.CounterStats
+	47,  // 87: sinter.program.v1.Stats.classes:type_name -> sinter.program.v1.ClassStats
+	48,  // 88: sinter.program.v1.Stats.drops:type_name -> sinter.program.v1.DropStats
+	49,  // 89: sinter.program.v1.Stats.tables:type_name -> sinter.program.v1.TableStats
+	50,  // 90: sinter.program.v1.Stats.workers:type_name -> sinter.program.v1.WorkerStats
+	51,  // 91: sinter.program.v1.Stats.shards:type_name -> sinter.program.v1.ShardStats
+	122, // 92: sinter.program.v1.Stats.observation:type_name -> sinter.program.v1.ObservationStats
+	123, // 93: sinter.program.v1.Stats.subscribers:type_name -> sinter.program.v1.SubscriberStats
+	3,   // 94: sinter.program.v1.DropStats.kind:type_name -> sinter.program.v1.DropKind
+	124, // 95: sinter.program.v1.TableStats.meter:type_name -> sinter.program.v1.MeterStats
+	125, // 96: sinter.program.v1.TableStats.inspector:type_name -> sinter.program.v1.InspectStats
+	4,   // 97: sinter.program.v1.ShardStats.place:type_name -> sinter.program.v1.ShardPlace
+	53,  // 98: sinter.program.v1.Inject.packets:type_name -> sinter.program.v1.InjectedPacket
+	55,  // 99: sinter.program.v1.Injected.out:type_name -> sinter.program.v1.OutPacket
+	56,  // 100: sinter.program.v1.Injected.drops:type_name -> sinter.program.v1.DropOf
+	57,  // 101: sinter.program.v1.Injected.events:type_name -> sinter.program.v1.StateEvent
+	63,  // 102: sinter.program.v1.StateEvent.session:type_name -> sinter.program.v1.Session
+	60,  // 103: sinter.program.v1.NeighborList.neighbors:type_name -> sinter.program.v1.NeighborState
+	63,  // 104: sinter.program.v1.SessionList.sessions:type_name -> sinter.program.v1.Session
+	65,  // 105: sinter.program.v1.StartTrace.classes:type_name -> sinter.program.v1.TraceClasses
+	64,  // 106: sinter.program.v1.TraceStarted.trace:type_name -> sinter.program.v1.StartTrace
+	69,  // 107: sinter.program.v1.Traced.packets:type_name -> sinter.program.v1.TracedPacket
+	70,  // 108: sinter.program.v1.TracedPacket.classes:type_name -> sinter.program.v1.TracedClass
+	71,  // 109: sinter.program.v1.TracedPacket.frames:type_name -> sinter.program.v1.TracedFrame
+	8,   // 110: sinter.program.v1.TracedFrame.kind:type_name -> sinter.program.v1.TracedFrame.Kind
+	74,  // 111: sinter.program.v1.MoveShards.moves:type_name -> sinter.program.v1.ShardMove
+	79,  // 112: sinter.program.v1.DeviceList.devices:type_name -> sinter.program.v1.Device
+	80,  // 113: sinter.program.v1.Device.flows:type_name -> sinter.program.v1.FlowCapabilities
+	82,  // 114: sinter.program.v1.Device.hash:type_name -> sinter.program.v1.HashCapabilities
+	104, // 115: sinter.program.v1.FlowCapabilities.fields:type_name -> sinter.program.v1.FlowCapabilities.FieldMatching
+	10,  // 116: sinter.program.v1.FlowCapabilities.fragments:type_name -> sinter.program.v1.FlowCapabilities.Fragments
+	81,  // 117: sinter.program.v1.FlowCapabilities.refusals:type_name -> sinter.program.v1.FlowRefusal
+	84,  // 118: sinter.program.v1.UpdateFlows.steps:type_name -> sinter.program.v1.FlowStep
+	85,  // 119: sinter.program.v1.UpdateFlows.turn:type_name -> sinter.program.v1.FlowTurn
+	5,   // 120: sinter.program.v1.UpdateFlows.belief:type_name -> sinter.program.v1.MarkBelief
+	86,  // 121: sinter.program.v1.FlowStep.create:type_name -> sinter.program.v1.FlowRule
+	87,  // 122: sinter.program.v1.FlowRule.conds:type_name -> sinter.program.v1.FlowCond
+	11,  // 123: sinter.program.v1.FlowRule.action:type_name -> sinter.program.v1.FlowRule.Action
+	1,   // 124: sinter.program.v1.FlowCond.field:type_name -> sinter.program.v1.Field
+	91,  // 125: sinter.program.v1.FlowList.flows:type_name -> sinter.program.v1.FlowState
+	12,  // 126: sinter.program.v1.FlowState.verdict:type_name -> sinter.program.v1.FlowState.Verdict
+	94,  // 127: sinter.program.v1.SetPeers.peers:type_name -> sinter.program.v1.Peer
+	95,  // 128: sinter.program.v1.Peer.interfaces:type_name -> sinter.program.v1.PeerInterface
+	13,  // 129: sinter.program.v1.GiveShards.step:type_name -> sinter.program.v1.GiveShards.Step
+	96,  // 130: sinter.program.v1.Given.layout:type_name -> sinter.program.v1.ShardLayout
+	14,  // 131: sinter.program.v1.TakeShards.step:type_name -> sinter.program.v1.TakeShards.Step
+	96,  // 132: sinter.program.v1.TakeShards.layout:type_name -> sinter.program.v1.ShardLayout
+	39,  // 133: sinter.program.v1.PartitionShards.partitioning:type_name -> sinter.program.v1.Partitioning
+	1,   // 134: sinter.program.v1.FlowCapabilities.FieldMatching.field:type_name -> sinter.program.v1.Field
+	9,   // 135: sinter.program.v1.FlowCapabilities.FieldMatching.matching:type_name -> sinter.program.v1.FlowCapabilities.Matching
+	136, // [136:136] is the sub-list for method output_type
+	136, // [136:136] is the sub-list for method input_type
+	136, // [136:136] is the sub-list for extension type_name
+	136, // [136:136] is the sub-list for extension extendee
+	0,   // [0:136] is the sub-list for field type_name
 }
 
 func init() { file_program_proto_init() }
@@ -9243,6 +9294,7 @@ func file_program_proto_init() {
 	file_flows_proto_init()
 	file_inspect_proto_init()
 	file_meter_proto_init()
+	file_subscribers_proto_init()
 	file_tracking_proto_init()
 	file_translation_proto_init()
 	file_program_proto_msgTypes[14].OneofWrappers = []any{

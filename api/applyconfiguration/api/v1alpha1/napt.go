@@ -40,6 +40,14 @@ type NAPTApplyConfiguration struct {
 	Exempt []NAPTExemptionApplyConfiguration `json:"exempt,omitempty"`
 	// MaxSessions is the maximum number of sessions at the same time.
 	MaxSessions *int32 `json:"maxSessions,omitempty"`
+	// Pooling says whether all flows of an inside address leave by one address of the pool (Paired, RFC 4787 REQ-2), or by
+	// any (Arbitrary), which uses a pool up to its last port.
+	Pooling *apiv1alpha1.AddressPooling `json:"pooling,omitempty"`
+	// PortQuarantine is for how long an outside port rests after its last session ended, before another one gets it
+	// (RFC 6888 REQ-8 recommends 120s). Absent: the port that has rested longest is next, however long that is.
+	PortQuarantine *apiv1alpha1.Duration `json:"portQuarantine,omitempty"`
+	// Limits of each subscriber. What is absent is a quarter of what all may have, and at least 1024.
+	Limits *NAPTLimitsApplyConfiguration `json:"limits,omitempty"`
 }
 
 // NAPTApplyConfiguration constructs a declarative configuration of the NAPT type for use with
@@ -150,5 +158,29 @@ func (b *NAPTApplyConfiguration) WithExempt(values ...*NAPTExemptionApplyConfigu
 // If called multiple times, the MaxSessions field is set to the value of the last call.
 func (b *NAPTApplyConfiguration) WithMaxSessions(value int32) *NAPTApplyConfiguration {
 	b.MaxSessions = &value
+	return b
+}
+
+// WithPooling sets the Pooling field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Pooling field is set to the value of the last call.
+func (b *NAPTApplyConfiguration) WithPooling(value apiv1alpha1.AddressPooling) *NAPTApplyConfiguration {
+	b.Pooling = &value
+	return b
+}
+
+// WithPortQuarantine sets the PortQuarantine field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PortQuarantine field is set to the value of the last call.
+func (b *NAPTApplyConfiguration) WithPortQuarantine(value apiv1alpha1.Duration) *NAPTApplyConfiguration {
+	b.PortQuarantine = &value
+	return b
+}
+
+// WithLimits sets the Limits field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Limits field is set to the value of the last call.
+func (b *NAPTApplyConfiguration) WithLimits(value *NAPTLimitsApplyConfiguration) *NAPTApplyConfiguration {
+	b.Limits = value
 	return b
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +70,7 @@ func Run(ctx context.Context, c Config) (*Result, error) {
 	}
 	defer os.RemoveAll(dir)
 	programFile, pcap := filepath.Join(dir, "program"), filepath.Join(dir, "packets.pcap")
-	encoded, err := program.Encode(withNeighbors(c))
+	encoded, err := program.Encode(measured(c))
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +110,13 @@ func (c Config) args(programFile, pcap string) []string {
 	return append(args, c.EAL...)
 }
 
-// withNeighbors is the chain's program with the next hops of the frames as static
-// neighbours: nobody answers ARP from memory.
-func withNeighbors(c Config) *programpb.Program {
+// measured is the chain's program with the next hops of the frames as static neighbours: nobody answers ARP from memory.
+// All flows are of one host, so a host may have any number.
+func measured(c Config) *programpb.Program {
 	p := proto.CloneOf(c.Chain.Result.Program)
+	for _, s := range p.Subscribers {
+		s.MaxSessions, s.MaxPorts = math.MaxUint32, math.MaxUint32
+	}
 	e := explain.New(c.Chain.Graph, c.Chain.Result)
 	seen := map[string]bool{}
 	for _, frame := range c.Frames {

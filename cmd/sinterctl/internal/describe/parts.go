@@ -31,8 +31,12 @@ func Parts(p *programpb.Program) []Part {
 		}
 	}
 	for _, r := range p.GetRuns() {
-		add("translation "+r.GetName(), fmt.Sprintf("table %s, replies go on in %s, idle times in ms: tcp %d, tcp opening or closing %d, udp %d, icmp %d; sessions %d",
-			p.GetTables()[r.GetTable()].GetName(), segment(r.GetSegment()), r.GetTcpMs(), r.GetTcpTransitoryMs(), r.GetUdpMs(), r.GetIcmpMs(), r.GetMaxSessions()))
+		limits := program.SubscribersText(p, r)
+		if limits != "" {
+			limits = "; " + limits
+		}
+		add("translation "+r.GetName(), fmt.Sprintf("table %s, replies go on in %s, idle times in ms: tcp %d, tcp opening or closing %d, udp %d, icmp %d; sessions %d%s",
+			p.GetTables()[r.GetTable()].GetName(), segment(r.GetSegment()), r.GetTcpMs(), r.GetTcpTransitoryMs(), r.GetUdpMs(), r.GetIcmpMs(), r.GetMaxSessions(), limits))
 	}
 	for _, g := range p.GetGenerators() {
 		from := "the interface of entry"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sinter-nfv/sinter/cmd/sinterctl/internal/describe"
+	"github.com/sinter-nfv/sinter/dataplane/program"
 	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
 )
 
@@ -22,7 +23,9 @@ type Report struct {
 	Counters   []Row       `json:"counters,omitempty"`
 	Drops      []Drop      `json:"drops"`
 	Tables     []Table     `json:"tables,omitempty"`
-	Workers    []Worker    `json:"workers"`
+	// Subscribers are the heaviest ones of NAPTs that limit them.
+	Subscribers []Subscriber `json:"subscribers,omitempty"`
+	Workers     []Worker     `json:"workers"`
 }
 
 // Rate is a counter and its speed.
@@ -84,6 +87,17 @@ type Colors struct {
 	Red    Rate `json:"red"`
 }
 
+// Subscriber is an inside host or prefix, and what it has of a NAPT.
+type Subscriber struct {
+	NAT       string `json:"nat"`
+	Name      string `json:"subscriber"`
+	Sessions  uint32 `json:"sessions"`
+	TCPPorts  uint32 `json:"tcpPorts"`
+	UDPPorts  uint32 `json:"udpPorts"`
+	ICMPPorts uint32 `json:"icmpPorts"`
+	Refused   uint64 `json:"refused"` // packets
+}
+
 // Worker is a worker thread.
 type Worker struct {
 	Lcore           uint32  `json:"lcore"`
@@ -103,6 +117,7 @@ func Make(p *programpb.Program, before, now *programpb.Stats) Report {
 	r.Interfaces = m.interfaces(before.GetPorts(), now.GetPorts())
 	r.Drops = m.drops(before.GetDrops(), now.GetDrops())
 	r.Tables = m.tables(before.GetTables(), now.GetTables())
+	r.Subscribers = subscribers(now.GetSubscribers())
 	r.Workers = m.workers(before.GetWorkers(), now.GetWorkers())
 	if !slices.Equal(before.GetHash(), now.GetHash()) {
 		m.seconds = 0 // classes and counters of another program: no rates
@@ -138,6 +153,17 @@ func (m maker) tables(before, now []*programpb.TableStats) (out []Table) {
 			}
 		}
 		out = append(out, table)
+	}
+	return out
+}
+
+func subscribers(list []*programpb.SubscriberStats) (out []Subscriber) {
+	for _, n := range list {
+		for _, s := range n.GetHeaviest() {
+			out = append(out, Subscriber{
+				n.GetName(), program.SubscriberName(s), s.GetSessions(), s.GetTcpPorts(), s.GetUdpPorts(), s.GetIcmpPorts(), s.GetRefused(),
+			})
+		}
 	}
 	return out
 }

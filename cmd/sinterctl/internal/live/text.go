@@ -30,6 +30,10 @@ func Text(w io.Writer, r Report, width int) error {
 		t := r.Tables[i]
 		return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%s", t.Sessions, t.Created, t.Expired, t.Exhausted, t.Evicted, t.Name)
 	})
+	table(&b, "SESSIONS\tTCP PORTS\tUDP PORTS\tICMP IDS\tREFUSED\tSUBSCRIBER\tNAT", len(r.Subscribers), func(i int) string {
+		s := r.Subscribers[i]
+		return fmt.Sprintf("%d\t%d\t%d\t%d\t%d\t%s\t%s", s.Sessions, s.TCPPorts, s.UDPPorts, s.ICMPPorts, s.Refused, s.Name, s.NAT)
+	})
 	var meters []Table
 	for _, t := range r.Tables {
 		if t.Colors != nil {

@@ -116,7 +116,7 @@ static void shard_reset(const struct sn_state_table *table, struct sn_state_shar
 {
 	const struct napt_table *t = (const struct napt_table *)table;
 	struct napt_shard *sh = (struct napt_shard *)shard;
-	uint32_t cosets = t->cosets ? table->mask + 1 : 1, addresses = t->cosets ? t->n_addresses : 1;
+	uint32_t cosets = t->cosets ? table->mask + 1 : 1, addresses = has_lists(t) ? t->n_addresses : 1;
 
 	for (uint32_t class = 0; class < SN_PORTED; class ++) {
 		for (uint32_t coset = 0; coset < cosets; coset++) {
@@ -204,6 +204,7 @@ static const struct sn_state_kind napt = {
 	.table_free = sn_napt_table_free,
 	.shard_init = sn_napt_shard_init,
 	.shard_reset = shard_reset,
+	.count_subscribers = sn_napt_count_subscribers,
 	.hash = hash,
 	.quota_class = quota_class,
 	.timeout = timeout,

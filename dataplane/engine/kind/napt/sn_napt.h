@@ -79,9 +79,10 @@ struct sn_flow {
 
 enum sn_napt_result {
 	SN_NAPT_FOUND,
-	SN_NAPT_MADE, /* reserved: take it back with sn_session_end() if the packet is dropped later */
-	SN_NAPT_NONE, /* no port is free, or no session wanted to be made */
-	SN_NAPT_FULL, /* from outside: it might be made, but there is no room */
+	SN_NAPT_MADE,	 /* reserved: take it back with sn_session_end() if the packet is dropped later */
+	SN_NAPT_NONE,	 /* no port is free, or no session wanted to be made */
+	SN_NAPT_FULL,	 /* from outside: it might be made, but there is no room */
+	SN_NAPT_LIMITED, /* its subscriber may not have another one: sn_napt_limit() says why */
 };
 
 /*
@@ -124,9 +125,13 @@ uint32_t sn_napt_return_shard(const struct sn_state *state, uint32_t table, cons
 struct sn_session *sn_napt_return(const struct sn_state *state, uint32_t table, const struct sn_flow *flow,
 				  uint64_t now);
 
-/* The same; made if there is none and the filter of the mapping lets the flow begin from outside. */
+/* The same; made if there is none and the filter of the mapping lets the flow begin from outside. LIMITED: by
+ * the limits of *run. */
 enum sn_napt_result sn_napt_come(struct sn_partition *partition, uint32_t table, const struct sn_flow *flow,
-				 uint64_t now, struct sn_session **session);
+				 uint64_t now, struct sn_session **session, uint32_t *run);
+
+/* The reason to drop what a run's subscribers may not have. */
+uint32_t sn_napt_limit(const struct sn_state *state, uint32_t run);
 
 /* The program's run of a session. */
 static inline uint32_t sn_session_run(const struct sn_session *session)

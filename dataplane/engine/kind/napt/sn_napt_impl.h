@@ -13,7 +13,10 @@
 #define BACK_ADDRS                                                                              \
 	32u /* of a pool are used for them at most: with every partitioning a table has as many \
 	     */
-#define SLOT_FREE 0x80000000u
+#define SLOT_FREE  0x80000000u
+#define REST_SHIFT 24	      /* ports rest for multiples of 17 ms */
+#define REST_MAX   604800000u /* ms */
+#define REST_AHEAD 80000000u  /* of these multiples: a week of timeout, and one of rest */
 
 /* Owners' timeouts are numbered by enum sn_proto_class, TCP's being the transitory one; and behind them: */
 #define NAPT_ESTABLISHED SN_PROTOS
@@ -41,6 +44,7 @@ struct list {
 	uint32_t begin; /* slots of the shard and protocol before it */
 	uint32_t n;
 	struct sn_stretch *stretch; /* that they are; NULL: a part of one */
+	uint32_t *rests;	    /* until when slots of the shard and protocol rest; NULL: they do not */
 };
 
 /*
@@ -63,10 +67,10 @@ struct napt_shard {
 	uint32_t apart : 28;   /* slots from one protocol's to the next one's */
 	uint32_t slot_log : 4; /* words of a slot, as a power of two */
 	uint32_t portless;     /* sessions without ports */
-	struct queue *queues;  /* SN_PARTITION_BY_RSS: by protocol, coset and address */
+	struct queue *queues;  /* where lists are many: by protocol, coset and address */
 	/* line 3 */
 	struct queue queue[SN_PORTED]; /* of all slots */
-	uint32_t *back;		       /* heads: index + 1; behind them those of mappings */
+	uint32_t *back;		       /* heads: index + 1; behind them those of mappings, and rests */
 	uint64_t reaped;	       /* when all that had expired was reclaimed for a stranger */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct napt_shard) == 192, "three cache lines");
@@ -86,7 +90,9 @@ struct napt_config {
 	uint32_t n_reserved;
 	uint8_t mapping, filtering; /* enum sn_dependence */
 	bool shared;		    /* some table of the program has mappings that sessions share */
-	uint8_t pad;		    /* 0 */
+	bool paired;		    /* an inside address has one outside address */
+	uint32_t rest_ms;	    /* for how long a port rests */
+	uint32_t pad;		    /* 0 */
 	struct sn_range pool[];	    /* ascending, disjoint */
 };
 
@@ -105,9 +111,11 @@ struct napt_table {
 	/* SN_PARTITION_BY_RSS: a shard is told by the inside end of a flow alone, and its ports by theirs:
 	 * flows of one mapping are in one shard, wherever devices take their packets. */
 	bool by_end;
+	bool paired;	  /* an inside address has one outside address: each of these has lists of its own */
 	uint32_t n_heads; /* of chains by which a shard's mappings are found, a power of two */
 	uint32_t n_pool;
 	uint32_t n_slots; /* of a shard and protocol: what there is memory for */
+	uint64_t rest_ns; /* for how long a port rests */
 	const struct sn_range *pool;
 	uint32_t *pool_base; /* number of addresses before the range */
 };
@@ -221,17 +229,46 @@ static inline uint32_t *list_slot(const struct list *l, uint32_t slot)
 	return slot_at(l->shard, l->class, l->begin + slot);
 }
 
+/* Whether a shard and protocol have several. */
+static inline bool has_lists(const struct napt_table *t)
+{
+	return t->cosets != NULL || t->paired;
+}
+
+/* The number of the address that flows of an inside address have; contiguous ones spread evenly. */
+static inline uint32_t paired_index(const struct napt_table *t, uint32_t inside)
+{
+	return inside % t->n_addresses;
+}
+
+/* Until when the slots of a protocol rest, as time >> REST_SHIFT; NULL: ports of the table do not. */
+static inline uint32_t *rests_of(const struct napt_table *t, const struct napt_shard *sh,
+				 enum sn_proto_class class)
+{
+	return unlikely(t->rest_ns) ? &sh->back[BACK_HEADS + t->n_heads + class * t->n_slots] : NULL;
+}
+
 /* The outside ports that serve alike, of the address with an index, for a protocol. */
 static inline struct list list_of(const struct napt_table *t, struct napt_shard *sh,
 				  enum sn_proto_class class, uint32_t coset, uint32_t address)
 {
 	const struct cosets *c = t->cosets;
-	struct list l = {sh, class,	  &sh->queue[class],
-			 0,  sh->n_slots, &sh->shard.stretches[STRETCH_PARTS + class]};
+	struct list l = {.shard = sh,
+			 .class = class,
+			 .queue = &sh->queue[class],
+			 .n = sh->n_slots,
+			 .stretch = &sh->shard.stretches[STRETCH_PARTS + class],
+			 .rests = rests_of(t, sh, class)};
 
-	if (likely(!c))
+	if (likely(!has_lists(t)))
 		return l;
 	l.stretch = NULL;
+	if (!c) {
+		l.n = sh->n_slots / t->n_addresses;
+		l.begin = address * l.n;
+		l.queue = &sh->queues[class * t->n_addresses + address];
+		return l;
+	}
 	l.n = c->first[coset + 1] - c->first[coset];
 	l.begin = c->first[coset] * t->n_addresses + address * l.n;
 	l.queue = &sh->queues[(class * (t->table.mask + 1) + coset) * t->n_addresses + address];
@@ -241,9 +278,9 @@ static inline struct list list_of(const struct napt_table *t, struct napt_shard 
 static inline struct list list_of_session(const struct napt_table *t, struct napt_shard *sh,
 					  const struct sn_session *s)
 {
-	if (likely(!t->cosets))
+	if (likely(!has_lists(t)))
 		return list_of(t, sh, ported_class_of(s->proto), 0, 0);
-	return list_of(t, sh, ported_class_of(s->proto), coset_of(t, s->outside_port),
+	return list_of(t, sh, ported_class_of(s->proto), t->cosets ? coset_of(t, s->outside_port) : 0,
 		       address_index(t, s->outside_addr));
 }
 
@@ -264,6 +301,11 @@ static inline uint32_t slot_of(const struct napt_table *t, const struct napt_sha
 
 		return first * t->n_addresses + index * (t->cosets->first[coset + 1] - first) +
 		       t->cosets->position[port] - first;
+	}
+	if (t->paired) {
+		uint32_t of_address = (port - sh->port_base) >> t->shift, n = sh->n_slots / t->n_addresses;
+
+		return of_address < n ? index * n + of_address : SN_NO_INDEX;
 	}
 	slot = (uint64_t)((port - sh->port_base) >> t->shift) * t->n_addresses + index;
 	return slot < sh->n_slots ? slot : SN_NO_INDEX;
@@ -367,6 +409,29 @@ static inline struct sn_session *session_begin(const struct sn_state *state, str
 	return s;
 }
 
+/* ---- subscribers ---- */
+
+/* What a session of a run is to the limits of its subscriber. */
+static inline struct sn_subscriber_change subscriber_change(const struct sn_state *state, uint32_t run,
+							    uint32_t inside, enum sn_proto_class class,
+							    int sessions, int ports)
+{
+	return (struct sn_subscriber_change){state->owners[run].subscribers, inside, class, sessions, ports};
+}
+
+/* It has so many sessions and ports more. */
+static inline void subscriber_count(const struct sn_state *state, const struct sn_session *s, int sessions,
+				    int ports)
+{
+	struct sn_subscriber_change c;
+
+	if (likely(!state->subscribers))
+		return;
+	c = subscriber_change(state, s->entry.owner, s->inside_addr, class_of(s->proto), sessions, ports);
+	if (c.set != SN_NO_INDEX)
+		sn_subscribers_count(state->subscribers, &c);
+}
+
 /* ---- what the files do for one another ---- */
 
 int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
@@ -397,5 +462,17 @@ void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *tab
 		  struct sn_state_shard *shard, struct sn_entry *e);
 void sn_napt_release(const struct sn_state *state, const struct sn_state_table *table,
 		     struct sn_state_shard *shard, struct sn_entry *e, bool unused);
+
+/* Counts what all sessions of a table have; see sn_state_kind.h. */
+void sn_napt_count_subscribers(const struct sn_state *state, const struct sn_state_table *table);
+
+/* Counts a session that is to begin, with a port if that is to be new. False: its subscriber may not have
+ * another one. */
+bool sn_napt_subscriber_take(struct sn_partition *partition, uint32_t run, const struct sn_flow *f,
+			     bool new_port, uint64_t now);
+
+/* It does not begin. */
+void sn_napt_subscriber_untake(const struct sn_state *state, uint32_t run, const struct sn_flow *f,
+			       bool new_port);
 
 #endif /* SN_NAPT_IMPL_H */

@@ -13,7 +13,7 @@ static uint32_t *head_of(const struct sn_state *state, const struct napt_table *
 	return &sh->back[BACK_HEADS + (h & (t->n_heads - 1))];
 }
 
-static struct mapping *mapping_numbered(const struct napt_shard *sh, uint32_t number)
+struct mapping *sn_mapping_numbered(const struct napt_shard *sh, uint32_t number)
 {
 	return (struct mapping *)&sh->slots[in_rows(&sh->shard, ROW_WORDS, (number - 1) << sh->slot_log)];
 }
@@ -24,7 +24,7 @@ uint32_t sn_mapping_find(const struct sn_state *state, const struct napt_table *
 	uint32_t first = ported_class_of(f->proto) * sh->apart;
 
 	for (uint32_t i = *head_of(state, t, sh, f); i;) {
-		const struct mapping *m = mapping_numbered(sh, i);
+		const struct mapping *m = sn_mapping_numbered(sh, i);
 
 		if (i - 1 - first < sh->apart && has_key(t, m, run, f))
 			return i - 1 - first;
@@ -40,7 +40,7 @@ static struct sn_flow flow_of(const struct sn_session *s)
 
 /* ---- the life of a mapping ---- */
 
-void sn_mapping_join(const struct sn_state *state, const struct napt_table *t, struct napt_shard *sh,
+bool sn_mapping_join(const struct sn_state *state, const struct napt_table *t, struct napt_shard *sh,
 		     uint32_t slot, const struct sn_session *s)
 {
 	enum sn_proto_class class = ported_class_of(s->proto);
@@ -50,7 +50,7 @@ void sn_mapping_join(const struct sn_state *state, const struct napt_table *t, s
 
 	if (is_mapped(m)) {
 		m->n++;
-		return;
+		return false;
 	}
 	head = head_of(state, t, sh, &f);
 	m->inside_addr = s->inside_addr;
@@ -62,6 +62,7 @@ void sn_mapping_join(const struct sn_state *state, const struct napt_table *t, s
 		m->remote_addr = s->remote_addr;
 	m->word = SLOT_MAPPED | *head;
 	*head = class * sh->apart + slot + 1;
+	return true;
 }
 
 bool sn_mapping_leave(const struct sn_state *state, const struct napt_table *t, struct napt_shard *sh,
@@ -79,7 +80,7 @@ bool sn_mapping_leave(const struct sn_state *state, const struct napt_table *t, 
 		return true;
 	}
 	for (uint32_t i = *head; i;) {
-		struct mapping *before = mapping_numbered(sh, i);
+		struct mapping *before = sn_mapping_numbered(sh, i);
 
 		i = before->word & ~SLOT_MAPPED;
 		if (i == number)
@@ -107,6 +108,12 @@ void sn_mapping_outside(const struct napt_table *t, const struct napt_shard *sh,
 	uint32_t lo = 0, hi = t->table.mask + 1, n;
 	const struct cosets *c = t->cosets;
 
+	if (t->paired && c == NULL) {
+		n = sh->n_slots / t->n_addresses;
+		*address = address_at(t, slot / n);
+		*port = (uint16_t)(sh->port_base + ((slot % n) << t->shift));
+		return;
+	}
 	if (c == NULL) {
 		*address = address_at(t, slot % t->n_addresses);
 		*port = (uint16_t)(sh->port_base + ((slot / t->n_addresses) << t->shift));

@@ -64,8 +64,8 @@ static inline bool is_mapped_to(const struct napt_table *t, const struct mapping
 uint32_t sn_mapping_find(const struct sn_state *state, const struct napt_table *t,
 			 const struct napt_shard *sh, uint32_t run, const struct sn_flow *f);
 
-/* A session takes a slot that is free, or joins the mapping that the slot is. */
-void sn_mapping_join(const struct sn_state *state, const struct napt_table *t, struct napt_shard *sh,
+/* A session takes a slot that is free, or joins the mapping that the slot is. True: it is the first one. */
+bool sn_mapping_join(const struct sn_state *state, const struct napt_table *t, struct napt_shard *sh,
 		     uint32_t slot, const struct sn_session *s);
 
 /* It leaves the mapping. True: it was the last one, and the slot is to be given back. */
@@ -76,6 +76,9 @@ bool sn_mapping_leave(const struct sn_state *state, const struct napt_table *t, 
  * its mapping another slot, or its flow has a session. */
 bool sn_mapping_taken(const struct sn_state *state, const struct napt_table *t, const struct napt_shard *sh,
 		      uint32_t slot, const struct sn_session *s);
+
+/* A mapping by its number in chains: that of its slot of all protocols, + 1. */
+struct mapping *sn_mapping_numbered(const struct napt_shard *sh, uint32_t number);
 
 /* What a slot stands for. */
 void sn_mapping_outside(const struct napt_table *t, const struct napt_shard *sh, uint32_t slot,

@@ -14,7 +14,22 @@ static inline void slot_reach(const struct list *l, uint32_t slot)
 		sn_stretch_reach(l->stretch, row_end(&l->shard->shard, ROW_WORDS, slot) * sizeof(uint32_t));
 }
 
-static __rte_always_inline uint32_t slot_take(const struct list *l)
+/* Whether a time lies ahead; 0: no. Times go round in two years: what is too far ahead is long past. */
+static inline bool is_ahead(uint32_t until, uint32_t now)
+{
+	return until != 0 && until - now - 1 < REST_AHEAD;
+}
+
+/* A port was in use until `end`; of several uses the last counts. */
+static inline void slot_note_rest(const struct napt_table *t, uint32_t *rests, uint32_t slot, uint64_t end)
+{
+	uint32_t until = (uint32_t)((end + t->rest_ns) >> REST_SHIFT) + 1;
+
+	if (!is_ahead(rests[slot], until))
+		rests[slot] = until != 0 ? until : 1;
+}
+
+static __rte_always_inline uint32_t slot_take(const struct list *l, uint64_t now)
 {
 	struct queue *q = l->queue;
 	uint32_t slot;
@@ -30,6 +45,8 @@ static __rte_always_inline uint32_t slot_take(const struct list *l)
 	if (!q->head)
 		return SN_NO_INDEX;
 	slot = q->head - 1;
+	if (unlikely(l->rests != NULL) && is_ahead(l->rests[l->begin + slot], (uint32_t)(now >> REST_SHIFT)))
+		return SN_NO_INDEX; /* the others rest longer */
 	q->head = *list_slot(l, slot) & ~SLOT_FREE;
 	if (q->head)
 		rte_prefetch0(list_slot(l, q->head - 1));

@@ -24,6 +24,9 @@ static __rte_always_inline struct spot spot_at(const struct napt_table *t, const
 	if (t->cosets)
 		return (struct spot){slot, address_at(t, address),
 				     t->cosets->port[t->cosets->first[coset] + slot - l->begin]};
+	if (t->paired)
+		return (struct spot){slot, address_at(t, address),
+				     (uint16_t)(sh->port_base + ((slot - l->begin) << t->shift))};
 	return (struct spot){slot, address_at(t, slot % t->n_addresses),
 			     (uint16_t)(sh->port_base + ((slot / t->n_addresses) << t->shift))};
 }
@@ -41,14 +44,15 @@ static uint32_t coset_for(const struct napt_table *t, uint32_t address, uint32_t
 /* An outside address and port whose return packets hash into the shard. */
 static __rte_noinline struct spot spot_by_hash(const struct napt_table *t, struct napt_shard *sh,
 					       enum sn_proto_class class, uint32_t shard,
-					       const struct sn_flow *f)
+					       const struct sn_flow *f, uint64_t now)
 {
-	for (uint32_t i = 0; i < t->n_addresses; i++) {
-		uint32_t index = (uint32_t)((sh->shard.created + i) % t->n_addresses);
+	for (uint32_t i = 0; i < (t->paired ? 1 : t->n_addresses); i++) {
+		uint32_t index = t->paired ? paired_index(t, f->src)
+					   : (uint32_t)((sh->shard.created + i) % t->n_addresses);
 		uint32_t address = address_at(t, index);
 		uint32_t coset = coset_for(t, address, shard, f);
 		struct list l = list_of(t, sh, class, coset, index);
-		uint32_t slot = slot_take(&l);
+		uint32_t slot = slot_take(&l, now);
 
 		if (slot != SN_NO_INDEX)
 			return spot_at(t, sh, &l, coset, index, slot);
@@ -57,21 +61,36 @@ static __rte_noinline struct spot spot_by_hash(const struct napt_table *t, struc
 }
 
 static inline struct spot spot_take(const struct napt_table *t, struct napt_shard *sh,
-				    enum sn_proto_class class, uint32_t shard, const struct sn_flow *f)
+				    enum sn_proto_class class, uint32_t shard, const struct sn_flow *f,
+				    uint64_t now)
 {
+	uint32_t slot, index = unlikely(t->paired) ? paired_index(t, f->src) : 0;
 	struct list l;
-	uint32_t slot;
 
 	if (unlikely(t->cosets != NULL))
-		return spot_by_hash(t, sh, class, shard, f);
-	l = list_of(t, sh, class, 0, 0);
-	slot = slot_take(&l);
+		return spot_by_hash(t, sh, class, shard, f, now);
+	l = list_of(t, sh, class, 0, index);
+	slot = slot_take(&l, now);
 	if (slot == SN_NO_INDEX)
 		return (struct spot){.slot = SN_NO_INDEX};
-	return spot_at(t, sh, &l, 0, 0, slot);
+	return spot_at(t, sh, &l, 0, index, slot);
 }
 
 /* ---- the life of a session ---- */
+
+/* A session takes its port, or its place among those without. True: it is the first one that has the port. */
+static inline bool take_place(const struct sn_state *state, const struct napt_table *t, struct napt_shard *sh,
+			      uint32_t slot, struct sn_session *s)
+{
+	if (unlikely(!sn_has_ports(s->proto))) {
+		back_link(state, sh, s);
+		return false;
+	}
+	if (is_shared(t))
+		return sn_mapping_join(state, t, sh, slot, s);
+	*slot_at(sh, ported_class_of(s->proto), slot) = index_of(&sh->shard, &s->entry);
+	return true;
+}
 
 void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *table,
 		  struct sn_state_shard *shard, struct sn_entry *e)
@@ -80,12 +99,7 @@ void sn_napt_hold(const struct sn_state *state, const struct sn_state_table *tab
 	struct napt_shard *sh = (struct napt_shard *)shard;
 	struct sn_session *s = (struct sn_session *)e;
 
-	if (!sn_has_ports(s->proto))
-		back_link(state, sh, s);
-	else if (is_shared(t))
-		sn_mapping_join(state, t, sh, slot_of_session(t, sh, s), s);
-	else
-		*slot_at(sh, ported_class_of(s->proto), slot_of_session(t, sh, s)) = index_of(shard, e);
+	subscriber_count(state, s, 1, take_place(state, t, sh, slot_of_session(t, sh, s), s));
 }
 
 void sn_napt_release(const struct sn_state *state, const struct sn_state_table *table,
@@ -99,11 +113,18 @@ void sn_napt_release(const struct sn_state *state, const struct sn_state_table *
 
 	if (unlikely(!sn_has_ports(s->proto))) {
 		back_unlink(state, sh, s);
+		subscriber_count(state, s, -1, 0);
 		return;
 	}
 	slot = slot_of_session(t, sh, s);
-	if (unlikely(is_shared(t)) && !sn_mapping_leave(state, t, sh, slot, s))
+	if (unlikely(t->rest_ns) && !unused)
+		slot_note_rest(t, rests_of(t, sh, ported_class_of(s->proto)), slot,
+			       sn_entry_last_use(e) + e->timeout_ms * NS_PER_MS);
+	if (unlikely(is_shared(t)) && !sn_mapping_leave(state, t, sh, slot, s)) {
+		subscriber_count(state, s, -1, 0);
 		return;
+	}
+	subscriber_count(state, s, -1, -1);
 	l = list_of_session(t, sh, s);
 	if (unused)
 		slot_untake(&l, slot);
@@ -133,6 +154,7 @@ static uint32_t slot_evict(struct sn_partition *partition, struct napt_table *t,
 		if (!is_unanswered(s, now))
 			continue;
 		sn_state_note_evicted(partition, &t->table, &sh->shard, &s->entry, now);
+		subscriber_count(partition->state, s, -1, -1);
 		entry_end(partition, &t->table, &sh->shard, &s->entry, class_of(s->proto),
 			  hash_session(partition->state, s));
 		return l->begin + slot;
@@ -165,8 +187,9 @@ struct sn_entry *sn_napt_victim(struct sn_partition *partition, struct sn_state_
 static struct spot spot_evict(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
 			      uint32_t shard, const struct sn_flow *f, uint64_t now)
 {
-	uint32_t address = (uint32_t)((sh->shard.created + sh->shard.exhausted) % t->n_addresses), coset = 0,
-		 slot;
+	uint32_t address = t->paired ? paired_index(t, f->src)
+				     : (uint32_t)((sh->shard.created + sh->shard.exhausted) % t->n_addresses);
+	uint32_t coset = 0, slot;
 	struct list l;
 
 	if (t->cosets)
@@ -180,13 +203,14 @@ static struct spot spot_evict(struct sn_partition *partition, struct napt_table 
 
 /* The same where sessions share ports: one that has its port for itself gives it back. */
 static void evict_alone(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
-			uint64_t now)
+			const struct sn_flow *f, uint64_t now)
 {
 	for (uint32_t looks = 0; looks < OPENINGS_LOOKED && looks < sh->shard.slab_fresh; looks++) {
 		struct sn_entry *e = at_index(&sh->shard, turn(&sh->shard.hand, sh->shard.slab_fresh) + 1);
 		const struct sn_session *s = (const struct sn_session *)e;
 
 		if (!e->live || s->proto != SN_TCP || !is_unanswered(s, now) ||
+		    (t->paired && address_index(t, s->outside_addr) != paired_index(t, f->src)) ||
 		    mapping_at(sh, SN_PROTO_TCP, slot_of_session(t, sh, s))->n > 1)
 			continue;
 		sn_state_note_evicted(partition, &t->table, &sh->shard, e, now);
@@ -246,17 +270,17 @@ static struct spot spot_for(struct sn_partition *partition, struct napt_table *t
 		if (spot.slot != SN_NO_INDEX)
 			return spot;
 	}
-	spot = spot_take(t, sh, class, shard, f);
+	spot = spot_take(t, sh, class, shard, f, now);
 	if (likely(spot.slot != SN_NO_INDEX))
 		return spot;
 	sn_state_reap(partition, &t->table, &sh->shard, now, true);
-	spot = spot_take(t, sh, class, shard, f);
-	if (spot.slot != SN_NO_INDEX || class != SN_PROTO_TCP)
-		return spot;
+	spot = spot_take(t, sh, class, shard, f, now);
+	if (spot.slot != SN_NO_INDEX || class != SN_PROTO_TCP || t->rest_ns)
+		return spot; /* a port that somebody gives up would have to rest */
 	if (!is_shared(t))
 		return spot_evict(partition, t, sh, shard, f, now);
-	evict_alone(partition, t, sh, now);
-	return spot_take(t, sh, class, shard, f);
+	evict_alone(partition, t, sh, f, now);
+	return spot_take(t, sh, class, shard, f, now);
 }
 
 /* The addresses of the pool, by their bits, that sessions to a flow's remote have. */
@@ -296,20 +320,37 @@ static __rte_noinline struct spot spot_without_port(struct sn_partition *partiti
 	return (struct spot){.slot = SN_NO_INDEX};
 }
 
-static struct sn_session *make(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
-			       uint32_t run, uint32_t shard, const struct sn_flow *f, uint64_t hash,
-			       uint64_t now)
+/* Whether a flow gets a port that none of its inside end's has. */
+static bool needs_port(const struct sn_state *state, const struct napt_table *t, const struct napt_shard *sh,
+		       uint32_t run, const struct sn_flow *f)
 {
-	enum sn_proto_class class = class_of(f->proto);
-	struct spot spot = likely(class != SN_PROTO_OTHER) ? spot_for(partition, t, sh, run, shard, f, now)
-							   : spot_without_port(partition, t, sh, run, f, now);
-	struct sn_session *s;
+	return sn_has_ports(f->proto) &&
+	       (!is_shared(t) || sn_mapping_find(state, t, sh, run, f) == SN_NO_INDEX);
+}
 
+/* A session of a flow that has none. MADE, LIMITED or NONE. */
+static enum sn_napt_result make(struct sn_partition *partition, struct napt_table *t, struct napt_shard *sh,
+				uint32_t run, uint32_t shard, const struct sn_flow *f, uint64_t hash,
+				uint64_t now, struct sn_session **made)
+{
+	const struct sn_state *state = partition->state;
+	enum sn_proto_class class = class_of(f->proto);
+	bool counted = state->subscribers && needs_port(state, t, sh, run, f), first;
+	struct sn_session *s;
+	struct spot spot;
+
+	*made = NULL;
+	if (state->subscribers && !sn_napt_subscriber_take(partition, run, f, counted, now))
+		return SN_NAPT_LIMITED;
+	spot = likely(class != SN_PROTO_OTHER) ? spot_for(partition, t, sh, run, shard, f, now)
+					       : spot_without_port(partition, t, sh, run, f, now);
 	if (unlikely(spot.slot == SN_NO_INDEX)) {
+		if (state->subscribers)
+			sn_napt_subscriber_untake(state, run, f, counted);
 		sh->shard.exhausted++;
-		return NULL;
+		return SN_NAPT_NONE;
 	}
-	s = session_begin(partition->state, &sh->shard, run, shard, f->proto, class, now);
+	s = session_begin(state, &sh->shard, run, shard, f->proto, class, now);
 	s->inside_addr = f->src;
 	s->inside_port = f->sport;
 	s->remote_addr = f->dst;
@@ -318,16 +359,14 @@ static struct sn_session *make(struct sn_partition *partition, struct napt_table
 	s->outside_port = spot.port;
 	if (t->filtering == SN_ADDRESS_DEPENDENT)
 		s->seen = SN_SEEN_BY_ADDRESS;
-	if (unlikely(class == SN_PROTO_OTHER))
-		back_link(partition->state, sh, s);
-	else if (is_shared(t))
-		sn_mapping_join(partition->state, t, sh, spot.slot, s);
-	else
-		*slot_at(sh, class, spot.slot) = index_of(&sh->shard, &s->entry);
+	first = take_place(state, t, sh, spot.slot, s);
+	if (unlikely(first && !counted)) /* the mapping that it would have joined ended to make room */
+		subscriber_count(state, s, 0, 1);
 	entry_settle(partition, &t->table, &sh->shard, &s->entry, class, hash);
 	sh->shard.created++;
 	sn_state_note_made(partition, &t->table, &s->entry, now);
-	return s;
+	*made = s;
+	return SN_NAPT_MADE;
 }
 
 /* ---- the packet path ---- */
@@ -385,8 +424,7 @@ enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run
 		sn_entry_expire(partition, &t->table, &sh->shard, &s->entry);
 	if (!wanted)
 		return SN_NAPT_NONE;
-	*session = make(partition, t, sh, run, shard, f, hash, now);
-	return *session ? SN_NAPT_MADE : SN_NAPT_NONE;
+	return make(partition, t, sh, run, shard, f, hash, now, session);
 }
 
 enum sn_napt_result sn_napt_open(struct sn_partition *partition, uint32_t run, uint32_t shard,
@@ -399,8 +437,7 @@ enum sn_napt_result sn_napt_open(struct sn_partition *partition, uint32_t run, u
 
 	if (session_find(sh, run, f, hash))
 		return SN_NAPT_FOUND;
-	*session = make(partition, t, sh, run, shard, f, hash, now);
-	return *session ? SN_NAPT_MADE : SN_NAPT_NONE;
+	return make(partition, t, sh, run, shard, f, hash, now, session);
 }
 
 uint32_t sn_napt_return_shard(const struct sn_state *state, uint32_t table, const struct sn_flow *f)
@@ -464,11 +501,12 @@ static bool lets_in(struct sn_partition *partition, const struct napt_table *t, 
 }
 
 enum sn_napt_result sn_napt_come(struct sn_partition *partition, uint32_t table, const struct sn_flow *f,
-				 uint64_t now, struct sn_session **session)
+				 uint64_t now, struct sn_session **session, uint32_t *run)
 {
 	const struct sn_state *state = partition->state;
 	struct napt_table *t = (struct napt_table *)state->tables[table];
 	struct napt_shard *sh = napt_shard_at(t, return_shard(state, t, f));
+	enum sn_napt_result result;
 	const struct mapping *m;
 	struct sn_flow inside;
 	struct sn_session *s;
@@ -489,11 +527,14 @@ enum sn_napt_result sn_napt_come(struct sn_partition *partition, uint32_t table,
 	s = return_shared(state, t, sh, m, f);
 	if (s)
 		sn_entry_expire(partition, &t->table, &sh->shard, &s->entry);
-	*session = make(partition, t, sh, m->owner, m->shard, &inside,
-			hash_inside(state, t, m->owner, &inside), now);
+	*run = m->owner;
+	result = make(partition, t, sh, m->owner, m->shard, &inside, hash_inside(state, t, m->owner, &inside),
+		      now, session);
 	if (*session && ((*session)->outside_addr != f->dst || (*session)->outside_port != f->dport)) {
 		sn_session_end(partition, *session); /* to make room, the mapping's only session ended */
 		*session = NULL;
 	}
-	return *session ? SN_NAPT_MADE : SN_NAPT_FULL;
+	if (*session)
+		return SN_NAPT_MADE;
+	return result == SN_NAPT_LIMITED ? SN_NAPT_LIMITED : SN_NAPT_FULL;
 }

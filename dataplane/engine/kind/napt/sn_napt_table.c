@@ -66,6 +66,8 @@ int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
 	if ((uint32_t)from->filtering > (uint32_t)from->mapping)
 		return sn_build_fail(b, "filtering is %d, want at most the mapping, which is %d",
 				     (int)from->filtering, (int)from->mapping);
+	if (from->port_rest_ms > REST_MAX)
+		return sn_build_fail(b, "port_rest_ms is %u, want at most %u", from->port_rest_ms, REST_MAX);
 	to->own_size = sizeof(*c) + from->n_pool * sizeof(*c->pool) +
 		       from->n_reserved * sizeof(struct napt_reserved);
 	c = to->own = sn_build_array(1, to->own_size);
@@ -77,6 +79,8 @@ int sn_napt_decode(struct sn_builder *b, struct sn_table_config *to,
 	c->n_reserved = (uint32_t)from->n_reserved;
 	c->mapping = (uint8_t)from->mapping;
 	c->filtering = (uint8_t)from->filtering;
+	c->rest_ms = from->port_rest_ms;
+	c->paired = from->paired;
 	for (size_t i = 0; i < b->msg->n_tables; i++)
 		c->shared |= b->msg->tables[i]->mapping !=
 			     SINTER__PROGRAM__V1__DEPENDENCE__ADDRESS_AND_PORT_DEPENDENT;
@@ -122,6 +126,8 @@ static int pool_init(struct napt_table *t, const struct napt_config *c)
 	t->port_max = c->port_max;
 	t->mapping = c->mapping;
 	t->filtering = c->filtering;
+	t->rest_ns = c->rest_ms * NS_PER_MS;
+	t->paired = c->paired;
 	t->n_pool = c->n_pool;
 	t->pool = c->pool;
 	t->pool_base = calloc(c->n_pool, sizeof(*t->pool_base));
@@ -147,10 +153,10 @@ static size_t round_up(size_t n, size_t to)
 
 static size_t queues_size(const struct napt_table *t)
 {
-	return t->cosets ? round_up((size_t)SN_PORTED * (t->table.mask + 1) * t->n_addresses *
-					    sizeof(struct queue),
-				    64)
-			 : 0;
+	uint32_t cosets = t->cosets ? t->table.mask + 1 : 1;
+
+	return has_lists(t) ? round_up((size_t)SN_PORTED * cosets * t->n_addresses * sizeof(struct queue), 64)
+			    : 0;
 }
 
 static uint32_t slot_log(const struct napt_table *t)
@@ -158,6 +164,13 @@ static uint32_t slot_log(const struct napt_table *t)
 	return t->mapping == SN_ENDPOINT_INDEPENDENT ? SLOT_LOG_ENDPOINT
 	       : t->mapping == SN_ADDRESS_DEPENDENT  ? SLOT_LOG_ADDRESS
 						     : 0;
+}
+
+/* Heads of chains, and the times until when ports rest. */
+static size_t words_size(const struct napt_table *t)
+{
+	return (BACK_HEADS + t->n_heads + (t->rest_ns ? SN_PORTED * (size_t)t->n_slots : 0)) *
+	       sizeof(uint32_t);
 }
 
 /* Of a protocol, in rows of the shard's. */
@@ -195,8 +208,11 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 		if (!t->cosets)
 			return -ENOMEM;
 	}
+	slots = ((uint64_t)t->port_max - t->port_min) / (table->mask + 1) + 1;
+	if (t->paired) /* all addresses have the same number of slots */
+		t->n_addresses = RTE_MIN(t->n_addresses, RTE_MAX(SLOTS_MAX / (uint32_t)slots, 1u));
 	/* What a shard's sessions need is the same, whichever of the ports they may have. */
-	slots = (((uint64_t)t->port_max - t->port_min) / (table->mask + 1) + 1) * t->n_addresses;
+	slots *= t->n_addresses;
 	t->n_slots = slots < SLOTS_MAX ? slots : SLOTS_MAX;
 	size->shards = table->mask + 1;
 	size->entries = t->n_slots * SN_PORTED;
@@ -208,9 +224,9 @@ int sn_napt_table_init(struct sn_state_table *table, const struct sn_partitionin
 		size->entries = table->config.max_entries;
 	size->buckets = size->entries;
 	size->entries += size->entries / (8 * SN_PORTED) + 1; /* those without ports */
-	size->memory = (BACK_HEADS + t->n_heads) * sizeof(uint32_t) + queues_size(t);
+	size->memory = words_size(t) + queues_size(t);
 	size->rows = SN_PORTED * slots_size(t);
-	size->parts = t->cosets ? 0 : SN_PORTED; /* with cosets they are used here and there */
+	size->parts = has_lists(t) ? 0 : SN_PORTED; /* where lists are many they are used here and there */
 	return 0;
 }
 
@@ -251,7 +267,7 @@ void sn_napt_shard_init(const struct sn_state_table *table, struct sn_state_shar
 		sh->n_slots = t->n_slots;
 	}
 	sh->back = (uint32_t *)base;
-	base += (BACK_HEADS + t->n_heads) * sizeof(*sh->back);
+	base += words_size(t);
 	sh->queues = (struct queue *)base;
 	sh->slots = rows;
 	sh->slot_log = slot_log(t);

@@ -1,0 +1,166 @@
+package differential
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/sinter-nfv/sinter/dataplane/element"
+	"github.com/sinter-nfv/sinter/dataplane/program/programpb"
+	"github.com/sinter-nfv/sinter/dataplane/synth"
+	"github.com/sinter-nfv/sinter/test/packets"
+)
+
+// holding is what one subscriber has, as the engine lists it.
+type holding struct {
+	sessions int
+	ports    map[uint32]map[netip.AddrPort]bool // by protocol
+}
+
+// holdings are the live sessions of the subscribers that a NAPT limits, by prefix: those of all runs that begin with it.
+func (r *rig) holdings(ctx context.Context, napt string, bits int) (map[netip.Prefix]*holding, error) {
+	runs := map[string]bool{}
+	for _, run := range r.res.Runs {
+		if run.NAPTs[0] == napt {
+			runs[run.Name] = true
+		}
+	}
+	out := map[netip.Prefix]*holding{}
+	for i, t := range r.res.Program.GetTables() {
+		if len(t.GetPool()) == 0 {
+			continue
+		}
+		sessions, err := r.engine.Sessions(ctx, uint32(i), 1<<20)
+		if err != nil {
+			return nil, r.engine.died(err)
+		}
+		for _, s := range sessions {
+			if !runs[s.GetRun()] {
+				continue
+			}
+			prefix, _ := packets.Addr(s.GetInsideAddress()).Prefix(bits)
+			if out[prefix] == nil {
+				out[prefix] = &holding{ports: map[uint32]map[netip.AddrPort]bool{}}
+			}
+			h := out[prefix]
+			h.sessions++
+			if !ported(uint8(s.GetProto())) {
+				continue
+			}
+			if h.ports[s.GetProto()] == nil {
+				h.ports[s.GetProto()] = map[netip.AddrPort]bool{}
+			}
+			h.ports[s.GetProto()][netip.AddrPortFrom(packets.Addr(s.GetOutsideAddress()), uint16(s.GetOutsidePort()))] = true
+		}
+	}
+	return out, nil
+}
+
+// compareSubscribers checks that no subscriber has more than its limits, and that as much is counted of the heaviest as they have, or more: what
+// has expired counts until it is reclaimed.
+func (r *rig) compareSubscribers(ctx context.Context, stats *programpb.Stats) (diff []string, err error) {
+	for _, n := range r.g.Nodes {
+		e, ok := n.Element.(element.NAPT)
+		if !ok || e.Limits == (element.SubscriberLimits{}) {
+			continue
+		}
+		have, err := r.holdings(ctx, n.Name, e.Limits.PrefixLen)
+		if err != nil {
+			return nil, err
+		}
+		for prefix, h := range have {
+			if h.sessions > e.Limits.MaxSessions {
+				diff = append(diff, fmt.Sprintf("%s: subscriber %v has %d sessions: %v", n.Name, prefix, h.sessions, e.Limits))
+			}
+			for proto, ports := range h.ports {
+				if len(ports) > e.Limits.MaxPorts {
+					diff = append(diff, fmt.Sprintf("%s: subscriber %v has %d ports of protocol %d: %v", n.Name, prefix, len(ports), proto, e.Limits))
+				}
+			}
+			if counted, ok := counted(stats, n.Name, prefix); ok && counted < h.sessions {
+				diff = append(diff, fmt.Sprintf("%s: %d sessions of subscriber %v are counted, it has %d", n.Name, counted, prefix, h.sessions))
+			}
+		}
+	}
+	return diff, nil
+}
+
+// counted is what the engine counts of a subscriber's sessions, if it is one of the heaviest.
+func counted(stats *programpb.Stats, napt string, prefix netip.Prefix) (sessions int, ok bool) {
+	for _, s := range stats.GetSubscribers() {
+		if s.GetName() != napt {
+			continue
+		}
+		for _, h := range s.GetHeaviest() {
+			if packets.Addr(h.GetPrefix()) == prefix.Addr() {
+				return int(h.GetSessions()), true
+			}
+		}
+	}
+	return 0, false
+}
+
+// forget lets all sessions expire, and checks that no subscriber is left.
+func (r *rig) forget(ctx context.Context, now time.Duration) error {
+	for range 64 { // a worker looks at a few shards each time
+		now += 7 * 24 * time.Hour
+		if _, err := r.engine.Inject(ctx, &programpb.Inject{NowNs: uint64(now)}); err != nil {
+			return r.engine.died(err)
+		}
+	}
+	stats, err := r.engine.Stats(ctx)
+	if err != nil {
+		return r.engine.died(err)
+	}
+	for _, s := range stats.GetSubscribers() {
+		if s.GetSubscribers() > 0 {
+			return &mismatch{chain: r.chain, now: now, detail: fmt.Sprintf("%s: all sessions are over, and %d subscribers have some: %v", s.GetName(), s.GetSubscribers(), s.GetHeaviest()), alone: -1}
+		}
+	}
+	return nil
+}
+
+// TestLimitsOfNAPTsInARowAreThoseOfTheFirst: NAPTs that are merged have one session for a flow, which counts for the host that the first one sees.
+func TestLimitsOfNAPTsInARowAreThoseOfTheFirst(t *testing.T) {
+	g, limits := pools(t.Name(), false, 4, 4), element.SubscriberLimits{PrefixLen: 32, MaxSessions: 9, MaxPorts: 3, Reason: "nat0" + subscriberLimit}
+	for i, n := range g.Nodes {
+		if e, ok := n.Element.(element.NAPT); ok {
+			e.Limits = limits
+			g.Nodes[i].Element = e
+			break
+		}
+	}
+	r := started(t, g, 1, partitionByHost)
+	if !slices.ContainsFunc(r.res.Runs, func(run synth.Run) bool { return len(run.NAPTs) == 2 }) {
+		t.Fatalf("the NAPTs are not merged: %v", r.res.Runs)
+	}
+	var all []sent
+	for host := range uint32(2) {
+		for port := range uint16(5) {
+			p := packets.IPv4{Src: 0x0a000002 + host, Dst: 0x08080808, Proto: packets.ProtoUDP, TTL: 64}
+			p.Payload = packets.UDP(p.Src, p.Dst, 5000+port, 53, []byte("question"))
+			all = append(all, sent{0, ethernet(r.g, 0, p)})
+		}
+	}
+	left, err := r.run(t.Context(), step{time.Second, all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, out := range left {
+		if want := i%5 < limits.MaxPorts; (len(out) == 1) != want {
+			t.Errorf("host %d, flow %d: %d frames leave, want some: %t", i/5, i%5, len(out), want)
+		}
+	}
+	if n := r.stats.drops[limits.Reason]; n != 4 {
+		t.Errorf("%d packets are dropped as %s, want 4: %v", n, limits.Reason, r.stats.drops)
+	}
+	if err := r.finish(t.Context(), time.Second); err != nil {
+		t.Error(err)
+	}
+	if err := r.forget(t.Context(), time.Second); err != nil {
+		t.Error(err)
+	}
+}
