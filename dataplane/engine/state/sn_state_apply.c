@@ -227,6 +227,10 @@ static bool keep(struct sn_state *state, const struct sn_state_table *t, struct 
 	sh->live--;
 	state->partitions->left[t->id]++;
 	if (owner == SN_NO_INDEX || state->owners[owner].table != t->id) {
+		if (sn_entry_live_itself(e, state->partitions->now)) { /* what it held rests from now on */
+			e->last_use = state->partitions->now;
+			e->timeout_ms = 0;
+		}
 		if (t->kind->release)
 			t->kind->release(state, t, sh, e, false);
 		slab_give(state, sh, e);

@@ -23,28 +23,38 @@
 
 struct world {
 	struct sn_arena arena;
+	Sinter__Program__V1__Program *msg;
 	struct sn_program *program;
 	struct sn_state *state;
 	uint64_t now;
 };
 
-static void make_world_of(struct world *w, enum sn_dependence mapping, enum sn_partition_by by, uint32_t most)
+static void apply(struct world *w)
 {
-	Sinter__Program__V1__Program *msg;
+	struct sn_program *before = w->program;
 	struct sn_error err = {0};
 	uint64_t kept, dropped;
 
-	*w = (struct world){.now = 1000 * SECOND};
-	sn_arena_init(&w->arena);
-	msg = sn_sample_napt(&w->arena);
-	msg->tables[0]->mapping = (Sinter__Program__V1__Dependence)mapping;
-	msg->tables[0]->port_rest_ms = REST_S * 1000;
-	msg->tables[0]->max_sessions = most;
-	msg->tables[0]->port_max = msg->tables[0]->port_min + PORTS - 1;
-	w->state = sn_state_create(7, 1, (struct sn_partitioning){.by = by});
-	w->program = sn_program_create(msg, NULL, &err);
+	w->program = sn_program_create(w->msg, NULL, &err);
 	assert_non_null(w->program);
 	assert_int_equal(sn_state_apply(w->state, w->program, &kept, &dropped), 0);
+	sn_program_free(before);
+}
+
+static void make_world_of(struct world *w, enum sn_dependence mapping, enum sn_partition_by by, uint32_t most)
+{
+	Sinter__Program__V1__StateTable *table;
+
+	*w = (struct world){.now = 1000 * SECOND};
+	sn_arena_init(&w->arena);
+	w->msg = sn_sample_napt(&w->arena);
+	table = w->msg->tables[0];
+	table->mapping = (Sinter__Program__V1__Dependence)mapping;
+	table->port_rest_ms = REST_S * 1000;
+	table->max_sessions = most;
+	table->port_max = table->port_min + PORTS - 1;
+	w->state = sn_state_create(7, 1, (struct sn_partitioning){.by = by});
+	apply(w);
 }
 
 static void make_world(struct world *w, enum sn_dependence mapping, enum sn_partition_by by)
@@ -179,6 +189,27 @@ static void a_port_rests_from_when_its_session_gave_way(void **state)
 	end_world(&w);
 }
 
+/* The same where another program has no place for it. */
+static void a_port_rests_from_when_a_program_ended_its_session(void **state)
+{
+	struct world w;
+
+	(void)state;
+	make_world(&w, SN_ADDRESS_AND_PORT_DEPENDENT, SN_PARTITION_BY_HOST);
+	for (uint16_t port = 0; port < PORTS; port++)
+		assert_non_null(send_to(&w, 0, port, SN_UDP));
+	w.now += SECOND;
+	tick(&w);
+	w.msg->runs[0]->name = (char *)"another";
+	apply(&w);
+	assert_int_equal(sn_partition_entries(part(&w)), 0);
+	w.now += (REST_S - 1) * SECOND;
+	assert_null(send_to(&w, 0, 1000, SN_UDP));
+	w.now += 2 * SECOND;
+	assert_non_null(send_to(&w, 0, 1000, SN_UDP));
+	end_world(&w);
+}
+
 /* Times of rest are kept in 32 bits, which a year is longer than. */
 static void years_do_not_have_ports_rest(void **state)
 {
@@ -204,6 +235,7 @@ int main(void)
 		cmocka_unit_test(a_mapping_rests_after_all_of_its_sessions),
 		cmocka_unit_test(openings_do_not_give_way),
 		cmocka_unit_test(a_port_rests_from_when_its_session_gave_way),
+		cmocka_unit_test(a_port_rests_from_when_a_program_ended_its_session),
 		cmocka_unit_test(years_do_not_have_ports_rest),
 	};
 
