@@ -152,17 +152,23 @@ static void one_host_does_not_starve_others(void **state)
 	}
 }
 
+/* A world whose host 0 has all of the 100 sessions that it may have. */
+static void make_full_world(struct world *w)
+{
+	make_world(w, SN_ADDRESS_AND_PORT_DEPENDENT, 1, SN_PARTITION_BY_HOST);
+	limits_of(w)->max_sessions = 100;
+	apply(w);
+	for (uint32_t i = 0; i < 100; i++)
+		assert_int_equal(send_flow(w, flow_of(0, i)), SN_NAPT_MADE);
+}
+
 static void a_session_that_ended_counts_no_more(void **state)
 {
 	struct world w;
 	uint64_t all;
 
 	(void)state;
-	make_world(&w, SN_ADDRESS_AND_PORT_DEPENDENT, 1, SN_PARTITION_BY_HOST);
-	limits_of(&w)->max_sessions = 100;
-	apply(&w);
-	for (uint32_t i = 0; i < 100; i++)
-		assert_int_equal(send_flow(&w, flow_of(0, i)), SN_NAPT_MADE);
+	make_full_world(&w);
 	assert_int_equal(send_flow(&w, flow_of(0, 100)), SN_NAPT_LIMITED);
 	w.now += 301 * SECOND; /* nobody has looked since */
 	for (uint32_t i = 100; i < 200; i++)
@@ -185,11 +191,7 @@ static void a_host_at_its_limit_does_not_keep_the_worker_busy(void **state)
 	uint64_t full;
 
 	(void)state;
-	make_world(&w, SN_ADDRESS_AND_PORT_DEPENDENT, 1, SN_PARTITION_BY_HOST);
-	limits_of(&w)->max_sessions = 100;
-	apply(&w);
-	for (uint32_t i = 0; i < 100; i++)
-		assert_int_equal(send_flow(&w, flow_of(0, i)), SN_NAPT_MADE);
+	make_full_world(&w);
 	full = w.now;
 	w.now = full + 300 * SECOND - 5000;
 	assert_int_equal(send_flow(&w, flow_of(0, 100)), SN_NAPT_LIMITED);

@@ -25,6 +25,11 @@ type Edge struct{ To, Port int }
 
 // LeavesBy are the inputs that packets may come to from a node on, while the field stays as it was written there.
 func LeavesBy(nodes []Node, node int, field headerspace.Field) map[Edge]bool {
+	return reach(nodes, nodes[node].Out, func(e element.Element, in int) bool { return slices.Contains(element.Writes(e, in), field) })
+}
+
+// reach are the inputs that packets may come to from edges on. They go no further where they end, or an answer takes their place.
+func reach(nodes []Node, from []Edge, ends func(e element.Element, in int) bool) map[Edge]bool {
 	seen := map[Edge]bool{}
 	var follow func(e Edge)
 	follow = func(e Edge) {
@@ -33,7 +38,7 @@ func LeavesBy(nodes []Node, node int, field headerspace.Field) map[Edge]bool {
 		}
 		seen[e] = true
 		n := &nodes[e.To]
-		if n.Element.Traits().Generates || slices.Contains(element.Writes(n.Element, e.Port), field) {
+		if n.Element.Traits().Generates || ends(n.Element, e.Port) {
 			return
 		}
 		for out, next := range n.Out {
@@ -42,45 +47,29 @@ func LeavesBy(nodes []Node, node int, field headerspace.Field) map[Edge]bool {
 			}
 		}
 	}
-	for _, out := range nodes[node].Out {
-		follow(out)
+	for _, e := range from {
+		follow(e)
 	}
 	return seen
 }
 
 // Behind are the NAPTs to whose inside packets come that another one translated from inside, in order.
-func Behind(nodes []Node) []int {
-	behind, seen := make([]bool, len(nodes)), map[Edge]bool{}
-	var follow func(e Edge)
-	follow = func(e Edge) {
-		if e.To < 0 || seen[e] {
-			return
-		}
-		seen[e] = true
-		n := &nodes[e.To]
-		if _, ok := n.Element.(element.NAPT); ok {
-			behind[e.To] = behind[e.To] || e.Port == element.NAPTInside
-			return
-		}
-		if n.Element.Traits().Generates {
-			return
-		}
-		for out, next := range n.Out {
-			if element.Leads(n.Element, e.Port, out) {
-				follow(next)
-			}
+func Behind(nodes []Node) (out []int) {
+	isNAPT := func(e element.Element, _ int) bool {
+		_, ok := e.(element.NAPT)
+		return ok
+	}
+	var translated []Edge
+	for _, n := range nodes {
+		if isNAPT(n.Element, 0) {
+			translated = append(translated, n.Out[element.NAPTOutside])
 		}
 	}
-	for i := range nodes {
-		if _, ok := nodes[i].Element.(element.NAPT); ok {
-			follow(nodes[i].Out[element.NAPTOutside])
+	for e := range reach(nodes, translated, isNAPT) {
+		if e.Port == element.NAPTInside && isNAPT(nodes[e.To].Element, 0) {
+			out = append(out, e.To)
 		}
 	}
-	var out []int
-	for i, yes := range behind {
-		if yes {
-			out = append(out, i)
-		}
-	}
+	slices.Sort(out)
 	return out
 }
