@@ -108,6 +108,12 @@ func firewall(name, file string) v1alpha1.Function {
 	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Firewall: f}}
 }
 
+// flowMonitor is a monitor that lists the heaviest flows and sources.
+func flowMonitor(name string) v1alpha1.Function {
+	m := &v1alpha1.Monitor{Top: &v1alpha1.MonitorTop{By: []v1alpha1.TopBy{v1alpha1.TopFlow, v1alpha1.TopSource}}}
+	return v1alpha1.Function{Name: v1alpha1.Name(name), FunctionKinds: v1alpha1.FunctionKinds{Monitor: m}}
+}
+
 func routers(n int) functions {
 	var fns functions
 	for i := range n {

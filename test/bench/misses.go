@@ -16,6 +16,7 @@ var limits = map[string]string{
 	"firewall":                 "receive and classify, about alike: frames and the memo of the headers' classes, 2 MiB, share the L2 cache; then rewrite",
 	"isp":                      "rewrite and look-up, as of a NAPT",
 	"isp-acl1-8550-1m":         "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
+	"monitor":                  "look-up and rewrite: the cell that a flow's packets are counted in is one line more, and lies beyond the L2 cache; then keys are looked up in lists as cells are emptied",
 	"table":                    "receive and classify, about alike: frames and the memo of the destinations' classes, 2 MiB, share the L2 cache; then rewrite",
 	"acl1-8550-router-901899":  "classify: what is remembered of rules and of routes is looked up one after the other",
 	"state":                    "rewrite and look-up, as of a NAPT: known flows of all functions of a chain use one entry",

@@ -34,6 +34,7 @@ type traffic struct {
 	flows   int  // different ones
 	seldom  bool // many of them do not come at all
 	once    bool // each packet is sent once
+	before  int  // packets that come before those that are measured, at least
 }
 
 // Packets that are measured, at least, and before them.
@@ -59,7 +60,7 @@ func (t traffic) schedule(packets int) (warmup, measured int) {
 	if t.once {
 		return packets / 4, packets * 3 / 5
 	}
-	return max(warmupPackets, knownAfter*packets), max(measuredPackets, packets)
+	return max(warmupPackets, knownAfter*packets, t.before), max(measuredPackets, packets)
 }
 
 // mixed is n flows in turn.
@@ -213,10 +214,31 @@ func ispRows(data string) []row {
 			peers: ispPeers(data, "acl1_8550", c.flows),
 		})
 	}
+	list = append(list, monitorRows(data)...)
 	for _, set := range []string{"acl1_251", "acl1_713", "acl1_8550"} {
 		t := accepted(data, set, 2_000_000)
 		t.once = true
 		list = append(list, row{Group: "new", Name: fmt.Sprintf("isp-%s-new-flows", dashed(set)), N: 3, chain: fixed(isp(rulesFile(data, set))), traffic: t, Bound: 10})
+	}
+	return list
+}
+
+// monitorRows are the same behind a monitor that lists flows and sources: of as many flows as a core has cells for, and of more.
+func monitorRows(data string) []row {
+	const set = "acl1_8550"
+	var list []row
+	for _, c := range []struct {
+		flows  int
+		before int // until there are cells for as many
+		bound  float64
+	}{{10_000, 0, 3.3}, {100_000, 10_000_000, 5.5}, {1_000_000, 30_000_000, 10}} {
+		t := accepted(data, set, c.flows)
+		t.before = c.before
+		fns := append(functions{flowMonitor("mon")}, isp(rulesFile(data, set))...)
+		list = append(list, row{
+			Group: "monitor", Name: fmt.Sprintf("monitor-isp-%s-%s", dashed(set), label(c.flows)), N: len(fns), chain: fixed(fns), traffic: t,
+			Bound: c.bound,
+		})
 	}
 	return list
 }

@@ -274,7 +274,14 @@ static inline struct sn_cache_entry *sn_cache_candidate(const struct sn_cache *c
 	return ways ? &c->entries[bucket * SN_CACHE_WAYS + (uint32_t)__builtin_ctz(ways)] : NULL;
 }
 
-/* Where the packets of an entry that is SN_CACHE_OBSERVED are counted. */
+/* Whether an entry is one of the cache's own; else it was built from a short decision, for one burst. */
+static inline bool sn_cache_has(const struct sn_cache *c, const struct sn_cache_entry *e)
+{
+	return (size_t)(e - c->entries) < (size_t)(c->mask + 1) * SN_CACHE_WAYS;
+}
+
+/* Where the packets of an entry that is SN_CACHE_OBSERVED are counted; of a short decision there is no such
+ * place. */
 static inline struct sn_flow_cell *sn_cache_cell(const struct sn_cache *c, const struct sn_cache_entry *e)
 {
 	return &c->cells[e - c->entries];

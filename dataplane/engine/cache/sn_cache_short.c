@@ -211,7 +211,7 @@ bool sn_shorts_keep(struct sn_cache *c, const struct sn_cache_entry *e, uint64_t
 	struct sn_cache_entry same;
 	uint16_t number;
 
-	if ((proto != SN_TCP && proto != SN_UDP) || e->flags & ~SN_CACHE_RETURN0 ||
+	if ((proto != SN_TCP && proto != SN_UDP) || e->flags & ~(SN_CACHE_RETURN0 | SN_CACHE_OBSERVED) ||
 	    !sn_cache_expand(c, &as, &same) || memcmp(&same, e, sizeof(same)) != 0)
 		return false;
 	if (!c->shorts.buckets) {

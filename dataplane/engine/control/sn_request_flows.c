@@ -224,7 +224,7 @@ static uint64_t rounds_of(const struct sn_plan *plan)
 	uint64_t least = UINT64_MAX;
 
 	for (unsigned int w = 0; w < plan->n_workers; w++)
-		least = RTE_MIN(least, plan->counts[w]->observer->rounds);
+		least = RTE_MIN(least, sn_observer_rounds(plan->counts[w]->observer));
 	return least;
 }
 

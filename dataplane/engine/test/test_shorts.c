@@ -233,8 +233,6 @@ static void a_session_that_is_used_with_others_is_not_decided_about_alone(void *
 	assert_int_equal(hop(w), 0);
 }
 
-/* Hosts on the inside network are next hops, each of which has its form: it is found again, not made again.
- */
 /* In a session whose segments are checked, an edge of a window lies where others have an address. */
 static void a_session_that_is_checked_is_not_decided_about(void **state)
 {
@@ -247,6 +245,8 @@ static void a_session_that_is_checked_is_not_decided_about(void **state)
 	assert_int_equal(hop(w), 0);
 }
 
+/* Hosts on the inside network are next hops, each of which has its form: it is found again, not made again.
+ */
 static void hundreds_of_next_hops_are_remembered_for_good(void **state)
 {
 	enum { HOPS = 300, KEPT = 100000 };

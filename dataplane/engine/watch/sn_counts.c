@@ -95,6 +95,16 @@ static bool create_adjacencies(struct sn_counts *c, const struct sn_program *p)
 	return c->adjacencies != NULL;
 }
 
+/* Flows of which the program may have a session. Several tables have sessions of the same flows. */
+static uint32_t flows_of(const struct sn_program *p)
+{
+	uint32_t flows = 0;
+
+	for (uint32_t i = 0; i < p->n_tables; i++)
+		flows = RTE_MAX(flows, p->tables[i].max_entries ? p->tables[i].max_entries : UINT32_MAX);
+	return flows;
+}
+
 struct sn_counts *sn_counts_create(const struct sn_program *p)
 {
 	struct sn_counts *c = sn_lines(1, sizeof(*c));
@@ -114,7 +124,7 @@ struct sn_counts *sn_counts_create(const struct sn_program *p)
 	c->steps = array(SN_PATH_STEPS_MAX, sizeof(*c->steps));
 	c->buckets = array(SN_PATH_BUCKETS, sizeof(*c->buckets));
 	if (p->observation.name)
-		c->observer = sn_observer_create(&p->observation);
+		c->observer = sn_observer_create(&p->observation, flows_of(p));
 	if (!c->classes || !c->counters || !c->reasons || !c->paths || !c->first || !c->steps ||
 	    !c->buckets || !create_adjacencies(c, p) || !create_memos(c, p) ||
 	    (p->observation.name && !c->observer)) {
@@ -152,12 +162,12 @@ void sn_counts_go_on(struct sn_counts *c, const struct sn_counts *before)
 	c->observer = sn_observer_share(before->observer);
 }
 
-bool sn_counts_observe(const struct sn_counts *c, uint32_t path, uint32_t n)
+uint32_t sn_counts_observed(const struct sn_counts *c, uint32_t path, uint32_t n)
 {
 	for (uint32_t i = c->first[path]; i < c->first[path] + n; i++)
 		if ((c->steps[i] & SN_STEP_OBSERVED) == SN_STEP_OBSERVED)
-			return true;
-	return false;
+			return c->steps[i];
+	return 0;
 }
 
 uint32_t sn_counts_path(struct sn_counts *c, const uint32_t *steps, uint32_t n)

@@ -25,6 +25,7 @@
 #define SN_STEP_OBSERVED                                                                  \
 	(SN_STEP_COUNTER | SN_STEP_EACH) /* or the packet is observed: nothing is counted \
 					  */
+#define SN_STEP_CHANGED 1u		 /* and then it is no longer as it came */
 _Static_assert(SN_INDEX_END <= SN_STEP_ENTRY, "a step tells what it is");
 
 /*
@@ -67,8 +68,8 @@ void sn_counts_free(struct sn_counts *counts);
 /* Goes on with what was observed for the program before, if that was the same. */
 void sn_counts_go_on(struct sn_counts *counts, const struct sn_counts *before);
 
-/* Whether a packet that comes n steps along a path is observed. */
-bool sn_counts_observe(const struct sn_counts *counts, uint32_t path, uint32_t n);
+/* The step at which a packet that comes n steps along a path is observed; 0: it is not. */
+uint32_t sn_counts_observed(const struct sn_counts *counts, uint32_t path, uint32_t n);
 
 /* Counts a packet that came n steps along a path, and no further. */
 void sn_counts_part(struct sn_counts *counts, uint32_t path, uint32_t n, uint32_t bytes);

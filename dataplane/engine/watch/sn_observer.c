@@ -21,7 +21,7 @@ static bool create_windows(struct sn_observer *o)
 	return true;
 }
 
-struct sn_observer *sn_observer_create(const struct sn_observation *of)
+struct sn_observer *sn_observer_create(const struct sn_observation *of, uint32_t flows)
 {
 	struct sn_observer *o = sn_lines(1, sizeof(*o));
 
@@ -33,7 +33,8 @@ struct sn_observer *sn_observer_create(const struct sn_observation *of)
 	o->until_sample = of->sampling;
 	if (of->sampling > 0)
 		o->ring = sn_lines(1, sizeof(*o->ring));
-	if (!o->of.name || (of->sampling > 0 && !o->ring) || !create_windows(o)) {
+	if (!o->of.name || (of->sampling > 0 && !o->ring) || !create_windows(o) ||
+	    !sn_flow_cells_init(&o->own, flows)) {
 		sn_observer_free(o);
 		return NULL;
 	}
@@ -54,6 +55,7 @@ void sn_observer_free(struct sn_observer *o)
 		sn_top_free(o->running.tops[i]);
 		sn_top_free(o->last.tops[i]);
 	}
+	sn_flow_cells_free(&o->own);
 	free(o->ring);
 	free(o->of.name);
 	free(o);
@@ -182,23 +184,27 @@ void sn_observer_place(struct sn_observer *o, struct sn_flow_cell *cell, const s
 	*cell = *flow;
 }
 
+/* ---- cells ---- */
+
 uint32_t sn_observer_due(struct sn_observer *o, uint64_t now)
 {
 	uint64_t ms = (now - o->swept_ns) / 1000000;
 
 	/* A worker that gets little time comes by seldom. */
 	o->swept_ns = now;
-	return (uint32_t)RTE_MIN(RTE_MAX(ms, 1u) * SN_CELLS_PER_MS, (uint64_t)SN_CELLS_PER_TICK);
+	return (uint32_t)RTE_MIN(RTE_MAX(ms, 1u), (uint64_t)SN_SWEEP_TICK_MS);
 }
 
 bool sn_observer_sweep(struct sn_observer *o, struct sn_flow_cell *cells, uint32_t all, uint32_t n,
-		       uint32_t *next)
+		       uint32_t takes, uint32_t *next)
 {
 	bool over = false;
 
-	for (; n > 0; n--) {
-		if (cells[*next].packets > 0)
+	for (; n > 0 && takes > 0; n--) {
+		if (cells[*next].packets > 0) {
 			sn_observer_take(o, &cells[*next]);
+			takes--;
+		}
 		if (++*next < all)
 			continue;
 		*next = 0;
@@ -207,12 +213,35 @@ bool sn_observer_sweep(struct sn_observer *o, struct sn_flow_cell *cells, uint32
 	return over;
 }
 
+static bool sweep_room(struct sn_observer *o, struct sn_flow_cell_room *room, uint32_t n, uint32_t ms)
+{
+	return sn_observer_sweep(o, room->cells, room->n, n, ms * SN_SWEEP_TAKES, &room->next);
+}
+
+void sn_observer_sweep_own(struct sn_observer *o, uint32_t ms)
+{
+	struct sn_flow_cells *own = &o->own;
+
+	if (sweep_room(o, &own->now, ms * (own->now.n / SN_SWEEP_MS), ms)) {
+		o->own_rounds++;
+		sn_flow_cells_round(own);
+	}
+	if (own->before.cells && sweep_room(o, &own->before, ms * (own->before.n / SN_SWEEP_BEFORE_MS), ms))
+		sn_flow_cells_leave(own);
+	sn_flow_cells_tick(own);
+}
+
+uint64_t sn_observer_rounds(const struct sn_observer *o)
+{
+	return RTE_MIN(o->rounds, o->own_rounds);
+}
+
 void sn_observer_packet(struct sn_observer *o, const struct sn_flow_cell *flow, uint32_t bytes,
 			uint8_t tcp_flags, uint64_t now)
 {
-	struct sn_flow_cell one = one_packet(flow, bytes, tcp_flags, now);
+	struct sn_flow_cell *cell = sn_flow_cells_find(&o->own, flow);
 
-	if (o->of.sampling > 1 && --o->until_sample == 0)
-		sn_observer_sample(o, flow, bytes, tcp_flags, now);
-	sn_observer_take(o, &one);
+	if (!sn_flow_cell_is(cell, flow))
+		sn_observer_place(o, cell, flow);
+	sn_observer_count(o, cell, bytes, tcp_flags, now);
 }

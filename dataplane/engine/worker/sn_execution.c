@@ -44,12 +44,14 @@ static struct sn_flow_cell flow_of(const struct sn_pkt *p)
 void sn_execution_observe(struct sn_execution *x, const struct sn_pkt *p)
 {
 	struct sn_flow_cell flow = flow_of(p);
+	bool changed =
+		(p->src ^ p->src0) | (p->dst ^ p->dst0) | (p->sport ^ p->sport0) | (p->dport ^ p->dport0);
 
 	/* A decision has one cell. */
 	x->keep &= !x->observed;
 	x->observed = true;
 	x->seen = flow;
-	sn_execution_step(x, SN_STEP_OBSERVED);
+	sn_execution_step(x, SN_STEP_OBSERVED | (changed ? SN_STEP_CHANGED : 0));
 	if (!x->warm_up)
 		sn_observer_packet(x->counts->observer, &flow, p->ip_len, sn_pkt_tcp_flags(p), x->now);
 }
@@ -155,6 +157,21 @@ static void observe_kept(const struct sn_execution *x, const struct sn_cache_ent
 	sn_observer_place(running->observer, sn_cache_cell(&w->cache, kept), &x->seen);
 }
 
+/* The only session on the way, if a short decision would say all there is about the flow; else NULL. What is
+ * observed then is the packet as it comes, or as it leaves. */
+static const struct sn_session *told_by(const struct sn_execution *x, const struct sn_pkt *p)
+{
+	const struct sn_flow_cell *f = &x->seen;
+
+	if (x->n_uses != 1 || x->each)
+		return NULL;
+	if (x->observed &&
+	    (f->src != p->src || f->dst != p->dst || f->sport != p->sport || f->dport != p->dport) &&
+	    (f->src != p->src0 || f->dst != p->dst0 || f->sport != p->sport0 || f->dport != p->dport0))
+		return NULL;
+	return (const struct sn_session *)x->uses[0].entry;
+}
+
 /* Keep the decision for the packets of this flow that follow. */
 static void remember(struct sn_execution *x, const struct sn_pkt *p, const struct sn_neigh *n)
 {
@@ -189,9 +206,8 @@ static void remember(struct sn_execution *x, const struct sn_pkt *p, const struc
 	e->flags |= (p->stripped ? SN_CACHE_STRIPPED : 0) | (x->each ? SN_CACHE_EACH : 0) |
 		    (x->each || e->vlan != SN_CACHE_KEEP_VLAN ? SN_CACHE_READ : 0) |
 		    (x->observed ? SN_CACHE_OBSERVED : 0);
-	kept = sn_cache_keep(&w->cache, e, x->hash,
-			     x->n_uses == 1 && !x->each ? (const struct sn_session *)x->uses[0].entry : NULL);
-	if (x->observed)
+	kept = sn_cache_keep(&w->cache, e, x->hash, told_by(x, p));
+	if (x->observed && kept)
 		observe_kept(x, kept);
 }
 

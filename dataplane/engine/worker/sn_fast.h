@@ -416,10 +416,51 @@ static __rte_noinline bool forward_two(struct sn_worker *w, uint32_t i, const st
 
 /* ---- a cached decision whose packets are observed ---- */
 
+/* The flow of a short decision where it is observed: as it comes, or as it leaves. */
+static inline struct sn_flow_cell flow_of_short(const struct sn_counts *counts,
+						const struct sn_cache_entry *e)
+{
+	struct sn_flow_cell flow = {.proto = (uint8_t)(e->ports_key >> 24),
+				    .iface = (uint8_t)(e->ports_key >> 16)};
+	uint32_t steps = counts->first[e->path + 1] - counts->first[e->path];
+
+	if (sn_counts_observed(counts, e->path, steps) & SN_STEP_CHANGED) {
+		flow.src = rte_be_to_cpu_32(e->src);
+		flow.dst = rte_be_to_cpu_32(e->dst);
+		flow.sport = rte_be_to_cpu_16(e->sport);
+		flow.dport = rte_be_to_cpu_16(e->dport);
+	} else {
+		flow.src = (uint32_t)(e->addresses >> 32);
+		flow.dst = (uint32_t)e->addresses;
+		flow.sport = (uint16_t)(e->ports_key >> 48);
+		flow.dport = (uint16_t)(e->ports_key >> 32);
+	}
+	return flow;
+}
+
+static inline void prefetch_observed(const struct sn_worker *w, const struct sn_cache_entry *e)
+{
+	struct sn_flow_cell flow = flow_of_short(w->counts, e);
+
+	rte_prefetch0(sn_flow_cells_line(&w->counts->observer->own, &flow));
+}
+
+static __rte_noinline void observe_short(struct sn_known k, const struct sn_cache_entry *e, uint32_t bytes,
+					 uint8_t tcp_flags)
+{
+	struct sn_flow_cell flow = flow_of_short(k.w->counts, e);
+
+	sn_observer_packet(k.w->counts->observer, &flow, bytes, tcp_flags, k.now);
+}
+
 static inline void observe(struct sn_known k, const struct sn_cache_entry *e, uint32_t bytes,
 			   uint8_t tcp_flags)
 {
-	sn_observer_count(k.w->counts->observer, sn_cache_cell(&k.w->cache, e), bytes, tcp_flags, k.now);
+	if (unlikely(!sn_cache_has(&k.w->cache, e)))
+		observe_short(k, e, bytes, tcp_flags);
+	else
+		sn_observer_count(k.w->counts->observer, sn_cache_cell(&k.w->cache, e), bytes, tcp_flags,
+				  k.now);
 }
 
 /* A plain packet: as without, and counted. */

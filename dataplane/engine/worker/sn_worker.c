@@ -77,7 +77,7 @@ static __rte_noinline bool forward_each(struct sn_worker *w, struct sn_pkt *p, c
 		return false;
 	p->dscp = dscp;
 	steps = do_each(w, p, e, s, now, &reason);
-	if (e->flags & SN_CACHE_OBSERVED && sn_counts_observe(w->counts, e->path, steps))
+	if (e->flags & SN_CACHE_OBSERVED && sn_counts_observed(w->counts, e->path, steps))
 		observe(k, e, p->ip_len, sn_pkt_tcp_flags(p));
 	if (steps < length) {
 		drop_decided(w, p, e->path, steps, reason);
@@ -186,6 +186,8 @@ static uint32_t expand(struct sn_worker *w, uint64_t bits)
 			continue;
 		b->candidates[i] = &b->expanded[i];
 		known++;
+		if (unlikely(b->expanded[i].flags & SN_CACHE_OBSERVED))
+			prefetch_observed(w, &b->expanded[i]);
 	}
 	return known;
 }

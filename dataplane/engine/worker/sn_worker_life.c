@@ -32,14 +32,17 @@ void sn_worker_observe(struct sn_worker *w, uint64_t now)
 {
 	struct sn_cache *const caches[] = {&w->cache, &w->warm_up.cache};
 	struct sn_observer *o = w->counts->observer;
-
-	uint32_t n = sn_observer_due(o, now);
+	uint32_t ms = sn_observer_due(o, now);
 
 	sn_observer_tick(o, now);
-	for (uint32_t i = 0; i < RTE_DIM(caches); i++)
-		if (sn_observer_sweep(o, caches[i]->cells, (caches[i]->mask + 1) * SN_CACHE_WAYS, n,
-				      &caches[i]->swept))
+	for (uint32_t i = 0; i < RTE_DIM(caches); i++) {
+		uint32_t cells = (caches[i]->mask + 1) * SN_CACHE_WAYS,
+			 n = (cells + SN_SWEEP_MS - 1) / SN_SWEEP_MS * ms;
+
+		if (sn_observer_sweep(o, caches[i]->cells, cells, n, n, &caches[i]->swept))
 			o->rounds += i == 0;
+	}
+	sn_observer_sweep_own(o, ms);
 }
 
 /* What is in cells is the observer's that goes. */
@@ -52,7 +55,7 @@ static void end_observer(struct sn_worker *w, const struct sn_counts *before, co
 	for (uint32_t i = 0; i < RTE_DIM(caches); i++) {
 		uint32_t cells = (caches[i]->mask + 1) * SN_CACHE_WAYS;
 
-		sn_observer_sweep(before->observer, caches[i]->cells, cells, cells, &caches[i]->swept);
+		sn_observer_sweep(before->observer, caches[i]->cells, cells, cells, cells, &caches[i]->swept);
 	}
 }
 
