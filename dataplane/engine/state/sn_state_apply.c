@@ -186,6 +186,8 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 		return -ENOMEM;
 	find_renamed(c, state);
 	c->subscribers = p->n_subscribers ? sn_subscribers_create(p, state->seed) : NULL;
+	if (c->subscribers && !sn_subscribers_same(state->subscribers, c->subscribers))
+		sn_subscribers_prepare(c->subscribers);
 	return p->n_subscribers && !c->subscribers ? -ENOMEM : 0;
 }
 

@@ -12,13 +12,13 @@
 #include "sn_hash.h"
 #include "sn_huge.h"
 #include "sn_lines.h"
+#include "sn_state.h"
 
-#define STRIPES	    64u
-#define RECORDS_MIN 64u	   /* of a stripe */
-#define RECORDS_MAX 65536u /* the same: four million subscribers */
-#define PER_HEAD    4u	   /* records, at most, where they spread evenly */
-#define TRIES	    1000u  /* for a lock, before another thread gets the CPU */
-#define AT_ONCE	    64u	   /* records that are read while workers wait */
+#define RECORDS_MIN 16384u
+#define RECORDS_MAX 4194304u
+#define CHUNK	    64u		/* records that a pool gets at a time */
+#define TRIES	    1000u	/* for a lock, before another thread gets the CPU */
+#define BUSY	    0x80000000u /* of a head: it is locked */
 
 struct record {
 	struct sn_subscriber is;
@@ -27,12 +27,12 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == 32, "two to a cache line");
 
-struct stripe {
+/* Records that a shard's sessions are counted in next. Its worker alone comes here, as a rule. */
+struct pool {
 	_Atomic bool busy;
-	uint32_t fresh; /* records from here on were never used */
 	uint32_t free;	/* + 1 */
-	uint32_t *heads;
-	struct record *records;
+	uint32_t fresh; /* records from here on were never used, … */
+	uint32_t end;	/* … up to here */
 } __attribute__((aligned(64)));
 
 struct limits {
@@ -41,96 +41,174 @@ struct limits {
 };
 
 struct sn_subscribers {
-	struct stripe stripes[STRIPES];
-	uint64_t seed;
-	uint32_t records; /* of a stripe */
-	uint32_t heads;	  /* the same: a power of two */
+	struct pool pools[SN_SHARDS];
+	_Alignas(64) _Atomic uint32_t fresh; /* records from here on are of no pool */
+	_Alignas(64) uint64_t seed;
+	uint32_t n_records; /* a power of two; there are as many heads */
 	uint32_t n_limits;
-	uint8_t *memory;
-	size_t memory_size;
+	_Atomic uint32_t *heads; /* the first record of a chain, + 1; BUSY: somebody works on it */
+	struct record *records;
+	size_t memory_size, heads_size;
 	struct limits limits[];
 };
 
+/* ---- records that are in no chain ---- */
+
+static void wait_for(uint32_t *tries)
+{
+	if (++*tries % TRIES == 0)
+		sched_yield();
+	rte_pause();
+}
+
+static void enter_pool(struct pool *p)
+{
+	uint32_t tries = 0;
+
+	while (atomic_load_explicit(&p->busy, memory_order_relaxed) ||
+	       atomic_exchange_explicit(&p->busy, true, memory_order_acquire))
+		wait_for(&tries);
+}
+
+static void leave_pool(struct pool *p)
+{
+	atomic_store_explicit(&p->busy, false, memory_order_release);
+}
+
+/* As many as a chunk has, or none. */
+static void fill(struct sn_subscribers *s, struct pool *p)
+{
+	uint32_t at = atomic_load_explicit(&s->fresh, memory_order_relaxed);
+
+	while (at < s->n_records)
+		if (atomic_compare_exchange_weak_explicit(&s->fresh, &at, at + CHUNK, memory_order_relaxed,
+							  memory_order_relaxed)) {
+			p->fresh = at;
+			p->end = at + CHUNK;
+			return;
+		}
+}
+
+/* NULL: it has none. */
+static struct record *take_from(struct sn_subscribers *s, struct pool *p)
+{
+	struct record *r = NULL;
+
+	enter_pool(p);
+	if (!p->free && p->fresh == p->end)
+		fill(s, p);
+	if (p->free) {
+		r = &s->records[p->free - 1];
+		p->free = r->next;
+	} else if (p->fresh < p->end) {
+		r = &s->records[p->fresh++];
+	}
+	leave_pool(p);
+	return r;
+}
+
+/* Of the shard's, else of any. NULL: there is no room, which is for as many subscribers as a table has
+ * sessions. */
+static struct record *allocate(struct sn_subscribers *s, uint32_t shard)
+{
+	struct record *r = take_from(s, &s->pools[shard]);
+
+	for (uint32_t i = 0; r == NULL && i < SN_SHARDS; i++)
+		r = take_from(s, &s->pools[i]);
+	return r;
+}
+
+static void release(struct sn_subscribers *s, uint32_t shard, struct record *r)
+{
+	struct pool *p = &s->pools[shard];
+
+	enter_pool(p);
+	r->next = p->free;
+	p->free = (uint32_t)(r - s->records) + 1;
+	leave_pool(p);
+}
+
 /* ---- a subscriber ---- */
 
-static void enter(struct stripe *st)
-{
-	for (uint32_t i = 1;; i++) {
-		if (!atomic_load_explicit(&st->busy, memory_order_relaxed) &&
-		    !atomic_exchange_explicit(&st->busy, true, memory_order_acquire))
-			return;
-		if (i % TRIES == 0)
-			sched_yield();
-		rte_pause();
-	}
-}
-
-static void leave(struct stripe *st)
-{
-	atomic_store_explicit(&st->busy, false, memory_order_release);
-}
-
-/* Where a subscriber is found, and by what. */
-struct key {
-	struct stripe *stripe;
-	uint32_t *head;
+/* A chain that nobody else works on, and whom it is asked for. */
+struct chain {
+	struct sn_subscribers *of;
+	_Atomic uint32_t *head;
+	uint32_t first; /* + 1 */
 	uint32_t set, prefix;
 };
 
-static struct key key_of(struct sn_subscribers *s, uint32_t set, uint32_t address)
+static uint64_t hash_of(const struct sn_subscribers *s, uint32_t set, uint32_t prefix)
 {
-	uint32_t prefix = address & s->limits[set].mask;
-	uint64_t hash = sn_hash2(prefix, set, s->seed);
-	struct stripe *st = &s->stripes[hash >> 32 & (STRIPES - 1)];
-
-	return (struct key){st, &st->heads[hash & (s->heads - 1)], set, prefix};
+	return sn_hash2(prefix, set, s->seed);
 }
 
-static struct record *find(const struct key *k)
+static _Atomic uint32_t *head_of(const struct sn_subscribers *s, uint64_t hash)
 {
-	for (uint32_t i = *k->head; i;) {
-		struct record *r = &k->stripe->records[i - 1];
+	return &s->heads[hash & (s->n_records - 1)];
+}
 
-		if (r->is.prefix == k->prefix && r->set == k->set)
+static uint32_t enter(_Atomic uint32_t *head)
+{
+	uint32_t tries = 0, first;
+
+	for (;;) {
+		first = atomic_load_explicit(head, memory_order_relaxed) & ~BUSY;
+		if (atomic_compare_exchange_weak_explicit(head, &first, first | BUSY, memory_order_acquire,
+							  memory_order_relaxed))
+			return first;
+		wait_for(&tries);
+	}
+}
+
+static struct chain enter_chain(struct sn_subscribers *s, uint32_t set, uint32_t address)
+{
+	struct chain c = {.of = s, .set = set, .prefix = address & s->limits[set].mask};
+
+	c.head = head_of(s, hash_of(s, set, c.prefix));
+	c.first = enter(c.head);
+	return c;
+}
+
+static void leave_chain(const struct chain *c)
+{
+	atomic_store_explicit(c->head, c->first, memory_order_release);
+}
+
+static struct record *find(const struct chain *c)
+{
+	for (uint32_t i = c->first; i;) {
+		struct record *r = &c->of->records[i - 1];
+
+		if (r->is.prefix == c->prefix && r->set == c->set)
 			return r;
 		i = r->next;
 	}
 	return NULL;
 }
 
-/* NULL: there is no room, which is for more subscribers than a table has sessions. */
-static struct record *find_or_add(const struct sn_subscribers *s, const struct key *k)
+static struct record *find_or_add(struct chain *c, uint32_t shard)
 {
-	struct stripe *st = k->stripe;
-	struct record *r = find(k);
+	struct record *r = find(c);
 
-	if (r != NULL)
+	if (r != NULL || (r = allocate(c->of, shard)) == NULL)
 		return r;
-	if (st->free) {
-		r = &st->records[st->free - 1];
-		st->free = r->next;
-	} else if (st->fresh < s->records) {
-		r = &st->records[st->fresh++];
-	} else {
-		return NULL;
-	}
-	*r = (struct record){.is.prefix = k->prefix, .set = k->set, .next = *k->head};
-	*k->head = (uint32_t)(r - st->records) + 1;
+	*r = (struct record){.is.prefix = c->prefix, .set = c->set, .next = c->first};
+	c->first = (uint32_t)(r - c->of->records) + 1;
 	return r;
 }
 
 /* Who has nothing is not known. */
-static void forget_idle(const struct key *k, struct record *r)
+static void forget_idle(struct chain *c, struct record *r, uint32_t shard)
 {
-	uint32_t number = (uint32_t)(r - k->stripe->records) + 1, *link = k->head;
+	uint32_t number = (uint32_t)(r - c->of->records) + 1, *link = &c->first;
 
 	if (r->is.sessions)
 		return;
 	while (*link != number)
-		link = &k->stripe->records[*link - 1].next;
+		link = &c->of->records[*link - 1].next;
 	*link = r->next;
-	r->next = k->stripe->free;
-	k->stripe->free = number;
+	release(c->of, shard, r);
 }
 
 static void change(struct record *r, const struct sn_subscriber_change *c)
@@ -143,44 +221,53 @@ static void change(struct record *r, const struct sn_subscriber_change *c)
 bool sn_subscribers_take(struct sn_subscribers *s, const struct sn_subscriber_change *c)
 {
 	const struct limits *l = &s->limits[c->set];
-	struct key k = key_of(s, c->set, c->address);
-	struct record *r;
-	bool fits;
+	struct chain chain = enter_chain(s, c->set, c->address);
+	struct record *r = find_or_add(&chain, c->shard);
+	bool fits = r != NULL && r->is.sessions < l->max_sessions &&
+		    (c->ports == 0 || r->is.ports[c->class] < l->max_ports);
 
-	enter(k.stripe);
-	r = find_or_add(s, &k);
-	fits = r != NULL && r->is.sessions < l->max_sessions &&
-	       (c->ports == 0 || r->is.ports[c->class] < l->max_ports);
 	if (fits)
 		change(r, c);
-	leave(k.stripe);
+	leave_chain(&chain);
 	return fits;
 }
 
 void sn_subscribers_count(struct sn_subscribers *s, const struct sn_subscriber_change *c)
 {
-	struct key k = key_of(s, c->set, c->address);
-	struct record *r;
+	struct chain chain = enter_chain(s, c->set, c->address);
+	struct record *r = c->sessions > 0 ? find_or_add(&chain, c->shard) : find(&chain);
 
-	enter(k.stripe);
-	r = c->sessions > 0 ? find_or_add(s, &k) : find(&k);
 	if (r != NULL) {
 		change(r, c);
-		forget_idle(&k, r);
+		forget_idle(&chain, r, c->shard);
 	}
-	leave(k.stripe);
+	leave_chain(&chain);
+}
+
+uint64_t sn_subscribers_expect(const struct sn_subscribers *s, uint32_t set, uint32_t address)
+{
+	uint64_t hash = hash_of(s, set, address & s->limits[set].mask);
+
+	__builtin_prefetch((const void *)head_of(s, hash), 1);
+	return hash;
+}
+
+void sn_subscribers_expect_more(const struct sn_subscribers *s, uint64_t expected)
+{
+	uint32_t first = atomic_load_explicit(head_of(s, expected), memory_order_relaxed) & ~BUSY;
+
+	if (first)
+		__builtin_prefetch(&s->records[first - 1], 1);
 }
 
 void sn_subscribers_refuse(struct sn_subscribers *s, uint32_t set, uint32_t address)
 {
-	struct key k = key_of(s, set, address);
-	struct record *r;
+	struct chain chain = enter_chain(s, set, address);
+	struct record *r = find(&chain);
 
-	enter(k.stripe);
-	r = find(&k);
 	if (r != NULL && r->is.refused < UINT32_MAX)
 		r->is.refused++;
-	leave(k.stripe);
+	leave_chain(&chain);
 }
 
 /* ---- all of them ---- */
@@ -189,7 +276,7 @@ bool sn_subscribers_same(const struct sn_subscribers *a, const struct sn_subscri
 {
 	if (a == NULL || b == NULL)
 		return a == b;
-	return a->n_limits == b->n_limits && a->records == b->records &&
+	return a->n_limits == b->n_limits && a->n_records == b->n_records &&
 	       memcmp(a->limits, b->limits, a->n_limits * sizeof(*a->limits)) == 0;
 }
 
@@ -214,28 +301,24 @@ uint32_t sn_subscribers_heaviest(struct sn_subscribers *s, uint32_t set, struct 
 	uint32_t has = 0;
 
 	*all = 0;
-	for (uint32_t i = 0; i < STRIPES; i++) {
-		struct stripe *st = &s->stripes[i];
-		bool more = true;
+	for (uint32_t i = 0; i < s->n_records; i++) {
+		struct chain c = {.of = s, .head = &s->heads[i]};
 
-		for (uint32_t j = 0; more; j += AT_ONCE) {
-			enter(st);
-			for (uint32_t k = j; k < RTE_MIN(j + AT_ONCE, st->fresh); k++) {
-				const struct record *r = &st->records[k];
-
-				if (r->set != set || !r->is.sessions)
-					continue;
-				++*all;
-				has = insert(out, has, n, &r->is);
-			}
-			more = j + AT_ONCE < st->fresh;
-			leave(st);
+		if (!atomic_load_explicit(c.head, memory_order_relaxed))
+			continue;
+		c.first = enter(c.head);
+		for (uint32_t k = c.first; k; k = s->records[k - 1].next) {
+			if (s->records[k - 1].set != set)
+				continue;
+			++*all;
+			has = insert(out, has, n, &s->records[k - 1].is);
 		}
+		leave_chain(&c);
 	}
 	return has;
 }
 
-/* So many subscribers as there may be sessions, and twice as many if they spread badly. */
+/* So many subscribers as there may be sessions. */
 static uint32_t records_for(const struct sn_program *p)
 {
 	uint64_t sessions = 0;
@@ -246,7 +329,7 @@ static uint32_t records_for(const struct sn_program *p)
 			sessions += p->tables[p->runs[i].table].max_entries
 					    ? p->tables[p->runs[i].table].max_entries
 					    : UINT32_MAX;
-	while (records < RECORDS_MAX && records < 2 * sessions / STRIPES)
+	while (records < RECORDS_MAX && records < sessions)
 		records *= 2;
 	return records;
 }
@@ -254,36 +337,36 @@ static uint32_t records_for(const struct sn_program *p)
 struct sn_subscribers *sn_subscribers_create(const struct sn_program *p, uint64_t seed)
 {
 	struct sn_subscribers *s = sn_lines(1, sizeof(*s) + p->n_subscribers * sizeof(*s->limits));
-	size_t heads, records;
 
 	if (s == NULL)
 		return NULL;
 	s->seed = seed;
 	s->n_limits = p->n_subscribers;
-	s->records = records_for(p);
-	s->heads = s->records / PER_HEAD;
-	heads = s->heads * sizeof(uint32_t);
-	records = s->records * sizeof(struct record);
-	s->memory_size = STRIPES * (heads + records);
-	s->memory = sn_huge_map(s->memory_size);
-	if (s->memory == NULL) {
+	s->n_records = records_for(p);
+	s->heads_size = s->n_records * sizeof(*s->heads);
+	s->memory_size = s->heads_size + s->n_records * sizeof(*s->records);
+	s->heads = sn_huge_map(s->memory_size);
+	if (s->heads == NULL) {
 		free(s);
 		return NULL;
 	}
-	for (uint32_t i = 0; i < STRIPES; i++) {
-		s->stripes[i].heads = (uint32_t *)(s->memory + i * heads);
-		s->stripes[i].records = (struct record *)(s->memory + STRIPES * heads + i * records);
-	}
+	s->records = (struct record *)((uint8_t *)s->heads + s->heads_size);
 	for (uint32_t i = 0; i < p->n_subscribers; i++)
 		s->limits[i] = (struct limits){UINT32_MAX << (32 - p->subscribers[i].prefix_len),
 					       p->subscribers[i].max_sessions, p->subscribers[i].max_ports};
 	return s;
 }
 
+void sn_subscribers_prepare(struct sn_subscribers *s)
+{
+	sn_huge_advise(s->heads, s->heads_size, true);
+	sn_huge_populate(s->heads, s->heads_size);
+}
+
 void sn_subscribers_free(struct sn_subscribers *s)
 {
 	if (s == NULL)
 		return;
-	sn_huge_unmap(s->memory, s->memory_size);
+	sn_huge_unmap(s->heads, s->memory_size);
 	free(s);
 }

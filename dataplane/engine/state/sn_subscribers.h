@@ -5,7 +5,7 @@
 /*
  * What subscribers have of sessions and outside ports. A subscriber is all inside addresses that share a
  * prefix. Its sessions are of any shard, so workers count together: when a session begins or ends, and at no
- * other packet. Subscribers lie in stripes, each of which has a lock.
+ * other packet. Each chain of the hash table has a lock, in the word that leads to it.
  */
 
 #include <stdbool.h>
@@ -28,12 +28,16 @@ struct sn_subscriber_change {
 	uint32_t set; /* of the program's subscribers */
 	uint32_t address;
 	enum sn_proto_class class;
+	uint32_t shard; /* of the session */
 	int sessions, ports;
 };
 
 /* Of a program that limits them. NULL without memory. */
 struct sn_subscribers *sn_subscribers_create(const struct sn_program *p, uint64_t seed);
 void sn_subscribers_free(struct sn_subscribers *s);
+
+/* Brings what is looked up in, so that no worker waits for its memory. */
+void sn_subscribers_prepare(struct sn_subscribers *s);
 
 /* Whether two have the same limits. NULL: none. */
 bool sn_subscribers_same(const struct sn_subscribers *a, const struct sn_subscribers *b);
@@ -43,6 +47,11 @@ bool sn_subscribers_take(struct sn_subscribers *s, const struct sn_subscriber_ch
 
 /* More or less, whatever the limits. */
 void sn_subscribers_count(struct sn_subscribers *s, const struct sn_subscriber_change *c);
+
+/* Somebody is about to count: brings a line that says where the next one is, and when that is there the next.
+ */
+uint64_t sn_subscribers_expect(const struct sn_subscribers *s, uint32_t set, uint32_t address);
+void sn_subscribers_expect_more(const struct sn_subscribers *s, uint64_t expected);
 
 /* A packet is dropped for a limit. */
 void sn_subscribers_refuse(struct sn_subscribers *s, uint32_t set, uint32_t address);

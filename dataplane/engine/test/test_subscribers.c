@@ -340,6 +340,54 @@ static void what_does_not_begin_does_not_count(void **state)
 	end_world(&w);
 }
 
+/* ---- records ---- */
+
+#define RECORDS 16384u /* of a program without sessions */
+
+static struct sn_subscriber_change one_of(uint32_t host, uint32_t shard, int n)
+{
+	return (struct sn_subscriber_change){0, SN_SAMPLE_HOST + host, SN_PROTO_UDP, shard, n, n};
+}
+
+/* Whichever shards' sessions have had them. */
+static void all_records_are_used(void **state)
+{
+	struct sn_subscriber_limits limits = {(char *)"nat", 32, 2, 2, 0};
+	const struct sn_program program = {.n_subscribers = 1, .subscribers = &limits};
+	struct sn_subscribers *s = sn_subscribers_create(&program, 7);
+	struct sn_subscriber heaviest;
+	uint64_t all;
+
+	(void)state;
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < RECORDS; i++) {
+			struct sn_subscriber_change c = one_of(i, i % 3 + round, 1);
+
+			assert_true(sn_subscribers_take(s, &c));
+		}
+		for (uint32_t shard = 0; shard < SN_SHARDS; shard++) {
+			struct sn_subscriber_change known = one_of(shard, shard, 1),
+						    more = one_of(RECORDS, shard, 1);
+
+			assert_false(sn_subscribers_take(s, &more));
+			assert_true(sn_subscribers_take(s, &known));
+			assert_false(sn_subscribers_take(s, &known)); /* it has two */
+			known.sessions = known.ports = -1;
+			sn_subscribers_count(s, &known);
+		}
+		sn_subscribers_heaviest(s, 0, &heaviest, 1, &all);
+		assert_int_equal(all, RECORDS);
+		assert_int_equal(heaviest.sessions, 1);
+		for (uint32_t i = 0; i < RECORDS; i++) {
+			struct sn_subscriber_change c = one_of(i, 100 + i % 2, -1);
+
+			sn_subscribers_count(s, &c);
+		}
+		assert_int_equal(sn_subscribers_heaviest(s, 0, &heaviest, 1, &all), 0);
+	}
+	sn_subscribers_free(s);
+}
+
 /* ---- threads ---- */
 
 #define THREADS 4u
@@ -356,7 +404,7 @@ static void *begin_and_end(void *ctx)
 	(void)ctx;
 	for (uint32_t i = 0; i < ROUNDS; i++) {
 		uint32_t host = i % 8, mine = 0;
-		struct sn_subscriber_change c = {0, SN_SAMPLE_HOST + host, SN_PROTO_UDP, 1, 1};
+		struct sn_subscriber_change c = {0, SN_SAMPLE_HOST + host, SN_PROTO_UDP, i % SN_SHARDS, 1, 1};
 
 		while (mine < 5 && sn_subscribers_take(counted, &c)) {
 			mine++;
@@ -402,6 +450,7 @@ int main(void)
 		cmocka_unit_test(another_program_counts_what_is_there),
 		cmocka_unit_test(sessions_that_move_count_where_they_are),
 		cmocka_unit_test(what_does_not_begin_does_not_count),
+		cmocka_unit_test(all_records_are_used),
 		cmocka_unit_test(workers_count_together),
 	};
 

@@ -182,7 +182,7 @@ void sn_worker_prefetch_state(struct sn_worker *w, const struct sn_segment *s, u
 		b->hints[i] = sn_napt_prefetch(w->state, run, sn_napt_shard(w->state, run, &flow), &flow);
 		b->hinted |= 1ull << i;
 	}
-	sn_napt_prefetch_sessions(b->hints, b->hinted);
+	sn_napt_prefetch_sessions(w->state, b->hints, b->hinted);
 }
 
 /* ---- devices that have flow rules ---- */

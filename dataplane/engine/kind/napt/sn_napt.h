@@ -97,14 +97,17 @@ uint32_t sn_napt_shard(const struct sn_state *state, uint32_t run, const struct 
 struct sn_napt_hint {
 	const struct sn_state_shard *shard;
 	uint64_t hash;
-	uint32_t number; /* of the shard */
+	uint32_t number;     /* of the shard */
+	bool counted;	     /* with its subscriber's sessions, … */
+	uint64_t subscriber; /* … which are expected there */
 };
 
 struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run, uint32_t shard,
 				     const struct sn_flow *flow);
 
 /* Bit i of `which`: hints[i]. */
-void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint64_t which);
+void sn_napt_prefetch_sessions(const struct sn_state *state, const struct sn_napt_hint *hints,
+			       uint64_t which);
 
 /* The session of a run by the flow as it is inside; made if there is none and make is set. */
 enum sn_napt_result sn_napt_forward(struct sn_partition *partition, uint32_t run, uint32_t shard,

@@ -414,9 +414,10 @@ static inline struct sn_session *session_begin(const struct sn_state *state, str
 /* What a session of a run is to the limits of its subscriber. */
 static inline struct sn_subscriber_change subscriber_change(const struct sn_state *state, uint32_t run,
 							    uint32_t inside, enum sn_proto_class class,
-							    int sessions, int ports)
+							    uint32_t shard, int sessions, int ports)
 {
-	return (struct sn_subscriber_change){state->owners[run].subscribers, inside, class, sessions, ports};
+	return (struct sn_subscriber_change){state->owners[run].subscribers, inside,   class,
+					     shard & (SN_SHARDS - 1),	     sessions, ports};
 }
 
 /* It has so many sessions and ports more. */
@@ -427,7 +428,8 @@ static inline void subscriber_count(const struct sn_state *state, const struct s
 
 	if (likely(!state->subscribers))
 		return;
-	c = subscriber_change(state, s->entry.owner, s->inside_addr, class_of(s->proto), sessions, ports);
+	c = subscriber_change(state, s->entry.owner, s->inside_addr, class_of(s->proto), s->entry.shard,
+			      sessions, ports);
 	if (c.set != SN_NO_INDEX)
 		sn_subscribers_count(state->subscribers, &c);
 }
@@ -468,11 +470,11 @@ void sn_napt_count_subscribers(const struct sn_state *state, const struct sn_sta
 
 /* Counts a session that is to begin, with a port if that is to be new. False: its subscriber may not have
  * another one. */
-bool sn_napt_subscriber_take(struct sn_partition *partition, uint32_t run, const struct sn_flow *f,
-			     bool new_port, uint64_t now);
+bool sn_napt_subscriber_take(struct sn_partition *partition, uint32_t run, uint32_t shard,
+			     const struct sn_flow *f, bool new_port, uint64_t now);
 
 /* It does not begin. */
-void sn_napt_subscriber_untake(const struct sn_state *state, uint32_t run, const struct sn_flow *f,
-			       bool new_port);
+void sn_napt_subscriber_untake(const struct sn_state *state, uint32_t run, uint32_t shard,
+			       const struct sn_flow *f, bool new_port);
 
 #endif /* SN_NAPT_IMPL_H */

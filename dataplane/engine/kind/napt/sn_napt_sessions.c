@@ -340,13 +340,13 @@ static enum sn_napt_result make(struct sn_partition *partition, struct napt_tabl
 	struct spot spot;
 
 	*made = NULL;
-	if (state->subscribers && !sn_napt_subscriber_take(partition, run, f, counted, now))
+	if (state->subscribers && !sn_napt_subscriber_take(partition, run, shard, f, counted, now))
 		return SN_NAPT_LIMITED;
 	spot = likely(class != SN_PROTO_OTHER) ? spot_for(partition, t, sh, run, shard, f, now)
 					       : spot_without_port(partition, t, sh, run, f, now);
 	if (unlikely(spot.slot == SN_NO_INDEX)) {
 		if (state->subscribers)
-			sn_napt_subscriber_untake(state, run, f, counted);
+			sn_napt_subscriber_untake(state, run, shard, f, counted);
 		sh->shard.exhausted++;
 		return SN_NAPT_NONE;
 	}
@@ -388,13 +388,16 @@ struct sn_napt_hint sn_napt_prefetch(const struct sn_state *state, uint32_t run,
 {
 	const struct napt_table *t = (struct napt_table *)state->tables[state->owners[run].table];
 	const struct sn_state_shard *sh = &napt_shard_at(t, shard & t->table.mask)->shard;
-	struct sn_napt_hint hint = {sh, hash_inside(state, t, run, f), shard};
+	uint32_t set = state->owners[run].subscribers;
+	struct sn_napt_hint hint = {sh, hash_inside(state, t, run, f), shard, set != SN_NO_INDEX, 0};
 
 	expect_first(sh, hint.hash);
+	if (hint.counted)
+		hint.subscriber = sn_subscribers_expect(state->subscribers, set, f->src);
 	return hint;
 }
 
-void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint64_t which)
+void sn_napt_prefetch_sessions(const struct sn_state *state, const struct sn_napt_hint *hints, uint64_t which)
 {
 	for (uint32_t tier = 0; tier < TIERS; tier++) {
 		for (uint64_t left = which; left; left &= left - 1) {
@@ -402,6 +405,12 @@ void sn_napt_prefetch_sessions(const struct sn_napt_hint *hints, uint64_t which)
 
 			expect_entry(hint->shard, first_of(hint->shard, tier, hint->hash));
 		}
+	}
+	for (uint64_t left = state->subscribers ? which : 0; left; left &= left - 1) {
+		const struct sn_napt_hint *hint = &hints[__builtin_ctzll(left)];
+
+		if (hint->counted)
+			sn_subscribers_expect_more(state->subscribers, hint->subscriber);
 	}
 }
 

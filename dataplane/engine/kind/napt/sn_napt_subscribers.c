@@ -8,12 +8,12 @@ uint32_t sn_napt_limit(const struct sn_state *state, uint32_t run)
 	return state->owners[run].limit_reason;
 }
 
-bool sn_napt_subscriber_take(struct sn_partition *partition, uint32_t run, const struct sn_flow *f,
-			     bool new_port, uint64_t now)
+bool sn_napt_subscriber_take(struct sn_partition *partition, uint32_t run, uint32_t shard,
+			     const struct sn_flow *f, bool new_port, uint64_t now)
 {
 	const struct sn_state *state = partition->state;
 	struct sn_subscriber_change c =
-		subscriber_change(state, run, f->src, class_of(f->proto), 1, new_port);
+		subscriber_change(state, run, f->src, class_of(f->proto), shard, 1, new_port);
 
 	if (c.set == SN_NO_INDEX || sn_subscribers_take(state->subscribers, &c))
 		return true;
@@ -24,11 +24,11 @@ bool sn_napt_subscriber_take(struct sn_partition *partition, uint32_t run, const
 	return false;
 }
 
-void sn_napt_subscriber_untake(const struct sn_state *state, uint32_t run, const struct sn_flow *f,
-			       bool new_port)
+void sn_napt_subscriber_untake(const struct sn_state *state, uint32_t run, uint32_t shard,
+			       const struct sn_flow *f, bool new_port)
 {
 	struct sn_subscriber_change c =
-		subscriber_change(state, run, f->src, class_of(f->proto), -1, -(int)new_port);
+		subscriber_change(state, run, f->src, class_of(f->proto), shard, -1, -(int)new_port);
 
 	if (c.set != SN_NO_INDEX)
 		sn_subscribers_count(state->subscribers, &c);
@@ -36,13 +36,13 @@ void sn_napt_subscriber_untake(const struct sn_state *state, uint32_t run, const
 
 /* Ports that sessions share are those of the shard's mappings. */
 static void count_mappings(const struct sn_state *state, const struct napt_table *t,
-			   const struct napt_shard *sh)
+			   const struct napt_shard *sh, uint32_t shard)
 {
 	for (uint32_t h = 0; h < t->n_heads; h++) {
 		for (uint32_t i = sh->back[BACK_HEADS + h]; i;) {
 			const struct mapping *m = sn_mapping_numbered(sh, i);
-			struct sn_subscriber_change c =
-				subscriber_change(state, m->owner, m->inside_addr, (i - 1) / sh->apart, 0, 1);
+			struct sn_subscriber_change c = subscriber_change(state, m->owner, m->inside_addr,
+									  (i - 1) / sh->apart, shard, 0, 1);
 
 			if (c.set != SN_NO_INDEX)
 				sn_subscribers_count(state->subscribers, &c);
@@ -65,6 +65,6 @@ void sn_napt_count_subscribers(const struct sn_state *state, const struct sn_sta
 				subscriber_count(state, s, 1, sn_has_ports(s->proto) && !is_shared(t));
 		}
 		if (is_shared(t))
-			count_mappings(state, t, sh);
+			count_mappings(state, t, sh, i);
 	}
 }
