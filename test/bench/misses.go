@@ -13,6 +13,7 @@ var limits = map[string]string{
 	"napts-10-1k":              "rewrite, then the hash of the flow's key in look-up",
 	"flows":                    "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
 	"new":                      "rewrite, which makes a session, and classify, which waits for the lines that it is put into; rules are walked for the first time",
+	"napts-1-new-flows":        "rewrite and classify: each flow is of another host, so what its subscriber has is counted in lines of its own, beside those of the session",
 	"firewall":                 "receive and classify, about alike: frames and the memo of the headers' classes, 2 MiB, share the L2 cache; then rewrite",
 	"isp":                      "rewrite and look-up, as of a NAPT",
 	"isp-acl1-8550-1m":         "look-up: decision and session of a packet's flow lie beyond the L2 cache, a line each",
