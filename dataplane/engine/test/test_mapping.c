@@ -1,69 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sessions of one inside address and port share an outside one (RFC 4787 sections 4.1 and 5). */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "sample.h"
+#include "napt_world.h"
 
 #include "sn_carry.h"
-#include "sn_napt_mapping.h"
 #include "sn_tcp.h"
 
-#define SECOND 1000000000ull
-#define PEERS  100000u
-
-struct world {
-	struct sn_arena arena;
-	Sinter__Program__V1__Program *msg;
-	struct sn_program *program;
-	struct sn_state *state;
-	uint64_t now;
-};
-
-static struct sn_partition *part(struct world *w)
-{
-	return sn_state_partition(w->state, 0);
-}
-
-static void apply(struct world *w)
-{
-	struct sn_program *before = w->program;
-	struct sn_error err = {0};
-	uint64_t kept, dropped;
-
-	w->program = sn_program_create(w->msg, NULL, &err);
-	assert_non_null(w->program);
-	assert_int_equal(sn_state_apply(w->state, w->program, &kept, &dropped), 0);
-	sn_program_free(before);
-}
+#define PEERS 100000u
 
 static void make_world(struct world *w, enum sn_dependence mapping, enum sn_dependence filtering,
 		       enum sn_partition_by by)
 {
-	*w = (struct world){.now = 1000 * SECOND};
-	sn_arena_init(&w->arena);
-	w->msg = sn_sample_napt(&w->arena);
+	begin_world(w, mapping, 1, by);
 	w->msg->tables[0]->max_sessions = 4 * PEERS;
-	w->msg->tables[0]->mapping = (Sinter__Program__V1__Dependence)mapping;
 	w->msg->tables[0]->filtering = (Sinter__Program__V1__Dependence)filtering;
-	w->state = sn_state_create(7, 1, (struct sn_partitioning){.by = by});
-	assert_non_null(w->state);
 	apply(w);
-}
-
-static void end_world(struct world *w)
-{
-	sn_state_free(w->state);
-	sn_program_free(w->program);
-	sn_arena_free(&w->arena);
 }
 
 static struct sn_flow flow_to(uint32_t remote, uint16_t sport, uint16_t dport)

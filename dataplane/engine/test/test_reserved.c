@@ -1,56 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports of a pool that others have, such as those of port forwards, are never chosen. */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "napt_world.h"
 
-#include <cmocka.h>
-
-#include "sample.h"
-
-#include "sn_napt_mapping.h"
 #include "sn_tcp.h"
 
-#define SECOND 1000000000ull
-#define FIRST  5000u /* of the pool's ports */
-#define PORTS  512u
-
-struct world {
-	struct sn_arena arena;
-	Sinter__Program__V1__Program *msg;
-	Sinter__Program__V1__ReservedPorts reserved;
-	Sinter__Program__V1__ReservedPorts *list[1];
-	struct sn_program *program;
-	struct sn_state *state;
-	uint64_t kept, dropped;
-};
-
-static void apply(struct world *w)
-{
-	struct sn_program *before = w->program;
-	struct sn_error err = {0};
-
-	w->program = sn_program_create(w->msg, NULL, &err);
-	assert_non_null(w->program);
-	assert_int_equal(sn_state_apply(w->state, w->program, &w->kept, &w->dropped), 0);
-	sn_program_free(before);
-}
+#define FIRST 5000u /* of the pool's ports */
+#define PORTS 512u
 
 /* So many UDP ports of the pool's only address, from the first one on, are reserved. */
 static void reserve(struct world *w, uint32_t n)
 {
-	sinter__program__v1__reserved_ports__init(&w->reserved);
-	w->reserved.proto = SN_UDP;
-	w->reserved.address = SN_SAMPLE_POOL;
-	w->reserved.first = FIRST;
-	w->reserved.last = FIRST + n - 1;
-	w->list[0] = &w->reserved;
-	w->msg->tables[0]->reserved = w->list;
+	Sinter__Program__V1__ReservedPorts *reserved = sn_arena_alloc(&w->arena, sizeof(*reserved));
+
+	sinter__program__v1__reserved_ports__init(reserved);
+	reserved->proto = SN_UDP;
+	reserved->address = SN_SAMPLE_POOL;
+	reserved->first = FIRST;
+	reserved->last = FIRST + n - 1;
+	w->msg->tables[0]->reserved = sn_arena_alloc(&w->arena, sizeof(reserved));
+	w->msg->tables[0]->reserved[0] = reserved;
 	w->msg->tables[0]->n_reserved = n > 0;
 	apply(w);
 }
@@ -59,23 +28,11 @@ static void make_world(struct world *w, enum sn_dependence mapping, enum sn_part
 {
 	Sinter__Program__V1__StateTable *t;
 
-	memset(w, 0, sizeof(*w));
-	sn_arena_init(&w->arena);
-	w->msg = sn_sample_napt(&w->arena);
+	begin_world(w, mapping, 1, by);
 	t = w->msg->tables[0];
-	t->mapping = (Sinter__Program__V1__Dependence)mapping;
 	t->port_min = FIRST;
 	t->port_max = FIRST + PORTS - 1;
 	t->pool[0]->last = t->pool[0]->first;
-	w->state = sn_state_create(7, 1, (struct sn_partitioning){.by = by});
-	assert_non_null(w->state);
-}
-
-static void end_world(struct world *w)
-{
-	sn_state_free(w->state);
-	sn_program_free(w->program);
-	sn_arena_free(&w->arena);
 }
 
 /* Sessions from as many inside ports to one remote as get a port; none gets a reserved one, but of another
@@ -93,8 +50,8 @@ static uint32_t fill(struct world *w, uint8_t proto)
 			continue;
 		made++;
 		if (proto == SN_UDP)
-			assert_false(s->outside_port >= w->reserved.first &&
-				     s->outside_port <= w->reserved.last);
+			assert_false(s->outside_port >= w->msg->tables[0]->reserved[0]->first &&
+				     s->outside_port <= w->msg->tables[0]->reserved[0]->last);
 	}
 	return made;
 }

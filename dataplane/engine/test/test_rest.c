@@ -1,77 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An outside port rests before it is used again (RFC 6888 REQ-8). */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "napt_world.h"
 
-#include <cmocka.h>
-
-#include "sample.h"
-
-#include "sn_napt_mapping.h"
 #include "sn_tcp.h"
 
-#define SECOND 1000000000ull
 #define UDP_S  300u
 #define REST_S 120u
 #define PORTS  64u /* one shard */
-
-struct world {
-	struct sn_arena arena;
-	Sinter__Program__V1__Program *msg;
-	struct sn_program *program;
-	struct sn_state *state;
-	uint64_t now;
-};
-
-static void apply(struct world *w)
-{
-	struct sn_program *before = w->program;
-	struct sn_error err = {0};
-	uint64_t kept, dropped;
-
-	w->program = sn_program_create(w->msg, NULL, &err);
-	assert_non_null(w->program);
-	assert_int_equal(sn_state_apply(w->state, w->program, &kept, &dropped), 0);
-	sn_program_free(before);
-}
 
 static void make_world_of(struct world *w, enum sn_dependence mapping, enum sn_partition_by by, uint32_t most)
 {
 	Sinter__Program__V1__StateTable *table;
 
-	*w = (struct world){.now = 1000 * SECOND};
-	sn_arena_init(&w->arena);
-	w->msg = sn_sample_napt(&w->arena);
+	begin_world(w, mapping, 1, by);
 	table = w->msg->tables[0];
-	table->mapping = (Sinter__Program__V1__Dependence)mapping;
 	table->port_rest_ms = REST_S * 1000;
 	table->max_sessions = most;
 	table->port_max = table->port_min + PORTS - 1;
-	w->state = sn_state_create(7, 1, (struct sn_partitioning){.by = by});
 	apply(w);
 }
 
 static void make_world(struct world *w, enum sn_dependence mapping, enum sn_partition_by by)
 {
 	make_world_of(w, mapping, by, 0);
-}
-
-static void end_world(struct world *w)
-{
-	sn_state_free(w->state);
-	sn_program_free(w->program);
-	sn_arena_free(&w->arena);
-}
-
-static struct sn_partition *part(struct world *w)
-{
-	return sn_state_partition(w->state, 0);
 }
 
 static struct sn_session *send_to(struct world *w, uint32_t remote, uint16_t sport, uint8_t proto)

@@ -2,49 +2,18 @@
 /* What one subscriber of a NAPT may have (RFC 6888 REQ-4, REQ-5). */
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cmocka.h>
-
-#include "sample.h"
+#include "napt_world.h"
 
 #include "sn_carry.h"
-#include "sn_napt_mapping.h"
 #include "sn_reason.h"
 #include "sn_tcp.h"
 
-#define SECOND	1000000000ull
 #define LIMIT	16128u /* a quarter of an address */
 #define FLOOD	160000u
 #define OTHERS	200u
 #define WORKERS 3u
-
-struct world {
-	struct sn_arena arena;
-	Sinter__Program__V1__Program *msg;
-	struct sn_program *program;
-	struct sn_state *state;
-	uint64_t now;
-};
-
-static void apply(struct world *w)
-{
-	struct sn_program *before = w->program;
-	struct sn_error err = {0};
-	uint64_t kept, dropped;
-
-	w->program = sn_program_create(w->msg, NULL, &err);
-	assert_non_null(w->program);
-	assert_int_equal(sn_state_apply(w->state, w->program, &kept, &dropped), 0);
-	sn_program_free(before);
-}
 
 static Sinter__Program__V1__SubscriberLimits *limits_of(struct world *w)
 {
@@ -55,11 +24,8 @@ static void make_world(struct world *w, enum sn_dependence mapping, uint32_t wor
 {
 	Sinter__Program__V1__SubscriberLimits *limits;
 
-	*w = (struct world){.now = 1000 * SECOND};
-	sn_arena_init(&w->arena);
-	w->msg = sn_sample_napt(&w->arena);
+	begin_world(w, mapping, workers, by);
 	w->msg->tables[0]->max_sessions = 193536;
-	w->msg->tables[0]->mapping = (Sinter__Program__V1__Dependence)mapping;
 	limits = sn_arena_alloc(&w->arena, sizeof(*limits));
 	sinter__program__v1__subscriber_limits__init(limits);
 	limits->name = (char *)"nat";
@@ -69,16 +35,7 @@ static void make_world(struct world *w, enum sn_dependence mapping, uint32_t wor
 	w->msg->subscribers[0] = limits;
 	w->msg->n_subscribers = 1;
 	w->msg->runs[0]->subscribers = 1;
-	w->state = sn_state_create(7, workers, (struct sn_partitioning){.by = by});
-	assert_non_null(w->state);
 	apply(w);
-}
-
-static void end_world(struct world *w)
-{
-	sn_state_free(w->state);
-	sn_program_free(w->program);
-	sn_arena_free(&w->arena);
 }
 
 /* The i-th flow of a host. */
