@@ -186,8 +186,6 @@ static int change_prepare(struct change *c, const struct sn_state *state, const 
 		return -ENOMEM;
 	find_renamed(c, state);
 	c->subscribers = p->n_subscribers ? sn_subscribers_create(p, state->seed) : NULL;
-	if (c->subscribers && !sn_subscribers_same(state->subscribers, c->subscribers))
-		sn_subscribers_prepare(c->subscribers);
 	return p->n_subscribers && !c->subscribers ? -ENOMEM : 0;
 }
 
@@ -375,6 +373,8 @@ static void change_subscribers(struct sn_state *state, struct change *c, bool sa
 	}
 	sn_subscribers_free(state->subscribers);
 	state->subscribers = c->subscribers;
+	if (state->subscribers)
+		sn_subscribers_begin(state->subscribers);
 	for (uint32_t i = 0; i < state->n_tables && state->subscribers; i++)
 		if (state->tables[i]->kind->count_subscribers)
 			state->tables[i]->kind->count_subscribers(state, state->tables[i]);

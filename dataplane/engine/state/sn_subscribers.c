@@ -9,8 +9,8 @@
 #include <rte_common.h>
 #include <rte_pause.h>
 
+#include "sn_ahead.h"
 #include "sn_hash.h"
-#include "sn_huge.h"
 #include "sn_lines.h"
 #include "sn_state.h"
 
@@ -48,7 +48,8 @@ struct sn_subscribers {
 	uint32_t n_limits;
 	_Atomic uint32_t *heads; /* the first record of a chain, + 1; BUSY: somebody works on it */
 	struct record *records;
-	size_t memory_size, heads_size;
+	struct sn_growing
+		*memory; /* stretches: of the heads, which are used as a whole, and of the records */
 	struct limits limits[];
 };
 
@@ -83,6 +84,7 @@ static void fill(struct sn_subscribers *s, struct pool *p)
 	while (at < s->n_records)
 		if (atomic_compare_exchange_weak_explicit(&s->fresh, &at, at + CHUNK, memory_order_relaxed,
 							  memory_order_relaxed)) {
+			sn_stretch_reach(&s->memory->stretches[1], (at + CHUNK) * sizeof(*s->records));
 			p->fresh = at;
 			p->end = at + CHUNK;
 			return;
@@ -334,6 +336,19 @@ static uint32_t records_for(const struct sn_program *p)
 	return records;
 }
 
+static bool map_memory(struct sn_subscribers *s)
+{
+	size_t heads = s->n_records * sizeof(*s->heads), records = s->n_records * sizeof(*s->records);
+
+	s->memory = sn_growing_map(heads + records, 2);
+	if (s->memory == NULL)
+		return false;
+	s->heads = (_Atomic uint32_t *)sn_growing_add(s->memory, 0, heads, true)->base;
+	s->records = (struct record *)sn_growing_add(s->memory, heads, records, false)->base;
+	sn_growing_begin(s->memory);
+	return true;
+}
+
 struct sn_subscribers *sn_subscribers_create(const struct sn_program *p, uint64_t seed)
 {
 	struct sn_subscribers *s = sn_lines(1, sizeof(*s) + p->n_subscribers * sizeof(*s->limits));
@@ -343,30 +358,25 @@ struct sn_subscribers *sn_subscribers_create(const struct sn_program *p, uint64_
 	s->seed = seed;
 	s->n_limits = p->n_subscribers;
 	s->n_records = records_for(p);
-	s->heads_size = s->n_records * sizeof(*s->heads);
-	s->memory_size = s->heads_size + s->n_records * sizeof(*s->records);
-	s->heads = sn_huge_map(s->memory_size);
-	if (s->heads == NULL) {
+	if (!map_memory(s)) {
 		free(s);
 		return NULL;
 	}
-	s->records = (struct record *)((uint8_t *)s->heads + s->heads_size);
 	for (uint32_t i = 0; i < p->n_subscribers; i++)
 		s->limits[i] = (struct limits){UINT32_MAX << (32 - p->subscribers[i].prefix_len),
 					       p->subscribers[i].max_sessions, p->subscribers[i].max_ports};
 	return s;
 }
 
-void sn_subscribers_prepare(struct sn_subscribers *s)
+void sn_subscribers_begin(struct sn_subscribers *s)
 {
-	sn_huge_advise(s->heads, s->heads_size, true);
-	sn_huge_populate(s->heads, s->heads_size);
+	(void)sn_stretch_whole(&s->memory->stretches[0]);
 }
 
 void sn_subscribers_free(struct sn_subscribers *s)
 {
 	if (s == NULL)
 		return;
-	sn_huge_unmap(s->heads, s->memory_size);
+	sn_growing_free(s->memory);
 	free(s);
 }

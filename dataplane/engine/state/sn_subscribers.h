@@ -36,8 +36,8 @@ struct sn_subscriber_change {
 struct sn_subscribers *sn_subscribers_create(const struct sn_program *p, uint64_t seed);
 void sn_subscribers_free(struct sn_subscribers *s);
 
-/* Brings what is looked up in, so that no worker waits for its memory. */
-void sn_subscribers_prepare(struct sn_subscribers *s);
+/* From now on somebody counts: the memory for it is asked for. */
+void sn_subscribers_begin(struct sn_subscribers *s);
 
 /* Whether two have the same limits. NULL: none. */
 bool sn_subscribers_same(const struct sn_subscribers *a, const struct sn_subscribers *b);

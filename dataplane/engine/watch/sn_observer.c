@@ -140,8 +140,8 @@ bool sn_flow_ring_take(struct sn_flow_ring *ring, struct sn_flow_cell *record)
 	return true;
 }
 
-static struct sn_flow_cell one_packet(const struct sn_flow_cell *flow, uint32_t bytes, uint8_t tcp_flags,
-				      uint64_t now)
+void sn_observer_sample(struct sn_observer *o, const struct sn_flow_cell *flow, uint32_t bytes,
+			uint8_t tcp_flags, uint64_t now)
 {
 	struct sn_flow_cell one = *flow;
 
@@ -149,14 +149,6 @@ static struct sn_flow_cell one_packet(const struct sn_flow_cell *flow, uint32_t 
 	one.bytes = bytes;
 	one.tcp_flags = tcp_flags;
 	one.first_ms = one.last_ms = (uint32_t)(now / 1000000);
-	return one;
-}
-
-void sn_observer_sample(struct sn_observer *o, const struct sn_flow_cell *flow, uint32_t bytes,
-			uint8_t tcp_flags, uint64_t now)
-{
-	struct sn_flow_cell one = one_packet(flow, bytes, tcp_flags, now);
-
 	o->until_sample = o->of.sampling;
 	o->sampled++;
 	export(o, &one);
