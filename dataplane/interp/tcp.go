@@ -138,7 +138,8 @@ func (w *windows) fit(ip []byte, side int, tcp *tcpState) bool {
 	case flags&tcpRST != 0:
 		return flags&tcpACK != 0
 	}
-	return !w.spoke(side) || atMost(seq, w.edges[other]) && atMost(w.ends[side]-tcp.reach(other), seq+length)
+	expected := atMost(seq, w.edges[other]) || atMost(seq, w.ends[side])
+	return !w.spoke(side) || expected && atMost(w.ends[side]-tcp.reach(other), seq+length)
 }
 
 // move takes note of a segment that passes, before the state of the connection does.

@@ -55,7 +55,14 @@ func (f *followed) handshake(scale int) {
 
 func TestSegmentsThatFitNoWindowAreInvalid(t *testing.T) {
 	for name, list := range map[string][]said{
-		"data up to the edge":                     {{inside, "A", 1001, 5001, 1000, 1000, ok}, {inside, "A", 2001, 5001, 10, 1000, ok}, {inside, "A", 2012, 5001, 10, 1000, bad}},
+		"data up to the edge": {{inside, "A", 1001, 5001, 1000, 1000, ok}, {inside, "A", 2001, 5001, 10, 1000, ok}, {inside, "A", 2012, 5001, 10, 1000, bad}},
+		"an acknowledgment behind a probe of a closed window": {
+			{inside, "A", 1001, 5001, 1000, 1000, ok},
+			{inside, "A", 2001, 5001, 1, 1000, ok},
+			{outside, "A", 5001, 2001, 500, 0, ok},
+			{inside, "A", 2002, 5501, 0, 1000, ok},
+			{inside, "A", 2003, 5501, 0, 1000, bad},
+		},
 		"data behind the edge":                    {{inside, "A", 2002, 5001, 10, 1000, bad}, {outside, "A", 6002, 1001, 10, 1000, bad}},
 		"data that is far older than any window":  {{inside, "A", 1001 - 70000, 5001, 10, 1000, bad}},
 		"data that comes again":                   {{inside, "A", 1001, 5001, 500, 1000, ok}, {inside, "A", 1001, 5001, 500, 1000, ok}},

@@ -65,7 +65,9 @@ bool sn_track_fits_window(const struct sn_session *s, const uint8_t *tcp, uint32
 		return !(flags & SN_TCP_RST) || flags & SN_TCP_ACK;
 	if (flags & SN_TCP_RST)
 		return seq == end || (at_most(end, seq) && at_most(seq, edge));
-	return at_most(seq, edge) && at_most(end - reach_of(s, !is_return), seq + length);
+	/* What was sent to probe a closed window lies behind its edge (RFC 9293, section 3.8.6.1). */
+	return (at_most(seq, edge) || at_most(seq, end)) &&
+	       at_most(end - reach_of(s, !is_return), seq + length);
 }
 
 /* The first that a side says tells how far the other one has let it send, at least. */
