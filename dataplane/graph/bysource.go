@@ -140,18 +140,18 @@ func (b *builder) sources(f *function, field string, from []v1alpha1.Prefix, ear
 // bySource makes the classifier of a split, for elements whose names begin with name, and leads
 // what each of its routes has to where the caller says. The lookup has noted the next hop of the
 // rest. Where an entry has another one, a lookup of one route notes that.
-func (b *builder) bySource(f *function, name string, s *split, to func(*routeOrigin) Edge) int {
+func (b *builder) bySource(owner, name string, s *split, to func(*routeOrigin) Edge) int {
 	c := element.Classifier{Default: len(s.from), Outs: len(s.from) + 1}
 	for i, r := range s.from {
 		filter := headerspace.Filter{}.With(headerspace.Src, r.sources)
 		c.Rules = append(c.Rules, element.Rule{Name: s.entry(name, i), Filters: []headerspace.Filter{filter}, Out: i})
 	}
-	n := b.add(f.name, name+"/"+s.name, c)
+	n := b.add(owner, name+"/"+s.name, c)
 	for i, r := range s.from {
 		next := to(r.routeOrigin)
 		if r.port != "" && r.via != s.rest.via {
 			everywhere := element.Route{Prefix: netip.PrefixFrom(netip.IPv4Unspecified(), 0), Via: r.via}
-			hop := b.add(f.name, s.entry(name, i), element.Lookup{Routes: []element.Route{everywhere}, NoRoute: 0, Outs: 1})
+			hop := b.add(owner, s.entry(name, i), element.Lookup{Routes: []element.Route{everywhere}, NoRoute: 0, Outs: 1})
 			b.g.Nodes[hop].Out[0] = next
 			next = Edge{To: hop}
 		}

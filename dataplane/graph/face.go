@@ -57,7 +57,7 @@ func (r *face) wireLookup(lookup int, l routing) {
 	for i, out := range l.outs {
 		if s := r.f.splits[out]; s != nil {
 			to := func(o *routeOrigin) Edge { return Edge{To: r.leads(o.leads())} }
-			r.wire(lookup, i, r.bySource(r.f, r.name, s, to))
+			r.wire(lookup, i, r.bySource(r.f.name, r.name, s, to))
 		}
 	}
 }

@@ -172,7 +172,7 @@ func (b *builder) wireReplies(i *chainInterface) {
 			l.Routes = append(l.Routes, element.Route{Prefix: j.prefix.Masked(), Out: to.Number(j.name)})
 		}
 	}
-	rest := b.replyRouter(i)
+	rest := b.replyRest(i)
 	if rest < 0 && len(l.Routes) < 2 {
 		b.wire(i.host, 0, i.out)
 		return
@@ -191,10 +191,11 @@ func (b *builder) wireReplies(i *chainInterface) {
 	}
 }
 
-// replyRouter is where the router that routes an interface's replies takes its own packets, -1 if there is
-// none: one that is linked to the interface and has a default route or, where the interface has no gateway,
-// any before the next NAPT.
-func (b *builder) replyRouter(i *chainInterface) int {
+// replyRest is where an interface's replies go that lead to no connected prefix, -1 if nothing routes them: to where its
+// router takes its own packets. A router is one that is linked to the interface and has a default route or, where the
+// interface has no gateway, any before the next NAPT. A stateful firewall that lies between has not seen the question,
+// so that it would take the reply for a packet of no flow: what goes back to the interface goes past it.
+func (b *builder) replyRest(i *chainInterface) int {
 	f, p := b.routerBehind(i, false)
 	if f == nil {
 		return -1
@@ -203,7 +204,35 @@ func (b *builder) replyRouter(i *chainInterface) int {
 	if i.spec.Gateway != "" && !(adjacent && f.hasDefault) {
 		return -1
 	}
+	if b.followedUpTo(port{i.name, ""}, f) && b.leadsBeyond(f, p, i.prefix) {
+		return b.reply("", i.name+"/reply-rest", f, p, Edge{To: i.out})
+	}
 	return f.sends[p]
+}
+
+// leadsBeyond tells whether a router has routes by a port to hosts outside of the connected prefix there.
+func (b *builder) leadsBeyond(rt *function, by string, connected netip.Prefix) bool {
+	l := b.lookupOf(rt, by)
+	back := func(out int) bool { return out < len(rt.leads) && slices.Contains(rt.leads[out], by) }
+	if l.Table != nil {
+		return slices.ContainsFunc(l.Table.Hops, func(h element.Hop) bool { return back(h.Out) })
+	}
+	return slices.ContainsFunc(l.Routes, func(r element.Route) bool { return back(r.Out) && r.Prefix != connected.Masked() })
+}
+
+// followedUpTo tells whether a stateful firewall lies between a port and a router.
+func (b *builder) followedUpTo(at port, rt *function) bool {
+	for {
+		to := b.next[at].to
+		f := b.findFunction(to.owner)
+		if f == nil || f == rt {
+			return false
+		}
+		if fw, ok := f.kind.(firewall); ok && fw.spec.Stateful {
+			return true
+		}
+		at = port{f.name, opposite(to.name)}
+	}
 }
 
 // giveAnswersTheirTTL has errors that interfaces send into the chain leave with 64 where a router lets them pass.

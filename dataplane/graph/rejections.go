@@ -28,14 +28,14 @@ func (b *builder) routeRejections() {
 		straight := b.g.Nodes[r.node].Out[0]
 		reply, ok := replies[r.port]
 		if !ok {
-			reply = b.reply(r.port, rt, p, straight)
+			reply = b.reply(r.port.owner, r.port.owner+"/reply-"+r.port.name, rt, p, straight)
 			replies[r.port] = reply
 		}
 		b.wire(r.node, 0, reply)
 	}
 }
 
-// Output ports of a firewall's "reply" lookup. Behind them are those of routes that lead straight
+// Output ports of a "reply" lookup. Behind them are those of routes that lead straight
 // out for some sources.
 const (
 	toRouter = iota
@@ -43,15 +43,13 @@ const (
 	replyOuts
 )
 
-// reply makes the lookup of a firewall's answers: what the router would send back by its port
-// leaves straight.
-func (b *builder) reply(at port, rt *function, by string, straight Edge) int {
-	name := at.owner + "/reply-" + at.name
+// reply makes the lookup of the answers of a firewall, or of an interface (owner is empty): what the router would
+// send back by its port leaves straight.
+func (b *builder) reply(owner, name string, rt *function, by string, straight Edge) int {
 	lookup, splits := b.routesBack(rt, by)
-	reply := b.add(at.owner, name, lookup)
+	reply := b.add(owner, name, lookup)
 	b.wire(reply, toRouter, rt.sends[by])
 	b.g.Nodes[reply].Out[straightOut] = straight
-	owner := b.findFunction(at.owner)
 	for i, s := range splits {
 		b.wire(reply, replyOuts+i, b.bySource(owner, name, s, func(o *routeOrigin) Edge {
 			if o.port == by {
@@ -63,11 +61,16 @@ func (b *builder) reply(at port, rt *function, by string, straight Edge) int {
 	return reply
 }
 
+// lookupOf is where a router looks up what it sends itself about packets by a port.
+func (b *builder) lookupOf(rt *function, by string) element.Lookup {
+	return b.g.Nodes[b.g.Nodes[rt.sends[by]].Out[0].To].Element.(element.Lookup)
+}
+
 // routesBack are a router's routes by a port, with their next hops, and those within them that lead
 // elsewhere: to these, and to what is not listed, the router sends. Splits are those with a route
 // by the port; each has an output.
 func (b *builder) routesBack(rt *function, by string) (l element.Lookup, splits []*split) {
-	lookup := b.g.Nodes[b.g.Nodes[rt.sends[by]].Out[0].To].Element.(element.Lookup)
+	lookup := b.lookupOf(rt, by)
 	outs := make([]int, lookup.Outs)
 	for out, ports := range rt.leads {
 		switch s := rt.splits[rt.outs[out]]; {

@@ -247,6 +247,40 @@ func TestEchoRepliesAreRoutedLikeAnyPacket(t *testing.T) {
 	p.wants("outside", pingTo("10.5.0.7", "192.0.2.1"), "inside: 192.0.2.1 > 10.5.0.7 ttl 64 icmp 0/0")
 }
 
+// TestAStatefulFirewallLetsOwnAddressesAnswer has hosts behind a router ask the addresses of an interface, whose firewall sees neither question nor answer.
+func TestAStatefulFirewallLetsOwnAddressesAnswer(t *testing.T) {
+	const chain = `  interfaces:
+  - {name: inside, address: 10.0.0.1/24, reversePath: Off}
+  - {name: outside, address: 192.0.2.1/24, gateway: 192.0.2.254, reversePath: Off}
+  functions:
+  - {name: watch, monitor: {}}
+  - {name: fw, firewall: {stateful: true, rules: [{from: Inside, action: Accept}]}}
+  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside, via: 192.0.2.254}
+      - {prefix: 10.5.0.0/16, port: inside, via: 10.0.0.2, bySource: [{from: [10.0.0.0/24, 192.0.2.1/32], port: inside, via: 10.0.0.5}]}
+      - {prefix: 10.5.7.0/24, port: outside, via: 192.0.2.7}
+  path: [inside, watch, fw, rt, outside]
+`
+	p := newPair(t, chain)
+	p.wants("inside", pingTo("10.0.0.5", "10.0.0.1"), "inside: 10.0.0.1 > 10.0.0.5 ttl 64 icmp 0/0")
+	router := p.nextMAC()
+	for _, own := range []string{"10.0.0.1", "192.0.2.1"} {
+		p.wants("inside", pingTo("10.5.0.7", own), "inside: "+own+" > 10.5.0.7 ttl 64 icmp 0/0")
+		if via := p.nextMAC(); via != router {
+			t.Errorf("the answer went to %x, not to the next hop at %x", via, router)
+		}
+		p.wants("inside", tcpTo("10.5.0.7", own, packets.SYN, ""), "inside: "+own+" > 10.5.0.7 ttl 64 tcp 80 > 40000 flags 0x14 seq 0 ack 1001")
+		p.wants("inside", udpTo("10.5.0.7", own, 53), "inside: "+own+" > 10.5.0.7 ttl 64 icmp 3/3")
+		p.wants("inside", pingTo("10.5.7.7", own), "outside: "+own+" > 10.5.7.7 ttl 64 icmp 0/0")
+	}
+	p.wants("outside", pingTo("10.5.0.7", "192.0.2.1"), "drop fw/invalid") // a forged source: nobody inside has asked
+	if err := p.r.finish(t.Context(), p.now); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestGeneratedErrorsLeaveWithTheirFullTTL(t *testing.T) {
 	p := newPair(t, routed)
 	last := udpTo("10.0.0.2", "8.8.8.8", 53)
