@@ -152,8 +152,8 @@ homes: engine ## Engine against oracle on HOMES (32) random chains with port for
 	SINTER_HOMES=$(or $(HOMES),32) go test ./test/differential -count=1 -timeout 4h -run 'TestFixedTranslations' -v
 
 .PHONY: conformance
-conformance: build ## Chains beside the Linux kernel: 200,000 packets, compared field by field (root, minutes).
-	go test ./test/conformance -count=1 -timeout 60m -v -packets 200000 -seed $${SEED:-$$(date +%s)}
+conformance: build ## Chains beside the Linux kernel: 400,000 packets, compared field by field (root, minutes).
+	go test ./test/conformance -count=1 -timeout 60m -v -packets 400000 -seed $${SEED:-$$(date +%s)}
 
 .PHONY: mutants
 mutants: deps tools ## Put known defects into a copy of the code, and see that the tests of `make test` find them (half an hour).

@@ -73,6 +73,16 @@ func ipOf(frame []byte) []byte {
 	return frame[min(at+2, len(frame)):]
 }
 
+// passed tells which sides forwarded the packet.
+func (p *probe) passed(outs *[sides][]output) (by [sides]bool) {
+	for side := range sides {
+		for _, o := range outs[side] {
+			by[side] = by[side] || roleOf(p.frames[side], o.frame) == forwarded
+		}
+	}
+	return by
+}
+
 // mismatch is one thing that the two did differently with a packet: a frame that only one of them sent (field is
 // empty), or a field of a frame that both sent.
 type mismatch struct {
@@ -226,6 +236,12 @@ func (p *probe) describe(list []*mismatch) string {
 	fmt.Fprintf(&b, "%s, in by interface %d, dropped by Sinter as %v:\n%s\n", p.kind, p.in, p.dropped, brief(p.frames[sinter]))
 	for _, m := range list {
 		fmt.Fprintf(&b, "%s\n", m)
+	}
+	if p.talk != nil {
+		fmt.Fprintf(&b, "  it is: %s; before it:\n", p.of)
+		for _, l := range p.talk.told[max(len(p.talk.told)-12, 0):] {
+			fmt.Fprintf(&b, "  %s\n", l)
+		}
 	}
 	return b.String()
 }

@@ -12,23 +12,27 @@ import (
 )
 
 var (
-	packetCount = flag.Int("packets", 20_000, "how many packets to send, over all scenarios")
+	packetCount = flag.Int("packets", 40_000, "how many packets to send, over all scenarios")
+	shown       = flag.Int("shown", 5, "how many unexplained packets of a scenario to tell in full")
 	seed        = flag.Uint64("seed", 1, "what the packets are drawn from")
 )
 
 const (
 	batchSize = 64
-	maxShown  = 5 // unexplained packets of a scenario that are told in full
 )
 
 func TestSinterForwardsAsLinuxDoesButForTheListedDifferences(t *testing.T) {
 	lab.Require(t, "nft")
 	used := map[string]int{}
+	shares := 0
+	for _, s := range scenarios {
+		shares += s.share()
+	}
 	for _, s := range scenarios {
 		t.Run(s.name, func(t *testing.T) {
 			c := newComparison(newRig(t, s, nil), used)
-			c.send(t, *packetCount/len(scenarios))
-			t.Logf("%d packets, %d of them also alone", c.sent, c.alone)
+			c.send(t, *packetCount*s.share()/shares)
+			t.Logf("%d packets, %d of them of conversations, %d also alone", c.sent, c.spoken, c.alone)
 			if len(c.unexplained) > 0 {
 				t.Error(c.report())
 			}
@@ -47,17 +51,23 @@ func TestSinterForwardsAsLinuxDoesButForTheListedDifferences(t *testing.T) {
 
 func TestADifferenceThatIsNotListedFailsTheComparison(t *testing.T) {
 	lab.Require(t, "nft")
-	s := scenarios[0]
-	other := *s
-	other.functions = strings.Replace(s.functions, "via: 10.3.0.2}", "via: 10.3.0.6}", 1)
-	_, program := other.chain(t)
-	c := newComparison(newRig(t, s, program), map[string]int{})
-	c.send(t, 1000)
-	noticed := slices.ContainsFunc(slices.Collect(maps.Keys(c.unexplained)), func(k string) bool {
-		return strings.HasSuffix(k, "forwarded, destination MAC")
-	})
-	if !noticed {
-		t.Errorf("Sinter had another next hop than Linux, and that is all that the comparison said:\n%s", c.report())
+	for name, c := range map[string]struct{ linux, sinter, want string }{
+		"router":   {"via: 10.3.0.2}", "via: 10.3.0.6}", "forwarded, destination MAC"},
+		"stateful": {"strict: false", "maxFlows: 1", "SYN: only Linux sent (forwarded)"},
+		"strict": {
+			"{from: Outside, destination: [10.1.0.0/28], protocol: esp, action: Accept}",
+			"{from: Outside, state: [Established], tcpFlags: {set: [FIN]}, action: Drop}", "FIN: only Linux sent (forwarded)",
+		},
+	} {
+		s := scenarios[slices.IndexFunc(scenarios, func(s *scenario) bool { return s.name == name })]
+		other := *s
+		other.functions = strings.Replace(s.functions, c.linux, c.sinter, 1)
+		_, program := other.chain(t)
+		k := newComparison(newRig(t, s, program), map[string]int{})
+		k.send(t, 1500)
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(k.unexplained)), func(k string) bool { return strings.HasSuffix(k, c.want) }) {
+			t.Errorf("%s: Sinter did %q where Linux did %q, and that is all that the comparison said:\n%s", name, c.sinter, c.linux, k.report())
+		}
 	}
 }
 
@@ -84,15 +94,17 @@ func stale(used map[string]int) (names []string) {
 // comparison sends batches through a rig, and judges what comes out.
 type comparison struct {
 	*rig
-	used        map[string]int // packets by difference
-	refused     map[uint32]int // packets that Linux did not forward, by source
+	used        map[string]int       // packets by difference
+	refused     map[uint32]int       // packets that Linux did not forward, by source
+	only        [sides]map[flow]bool // flows, in both directions, of packets that one side alone sent on or answered
 	sent, alone int
+	spoken      int            // packets of conversations
 	unexplained map[string]int // by what was different
 	shown       []string
 }
 
 func newComparison(r *rig, used map[string]int) *comparison {
-	return &comparison{rig: r, used: used, refused: map[uint32]int{}, unexplained: map[string]int{}}
+	return &comparison{rig: r, used: used, refused: map[uint32]int{}, only: [sides]map[flow]bool{{}, {}}, unexplained: map[string]int{}}
 }
 
 // send draws packets and compares them.
@@ -113,12 +125,16 @@ func (c *comparison) run(t *testing.T, batch []*probe) {
 	by, ok := owners(together, outs)
 	c.sent += len(batch)
 	for _, p := range batch {
+		if p.talk != nil {
+			c.spoken++
+		}
 		if !p.solo {
 			if !ok {
 				by[p] = new([sides][]output)
 			}
 			c.note(p, by[p])
 			if ok && c.judge(p, by[p], false) {
+				c.settle(p, by[p])
 				continue
 			}
 		}
@@ -128,6 +144,7 @@ func (c *comparison) run(t *testing.T, batch []*probe) {
 		c.note(p, &outs)
 		p.dropped = since(c.drops(t), before)
 		c.judge(p, &outs, true)
+		c.settle(p, &outs)
 	}
 }
 
@@ -161,7 +178,7 @@ func (c *comparison) fail(p *probe, left []*mismatch) {
 	for _, m := range left {
 		c.unexplained[p.kind+": "+m.short()]++
 	}
-	if len(c.shown) < maxShown {
+	if len(c.shown) < *shown {
 		c.shown = append(c.shown, p.describe(left))
 	}
 }

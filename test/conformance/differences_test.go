@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -167,11 +168,70 @@ var differences = []*difference{
 	},
 	{
 		name:   "packets out of TCP's order",
-		linux:  "drops what does not follow from the state that it keeps: an ACK before the SYN was answered, a first packet with SYN and ACK, FIN or RST",
-		sinter: "translates every packet of a flow, and keeps state for timeouts alone",
+		linux:  "drops what does not follow from the state that it keeps: an ACK before the SYN was answered, a SYN amid a connection from the side that did not begin, what follows a refusal or reset",
+		sinter: "a NAPT translates every packet of a flow, and a stateful firewall lets it pass; both keep state for timeouts alone, and a refused flow until it times out",
 		reason: "RFC 5382 section 4.2 (REQ-2) wants every valid sequence to pass, and forbids no other; what a host takes is up to the host (RFC 9293 section 3.10)",
 		explains: func(e *evidence, m *mismatch) bool {
-			return m.only == sinter && m.role == forwarded && e.unsettled()
+			return m.only == sinter && m.role == forwarded && (e.unsettled() || e.outOfOrder()) || e.rejection(m) && e.outOfOrder()
+		},
+	},
+	{
+		name:   "TCP segments with old numbers",
+		linux:  "lets pass what is below the windows, SYN with ACK amid a connection, and resets of one that is closing",
+		sinter: "with `strict`, drops what its receiver would not take, whether above or below (`invalid`)",
+		reason: "RFC 9293 section 3.10.7.4 and RFC 5961 section 5: a receiver does no more than acknowledge such a segment, and half of all guesses at a connection's numbers lie below",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == linux && e.strict() && (m.role == forwarded || m.role == reset) && e.outOfOrder()
+		},
+	},
+	{
+		name: "protocols without ports at a stateful firewall",
+		linux: "reads some: tells GRE by its key, and takes for invalid SCTP that belongs to no association (RFC 9260), DCCP that opens no connection, UDP-Lite with a wrong coverage, " +
+			"and ICMPv6 in IPv4",
+		sinter: "tells flows of all protocols but TCP, UDP and ICMP by their addresses",
+		reason: "RFC 4787 section 1 and RFC 5382 speak of UDP and TCP alone: other protocols are told apart by their addresses",
+		explains: func(e *evidence, m *mismatch) bool {
+			p := e.subject().Proto
+			return e.stateful() && (slices.Contains([]uint8{33, 58, 132, 136}, p) && m.only == sinter || p == 47 && m.only != sides)
+		},
+	},
+	{
+		name:   "ICMP requests that nobody sends any more",
+		linux:  "follows information and address mask requests (types 15 and 17)",
+		sinter: "a stateful firewall takes them for invalid",
+		reason: "RFC 6918 section 2: both are deprecated",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == linux && e.stateful() && e.ip.Proto == packets.ProtoICMP && len(e.ip.Payload) > 0 && e.ip.Payload[0] >= 15 && e.ip.Payload[0] <= 18
+		},
+	},
+	{
+		name:   "errors about packets of which a stateful firewall reads no flow",
+		linux:  "lets them pass",
+		sinter: "takes errors about AH, DCCP and UDP-Lite, and about packets with fewer than 8 bytes behind their IP header, for invalid",
+		reason: "RFC 792: an error quotes 8 bytes, which such a packet does not have. Against RFC 1191 section 3 for AH, whose sender does not learn the path's MTU",
+		explains: func(e *evidence, m *mismatch) bool {
+			if m.only != linux || !e.stateful() {
+				return false
+			}
+			return isICMPError(e.ip) && unread(e.ip.Payload[8:]) || m.role == icmpError && unread(e.raw)
+		},
+	},
+	{
+		name:   "flows whose first packet did not leave",
+		linux:  "knows a flow when its first packet has left",
+		sinter: "knows it also when that was answered with an error. Either does not know flows whose first packet it dropped for another reason of this table",
+		reason: "RFC 792: the error is about a packet of this flow, and passes the stateful firewall as such; what is sent again belongs to it as well",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only != sides && e.stateful() && e.only[m.only][flowOf(e.subject())]
+		},
+	},
+	{
+		name:   "packets that a host sends itself",
+		linux:  "judges them twice, as they pass the firewall out and in",
+		sinter: "takes the second passage of the same addresses for a reply",
+		reason: "RFC 1122 section 3.2.1.3: what a host sends itself stays in this host",
+		explains: func(e *evidence, _ *mismatch) bool {
+			return e.filters() && e.ip.Src == e.ip.Dst
 		},
 	},
 	{
@@ -185,12 +245,12 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "fragments at a NAPT",
-		linux:  "waits for all fragments of a packet, and translates the whole",
-		sinter: "drops them (`nat-fragment`) where they would be translated; what is dropped before is answered",
+		name:   "fragments at a NAPT or a stateful firewall",
+		linux:  "waits for all fragments of a packet, and translates or judges the whole",
+		sinter: "drops them where they would be translated (`nat-fragment`) or are followed (`invalid`); what is dropped before is answered",
 		reason: "against RFC 4787 section 11 (REQ-14). Fragments that nobody completes cost Linux memory, and Sinter none",
 		explains: func(e *evidence, m *mismatch) bool {
-			return e.nat != nil && e.fragment() && (m.only != sides || e.rejection(m))
+			return (e.nat != nil || e.stateful()) && e.fragment() && (m.only != sides || e.rejection(m))
 		},
 	},
 	{
@@ -273,13 +333,18 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "rejections to senders that do not live where the packet came from",
-		linux:  "the reset leaves untranslated, and is dropped; the error leaves from the router's own address",
-		sinter: "they are routed, and go through a NAPT as the sender's packets would: a reset is translated, an error about what was never delivered is dropped",
-		reason: "RFC 3022 section 2: what leaves an inside is translated or does not leave. Such senders are mostly forged",
+		name: "answers to senders that do not live where the packet came from",
+		linux: "the reset of a rejection leaves untranslated, and is dropped; the error leaves from the router's own address. " +
+			"A stateful firewall lets answers pass that it knows the question of",
+		sinter: "they are routed, and go through a NAPT as the sender's packets would: a reset is translated, an error about what was never delivered is dropped. " +
+			"A stateful firewall that they reach by its other side takes them for packets of no flow",
+		reason: "RFC 3022 section 2: what leaves an inside is translated or does not leave. Such senders are mostly forged (RFC 2827)",
 		explains: func(e *evidence, m *mismatch) bool {
-			if e.nat == nil || m.only == sides || e.lives(e.p.in, e.ip.Src) {
+			if m.only == sides || e.lives(e.p.in, e.ip.Src) {
 				return false
+			}
+			if e.nat == nil {
+				return e.stateful() && m.only == linux && (e.rejection(m) || e.ownAddress(e.ip.Dst))
 			}
 			v, _ := packets.Parse(m.frame[m.only])
 			translated := m.only == sinter && m.role == forwarded && m.out == e.nat.out && v.IP.Dst == e.ip.Src

@@ -20,7 +20,9 @@ func TestTheDocumentListsTheDifferencesThatTheTestKnows(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(data)
-	for name, table := range map[string]string{"differences": differenceTable(), "settings": settingTable(), "scenarios": scenarioTable(), "packets": kindTable()} {
+	for name, table := range map[string]string{
+		"differences": differenceTable(), "settings": settingTable(), "scenarios": scenarioTable(), "packets": kindTable(), "conversations": talkTable(),
+	} {
 		begin, end := fmt.Sprintf("<!-- %s: written by the test -->\n", name), fmt.Sprintf("<!-- end of %s -->\n", name)
 		before, rest, ok1 := strings.Cut(text, begin)
 		was, after, ok2 := strings.Cut(rest, end)
@@ -54,6 +56,11 @@ func settingTable() string {
 	for _, s := range kernelSettings {
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.key, s.value, s.why)
 	}
+	for _, c := range scenarios {
+		for _, s := range c.settings {
+			fmt.Fprintf(&b, "| `%s` | %s in `%s` | %s |\n", s.key, s.value, c.name, s.why)
+		}
+	}
 	return b.String()
 }
 
@@ -73,6 +80,8 @@ func kindTable() string {
 	}
 	return strings.Join(w, ", ") + ".\n"
 }
+
+func talkTable() string { return strings.Join(talkKinds, ", ") + ".\n" }
 
 func TestEveryDifferenceHasAReason(t *testing.T) {
 	seen := map[string]bool{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"slices"
+	"strings"
 
 	"github.com/sinter-nfv/sinter/test/packets"
 )
@@ -25,13 +26,27 @@ func newEvidence(c *comparison, p *probe, outs *[sides][]output) *evidence {
 
 // note counts the packets of a host that Linux did not forward: for each it may have thought of an error.
 func (c *comparison) note(p *probe, outs *[sides][]output) {
-	for _, o := range outs[linux] {
-		if roleOf(p.frames[linux], o.frame) == forwarded {
-			return
-		}
+	if p.passed(outs)[linux] {
+		return
 	}
 	if ip := ipOf(p.frames[linux]); len(ip) >= 20 {
 		c.refused[binary.BigEndian.Uint32(ip[12:])] += 1 + len(p.before)
+	}
+}
+
+// settle is for packets that were judged: it remembers the flows of those that one side alone sent on or answered, and tells a conversation what
+// became of its packet.
+func (c *comparison) settle(p *probe, outs *[sides][]output) {
+	passed := p.passed(outs)
+	for side := range sides {
+		known := passed[side] || side == sinter && len(outs[side]) > 0
+		if v, ok := packets.Parse(p.frames[side]); ok && known && !passed[1-side] {
+			f := flowOf(v.IP)
+			c.only[side][f], c.only[side][flow{f.proto, f.remote, f.inside}] = true, true
+		}
+	}
+	if p.talk != nil {
+		p.talk.heard(p.of, passed)
 	}
 }
 
@@ -205,6 +220,39 @@ func (e *evidence) unsettled() bool {
 		f = e.nat.byBinding[sinter][binding{f.proto, f.remote, f.inside}]
 	}
 	return oddStart(e.ip.Payload[13]) || e.nat.handshake[f]
+}
+
+// outOfOrder tells whether the packet is one of a TCP conversation that is not as hosts have it among themselves: they broke it off, or somebody
+// else has said something.
+func (e *evidence) outOfOrder() bool {
+	return e.p.talk != nil && e.p.talk.proto == packets.ProtoTCP && (e.p.of.forged || e.p.talk.odd)
+}
+
+// strict tells whether the chain's firewall looks at the numbers of segments.
+func (s *scenario) strict() bool { return strings.Contains(s.functions, "strict: true") }
+
+// subject is the packet, or that which it is an error about.
+func (e *evidence) subject() packets.IPv4 {
+	if !isICMPError(e.ip) || len(e.ip.Payload) < 28 {
+		return e.ip
+	}
+	q := e.ip.Payload[8:]
+	return packets.IPv4{
+		Proto: q[9], Src: binary.BigEndian.Uint32(q[12:]), Dst: binary.BigEndian.Uint32(q[16:]),
+		Offset: binary.BigEndian.Uint16(q[6:]) & 0x1fff, Payload: q[min(int(q[0]&15)*4, len(q)):],
+	}
+}
+
+// unread tells whether a packet is one that a stateful firewall reads no flow from when an error quotes it.
+func unread(ip []byte) bool {
+	if len(ip) < 20 {
+		return true
+	}
+	switch ip[9] {
+	case 33, 51, 136:
+		return true
+	}
+	return len(ip) < int(ip[0]&15)*4+8
 }
 
 // oddStart is for TCP flags that no connection begins with, nor goes on with when its beginning was missed: all but SYN alone and

@@ -16,6 +16,8 @@ type generator struct {
 	nat   *bindings // nil without a NAPT
 	kinds []kind
 	turn  int
+	talks []*conversation // that go on
+	talk  int             // which of them said something last
 	tags  map[uint16]bool // of the batch that is being drawn
 }
 
@@ -31,6 +33,8 @@ type packet struct {
 	ruin     func(frame []byte) []byte
 	each     func(side int, ip []byte) // what only one side's packet has
 	before   [][]byte
+	talk     *conversation
+	of       packetOf // of the conversation
 }
 
 // batch draws packets whose tags differ.
@@ -58,11 +62,17 @@ func newGenerator(seed uint64, s *scenario, nat *bindings) *generator {
 	if nat != nil {
 		g.kinds = slices.Concat(kinds, natKinds)
 	}
+	if s.converses {
+		g.kinds = amongConversations(g.kinds)
+	}
 	return g
 }
 
 func (p *packet) probe(k *kind, frame []byte) *probe {
-	out := &probe{kind: k.name, in: p.in, solo: k.solo, before: p.before}
+	out := &probe{kind: k.name, in: p.in, solo: k.solo, before: p.before, talk: p.talk, of: p.of}
+	if p.talk != nil {
+		out.kind = p.of.what
+	}
 	for side := range sides {
 		out.frames[side] = slices.Clone(frame)
 		if p.each != nil {

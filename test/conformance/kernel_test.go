@@ -101,14 +101,17 @@ func (k *kernel) newRouter(t *testing.T, f *v1alpha1.Function) *kernelRouter {
 	for _, p := range ports {
 		r.legs = append(r.legs, k.follow(r.name, p))
 	}
-	for _, s := range kernelSettings {
+	for _, s := range slices.Concat(kernelSettings, k.scenario.settings) {
 		r.space.Sysctl(t, s.key, s.value)
 	}
 	return r
 }
 
+// setting is a kernel parameter.
+type setting struct{ key, value, why string }
+
 // kernelSettings make a Linux host a router whose answers do not depend on how often it is asked.
-var kernelSettings = []struct{ key, value, why string }{
+var kernelSettings = []setting{
 	{"net.ipv4.ip_forward", "1", "a router"},
 	{"net.ipv4.icmp_ratemask", "0", "every packet gets its error, as RFC 1812 section 4.3.2.8 allows"},
 	{"net.ipv4.icmp_errors_use_inbound_ifaddr", "1", "errors of Sinter come from the interface by which the packet came in, so that traceroute shows the packet's way; RFC 1812 section 4.3.2.4 wants that by which the error leaves"},

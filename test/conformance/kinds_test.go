@@ -37,6 +37,10 @@ var kinds = []kind{
 		}
 	}},
 	{name: "fragment", make: (*generator).fragment},
+	{name: "first fragment without its transport header", make: func(g *generator, p *packet) {
+		g.udp(p, g.port(), nil)
+		p.ip.MF, p.ip.Payload = true, p.ip.Payload[:g.IntN(8)]
+	}},
 	{name: "whole in fragments", make: (*generator).inFragments},
 	{name: "total length", make: func(g *generator, p *packet) {
 		p.damage = func(ip []byte) {
@@ -90,6 +94,7 @@ var kinds = []kind{
 	{name: "own source", make: func(g *generator, p *packet) { g.from(p, g.own(g.IntN(len(g.s.interfaces)))) }},
 	{name: "source of another interface", make: func(g *generator, p *packet) { g.from(p, g.host(g.IntN(len(g.s.interfaces)))) }},
 	{name: "back where it came from", make: func(g *generator, p *packet) { g.to(p, g.host(p.in)) }},
+	{name: "to its source", make: func(g *generator, p *packet) { g.to(p, p.ip.Src) }},
 	{name: "MAC", make: func(g *generator, p *packet) {
 		p.dst = pick(g, packets.Broadcast, packets.MAC{1, 0, 0x5e, 0, 0, 1}, packets.MAC{2, 9, 9, 9, 9, 9}, boxMAC(p.in+1))
 	}},

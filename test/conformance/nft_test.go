@@ -57,17 +57,23 @@ func (l *leg) chain(b *strings.Builder, s standing, name, hook, device string, f
 	case "in":
 		reject = fmt.Sprintf("meta mark set %d reject", rejected)
 		fmt.Fprintf(b, "  meta pkttype != host accept\n  ip daddr { %s } accept\n", strings.Join(l.own, ", "))
-	case "own": // those rejections leave as they are; what hosts of the prefix are answered by the interface itself
+	case "own": // those rejections leave as they are; what hosts of the prefix are answered by the interface itself, of a stateful firewall others too
 		fmt.Fprintf(b, "  meta mark %d accept\n", rejected)
-		to := fmt.Sprintf("ip saddr { %s } ip daddr %s", strings.Join(l.own, ", "), l.iface.prefix().Masked())
+		to := fmt.Sprintf("ip saddr { %s }", strings.Join(l.own, ", "))
+		if !s.Firewall.Stateful {
+			to += " ip daddr " + l.iface.prefix().Masked().String()
+		}
 		fmt.Fprintf(b, "  %[1]s icmp type echo-reply accept\n  %[1]s icmp type 3 icmp code { 2, 3 } accept\n  %[1]s tcp flags & 4 == 4 accept\n", to)
 	}
 	for i := range s.Firewall.Rules {
 		if r := &s.Firewall.Rules[i]; r.From == "" || r.From == from {
 			for _, v := range verdicts(r.Action, reject) {
-				fmt.Fprintf(b, "  %s %s\n", match(r), v)
+				fmt.Fprintf(b, "  %s %s %s\n", states(s.Firewall, r), match(r), v)
 			}
 		}
+	}
+	if s.Firewall.Stateful {
+		b.WriteString("  ct state { established, related } accept\n  ct state invalid drop\n")
 	}
 	for _, v := range verdicts(s.Firewall.Default, reject) {
 		fmt.Fprintf(b, "  %s\n", v)
@@ -88,6 +94,21 @@ func verdicts(a v1alpha1.Action, reject string) []string {
 	case v1alpha1.ActionDrop:
 	}
 	return []string{"drop"}
+}
+
+// states are those of the flows that a rule is for.
+func states(f *v1alpha1.Firewall, r *v1alpha1.FirewallRule) string {
+	if !f.Stateful {
+		return ""
+	}
+	of := []string{"new"}
+	if len(r.State) > 0 {
+		of = nil
+	}
+	for _, s := range r.State {
+		of = append(of, strings.ToLower(string(s)))
+	}
+	return "ct state " + set(of)
 }
 
 // match is what a rule of a firewall matches, as nftables has it.

@@ -17,6 +17,21 @@ func tag(frame []byte) (uint16, bool) {
 	return binary.BigEndian.Uint16(ip[4:]), true
 }
 
+// asked are the packets of a batch's conversations, by what an answer from the other end would be on each side: resets repeat the numbers of
+// segments, which no tag can be in.
+func asked(batch []*probe) (by [sides]map[flow]*probe) {
+	for side := range sides {
+		by[side] = map[flow]*probe{}
+		for _, p := range batch {
+			if v, ok := packets.Parse(p.frames[side]); ok && p.talk != nil {
+				f := flowOf(v.IP)
+				by[side][flow{f.proto, f.remote, f.inside}] = p
+			}
+		}
+	}
+	return by
+}
+
 // owners finds the packets of a batch that frames came out for. ok is false if there is one of nobody.
 func owners(batch []*probe, outs [sides][]output) (by map[*probe]*[sides][]output, ok bool) {
 	tags := map[uint16]*probe{}
@@ -27,9 +42,10 @@ func owners(batch []*probe, outs [sides][]output) (by map[*probe]*[sides][]outpu
 			tags[t] = p
 		}
 	}
+	answers := asked(batch)
 	for side := range sides {
 		for _, o := range outs[side] {
-			p := ownerOf(tags, o.frame)
+			p := ownerOf(tags, answers[side], o.frame)
 			if p == nil {
 				return by, false
 			}
@@ -39,7 +55,7 @@ func owners(batch []*probe, outs [sides][]output) (by map[*probe]*[sides][]outpu
 	return by, true
 }
 
-func ownerOf(tags map[uint16]*probe, frame []byte) *probe {
+func ownerOf(tags map[uint16]*probe, answers map[flow]*probe, frame []byte) *probe {
 	v, ok := packets.Parse(frame)
 	if !ok || v.EtherType != packets.EtherIPv4 {
 		return nil
@@ -61,5 +77,5 @@ func ownerOf(tags map[uint16]*probe, frame []byte) *probe {
 			return p
 		}
 	}
-	return nil
+	return answers[flowOf(v.IP)]
 }

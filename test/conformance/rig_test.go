@@ -40,6 +40,8 @@ type probe struct {
 	dropped []string // why Sinter dropped it, when it was sent alone
 	frames  [sides][]byte
 	before  [][]byte // fragments that go ahead
+	talk    *conversation
+	of      packetOf // of the conversation
 }
 
 // output is a frame that came out.

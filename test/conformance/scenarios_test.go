@@ -22,6 +22,8 @@ type scenario struct {
 	functions  string              // of the chain, with its path or links: YAML below spec
 	remote     map[string][]string // prefixes behind an interface
 	nowhere    []string            // prefixes whose packets are not forwarded
+	converses  bool                // most packets are parts of conversations
+	settings   []setting
 	// through: packets that mark the end of a batch cross the whole chain, where several kernels
 	// must be done. Else each interface is pinged by its first neighbour.
 	through bool
@@ -59,6 +61,17 @@ func (l link) broadcast() uint32 {
 
 // filters tells whether the chain has a firewall.
 func (s *scenario) filters() bool { return strings.Contains(s.functions, "firewall:") }
+
+// share is how many of the packets the scenario gets, beside others.
+func (s *scenario) share() int {
+	if s.converses {
+		return 3
+	}
+	return 1
+}
+
+// stateful tells whether the chain has a stateful firewall.
+func (s *scenario) stateful() bool { return strings.Contains(s.functions, "stateful: true") }
 
 // home is the interface whose prefix holds an address; -1: none.
 func (s *scenario) home(a uint32) int {
@@ -345,6 +358,47 @@ var scenarios = []*scenario{
 `,
 		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
 	},
+	stateful("stateful", "a stateful firewall with rules on all states, and a router", "strict: false"),
+	stateful("strict", "the same, with TCP segments checked by their numbers and windows", "strict: true", setting{"net.netfilter.nf_conntrack_tcp_be_liberal", "0", "as `strict`"}),
+}
+
+// stateful is a site with a stateful firewall.
+func stateful(name, what string, tracking string, settings ...setting) *scenario {
+	return &scenario{
+		name:      name,
+		what:      what,
+		kernel:    "one namespace that forwards; the firewall's rules match on `ct state`",
+		converses: true,
+		settings:  append(settings, setting{"net.netfilter.nf_conntrack_tcp_loose", "0", "connections are not picked up, unless `pickUp` is set"}, setting{"net.netfilter.nf_conntrack_tcp_timeout_close", "240", "as Sinter's `tcpTransitory` by default"}),
+		interfaces: []link{
+			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
+			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
+		},
+		functions: `  functions:
+  - name: fw
+    firewall:
+      stateful: true
+      tracking: {` + tracking + `}
+      rules:
+      - {state: [New, Established, Related], source: [198.19.0.0/20], action: Drop}
+      - {from: Inside, protocol: tcp, destinationPorts: [8099], action: Reject}
+      - {from: Inside, action: Accept}
+      - {from: Inside, state: [Invalid], protocol: tcp, tcpFlags: {set: [RST]}, action: Accept}
+      - {from: Outside, destination: [10.1.0.0/28, 172.17.0.0/17], protocol: tcp, destinationPorts: [80, 443, "8000-8098"], action: Accept}
+      - {from: Outside, destination: [10.1.0.0/28, 172.17.0.0/17], protocol: udp, destinationPorts: [53, "30000-40000"], action: Accept}
+      - {from: Outside, destination: [10.1.0.0/28], protocol: icmp, icmpType: 8, action: Accept}
+      - {from: Outside, destination: [10.1.0.0/28], protocol: esp, action: Accept}
+      - {from: Outside, destination: [172.17.128.0/17], action: Reject}
+      default: Drop
+  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside}
+      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
+  path: [inside, fw, rt, outside]
+`,
+		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+	}
 }
 
 // rejectRules answer what was routed to the firewall.
