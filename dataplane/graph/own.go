@@ -316,11 +316,15 @@ var echoRequests = headerspace.Filter{}.With(headerspace.Proto, headerspace.Of(1
 
 // sentTo is the packets to some addresses.
 func sentTo(addrs []netip.Addr) headerspace.Filter {
+	return headerspace.Filter{}.With(headerspace.Dst, addressSet(addrs))
+}
+
+func addressSet(addrs []netip.Addr) headerspace.Set {
 	iv := make([]headerspace.Interval, len(addrs))
 	for n, a := range addrs {
 		iv[n] = headerspace.Interval{Lo: headerspace.Addr(a), Hi: headerspace.Addr(a)}
 	}
-	return headerspace.Filter{}.With(headerspace.Dst, headerspace.NewSet(iv...))
+	return headerspace.NewSet(iv...)
 }
 
 // translatedSources are the addresses that the chain writes as source: replies to them must get back into it.

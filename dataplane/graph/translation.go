@@ -18,6 +18,8 @@ type translation struct {
 	f       *function
 	dynamic int // node; -1: it has no pool
 	static  int // node; -1: it has no fixed translations
+	// ownErrors is the node before static, for what comes from inside; -1: there is none.
+	ownErrors int
 	// The outside addresses of each.
 	staticAddrs, poolAddrs headerspace.Set
 }
@@ -25,7 +27,7 @@ type translation struct {
 // translation makes "nat/napt" and, for fixed translations, "nat/static": what is of none of these goes on to "nat/napt". For hosts that reach others by outside addresses
 // there are classifiers behind both, "nat/hairpin" and "nat/hairpin-static".
 func (b *builder) translation(f *function, n napt) *translation {
-	t := &translation{b: b, f: f, dynamic: -1, static: -1}
+	t := &translation{b: b, f: f, dynamic: -1, static: -1, ownErrors: -1}
 	var e element.NAPT
 	if n.spec.Masquerade || len(n.spec.Pool) > 0 || len(n.spec.Static) == 0 {
 		e = b.napt(f, f.path, n.spec, f.name)
@@ -40,6 +42,7 @@ func (b *builder) translation(f *function, n napt) *translation {
 		static := fixed.Element(list)
 		t.staticAddrs = static.Addresses(element.StaticOutside)
 		t.static = b.add(f.name, f.name+"/static", static)
+		t.wireOwnErrors()
 	}
 	t.leadOut(n)
 	return t
@@ -47,10 +50,41 @@ func (b *builder) translation(f *function, n napt) *translation {
 
 // entry is where packets come in by a side.
 func (t *translation) entry(side int) Edge {
-	if t.static >= 0 {
+	switch {
+	case t.static >= 0 && side == element.NAPTInside && t.ownErrors >= 0:
+		return Edge{To: t.ownErrors}
+	case t.static >= 0:
 		return Edge{To: t.static, Port: side}
 	}
 	return t.rest(side)
+}
+
+// dummy is the source that ICMP errors have which have no address yet: the IPv4 dummy address of RFC 7600 section 4.8.
+var dummy = netip.AddrFrom4([4]byte{192, 0, 0, 8})
+
+// wireOwnErrors takes the source from errors of the chain's routers where it is an outside address of a fixed translation, as that of a NAPT which
+// shares the interface's address: it would say that they are translated already. Their translation gives them a source again.
+func (t *translation) wireOwnErrors() {
+	var own []netip.Addr
+	for _, i := range t.b.interfaces {
+		for _, a := range i.own() {
+			if t.staticAddrs.Contains(headerspace.Addr(a)) {
+				own = append(own, a)
+			}
+		}
+	}
+	if len(own) == 0 {
+		return
+	}
+	const yes, no = 0, 1
+	name := t.f.name + "/own-errors"
+	rule := element.Rule{Name: name + "/address", Filters: []headerspace.Filter{icmpErrors.With(headerspace.Src, addressSet(own))}, Out: yes}
+	t.ownErrors = t.b.add(t.f.name, name, element.Classifier{Rules: []element.Rule{rule}, Default: no, Outs: 2})
+	take := t.b.add(t.f.name, name+"/source", element.SetField{Field: headerspace.Src, Value: headerspace.Addr(dummy)})
+	t.b.ofAnswers[take] = true
+	static := Edge{To: t.static, Port: element.StaticInside}
+	t.b.wire(t.ownErrors, yes, take)
+	t.b.g.Nodes[take].Out[0], t.b.g.Nodes[t.ownErrors].Out[no] = static, static
 }
 
 // rest is where packets go that come by a side and are of no fixed translation.
