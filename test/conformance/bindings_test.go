@@ -1,11 +1,14 @@
 package conformance
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"strings"
 
+	"github.com/sinter-nfv/sinter/api/v1alpha1"
 	"github.com/sinter-nfv/sinter/test/packets"
 )
 
@@ -36,19 +39,70 @@ type bindings struct {
 	s           *scenario
 	first, last uint32 // of the pool
 	inside, out int    // interfaces
+	forwards    []forward
 	byFlow      [sides]map[flow]binding
 	byBinding   [sides]map[binding]flow
 	flows       []flow        // of hosts, in the order in which they were seen on both sides
 	syn         map[flow]bool // begun with a SYN that nobody answered yet
-	handshake   map[flow]bool // with a SYN, FIN or RST from inside
+	handshake   map[flow]bool // with a SYN, FIN or RST from inside, or to a port forward
 }
 
-func newBindings(s *scenario, pool string, inside, out int) *bindings {
-	first, last, ok := strings.Cut(pool, "-")
+// forward is a port that is forwarded.
+type forward struct {
+	proto           uint8
+	outside, inside public
+}
+
+// poolOf is a NAPT's pool: a range of addresses, or that of the interface outside.
+func poolOf(n *v1alpha1.NAPT, out *link) string {
+	if n.Masquerade {
+		return out.prefix().Addr().String()
+	}
+	return string(n.Pool[0])
+}
+
+// forwardsOf lists a NAPT's port forwards, port by port.
+func forwardsOf(n *v1alpha1.NAPT, outside public) (list []forward) {
+	for _, f := range n.PortForwards {
+		proto := uint8(packets.ProtoTCP)
+		if f.Protocol == v1alpha1.ServiceUDP {
+			proto = packets.ProtoUDP
+		}
+		first, last := portRange(f.OutsidePorts.String())
+		to := first
+		if f.InsidePorts != nil {
+			to, _ = portRange(f.InsidePorts.String())
+		}
+		for p := first; p <= last; p++ {
+			list = append(list, forward{proto, public{outside.addr, p}, public{number(netip.MustParseAddr(string(f.Inside))), to + p - first}})
+		}
+	}
+	return list
+}
+
+// portRange reads a port, or a range of ports.
+func portRange(s string) (first, last uint16) {
+	a, b, ok := strings.Cut(s, "-")
+	if !ok {
+		b = a
+	}
+	for p, text := range map[*uint16]string{&first: a, &last: b} {
+		n, err := strconv.ParseUint(text, 10, 16)
+		if err != nil {
+			panic(err)
+		}
+		*p = uint16(n)
+	}
+	return first, last
+}
+
+func newBindings(s *scenario, n *v1alpha1.NAPT, inside, out int) *bindings {
+	first, last, ok := strings.Cut(poolOf(n, &s.interfaces[out]), "-")
 	if !ok {
 		last = first
 	}
 	b := &bindings{s: s, first: number(netip.MustParseAddr(first)), last: number(netip.MustParseAddr(last)), inside: inside, out: out}
+	b.forwards = forwardsOf(n, public{addr: b.first})
 	b.syn, b.handshake = map[flow]bool{}, map[flow]bool{}
 	for side := range sides {
 		b.byFlow[side], b.byBinding[side] = map[flow]binding{}, map[binding]flow{}
@@ -107,6 +161,19 @@ func (b *bindings) learn(side int, f flow, out packets.IPv4) string {
 	return ""
 }
 
+// shake notes the beginnings and ends of connections from outside to a port forward.
+func (b *bindings) shake(p packets.IPv4) {
+	if p.Proto != packets.ProtoTCP || len(p.Payload) < 14 || p.Payload[13]&(packets.SYN|packets.FIN|packets.RST) == 0 {
+		return
+	}
+	f := flowOf(p)
+	for _, w := range b.forwards {
+		if w.proto == f.proto && w.outside == f.remote {
+			b.handshake[flow{f.proto, w.inside, f.inside}] = true
+		}
+	}
+}
+
 // answerable is for packets whose replies both sides take for such: to Linux a ping's code is a part of its flow.
 func answerable(p packets.IPv4) bool {
 	return p.Proto == packets.ProtoTCP || p.Proto == packets.ProtoUDP || p.Proto == packets.ProtoICMP && p.Payload[0] == packets.ICMPEchoRequest && p.Payload[1] == 0
@@ -121,19 +188,38 @@ func (b *bindings) real(f flow) bool {
 func (b *bindings) normalAll(p *probe, outs [sides][]output) (normal [sides][]output, list []*mismatch) {
 	for side := range sides {
 		for _, o := range outs[side] {
-			if o.out == b.out {
-				was := o.frame
-				var wrong string
-				if o.frame, wrong = b.normal(side, p.frames[side], o.frame); wrong != "" {
-					m := &mismatch{only: sides, role: forwarded, out: o.out, frame: [sides][]byte{was, was}, field: "binding of " + sideNames[side]}
-					m.values[side] = wrong
-					list = append(list, m)
-				}
+			if was, ok := b.ownReply(p, side, o.frame); ok {
+				normal[side] = append(normal[side], output{o.out, was})
+				continue
+			}
+			was := o.frame
+			var wrong string
+			if o.frame, wrong = b.normal(side, p.frames[side], o.frame); wrong != "" {
+				m := &mismatch{only: sides, role: forwarded, out: o.out, frame: [sides][]byte{was, was}, field: "binding of " + sideNames[side]}
+				m.values[side] = wrong
+				list = append(list, m)
 			}
 			normal[side] = append(normal[side], o)
 		}
 	}
 	return normal, list
+}
+
+// ownReply tells whether a frame is the reply of the interface whose address is the pool. If each side's request names its own binding, the reply's identifier
+// is made 0.
+func (b *bindings) ownReply(p *probe, side int, out []byte) ([]byte, bool) {
+	i, _ := packets.Parse(p.frames[side])
+	o, ok := packets.Parse(out)
+	if !ok || o.EtherType != packets.EtherIPv4 || isICMPError(o.IP) || !b.pooled(o.IP.Src) || i.IP.Dst != o.IP.Src || i.IP.Src != o.IP.Dst {
+		return nil, false
+	}
+	if o.IP.Proto != packets.ProtoICMP || o.IP.Fragment() || bytes.Equal(p.frames[sinter], p.frames[linux]) {
+		return out, true
+	}
+	frame := append([]byte(nil), out...)
+	ip := ipOf(frame)
+	translate(ip, ip[20+len(o.IP.Options):], 12, public{addr: o.IP.Src})
+	return frame, true
 }
 
 // normal is a frame as it would be without translation: so that both sides' frames can be compared. The text
@@ -147,8 +233,10 @@ func (b *bindings) normal(side int, in, out []byte) ([]byte, string) {
 	frame := append([]byte(nil), out...)
 	ip := ipOf(frame)
 	l4 := ip[20+len(o.IP.Options) : 20+len(o.IP.Options)+len(o.IP.Payload)]
-	if isICMPError(o.IP) && len(l4) >= 8+28 {
-		b.normalQuote(side, ip, l4)
+	if isICMPError(o.IP) {
+		if len(l4) >= 8+28 {
+			b.normalQuote(side, ip, l4)
+		}
 		return frame, ""
 	}
 	if !b.pooled(o.IP.Src) || i.IP.Fragment() || o.IP.Fragment() {

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -48,7 +49,19 @@ func (of packetOf) String() string {
 type end struct {
 	public
 	in int // interface
+	// Behind a NAPT: how the other end addresses it. A forwarded port has a face; what is translated has one for each side, that of its flow.
+	face       public
+	translated bool
+	flow       flow // of what it sent last
 	tcpEnd
+}
+
+// faceOf is how an end is addressed; of one that is translated, its own address stands for it.
+func (e *end) faceOf() public {
+	if e.face != (public{}) {
+		return e.face
+	}
+	return e.public
 }
 
 // converse is how many conversations go on at the same time: more than a batch has packets.
@@ -69,6 +82,9 @@ func (g *generator) speak(p *packet) {
 	}
 	of := c.next(g, c)
 	c.sent++
+	if !g.addressable(c, of) { // a host outside cannot speak first: what it says is lost, and the packet is a plain one
+		return
+	}
 	if c.over--; c.over == 0 {
 		c.ended = true
 	}
@@ -76,6 +92,37 @@ func (g *generator) speak(p *packet) {
 	of.ip.TTL, of.ip.ID, of.ip.DF = uint8(32+g.IntN(200)), p.ip.ID, p.ip.DF
 	p.ip = of.ip
 	p.of, p.talk = of, c
+	if !isICMPError(p.ip) {
+		c.ends[of.side].flow = flowOf(p.ip)
+	}
+	if to := c.ends[1-of.side]; to.translated {
+		f := to.flow
+		p.each = func(side int, ip []byte) { g.nat.face(side, f, ip) }
+	}
+}
+
+// addressable tells whether both sides have a binding for the end that a packet goes to, if it needs one.
+func (g *generator) addressable(c *conversation, of packetOf) bool {
+	to := c.ends[1-of.side]
+	if !to.translated {
+		return true
+	}
+	_, here := g.nat.byFlow[sinter][to.flow]
+	_, there := g.nat.byFlow[linux][to.flow]
+	return here && there
+}
+
+// face puts the outside of a flow into a packet, or error, that goes back to its inside.
+func (b *bindings) face(side int, f flow, ip []byte) {
+	to, l4 := b.byFlow[side][f].outside, ip[20:]
+	if ip[9] == packets.ProtoICMP && !query(l4[0]) {
+		was := append([]byte(nil), l4[8:]...)
+		translate(l4[8:], l4[28:], 12, to)
+		move(l4[2:4], was, l4[8:])
+		put32(ip, 16, to.addr, ip[10:12])
+		return
+	}
+	translate(ip, l4, 16, to)
 }
 
 // converse begins a conversation between hosts behind two interfaces.
@@ -87,22 +134,53 @@ func (g *generator) converse() *conversation {
 		c.ends[i] = &end{public: public{g.host(at), uint16(1024 + g.IntN(60000))}, in: at}
 	}
 	c.ends[1].port = g.port()
-	switch g.IntN(8) {
-	case 0:
-		c.proto, c.saying = packets.ProtoUDP, &datagrams{}
-	case 1:
-		c.proto, c.saying = packets.ProtoICMP, &datagrams{request: pick[uint8](g, packets.ICMPEchoRequest, packets.ICMPEchoRequest, 13, 15, 17)}
-	case 2:
-		c.proto, c.saying = pick[uint8](g, 50, 51, 47, 4), &datagrams{}
-	default:
-		c.proto, c.saying = packets.ProtoTCP, &connection{hostile: g.IntN(2) == 0}
-		c.ends[0].begin(g)
-		c.ends[1].begin(g)
+	if g.nat != nil && g.behindNAPT(c) {
+		return c
 	}
+	c.begin(g, 0)
 	return c
 }
 
-// ends gives the conversation a few packets more.
+// begin chooses what the hosts speak: a protocol or, if it is 0, any.
+func (c *conversation) begin(g *generator, proto uint8) {
+	if proto == 0 {
+		const tcp = packets.ProtoTCP
+		proto = pick[uint8](g, packets.ProtoUDP, packets.ProtoICMP, pick[uint8](g, 50, 51, 47, 4), tcp, tcp, tcp, tcp, tcp)
+	}
+	c.proto = proto
+	switch proto {
+	case packets.ProtoTCP:
+		c.saying = &connection{hostile: g.IntN(2) == 0}
+		c.ends[0].begin(g)
+		c.ends[1].begin(g)
+	default:
+		c.saying = &datagrams{request: pick[uint8](g, packets.ICMPEchoRequest, packets.ICMPEchoRequest, 13, 15, 17)}
+	}
+}
+
+// behindNAPT has hosts inside speak to hosts outside and to port forwards, and hosts outside to port forwards; false: as if there were no NAPT.
+func (g *generator) behindNAPT(c *conversation) bool {
+	inside, out := g.nat.inside, g.nat.out
+	from := pick(g, inside, inside, out)
+	a, b := c.ends[0], c.ends[1]
+	a.in, a.addr, a.translated = from, g.host(from), from == inside
+	if len(g.nat.forwards) > 0 && (from == out || g.IntN(3) == 0) {
+		f := pick(g, g.nat.forwards...)
+		b.in, b.public, b.face = inside, f.inside, f.outside
+		if a.addr == b.addr || g.s.ownAddress(a.addr) {
+			a.addr = number(g.s.interfaces[from].hosts()[0])
+		}
+		c.begin(g, f.proto)
+		return true
+	}
+	if from == inside {
+		b.in, b.addr = out, g.host(out)
+		c.begin(g, 0)
+	}
+	return from == inside
+}
+
+// end gives the conversation a few packets more.
 func (c *conversation) end(packets int) {
 	if c.over < 0 {
 		c.over = 1 + packets
@@ -137,8 +215,15 @@ func (c *conversation) aboutLast(g *generator) (of packetOf, ok bool) {
 	if quoted.Dst == 0 {
 		return of, false
 	}
+	from, to := c.ends[side], c.ends[1-side]
+	if to.face != (public{}) {
+		quoted = readdress(quoted, 16, to.public)
+	}
+	if from.face != (public{}) {
+		quoted = readdress(quoted, 12, from.face)
+	}
 	var p packet
-	g.aboutFlow(&p, quoted, pick(g, c.ends[1-side].addr, g.host(c.ends[1-side].in)))
+	g.aboutFlow(&p, quoted, pick(g, to.addr, g.host(to.in)))
 	of = packetOf{what: "error about a packet", side: 1 - side, ip: p.ip, forged: true}
 	if g.IntN(8) == 0 {
 		of.what, of.ip.Dst = "error about another's packet", g.host(c.ends[side].in)
@@ -146,9 +231,18 @@ func (c *conversation) aboutLast(g *generator) (of packetOf, ok bool) {
 	return of, true
 }
 
+// readdress is a packet with another address and port.
+func readdress(p packets.IPv4, at int, to public) packets.IPv4 {
+	b := p.Bytes()
+	l4 := b[20+len(p.Options):]
+	translate(b, l4, at, to)
+	p.Src, p.Dst, p.Payload = binary.BigEndian.Uint32(b[12:]), binary.BigEndian.Uint32(b[16:]), l4
+	return p
+}
+
 // datagrams are packets and answers of protocols without connections.
 type datagrams struct {
-	heard   [2]bool
+	asked   bool  // the other side has heard something
 	request uint8 // of ICMP
 }
 
@@ -162,14 +256,15 @@ func (d *datagrams) next(g *generator, c *conversation) packetOf {
 		c.end(0)
 	}
 	side := g.IntN(2)
-	if !d.heard[1] && g.IntN(16) != 0 { // else an answer that nobody asked for
+	if !d.asked && g.IntN(16) != 0 { // else an answer that nobody asked for
 		side = 0
 	}
 	from, to := c.ends[side], c.ends[1-side]
-	ip := packets.IPv4{Proto: c.proto, Src: from.addr, Dst: to.addr, Payload: g.payload(g.IntN(40))}
+	seen := to.faceOf()
+	ip := packets.IPv4{Proto: c.proto, Src: from.addr, Dst: seen.addr, Payload: g.payload(g.IntN(40))}
 	switch c.proto {
 	case packets.ProtoUDP:
-		ip.Payload = packets.UDP(ip.Src, ip.Dst, from.port, to.port, ip.Payload)
+		ip.Payload = packets.UDP(ip.Src, ip.Dst, from.port, seen.port, ip.Payload)
 	case packets.ProtoICMP:
 		typ := d.request
 		if asks := side == 0; asks == (g.IntN(16) == 0) { // now and then as the other side would
@@ -190,7 +285,7 @@ func replyTo(request uint8) uint8 {
 	return request + 1
 }
 
-func (d *datagrams) delivered(_ *conversation, of packetOf) { d.heard[1-of.side] = true }
+func (d *datagrams) delivered(_ *conversation, of packetOf) { d.asked = d.asked || of.side == 0 }
 
 // amongConversations has a packet of another kind once in six.
 func amongConversations(others []kind) (list []kind) {

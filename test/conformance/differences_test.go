@@ -172,7 +172,8 @@ var differences = []*difference{
 		sinter: "a NAPT translates every packet of a flow, and a stateful firewall lets it pass; both keep state for timeouts alone, and a refused flow until it times out",
 		reason: "RFC 5382 section 4.2 (REQ-2) wants every valid sequence to pass, and forbids no other; what a host takes is up to the host (RFC 9293 section 3.10)",
 		explains: func(e *evidence, m *mismatch) bool {
-			return m.only == sinter && m.role == forwarded && (e.unsettled() || e.outOfOrder()) || e.rejection(m) && e.outOfOrder()
+			passed := m.only == sinter && (m.role == forwarded || m.role == icmpError && e.ip.TTL < 2)
+			return passed && (e.unsettled() || e.outOfOrder()) || e.rejection(m) && e.outOfOrder()
 		},
 	},
 	{
@@ -196,6 +197,34 @@ var differences = []*difference{
 		},
 	},
 	{
+		name:   "TTL of packets that a NAPT turns back",
+		linux:  "takes off one",
+		sinter: "takes off one before the NAPT and one behind it: the packet passes the router twice (hairpinning)",
+		reason: "RFC 1812 section 5.3.1: each router on the way takes off one, and the NAPT lies behind it",
+		explains: func(e *evidence, m *mismatch) bool {
+			return e.hairpinned() && m.role == forwarded && m.out == e.nat.inside && (m.field == "TTL" || m.field == "header checksum")
+		},
+	},
+	{
+		name:   "what comes to the address that a NAPT shares with its interface",
+		linux:  "answers what belongs to no session as a host without services does",
+		sinter: "answers pings that are no fragments, and drops the rest (`nat-no-binding`)",
+		reason: "RFC 5382 section 4.2 (REQ-4) asks for a silent drop of SYNs, which may open a connection from both sides",
+		explains: func(e *evidence, m *mismatch) bool {
+			shared := e.nat != nil && e.nat.pooled(e.ip.Dst) && e.ownAddress(e.ip.Dst)
+			return shared && (m.only == linux && (m.role == reset || m.role == icmpError) || m.role == echoReply && len(e.p.before) > 0)
+		},
+	},
+	{
+		name:   "errors from inside to others than the sender of what they quote",
+		linux:  "drops them",
+		sinter: "a NAPT translates them, and what they quote",
+		reason: "RFC 5508 section 4.2 (REQ-4) has a NAT look at the quoted packet alone; a host inside may send any packet anywhere",
+		explains: func(e *evidence, m *mismatch) bool {
+			return m.only == sinter && e.nat != nil && e.p.in == e.nat.inside && isICMPError(e.ip) && e.ip.Dst != e.subject().Src
+		},
+	},
+	{
 		name:   "ICMP requests that nobody sends any more",
 		linux:  "follows information and address mask requests (types 15 and 17)",
 		sinter: "a stateful firewall takes them for invalid",
@@ -205,12 +234,12 @@ var differences = []*difference{
 		},
 	},
 	{
-		name:   "errors about packets of which a stateful firewall reads no flow",
+		name:   "errors about packets of which nobody reads a flow",
 		linux:  "lets them pass",
-		sinter: "takes errors about AH, DCCP and UDP-Lite, and about packets with fewer than 8 bytes behind their IP header, for invalid",
+		sinter: "a stateful firewall takes errors about AH, DCCP and UDP-Lite, and about packets with fewer than 8 bytes behind their IP header, for invalid; a NAPT drops them (`nat-unsupported`)",
 		reason: "RFC 792: an error quotes 8 bytes, which such a packet does not have. Against RFC 1191 section 3 for AH, whose sender does not learn the path's MTU",
 		explains: func(e *evidence, m *mismatch) bool {
-			if m.only != linux || !e.stateful() {
+			if m.only != linux || !e.stateful() && e.nat == nil {
 				return false
 			}
 			return isICMPError(e.ip) && unread(e.ip.Payload[8:]) || m.role == icmpError && unread(e.raw)

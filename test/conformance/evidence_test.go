@@ -45,6 +45,9 @@ func (c *comparison) settle(p *probe, outs *[sides][]output) {
 			c.only[side][f], c.only[side][flow{f.proto, f.remote, f.inside}] = true, true
 		}
 	}
+	if v, ok := packets.Parse(p.frames[sinter]); ok && c.nat != nil && p.in == c.nat.out {
+		c.nat.shake(v.IP)
+	}
 	if p.talk != nil {
 		p.talk.heard(p.of, passed)
 	}
@@ -210,16 +213,20 @@ func faulty(o []byte) bool {
 // reserved is for addresses that are "this network's" or of class E.
 func reserved(a uint32) bool { return a>>24 == 0 || a>>28 == 15 }
 
-// unsettled tells whether the packet is one of a TCP connection that Linux follows by more than ACKs.
+// unsettled tells whether the packet is one of a TCP connection that Linux follows by more than ACKs, or an error about one.
 func (e *evidence) unsettled() bool {
-	if e.nat == nil || e.ip.Proto != packets.ProtoTCP || len(e.ip.Payload) < 20 {
+	p := e.subject()
+	if e.nat == nil || p.Proto != packets.ProtoTCP || len(p.Payload) < 8 {
 		return false
 	}
-	f := flowOf(e.ip)
-	if e.p.in == e.nat.out {
-		f = e.nat.byBinding[sinter][binding{f.proto, f.remote, f.inside}]
+	f, quoted, outside := flowOf(p), isICMPError(e.ip), e.p.in == e.nat.out
+	if quoted != outside {
+		f = flow{f.proto, f.remote, f.inside} // as a packet from inside has it
 	}
-	return oddStart(e.ip.Payload[13]) || e.nat.handshake[f]
+	if outside {
+		f = e.nat.byBinding[sinter][binding{f.proto, f.inside, f.remote}]
+	}
+	return e.nat.handshake[f] || !quoted && len(p.Payload) > 13 && oddStart(p.Payload[13])
 }
 
 // outOfOrder tells whether the packet is one of a TCP conversation that is not as hosts have it among themselves: they broke it off, or somebody
@@ -241,6 +248,11 @@ func (e *evidence) subject() packets.IPv4 {
 		Proto: q[9], Src: binary.BigEndian.Uint32(q[12:]), Dst: binary.BigEndian.Uint32(q[16:]),
 		Offset: binary.BigEndian.Uint16(q[6:]) & 0x1fff, Payload: q[min(int(q[0]&15)*4, len(q)):],
 	}
+}
+
+// hairpinned tells whether the packet goes from inside to an outside address of its NAPT.
+func (e *evidence) hairpinned() bool {
+	return e.nat != nil && e.p.in == e.nat.inside && e.nat.pooled(e.ip.Dst)
 }
 
 // unread tells whether a packet is one that a stateful firewall reads no flow from when an error quotes it.

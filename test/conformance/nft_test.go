@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/sinter-nfv/sinter/api/v1alpha1"
+	"github.com/sinter-nfv/sinter/test/packets"
 )
 
 // ruleset is the functions on the router's legs as rules of nftables; empty without functions.
@@ -178,23 +179,40 @@ func bits(flags []v1alpha1.TCPFlag) (mask int) {
 	return mask
 }
 
-// napt translates what leaves by the device, lets nothing leave that it could not translate, and nothing in that is no reply.
+// hairpinned is the mark of connections from inside to a port forward.
+const hairpinned = 2
+
+// napt translates what leaves by the device, lets nothing leave that it could not translate, and nothing in that is neither a reply nor forwarded.
 func (l *leg) napt(b *strings.Builder, s standing) {
-	pool := string(s.NAPT.Pool[0])
+	pool := poolOf(s.NAPT, l.iface)
+	ports := fmt.Sprintf("%s:%d-%d", pool, s.NAPT.Ports.Min, s.NAPT.Ports.Max)
+	var in, out strings.Builder
+	for _, f := range forwardsOf(s.NAPT, public{}) {
+		proto := map[uint8]string{packets.ProtoTCP: "tcp", packets.ProtoUDP: "udp"}[f.proto]
+		to := fmt.Sprintf("%s:%d", packets.Addr(f.inside.addr), f.inside.port)
+		what := fmt.Sprintf("ip daddr %s %s dport %d", pool, proto, f.outside.port)
+		fmt.Fprintf(&in, "  iifname != %q %s ct mark set %d dnat to %s\n  %s dnat to %s\n", l.device, what, hairpinned, to, what, to)
+		fmt.Fprintf(&out, "  oifname %q ip saddr %s %s sport %d snat to %s:%d\n", l.device, packets.Addr(f.inside.addr), proto, f.inside.port, pool, f.outside.port)
+	}
 	fmt.Fprintf(b, `table ip %[1]s {
+ chain forward {
+  type nat hook prerouting priority -100; policy accept;
+%[6]s }
  chain translate {
   type nat hook postrouting priority 100; policy accept;
-  oifname %[2]q meta l4proto { 6, 17 } snat to %[3]s:%[4]d-%[5]d
+  ct mark %[8]d meta l4proto { 6, 17 } snat to %[4]s
+%[7]s  oifname %[2]q meta l4proto { 6, 17 } snat to %[4]s
   oifname %[2]q snat to %[3]s
  }
  chain leave {
   type filter hook postrouting priority 300; policy accept;
-  oifname %[2]q ip saddr != { %[3]s, %[6]s } drop
+  oifname %[2]q ip saddr != { %[3]s, %[5]s } drop
  }
  chain enter {
   type filter hook prerouting priority -50; policy accept;
-  iifname %[2]q ip daddr != { %[6]s } ct state != { established, related } drop
+  iifname %[2]q ct status dnat accept
+  iifname %[2]q ip daddr != { %[5]s } ct state != { established, related } drop
  }
 }
-`, s.Name, l.device, pool, s.NAPT.Ports.Min, s.NAPT.Ports.Max, strings.Join(l.own, ", "))
+`, s.Name, l.device, pool, ports, strings.Join(l.own, ", "), in.String(), out.String(), hairpinned)
 }

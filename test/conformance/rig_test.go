@@ -60,7 +60,7 @@ func newRig(t *testing.T, s *scenario, program *lab.Program) *rig {
 	r := &rig{scenario: s, kernel: newKernel(t, s, &chain.Spec)}
 	for i := range chain.Spec.Functions {
 		if n := chain.Spec.Functions[i].NAPT; n != nil {
-			r.nat = newBindings(s, string(n.Pool[0]), 0, 1)
+			r.nat = newBindings(s, n, 0, 1)
 		}
 	}
 	peers, box := lab.New(t, "peers"), lab.New(t, "sinter")

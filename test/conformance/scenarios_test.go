@@ -360,6 +360,33 @@ var scenarios = []*scenario{
 	},
 	stateful("stateful", "a stateful firewall with rules on all states, and a router", "strict: false"),
 	stateful("strict", "the same, with TCP segments checked by their numbers and windows", "strict: true", setting{"net.netfilter.nf_conntrack_tcp_be_liberal", "0", "as `strict`"}),
+	{
+		name:      "home",
+		what:      "a router and a NAPT that shares the address of the interface outside, with port forwards that hosts inside use as well",
+		kernel:    "one namespace that forwards; `dnat` and `snat` to the same addresses and ports, also of what comes from inside for a forward (hairpinning)",
+		converses: true,
+		interfaces: []link{
+			{name: "inside", address: "10.1.0.1/28", mtu: 1500},
+			{name: "outside", address: "10.2.0.1/28", mtu: 1500, gateway: "10.2.0.14"},
+		},
+		functions: `  functions:
+  - name: rt
+    router:
+      routes:
+      - {prefix: 0.0.0.0/0, port: outside}
+      - {prefix: 172.17.0.0/16, port: inside, via: 10.1.0.3}
+  - name: nat
+    napt:
+      masquerade: true
+      portForwards:
+      - {outsidePorts: 22, inside: 10.1.0.10}
+      - {outsidePorts: 8080, inside: 10.1.0.8, insidePorts: 80}
+      - {outsidePorts: 8443, inside: 172.17.0.8, insidePorts: 443}
+      - {protocol: UDP, outsidePorts: 27000-27003, inside: 10.1.0.12, insidePorts: 28000-28003}
+  path: [inside, rt, nat, outside]
+`,
+		remote: map[string][]string{"inside": {"172.17.0.0/16"}, "outside": {"198.18.0.0/15", "203.0.113.0/24"}},
+	},
 }
 
 // stateful is a site with a stateful firewall.

@@ -75,7 +75,7 @@ func (t *connection) next(g *generator, c *conversation) packetOf {
 
 // packet is a segment as it is sent.
 func (c *conversation) packet(g *generator, side int, what string, s segment, forged bool) packetOf {
-	from, to := c.ends[side], c.ends[1-side]
+	from, to := c.ends[side], c.ends[1-side].faceOf()
 	ip := packets.IPv4{Proto: packets.ProtoTCP, Src: from.addr, Dst: to.addr}
 	b := packets.TCP(ip.Src, ip.Dst, from.port, to.port, s.flags, s.seq, s.options, g.payload(s.data))
 	binary.BigEndian.PutUint32(b[8:], s.ack)
