@@ -51,7 +51,7 @@ func (b *builder) translation(f *function, n napt) *translation {
 // entry is where packets come in by a side.
 func (t *translation) entry(side int) Edge {
 	switch {
-	case t.static >= 0 && side == element.NAPTInside && t.ownErrors >= 0:
+	case side == element.NAPTInside && t.ownErrors >= 0:
 		return Edge{To: t.ownErrors}
 	case t.static >= 0:
 		return Edge{To: t.static, Port: side}
@@ -59,7 +59,7 @@ func (t *translation) entry(side int) Edge {
 	return t.rest(side)
 }
 
-// dummy is the source that ICMP errors have which have no address yet: the IPv4 dummy address of RFC 7600 section 4.8.
+// dummy is the source that ICMP errors have which have no address yet: the IPv4 dummy address of RFC 7600 section 6.
 var dummy = netip.AddrFrom4([4]byte{192, 0, 0, 8})
 
 // wireOwnErrors takes the source from errors of the chain's routers where it is an outside address of a fixed translation, as that of a NAPT which

@@ -314,8 +314,8 @@ static void a_flow_that_is_checked_travels(void **state)
 	}
 	assert_null(sn_track.misfit(w.state, w.state->tables[0], &there->entry));
 	assert_false(sn_session_is_alike(&s->entry, &there->entry, false));
-	says(&w, s, false, SN_TCP_FIN | SN_TCP_ACK, 2001,
-	     0xfffffff1); /* as a probe of a closed window would */
+	/* A FIN takes a number behind the edge, as a probe of a closed window does. */
+	says(&w, s, false, SN_TCP_FIN | SN_TCP_ACK, 2001, 0xfffffff1);
 	assert_true(fits(s, false, SN_TCP_ACK, 2002, 0xfffffff1, 0));
 	assert_false(fits(s, false, SN_TCP_ACK, 2003, 0xfffffff1, 0));
 	close_world(&w);
